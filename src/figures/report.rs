@@ -30,7 +30,7 @@ use super::table::{joined, known, pretty};
 
 pub use calibrate::CalibrateReport;
 pub use figures::Figures;
-pub use intensity::verdict;
+pub use intensity::{intensities, verdict};
 pub use limits::LimitsReport;
 pub use measured::measured;
 pub use plan::{GridReport, PlanReport, ProfileReport};
@@ -55,8 +55,8 @@ impl EvaluationReport {
         let head = json!({"format": FORMAT, "scenario": ScenarioFile::of(scenario)});
         let figures = joined(head, json!(Figures::new(scenario, evaluation)));
         let published = comparison.map_or(json!({}), |known| json!({"published": published::record(known)}));
-        let intensities = json!({"intensities": intensity::records(scenario, &evaluation.details.transfers)});
-        Self(joined(joined(figures, intensities), published))
+        let intensities = intensity::intensities(scenario, &evaluation.details.transfers).objects();
+        Self(joined(joined(figures, json!({"intensities": intensities})), published))
     }
 
     /// With what a measured step says of the evaluation.

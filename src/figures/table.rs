@@ -24,7 +24,11 @@ pub enum CellTone {
     Plain,
     /// It stands beside that.
     Aside,
-    /// It tells of something that cannot be.
+    /// It names what follows.
+    Name,
+    /// It is better than what it is compared with.
+    Good,
+    /// It is worse, or tells of something that cannot be.
     Bad,
 }
 
@@ -69,6 +73,11 @@ impl TableCell {
     pub fn word(text: impl Into<String>) -> Self {
         let text = text.into();
         Self::new(text.clone(), text)
+    }
+
+    /// A word beside what is asked for.
+    pub fn aside(text: impl Into<String>) -> Self {
+        Self::word(text).toned(CellTone::Aside)
     }
 
     /// A count of things.
@@ -123,6 +132,26 @@ impl Table {
     /// Adds a row; cells at its end may be left out.
     pub fn push(&mut self, row: Vec<TableCell>) {
         self.rows.push(row);
+    }
+
+    /// The same with only these columns, in this order.
+    #[must_use]
+    pub fn only(&self, keys: &[&str]) -> Self {
+        let place = |wanted: &&str| self.columns.iter().position(|(key, _)| key == wanted);
+        let places: Vec<usize> = keys.iter().filter_map(place).collect();
+        let row = |row: &Vec<TableCell>| places.iter().map(|at| row.get(*at).cloned().unwrap_or_default()).collect();
+        Self {
+            columns: places.iter().map(|at| self.columns[*at].clone()).collect(),
+            rows: self.rows.iter().map(row).collect(),
+        }
+    }
+
+    /// The same with one more column at a place, which people read.
+    #[must_use]
+    pub fn with_column(mut self, at: usize, heading: &str, cells: impl IntoIterator<Item = TableCell>) -> Self {
+        self.columns.insert(at, ("", heading.to_owned()));
+        self.rows.iter_mut().zip(cells).for_each(|(row, cell)| row.insert(at.min(row.len()), cell));
+        self
     }
 
     /// Adds the rows of another table with the same columns.

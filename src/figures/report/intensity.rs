@@ -1,31 +1,48 @@
-//! Arithmetic intensities as records of JSON and as lines of text.
-
-use serde_json::{Value, json};
+//! Arithmetic intensities as a table, and as lines of text.
 
 use crate::bounds::intensity::Intensity;
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
 use crate::units::{significant, thousands};
 
+use crate::figures::table::{CellTone, Table, TableCell};
+
 use super::lines::row;
 
-/// Each kind of transfer against the link that carries it, as JSON. Bytes count what a device sends and what it
-/// receives, bandwidth both directions of the link.
-pub(super) fn records(scenario: &Scenario, transfers: &[Intensity]) -> Vec<Value> {
-    let record = |it: &Intensity| {
-        json!({
-            "kind": it.kind.word(),
-            "link": it.link.name(scenario),
-            "flop_per_byte": it.flop_per_byte(),
-            "threshold_flop_per_byte": it.threshold,
-            "overlapped": it.overlapped,
-            "hidden": it.hidden(),
-            "slowdown": it.slowdown(),
-            "micro_batches_to_hide": it.micro_batches.filter(|count| count.is_finite()).map(|count| count as u64),
-            "formula": it.formula.to_string(),
-        })
-    };
-    transfers.iter().map(record).collect()
+/// Each kind of transfer against the link that carries it. Bytes count what a device sends and what it receives,
+/// bandwidth both directions of the link.
+pub fn intensities(scenario: &Scenario, transfers: &[Intensity]) -> Table {
+    let mut table = Table::new([
+        ("kind", "transfer"),
+        ("link", "link"),
+        ("flop_per_byte", "intensity"),
+        ("threshold_flop_per_byte", "needed"),
+        ("overlapped", ""),
+        ("hidden", ""),
+        ("slowdown", ""),
+        ("micro_batches_to_hide", ""),
+        ("formula", ""),
+    ]);
+    let rate = |flop_per_byte: f64| TableCell::new(thousands(flop_per_byte), flop_per_byte);
+    table.extend(transfers.iter().map(|it| {
+        let (slowed, tone) = match it.hidden() {
+            true => ("hidden".to_owned(), CellTone::Plain),
+            false => (format!("x {}", significant(it.slowdown(), 3)), CellTone::Bad),
+        };
+        let micro_batches = it.micro_batches.filter(|count| count.is_finite()).map(|count| count as u64);
+        vec![
+            TableCell::word(it.kind.word()),
+            TableCell::word(it.link.name(scenario)),
+            rate(it.flop_per_byte()),
+            rate(it.threshold),
+            TableCell::new("", it.overlapped),
+            TableCell::new("", it.hidden()),
+            TableCell::new(slowed, it.slowdown()).toned(tone),
+            TableCell::new("", micro_batches),
+            TableCell::word(it.formula.to_string()),
+        ]
+    }));
+    table
 }
 
 /// The title of [`rows`].

@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use super::{fits, two_sided, words};
 use crate::app::{Answer, App};
 use crate::evaluate::{Evaluation, Summary};
-use crate::figures::{self, Amount, Figure, StepLimit, Verdict};
+use crate::figures::{self, Amount, Figure, Verdict};
 use crate::scenario::Scenario;
 use crate::ui::theme::{Role, Theme};
 use crate::units::{devices, significant};
@@ -28,8 +28,7 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, wide: bool, area: Rect, buf
             two_sided(&title(scenario, wide), &[waiting], true, theme, first, buf);
         }
         (Ok(_), Some(answer)) => {
-            let facts = HeadlineFacts::new(app, answer, theme);
-            let (verdict, speed, limit) = if wide { facts.wide() } else { facts.compact() };
+            let [verdict, speed, limit] = facts(app, answer, wide, theme);
             let long = title(&answer.scenario, true);
             let name = if wide && fits(&long, &verdict, theme, first) { long } else { title(&answer.scenario, false) };
             two_sided(&name, &verdict, true, theme, first, buf);
@@ -54,55 +53,55 @@ fn title(scenario: &Scenario, long: bool) -> Vec<Span<'static>> {
     [model.id.clone(), machine, strategy.to_string(), size].map(Span::raw).into()
 }
 
-/// The figures in words.
-struct HeadlineFacts {
-    verdict: Span<'static>,
-    speed: Span<'static>,
-    mfu: Span<'static>,
-    utilisation: Span<'static>,
-    bubble: Span<'static>,
-    step: Span<'static>,
-    tokens: Span<'static>,
-    days: Span<'static>,
-    training: [Span<'static>; 3],
-    limit: StepLimit,
-    difference: Option<Span<'static>>,
+/// What stands beside the verdict, and under it on the left, where there is room for all; and what does where there is
+/// little.
+const WIDE: ([Figure; 2], [Figure; 6]) = (
+    [Figure::ModelFlops, Figure::Mfu],
+    [Figure::StepTime, Figure::Bubble, Figure::TotalTokens, Figure::Days, Figure::DeviceHours, Figure::Cost],
+);
+const COMPACT: [Figure; 6] =
+    [Figure::ModelFlops, Figure::TotalTokens, Figure::Days, Figure::Mfu, Figure::StepTime, Figure::Bubble];
+
+/// The right of the first line, the left and the right of the second. Where there is little room, the difference to the
+/// pinned scenario replaces the limit, which is given in few words.
+fn facts(app: &App, answer: &Answer, wide: bool, theme: Theme) -> [Vec<Span<'static>>; 3] {
+    let Answer { scenario, evaluation } = answer;
+    let verdict = verdict(&evaluation.summary, theme);
+    let said = |figure: &Figure| {
+        let role = if *figure == Figure::ModelFlops { Role::Title } else { Role::Text };
+        Span::styled(said(*figure, answer, wide, theme), theme.style(role))
+    };
+    let limit = figures::limit(scenario, evaluation);
+    let difference = difference(app, &evaluation.summary, theme);
+    if wide {
+        let (beside, under) = (WIDE.0.iter().map(said), WIDE.1.iter().map(said));
+        let last = std::iter::once(Span::raw(limit.to_string())).chain(difference);
+        return [std::iter::once(verdict).chain(beside).collect(), under.collect(), last.collect()];
+    }
+    let last = difference.unwrap_or_else(|| Span::raw(limit.what));
+    [vec![verdict], COMPACT.iter().map(said).collect(), vec![last]]
 }
 
-impl HeadlineFacts {
-    fn new(app: &App, answer: &Answer, theme: Theme) -> Self {
-        let Answer { scenario, evaluation } = answer;
-        let summary = &evaluation.summary;
-        let tokens = summary.tokens_per_s();
-        let training = scenario.plan.tokens.map_or_else(Default::default, |tokens| training(tokens, answer));
-        Self {
-            verdict: verdict(summary, theme),
-            speed: Span::styled(speed(evaluation, theme), theme.style(Role::Title)),
-            mfu: Span::raw(format!("{:.1} % MFU", 100.0 * summary.mfu)),
-            utilisation: Span::raw(format!("MFU {:.1}, HFU {:.1} %", 100.0 * summary.mfu, 100.0 * summary.hfu)),
-            bubble: Span::raw(bubble(summary)),
-            step: Span::raw(format!("step {}", summary.step_time)),
-            tokens: Span::raw(format!("{} tokens/s", words::count(tokens))),
-            days: Span::raw(days(answer)),
-            training: training.map(Span::raw),
-            limit: figures::limit(scenario, evaluation),
-            difference: difference(app, summary, theme),
+/// A figure in the words of the headline; nothing where there is no such figure. What goes with it stands beside it where
+/// it is wide: the other utilisation, the tokens of the training, the energy.
+fn said(figure: Figure, answer: &Answer, wide: bool, theme: Theme) -> String {
+    let Answer { scenario, evaluation } = answer;
+    let (summary, subject) = (&evaluation.summary, answer.subject());
+    let row = |figure: Figure| figure.amount(&subject).map(Amount::in_row);
+    let with = |before: &str, after: &str| row(figure).map_or_else(String::new, |row| format!("{before}{row}{after}"));
+    match figure {
+        Figure::ModelFlops => speed(evaluation, theme),
+        Figure::Mfu if wide => format!("MFU {:.1}, HFU {:.1} %", 100.0 * summary.mfu, 100.0 * summary.hfu),
+        Figure::Mfu => format!("{:.1} % MFU", 100.0 * summary.mfu),
+        Figure::Bubble => bubble(summary),
+        Figure::TotalTokens => format!("{} tokens/s", words::count(summary.tokens_per_s())),
+        Figure::Days => {
+            let trained = scenario.plan.tokens.filter(|_| wide);
+            with(&trained.map_or_else(String::new, |tokens| format!("{} in ", words::count(tokens))), " days")
         }
-    }
-
-    /// The right of the first line, the left and the right of the second.
-    fn wide(self) -> (Vec<Span<'static>>, Vec<Span<'static>>, Vec<Span<'static>>) {
-        (
-            vec![self.verdict, self.speed, self.utilisation],
-            [self.step, self.bubble, self.tokens].into_iter().chain(self.training).collect(),
-            std::iter::once(Span::raw(self.limit.to_string())).chain(self.difference).collect(),
-        )
-    }
-
-    /// The same where there is little room: the limit in few words, which the difference to the pinned one replaces.
-    fn compact(self) -> (Vec<Span<'static>>, Vec<Span<'static>>, Vec<Span<'static>>) {
-        let last = self.difference.unwrap_or_else(|| Span::raw(self.limit.what));
-        (vec![self.verdict], vec![self.speed, self.tokens, self.days, self.mfu, self.step, self.bubble], vec![last])
+        Figure::DeviceHours => with("", " device-hours"),
+        Figure::Cost => [Figure::Cost, Figure::Energy].into_iter().filter_map(row).collect::<Vec<_>>().join(", "),
+        _ => with("step ", ""),
     }
 }
 
@@ -136,22 +135,6 @@ fn bubble(summary: &Summary) -> String {
         small if small < 9.95 => format!("bubble {small:.1} %"),
         large => format!("bubble {large:.0} %"),
     }
-}
-
-/// How long the whole training takes: `3.77 days`.
-fn days(answer: &Answer) -> String {
-    let days = Figure::Days.amount(&answer.subject());
-    days.map_or_else(String::new, |days| format!("{} days", days.in_row()))
-}
-
-/// The whole training, and what it takes: `300B in 3.77 days`, `34,790 device-hours`, `86,975 EUR, 24.4 MWh`.
-fn training(tokens: f64, answer: &Answer) -> [String; 3] {
-    let subject = answer.subject();
-    let said = |figure: Figure| figure.amount(&subject).map(Amount::in_row);
-    let [days, hours] = [Figure::Days, Figure::DeviceHours].map(|figure| said(figure).unwrap_or_default());
-    let spent = [Figure::Cost, Figure::Energy].into_iter().filter_map(said);
-    let spent = spent.collect::<Vec<_>>().join(", ");
-    [format!("{} in {days} days", words::count(tokens)), format!("{hours} device-hours"), spent]
 }
 
 /// Against the first pinned scenario: `▸ step −36 %, speed +56 % vs A`.

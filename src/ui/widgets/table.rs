@@ -2,7 +2,7 @@
 
 use ratatui::text::{Line, Span};
 
-use super::text::pad;
+use super::text::{pad, width};
 use crate::figures::{CellTone, Table, TableCell};
 use crate::ui::theme::{Role, Theme};
 
@@ -11,31 +11,34 @@ use crate::ui::theme::{Role, Theme};
 pub enum Aligned {
     /// To the left.
     Left(usize),
+    /// To the left, after so many blanks.
+    Indented(usize, usize),
     /// To the right.
     Right(usize),
 }
 
 impl Aligned {
+    /// Columns that it takes.
+    pub fn width(self) -> usize {
+        match self {
+            Self::Left(columns) | Self::Right(columns) => columns,
+            Self::Indented(blanks, columns) => blanks + columns,
+        }
+    }
+
     fn text(self, text: &str) -> String {
         match self {
-            Self::Left(width) => pad(text, width),
-            Self::Right(width) => format!("{text:>width$}"),
+            Self::Left(columns) => pad(text, columns),
+            Self::Indented(blanks, columns) => format!("{}{}", " ".repeat(blanks), pad(text, columns)),
+            Self::Right(columns) => format!("{}{text}", " ".repeat(columns.saturating_sub(width(text)))),
         }
     }
 }
 
-/// The headings, as one text.
-pub fn headings(table: &Table, columns: &[Aligned]) -> String {
-    table.headings().zip(columns).map(|(heading, column)| column.text(heading)).collect()
-}
-
-/// The headings as a line, one of them where the table is sorted.
-pub fn heading_line(table: &Table, columns: &[Aligned], sorted: Option<usize>, theme: Theme) -> Line<'static> {
-    let span = |(at, (heading, column)): (usize, (&str, &Aligned))| {
-        let role = if sorted == Some(at) { Role::Cursor } else { Role::Title };
-        Span::styled(column.text(heading), theme.style(role))
-    };
-    table.headings().zip(columns).enumerate().map(span).collect()
+/// The headings as a line, each in the role of its place.
+pub fn headings(table: &Table, columns: &[Aligned], role: impl Fn(usize) -> Role, theme: Theme) -> Line<'static> {
+    let spans = table.headings().zip(columns).enumerate();
+    spans.map(|(at, (heading, column))| Span::styled(column.text(heading), theme.style(role(at)))).collect()
 }
 
 /// The rows. What a row says in place of its numbers runs on over their columns.
@@ -44,11 +47,14 @@ pub fn lines(table: &Table, columns: &[Aligned], theme: Theme) -> Vec<Line<'stat
         let runs_on = row.len() < columns.len();
         let cells = row.iter().zip(columns).enumerate().map(|(at, (cell, column))| {
             let text = if runs_on && at + 1 == row.len() { cell.text().to_owned() } else { column.text(cell.text()) };
-            match cell.tone() {
-                CellTone::Plain => Span::raw(text),
-                CellTone::Aside => Span::styled(text, theme.style(Role::Dim)),
-                CellTone::Bad => Span::styled(text, theme.style(Role::Bad)),
-            }
+            let role = match cell.tone() {
+                CellTone::Plain => return Span::raw(text),
+                CellTone::Aside => Role::Dim,
+                CellTone::Name => Role::Title,
+                CellTone::Good => Role::Good,
+                CellTone::Bad => Role::Bad,
+            };
+            Span::styled(text, theme.style(role))
         });
         cells.collect()
     };

@@ -59,8 +59,8 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     }
     let shown = cells::shown(app, usize::from(inside.width));
     let compared = cells::compared(app, theme, &shown);
-    let sorted = shown.iter().position(|column| *column == best.sort);
-    draw_line(buf, heading, &table::heading_line(&compared, &cells::set(&shown), sorted, theme), theme);
+    let role = |at: usize| if shown[at] == best.sort { Role::Cursor } else { Role::Title };
+    draw_line(buf, heading, &table::headings(&compared, &cells::set(&shown), role, theme), theme);
     list(app, theme, inside.width).render(rows, buf);
     for (line, row) in about(best, theme, said.width).into_iter().zip(said.rows()) {
         draw_line(buf, row, &line, theme);

@@ -2,7 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::{Drawing, row};
@@ -11,10 +11,11 @@ use crate::app::views::compare::{ComparedColumn, MOST, columns};
 use crate::app::{App, Panel};
 use crate::evaluate::{Evaluation, Summary};
 use crate::figures::difference::{Side, choice, sentence};
-use crate::figures::{Amount, Better, COMPARED, Dimension, Figure, FigureSubject};
+use crate::figures::{Amount, Better, COMPARED, CellTone, Dimension, Figure, FigureSubject, Table, TableCell};
 use crate::scenario::NEAR;
 use crate::ui::panels::{frame, outdated, words};
 use crate::ui::theme::{Role, Theme};
+use crate::ui::widgets::table::{self, Aligned};
 use crate::ui::widgets::text::{fit, width, wrapped};
 use crate::ui::widgets::{StackedBar, Strip};
 use crate::units::{Bytes, Seconds, devices};
@@ -61,7 +62,7 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         return Paragraph::new(text).wrap(Wrap { trim: true }).render(inside, buf);
     }
     let table = ComparisonTable::new(&shown, theme, inside.width.into());
-    let mut drawn: Vec<Drawn> = shown.figures().iter().map(|figure| Drawn::Line(table.row(figure))).collect();
+    let mut drawn: Vec<Drawn> = table.rows().into_iter().map(Drawn::Line).collect();
     let why = shown.why().map_or_else(Vec::new, |why| wrapped(&why, inside.width.into()));
     drawn.extend(why.into_iter().map(|line| Drawn::Line(Line::styled(line, theme.style(Role::Title)))));
     drawn.extend((0..shown.columns.len()).map(Drawn::Memory));
@@ -262,46 +263,67 @@ impl<'a> ComparisonTable<'a> {
         Self { shown, theme, value, difference: room.saturating_sub(value * count) }
     }
 
-    fn header(&self) -> Line<'static> {
-        let best = self.shown.best;
-        let mut spans = vec![Span::raw(" ".repeat(NAMES))];
-        for (index, (column, _)) in self.shown.columns.iter().enumerate() {
-            let star = if best == Some(index) { self.theme.glyphs().best } else { "" };
-            let letter = column.letter();
-            let room = self.value.saturating_sub(width(&letter) + 2 + 2 * usize::from(!star.is_empty()));
-            let name = fit(column.name, room, self.theme);
-            let text = if star.is_empty() { format!("{letter} {name}") } else { format!("{letter} {name} {star}") };
-            let role = if index == self.shown.chosen { Role::Accent } else { Role::Title };
-            spans.push(Span::styled(format!("{}{text}", pad(&text, self.value)), self.theme.style(role)));
-        }
-        if let (Some((a, _)), Some((b, _))) = (self.shown.columns.first(), self.shown.columns.get(self.shown.chosen)) {
-            let text = fit(
-                &format!("  {} {} {}", b.letter(), self.theme.glyphs().minus, a.letter()),
-                self.difference,
-                self.theme,
-            );
-            spans.push(Span::styled(text, self.theme.style(Role::Dim)));
-        }
-        Line::from(spans)
+    /// Columns of the figures' names, of each scenario, and of the difference.
+    fn columns(&self) -> Vec<Aligned> {
+        let values = self.shown.columns.iter().map(|_| Aligned::Right(self.value));
+        std::iter::once(Aligned::Left(NAMES)).chain(values).chain([Aligned::Left(0)]).collect()
     }
 
-    fn row(&self, figure: &ComparedRow) -> Line<'static> {
-        let mut spans = vec![Span::styled(format!("{:<NAMES$}", figure.name), self.theme.style(Role::Dim))];
-        for (index, value) in figure.values.iter().enumerate() {
-            let over = figure.figure == Figure::Peak && !self.shown.columns[index].1.summary.fits;
-            let mark = if over { format!(" {}", self.theme.glyphs().too_big) } else { String::new() };
-            let text = format!("{}{mark}", figure.text(*value));
-            let role = if over { Role::Bad } else { Role::Text };
-            spans.push(Span::styled(format!("{}{text}", pad(&text, self.value)), self.theme.style(role)));
-        }
-        spans.extend(self.differing(figure));
-        Line::from(spans)
+    fn header(&self) -> Line<'static> {
+        // The names stand at 0, the scenarios after them, the difference last.
+        let (chosen, last) = (1 + self.shown.chosen, 1 + self.shown.columns.len());
+        let role = |at: usize| match at {
+            _ if at == chosen => Role::Accent,
+            _ if at == last => Role::Dim,
+            _ => Role::Title,
+        };
+        table::headings(&self.table(), &self.columns(), role, self.theme)
+    }
+
+    fn rows(&self) -> Vec<Line<'static>> {
+        table::lines(&self.table(), &self.columns(), self.theme)
+    }
+
+    /// The figures, a row each, under the scenarios.
+    fn table(&self) -> Table {
+        let scenarios = self.shown.columns.iter().enumerate().map(|(index, (column, _))| self.heading(index, column));
+        let headings: Vec<String> = scenarios.chain(self.difference_heading()).collect();
+        let mut table =
+            Table::new(std::iter::once("").chain(headings.iter().map(String::as_str)).map(|text| ("", text)));
+        table.extend(self.shown.figures().iter().map(|figure| {
+            let values = figure.values.iter().enumerate().map(|(index, value)| {
+                let over = figure.figure == Figure::Peak && !self.shown.columns[index].1.summary.fits;
+                match over {
+                    true => TableCell::word(format!("{} {}", figure.text(*value), self.theme.glyphs().too_big))
+                        .toned(CellTone::Bad),
+                    false => TableCell::word(figure.text(*value)),
+                }
+            });
+            std::iter::once(TableCell::aside(figure.name.clone())).chain(values).chain(self.differing(figure)).collect()
+        }));
+        table
+    }
+
+    /// `A fsdp *`: the letter of a scenario, its name, and a mark if it is the fastest.
+    fn heading(&self, index: usize, column: &ComparedColumn) -> String {
+        let star = if self.shown.best == Some(index) { self.theme.glyphs().best } else { "" };
+        let letter = column.letter();
+        let room = self.value.saturating_sub(width(&letter) + 2 + 2 * usize::from(!star.is_empty()));
+        let name = fit(column.name, room, self.theme);
+        if star.is_empty() { format!("{letter} {name}") } else { format!("{letter} {name} {star}") }
+    }
+
+    /// `  B - A`.
+    fn difference_heading(&self) -> Option<String> {
+        let [(a, _), (b, _)] = [self.shown.columns.first()?, self.shown.columns.get(self.shown.chosen)?];
+        let text = format!("  {} {} {}", b.letter(), self.theme.glyphs().minus, a.letter());
+        Some(fit(&text, self.difference, self.theme))
     }
 
     /// `  ▼ 3.87 s  −36 %  better`, as much of it as there is room for.
-    fn differing(&self, figure: &ComparedRow) -> Option<Span<'static>> {
+    fn differing(&self, figure: &ComparedRow) -> Option<TableCell> {
         let (from, to) = (*figure.values.first()?, *figure.values.get(self.shown.chosen)?);
-        let (change, role) = verdict(figure, from, to);
+        let (change, tone) = verdict(figure, from, to);
         let percent = if from > 0.0 { words::change(from, to, self.theme) } else { String::new() };
         let glyph = self.theme.glyphs().change[usize::from(to < from)];
         let by = figure.text((to - from).abs());
@@ -316,21 +338,21 @@ impl<'a> ComparisonTable<'a> {
         } else {
             forms.into_iter().find(|text| width(text.trim_end()) <= self.difference).unwrap_or_default()
         };
-        Some(Span::styled(text, self.theme.style(role)))
+        Some(TableCell::word(text).toned(tone))
     }
 }
 
 /// Whether a change is for the better, in a word.
-fn verdict(figure: &ComparedRow, from: f64, to: f64) -> (&'static str, Role) {
+fn verdict(figure: &ComparedRow, from: f64, to: f64) -> (&'static str, CellTone) {
     let more = match figure.better {
         Better::More => true,
         Better::Less => false,
-        Better::Neither => return ("", Role::Dim),
+        Better::Neither => return ("", CellTone::Aside),
     };
     match figure.text(from) != figure.text(to) {
-        true if (to > from) == more => ("better", Role::Good),
-        true => ("worse", Role::Bad),
-        false => ("", Role::Dim),
+        true if (to > from) == more => ("better", CellTone::Good),
+        true => ("worse", CellTone::Bad),
+        false => ("", CellTone::Aside),
     }
 }
 
@@ -338,9 +360,4 @@ impl ComparedRow {
     fn text(&self, value: f64) -> String {
         Amount::in_column_text(self.dimension, value)
     }
-}
-
-/// Blanks before a text that is to end at a column.
-fn pad(text: &str, columns: usize) -> String {
-    " ".repeat(columns.saturating_sub(width(text)))
 }

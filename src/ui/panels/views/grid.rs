@@ -8,7 +8,7 @@ use ratatui::widgets::Widget;
 use super::{Drawing, row};
 use crate::app::views;
 use crate::app::{App, Panel};
-use crate::figures::{CellTone, Table, TableCell};
+use crate::figures::{Table, TableCell};
 use crate::search::GridRow;
 use crate::ui::panels::{frame, outdated, panel_list};
 use crate::ui::theme::{Role, Theme};
@@ -33,7 +33,7 @@ const HEIGHT: u16 = 2 + 2 + 15 + 1;
 const HEADINGS: [&str; 8] = ["devices", "", "MFU", "tok/s/device", "sequence", "batch", "stage", "kept"];
 const COLUMNS: [Aligned; 8] = [
     Aligned::Right(8),
-    Aligned::Left(18),
+    Aligned::Indented(1, 17),
     Aligned::Right(8),
     Aligned::Right(13),
     Aligned::Right(9),
@@ -51,8 +51,8 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let [head, rows] = halves(inside);
     let percent = significant(100.0 * app.views.grid.efficiency(), 3);
     let asked = format!(" kernels at {percent} % of the peak; over stage, activations kept, sequence, batch");
-    let heading = table::headings(&points(&[], theme), &COLUMNS);
-    draw_lines(buf, head, &[Line::raw(asked), Line::styled(heading, theme.style(Role::Dim))], theme);
+    let heading = table::headings(&points(&[], theme), &COLUMNS, |_| Role::Dim, theme);
+    draw_lines(buf, head, &[Line::raw(asked), heading], theme);
     list(app, theme).render(rows, buf);
 }
 
@@ -78,11 +78,7 @@ fn points(rows: &[GridRow], theme: Theme) -> Table {
     table.extend(rows.iter().map(|row| {
         let size = TableCell::word(thousands(f64::from(row.devices)));
         let figures = row.point.map_or_else(
-            || {
-                vec![
-                    TableCell::word(format!("{} not one sequence fits", theme.glyphs().too_big)).toned(CellTone::Aside),
-                ]
-            },
+            || vec![TableCell::aside(format!("{} not one sequence fits", theme.glyphs().too_big))],
             |point| {
                 let mfu = format!("{} %", significant(100.0 * point.reached.mfu, 3));
                 let [speed, sequence, batch] = [point.reached.tokens_per_s, point.sequence, point.batch]
@@ -91,7 +87,7 @@ fn points(rows: &[GridRow], theme: Theme) -> Table {
                 vec![TableCell::word(mfu), speed, sequence, batch, stage, TableCell::word(point.gamma.to_string())]
             },
         );
-        [size, TableCell::word(format!(" {}", row.best.words()))].into_iter().chain(figures).collect()
+        [size, TableCell::word(row.best.words())].into_iter().chain(figures).collect()
     }));
     table
 }

@@ -2,20 +2,21 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Position, Rect};
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::{Drawing, row};
 use crate::app::views;
 use crate::app::{Answer, App, Panel};
 use crate::bounds::intensity::{Intensity, TransferKind, TransferLink};
-use crate::figures::verdict;
+use crate::figures::{CellTone, Table, TableCell, intensities, verdict};
 use crate::scenario::Scenario;
 use crate::ui::panels::{frame, panel_list, staleness};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
+use crate::ui::widgets::table::{Aligned, headings, lines};
 use crate::ui::widgets::text::{columns, draw_line};
-use crate::units::{significant, thousands};
+use crate::units::thousands;
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {
@@ -31,6 +32,16 @@ const HEIGHT: u16 = 2 + 1 + 6 + 1 + 6;
 
 /// Columns of the scale on one side of the threshold: two decades.
 const SIDE: usize = 10;
+
+/// Columns of kind, link and the two numbers, of the scale, and of what it means.
+const COLUMNS: [Aligned; 6] = [
+    Aligned::Indented(1, 19),
+    Aligned::Left(9),
+    Aligned::Right(9),
+    Aligned::Right(9),
+    Aligned::Indented(2, 2 * SIDE + 1),
+    Aligned::Indented(2, 0),
+];
 
 /// Draws it.
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
@@ -48,11 +59,8 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         draw_line(buf, inside, &Line::raw(why), theme);
         return;
     };
-    let [kind, link, found, needed] = ["transfer", "link", "intensity", "needed"];
-    let header =
-        format!(" {kind:<19}{link:<9}{found:>9}{needed:>9}  {:^width$}", "1/100 to 100 x", width = 2 * SIDE + 1);
     let [head, rows, said] = places(transfers.len(), inside);
-    draw_line(buf, head, &Line::styled(header, theme.style(Role::Dim)), theme);
+    draw_line(buf, head, &headings(&table(transfers, scenario, theme), &COLUMNS, |_| Role::Dim, theme), theme);
     list(app, transfers, scenario, theme).render(rows, buf);
     Paragraph::new(words(chosen, scenario, theme)).wrap(Wrap { trim: false }).render(said, buf);
 }
@@ -72,22 +80,20 @@ fn places(transfers: usize, inside: Rect) -> [Rect; 3] {
 }
 
 fn list(app: &App, transfers: &[Intensity], scenario: &Scenario, theme: Theme) -> RowList<'static> {
-    let lines = transfers.iter().map(|transfer| line(transfer, scenario, theme)).zip((0..).map(Some)).collect();
+    let lines = lines(&table(transfers, scenario, theme), &COLUMNS, theme);
+    let lines = lines.into_iter().zip((0..).map(Some)).collect();
     panel_list(app, theme, lines, app.views.intensities.row(transfers.len()))
 }
 
-/// A kind: its numbers, how far it is from the threshold, and what that means.
-fn line(transfer: &Intensity, scenario: &Scenario, theme: Theme) -> Line<'static> {
-    let (kind, link) = (transfer.kind.word(), transfer.link.name(scenario));
-    let (found, needed) = (thousands(transfer.flop_per_byte()), thousands(transfer.threshold));
-    let role = if transfer.hidden() { Role::Text } else { Role::Bad };
-    let short =
-        if transfer.hidden() { "hidden".to_owned() } else { format!("x {}", significant(transfer.slowdown(), 3)) };
-    Line::from(vec![
-        Span::raw(format!(" {kind:<19}{link:<9}{found:>9}{needed:>9}  ")),
-        Span::styled(scale(transfer.flop_per_byte() / transfer.threshold, theme), theme.style(role)),
-        Span::styled(format!("  {short}"), theme.style(role)),
-    ])
+/// Each kind: its numbers, how far it is from the threshold, and what that means.
+fn table(transfers: &[Intensity], scenario: &Scenario, theme: Theme) -> Table {
+    let shown = ["kind", "link", "flop_per_byte", "threshold_flop_per_byte", "slowdown"];
+    let scales = transfers.iter().map(|transfer| {
+        let tone = if transfer.hidden() { CellTone::Plain } else { CellTone::Bad };
+        TableCell::word(scale(transfer.flop_per_byte() / transfer.threshold, theme)).toned(tone)
+    });
+    let heading = format!("{:^width$}", "1/100 to 100 x", width = 2 * SIDE + 1);
+    intensities(scenario, transfers).only(&shown).with_column(4, &heading, scales)
 }
 
 /// How much more than needed on the right of a line, how much less on the left, in powers of ten.

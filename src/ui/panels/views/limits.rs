@@ -2,7 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use super::{Drawing, row};
@@ -11,10 +11,11 @@ use crate::app::views;
 use crate::app::views::limits::{LimitsView, NUMBERS};
 use crate::app::{App, Panel};
 use crate::bounds::fsdp::{self, ZeroStage};
-use crate::figures::{BoundForm, Limit};
+use crate::figures::{BoundForm, Limit, Table, TableCell};
 use crate::ui::panels::{frame, outdated, panel_list};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
+use crate::ui::widgets::table::{self, Aligned};
 use crate::units::{Bytes, devices};
 
 /// How it is drawn.
@@ -29,9 +30,12 @@ pub(super) const DRAWING: Drawing = Drawing {
 /// Rows that it takes: frame, assumptions, verdict and machine, numbers with their heading.
 const HEIGHT: u16 = 2 + 3 + 2 + 12;
 
-/// Columns of the names, of one number, and of the two forms of a bound.
-const NAMES: usize = 17;
-const NUMBER: usize = 11;
+/// Columns of a name, of its number or of the two forms of a bound, and of the words behind them.
+const NAMES: Aligned = Aligned::Indented(1, 16);
+const NUMBER: Aligned = Aligned::Right(11);
+const WORDS: Aligned = Aligned::Indented(2, 0);
+const GIVEN_COLUMNS: [Aligned; 3] = [NAMES, NUMBER, WORDS];
+const BOUND_COLUMNS: [Aligned; 4] = [NAMES, NUMBER, NUMBER, WORDS];
 
 /// Numbers before the bounds.
 const GIVEN: usize = 7;
@@ -55,7 +59,7 @@ fn row_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
 
 /// The assumptions, and under them the numbers with their headings.
 fn list(app: &App, limits: &fsdp::FsdpLimits, theme: Theme) -> RowList<'static> {
-    let assumed = Assumption::ALL.map(|one| assumption(one, limits, theme)).into_iter().zip((0..).map(Some));
+    let assumed = table::lines(&assumptions(limits), &GIVEN_COLUMNS, theme).into_iter().zip((0..).map(Some));
     let row = |line: usize| (0..NUMBERS.len()).find(|number| line_of(*number) == line);
     let numbers = numbers(limits, theme).into_iter().enumerate();
     let numbers = numbers.map(|(at, line)| (line, row(at).map(|number| Assumption::ALL.len() + number)));
@@ -67,9 +71,18 @@ const fn line_of(number: usize) -> usize {
     2 + number + (number >= GIVEN) as usize
 }
 
-/// An assumption that keys change.
-fn assumption(one: Assumption, limits: &fsdp::FsdpLimits, theme: Theme) -> Line<'static> {
-    let (value, about) = match one {
+/// The assumptions that keys change, each with its value and what that means.
+fn assumptions(limits: &fsdp::FsdpLimits) -> Table {
+    let mut table = Table::new(["", "", ""].map(|heading| ("", heading)));
+    table.extend(Assumption::ALL.map(|one| {
+        let (value, about) = assumed(one, limits);
+        vec![TableCell::aside(one.name()), TableCell::word(value), TableCell::aside(about)]
+    }));
+    table
+}
+
+fn assumed(one: Assumption, limits: &fsdp::FsdpLimits) -> (String, &'static str) {
+    match one {
         Assumption::Gamma => (limits.gamma.to_string(), "of the activations are kept; 0 recomputes all"),
         Assumption::Backward => (
             limits.transfers().backward.to_string(),
@@ -83,12 +96,7 @@ fn assumption(one: Assumption, limits: &fsdp::FsdpLimits, theme: Theme) -> Line<
             ZeroStage::Two => ("2".to_owned(), "gradients and optimizer are sharded"),
             ZeroStage::Three => ("3".to_owned(), "weights, gradients and optimizer are sharded"),
         },
-    };
-    Line::from(vec![
-        Span::styled(format!(" {:<width$}", one.name(), width = NAMES - 1), theme.style(Role::Dim)),
-        Span::raw(format!("{value:>NUMBER$}  ")),
-        Span::styled(about, theme.style(Role::Dim)),
-    ])
+    }
 }
 
 /// All numbers, after the verdict and what the machine has.
@@ -98,25 +106,23 @@ fn numbers(limits: &fsdp::FsdpLimits, theme: Theme) -> Vec<Line<'static>> {
         Line::styled(format!(" {}", verdict(limits)), theme.style(Role::Title)),
         Line::styled(machine, theme.style(Role::Dim)),
     ];
-    let (given, bounds) = NUMBERS.split_at(GIVEN);
     let row = |limit: &Limit, forms: &[BoundForm], equals: &str| {
-        let values = forms.iter().map(|form| format!("{:>NUMBER$}", limit.text(*form, limits))).collect::<Vec<_>>();
-        let formula = limit.formula(BoundForm::Floor, limits);
-        Line::from(vec![
-            Span::styled(format!(" {:<width$}", limit.label(), width = NAMES - 1), theme.style(Role::Dim)),
-            Span::raw(values.concat()),
-            Span::styled(format!("  {equals}{formula}"), theme.style(Role::Dim)),
-        ])
+        let values = forms.iter().map(|form| TableCell::word(limit.text(*form, limits)));
+        let formula = format!("{equals}{}", limit.formula(BoundForm::Floor, limits));
+        let name = std::iter::once(TableCell::aside(limit.label()));
+        name.chain(values).chain([TableCell::aside(formula)]).collect::<Vec<_>>()
     };
-    lines.extend(given.iter().map(|limit| row(limit, &[BoundForm::Floor], "= ")));
-    let (hidden, floor) = ("no exposed", "net floor");
-    let heading = format!(" {:<width$}{hidden:>NUMBER$}{floor:>NUMBER$}", "at most", width = NAMES - 1);
-    let forms = "  passes hide theirs; transfers alone";
-    lines.push(Line::from(vec![
-        Span::styled(heading, theme.style(Role::Title)),
-        Span::styled(forms, theme.style(Role::Dim)),
-    ]));
-    lines.extend(bounds.iter().map(|limit| row(limit, &[BoundForm::Hidden, BoundForm::Floor], "")));
+    let (given, bounds) = NUMBERS.split_at(GIVEN);
+    let mut table = Table::new(["", "", ""].map(|heading| ("", heading)));
+    table.extend(given.iter().map(|limit| row(limit, &[BoundForm::Floor], "= ")));
+    lines.extend(table::lines(&table, &GIVEN_COLUMNS, theme));
+
+    let names = ["at most", "no exposed", "net floor", "passes hide theirs; transfers alone"];
+    let mut table = Table::new(names.map(|heading| ("", heading)));
+    table.extend(bounds.iter().map(|limit| row(limit, &[BoundForm::Hidden, BoundForm::Floor], "")));
+    let role = |column: usize| if column < BOUND_COLUMNS.len() - 1 { Role::Title } else { Role::Dim };
+    lines.push(table::headings(&table, &BOUND_COLUMNS, role, theme));
+    lines.extend(table::lines(&table, &BOUND_COLUMNS, theme));
     lines
 }
 

@@ -13,11 +13,13 @@ use crate::app::views;
 use crate::app::views::plan::{PlanPicture, PlanView};
 use crate::app::{App, Panel};
 use crate::evaluate::Summary;
+use crate::figures::{Table, TableCell};
 use crate::search::planner::{FoundPlan, PlanAnswer};
 use crate::ui::panels::{frame, joined, outdated, progress, words};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::loglog::Curve;
-use crate::ui::widgets::text::draw_line;
+use crate::ui::widgets::table::{self, Aligned};
+use crate::ui::widgets::text::{draw_line, draw_lines};
 use crate::ui::widgets::{LogLog, StackedBar};
 use crate::units::{significant, thousands};
 
@@ -36,6 +38,9 @@ const LEAST_CURVE: u16 = 7;
 
 /// Rows of a table of gains: its heading and what every plan is compared with.
 const LEAST_TABLE: u16 = 1 + AGAINST.len() as u16;
+
+/// Columns of the table of gains.
+const GAINS: [Aligned; 4] = [Aligned::Indented(1, 34), Aligned::Right(10), Aligned::Right(10), Aligned::Right(10)];
 
 /// Where the best plan of a kind stands in what was found.
 type BestOf = fn(&PlanAnswer) -> Option<&Summary>;
@@ -176,19 +181,21 @@ fn compared(planned: &PlanAnswer, found: &FoundPlan, theme: Theme, area: Rect, b
         buf.set_line(rest, area.y, &joined(parts, theme, room), room);
         return;
     }
-    let heading = format!(" {:<34}{:>10}{:>10}{:>10}", "p, the plan, over the best", "gain", "TFLOP/s", "GiB");
-    let row = |name: String, other: Option<&Summary>, tone: Tone| {
-        let figures = other.map_or_else(String::new, |other| {
-            format!("{:>10}{:>10}", tflops(other), significant(other.memory.peak.gib(), 3))
-        });
-        Line::styled(format!(" {name:<34}{:>10}{figures}", gain(other)), theme.fill(tone))
-    };
-    let named = AGAINST.into_iter().map(|(mark, tone, name, of)| row(format!("{mark} {name}"), of(planned), tone));
-    let ways = planned.uniform.iter().map(|way| row(format!("  all {}", way.extents), way.best.as_ref(), Tone::Grey));
-    let lines = std::iter::once(Line::styled(heading, theme.style(Role::Title))).chain(named).chain(ways);
-    for (line, place) in lines.zip(area.rows()) {
-        draw_line(buf, place, &line, theme);
-    }
+    let named = AGAINST.into_iter().map(|(mark, tone, name, of)| (format!("{mark} {name}"), of(planned), tone));
+    let ways = planned.uniform.iter().map(|way| (format!("  all {}", way.extents), way.best.as_ref(), Tone::Grey));
+    let compared: Vec<(String, Option<&Summary>, Tone)> = named.chain(ways).collect();
+    let headings = ["p, the plan, over the best", "gain", "TFLOP/s", "GiB"];
+    let mut table = Table::new(headings.map(|heading| ("", heading)));
+    table.extend(compared.iter().map(|(name, other, _)| {
+        let figure = |text: fn(&Summary) -> String| TableCell::word(other.map_or_else(String::new, text));
+        let memory = |other: &Summary| significant(other.memory.peak.gib(), 3);
+        vec![TableCell::word(name.clone()), TableCell::word(gain(*other)), figure(tflops), figure(memory)]
+    }));
+    // A row has the tone of its curve.
+    let tones = compared.iter().map(|(_, _, tone)| theme.fill(*tone));
+    let rows = table::lines(&table, &GAINS, theme).into_iter().zip(tones).map(|(line, tone)| line.style(tone));
+    let heading = table::headings(&table, &GAINS, |_| Role::Title, theme);
+    draw_lines(buf, area, &std::iter::once(heading).chain(rows).collect::<Vec<_>>(), theme);
 }
 
 /// What Enter does, and how the operators under the cursor lie.

@@ -49,8 +49,8 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let inside = frame(app, theme, Panel::Map, &title, &format!("against {against}"), area, buf);
     let levels = levels(scenario, usize::from(inside.width));
     let [head, rows, foot, below] = places(app, inside);
-    let heading = table::headings(&compared(app, theme, &levels), &set(&levels));
-    draw_line(buf, head, &Line::styled(heading, theme.style(Role::Title)), theme);
+    let heading = table::headings(&compared(app, theme, &levels), &set(&levels), |_| Role::Title, theme);
+    draw_line(buf, head, &heading, theme);
     list(app, theme, &levels).render(rows, buf);
     draw_line(buf, foot, &legend(theme), theme);
     let about = status(app);
@@ -111,7 +111,7 @@ fn compared(app: &App, theme: Theme, levels: &[usize]) -> Table {
         let figures = match &row.outcome {
             Err(problem) => {
                 let why = format!("{} {}", theme.glyphs().impossible, problem.what);
-                vec![TableCell::word(why).toned(CellTone::Aside)]
+                vec![TableCell::aside(why)]
             }
             Ok(summary) => figures(&FigureSubject::new(scenario, summary), reference, levels, theme),
         };

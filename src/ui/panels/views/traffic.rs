@@ -3,7 +3,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use super::{Drawing, row};
@@ -11,12 +11,13 @@ use crate::app::views;
 use crate::app::views::traffic;
 use crate::app::{App, Panel};
 use crate::evaluate::{Copies, Summary, Traffic};
-use crate::figures::Figure;
+use crate::figures::{CellTone, Figure, Table, TableCell};
 use crate::scenario::Scenario;
 use crate::ui::panels::{frame, panel_list, staleness};
-use crate::ui::theme::{Role, Theme};
+use crate::ui::theme::Theme;
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::list::ListLine;
+use crate::ui::widgets::table::{self, Aligned};
 use crate::units::Bytes;
 
 /// How it is drawn.
@@ -28,9 +29,12 @@ pub(super) const DRAWING: Drawing = Drawing {
     status: |_, _| String::new(),
 };
 
-/// Columns of the names, and of what stands behind a bar.
-const NAMES: usize = 13;
-const AMOUNT: usize = 31;
+/// Columns of the names, of what a bar shows, and behind the bar of the amount and of its share.
+const NAMES: Aligned = Aligned::Indented(1, 12);
+const KINDS: Aligned = Aligned::Left(5);
+const AMOUNTS: Aligned = Aligned::Right(10);
+const SHARES: Aligned = Aligned::Right(8);
+const WORDS: Aligned = Aligned::Indented(1, 12);
 
 /// A run whose traffic is drawn: what it is called, and the mark of its bars.
 struct DrawnRun<'a> {
@@ -62,7 +66,7 @@ fn row_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> 
 
 fn list(app: &App, theme: Theme, inside: Rect) -> RowList<'static> {
     let (runs, figures) = (runs(app, theme), traffic::carried(&app.context()));
-    let mut lines = links(&runs, &figures, usize::from(inside.width), theme);
+    let mut lines = links(&runs, &figures, inside.width.into(), theme);
     lines.extend(runs.iter().map(|run| (outside(run), None)));
     panel_list(app, theme, lines, app.views.traffic.row(figures.len()))
 }
@@ -90,64 +94,33 @@ fn runs(app: &App, theme: Theme) -> Vec<DrawnRun<'_>> {
 fn links(runs: &[DrawnRun], figures: &[Figure], width: usize, theme: Theme) -> Vec<ListLine<'static>> {
     let all = runs.iter().flat_map(|run| figures.iter().filter_map(|figure| carried(run, *figure, runs)));
     let most = all.map(|copies| copies.bytes).fold(Bytes::ZERO, Bytes::max);
-    let mut lines = Vec::new();
+    let others = [NAMES, KINDS, AMOUNTS, SHARES, WORDS].map(Aligned::width).iter().sum();
+    let bar = width.saturating_sub(others);
+    let columns = [NAMES, KINDS, Aligned::Left(bar), AMOUNTS, SHARES, WORDS];
+    let mut table = Table::new([("", ""); 6]);
+    let mut places = Vec::new();
     for (place, figure) in figures.iter().enumerate().step_by(2) {
         for (index, run) in runs.iter().enumerate() {
             let Some(copies) = carried(run, *figure, runs) else { continue };
-            let name = if index == 0 { link(*figure, run.scenario) } else { &run.name };
-            let role = if index == 0 { Role::Title } else { Role::Dim };
-            let bars = bars(run, *figure, copies, most);
-            for ((bar, name), row) in bars.iter().zip([name, ""]).zip([place, place + 1]) {
-                let row = (index == 0).then_some(row);
-                let name = Span::styled(format!("{name:<width$}", width = NAMES - 1), theme.style(role));
-                let mut line = Line::from(vec![Span::raw(" "), name]);
-                line.extend(bar.spans(run.fill, width.saturating_sub(NAMES + 5 + AMOUNT), theme));
-                lines.push((line, row));
-            }
+            let name = match index {
+                0 => TableCell::word(link(*figure, run.scenario)).toned(CellTone::Name),
+                _ => TableCell::aside(run.name.clone()),
+            };
+            table.extend(bars(run, *figure, copies, most).into_iter().zip([name, TableCell::default()]).map(
+                |(TrafficBar { what, filled, amount, share, of }, name)| {
+                    let filled = run.fill.repeat((filled.min(1.0) * bar as f64).round() as usize);
+                    let amounts = [TableCell::word(filled), TableCell::word(amount)];
+                    let said = [TableCell::aside(share), TableCell::aside(of)];
+                    [name, TableCell::aside(what)].into_iter().chain(amounts).chain(said).collect()
+                },
+            ));
+            // What the pinned run carries stands under it, and belongs to no row of the list.
+            places.extend([place, place + 1].map(|row| (index == 0).then_some(row)));
         }
-        lines.push((Line::default(), None));
+        table.push(Vec::new());
+        places.push(None);
     }
-    lines
-}
-
-/// One bar, how much of it is filled, and what is said behind it.
-struct TrafficBar {
-    what: &'static str,
-    filled: f64,
-    amount: String,
-    said: String,
-}
-
-impl TrafficBar {
-    fn spans(&self, fill: &str, width: usize, theme: Theme) -> [Span<'static>; 4] {
-        let filled = (self.filled.min(1.0) * width as f64).round() as usize;
-        [
-            Span::styled(format!("{} ", self.what), theme.style(Role::Dim)),
-            Span::raw(format!("{:<width$}", fill.repeat(filled))),
-            Span::raw(format!("{:>10}", self.amount)),
-            Span::styled(self.said.clone(), theme.style(Role::Dim)),
-        ]
-    }
-}
-
-/// What a link carries, and how long it is busy.
-fn bars(run: &DrawnRun, figure: Figure, Copies { bytes, busy }: Copies, most: Bytes) -> [TrafficBar; 2] {
-    let share = |part: f64, of: f64| if of > 0.0 { part / of } else { 0.0 };
-    let of_all = percent(share(bytes.get(), total(run.summary).get()));
-    let (what, said) = match figure {
-        Figure::Traffic(_) => ("sent", format!(" {of_all:>7} of all")),
-        _ => ("copy", String::new()),
-    };
-    let of_step = share(busy.get(), run.summary.step_time.get());
-    [
-        TrafficBar { what, filled: share(bytes.get(), most.get()), amount: bytes.to_string(), said },
-        TrafficBar {
-            what: "busy",
-            filled: of_step,
-            amount: busy.to_string(),
-            said: format!(" {:>7} of the step", percent(of_step)),
-        },
-    ]
+    table::lines(&table, &columns, theme).into_iter().zip(places).collect()
 }
 
 /// The name of the link that a figure is of.
@@ -157,6 +130,37 @@ fn link(figure: Figure, scenario: &Scenario) -> &str {
         Figure::Copied(way) => way.lane().name(),
         _ => "",
     }
+}
+
+/// One bar: what it shows, how much of it is filled, what that is, and which share of what.
+struct TrafficBar {
+    what: &'static str,
+    filled: f64,
+    amount: String,
+    share: String,
+    of: &'static str,
+}
+
+/// What a link carries, and how long it is busy.
+fn bars(run: &DrawnRun, figure: Figure, Copies { bytes, busy }: Copies, most: Bytes) -> [TrafficBar; 2] {
+    let part = |part: f64, of: f64| if of > 0.0 { part / of } else { 0.0 };
+    let of_all = percent(part(bytes.get(), total(run.summary).get()));
+    let (what, share, of) = match figure {
+        Figure::Traffic(_) => ("sent", of_all, "of all"),
+        _ => ("copy", String::new(), ""),
+    };
+    let of_step = part(busy.get(), run.summary.step_time.get());
+    let amount = bytes.to_string();
+    [
+        TrafficBar { what, filled: part(bytes.get(), most.get()), amount, share, of },
+        TrafficBar {
+            what: "busy",
+            filled: of_step,
+            amount: busy.to_string(),
+            share: percent(of_step),
+            of: "of the step",
+        },
+    ]
 }
 
 /// What a link of the first run carries in any of them; `None` where a cluster has no level of that name.

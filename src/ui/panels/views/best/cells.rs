@@ -21,19 +21,13 @@ pub(super) fn shown(app: &App, width: usize) -> Vec<PlanColumn> {
         shown.retain(|column| *column != PlanColumn::Cost);
     }
     for rare in RARE {
-        if set(&shown).into_iter().map(columns).sum::<usize>() <= width {
+        if set(&shown).into_iter().map(Aligned::width).sum::<usize>() <= width {
             break;
         }
         // What the rows are sorted by stays in sight.
         shown.retain(|column| *column != rare || *column == app.views.best.sort);
     }
     shown
-}
-
-fn columns(aligned: Aligned) -> usize {
-    match aligned {
-        Aligned::Left(width) | Aligned::Right(width) => width,
-    }
 }
 
 /// How the columns are set.
