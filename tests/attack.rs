@@ -9,6 +9,8 @@
 
 #[path = "attack/files.rs"]
 mod files;
+#[path = "attack/fixtures.rs"]
+mod fixtures;
 #[path = "attack/harness.rs"]
 mod harness;
 #[path = "attack/keys.rs"]

@@ -63,7 +63,7 @@ fn models() {
 
 #[test]
 fn models_of_hugging_face() {
-    push("../fixtures/hf", "it.json", &["import model it.json", "eval --model ./it.json"]);
+    push("hf", "it.json", &["import model it.json", "eval --model ./it.json"]);
 }
 
 #[test]
@@ -96,5 +96,42 @@ fn profiles() {
 
 #[test]
 fn logs_of_runs() {
-    push("log", "it.log", &["import run it.log", "import run it.log --skip 0 --format json"]);
+    push(
+        "logs",
+        "it.log",
+        &["import run it.log", "import plan it.log --devices 64", "import run it.log --skip 0 --format json"],
+    );
+}
+
+#[test]
+fn logs_of_benchmarks() {
+    push("links", "it.log", &["import links it.log --cluster h100-80gb-dgx", "import it.log"]);
+}
+
+#[test]
+fn outputs_of_tools() {
+    let wishes = "--nodes 2 --rate 400GB/s";
+    let on = |device| format!("import cluster it.txt {wishes} --device {device}");
+    push("topo", "it.txt", &[&on("h100-80gb-dgx"), &on("mi250x-lumi"), "import it.txt"]);
+}
+
+#[test]
+fn configurations_of_launchers() {
+    let flags = "--devices 64 --micro-batch 1 --accumulate 2 --model llama-2-7b --hardware h100-80gb-dgx";
+    push("launch", "it.yaml", &[&format!("import plan it.yaml {flags}"), "import it.yaml"]);
+}
+
+#[test]
+fn traces_of_profilers() {
+    push("trace", "it.json", &["import trace it.json", "import it.json", "import trace it.json --nodes 1"]);
+}
+
+#[test]
+fn parts_of_sweeps() {
+    push("part", "part.csv", &["merge part.csv"]);
+}
+
+#[test]
+fn parts_of_searches() {
+    push("part-of-search", "part.json", &["merge part.json"]);
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Read;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -39,12 +39,21 @@ const WORDS: [&[u8]; 16] = [
     b"\\u202e",
 ];
 
-/// The files of a kind that attacks start from.
+/// The files of a kind that attacks start from: of `tests/corpora`, and those of others in `tests/fixtures`.
 pub fn seeds(kind: &str) -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpora").join(kind);
-    let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files(kind).iter().map(|path| fs::read(path).unwrap()).collect()
+}
+
+/// The same as paths. What tells where they come from is no seed.
+pub fn files(kind: &str) -> Vec<PathBuf> {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let folders = ["corpora", "fixtures"].map(|folder| tests.join(folder).join(kind));
+    let entries = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
+    let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_none_or(|extension| extension != "md"));
     paths.sort();
-    paths.iter().map(|path| fs::read(path).unwrap()).collect()
+    assert!(!paths.is_empty(), "no seeds of {kind}");
+    paths
 }
 
 /// How long one way of attacking lasts.
@@ -131,6 +140,11 @@ impl Victim {
         let path = self.0.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, bytes).unwrap();
+    }
+
+    /// Takes a file away.
+    pub fn remove(&self, name: &Path) {
+        fs::remove_file(self.0.path().join(name)).unwrap();
     }
 
     /// What is there.

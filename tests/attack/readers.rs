@@ -1,12 +1,13 @@
 //! Mutated files of every kind, given to what reads them: read or refused in printable words.
 //!
 //! Bytes from the keyboard are fuzzed where they are read too, in `src/term/keys`. A new format is one more folder of
-//! `tests/corpora` and one more test of three lines.
+//! `tests/corpora`, or of `tests/fixtures` where its files are real ones of others, and one more test of three lines.
 
 use shardscope::app::keymap::Keymap;
 use shardscope::config::Config;
 use shardscope::hardware::Cluster;
 use shardscope::interop::huggingface::{self, ImportOptions};
+use shardscope::interop::kineto::{self, TraceComparison};
 use shardscope::interop::nccl::{self, LinkOptions};
 use shardscope::interop::plans::{self, LauncherFile, PlanWishes};
 use shardscope::interop::runs::{self, RunOptions};
@@ -18,7 +19,7 @@ use shardscope::presets::Library;
 use shardscope::scenario::file::{self, FileError, Source};
 use shardscope::scenario::{Field, Value};
 use shardscope::search::planner::profile::MeasuredProfile;
-use shardscope::snapshot::{Set, Snapshot};
+use shardscope::snapshot::{Set, Snapshot, open_last};
 use shardscope::stack::Stack;
 use shardscope::text::is_hidden;
 
@@ -29,13 +30,17 @@ const FILES: usize = 2000;
 
 /// Pushes mutated seeds of a kind through `read`, which gives what it said of each.
 fn fuzz(kind: &str, read: impl Fn(&str) -> Vec<String>) {
+    fuzz_bytes(kind, FILES, |bytes| read(&String::from_utf8_lossy(bytes)));
+}
+
+/// The same for what need not be text, or takes longer.
+fn fuzz_bytes(kind: &str, times: usize, read: impl Fn(&[u8]) -> Vec<String>) {
     let seeds = seeds(kind);
-    Attack::new(FILES).run(|random, tried| {
+    Attack::new(times).run(|random, tried| {
         let bytes = if tried < seeds.len() { seeds[tried].clone() } else { random.mutated(&seeds) };
-        let text = String::from_utf8_lossy(&bytes);
         // Printed only where the test fails: the file that did it.
-        println!("{kind} {tried}: {text:?}");
-        for message in read(&text) {
+        println!("{kind} {tried}: {:?}", String::from_utf8_lossy(&bytes));
+        for message in read(&bytes) {
             assert!(message.chars().all(|c| c == '\n' || !is_hidden(c)), "{message:?}");
         }
     });
@@ -113,7 +118,7 @@ fn profiles() {
 
 #[test]
 fn configurations_of_hugging_face() {
-    fuzz("../fixtures/hf", |text| match huggingface::model(text, ImportOptions::default()) {
+    fuzz("hf", |text| match huggingface::model(text, ImportOptions::default()) {
         Ok(imported) => vec![imported.report.text()],
         Err(error) => vec![error.to_string()],
     });
@@ -122,7 +127,7 @@ fn configurations_of_hugging_face() {
 #[test]
 fn logs_of_runs() {
     let options = RunOptions { skip: None, given: &[] };
-    fuzz("log", |text| match runs::run("it.log", text, options) {
+    fuzz("logs", |text| match runs::run("it.log", text, options) {
         Ok(imported) => {
             let (rows, unread) = measured::read("rows.csv", &imported.made.to_csv());
             assert!(rows.len() == 1 && unread.is_empty(), "{unread:?}");
@@ -139,15 +144,13 @@ fn configurations_of_launchers() {
         fields: vec![(Field::Devices, 64.into()), (Field::Cluster, Value::Id("mi250x-lumi".into()))],
         model: None,
     };
-    fuzz("../fixtures/launch", |text| {
-        match plans::import(&[LauncherFile { name: "it.yaml", text }], wishes.clone(), &library) {
-            Ok(imported) => {
-                let written = imported.made.scenario.to_toml().unwrap();
-                assert!(file::parse(&written).is_ok(), "{written}");
-                vec![imported.report.text(), written]
-            }
-            Err(errors) => errors.iter().map(ToString::to_string).collect(),
+    fuzz("launch", |text| match plans::import(&[LauncherFile { name: "it.yaml", text }], wishes.clone(), &library) {
+        Ok(imported) => {
+            let written = imported.made.scenario.to_toml().unwrap();
+            assert!(file::parse(&written).is_ok(), "{written}");
+            vec![imported.report.text(), written]
         }
+        Err(errors) => errors.iter().map(ToString::to_string).collect(),
     });
 }
 
@@ -155,21 +158,19 @@ fn configurations_of_launchers() {
 fn logs_of_benchmarks() {
     let library = Library::embedded();
     let base = shardscope::snapshot::open("default", &library).expect("the default").scenario;
-    fuzz("../fixtures/links", |text| {
-        match nccl::links(&[("it.log".to_owned(), text.to_owned())], &base, LinkOptions::default()) {
-            Ok(imported) => {
-                assert_eq!(imported.made.cluster.problems(), []);
-                vec![imported.report.text()]
-            }
-            Err(errors) => errors.iter().map(ToString::to_string).collect(),
+    fuzz("links", |text| match nccl::links(&[("it.log".to_owned(), text.to_owned())], &base, LinkOptions::default()) {
+        Ok(imported) => {
+            assert_eq!(imported.made.cluster.problems(), []);
+            vec![imported.report.text()]
         }
+        Err(errors) => errors.iter().map(ToString::to_string).collect(),
     });
 }
 
 #[test]
 fn outputs_of_tools() {
     let library = Library::embedded();
-    fuzz("../fixtures/topo", |text| {
+    fuzz("topo", |text| {
         let wishes = MachineWishes { nodes: Some(2), rate: "400 GB/s".parse().ok(), ..MachineWishes::default() };
         match topology::machine(&[("it.txt".to_owned(), text.to_owned())], &library, wishes) {
             Ok(imported) => {
@@ -178,5 +179,29 @@ fn outputs_of_tools() {
             }
             Err(errors) => errors.iter().map(ToString::to_string).collect(),
         }
+    });
+}
+
+#[test]
+fn traces_of_profilers() {
+    fuzz_bytes("trace", FILES / 10, |bytes| match kineto::read(bytes) {
+        Ok(recording) => {
+            let made = TraceComparison::new(recording, None).expect("no scenario is asked for");
+            let step = &made.made.measured;
+            assert!(step.exposed_communication_s <= step.communication_s && step.idle_s.is_finite(), "{step:?}");
+            vec![made.report.text(), made.made.text()]
+        }
+        Err(error) => vec![error.to_string()],
+    });
+}
+
+#[test]
+fn last_sessions() {
+    let library = Library::embedded();
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("last.toml");
+    fuzz("last", |text| {
+        std::fs::write(&file, text).unwrap();
+        open_last(&file, &library).expect("there is one").err().into_iter().collect()
     });
 }

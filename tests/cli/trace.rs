@@ -42,7 +42,7 @@ fn a_step_of_too_many_tasks_is_refused() {
 }
 
 fn recorded(name: &str) -> String {
-    format!("{}/tests/corpora/trace/{name}.json.gz", env!("CARGO_MANIFEST_DIR"))
+    format!("{}/tests/fixtures/trace/{name}.json.gz", env!("CARGO_MANIFEST_DIR"))
 }
 
 #[test]

@@ -16,8 +16,8 @@ use crate::search::once;
 use super::work::TracedWork;
 use super::*;
 
-const DDP: &[u8] = include_bytes!("../../../tests/corpora/trace/kineto-nccl-parser-cut.json.gz");
-const TOY: &[u8] = include_bytes!("../../../tests/corpora/trace/kineto-mi250-minitoy.json.gz");
+const DDP: &[u8] = include_bytes!("../../../tests/fixtures/trace/kineto-nccl-parser-cut.json.gz");
+const TOY: &[u8] = include_bytes!("../../../tests/fixtures/trace/kineto-mi250-minitoy.json.gz");
 
 fn timeline(input: &[u8]) -> (StepTimeline, TraceRecording, ImportReport) {
     let mut report = ImportReport::default();
