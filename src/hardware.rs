@@ -149,6 +149,9 @@ pub struct Level {
     pub injection: Option<BytesPerSecond>,
     /// Time of one hop: the cost of one step of a ring that crosses this level.
     pub latency: Seconds,
+    /// Whether its switches add up the all-reduces that cross it (`SHARP` on `InfiniBand`), and the jobs use that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sharp: bool,
     /// Direct links between devices by their position in the group, where they are not all alike.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,

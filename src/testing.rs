@@ -23,6 +23,7 @@ pub fn cluster() -> Cluster {
         members,
         bandwidth: rate(bandwidth),
         injection: injection.map(rate),
+        sharp: false,
         latency: Seconds::new(1e-6),
         links: Vec::new(),
         measured: None,

@@ -14,17 +14,73 @@ use super::rates::Rates;
 /// The form that a collective takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CollectiveForm {
-    /// One flat ring over all ranks.
+    /// From one device to another.
     #[default]
+    Direct,
+    /// One flat ring over all ranks.
     Ring,
+    /// A ring inside a node whose switches compute its sums (NVLS).
+    NodeSwitches,
     /// A pair of trees.
     Tree,
     /// Parallel aggregated trees.
     Pat,
+    /// Sums computed by the network's switches (SHARP).
+    Sharp,
     /// Level by level.
     Hierarchical,
     /// Each rank to each other.
     Pairwise,
+}
+
+impl CollectiveForm {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Direct,
+        Self::Ring,
+        Self::NodeSwitches,
+        Self::Tree,
+        Self::Pat,
+        Self::Sharp,
+        Self::Hierarchical,
+        Self::Pairwise,
+    ];
+
+    /// Its name.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Ring => "ring",
+            Self::NodeSwitches => "NVLS",
+            Self::Tree => "double tree",
+            Self::Pat => "PAT",
+            Self::Sharp => "SHARP",
+            Self::Hierarchical => "level by level",
+            Self::Pairwise => "pairwise",
+        }
+    }
+}
+
+/// Which forms some transfers take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CollectiveForms(u8);
+
+impl CollectiveForms {
+    /// With one more, or the same.
+    pub fn add(&mut self, form: CollectiveForm) {
+        self.0 |= 1 << form as u8;
+    }
+
+    /// With those of another.
+    pub fn join(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+
+    /// Their names, the same order always.
+    pub fn words(self) -> Vec<&'static str> {
+        let taken = |form: &CollectiveForm| self.0 & (1 << *form as u8) != 0;
+        CollectiveForm::ALL.into_iter().filter(taken).map(CollectiveForm::word).collect()
+    }
 }
 
 /// Time and traffic of one collective, alone on the wire.
@@ -115,8 +171,11 @@ impl Transfer {
 impl Add for Transfer {
     type Output = Self;
 
-    /// One after the other.
+    /// One after the other, in the form of the first that is not nothing.
     fn add(mut self, other: Self) -> Self {
+        if self.time == Seconds::ZERO {
+            self.form = other.form;
+        }
         self.time += other.time;
         self.received += other.received;
         for level in 0..MAX_LEVELS {
@@ -202,6 +261,9 @@ impl Rates<'_> {
         if stack.hierarchical {
             let pass = self.by_level(payload.bytes(), group, launches);
             best = cheaper(best, Transfer { form: CollectiveForm::Hierarchical, ..pass + pass });
+        }
+        if (self.beyond_node..MAX_LEVELS).any(|level| self.network.sums(level)) {
+            best = cheaper(best, self.summed_by_switches(payload.bytes(), group, launches));
         }
         best
     }
@@ -315,6 +377,7 @@ impl Rates<'_> {
         if group.size < 2 {
             return transfer;
         }
+        transfer.form = CollectiveForm::Ring;
         let ranks = f64::from(group.size);
         transfer.received = bytes * (ranks - 1.0) / ranks;
         // Every hop adds its latency once for each collective; bytes are the same however many collectives carry them.
@@ -335,7 +398,12 @@ impl Rates<'_> {
     fn rings(&self, bytes: Bytes, group: Group, launches: f64) -> Transfer {
         let pass = self.ring_pass(bytes, group, launches);
         let crosses = pass.busy[self.beyond_node..].iter().any(|busy| *busy > Seconds::ZERO);
-        if crosses { pass + pass } else { (pass + pass).faster(1.0 / self.slower_gather()) }
+        if crosses {
+            return pass + pass;
+        }
+        let faster = 1.0 / self.slower_gather();
+        let form = if faster > 1.0 { CollectiveForm::NodeSwitches } else { CollectiveForm::Ring };
+        Transfer { form, ..(pass + pass).faster(faster) }
     }
 
     /// What all-gathers and reduce-scatters reach inside a node over what all-reduces do.
@@ -381,6 +449,25 @@ impl Rates<'_> {
     fn by_level(&self, bytes: Bytes, group: Group, launches: f64) -> Transfer {
         let mut total = self.stages(group, |inside, stage| self.ring_pass(bytes / f64::from(inside), stage, launches));
         total.form = CollectiveForm::Hierarchical;
+        total
+    }
+
+    /// Reduced by a ring inside the nodes, added up by the switches between them, gathered by a ring inside. Each rank sends
+    /// its part up once and receives the sum once, at the same time, where a ring would pass `2 (n - 1) / n` of it; up and
+    /// down are two hops, whatever the number of nodes (Graham et al., Scalable Hierarchical Aggregation Protocol,
+    /// COMHPC 2016; Streaming-Aggregation, ISC 2020).
+    fn summed_by_switches(&self, bytes: Bytes, group: Group, launches: f64) -> Transfer {
+        let mut total = self.stages(group, |inside, stage| {
+            let pass = self.ring_pass(bytes / f64::from(inside), stage, launches);
+            let Some(level) = pass.level().filter(|level| self.network.sums(*level)) else { return pass + pass };
+            // A ring's (n - 1) / n of the part, and the rest of it.
+            let whole = f64::from(stage.size) / f64::from(stage.size - 1);
+            let busy = pass.busy[level] * whole;
+            let hops = self.network.ring(stage)[level].latency * 2.0;
+            let time = launches * (self.calibrated.efficiency.collective_launch + hops) + busy;
+            Transfer { time, busy: pass.busy.map(|busy| busy * whole), bytes: pass.bytes.map(|sent| sent * whole), ..pass }
+        });
+        total.form = CollectiveForm::Sharp;
         total
     }
 

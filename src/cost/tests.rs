@@ -140,6 +140,27 @@ fn an_all_reduce_is_two_passes_or_a_tree() {
     assert_eq!(large.form, CollectiveForm::Ring);
 }
 
+/// 80 MB over 4 nodes of 4. Inside a node 60 MB at 100 GB/s each way: 1.2 ms and 6 hops of 1 us. Between them each rank
+/// sends its 20 MB up at 10 GB/s while the sum comes down: 2 ms and 2 hops, where rings take 2 x 75 / 40 = 3.75 ms in all.
+#[test]
+fn switches_that_add_up_take_each_byte_once() {
+    let mut scenario = with_latency();
+    let (payload, group) = (payload(40e6, Format::Bf16), Group { stride: 1, size: 16 });
+    let form = |scenario: &Scenario| rates(scenario).all_reduce(payload, group).form;
+    assert_eq!(form(&scenario), CollectiveForm::Ring);
+    Arc::make_mut(&mut scenario.cluster).levels[1].sharp = true;
+    let summed = rates(&scenario).all_reduce(payload, group);
+    assert_eq!(summed.form, CollectiveForm::Sharp);
+    close(summed.time, 1.2e-3 + 6e-6 + 2e-3 + 2e-6);
+    close(summed.bytes[1], 20e6);
+    // A group inside a node has nothing to do with the switches between nodes.
+    let inside = rates(&scenario).all_reduce(payload, Group { stride: 1, size: 4 });
+    assert_eq!(inside.form, CollectiveForm::Ring);
+    // A node whose switches add up reaches more than rings do: 1.25 for 1.
+    Arc::make_mut(&mut scenario.calibration).architectures.get_mut("default").expect("default").wire_all_reduce = 1.25;
+    assert_eq!(rates(&scenario).all_reduce(payload, Group { stride: 1, size: 4 }).form, CollectiveForm::NodeSwitches);
+}
+
 /// NCCL's PAT serves groups with one rank per node: 64 of them take log2(64) = 6 hops of 1 us, not 63. Two ranks of each
 /// node go around the ring, however small the message is.
 #[test]

@@ -1,6 +1,7 @@
 //! What reasons count with beyond the figures. Not for the reasons themselves, which are [`crate::figures`]'s.
 
 use crate::bounds::intensity::{self, Intensity};
+use crate::cost::CollectiveForms;
 use crate::hardware::MAX_LEVELS;
 use crate::program::{Lane, ModelState, seconds};
 use crate::scenario::Checked;
@@ -16,6 +17,8 @@ pub struct Details {
     pub states: Vec<ModelState>,
     /// What a device of the rank that ends last sends into each level, by lane in the order of [`Lane::ALL`].
     pub sent: [[Bytes; MAX_LEVELS]; Lane::ALL.len()],
+    /// The forms of the collectives that send it.
+    pub forms: [CollectiveForms; Lane::ALL.len()],
     /// How much later that rank's compute begins because the host launches it too slowly.
     pub late_launches: Seconds,
     /// By how much transfers beside it lengthen that rank's compute.
@@ -32,6 +35,7 @@ impl Details {
         Self {
             states: program.states.clone(),
             sent: volume.sent,
+            forms: volume.forms,
             late_launches: seconds(volume.host),
             slowed: trace.slowed(),
             transfers: intensity::transfers(scenario),

@@ -62,6 +62,11 @@ impl<'a> Network<'a> {
         self.cluster.levels.get(level)?.measured.as_ref().filter(|_| self.measured)
     }
 
+    /// Whether a level's switches add up all-reduces.
+    pub fn sums(&self, level: usize) -> bool {
+        self.cluster.levels.get(level).is_some_and(|level| level.sharp)
+    }
+
     /// How a ring over `group` crosses each level, innermost first; levels that it does not cross have no edges.
     ///
     /// All groups of the same shape run the same collective at the same time, so a group may use the
@@ -161,7 +166,7 @@ pub(super) fn problems(cluster: &Cluster) -> Vec<(String, String)> {
     refuse(!(share > 0.0 && share <= 1.0), "device.power_share".to_owned(), "must be above 0 and at most 1");
     for (index, level) in levels.iter().enumerate() {
         // Each property is named here, so that a new one is not forgotten.
-        let Level { name, members, bandwidth, injection, latency: _, links, measured, source: _ } = level;
+        let Level { name, members, bandwidth, injection, latency: _, sharp: _, links, measured, source: _ } = level;
         let last = index + 1 == levels.len();
         let at = |field: &str| format!("levels[{index}].{field}");
         let named = ["device", "innermost"].contains(&name.as_str()) || name.parse::<u32>().is_ok();

@@ -1,5 +1,6 @@
 //! What tasks move and need, in sum. Not for when.
 
+use crate::cost::CollectiveForms;
 use crate::hardware::MAX_LEVELS;
 use crate::units::{Bytes, Seconds};
 
@@ -13,6 +14,8 @@ pub struct Volume {
     pub bytes: [Bytes; MAX_LEVELS],
     /// The same by the lane of the timeline that sends them, in the order of [`Lane::ALL`].
     pub sent: [[Bytes; MAX_LEVELS]; Lane::ALL.len()],
+    /// The forms of the collectives that do, by the same lane.
+    pub forms: [CollectiveForms; Lane::ALL.len()],
     /// How long each level would be busy.
     pub busy: [Seconds; MAX_LEVELS],
     /// What is copied to the host and from it.
@@ -37,6 +40,9 @@ impl Volume {
         }
         for (sent, other) in self.sent.as_flattened_mut().iter_mut().zip(other.sent.as_flattened()) {
             *sent += *other * times;
+        }
+        for (forms, other) in self.forms.iter_mut().zip(other.forms) {
+            forms.join(other);
         }
         for way in 0..2 {
             self.copied[way] += other.copied[way] * times;

@@ -56,19 +56,25 @@ pub(super) const FIGURES: [FigureEntry; 5] = [
         .why(elasticity),
 ];
 
+/// What a lane carries.
+const fn carried(lane: Lane) -> &'static str {
+    match lane {
+        Lane::Gather => "gathers of weights",
+        Lane::Reduce => "reductions of gradients",
+        Lane::Replicas => "sums over replicas",
+        Lane::Tensor => "tensor parallelism",
+        Lane::Context => "context parallelism",
+        Lane::Pipeline => "pipeline",
+        Lane::Compute | Lane::HostOut | Lane::HostIn => "other transfers",
+    }
+}
+
 impl FormulaFacts<'_> {
-    /// By what sends it.
+    /// By what sends it, in which form.
     fn sent(&self, level: usize) -> Formula {
         let sent = &self.evaluation.details.sent;
-        let name = |lane: Lane| match lane {
-            Lane::Gather => "gathers of weights",
-            Lane::Reduce => "reductions of gradients",
-            Lane::Replicas => "sums over replicas",
-            Lane::Tensor => "tensor parallelism",
-            Lane::Context => "context parallelism",
-            Lane::Pipeline => "pipeline",
-            Lane::Compute | Lane::HostOut | Lane::HostIn => "other transfers",
-        };
+        let forms = &self.evaluation.details.forms;
+        let name = |lane: Lane| format!("{} ({})", carried(lane), forms[lane as usize].words().join(", "));
         let lanes = Lane::ALL.into_iter().map(|lane| (lane, sent[lane as usize][level]));
         let used = lanes.filter(|(_, bytes)| *bytes > Bytes::ZERO);
         Formula::Sum(used.map(|(lane, bytes)| input(name(lane), bytes, Citation::simulated())).collect())
