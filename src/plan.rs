@@ -60,6 +60,9 @@ pub struct Sharding {
     /// Whether gradients are reduced by all-to-all inside the node and then across nodes (`qgZ` of ZeRO++).
     #[serde(default)]
     pub two_hop_gradients: bool,
+    /// Whether the replicas of a shard sum its gradients at each micro-batch, and not once a step.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sums_each_micro_batch: bool,
 }
 
 /// A second, closer copy of the weights, alive between a micro-batch's forward and its backward.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use crate::hardware::Cluster;
 use crate::model::Model;
-use crate::plan::Plan;
+use crate::plan::{Plan, Reduction};
 use crate::stack::{Attention, Calibration, Stack};
 use crate::units::short;
 
@@ -133,6 +133,15 @@ impl Scenario {
     /// The layout that the plan asks for, or everything that is wrong with it.
     pub fn layout(&self) -> Result<Layout, Vec<Problem>> {
         self.checked().map(|checked| checked.layout)
+    }
+
+    /// Whether each micro-batch's gradients are summed over all ranks before the next one's.
+    pub fn sums_each_micro_batch(&self) -> bool {
+        match self.plan.reduction {
+            Reduction::MicroBatch => true,
+            Reduction::Default => self.plan.sharding.sums_each_micro_batch,
+            Reduction::Step => false,
+        }
     }
 
     /// In what the machine differs from the cluster's: `system x 0.125, memory x 0.5`.

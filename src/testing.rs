@@ -150,6 +150,7 @@ pub fn sharding(weights: Extent, gradients: Extent, optimizer: Extent) -> Shardi
         wire: Wire { weights: Format::Bf16, gradients: Format::Bf16, boundary: Format::Bf16, block: 8000 },
         reshard_after_forward: true,
         two_hop_gradients: false,
+        sums_each_micro_batch: false,
     }
 }
 

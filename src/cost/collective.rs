@@ -465,7 +465,12 @@ impl Rates<'_> {
             let busy = pass.busy[level] * whole;
             let hops = self.network.ring(stage)[level].latency * 2.0;
             let time = launches * (self.calibrated.efficiency.collective_launch + hops) + busy;
-            Transfer { time, busy: pass.busy.map(|busy| busy * whole), bytes: pass.bytes.map(|sent| sent * whole), ..pass }
+            Transfer {
+                time,
+                busy: pass.busy.map(|busy| busy * whole),
+                bytes: pass.bytes.map(|sent| sent * whole),
+                ..pass
+            }
         });
         total.form = CollectiveForm::Sharp;
         total

@@ -27,7 +27,7 @@ impl Span {
             // The sum of a tied embedding's gradients, between the ends of a pipeline.
             Lane::Pipeline if self.activity.kind == TaskKind::AllReduce => SpanMicroBatches::All,
             Lane::Reduce if reduced_once(scenario) => SpanMicroBatches::All,
-            Lane::Replicas if plan.reduction != Reduction::MicroBatch => SpanMicroBatches::All,
+            Lane::Replicas if !scenario.sums_each_micro_batch() => SpanMicroBatches::All,
             Lane::Gather | Lane::Reduce | Lane::Replicas if staged => SpanMicroBatches::Unsaid,
             Lane::HostIn | Lane::HostOut if staged && plan.offload.state() => SpanMicroBatches::Unsaid,
             _ if self.activity.part == ModelPart::Model => SpanMicroBatches::Unsaid,

@@ -53,7 +53,7 @@ impl UnitCosts<'_> {
     /// are none, or where each was reduced over all ranks.
     pub fn resumed(&self, elements: Count) -> Bytes {
         let plan = &self.rates.scenario.plan;
-        let later = plan.accumulate > 1 && plan.reduction != Reduction::MicroBatch;
+        let later = plan.accumulate > 1 && !self.rates.scenario.sums_each_micro_batch();
         if later { self.unreduced(elements) } else { Bytes::ZERO }
     }
 
@@ -67,7 +67,7 @@ impl UnitCosts<'_> {
     pub fn reduce(&self, elements: Count, last: bool) -> GradientReduction {
         let plan = &self.rates.scenario.plan;
         let shard = self.layout.gradients > 1 && (last || plan.reduction != Reduction::Step);
-        let rest = last || plan.reduction == Reduction::MicroBatch;
+        let rest = last || self.rates.scenario.sums_each_micro_batch();
         let shard = shard && !(self.reduces_after_backward() && plan.reduction == Reduction::Step);
         let rest = rest && !self.reduces_after_backward();
         if elements == Count::ZERO {

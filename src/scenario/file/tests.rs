@@ -40,6 +40,7 @@ fn sharding() -> Sharding {
         wire,
         reshard_after_forward: true,
         two_hop_gradients: false,
+        sums_each_micro_batch: false,
     }
 }
 
