@@ -96,6 +96,40 @@ fn is_two(norms: &u32) -> bool {
     *norms == 2
 }
 
+impl Model {
+    /// A dense transformer whose MLP has no gate and is four times as wide, with heads as wide as divide `hidden`, without
+    /// embedding, biases and norms: what most others differ from in a few things.
+    pub fn dense(layers: u32, hidden: u32, heads: u32) -> Self {
+        Self {
+            format: 1,
+            id: String::new(),
+            name: String::new(),
+            source: String::new(),
+            layers,
+            hidden,
+            heads,
+            kv_heads: heads,
+            head_size: (hidden / heads).max(1),
+            ffn_hidden: 4 * hidden,
+            gated: false,
+            vocab: 0,
+            tied: false,
+            positions: Positions::Computed,
+            position_rows: None,
+            norm: Norm::None,
+            norms: 2,
+            qk_norm: QkNorm::None,
+            bias: false,
+            causal: true,
+            sequence: 1024,
+            biases: None,
+            latent: None,
+            window: None,
+            experts: None,
+        }
+    }
+}
+
 /// How positions enter the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -55,10 +55,10 @@ pub fn run(start: Start) -> io::Result<()> {
     let screen = Screen::enter()?;
     input::watch(events.clone())?;
     let tell: Tell = Arc::new(move |report| drop(events.send(Event::Report(report))));
-    let pause = if start.options.low_bandwidth { PAUSE.1 } else { PAUSE.0 };
+    let pause = if start.options.terminal.low_bandwidth { PAUSE.1 } else { PAUSE.0 };
     let jobs = Jobs::start(start.options.threads, pause, &tell)?;
     let options = start.options.clone();
-    let held = HeldKey::new(options.low_bandwidth);
+    let held = HeldKey::new(options.terminal.low_bandwidth);
     let (app, commands) = App::new(start);
     let files = Files::start(&tell)?;
     let progress = Progress::new(pause);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::hardware::{Cluster, Device, Level, Peaks, Reliability, Rings};
-use crate::model::{Model, Norm, Positions, QkNorm};
+use crate::model::Model;
 use crate::plan::{Extent, Format, Plan, Sharding, Size, Wire};
 use crate::presets::Library;
 use crate::scenario::{Scenario, file};
@@ -111,33 +111,8 @@ pub fn ideal() -> Stack {
 
 /// Blocks only: `12 layers hidden^2` parameters.
 pub fn model(layers: u32, hidden: u32) -> Model {
-    Model {
-        format: 1,
-        id: "blocks".to_owned(),
-        name: "Blocks".to_owned(),
-        source: "made up".to_owned(),
-        layers,
-        hidden,
-        heads: hidden / 64,
-        kv_heads: hidden / 64,
-        head_size: 64,
-        ffn_hidden: 4 * hidden,
-        gated: false,
-        vocab: 0,
-        tied: false,
-        positions: Positions::Computed,
-        norm: Norm::None,
-        bias: false,
-        causal: true,
-        sequence: 1024,
-        position_rows: None,
-        norms: 2,
-        qk_norm: QkNorm::None,
-        biases: None,
-        latent: None,
-        window: None,
-        experts: None,
-    }
+    let (id, name, source) = ("blocks".to_owned(), "Blocks".to_owned(), "made up".to_owned());
+    Model { id, name, source, ..Model::dense(layers, hidden, hidden / 64) }
 }
 
 /// Weights, gradients and optimizer state over these extents, bf16 on the wire.

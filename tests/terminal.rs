@@ -47,6 +47,18 @@ fn field(session: &Session, name: &str) -> String {
     rows.find_map(|mut words| (words.next()? == name).then(|| words.next())?).unwrap_or_default().to_owned()
 }
 
+/// Moves to the number of nodes, the fifth field, and takes the next one.
+fn take_more_nodes(session: &mut Session) {
+    session.press("1gjjjj");
+    let before = field(session, "nodes");
+    session.press(RIGHT);
+    session.wait("evaluating another number of nodes", |session| {
+        let nodes = field(session, "nodes");
+        nodes != before && session.text().lines().next().unwrap().contains(&format!("{nodes} node"))
+    });
+    session.wait_for_silence(Duration::from_millis(300));
+}
+
 /// The snapshots that were exported into a folder.
 fn snapshots(folder: &TempDir) -> Vec<PathBuf> {
     let files = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
@@ -76,15 +88,7 @@ fn a_person_moves_edits_exports_and_opens_the_snapshot_again() {
     session.press(RIGHT);
     session.wait("moving the map's cursor", |session| session.screen(reversed) != before);
 
-    // The fifth field is the number of nodes.
-    session.press("1gjjjj");
-    let before = field(&session, "nodes");
-    session.press(RIGHT);
-    session.wait("evaluating another number of nodes", |session| {
-        let nodes = field(session, "nodes");
-        nodes != before && session.text().lines().next().unwrap().contains(&format!("{nodes} node"))
-    });
-    session.wait_for_silence(Duration::from_millis(300));
+    take_more_nodes(&mut session);
 
     session.press("e");
     session.wait("writing a snapshot", |_| !snapshots(&folder).is_empty());
@@ -196,15 +200,7 @@ fn pinned_scenarios_are_saved_as_a_set_and_compared_again() {
     session.wait_for("FITS");
     session.press("p");
     session.wait_for("pinned");
-    // The fifth field is the number of nodes.
-    session.press("1gjjjj");
-    let before = field(&session, "nodes");
-    session.press(RIGHT);
-    session.wait("evaluating another number of nodes", |session| {
-        let nodes = field(session, "nodes");
-        nodes != before && session.text().lines().next().unwrap().contains(&format!("{nodes} node"))
-    });
-    session.wait_for_silence(Duration::from_millis(300));
+    take_more_nodes(&mut session);
     session.press("p");
     session.wait_for("pinned as B");
     session.press("s");

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::keymap::Keymap;
-use crate::config::{Background, ColorDepth, Markers};
+use crate::config::Terminal;
 use crate::presets::Library;
 use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
@@ -32,18 +32,8 @@ pub struct Start {
 pub struct Options {
     /// Threads of a sweep; `None` for the default of a shared machine.
     pub threads: Option<usize>,
-    /// Colours.
-    pub palette: ColorDepth,
-    /// The terminal's background; `None` for what `COLORFGBG` says.
-    pub theme: Option<Background>,
-    /// Only ASCII glyphs, whatever the locale says.
-    pub ascii: bool,
-    /// What curves are drawn with; `None` for what the environment says.
-    pub markers: Option<Markers>,
-    /// Whether the mouse is taken from the start.
-    pub mouse: bool,
-    /// Fewer colours, fewer updates.
-    pub low_bandwidth: bool,
+    /// The terminal, as the configuration and the flags say.
+    pub terminal: Terminal,
     /// The table of keys, with the user's own in it.
     pub keymap: Keymap,
     /// The configuration file, if there is a place for one.

@@ -111,6 +111,7 @@ impl App {
     /// The explorer as it opens, and the first questions.
     pub fn new(start: Start) -> (Self, Vec<Command>) {
         let Start { library, file, scenario, stored, pins, options } = start;
+        // The first question is asked here, the map's with it: the first frame is drawn while both are computed.
         let base = base(&library, &file, &scenario, axes::usual(&scenario));
         let mut app = Self {
             library,
@@ -139,7 +140,7 @@ impl App {
             notice: options.notice,
             awaited: None,
             keymap: options.keymap,
-            mouse: Mouse::new(options.mouse),
+            mouse: Mouse::new(options.terminal.mouse),
             page: PAGE,
             question: 0,
             explanation: 0,
@@ -215,6 +216,8 @@ impl App {
 
     /// Asks about a scenario for the screen, if it can be one; what was answered before is there at once.
     pub(super) fn ask(&mut self, shown: Result<Scenario, Vec<Problem>>) -> Vec<Command> {
+        // Whatever was asked before is of the past from here on, also where nothing is asked now: the number alone
+        // drops a late answer.
         self.question += 1;
         self.following = false;
         self.stale = true;
@@ -223,6 +226,7 @@ impl App {
         // The view is asked in any case: it may have to stop what it computes of the scenario before.
         let Ok(scenario) = &self.shown else { return self.ask_view().into_iter().collect() };
         let evaluate = Command::Evaluate { generation: self.question, scenario: Box::new(scenario.clone()) };
+        // Known from before: shown at once, and asked again only for what would let it fit, if that is not known.
         let mut done = false;
         if let Some((answer, fix)) = self.answers.find(scenario) {
             done = answer.evaluation.summary.fits || fix.is_some();

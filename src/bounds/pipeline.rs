@@ -39,7 +39,7 @@ impl Pipeline {
 
     /// The most checkpoints that a rank holds, each of one stage and one micro-batch [layered B6, C4].
     pub fn checkpoints(self) -> u32 {
-        (self.schedule.rules().checkpoints)(self.counts)
+        (self.schedule.rules().checkpoints)(self.counts, 0)
     }
 
     /// Micro-batches that pass a stage before its rank turns to another.

@@ -37,7 +37,7 @@ pub(super) fn run(session: &Session, arguments: &CalibrateArgs) -> Result<Exit, 
     let unknown = |error: crate::presets::Unknown| Failure::input(error.to_string());
     let calibration = session.library.calibration(&id).map_err(unknown)?;
     let pool = session.pool()?;
-    let bar: ProgressBar = progress::spinner(session.options.low_bandwidth);
+    let bar: ProgressBar = progress::spinner(session.options.terminal.low_bandwidth);
     let begins = |part: &str| bar.set_message(part.to_owned());
     let evaluate = |scenarios: &[_]| {
         bar.inc(scenarios.len() as u64);

@@ -48,7 +48,7 @@ pub(super) fn spinner(low_bandwidth: bool) -> ProgressBar {
 
 /// That something goes on, and for how long.
 pub(super) fn waiting(what: &'static str, options: &Options) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(None, target(options.low_bandwidth)).with_message(what);
+    let bar = ProgressBar::with_draw_target(None, target(options.terminal.low_bandwidth)).with_message(what);
     // Hidden bars need no thread that draws them.
     if !bar.is_hidden() {
         bar.enable_steady_tick(Duration::from_millis(500));
@@ -61,7 +61,7 @@ pub(super) fn waiting(what: &'static str, options: &Options) -> ProgressBar {
 
 /// A bar with rate and time left on stderr, if that is a terminal.
 pub(super) fn bar(count: usize, of: &str, options: &Options) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(count as u64), target(options.low_bandwidth));
+    let bar = ProgressBar::with_draw_target(Some(count as u64), target(options.terminal.low_bandwidth));
     let rate = |state: &ProgressState, text: &mut dyn fmt::Write| {
         let _ = write!(text, "{} per second", thousands(state.per_sec()));
     };

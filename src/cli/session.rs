@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::app::Options;
 use crate::app::keymap::Keymap;
-use crate::config::{self, Config, Place};
+use crate::config::{self, Config, Place, Terminal};
 use crate::interop::report::ImportReport;
 use crate::plan::{Idle, Plan};
 use crate::presets::{Kind, Library};
@@ -210,16 +210,14 @@ fn settings(place: &Place, insisted: bool) -> Result<Config, Failure> {
 
 fn options(everywhere: &Everywhere, config: &Config) -> Options {
     let variable = std::env::var("RAYON_NUM_THREADS").ok();
-    Options {
-        threads: threads(everywhere.threads, variable.as_deref(), config.threads),
+    let terminal = Terminal {
         palette: everywhere.palette.unwrap_or(config.terminal.palette),
-        theme: config.terminal.theme,
         ascii: everywhere.ascii || config.terminal.ascii,
-        markers: config.terminal.markers,
-        mouse: config.terminal.mouse,
         low_bandwidth: everywhere.low_bandwidth || config.terminal.low_bandwidth,
-        ..Options::default()
-    }
+        ..config.terminal
+    };
+    let threads = threads(everywhere.threads, variable.as_deref(), config.threads);
+    Options { threads, terminal, ..Options::default() }
 }
 
 /// The flag, else the variable as rayon reads it (0 and nonsense stand for the default), else the file.

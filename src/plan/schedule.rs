@@ -32,6 +32,9 @@ impl Schedule {
     /// What layered accumulation runs, whatever was chosen: all micro-batches of a layer before the next layer.
     pub const LAYERED: Self = Self::BreadthFirst;
 
+    /// Those of neighbouring layers in one stage on each rank [layered B8], the better first.
+    pub const CONTIGUOUS: [Self; 2] = [Self::OneForwardOneBackward, Self::GPipe];
+
     /// What a table of measured runs means by interleaving.
     pub const INTERLEAVING: Self = Self::Interleaved;
 
@@ -68,8 +71,9 @@ pub struct ScheduleRules {
     pub order: fn(PipelineCounts, rank: u32, buffered: bool) -> PassOrder,
     /// Bubble overhead: idle over busy time.
     pub bubble: fn(PipelineCounts) -> f64,
-    /// The most checkpoints that a rank holds, each of one stage and one micro-batch [layered B6, C4].
-    pub checkpoints: fn(PipelineCounts) -> u32,
+    /// The most checkpoints that a rank holds, each of one stage and one micro-batch [layered B6, C4]: those with which
+    /// it begins its first backward. The first rank holds the most.
+    pub checkpoints: fn(PipelineCounts, rank: u32) -> u32,
     /// Gathers of a stage's weights by a rank in a step, and reductions of a stage's gradients, where two buffers hold
     /// what is gathered [layered C5].
     pub collectives: fn(PipelineCounts) -> [u32; 2],

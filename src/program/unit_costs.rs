@@ -103,10 +103,10 @@ impl<'a> UnitCosts<'a> {
 
     /// Embedding and head are one unit where they share their weights: gathered for the first of the
     /// two that is passed, kept until the second, reduced after backward has passed both.
-    pub fn ends(&self, head: bool, pass: Pass) -> UnitParameters {
+    pub fn end_unit(&self, part: ModelPart, pass: Pass) -> UnitParameters {
         let model = &self.rates.scenario.model;
         let (embedding, logits) = (self.local(model.embedding_parameters()), self.local(model.head_parameters()));
-        let part = if head { ModelPart::Head } else { ModelPart::Embedding };
+        let head = part == ModelPart::Head;
         let own = if head { logits } else { embedding };
         // Forward passes the embedding first and the head last; backward the other way round. So the tied matrix is
         // gathered with the first of the two in either direction, and reduced with the embedding, which backward passes
@@ -192,25 +192,22 @@ impl<'a> UnitCosts<'a> {
 
     /// Forward and backward of the embedding.
     pub fn embedding(&self) -> PerDirection<UnitPass> {
-        let Passes { forward, backward, .. } = self.rates.embedding();
-        let kept = self.activations.embedding;
-        self.end(false, kept, [alone(forward), alone(backward)])
+        self.end(ModelPart::Embedding, self.activations.embedding, self.rates.embedding())
     }
 
     /// Forward and backward of last norm, logits and loss.
     pub fn head(&self) -> PerDirection<UnitPass> {
-        let Passes { forward, backward, .. } = self.rates.head();
-        let kept = self.activations.logits;
-        self.end(true, kept, [alone(forward), alone(backward)])
+        self.end(ModelPart::Head, self.activations.logits, self.rates.head())
     }
 
     /// Forward and backward of the embedding or the head.
-    fn end(&self, head: bool, kept: Bytes, [forward, backward]: [[ComputeStep; 3]; 2]) -> PerDirection<UnitPass> {
-        let unit_pass =
-            |traversal: Traversal, steps| self.unit_pass(self.ends(head, traversal.pass()), traversal, steps);
+    fn end(&self, part: ModelPart, kept: Bytes, work: Passes) -> PerDirection<UnitPass> {
+        let unit_pass = |traversal: Traversal, work: DeviceTime| {
+            self.unit_pass(self.end_unit(part, traversal.pass()), traversal, alone(work))
+        };
         PerDirection {
-            forward: UnitPass { kept, ..unit_pass(Traversal::Forward, forward) },
-            backward: UnitPass { kept: -kept, ..unit_pass(Traversal::Backward, backward) },
+            forward: UnitPass { kept, ..unit_pass(Traversal::Forward, work.forward) },
+            backward: UnitPass { kept: -kept, ..unit_pass(Traversal::Backward, work.backward) },
         }
     }
 
@@ -230,8 +227,13 @@ impl<'a> UnitCosts<'a> {
         // Where only the host has the weights, they go after each pass, and come back by a copy.
         let drops = self.fetched() && (last || self.regathers() || self.layout.weights == 1);
         // A shared unit is dropped by its second pass: the one that gathers nothing.
-        let shared = matches!(unit.part, ModelPart::Embedding | ModelPart::Head) && self.rates.scenario.model.tied;
-        let dropped = if shared { self.ends(unit.part != ModelPart::Head, pass).gathered } else { unit.gathered };
+        let other = match unit.part {
+            ModelPart::Embedding => Some(ModelPart::Head),
+            ModelPart::Head => Some(ModelPart::Embedding),
+            _ => None,
+        };
+        let other = other.filter(|_| self.rates.scenario.model.tied);
+        let dropped = other.map_or(unit, |other| self.end_unit(other, pass)).gathered;
         let secondary = self.secondary(unit.reduced);
         UnitPass {
             part: unit.part,

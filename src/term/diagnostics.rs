@@ -28,7 +28,7 @@ pub(super) fn find(app: &App, screen: &Screen, options: &Options) -> io::Result<
 }
 
 fn bytes(options: &Options) -> Finding {
-    let (value, why) = if options.low_bandwidth {
+    let (value, why) = if options.terminal.low_bandwidth {
         ("few", "maps are drawn twice a second at most, in 256 colours at most")
     } else {
         ("as needed", "maps are drawn ten times a second at most")

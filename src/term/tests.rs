@@ -10,7 +10,7 @@ use super::wire::WireBackend;
 use super::*;
 use crate::app::action::Action;
 use crate::app::tests::{FRONTIER, H100, PIPELINE, explorer, explorer_on, follow, press};
-use crate::config::ColorDepth;
+use crate::config::{self, ColorDepth};
 use crate::presets::Library;
 use crate::ui::caps::Depth;
 
@@ -112,7 +112,10 @@ fn the_cursor_moves_first_and_the_panels_follow_both_within_their_budgets() {
 
 #[test]
 fn the_command_line_wins_over_the_environment() {
-    let options = Options { palette: ColorDepth::Ansi16, ascii: true, ..Options::default() };
+    let options = Options {
+        terminal: config::Terminal { palette: ColorDepth::Ansi16, ascii: true, ..config::Terminal::default() },
+        ..Options::default()
+    };
     let environment = |name: &str| match name {
         "NO_COLOR" => Some("1".to_owned()),
         "LANG" => Some("en_US.UTF-8".to_owned()),

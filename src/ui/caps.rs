@@ -50,7 +50,7 @@ pub struct Overrides {
 
 impl From<&Options> for Overrides {
     fn from(options: &Options) -> Self {
-        let depth = match options.palette {
+        let depth = match options.terminal.palette {
             ColorDepth::Auto => None,
             ColorDepth::Truecolor => Some(Depth::True),
             ColorDepth::Xterm256 => Some(Depth::C256),
@@ -59,10 +59,10 @@ impl From<&Options> for Overrides {
         };
         Self {
             depth,
-            ascii: options.ascii.then_some(true),
-            light: options.theme.map(|theme| theme == Background::Light),
-            markers: options.markers,
-            low_bandwidth: options.low_bandwidth,
+            ascii: options.terminal.ascii.then_some(true),
+            light: options.terminal.theme.map(|theme| theme == Background::Light),
+            markers: options.terminal.markers,
+            low_bandwidth: options.terminal.low_bandwidth,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The transformer of a row.
 
-use crate::model::{Model, Norm, Positions, QkNorm};
+use crate::model::{Model, Norm, Positions};
 
 use super::Cells;
 
@@ -29,15 +29,10 @@ pub(super) fn read(cells: &mut Cells<'_>, tensor: u32, sequence: u32) -> Result<
     let kv_heads = cells.row.count("kv_heads")?.unwrap_or(heads);
     let ffn_hidden = cells.count_or("ffn_hidden", || 4 * hidden, "four times the width")?;
     let mut model = Model {
-        format: 1,
         id: cells.row.id(),
         name: cells.row.text("model").to_owned(),
         source: cells.row.text("source").to_owned(),
-        layers,
-        hidden,
-        heads,
         kv_heads,
-        head_size: (hidden / heads).max(1),
         ffn_hidden,
         gated,
         vocab: vocabulary(cells, tensor)?,
@@ -45,15 +40,8 @@ pub(super) fn read(cells: &mut Cells<'_>, tensor: u32, sequence: u32) -> Result<
         positions: if gated || family(&WITHOUT_BIAS) { Positions::Computed } else { Positions::Learned },
         norm: if gated { Norm::RmsNorm } else { Norm::LayerNorm },
         bias: !gated && !family(&WITHOUT_BIAS),
-        causal: true,
         sequence,
-        position_rows: None,
-        norms: 2,
-        qk_norm: QkNorm::None,
-        biases: None,
-        latent: None,
-        window: None,
-        experts: None,
+        ..Model::dense(layers, hidden, heads)
     };
     if let Some((field, fix)) = model.problems().first() {
         return Err(format!("'{field}' {fix}"));

@@ -9,7 +9,7 @@ pub(super) const RULES: ScheduleRules = ScheduleRules {
     alternates: false,
     order,
     bubble: PipelineCounts::bubble,
-    checkpoints: PipelineCounts::all_checkpoints,
+    checkpoints: |counts, _| counts.all_checkpoints(),
     collectives: PipelineCounts::collectives_once,
     together: |counts| counts.micro_batches,
 };

@@ -11,7 +11,7 @@ pub(super) const RULES: ScheduleRules = ScheduleRules {
     order,
     bubble: PipelineCounts::bubble,
     // Those of the warm-up, and one.
-    checkpoints: |counts| counts.all_checkpoints().min(warm_up(counts, 0) + 1),
+    checkpoints: |counts, rank| counts.all_checkpoints().min(warm_up(counts, rank) + 1),
     collectives,
     together: |counts| counts.ranks,
 };

@@ -10,8 +10,8 @@ pub(super) const RULES: ScheduleRules = ScheduleRules {
     alternates: true,
     order,
     bubble: PipelineCounts::bubble,
-    // The first rank warms up with `P - 1` and holds one more.
-    checkpoints: |counts| counts.all_checkpoints().min(counts.ranks),
+    // Those of the warm-up, and one: the first rank, which warms up with `P - 1`, holds the most.
+    checkpoints: |counts, rank| counts.all_checkpoints().min(counts.ranks - rank),
     collectives: PipelineCounts::collectives_once,
     together: |_| 1,
 };

@@ -31,7 +31,7 @@ fn every_pass_runs_once_and_forward_first() {
     }
 }
 
-/// The most micro-batches of any stage that a rank has run forward and not yet backward.
+/// Micro-batches of any stage that a rank has run forward and not yet backward: the most, and when backward begins.
 #[test]
 fn the_order_holds_as_many_checkpoints_as_the_closed_form_says() {
     for schedule in Schedule::ALL {
@@ -39,16 +39,18 @@ fn the_order_holds_as_many_checkpoints_as_the_closed_form_says() {
         for (ranks, stages_per_rank, groups) in [(1, 1, 1), (4, 1, 2), (4, 3, 2), (2, 4, 1), (3, 2, 11)] {
             let stages = if rules.virtual_stages { stages_per_rank } else { 1 };
             let counts = PipelineCounts { ranks, stages, micro_batches: ranks * groups };
-            let held_on = |rank: u32| {
+            for rank in 0..ranks {
+                let order = (rules.order)(counts, rank, false).unrolled(ranks);
+                let opening = order.iter().take_while(|pass| pass.pass == Pass::Forward).count();
                 let (mut held, mut most) = (0, 0);
-                for StagePass { pass, .. } in (rules.order)(counts, rank, false).unrolled(ranks) {
+                for StagePass { pass, .. } in order {
                     held = if pass == Pass::Forward { held + 1 } else { held - 1 };
                     most = most.max(held);
                 }
-                most
-            };
-            let most = (0..ranks).map(held_on).max();
-            assert_eq!(most, Some((rules.checkpoints)(counts)), "`checkpoints` of {schedule} with {counts:?}");
+                let found = (rules.checkpoints)(counts, rank);
+                let of = format!("`checkpoints` of {schedule} with {counts:?} on rank {rank}");
+                assert_eq!((most, opening as u32), (found, found), "{of}");
+            }
         }
     }
 }

@@ -38,6 +38,8 @@ impl StateExtents {
         let (gradients, optimizers) =
             (values(Field::GradientsOver, &sharding.gradients), values(Field::OptimizerOver, &sharding.optimizer));
         let mut found = Vec::new();
+        // Weights over 8 ranks need gradients over 8, 16, 32 and so on, and these an optimizer over a multiple again: a
+        // rank updates only what it has the gradients of, and has these only of weights that it holds.
         for (weights, of_weights) in values(Field::WeightsOver, &sharding.weights) {
             for (gradient, of_gradients) in wider(&gradients, weights) {
                 for (optimizer, of_optimizer) in wider(&optimizers, *gradient) {
@@ -77,6 +79,7 @@ fn grid(mesh: &Scenario, layout: &Layout) -> Vec<(u32, Extent)> {
     let group = layout.group();
     let named = levels(mesh, layout).into_iter().filter_map(|extent| Some((ranks(mesh, layout, &extent)?, extent)));
     let mut found: Vec<(u32, Extent)> = named.collect();
+    // Levels first, so that 8 ranks that are a node are called one: a plan reads better with `node` than with a count.
     let powers = std::iter::successors(Some(2_u32), |count| count.checked_mul(2)).take_while(|count| *count < group);
     for count in powers.filter(|count| group.is_multiple_of(*count)) {
         if !found.iter().any(|(known, _)| *known == count) {
@@ -105,6 +108,7 @@ fn wider(extents: &[(u32, Extent)], than: u32) -> impl Iterator<Item = (&u32, &E
 
 /// No second copy, or one that lies within the weights' own shards.
 fn closer(copies: &[(u32, Extent)], weights: u32) -> impl Iterator<Item = (&u32, &Extent)> {
+    // A second copy over more ranks than the first would hold less than the first does: it serves where it is nearer.
     let within = move |(count, _): &&(u32, Extent)| *count == 1 || (*count < weights && weights.is_multiple_of(*count));
     copies.iter().filter(within).map(|(count, extent)| (count, extent))
 }

@@ -6,8 +6,8 @@
 //! estimate; that of [`crate::search::training`] knows more of fewer plans.
 
 use crate::cost::{Factors, Rates};
+use crate::plan::Recompute;
 use crate::plan::pass::{PerDirection, PipelineCounts};
-use crate::plan::{Recompute, Schedule};
 use crate::program::{ModelState, StageCost, StepTerms};
 use crate::scenario::{Layout, Scenario};
 use crate::units::{Bytes, Count, Seconds};
@@ -44,6 +44,8 @@ impl MeshWork {
             let parts = terms.order.iter().map(|place| terms.parts[usize::from(*place)].compute);
             parts.map(|compute| compute.forward + compute.backward).sum::<Seconds>()
         };
+        // Three kinds of recompute tell all of them: what is computed again for a share of the layers grows in
+        // proportion to it.
         let [none, selective, full] = [Recompute::None, Recompute::Selective, Recompute::Full].map(&mut work);
         let layers = scenario.model.layers;
         Self { none, selective, layer: (full - none) / f64::from(layers), layers }
@@ -63,6 +65,10 @@ impl MeshWork {
         };
         let (count, ranks) = (f64::from(micro_batches), f64::from(ranks));
         let mean = work * (count / ranks);
+        // With contiguous stages a rank waits for the first micro-batch to reach it, and those before it wait for what
+        // it gives back last. Rank r ends no earlier than M w_r + w_0 + ... + w_(r-1); the best cut makes that the same
+        // for all, with stages that shrink by 1 - 1 / M from rank to rank, and this is what it comes to: all the work
+        // for one micro-batch, the mean for many.
         let filled = work / (1.0 - libm::pow(1.0 - 1.0 / count, ranks));
         (if turn { mean.max(filled) } else { mean }) * ROUNDING
     }
@@ -86,6 +92,8 @@ impl PlanFloor {
         for rank in 0..ranks {
             let own = || order.iter().skip(rank).step_by(ranks);
             let work: Seconds = own().map(|stage| stage.compute.forward + stage.compute.backward).sum();
+            // Rank 2 of 4: forward of ranks 0 and 1, then all its own work, then backward of ranks 1 and 0: none of that
+            // can overlap.
             floor.time = floor.time.max(before.forward + before.backward + work * micro_batches);
             let stage = order[rank].compute;
             before = PerDirection::from_fn(|pass| *before.get(pass) + *stage.get(pass) + terms.send);
@@ -113,6 +121,8 @@ impl PlanFloor {
     pub fn memory(&self, rates: &Rates<'_>, layout: &Layout) -> Bytes {
         let allocator = &rates.scenario.calibration.allocator;
         let of_rank = |(parameters, held): &(Count, Bytes)| {
+            // State and checkpoints are there at the same moment, when the first backward begins: their sum is below
+            // any peak.
             let state = ModelState::new(rates, layout, *parameters);
             state.weights + state.gradients + state.optimizer + *held
         };
@@ -132,16 +142,13 @@ fn held(scenario: &Scenario, rank: usize, own: &[&StageCost], ranks: usize) -> B
     let plan = &scenario.plan;
     let kept: Bytes = own.iter().map(|stage| stage.kept).sum();
     let counts = PipelineCounts { ranks: ranks as u32, stages: own.len() as u32, micro_batches: plan.accumulate };
-    let passed = match plan.effective_schedule() {
-        Schedule::OneForwardOneBackward => kept * f64::from(plan.accumulate.min((ranks - rank) as u32)),
-        Schedule::GPipe | Schedule::BreadthFirst => kept * f64::from(plan.accumulate),
-        schedule @ Schedule::Interleaved => {
-            // The first rank passes the most; each further one two fewer, since it is nearer to the turn.
-            let most = (schedule.rules().checkpoints)(counts);
-            let passes = most.saturating_sub(2 * rank as u32).max(1);
-            let least = own.iter().map(|stage| stage.kept).reduce(Bytes::min).unwrap_or(Bytes::ZERO);
-            (least * f64::from(passes)).max(kept)
-        }
+    let checkpoints = (plan.effective_schedule().rules().checkpoints)(counts, rank as u32);
+    let passed = if checkpoints == counts.all_checkpoints() {
+        kept * f64::from(plan.accumulate)
+    } else {
+        // Which stages they are of is not asked: they are counted as those of the smallest. Each stage has one at least.
+        let least = own.iter().map(|stage| stage.kept).reduce(Bytes::min).unwrap_or(Bytes::ZERO);
+        (least * f64::from(checkpoints)).max(kept)
     };
     passed + own.last().map_or(Bytes::ZERO, |stage| stage.working)
 }

@@ -117,6 +117,8 @@ impl Freedom {
     /// The jobs that differ in anything but what is [`FREE`]: one for each combination of the values that their fields may
     /// take, in order. Impossible ones are left out, and counted.
     pub(super) fn variants(&self, base: &Scenario) -> (Vec<Scenario>, u64) {
+        // A product, one field after the other: two values of offload and two of precision make four jobs, each of
+        // which is searched as if it had been asked for.
         let (mut found, mut impossible) = (vec![base.clone()], 0);
         for (field, values) in self.over.iter().filter(|(field, _)| !FREE.contains(field)) {
             let mut next = Vec::with_capacity(found.len() * values.len());
@@ -189,9 +191,11 @@ impl Freedom {
             for schedule in &schedules {
                 // Layer by layer a pipeline is breadth first, whatever its schedule is called.
                 let breadth = order == Accumulation::Layered;
-                if breadth && schedules.contains(&Schedule::BreadthFirst) && *schedule != Schedule::BreadthFirst {
+                if breadth && schedules.contains(&Schedule::LAYERED) && *schedule != Schedule::LAYERED {
                     continue;
                 }
+                // Several virtual stages where the schedule has them, one where it has not. 1F1B with two stages per
+                // rank is no plan, and interleaving with one is 1F1B under another name.
                 let looped = breadth || schedule.rules().virtual_stages;
                 let more = |stages: &&u32| if looped { **stages > 1 || breadth } else { **stages == 1 };
                 let mut taken: Vec<_> = stages.iter().filter(more).map(|stages| (*schedule, *stages, order)).collect();

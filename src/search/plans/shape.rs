@@ -61,6 +61,8 @@ impl Ord for OpenPlans {
     fn cmp(&self, other: &Self) -> Ordering {
         let [first, second] = self.scores;
         let [one, two] = other.scores;
+        // A heap gives its greatest first, and here the lowest floor is wanted: hence the turned order. The number
+        // breaks ties, so that the order of opening is the same on every machine.
         one.total_cmp(&first).then(two.total_cmp(&second)).then(other.number.cmp(&self.number))
     }
 }
@@ -72,8 +74,10 @@ impl Shape {
         let plan = &mut scenario.plan;
         (plan.tensor, plan.context, plan.pipeline, plan.micro_batch) = (tensor, context, pipeline, micro_batch);
         plan.operators.clear();
+        // A mesh is judged before it is known how its state is sharded: unsharded has no transfers, so that its time is
+        // below that of all.
         unsharded(&mut plan.sharding);
-        (plan.schedule, plan.stages_per_rank) = (Schedule::OneForwardOneBackward, 1);
+        (plan.schedule, plan.stages_per_rank) = (Schedule::USUAL, 1);
         (plan.accumulation, plan.recompute) = (Accumulation::Standard, Recompute::None);
         scenario.settle_batch();
         let layout = scenario.layout().ok()?;
@@ -88,7 +92,7 @@ impl Shape {
     pub fn per_token(&self, run: Option<((Schedule, u32, Accumulation), Recompute)>) -> f64 {
         let Scenario { plan, .. } = &self.scenario;
         let ((_, stages, order), recompute) =
-            run.unwrap_or(((Schedule::Interleaved, 0, Accumulation::Layered), Recompute::None));
+            run.unwrap_or(((Schedule::LAYERED, 0, Accumulation::Layered), Recompute::None));
         let turn = stages == 1 && order == Accumulation::Standard;
         let time = self.work.least(recompute, plan.accumulate, self.layout.pipeline, turn);
         time.get() / tokens(&self.scenario)

@@ -29,7 +29,7 @@ pub struct Method {
 }
 
 const CONTIGUOUS: [StageAssignment; 2] =
-    [StageAssignment::Contiguous(Schedule::OneForwardOneBackward), StageAssignment::Contiguous(Schedule::GPipe)];
+    [StageAssignment::Contiguous(Schedule::CONTIGUOUS[0]), StageAssignment::Contiguous(Schedule::CONTIGUOUS[1])];
 
 /// The variants of [layered B8]: {standard, partitioned} and {standard, layered} accumulation times {no,
 /// contiguous, modular} pipeline, grouped as the paper compares them. Any of them may split its layers
