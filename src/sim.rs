@@ -35,6 +35,7 @@ mod local;
 mod memo;
 mod observer;
 mod outcome;
+mod pace;
 mod rank;
 mod rank_turn;
 mod ready_queue;

@@ -7,7 +7,8 @@ use crate::program::{
 
 use super::gap::{Few, Gap, MOST_IN_FLIGHT};
 use super::outcome::MemoryPeak;
-use super::rank::{RankContext, RankState, pace, place, scaled, scaled_up};
+use super::pace::{pace, scaled, scaled_up};
+use super::rank::{RankContext, RankState, place};
 use super::stream::{Cursor, RankRole, StreamHead};
 
 /// What is in flight in a gap.

@@ -1,16 +1,20 @@
-//! One rank: its streams, events, shared resources and memory.
+//! One rank: its streams, events, shared resources and memory. Not for how it goes from launch to launch ([`launch`]).
 
 mod books;
+mod launch;
 
 use crate::program::{
-    EVENTS, HELD, LaunchPosition, Picos, RESOURCES, SERIAL, STREAMS, StreamSet, Task, TaskEvent, TaskPosition, WHOLE,
+    EVENTS, HELD, LaunchPosition, Picos, RESOURCES, STREAMS, StreamSet, TaskEvent, TaskPosition, WHOLE,
 };
 
 use super::arrivals::{ArrivalTrain, Inbox};
 use super::gap::Gap;
 use super::observer::Observer;
 use super::outcome::{MemoryPeak, Outcome, TimeTotals};
+use super::pace::{pace, scaled, scaled_up};
 use super::stream::{Cursor, RankRole, Requirement, StreamHead};
+
+pub(super) use launch::{LaunchEntry, LaunchStage};
 
 /// A rank at one moment.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,42 +54,6 @@ pub(super) struct RankState {
     pub gap: Option<Gap>,
 }
 
-/// A rank's progress in a launch: whether its tasks are queued (issued), and whether compute has begun with it.
-///
-/// Either may be first. Gathers may start before compute can, so that a launch may be issued before it is begun; and
-/// where all that compute waits for is there, it is begun first, and may then be replayed without being issued.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LaunchStage {
-    /// Nothing is done.
-    Ahead,
-    /// Its tasks are on their streams, and compute has not begun with it.
-    Issued,
-    /// Compute begins with it, and its tasks are not on their streams.
-    Begun,
-    /// Both.
-    Running,
-}
-
-impl LaunchStage {
-    /// Whether its tasks are on their streams.
-    pub const fn issued(self) -> bool {
-        matches!(self, Self::Issued | Self::Running)
-    }
-
-    /// Whether compute has begun with it.
-    pub const fn begun(self) -> bool {
-        matches!(self, Self::Begun | Self::Running)
-    }
-
-    const fn issue(self) -> Self {
-        if self.begun() { Self::Running } else { Self::Issued }
-    }
-
-    const fn begin(self) -> Self {
-        if self.issued() { Self::Running } else { Self::Begun }
-    }
-}
-
 /// What a rank has sent one way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Sent {
@@ -109,16 +77,6 @@ pub(super) enum RemoteWait {
     Own,
     /// Another rank has sent what it waits for; it arrives then.
     Until(Picos),
-    /// Another rank has not sent it yet.
-    Unknown,
-}
-
-/// When compute can begin with a launch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LaunchEntry {
-    Now,
-    /// When what another rank has sent arrives.
-    At(Picos),
     /// Another rank has not sent it yet.
     Unknown,
 }
@@ -175,135 +133,6 @@ impl RankState {
 
     pub fn outcome(&self) -> Outcome {
         Outcome { end: self.clock, totals: self.totals, peak: self.peak }
-    }
-
-    /// Whether the launch that compute is at is over: compute and what is serialised with it.
-    pub fn launch_is_over(&self) -> bool {
-        self.stage.issued() && (self.active & SERIAL).is_empty()
-    }
-
-    /// Tasks of the launch that compute is at on each stream, if they are there.
-    pub fn due<'p>(&self, role: &RankRole<'p>) -> &'p [u32; STREAMS] {
-        match &self.at {
-            Some(at) if self.stage.issued() => &role.graph(at).tasks,
-            _ => &[0; STREAMS],
-        }
-    }
-
-    /// Puts the tasks of the launch that compute is at on their streams, if they are not there.
-    pub fn issue(&mut self, role: &RankRole<'_>) {
-        let Some(at) = self.at.filter(|_| !self.stage.issued()) else { return };
-        let graph = role.graph(&at);
-        for stream in graph.streams.iter() {
-            self.pending[stream] += graph.tasks[stream];
-            if !self.active.contains(stream)
-                && let Some(cursor) = Cursor::first(role, at, stream)
-            {
-                self.streams[stream] = StreamHead { cursor, ..StreamHead::default() };
-                self.active.insert(stream);
-            }
-        }
-        self.stage = self.stage.issue();
-    }
-
-    /// Begins with the launch. Memory is looked at then in any case, so that a launch's own account of it is whole.
-    pub fn begin(&mut self) {
-        (self.stage, self.paused, self.changed) = (self.stage.begin(), false, true);
-    }
-
-    /// Whether compute can begin with a launch in which nothing starts before, while the rank has nothing on
-    /// its streams but what runs; `None` if that is not how things are.
-    pub fn entry(&self, role: RankRole<'_>, inbox: &Inbox) -> Option<LaunchEntry> {
-        let at = self.at.filter(|_| self.active == self.running && (self.running & SERIAL).is_empty())?;
-        let waits = role.graph(&at).entry.as_ref()?;
-        if self.running.iter().any(|stream| self.pending[stream] > 1) {
-            return None;
-        }
-        // From here on nothing that is queued can start before this launch: every stream with work runs its last task.
-        let mut entry = LaunchEntry::Now;
-        for crate::program::EventWait { event, offset } in waits.iter().map_while(|wait| *wait) {
-            let least = self.base[event as usize] + offset;
-            if !event.remote() {
-                // A running task will raise it, at a moment that is not known here: the launch goes the exact way.
-                if self.events[event as usize] < least {
-                    return None;
-                }
-                continue;
-            }
-            match inbox.by(event).nth(least) {
-                Some(arrival) if arrival <= self.clock || entry == LaunchEntry::Unknown => {}
-                Some(arrival) => {
-                    let latest = if let LaunchEntry::At(other) = entry { other.max(arrival) } else { arrival };
-                    entry = LaunchEntry::At(latest);
-                }
-                None => entry = LaunchEntry::Unknown,
-            }
-        }
-        Some(entry)
-    }
-
-    /// Stalls before a launch until the arrival that it needs.
-    pub fn stall_until<O: Observer>(&mut self, arrival: Picos, context: &mut RankContext<'_, O>) {
-        self.waited = true;
-        self.rest(arrival, context);
-        if self.clock < arrival {
-            self.advance_to(arrival, context);
-        }
-    }
-
-    /// Stalls before a launch while running tasks end, up to the moment `by`. Returns when the next one after it ends.
-    pub fn rest<O: Observer>(&mut self, by: Picos, context: &mut RankContext<'_, O>) -> Picos {
-        loop {
-            self.find_ends(&context.role);
-            let next = self.next();
-            if next > by || next == Picos::MAX {
-                return next;
-            }
-            self.advance_to(next, context);
-        }
-    }
-
-    /// Moves on to the launch after the one that is over.
-    pub fn leave_launch<O>(&mut self, context: &mut RankContext<'_, O>) {
-        let Some(at) = self.at else { return };
-        let graph = context.role.graph(&at);
-        for event in [TaskEvent::ArrivedForward, TaskEvent::ArrivedBackward] {
-            // Arrivals are forgotten when the launch that used them is over, never earlier: until then its tasks may
-            // still ask for them.
-            let taken = graph.advance[event as usize];
-            if taken > 0 {
-                self.events[event as usize] += taken;
-                context.inbox.by_mut(event).take(taken as u64);
-            }
-        }
-        for (base, announced) in self.base.iter_mut().zip(graph.advance) {
-            *base += announced;
-        }
-        self.at = context.role.program.after(at);
-        (self.stage, self.waited) = (LaunchStage::Ahead, false);
-    }
-
-    /// Sets the events to what was announced before the launch, less what is owed.
-    pub fn count(&mut self, role: &RankRole<'_>, owed: &[i64; EVENTS]) {
-        let Some(at) = &self.at else { return };
-        // In a gap nothing is queued, so that each event stands at what was announced, less what transfers in flight
-        // have still to raise.
-        self.base = role.program.all_announced(at);
-        self.events = std::array::from_fn(|event| self.base[event] - owed[event]);
-    }
-
-    /// Advances the events by what whole iterations announce; and what was announced before the launch too, where the
-    /// iterations are of launches.
-    pub fn announce(&mut self, announced: &[i64; EVENTS], launches: bool) {
-        for ((count, base), announced) in self.events.iter_mut().zip(&mut self.base).zip(announced) {
-            *count += announced;
-            *base += if launches { *announced } else { 0 };
-        }
-    }
-
-    /// Whether compute, or what is serialised with it, can begin with the launch.
-    pub fn can_begin(&mut self, role: RankRole<'_>, inbox: &Inbox) -> bool {
-        (self.active & SERIAL).iter().any(|stream| self.ready(stream, role, inbox))
     }
 
     /// Starts every task of some streams whose conditions hold, then finds when each running one ends.
@@ -466,12 +295,6 @@ impl RankState {
     }
 }
 
-/// How much longer than alone a task takes under a load, in units of [`WHOLE`].
-pub(super) fn pace(load: &[u32; RESOURCES], task: &Task) -> u32 {
-    let needed = load.iter().zip(task.demand).filter(|(_, demand)| *demand > 0);
-    needed.map(|(load, _)| *load).max().unwrap_or(0).max(WHOLE)
-}
-
 pub(super) fn place(cursor: &Cursor) -> TaskPosition {
     TaskPosition { at: cursor.at, iteration: cursor.iteration }
 }
@@ -483,28 +306,5 @@ fn later(role: &RankRole<'_>, mut at: LaunchPosition, stream: usize) -> Option<C
         if role.graph(&at).streams.contains(stream) {
             return Cursor::first(role, at, stream);
         }
-    }
-}
-
-/// `value x WHOLE / pace`, rounded down.
-pub(super) fn scaled(value: Picos, pace: u32) -> Picos {
-    if pace == WHOLE {
-        return value;
-    }
-    // Up to 75 minutes the product fits 64 bits; beyond, it is computed in 128.
-    match value.checked_mul(u64::from(WHOLE)) {
-        Some(product) => product / u64::from(pace),
-        None => (u128::from(value) * u128::from(WHOLE) / u128::from(pace)) as Picos,
-    }
-}
-
-/// `value x pace / WHOLE`, rounded up.
-pub(super) fn scaled_up(value: Picos, pace: u32) -> Picos {
-    if pace == WHOLE {
-        return value;
-    }
-    match value.checked_mul(u64::from(pace)) {
-        Some(product) => product.div_ceil(u64::from(WHOLE)),
-        None => (u128::from(value) * u128::from(pace)).div_ceil(u128::from(WHOLE)) as Picos,
     }
 }

@@ -9,7 +9,8 @@ use crate::program::{COMPUTE, Code, NONE, Picos, TaskClass, TaskPosition, WHOLE}
 use super::super::gap::{Few, Gap, MOST_IN_FLIGHT};
 use super::super::in_flight::{InFlight, InFlightSets};
 use super::super::outcome::MemoryPeak;
-use super::super::rank::{RankContext, RankState, pace, scaled, scaled_up};
+use super::super::pace::{pace, scaled, scaled_up};
+use super::super::rank::{RankContext, RankState};
 use super::record::TransferNeed;
 
 /// The first piece of a graph's compute beside transfers in flight.

@@ -1,0 +1,184 @@
+//! Products, layers, the optimizer and the host.
+
+use super::*;
+
+/// Time of `m x k` by `k x n` at the peak of the storage format, in elements of two bytes.
+fn product(rates: &Rates<'_>, m: f64, n: f64, k: f64) -> DeviceTime {
+    let [m, n, k] = [m, n, k].map(Count::new);
+    rates.product(Product { m, n, k }, rates.matmul, Bytes::new(2.0))
+}
+
+#[test]
+fn a_large_product_runs_at_the_peak() {
+    let scenario = testing::scenario();
+    let rates = rates(&scenario);
+    // 2 x 1024 x 3072 x 1024 flop at 100 TFLOP/s.
+    let work = product(&rates, 1024.0, 3072.0, 1024.0);
+    close(work.time, 2.0 * 1024.0 * 3072.0 * 1024.0 / 100e12);
+    assert_eq!(work.memory, Seconds::ZERO);
+}
+
+#[test]
+fn a_thin_product_runs_at_the_memorys_pace() {
+    let scenario = testing::scenario();
+    let rates = rates(&scenario);
+    // One row: 1 x 4096 by 4096 x 4096; (4096 + 4096^2 + 4096) x 2 bytes at 1 TB/s = 33.57 us against 0.34 us.
+    let work = product(&rates, 1.0, 4096.0, 4096.0);
+    close(work.time, (4096.0 + 4096.0 * 4096.0 + 4096.0) * 2.0 / 1e12);
+    close(work.memory, work.time);
+}
+
+#[test]
+fn whole_waves_round_up() {
+    let mut scenario = testing::scenario();
+    let efficiency = Arc::make_mut(&mut scenario.calibration).architectures.get_mut("default").expect("default");
+    (efficiency.wave, efficiency.matmul_depth) = (1.0, 0.0);
+    let rates = rates(&scenario);
+    // 1024 x 3072: tiles of 128 x 256 are 8 x 12 = 96 on 100 units: one wave of 100 instead of 96.
+    let quantised = product(&rates, 1024.0, 3072.0, 1024.0).time;
+    close(quantised, 100.0 * 128.0 * 256.0 * 2.0 * 1024.0 / 100e12);
+}
+
+/// [osdp C5]: cut along what they sum over, products are thinner and each output but the first is added to the sum: read
+/// twice and written once.
+#[test]
+fn slices_are_thinner_and_add_their_outputs() {
+    let scenario = testing::scenario();
+    let rates = rates(&scenario);
+    let (m, h) = (rates.tokens().get(), f64::from(scenario.model.hidden));
+    let more = |slices: u32, half: usize| {
+        (rates.sliced_layer([slices; 2]).forward[half].time - rates.layer().forward[half].time).get()
+    };
+    // By half, the products with h inputs and how many times h outputs: qkv and projection; of the MLP up and down, which
+    // has 4 h inputs.
+    let products = [[(h, 3.0 * h), (h, h)], [(h, 4.0 * h), (4.0 * h, h)]];
+    for (half, products) in products.into_iter().enumerate() {
+        let additions =
+            |slices: f64| products.iter().map(|(_, n)| 3.0 * (slices - 1.0) * m * n * 2.0 / 1e12).sum::<f64>();
+        // Products of 256 run at the peak, so that the additions are all that is new.
+        assert!((more(4, half) / additions(4.0) - 1.0).abs() < 1e-6, "{half}: {}", more(4, half));
+        // Of 64 inputs, as thin as 16 slices are where h is 1024, memory sets the pace; of 256, the peak.
+        let paced = |(k, n): &(f64, f64)| {
+            let k = k / 16.0;
+            let memory = (m * k + k * n + m * n) * 2.0 / 1e12;
+            16.0 * f64::max(memory, 2.0 * m * n * k / 100e12) - 2.0 * m * n * k * 16.0 / 100e12
+        };
+        let slower: f64 = products.iter().map(paced).sum();
+        assert!(slower > 0.0 && (more(16, half) / (additions(16.0) + slower) - 1.0).abs() < 1e-6, "{half}");
+    }
+}
+
+#[test]
+fn a_layer_of_blocks_does_two_flop_per_weight_and_token() {
+    let scenario = testing::scenario();
+    let layer = rates(&scenario).layer();
+    // 1024 tokens x 12 x 1024^2 weights x 2, and causal attention 2 x 1024 x 1024 x 1024, at 100 TFLOP/s.
+    let weights = 2.0 * 1024.0 * 12.0 * 1024.0 * 1024.0 / 100e12;
+    let attention = 2.0 * 1024.0 * 1024.0 * 1024.0 / 100e12;
+    close(layer.forward[0].time + layer.forward[1].time, weights + attention);
+    // Backward: twice the weights', and flash attention's 2.5.
+    close(layer.backward[0].time + layer.backward[1].time, 2.0 * weights + 2.5 * attention);
+}
+
+/// Each product has as many flop in the gradient of its weight as in that of its input; attention and what is
+/// element-wise have no weights.
+#[test]
+fn half_of_the_products_backward_is_the_weights() {
+    let scenario = testing::scenario();
+    let layer = rates(&scenario).layer();
+    close(layer.weights[0].time + layer.weights[1].time, 2.0 * 1024.0 * 12.0 * 1024.0 * 1024.0 / 100e12);
+    let embedding = rates(&scenario).embedding();
+    assert_eq!(embedding.weights, embedding.backward);
+    assert_eq!(rates(&scenario).attention(1).weights, DeviceTime::default());
+}
+
+#[test]
+fn a_slow_host_and_a_slow_device_make_a_soft_maximum() {
+    let mut scenario = testing::scenario();
+    Arc::make_mut(&mut scenario.calibration).software.host_exponent = 2.0;
+    let rates = rates(&scenario);
+    close(rates.launched(Seconds::new(3.0), Seconds::new(4.0)), 5.0);
+    close(rates.launched(Seconds::new(3.0), Seconds::ZERO), 3.0);
+}
+
+#[test]
+fn the_optimizer_reads_and_writes_its_state() {
+    let mut scenario = testing::scenario();
+    Arc::make_mut(&mut scenario.calibration).software.optimizer_traffic = 1.0;
+    // Per parameter: 12 bytes of state read and written, a gradient read, a weight written: 28 bytes.
+    close(rates(&scenario).optimizer(Count::new(1e9)).time, 28e9 / 1e12);
+}
+
+/// Five iterations of `4 m^2 n + 2 m^3` flop: on each of four matrices of 1024 x 1024 in attention `5 x 6 x 1024^3`, on each
+/// of two of 1024 x 4096 in the MLP `5 x 18 x 1024^3`; 300 x 1024^3 a layer, 1e14 flop/s.
+#[test]
+fn muon_makes_updates_orthogonal() {
+    let mut scenario = testing::scenario();
+    let all = Count::from(scenario.model.parameters());
+    let time = |scenario: &Scenario, parameters: Count| rates(scenario).optimizer(parameters).time;
+    scenario.plan.optimizer = Optimizer::SgdMomentum;
+    let plain = time(&scenario, all);
+    scenario.plan.optimizer = Optimizer::Muon;
+    let flop = 8.0 * 300.0 * 1024.0 * 1024.0 * 1024.0;
+    close(time(&scenario, all) - plain, flop / 1e14);
+    // Eight ranks have an eighth of the matrices each.
+    close(time(&scenario, all / 8.0), (plain.get() + flop / 1e14) / 8.0);
+}
+
+#[test]
+fn odd_widths_and_depths_are_slower() {
+    let scenario = with(|efficiency| efficiency.misalignment = 0.1);
+    let rates = rates(&scenario);
+    let time = |n: f64, k: f64| product(&rates, 4096.0, n, k).time / (n * k);
+    // 1800 = 8 x 225 lacks three powers of two to 64: 30 % slower, on either side.
+    close(time(1800.0, 1024.0) / time(1024.0, 1024.0), 1.3);
+    close(time(1024.0, 1800.0) / time(1024.0, 1024.0), 1.3);
+    close(time(1088.0, 1024.0) / time(1024.0, 1024.0), 1.0);
+}
+
+#[test]
+fn heads_of_an_odd_size_slow_plain_attention() {
+    let mut scenario = with(|efficiency| efficiency.attention_misaligned = 3.0);
+    Arc::make_mut(&mut scenario.stack).attention = Attention::Plain;
+    // Both products over the square: 4 x 1024^3 flop; without the bytes of the scores.
+    close(rates(&scenario).attention(1).forward.time, 4.0 * 1024.0_f64.powi(3) / 100e12);
+    Arc::make_mut(&mut scenario.model).head_size = 63;
+    close(rates(&scenario).attention(1).forward.time, 3.0 * 4.0 * 1024.0 * 1024.0 * 1008.0 / 100e12);
+}
+
+#[test]
+fn softmax_is_fused_in_fours() {
+    let mut scenario = with(|efficiency| efficiency.attention_score_bytes = 10.0);
+    Arc::make_mut(&mut scenario.stack).attention = Attention::FusedSoftmax;
+    Arc::make_mut(&mut scenario.calibration)
+        .runtimes
+        .insert("none".to_owned(), Runtime { layer: Seconds::new(1e-3), ..Runtime::IDEAL });
+    assert_eq!(rates(&scenario).attention, Attention::FusedSoftmax);
+    close(rates(&scenario).host_layer(), 1e-3);
+    // 16 heads over 8 ranks, one sequence: 2 are no multiple of 4.
+    scenario.plan.tensor = 8;
+    assert_eq!(rates(&scenario).attention, Attention::Plain);
+    close(rates(&scenario).host_layer(), 1.3e-3);
+    scenario.plan.micro_batch = 2;
+    assert_eq!(rates(&scenario).attention, Attention::FusedSoftmax);
+}
+
+#[test]
+fn the_slowest_of_many_nodes_sets_the_pace() {
+    let mut scenario = testing::scenario();
+    let alone = rates(&scenario).layer().forward[0].time;
+    Arc::make_mut(&mut scenario.calibration).software.stragglers = 0.05;
+    // Two nodes: one doubling.
+    close(rates(&scenario).layer().forward[0].time, 1.05 * alone);
+    scenario.plan.size = crate::plan::Size::Nodes(16);
+    close(rates(&scenario).layer().forward[0].time, 1.2 * alone);
+}
+
+#[test]
+fn a_step_costs_the_host_a_time_and_a_broadcast_per_shard() {
+    let mut scenario = testing::scenario();
+    let runtime = Runtime { step: Seconds::new(0.1), step_per_shard: Seconds::new(1e-3), ..Runtime::IDEAL };
+    Arc::make_mut(&mut scenario.calibration).runtimes.insert("none".to_owned(), runtime);
+    close(rates(&scenario).host_step(64), 0.164);
+    close(rates(&scenario).host_step(1), 0.1);
+}
