@@ -47,9 +47,11 @@ impl Answers {
 
     /// Keeps an answer in place of an older one about the same scenario.
     pub fn keep(&mut self, answer: Answer) {
+        // What would let it fit stays with it: that is a fact of the scenario, not of this run.
         let known = self.kept.iter().position(|(kept, _)| same(&kept.scenario, &answer.scenario));
         let fix = known.and_then(|index| self.kept.remove(index)).and_then(|(_, fix)| fix);
         self.kept.push_front((answer, fix));
+        // The newest stays however long its trace is: it is on the screen.
         while self.kept.len() > MOST || self.kept.len() > 1 && self.spans() > MOST_SPANS {
             self.kept.pop_back();
         }

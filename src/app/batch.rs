@@ -28,6 +28,8 @@ impl<'a> Batch<'a> {
     pub(super) fn add(&self, index: usize, cell: Cell) {
         let mut held = self.lock();
         held.cells.push((index, cell));
+        // The first cell goes at once, so that a slow map shows a sign of life; later ones go together, since each
+        // report costs a frame.
         if held.sent.is_none_or(|sent| sent.elapsed() >= self.pause) {
             held.sent = Some(Instant::now());
             self.report(&mut held);

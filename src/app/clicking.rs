@@ -10,6 +10,7 @@ use super::timeline::ShownStep;
 impl App {
     /// Does what the mouse asks for.
     pub fn point(&mut self, target: PointerTarget, gesture: Gesture) -> Vec<Command> {
+        // A drag is told by the mark that the press left. Any other gesture ends it.
         let dragged = self.mouse.dragged.take();
         self.find.take_if(|_| gesture != Gesture::Drag);
         match gesture {
@@ -47,6 +48,8 @@ impl App {
     fn click(&mut self, target: PointerTarget) -> Vec<Command> {
         self.notice = None;
         let Some(panel) = target.panel() else { return Vec::new() };
+        // A first click goes there, a second one on the same place does what Enter does: a click into another panel
+        // never changes the scenario.
         let had_keys = std::mem::replace(&mut self.focus, panel) == panel;
         match target {
             PointerTarget::Cell(index) if had_keys && self.cell() == Some(index) => return self.update(Action::Take),

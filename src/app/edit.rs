@@ -36,6 +36,8 @@ impl App {
         stepped: Option<Field>,
         change: impl FnOnce(&mut Self) -> Vec<Command>,
     ) -> Vec<Command> {
+        // Whatever an edit does, what can be undone is what stood before all of it; one that changes nothing leaves no
+        // entry.
         let before = self.edited();
         let commands = change(self);
         let pinned = !are_same(self.pins.all(), &before.pins);
@@ -82,6 +84,7 @@ impl App {
         let before = self.texts();
         let repinned = !are_same(self.pins.all(), &pins);
         self.pins.restore(&pins);
+        // What was possible when it was edited may be so no longer: a preset may have been read again since.
         let possible = resolve(&self.library, &file, &scenario).map(|_| ());
         (self.file, self.inputs.wrong) = (file, wrong);
         let commands = match possible {

@@ -16,6 +16,8 @@ mod files;
 impl App {
     /// Takes in what a job says; an answer to an older question is dropped. Gives what is to be computed then.
     pub fn hear(&mut self, report: JobReport) -> Vec<Command> {
+        // Numbers only grow. Question 7 is asked while 6 still runs; what 6 reports then carries a 6 and finds no arm
+        // below. So nothing has to be recalled, and no order of arrival can show an older answer over a newer one.
         let commands = self.take_in(report);
         self.mark_pinned();
         if !self.is_asking() && !self.pins.are_waiting() {
@@ -68,6 +70,7 @@ impl App {
                 }
                 return self.ask_view().into_iter().collect();
             }
+            // The fields have become impossible meanwhile: the refusal stays on the screen.
             (Ok(_), Err(_)) => {}
         }
         Vec::new()
@@ -76,6 +79,7 @@ impl App {
     /// Cells of the map are there; what the cursor is on may have settled on another batch.
     fn take_cells(&mut self, cells: Vec<(usize, Cell)>) {
         self.views.map.fill(cells);
+        // A tuned cell may settle on another micro-batch than the one that is shown: then the panels follow it.
         let settled = self.looking && self.views.map.tuned(self.views.map.cursor).is_some();
         if settled && self.views.map.scenario(self.views.map.cursor).ok().as_ref() != self.shown.as_ref().ok() {
             self.look();

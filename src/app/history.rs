@@ -41,6 +41,7 @@ pub struct History {
 impl History {
     /// Notes what was before an edit; of steps through one field, one after the other, only what was before the first.
     pub fn note(&mut self, mut before: Edited, stepped: Option<Field>) {
+        // An edit after an undo begins another future: what was taken back cannot come again.
         self.future.clear();
         if stepped.is_some() && self.stepping == stepped {
             return;

@@ -36,6 +36,8 @@ struct Question(Box<Scenario>);
 impl Question {
     fn answer(&self, generation: u64, workspace: &mut Workspace, tell: &Tell) {
         let result = search::full(&self.0, workspace).map(Arc::new);
+        // The verdict goes out first: what would make the scenario fit takes many more runs, and nobody should wait for
+        // them.
         let too_big = result.as_ref().is_ok_and(|evaluation| !evaluation.summary.fits);
         tell(JobReport::Evaluated { generation, result });
         if let Some(fix) = too_big.then(|| search::fix(&self.0, workspace)).flatten() {
@@ -105,6 +107,8 @@ impl Jobs {
             filling: Cancel::default(),
             working: Cancel::default(),
         };
+        // The scenario in hand and an explanation have threads of their own, outside the pool: a map of a thousand
+        // cells that fills the pool delays neither.
         spawn("evaluation", &jobs.questions, tell, |number, job, tell| {
             job.answer(number, &mut Workspace::default(), tell);
         })?;
@@ -127,6 +131,8 @@ impl Jobs {
 
     /// Fills a map, instead of the one that is being filled.
     pub fn sweep(&mut self, generation: u64, sweep: Arc<Sweep>, from: usize) {
+        // The old map stops at its next cell. Cells that it has already sent carry the old number, and are dropped when
+        // they arrive.
         let job = Filling { sweep, from, cancel: renewed(&mut self.filling) };
         self.fillings.put(Numbered { generation, job });
     }
@@ -145,6 +151,8 @@ impl Jobs {
 
 /// Cancels what runs; gives the flag of what comes next.
 fn renewed(running: &mut Cancel) -> Cancel {
+    // A flag that was raised stays so: whoever holds the old one stops whenever it looks, and the next job has one of
+    // its own. One flag for all, raised and lowered, would miss a job that looks late.
     std::mem::take(running).cancel();
     running.clone()
 }
@@ -179,6 +187,8 @@ pub fn in_line(command: Command) -> Vec<JobReport> {
 
 impl Drop for Jobs {
     fn drop(&mut self) {
+        // First the flags, then the slots: a thread that comes back from a cancelled job finds its slot closed, and
+        // ends.
         self.filling.cancel();
         self.working.cancel();
         self.questions.close();

@@ -120,9 +120,11 @@ impl App {
         // One job at a time: the pins go first, and what the view asked for goes along with them.
         let work = if missing.is_empty() { of_view } else { Some(Work::Pins(missing, of_view.map(Box::new))) };
         let before = mem::replace(&mut self.works_for, work.is_some().then_some(self.view));
+        // Nothing to compute, and nothing under way that could be stopped: no number is spent.
         if work.is_none() && !before.is_some_and(|id| self.is_waiting_for(id)) {
             return None;
         }
+        // From here on all that runs for a view is of an older question, also where the new answer is to rest.
         self.work += 1;
         let generation = self.work;
         Some(work.map_or(Command::Rest, |work| Command::Work { generation, work }))

@@ -86,6 +86,7 @@ impl Work {
                 batch.send();
             }
             Self::Grid(search) => {
+                // Half a table would look like a whole one: what was cancelled is not told.
                 let rows = search.run(desk.cancel);
                 if !desk.cancel.is_cancelled() {
                     (desk.tell)(Found::Grid(rows));
@@ -100,6 +101,8 @@ impl Work {
             }
             Self::Pins(pins, then) => {
                 let mut workspace = Workspace::default();
+                // Each pin is told when it is there: a comparison fills column by column, and only then the view's own
+                // work begins.
                 for (id, scenario) in pins.iter().take_while(|_| !desk.cancel.is_cancelled()) {
                     let evaluation = search::full(scenario, &mut workspace).map(Arc::new);
                     (desk.tell)(Found::Pin(*id, evaluation));

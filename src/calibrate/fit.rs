@@ -36,6 +36,8 @@ const AT_BOUND: f64 = 0.005;
 /// The best values for the rows of `known`, starting from its values; constants on which none of them depends stay.
 pub(super) fn solve(model: &FitModel<'_>, prior: &FitPrior, mut known: KnownSlopes) -> Vec<f64> {
     for round in 1..=ROUNDS {
+        // Slopes cost one evaluation for each row and constant, values one for each row: so a few steps go on the same
+        // slopes, and only a round that has moved far pays for new ones.
         let (best, before, after) = Fit::new(model, prior, &known).solve();
         // Rounded in every round, so that the slopes of the next one are those of values that can be written down.
         let of =
@@ -238,6 +240,8 @@ pub(super) fn found(model: &FitModel<'_>, prior: &FitPrior, known: &KnownSlopes,
     };
     let free: Vec<usize> =
         (0..CONSTANTS.len()).filter(|column| known.told(*column, |_| true) && !at_bound(*column)).collect();
+    // What is usual stands beside the rows as if it had been observed: a constant that few rows tell keeps near it, and
+    // its error says so.
     let normal = normal(model, known) + prior.roots.transpose() * &prior.roots;
     let normal = normal.select_rows(&free).select_columns(&free);
     let metric = |column: usize| {

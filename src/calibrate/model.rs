@@ -93,6 +93,8 @@ impl<'a> FitModel<'a> {
             CONSTANTS.iter().zip(values).map(|(c, v)| nudge(&at, c, *v)).collect();
         let mut wanted = Vec::new();
         for (column, (_, calibration)) in nudged.iter().enumerate() {
+            // Most constants touch few rows, those of fp8 kernels only runs in fp8. To ask costs no run, and spares
+            // most of them.
             let depends = |place: &usize| self.depends(rows[*place], &at, calibration);
             wanted.extend((0..rows.len()).filter(depends).map(|place| (place, column)));
         }
@@ -147,6 +149,7 @@ fn measured(case: &Case, metric: Metric) -> Option<f64> {
 /// A calibration with one constant moved inside its bounds, and the share of its range that it moved.
 pub(super) fn nudge(at: &Calibration, constant: &Constant, value: f64) -> (f64, Arc<Calibration>) {
     let range = constant.high - constant.low;
+    // At the upper bound the step goes down, so that no row is evaluated with a value that the file would refuse.
     let share = if value + NUDGE * range > constant.high { -NUDGE } else { NUDGE };
     let mut calibration = at.clone();
     calibration.set(constant, value + share * range);

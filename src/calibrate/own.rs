@@ -52,6 +52,7 @@ pub(super) fn sets(
         let names: BTreeSet<String> = own.iter().map(|row| model.case(*row).row.group()).collect();
         let kin = |row: usize| names.contains(&model.case(row).row.group());
         let values = holdout::without(model, scratch, known, kin);
+        // A source that shares rows with the set would tell the spread what the set says itself.
         let others = sources.iter().filter(|source| source.rows.is_disjoint(&own));
         let rest = known.among(scratch, |row| !kin(row));
         let shipped = posterior::posterior(model, &rest, others);
@@ -61,6 +62,8 @@ pub(super) fn sets(
         let given = |count: usize| {
             let choices = CHOICES.min(groups.len());
             let choice = |choice: usize| {
+                // Choices are spread evenly over the groups, the same on every run: no luck is involved, and none can
+                // be chosen.
                 let place =
                     |part: usize| (choice * groups.len() / choices + part * groups.len() / count) % groups.len();
                 let places: BTreeSet<usize> = (0..count).map(place).collect();

@@ -66,12 +66,16 @@ pub(super) fn spread<'a>(sources: impl IntoIterator<Item = &'a UnseenSource>, co
     let mut variances = vec![USUAL_SPREAD * USUAL_SPREAD; count];
     let groups: f64 = sources.iter().map(|source| source.groups).sum();
     let usual = USUAL_NOISE * USUAL_NOISE;
+    // At first all that rows are off is noise; each round then moves what a source's rows have in common into its own
+    // constants.
     let mut noise = (sources.iter().map(|source| source.squares).sum::<f64>() + usual) / (groups + 1.0);
     for _ in 0..ROUNDS {
         let (mut sums, mut told, mut left) = (vec![USUAL_SPREAD * USUAL_SPREAD; count], vec![1.0; count], 0.0);
         for UnseenSource { normal, toward, squares, .. } in &sources {
             let held = DMatrix::from_diagonal(&DVector::from_iterator(count, variances.iter().map(|one| 1.0 / one)));
             let Some(open) = (held + normal / noise).try_inverse() else { continue };
+            // Expectation: the most likely constants of this source, held near the shared ones by how much sources
+            // differ, and `open`, how unsure they are.
             let own = &open * toward / noise;
             for column in (0..count).filter(|column| normal[(*column, *column)] > 0.0) {
                 sums[column] += own[column] * own[column] + open[(column, column)];
@@ -79,6 +83,7 @@ pub(super) fn spread<'a>(sources: impl IntoIterator<Item = &'a UnseenSource>, co
             }
             left += squares - 2.0 * own.dot(toward) + own.dot(&(normal * &own)) + (&open * normal).trace();
         }
+        // Maximisation: how much sources differ is the mean square of what was found, their own uncertainty added.
         variances = sums.iter().zip(&told).map(|(sum, told)| sum / told).collect();
         noise = (left + usual) / (groups + 1.0);
     }
@@ -93,6 +98,8 @@ pub(super) fn posterior<'a>(
 ) -> Posterior {
     let count = CONSTANTS.len();
     let (variances, noise) = spread(sources, count);
+    // A matrix without an inverse is of constants that no row tells apart: then each is as good as unknown, which the
+    // report says.
     let precision = fit::normal(model, known) / noise + DMatrix::identity(count, count) / UNKNOWN;
     let open = precision.try_inverse().unwrap_or_else(|| DMatrix::identity(count, count) * UNKNOWN);
     written(&open, &variances, libm::sqrt(noise))

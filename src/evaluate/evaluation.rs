@@ -116,6 +116,9 @@ impl Evaluation {
     /// What limits the step: whatever throughput depends on most. Time that no hardware shortens, a bubble
     /// or the host's, limits it where most of the step goes into it.
     pub fn bottleneck(&self) -> Resource {
+        // A bubble and a slow host are no property of the hardware, so that no elasticity can name them: where most
+        // time goes decides. Else what throughput depends on most does, which exposed time alone would miss: a link may
+        // be hidden, and yet slow the compute beside it.
         if matches!(self.summary.bottleneck, Resource::Bubble | Resource::Host) {
             return self.summary.bottleneck;
         }

@@ -22,6 +22,8 @@ impl Workspace {
     /// Builds the scenario's program.
     pub(super) fn build(&mut self, scenario: &Checked, factors: &Factors) -> Result<(), Vec<Problem>> {
         self.program.build(scenario, scenario.layout(), factors);
+        // Times are whole picoseconds in 64 bits. No step is longer than all its tasks one after the other, so that
+        // their sum tells beforehand whether the clock can overflow.
         let serial = self.program.serial();
         if serial <= LONGEST { Ok(()) } else { Err(vec![too_long(serial)]) }
     }
@@ -105,6 +107,7 @@ impl<'a> RunFigures<'a> {
         let (program, simulator) = (&workspace.program, &workspace.simulator);
         let last = simulator.last();
         let of_rank = |rank: usize| memory(scenario, program, rank, &simulator.outcome(rank).peak);
+        // Only a fuller rank replaces: of equals the first is shown.
         let fuller = |best: Memory, rank: usize| {
             let other = of_rank(rank);
             if other.peak > best.peak { other } else { best }
@@ -202,6 +205,7 @@ impl<'a> RunFigures<'a> {
         for level in 0..MAX_LEVELS {
             shares[5 + level] = (Resource::Level(level), exposed[level]);
         }
+        // Only what is larger replaces: among equal shares the order above decides, on every machine alike.
         let largest =
             |best: (Resource, Seconds), share: (Resource, Seconds)| if share.1 > best.1 { share } else { best };
         shares.into_iter().fold(shares[0], largest).0

@@ -348,6 +348,8 @@ impl Observer for Recorder<'_> {
 
     fn memory(&mut self, rank: usize, held: &[i64; HELD], at: Picos) {
         let all: i64 = held.iter().sum();
+        // The state lies there all the time, so that the simulator does not count it; the allocator's losses are on top
+        // of both.
         let in_use = Bytes::new((self.states[rank] + all as f64) * self.lost) + self.reserve;
         let held = held.map(|bytes| Bytes::new(bytes as f64));
         self.trace.memory.push(MemoryPoint { rank: rank as u32, at: seconds(at), in_use, held });

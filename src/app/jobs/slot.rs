@@ -25,6 +25,8 @@ impl<T> Default for JobSlot<T> {
 impl<T> JobSlot<T> {
     /// Lets a job wait, instead of any that does.
     pub(super) fn put(&self, job: T) {
+        // Three edits while one evaluation runs: the second takes the place of nothing, the third that of the second,
+        // so that only the third is run. The lock is let go before the thread wakes.
         self.lock().waiting = Some(job);
         self.changed.notify_one();
     }
@@ -39,6 +41,7 @@ impl<T> JobSlot<T> {
     pub(super) fn take(&self) -> Option<T> {
         let idle = |state: &mut State<T>| state.waiting.is_none() && !state.closed;
         let mut state = self.changed.wait_while(self.lock(), idle).unwrap_or_else(PoisonError::into_inner);
+        // What waits when the end comes is not begun: nobody would hear of it.
         if state.closed { None } else { state.waiting.take() }
     }
 

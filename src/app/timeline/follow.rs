@@ -12,6 +12,8 @@ const MARGIN: f64 = 0.1;
 /// The counterpart of a span: what uses a gather, what was gathered for compute, what made the gradients that are
 /// reduced. Its place in the trace.
 pub fn counterpart(trace: &Trace, span: &Span) -> Option<usize> {
+    // Streams run in order, so that the nearest of the same unit is the one: a gather serves the first compute after
+    // it, a reduction sums the last backward before it.
     let same = |index: &usize| is_of(trace.spans[*index].activity, span.activity);
     let compute = trace.line(span.rank, Lane::Compute);
     match (span.lane, span.activity.kind) {
@@ -33,6 +35,7 @@ pub fn counterpart(trace: &Trace, span: &Span) -> Option<usize> {
 /// Whether two activities are of one unit: the same layer or part of it.
 fn is_of(one: Activity, other: Activity) -> bool {
     let layered = |part: ModelPart| matches!(part, ModelPart::Layer | ModelPart::Attention | ModelPart::Mlp);
+    // Attention and MLP are parts of their layer: a gather may be of a half where compute is of the whole.
     let parts = one.part == other.part || [one.part, other.part].contains(&ModelPart::Layer);
     if layered(one.part) && layered(other.part) { one.layer == other.layer && parts } else { one.part == other.part }
 }
@@ -49,6 +52,7 @@ impl Timeline {
             (one.kind, one.micro_batch) == (wanted.kind, wanted.micro_batch) && is_of(one, wanted)
         };
         let line = trace.line(trace.spans[here].rank, Lane::Compute);
+        // A layer may be several spans: collectives of tensor parallelism stand between its halves.
         let first = (line.start..=here).rev().take_while(same).last().unwrap_or(here);
         let last = (here..line.end).take_while(same).last().unwrap_or(here);
         let gather = counterpart(trace, &trace.spans[first]).map(|index| &trace.spans[index]);
@@ -84,6 +88,7 @@ impl Timeline {
             now.middle() * step.time
         };
         let chosen = self.chosen(step).and_then(|spans| Some((spans.first()?.start, spans.last()?.end)));
+        // From the ends of the chosen span on, so that the key pressed again goes on to the next wait.
         let (before, after) = chosen.unwrap_or((middle, middle));
         let mut waits = trace.idle_of(rank).iter().filter(|idle| idle.cause == IdleCause::Communication);
         let found =

@@ -124,6 +124,7 @@ impl Timeline {
 
     /// The row that has the keys.
     pub fn row(&self, step: ShownStep) -> usize {
+        // Another plan may have fewer ranks or lanes than the cursor's place.
         let last = self.rows(step).len().saturating_sub(1);
         let row = if self.shows_ranks(step) { self.rank(step) as usize } else { self.lane };
         row.min(last)
@@ -213,6 +214,7 @@ impl Timeline {
 
     /// Another row; what is chosen becomes what it runs at the same time.
     pub(super) fn change_row(&mut self, by: isize, step: ShownStep) {
+        // To another row at the same moment: there the span nearest to the one that was chosen.
         let moment = self.moment(step).unwrap_or_else(|| self.window(step).middle());
         if self.shows_ranks(step) {
             self.change_rank(by, step);
@@ -230,6 +232,8 @@ impl Timeline {
         let next = match self.chosen.filter(|index| line.contains(index)) {
             None => self.nearest(self.window(step).middle(), step),
             Some(at) => {
+                // Where each rank is one row, a step is a whole visit: a stage's layers for one micro-batch, drawn as
+                // one bar.
                 let here = if self.shows_ranks(step) { visit(step.trace, at) } else { at..at + 1 };
                 if forward { (here.end..line.end).find(counts) } else { (line.start..here.start).rev().find(counts) }
             }
@@ -252,6 +256,7 @@ impl Timeline {
     pub(super) fn choose(&mut self, span: Option<usize>, step: ShownStep) {
         let Some(index) = span else { return };
         self.chosen = Some(index);
+        // The window moves only where the chosen span would be out of sight, and keeps its width.
         let now = self.window(step);
         if let Some(moment) = self.moment(step).filter(|moment| !now.holds(*moment)) {
             self.window = Some(Window::around(moment, now.width));
@@ -273,6 +278,8 @@ impl Timeline {
     /// The span of the row that is closest to a moment.
     pub(super) fn nearest(&self, moment: f64, step: ShownStep) -> Option<usize> {
         let (line, spans) = (self.line(step), &step.trace.spans);
+        // Spans of a lane follow one another, so that their middles are sorted: the nearest is the last before or the
+        // first after.
         let after = line.start + spans[line.clone()].partition_point(|span| step.middle(span) < moment);
         let counts = |index: &usize| self.counts(&spans[*index], step);
         let (before, after) = ((line.start..after).rev().find(counts), (after..line.end).find(counts));
@@ -297,6 +304,8 @@ fn first_window(step: ShownStep, rank: u32) -> Window {
     if compute.is_empty() || step.time.get() <= 0.0 {
         return Window::WHOLE;
     }
+    // The longest wait is what one looks for: it is shown with as much again around it, so that what it waits for is in
+    // sight.
     let mean = compute.iter().map(|span| (span.end - span.start).get()).sum::<f64>() / compute.len() as f64;
     let waits = step.trace.idle_of(rank).iter().filter(|idle| idle.cause == IdleCause::Communication);
     let longest = waits.max_by(|a, b| (a.end - a.start).get().total_cmp(&(b.end - b.start).get()));

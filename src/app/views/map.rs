@@ -90,6 +90,8 @@ impl Map {
 
     /// Follows the scenario; says whether the cells have to be computed anew. A map that shows it already stays.
     pub fn follow(&mut self, base: &Scenario, scenario: &Scenario, presets: &LookedUp<'_>) -> bool {
+        // The map stays as long as the scenario is one of its cells: a step along an axis moves the cursor and computes
+        // nothing. Any other change makes other cells.
         let kinds = self.kinds(scenario);
         let other = [self.sweep.x.field, self.sweep.y.field] != kinds;
         let changed = other || self.sweep.base != *base || home(&self.sweep, scenario).is_none();
@@ -114,6 +116,7 @@ impl Map {
     /// Lets something run across (0) or down (1); what ran there changes places with it, if it was on the map.
     pub fn want(&mut self, at: usize, kind: Field, scenario: &Scenario) {
         let mut kinds = self.kinds(scenario);
+        // One field on both axes would be a diagonal: choosing the other axis' field turns the map over.
         if kinds[1 - at] == kind {
             kinds.swap(0, 1);
         } else {
@@ -124,9 +127,11 @@ impl Map {
 
     /// Becomes another map; what it has in common with the last one keeps its picture until it is filled.
     pub fn replace(&mut self, sweep: Sweep, home: Option<usize>) {
+        // Asked again with nothing changed, as after most keys: what is computed stays fresh.
         if *self.sweep == sweep && self.home == home {
             return;
         }
+        // Old figures go where their cell went, marked as stale, until the new ones come: the map never goes blank.
         self.cells = (0..sweep.len()).map(|index| self.cell_of(&sweep, index)).collect();
         self.fresh = vec![false; sweep.len()];
         self.sweep = Arc::new(sweep);
@@ -150,6 +155,7 @@ impl Map {
     /// Takes cells over.
     pub fn fill(&mut self, cells: Vec<(usize, Cell)>) {
         for (index, cell) in cells {
+            // A report on its way may name a cell that a smaller map lacks.
             if let (Some(slot), Some(fresh)) = (self.cells.get_mut(index), self.fresh.get_mut(index)) {
                 (*slot, *fresh) = (Some(cell), true);
             }
@@ -217,6 +223,7 @@ impl Map {
     /// What a cell of a tuned map settled on.
     pub fn tuned(&self, index: usize) -> Option<Tuned> {
         match self.cell(index)? {
+            // A stale cell's choice was made for another scenario.
             Cell::Possible { choice, .. } if self.sweep.tune && self.fresh[index] => Some(*choice),
             _ => None,
         }
@@ -229,6 +236,8 @@ impl Map {
 
     /// What makes a cell of the map's base, what it settled on included.
     pub fn edits(&self, index: usize) -> Vec<Edit> {
+        // First the values of the two axes, then what tuning chose on top of them: the order in which the cell was
+        // computed.
         let settled = self.tuned(index).zip(self.sweep.untuned(index).ok());
         let settled = settled.map(|(choice, scenario)| choice.edits(&scenario));
         self.sweep.edits(index).into_iter().chain(settled.into_iter().flatten()).collect()
