@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A tuned sweep as a job array, on a Slurm of one node that this script starts on the loopback and ends again. One task is
 # killed, `merge` names its part, that alone is submitted again, and what is merged then is one sweep's, byte for byte.
+# Before that, scripts of plans are tried with `sbatch --test-only` on 64 nodes of eight devices that are there in name only.
 #
 #   tests/tools/slurm.sh [SHARDSCOPE]     by default target/release/shardscope; needs slurmctld, slurmd, slurm-client, munge
 set -euo pipefail
@@ -60,8 +61,16 @@ SelectTypeParameters=CR_CPU
 SchedulerParameters=sched_min_interval=0,batch_sched_delay=0,bf_interval=1
 ReturnToService=2
 KillWait=2
+GresTypes=gpu
+PrivateData=cloud
+SuspendProgram=/bin/true
+ResumeProgram=/bin/true
+SuspendTime=3600
+SuspendExcNodes=$(hostname -s)
 NodeName=$(hostname -s) NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN
-PartitionName=all Nodes=ALL Default=YES MaxTime=10 State=UP
+NodeName=gpu[001-064] CPUs=96 RealMemory=1900000 Gres=gpu:h100:8 State=CLOUD
+PartitionName=all Nodes=$(hostname -s) Default=YES MaxTime=10 State=UP
+PartitionName=gpu Nodes=gpu[001-064] MaxNodes=32 MaxTime=30-0 State=UP
 CONF
 
 dd if=/dev/urandom of="$dir/munge.key" bs=128 count=1 status=none
@@ -74,8 +83,25 @@ slurmctld -D -i >"$dir/slurmctld.log" 2>&1 &
 daemons+=($!)
 slurmd -D >"$dir/slurmd.log" 2>&1 &
 daemons+=($!)
-idle() { sinfo -h -o %T | grep -q idle; }
+idle() { sinfo -h -p all -o %T | grep -q idle; }
 await "an idle node" idle
+
+# Slurm takes the script of a plan that the partition has room for, and names what it has not.
+tried() {
+    local name=$1
+    shift
+    shardscope export --to sbatch --hardware h100-80gb-dgx --model llama-3.1-8b --partition gpu --out "$dir/plans/$name" \
+        "$@" >/dev/null
+    sbatch --test-only "$dir/plans/$name"/*.sh train.py 2>&1
+}
+for plan in "--nodes 32 --tokens 10B" "--nodes 1" "--devices 4" "--nodes 16 --tp 8 --pp 4 --accumulate 16"; do
+    # shellcheck disable=SC2086
+    said=$(tried "${plan// /}" $plan) || fail "sbatch refuses the plan '$plan': $said"
+    [[ $said == *"to start at"*gpu* ]] || fail "sbatch says of the plan '$plan': $said"
+done
+! said=$(tried large --nodes 33) || fail "sbatch takes 33 nodes of 32: $said"
+[[ $said == *[Nn]ode* ]] || fail "sbatch refuses 33 nodes of 32, but says: $said"
+echo "slurm.sh: sbatch --test-only takes four plans' scripts and refuses one that is too large: ${said##*: }"
 
 # Some seconds for each of four parts.
 sweep=(--hardware a100-80gb-dgx --model mpt-30b --nodes 64 --pp 8 --x "micro-batch=1..16:1" --y "seq=128..32768:16" --tune)

@@ -65,6 +65,7 @@ fn each_tool_s_output_gives_device_and_count() {
         ("nvidia-smi-q-h100.txt", "NVIDIA H100-SXM5-80GB", 1),
         ("nvidia-smi-query-gpu-h100.txt", "NVIDIA H100-SXM5-80GB", 1),
         ("nvidia-smi-table-h100.txt", "NVIDIA H100-SXM5-80GB", 1),
+        ("nvidia-smi-nvlink-s-h100.txt", "NVIDIA H100-SXM5-80GB", 1),
         ("slurm22-scontrol-node-h100.txt", "NVIDIA H100-SXM5-80GB", 8),
     ] {
         let found = of(&[file], whole()).unwrap_or_else(|errors| panic!("{file}: {errors:?}")).made.cluster;
@@ -180,8 +181,7 @@ fn what_no_file_says_is_refused_with_the_option_that_does() {
         ("nvidia-smi-table-l40s.txt", whole(), "no preset has 'NVIDIA L40S'"),
         ("nvidia-smi-query-gpu-l40s.txt", whole(), "no preset has 'NVIDIA L40S'"),
         ("nvidia-smi-topo-m-l40s.txt", whole(), "no file names the devices"),
-        ("nvidia-smi-nvlink-s-h100.txt", whole(), "no file names the devices"),
-        ("nvidia-smi-nvlink-s-l40s.txt", whole(), "says nothing of devices"),
+        ("nvidia-smi-nvlink-s-l40s.txt", whole(), "no preset has 'NVIDIA L40S'"),
         ("slurm22-scontrol-partition.txt", whole(), "no file names the devices"),
         ("nvidia-smi-qx-a100-sxm4.xml", whole(), "MIG"),
         ("scontrol-show-node-dgx-a100-mig.txt", whole(), "'3g.40gb' is a slice"),
