@@ -106,6 +106,8 @@ impl Explorer {
     fn run(&mut self, queue: &Receiver<Event>) -> io::Result<()> {
         loop {
             let now = Instant::now();
+            // One frame for all events that had come: a thousand keys of a paste are a thousand changes of the state,
+            // and one drawing.
             if mem::take(&mut self.dirty) || self.progress.left(now) == Some(Duration::ZERO) {
                 self.progress.drawn(now);
                 self.screen.draw(|frame| {
@@ -123,6 +125,8 @@ impl Explorer {
     /// The next event: that the map's cursor rests or that progress is to be drawn, if nothing else comes before.
     fn wait(&self, queue: &Receiver<Event>) -> io::Result<Event> {
         let now = Instant::now();
+        // Three reasons to wake: something happened, the map's cursor has rested, or a running job's progress is due.
+        // With none of the last two it sleeps until the first, and burns nothing.
         let rest = self.app.following.then(|| (self.held.left(now), Event::Rest));
         let due = self.progress.left(now).map(|left| (left, Event::Due));
         let Some((patience, event)) = rest.into_iter().chain(due).min_by_key(|(left, _)| *left) else {
@@ -160,6 +164,7 @@ impl Explorer {
             Event::Resize => self.resize()?,
             Event::Report(report) => {
                 match report {
+                    // Parts of a long job come by the hundred: they are drawn at the next pause, all else at once.
                     JobReport::Cells { .. } | JobReport::Found { .. } => self.progress.found(Instant::now()),
                     _ => self.dirty = true,
                 }

@@ -159,6 +159,8 @@ impl FsdpLimits {
         let (model, plan, devices) = (&scenario.model, &scenario.plan, scenario.devices());
         let storage = plan.precision.storage();
         let spans = Rates::new(scenario, &Factors::default()).network.ring(Group { stride: 1, size: devices.max(1) });
+        // The slowest level that the ring crosses sets its pace; on one device, which crosses none, it is the
+        // innermost.
         let crossed = spans.iter().filter(|span| span.edges > 0).map(|span| span.rate);
         Self {
             parameters: model.parameters() as f64,
@@ -258,6 +260,7 @@ impl FsdpLimits {
     /// Backward flop of a token that kernels compute, recompute included [fsdp A3]: in the paper's family `(3 - gamma)`
     /// times forward's.
     pub fn backward_flop(&self) -> Flop {
+        // The logits stand outside the layers, so that computing layers again does not repeat them.
         let again = self.repeated_weights() + self.attention() * self.arithmetic.square;
         self.forward_flop() * 2.0 + again * (1.0 - self.gamma)
     }
@@ -311,6 +314,8 @@ impl FsdpLimits {
     /// step in the paper's family: backward has `3 - gamma` of them, and asks for more where `n_bwd > 3 - gamma`.
     pub fn hidden_step(&self) -> Seconds {
         let (Transfers { forward, backward }, behind) = (self.transfers(), self.backward_forwards());
+        // Hidden means that the shorter pass hides its transfers too: forward must last as long as its own, and
+        // backward, `behind` times as long, as its own. The longer of the two wants says how long forward is.
         self.transfer() * ((1.0 + behind) * forward.max(backward / behind))
     }
 

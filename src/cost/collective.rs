@@ -223,6 +223,8 @@ impl Rates<'_> {
     pub fn gather(&self, payload: Payload, group: Group) -> Transfer {
         let (launches, stack) = (self.launches(payload), &self.scenario.stack.collectives);
         let mut best = self.ring_pass(payload.bytes(), group, launches);
+        // What the library offers is tried, and the fastest taken, as its tuner would. Form and time are kept together,
+        // so that a report can name what was taken.
         if stack.gather.contains(&GatherForm::Pat) && self.one_per_node(group) {
             best = cheaper(best, self.aggregated_trees(payload.bytes(), group, launches));
         }
@@ -274,6 +276,8 @@ impl Rates<'_> {
         if group.size < 2 {
             return TensorTransfers::default();
         }
+        // Sequence parallelism replaces an all-reduce by a gather before the products and a reduce-scatter after them:
+        // the same bytes, in two halves [Korthikanti et al., arXiv 2205.05198].
         let stack = &self.scenario.stack;
         let payload = Payload::plain(elements, self.scenario.plan.precision.storage());
         let apart = self.calibrated.runtime.tensor_collective;
@@ -397,6 +401,8 @@ impl Rates<'_> {
     /// Around a ring and back; inside a node at the rate of all-reduces.
     fn rings(&self, bytes: Bytes, group: Group, launches: f64) -> Transfer {
         let pass = self.ring_pass(bytes, group, launches);
+        // Inside a node switches may add up (NVLS), which a pass between nodes cannot use: then each of the two passes
+        // is as slow as its gather.
         let crosses = pass.busy[self.beyond_node..].iter().any(|busy| *busy > Seconds::ZERO);
         if crosses {
             return pass + pass;
@@ -425,6 +431,7 @@ impl Rates<'_> {
         let mut inside = 1;
         let ranks = f64::from(group.size);
         for (level, span) in self.network.ring(group).iter().enumerate().filter(|(_, span)| span.edges > 0) {
+            // A tree over 8 nodes is three hops deep, where a ring over them takes seven.
             let joined = f64::from(span.members / inside);
             latency += libm::ceil(libm::log2(joined)) * span.latency;
             inside = span.members;
@@ -500,6 +507,8 @@ impl Rates<'_> {
         let mut latency = self.calibrated.efficiency.collective_launch;
         let mut inside = 1;
         let mut slowest = Seconds::ZERO;
+        // Of 16 ranks on two nodes each has 7 peers inside and 8 across: nothing that goes across passes the links
+        // inside.
         for (level, span) in self.network.ring(group).iter().enumerate().filter(|(_, span)| span.edges > 0) {
             // Those whom this level is the first to join.
             let peers = f64::from(span.members - inside);

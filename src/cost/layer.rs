@@ -108,6 +108,7 @@ impl Rates<'_> {
         let [attention, mlp] = slices.map(f64::from);
         let model = &self.scenario.model;
         let tokens = self.tokens();
+        // Attention's core has no weights: its backward is of inputs alone, and nothing of it can be put off.
         let core = self.attention(self.scenario.plan.micro_batch);
         let inputs = model.attention_inputs().into_iter().map(|matrix| self.columns(matrix, tokens, attention));
         let inputs = inputs.fold(Passes::default(), Passes::add);
@@ -137,6 +138,8 @@ impl Rates<'_> {
     fn mlps(&self, tokens: Count, slices: f64) -> Passes {
         let model = &self.scenario.model;
         let of_shape = |mlps: &Mlps| {
+            // Each of 8 experts of which 2 are active has a quarter of the tokens, if they are spread evenly; its
+            // products are as much thinner, and slower for it.
             let routed = tokens * mlps.active as f64 / mlps.count as f64;
             let one = self.columns(mlps.up, routed, slices) + self.rows(mlps.down, routed, slices);
             one * mlps.count as f64 * model.share(mlps)

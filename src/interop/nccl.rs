@@ -90,6 +90,7 @@ pub fn links(
     options: LinkOptions<'_>,
 ) -> Result<Imported<MeasuredLinks>, Vec<ImportError>> {
     let mut report = ImportReport::default();
+    // All files are read before anything is refused, so that one call names every mistake.
     let (mut candidates, mut facts, mut errors) = (Vec::new(), Vec::new(), Vec::new());
     for (file, text) in logs {
         let file = printable(file);
@@ -165,6 +166,8 @@ fn told(
         return wrong(format!("line {line} counts wrong results"), "repair the machine before its links are measured");
     }
     let collective = run.collective(options.collective);
+    // A log may have lost its head, which lists the ranks. The two bandwidths that each row prints still tell their
+    // number: bus over algorithm is (n - 1) / n.
     let spread = match run.spread() {
         Ok(Some(spread)) => Some(spread),
         Ok(None) => collective.and_then(|collective| supposed(&run, collective, base, report)),
@@ -189,6 +192,8 @@ fn told(
         let what = "one rank alone sends nothing".to_owned();
         return wrong(what, "build nccl-tests with MPI=1, or start it with -g for all devices of a node");
     }
+    // Rings gather and reduce-scatter at the pace of the link. All-reduces may be summed in switches and say too much
+    // of it, so that they count only where they are asked for.
     let fits = |collective| match options.collective {
         Some(only) => collective == only,
         None => matches!(collective, TimedCollective::AllGather | TimedCollective::ReduceScatter),
@@ -265,6 +270,8 @@ fn pooled(candidates: Vec<FittableRun>, base: &Scenario, report: &mut ImportRepo
             let what = format!("{} ranks on each host do not fit the {node} devices of a node", one.spread.per_host());
             return Err(vec![ImportError::new(one.run.place(), what, "name the cluster that ran it with --cluster")]);
         };
+        // A run is of the outermost level that its ranks span: 8 ranks on one host measure the node, one rank on each
+        // of 8 hosts the network.
         pools.entry(law.level()).or_default().push(one);
     }
     for runs in pools.values_mut() {

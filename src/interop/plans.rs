@@ -160,6 +160,7 @@ fn parsed(name: &str, text: &str) -> ToolSettings {
     let json = || serde_json::from_str::<Json>(text).ok();
     let toml = || toml::from_str::<Json>(text).ok();
     let yaml = || serde_saphyr::from_str::<Json>(text).ok();
+    // In this order, since YAML reads nearly any text as something: JSON is YAML too, and so is much of TOML.
     let object = json().or_else(toml).or_else(yaml).filter(Json::is_object);
     object.map_or_else(|| ToolSettings::new(name), |object| ToolSettings::from_object(name, &object))
 }
@@ -167,6 +168,7 @@ fn parsed(name: &str, text: &str) -> ToolSettings {
 /// Reads the files of one launcher: one configuration, and that of DeepSpeed which it refers to.
 fn take_over(mut read: Vec<(Tool, ToolSettings)>, draft: &mut PlanDraft) -> Result<Tool, Vec<ImportError>> {
     let of_deepspeed = |(tool, _): &(Tool, ToolSettings)| *tool == Tool::DeepSpeed;
+    // DeepSpeed's file alone is a plan. Beside another it is what that one refers to.
     let at = if read.len() > 1 { read.iter().position(of_deepspeed) } else { None };
     let deepspeed = at.map(|at| read.remove(at).1);
     let alone = |read: &[(Tool, ToolSettings)]| {

@@ -78,6 +78,8 @@ pub fn run(file: &str, text: &str, options: RunOptions<'_>) -> Result<Imported<R
         let what = "holds no line of a step of Megatron-LM, torchtitan, DeepSpeed or HF Trainer";
         vec![ImportError::new("", what, "give the log of the rank that prints them")]
     };
+    // A log may hold several runs, one after a restart: the last one's arguments, and the steps behind them, are of one
+    // plan.
     let start = lines.iter().rposition(|line| line.contains("- arguments --")).unwrap_or(0);
     let of = |read: StepReader| {
         let numbered = lines.iter().enumerate().skip(start);
@@ -193,8 +195,10 @@ fn timed(row: &mut RowDraft, program: &str, steps: &[StepLine]) {
         return;
     }
     let last = steps.last().and_then(|line| line.batch);
+    // While a batch ramps up, steps are shorter: those with the last batch count.
     let same: Vec<&StepLine> = steps.iter().filter(|line| line.batch == last).collect();
     let (Some(first), Some(end)) = (same.first(), same.last()) else { return };
+    // The median: one step that wrote a checkpoint, or waited for data, would pull a mean by minutes.
     let pace = first.pace.with(median(same.iter().map(|line| line.pace.amount()).collect()));
     let place = format!("median of {} lines of {program}, from line {} to {}", same.len(), first.line, end.line);
     let number = |column: &str| row.number(column);

@@ -77,6 +77,8 @@ pub fn machine(
     wishes: MachineWishes<'_>,
 ) -> Result<Imported<FoundMachine>, Vec<ImportError>> {
     let mut facts = MachineFacts::default();
+    // Every file is read into the same facts, in any order: what two say differently is a contradiction, found where it
+    // is used.
     let read = files.iter().filter_map(|(file, text)| found::read(&printable(file), text, &mut facts).err());
     let errors: Vec<ImportError> = read.collect();
     if !errors.is_empty() {

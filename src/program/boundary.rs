@@ -22,6 +22,8 @@ pub(super) fn build(shares: &[ParameterGroup<'_>], streams: CollectiveStreams, b
             reduce(share, streams, builder);
         }
     }
+    // Each rank updates what it owns of every sharding: with per-operator plans these are several, and one task updates
+    // all.
     let owned: Count = shares.iter().map(|share| share.parameters / f64::from(share.costs.layout.optimizer)).sum();
     if plan.offload.optimizer() {
         // The host's own arithmetic is not counted: it overlaps the copies on a machine made for it.

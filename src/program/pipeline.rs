@@ -80,6 +80,7 @@ struct VirtualStage {
 impl RankWalk {
     /// Gathers that are issued before a run and neither for it nor for an earlier one.
     fn gathered_ahead(&mut self, run: usize) -> usize {
+        // Runs are asked for in their order, so that what has been needed stays so, and each gather is looked at once.
         while self.gathers.get(self.needed).is_some_and(|gather| gather.run <= run) {
             self.needed += 1;
         }
@@ -106,10 +107,14 @@ impl<'a> PipelineBuilder<'a> {
     pub fn build(&mut self, rank: u32, mut builder: RankBuilder<'_>) {
         let context = self.context;
         let (alike, counts) = (context.alike(rank), context.counts);
+        // The schedule says the order of passes and nothing else. What follows from it, when to gather, when a gradient
+        // buffer is filled and emptied, is worked out here, the same for all schedules.
         let PassOrder { runs, loops, group, groups } = (context.schedule.rules().order)(counts, rank, context.buffered);
         let (gathers, stretches) = (self.gathers(&runs), backward_stretches(&runs, counts.micro_batches));
         let stages = (0..counts.stages).map(|stage| self.virtual_stage(rank, stage)).collect();
         let mut walk = RankWalk { stages, runs, loops, gathers, stretches, ..RankWalk::default() };
+        // The last stage stays in its buffer when the step ends; the memory goes back, so that a step begins and ends
+        // alike.
         let left = held_last(&walk.gathers).map(|stage| context.taken(walk.stage(stage).work, None)).sum();
         let rest = group.end..walk.runs.len();
         // Before the first pass both buffers are free, so that up to two stages are gathered here.

@@ -51,6 +51,8 @@ impl ModelState {
     pub fn new(rates: &Rates<'_>, layout: &Layout, parameters: Count) -> Self {
         let plan = &rates.scenario.plan;
         let whole_gradients = whole_gradients(rates, layout);
+        // Gradients that are kept whole until the step's end take full size, whatever extent they are sharded over
+        // then.
         let gradient_ranks = if whole_gradients { 1 } else { layout.gradients };
         let storage = plan.precision.storage();
         let on_device = |on_host: bool, each: Bytes, ranks: u32| {

@@ -61,6 +61,7 @@ pub(super) fn build_order(order: UnitOrder<'_>, shares: &[ParameterGroup<'_>], m
 impl TaskEmitter<'_> {
     /// One micro-batch: all but the last (`None`: a micro-batch loop that repeats), or the last, by its number.
     fn micro_batch(&self, builder: &mut GraphBuilder<'_>, order: UnitOrder<'_>, last: Option<u32>) {
+        // What Python does once for each micro-batch runs on the compute stream, alone.
         Self::host(builder, self.costs.rates.calibrated.software.micro_batch);
         for (index, pattern) in order.patterns.iter().enumerate() {
             // With prefetch 2 and 32 layers, the first 30 turns prefetch a layer of the same run and are one loop; the
@@ -129,6 +130,8 @@ impl TaskEmitter<'_> {
         let unit_pass = &run.unit_pass;
         let micro_batch = last.unwrap_or(0) + place.later;
         let released = builder.after(TaskEvent::Released, 0);
+        // The first task that brings weights takes their memory: the copy from the host where there is one, else the
+        // gather.
         let mut taken = held_bytes(held::GATHERED, unit_pass.gathered);
         if unit_pass.from_host > Bytes::ZERO {
             let label = Self::label(run, place.position, Lane::HostIn, TaskKind::Copy, micro_batch);
@@ -331,6 +334,8 @@ impl TaskEmitter<'_> {
             let label = Self::label(run, position, Lane::Compute, kind, micro_batch);
             let mut task = builder.compute(step.piece, TaskClass::Compute, label);
             task.waits = ready;
+            // Memory is given back, and the unit released, by whatever ends the pass: the last piece of compute, or the
+            // collective between tensor ranks that follows it.
             let over = last && tensor.is_none();
             task.signals = [Some(TaskEvent::Computed), over.then_some(TaskEvent::Released)];
             if first {

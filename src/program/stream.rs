@@ -73,6 +73,7 @@ impl StreamSet {
         let mut rest = self.0;
         std::iter::from_fn(move || {
             let first = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
+            // Clears the lowest bit: 0b0110 becomes 0b0100.
             rest &= rest - 1;
             Some(first)
         })
@@ -103,6 +104,8 @@ pub(super) struct CollectiveStreams {
 impl CollectiveStreams {
     /// As the stack overlaps: what does not overlap runs on the compute stream.
     pub fn new(overlap: Overlap) -> Self {
+        // A collective that overlaps nothing is on the compute stream itself: then its order with compute says all, and
+        // no wait has to.
         let (gather, reduce) = match overlap {
             Overlap::None => (COMPUTE, COMPUTE),
             Overlap::Reductions => (COMPUTE, REDUCE),

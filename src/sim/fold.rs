@@ -242,6 +242,8 @@ impl Shift {
             rank.held[part] += (rank.held[part] - before.held[part]) * times.cast_signed();
         }
         rank.totals = rank.totals.each(&before.totals, |now, before| now + (now - before) * times);
+        // Nothing is estimated in a skip: all that moved in one period moves as often again, in whole numbers, so that
+        // the end is what running each iteration would give.
         rank.clock += later;
     }
 }

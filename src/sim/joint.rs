@@ -79,6 +79,8 @@ impl JointFold {
         }
         let roles = |rank: usize| RankRole { code, program: &programs[rank], rank };
         // Where there are many ranks, their states are kept once their clocks are in step.
+        // A copy of all ranks costs as much as several launches. Clocks alone are compared first: as long as these do
+        // not move in step, no state can repeat.
         let keeps = self.in_step(ranks) || level == LoopLevel::Group;
         // The latest first: the shortest period is found before its multiples.
         for state in (0..self.used).rev() {
@@ -122,6 +124,8 @@ impl JointFold {
             let shift = shift(earlier, now, &role, LoopLevel::outermost(role.program, &now.at?), states)?;
             // What never comes is no later a period on.
             let later = |moment: Picos| if moment == Picos::MAX { moment } else { moment + period };
+            // It has moved like the first rank, what comes to it is as far ahead as before, and its next look is as far
+            // off: then the next period is the last one, shifted.
             let in_step = now.clock - earlier.clock == period
                 && moment == later(before.moments[rank])
                 && inbox.shifted(&before.inboxes[rank], period);

@@ -115,6 +115,8 @@ impl Memo {
         while let (Some(at), Some(gap)) = (&rank.at, &rank.gap) {
             let graph = role.program.launch(at).graph as usize;
             let GraphTraits { arrival: awaited, phase, instant, .. } = self.kinds[graph];
+            // A launch without compute, of gathers say, takes no time of the rank's own: it is replayed without asking
+            // what compute waits for.
             if !instant {
                 match self.gate(gap.state, graph, role.code) {
                     Gate::Open => {}
@@ -254,6 +256,8 @@ impl Memo {
         let index = Some(self.records.len() as u32);
         let known = self.known(recording.gap.state, context.role.program.launch(&recording.at).graph as usize);
         let ends = record.needs.as_slice().iter().any(|need| need.ends);
+        // Where none ends, one record serves for whatever is left beyond the launch; where some do, each remainder is a
+        // record of its own, found by going back from the latest.
         let launch = if ends { &mut known.latest } else { &mut known.along };
         record.earlier = std::mem::replace(launch, index);
         self.records.push(record);

@@ -22,6 +22,8 @@ pub(super) fn watch(events: Sender<Event>) -> io::Result<()> {
                 SIGCONT => drop(events.send(Event::Continue)),
                 SIGWINCH => drop(events.send(Event::Resize)),
                 deadly => {
+                    // The drawing thread may be stuck in a write to a terminal that takes no bytes, and hold the frame: this
+                    // waits a moment for it, and then the process dies with the screen as it is.
                     screen::give_back_soon();
                     let _ = emulate_default_handler(deadly);
                 }

@@ -15,7 +15,7 @@ struct Limit {
 const CODE: Limit = Limit { name: "lines of code", now: 54_500, aim: 34_000 };
 const LONGEST: Limit = Limit { name: "lines of code in the longest file", now: 450, aim: 450 };
 const MEDIAN: Limit = Limit { name: "lines of code in the median file", now: 150, aim: 150 };
-const UNCOMMENTED: Limit = Limit { name: "lines of code for each comment", now: 61, aim: 50 };
+const UNCOMMENTED: Limit = Limit { name: "lines of code for each comment", now: 50, aim: 50 };
 const CIRCLES: Limit = Limit { name: "siblings in circles", now: 0, aim: 0 };
 const AGAIN: Limit = Limit { name: "names of types used again", now: 0, aim: 0 };
 const OF: Limit = Limit { name: "functions called `of`", now: 10, aim: 10 };

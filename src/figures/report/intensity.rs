@@ -25,9 +25,10 @@ pub fn intensities(scenario: &Scenario, transfers: &[Intensity]) -> Table {
     ]);
     let rate = |flop_per_byte: f64| TableCell::new(thousands(flop_per_byte), flop_per_byte);
     table.extend(transfers.iter().map(|it| {
-        let (slowed, tone) = match it.hidden() {
-            true => ("hidden".to_owned(), CellTone::Plain),
-            false => (format!("x {}", significant(it.slowdown(), 3)), CellTone::Bad),
+        let (slowed, tone) = if it.hidden() {
+            ("hidden".to_owned(), CellTone::Plain)
+        } else {
+            (format!("x {}", significant(it.slowdown(), 3)), CellTone::Bad)
         };
         let micro_batches = it.micro_batches.filter(|count| count.is_finite()).map(|count| count as u64);
         vec![

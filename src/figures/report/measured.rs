@@ -31,7 +31,7 @@ pub fn measured(told: &Attribution) -> String {
             percent(*share),
             name,
             format!("{value:.3}"),
-            format!("{shift_in_sigma:+.1} sigma"),
+            format!("{} sigma", signed(*shift_in_sigma)),
             constant.meaning.to_owned(),
         ]
     });
@@ -46,4 +46,19 @@ pub fn measured(told: &Attribution) -> String {
         band(told.band_before),
         band(told.band_after),
     )
+}
+
+/// A shift with one digit and its sign; one that rounds to nothing has none.
+fn signed(shift: f64) -> String {
+    if shift.abs() < 0.05 { "0.0".to_owned() } else { format!("{shift:+.1}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::signed;
+
+    #[test]
+    fn what_rounds_to_nothing_has_no_sign() {
+        assert_eq!([-0.04, -0.0, 0.0, 0.04, -0.06, 1.26].map(signed), ["0.0", "0.0", "0.0", "0.0", "-0.1", "+1.3"]);
+    }
 }

@@ -244,6 +244,7 @@ const ALIASES: [(&str, &str); 3] =
 
 /// What a `model_type` stands for.
 pub(super) fn find(name: &str) -> Option<&'static Family> {
+    // Checkpoints keep the name that their class had when they were written.
     let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| name);
     FAMILIES.iter().find(|family| family.name == name)
 }

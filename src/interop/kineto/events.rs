@@ -106,6 +106,8 @@ impl TraceRecording {
     pub fn read(input: impl Read) -> serde_json::Result<Self> {
         let mut recording = Self::default();
         let mut json = serde_json::Deserializer::from_reader(input);
+        // Event by event, as the text comes: a trace of some GB is never in memory as a whole, and what does not count
+        // is dropped at once.
         json.deserialize_any(WholeTrace(&mut recording))?;
         json.end()?;
         if recording.spans.is_empty() {

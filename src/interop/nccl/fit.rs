@@ -68,6 +68,8 @@ impl CollectiveLaw {
         // Two ranks on each host of eight devices are every fourth device.
         let group = Group { stride: if apart { node / each } else { 1 }, size: spread.ranks };
         let rates = Rates::new(scenario, &Factors::default());
+        // The outermost level that the ranks cross is the one that is measured: those inside it are as they were fitted
+        // before.
         let level = rates.network.ring(group).iter().rposition(|span| span.edges > 0)?;
         let all_reduce = collective == TimedCollective::AllReduce;
         Some(Self { scenario: scenario.clone(), group, level, all_reduce })
@@ -135,6 +137,8 @@ impl CollectiveLaw {
         };
         let empty = launch + hops * latency;
         // A byte takes `share / rate`: so much of each passes the level.
+        // A level so slow that nothing else counts tells how much of each byte passes it: at 1 kB/s the rest of a
+        // collective is lost behind it.
         let share = (self.probe(1e3, latency, None, most) - empty) * 1e3 / most;
         let passes = if self.all_reduce { 2.0 } else { 1.0 };
         let (mut rate, mut ramp) = (0.0, None);
@@ -186,6 +190,9 @@ impl CollectiveLaw {
         if between.len() < 3 {
             return None;
         }
+        // Where the ramp's half lies is tried in steps of half an octave, 16 KiB to 64 MiB; for each the height follows
+        // by least squares, since time is linear in it. Errors are relative: a second at 8 GiB is no worse than a tenth
+        // of a microsecond at 8 B.
         let halves = (0..=24).map(|step| 16384.0 * libm::exp2(f64::from(step) / 2.0));
         let fitted = halves.map(|half| {
             let unit = Ramp { time: Seconds::new(1.0), half: Bytes::new(half) };

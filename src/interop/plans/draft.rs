@@ -59,6 +59,8 @@ impl PlanDraft {
             Field::Devices => Field::Nodes,
             field => field,
         };
+        // What the user says beside the files is not asked of them: the file's value is reported as ignored, whatever
+        // it is.
         if let Some(said) = [field, stronger].into_iter().find(|field| self.given.contains(field)) {
             return self.report.ignore(place, format!("--{said} says it"));
         }
@@ -71,6 +73,8 @@ impl PlanDraft {
     }
 
     fn put(&mut self, field: Field, value: Value, place: &str) {
+        // Two files of one job, say the Trainer's and Accelerate's, must agree: which of them the launcher believes
+        // depends on its version.
         if let Some((other, said)) = self.values.get(&field).filter(|(other, _)| *other != value) {
             let what = format!("{} is {value} here and {other} in {said}", field.key());
             return self.errors.push(ImportError::new(place, what, "let both say the same"));

@@ -71,6 +71,7 @@ impl ToolSettings {
 
     /// Whether any is called so, or stands inside an object that is.
     pub fn has(&self, name: &str) -> bool {
+        // A whole section counts too: `fsdp_config.version` is enough for `fsdp_config`.
         let inside = format!("{name}.");
         self.values.keys().any(|key| key == name || key.starts_with(&inside))
     }

@@ -293,10 +293,11 @@ impl<'a> ComparisonTable<'a> {
         table.extend(self.shown.figures().iter().map(|figure| {
             let values = figure.values.iter().enumerate().map(|(index, value)| {
                 let over = figure.figure == Figure::Peak && !self.shown.columns[index].1.summary.fits;
-                match over {
-                    true => TableCell::word(format!("{} {}", figure.text(*value), self.theme.glyphs().too_big))
-                        .toned(CellTone::Bad),
-                    false => TableCell::word(figure.text(*value)),
+                let text = figure.text(*value);
+                if over {
+                    TableCell::word(format!("{text} {}", self.theme.glyphs().too_big)).toned(CellTone::Bad)
+                } else {
+                    TableCell::word(text)
                 }
             });
             std::iter::once(TableCell::aside(figure.name.clone())).chain(values).chain(self.differing(figure)).collect()
