@@ -46,7 +46,7 @@ impl CollectiveForm {
         Self::Pairwise,
     ];
 
-    /// Its name.
+    /// As reports name it.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Direct => "direct",
