@@ -10,6 +10,7 @@ mod plan;
 mod run;
 mod trace;
 
+use std::fs;
 use std::path::Path;
 
 use serde::Serialize;
@@ -67,6 +68,9 @@ fn deliver<'a, T: Serialize>(
 ) -> Result<Exit, Failure> {
     if let Some(file) = &to.out {
         files::vacant(file, to.force, inputs)?;
+        // A new user has no folder of presets yet.
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        folder.map_or(Ok(()), fs::create_dir_all).map_err(|error| Failure::io(file, &error))?;
         files::write(&[(file.clone(), text)], to.force)?;
     }
     match to.format {

@@ -21,6 +21,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::Value as Json;
 
+use crate::hardware::Cluster;
 use crate::model::Model;
 use crate::presets::{Kind, Library};
 use crate::scenario::file::{self, PlanFile, ScenarioFile};
@@ -93,6 +94,8 @@ pub struct PlanWishes {
     pub fields: Vec<(Field, Value)>,
     /// A model that is no preset.
     pub model: Option<Model>,
+    /// A cluster that is no preset, with an id that none has.
+    pub machine: Option<Cluster>,
 }
 
 /// The scenario of some files that belong together.
@@ -106,12 +109,13 @@ pub fn import(
         read.push(recognised(*file).map_err(|error| vec![error])?);
     }
     let of_nodes = devices_of_nodes(&wishes, library);
+    let machine = wishes.machine.clone();
     let mut draft = PlanDraft::new(wishes, of_nodes);
     let tool = take_over(read, &mut draft)?;
     if !draft.errors.is_empty() {
         return Err(draft.errors);
     }
-    finish(files, tool, draft, library)
+    finish(files, tool, draft, (machine, library))
 }
 
 /// Devices of the nodes that the user says, on the cluster that is said too or else that of the default scenario.
@@ -119,7 +123,8 @@ fn devices_of_nodes(wishes: &PlanWishes, library: &Library) -> Option<u32> {
     let said = |wanted| wishes.fields.iter().find(|(field, _)| *field == wanted).map(|(_, value)| value);
     let base = || Some(file::parse(&library.scenario_text("default").ok()?.text).ok()?.cluster);
     let cluster = said(Field::Cluster).map(ToString::to_string).or_else(base)?;
-    let each = library.cluster(&cluster).ok()?.devices_per_node();
+    let preset = || Some(library.cluster(&cluster).ok()?.devices_per_node());
+    let each = wishes.machine.as_ref().map(Cluster::devices_per_node).or_else(preset)?;
     said(Field::Nodes)?.get::<u32>()?.checked_mul(each)
 }
 
@@ -203,7 +208,7 @@ fn finish(
     files: &[LauncherFile<'_>],
     tool: Tool,
     mut draft: PlanDraft,
-    library: &Library,
+    (machine, library): (Option<Cluster>, &Library),
 ) -> Result<Imported<ImportedPlan>, Vec<ImportError>> {
     let bug = |what: String| vec![ImportError::new("", what, "report it: the default scenario should be readable")];
     let base = library.scenario_text("default").map_err(|unknown| bug(unknown.to_string()))?;
@@ -216,7 +221,9 @@ fn finish(
     }
     let model = draft.model.take();
     let of_default = "no file says it, so that of the default scenario is taken";
-    draft.assume(Field::Cluster, &file.cluster, of_default);
+    if machine.is_none() {
+        draft.assume(Field::Cluster, &file.cluster, of_default);
+    }
     if let Some(stack) = draft.stack {
         draft.assume(Field::Stack, stack, format!("what is known of {}", tool.name()));
     }
@@ -230,6 +237,11 @@ fn finish(
     }
     if let Some(model) = model {
         adopt(&mut file, model, library, &mut draft);
+    }
+    if let Some(machine) = machine {
+        file.put(Field::Cluster, Some(Value::Id(machine.id.as_str().into())));
+        draft.report.take("cluster", &machine.id, "in full under [machine]");
+        file.machine = Some(machine);
     }
     let stem = Path::new(first).file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     let refused = |problems: Vec<Problem>| problems.iter().map(|problem| unlayable(first, problem)).collect::<Vec<_>>();

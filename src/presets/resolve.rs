@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::hardware::Cluster;
 use crate::model::Model;
 use crate::plan::Precision;
 use crate::scenario::field::{Field, Resolved, Value};
@@ -21,9 +22,10 @@ impl Library {
     /// snapshot's while its plan is edited.
     pub fn resolve_over(&self, file: &ScenarioFile, base: Option<&Scenario>) -> Result<Scenario, Vec<Problem>> {
         let mut problems = file.problems();
-        let cluster = match base.filter(|base| base.cluster.id == file.cluster) {
-            Some(base) => Some(Arc::clone(&base.cluster)),
-            None => found("cluster", self.cluster(&file.cluster), &mut problems),
+        let cluster = match (base.filter(|base| base.cluster.id == file.cluster), &file.machine) {
+            (Some(base), _) => Some(Arc::clone(&base.cluster)),
+            (None, Some(machine)) => Some(Arc::new(Cluster { id: file.cluster.clone(), ..machine.clone() })),
+            (None, None) => found("cluster", self.cluster(&file.cluster), &mut problems),
         };
         let stack = match base.filter(|base| base.stack.id == file.stack) {
             Some(base) => Some((Arc::clone(&base.stack), Arc::clone(&base.calibration))),
@@ -62,10 +64,15 @@ impl Library {
 }
 
 impl Library {
-    /// The file that reproduces a scenario: with its model in full, where that is none of the presets.
+    /// The file that reproduces a scenario: with model and cluster in full, where they are none of the presets.
     pub fn file(&self, scenario: &Scenario) -> ScenarioFile {
         let own = self.model(&scenario.model.id).is_ok_and(|preset| preset == scenario.model);
-        ScenarioFile { shape: (!own).then(|| Model::clone(&scenario.model)), ..ScenarioFile::of(scenario) }
+        let known = self.cluster(&scenario.cluster.id).is_ok();
+        ScenarioFile {
+            shape: (!own).then(|| Model::clone(&scenario.model)),
+            machine: (!known).then(|| Cluster::clone(&scenario.cluster)),
+            ..ScenarioFile::of(scenario)
+        }
     }
 
     /// What a preset's id means to a scenario, so that many scenarios can take it without looking it up: `file` already

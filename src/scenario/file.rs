@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::field::Field;
 use super::{Problem, Scenario};
+use crate::hardware::Cluster;
 use crate::model::Model;
 
 pub use error::{FileError, Mistake, printable};
@@ -54,6 +55,9 @@ pub struct ScenarioFile {
     /// The model in full, where `model` names none of the presets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shape: Option<Model>,
+    /// The cluster in full, where `cluster` names none of the presets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Cluster>,
 }
 
 impl ScenarioFile {
@@ -70,6 +74,7 @@ impl ScenarioFile {
             plan: PlanFile::from_plan(&scenario.plan),
             published: None,
             shape: None,
+            machine: None,
         }
     }
 
@@ -89,12 +94,13 @@ impl ScenarioFile {
     /// What can be wrong with it before its ids are looked up.
     pub fn problems(&self) -> Vec<Problem> {
         let mut found = self.published.as_ref().map_or_else(Vec::new, Published::problems);
-        if let Some(model) = &self.shape {
-            let fix = "correct it, or leave 'shape' out and name a preset";
-            found.extend(model.problems().into_iter().map(|(field, must)| Problem {
-                field: format!("shape.{field}"),
-                what: must,
-                fix: fix.to_owned(),
+        let shape = self.shape.as_ref().map_or_else(Vec::new, Model::problems);
+        let machine = self.machine.as_ref().map_or_else(Vec::new, Cluster::problems);
+        for (whole, musts) in [("shape", shape), ("machine", machine)] {
+            found.extend(musts.into_iter().map(|(field, what)| Problem {
+                field: format!("{whole}.{field}"),
+                what,
+                fix: format!("correct it, or leave '{whole}' out and name a preset"),
             }));
         }
         if [Field::Nodes, Field::Devices].iter().all(|field| self.plan.get(*field).is_some()) {

@@ -142,7 +142,7 @@ fn configurations_of_launchers() {
     let library = Library::embedded();
     let wishes = PlanWishes {
         fields: vec![(Field::Devices, 64.into()), (Field::Cluster, Value::Id("mi250x-lumi".into()))],
-        model: None,
+        ..PlanWishes::default()
     };
     fuzz("launch", |text| match plans::import(&[LauncherFile { name: "it.yaml", text }], wishes.clone(), &library) {
         Ok(imported) => {

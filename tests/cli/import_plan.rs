@@ -203,3 +203,42 @@ fn a_model_of_the_users_own_goes_all_the_way() {
     assert_eq!(export.code, Some(0), "{}", export.stderr);
     assert_contains(&export.stdout, &["num_processes: 8", "fsdp_version: 2"]);
 }
+
+/// From the files that a cluster's user has to a job: what each command writes the next one reads, and a machine that is no
+/// preset goes along in full.
+#[test]
+fn from_a_cluster_to_a_job() {
+    let home = Home::new();
+    let folder = format!("{}/tests/fixtures", env!("CARGO_MANIFEST_DIR"));
+    let done = |command: &str| {
+        let run = home.run(command);
+        assert_eq!(run.code, Some(0), "{command}: {}", run.stderr);
+        run
+    };
+    let sinfo = format!("{folder}/topo/slurm22-sinfo-o.txt --device h100-80gb-dgx --rate 200GB/s");
+    done(&format!("import cluster {sinfo} --name Ours --out new/folder/ours.toml"));
+    let model = format!("--model {folder}/hf/qwen3-8b.json");
+    let hardware = "--hardware new/folder/ours.toml";
+    done(&format!(
+        "import plan {folder}/launch/accelerate-fsdp-template.yaml {model} {hardware} --nodes 2 --out job.toml"
+    ));
+    let job: toml::Table =
+        std::fs::read_to_string(home.path().join("job.toml")).expect("a file").parse().expect("TOML");
+    // 200 GB/s of a node on eight devices.
+    assert_eq!(job["machine"]["levels"][1]["bandwidth"].as_str(), Some("25 GB/s"), "{job}");
+    let shown = done("eval ./job.toml").stdout;
+    assert_contains(&shown, &["on 16 devices of Ours, strategy fsdp"]);
+    let step = |command: &str| {
+        let json = home.run(&format!("{command} --format json")).json(0);
+        json["step_time_s"].as_f64().expect("a step")
+    };
+    // A preset that is named takes the place of the machine, which no other flag does.
+    assert!((step("eval ./job.toml --hardware new/folder/ours.toml") - step("eval ./job.toml")).abs() < 1e-12);
+    assert!(step("eval ./job.toml --hardware h100-80gb-dgx") < step("eval ./job.toml"));
+    done("plan ./job.toml --out better.toml");
+    assert_contains(&done("eval ./better.toml").stdout, &["of Ours"]);
+    done("export ./better.toml --to sbatch --out run");
+    let bad = toml::to_string(&job).expect("TOML").replace("\"25 GB/s\"", "\"0 GB/s\"");
+    home.write("bad.toml", &bad);
+    assert_contains(&home.run("eval ./bad.toml").refused().join("\n"), &["machine.levels", "leave 'machine' out"]);
+}

@@ -10,7 +10,7 @@ use crate::scenario::Field;
 use super::super::args::{ImportPlanArgs, ScenarioFlags};
 use super::super::exit::{Exit, Failure};
 use super::super::foreign::text_of;
-use super::super::model;
+use super::super::{cluster, model};
 use super::{called, deliver};
 
 pub(super) fn run(library: &Library, arguments: &ImportPlanArgs) -> Result<Exit, Failure> {
@@ -18,7 +18,7 @@ pub(super) fn run(library: &Library, arguments: &ImportPlanArgs) -> Result<Exit,
     let texts = texts(files)?;
     let named: Vec<LauncherFile> = texts.iter().map(|(name, text)| LauncherFile { name, text }).collect();
     let refused = |errors: Vec<ImportError>| Failure::Input(errors.iter().map(ToString::to_string).collect());
-    let imported = plans::import(&named, wishes(flags)?, library).map_err(refused)?;
+    let imported = plans::import(&named, wishes(library, flags)?, library).map_err(refused)?;
     let text = imported.made.scenario.to_toml().map_err(Failure::unwritten)?;
     deliver(&imported, &text, files.iter().map(PathBuf::as_path), output)
 }
@@ -38,11 +38,13 @@ fn texts(files: &[PathBuf]) -> Result<Vec<(String, String)>, Failure> {
 }
 
 /// What the command line says of the scenario.
-fn wishes(flags: &ScenarioFlags) -> Result<PlanWishes, Failure> {
+fn wishes(library: &Library, flags: &ScenarioFlags) -> Result<PlanWishes, Failure> {
     let mut wishes = PlanWishes::default();
     for (field, text) in flags.given() {
         if field == Field::Model && model::is_file(text) {
             wishes.model = Some(model::read(Path::new(text), None, None)?.made.model);
+        } else if field == Field::Cluster && cluster::is_file(text) {
+            wishes.machine = Some(cluster::read(library, Path::new(text))?);
         } else {
             let value = field
                 .read(text)

@@ -93,7 +93,7 @@ fn round_trip(scenario: &Scenario, target: PlanTarget, beside: &[Field], library
     let mut fields =
         vec![(Field::Cluster, Value::Id("h100-80gb-dgx".into())), (Field::Stack, Value::Id("default".into()))];
     fields.extend(beside.iter().filter_map(|field| Some((*field, field.meant(scenario)?))));
-    let wishes = PlanWishes { fields, model: None };
+    let wishes = PlanWishes { fields, ..PlanWishes::default() };
     let files = [LauncherFile { name: exported.file, text: &exported.text }];
     let imported = import(&files, wishes, library).unwrap_or_else(|errors| panic!("{errors:?}\n{}", exported.text));
     let back = library.resolve(&imported.made.scenario).expect("a scenario");

@@ -20,6 +20,7 @@ impl ScenarioFile {
                 plan.operators.clear();
                 self.shape = None;
             }
+            Field::Cluster => self.machine = None,
             Field::Strategy => {
                 // It says anew what the fields after it refine.
                 for field in Field::all().filter(|field| field.is_in_sharding()) {

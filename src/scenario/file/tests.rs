@@ -315,7 +315,7 @@ prop_compose! {
         ] {
             plan.put(field, value);
         }
-        ScenarioFile { format: FORMAT, name: names.clone(), about: names, cluster, stack, model, strategy, plan, published: None, shape: None }
+        ScenarioFile { format: FORMAT, name: names.clone(), about: names, cluster, stack, model, strategy, plan, published: None, shape: None, machine: None }
     }
 }
 
