@@ -142,7 +142,8 @@ fn kind<'a>(
         "" => format!("{} of {} devices without a type", group.nodes, group.devices),
         device => format!("{} of {device}", group.nodes),
     };
-    if several && !of_type.iter().all(|device| device == &of_type[0]) || several && of_type.is_empty() {
+    let of_one_type = of_type.first().is_some_and(|first| of_type.iter().all(|device| device == first));
+    if several && !of_one_type {
         let all: Vec<String> = groups.iter().map(told).collect();
         let what = format!("there are nodes of several kinds ({})", all.join(", "));
         return Err(ImportError::new("", what, "say with --device which of them count"));
@@ -288,20 +289,17 @@ fn members(
             node.links.clear();
         }
         node.members = Some(first.value / inner.max(1));
-        match links {
+        if let Some(links) = links {
             // 18 links of 26.562 GB/s carry 25 each: what is printed counts symbols on the wire.
-            Some(links) => {
-                report.ignore(&links.place, "rates of links on the wire; the data sheet has what they carry");
-            }
-            None => {
-                let pairs = facts.pairs.iter().find(|pairs| pairs.value.pcie > 0);
-                let why = pairs.map_or_else(String::new, |Said { value, place }| {
-                    let all = value.xgmi + value.pcie;
-                    format!(", though {} of {all} pairs of devices are joined by PCIe ({place})", value.pcie)
-                });
-                let why = format!("the data sheet's{why}; import links measures it");
-                report.assume("node.bandwidth", node.bandwidth, why);
-            }
+            report.ignore(&links.place, "rates of links on the wire; the data sheet has what they carry");
+        } else {
+            let pairs = facts.pairs.iter().find(|pairs| pairs.value.pcie > 0);
+            let why = pairs.map_or_else(String::new, |Said { value, place }| {
+                let all = value.xgmi + value.pcie;
+                format!(", though {} of {all} pairs of devices are joined by PCIe ({place})", value.pcie)
+            });
+            let why = format!("the data sheet's{why}; import links measures it");
+            report.assume("node.bandwidth", node.bandwidth, why);
         }
     }
     Ok(())

@@ -33,7 +33,7 @@ pub enum ImportKind {
     Run(ImportRunArgs),
     /// A scenario from a launcher's configuration: Accelerate, HF Trainer, DeepSpeed, Megatron-LM or torchtitan
     Plan(ImportPlanArgs),
-    /// A cluster from sinfo, scontrol, nvidia-smi, rocm-smi, ibstat, ibv_devinfo, or a topology file of NCCL, one or several
+    /// A cluster from sinfo, scontrol, nvidia-smi, rocm-smi, ibstat, `ibv_devinfo`, or a topology file of NCCL, one or several
     Cluster(ImportClusterArgs),
     /// A cluster's bandwidths and latencies from logs of nccl-tests or rccl-tests
     Links(ImportLinksArgs),

@@ -55,9 +55,8 @@ mod tests {
         let one = Intervals::within((1, 9), [(6, 9), (0, 2), (2, 4), (1, 3), (8, 20)].into_iter());
         let other = Intervals::within((0, 100), [(3, 7)].into_iter());
         assert_eq!(one, Intervals(vec![(1, 4), (6, 9)]));
-        let picos = |seconds: f64| (seconds * 1e12).round();
-        assert_eq!([one.length(), one.common(&other), one.without(&other)].map(picos), [6.0, 2.0, 4.0]);
-        assert_eq!(picos(other.common(&one)), 2.0);
-        assert_eq!(Intervals::default().common(&one), 0.0);
+        let told = [one.length(), one.common(&other), one.without(&other), other.common(&one)];
+        let told = told.into_iter().chain([Intervals::default().common(&one)]);
+        assert_eq!(told.map(|seconds| format!("{:.0}", seconds * 1e12)).collect::<Vec<_>>(), ["6", "2", "4", "2", "0"]);
     }
 }

@@ -29,7 +29,7 @@ pub struct NodeKind {
 pub struct LinkedPairs {
     /// Over AMD's links between devices.
     pub xgmi: u32,
-    /// Over PCIe.
+    /// Over `PCIe`.
     pub pcie: u32,
 }
 

@@ -41,16 +41,13 @@ fn group<'a>(device: &'a str, devices: u32, kinds: &[&'a Said<NodeKind>], left: 
     let mut names: HashSet<String> = HashSet::new();
     let mut unnamed: BTreeMap<&str, u32> = BTreeMap::new();
     for NodeKind { names: list, partition, nodes, .. } in kinds.iter().map(|kind| &kind.value) {
-        match hosts::expanded(list, *left) {
-            Some(listed) => {
-                *left -= listed.len();
-                names.extend(listed);
-            }
+        if let Some(listed) = hosts::expanded(list, *left) {
+            *left -= listed.len();
+            names.extend(listed);
+        } else {
             // Lines of one partition are of different nodes; two partitions may share theirs.
-            None => {
-                let sum = unnamed.entry(partition).or_default();
-                *sum = sum.saturating_add(*nodes);
-            }
+            let sum = unnamed.entry(partition).or_default();
+            *sum = sum.saturating_add(*nodes);
         }
     }
     let most = unnamed.values().copied().max().unwrap_or(0);

@@ -10,7 +10,7 @@ use super::facts::{LinkedPairs, MachineFacts, Said};
 
 const LINKS: &str = "link type between drm devices ";
 
-/// Adds what lines like `GPU[0]		: Card series: 	AMD Instinct MI250X` say.
+/// Adds what lines like `GPU[0] : Card series: AMD Instinct MI250X` say, with tabs around the first colon.
 pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) {
     let mut devices = BTreeSet::new();
     for (at, line) in lines.iter().enumerate() {
