@@ -5,6 +5,7 @@ pub mod fsdp2;
 pub mod huggingface;
 pub mod job_array;
 pub mod kineto;
+mod megatron;
 pub mod nccl;
 pub mod plans;
 pub mod report;

@@ -6,6 +6,7 @@ mod script;
 mod shape;
 mod write;
 
+use crate::interop::megatron::{FORMATS, sharded};
 use crate::interop::runs::{Arguments, padded_vocabulary, plain};
 use crate::plan::Sharded;
 use crate::scenario::Field;
@@ -64,19 +65,6 @@ const STACK: &str = "the stack says it, --stack";
 const WHOLE: &str = "a plan keeps checkpoints whole on each rank";
 const EVENLY: &str = "a plan cuts stages evenly";
 
-/// What Megatron-FSDP shards, by its word.
-const STRATEGIES: [(&str, Option<Sharded>); 4] = [
-    ("no_shard", None),
-    ("optim", Some(Sharded::Optimizer)),
-    ("optim_grads", Some(Sharded::Gradients)),
-    ("optim_grads_params", Some(Sharded::Weights)),
-];
-
-/// What Megatron-DeepSpeed shards, by its stage.
-const STAGES: [(&str, Option<Sharded>); 4] =
-    [("0", None), ("1", Some(Sharded::Optimizer)), ("2", Some(Sharded::Gradients)), ("3", Some(Sharded::Weights))];
-
-const FORMATS: [(&str, &str); 4] = [("fp8_format", "fp8"), ("fp8", "fp8"), ("bf16", "bf16"), ("fp16", "fp16")];
 const GLOBAL: &str = "global_batch_size";
 const COPIES: &str = "num_distributed_optimizer_instances";
 
@@ -138,17 +126,13 @@ fn read_sharding(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let deepspeed = on(settings, "deepspeed");
     let stage = settings.take("zero_stage");
     let distributed = on(settings, "use_distributed_optimizer");
-    let known = |words: &[(&str, Option<Sharded>)], setting: &Setting| {
-        let text = setting.text.trim_end_matches(".0");
-        words.iter().find(|(name, _)| *name == text).map(|(_, first)| *first)
-    };
     let (first, place) = match (torch, own, deepspeed.and(stage)) {
         (Some(torch), ..) => (Some(Some(Sharded::Weights)), torch.place),
         (_, Some(own), _) => match strategy {
-            Some(strategy) => (known(&STRATEGIES, &strategy), strategy.place),
+            Some(strategy) => (sharded(&strategy.text).ok(), strategy.place),
             None => (Some(None), own.place),
         },
-        (.., Some(stage)) => (known(&STAGES, &stage), stage.place),
+        (.., Some(stage)) => (sharded(&stage.text).ok(), stage.place),
         _ => match distributed {
             Some(distributed) => (Some(Some(Sharded::Optimizer)), distributed.place),
             None => (Some(None), format!("{}: no use_distributed_optimizer", settings.file)),

@@ -2,7 +2,9 @@
 //!
 //! Not for the steps of the run.
 
+use crate::interop::megatron::{FORMATS, UnknownWord, sharded};
 use crate::interop::report::ImportError;
+use crate::plan::Sharded;
 
 use super::arguments::Arguments;
 use super::draft::RowDraft;
@@ -115,8 +117,7 @@ fn model(row: &mut RowDraft, arguments: &Arguments<'_>) {
 }
 
 fn precision(row: &mut RowDraft, arguments: &Arguments<'_>) {
-    let formats = [("fp8", "fp8"), ("fp8_format", "fp8"), ("bf16", "bf16"), ("fp16", "fp16")];
-    let set = formats.into_iter().find(|(name, _)| arguments.is_set(name));
+    let set = FORMATS.into_iter().find(|(name, _)| arguments.is_set(name));
     if let Some((name, format)) = set {
         row.take("precision", format, place(name, arguments.get(name).unwrap_or_default().1));
     } else if arguments.get("bf16").is_some() && arguments.get("fp16").is_some() {
@@ -144,28 +145,20 @@ fn recompute(row: &mut RowDraft, arguments: &Arguments<'_>) {
 
 /// What shards the state: DeepSpeed's stages, FSDP, or Megatron's own optimizer.
 fn sharding(row: &mut RowDraft, arguments: &Arguments<'_>) -> Result<(), Vec<ImportError>> {
-    let own_fsdp = ["use_megatron_fsdp", "use_custom_fsdp"].into_iter().find(|name| arguments.is_on(name));
+    let by_word = |name: &'static str| match sharded(arguments.text(name)) {
+        Ok(None) => Ok(("ddp", name)),
+        Ok(Some(Sharded::Optimizer)) => Ok(("zero1", name)),
+        Ok(Some(Sharded::Gradients)) => Ok(("zero2", name)),
+        Ok(Some(Sharded::Weights)) => Ok(("zero3", name)),
+        Err(UnknownWord) => Err(vec![refusal(arguments, name)]),
+    };
+    let strategy = "data_parallel_sharding_strategy";
     let (class, name) = if arguments.is_on("use_torch_fsdp2") {
         ("fsdp", "use_torch_fsdp2")
-    } else if own_fsdp.is_some() {
-        let name = "data_parallel_sharding_strategy";
-        let class = match arguments.text(name) {
-            "no_shard" | "" => "ddp",
-            "optim" => "zero1",
-            "optim_grads" => "zero2",
-            "optim_grads_params" => "zero3",
-            _ => return Err(vec![refusal(arguments, name)]),
-        };
-        (class, name)
+    } else if let Some(own) = ["use_megatron_fsdp", "use_custom_fsdp"].into_iter().find(|name| arguments.is_on(name)) {
+        if arguments.text(strategy).is_empty() { ("ddp", own) } else { by_word(strategy)? }
     } else if arguments.is_on("deepspeed") && arguments.get("zero_stage").is_some() {
-        let class = match arguments.text("zero_stage") {
-            "0" | "0.0" => "ddp",
-            "1" | "1.0" => "zero1",
-            "2" | "2.0" => "zero2",
-            "3" | "3.0" => "zero3",
-            _ => return Err(vec![refusal(arguments, "zero_stage")]),
-        };
-        (class, "zero_stage")
+        by_word("zero_stage")?
     } else if arguments.is_on("use_distributed_optimizer") {
         ("zero1", "use_distributed_optimizer")
     } else {

@@ -1,5 +1,6 @@
 //! A plan as arguments of Megatron-LM: a list in a shell script, with what its environment needs.
 
+use crate::interop::megatron::SHARDED;
 use crate::model::{Model, Norm, Positions, QkNorm};
 use crate::plan::{Offload, Precision, Recompute, Sharded};
 use crate::scenario::Field;
@@ -7,7 +8,7 @@ use crate::scenario::Field;
 use super::super::said::{Line, PlanSaid, Shards};
 use super::super::table;
 use super::super::written::{Head, Ranks, arguments};
-use super::{COPIES, GLOBAL, KEYS, ON_HOST, STRATEGIES};
+use super::{COPIES, GLOBAL, KEYS, ON_HOST};
 
 /// The version that [`script`] is for.
 pub const VERSIONS: &[&str] = &["0.20"];
@@ -194,7 +195,7 @@ fn write_sharding(lines: &mut Vec<Line>, said: &mut PlanSaid) -> bool {
     }
     let fsdp = first != Some(Sharded::Optimizer);
     if fsdp {
-        let word = STRATEGIES.iter().find(|(_, own)| *own == first).map_or("no_shard", |(word, _)| word);
+        let word = SHARDED.iter().find(|(.., own)| *own == first).map_or("no_shard", |(word, ..)| word);
         for (name, value) in [
             ("use_megatron_fsdp", "true"),
             ("data_parallel_sharding_strategy", word),

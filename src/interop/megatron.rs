@@ -1,0 +1,25 @@
+//! What words of Megatron-LM's arguments mean, wherever they stand: at the head of a log or in a script.
+
+use crate::plan::Sharded;
+
+/// Arguments that name a number format, and which; the first that is set counts.
+pub const FORMATS: [(&str, &str); 4] = [("fp8_format", "fp8"), ("fp8", "fp8"), ("bf16", "bf16"), ("fp16", "fp16")];
+
+/// A word that no version has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnknownWord;
+
+/// Words of Megatron-FSDP, stages of Megatron-DeepSpeed, and what is sharded first with them, if anything.
+pub const SHARDED: [(&str, &str, Option<Sharded>); 4] = [
+    ("no_shard", "0", None),
+    ("optim", "1", Some(Sharded::Optimizer)),
+    ("optim_grads", "2", Some(Sharded::Gradients)),
+    ("optim_grads_params", "3", Some(Sharded::Weights)),
+];
+
+/// What is sharded first by a word or a stage (`1` or `1.0`), if anything; an error where it is unknown.
+pub fn sharded(word: &str) -> Result<Option<Sharded>, UnknownWord> {
+    let word = word.trim_end_matches(".0");
+    let known = SHARDED.iter().find(|(name, stage, _)| [*name, *stage].contains(&word));
+    known.map(|(.., first)| *first).ok_or(UnknownWord)
+}
