@@ -71,6 +71,12 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.word() == field.spec().path)
     }
 
+    /// The flag that takes the id of one; `None` for what no flag takes.
+    pub fn flag(self) -> Option<String> {
+        let field = Field::all().find(|field| Self::from_field(*field) == Some(self))?;
+        Some(format!("--{}", field.spec().flag))
+    }
+
     /// The word for one of them.
     pub const fn word(self) -> &'static str {
         match self {
@@ -195,7 +201,8 @@ impl Library {
     }
 
     fn unknown(&self, kind: Kind, id: &str) -> Unknown {
-        Unknown::new(kind, id, self.entries(kind).map(|entry| entry.id.as_str()))
+        let other = Kind::ALL.into_iter().find(|kind| self.entries(*kind).any(|entry| entry.id == id));
+        Unknown::new(kind, id, self.entries(kind).map(|entry| entry.id.as_str()), other)
     }
 
     /// How many presets are not what they are in another library.

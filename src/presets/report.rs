@@ -16,16 +16,18 @@ pub struct Unknown {
     pub id: String,
     /// Ids that look like it, the nearest first.
     pub near: Vec<String>,
+    /// What kind of preset has that id, if another one has.
+    pub other: Option<Kind>,
 }
 
 impl Unknown {
-    pub(super) fn new<'a>(kind: Kind, id: &str, known: impl Iterator<Item = &'a str>) -> Self {
+    pub(super) fn new<'a>(kind: Kind, id: &str, known: impl Iterator<Item = &'a str>, other: Option<Kind>) -> Self {
         let mut near: Vec<(f64, &str)> =
             known.map(|other| (strsim::jaro_winkler(&id.to_lowercase(), other), other)).collect();
         near.retain(|(likeness, _)| *likeness > 0.75);
         near.sort_by(|a, b| b.0.total_cmp(&a.0));
         let near = near.into_iter().take(3).map(|(_, other)| other.to_owned()).collect();
-        Self { kind, id: printable(id).chars().take(60).collect(), near }
+        Self { kind, id: printable(id).chars().take(60).collect(), near, other }
     }
 
     /// What is wrong.
@@ -35,12 +37,17 @@ impl Unknown {
 
     /// How to fix it.
     pub fn fix(&self) -> String {
+        let of_other = match self.other {
+            Some(Kind::Scenario) => "it is a scenario: give it in place of a file, without a flag; ".to_owned(),
+            Some(other) => other.flag().map_or_else(String::new, |flag| format!("it is a {}: {flag}; ", other.word())),
+            None => String::new(),
+        };
         let near =
             if self.near.is_empty() { String::new() } else { format!("did you mean {}? ", self.near.join(", ")) };
         match self.kind {
             // Stacks name calibrations; no list of the command line shows them.
             Kind::Calibration => format!("{near}a stack names 'measured', 'ideal' or a file of calibration/"),
-            kind => format!("{near}`shardscope presets {}` lists them", kind.folder()),
+            kind => format!("{of_other}{near}`shardscope presets {}` lists them", kind.folder()),
         }
     }
 }

@@ -304,4 +304,9 @@ fn an_unknown_id_names_its_neighbours() {
         "no model '\u{fffd}[2J'; `shardscope presets models` lists them"
     );
     assert_eq!(library.model("llama2-7b").unwrap_err().near[0], "llama-2-7b");
+    let said = |unknown: Unknown| unknown.to_string();
+    let scenario = said(library.model("osdp-48x1536").unwrap_err());
+    assert!(scenario.contains("it is a scenario: give it in place of a file, without a flag"), "{scenario}");
+    let cluster = said(library.model("h100-80gb-dgx").unwrap_err());
+    assert!(cluster.contains("it is a cluster: --hardware"), "{cluster}");
 }
