@@ -6,6 +6,9 @@
 
 use crate::units::Seconds;
 
+/// Halvings of the interval in which the best one lies: to a billionth of the mean time between failures.
+const HALVINGS: u32 = 30;
+
 /// What interrupts a job, and what that costs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interruptions {
@@ -68,6 +71,19 @@ impl Interruptions {
             }
             IntervalLaw::Availability => libm::sqrt(write * write + 2.0 * write * (between + self.restart.get())),
         })
+    }
+
+    /// The useful share at most, whatever the interval. With `a = T / M` and `c = C / M`, `(e^(a + c) - 1) / a` is least
+    /// where its derivative vanishes, `e^(a + c) (1 - a) = 1`, and is `e^(a + c)` there. The left side falls from `e^c`
+    /// at 0 to 0 at 1; the lower end of what is halved stays where it is at least 1, so that no share is above this one.
+    pub fn useful_at_most(&self) -> f64 {
+        let [restart, write] = [self.restart, self.write].map(|time| time / self.between);
+        let (mut low, mut high) = (0.0, 1.0);
+        for _ in 0..HALVINGS {
+            let middle = f64::midpoint(low, high);
+            if libm::exp(middle + write) * (1.0 - middle) >= 1.0 { low = middle } else { high = middle }
+        }
+        libm::exp(-(restart + low + write))
     }
 
     /// Where the time goes with so much work between two checkpoints: the complete model of Daly (equation 20), in which

@@ -129,8 +129,14 @@ fn ways_back(
     })
 }
 
-/// Time that the end of a step takes at least, latencies left out: the update and the weights' way back.
+/// Time that the end of a step takes at least, latencies left out: reductions that wait for it, the update and the
+/// weights' way back.
 pub(super) fn least(share: &ParameterGroup<'_>) -> Seconds {
+    let ParameterGroup { costs, parameters } = *share;
+    let late = costs.reduces_after_backward() && !costs.staged;
+    let shard = costs.rates.scenario.plan.reduction == Reduction::Step;
+    let reduced = late.then(|| costs.reduction(parameters, shard, true, Count::ZERO).in_turn()).flatten();
+    let reduced = reduced.map_or(Seconds::ZERO, |reduce| reduce.transfer.time);
     let (rates, owned) = (share.costs.rates, share.parameters / f64::from(share.costs.layout.optimizer));
     let offload = rates.scenario.plan.offload;
     let update = match (offload.optimizer(), offload.state()) {
@@ -138,7 +144,7 @@ pub(super) fn least(share: &ParameterGroup<'_>) -> Seconds {
         (true, false) => rates.host_copy(owned * (rates.gradient() + rates.storage())),
         (true, true) => Seconds::ZERO,
     };
-    update + ways_back(share, |_, _| Count::ZERO).map(|gather| gather.transfer.time).sum::<Seconds>()
+    reduced + update + ways_back(share, |_, _| Count::ZERO).map(|gather| gather.transfer.time).sum::<Seconds>()
 }
 
 /// Collectives for so many bytes of the whole model.

@@ -132,7 +132,7 @@ impl GraphBuilder<'_> {
             }
         }
         // Kernels of a collective occupy part of the device: compute beside them runs slower by `contention`.
-        demand[DEVICE] = libm::round(contention * f64::from(WHOLE)) as u32;
+        demand[DEVICE] = device_demand(contention);
         let label = Label {
             bytes: libm::round(transfer.received.get()) as u64,
             level: transfer.level().map(|level| level as u8),
@@ -140,6 +140,11 @@ impl GraphBuilder<'_> {
         };
         Task { stream, class: TaskClass::Transfer, duration: picos(transfer.time), demand, label, ..Task::default() }
     }
+}
+
+/// What a transfer takes of the device, of [`WHOLE`], so that compute beside it runs slower by `contention`.
+pub(super) fn device_demand(contention: f64) -> u32 {
+    libm::round(contention * f64::from(WHOLE)) as u32
 }
 
 /// A graph to run, and what its labels count from.

@@ -7,15 +7,17 @@ use crate::scenario::{Layout, Scenario};
 use crate::units::{Bytes, Count, Seconds};
 
 use super::boundary;
+use super::build::device_demand;
 use super::label::ModelPart;
-use super::operator_layouts::OperatorLayouts;
+use super::operator_layouts::{OperatorLayouts, StageParameters};
 use super::parameter_group::ParameterGroup;
 use super::pipeline::context::PipelineContext;
 use super::stage::StageWork;
 use super::state::ModelState;
+use super::task::WHOLE;
 use super::unit_costs::{UnitCosts, whole_gradients};
 use super::unit_order::{UnitRun, whole_layers};
-use super::unit_pass::{UnitCollective, UnitPass};
+use super::unit_pass::{ComputeStep, UnitCollective, UnitPass};
 
 /// A unit, or a stage with all its units: seconds and bytes on one rank, of one micro-batch where they are
 /// not of the state.
@@ -23,6 +25,12 @@ use super::unit_pass::{UnitCollective, UnitPass};
 pub struct StageCost {
     /// Forward and backward, with the tensor collectives, beside which nothing computes.
     pub compute: PerDirection<Seconds>,
+    /// The same until the next one may begin on the rank: what ranks pass on beside it may take longer.
+    pub until_next: PerDirection<Seconds>,
+    /// Of both together: what computes.
+    pub computing: Seconds,
+    /// What context and tensor ranks pass on beside that.
+    pub beside: Seconds,
     /// The gathers of the weights for them; nothing where they are not sharded.
     pub gather: PerDirection<Transfer>,
     /// The reductions of the gradients: at each micro-batch, and at the last.
@@ -60,6 +68,10 @@ pub struct StepTerms {
     pub send: Seconds,
     /// Whether gradients wait in two buffers for their reduction, rather than stay whole.
     pub buffered: bool,
+    /// The share of the device that a transfer takes while it runs.
+    pub contention: f64,
+    /// Of each stage what it is without its state, and the parameters that it holds; none where units are not in stages.
+    bare: Vec<(StageCost, Vec<StageParameters>)>,
 }
 
 impl StepTerms {
@@ -71,11 +83,13 @@ impl StepTerms {
         let hops = (0..layout.pipeline).filter(|_| layout.pipeline > 1).map(|rank| costs.hop(rank, Pass::Forward));
         let send = hops.map(|level| costs.send(level).time).reduce(Seconds::min).unwrap_or(Seconds::ZERO);
         let buffered = !whole_gradients(&rates, layout);
-        let mut terms = Self { parts: Vec::new(), order: Vec::new(), send, buffered };
+        let contention = contention(&costs);
+        let mut terms = Self { parts: Vec::new(), order: Vec::new(), send, buffered, contention, bare: Vec::new() };
         if costs.staged {
             let places = OperatorLayouts::new(scenario, layout);
             let pipeline = PipelineContext::new(&rates, layout, &places);
-            terms.parts.extend(pipeline.works().iter().map(|work| stage(&pipeline, work)));
+            terms.bare.extend(pipeline.works().iter().map(|work| (computed(&pipeline, work), work.holdings.clone())));
+            terms.parts.extend(terms.bare.iter().map(|(bare, held)| stage(*bare, held, |way| pipeline.way(way))));
             terms.order.extend(pipeline.order().map(|place| place as u16));
         } else {
             let (runs, used) = whole_layers(&costs);
@@ -86,6 +100,17 @@ impl StepTerms {
             }
         }
         terms
+    }
+
+    /// The same with the state elsewhere, for a scenario that differs in nothing else: what stages compute stays as it is.
+    pub fn placed(&self, scenario: &Scenario, layout: &Layout) -> Self {
+        if self.bare.is_empty() || !scenario.plan.operators.is_empty() {
+            return Self::new(scenario, layout);
+        }
+        let rates = Rates::new(scenario, &Factors::default());
+        let costs = UnitCosts::new(&rates, layout, true);
+        let parts = self.bare.iter().map(|(bare, held)| stage(*bare, held, |_| &costs)).collect();
+        Self { parts, buffered: !whole_gradients(&rates, layout), ..self.clone() }
     }
 
     /// Adds a part that is passed so many times in a row.
@@ -119,12 +144,17 @@ fn unit(costs: &UnitCosts<'_>, ahead: &UnitRun, behind: &UnitRun) -> StageCost {
     }
 }
 
-/// A stage with all its units.
-fn stage(pipeline: &PipelineContext<'_>, work: &StageWork) -> StageCost {
+/// A stage with all its units, its state apart.
+fn computed(pipeline: &PipelineContext<'_>, work: &StageWork) -> StageCost {
     let [ahead, behind] = [Pass::Forward, Pass::Backward].map(|pass| &work.list(pass).runs);
-    let mut cost = passes(pipeline.way(0), ahead, behind);
-    for holding in &work.holdings {
-        let costs = pipeline.way(holding.way);
+    passes(pipeline.way(0), ahead, behind)
+}
+
+/// A stage with the state that it holds, by the costs of each way in which operators may lie.
+fn stage<'c, 'a: 'c>(bare: StageCost, held: &[StageParameters], way: impl Fn(usize) -> &'c UnitCosts<'a>) -> StageCost {
+    let mut cost = bare;
+    for holding in held {
+        let costs = way(holding.way);
         let share = ParameterGroup::new(costs, holding.parameters);
         let elements = share.parameters;
         for pass in [Pass::Forward, Pass::Backward] {
@@ -152,11 +182,24 @@ fn sum<Q: std::iter::Sum + std::ops::Mul<f64, Output = Q>>(runs: &[UnitRun], of:
     runs.iter().map(|run| of(&run.unit_pass) * f64::from(run.count)).sum()
 }
 
+/// The share of the device that a transfer takes, as the simulator counts it.
+fn contention(costs: &UnitCosts<'_>) -> f64 {
+    f64::from(device_demand(costs.rates.calibrated.runtime.contention)) / f64::from(WHOLE)
+}
+
 /// Forward and backward of runs.
 fn passes(costs: &UnitCosts<'_>, ahead: &[UnitRun], behind: &[UnitRun]) -> StageCost {
     let both = |of: fn(&UnitPass) -> Bytes| sum(ahead, of) + sum(behind, of);
+    let of_steps = |of: &dyn Fn(&ComputeStep) -> Seconds| -> Seconds {
+        let of_pass = |pass: &UnitPass| pass.steps.iter().map(of).sum::<Seconds>();
+        sum(ahead, of_pass) + sum(behind, of_pass)
+    };
     StageCost {
         compute: PerDirection { forward: ahead, backward: behind }.map(|runs| sum(runs, |pass| costs.serial(pass))),
+        until_next: PerDirection { forward: ahead, backward: behind }
+            .map(|runs| sum(runs, |pass| costs.least(pass, contention(costs)))),
+        computing: of_steps(&|step| step.piece.work.time + step.piece.host),
+        beside: of_steps(&|step| costs.beside(step).1),
         host: [
             costs.rates.host_copy(both(|unit_pass| unit_pass.from_host)),
             costs.rates.host_copy(both(|unit_pass| unit_pass.to_host)),

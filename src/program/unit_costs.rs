@@ -78,6 +78,31 @@ impl<'a> UnitCosts<'a> {
             + self.tensor_after(step.tensor).map_or(Seconds::ZERO, |after| after.time)
     }
 
+    /// Seconds that a pass takes a rank at least until the next one may begin: what context and tensor ranks pass on
+    /// beside a piece takes `contention` of the device, and the next piece waits for it. A piece of 10 ms beside 20 ms of
+    /// an exchange that takes a fifth of the device is over after 20, beside 5 ms of one after 11. The tensor ranks'
+    /// collective after a piece waits for the piece alone: what is passed on may be hidden there too, without slowing it.
+    pub fn least(&self, unit_pass: &UnitPass, contention: f64) -> Seconds {
+        let of_step = |step: &ComputeStep| {
+            let piece = step.piece.work.time + step.piece.host;
+            let after = self.in_line(step) - piece;
+            let (longest, all) = self.beside(step);
+            (piece + (all - after * 2.0).max(Seconds::ZERO) * contention + after).max(longest)
+        };
+        unit_pass.steps.iter().map(of_step).sum()
+    }
+
+    /// What runs beside a piece: the longest of it, and all of it.
+    pub fn beside(&self, step: &ComputeStep) -> (Seconds, Seconds) {
+        if step.piece.work.time + step.piece.host <= Seconds::ZERO {
+            return (Seconds::ZERO, Seconds::ZERO);
+        }
+        let turns = if self.layout.context > 1 { f64::from(step.exchange) } else { 0.0 };
+        let exchange = self.exchange.time * turns;
+        let tensor = self.tensor_beside(step.tensor).map_or(Seconds::ZERO, |beside| beside.time);
+        (exchange.max(tensor), exchange + tensor)
+    }
+
     /// What the tensor ranks exchange after a piece, before the next one.
     pub fn tensor_after(&self, exchange: TensorExchange) -> Option<Transfer> {
         let TensorTransfers { forward, backward, .. } = self.tensor;

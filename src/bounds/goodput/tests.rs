@@ -95,3 +95,14 @@ proptest! {
         prop_assert!(worse.shares(worse.interval(IntervalLaw::Daly)).useful < useful(daly));
     }
 }
+
+/// By hand for M = 100, C = 1, R = 2: `e^(a + 0.01) (1 - a) = 1` near a = 0.1345, where it is 1.1556 x 0.8655 = 1.0002;
+/// so e^-(0.02 + 0.1345 + 0.01) = 0.848.
+#[test]
+fn no_interval_is_of_more_use_than_the_best() {
+    let job = Interruptions { between: minutes(100.0), restart: minutes(2.0), write: minutes(1.0) };
+    let most = job.useful_at_most();
+    assert!((most - 0.848).abs() < 5e-4, "{most}");
+    let found = (1..4000).map(|tenth| job.shares(minutes(f64::from(tenth) * 0.1)).useful).fold(0.0, f64::max);
+    assert!(found <= most && found > most * (1.0 - 1e-5), "{found} of {most}");
+}
