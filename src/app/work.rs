@@ -129,7 +129,7 @@ impl Work {
 fn best_plans(search: &PlanSearch, evaluator: &Evaluator, desk: Desk) {
     let (mut told, mut known) = (None::<Instant>, None);
     let answer = search.run(evaluator, &mut |so_far| {
-        let best = so_far.plans.first().map(|plan| search.aim.of(&plan.summary));
+        let best = so_far.plans.first().map(|plan| search.aim.of(plan));
         if told.is_none_or(|told| told.elapsed() >= desk.pause) || (known.is_none() && best.is_some()) {
             (told, known) = (Some(Instant::now()), best);
             (desk.tell)(Found::BestPlans(Box::new(so_far.clone()), false));

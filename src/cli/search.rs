@@ -5,6 +5,7 @@ use std::time::Instant;
 use crate::evaluate::Workspace;
 use crate::figures::{Figure, SearchReport};
 use crate::scenario::{Field, Scenario};
+use crate::search::planner;
 use crate::search::plans::{Aim, Allowed, Freedom, PlanSearch, SearchLimits, SearchShare, WholeAnswer};
 use crate::search::{self, Axis, Cancel, Evaluator};
 use crate::units::Seconds;
@@ -34,8 +35,16 @@ pub(super) fn run(session: &Session, arguments: &SearchArgs) -> Result<Exit, Fai
     let evaluations = evaluations.collect::<Result<Vec<_>, _>>()?;
     let commands: Vec<Option<String>> =
         answer.plans.iter().map(|found| session.library.command(&found.scenario)).collect();
-    let report =
-        SearchReport { search: &search, answer: &answer, evaluations: &evaluations, commands: &commands, time };
+    let best = answer.plans.first().filter(|_| answer.exact);
+    let per_operator = best.and_then(|best| planner::refined(best, &cancel));
+    let report = SearchReport {
+        search: &search,
+        answer: &answer,
+        evaluations: &evaluations,
+        commands: &commands,
+        per_operator: per_operator.as_ref(),
+        time,
+    };
     match arguments.part {
         Some(part) => output::json(&SearchPart::json(part, &report))?,
         None => output::table(arguments.format, || report.text(), || report.csv(), || report.json())?,
@@ -90,13 +99,15 @@ fn limits(base: &Scenario, arguments: &SearchArgs) -> Result<SearchLimits, Failu
             .refuse(other, format!("--budget: the price is {price} a device-hour; give the budget in that currency"));
     }
     refusals.end()?;
-    let bought = arguments.budget.zip(price).map(|(budget, price)| budget.amount / price.amount * Seconds::HOUR.get());
-    Ok(SearchLimits {
-        per_token: arguments.deadline.map_or(f64::INFINITY, |deadline| deadline.get() / tokens),
-        device_time_per_token: bought.map_or(f64::INFINITY, |time| time / tokens),
-        devices: arguments.devices_max.unwrap_or(u32::MAX),
-        margin: arguments.margin,
-    })
+    let (devices, margin) = (arguments.devices_max.unwrap_or(u32::MAX), arguments.margin);
+    let mut limits = SearchLimits { devices, margin, ..SearchLimits::default() };
+    if let Some(deadline) = arguments.deadline {
+        limits = limits.within(deadline, tokens);
+    }
+    if let (Some(budget), Some(price)) = (arguments.budget, price) {
+        limits = limits.for_at_most(budget.amount, &price, tokens);
+    }
+    Ok(limits)
 }
 
 /// Refuses an objective whose figure the cluster does not have.

@@ -3,7 +3,8 @@
 //!
 //! Two cost models: the paper's, additive and searched exactly by [`classes`], and the simulator, searched step
 //! by step from where the paper's model leads. Whatever was searched, the simulator evaluates the plan that
-//! is chosen. [`profile`] plans from measured rows. Not for batch and recompute of a plan whose sharding is
+//! is chosen. The search is a climb, not exact, since operators' times are no sum; the best that treats all operators
+//! alike is that of the exact search ([`super::plans`]), from which a climb begins too: no plan here is worse. [`profile`] plans from measured rows. Not for batch and recompute of a plan whose sharding is
 //! settled ([`super::tuned`]).
 
 mod candidate;
@@ -22,8 +23,7 @@ mod why;
 pub use found::{FoundPlan, PlanAnswer, Uniform};
 pub use ladder::Ladder;
 pub use request::{CostModel, Objective, PlanRequest};
-pub use run::plan;
-pub(super) use space::levels;
+pub use run::{plan, refined};
 pub use why::PlacementGain;
 
 #[cfg(test)]

@@ -14,10 +14,11 @@ mod floor;
 mod freedom;
 mod run;
 mod shape;
+mod workers;
 
-pub use aim::{Aim, SearchLimits};
+pub use aim::{Aim, SearchLimits, TokenPace};
 pub use answer::{FoundWhole, PlanCounts, SearchShare, WholeAnswer};
-pub use freedom::{Allowed, Freedom};
+pub use freedom::{Allowed, Freedom, changed};
 pub use run::PlanSearch;
 
 #[cfg(test)]

@@ -4,6 +4,9 @@ use crate::evaluate::{Summary, Workspace, summary};
 use crate::plan::Recompute;
 use crate::scenario::{Edit, Field, Problem, Scenario};
 
+use super::evaluator::Cancel;
+use super::plans::{Aim, Freedom, PlanSearch, SearchLimits};
+
 /// What a cell settled on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tuned {
@@ -44,32 +47,15 @@ pub(super) const MOST_SEQUENCES: u32 = 128;
 /// Recompute modes that are tried.
 pub(super) const RECOMPUTE: [Recompute; 3] = [Recompute::None, Recompute::Selective, Recompute::Full];
 
-/// Where the search of a recompute mode begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ModeStart {
-    /// At one sequence.
-    One,
-    /// At the micro-batch that the mode before could not take.
-    WhereStopped,
-}
-
 /// Calls `visit` with candidates and their figures: in each mode micro-batches of growing size. The sequences of a step
 /// stay as close to the global batch, or else to the plan's, as whole micro-batches allow.
 ///
 /// Memory grows with the micro-batch, so a mode is left once `visit` says that a candidate does not fit, or once too few
 /// micro-batches remain for the schedule.
-fn grow(
-    scenario: &Scenario,
-    workspace: &mut Workspace,
-    start: ModeStart,
-    mut visit: impl FnMut(Tuned, Summary) -> bool,
-) {
+fn grow(scenario: &Scenario, workspace: &mut Workspace, mut visit: impl FnMut(Tuned, Summary) -> bool) {
     let mut trial = scenario.clone();
-    let mut micro_batch = 1;
     for recompute in RECOMPUTE {
-        if start == ModeStart::One {
-            micro_batch = 1;
-        }
+        let mut micro_batch = 1;
         while micro_batch <= MOST_SEQUENCES {
             // What one size does not divide, none of twice its size does.
             let Some(accumulate) = scenario.accumulate_for(micro_batch) else { break };
@@ -83,55 +69,54 @@ fn grow(
     }
 }
 
-/// The fastest candidate that fits; the one that comes closest to fitting where none does.
+/// The fastest candidate that fits, by the search over whole plans with nothing else free; the one that comes closest to
+/// fitting where none does.
 pub fn tuned(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Tuned, Summary), Vec<Problem>> {
-    let mut best: Option<(Tuned, Summary)> = None;
-    let mut keep_better = |tuned: Tuned, summary: Summary| {
-        if best.as_ref().is_none_or(|(_, best)| better(&summary, best)) {
-            best = Some((tuned, summary));
-        }
-        summary.fits
+    let search = PlanSearch {
+        base: scenario.clone(),
+        freedom: Freedom::only(&[Field::MicroBatch, Field::Recompute]),
+        aim: Aim::Throughput,
+        limits: SearchLimits::default(),
+        top: 1,
+        front: false,
     };
-    // The plan's own choice competes, where the grid does not have it.
+    match search.run_alone(workspace, &Cancel::default()).plans.pop() {
+        Some(best) => Ok((Tuned::from(&best.scenario), best.summary)),
+        None => closest(scenario, workspace),
+    }
+}
+
+/// What takes least memory: the smallest micro-batch with each recompute, or the plan's own choice.
+fn closest(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Tuned, Summary), Vec<Problem>> {
     let plan = Tuned::from(scenario);
-    let on_grid = plan.micro_batch.is_power_of_two() && plan.micro_batch <= MOST_SEQUENCES;
-    let own = if on_grid && RECOMPUTE.contains(&plan.recompute) || scenario.keeps_batch().is_err() {
-        None
-    } else {
-        summary(scenario, workspace).ok()
+    let kept = scenario.keeps_batch();
+    let smallest = scenario
+        .accumulate_for(1)
+        .into_iter()
+        .flat_map(|accumulate| RECOMPUTE.map(|recompute| Tuned { micro_batch: 1, recompute, accumulate }));
+    let mut trial = scenario.clone();
+    let mut figures = |tuned: Tuned| {
+        tuned.apply(&mut trial);
+        Some((tuned, summary(&trial, workspace).ok()?))
     };
-    if let Some(summary) = own {
-        keep_better(plan, summary);
+    let found = smallest.chain(kept.is_ok().then_some(plan)).filter_map(&mut figures);
+    let least = found.reduce(|best, one| if one.1.memory.peak < best.1.memory.peak { one } else { best });
+    if let Some(least) = least {
+        return Ok(least);
     }
-    // More recompute takes time and saves nothing but memory: what fits with less of it is not tried with more.
-    grow(scenario, workspace, ModeStart::WhereStopped, keep_better);
-    if let Some(best) = best {
-        return Ok(best);
-    }
-    scenario.keeps_batch().map_err(|problem| vec![problem])?;
+    kept.map_err(|problem| vec![problem])?;
     Ok((plan, summary(scenario, workspace)?))
 }
 
-/// What fits goes before what does not, then throughput, then less memory.
-fn better(a: &Summary, b: &Summary) -> bool {
-    if a.fits != b.fits {
-        return a.fits;
-    }
-    if !a.fits {
-        return a.memory.peak < b.memory.peak;
-    }
-    (a.tokens_per_s_per_device, b.memory.peak) > (b.tokens_per_s_per_device, a.memory.peak)
-}
-
-/// The fastest candidate within each of several capacities, given as factors on the device's memory.
+/// The fastest candidate within each of several capacities, given as factors on the device's memory: of recompute only the
+/// modes, since the step from one to the next is what 10 % more memory is asked to save.
 pub(super) fn best_within<const N: usize>(
     scenario: &Scenario,
     capacities: [f64; N],
     workspace: &mut Workspace,
 ) -> [Option<Summary>; N] {
     let mut best: [Option<Summary>; N] = [None; N];
-    // Each capacity stops a mode at another micro-batch, so none can tell the next mode where to begin.
-    grow(scenario, workspace, ModeStart::One, |_, summary| {
+    grow(scenario, workspace, |_, summary| {
         let mut fits = false;
         for (best, factor) in best.iter_mut().zip(capacities) {
             if summary.memory.peak > summary.memory.capacity * factor {

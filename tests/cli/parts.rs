@@ -157,6 +157,7 @@ fn parts_of_a_search_merged_are_the_search() {
         assert_eq!((figures(&merged), front(&merged)), (figures(&whole), front(&whole)), "informed: {informed}");
         assert_eq!(merged["space"]["plans"], whole["space"]["plans"]);
         assert_eq!(keys(&merged), keys(&whole));
+        assert_eq!(merged["per_operator"], whole["per_operator"]);
         assert_eq!(keys(&merged["plans"][0]), keys(&whole["plans"][0]));
         assert_eq!(home.run(&format!("merge {} --out whole.json", names.join(" "))).code, Some(0));
         let refused = |arguments: &str| home.run(arguments).refused().join("\n");

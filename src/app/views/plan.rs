@@ -232,19 +232,15 @@ impl View for PlanView {
     }
 }
 
-/// The file with a plan's placements, batch and recompute; of its limit only what lies beyond the scenario's own.
+/// What the view's plans differ in from the scenario, the placement of the state apart.
+const CHANGED: [Field; 5] = [Field::Nodes, Field::Devices, Field::MicroBatch, Field::Accumulate, Field::Recompute];
+
+/// The file with a plan in place of its own; of its limit only what lies beyond the scenario's own.
 fn with_plan(file: &ScenarioFile, found: &FoundPlan, scenario: &Scenario) -> ScenarioFile {
-    let (mut file, plan) = (file.clone(), ScenarioFile::of(&found.scenario).plan);
-    (file.name, file.about, file.published) = (None, None, None);
-    let to = &mut file.plan;
-    for field in [Field::Nodes, Field::Devices, Field::MicroBatch, Field::Accumulate, Field::Recompute] {
-        to.put(field, plan.get(field).cloned());
-    }
-    Field::all().filter(|field| field.is_in_sharding()).for_each(|field| to.put(field, None));
+    let mut file = file.with_plan(&found.scenario, CHANGED);
     if found.summary.memory.peak > scenario.cluster.device.memory * scenario.plan.memory_factor {
-        to.put(Field::Memory, plan.get(Field::Memory).cloned());
+        file.plan.put(Field::Memory, ScenarioFile::of(&found.scenario).plan.get(Field::Memory).cloned());
     }
-    (to.sharding, to.operators) = (plan.sharding, plan.operators);
     file
 }
 

@@ -15,7 +15,7 @@ use super::{ScenarioArgs, TableForm, words};
 #[derive(Debug, Args)]
 pub struct SearchArgs {
     /// What the best plan is best in, at the scenario's global batch: tokens per second of all devices, days, cost,
-    /// energy, fewest devices or least memory
+    /// energy, fewest devices or least memory. Days, cost and energy include failures where the cluster states them
     #[arg(long, default_value = "throughput", value_parser = words(Aim::ALL))]
     pub objective: Aim,
     /// Values that a field may take, like nodes=4..32 or strategy=zero3,hsdp; may be repeated. `--nodes 4..32` says the
@@ -31,7 +31,7 @@ pub struct SearchArgs {
     /// Share of the memory that must stay free, like 5%
     #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = margin)]
     pub margin: f64,
-    /// Longest training, like "30 d"; needs --tokens
+    /// Longest training, like "30 d", failures included where the cluster states them; needs --tokens
     #[arg(long, value_name = "TIME")]
     pub deadline: Option<Seconds>,
     /// Most money, like "500000 USD"; needs --tokens and a cluster with a price

@@ -11,7 +11,7 @@ use crate::cli::exit::{Exit, Failure};
 use crate::disk;
 use crate::figures::SearchReport;
 use crate::search::WorkPart;
-use crate::search::plans::{FoundWhole, PlanSearch};
+use crate::search::plans::{FoundWhole, PlanSearch, TokenPace};
 use crate::text::printable;
 
 use super::{Seal, hashed, mistakes, strangers};
@@ -30,6 +30,9 @@ pub(in crate::cli) struct SearchPart {
     exact: bool,
     seconds: f64,
     plans: Vec<Map<String, Value>>,
+    /// Of its best plan: what a choice for each operator gains.
+    #[serde(default)]
+    per_operator: Value,
     pareto: Vec<Value>,
 }
 
@@ -52,7 +55,7 @@ struct Standing {
     figures: String,
 }
 
-/// What counts on the front.
+/// What counts on the front: tokens per second with what failures take.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Speed {
     devices: u32,
@@ -79,11 +82,11 @@ impl SearchPart {
         let SearchReport { search, answer, .. } = report;
         let standing = |found: &FoundWhole| {
             let figures = hashed(&format!("{:?}", found.summary));
-            Standing { score: search.aim.of(&found.summary), figures }
+            Standing { score: search.aim.of(found), figures }
         };
-        let speed = |FoundWhole { summary, .. }: &FoundWhole| Speed {
-            devices: summary.devices,
-            tokens_per_s: summary.tokens_per_s(),
+        let speed = |found: &FoundWhole| Speed {
+            devices: found.summary.devices,
+            tokens_per_s: 1.0 / TokenPace::of(found).with_failures,
         };
         let record = PartRecord {
             index: part.index(),
@@ -146,8 +149,11 @@ impl SearchPart {
         if !mistakes.is_empty() {
             return Err(Failure::Input(mistakes));
         }
-        let plans = best(parts).into_iter().enumerate().map(|(place, (_, plan))| {
-            let mut plan = plan.clone();
+        let best = best(parts);
+        let first = |part: &&Self| part.part.plans.first() == best.first().map(|(standing, _)| *standing);
+        let per_operator = parts.iter().find(first).map_or(&Value::Null, |part| &part.per_operator);
+        let plans = best.iter().enumerate().map(|(place, (_, plan))| {
+            let mut plan = Map::clone(plan);
             plan.insert("rank".to_owned(), json!(place + 1));
             plan
         });
@@ -167,6 +173,7 @@ impl SearchPart {
             "exact": parts.iter().all(|part| part.exact),
             "seconds": parts.iter().map(|part| part.seconds).sum::<f64>(),
             "plans": plans,
+            "per_operator": per_operator,
             "pareto": front(parts),
         });
         Ok((format!("{whole:#}"), exit))

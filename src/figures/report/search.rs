@@ -7,10 +7,11 @@ use crate::figures::amount::Amount;
 use crate::figures::figure::Figure;
 use crate::figures::table::{Table, TableCell, percent, pretty};
 use crate::figures::why::facts::FigureSubject;
-use crate::plan::{Accumulation, Plan};
+use crate::plan::{Accumulation, Format, Offload, Plan, Precision};
 use crate::scenario::Scenario;
 use crate::scenario::file::{ScenarioFile, printable};
-use crate::search::plans::{FoundWhole, PlanSearch, WholeAnswer};
+use crate::search::planner::FoundPlan;
+use crate::search::plans::{Aim, FoundWhole, PlanSearch, WholeAnswer};
 use crate::units::{Seconds, counted, significant, thousands};
 
 use super::lines::Lines;
@@ -27,6 +28,8 @@ pub struct SearchReport<'a> {
     pub evaluations: &'a [Evaluation],
     /// The command line that gives each of them, where there is one.
     pub commands: &'a [Option<String>],
+    /// The first plan with a better choice for each operator, if there is one.
+    pub per_operator: Option<&'a FoundPlan>,
     /// How long the search took.
     pub time: Seconds,
 }
@@ -46,7 +49,19 @@ pub fn plan_words(plan: &Plan) -> String {
     if plan.accumulation == Accumulation::Layered {
         parts.push("layered".to_owned());
     }
+    if plan.offload != Offload::None {
+        parts.push(format!("offload {}", plan.offload));
+    }
+    parts.extend(changed_numbers(plan));
     parts.join(", ")
+}
+
+/// What of a plan changes the numbers that are computed: `fp8!`, `int8 weights!`; the mark says so wherever it stands.
+fn changed_numbers(plan: &Plan) -> impl Iterator<Item = String> {
+    let wire = &plan.sharding.wire;
+    let travelling = |format: Format, what: &str| format.quantised().then(|| format!("{format} {what}!"));
+    let fp8 = (plan.precision == Precision::Fp8).then(|| "fp8!".to_owned());
+    [fp8, travelling(wire.weights, "weights"), travelling(wire.gradients, "gradients")].into_iter().flatten()
 }
 
 /// Over how many ranks the state lies: `8/64/64`, weights, gradients, optimizer; and a second copy of the weights.
@@ -63,7 +78,7 @@ fn cell(figure: Figure, scenario: &Scenario, summary: &Summary) -> TableCell {
     TableCell::new(text, json!(amount.and_then(Amount::in_files)))
 }
 
-const COLUMNS: [(&str, &str); 24] = [
+const COLUMNS: [(&str, &str); 27] = [
     ("rank", "rank"),
     ("tokens_per_s", "tokens/s"),
     ("mfu", "MFU"),
@@ -88,6 +103,9 @@ const COLUMNS: [(&str, &str); 24] = [
     ("gradients", ""),
     ("optimizer", ""),
     ("second_copy", ""),
+    ("days_with_failures", ""),
+    ("cost_with_failures", ""),
+    ("energy_with_failures_kwh", ""),
 ];
 
 /// Columns that people read.
@@ -126,6 +144,16 @@ impl SearchReport<'_> {
         if !self.answer.plans.is_empty() {
             lines.line("");
             lines.0.push_str(&Self::shown(&self.answer.plans).text());
+            if let Some(said) = self.answer.plans.first().and_then(|best| self.with_failures(best)) {
+                lines.line(&said);
+            }
+            if let Some((gain, FoundPlan { scenario, summary, .. })) = self.gain() {
+                let (gain, memory) = (percent(gain), significant(summary.memory.peak.gib(), 3));
+                let plan = plan_words(&scenario.plan);
+                lines.line(&format!(
+                    "placed operator by operator ({plan}) it is {gain} faster, at {memory} GiB: in JSON as per_operator"
+                ));
+            }
             for command in self.commands.iter().take(1).flatten() {
                 lines.line("");
                 lines.line(&printable(command));
@@ -137,6 +165,26 @@ impl SearchReport<'_> {
             lines.0.push_str(&Self::shown(&self.answer.front).text());
         }
         lines.0
+    }
+
+    /// What failures make of the best plan, where the cluster states them; and that plans are weighed by that.
+    fn with_failures(&self, FoundWhole { scenario, summary }: &FoundWhole) -> Option<String> {
+        let subject = FigureSubject::new(scenario, summary);
+        let days = Figure::DaysWithFailures.amount(&subject)?.in_row();
+        let cost =
+            Figure::CostWithFailures.amount(&subject).map_or_else(String::new, |cost| format!(", {}", cost.in_row()));
+        let weighed = if matches!(self.search.aim, Aim::Days | Aim::Cost | Aim::Energy) {
+            "; plans, deadline and budget are weighed by these"
+        } else {
+            "; a deadline and a budget are held to these"
+        };
+        Some(format!("with failures and checkpoints the first takes {days} days{cost}{weighed}"))
+    }
+
+    /// How much faster the first plan is where each operator lies where it does best.
+    fn gain(&self) -> Option<(f64, &FoundPlan)> {
+        let (found, best) = self.per_operator.zip(self.answer.plans.first())?;
+        Some((best.summary.step_time / found.summary.step_time - 1.0, found))
     }
 
     /// As CSV, a line for each plan.
@@ -176,6 +224,12 @@ impl SearchReport<'_> {
                 "evaluation": Figures::new(&found.scenario, evaluation),
                 "command": command,
             })).collect::<Vec<_>>(),
+            "per_operator": self.gain().map(|(gain, found)| json!({
+                "gain": gain,
+                "step_time_s": found.summary.step_time.get(),
+                "peak_bytes": found.summary.memory.peak.get() as u64,
+                "scenario": ScenarioFile::of(&found.scenario),
+            })),
             "pareto": self.answer.front.iter().map(on_front).collect::<Vec<_>>(),
         })
     }
@@ -199,6 +253,8 @@ fn on_front(found: &FoundWhole) -> Value {
         "scenario": ScenarioFile::of(&found.scenario),
         "days": figure(Figure::Days),
         "cost": figure(Figure::Cost),
+        "days_with_failures": figure(Figure::DaysWithFailures),
+        "cost_with_failures": figure(Figure::CostWithFailures),
         "devices": found.summary.devices,
     })
 }
@@ -234,5 +290,8 @@ fn cells(rank: usize, FoundWhole { scenario, summary }: &FoundWhole) -> Vec<Tabl
         ranks(|layout| layout.gradients),
         ranks(|layout| layout.optimizer),
         ranks(|layout| layout.secondary.unwrap_or(1)),
+        figure(Figure::DaysWithFailures),
+        figure(Figure::CostWithFailures),
+        figure(Figure::EnergyWithFailures),
     ]
 }

@@ -1,7 +1,7 @@
 //! Editing a scenario's file: a field gets a value, and what hangs on it follows.
 
-use crate::scenario::Problem;
 use crate::scenario::field::{Edit, Field, Value};
+use crate::scenario::{Problem, Scenario};
 
 use super::{ScenarioFile, printable};
 
@@ -48,6 +48,21 @@ impl ScenarioFile {
         for Edit { field, value } in edits {
             self.put(*field, Some(value.clone()));
         }
+    }
+
+    /// The file with what a scenario's plan has in some fields, and with its placement of the state.
+    #[must_use]
+    pub fn with_plan(&self, found: &Scenario, fields: impl IntoIterator<Item = Field>) -> Self {
+        let (mut file, plan) = (self.clone(), Self::of(found).plan);
+        (file.name, file.about, file.published) = (None, None, None);
+        let to = &mut file.plan;
+        for field in fields {
+            to.put(field, plan.get(field).cloned());
+        }
+        // The placement says all of these at once.
+        Field::all().filter(|field| field.is_in_sharding()).for_each(|field| to.put(field, None));
+        (to.sharding, to.operators) = (plan.sharding, plan.operators);
+        file
     }
 
     /// The value that the file gives a field; `None` where it leaves it to a default.

@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::evaluate::{Memory, Summary, Workspace, summary};
 use crate::plan::Recompute;
 use crate::search::evaluator::Cancel;
+use crate::search::plans::{PlanSearch, WholeAnswer};
 
 use super::candidate::{OperatorChoice, OperatorPlan};
 use super::found::FoundPlan;
@@ -71,6 +72,13 @@ impl<'a> Judge<'a> {
         let memory = Memory { capacity, ..found.memory };
         let summary = Summary { fits: memory.peak <= capacity, memory, ..found };
         Some(JudgedPlan { batch, candidate: key.2, summary, paper_s: None })
+    }
+
+    /// What the search over whole plans answers.
+    pub fn whole(&mut self, search: &PlanSearch) -> WholeAnswer {
+        let answer = search.run_alone(&mut self.workspace, self.cancel);
+        self.searched += answer.counts.simulated;
+        answer
     }
 
     /// All operators alike, in every way; the batch is raised until no way fits, and that one is the last.

@@ -1,14 +1,18 @@
 //! The whole search: sizes of the job, uniform plans, then a choice for each operator.
 
 use crate::plan::Size;
-use crate::scenario::{Problem, Scenario};
+use crate::scenario::{Field, Problem, Scenario};
 use crate::search::evaluator::Cancel;
+use crate::search::plans::{Aim, FoundWhole, Freedom, PlanSearch, SearchLimits};
 
-use super::found::{PlanAnswer, Uniform};
+use super::found::{FoundPlan, PlanAnswer, Uniform};
 use super::judge::{Judge, PlanMemo};
 use super::request::{CostModel, Objective, PlanRequest};
 use super::space::{Space, StatePlacement};
 use super::{climb, paper};
+
+/// The least gain in time that is worth a choice for each operator.
+const LEAST_GAIN: f64 = 1e-3;
 
 /// Searches plans for a scenario that can be laid out; where it is cancelled, what it found so far.
 pub fn plan(request: &PlanRequest, cancel: &Cancel) -> Result<PlanAnswer, Vec<Problem>> {
@@ -27,12 +31,59 @@ pub(super) fn planned(request: &PlanRequest, known: &PlanMemo, cancel: &Cancel) 
         let Ok(space) = Space::new(&scenario, request.objective) else { continue };
         if request.objective != Objective::Devices || judge.can_fit(&space) {
             found = search(request, &space, &mut judge);
+            with_whole(request, &scenario, cancel, &mut found, &mut judge);
         }
         if !found.plans.is_empty() {
             break;
         }
     }
     Ok(PlanAnswer { searched: judge.searched, ..found })
+}
+
+/// Adds the best plan that the search over whole plans finds where the mesh stays, and what is better for its operators.
+fn with_whole(
+    request: &PlanRequest,
+    scenario: &Scenario,
+    cancel: &Cancel,
+    found: &mut PlanAnswer,
+    judge: &mut Judge<'_>,
+) {
+    if request.cost_model == CostModel::Paper || cancel.is_cancelled() {
+        return;
+    }
+    let aim = if request.objective == Objective::Memory { Aim::Memory } else { Aim::Throughput };
+    let state = [Field::WeightsOver, Field::GradientsOver, Field::OptimizerOver];
+    let freedom = Freedom::only(&[&state[..], &[Field::MicroBatch, Field::Recompute]].concat());
+    let limits = SearchLimits::default();
+    let search = PlanSearch { base: scenario.clone(), freedom, aim, limits, top: 1, front: false };
+    let answer = judge.whole(&search);
+    let sequences = |scenario: &Scenario| scenario.plan.micro_batch.saturating_mul(scenario.plan.accumulate);
+    let bound = matches!(request.objective, Objective::StepTime | Objective::Memory);
+    let same = |whole: &FoundWhole| !bound || sequences(&whole.scenario) == sequences(scenario);
+    for whole in answer.plans.iter().filter(|whole| same(whole)) {
+        found.plans.extend(climbed(whole, request.objective, cancel));
+    }
+    found.plans.sort_by(|one, other| judge.order(&one.summary, &other.summary));
+    found.plans.dedup_by(|one, other| one.summary == other.summary);
+    found.plans.truncate(request.top);
+}
+
+/// A whole plan with a better choice for some operators than that they are all alike, if a climb from it finds one:
+/// faster, with as many sequences a step.
+pub fn refined(whole: &FoundWhole, cancel: &Cancel) -> Option<FoundPlan> {
+    let faster = |found: &FoundPlan| found.summary.step_time < whole.summary.step_time * (1.0 - LEAST_GAIN);
+    climbed(whole, Objective::StepTime, cancel).filter(faster)
+}
+
+/// The best that a climb from a whole plan finds.
+fn climbed(whole: &FoundWhole, objective: Objective, cancel: &Cancel) -> Option<FoundPlan> {
+    let space = Space::around(&whole.scenario).ok()?;
+    let memo = PlanMemo::default();
+    let mut judge = Judge::new(objective, &memo, cancel);
+    let uniform = judge.uniform(&space);
+    let ways: Vec<usize> = (0..space.ways.len()).collect();
+    let best = climb::search(&space, &ways, &uniform, &mut judge).into_iter().next()?;
+    Some(judge.explained(&space, &best))
 }
 
 /// The sizes that a job may have, the smallest first: its own, or, where devices are to be few, parts of a node that

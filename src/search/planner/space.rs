@@ -1,7 +1,8 @@
 //! What a plan can choose from: ways to place an operator's state, slices, batches and recompute.
 
-use crate::plan::{Extent, Extents};
+use crate::plan::Extents;
 use crate::scenario::{Layout, Problem, Scenario};
+use crate::search::levels::{all_of, levels};
 use crate::search::tune::{MOST_SEQUENCES, RECOMPUTE, Tuned};
 
 use super::request::Objective;
@@ -42,6 +43,24 @@ impl<'a> Space<'a> {
     }
 }
 
+impl<'a> Space<'a> {
+    /// The choices around a plan: its own batch and recompute, its own extents beside the levels.
+    pub fn around(scenario: &'a Scenario) -> Result<Self, Vec<Problem>> {
+        let mut space = Self::new(scenario, Objective::StepTime)?;
+        let sharding = &scenario.plan.sharding;
+        let extents = all_of([&sharding.weights, &sharding.gradients, &sharding.optimizer]);
+        let layout = scenario.layout()?;
+        let ranks = |layout: &Layout| (layout.weights, layout.gradients, layout.optimizer);
+        if !space.ways.iter().any(|way| ranks(&way.layout) == ranks(&layout)) {
+            // From what shards least to what shards most.
+            let place = space.ways.partition_point(|way| ranks(&way.layout) < ranks(&layout));
+            space.ways.insert(place, StatePlacement { extents, layout });
+        }
+        space.batches = vec![Tuned::from(scenario)];
+        Ok(space)
+    }
+}
+
 /// Every choice of levels for weights, gradients and optimizer state, each at least as wide as the one before.
 fn ways(scenario: &Scenario, layout: &Layout) -> Vec<StatePlacement> {
     let levels = levels(scenario, layout);
@@ -57,34 +76,6 @@ fn ways(scenario: &Scenario, layout: &Layout) -> Vec<StatePlacement> {
         }
     }
     ways
-}
-
-fn all_of([weights, gradients, optimizer]: [&Extent; 3]) -> Extents {
-    Extents { weights: Some(weights.clone()), gradients: Some(gradients.clone()), optimizer: Some(optimizer.clone()) }
-}
-
-/// The levels that differ in their ranks on this job, innermost first; of two that do not, the wider one.
-pub(in crate::search) fn levels(scenario: &Scenario, layout: &Layout) -> Vec<Extent> {
-    let named = scenario.cluster.levels.iter().map(|level| match level.name.as_str() {
-        "node" => Extent::Node,
-        "system" => Extent::System,
-        name => Extent::Level(name.into()),
-    });
-    let ranks = |extent: &Extent| layout.placed(scenario, &all_of([extent; 3])).weights;
-    let mut levels: Vec<(u32, Extent)> = vec![(1, Extent::Device)];
-    for extent in named {
-        let here = ranks(&extent);
-        // A level inside which tensor parallelism leaves one rank shards nothing; one that does not divide the ranks
-        // leaves some without a group.
-        if here == 1 || !layout.group().is_multiple_of(here) {
-            continue;
-        }
-        if levels.last().is_some_and(|(last, _)| *last == here) {
-            levels.pop();
-        }
-        levels.push((here, extent));
-    }
-    levels.into_iter().map(|(_, extent)| extent).collect()
 }
 
 /// Micro-batches with every recompute: as many sequences a step as the scenario has, or, where throughput is

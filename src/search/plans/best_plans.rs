@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::aim::Aim;
+use super::aim::{Aim, TokenPace};
 use super::answer::FoundWhole;
 
 /// The best plans, best first, no two with the same figures.
@@ -25,13 +25,12 @@ impl BestPlans {
     /// Takes a plan; of two that are as good the first stays first.
     pub fn add(&mut self, found: FoundWhole) {
         if let Some(fastest) = &mut self.fastest {
-            let rate = found.summary.tokens_per_s();
-            let known = fastest.get(&found.summary.devices).map(|known| known.summary.tokens_per_s());
-            if known.is_none_or(|known| rate > known) {
-                fastest.insert(found.summary.devices, found.clone());
+            let pace = TokenPace::of(&found);
+            if fastest.get(&pace.devices).is_none_or(|known| pace.with_failures < TokenPace::of(known).with_failures) {
+                fastest.insert(pace.devices, found.clone());
             }
         }
-        let scores = self.aim.of(&found.summary);
+        let scores = self.aim.of(&found);
         let place = self.plans.partition_point(|(other, _)| *other <= scores);
         let mut as_good = self.plans[..place].iter().rev().take_while(|(other, _)| *other >= scores);
         if place >= self.most || as_good.any(|(_, other)| other.summary == found.summary) {
@@ -42,11 +41,11 @@ impl BestPlans {
     }
 
     /// Whether plans of these floors can still be among the best, or the fastest of their size.
-    pub fn may_take(&self, scores: [f64; 2], devices: u32, per_token: f64) -> bool {
+    pub fn may_take(&self, scores: [f64; 2], pace: &TokenPace) -> bool {
         let here = self.plans.len() < self.most || self.plans.last().is_some_and(|(worst, _)| scores < *worst);
         let better = here && self.known.is_none_or(|known| scores < known);
         let of_size = |fastest: &BTreeMap<u32, FoundWhole>| {
-            fastest.get(&devices).is_none_or(|known| per_token < 1.0 / known.summary.tokens_per_s())
+            fastest.get(&pace.devices).is_none_or(|known| pace.with_failures < TokenPace::of(known).with_failures)
         };
         better || self.fastest.as_ref().is_some_and(of_size)
     }
@@ -64,7 +63,8 @@ impl BestPlans {
     pub fn front(&self) -> Vec<FoundWhole> {
         let mut front: Vec<FoundWhole> = Vec::new();
         for found in self.fastest.iter().flat_map(BTreeMap::values) {
-            if front.last().is_none_or(|last| found.summary.tokens_per_s() > last.summary.tokens_per_s()) {
+            let faster = |last: &FoundWhole| TokenPace::of(found).with_failures < TokenPace::of(last).with_failures;
+            if front.last().is_none_or(faster) {
                 front.push(found.clone());
             }
         }

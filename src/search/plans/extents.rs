@@ -2,7 +2,7 @@
 
 use crate::plan::{Extent, Extents, Format, Secondary, Sharding};
 use crate::scenario::{Field, Layout, Scenario, Value};
-use crate::search::planner::levels;
+use crate::search::levels::levels;
 
 use super::freedom::Freedom;
 
@@ -21,6 +21,9 @@ impl StateExtents {
     /// Every way in which each part is sharded at least as far as the one before, and a second copy of the weights lies
     /// closer than they do; on a mesh whose own extents, where these are held, are those of `sharding`.
     pub fn all(mesh: &Scenario, sharding: &Sharding, layout: &Layout, freedom: &Freedom) -> Vec<Self> {
+        if freedom.keeps_state() {
+            return Self::kept(mesh, sharding).into_iter().collect();
+        }
         let grid = grid(mesh, layout);
         let values = |field: Field, own: &Extent| -> Vec<(u32, Extent)> {
             let named = |extent: &Extent| ranks(mesh, layout, extent).map(|count| (count, extent.clone()));
@@ -57,6 +60,15 @@ impl StateExtents {
             }
         }
         found
+    }
+
+    /// The way of a placement as it is.
+    fn kept(mesh: &Scenario, sharding: &Sharding) -> Option<Self> {
+        let mut own = mesh.clone();
+        own.plan.sharding.clone_from(sharding);
+        let layout = own.layout().ok()?;
+        let Sharding { weights, gradients, optimizer, secondary, .. } = own.plan.sharding;
+        Some(Self { weights, gradients, optimizer, secondary, layout })
     }
 
     /// Puts them into a placement of the state.

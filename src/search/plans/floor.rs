@@ -1,13 +1,15 @@
 //! Floors: what no plan of a kind goes below, in time and in memory, in closed form.
 //!
 //! A rank does all its work, one pass after the other, once the first micro-batch has come to it; and what it gives back
-//! last passes the ranks before it. Whatever else there is, transfers and the update, is assumed to be hidden; once it is
-//! known where the state lies, what nothing hides is added: the first gather, the last reduction, the update. Not an
-//! estimate; that of [`crate::search::training`] knows more of fewer plans.
+//! last passes the ranks before it. Whatever else there is, transfers and the update, is assumed to be hidden. Once it is
+//! known where the state lies, what nothing hides is added, the first gather, the last reduction and the update; and what
+//! the other transfers take of the device while it computes. Not an estimate; that of [`crate::search::training`] knows
+//! more of fewer plans.
 
-use crate::cost::{Factors, Rates};
-use crate::plan::Recompute;
+use crate::cost::{Factors, Rates, Transfer};
+use crate::hardware::MAX_LEVELS;
 use crate::plan::pass::{PerDirection, PipelineCounts};
+use crate::plan::{Offload, Recompute};
 use crate::program::{ModelState, StageCost, StepTerms};
 use crate::scenario::{Layout, Scenario};
 use crate::units::{Bytes, Count, Seconds};
@@ -20,19 +22,43 @@ const ROUNDING: f64 = 1.0 - 1e-6;
 pub(super) struct PlanFloor {
     /// Time of a step.
     pub time: Seconds,
+    /// What their steps are made of, with the state nowhere sharded.
+    terms: StepTerms,
     /// Parameters of each rank, and what it holds beside their state when it begins its first backward.
     ranks: Vec<(Count, Bytes)>,
+}
+
+/// Floors of one plan: time of a step, and memory of the fullest rank.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PlacedFloor {
+    pub time: Seconds,
+    pub memory: Bytes,
 }
 
 /// The work of a micro-batch on all pipeline ranks together, by what is computed again: what all schedules over a mesh
 /// have in common.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MeshWork {
+    /// Until what follows may begin on the next rank, and on the same rank.
+    passed: RecomputeWork,
+    done: RecomputeWork,
+    layers: u32,
+}
+
+/// Work by what is computed again.
+#[derive(Debug, Clone, Copy)]
+struct RecomputeWork {
     none: Seconds,
     selective: Seconds,
     /// What each layer that is computed again adds.
     layer: Seconds,
-    layers: u32,
+}
+
+impl RecomputeWork {
+    fn of(&self, recompute: Recompute, layers: u32) -> Seconds {
+        let again = libm::floor(recompute.layers() * f64::from(layers));
+        if recompute == Recompute::Selective { self.selective } else { self.none + self.layer * again }
+    }
 }
 
 impl MeshWork {
@@ -41,14 +67,22 @@ impl MeshWork {
         let mut work = |recompute: Recompute| {
             scenario.plan.recompute = recompute;
             let terms = StepTerms::new(&scenario, layout);
-            let parts = terms.order.iter().map(|place| terms.parts[usize::from(*place)].compute);
-            parts.map(|compute| compute.forward + compute.backward).sum::<Seconds>()
+            let sum = |of: fn(&StageCost) -> PerDirection<Seconds>| -> Seconds {
+                let parts = terms.order.iter().map(|place| of(&terms.parts[usize::from(*place)]));
+                parts.map(|time| time.forward + time.backward).sum()
+            };
+            [sum(|part| part.compute), sum(|part| part.until_next)]
         };
         // Three kinds of recompute tell all of them: what is computed again for a share of the layers grows in
         // proportion to it.
         let [none, selective, full] = [Recompute::None, Recompute::Selective, Recompute::Full].map(&mut work);
         let layers = scenario.model.layers;
-        Self { none, selective, layer: (full - none) / f64::from(layers), layers }
+        let [passed, done] = [0, 1].map(|of| RecomputeWork {
+            none: none[of],
+            selective: selective[of],
+            layer: (full[of] - none[of]) / f64::from(layers),
+        });
+        Self { passed, done, layers }
     }
 
     /// The least time of a step of so many micro-batches on so many ranks.
@@ -58,18 +92,11 @@ impl MeshWork {
     /// Whoever shares the work `W` out best has all of these equal, `w_r = T / m (1 - 1/m)^r`, which add up to `W` for
     /// `T = W / (1 - (1 - 1/m)^P)`. Otherwise the mean of the ranks' work, `m W / P`.
     pub fn least(&self, recompute: Recompute, micro_batches: u32, ranks: u32, turn: bool) -> Seconds {
-        let again = libm::floor(recompute.layers() * f64::from(self.layers));
-        let work = match recompute {
-            Recompute::Selective => self.selective,
-            _ => self.none + self.layer * again,
-        };
+        let [passed, done] = [self.passed, self.done].map(|work| work.of(recompute, self.layers));
         let (count, ranks) = (f64::from(micro_batches), f64::from(ranks));
-        let mean = work * (count / ranks);
-        // With contiguous stages a rank waits for the first micro-batch to reach it, and those before it wait for what
-        // it gives back last. Rank r ends no earlier than M w_r + w_0 + ... + w_(r-1); the best cut makes that the same
-        // for all, with stages that shrink by 1 - 1 / M from rank to rank, and this is what it comes to: all the work
-        // for one micro-batch, the mean for many.
-        let filled = work / (1.0 - libm::pow(1.0 - 1.0 / count, ranks));
+        let mean = done * (count / ranks);
+        // All the work for one micro-batch, the mean for many.
+        let filled = passed / (1.0 - libm::pow(1.0 - 1.0 / count, ranks));
         (if turn { mean.max(filled) } else { mean }) * ROUNDING
     }
 }
@@ -78,56 +105,68 @@ impl PlanFloor {
     /// Of a scenario whose state is nowhere sharded.
     pub fn new(scenario: &Scenario, layout: &Layout) -> Self {
         let terms = StepTerms::new(scenario, layout);
-        let order: Vec<&StageCost> = terms.order.iter().map(|place| &terms.parts[usize::from(*place)]).collect();
-        let micro_batches = f64::from(scenario.plan.accumulate);
-        if !scenario.plan.staged() {
-            let work: Seconds = order.iter().map(|unit| unit.compute.forward + unit.compute.backward).sum();
-            let parameters = order.iter().map(|unit| unit.parameters).fold(Count::ZERO, |all, one| all + one);
-            let kept = order.iter().map(|unit| unit.kept).sum();
-            return Self { time: work * micro_batches * ROUNDING, ranks: vec![(parameters, kept)] };
-        }
-        let ranks = layout.pipeline as usize;
-        let mut before = PerDirection::<Seconds>::default();
-        let mut floor = Self { time: Seconds::ZERO, ranks: Vec::with_capacity(ranks) };
-        for rank in 0..ranks {
-            let own = || order.iter().skip(rank).step_by(ranks);
-            let work: Seconds = own().map(|stage| stage.compute.forward + stage.compute.backward).sum();
-            // Rank 2 of 4: forward of ranks 0 and 1, then all its own work, then backward of ranks 1 and 0: none of that
-            // can overlap.
-            floor.time = floor.time.max(before.forward + before.backward + work * micro_batches);
-            let stage = order[rank].compute;
-            before = PerDirection::from_fn(|pass| *before.get(pass) + *stage.get(pass) + terms.send);
-            let parameters = own().map(|stage| stage.parameters).fold(Count::ZERO, |all, one| all + one);
-            floor.ranks.push((parameters, held(scenario, rank, &own().copied().collect::<Vec<_>>(), ranks)));
-        }
-        floor.ranks.dedup();
-        floor.time = floor.time * ROUNDING;
-        floor
+        let ranks = RankWork::all(scenario, layout, &terms);
+        let time = ranks.iter().map(|rank| rank.around + rank.until_next()).fold(Seconds::ZERO, Seconds::max);
+        let count = ranks.len();
+        // What operators say of their own state is not counted.
+        let alike = scenario.plan.operators.is_empty();
+        let on_rank = |(index, rank): (usize, &RankWork<'_>)| {
+            let own = rank.parts().filter(|_| alike).map(|part| part.parameters);
+            let parameters = own.fold(Count::ZERO, |all, one| all + one);
+            let held = if scenario.plan.staged() {
+                held(scenario, index, &rank.parts().collect::<Vec<_>>(), count)
+            } else {
+                rank.parts().map(|unit| unit.kept).sum()
+            };
+            (parameters, held)
+        };
+        let ranks = ranks.iter().enumerate().map(on_rank).collect();
+        Self { time: time * ROUNDING, ranks, terms }
     }
 
-    /// Time of a step of a plan with its state in place: the first unit or stage is gathered before anything is computed,
-    /// and its gradients are reduced, and what the first rank owns is updated, after everything is.
-    pub fn time_with(&self, scenario: &Scenario, layout: &Layout) -> Seconds {
-        let terms = StepTerms::new(scenario, layout);
-        let ranks = if scenario.plan.staged() { layout.pipeline as usize } else { 1 };
-        let of_first = terms.order.iter().step_by(ranks).map(|place| &terms.parts[usize::from(*place)]);
-        let update: Seconds = of_first.map(|part| part.update).sum();
-        let first = terms.order.first().map(|place| &terms.parts[usize::from(*place)]);
-        let ends = first.map_or(Seconds::ZERO, |part| part.gather.forward.time + part.reduce[1].time);
-        self.time + (ends + update) * ROUNDING
+    /// Of a plan with its state in place. The first unit or stage is gathered before anything is computed; its gradients are
+    /// reduced, and what the first rank owns is updated, after everything is. Between its first and its last pass a rank
+    /// computes, and shares the device with its transfers. It holds its state, and what is gathered for its first backward.
+    pub fn placed(&self, scenario: &Scenario, layout: &Layout) -> PlacedFloor {
+        let terms = self.terms.placed(scenario, layout);
+        let ranks = RankWork::all(scenario, layout, &terms);
+        let computed = |rank: &RankWork<'_>| rank.around + rank.until_next().max(rank.device());
+        let time = ranks.iter().map(computed).fold(Seconds::ZERO, Seconds::max);
+        let (mut ends, mut update, mut streams) = Default::default();
+        if let Some(rank) = ranks.first() {
+            update = rank.parts().map(|part| part.update).sum::<Seconds>();
+            streams = rank.streams();
+            let first = rank.parts().next();
+            ends = first.map_or(Seconds::ZERO, |part| part.gather.forward.time + part.reduce[1].time);
+        }
+        let fullest = ranks.iter().zip(&self.ranks).map(|(rank, (_, held))| rank.memory(*held));
+        PlacedFloor {
+            time: ((time + ends).max(streams) + update) * ROUNDING,
+            memory: Self::reserved(scenario, fullest.fold(Bytes::ZERO, Bytes::max)),
+        }
     }
 
-    /// Memory of the fullest rank where the state lies as in `layout`.
+    /// What the allocator reserves for so much.
+    fn reserved(scenario: &Scenario, asked: Bytes) -> Bytes {
+        let allocator = &scenario.calibration.allocator;
+        asked * ((1.0 + allocator.fragmentation) * ROUNDING) + allocator.reserve
+    }
+
+    /// Memory of the fullest rank where the state lies as in `layout`: less than what `placed` finds, and sooner found.
     pub fn memory(&self, rates: &Rates<'_>, layout: &Layout) -> Bytes {
-        let allocator = &rates.scenario.calibration.allocator;
         let of_rank = |(parameters, held): &(Count, Bytes)| {
             // State and checkpoints are there at the same moment, when the first backward begins: their sum is below
             // any peak.
             let state = ModelState::new(rates, layout, *parameters);
             state.weights + state.gradients + state.optimizer + *held
         };
-        let most = self.ranks.iter().map(of_rank).fold(Bytes::ZERO, Bytes::max);
-        most * ((1.0 + allocator.fragmentation) * ROUNDING) + allocator.reserve
+        let mut most = Bytes::ZERO;
+        let mut last = None;
+        // Neighbours are often alike.
+        for rank in self.ranks.iter().filter(|rank| last.replace(**rank) != Some(**rank)) {
+            most = most.max(of_rank(rank));
+        }
+        Self::reserved(rates.scenario, most)
     }
 
     /// The rates with which memory is counted.
@@ -135,6 +174,134 @@ impl PlanFloor {
         Rates::new(scenario, &Factors::default())
     }
 }
+
+/// What a pipeline rank, or every rank where there is no pipeline, does in a step.
+struct RankWork<'a> {
+    terms: &'a StepTerms,
+    /// Its place, and how many ranks there are.
+    place: (usize, usize),
+    /// What passes before its first pass and after its last.
+    around: Seconds,
+    scenario: &'a Scenario,
+}
+
+impl<'a> RankWork<'a> {
+    fn all(scenario: &'a Scenario, layout: &Layout, terms: &'a StepTerms) -> Vec<Self> {
+        let count = if scenario.plan.staged() { layout.pipeline as usize } else { 1 };
+        let mut before = PerDirection::<Seconds>::default();
+        // Rank 2 of 4: forward of ranks 0 and 1, then all its own work, then backward of ranks 1 and 0: none of that can
+        // overlap.
+        let rank = |place: usize| {
+            let around = before.forward + before.backward;
+            let stage = &terms.parts[usize::from(terms.order[place])].compute;
+            before = PerDirection::from_fn(|pass| *before.get(pass) + *stage.get(pass) + terms.send);
+            Self { terms, place: (place, count), around, scenario }
+        };
+        (0..count).map(rank).collect()
+    }
+
+    /// Its units or stages, in the order of forward.
+    fn parts(&self) -> impl Iterator<Item = &'a StageCost> + use<'a> {
+        let (terms, (place, count)) = (self.terms, self.place);
+        terms.order.iter().skip(place).step_by(count).map(move |part| &terms.parts[usize::from(*part)])
+    }
+
+    fn micro_batches(&self) -> f64 {
+        f64::from(self.scenario.plan.accumulate)
+    }
+
+    /// Its passes, one after the other.
+    fn until_next(&self) -> Seconds {
+        let each = self.parts().map(|part| part.until_next.forward + part.until_next.backward).sum::<Seconds>();
+        each * self.micro_batches()
+    }
+
+    /// Between its first pass and its last it computes for `A`, and of its transfers, `C` in all, each takes a share `c`
+    /// of the device: `A + c C`, since the device does no more than it can. While tensor ranks exchange, `X` in all,
+    /// nothing computes, and `k` streams can hide `k X` of the transfers: `A + c (C - k X) + X`.
+    fn device(&self) -> Seconds {
+        let share = self.terms.contention;
+        let count = self.micro_batches();
+        let [computing, beside, serial] = [
+            |part: &StageCost| part.computing,
+            |part: &StageCost| part.beside,
+            |part: &StageCost| part.compute.forward + part.compute.backward,
+        ]
+        .map(|of| self.parts().map(of).sum::<Seconds>() * count);
+        let hidden = 1.0 - share * f64::from(self.streams_beside());
+        computing + (beside + self.between()) * share + (serial - computing).max(Seconds::ZERO) * hidden.max(0.0)
+    }
+
+    /// How many streams may carry transfers while tensor ranks exchange.
+    fn streams_beside(&self) -> u32 {
+        let plan = &self.scenario.plan;
+        let [replicas, pipeline, context] =
+            [self.parts().any(|part| part.replicas.time > Seconds::ZERO), plan.pipeline > 1, plan.context > 1]
+                .map(u32::from);
+        2 + replicas + pipeline + context + if plan.offload == Offload::None { 0 } else { 2 }
+    }
+
+    /// Transfers that cannot but lie between its first pass and its last. Not the gathers that may be ahead of the first,
+    /// nor reductions that may be left after the last: two buffers hold gradients, or else all do. Not sums over replicas.
+    fn between(&self) -> Seconds {
+        let (plan, count) = (&self.scenario.plan, self.micro_batches());
+        let parts = self.parts().count();
+        let reduced = |at: usize, from: usize| -> Seconds {
+            let waits = if self.terms.buffered { from } else { parts };
+            self.parts().skip(waits).map(|part| part.reduce[at].time).sum()
+        };
+        if !plan.staged() {
+            let each: Seconds = self.parts().map(|unit| unit.gather.forward.time + unit.gather.backward.time).sum();
+            let ahead = self.parts().take(1 + plan.prefetch as usize).map(|unit| unit.gather.forward.time).sum();
+            return each * count - ahead + reduced(0, 0) * (count - 1.0) + reduced(1, BUFFERS);
+        }
+        // A stage is gathered once in either direction at least, but for those that are in their buffers at the turn.
+        let ahead: Seconds = self.parts().skip(BUFFERS).map(|stage| stage.gather.forward.time).sum();
+        let again: Seconds =
+            self.parts().take(parts.saturating_sub(BUFFERS)).map(|stage| stage.gather.backward.time).sum();
+        // The first and the last stage of all send one way only; the last of all sends may follow the last pass.
+        let sends = if self.place.1 > 1 { (2.0 * parts as f64 - 1.0) * count - 1.0 } else { 0.0 };
+        ahead + again + reduced(1, BUFFERS) + self.terms.send * sends
+    }
+
+    /// What it holds when it begins its first backward, with so much that is no state: the weights that are gathered for
+    /// that, and the gradients that it fills. Without stages the logits are gone when the last layer begins.
+    fn memory(&self, held: Bytes) -> Bytes {
+        let held = held + self.parts().map(|part| part.state).sum::<Bytes>();
+        if self.scenario.plan.staged() {
+            return held + self.parts().last().map_or(Bytes::ZERO, |stage| stage.buffers);
+        }
+        let ends = usize::from(self.scenario.model.vocab > 0);
+        let units: Vec<&StageCost> = self.parts().collect();
+        let Some(layer) = units.len().checked_sub(1 + ends).map(|last| units[last]) else { return held };
+        let logits = if ends > 0 { units[units.len() - 1].kept } else { Bytes::ZERO };
+        held.max(held - logits + layer.working + layer.buffers)
+    }
+
+    /// Time in which its gathers pass one after the other, its reductions, and what crosses each level.
+    fn streams(&self) -> Seconds {
+        if self.scenario.plan.staged() {
+            return Seconds::ZERO;
+        }
+        let count = self.micro_batches();
+        let sum = |of: &dyn Fn(&StageCost) -> Seconds| self.parts().map(of).sum::<Seconds>();
+        let step = |gathered: &dyn Fn(&Transfer) -> Seconds| {
+            let gathers = sum(&|unit| gathered(&unit.gather.forward) + gathered(&unit.gather.backward)) * count;
+            let reductions =
+                sum(&|unit| gathered(&unit.reduce[0])) * (count - 1.0) + sum(&|unit| gathered(&unit.reduce[1]));
+            (gathers, reductions)
+        };
+        let (gathers, reductions) = step(&|transfer| transfer.time);
+        let levels = (0..MAX_LEVELS).map(|level| {
+            let (gathers, reductions) = step(&|transfer| transfer.busy[level]);
+            gathers + reductions
+        });
+        levels.fold(gathers.max(reductions), Seconds::max)
+    }
+}
+
+/// Stages or units whose gathered weights, or gradients, wait in buffers.
+const BUFFERS: usize = 2;
 
 /// What a pipeline rank holds beside its state when it begins its first backward: the checkpoints of the micro-batches
 /// that it has passed forward by then, and what backward works in.

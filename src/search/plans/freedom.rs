@@ -33,6 +33,15 @@ const FREE: [Field; 12] = [
     Field::Hpz,
 ];
 
+/// What plans may differ in beside that, where it is asked for.
+const ASKED: [Field; 6] =
+    [Field::Nodes, Field::Devices, Field::Accumulate, Field::GlobalBatch, Field::Offload, Field::Precision];
+
+/// The fields in which a plan that a search has found may differ from the scenario that it began with.
+pub fn changed() -> impl Iterator<Item = Field> {
+    FREE.into_iter().chain(ASKED)
+}
+
 /// The extents of the state, which a strategy or `--shard` says all at once.
 const EXTENTS: [Field; 4] = [Field::WeightsOver, Field::GradientsOver, Field::OptimizerOver, Field::Hpz];
 
@@ -61,6 +70,17 @@ impl Freedom {
         if matches!(field, Field::Strategy | Field::Shard) {
             self.held.extend(EXTENTS);
         }
+    }
+
+    /// Holds all fields but these.
+    pub fn only(fields: &[Field]) -> Self {
+        let held = FREE.into_iter().filter(|field| !fields.contains(field)).collect();
+        Self { held, ..Self::default() }
+    }
+
+    /// Whether the state of every operator lies where the base has it.
+    pub(super) fn keeps_state(&self) -> bool {
+        EXTENTS.into_iter().all(|field| self.is_held(field))
     }
 
     /// Lets a field take some values, whatever else holds it; presets must have been looked up.
@@ -138,11 +158,17 @@ impl Freedom {
 
     /// The counts that a field may take: those given, its own where it is held, or else those of its grid.
     fn counts(&self, field: Field, base: &Scenario, grid: impl FnOnce() -> Vec<u32>) -> Vec<u32> {
-        let own = || field.value(base).and_then(|value| value.get());
+        let own = || field.value(base).and_then(|value| value.get::<u32>());
         match self.over.get(&field) {
             Some(values) => values.iter().filter_map(Value::get).collect(),
             None if self.is_held(field) => own().into_iter().collect(),
-            None => grid(),
+            // What the base has competes, where the grid does not have it.
+            None => {
+                let mut counts = grid();
+                counts.extend(own().filter(|own| !counts.contains(own)));
+                counts.sort_unstable();
+                counts
+            }
         }
     }
 
@@ -169,10 +195,13 @@ impl Freedom {
     /// What divides a rank's layers.
     fn stages(&self, base: &Scenario, pipeline: u32) -> Vec<u32> {
         let each = base.model.layers / pipeline.max(1);
-        self.counts(Field::StagesPerRank, base, || {
-            let divides = |stages: &u32| base.model.layers.is_multiple_of(stages.saturating_mul(pipeline));
-            (1..=each).filter(divides).collect()
-        })
+        let divides = |stages: &u32| base.model.layers.is_multiple_of(stages.saturating_mul(pipeline));
+        let mut counts = self.counts(Field::StagesPerRank, base, || (1..=each).filter(divides).collect());
+        if !self.is_held(Field::StagesPerRank) && !self.over.contains_key(&Field::StagesPerRank) {
+            // The base's own are of its own pipeline.
+            counts.retain(|stages| divides(stages) || pipeline == base.plan.pipeline);
+        }
+        counts
     }
 
     /// What a rank may run, each once: schedules with their virtual stages, and orders of accumulation. Where there is one
@@ -224,7 +253,12 @@ impl Freedom {
             None if self.is_held(Field::Recompute) => vec![base.plan.recompute],
             None => {
                 let shares = (1..SHARES).map(|part| Recompute::Share(f64::from(part) / f64::from(SHARES)));
-                [Recompute::None, Recompute::Selective].into_iter().chain(shares).chain([Recompute::Full]).collect()
+                let grid = [Recompute::None, Recompute::Selective].into_iter().chain(shares).chain([Recompute::Full]);
+                let mut modes: Vec<Recompute> = grid.collect();
+                if !modes.contains(&base.plan.recompute) {
+                    modes.push(base.plan.recompute);
+                }
+                modes
             }
         }
     }

@@ -3,21 +3,20 @@
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use crate::evaluate::{Workspace, summary};
 use crate::plan::Recompute;
 use crate::scenario::Scenario;
-use crate::search::Evaluator;
+use crate::search::{Cancel, Evaluator};
 use crate::units::{Bytes, Seconds};
 
-use super::aim::{Aim, SearchLimits};
+use super::aim::{Aim, SearchLimits, TokenPace};
 use super::answer::{FoundWhole, PlanCounts, SearchShare, WholeAnswer};
 use super::best_plans::BestPlans;
 use super::extents::StateExtents;
-use super::floor::PlanFloor;
+use super::floor::{PlacedFloor, PlanFloor};
 use super::freedom::Freedom;
-use super::shape::{OpenKind, OpenPlans, Shape, tokens};
+use super::shape::{OpenKind, OpenPlans, Shape};
+use super::workers::Workers;
 
 /// A search over whole plans.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,7 +42,7 @@ const TOGETHER: usize = 8;
 /// A run of a search.
 struct Running<'a> {
     search: &'a PlanSearch,
-    evaluator: &'a Evaluator<'a>,
+    workers: Workers<'a>,
     share: &'a SearchShare,
     open: BinaryHeap<OpenPlans>,
     ranking: BestPlans,
@@ -75,33 +74,45 @@ impl PlanSearch {
         evaluator: &Evaluator,
         progress: &mut dyn FnMut(&WholeAnswer),
     ) -> WholeAnswer {
-        let mut running = Running {
-            search: self,
-            evaluator,
-            share,
-            open: BinaryHeap::new(),
-            ranking: BestPlans::new(self.aim, self.top, self.front, share.known),
-            counts: PlanCounts::default(),
-            numbered: 0,
-            recomputes: self.freedom.recomputes(&self.base),
-        };
-        running.meshes();
-        while let Some(next) = running.open.pop() {
-            if evaluator.cancel().is_cancelled() {
-                return running.answer(false, next.scores[0]);
-            }
-            let scores = next.scores;
-            // Told of each kind of plans that was simulated, better or not: it shows how far the proof is.
-            if running.open_one(next) {
-                progress(&running.answer(false, scores[0]));
-            }
-        }
-        let exact = !evaluator.cancel().is_cancelled();
-        running.answer(exact, f64::INFINITY)
+        Running::new(self, Workers::many(evaluator), share).run(progress)
+    }
+
+    /// The same in the thread that asks, for small questions that are asked by the thousand.
+    pub fn run_alone(&self, workspace: &mut Workspace, cancel: &Cancel) -> WholeAnswer {
+        Running::new(self, Workers::One(workspace, cancel), &SearchShare::default()).run(&mut |_| {})
     }
 }
 
-impl Running<'_> {
+impl<'a> Running<'a> {
+    fn new(search: &'a PlanSearch, workers: Workers<'a>, share: &'a SearchShare) -> Self {
+        Self {
+            search,
+            workers,
+            share,
+            open: BinaryHeap::new(),
+            ranking: BestPlans::new(search.aim, search.top, search.front, share.known),
+            counts: PlanCounts::default(),
+            numbered: 0,
+            recomputes: search.freedom.recomputes(&search.base),
+        }
+    }
+
+    fn run(mut self, progress: &mut dyn FnMut(&WholeAnswer)) -> WholeAnswer {
+        self.meshes();
+        while let Some(next) = self.open.pop() {
+            if self.workers.is_cancelled() {
+                return self.answer(false, next.scores[0]);
+            }
+            let scores = next.scores;
+            // Told of each kind of plans that was simulated, better or not: it shows how far the proof is.
+            if self.open_one(next) {
+                progress(&self.answer(false, scores[0]));
+            }
+        }
+        let exact = !self.workers.is_cancelled();
+        self.answer(exact, f64::INFINITY)
+    }
+
     /// Puts up every mesh with every micro-batch.
     fn meshes(&mut self) {
         let PlanSearch { base, freedom, .. } = self.search;
@@ -126,14 +137,12 @@ impl Running<'_> {
                 }
             }
             let aim = self.search.aim;
-            let shape = |mesh: &[u32; 4]| {
-                let shape = Shape::new(variant, *mesh, freedom).filter(|_| !self.evaluator.cancel().is_cancelled());
-                shape.map(|shape| (shape.scores(aim), shape))
-            };
-            let shapes: Vec<_> = self.evaluator.pool().install(|| meshes.par_iter().map(shape).collect());
+            let shapes = self.workers.map(&meshes, 64, |_, mesh| {
+                Shape::new(variant, *mesh, freedom).map(|shape| (shape.scores(aim), shape))
+            });
             for (mesh, shape) in meshes.iter().zip(shapes) {
                 let runs = freedom.runs(variant, mesh[2]).len() * self.recomputes.len();
-                if let Some((scores, shape)) = shape {
+                if let Some((scores, shape)) = shape.flatten() {
                     self.counts.plans += (runs * shape.extents.len()) as u64;
                     self.put(scores, OpenKind::Mesh(Arc::new(shape)));
                 } else {
@@ -159,7 +168,7 @@ impl Running<'_> {
     fn open_one(&mut self, next: OpenPlans) -> bool {
         match next.kind {
             OpenKind::Mesh(shape) => {
-                if self.is_beyond(next.scores, &shape, shape.per_token(None)) {
+                if self.is_beyond(next.scores, &shape.pace(None)) {
                     self.counts.bounded += (shape.runs.len() * self.recomputes.len() * shape.extents.len()) as u64;
                 } else {
                     self.runs(&shape);
@@ -168,11 +177,12 @@ impl Running<'_> {
             }
             OpenKind::Run(run, recompute, shape) => {
                 let each = shape.extents.len() as u64;
-                if self.is_beyond(next.scores, &shape, shape.per_token(Some((run, recompute)))) {
+                if self.is_beyond(next.scores, &shape.pace(Some((run, recompute)))) {
                     self.counts.bounded += each;
                 } else if let Some(scenario) = shape.run(run, recompute) {
                     let floor = PlanFloor::new(&scenario, &shape.layout);
-                    let scores = self.scores(&scenario, &floor, &shape);
+                    let least = self.least_memory(&scenario, &floor, &shape);
+                    let scores = self.search.aim.scores(&shape.pace_of(&scenario, floor.time), least.get());
                     self.put(scores, OpenKind::Plans(Box::new(scenario), floor, shape));
                 } else {
                     self.counts.impossible += each;
@@ -180,7 +190,7 @@ impl Running<'_> {
                 false
             }
             OpenKind::Plans(scenario, floor, shape) => {
-                if self.is_beyond(next.scores, &shape, floor.time.get() / tokens(&scenario)) {
+                if self.is_beyond(next.scores, &shape.pace_of(&scenario, floor.time)) {
                     self.counts.bounded += shape.extents.len() as u64;
                     return false;
                 }
@@ -189,25 +199,29 @@ impl Running<'_> {
         }
     }
 
+    /// The least memory of the plans of a run, where that is what is sought: so that the smallest are opened first.
+    fn least_memory(&self, scenario: &Scenario, floor: &PlanFloor, shape: &Shape) -> Bytes {
+        if self.search.aim != Aim::Memory {
+            return Bytes::ZERO;
+        }
+        let rates = PlanFloor::rates(scenario);
+        let memory = shape.extents.iter().map(|extents| floor.memory(&rates, &extents.layout));
+        memory.reduce(Bytes::min).unwrap_or(Bytes::ZERO)
+    }
+
     /// Whether no plan of these floors keeps to the limits and is among the best.
-    fn is_beyond(&self, scores: [f64; 2], shape: &Shape, per_token: f64) -> bool {
-        let devices = shape.layout.devices;
-        !self.search.limits.allow(devices, per_token) || !self.ranking.may_take(scores, devices, per_token)
+    fn is_beyond(&self, scores: [f64; 2], pace: &TokenPace) -> bool {
+        !self.search.limits.allow(pace) || !self.ranking.may_take(scores, pace)
     }
 
     /// Puts up what a mesh can run.
     fn runs(&mut self, shape: &Arc<Shape>) {
         for run in &shape.runs {
             for recompute in self.recomputes.clone() {
-                let per_token = shape.per_token(Some((*run, recompute)));
-                let scores = self.search.aim.scores(shape.layout.devices, per_token, 0.0);
+                let scores = self.search.aim.scores(&shape.pace(Some((*run, recompute))), 0.0);
                 self.put(scores, OpenKind::Run(*run, recompute, Arc::clone(shape)));
             }
         }
-    }
-
-    fn scores(&self, scenario: &Scenario, floor: &PlanFloor, shape: &Shape) -> [f64; 2] {
-        self.search.aim.scores(shape.layout.devices, floor.time.get() / tokens(scenario), 0.0)
     }
 
     /// Simulates the plans of a run that may fit.
@@ -215,52 +229,46 @@ impl Running<'_> {
         let PlanSearch { limits, aim, .. } = self.search;
         let rates = PlanFloor::rates(scenario);
         let capacity = scenario.cluster.device.memory * scenario.plan.memory_factor * (1.0 - limits.margin);
-        let per_token = floor.time.get() / tokens(scenario);
-        let devices = shape.layout.devices;
-        let may = |memory: Bytes| {
-            memory <= capacity
-                && self.ranking.may_take(aim.scores(devices, per_token, memory.get()), devices, per_token)
+        let may = |time: Seconds, memory: Bytes, ranking: &BestPlans| {
+            let pace = shape.pace_of(scenario, time);
+            memory <= capacity && limits.allow(&pace) && ranking.may_take(aim.scores(&pace, memory.get()), &pace)
         };
-        let fitting: Vec<_> =
-            shape.extents.iter().filter(|extents| may(floor.memory(&rates, &extents.layout))).collect();
-        let bounded = |extents: &&StateExtents| {
+        let possible = |extents: &&StateExtents| may(floor.time, floor.memory(&rates, &extents.layout), &self.ranking);
+        let fitting: Vec<_> = shape.extents.iter().filter(possible).collect();
+        let placed = |_: &mut Workspace, extents: &&StateExtents| {
             let mut scenario = scenario.clone();
             extents.apply(&mut scenario.plan.sharding);
-            (floor.time_with(&scenario, &extents.layout), scenario)
+            (floor.placed(&scenario, &extents.layout), scenario)
         };
-        // Collected by index, not as they end: the same list on any count of threads.
-        let pool = self.evaluator.pool();
-        let mut left: Vec<_> = pool.install(|| fitting.par_iter().with_max_len(8).map(bounded).collect());
-        left.sort_by(|(one, _), (other, _)| one.get().total_cmp(&other.get()));
-        let mut simulated = false;
+        let placed = self.workers.map(&fitting, 32, placed).into_iter().flatten();
+        let mut left: Vec<(PlacedFloor, Scenario)> =
+            placed.filter(|(floor, _)| may(floor.time, floor.memory, &self.ranking)).collect();
+        left.sort_by(|(one, _), (other, _)| one.time.get().total_cmp(&other.time.get()));
         let mut looked_at = 0;
         for together in left.chunks(TOGETHER) {
-            let least = together[0].0.get() / tokens(scenario);
-            if !self.ranking.may_take(aim.scores(devices, least, 0.0), devices, least) {
-                break;
-            }
-            self.simulate(together);
-            (simulated, looked_at) = (true, looked_at + together.len());
+            let together: Vec<&Scenario> = together
+                .iter()
+                .filter(|(floor, _)| may(floor.time, floor.memory, &self.ranking))
+                .map(|(_, scenario)| scenario)
+                .collect();
+            self.simulate(&together);
+            looked_at += together.len();
         }
         self.counts.bounded += (shape.extents.len() - looked_at) as u64;
-        simulated
+        looked_at > 0
     }
 
     /// Simulates some plans at once, and keeps the best.
-    fn simulate(&mut self, plans: &[(Seconds, Scenario)]) {
-        let cancel = self.evaluator.cancel();
-        let simulate = |workspace: &mut Workspace, (_, scenario): &(Seconds, Scenario)| {
-            let summary = (!cancel.is_cancelled()).then(|| summary(scenario, workspace).ok())?;
-            Some(summary.map(|summary| FoundWhole { scenario: scenario.clone(), summary }))
-        };
-        let pool = self.evaluator.pool();
-        let found: Vec<_> =
-            pool.install(|| plans.par_iter().with_max_len(1).map_init(Workspace::default, simulate).collect());
+    fn simulate(&mut self, plans: &[&Scenario]) {
+        let found = self.workers.map(plans, 1, |workspace, scenario| {
+            let summary = summary(scenario, workspace).ok()?;
+            Some(FoundWhole { scenario: (*scenario).clone(), summary })
+        });
         for one in found.into_iter().flatten() {
             match one {
                 Some(found) => {
                     self.counts.simulated += 1;
-                    if self.search.limits.keeps(&found.summary) {
+                    if self.search.limits.keeps(&found) {
                         self.ranking.add(found);
                     }
                 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use crate::plan::{Accumulation, Recompute, Schedule};
 use crate::scenario::{Layout, Scenario};
+use crate::units::Seconds;
 
-use super::aim::Aim;
+use super::aim::{Aim, TokenPace, useful_at_most};
 use super::extents::{StateExtents, unsharded};
 use super::floor::{MeshWork, PlanFloor};
 use super::freedom::Freedom;
@@ -20,6 +21,8 @@ pub(super) struct Shape {
     pub extents: Arc<Vec<StateExtents>>,
     pub runs: Vec<(Schedule, u32, Accumulation)>,
     work: MeshWork,
+    /// The share of the time that failures leave at most.
+    useful: f64,
 }
 
 /// Plans that are opened together, with the floor of their scores.
@@ -72,8 +75,14 @@ impl Shape {
     pub fn new(base: &Scenario, [tensor, context, pipeline, micro_batch]: [u32; 4], freedom: &Freedom) -> Option<Self> {
         let mut scenario = base.clone();
         let plan = &mut scenario.plan;
+        if base.wanted_sequences().is_none() {
+            // A free batch has as many sequences on each rank as before.
+            plan.accumulate = base.accumulate_for(micro_batch)?;
+        }
         (plan.tensor, plan.context, plan.pipeline, plan.micro_batch) = (tensor, context, pipeline, micro_batch);
-        plan.operators.clear();
+        if !freedom.keeps_state() {
+            plan.operators.clear();
+        }
         // A mesh is judged before it is known how its state is sharded: unsharded has no transfers, so that its time is
         // below that of all.
         unsharded(&mut plan.sharding);
@@ -84,23 +93,29 @@ impl Shape {
         scenario.keeps_batch().ok()?;
         let extents = Arc::new(StateExtents::all(&scenario, &base.plan.sharding, &layout, freedom));
         let runs = freedom.runs(base, pipeline);
-        let work = MeshWork::new(&scenario, &layout);
-        (!extents.is_empty()).then_some(Self { scenario, layout, extents, runs, work })
+        let (work, useful) = (MeshWork::new(&scenario, &layout), useful_at_most(&scenario));
+        (!extents.is_empty()).then_some(Self { scenario, layout, extents, runs, work, useful })
     }
 
-    /// The least time for a token of all its plans, or of those with one schedule and recompute.
-    pub fn per_token(&self, run: Option<((Schedule, u32, Accumulation), Recompute)>) -> f64 {
-        let Scenario { plan, .. } = &self.scenario;
-        let ((_, stages, order), recompute) =
+    /// What no plan of the mesh is faster than, or none of those with one schedule and recompute.
+    pub fn pace(&self, run: Option<((Schedule, u32, Accumulation), Recompute)>) -> TokenPace {
+        let ((schedule, stages, order), recompute) =
             run.unwrap_or(((Schedule::LAYERED, 0, Accumulation::Layered), Recompute::None));
-        let turn = stages == 1 && order == Accumulation::Standard;
-        let time = self.work.least(recompute, plan.accumulate, self.layout.pipeline, turn);
-        time.get() / tokens(&self.scenario)
+        // Schedules that take micro-batches in groups may take other counts of them than the mesh has.
+        let turn = stages == 1 && order == Accumulation::Standard && !schedule.rules().grouped;
+        let micro_batches = self.scenario.plan.accumulate;
+        let step = self.work.least(recompute, micro_batches, self.layout.pipeline, turn);
+        self.pace_of(&self.scenario, step)
+    }
+
+    /// What no plan is faster than whose step, of as many tokens as a scenario's, takes at least so long.
+    pub fn pace_of(&self, scenario: &Scenario, step: Seconds) -> TokenPace {
+        TokenPace::at_most(scenario, self.layout.devices, step, self.useful)
     }
 
     /// The floor under the scores of all its plans.
     pub fn scores(&self, aim: Aim) -> [f64; 2] {
-        aim.scores(self.layout.devices, self.per_token(None), 0.0)
+        aim.scores(&self.pace(None), 0.0)
     }
 
     /// The scenario with one of its runs and a recompute; `None` where it cannot be laid out, or not near the batch.
@@ -117,9 +132,4 @@ impl Shape {
         scenario.keeps_batch().ok()?;
         Some(scenario)
     }
-}
-
-/// Tokens of a step.
-pub(super) fn tokens(scenario: &Scenario) -> f64 {
-    scenario.sequences() * f64::from(scenario.plan.sequence)
 }

@@ -3,15 +3,16 @@
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
-use crate::evaluate::{Summary, Workspace, summary};
+use crate::evaluate::{Workspace, summary};
 use crate::plan::{Accumulation, GlobalBatch, Recompute, Schedule, Size};
 use crate::scenario::{Edit, Field, Scenario, Value};
 use crate::search::{Axis, Cancel, Evaluator, WorkPart, pool};
 use crate::testing;
 
+use super::aim::tokens;
 use super::extents::StateExtents;
 use super::floor::PlanFloor;
-use super::shape::{Shape, tokens};
+use super::shape::Shape;
 use super::*;
 
 /// 2 nodes of 4 devices with a batch of 32 sequences.
@@ -38,7 +39,7 @@ fn answer(search: &PlanSearch, threads: usize) -> WholeAnswer {
 }
 
 /// Every plan of the grid, laid out and simulated without any bound.
-fn brute_force(search: &PlanSearch) -> Vec<(Scenario, Summary)> {
+fn brute_force(search: &PlanSearch) -> Vec<FoundWhole> {
     let PlanSearch { base, freedom, .. } = search;
     let (mut found, mut workspace) = (Vec::new(), Workspace::default());
     for (tensor, context) in freedom
@@ -57,7 +58,7 @@ fn brute_force(search: &PlanSearch) -> Vec<(Scenario, Summary)> {
                         let mut scenario = scenario.clone();
                         extents.apply(&mut scenario.plan.sharding);
                         if let Ok(summary) = summary(&scenario, &mut workspace) {
-                            found.push((scenario, summary));
+                            found.push(FoundWhole { scenario, summary });
                         }
                     }
                 }
@@ -74,9 +75,9 @@ fn the_search_finds_what_brute_force_finds() {
         let search = search(base(4, memory), aim, &over);
         let found = answer(&search, 2);
         let all = brute_force(&search);
-        let fitting = all.iter().filter(|(_, summary)| summary.fits);
-        let best = fitting.map(|(_, summary)| aim.of(summary)).min_by(|a, b| a.partial_cmp(b).expect("numbers"));
-        assert_eq!(found.plans.first().map(|plan| aim.of(&plan.summary)), best, "{aim:?}, memory x {memory}");
+        let fitting = all.iter().filter(|found| found.summary.fits);
+        let best = fitting.map(|found| aim.of(found)).min_by(|a, b| a.partial_cmp(b).expect("numbers"));
+        assert_eq!(found.plans.first().map(|plan| aim.of(plan)), best, "{aim:?}, memory x {memory}");
         assert!(found.exact);
         let PlanCounts { plans, impossible, bounded, simulated } = found.counts;
         assert_eq!(plans, impossible + bounded + simulated, "each plan is counted once");
@@ -107,6 +108,24 @@ fn held_fields_stay_and_others_take_the_values_they_are_given() {
         assert_eq!((plan.recompute, plan.micro_batch), (Recompute::Full, 2));
         assert_eq!(plan.sharding.weights, search.base.plan.sharding.weights);
     }
+}
+
+/// 8 sequences on 4, 8 and 16 devices: 16 data ranks are too many for them, 8 with two tensor ranks are not. So no size is
+/// left out for what the job's own mesh takes.
+#[test]
+fn a_size_stays_where_another_mesh_keeps_the_batch() {
+    let mut job = base(4, 1.0);
+    job.plan.global_batch = GlobalBatch::Sequences(8);
+    job.settle_batch();
+    let mut search = search(job, Aim::Throughput, &["nodes=1,2,4", "micro-batch=1", "recompute=none", "pp=1"]);
+    (search.front, search.top) = (true, 1);
+    let (variants, impossible) = search.freedom.variants(&search.base);
+    assert_eq!((variants.len(), impossible), (3, 0));
+    let wide = Shape::new(&variants[2], [1, 1, 1, 1], &search.freedom);
+    assert!(wide.is_none(), "16 data ranks do not keep the batch");
+    let best = answer(&search, 2).plans.swap_remove(0);
+    assert_eq!(best.summary.devices, 16, "the most devices are the fastest");
+    assert_eq!(best.summary.tokens_per_step, 8.0 * f64::from(best.scenario.plan.sequence));
 }
 
 #[test]
@@ -198,7 +217,7 @@ proptest! {
         let (mut plans, mut looked_at): (Vec<FoundWhole>, u64) = (Vec::new(), 0);
         let mut fastest: std::collections::BTreeMap<u32, f64> = std::collections::BTreeMap::new();
         for part in WorkPart::all(count) {
-            let known = plans.get(search.top - 1).map(|last| aim.of(&last.summary));
+            let known = plans.get(search.top - 1).map(|last| aim.of(last));
             let share = SearchShare { part: Some(part), known: known.filter(|_| informed) };
             let found = search.run_share(&share, &Evaluator::new(&pool, &Cancel::default()), &mut |_| {});
             let PlanCounts { plans: all, impossible, bounded, simulated } = found.counts;
@@ -209,11 +228,11 @@ proptest! {
                 *rate = rate.max(found.summary.tokens_per_s());
             }
             plans.extend(found.plans);
-            plans.sort_by(|one, other| aim.of(&one.summary).partial_cmp(&aim.of(&other.summary)).expect("numbers"));
+            plans.sort_by(|one, other| aim.of(one).partial_cmp(&aim.of(other)).expect("numbers"));
             plans.dedup_by(|one, other| one.summary == other.summary);
             plans.truncate(search.top);
         }
-        let scores = |plans: &[FoundWhole]| plans.iter().map(|plan| aim.of(&plan.summary)).collect::<Vec<_>>();
+        let scores = |plans: &[FoundWhole]| plans.iter().map(|plan| aim.of(plan)).collect::<Vec<_>>();
         prop_assert_eq!(scores(&plans), scores(&whole.plans));
         prop_assert_eq!(looked_at, whole.counts.plans);
         for found in &whole.front {
@@ -245,9 +264,13 @@ proptest! {
         let memory = floor.memory(&PlanFloor::rates(&scenario), &extents.layout);
         let Ok(summary) = summary(&scenario, &mut Workspace::default()) else { return Ok(()) };
         prop_assert!(summary.step_time >= floor.time, "{} < {} of {:?}", summary.step_time, floor.time, scenario.plan);
-        let placed = floor.time_with(&scenario, &extents.layout);
-        prop_assert!(summary.step_time >= placed, "{} < {placed} of {:?}", summary.step_time, scenario.plan);
-        let least = shape.per_token(Some((run, recompute))) * tokens(&scenario);
+        let placed = floor.placed(&scenario, &extents.layout);
+        prop_assert!(summary.step_time >= placed.time, "{} < {placed:?} of {:?}", summary.step_time, scenario.plan);
+        prop_assert!(summary.memory.peak >= placed.memory, "{} < {placed:?} of {:?}", summary.memory.peak, scenario.plan);
+        prop_assert!(placed.time >= floor.time && placed.memory * (1.0 + 1e-9) >= memory, "{placed:?}");
+        let anew = PlanFloor::new(&scenario, &extents.layout).placed(&scenario, &extents.layout);
+        prop_assert!((placed.time / anew.time - 1.0).abs() < 1e-9, "{placed:?} is {anew:?} from the start");
+        let least = shape.pace(Some((run, recompute))).per_token * tokens(&scenario);
         prop_assert!(summary.step_time.get() >= least, "{} < {least} s of {:?}", summary.step_time, scenario.plan);
         prop_assert!(summary.memory.peak >= memory, "{} < {memory} of {:?}", summary.memory.peak, scenario.plan);
     }
