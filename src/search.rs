@@ -6,6 +6,7 @@ mod candidate;
 mod elasticity;
 mod evaluator;
 mod grid;
+mod levels;
 mod part;
 pub mod planner;
 pub mod plans;

@@ -99,6 +99,10 @@ pub enum Action {
     Range,
     /// Other numbers than those of the scenario are searched too.
     Numerics,
+    /// Only plans that end sooner are searched.
+    Deadline,
+    /// Only plans that cost less are searched.
+    Budget,
     /// Moves the item to the front by one place.
     Earlier,
     /// Moves the item back by one place.

@@ -17,9 +17,8 @@ use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
 use crate::figures::{Figure, plan_words};
-use crate::scenario::file::ScenarioFile;
-use crate::scenario::{Field, Scenario};
-use crate::search::plans::{Aim, FoundWhole, PlanSearch, WholeAnswer};
+use crate::scenario::Scenario;
+use crate::search::plans::{Aim, FoundWhole, PlanSearch, WholeAnswer, changed};
 
 pub use column::PlanColumn;
 pub use question::PlanQuestion;
@@ -44,6 +43,8 @@ pub const SPEC: ViewSpec = ViewSpec {
             )
             .key("f", Action::Filter(Facet::Strategy), "sharding", "search the sharding too, or keep the scenario's")
             .key("n", Action::Numerics, "numerics", "exact numbers only, quantised transfers too, or FP8 too")
+            .key("t", Action::Deadline, "deadline", "within a year, half a year, and so on to a week; then any time")
+            .key("$", Action::Budget, "budget", "for 100 million at most, 50, 20, down to 10,000; then any cost")
             .more_less("spare", "more and less of the memory stays free")
     },
 };
@@ -115,7 +116,7 @@ impl BestView {
     fn take(&self, context: &Context) -> Vec<Effect> {
         let Some(found) = self.chosen() else { return told(self.nothing()) };
         let said = format!("took {}", plan_words(&found.scenario.plan));
-        vec![Effect::Revise(Box::new(with_plan(context.file, &found.scenario)), said)]
+        vec![Effect::Revise(Box::new(context.file.with_plan(&found.scenario, changed())), said)]
     }
 
     /// Pins the plan under the cursor, or compares those of the range.
@@ -155,6 +156,11 @@ impl BestView {
 
 impl View for BestView {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
+        if matches!(action, Action::Deadline | Action::Budget)
+            && let Some(lack) = PlanQuestion::lacks(action, context.scenario)
+        {
+            return told(lack);
+        }
         match action {
             Action::Take => return self.take(context),
             Action::PinPlan => return self.pin(),
@@ -210,7 +216,7 @@ impl View for BestView {
     fn hear(&mut self, found: Found, _: &Context) -> Vec<Effect> {
         let Found::BestPlans(answer, complete) = found else { return Vec::new() };
         let aim = self.question.aim();
-        let best = |answer: &WholeAnswer| answer.plans.first().map(|plan| aim.of(&plan.summary));
+        let best = |answer: &WholeAnswer| answer.plans.first().map(|plan| aim.of(plan));
         // A search that was interrupted begins again: until it has come as far, what it had found stays.
         let behind = best(&self.answer).is_some_and(|known| best(&answer).is_none_or(|new| new > known));
         let first = self.answer.plans.is_empty();
@@ -224,37 +230,6 @@ impl View for BestView {
     fn is_of_current(&self) -> bool {
         true
     }
-}
-
-/// What a search may change, sharding apart.
-const CHANGED: [Field; 14] = [
-    Field::Nodes,
-    Field::Devices,
-    Field::Tensor,
-    Field::Context,
-    Field::Pipeline,
-    Field::Schedule,
-    Field::StagesPerRank,
-    Field::MicroBatch,
-    Field::Accumulate,
-    Field::GlobalBatch,
-    Field::Recompute,
-    Field::Accumulation,
-    Field::Offload,
-    Field::Precision,
-];
-
-/// The file with a plan in place of its own.
-fn with_plan(file: &ScenarioFile, found: &Scenario) -> ScenarioFile {
-    let (mut file, plan) = (file.clone(), ScenarioFile::of(found).plan);
-    (file.name, file.about, file.published) = (None, None, None);
-    let to = &mut file.plan;
-    for field in CHANGED {
-        to.put(field, plan.get(field).cloned());
-    }
-    Field::all().filter(|field| field.is_in_sharding()).for_each(|field| to.put(field, None));
-    (to.sharding, to.operators) = (plan.sharding, plan.operators);
-    file
 }
 
 #[cfg(test)]

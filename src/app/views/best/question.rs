@@ -5,6 +5,7 @@ use crate::plan::Size;
 use crate::scenario::{Field, Scenario, Value};
 use crate::search::Axis;
 use crate::search::plans::{Aim, Allowed, Freedom, PlanSearch, SearchLimits};
+use crate::units::{Seconds, thousands};
 
 /// What plans can be best in here, with words for it.
 const AIMS: [(Aim, &str); 4] = [
@@ -30,6 +31,12 @@ const TOP: usize = 10;
 /// Memory that stays free is a multiple of this share, and less than half of all.
 const MARGIN: (f64, u32) = (0.05, 9);
 
+/// Days within which plans may be asked to end.
+const DEADLINES: [u32; 7] = [365, 180, 90, 60, 30, 14, 7];
+
+/// Amounts of money that plans may be asked to cost at most.
+const BUDGETS: [f64; 13] = [1e8, 5e7, 2e7, 1e7, 5e6, 2e6, 1e6, 5e5, 2e5, 1e5, 5e4, 2e4, 1e4];
+
 /// What is asked, whatever the scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PlanQuestion {
@@ -43,6 +50,9 @@ pub struct PlanQuestion {
     keeps_sharding: bool,
     /// How many times the least margin stays free.
     margins: u32,
+    /// Places in [`DEADLINES`] and [`BUDGETS`], from 1; 0 for none.
+    deadline: usize,
+    budget: usize,
 }
 
 impl PlanQuestion {
@@ -64,7 +74,28 @@ impl PlanQuestion {
         if self.margins > 0 {
             words.push(format!("{free:.0} % of memory free"));
         }
+        words.extend(self.days().map(|days| format!("within {days} days")));
+        words.extend(self.amount().map(|amount| format!("for at most {}", thousands(amount))));
         words
+    }
+
+    fn days(self) -> Option<u32> {
+        DEADLINES.get(self.deadline.checked_sub(1)?).copied()
+    }
+
+    fn amount(self) -> Option<f64> {
+        BUDGETS.get(self.budget.checked_sub(1)?).copied()
+    }
+
+    /// Why a scenario's plans cannot be held to a deadline, or to a budget.
+    pub(super) fn lacks(action: Action, scenario: &Scenario) -> Option<&'static str> {
+        match action {
+            _ if scenario.plan.tokens.is_none() => Some("the training has no length: set the scenario's tokens first"),
+            Action::Budget if scenario.cluster.price_per_device_hour.is_none() => {
+                Some("the cluster has no price: set it in a copy of the cluster (a) first")
+            }
+            _ => None,
+        }
     }
 
     /// Changes what an action is about; says whether it is about anything here.
@@ -74,6 +105,8 @@ impl PlanQuestion {
             Action::Numerics => self.numerics = (self.numerics + 1) % NUMERICS.len(),
             Action::Filter(Facet::Devices) => self.doublings = (self.doublings + 1) % (DOUBLINGS + 1),
             Action::Filter(Facet::Strategy) => self.keeps_sharding = !self.keeps_sharding,
+            Action::Deadline => self.deadline = (self.deadline + 1) % (DEADLINES.len() + 1),
+            Action::Budget => self.budget = (self.budget + 1) % (BUDGETS.len() + 1),
             Action::More => self.margins = (self.margins + 1).min(MARGIN.1),
             Action::Less => self.margins = self.margins.saturating_sub(1),
             _ => return false,
@@ -91,7 +124,14 @@ impl PlanQuestion {
         if self.doublings > 0 {
             freedom.over(self.sizes(scenario.plan.size));
         }
-        let limits = SearchLimits { margin: f64::from(self.margins) * MARGIN.0, ..SearchLimits::default() };
+        let mut limits = SearchLimits { margin: f64::from(self.margins) * MARGIN.0, ..SearchLimits::default() };
+        if let (Some(days), Some(tokens)) = (self.days(), scenario.plan.tokens) {
+            limits = limits.within(Seconds::DAY * f64::from(days), tokens);
+        }
+        let price = scenario.cluster.price_per_device_hour;
+        if let (Some(amount), Some(tokens), Some(price)) = (self.amount(), scenario.plan.tokens, price) {
+            limits = limits.for_at_most(amount, &price, tokens);
+        }
         let front = self.doublings > 0;
         PlanSearch { base: scenario.clone(), freedom, aim: self.aim(), limits, top: TOP, front }
     }

@@ -1,13 +1,13 @@
 //! What is asked, the live table, its order, taking, pinning and ranges.
 
-use crate::app::action::{Command, JobReport};
+use crate::app::action::{Action, Command, JobReport};
 use crate::app::tests::{H100, explorer_on, press};
 use crate::app::work::{Found, Work};
 use crate::app::{App, Panel};
 use crate::plan::{Recompute, Size};
 use crate::search::plans::{FoundWhole, WholeAnswer};
 
-use super::{PlanColumn, SPEC};
+use super::{PlanColumn, PlanQuestion, SPEC};
 
 /// The view with three invented plans, each 10 % slower than the one before and 10 % smaller.
 fn explorer() -> App {
@@ -85,4 +85,28 @@ fn keys_change_the_question_and_the_search_begins_anew() {
     press(&mut app, "+");
     let margin = app.views.best.asked().expect("a search").limits.margin;
     assert!((margin - 0.05).abs() < 1e-12, "{margin}");
+}
+
+/// 100 tokens within 365 days are 365 x 86,400 s / 100 for one; a cluster without a price has no budget.
+#[test]
+fn a_deadline_needs_tokens_and_a_budget_a_price() {
+    let app = explorer();
+    let mut scenario = app.scenario.clone();
+    scenario.plan.tokens = None;
+    assert!(PlanQuestion::lacks(Action::Deadline, &scenario).is_some_and(|why| why.contains("no length")));
+    scenario.plan.tokens = Some(100.0);
+    let mut question = app.views.best.question;
+    assert!(PlanQuestion::lacks(Action::Deadline, &scenario).is_none());
+    assert!(question.change(Action::Deadline));
+    let limits = question.search(&scenario).limits;
+    assert!((limits.per_token - 315_360.0).abs() < 1e-6, "{}", limits.per_token);
+    assert!(question.words().contains(&"within 365 days".to_owned()));
+    std::sync::Arc::make_mut(&mut scenario.cluster).price_per_device_hour = None;
+    assert!(PlanQuestion::lacks(Action::Budget, &scenario).is_some_and(|why| why.contains("no price")));
+    let price = crate::units::Money { amount: 2.0, currency: None };
+    std::sync::Arc::make_mut(&mut scenario.cluster).price_per_device_hour = Some(price);
+    assert!(PlanQuestion::lacks(Action::Budget, &scenario).is_none() && question.change(Action::Budget));
+    // 1e8 USD buy 5e7 hours of a device at 2 USD: 5e7 x 3,600 s / 100 tokens.
+    let limits = question.search(&scenario).limits;
+    assert!((limits.device_time_per_token / 1.8e9 - 1.0).abs() < 1e-12, "{}", limits.device_time_per_token);
 }
