@@ -15,7 +15,7 @@ mod posterior;
 mod prior;
 mod text;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::evaluate::Summary;
@@ -34,7 +34,7 @@ pub use attribution::{Attribution, Cause, attribute};
 pub use bands::{Coverage, HELD};
 pub use bars::{AccuracyBar, BARS, JudgedBar, JudgedFigure, judge};
 pub use own::OwnSet;
-pub use prior::{Prior, shipped};
+pub use prior::Prior;
 pub use text::write;
 
 /// Evaluates scenarios, and answers in their order.
@@ -188,8 +188,13 @@ pub fn calibrate(
         unseen.extend(source.then_some(without));
     }
     let crossed_misses = bands::misses(cases, &crossed);
-    let unseen: Vec<_> = unseen.iter().flat_map(|validation| bands::misses(cases, validation)).collect();
-    let coverage = bands::coverage(&crossed_misses, &unseen);
+    let of_sources: Vec<_> = unseen.iter().map(|validation| bands::misses(cases, validation)).collect();
+    let unseen = of_sources.concat();
+    let mut coverage = bands::coverage(&crossed_misses, &unseen);
+    let open: Vec<BTreeMap<String, f64>> =
+        (0..sources.len()).map(|source| open(&model, &prior, &known, &sources, source)).collect();
+    let of_row = |source: usize, id: &str| open[source].get(id).copied().unwrap_or(0.0);
+    coverage.extend(bands::source_coverage(&crossed_misses, &of_sources, &of_row));
     let mut own = Vec::new();
     if let Some(noise) = prior.noise {
         // What a few rows of one's own cannot say, the rows behind the prior do.
@@ -213,6 +218,28 @@ fn unseen_source(model: &FitModel<'_>, known: &KnownSlopes, values: &[f64], rows
     let errors: Vec<f64> = rows.iter().zip(logs).map(|(row, log)| model.measured[*row] - log).collect();
     let weights: Vec<f64> = rows.iter().map(|row| model.weights[*row]).collect();
     UnseenSource::new(rows.iter().copied().collect(), &known.of(rows), &errors, &weights)
+}
+
+/// How unsure the step time of each row of a source is, by what a fit without it leaves open of the constants.
+fn open(
+    model: &FitModel<'_>,
+    prior: &FitPrior,
+    known: &KnownSlopes,
+    sources: &[UnseenSource],
+    source: usize,
+) -> BTreeMap<String, f64> {
+    let rows = &sources[source].rows;
+    let groups: BTreeSet<String> = rows.iter().map(|row| model.case(*row).row.group()).collect();
+    let rest = known.among(prior, |row| !groups.contains(&model.case(row).row.group()));
+    let others = sources.iter().enumerate().filter(|(other, _)| *other != source).map(|(_, one)| one);
+    let posterior = posterior::posterior(model, &rest, others);
+    let rows: Vec<usize> = rows.iter().copied().collect();
+    let slopes = known.of(&rows);
+    let one = |(place, row): (usize, &usize)| {
+        let slopes: Vec<f64> = slopes.row(place).iter().copied().collect();
+        (model.case(*row).row.id(), posterior.uncertainty(&slopes))
+    };
+    rows.iter().enumerate().map(one).collect()
 }
 
 /// The cases with other calibrations: each takes that of its place.

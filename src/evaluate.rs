@@ -8,6 +8,7 @@ mod expense;
 mod failures;
 mod figures;
 mod host;
+mod sensitivity;
 mod summary;
 mod trace;
 mod turn;
@@ -17,7 +18,8 @@ use crate::cost::Factors;
 use crate::scenario::{Checked, Problem, Scenario};
 
 pub use crate::program::{Activity, Lane, ModelPart, TaskKind};
-pub use band::{ErrorBand, evidence, likeness};
+pub use band::{ErrorBand, HELD_SIGMA, evidence, likeness};
+pub use sensitivity::{Nudge, nudges, slopes};
 pub use details::Details;
 pub use evaluation::{Elasticity, Evaluation, Property};
 pub use expense::Expense;

@@ -1,19 +1,14 @@
 //! What one measured step says: how far off the prediction is, which constants may be the cause, and how sure the step
 //! time is afterwards. Not for moving constants ([`super::fit`]).
 
-use std::sync::Arc;
-
 use nalgebra::{DMatrix, DVector};
 
+use crate::evaluate::{self, HELD_SIGMA};
 use crate::scenario::Scenario;
 use crate::stack::constants::{CONSTANTS, Constant};
 
 use super::Evaluate;
-use super::model::nudge;
-use super::prior::{self, OWN_NOISE};
-
-/// Standard deviations on each side of the middle that hold 80 % of a normal distribution.
-const HELD_SIGMA: f64 = 1.281_552;
+use super::prior::OWN_NOISE;
 
 /// Causes that explain less than this share of the gap are not told.
 const LEAST_SHARE: f64 = 0.01;
@@ -51,25 +46,21 @@ pub struct Attribution {
 /// Asks a step that took `measured` seconds for its causes; `None` where the calibration has no posterior or the
 /// scenario no step time.
 pub fn attribute(scenario: &Scenario, measured: f64, evaluate: &Evaluate<'_>) -> Option<Attribution> {
-    let posterior = prior::shipped(&scenario.calibration)?;
-    let value = |constant: &Constant| scenario.calibration.get(constant);
-    let nudged: Vec<_> = CONSTANTS.iter().filter_map(|c| Some(nudge(&scenario.calibration, c, value(c)?))).collect();
-    if nudged.len() < CONSTANTS.len() {
-        return None;
-    }
-    let with = |calibration: &Arc<_>| Scenario { calibration: Arc::clone(calibration), ..scenario.clone() };
+    let posterior = scenario.calibration.posterior()?;
+    let nudges = evaluate::nudges(scenario);
     let own = std::iter::once(scenario.clone());
-    let scenarios: Vec<Scenario> = own.chain(nudged.iter().map(|(_, calibration)| with(calibration))).collect();
+    let scenarios: Vec<Scenario> = own.chain(nudges.iter().map(|nudge| nudge.scenario.clone())).collect();
     let times: Option<Vec<f64>> =
         evaluate(&scenarios).iter().map(|one| Some(one.as_ref().ok()?.step_time.get())).collect();
     let times = times?;
     let (predicted, moved) = times.split_first()?;
-    let slope = |(moved, (share, _)): (&f64, &(f64, Arc<_>))| libm::log(moved / predicted) / share;
-    let slopes = DVector::from_iterator(CONSTANTS.len(), moved.iter().zip(&nudged).map(slope));
-    let told = Told::new(&slopes, &prior::covariance(posterior), posterior.noise, libm::log(measured / predicted));
+    let slopes = DVector::from_vec(evaluate::slopes(*predicted, nudges.into_iter().zip(moved.iter().copied())));
+    let covariance = posterior.covariance() + posterior.spread();
+    let told = Told::new(&slopes, &covariance, posterior.noise, libm::log(measured / predicted));
+    let value = |constant: &Constant| scenario.calibration.get(constant);
     let causes = CONSTANTS.iter().enumerate().map(|(column, constant)| Cause {
         constant,
-        value: (value(constant).unwrap_or(f64::NAN) + told.shifts[column] * (constant.high - constant.low))
+        value: (value(constant).unwrap_or(f64::NAN) + told.shifts[column] * constant.range())
             .clamp(constant.low, constant.high),
         shift_in_sigma: told.shifts[column] / told.sigmas[column].max(f64::MIN_POSITIVE),
         share: told.shares[column],

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::evaluate::likeness;
+use crate::evaluate::{HELD_SIGMA, likeness};
 use crate::measured::{Case, Metric, Residual, ScoreKey, Validation};
 use crate::stack::{Band, Division, Likeness};
 
@@ -134,18 +134,55 @@ pub(super) fn coverage(crossed: &[Miss<'_>], unseen: &[Miss<'_>]) -> Vec<Coverag
         let own = [("all", String::new()), ("scale", scale.to_owned())];
         own.into_iter().chain(keys).for_each(|key| classes.entry(key).or_default().push(one));
     }
-    classes.into_iter().filter_map(|(by, rows)| covered(by, &rows)).collect()
+    classes.into_iter().filter_map(|(by, rows)| covered(by, &rows, LISTED)).collect()
+}
+
+/// Whether the bands of sources hold that a fit has not seen, each by rows of the others alone: of their rows, then the
+/// mean over sources. `open` is a standard deviation of a source's row by what such a fit leaves open of its constants.
+pub(super) fn source_coverage(
+    crossed: &[Miss<'_>],
+    sources: &[Vec<Miss<'_>>],
+    open: &dyn Fn(usize, &str) -> f64,
+) -> Vec<Coverage> {
+    let (mut judged, mut means) = (Vec::new(), Vec::new());
+    for (at, source) in sources.iter().enumerate() {
+        let own: BTreeSet<&str> = source.iter().map(|miss| miss.residual.group.as_str()).collect();
+        let apart = |miss: &&Miss<'_>| !own.contains(miss.residual.group.as_str());
+        let rest: Vec<Miss<'_>> = crossed.iter().filter(apart).cloned().collect();
+        let before = sources[..at].iter().chain(&sources[at + 1..]);
+        let unseen: Vec<Miss<'_>> = before.flatten().filter(apart).cloned().collect();
+        let bands = bands(&rest, &unseen);
+        let width = |miss: &Miss<'_>| {
+            let band = bands.iter().find(|band| band.serves(&miss.run))?;
+            Some(libm::hypot(band.half_width, HELD_SIGMA * open(at, &miss.residual.id)))
+        };
+        let widths: Vec<(&Miss<'_>, f64)> = source.iter().filter_map(|miss| Some((miss, width(miss)?))).collect();
+        means.extend(covered(("source", String::new()), &widths.iter().collect::<Vec<_>>(), 0));
+        judged.extend(widths);
+    }
+    let rows = covered(("sources", "left out whole".to_owned()), &judged.iter().collect::<Vec<_>>(), 0);
+    let mean = |of: fn(&Coverage) -> f64| means.iter().map(of).sum::<f64>() / means.len() as f64;
+    let alike = rows.iter().filter(|_| !means.is_empty()).map(|rows| Coverage {
+        by: ("sources", "left out whole, each counting alike".to_owned()),
+        held: mean(|one| one.held),
+        width: mean(|one| one.width),
+        ..rows.clone()
+    });
+    rows.iter().cloned().chain(alike).collect()
 }
 
 fn others<'a>(misses: &[Miss<'a>], group: &str) -> Vec<Miss<'a>> {
     misses.iter().filter(|other| other.residual.group != group).cloned().collect()
 }
 
-fn covered(by: (&'static str, String), rows: &[&(&Miss<'_>, f64)]) -> Option<Coverage> {
+fn covered(by: (&'static str, String), rows: &[&(&Miss<'_>, f64)], least: usize) -> Option<Coverage> {
     let groups = rows.iter().map(|(miss, _)| &miss.residual.group).collect::<BTreeSet<_>>().len();
     let count = rows.len() as f64;
     let held = rows.iter().filter(|(miss, half_width)| miss.error() <= *half_width).count() as f64;
     let width = rows.iter().map(|(_, half_width)| libm::expm1(*half_width)).sum::<f64>();
-    let listed = by.0 == "all" || groups >= LISTED;
+    if rows.is_empty() {
+        return None;
+    }
+    let listed = by.0 == "all" || groups >= least;
     listed.then(|| Coverage { by, groups, rows: rows.len(), held: held / count, width: width / count })
 }

@@ -130,7 +130,7 @@ impl<'a> Fit<'a> {
     fn values(&self) -> Vec<f64> {
         // A range from 0.2 to 1: u = 0 is the middle, 0.6, and no u leaves the range, so the method needs no bounds.
         let value = |(constant, free): (&Constant, &f64)| {
-            constant.low + (constant.high - constant.low) * f64::midpoint(1.0, libm::sin(*free))
+            constant.low + constant.range() * f64::midpoint(1.0, libm::sin(*free))
         };
         CONSTANTS.iter().zip(self.free.iter()).map(value).collect()
     }
@@ -192,7 +192,7 @@ impl LeastSquaresProblem<f64, Dyn, Dyn> for Fit<'_> {
 
 /// Place of a value in its constant's range.
 fn share(constant: &Constant, value: f64) -> f64 {
-    (value - constant.low) / (constant.high - constant.low)
+    (value - constant.low) / constant.range()
 }
 
 /// Root of the soft l1 loss.
@@ -285,7 +285,7 @@ pub(super) fn found(model: &FitModel<'_>, prior: &FitPrior, known: &KnownSlopes,
             constant,
             before: start[column],
             value: known.values[column],
-            error: error.map(|share| share * (constant.high - constant.low)),
+            error: error.map(|share| share * constant.range()),
             determined,
             groups: set(&|row| row.group()).len(),
             stacks: set(&|row| row.text("stack").to_owned()).into_iter().collect(),

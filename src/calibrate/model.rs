@@ -11,12 +11,9 @@ use crate::cost::{self, Calibrated};
 use crate::measured::{Case, Metric, Validation, read_peak};
 use crate::scenario::Scenario;
 use crate::stack::Calibration;
-use crate::stack::constants::{CONSTANTS, Constant};
+use crate::stack::constants::CONSTANTS;
 
 use super::Evaluate;
-
-/// The step of the finite differences that give slopes, as a share of a constant's range.
-const NUDGE: f64 = 1e-3;
 
 /// The rows of a fit and what they are predicted with.
 pub(super) struct FitModel<'a> {
@@ -89,8 +86,8 @@ impl<'a> FitModel<'a> {
     pub fn slopes(&self, values: &[f64], rows: &[usize]) -> DMatrix<f64> {
         let at = Arc::new(self.calibration(values));
         let logs = self.predict(rows.iter().map(|row| (*row, &at)));
-        let nudged: Vec<(f64, Arc<Calibration>)> =
-            CONSTANTS.iter().zip(values).map(|(c, v)| nudge(&at, c, *v)).collect();
+        let nudged = CONSTANTS.iter().zip(values).map(|(constant, value)| at.nudged(constant, *value));
+        let nudged: Vec<(f64, Arc<Calibration>)> = nudged.map(|(share, nudged)| (share, Arc::new(nudged))).collect();
         let mut wanted = Vec::new();
         for (column, (_, calibration)) in nudged.iter().enumerate() {
             // Most constants touch few rows, those of fp8 kernels only runs in fp8. To ask costs no run, and spares
@@ -144,14 +141,4 @@ fn measured(case: &Case, metric: Metric) -> Option<f64> {
         Metric::StepTime => case.step_time,
         Metric::Memory => case.peak.map(|peak| peak.bytes.get()),
     }
-}
-
-/// A calibration with one constant moved inside its bounds, and the share of its range that it moved.
-pub(super) fn nudge(at: &Calibration, constant: &Constant, value: f64) -> (f64, Arc<Calibration>) {
-    let range = constant.high - constant.low;
-    // At the upper bound the step goes down, so that no row is evaluated with a value that the file would refuse.
-    let share = if value + NUDGE * range > constant.high { -NUDGE } else { NUDGE };
-    let mut calibration = at.clone();
-    calibration.set(constant, value + share * range);
-    (share, Arc::new(calibration))
 }

@@ -117,7 +117,7 @@ pub(super) fn updated(model: &FitModel<'_>, prior: &FitPrior, known: &KnownSlope
 fn written(open: &DMatrix<f64>, variances: &[f64], noise: f64) -> Posterior {
     let error = |of: usize| libm::sqrt(open[(of, of)].max(f64::MIN_POSITIVE));
     let constants = CONSTANTS.iter().enumerate().map(|(of, constant)| {
-        let range = constant.high - constant.low;
+        let range = constant.range();
         let with = |other: usize| {
             let correlation = open[(of, other)] / (error(of) * error(other));
             libm::round(correlation.clamp(-1.0, 1.0) * 1e3) / 1e3

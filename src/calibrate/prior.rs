@@ -5,7 +5,7 @@
 use nalgebra::{DMatrix, SymmetricEigen};
 
 use crate::stack::constants::{CONSTANTS, Constant};
-use crate::stack::{Calibration, Posterior, PosteriorConstant};
+use crate::stack::Calibration;
 
 /// The weight of the prior of a fit from scratch: a constant its whole range away from its usual value costs as much as
 /// one group that is off by this, in the logarithm.
@@ -40,61 +40,17 @@ impl FitPrior {
     /// The posterior of a calibration, where that is asked for and there is one; else what a fit from scratch has.
     pub fn new(prior: Prior, calibration: &Calibration) -> Self {
         let count = CONSTANTS.len();
-        let Some(posterior) = shipped(calibration).filter(|_| prior == Prior::Shipped) else {
+        let Some(posterior) = calibration.posterior().filter(|_| prior == Prior::Shipped) else {
             let centre = CONSTANTS.iter().map(|constant| constant.usual).collect();
             return Self { centre, roots: DMatrix::identity(count, count) * FROM_SCRATCH, noise: None };
         };
         let value = |constant: &Constant| calibration.get(constant).unwrap_or(constant.usual);
         let noise = OWN_NOISE * posterior.noise;
-        let SymmetricEigen { eigenvalues, eigenvectors } = SymmetricEigen::new(covariance(posterior));
+        let SymmetricEigen { eigenvalues, eigenvectors } = SymmetricEigen::new(posterior.covariance() + posterior.spread());
         // Correlations of three digits may leave a hair below zero where there was a hair above.
         let least = eigenvalues.max() * 1e-9;
         let scale = eigenvalues.map(|along| noise / libm::sqrt(along.max(least)));
         let roots = DMatrix::from_diagonal(&scale) * eigenvectors.transpose();
         Self { centre: CONSTANTS.iter().map(value).collect(), roots, noise: Some(noise) }
-    }
-}
-
-/// The posterior of a calibration, where it has one of the constants that this version knows.
-pub fn shipped(calibration: &Calibration) -> Option<&Posterior> {
-    let names = |posterior: &&Posterior| {
-        posterior.constants.iter().map(|one| one.name.as_str()).eq(CONSTANTS.iter().map(|c| c.name))
-    };
-    calibration.posterior.as_ref().filter(names)
-}
-
-/// Covariance of the constants of one source: what the fit leaves open, and how far sources differ.
-pub(super) fn covariance(posterior: &Posterior) -> DMatrix<f64> {
-    let known = &posterior.constants;
-    let range: Vec<f64> = CONSTANTS.iter().map(|constant| constant.high - constant.low).collect();
-    DMatrix::from_fn(known.len(), known.len(), |row, column| {
-        let (before, after) = (row.min(column), row.max(column));
-        let share = |of: usize, amount: f64| amount / range[of];
-        if before == after {
-            let PosteriorConstant { error, spread, .. } = &known[row];
-            return share(row, *error) * share(row, *error) + share(row, *spread) * share(row, *spread);
-        }
-        known[after].with[before] * share(before, known[before].error) * share(after, known[after].error)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Errors 0.3 and 0.4 of ranges, correlated by 0.5, and spreads 0 and 0.3: 0.09, 0.5 x 0.12, 0.16 + 0.09.
-    #[test]
-    fn the_covariance_adds_what_is_open_to_what_sources_differ_by() {
-        let range = |of: usize| CONSTANTS[of].high - CONSTANTS[of].low;
-        let one = |of: usize, error: f64, spread: f64, with: &[f64]| PosteriorConstant {
-            name: CONSTANTS[of].name.to_owned(),
-            error: error * range(of),
-            spread: spread * range(of),
-            with: with.to_vec(),
-        };
-        let constants = vec![one(0, 0.3, 0.0, &[]), one(1, 0.4, 0.3, &[0.5])];
-        let found = covariance(&Posterior { noise: 0.05, constants });
-        let expected = DMatrix::from_row_slice(2, 2, &[0.09, 0.06, 0.06, 0.25]);
-        assert!((&found - &expected).amax() < 1e-12, "{found}");
     }
 }

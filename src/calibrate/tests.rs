@@ -295,7 +295,10 @@ fn one_row_moves_what_it_tells_and_nothing_else() {
         assert!(*groups > 0 || (value - before).abs() < 1e-12, "{}", constant.name);
     }
     // The row is known now: a step like it is surer than before, and nothing is less sure.
-    let sure = |calibration: &Calibration| prior::covariance(shipped(calibration).expect("a posterior"));
+    let sure = |calibration: &Calibration| {
+        let posterior = calibration.posterior().expect("a posterior");
+        posterior.covariance() + posterior.spread()
+    };
     let (before, after) = (sure(&known), sure(&found.calibration));
     for (column, constant) in CONSTANTS.iter().enumerate() {
         let [before, after] = [&before, &after].map(|covariance| covariance[(column, column)]);

@@ -6,6 +6,9 @@ use crate::units::{FlopPerSecond, Seconds};
 
 use super::figures::Summary;
 
+/// Standard deviations on each side of the middle that hold 80 % of a normal distribution.
+pub const HELD_SIGMA: f64 = 1.281_552;
+
 /// An 80 % band of the step time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ErrorBand {
@@ -18,10 +21,17 @@ pub struct ErrorBand {
 }
 
 impl ErrorBand {
-    /// Around a scenario's predicted step time `t`, from `t e^-w` to `t e^w`, where `w` is the half width of
-    /// [`evidence`]; none where no measured rows stand behind the scenario.
-    pub fn around(scenario: &Scenario, step_time: Seconds) -> Option<Self> {
+    /// Around a scenario's predicted step time `t`, from `t e^-w` to `t e^w`; none where no measured rows stand behind the
+    /// scenario.
+    ///
+    /// `w` is the half width of [`evidence`], and of 80 % of what the constants leave open of a step with these slopes
+    /// ([`super::slopes`]; none: as if they were exact), as independent of one another: the first is how far rows, or
+    /// sources, differ from a fit beside them; the second grows with what no such row told, like the latency of thousands
+    /// of nodes.
+    pub fn around(scenario: &Scenario, step_time: Seconds, slopes: Option<&[f64]>) -> Option<Self> {
         let Band { half_width, rows, .. } = *evidence(scenario)?;
+        let open = scenario.calibration.posterior().zip(slopes).map(|(posterior, slopes)| posterior.uncertainty(slopes));
+        let half_width = libm::hypot(half_width, HELD_SIGMA * open.unwrap_or(0.0));
         // Widths are of the logarithm: 0.1 is from 0.905 to 1.105 times the step, as likely too slow as too fast.
         let end = |exponent: f64| step_time * libm::exp(exponent);
         Some(Self { low: end(-half_width), high: end(half_width), rows })
@@ -54,6 +64,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::evaluate::{Nudge, Workspace, nudges, slopes};
+    use crate::plan::Size;
     use crate::presets::Library;
     use crate::scenario::file::parse;
 
@@ -73,9 +85,9 @@ mod tests {
         for (hardware, stack) in
             [("h100-80gb-dgx", "ideal"), ("v100-32gb-dgx2", "deepspeed-zeropp-2023"), ("titan-rtx-pcie", "default")]
         {
-            assert_eq!(ErrorBand::around(&scenario(hardware, stack), step), None, "{stack} on {hardware}");
+            assert_eq!(ErrorBand::around(&scenario(hardware, stack), step, None), None, "{stack} on {hardware}");
         }
-        let on = |hardware, stack| ErrorBand::around(&scenario(hardware, stack), step).expect("measured");
+        let on = |hardware, stack| ErrorBand::around(&scenario(hardware, stack), step, None).expect("measured");
         let of = |stack| on("a100-80gb-dgx", stack);
         assert!(on("mi250x-frontier", "default").high > of("default").high, "seven rows say less than a thousand");
         assert!(of("default").high > of("llm-foundry-2024").high, "an unseen stack is less sure");
@@ -95,8 +107,33 @@ mod tests {
             rows: 17,
         };
         Arc::make_mut(&mut scenario.calibration).bands = vec![own("torchtitan", 0.3), own("fms-fsdp", 0.1)];
-        let band = ErrorBand::around(&scenario, Seconds::new(2.0)).expect("a band");
+        let band = ErrorBand::around(&scenario, Seconds::new(2.0), None).expect("a band");
         assert!((band.high.get() - 2.210_342).abs() < 1e-6 && (band.low.get() - 1.809_675).abs() < 1e-6, "{band:?}");
         assert_eq!(band.rows, 17);
+    }
+
+    /// A stack's own rows end at 512 devices. What the latency between thousands of nodes costs, none of them told.
+    #[test]
+    fn a_step_beyond_the_data_is_less_sure() {
+        let width = |nodes: u32| {
+            let mut scenario = scenario("h100-80gb-dgx", "llm-foundry-2024");
+            scenario.plan.size = Size::Nodes(nodes);
+            let mut workspace = Workspace::default();
+            let step = crate::evaluate::summary(&scenario, &mut workspace).expect("a step").step_time;
+            let moved = |nudge: Nudge| {
+                let moved = crate::evaluate::summary(&nudge.scenario, &mut workspace).expect("a step").step_time;
+                (nudge, moved.get())
+            };
+            let slopes = slopes(step.get(), nudges(&scenario).into_iter().map(moved));
+            let around = |slopes| ErrorBand::around(&scenario, step, slopes).expect("a band");
+            let width = |band: ErrorBand| libm::log(band.high / band.low) / 2.0;
+            let [near, all] = [around(None), around(Some(&slopes))].map(width);
+            // As sides of a right angle: what the constants leave open widens the band, and never narrows it.
+            let open = HELD_SIGMA * scenario.calibration.posterior().expect("fitted").uncertainty(&slopes);
+            assert!((all - libm::hypot(near, open)).abs() < 1e-9, "{all} of {near} and {open}");
+            all
+        };
+        let [beside, beyond] = [16, 4096].map(width);
+        assert!(beyond > 1.5 * beside, "{beside} at 16 nodes, {beyond} at 4,096");
     }
 }

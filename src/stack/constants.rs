@@ -24,6 +24,16 @@ pub struct Constant {
     pub meaning: &'static str,
 }
 
+/// The step of the finite differences that give slopes, as a share of a constant's range.
+const NUDGE: f64 = 1e-3;
+
+impl Constant {
+    /// From its least to its greatest value.
+    pub fn range(&self) -> f64 {
+        self.high - self.low
+    }
+}
+
 /// Names are unique.
 impl PartialEq for Constant {
     fn eq(&self, other: &Self) -> bool {
@@ -267,6 +277,14 @@ impl Calibration {
             slot.set(value.clamp(constant.low, constant.high));
         }
         found
+    }
+
+    /// The same with a constant moved a little inside its bounds, and the share of its range that it moved.
+    pub fn nudged(&self, constant: &Constant, value: f64) -> (f64, Self) {
+        let share = if value + NUDGE * constant.range() > constant.high { -NUDGE } else { NUDGE };
+        let mut nudged = self.clone();
+        nudged.set(constant, value + share * constant.range());
+        (share, nudged)
     }
 }
 

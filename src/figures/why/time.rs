@@ -119,8 +119,8 @@ impl FormulaFacts<'_> {
     fn confidence(&self) -> String {
         match (self.evaluation.error_band, evidence(self.scenario)) {
             (Some(ErrorBand { low, high, .. }), Some(behind)) => format!(
-                "80 % interval {low} to {high}: from held-out errors of {behind} \
-                 (calibration {})",
+                "80 % interval {low} to {high}: from held-out errors of {behind}, and what the constants of \
+                 calibration {} leave open of this step",
                 self.scenario.calibration.id
             ),
             _ => "no measured runs to compare with".to_owned(),
