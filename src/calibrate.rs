@@ -16,13 +16,14 @@ mod prior;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter::zip;
 use std::sync::Arc;
 
 use crate::evaluate::Summary;
 use crate::measured::{self, Case, Metric, Scores, Validation};
 use crate::scenario::{Problem, Scenario};
-use crate::stack::Calibration;
 use crate::stack::constants::{CONSTANTS, Constant};
+use crate::stack::{Calibration, Posterior};
 
 use fit::KnownSlopes;
 use holdout::LeftOutRows;
@@ -187,23 +188,30 @@ pub fn calibrate(
         // Bands for stacks without rows of their own come from sources that a fit has not seen.
         unseen.extend(source.then_some(without));
     }
-    let crossed_misses = bands::misses(cases, &crossed);
-    let of_sources: Vec<_> = unseen.iter().map(|validation| bands::misses(cases, validation)).collect();
+    let posterior = match prior.noise {
+        Some(noise) => posterior::updated(&model, &prior, &known, noise),
+        None => posterior::posterior(&model, &known, &sources),
+    };
+    let rows: Vec<usize> = (0..model.len()).collect();
+    let shipped = open(&model, &known, &posterior, &rows);
+    let crossed_misses = bands::misses(cases, &crossed, &shipped);
+    let of_sources: Vec<_> = unseen.iter().map(|validation| bands::misses(cases, validation, &shipped)).collect();
+    let judged = zip(&unseen, 0..).map(|(validation, source)| {
+        bands::misses(cases, validation, &open_without(&model, &prior, &known, &sources, source))
+    });
+    let judged: Vec<_> = judged.collect();
     let unseen = of_sources.concat();
     let mut coverage = bands::coverage(&crossed_misses, &unseen);
-    let open: Vec<BTreeMap<String, f64>> =
-        (0..sources.len()).map(|source| open(&model, &prior, &known, &sources, source)).collect();
-    let of_row = |source: usize, id: &str| open[source].get(id).copied().unwrap_or(0.0);
-    coverage.extend(bands::source_coverage(&crossed_misses, &of_sources, &of_row));
+    coverage.extend(bands::source_coverage(&crossed_misses, &of_sources, &judged));
+    calibration.peak_half_width = bands::peak_width(&crossed).or(calibration.peak_half_width);
+    calibration.posterior = Some(posterior);
     let mut own = Vec::new();
-    if let Some(noise) = prior.noise {
+    if prior.noise.is_some() {
         // What a few rows of one's own cannot say, the rows behind the prior do.
         calibration.bands = bands::bands(&crossed_misses, &[]);
         calibration.bands.extend(base.bands.iter().cloned());
-        calibration.posterior = Some(posterior::updated(&model, &prior, &known, noise));
     } else {
         calibration.bands = bands::bands(&crossed_misses, &unseen);
-        calibration.posterior = Some(posterior::posterior(&model, &known, &sources));
         if asked.own_sets {
             begins("giving sets a few of their own rows");
             own = own::sets(&model, &prior, &known, &sources);
@@ -220,26 +228,29 @@ fn unseen_source(model: &FitModel<'_>, known: &KnownSlopes, values: &[f64], rows
     UnseenSource::new(rows.iter().copied().collect(), &known.of(rows), &errors, &weights)
 }
 
-/// How unsure the step time of each row of a source is, by what a fit without it leaves open of the constants.
-fn open(
+/// How unsure the step times of rows are by what a fit leaves open of the constants, by the rows' ids.
+fn open(model: &FitModel<'_>, known: &KnownSlopes, posterior: &Posterior, rows: &[usize]) -> BTreeMap<String, f64> {
+    let slopes = known.of(rows);
+    let one = |(place, row): (usize, &usize)| {
+        let slopes: Vec<f64> = slopes.row(place).iter().copied().collect();
+        (model.case(*row).row.id(), posterior.uncertainty(&slopes))
+    };
+    rows.iter().enumerate().map(one).collect()
+}
+
+/// The same of the rows of a source, by a fit that has not seen it.
+fn open_without(
     model: &FitModel<'_>,
     prior: &FitPrior,
     known: &KnownSlopes,
     sources: &[UnseenSource],
     source: usize,
 ) -> BTreeMap<String, f64> {
-    let rows = &sources[source].rows;
+    let rows: Vec<usize> = sources[source].rows.iter().copied().collect();
     let groups: BTreeSet<String> = rows.iter().map(|row| model.case(*row).row.group()).collect();
     let rest = known.among(prior, |row| !groups.contains(&model.case(row).row.group()));
     let others = sources.iter().enumerate().filter(|(other, _)| *other != source).map(|(_, one)| one);
-    let posterior = posterior::posterior(model, &rest, others);
-    let rows: Vec<usize> = rows.iter().copied().collect();
-    let slopes = known.of(&rows);
-    let one = |(place, row): (usize, &usize)| {
-        let slopes: Vec<f64> = slopes.row(place).iter().copied().collect();
-        (model.case(*row).row.id(), posterior.uncertainty(&slopes))
-    };
-    rows.iter().enumerate().map(one).collect()
+    open(model, known, &posterior::posterior(model, &rest, others), &rows)
 }
 
 /// The cases with other calibrations: each takes that of its place.

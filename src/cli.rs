@@ -27,6 +27,7 @@ mod progress;
 mod rows;
 mod search;
 mod session;
+mod support;
 mod sweep;
 mod validate;
 
@@ -79,6 +80,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         CliCommand::Export(export) => export::run(&session()?, &cli.everywhere, export),
         CliCommand::Import(import) => import::run(&session()?, import),
         CliCommand::Limits(limits) => limits::run(&session()?, limits),
+        CliCommand::Support(support) => support::run(&session()?, support),
         CliCommand::Validate(validate) => validate::run(&session()?, validate),
         CliCommand::Calibrate(calibrate) => calibrate::run(&session()?, calibrate),
         CliCommand::Presets(presets) => presets::run(&session()?, presets),

@@ -19,13 +19,13 @@ use crate::scenario::{Checked, Problem, Scenario};
 
 pub use crate::program::{Activity, Lane, ModelPart, TaskKind};
 pub use band::{ErrorBand, HELD_SIGMA, evidence, likeness};
-pub use sensitivity::{Nudge, nudges, slopes};
 pub use details::Details;
 pub use evaluation::{Elasticity, Evaluation, Property};
 pub use expense::Expense;
 pub use failures::{FailureForecast, checkpoint, writing};
 pub use figures::{Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Traffic};
 pub use host::{Copies, HostDirection, HostTraffic};
+pub use sensitivity::{Nudge, nudges, slopes};
 pub use summary::Workspace;
 pub use trace::{Folded, IdleCause, MemoryPoint, Span, Stall, Trace};
 pub use turn::SpanMicroBatches;

@@ -6,6 +6,7 @@
 
 mod case;
 mod columns;
+mod evidence;
 mod null;
 mod rank;
 mod row;
@@ -23,6 +24,7 @@ use crate::units::Bytes;
 
 pub use case::{Assumed, Case, Peak, Reading};
 pub use columns::{is_column, table, template};
+pub use evidence::{NearGroup, RunGroup, groups, near, nearest, read_groups, write_groups};
 pub use rank::{Pairs, Ranking};
 pub use row::{MeasuredRow, Skipped, read};
 pub use score::Scores;

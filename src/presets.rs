@@ -20,10 +20,12 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::disk;
 use crate::hardware::Cluster;
 use crate::model::Model;
 use crate::plan::Strategy;
 use crate::scenario::Field;
+use crate::scenario::file::printable;
 use crate::stack::{Calibration, Stack};
 
 use read::Preset;
@@ -116,6 +118,9 @@ pub struct PresetFile {
     pub text: Arc<str>,
 }
 
+/// The largest table of runs behind a calibration that is read: some 10,000 groups.
+const MOST_EVIDENCE: u64 = 1 << 20;
+
 type ById<T> = BTreeMap<String, Arc<T>>;
 
 /// All presets, by kind and id.
@@ -153,6 +158,19 @@ impl Library {
     /// with its source.
     pub const fn measured() -> &'static [(&'static str, &'static str)] {
         embedded::MEASURED
+    }
+
+    /// The table of the runs behind a calibration: a CSV file beside the user's own, or the program's; empty where there is
+    /// none, and what is wrong with one that cannot be read.
+    pub fn evidence(&self, id: &str) -> Result<String, String> {
+        let embedded = || embedded::EVIDENCE.iter().find(|(name, _)| *name == id).map_or("", |(_, text)| text);
+        let entry = self.entries(Kind::Calibration).find(|entry| entry.id == id);
+        let Some(Origin::File(file)) = entry.map(|entry| &entry.origin) else { return Ok(embedded().to_owned()) };
+        let table = file.with_extension("csv");
+        match disk::read_text(&table, MOST_EVIDENCE) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
+            read => read.map_err(|error| format!("{}: {error}", printable(&table.display().to_string()))),
+        }
     }
 
     /// The presets of one kind: the embedded ones in the order of their table, then the user's by name.

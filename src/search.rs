@@ -16,8 +16,9 @@ mod sweep;
 pub mod training;
 mod tune;
 
-use crate::evaluate::{ErrorBand, Evaluation, Nudge, details, nudges, slopes, stages, summary, traced};
+use crate::evaluate::{self, ErrorBand, Evaluation, Nudge, details, nudges, stages, summary, traced};
 use crate::scenario::{Checked, Problem, Scenario};
+use crate::units::Seconds;
 
 pub use crate::evaluate::Workspace;
 pub use advice::{AdviceRound, Adviser, Fixes, Suggestion, WORTH, fix, gains};
@@ -36,10 +37,19 @@ pub fn full(scenario: &Scenario, workspace: &mut Workspace) -> Result<Evaluation
     let checked = scenario.checked()?;
     let once = evaluation(&checked, workspace)?;
     let step_time = once.summary.step_time;
-    let moved = |nudge: Nudge| Some((summary(&nudge.scenario, workspace).ok()?.step_time.get(), nudge));
-    let slopes = slopes(step_time.get(), nudges(scenario).into_iter().filter_map(moved).map(|(moved, nudge)| (nudge, moved)));
+    let slopes = slopes(scenario, step_time, workspace);
     let error_band = ErrorBand::around(scenario, step_time, Some(&slopes));
     Ok(Evaluation { elasticity: elasticity::all(&checked, step_time, workspace), error_band, ..once })
+}
+
+/// How the logarithm of a scenario's step time changes with each constant, per share of its range.
+pub fn slopes(scenario: &Scenario, step_time: Seconds, workspace: &mut Workspace) -> Vec<f64> {
+    let moved = |nudge: Nudge| {
+        let moved = summary(&nudge.scenario, workspace).ok()?.step_time.get();
+        Some((nudge, moved))
+    };
+    let moved: Vec<(Nudge, f64)> = nudges(scenario).into_iter().filter_map(moved).collect();
+    evaluate::slopes(step_time.get(), moved)
 }
 
 /// What one run tells: no elasticities, and a band as if the constants were exact.

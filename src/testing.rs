@@ -152,6 +152,7 @@ pub fn scenario() -> Scenario {
         runtimes: BTreeMap::from([("none".to_owned(), Runtime::IDEAL)]),
         architectures: BTreeMap::from([("default".to_owned(), Efficiency::IDEAL)]),
         bands: Vec::new(),
+        peak_half_width: None,
         posterior: None,
     };
     let mut plan = Plan::new(zero3(), 1024);

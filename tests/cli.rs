@@ -23,6 +23,7 @@ mod cli {
     mod parts;
     mod plan;
     mod profile;
+    mod support;
     mod sweep;
     mod trace;
     mod training;

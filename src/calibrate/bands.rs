@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::evaluate::{HELD_SIGMA, likeness};
-use crate::measured::{Case, Metric, Residual, ScoreKey, Validation};
+use crate::measured::{Case, Metric, Reading, Residual, ScoreKey, Validation};
 use crate::stack::{Band, Division, Likeness};
 
 use super::rounded;
@@ -23,13 +23,28 @@ const LISTED: usize = 20;
 pub(super) struct Miss<'a> {
     pub run: Likeness<'a>,
     pub residual: &'a Residual,
+    /// How unsure its step time is by what the fit leaves open of the constants: a standard deviation, in the logarithm.
+    pub open: f64,
 }
 
 impl Miss<'_> {
-    /// `|ln(measured / predicted)|`.
-    fn error(&self) -> f64 {
-        libm::fabs(libm::log(self.residual.measured / self.residual.predicted))
+    /// The half width of the narrowest band of runs like it that holds it, with what the constants leave open: as an
+    /// interval has both, in squares, a row that the second explains asks nothing of the first.
+    fn needed(&self) -> f64 {
+        let (error, open) = (error(self.residual), HELD_SIGMA * self.open);
+        libm::sqrt((error * error - open * open).max(0.0))
     }
+
+    /// The half width of its interval by some bands, if one serves it.
+    fn half_width(&self, bands: &[Band]) -> Option<f64> {
+        let band = bands.iter().find(|band| band.serves(&self.run))?;
+        Some(libm::hypot(band.half_width, HELD_SIGMA * self.open))
+    }
+}
+
+/// `|ln(measured / predicted)|`.
+fn error(residual: &Residual) -> f64 {
+    libm::fabs(libm::log(residual.measured / residual.predicted))
 }
 
 /// How many rows lie in their bands, where a band knows nothing of the row's group.
@@ -47,12 +62,14 @@ pub struct Coverage {
     pub width: f64,
 }
 
-/// The step times of a validation, with what each is like.
-pub(super) fn misses<'a>(cases: &'a [Case], validation: &'a Validation) -> Vec<Miss<'a>> {
+/// The step times of a validation, with what each is like, and how unsure it is by its id.
+pub(super) fn misses<'a>(cases: &'a [Case], validation: &'a Validation, open: &BTreeMap<String, f64>) -> Vec<Miss<'a>> {
     let runs: BTreeMap<String, Likeness<'_>> =
         cases.iter().map(|case| (case.row.id(), likeness(case.scenario()))).collect();
     let timed = validation.residuals.iter().filter(|one| one.metric == Metric::StepTime && one.error().is_finite());
-    timed.filter_map(|residual| Some(Miss { run: *runs.get(&residual.id)?, residual })).collect()
+    let open = |residual: &Residual| open.get(&residual.id).copied().unwrap_or(0.0);
+    let miss = |residual: &'a Residual| Some(Miss { run: *runs.get(&residual.id)?, residual, open: open(residual) });
+    timed.filter_map(miss).collect()
 }
 
 /// The bands, nearest evidence first: rows of one stack on one architecture that divide their work alike
@@ -67,14 +84,16 @@ pub(super) fn bands(crossed: &[Miss<'_>], unseen: &[Miss<'_>]) -> Vec<Band> {
             pools.entry(pool(&miss.run)).or_default().push(miss);
         }
         let one = |((_, architecture, near), rows): (BandPool<'_>, Vec<&Miss<'_>>)| {
-            let groups = sizes(&rows).len();
+            let needed: Vec<(&str, f64)> =
+                rows.iter().map(|miss| (miss.residual.group.as_str(), miss.needed())).collect();
+            let groups = sizes(&needed).len();
             let stacks: BTreeSet<&str> = rows.iter().filter(|_| known).map(|miss| miss.run.stack).collect();
             Some(Band {
                 stacks: stacks.into_iter().map(str::to_owned).collect(),
                 architecture: architecture.to_owned(),
                 division: near.map(|(division, _)| division),
                 across_nodes: near.map(|(_, across)| across),
-                half_width: rounded(width(&rows).filter(|_| groups >= least)?),
+                half_width: rounded(width(&needed).filter(|_| groups >= least)?),
                 groups: groups as u32,
                 rows: rows.len() as u32,
             })
@@ -88,14 +107,13 @@ pub(super) fn bands(crossed: &[Miss<'_>], unseen: &[Miss<'_>]) -> Vec<Band> {
     bands
 }
 
-/// The half width that holds [`HELD`] of runs to come: the error of rank `HELD (n + 1)` of `n`, groups equal
-/// (split conformal prediction: Lei et al., Journal of the American Statistical Association 113, 2018, p. 1094);
-/// `None` where there are too few groups to have that rank.
-fn width(rows: &[&Miss<'_>]) -> Option<f64> {
+/// The half width that holds [`HELD`] of runs to come, from a group and an error of each run that there was: the error of
+/// rank `HELD (n + 1)` of `n`, groups equal (split conformal prediction: Lei et al., Journal of the American Statistical
+/// Association 113, 2018, p. 1094); `None` where there are too few groups to have that rank.
+fn width(rows: &[(&str, f64)]) -> Option<f64> {
     let sizes = sizes(rows);
     let rank = HELD * (sizes.len() as f64 + 1.0);
-    let mut errors: Vec<(f64, f64)> =
-        rows.iter().map(|miss| (miss.error(), 1.0 / sizes[miss.residual.group.as_str()])).collect();
+    let mut errors: Vec<(f64, f64)> = rows.iter().map(|(group, error)| (*error, 1.0 / sizes[group])).collect();
     errors.sort_by(|a, b| a.0.total_cmp(&b.0));
     // 19 groups of one row each: the rank is 0.8 x 20 = 16, so the 16th smallest error is the half width. A group of
     // four rows would count a quarter for each.
@@ -108,12 +126,21 @@ fn width(rows: &[&Miss<'_>]) -> Option<f64> {
 }
 
 /// Rows of each group.
-fn sizes<'a>(rows: &[&'a Miss<'_>]) -> BTreeMap<&'a str, f64> {
+fn sizes<'a>(rows: &[(&'a str, f64)]) -> BTreeMap<&'a str, f64> {
     let mut sizes = BTreeMap::new();
-    for miss in rows {
-        *sizes.entry(miss.residual.group.as_str()).or_default() += 1.0;
+    for (group, _) in rows {
+        *sizes.entry(*group).or_default() += 1.0;
     }
     sizes
+}
+
+/// The half width of peaks that allocators report.
+pub(super) fn peak_width(crossed: &Validation) -> Option<f64> {
+    let of_allocators = |one: &&Residual| {
+        one.metric == Metric::Memory && one.reading == Some(Reading::Allocator) && one.error().is_finite()
+    };
+    let peaks = crossed.residuals.iter().filter(of_allocators);
+    width(&peaks.map(|one| (one.group.as_str(), error(one))).collect::<Vec<_>>()).map(rounded)
 }
 
 /// Whether bands hold: those of each row come from all groups but its own.
@@ -123,11 +150,11 @@ pub(super) fn coverage(crossed: &[Miss<'_>], unseen: &[Miss<'_>]) -> Vec<Coverag
     for miss in crossed {
         let group = miss.residual.group.as_str();
         let bands = known.entry(group).or_insert_with(|| bands(&others(crossed, group), &others(unseen, group)));
-        judged.extend(bands.iter().find(|band| band.serves(&miss.run)).map(|band| (miss, band.half_width)));
+        judged.extend(miss.half_width(bands).map(|half_width| (miss, half_width)));
     }
     let mut classes: BTreeMap<(&'static str, String), Vec<&(&Miss<'_>, f64)>> = BTreeMap::new();
     for one in &judged {
-        let Miss { run, residual } = one.0;
+        let Miss { run, residual, .. } = one.0;
         let scale = if run.across_nodes { "across nodes" } else { "within a node" };
         let keys = [ScoreKey::Stack, ScoreKey::Hardware, ScoreKey::Class]
             .map(|key| (key.name(), residual.key(key).to_owned()));
@@ -138,29 +165,26 @@ pub(super) fn coverage(crossed: &[Miss<'_>], unseen: &[Miss<'_>]) -> Vec<Coverag
 }
 
 /// Whether the bands of sources hold that a fit has not seen, each by rows of the others alone: of their rows, then the
-/// mean over sources. `open` is a standard deviation of a source's row by what such a fit leaves open of its constants.
+/// mean over sources. `judged` has each source's rows as a fit that has not seen it is sure of them.
 pub(super) fn source_coverage(
     crossed: &[Miss<'_>],
     sources: &[Vec<Miss<'_>>],
-    open: &dyn Fn(usize, &str) -> f64,
+    judged: &[Vec<Miss<'_>>],
 ) -> Vec<Coverage> {
-    let (mut judged, mut means) = (Vec::new(), Vec::new());
-    for (at, source) in sources.iter().enumerate() {
+    let (mut all, mut means) = (Vec::new(), Vec::new());
+    for (at, source) in judged.iter().enumerate() {
         let own: BTreeSet<&str> = source.iter().map(|miss| miss.residual.group.as_str()).collect();
         let apart = |miss: &&Miss<'_>| !own.contains(miss.residual.group.as_str());
         let rest: Vec<Miss<'_>> = crossed.iter().filter(apart).cloned().collect();
         let before = sources[..at].iter().chain(&sources[at + 1..]);
         let unseen: Vec<Miss<'_>> = before.flatten().filter(apart).cloned().collect();
         let bands = bands(&rest, &unseen);
-        let width = |miss: &Miss<'_>| {
-            let band = bands.iter().find(|band| band.serves(&miss.run))?;
-            Some(libm::hypot(band.half_width, HELD_SIGMA * open(at, &miss.residual.id)))
-        };
-        let widths: Vec<(&Miss<'_>, f64)> = source.iter().filter_map(|miss| Some((miss, width(miss)?))).collect();
+        let width = |miss| Some((miss, Miss::half_width(miss, &bands)?));
+        let widths: Vec<(&Miss<'_>, f64)> = source.iter().filter_map(width).collect();
         means.extend(covered(("source", String::new()), &widths.iter().collect::<Vec<_>>(), 0));
-        judged.extend(widths);
+        all.extend(widths);
     }
-    let rows = covered(("sources", "left out whole".to_owned()), &judged.iter().collect::<Vec<_>>(), 0);
+    let rows = covered(("sources", "left out whole".to_owned()), &all.iter().collect::<Vec<_>>(), 0);
     let mean = |of: fn(&Coverage) -> f64| means.iter().map(of).sum::<f64>() / means.len() as f64;
     let alike = rows.iter().filter(|_| !means.is_empty()).map(|rows| Coverage {
         by: ("sources", "left out whole, each counting alike".to_owned()),
@@ -178,7 +202,7 @@ fn others<'a>(misses: &[Miss<'a>], group: &str) -> Vec<Miss<'a>> {
 fn covered(by: (&'static str, String), rows: &[&(&Miss<'_>, f64)], least: usize) -> Option<Coverage> {
     let groups = rows.iter().map(|(miss, _)| &miss.residual.group).collect::<BTreeSet<_>>().len();
     let count = rows.len() as f64;
-    let held = rows.iter().filter(|(miss, half_width)| miss.error() <= *half_width).count() as f64;
+    let held = rows.iter().filter(|(miss, half_width)| error(miss.residual) <= *half_width).count() as f64;
     let width = rows.iter().map(|(_, half_width)| libm::expm1(*half_width)).sum::<f64>();
     if rows.is_empty() {
         return None;

@@ -4,8 +4,8 @@
 
 use nalgebra::{DMatrix, SymmetricEigen};
 
-use crate::stack::constants::{CONSTANTS, Constant};
 use crate::stack::Calibration;
+use crate::stack::constants::{CONSTANTS, Constant};
 
 /// The weight of the prior of a fit from scratch: a constant its whole range away from its usual value costs as much as
 /// one group that is off by this, in the logarithm.
@@ -46,7 +46,8 @@ impl FitPrior {
         };
         let value = |constant: &Constant| calibration.get(constant).unwrap_or(constant.usual);
         let noise = OWN_NOISE * posterior.noise;
-        let SymmetricEigen { eigenvalues, eigenvectors } = SymmetricEigen::new(posterior.covariance() + posterior.spread());
+        let SymmetricEigen { eigenvalues, eigenvectors } =
+            SymmetricEigen::new(posterior.covariance() + posterior.spread());
         // Correlations of three digits may leave a hair below zero where there was a hair above.
         let least = eigenvalues.max() * 1e-9;
         let scale = eigenvalues.map(|along| noise / libm::sqrt(along.max(least)));

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use crate::evaluate::HELD_SIGMA;
 use crate::measured::{Residual, cases, read};
 use crate::presets::Library;
 use crate::search::{Evaluator, pool};
@@ -219,7 +220,7 @@ fn missed(stack: &str, group: usize, error: f64) -> Residual {
 
 fn misses(residuals: &[Residual]) -> Vec<Miss<'_>> {
     let run = |stack| Likeness { stack, architecture: "ampere", division: Division::Replicated, across_nodes: false };
-    residuals.iter().map(|residual| Miss { run: run(residual.stack.as_str()), residual }).collect()
+    residuals.iter().map(|residual| Miss { run: run(residual.stack.as_str()), residual, open: 0.0 }).collect()
 }
 
 /// Ten groups of a stack are off by 1 to 10 %, and each has a second row that is off by nothing; the rank is
@@ -254,6 +255,24 @@ fn bands_hold_eight_of_ten_groups() {
     // Three groups cannot tell what 8 of 10 are: 0.8 x 4 is more than 3.
     let few: Vec<Residual> = (1..=3).map(|group| missed("b", group, 0.5)).collect();
     assert_eq!(bands::bands(&misses(&few), &[]), []);
+}
+
+/// Four groups are off by 0.5, of which the constants' own half width explains 0.3: what is left is
+/// (0.25 - 0.09)^(1/2) = 0.4. A row that the constants explain alone needs nothing. As a band of another source, whose
+/// constants leave nothing open, 0.4 holds none of its rows; that source's 0.5 holds all of these.
+#[test]
+fn what_the_constants_leave_open_is_not_counted_twice() {
+    let [rows, others] = ["a", "b"].map(|stack| (1..=4).map(|group| missed(stack, group, 0.5)).collect::<Vec<_>>());
+    let of = |half_width: f64| {
+        misses(&rows).into_iter().map(|miss| Miss { open: half_width / HELD_SIGMA, ..miss }).collect::<Vec<_>>()
+    };
+    let half_width = |misses: &[Miss<'_>]| bands::bands(misses, &[])[0].half_width;
+    for (open, left) in [(0.0, 0.5), (0.3, 0.4), (0.6, 0.0)] {
+        assert!((half_width(&of(open)) - left).abs() < 1e-9, "{open}");
+    }
+    let sources = [of(0.3), misses(&others)];
+    let held = bands::source_coverage(&[], &sources, &sources);
+    assert_eq!(held.iter().map(|one| (one.rows, one.held)).collect::<Vec<_>>(), [(8, 0.5), (8, 0.5)]);
 }
 
 /// Of ten groups that are off by 1 to 10 %, each judged by the other nine, of which the rank is 0.8 x 10 = 8: the
@@ -314,6 +333,45 @@ fn one_row_moves_what_it_tells_and_nothing_else() {
         &|_| {},
     );
     let met = met.expect("a row");
-    let moved = met.constants.iter().map(|one| (one.value - one.before).abs() / (one.constant.high - one.constant.low));
+    let moved = met.constants.iter().map(|one| (one.value - one.before).abs() / one.constant.range());
     assert!(moved.fold(0.0, f64::max) < 0.01);
+}
+
+/// The comment behind a constant's first number in the file of a calibration: to which rows it is fitted.
+fn rests_on(document: &toml_edit::DocumentMut, constant: &Constant) -> String {
+    let path = constant.place.paths().swap_remove(0);
+    let mut item = document.as_item();
+    for key in path.split('.') {
+        let Some(table) = item.as_table_like() else { break };
+        item = table.iter().find(|(name, _)| crate::stack::constants::matches(key, name)).expect("a place").1;
+    }
+    let comment = item.as_value().and_then(|value| value.decor().suffix()?.as_str());
+    let comment = comment.unwrap_or_default().trim().trim_start_matches("# ");
+    comment.split(';').next().unwrap_or_default().trim_start_matches("fitted to ").to_owned()
+}
+
+#[test]
+fn the_readme_lists_every_constant_as_the_calibration_has_it() {
+    let library = Library::embedded();
+    let calibration = library.calibration("measured").expect("embedded");
+    let posterior = calibration.posterior().expect("fitted");
+    let entry = library.entries(crate::presets::Kind::Calibration).find(|entry| entry.id == "measured").expect("it is");
+    let document: toml_edit::DocumentMut = entry.text.parse().expect("a calibration");
+    let rows = CONSTANTS.iter().zip(&posterior.constants).map(|(constant, known)| {
+        let short = |value: f64| crate::units::short(value, 3);
+        let unit = if constant.unit.is_empty() { String::new() } else { format!(" {}", constant.unit) };
+        let value = short(calibration.get(constant).expect("a place"));
+        let [error, spread] = [known.error, known.spread].map(short);
+        let range = format!("{} to {}", short(constant.low), short(constant.high));
+        let rows = rests_on(&document, constant);
+        format!(
+            "| {} | {value}{unit} | {error} | {spread} | {range} | {rows} | {} |\n",
+            constant.name, constant.meaning
+        )
+    });
+    let head = "| Constant | Value | Error | Between sources | Bounds | Fitted to | What it stands for |\n\
+                |---|---|---|---|---|---|---|\n";
+    let table = head.to_owned() + &rows.collect::<String>();
+    let readme = include_str!("../../README.md");
+    assert!(readme.contains(&table), "README.md lacks this table of constants:\n{table}");
 }

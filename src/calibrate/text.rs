@@ -23,6 +23,9 @@ pub fn write(text: &str, Fitted { constants, calibration, .. }: &Fitted) -> Resu
         }
     }
     document["bands"] = toml_edit::value(lines("[", &calibration.bands, "]")?);
+    if let Some(half_width) = calibration.peak_half_width {
+        document["peak_half_width"] = toml_edit::value(half_width);
+    }
     if let Some(Posterior { noise, constants }) = &calibration.posterior {
         let text = lines(&format!("{{ noise = {noise}, constants = ["), constants, "] }")?;
         document["posterior"] = toml_edit::value(text);

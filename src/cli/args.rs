@@ -88,6 +88,8 @@ pub enum CliCommand {
     Import(ImportArgs),
     /// Compare predictions with published measurements
     Validate(ValidateArgs),
+    /// Say which measured runs stand behind a scenario, and how near they are
+    Support(SupportArgs),
     /// Fit the constants of a calibration to measured runs
     Calibrate(CalibrateArgs),
     /// List or show presets, including your own
@@ -221,6 +223,16 @@ pub struct ValidateArgs {
     pub format: TableForm,
 }
 
+/// Arguments of `support`.
+#[derive(Debug, Args)]
+pub struct SupportArgs {
+    /// Format of the report
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: ReportForm,
+    #[command(flatten)]
+    pub input: ScenarioArgs,
+}
+
 /// Arguments of `calibrate`.
 #[derive(Debug, Args)]
 pub struct CalibrateArgs {
@@ -231,7 +243,8 @@ pub struct CalibrateArgs {
     /// row already counts; or none, a fit from scratch to many rows, which works out how sure the constants are
     #[arg(long, default_value = "shipped", value_parser = words([("shipped", Prior::Shipped), ("none", Prior::None)]))]
     pub prior: Prior,
-    /// Write the calibration with the fitted constants here; an existing file needs --force
+    /// Write the calibration with the fitted constants here, and the runs behind it to FILE.csv; existing files need
+    /// --force
     #[arg(long, value_name = "FILE.toml")]
     pub out: Option<PathBuf>,
     /// Overwrite existing files

@@ -18,8 +18,10 @@ use super::{files, output, progress, rows};
 
 pub(super) fn run(session: &Session, arguments: &CalibrateArgs) -> Result<Exit, Failure> {
     if let Some(out) = &arguments.out {
-        let inputs = arguments.rows.iter().chain(&session.options.config);
-        files::vacant(out, arguments.force, inputs.map(PathBuf::as_path))?;
+        let inputs = || arguments.rows.iter().chain(&session.options.config).map(PathBuf::as_path);
+        for file in [out.clone(), out.with_extension("csv")] {
+            files::vacant(&file, arguments.force, inputs())?;
+        }
     }
     let (rows, mut skipped) = rows::read(&arguments.rows)?;
     let (cases, unbuilt) = measured::cases(&rows, &session.library);
@@ -56,7 +58,8 @@ pub(super) fn run(session: &Session, arguments: &CalibrateArgs) -> Result<Exit, 
     output::report(arguments.format, || report.text(), || report.json())?;
     if let Some(out) = &arguments.out {
         let text = file(session, &id, &fitted)?;
-        files::write(&[(out.clone(), &text)], arguments.force)?;
+        let runs = measured::write_groups(&measured::groups(&cases, &fitted.crossed)).map_err(Failure::unwritten)?;
+        files::write(&[(out.clone(), &text), (out.with_extension("csv"), &runs)], arguments.force)?;
     }
     Ok(Exit::Done)
 }

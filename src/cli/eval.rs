@@ -1,7 +1,7 @@
 //! `eval`: one scenario, everything about it.
 
 use crate::calibrate::{self, Attribution};
-use crate::evaluate::{Summary, Workspace};
+use crate::evaluate::{self, Summary, Workspace};
 use crate::figures::{self, EvaluationReport, Figures};
 use crate::presets::Library;
 use crate::scenario::Scenario;
@@ -28,9 +28,9 @@ pub(super) fn run(session: &Session, eval: &EvalArgs) -> Result<Exit, Failure> {
 fn measured(scenario: &Scenario, seconds: impl Fn(&Summary) -> f64) -> Result<Attribution, Failure> {
     let evaluate = |scenarios: &[Scenario]| {
         let mut workspace = Workspace::default();
-        scenarios.iter().map(|one| search::full(one, &mut workspace).map(|found| found.summary)).collect()
+        scenarios.iter().map(|one| evaluate::summary(one, &mut workspace)).collect()
     };
-    let seconds = seconds(&search::full(scenario, &mut Workspace::default())?.summary);
+    let seconds = seconds(&evaluate::summary(scenario, &mut Workspace::default())?);
     if !(seconds > 0.0 && seconds.is_finite()) {
         return Err(Failure::input("--measured: must be a time above 0, like \"3.4 s\""));
     }

@@ -30,7 +30,8 @@ impl ErrorBand {
     /// of nodes.
     pub fn around(scenario: &Scenario, step_time: Seconds, slopes: Option<&[f64]>) -> Option<Self> {
         let Band { half_width, rows, .. } = *evidence(scenario)?;
-        let open = scenario.calibration.posterior().zip(slopes).map(|(posterior, slopes)| posterior.uncertainty(slopes));
+        let open =
+            scenario.calibration.posterior().zip(slopes).map(|(posterior, slopes)| posterior.uncertainty(slopes));
         let half_width = libm::hypot(half_width, HELD_SIGMA * open.unwrap_or(0.0));
         // Widths are of the logarithm: 0.1 is from 0.905 to 1.105 times the step, as likely too slow as too fast.
         let end = |exponent: f64| step_time * libm::exp(exponent);

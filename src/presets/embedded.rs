@@ -127,6 +127,9 @@ embedded! {
     ]
 }
 
+/// The runs behind each calibration that was fitted, as `calibrate --out` writes them beside it.
+pub(super) const EVIDENCE: &[(&str, &str)] = &[("measured", include_str!("../../presets/calibration/measured.csv"))];
+
 /// Name and text of each table of measured runs.
 pub(super) const MEASURED: &[(&str, &str)] = &[
     ("deepspeed.csv", include_str!("../../presets/measured/deepspeed.csv")),

@@ -43,6 +43,10 @@ pub struct Calibration {
     /// How far off predictions are, the nearest evidence first: the first one that covers a run is its band.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bands: Vec<Band>,
+    /// The same of peaks of memory, whoever runs them: half width of the 80 % interval, the largest
+    /// `|ln(measured / predicted)|` of an allocator's peak in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_half_width: Option<f64>,
     /// How sure its constants are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub posterior: Option<Posterior>,
@@ -276,6 +280,7 @@ impl Calibration {
         for (index, band) in self.bands.iter().enumerate() {
             check(format!("bands.{index}.half_width"), band.half_width, 0.0, 10.0);
         }
+        check("peak_half_width".to_owned(), self.peak_half_width.unwrap_or(0.0), 0.0, 10.0);
         check("software.host_exponent".to_owned(), self.software.host_exponent, 1.0, 64.0);
         check("software.optimizer_traffic".to_owned(), self.software.optimizer_traffic, 0.0, 100.0);
         check("software.stragglers".to_owned(), self.software.stragglers, 0.0, 1.0);

@@ -281,6 +281,7 @@ impl Calibration {
 
     /// The same with a constant moved a little inside its bounds, and the share of its range that it moved.
     pub fn nudged(&self, constant: &Constant, value: f64) -> (f64, Self) {
+        // At the upper bound the step goes down, so that nothing is evaluated with a value that the file would refuse.
         let share = if value + NUDGE * constant.range() > constant.high { -NUDGE } else { NUDGE };
         let mut nudged = self.clone();
         nudged.set(constant, value + share * constant.range());

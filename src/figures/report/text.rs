@@ -54,7 +54,7 @@ pub fn text(scenario: &Scenario, evaluation: &Evaluation, fix: Option<&Fixes>) -
     if let Some(changed) = changed(scenario) {
         lines.line(&changed);
     }
-    lines.line(&verdict(summary));
+    lines.line(&verdict(scenario, summary));
     if let Some(fix) = fix {
         lines.line(&format!("would fit with {fix}"));
     }
@@ -202,13 +202,16 @@ fn on_host(plan: &Plan) -> &'static str {
     }
 }
 
-fn verdict(summary: &Summary) -> String {
+/// `fits: 67.1 GiB of 79.7 GiB, 84 %, 12.6 GiB spare (80 % interval +-5.5 GiB)`.
+fn verdict(scenario: &Scenario, summary: &Summary) -> String {
     let (peak, capacity) = (summary.memory.peak, summary.memory.capacity);
     let used = format!("{peak} of {capacity}, {:.0} %", 100.0 * (peak / capacity));
+    let sure = scenario.calibration.peak_half_width;
+    let sure = sure.map_or_else(String::new, |half| format!(" (80 % interval +-{})", peak * libm::expm1(half)));
     match Verdict::new(summary) {
-        Verdict::Fits => format!("fits: {used}"),
-        Verdict::Tight => format!("fits, tight: {used}, {} left", capacity - peak),
-        Verdict::DoesNotFit => format!("does not fit: needs {peak}, {} more than {capacity}", peak - capacity),
+        Verdict::Fits => format!("fits: {used}, {} spare{sure}", capacity - peak),
+        Verdict::Tight => format!("fits, tight: {used}, {} spare{sure}", capacity - peak),
+        Verdict::DoesNotFit => format!("does not fit: needs {peak}, {} more than {capacity}{sure}", peak - capacity),
     }
 }
 

@@ -1,0 +1,46 @@
+//! How a step time changes with the constants of its calibration. Not for how sure those are ([`crate::stack::Posterior`]).
+
+use std::sync::Arc;
+
+use crate::cost::Calibrated;
+use crate::scenario::Scenario;
+use crate::stack::constants::CONSTANTS;
+
+/// A scenario with one constant moved a little.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Nudge {
+    /// The constant's place in [`CONSTANTS`].
+    pub constant: usize,
+    /// The share of its range that it moved.
+    share: f64,
+    /// The scenario that it makes.
+    pub scenario: Scenario,
+}
+
+/// The scenario with each constant that its step time depends on moved; none where its calibration does not say how sure
+/// they are.
+pub fn nudges(scenario: &Scenario) -> Vec<Nudge> {
+    let calibration = &scenario.calibration;
+    let own = Calibrated::new(scenario, calibration);
+    let nudge = |(constant, of): (usize, _)| {
+        let (share, nudged) = calibration.nudged(of, calibration.get(of)?);
+        let depends = !own.same_time(&Calibrated::new(scenario, &nudged), scenario);
+        depends.then(|| Nudge {
+            constant,
+            share,
+            scenario: Scenario { calibration: Arc::new(nudged), ..scenario.clone() },
+        })
+    };
+    let known = calibration.posterior().is_some();
+    CONSTANTS.iter().enumerate().filter(|_| known).filter_map(nudge).collect()
+}
+
+/// How the logarithm of a step time changes with each constant, per share of its range, from what steps take with each of
+/// them nudged. A step of 2.000 s that takes 2.002 s with a thousandth more of one: about 1.
+pub fn slopes(step_time: f64, nudged: impl IntoIterator<Item = (Nudge, f64)>) -> Vec<f64> {
+    let mut slopes = vec![0.0; CONSTANTS.len()];
+    for (nudge, moved) in nudged {
+        slopes[nudge.constant] = libm::log(moved / step_time) / nudge.share;
+    }
+    slopes
+}
