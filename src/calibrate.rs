@@ -188,10 +188,7 @@ pub fn calibrate(
         // Bands for stacks without rows of their own come from sources that a fit has not seen.
         unseen.extend(source.then_some(without));
     }
-    let posterior = match prior.noise {
-        Some(noise) => posterior::updated(&model, &prior, &known, noise),
-        None => posterior::posterior(&model, &known, &sources),
-    };
+    let posterior = posterior::after(&model, &prior, &known, &sources);
     let rows: Vec<usize> = (0..model.len()).collect();
     let shipped = open(&model, &known, &posterior, &rows);
     let crossed_misses = bands::misses(cases, &crossed, &shipped);

@@ -8,6 +8,7 @@ mod band;
 mod calibration;
 pub mod constants;
 mod posterior;
+mod uncertainty;
 
 use std::collections::BTreeMap;
 

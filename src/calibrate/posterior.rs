@@ -90,6 +90,16 @@ pub(super) fn spread<'a>(sources: impl IntoIterator<Item = &'a UnseenSource>, co
     (variances, noise)
 }
 
+/// The posterior of a fit that began at a prior.
+pub(super) fn after(
+    model: &FitModel<'_>,
+    prior: &FitPrior,
+    known: &KnownSlopes,
+    sources: &[UnseenSource],
+) -> Posterior {
+    prior.noise.map_or_else(|| posterior(model, known, sources), |noise| updated(model, prior, known, noise))
+}
+
 /// The posterior of a fit from scratch, from its slopes at the solution and the sources that were left out of it whole.
 pub(super) fn posterior<'a>(
     model: &FitModel<'_>,
@@ -107,7 +117,7 @@ pub(super) fn posterior<'a>(
 
 /// The posterior after rows of one's own: that of their source, from which nothing differs any more. `noise` is what
 /// those rows counted with.
-pub(super) fn updated(model: &FitModel<'_>, prior: &FitPrior, known: &KnownSlopes, noise: f64) -> Posterior {
+fn updated(model: &FitModel<'_>, prior: &FitPrior, known: &KnownSlopes, noise: f64) -> Posterior {
     let count = CONSTANTS.len();
     let normal = fit::normal(model, known) + prior.roots.transpose() * &prior.roots;
     let open = normal.try_inverse().unwrap_or_else(|| DMatrix::identity(count, count)) * (noise * noise);

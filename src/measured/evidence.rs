@@ -24,9 +24,9 @@ pub struct RunGroup {
     pub architecture: String,
     /// Format of the matrix products.
     pub precision: String,
-    /// Devices of the smallest run, and of the largest.
+    /// Devices of the smallest run.
     pub devices: u32,
-    /// The same.
+    /// Devices of the largest run.
     pub most_devices: u32,
     /// Parameters of the model: of the largest, where they differ.
     pub parameters: u64,
@@ -39,7 +39,7 @@ pub struct RunGroup {
 /// In what a group of runs differs from a scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NearGroup<'a> {
-    /// The runs.
+    /// The runs that are compared.
     pub group: &'a RunGroup,
     /// Whether they ran on the scenario's stack.
     pub stack: bool,

@@ -22,7 +22,7 @@ type Nearness = fn(&NearGroup<'_>) -> bool;
 /// What stands behind a scenario.
 #[derive(Debug, Clone, Copy)]
 pub struct SupportReport<'a> {
-    /// The scenario.
+    /// What rows are compared with.
     pub scenario: &'a Scenario,
     /// What it is evaluated to.
     pub evaluation: &'a Evaluation,
