@@ -210,6 +210,11 @@ pub fn create<'a>(files: &'a [(PathBuf, &str)]) -> Result<(), (&'a Path, io::Err
     Ok(())
 }
 
+/// Makes a folder, with those around it, where it is missing.
+pub fn create_folder(path: &Path) -> io::Result<()> {
+    fs::create_dir_all(path)
+}
+
 /// Writes a file whole or not at all; one of that name is replaced, through a link what it leads to.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     Staged::beside(path, true)?.written(text)?.replace(path)

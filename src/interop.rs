@@ -1,6 +1,7 @@
 //! Other tools' files, in and out: models of Hugging Face, launchers' plans, logs of runs and of benchmarks, traces of
 //! profilers read, plans and traces written. Not for shardscope's own files ([`crate::snapshot`]), nor for the disk.
 
+pub mod content;
 pub mod fsdp2;
 pub mod huggingface;
 pub mod job_array;

@@ -8,6 +8,7 @@
 mod command;
 mod draft;
 mod embedded;
+mod outside;
 mod read;
 mod report;
 mod resolve;

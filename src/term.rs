@@ -273,6 +273,8 @@ impl Explorer {
                 self.files.run(Errand::SavePreset(saving, Arc::clone(&self.app.library)));
             }
             Command::Reload => self.files.run(Errand::Reload(Arc::clone(&self.app.library))),
+            Command::Import(question) => self.files.run(Errand::Import(question, Arc::clone(&self.app.library))),
+            Command::ExportPlan(question) => self.files.run(Errand::ExportPlan(question)),
             Command::Suspend => screen::suspend()?,
             Command::Quit => return Ok(ControlFlow::Break(())),
         }

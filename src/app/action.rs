@@ -12,6 +12,8 @@ use crate::search::{Cell, Fixes, Sweep};
 use crate::snapshot::{Listed, Opened};
 
 use super::answers::Answer;
+use super::exporting::{ExportOutcome, ExportQuestion};
+use super::importing::{ImportQuestion, ImportedFile};
 use super::panel::Panel;
 use super::panel::ViewId;
 use super::work::{Found, Work};
@@ -131,6 +133,10 @@ pub enum Action {
     Reload,
     /// Opens the command palette.
     Palette,
+    /// Opens a line for the path of another tool's file.
+    Import,
+    /// Opens the list of tools that plans are written for.
+    ExportPlan,
     /// Opens the list of keys.
     Help,
     /// Says what was found out about the terminal.
@@ -281,6 +287,10 @@ pub enum Command {
     SavePreset(Saving),
     /// Read the presets again.
     Reload,
+    /// Take in other tools' files.
+    Import(Box<ImportQuestion>),
+    /// Write a plan for another tool.
+    ExportPlan(Box<ExportQuestion>),
     /// Stop until the shell continues the program.
     Suspend,
     /// End the explorer.
@@ -342,6 +352,10 @@ pub enum JobReport {
     },
     /// The presets were read again, and what was wrong with them.
     Reloaded(Box<Library>, Vec<Warning>),
+    /// What came of other tools' files, by the first one's path, or why nothing did.
+    Imported(Result<Box<ImportedFile>, Vec<String>>, String),
+    /// What became of a plan for another tool.
+    PlanExported(Box<ExportQuestion>, ExportOutcome),
     /// What became of something that was asked of the files.
     Said(String),
     /// A job broke down; the next one starts afresh.

@@ -1,5 +1,7 @@
 //! What a view or a layer wants done that is not its own: the explorer alone does it.
 
+use std::path::PathBuf;
+
 use crate::figures::Figure;
 use crate::presets::Kind;
 use crate::scenario::file::ScenarioFile;
@@ -7,6 +9,7 @@ use crate::scenario::{Edit, Field, Scenario, Value};
 use crate::units::Seconds;
 
 use super::action::{Action, Command};
+use super::exporting::ExportForm;
 use super::keys::KeyPlace;
 use super::panel::ViewId;
 
@@ -61,12 +64,28 @@ pub enum Effect {
     Moment(Seconds),
     /// The scenario shown is exported as a snapshot.
     Export,
+    /// Files are taken in, as they are named on a line.
+    Import(String),
+    /// The plan shown is written for another tool into a folder; the bool says whether files there may be replaced.
+    ExportPlan(ExportForm, PathBuf, bool),
     /// The figure under the cursor is explained.
     Explain,
     /// The view asks for something else than before.
     Follow,
     /// What was waited for under the cursor is there.
     Arrived,
+}
+
+/// The word of the command that takes a path.
+const IMPORT: &str = "import";
+
+impl Effect {
+    /// What a command does with the text that is typed behind its word: `import PATH`.
+    pub fn with_text(&self, text: &str) -> Option<Self> {
+        let (word, rest) = text.trim_start().split_once(' ')?;
+        let imports = *self == Self::Do(KeyPlace::Panels, Action::Import);
+        (imports && word == IMPORT && !rest.trim().is_empty()).then(|| Self::Import(rest.trim().to_owned()))
+    }
 }
 
 /// A layer that is to be opened.
@@ -90,6 +109,14 @@ pub enum Opening {
     Commands,
     /// The command lines that give what is shown.
     CommandLines,
+    /// A line for the path of another tool's file.
+    ImportPath,
+    /// The tools that plans are written for.
+    ExportForms,
+    /// A line for the folder that a plan is written into.
+    ExportFolder(ExportForm),
+    /// Whether files in the way of a plan are replaced; one of them.
+    ExportOver(ExportForm, PathBuf, String),
     /// The list of keys.
     Help,
     /// The snapshots and sets on disk.

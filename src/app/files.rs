@@ -1,6 +1,6 @@
 //! Files, as the explorer asks for them, on a thread that takes one errand after the other: snapshots, sets and maps
-//! written, snapshots and sets looked for, opened and deleted, presets saved and read again. What they hold is
-//! [`crate::snapshot`]'s.
+//! written, snapshots and sets looked for, opened and deleted, presets saved and read again, other tools' files read and
+//! written. What they hold is [`crate::snapshot`]'s and [`crate::interop`]'s.
 
 use std::fmt::Display;
 use std::io;
@@ -16,6 +16,8 @@ use crate::snapshot::{self, Set, Snapshot, WriteError};
 
 use super::action::JobReport;
 use super::answers::Answer;
+use super::exporting::ExportQuestion;
+use super::importing::ImportQuestion;
 use super::jobs::{Tell, message};
 use super::pins::Pin;
 
@@ -40,6 +42,10 @@ pub enum Errand {
     SavePreset(Saving, Arc<Library>),
     /// Read the presets again.
     Reload(Arc<Library>),
+    /// Take in other tools' files.
+    Import(Box<ImportQuestion>, Arc<Library>),
+    /// Write a plan for another tool.
+    ExportPlan(Box<ExportQuestion>),
 }
 
 /// The thread. It ends when this is dropped; what is still to be written is written first.
@@ -127,6 +133,14 @@ impl Errand {
             Self::Reload(library) => {
                 let (library, warnings) = library.reload();
                 JobReport::Reloaded(Box::new(library), warnings)
+            }
+            Self::Import(question, library) => {
+                let path = question.words.files.first().map_or_else(String::new, |path| shown(path));
+                JobReport::Imported(question.answer(&library).map(Box::new), path)
+            }
+            Self::ExportPlan(question) => {
+                let outcome = question.answer();
+                JobReport::PlanExported(question, outcome)
             }
         }
     }

@@ -12,6 +12,7 @@ use super::state::App;
 use super::work::Found;
 
 mod files;
+mod foreign;
 
 impl App {
     /// Takes in what a job says; an answer to an older question is dropped. Gives what is to be computed then.
@@ -43,6 +44,8 @@ impl App {
             JobReport::Opened(opened, path) => return self.opened(*opened, &path),
             JobReport::Saved { library, kind, id, path } => return self.saved(*library, kind, &id, &path),
             JobReport::Reloaded(library, warnings) => return self.reloaded(*library, &warnings),
+            JobReport::Imported(result, path) => return self.imported(result, &path),
+            JobReport::PlanExported(question, outcome) => return self.plan_exported(&question, outcome),
             JobReport::Said(said) => self.tell(said),
             JobReport::Failed { generation, job, message }
                 if [self.question, self.views.map.generation, self.explanation, self.work].contains(&generation) =>

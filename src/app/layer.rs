@@ -8,6 +8,7 @@ use super::explaining::Explaining;
 use super::form::Form;
 use super::keys::KeyPlace;
 use super::list::List;
+use super::page::Page;
 use super::sheet::Sheet;
 use super::typing::Entry;
 use super::view::View;
@@ -27,6 +28,8 @@ pub enum Layer {
     Help(Sheet),
     /// What was found out about the terminal.
     Diagnostics(Vec<Finding>, Sheet),
+    /// A page of text.
+    Page(Page),
     /// A list.
     List(List),
     /// A value being typed.
@@ -42,6 +45,7 @@ impl Layer {
             Self::Form(form) => &**form,
             Self::CommandLines(lines) => lines,
             Self::Help(sheet) | Self::Diagnostics(_, sheet) => sheet,
+            Self::Page(page) => page,
             Self::List(list) => list,
             Self::Entry(entry) => entry,
         }
@@ -55,6 +59,7 @@ impl Layer {
             Self::Form(form) => &mut **form,
             Self::CommandLines(lines) => lines,
             Self::Help(sheet) | Self::Diagnostics(_, sheet) => sheet,
+            Self::Page(page) => page,
             Self::List(list) => list,
             Self::Entry(entry) => entry,
         }
@@ -74,7 +79,7 @@ impl Layer {
             Self::Form(form) if form.typing.is_some() => KeyPlace::Entry,
             Self::Form(_) => KeyPlace::Form,
             Self::CommandLines(_) => KeyPlace::CommandLines,
-            Self::Help(_) | Self::Diagnostics(..) => KeyPlace::Help,
+            Self::Help(_) | Self::Diagnostics(..) | Self::Page(_) => KeyPlace::Help,
             Self::List(list) if list.commands => KeyPlace::Palette,
             Self::List(_) => KeyPlace::List,
             Self::Entry(_) => KeyPlace::Entry,

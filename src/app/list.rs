@@ -89,7 +89,11 @@ impl List {
         if !self.commands {
             return self.items.iter().filter(|item| self.search.holds(&item.name)).collect();
         }
-        let scored = self.items.iter().filter_map(|item| Some((score(self.search.text.value(), &item.name)?, item)));
+        let text = self.search.text.value();
+        if let Some(item) = self.items.iter().find(|item| item.effect.with_text(text).is_some()) {
+            return vec![item];
+        }
+        let scored = self.items.iter().filter_map(|item| Some((score(text, &item.name)?, item)));
         let mut found: Vec<(u32, &Item)> = scored.collect();
         found.sort_by_key(|(score, _)| *score);
         found.into_iter().map(|(_, item)| item).collect()
@@ -110,7 +114,10 @@ impl View for List {
         match action {
             Action::Close => vec![Effect::Close],
             Action::Take => {
-                let chosen = self.found().get(self.row()).map(|item| item.effect.clone());
+                let text = self.search.text.value();
+                let with_text = |effect: &Effect| effect.with_text(text).filter(|_| self.commands);
+                let chosen = self.found().get(self.row()).map(|item| &item.effect);
+                let chosen = chosen.map(|effect| with_text(effect).unwrap_or_else(|| effect.clone()));
                 chosen.map_or_else(Vec::new, |effect| vec![Effect::Close, effect])
             }
             _ => Vec::new(),

@@ -1,11 +1,14 @@
 //! What views and layers want done: the explorer does it.
 
+use std::path::PathBuf;
+
 use crate::figures::Figure;
 use crate::scenario::file::ScenarioFile;
 
 use super::action::{Action, Command, Format};
 use super::command_lines::CommandLines;
 use super::effect::{Effect, Opening};
+use super::exporting::ExportForm;
 use super::form::Form;
 use super::keys::KeyPlace;
 use super::layer::Layer;
@@ -94,6 +97,8 @@ impl App {
                 }
             }
             Effect::Export => return self.export(),
+            Effect::Import(line) => return self.import(&line),
+            Effect::ExportPlan(form, folder, replacing) => return self.export_plan(form, folder, replacing),
             Effect::Explain => return self.explain(),
             Effect::Follow => return self.ask_view().into_iter().collect(),
             Effect::Arrived => self.computed(),
@@ -152,6 +157,13 @@ impl App {
                     return Vec::new();
                 }
             },
+            Opening::ImportPath => Layer::Entry(Entry::new(Purpose::ImportPath, String::new())),
+            Opening::ExportForms => Layer::List(list_of_export_forms()),
+            Opening::ExportFolder(form) => Layer::Entry(Entry::new(Purpose::ExportFolder(form), ".".to_owned())),
+            Opening::ExportOver(form, folder, taken) => {
+                self.tell(format!("{taken} is there already; nothing was written"));
+                Layer::List(list_of_ways_out(form, folder))
+            }
             Opening::CommandLines => match self.command_lines() {
                 Ok(lines) => Layer::CommandLines(lines),
                 Err(why) => {
@@ -222,6 +234,26 @@ fn list_of_formats() -> List {
         effect: Effect::Run(Command::SaveScreen(format)),
     });
     List::new("Write the screen", items.into(), "")
+}
+
+fn list_of_export_forms() -> List {
+    let items = ExportForm::ALL.map(|form| Item {
+        name: form.name().to_owned(),
+        note: form.about().to_owned(),
+        effect: Effect::Open(Opening::ExportFolder(form)),
+    });
+    List::new("Write the plan for", items.into(), "")
+}
+
+/// What can be done where a file is in the way of a plan.
+fn list_of_ways_out(form: ExportForm, folder: PathBuf) -> List {
+    let other = Effect::Open(Opening::ExportFolder(form));
+    let items = [
+        ("write into another folder", "what is there stays", other),
+        ("replace it", "and what else is in the way", Effect::ExportPlan(form, folder, true)),
+    ];
+    let item = |(name, note, effect): (&str, &str, Effect)| Item { name: name.into(), note: note.into(), effect };
+    List::new("A file is there already", items.map(item).into(), "")
 }
 
 /// What can run across the map (0) or down (1), with the cursor on what does.

@@ -7,6 +7,8 @@ use crate::scenario::Field;
 use super::action::{Action, Command};
 use super::context::Context;
 use super::effect::Effect;
+use super::exporting::ExportForm;
+use super::importing::path;
 use super::view::View;
 
 /// A text being typed over an old one.
@@ -47,6 +49,10 @@ pub enum Purpose {
     PinName(usize),
     /// What a set is called.
     SetName,
+    /// Which of other tools' files are taken in.
+    ImportPath,
+    /// Where a plan is written.
+    ExportFolder(ExportForm),
 }
 
 /// A line to type on, alone in its box.
@@ -72,6 +78,11 @@ impl Entry {
         match self.purpose {
             Purpose::Value(field) => (text != self.before).then(|| Effect::Give(field, text.to_owned())),
             Purpose::PinName(pin) => (!text.is_empty()).then(|| Effect::RenamePin(pin, text.to_owned())),
+            Purpose::ImportPath => (!text.is_empty()).then(|| Effect::Import(text.to_owned())),
+            Purpose::ExportFolder(form) => {
+                let folder = path(if text.is_empty() { "." } else { text });
+                Some(Effect::ExportPlan(form, folder, false))
+            }
             Purpose::SetName => (!text.is_empty()).then(|| Effect::Run(Command::SaveSet(text.to_owned()))),
         }
     }

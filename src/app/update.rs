@@ -11,6 +11,7 @@ use super::action::{Action, Command};
 use super::answers::COMPUTING;
 use super::diagnostics::{Finding, LINES};
 use super::effect::Opening;
+use super::importing::is_path;
 use super::keys::KeyPlace;
 use super::layer::Layer;
 use super::panel::{Panel, ViewId};
@@ -86,6 +87,8 @@ impl App {
             Action::Redo => return self.travel(false),
             Action::Snapshots => return self.open(Opening::Files),
             Action::Export => return self.export(),
+            Action::Import => return self.open(Opening::ImportPath),
+            Action::ExportPlan => return self.open(Opening::ExportForms),
             Action::Reload => return vec![Command::Reload],
             Action::Palette => return self.open(Opening::Commands),
             Action::Help => return self.open(Opening::Help),
@@ -191,8 +194,15 @@ impl App {
         Command::Mouse(self.mouse.taken)
     }
 
-    /// Pasted text goes where text is typed, as one line; elsewhere it does nothing, whatever keys it looks like.
+    /// Pasted text goes where text is typed, as one line; elsewhere it does nothing, whatever keys it looks like, but for
+    /// the path of a file, which is taken in: so terminals say that a file was dropped.
     pub fn paste(&mut self, text: &str) -> Vec<Command> {
+        // A list to choose a model from is no place for a path.
+        let lists = matches!(self.place(), KeyPlace::List | KeyPlace::Search);
+        if (lists || !self.place().takes_text()) && is_path(text) {
+            self.layer.take_if(|layer| matches!(layer, Layer::List(_)));
+            return self.import(&printable(text.trim()));
+        }
         if !self.place().takes_text() {
             self.tell("pasted text is ignored here; paste it where text is typed".to_owned());
             return Vec::new();

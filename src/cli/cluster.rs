@@ -5,18 +5,15 @@ use std::sync::Arc;
 
 use crate::disk;
 use crate::hardware::Cluster;
-use crate::presets::{Kind, Library};
+use crate::presets::Library;
 use crate::scenario::Scenario;
-use crate::scenario::file::{self, FileError};
+use crate::scenario::file::FileError;
 use crate::snapshot;
 
 use super::exit::Failure;
 
 /// The most bytes that a cluster's file may have.
 const MOST_BYTES: u64 = 1 << 20;
-
-/// The newest format of such a file that this version reads.
-const FORMAT: u32 = 1;
 
 /// Whether a name is that of a file, not of a preset.
 pub(super) fn is_file(name: &str) -> bool {
@@ -27,13 +24,7 @@ pub(super) fn is_file(name: &str) -> bool {
 pub(super) fn read(library: &Library, path: &Path) -> Result<Cluster, Failure> {
     let text = disk::read_text(path, MOST_BYTES).map_err(|error| Failure::io(path, &error))?;
     let wrong = |error: FileError| Failure::input(error.in_file(&path.display().to_string()).to_string());
-    let (mut cluster, source) = file::read::<Cluster>(&text, FORMAT).map_err(wrong)?;
-    let problems = cluster.problems();
-    if !problems.is_empty() {
-        return Err(wrong(source.unmet(&problems)));
-    }
-    cluster.id = library.new_id(Kind::Cluster, &cluster.name);
-    Ok(cluster)
+    library.cluster_from(&text).map_err(wrong)
 }
 
 /// The default scenario on a cluster.

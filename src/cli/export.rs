@@ -6,10 +6,10 @@ mod trace;
 use std::fs;
 
 use crate::evaluate::{self, Workspace};
-use crate::interop::fsdp2::{self, LOADER, Names};
+use crate::interop::fsdp2::{self, Names};
 use crate::interop::plans::{self, JobWishes, PlanTarget};
 use crate::scenario::Scenario;
-use crate::text::{escaped, printable};
+use crate::text::printable;
 use crate::units::Seconds;
 
 use super::args::{Everywhere, ExportArgs, ExportTarget, ModuleNames};
@@ -75,8 +75,7 @@ fn of_modules(scenario: &Scenario, arguments: &ExportArgs) -> Result<Export, Fai
         ModuleNames::Huggingface => Names::HuggingFace,
     };
     let spec = fsdp2::specify(scenario, names).map_err(|problems| refused(&problems, &arguments.input))?;
-    let json = spec.to_json().map_err(Failure::unwritten)?;
-    let files = vec![("fsdp2.json", format!("{}\n", escaped(&json))), ("fsdp2.py", LOADER.to_owned())];
+    let files = spec.files().map_err(Failure::unwritten)?.into();
     Ok(Export { files, notes: spec.notes })
 }
 
@@ -113,7 +112,7 @@ fn word(flag: &str, name: Option<&str>) -> Result<Option<String>, Failure> {
 fn length(scenario: &Scenario) -> Result<Option<Seconds>, Failure> {
     let Some(tokens) = scenario.plan.tokens else { return Ok(None) };
     let summary = evaluate::summary(scenario, &mut Workspace::default())?;
-    Ok(Some(summary.step_time * (tokens / summary.tokens_per_step)))
+    Ok(Some(summary.training_time(tokens)))
 }
 
 /// Writes the files into the folder, or prints the first.

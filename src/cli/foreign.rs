@@ -3,13 +3,11 @@
 use std::path::Path;
 
 use crate::disk;
+use crate::interop::content::MOST_BYTES;
 use crate::interop::report::ImportError;
 use crate::text::printable;
 
 use super::exit::Failure;
-
-/// The most bytes that are read of such a file.
-pub(super) const MOST_BYTES: u64 = 64 << 20;
 
 /// The text of a file; `-` is standard input.
 pub(super) fn text_of(file: &Path) -> Result<String, Failure> {

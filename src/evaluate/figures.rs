@@ -163,6 +163,11 @@ pub enum Resource {
 }
 
 impl Summary {
+    /// How long so many tokens take, without what goes wrong.
+    pub fn training_time(&self, tokens: f64) -> Seconds {
+        self.step_time * (tokens / self.tokens_per_step)
+    }
+
     /// Tokens per second of all devices together.
     pub fn tokens_per_s(&self) -> f64 {
         self.tokens_per_s_per_device * f64::from(self.devices)

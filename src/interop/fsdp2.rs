@@ -10,6 +10,7 @@ mod spec;
 
 use crate::plan::{Accumulation, Format, Plan, Precision};
 use crate::scenario::{Problem, Scenario};
+use crate::text::escaped;
 
 pub use names::Names;
 pub use spec::{FORMAT, Fsdp2Spec, Module, Reduce, Reshard};
@@ -19,6 +20,14 @@ pub const LOADER: &str = include_str!("fsdp2.py");
 
 /// The version of PyTorch that it is for.
 pub const VERSION: &str = "2.15.0";
+
+impl Fsdp2Spec {
+    /// The files that apply it, by their usual names: the specification first.
+    pub fn files(&self) -> Result<[(&'static str, String); 2], serde_json::Error> {
+        let json = format!("{}\n", escaped(&self.to_json()?));
+        Ok([("fsdp2.json", json), ("fsdp2.py", LOADER.to_owned())])
+    }
+}
 
 /// The specification of a scenario, or why it cannot be for FSDP2.
 pub fn specify(scenario: &Scenario, names: Names) -> Result<Fsdp2Spec, Vec<Problem>> {

@@ -1,12 +1,10 @@
-//! `import FILE`: what a file is, by what is in it. Every kind stands in one list.
+//! `import FILE`: what a file is, by what is in it.
 
 use std::path::Path;
 
 use crate::disk;
+use crate::interop::content::ForeignKind;
 use crate::interop::kineto;
-use crate::interop::plans;
-use crate::interop::runs::{self, RunOptions};
-use crate::interop::topology;
 
 use super::super::args::{
     ImportClusterArgs, ImportKind, ImportModelArgs, ImportOutput, ImportPlanArgs, ImportRunArgs, ImportTraceArgs,
@@ -17,20 +15,6 @@ use super::super::foreign::{refused, text_of};
 use super::super::output;
 use super::called;
 use crate::interop::report::ImportError;
-
-/// A kind of file: its word, what it is, how it is known by name and text, and how it is imported by itself.
-type FileKind = (&'static str, &'static str, fn(&str, &str) -> bool, Option<fn(&Path, &ImportOutput) -> ImportKind>);
-
-/// All kinds, in the order in which they are asked: a model's configuration may have words of a launcher's in it, and a
-/// log of a run its arguments.
-const KINDS: [FileKind; 5] = [
-    ("model", "a model's configuration", is_model, Some(as_model)),
-    // Whose links they are is not in the log.
-    ("links", "a log of nccl-tests", |_, text| text.contains("busbw") || text.contains("\"bus_bw\""), None),
-    ("run", "the log of a run", is_run, Some(as_run)),
-    ("plan", "a launcher's configuration", plans::is_plan, Some(as_plan)),
-    ("cluster", "what a cluster's tools print", topology::is_machine, Some(as_cluster)),
-];
 
 /// The import of a file, which is said.
 pub(super) fn kind(file: &Path, to: &ImportOutput) -> Result<ImportKind, Failure> {
@@ -44,31 +28,26 @@ pub(super) fn kind(file: &Path, to: &ImportOutput) -> Result<ImportKind, Failure
         return Ok(as_trace(file, to));
     }
     let text = text_of(file)?;
-    let words: Vec<&str> = KINDS.iter().map(|(word, ..)| *word).chain(["trace"]).collect();
     let refusal = |what: String, fix: String| refused(file, &[ImportError::new("", what, fix)]);
-    match KINDS.iter().find(|(_, _, is_of, _)| is_of(&name, &text)) {
-        Some((word, what, _, Some(import))) => {
-            output::to_stderr(&format!("{name} is {what}: import {word}\n"));
-            Ok(import(file, to))
-        }
-        Some((word, what, ..)) => {
+    let Some(kind) = ForeignKind::recognise(&name, &text) else {
+        let words: Vec<&str> = ForeignKind::ALL.map(ForeignKind::word).into_iter().chain(["trace"]).collect();
+        let fix = format!("say what it is: `shardscope import KIND {name}` with KIND {}", words.join(", "));
+        return Err(refusal("is no file whose content is known".to_owned(), fix));
+    };
+    let (word, what) = (kind.word(), kind.name());
+    let import = match kind {
+        ForeignKind::Model => as_model,
+        ForeignKind::Run => as_run,
+        ForeignKind::Plan => as_plan,
+        ForeignKind::Cluster => as_cluster,
+        // Whose links they are is not in the log.
+        ForeignKind::Links => {
             let fix = format!("write `shardscope import {word} {name} --cluster ID`");
-            Err(refusal(format!("is {what}, which does not say of which cluster"), fix))
+            return Err(refusal(format!("is {what}, which does not say of which cluster"), fix));
         }
-        None => {
-            let fix = format!("say what it is: `shardscope import KIND {name}` with KIND {}", words.join(", "));
-            Err(refusal("is no file whose content is known".to_owned(), fix))
-        }
-    }
-}
-
-fn is_model(_: &str, text: &str) -> bool {
-    let object: Option<serde_json::Value> = serde_json::from_str(text.trim_start_matches('\u{feff}')).ok();
-    object.is_some_and(|object| ["model_type", "text_config"].iter().any(|key| object.get(key).is_some()))
-}
-
-fn is_run(name: &str, text: &str) -> bool {
-    runs::run(name, text, RunOptions { skip: Some(0), given: &[] }).is_ok()
+    };
+    output::to_stderr(&format!("{name} is {what}: import {word}\n"));
+    Ok(import(file, to))
 }
 
 fn as_model(file: &Path, to: &ImportOutput) -> ImportKind {

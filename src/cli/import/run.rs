@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
+use crate::interop::content::MOST_BYTES;
 use crate::interop::report::Imported;
 use crate::interop::runs::{self, RunOptions, RunRows};
 use crate::measured;
 
 use super::super::args::ImportRunArgs;
 use super::super::exit::{Exit, Failure};
-use super::super::foreign::{MOST_BYTES, refused};
+use super::super::foreign::refused;
 use super::super::rows;
 use super::{called, deliver};
 

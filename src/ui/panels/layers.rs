@@ -12,6 +12,7 @@ use crate::app::command_lines::CommandLines;
 use crate::app::diagnostics::{Finding, LINES};
 use crate::app::layer::Layer;
 use crate::app::list::List;
+use crate::app::page::Page;
 use crate::app::pointing::PointerTarget;
 use crate::app::typing::{Entry, Purpose};
 use crate::ui::theme::{Role, Theme};
@@ -35,6 +36,7 @@ fn overlay(app: &App, theme: Theme, area: Rect) -> Option<Overlay<'_>> {
         Layer::Explain(explaining) => explain::overlay(theme, explaining, area),
         Layer::Help(sheet) => Some(help(app, theme, sheet.top(&app.context()), area)),
         Layer::Diagnostics(findings, sheet) => Some(diagnostics(theme, findings, sheet.top(&app.context()))),
+        Layer::Page(read) => Some(page(app, theme, read, area)),
         Layer::List(found) => Some(list(theme, found, area)),
         Layer::Entry(typed) => Some(entry(theme, typed)),
         Layer::Form(form) => Some(form::overlay(theme, form, area)),
@@ -61,6 +63,20 @@ fn help(app: &App, theme: Theme, top: usize, area: Rect) -> Overlay<'static> {
         list,
         ..Overlay::default()
     }
+}
+
+fn page<'a>(app: &'a App, theme: Theme, page: &'a Page, area: Rect) -> Overlay<'a> {
+    let list = RowList {
+        theme,
+        lines: page.lines.iter().map(|line| (Line::raw(line.as_str()), None)).collect(),
+        cursor: app.find.as_ref().and_then(|find| find.row),
+        focused: true,
+        top: Some(page.sheet.top(&app.context())),
+        scrollbar: true,
+        ..RowList::default()
+    };
+    let size = (78, columns(page.lines.len()).saturating_add(2).min(area.height));
+    Overlay { theme, size, title: page.title.clone(), note: "Esc closes".into(), list, ..Overlay::default() }
 }
 
 fn diagnostics(theme: Theme, findings: &[Finding], top: usize) -> Overlay<'_> {
@@ -124,6 +140,9 @@ fn entry(theme: Theme, entry: &Entry) -> Overlay<'_> {
         Purpose::Value(field) => field.spec().label.into(),
         Purpose::PinName(_) => "Name".into(),
         Purpose::SetName => "Name of the set".into(),
+        Purpose::ImportPath => "File to take in: its path, --options behind it".into(),
+        Purpose::ExportFolder(form) => format!("Folder for the files of {}", form.name()),
     };
-    Overlay { theme, size: (44, 3), title, note: "Enter takes".into(), prompt: Some(prompt), ..Overlay::default() }
+    let wide = matches!(entry.purpose, Purpose::ImportPath | Purpose::ExportFolder(_));
+    Overlay { theme, size: (if wide { 76 } else { 44 }, 3), title, note: "Enter takes".into(), prompt: Some(prompt), ..Overlay::default() }
 }

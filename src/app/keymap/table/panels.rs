@@ -65,6 +65,8 @@ pub fn everywhere() -> KeyLines {
         .key("U", Action::Redo, "", "redo the change undone last")
         .key("s", Action::Snapshots, "", "snapshots and sets: open, save, delete")
         .key("e", Action::Export, "export", "export a snapshot that replays")
+        .key("O", Action::Import, "", "import: take in another tool's file by its path")
+        .key("J", Action::ExportPlan, "", "write the plan for a launcher, as a job, or as a trace")
         .key("C", Action::CommandLines, "", "the command line of what is shown, to copy")
         .key("w", Action::Screen, "", "write the screen to a file: text, ANSI colours or SVG")
         .key("&", Action::Mouse, "", "capture or release the mouse")

@@ -1,0 +1,87 @@
+use super::*;
+use crate::app::App;
+use crate::app::action::Command;
+use crate::app::files::Errand;
+use crate::app::layer::Layer;
+use crate::app::tests::{explorer, obey, press};
+
+/// Presses keys and writes what is asked for.
+fn press_writing(app: &mut App, keys: &str) {
+    for command in press(app, keys) {
+        if let Command::ExportPlan(question) = command {
+            let report = Errand::ExportPlan(question).run();
+            let next = app.hear(report);
+            obey(app, next);
+        }
+    }
+}
+
+fn question(form: ExportForm, folder: &Path) -> ExportQuestion {
+    let scenario = explorer().scenario;
+    ExportQuestion { form, folder: folder.to_owned(), replacing: false, scenario, time: None }
+}
+
+#[test]
+fn every_form_is_written_once_and_nothing_is_replaced_unasked() {
+    let directory = tempfile::tempdir().unwrap();
+    for (place, form) in ExportForm::ALL.into_iter().enumerate() {
+        let folder = directory.path().join(place.to_string()).join("new");
+        let mut question = question(form, &folder);
+        let ExportOutcome::Written(files, _) = question.answer() else { panic!("{}", form.name()) };
+        assert!(!files.is_empty() && files.iter().all(|file| Path::new(file).is_file()), "{files:?}");
+        let first = Path::new(&files[0]);
+        std::fs::write(first, "mine").unwrap();
+        assert_eq!(question.answer(), ExportOutcome::Taken(files[0].clone()));
+        assert_eq!(std::fs::read_to_string(first).unwrap(), "mine");
+        question.replacing = true;
+        assert!(matches!(question.answer(), ExportOutcome::Written(..)));
+        assert_ne!(std::fs::read_to_string(first).unwrap(), "mine");
+    }
+}
+
+#[test]
+fn the_tool_the_folder_and_what_is_left_out_are_on_the_screen() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut app = explorer();
+    press(&mut app, "J/accel<ret>");
+    let Some(Layer::Entry(entry)) = &app.layer else { panic!("no line for the folder: {:?}", app.layer) };
+    assert_eq!(entry.line.text(), ".");
+    app.paste(&directory.path().display().to_string());
+    press_writing(&mut app, "<ret>");
+    let Some(Layer::Page(page)) = &app.layer else { panic!("{:?}", app.notice) };
+    let file = directory.path().join("accelerate.yaml");
+    assert_eq!(page.lines[0], file.display().to_string());
+    // Accelerate's file has no place for the sequence: the training script has it.
+    assert!(page.lines.iter().any(|line| line == "Not as planned:" || line == "It says the whole plan."));
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("num_processes: 128"), "{text}");
+    // The same again: the file is in the way, and stays until its end is asked for.
+    std::fs::write(&file, "mine").unwrap();
+    press(&mut app, "<esc>J/accel<ret>");
+    app.paste(&directory.path().display().to_string());
+    press_writing(&mut app, "<ret>");
+    assert!(app.notice.as_ref().unwrap().contains("is there already"), "{:?}", app.notice);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
+    press_writing(&mut app, "<down><ret>");
+    assert!(std::fs::read_to_string(&file).unwrap().contains("num_processes"));
+}
+
+#[test]
+fn a_plan_that_a_tool_cannot_say_is_refused_with_the_reason() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut question = question(ExportForm::Modules(Names::Torchtitan), directory.path());
+    question.scenario.plan.tensor = 2;
+    let ExportOutcome::Refused(why) = question.answer() else { panic!("it was written") };
+    assert!(why[0].contains("tensor parallelism is not exported"), "{why:?}");
+}
+
+/// A job asks for the time of its training: 300e9 tokens here.
+#[test]
+fn a_job_asks_for_the_time_of_its_training() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut question = question(ExportForm::Plan(PlanTarget::Sbatch), directory.path());
+    question.time = Some(Seconds::new(90_000.0));
+    let ExportOutcome::Written(files, _) = question.answer() else { panic!("not written") };
+    let text = std::fs::read_to_string(&files[0]).unwrap();
+    assert!(text.contains("--time="), "{text}");
+}

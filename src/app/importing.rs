@@ -1,0 +1,168 @@
+//! Other tools' files, and shardscope's own that lie anywhere, as the explorer takes them: what was asked for in words,
+//! and what came of it. The content of a file says what it is, as for `import FILE` on the command line.
+//!
+//! Not for reading any format ([`crate::interop`]).
+
+mod cluster;
+mod plan;
+mod run;
+mod words;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::disk;
+use crate::interop::content::{ForeignKind, MOST_BYTES};
+use crate::interop::huggingface::{self, ImportOptions};
+use crate::interop::kineto::{self, TraceComparison};
+use crate::interop::report::{ImportError, ImportReport};
+use crate::presets::{Kind, Library};
+use crate::scenario::file::{ScenarioFile, Source};
+use crate::scenario::{Problem, Scenario};
+use crate::snapshot::{self, Opened};
+use crate::text::printable;
+use crate::units::Seconds;
+
+use super::resolve::resolve;
+
+pub use words::{ImportWords, is_path, path};
+
+/// Files to take in, over the scenario in hand.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ImportQuestion {
+    /// The files, and what is said beside them.
+    pub words: ImportWords,
+    /// The scenario in hand as its file says it.
+    pub file: ScenarioFile,
+    /// The scenario in hand.
+    pub scenario: Scenario,
+}
+
+/// What came of an import.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ImportedFile {
+    /// What it was: `a model's configuration`.
+    pub kind: &'static str,
+    /// What becomes of the scenario in hand.
+    pub change: ImportChange,
+    /// What was taken, assumed and ignored.
+    pub report: String,
+}
+
+/// What an import makes of the scenario in hand.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ImportChange {
+    /// Another one; a run that was measured brings the seconds of its step.
+    Scenario(Box<ScenarioFile>, Box<Scenario>, Option<Seconds>),
+    /// What a file of shardscope's own holds.
+    Opened(Box<Opened>),
+    /// The same one, whose step took so long.
+    Measured(Seconds),
+    /// Nothing.
+    Nothing,
+}
+
+/// A file as messages name it, and its text.
+type NamedText = (String, String);
+
+impl ImportQuestion {
+    /// Reads the files, and finds out what they are; else what is wrong, a line for each mistake.
+    pub fn answer(&self, library: &Library) -> Result<ImportedFile, Vec<String>> {
+        let Some(first) = self.words.files.first() else { return Err(vec!["no file is named".to_owned()]) };
+        if disk::stream(first).is_ok_and(kineto::is_trace) {
+            return self.trace(first);
+        }
+        let read = |file: &Path| {
+            let name = named(file);
+            let unread = |error| vec![format!("cannot read {name}: {error}")];
+            Ok::<_, Vec<String>>((name.clone(), disk::read_text(file, MOST_BYTES).map_err(unread)?))
+        };
+        let texts: Vec<NamedText> = self.words.files.iter().map(|file| read(file)).collect::<Result<_, _>>()?;
+        let (name, text) = &texts[0];
+        if let Ok(source) = Source::new(text) {
+            // Files of shardscope's own.
+            if source.has("levels") && source.has("device") {
+                return self.own_cluster(name, text, library);
+            }
+            if source.has("kind") || source.has("scenario") || source.has("cluster") && source.has("model") {
+                let path = Path::new(".").join(first).display().to_string();
+                let opened = snapshot::open(&path, library).map_err(|error| vec![error.to_string()])?;
+                return Ok(ImportedFile::new("a scenario", ImportChange::Opened(Box::new(opened)), String::new()));
+            }
+        }
+        match ForeignKind::recognise(name, text) {
+            Some(kind @ ForeignKind::Model) => self.model(kind.name(), name, text, library),
+            Some(kind @ ForeignKind::Links) => self.links(kind.name(), &texts, library),
+            Some(kind @ ForeignKind::Run) => self.run(kind.name(), name, text, library),
+            Some(kind @ ForeignKind::Plan) => self.plan(kind.name(), first, texts, library),
+            Some(kind @ ForeignKind::Cluster) => self.machine(kind.name(), &texts, library),
+            None => {
+                let names = ForeignKind::ALL.map(ForeignKind::name).join(", ");
+                Err(vec![format!("{name}: is no file whose content is known; name one that is {names}, or a scenario")])
+            }
+        }
+    }
+
+    fn model(&self, kind: &'static str, name: &str, text: &str, library: &Library) -> Result<ImportedFile, Vec<String>> {
+        let options = ImportOptions { file: name, name: None, like: self.words.option("like") };
+        let imported = huggingface::model(text, options).map_err(|error| refused(name, &[error]))?;
+        let counts = imported.made.model.counts();
+        let mut model = imported.made.model;
+        model.id = library.new_id(Kind::Model, &model.name);
+        let mut file = self.unpublished();
+        file.model.clone_from(&model.id);
+        let facts = Scenario { model: Arc::new(model), ..self.scenario.clone() };
+        self.changed(kind, file, &facts, &imported.report, &format!("{counts}\n"), library)
+    }
+
+    /// What a profiler recorded, beside the scenario in hand.
+    fn trace(&self, file: &Path) -> Result<ImportedFile, Vec<String>> {
+        let unread = |error| vec![format!("{}: {error}", named(file))];
+        let recording = disk::stream(file).and_then(kineto::read).map_err(unread)?;
+        let compared = TraceComparison::new(recording, Some(&self.scenario)).map_err(|problems| lines(&problems))?;
+        let text = format!("{}\n{}", compared.made.text(), compared.report.text());
+        Ok(ImportedFile::new("what a profiler recorded", ImportChange::Nothing, text))
+    }
+
+    /// The file in hand, as one that is no longer the published run that it may have been.
+    fn unpublished(&self) -> ScenarioFile {
+        ScenarioFile { name: None, about: None, published: None, ..self.file.clone() }
+    }
+
+    /// The scenario in hand with other facts, if it can be with them.
+    fn changed(
+        &self,
+        kind: &'static str,
+        file: ScenarioFile,
+        facts: &Scenario,
+        report: &ImportReport,
+        head: &str,
+        library: &Library,
+    ) -> Result<ImportedFile, Vec<String>> {
+        let scenario = resolve(library, &file, facts).map_err(|problems| lines(&problems))?;
+        let change = ImportChange::Scenario(Box::new(file), Box::new(scenario), None);
+        Ok(ImportedFile::new(kind, change, format!("{head}{}", report.text())))
+    }
+}
+
+impl ImportedFile {
+    fn new(kind: &'static str, change: ImportChange, report: String) -> Self {
+        Self { kind, change, report }
+    }
+}
+
+/// A file as messages name it.
+fn named(file: &Path) -> String {
+    printable(&file.display().to_string())
+}
+
+fn refused(file: &str, errors: &[ImportError]) -> Vec<String> {
+    errors.iter().map(|error| format!("{file}: {error}")).collect()
+}
+
+fn lines(problems: &[Problem]) -> Vec<String> {
+    problems.iter().map(ToString::to_string).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! Clusters: what the tools of a machine print, what benchmarks measured of its links, and files of shardscope's own.
+
+use std::sync::Arc;
+
+use crate::hardware::Cluster;
+use crate::interop::nccl::{self, LinkOptions};
+use crate::interop::report::ImportReport;
+use crate::interop::topology::{self, MachineWishes};
+use crate::presets::{Kind, Library};
+use crate::scenario::Scenario;
+use crate::units::BytesPerSecond;
+
+use super::{ImportQuestion, ImportedFile, NamedText};
+
+impl ImportQuestion {
+    /// A machine from what its tools print.
+    pub(super) fn machine(
+        &self,
+        kind: &'static str,
+        texts: &[NamedText],
+        library: &Library,
+    ) -> Result<ImportedFile, Vec<String>> {
+        let option = |name| self.words.option(name);
+        if let Some(other) = self.words.others(&["name", "nodes", "rate", "device"]) {
+            return Err(vec![other]);
+        }
+        let unread = |name: &str, text: &str| vec![format!("--{name}: '{text}' is none; write one like \"400 GB/s\"")];
+        let rate = option("rate").map(|text| text.parse::<BytesPerSecond>().map_err(|_| unread("rate", text)));
+        let count = |text: &str| text.parse().map_err(|_| vec![format!("--nodes: '{text}' is no count")]);
+        let nodes = option("nodes").map(count).transpose()?;
+        let wishes =
+            MachineWishes { name: option("name"), nodes, rate: rate.transpose()?, device: option("device") };
+        let imported = topology::machine(texts, library, wishes)
+            .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+        self.on(kind, imported.made.cluster, &imported.report, library)
+    }
+
+    /// The cluster in hand with its links as they were measured.
+    pub(super) fn links(
+        &self,
+        kind: &'static str,
+        texts: &[NamedText],
+        library: &Library,
+    ) -> Result<ImportedFile, Vec<String>> {
+        let options = LinkOptions { collective: None, name: self.words.option("name") };
+        let imported = nccl::links(texts, &self.scenario, options)
+            .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+        self.on(kind, imported.made.cluster, &imported.report, library)
+    }
+
+    /// A cluster's own file.
+    pub(super) fn own_cluster(&self, name: &str, text: &str, library: &Library) -> Result<ImportedFile, Vec<String>> {
+        let cluster = library.cluster_from(text).map_err(|error| vec![error.in_file(name).to_string()])?;
+        self.on("a cluster", cluster, &ImportReport::default(), library)
+    }
+
+    /// The scenario in hand on a cluster that is no preset.
+    fn on(
+        &self,
+        kind: &'static str,
+        mut cluster: Cluster,
+        report: &ImportReport,
+        library: &Library,
+    ) -> Result<ImportedFile, Vec<String>> {
+        cluster.id = library.new_id(Kind::Cluster, &cluster.name);
+        let mut file = self.unpublished();
+        file.cluster.clone_from(&cluster.id);
+        let facts = Scenario { cluster: Arc::new(cluster), ..self.scenario.clone() };
+        self.changed(kind, file, &facts, report, "", library)
+    }
+}

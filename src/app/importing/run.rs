@@ -1,0 +1,46 @@
+//! The log of a run: what ran becomes the scenario, where the log says it, and how long a step took is held against what
+//! is predicted.
+
+use crate::interop::runs::{self, RunOptions};
+use crate::measured;
+use crate::presets::{Kind, Library};
+use crate::scenario::file::ScenarioFile;
+use crate::units::Seconds;
+
+use super::{ImportChange, ImportQuestion, ImportedFile, refused};
+
+impl ImportQuestion {
+    pub(super) fn run(&self, kind: &'static str, name: &str, text: &str, library: &Library) -> Result<ImportedFile, Vec<String>> {
+        if let Some(other) = self.words.others(&["skip"]) {
+            return Err(vec![other]);
+        }
+        let skip = self.words.option("skip");
+        let count = |text: &str| text.parse().map_err(|_| vec![format!("--skip: '{text}' is no count")]);
+        // No log says on which cluster it ran.
+        let mut given = Vec::new();
+        for (column, kind, id) in
+            [("cluster", Kind::Cluster, &self.scenario.cluster.id), ("stack", Kind::Stack, &self.scenario.stack.id)]
+        {
+            if library.entries(kind).any(|entry| entry.id == *id) {
+                given.push((column.to_owned(), id.clone(), "no log says it: as the scenario in hand has it".to_owned()));
+            }
+        }
+        let options = RunOptions { skip: skip.map(count).transpose()?, given: &given };
+        let imported = runs::run(name, text, options).map_err(|errors| refused(name, &errors))?;
+        let report = imported.report.text();
+        let (rows, unread) = measured::read(name, &imported.made.to_csv());
+        let (cases, unbuilt) = measured::cases(&rows, library);
+        if let Some(case) = cases.first() {
+            let scenario = case.scenario().clone();
+            let step = case.step_time.map(Seconds::new);
+            let change = ImportChange::Scenario(Box::new(ScenarioFile::of(&scenario)), Box::new(scenario), step);
+            return Ok(ImportedFile::new(kind, change, report));
+        }
+        // Many programs print how long a step takes, and not what it is a step of.
+        let why = unread.iter().chain(&unbuilt).next().map_or_else(String::new, |skipped| skipped.why.clone());
+        let cell = imported.made.rows.first().and_then(|row| row.get("step_time_s")?.parse().ok());
+        let Some(step) = cell.map(Seconds::new) else { return Err(vec![format!("{name}: {why}")]) };
+        let head = format!("The log says no scenario ({why}): its step time is held against the one in hand.\n");
+        Ok(ImportedFile::new(kind, ImportChange::Measured(step), head + &report))
+    }
+}
