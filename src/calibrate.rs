@@ -11,6 +11,7 @@ mod fit;
 mod holdout;
 mod model;
 mod own;
+mod own_run;
 mod posterior;
 mod prior;
 mod text;
@@ -31,10 +32,11 @@ use model::FitModel;
 use posterior::UnseenSource;
 use prior::FitPrior;
 
-pub use attribution::{Attribution, Cause, attribute};
+pub use attribution::{Attribution, Cause};
 pub use bands::{Coverage, HELD};
 pub use bars::{AccuracyBar, BARS, JudgedBar, JudgedFigure, judge};
 pub use own::OwnSet;
+pub use own_run::{OwnFigure, Untold};
 pub use prior::Prior;
 pub use text::write;
 

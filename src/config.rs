@@ -168,7 +168,7 @@ impl Place {
         }
         // The specification says to ignore a relative path.
         let xdg = set("XDG_CONFIG_HOME").filter(|path| path.is_absolute()).map(|path| path.join("shardscope"));
-        let home = || directories::ProjectDirs::from("", "", "shardscope").map(|dirs| dirs.config_dir().to_owned());
+        let home = || disk::own_folders().map(|dirs| dirs.config_dir().to_owned());
         xdg.or_else(home).map(Self::in_folder)
     }
 

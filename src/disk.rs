@@ -9,7 +9,13 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use directories::ProjectDirs;
 use tempfile::{Builder, NamedTempFile};
+
+/// The folders of this program's own: its configuration, its data, its state. None without a home.
+pub fn own_folders() -> Option<ProjectDirs> {
+    ProjectDirs::from("", "", "shardscope")
+}
 
 /// How long a pipe or a device that is named as a file may say nothing.
 const SILENCE: Duration = Duration::from_secs(10);

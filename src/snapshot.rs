@@ -13,8 +13,8 @@ mod stored;
 mod write;
 
 pub use content::{FORMAT, Snapshot};
-pub use last::{keep_last, last_file, open_last};
-pub use list::{HeldSnapshot, Listed, delete, list, places};
+pub use last::{folders_file, keep_last, last_file, open_last};
+pub use list::{HeldSnapshot, Listed, delete, list, places, remember};
 pub use open::{OpenError, Opened, is_path, open};
 pub use set::{Member, Set};
 pub use stored::{Stored, StoredPin};

@@ -25,6 +25,7 @@ use crate::app::action::{Command, Format, JobReport};
 use crate::app::files::{Errand, Files};
 use crate::app::jobs::{Jobs, Tell, is_to_break};
 use crate::app::{App, Options, Start};
+use crate::snapshot;
 use crate::text::visible;
 use crate::ui;
 use crate::ui::caps::{Caps, Overrides};
@@ -60,7 +61,8 @@ pub fn run(start: Start) -> io::Result<()> {
     let options = start.options.clone();
     let held = HeldKey::new(options.terminal.low_bandwidth);
     let (app, commands) = App::new(start);
-    let files = Files::start(&tell)?;
+    let remembered = options.last.as_deref().map(snapshot::folders_file);
+    let files = Files::start(&tell, remembered)?;
     let progress = Progress::new(pause);
     let mut explorer = Explorer { app, screen, jobs, files, caps, options, dirty: true, asked: false, held, progress };
     explorer.resize()?;

@@ -9,6 +9,7 @@ use crate::scenario::{Edit, Scenario};
 
 use super::answers::Answer;
 use super::assumed::LimitAssumptions;
+use super::own_run::OwnRun;
 use super::pins::Pins;
 
 /// The facts that a view is drawn from and a key is answered by, beside the view's own.
@@ -36,6 +37,8 @@ pub struct Context<'a> {
     pub metric: Figure,
     /// What makes the map's cell that is shown of the current scenario; nothing where that is shown itself.
     pub cell: Vec<Edit>,
+    /// A run of the user's own.
+    pub measured: Option<Arc<OwnRun>>,
     /// What is assumed of the limits.
     pub assumed: LimitAssumptions,
     /// The pipeline rank that the timeline is at.

@@ -64,6 +64,8 @@ pub enum Effect {
     Moment(Seconds),
     /// The scenario shown is exported as a snapshot.
     Export,
+    /// A step of the user's own took what was typed; nothing takes it back.
+    Measure(String),
     /// Files are taken in, as they are named on a line.
     Import(String),
     /// The plan shown is written for another tool into a folder; the bool says whether files there may be replaced.
@@ -109,6 +111,8 @@ pub enum Opening {
     Commands,
     /// The command lines that give what is shown.
     CommandLines,
+    /// A line for what was measured of a run.
+    OwnFigure,
     /// A line for the path of another tool's file.
     ImportPath,
     /// The tools that plans are written for.

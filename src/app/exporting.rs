@@ -176,8 +176,9 @@ impl ExportQuestion {
     }
 }
 
+/// A file as whoever looks for it needs it: from the root.
 fn shown(path: &Path) -> String {
-    printable(&path.strip_prefix(".").unwrap_or(path).display().to_string())
+    printable(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string())
 }
 
 #[cfg(test)]

@@ -57,13 +57,15 @@ pub struct Files {
 
 impl Files {
     /// Starts the thread.
-    pub fn start(tell: &Tell) -> io::Result<Self> {
+    ///
+    /// `remembered` is the file of the folders in which snapshots were written.
+    pub fn start(tell: &Tell, remembered: Option<PathBuf>) -> io::Result<Self> {
         let (errands, queue) = mpsc::channel::<Errand>();
         let tell = Arc::clone(tell);
         let run = move || {
             for errand in queue {
                 // Nothing of an errand outlives it.
-                let report = catch_unwind(AssertUnwindSafe(|| errand.run()));
+                let report = catch_unwind(AssertUnwindSafe(|| errand.run(remembered.as_deref())));
                 tell(report.unwrap_or_else(|panic| {
                     JobReport::Said(format!(
                         "reading or writing files failed: {}; this is a bug, please report it",
@@ -95,14 +97,20 @@ impl Drop for Files {
 }
 
 impl Errand {
-    pub(super) fn run(self) -> JobReport {
+    pub(super) fn run(self, remembered: Option<&Path>) -> JobReport {
+        let keep = |written: &Result<PathBuf, WriteError>| {
+            if let (Some(file), Ok(path)) = (remembered, written) {
+                snapshot::remember(file, path);
+            }
+        };
         match self {
             Self::Export(answer) => {
                 let text = Snapshot::new(&answer.scenario, &answer.evaluation).to_toml();
-                said(text.map(|text| snapshot::write(Path::new("."), &answer.scenario, &text)))
+                said(text.map(|text| snapshot::write(Path::new("."), &answer.scenario, &text)).inspect(keep))
             }
             Self::SaveSet(name, pins) => {
-                said(set(&pins).to_toml().map(|text| snapshot::write_set(Path::new("."), &name, &text)))
+                let text = set(&pins).to_toml();
+                said(text.map(|text| snapshot::write_set(Path::new("."), &name, &text)).inspect(keep))
             }
             Self::KeepLast(file, pins) => match set(&pins).to_toml().map(|text| snapshot::keep_last(&file, &text)) {
                 Ok(Ok(())) => JobReport::Said("kept".to_owned()),
@@ -110,7 +118,7 @@ impl Errand {
                 Err(error) => JobReport::Said(error.to_string()),
             },
             Self::SaveText(name, text) => said(Ok::<_, String>(snapshot::write_text(Path::new("."), name, &text))),
-            Self::List => JobReport::Listed(snapshot::list(&snapshot::places())),
+            Self::List => JobReport::Listed(snapshot::list(&snapshot::places(remembered))),
             Self::Open(path, library) => {
                 // A path with a slash is a file, whatever its name.
                 let name = Path::new(".").join(&path).display().to_string();

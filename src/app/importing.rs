@@ -111,6 +111,7 @@ impl ImportQuestion {
         model.id = library.new_id(Kind::Model, &model.name);
         let mut file = self.unpublished();
         file.model.clone_from(&model.id);
+        file.shape = None;
         let facts = Scenario { model: Arc::new(model), ..self.scenario.clone() };
         self.changed(kind, file, &facts, &imported.report, &format!("{counts}\n"), library)
     }

@@ -1,6 +1,8 @@
 //! The rows of the scenario panel: one for each field of the table, in its order. Those that are seldom changed
 //! are folded away under a row that opens.
 
+use std::sync::Arc;
+
 use crate::figures::Figure;
 use crate::hardware::Level;
 use crate::plan::{Extent, Idle};
@@ -13,6 +15,7 @@ use super::asked::Asked;
 use super::context::Context;
 use super::cursor::ListCursor;
 use super::effect::{Effect, Opening};
+use super::own_run::OwnRun;
 use super::view::View;
 
 /// A row of the panel.
@@ -22,6 +25,8 @@ pub enum InputRow {
     Field(Field),
     /// What the rare fields are folded under.
     Fold,
+    /// What was measured of a run of the user's own.
+    Measured,
 }
 
 impl InputRow {
@@ -30,6 +35,7 @@ impl InputRow {
         match self {
             Self::Field(field) => field.spec().label,
             Self::Fold => "more",
+            Self::Measured => "measured",
         }
     }
 }
@@ -57,6 +63,8 @@ pub struct Inputs {
     pub changed: Vec<Field>,
     /// Values that cannot be.
     pub wrong: Vec<Wrong>,
+    /// A run of the user's own.
+    pub measured: Option<Arc<OwnRun>>,
 }
 
 impl Inputs {
@@ -64,7 +72,7 @@ impl Inputs {
     pub fn rows(&self) -> impl Iterator<Item = InputRow> {
         // Behind the row that opens them, so that opening moves nothing above it.
         let folded = rare().map(InputRow::Field).filter(|_| self.unfolded);
-        Field::all().filter(|field| !field.spec().rare).map(InputRow::Field).chain([InputRow::Fold]).chain(folded)
+        Field::all().filter(|field| !field.spec().rare).map(InputRow::Field).chain([InputRow::Fold]).chain(folded).chain([InputRow::Measured])
     }
 
     /// The place of the row that has the keys.
@@ -81,7 +89,7 @@ impl Inputs {
     pub fn field(&self) -> Option<Field> {
         match self.row() {
             InputRow::Field(field) => Some(field),
-            InputRow::Fold => None,
+            InputRow::Fold | InputRow::Measured => None,
         }
     }
 
@@ -119,6 +127,7 @@ impl Inputs {
             InputRow::Field(field) => self.text(field, scenario),
             InputRow::Fold if self.unfolded => "fewer fields".to_owned(),
             InputRow::Fold => format!("{} fields", rare().count()),
+            InputRow::Measured => self.measured.as_ref().map_or_else(|| "no run".to_owned(), |run| run.figure.to_string()),
         }
     }
 }
@@ -133,6 +142,7 @@ impl View for Inputs {
             (InputRow::Field(field), Action::Take) => {
                 Effect::Open(Opening::Field(field, self.text(field, context.scenario)))
             }
+            (InputRow::Measured, Action::Take) => Effect::Open(Opening::OwnFigure),
             (InputRow::Fold, Action::Take | Action::Left | Action::Less | Action::Right | Action::More) => {
                 let more = matches!(action, Action::Right | Action::More);
                 self.unfolded = more || action == Action::Take && !self.unfolded;

@@ -6,6 +6,7 @@ use super::command_lines::CommandLines;
 use super::diagnostics::Finding;
 use super::explaining::Explaining;
 use super::form::Form;
+use super::help::Help;
 use super::keys::KeyPlace;
 use super::list::List;
 use super::page::Page;
@@ -25,7 +26,7 @@ pub enum Layer {
     /// The command lines that give what is shown.
     CommandLines(CommandLines),
     /// The list of keys.
-    Help(Sheet),
+    Help(Help),
     /// What was found out about the terminal.
     Diagnostics(Vec<Finding>, Sheet),
     /// A page of text.
@@ -44,7 +45,8 @@ impl Layer {
             Self::Browser(browser) => browser,
             Self::Form(form) => &**form,
             Self::CommandLines(lines) => lines,
-            Self::Help(sheet) | Self::Diagnostics(_, sheet) => sheet,
+            Self::Help(help) => help,
+            Self::Diagnostics(_, sheet) => sheet,
             Self::Page(page) => page,
             Self::List(list) => list,
             Self::Entry(entry) => entry,
@@ -58,7 +60,8 @@ impl Layer {
             Self::Browser(browser) => browser,
             Self::Form(form) => &mut **form,
             Self::CommandLines(lines) => lines,
-            Self::Help(sheet) | Self::Diagnostics(_, sheet) => sheet,
+            Self::Help(help) => help,
+            Self::Diagnostics(_, sheet) => sheet,
             Self::Page(page) => page,
             Self::List(list) => list,
             Self::Entry(entry) => entry,
@@ -75,6 +78,7 @@ impl Layer {
             {
                 KeyPlace::Search
             }
+            Self::Help(Help { search, .. }) if search.typing => KeyPlace::Search,
             Self::Browser(_) => KeyPlace::Snapshots,
             Self::Form(form) if form.typing.is_some() => KeyPlace::Entry,
             Self::Form(_) => KeyPlace::Form,

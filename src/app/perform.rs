@@ -10,13 +10,13 @@ use super::command_lines::CommandLines;
 use super::effect::{Effect, Opening};
 use super::exporting::ExportForm;
 use super::form::Form;
+use super::help::Help;
 use super::keys::KeyPlace;
 use super::layer::Layer;
 use super::list::{Item, List};
 use super::options::options;
 use super::palette;
 use super::panel::{Panel, ViewId};
-use super::sheet::Sheet;
 use super::state::App;
 use super::timeline::ShownStep;
 use super::typing::{Entry, Purpose};
@@ -97,6 +97,7 @@ impl App {
                 }
             }
             Effect::Export => return self.export(),
+            Effect::Measure(text) => return self.measure(&text),
             Effect::Import(line) => return self.import(&line),
             Effect::ExportPlan(form, folder, replacing) => return self.export_plan(form, folder, replacing),
             Effect::Explain => return self.explain(),
@@ -157,7 +158,11 @@ impl App {
                     return Vec::new();
                 }
             },
-            Opening::ImportPath => Layer::Entry(Entry::new(Purpose::ImportPath, String::new())),
+            Opening::OwnFigure => {
+                let text = self.inputs.measured.as_ref().map_or_else(String::new, |run| run.figure.typed());
+                Layer::Entry(Entry::new(Purpose::OwnFigure, text))
+            }
+            Opening::ImportPath => Layer::Entry(Entry::continued(Purpose::ImportPath, self.import_line.clone())),
             Opening::ExportForms => Layer::List(list_of_export_forms()),
             Opening::ExportFolder(form) => Layer::Entry(Entry::new(Purpose::ExportFolder(form), ".".to_owned())),
             Opening::ExportOver(form, folder, taken) => {
@@ -175,8 +180,7 @@ impl App {
                 Layer::List(List::of_commands(palette::items(self.keymap.lines(), self.panel_place())))
             }
             Opening::Help => {
-                let rows = self.keymap.help_rows(self.panel_place(), false).into_iter();
-                Layer::Help(Sheet::new(rows.map(|(keys, help)| format!("{keys} {help}")).collect(), 1))
+                Layer::Help(Help::new(self.keymap.help_rows(self.panel_place(), false)))
             }
             Opening::Files => {
                 commands.push(Command::List);

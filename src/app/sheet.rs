@@ -1,4 +1,4 @@
-//! A page of text that scrolls as a whole: the help, and what was found out about the terminal.
+//! A page of text that scrolls as a whole: what was found out about the terminal, what became of a file.
 
 use super::action::Action;
 use super::context::Context;

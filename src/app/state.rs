@@ -93,6 +93,8 @@ pub struct App {
     pub(super) awaited: Option<Awaited>,
     /// The table of keys, with the user's own in it.
     pub keymap: Keymap,
+    /// The line of the last import, where that was refused.
+    pub(super) import_line: String,
     /// Whether the mouse is taken, and what it drags.
     pub mouse: Mouse,
     /// Rows of a list or of the help that are seen at once.
@@ -140,6 +142,7 @@ impl App {
             notice: options.notice,
             awaited: None,
             keymap: options.keymap,
+            import_line: String::new(),
             mouse: Mouse::new(options.terminal.mouse),
             page: PAGE,
             question: 0,

@@ -49,6 +49,8 @@ pub enum Purpose {
     PinName(usize),
     /// What a set is called.
     SetName,
+    /// What was measured of a run.
+    OwnFigure,
     /// Which of other tools' files are taken in.
     ImportPath,
     /// Where a plan is written.
@@ -72,12 +74,19 @@ impl Entry {
         Self { purpose, line: TypedLine::new(text.clone()), before: text }
     }
 
+    /// A line with an old text, which typing goes on behind.
+    pub fn continued(purpose: Purpose, text: String) -> Self {
+        let line = TypedLine { untouched: text.is_empty(), ..TypedLine::new(text) };
+        Self { purpose, line, before: String::new() }
+    }
+
     /// What is done with the text.
     fn take(&self) -> Option<Effect> {
         let text = self.line.text();
         match self.purpose {
             Purpose::Value(field) => (text != self.before).then(|| Effect::Give(field, text.to_owned())),
             Purpose::PinName(pin) => (!text.is_empty()).then(|| Effect::RenamePin(pin, text.to_owned())),
+            Purpose::OwnFigure => (text != self.before).then(|| Effect::Measure(text.to_owned())),
             Purpose::ImportPath => (!text.is_empty()).then(|| Effect::Import(text.to_owned())),
             Purpose::ExportFolder(form) => {
                 let folder = path(if text.is_empty() { "." } else { text });

@@ -54,7 +54,7 @@ impl App {
 
     /// Whether what has the keys is a list with a search of its own.
     fn searches_itself(&self) -> bool {
-        matches!(self.place(), KeyPlace::List | KeyPlace::Snapshots)
+        matches!(self.place(), KeyPlace::List | KeyPlace::Snapshots) || matches!(self.layer, Some(Layer::Help(_)))
     }
 
     /// Whether an action moves the map's cursor, which panels do not follow at every step.

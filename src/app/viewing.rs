@@ -27,6 +27,7 @@ macro_rules! context {
             pins: &$app.pins,
             metric: $app.views.map.metric,
             cell: if $app.looking { $app.views.map.edits($app.views.map.cursor) } else { Vec::new() },
+            measured: $app.inputs.measured.clone(),
             assumed: $app.views.limits.assumed,
             rank: $app.rank(),
             page: $app.page,

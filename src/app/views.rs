@@ -12,6 +12,7 @@ pub mod hardware;
 pub mod intensities;
 pub mod limits;
 pub mod map;
+pub mod measured;
 pub mod plan;
 pub mod strategies;
 pub mod traffic;
@@ -74,4 +75,5 @@ views! {
     failures: FailuresView,
     plan: PlanView,
     evidence: EvidenceView,
+    measured: MeasuredView,
 }

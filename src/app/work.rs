@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::calibrate::Attribution;
 use crate::evaluate::{Evaluation, Summary};
 use crate::scenario::{Problem, Scenario};
 use crate::search::planner::{Ladder, PlanAnswer};
@@ -13,6 +14,7 @@ use crate::search::{
 };
 
 use super::batch::Batch;
+use super::own_run::OwnRun;
 use super::runs::{self, ComparedRuns, Tables};
 
 /// What is to be computed.
@@ -34,6 +36,8 @@ pub enum Work {
     Plan(Arc<Ladder>, usize),
     /// The best whole plans.
     BestPlans(Arc<PlanSearch>),
+    /// What a measured run says.
+    Measured(Arc<OwnRun>),
     /// The runs of tables beside their predictions.
     Evidence(Tables),
 }
@@ -57,6 +61,8 @@ pub enum Found {
     Plan(usize, Box<PlanAnswer>),
     /// The best whole plans so far, and whether that is all.
     BestPlans(Box<WholeAnswer>, bool),
+    /// What a measured run says, or why nothing.
+    Measured(Box<Result<Attribution, String>>),
     /// Every run that could be compared.
     Evidence(Box<ComparedRuns>),
 }
@@ -120,6 +126,10 @@ impl Work {
                 ladder.run(&evaluator, *from, &found);
             }
             Self::BestPlans(search) => best_plans(search, &evaluator, desk),
+            Self::Measured(run) => {
+                let told = run.figure.attribute(&run.scenario).map_err(|why| why.to_string());
+                (desk.tell)(Found::Measured(Box::new(told)));
+            }
             Self::Evidence(tables) => (desk.tell)(Found::Evidence(Box::new(runs::compare(tables, desk.pool)))),
         }
     }

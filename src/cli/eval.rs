@@ -1,7 +1,7 @@
 //! `eval`: one scenario, everything about it.
 
-use crate::calibrate::{self, Attribution};
-use crate::evaluate::{self, Summary, Workspace};
+use crate::calibrate::{Attribution, OwnFigure, Untold};
+use crate::evaluate::Workspace;
 use crate::figures::{self, EvaluationReport, Figures};
 use crate::presets::Library;
 use crate::scenario::Scenario;
@@ -16,30 +16,16 @@ use super::session::{Session, note_idle};
 pub(super) fn run(session: &Session, eval: &EvalArgs) -> Result<Exit, Failure> {
     let opened = session.open_possible(&eval.input)?;
     note_idle(&eval.input, [opened.scenario.plan.clone()]);
-    let measured = match (eval.measured, eval.measured_mfu) {
-        (Some(time), _) => Some(measured(&opened.scenario, |_| time.get())?),
-        (_, Some(mfu)) => Some(measured(&opened.scenario, |found| found.step_time.get() * found.mfu / mfu)?),
-        (None, None) => None,
-    };
+    let figure = eval.measured.map(OwnFigure::StepTime).or(eval.measured_mfu.map(OwnFigure::Mfu));
+    let measured = figure.map(|figure| told(figure, &opened.scenario)).transpose()?;
     report(&session.library, &opened, eval.format, measured.as_ref())
 }
 
-/// What a measured step says of a scenario; `seconds` gives it from what is predicted.
-fn measured(scenario: &Scenario, seconds: impl Fn(&Summary) -> f64) -> Result<Attribution, Failure> {
-    let evaluate = |scenarios: &[Scenario]| {
-        let mut workspace = Workspace::default();
-        scenarios.iter().map(|one| evaluate::summary(one, &mut workspace)).collect()
-    };
-    let seconds = seconds(&evaluate::summary(scenario, &mut Workspace::default())?);
-    if !(seconds > 0.0 && seconds.is_finite()) {
-        return Err(Failure::input("--measured: must be a time above 0, like \"3.4 s\""));
-    }
-    calibrate::attribute(scenario, seconds, &evaluate).ok_or_else(|| {
-        let id = &scenario.calibration.id;
-        let why = "does not say how sure its constants are, so that nothing explains a gap";
-        Failure::input(format!(
-            "--measured: calibration '{id}' {why}; `calibrate --prior none` writes a calibration that does"
-        ))
+/// What a measured step says of a scenario.
+fn told(figure: OwnFigure, scenario: &Scenario) -> Result<Attribution, Failure> {
+    figure.attribute(scenario).map_err(|error| match error {
+        Untold::Impossible(problems) => problems.into(),
+        error => Failure::input(format!("--measured: {error}")),
     })
 }
 
@@ -59,9 +45,10 @@ pub(super) fn report(
     if let Some(doubt) = doubt {
         output::warning(&doubt);
     }
-    for pin in pins.iter().filter(|pin| pin.scenario != *scenario && pin.stored.is_own()) {
+    for pin in pins.iter().filter(|pin| pin.scenario != *scenario) {
+        let Some(stored) = pin.stored.as_ref().filter(|stored| stored.is_own()) else { continue };
         let evaluation = search::full(&pin.scenario, &mut workspace)?;
-        if let Some(doubt) = pin.stored.doubt(&Figures::new(&pin.scenario, &evaluation)) {
+        if let Some(doubt) = stored.doubt(&Figures::new(&pin.scenario, &evaluation)) {
             output::warning(&format!("{}: {doubt}", pin.name));
         }
     }

@@ -21,6 +21,9 @@ use super::{Kind, Library, Origin, PresetFile, Saving, read};
 /// says what link it is.
 const KEPT: [&str; 4] = ["format", "id", "levels[].links[].a", "levels[].links[].b"];
 
+/// The key that says where facts are from.
+const SOURCE: &str = "source";
+
 /// The most characters of an id that is made of a name.
 const MOST_OF_ID: usize = 60;
 
@@ -48,6 +51,8 @@ pub struct Draft {
     /// The user's own file that it takes the place of; a new file without one.
     pub replaces: Option<PathBuf>,
     document: DocumentMut,
+    /// What a new file is a copy of, by its id there.
+    origin: Option<Box<Self>>,
 }
 
 impl Library {
@@ -71,8 +76,11 @@ impl Library {
             Some(PresetFile { origin: Origin::File(path), .. }) => Some(path.clone()),
             _ => None,
         };
-        let id = if replaces.is_some() { id.clone() } else { self.free(kind, id) };
-        Ok(Draft { kind, id, replaces, document })
+        let copied = Draft { kind, id: id.clone(), replaces, document, origin: None };
+        if copied.replaces.is_some() {
+            return Ok(copied);
+        }
+        Ok(Draft { id: self.free(kind, id), origin: Some(Box::new(copied.clone())), ..copied })
     }
 
     /// An id for what is not in a file of its own: the one that is wanted, or one like it that nothing has.
@@ -190,7 +198,35 @@ impl Draft {
 
     /// What is to be written, once nothing is wrong with it.
     pub fn saving(&self) -> Saving {
-        Saving { kind: self.kind, id: self.id.clone(), replaces: self.replaces.clone(), text: self.text() }
+        let text = self.attributed().text();
+        Saving { kind: self.kind, id: self.id.clone(), replaces: self.replaces.clone(), text }
+    }
+
+    /// The same with sources that say of a copy what it is one of and what was changed by hand. A source that was
+    /// written by hand itself stays, and so does that of a table in which nothing was changed.
+    fn attributed(&self) -> Self {
+        let mut copy = self.clone();
+        let Some(origin) = &self.origin else { return copy };
+        let paths: Vec<String> = self.slots().into_iter().map(|slot| slot.path).collect();
+        let is_changed = |path: &str| self.text_at(path) != origin.text_at(path);
+        // A source is that of its table, and of the tables inside that have none.
+        let tables: Vec<&str> = paths.iter().filter_map(|path| path.strip_suffix(SOURCE)).collect();
+        let table_of = |path: &str| tables.iter().filter(|table| path.starts_with(**table)).max_by_key(|table| table.len());
+        for table in &tables {
+            let source = format!("{table}{SOURCE}");
+            let own = |path: &&String| table_of(path) == Some(table) && !path.ends_with(SOURCE) && *path != "name";
+            let changed: Vec<&str> =
+                paths.iter().filter(own).filter(|path| is_changed(path)).map(|path| &path[table.len()..]).collect();
+            if is_changed(&source) || changed.is_empty() && !table.is_empty() {
+                continue;
+            }
+            let what = if changed.is_empty() { String::new() } else { format!(", changed: {}", changed.join(", ")) };
+            let there = origin.text_at(&source);
+            let there = if there.is_empty() { there } else { format!("; there: {there}") };
+            // A path of the file leads to its place.
+            let _ = copy.put(&source, Some(format!("copied from {}{what}{there}", origin.id).into()));
+        }
+        copy
     }
 
     fn text(&self) -> String {

@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use directories::ProjectDirs;
-
+use crate::disk;
 use crate::figures::Figures;
 use crate::scenario::Field;
 use crate::scenario::file::{Source, printable};
@@ -43,10 +42,49 @@ pub struct HeldSnapshot {
     pub figures: Figures,
 }
 
-/// Where snapshots are kept: the working directory, and the data directory.
-pub fn places() -> Vec<PathBuf> {
-    let data = ProjectDirs::from("", "", "shardscope").map(|dirs| dirs.data_dir().to_owned());
-    std::iter::once(PathBuf::from(".")).chain(data).collect()
+/// The most folders that are remembered, and the most bytes that their list takes.
+const MOST_FOLDERS: usize = 50;
+const MOST_BYTES: u64 = 1 << 18;
+
+/// Where snapshots are kept: the working directory, the data directory, and the folders that a file remembers.
+pub fn places(remembered: Option<&Path>) -> Vec<PathBuf> {
+    let data = disk::own_folders().map(|folders| folders.data_dir().to_owned());
+    let mut places = vec![PathBuf::from(".")];
+    let mut seen = vec![absolute(Path::new("."))];
+    for place in data.into_iter().chain(remembered.map(folders).unwrap_or_default()) {
+        if !seen.contains(&absolute(&place)) {
+            seen.push(absolute(&place));
+            places.push(place);
+        }
+    }
+    places
+}
+
+/// Has a file remember the folder in which something was written, so that it is found from anywhere. Where that cannot
+/// be, it is found in its folder.
+pub fn remember(file: &Path, written: &Path) {
+    let Some(folder) = written.parent().map(absolute) else { return };
+    let mut known = folders(file);
+    if known.first() == Some(&folder) {
+        return;
+    }
+    known.retain(|other| *other != folder);
+    known.insert(0, folder);
+    known.truncate(MOST_FOLDERS);
+    // A line each: a name with an end of a line in it, or one that is no text, is not kept.
+    let lines = known.iter().filter_map(|folder| folder.to_str()).filter(|line| !line.contains('\n'));
+    let text: String = lines.map(|line| format!("{line}\n")).collect();
+    let _ = file.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| disk::replace(file, &text));
+}
+
+/// The folders that a file remembers, the latest first.
+fn folders(file: &Path) -> Vec<PathBuf> {
+    let text = disk::read_text(file, MOST_BYTES).unwrap_or_default();
+    text.lines().map(PathBuf::from).filter(|folder| folder.is_absolute()).take(MOST_FOLDERS).collect()
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    fs::canonicalize(path).or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
 }
 
 /// The snapshots and sets in some directories, the latest first. Files of other kinds are passed over; a directory that

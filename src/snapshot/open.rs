@@ -147,7 +147,7 @@ fn opened(name: &str, source: &Source, text: String, library: &Library) -> Resul
             pins = set.pins(source)?;
             let first = set.members.into_iter().zip(&pins).next();
             let Some((member, StoredPin { scenario, stored, .. })) = first else { return Err(source.mistakes(&[])) };
-            (scenario.clone(), member.snapshot.scenario, Some(stored.clone()), "members[0].snapshot.scenario.")
+            (scenario.clone(), member.snapshot.scenario, stored.clone(), "members[0].snapshot.scenario.")
         }
         // A report in TOML has the scenario in a table of its own, beside the figures.
         None if source.has("scenario") => {

@@ -69,7 +69,7 @@ impl Set {
     pub(super) fn pins(&self, source: &Source) -> Result<Vec<StoredPin>, FileError> {
         let member = |(index, member): (usize, &Member)| match member.snapshot.scenario() {
             Ok(scenario) => {
-                Ok(StoredPin { name: member.name.clone(), scenario, stored: Stored::new(&member.snapshot) })
+                Ok(StoredPin { name: member.name.clone(), scenario, stored: Some(Stored::new(&member.snapshot)) })
             }
             Err(problems) => Err(source.mistakes(&inside(index, problems))),
         };

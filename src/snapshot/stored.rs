@@ -38,6 +38,6 @@ pub struct StoredPin {
     pub name: String,
     /// What was evaluated.
     pub scenario: Scenario,
-    /// What the set says came out.
-    pub stored: Stored,
+    /// What the set says came out; nothing where that is of other constants than the scenario has.
+    pub stored: Option<Stored>,
 }

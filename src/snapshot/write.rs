@@ -5,9 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use directories::ProjectDirs;
-
-use crate::disk::Staged;
+use crate::disk::{self, Staged};
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
 
@@ -46,7 +44,7 @@ pub fn write(directory: &Path, scenario: &Scenario, text: &str) -> Result<PathBu
 
 /// The directory, and the data directory.
 fn folders(directory: &Path) -> impl Iterator<Item = PathBuf> {
-    let data = ProjectDirs::from("", "", "shardscope").map(|dirs| dirs.data_dir().to_owned());
+    let data = disk::own_folders().map(|dirs| dirs.data_dir().to_owned());
     std::iter::once(directory.to_owned()).chain(data)
 }
 

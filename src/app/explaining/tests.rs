@@ -26,7 +26,7 @@ fn i_explains_the_figure_at_the_cursor_of_each_panel() {
         ("5g", Figure::Compute),
         ("jj", Figure::Exposed),
         ("1gjjjjjjjj", Figure::TokensPerStep),
-        ("Gk", Figure::Days),
+        ("Gkk", Figure::Days),
     ] {
         press(&mut app, &format!("{keys}i"));
         assert_eq!(page(&app).explanation.figure, figure, "{keys}");

@@ -9,7 +9,7 @@ use crate::app::tests::{explorer, obey, press};
 fn press_writing(app: &mut App, keys: &str) {
     for command in press(app, keys) {
         if let Command::ExportPlan(question) = command {
-            let report = Errand::ExportPlan(question).run();
+            let report = Errand::ExportPlan(question).run(None);
             let next = app.hear(report);
             obey(app, next);
         }
@@ -17,7 +17,9 @@ fn press_writing(app: &mut App, keys: &str) {
 }
 
 fn question(form: ExportForm, folder: &Path) -> ExportQuestion {
-    let scenario = explorer().scenario;
+    let mut scenario = explorer().scenario;
+    // A model that all tools know.
+    scenario.model = crate::presets::Library::embedded().model("llama-3.1-8b").unwrap();
     ExportQuestion { form, folder: folder.to_owned(), replacing: false, scenario, time: None }
 }
 
@@ -52,7 +54,7 @@ fn the_tool_the_folder_and_what_is_left_out_are_on_the_screen() {
     let file = directory.path().join("accelerate.yaml");
     assert_eq!(page.lines[0], file.display().to_string());
     // Accelerate's file has no place for the sequence: the training script has it.
-    assert!(page.lines.iter().any(|line| line == "Not as planned:" || line == "It says the whole plan."));
+    assert!(page.lines.iter().any(|line| line == "Not as planned:" || line == "The tool does all of it as planned."));
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.contains("num_processes: 128"), "{text}");
     // The same again: the file is in the way, and stays until its end is asked for.

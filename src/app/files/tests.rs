@@ -8,7 +8,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 fn start() -> (Files, Receiver<JobReport>) {
     let (reports, queue) = mpsc::channel();
-    (Files::start(&(Arc::new(move |report| drop(reports.send(report))) as Tell)).unwrap(), queue)
+    (Files::start(&(Arc::new(move |report| drop(reports.send(report))) as Tell), None).unwrap(), queue)
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn enter(app: &mut App, label: &str, value: &str) {
 }
 
 fn hear(app: &mut App, errand: Errand) {
-    let commands = app.hear(errand.run());
+    let commands = app.hear(errand.run(None));
     crate::app::tests::obey(app, commands);
 }
 
@@ -159,7 +159,7 @@ fn a_file_that_cannot_be_written_loses_nothing_that_was_typed() {
     enter(&mut app, "device.memory", "96");
     let commands = app.update(Action::Save);
     let [Command::SavePreset(saving)] = &commands[..] else { panic!("not asked for") };
-    let report = Errand::SavePreset(saving.clone(), Arc::clone(&app.library)).run();
+    let report = Errand::SavePreset(saving.clone(), Arc::clone(&app.library)).run(None);
     assert!(matches!(&report, JobReport::Said(why) if why.contains("no home")), "{report:?}");
     app.hear(report);
     assert!(form(&app).is_changed());

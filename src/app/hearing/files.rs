@@ -47,7 +47,9 @@ impl App {
             }
             if self.pins.position(&scenario).is_some() {
                 pinned += 1;
-                self.stored.expect_pin(name, scenario, stored);
+                if let Some(stored) = stored {
+                    self.stored.expect_pin(name, scenario, stored);
+                }
             }
         }
         match all - pinned {

@@ -1,6 +1,7 @@
 //! What the explorer makes of other tools' files: those that it asked to read, and those that it asked to write.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::app::action::Command;
 use crate::app::answers::COMPUTING;
@@ -8,12 +9,16 @@ use crate::app::effect::Opening;
 use crate::app::exporting::{ExportForm, ExportOutcome, ExportQuestion};
 use crate::app::importing::{ImportChange, ImportQuestion, ImportWords, ImportedFile};
 use crate::app::layer::Layer;
+use crate::app::own_run::OwnRun;
 use crate::app::page::Page;
 use crate::app::state::App;
+use crate::app::views::measured;
+use crate::calibrate::OwnFigure;
 
 impl App {
-    /// Has files read that are named on a line, and taken in.
+    /// Has files read that are named on a line, and taken in. The line is kept for `O`, which may add what was missing.
     pub(crate) fn import(&mut self, line: &str) -> Vec<Command> {
+        line.clone_into(&mut self.import_line);
         let words = match ImportWords::read(line) {
             Ok(words) => words,
             Err(why) => {
@@ -31,30 +36,52 @@ impl App {
         let ImportedFile { kind, change, report } = match result {
             Ok(imported) => *imported,
             Err(why) => {
-                self.open_page(format!("{path} was not taken in"), &why.join("\n"));
+                let more = "Esc, then O: the same line, to add what is missing behind the path.";
+                self.open_page(format!("{path} was not taken in"), &format!("{}\n\n{more}", why.join("\n")));
                 return Vec::new();
             }
         };
+        self.import_line.clear();
         let commands = match change {
             ImportChange::Opened(opened) => return self.opened(*opened, path),
             ImportChange::Scenario(file, scenario, step) => {
-                let commands = self.adopt(*file, *scenario);
-                self.tell(match step {
-                    Some(step) => format!("{path} is {kind}: a step took {step}; u takes it back"),
-                    None => format!("{path} is {kind}, taken in; u takes it back"),
-                });
+                let mut commands = self.adopt(*file, *scenario);
+                commands.extend(step.map(|step| self.ran(OwnFigure::StepTime(step))).into_iter().flatten());
+                self.tell(format!("{path} is {kind}, taken in; u takes it back"));
                 commands
             }
-            ImportChange::Measured(step) => {
-                self.tell(format!("{path} is {kind}: a step took {step}"));
-                Vec::new()
-            }
+            ImportChange::Measured(step) => self.ran(OwnFigure::StepTime(step)),
             ImportChange::Nothing => Vec::new(),
         };
         if !report.is_empty() {
             self.open_page(format!("{path} is {kind}"), &report);
         }
         commands
+    }
+
+    /// What a step of the scenario shown took, as it was typed.
+    pub(crate) fn measure(&mut self, text: &str) -> Vec<Command> {
+        if text.is_empty() {
+            self.inputs.measured = None;
+            return self.ask_view().into_iter().collect();
+        }
+        match text.parse() {
+            Ok(figure) => self.ran(figure),
+            Err(why) => {
+                self.tell(why);
+                Vec::new()
+            }
+        }
+    }
+
+    /// The scenario shown was run, and this was measured of it: a view shows what that says.
+    fn ran(&mut self, figure: OwnFigure) -> Vec<Command> {
+        let Ok(scenario) = self.shown.clone() else {
+            self.tell("not possible, so it cannot have run".to_owned());
+            return Vec::new();
+        };
+        self.inputs.measured = Some(Arc::new(OwnRun { scenario, figure }));
+        self.open_view(measured::SPEC.id)
     }
 
     /// Has the plan of the scenario shown written for another tool.
@@ -86,7 +113,7 @@ impl App {
             }
             ExportOutcome::Written(files, notes) => {
                 let left_out = match &notes[..] {
-                    [] => "It says the whole plan.".to_owned(),
+                    [] => "The tool does all of it as planned.".to_owned(),
                     notes => format!("Not as planned:\n  {}", notes.join("\n  ")),
                 };
                 self.tell(format!("exported to {}", files.join(", ")));

@@ -65,6 +65,7 @@ impl ImportQuestion {
         cluster.id = library.new_id(Kind::Cluster, &cluster.name);
         let mut file = self.unpublished();
         file.cluster.clone_from(&cluster.id);
+        file.machine = None;
         let facts = Scenario { cluster: Arc::new(cluster), ..self.scenario.clone() };
         self.changed(kind, file, &facts, report, "", library)
     }

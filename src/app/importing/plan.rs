@@ -48,7 +48,8 @@ impl ImportQuestion {
             if !errors.iter().all(is_of_devices) {
                 return Err(errors);
             }
-            fields.extend(Field::Devices.value(&self.scenario).map(|devices| (Field::Devices, devices)));
+            let devices = Field::Devices.read(&self.scenario.devices().to_string()).ok().flatten();
+            fields.extend(devices.map(|devices| (Field::Devices, devices)));
             read(with(&fields))
         });
         let first = first.map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;

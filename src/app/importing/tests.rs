@@ -15,7 +15,7 @@ fn read(app: &mut App, commands: Vec<Command>) {
     for command in commands {
         match command {
             Command::Import(question) => {
-                let report = Errand::Import(question, Arc::clone(&app.library)).run();
+                let report = Errand::Import(question, Arc::clone(&app.library)).run(None);
                 let next = app.hear(report);
                 obey(app, next);
             }
@@ -118,10 +118,25 @@ fn a_launchers_plan_keeps_what_it_does_not_say_as_it_is() {
     assert!(title.ends_with("is a launcher's configuration"), "{title}: {text}");
     assert_eq!(app.scenario.model.id, "mpt-7b");
     assert!(text.contains("model = mpt-7b (no file says it: as the scenario in hand"), "{text}");
-    // DeepSpeed is told on its command line how many devices there are: those in hand are 16 nodes of 8.
+}
+
+#[test]
+fn what_a_refused_file_lacks_is_added_behind_its_path() {
+    let mut app = explorer();
+    // Its batch is `auto`, and DeepSpeed is told on its command line how many devices there are: 16 nodes of 8 in hand.
     drop_file(&mut app, &fixture("launch/ds-zero3-offload.json"));
     let (title, text) = page(&app);
-    assert!(!title.contains("not taken in") || text.contains("--"), "{title}: {text}");
+    assert!(title.ends_with("was not taken in") && text.contains("--micro-batch"), "{title}: {text}");
+    let commands = press(&mut app, "<esc>O --micro-batch 2 --accumulate 4<ret>");
+    read(&mut app, commands);
+    let (title, text) = page(&app);
+    assert!(title.ends_with("is a launcher's configuration"), "{title}: {text}");
+    let plan = &app.scenario.plan;
+    assert_eq!((plan.micro_batch, plan.accumulate, app.scenario.devices()), (2, 4, 128), "{text}");
+    assert!(text.contains("devices = 128 (no file says it"), "{text}");
+    press(&mut app, "<esc>O");
+    let Some(Layer::Entry(entry)) = &app.layer else { panic!("no line") };
+    assert_eq!(entry.line.text(), "");
 }
 
 #[test]
@@ -130,6 +145,9 @@ fn a_log_brings_what_ran_and_how_long_it_took() {
     drop_file(&mut app, &fixture("logs/megatron-gpt2-n16-tp4-pp16-v100.out"));
     let (title, text) = page(&app);
     assert!(title.ends_with("is the log of a run"), "{title}: {text}");
+    let run = app.inputs.measured.as_ref().expect("a measured step");
+    assert_eq!(run.scenario, app.scenario);
+    assert!(app.views.measured.told().is_some());
     assert_eq!((app.scenario.plan.tensor, app.scenario.plan.pipeline), (4, 16), "{text}");
     assert!(text.contains("cluster = h100-80gb-dgx (no log says it"), "{text}");
 }

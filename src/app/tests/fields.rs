@@ -162,17 +162,19 @@ fn rare_fields_are_folded_under_a_row_that_opens() {
     let mut app = explorer();
     let common = Field::all().filter(|field| !field.spec().rare).count();
     press(&mut app, "1G");
+    assert_eq!(app.inputs.row(), InputRow::Measured);
+    press(&mut app, "k");
     assert_eq!((app.inputs.row(), app.inputs.place()), (InputRow::Fold, common));
     press(&mut app, "<ret>");
-    assert_eq!(app.inputs.rows().count(), Field::all().count() + 1);
-    press(&mut app, "G");
+    assert_eq!(app.inputs.rows().count(), Field::all().count() + 2);
+    press(&mut app, "Gk");
     assert_eq!(app.inputs.field(), Field::all().last());
     to_field(&mut app, "prefetch");
     press(&mut app, "l");
     assert_eq!((value(&app, "prefetch").as_str(), app.scenario.plan.prefetch), ("2", 2));
     to_field(&mut app, "more");
     press(&mut app, "h");
-    assert_eq!(app.inputs.rows().count(), common + 1);
+    assert_eq!(app.inputs.rows().count(), common + 2);
     press(&mut app, "u");
     assert_eq!((app.notice.as_deref(), app.inputs.unfolded), (Some("undone: prefetch 1"), true));
 }

@@ -203,3 +203,28 @@ fn a_property_with_a_default_is_a_field_that_may_be_left_out() {
     set(&mut cluster, "device.power_share", "").unwrap();
     assert!(!cluster.text().contains("power_share"));
 }
+
+#[test]
+fn a_copy_says_what_it_is_one_of_and_what_was_changed() {
+    let source = |text: &str| {
+        let cluster = read::checked::<Cluster>("copy", text).unwrap();
+        let level = cluster.levels[2].source.clone();
+        (cluster.source, cluster.device.source, level)
+    };
+    let mut copy = draft(Kind::Cluster);
+    let before = source(&copy.text());
+    // As it is: the copy is named, and the facts have the sources that they had.
+    let same = source(&copy.saving().text);
+    assert_eq!(same.0, format!("copied from mi250x-frontier; there: {}", before.0));
+    assert_eq!((&same.1, &same.2), (&before.1, &before.2));
+    set(&mut copy, "device.memory", "128").unwrap();
+    set(&mut copy, "levels[2].bandwidth", "50").unwrap();
+    set(&mut copy, "nodes", "12").unwrap();
+    let changed = source(&copy.saving().text);
+    assert_eq!(changed.0, format!("copied from mi250x-frontier, changed: nodes; there: {}", before.0));
+    assert_eq!(changed.1, format!("copied from mi250x-frontier, changed: memory; there: {}", before.1));
+    assert!(changed.2.starts_with("copied from mi250x-frontier, changed: bandwidth"), "{}", changed.2);
+    // Who writes a source has the last word.
+    set(&mut copy, "source", "our own machine room").unwrap();
+    assert_eq!(source(&copy.saving().text).0, "our own machine room");
+}

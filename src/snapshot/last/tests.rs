@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use tempfile::tempdir;
 
 use super::*;
@@ -43,4 +45,35 @@ fn a_file_that_is_none_says_what_is_wrong_with_it() {
     }
     let why = open_last(folder.path(), &library).unwrap().unwrap_err();
     assert!(why.contains("folder"), "{why}");
+}
+
+#[test]
+fn constants_are_those_of_todays_library_and_own_ones_stay() {
+    let (library, folder) = (Library::embedded(), tempdir().unwrap());
+    let file = folder.path().join("last.toml");
+    let (scenario, evaluation) = evaluated("default", &library);
+    // As an earlier version had them: another value of a constant, and another software.
+    let mut earlier = scenario.clone();
+    let mut calibration = (*scenario.calibration).clone();
+    calibration.bands.clear();
+    earlier.calibration = Arc::new(calibration);
+    let mut stack = (*scenario.stack).clone();
+    stack.name = "as it was".to_owned();
+    earlier.stack = Arc::new(stack.clone());
+    // What only this session has.
+    let mut own = earlier.clone();
+    stack.id = "mine".to_owned();
+    own.stack = Arc::new(stack);
+    own.plan.prefetch += 1;
+    let members = [("in hand", &earlier, &evaluation), ("same", &earlier, &evaluation), ("own", &own, &evaluation)];
+    keep_last(&file, &Set::new(members).to_toml().unwrap()).unwrap();
+    let opened = open_last(&file, &library).unwrap().unwrap();
+    assert_eq!(opened.scenario, scenario);
+    // What came out with other constants says nothing of these.
+    assert!(opened.stored.is_none());
+    let pins: Vec<_> = opened.pins.iter().map(|pin| (&pin.scenario, pin.stored.is_some())).collect();
+    assert_eq!(pins, [(&scenario, false), (&own, true)]);
+    // The same constants: what the file says came out still counts.
+    keep_last(&file, &Set::new([("in hand", &scenario, &evaluation)]).to_toml().unwrap()).unwrap();
+    assert!(open_last(&file, &library).unwrap().unwrap().stored.is_some());
 }

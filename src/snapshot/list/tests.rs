@@ -51,3 +51,27 @@ fn what_cannot_be_deleted_is_named() {
     assert!(!path.exists());
     assert!(delete(&path).unwrap_err().starts_with("cannot delete "));
 }
+
+#[test]
+fn folders_are_remembered_the_latest_first_and_each_once() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("state/folders.txt");
+    let folders: Vec<_> = ["a", "b"].map(|name| home.path().join(name)).into();
+    for folder in &folders {
+        std::fs::create_dir(folder).unwrap();
+    }
+    for at in [0, 1, 0, 0] {
+        remember(&file, &folders[at].join("one.toml"));
+    }
+    let known = places(Some(&file));
+    let found: Vec<_> = known.iter().filter(|place| place.starts_with(home.path().canonicalize().unwrap())).collect();
+    assert_eq!(found.len(), 2, "{known:?}");
+    assert!(found[0].ends_with("a") && found[1].ends_with("b"), "{found:?}");
+    assert_eq!(known[0], Path::new("."));
+    // The folder one is in is not looked into twice.
+    remember(&file, &std::env::current_dir().unwrap().join("here.toml"));
+    assert_eq!(places(Some(&file)).len(), known.len());
+    // What is no list of folders remembers none.
+    std::fs::write(&file, "\u{1}\nrelative\n").unwrap();
+    assert_eq!(places(Some(&file)), places(None));
+}

@@ -10,7 +10,7 @@ use crate::evaluate::{Evaluation, Summary};
 use crate::figures::{self, Amount, Figure, Verdict};
 use crate::scenario::Scenario;
 use crate::ui::theme::{Role, Theme};
-use crate::units::{devices, significant};
+use crate::units::{Seconds, devices, significant};
 
 /// Draws it; `wide` says how the facts are shared between the lines.
 pub(in crate::ui) fn render(app: &App, theme: Theme, wide: bool, area: Rect, buf: &mut Buffer) {
@@ -72,7 +72,7 @@ fn facts(app: &App, answer: &Answer, wide: bool, theme: Theme) -> [Vec<Span<'sta
         Span::styled(said(*figure, answer, wide, theme), theme.style(role))
     };
     let limit = figures::limit(scenario, evaluation);
-    let difference = difference(app, &evaluation.summary, theme);
+    let difference = measured(app, answer, theme).or_else(|| difference(app, &evaluation.summary, theme));
     if wide {
         let (beside, under) = (WIDE.0.iter().map(said), WIDE.1.iter().map(said));
         let last = std::iter::once(Span::raw(limit.to_string())).chain(difference);
@@ -135,6 +135,19 @@ fn bubble(summary: &Summary) -> String {
         small if small < 9.95 => format!("bubble {small:.1} %"),
         large => format!("bubble {large:.0} %"),
     }
+}
+
+/// The step that was measured of what is shown: `measured 3.41 s, +13 %`.
+fn measured(app: &App, answer: &Answer, theme: Theme) -> Option<Span<'static>> {
+    let run = app.inputs.measured.as_ref().filter(|run| run.scenario == answer.scenario)?;
+    let summary = &answer.evaluation.summary;
+    let seconds = run.figure.seconds(summary);
+    let change = words::change(summary.step_time.get(), seconds, theme);
+    let inside = answer.evaluation.error_band.is_none_or(|band| {
+        (band.low..=band.high).contains(&Seconds::new(seconds))
+    });
+    let role = if inside { Role::Accent } else { Role::Warn };
+    Some(Span::styled(format!("measured {}, {change}", Seconds::new(seconds)), theme.style(role)))
 }
 
 /// Against the first pinned scenario: `▸ step −36 %, speed +56 % vs A`.

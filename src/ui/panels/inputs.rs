@@ -83,7 +83,7 @@ fn list(app: &App, theme: Theme, (rows, fields): (&[InputRow], Range<usize>), ar
 fn wrong(app: &App, row: InputRow) -> Option<&str> {
     match row {
         InputRow::Field(field) => app.inputs.wrong(field).map(|wrong| wrong.why.as_str()),
-        InputRow::Fold => None,
+        InputRow::Fold | InputRow::Measured => None,
     }
 }
 
@@ -91,7 +91,7 @@ fn wrong(app: &App, row: InputRow) -> Option<&str> {
 fn beside(app: &App, row: InputRow) -> String {
     match row {
         InputRow::Field(field) if app.inputs.wrong(field).is_none() => aside(field, &app.scenario, &app.library),
-        InputRow::Field(_) | InputRow::Fold => String::new(),
+        InputRow::Field(_) | InputRow::Fold | InputRow::Measured => String::new(),
     }
 }
 
@@ -101,7 +101,8 @@ fn look(app: &App, theme: Theme, row: InputRow) -> (Role, &'static str) {
         InputRow::Field(field) if app.inputs.wrong(field).is_some() => (Role::Bad, theme.glyphs().exposed),
         InputRow::Field(field) if app.inputs.changed.contains(&field) => (Role::Warn, theme.glyphs().more[0]),
         InputRow::Field(field) if idle(field, &app.scenario).is_none() => (Role::Text, " "),
-        InputRow::Field(_) | InputRow::Fold => (Role::Dim, " "),
+        InputRow::Measured if app.inputs.measured.is_some() => (Role::Text, " "),
+        InputRow::Field(_) | InputRow::Fold | InputRow::Measured => (Role::Dim, " "),
     }
 }
 

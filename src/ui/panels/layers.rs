@@ -10,6 +10,7 @@ use super::{browser, explain, form};
 use crate::app::App;
 use crate::app::command_lines::CommandLines;
 use crate::app::diagnostics::{Finding, LINES};
+use crate::app::help::Help;
 use crate::app::layer::Layer;
 use crate::app::list::List;
 use crate::app::page::Page;
@@ -34,7 +35,7 @@ fn overlay(app: &App, theme: Theme, area: Rect) -> Option<Overlay<'_>> {
     match app.layer.as_ref()? {
         Layer::Browser(found) => Some(browser::overlay(theme, found, area)),
         Layer::Explain(explaining) => explain::overlay(theme, explaining, area),
-        Layer::Help(sheet) => Some(help(app, theme, sheet.top(&app.context()), area)),
+        Layer::Help(read) => Some(help(app, theme, read, area)),
         Layer::Diagnostics(findings, sheet) => Some(diagnostics(theme, findings, sheet.top(&app.context()))),
         Layer::Page(read) => Some(page(app, theme, read, area)),
         Layer::List(found) => Some(list(theme, found, area)),
@@ -44,14 +45,13 @@ fn overlay(app: &App, theme: Theme, area: Rect) -> Option<Overlay<'_>> {
     }
 }
 
-fn help(app: &App, theme: Theme, top: usize, area: Rect) -> Overlay<'static> {
-    let rows = app.keymap.help_rows(app.panel_place(), theme.caps().ascii);
+fn help<'a>(app: &'a App, theme: Theme, help: &'a Help, area: Rect) -> Overlay<'a> {
+    let rows = help.found(app.keymap.help_rows(app.panel_place(), theme.caps().ascii));
     let list = RowList {
         theme,
         lines: key_lines(theme, rows),
-        cursor: app.find.as_ref().and_then(|find| find.row),
         focused: true,
-        top: Some(top),
+        top: Some(help.top(&app.context())),
         scrollbar: true,
         ..RowList::default()
     };
@@ -59,7 +59,8 @@ fn help(app: &App, theme: Theme, top: usize, area: Rect) -> Overlay<'static> {
         theme,
         size: (76, area.height),
         title: "Keys".into(),
-        note: "Esc closes".into(),
+        note: "/ searches  Esc closes".into(),
+        prompt: help.search.is_used().then(|| Prompt::searched("/", &help.search)),
         list,
         ..Overlay::default()
     }
@@ -140,6 +141,7 @@ fn entry(theme: Theme, entry: &Entry) -> Overlay<'_> {
         Purpose::Value(field) => field.spec().label.into(),
         Purpose::PinName(_) => "Name".into(),
         Purpose::SetName => "Name of the set".into(),
+        Purpose::OwnFigure => "Measured: 3.4 s, or 38 % MFU".into(),
         Purpose::ImportPath => "File to take in: its path, --options behind it".into(),
         Purpose::ExportFolder(form) => format!("Folder for the files of {}", form.name()),
     };

@@ -12,6 +12,7 @@ mod hardware;
 mod intensities;
 mod limits;
 mod map;
+mod measured;
 mod plan;
 mod strategies;
 mod traffic;
@@ -56,6 +57,7 @@ const ALL: [&Drawing; SPECS.len()] = [
     &failures::DRAWING,
     &plan::DRAWING,
     &evidence::DRAWING,
+    &measured::DRAWING,
 ];
 
 fn drawing(app: &App) -> &'static Drawing {

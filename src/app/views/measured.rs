@@ -1,0 +1,97 @@
+//! The view of a run of the user's own: how far its step is from what is predicted, what may explain that, and how sure a
+//! like step is afterwards.
+
+use std::sync::Arc;
+
+use crate::app::action::Action;
+use crate::app::asked::{Asked, NOTHING};
+use crate::app::context::Context;
+use crate::app::cursor::ListCursor;
+use crate::app::effect::{Effect, Opening};
+use crate::app::own_run::OwnRun;
+use crate::app::panel::ViewId;
+use crate::app::view::{View, ViewSpec};
+use crate::app::work::{Found, Work};
+use crate::calibrate::{Attribution, Cause};
+use crate::figures::Figure;
+
+/// What is known of it before it is shown.
+pub const SPEC: ViewSpec = ViewSpec {
+    id: ViewId { word: "measured", name: "Measured", about: "your own run beside its prediction" },
+    opens: "A",
+    hint: "",
+    keys: |keys| keys.rows("cause").key("enter", Action::Take, "type", "type a measured step, like 3.4 s or 38 %"),
+};
+
+/// What was found, and the cursor among the causes.
+#[derive(Debug, Clone, Default)]
+pub struct MeasuredView {
+    cursor: ListCursor,
+    /// The run that was asked about last.
+    asked: Option<Arc<OwnRun>>,
+    /// What it says, or why nothing.
+    found: Option<Result<Attribution, String>>,
+}
+
+impl MeasuredView {
+    /// What the run says, once that is known.
+    pub fn told(&self) -> Option<&Result<Attribution, String>> {
+        self.found.as_ref()
+    }
+
+    /// What may explain the gap.
+    pub fn causes(&self) -> &[Cause] {
+        self.found.iter().flatten().next().map_or(&[], |told| &told.causes)
+    }
+
+    /// The cause under the cursor, by its place.
+    pub fn row(&self) -> usize {
+        self.cursor.row(self.causes().len())
+    }
+}
+
+impl View for MeasuredView {
+    fn update(&mut self, action: Action, _: &Context) -> Vec<Effect> {
+        if action == Action::Take { vec![Effect::Open(Opening::OwnFigure)] } else { Vec::new() }
+    }
+
+    fn figure(&self, context: &Context) -> Result<Asked, &'static str> {
+        let run = context.measured.as_ref().ok_or("no measured run is typed in: Enter types one")?;
+        self.found.as_ref().ok_or(NOTHING)?;
+        Ok(Asked::Other("the run".to_owned(), Figure::StepTime, Box::new(run.scenario.clone())))
+    }
+
+    fn rows(&self, _: &Context) -> Option<Vec<String>> {
+        Some(self.causes().iter().map(|cause| format!("{} {}", cause.constant.name, cause.constant.meaning)).collect())
+    }
+
+    fn cursor(&self, _: &Context) -> usize {
+        self.row()
+    }
+
+    fn list(&mut self) -> Option<&mut ListCursor> {
+        Some(&mut self.cursor)
+    }
+
+    fn follow(&mut self, context: &Context) -> Option<Work> {
+        if self.asked != context.measured {
+            (self.asked, self.found, self.cursor) = (context.measured.clone(), None, ListCursor::default());
+        }
+        let run = self.asked.as_ref().filter(|_| self.found.is_none())?;
+        Some(Work::Measured(Arc::clone(run)))
+    }
+
+    fn is_waiting(&self, _: &Context) -> bool {
+        self.asked.is_some() && self.found.is_none()
+    }
+
+    fn hear(&mut self, found: Found, _: &Context) -> Vec<Effect> {
+        if let Found::Measured(found) = found {
+            self.found = Some(*found);
+        }
+        Vec::new()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+use super::*;
+use crate::app::tests::{explorer, figures, press};
+use crate::app::{App, Panel};
+use crate::calibrate::OwnFigure;
+
+fn told(app: &App) -> &Attribution {
+    app.views.measured.told().expect("an answer").as_ref().expect("a posterior")
+}
+
+#[test]
+fn a_measured_step_is_typed_and_its_gap_is_shared_out() {
+    let mut app = explorer();
+    press(&mut app, "A");
+    assert!(app.views.measured.told().is_none() && !app.is_asking());
+    // Twice the predicted time: the gap is 100 %.
+    let twice = format!("{} s", 2.0 * figures(&app).step_time.get());
+    press(&mut app, &format!("<ret>{twice}<ret>"));
+    assert!((told(&app).gap - 1.0).abs() < 1e-6, "{}", told(&app).gap);
+    let shares: f64 = told(&app).causes.iter().map(|cause| cause.share).sum();
+    // Causes of less than 1 % each are not told.
+    assert!((shares + told(&app).unexplained - 1.0).abs() < 0.2, "{shares}");
+    // The band moves towards the measurement, and is narrower for it.
+    let ([low, high], [after_low, after_high]) = (told(&app).band_before, told(&app).band_after);
+    assert!(after_low > low && libm::log(after_high / after_low) < libm::log(high / low));
+    assert_eq!(app.inputs.row_text(crate::app::inputs::InputRow::Measured, &app.scenario), app.inputs.measured.as_ref().unwrap().figure.to_string());
+}
+
+#[test]
+fn the_row_of_the_scenario_takes_a_utilisation() {
+    let mut app = explorer();
+    press(&mut app, "1G<ret>38 %<ret>");
+    assert_eq!(app.inputs.measured.as_ref().map(|run| run.figure), Some(OwnFigure::Mfu(0.38)));
+    assert_eq!((app.view, app.focus), (SPEC.id, Panel::Map));
+    assert!((told(&app).gap - (figures(&app).mfu / 0.38 - 1.0)).abs() < 1e-9);
+    // An empty line takes it back.
+    press(&mut app, "<ret><bs><bs><bs><bs><bs><bs><bs><bs><bs><ret>");
+    assert_eq!((app.inputs.measured.clone(), app.views.measured.told()), (None, None));
+}
+
+#[test]
+fn it_stays_that_of_what_ran_when_the_scenario_changes() {
+    let mut app = explorer();
+    press(&mut app, "A<ret>5 s<ret>");
+    let (gap, ran) = (told(&app).gap, app.scenario.clone());
+    press(&mut app, "1<down><down><down><down><right>");
+    assert_ne!(app.scenario, ran);
+    assert_eq!((told(&app).gap, &app.inputs.measured.as_ref().unwrap().scenario), (gap, &ran));
+}
+
+#[test]
+fn what_is_no_figure_is_refused_with_one_that_is() {
+    let mut app = explorer();
+    press(&mut app, "A<ret>38<ret>");
+    assert!(app.notice.as_ref().unwrap().contains("like 3.4 s"), "{:?}", app.notice);
+    assert!(app.inputs.measured.is_none());
+    press(&mut app, "i");
+    assert!(app.notice.as_ref().unwrap().contains("no measured run"), "{:?}", app.notice);
+}

@@ -1,0 +1,118 @@
+//! A run of the user's own beside its prediction, and what may explain the gap.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::Line;
+use ratatui::widgets::{Paragraph, Widget, Wrap};
+
+use super::{Drawing, row};
+use crate::app::own_run::OwnRun;
+use crate::app::views::measured::SPEC;
+use crate::app::{App, Panel};
+use crate::calibrate::{Attribution, Cause};
+use crate::figures::{CellTone, Table, TableCell};
+use crate::ui::panels::{frame, panel_list};
+use crate::ui::theme::{Role, Theme};
+use crate::ui::widgets::RowList;
+use crate::ui::widgets::table::{self, Aligned};
+use crate::ui::widgets::text::{columns, draw_line};
+use crate::units::Seconds;
+
+/// How it is drawn.
+pub(super) const DRAWING: Drawing = Drawing {
+    id: SPEC.id,
+    height: |app| 2 + SAID + 2 + columns(app.views.measured.causes().len()).max(1),
+    render,
+    target: |app, theme, inside, at| row(list(app, theme).row_at(places(inside)[2], at)),
+    status: |app, _| status(app),
+};
+
+/// Lines over the causes.
+const SAID: u16 = 3;
+
+/// The share of the gap, the cause, what it would be, how far that is, and what it means.
+const SET: [Aligned; 5] =
+    [Aligned::Right(8), Aligned::Left(26), Aligned::Right(9), Aligned::Right(12), Aligned::Left(40)];
+
+/// What is to be done where nothing was typed.
+const HOW: &str = "Enter: type what a step of this job takes on your machine, like 3.4 s, or the model flop utilisation \
+                   that it reaches, like 38 %. The scenario must say what ran.";
+
+fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let view = &app.views.measured;
+    let stale = if app.inputs.measured.is_some() && view.told().is_none() { ", computing" } else { "" };
+    let title = format!("Measured run{stale}");
+    let inside = frame(app, theme, Panel::Map, &title, "your own step beside the prediction", area, buf);
+    let paragraph = |text: &str, buf: &mut Buffer| {
+        Paragraph::new(text.to_owned()).wrap(Wrap { trim: true }).render(inside, buf);
+    };
+    match (&app.inputs.measured, view.told()) {
+        (None, _) => paragraph(HOW, buf),
+        (Some(_), Some(Err(why))) => paragraph(why, buf),
+        (Some(_), None) => {}
+        (Some(run), Some(Ok(told))) => {
+            let [said, head, causes, rest] = places(inside);
+            for (line, row) in lines(app, run, told, theme).into_iter().zip(said.rows()) {
+                draw_line(buf, row, &line, theme);
+            }
+            draw_line(buf, head, &table::headings(&compared(&[]), &SET, |_| Role::Title, theme), theme);
+            list(app, theme).render(causes, buf);
+            let left = format!("{:>7.1} %  left to this run: no constant explains it", 100.0 * told.unexplained);
+            draw_line(buf, rest, &Line::styled(left, theme.style(Role::Dim)), theme);
+        }
+    }
+}
+
+/// Where what is said, the heading, the causes and the rest of the gap are.
+fn places(inside: Rect) -> [Rect; 4] {
+    let rows = [Constraint::Length(SAID), Constraint::Length(1), Constraint::Fill(1), Constraint::Length(1)];
+    inside.layout(&Layout::vertical(rows))
+}
+
+fn list(app: &App, theme: Theme) -> RowList<'static> {
+    let lines = table::lines(&compared(app.views.measured.causes()), &SET, theme);
+    panel_list(app, theme, lines.into_iter().zip((0..).map(Some)).collect(), app.views.measured.row())
+}
+
+fn compared(causes: &[Cause]) -> Table {
+    let mut table = Table::new(["of gap", "  cause", "would be", "that is", "  meaning"].map(|heading| ("", heading)));
+    for Cause { constant, value, shift_in_sigma, share } in causes {
+        table.push(vec![
+            TableCell::percent(*share),
+            TableCell::word(format!("  {}", constant.name)),
+            TableCell::new(format!("{value:.3}"), *value),
+            TableCell::new(format!("{shift_in_sigma:+.1} sigma"), *shift_in_sigma),
+            TableCell::word(format!("  {}", constant.meaning)).toned(CellTone::Aside),
+        ]);
+    }
+    table
+}
+
+/// The gap; the bands; whether the run is of what the screen shows.
+fn lines(app: &App, run: &OwnRun, told: &Attribution, theme: Theme) -> Vec<Line<'static>> {
+    let time = |seconds: f64| Seconds::new(seconds).to_string();
+    let [low, high] = told.band_before;
+    let outside = if (low..=high).contains(&told.step_time) { "inside" } else { "outside" };
+    let way = if told.gap < 0.0 { "shorter" } else { "longer" };
+    let gap = format!(
+        " measured {}, predicted {}: {:.1} % {way}, {outside} the 80 % band",
+        time(told.step_time),
+        time(told.step_time / (1.0 + told.gap)),
+        100.0 * told.gap.abs()
+    );
+    let band = |[low, high]: [f64; 2]| format!("{} to {}", time(low), time(high));
+    let bands =
+        format!(" 80 % of such steps: {} before it, {} after it", band(told.band_before), band(told.band_after));
+    let of = match app.shown.as_ref().is_ok_and(|shown| *shown == run.scenario) {
+        true => " of the scenario shown".to_owned(),
+        false => format!(" of the scenario as it was: {}; Enter measures the one shown", run.name()),
+    };
+    vec![Line::styled(gap, theme.style(Role::Title)), Line::raw(bands), Line::styled(of, theme.style(Role::Dim))]
+}
+
+/// What the cause under the cursor means, and what would show whether it is one.
+fn status(app: &App) -> String {
+    let view = &app.views.measured;
+    let Some(cause) = view.causes().get(view.row()) else { return String::new() };
+    format!("{}: {}", cause.constant.name, cause.constant.meaning)
+}
