@@ -146,7 +146,7 @@ impl Desk {
         let (tell, reports) = mpsc::channel();
         let tell: Tell = Arc::new(move |report| drop(tell.send(report)));
         let jobs = Jobs::start(Some(1), Duration::from_millis(100), &tell).unwrap();
-        let files = Files::start(&tell).unwrap();
+        let files = Files::start(&tell, None).unwrap();
         let start = Start {
             library,
             file: opened.file,
@@ -223,6 +223,8 @@ impl Desk {
                 | Command::Mouse(_)
                 | Command::SaveScreen(_)
                 | Command::SavePreset(_)
+                | Command::Import(_)
+                | Command::ExportPlan(_)
                 | Command::Suspend
                 | Command::Quit => {}
             }

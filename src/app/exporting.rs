@@ -78,7 +78,7 @@ pub struct ExportQuestion {
     pub folder: PathBuf,
     /// Whether files that are there may be replaced.
     pub replacing: bool,
-    /// Of what.
+    /// The scenario whose plan it is.
     pub scenario: Scenario,
     /// How long the training takes, where that is known: what a job asks for.
     pub time: Option<Seconds>,

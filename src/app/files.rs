@@ -12,6 +12,7 @@ use std::thread::{self, JoinHandle};
 
 use crate::presets::{Library, Saving};
 use crate::scenario::file::printable;
+use crate::search::{self, Workspace};
 use crate::snapshot::{self, Set, Snapshot, WriteError};
 
 use super::action::JobReport;
@@ -112,11 +113,13 @@ impl Errand {
                 let text = set(&pins).to_toml();
                 said(text.map(|text| snapshot::write_set(Path::new("."), &name, &text)).inspect(keep))
             }
-            Self::KeepLast(file, pins) => match set(&pins).to_toml().map(|text| snapshot::keep_last(&file, &text)) {
-                Ok(Ok(())) => JobReport::Said("kept".to_owned()),
-                Ok(Err(error)) => JobReport::Said(format!("cannot write {}: {error}", shown(&file))),
-                Err(error) => JobReport::Said(error.to_string()),
-            },
+            Self::KeepLast(file, pins) => {
+                match set(&evaluated(pins)).to_toml().map(|text| snapshot::keep_last(&file, &text)) {
+                    Ok(Ok(())) => JobReport::Said("kept".to_owned()),
+                    Ok(Err(error)) => JobReport::Said(format!("cannot write {}: {error}", shown(&file))),
+                    Err(error) => JobReport::Said(error.to_string()),
+                }
+            }
             Self::SaveText(name, text) => said(Ok::<_, String>(snapshot::write_text(Path::new("."), name, &text))),
             Self::List => JobReport::Listed(snapshot::list(&snapshot::places(remembered))),
             Self::Open(path, library) => {
@@ -157,6 +160,15 @@ impl Errand {
 /// The pins whose figures are there.
 fn set(pins: &[Pin]) -> Set {
     Set::new(pins.iter().filter_map(|pin| Some((pin.name.as_str(), &pin.scenario, pin.evaluation.as_deref()?))))
+}
+
+/// Pins with the figures that were still to come.
+fn evaluated(mut pins: Vec<Pin>) -> Vec<Pin> {
+    for pin in &mut pins {
+        let compute = || search::full(&pin.scenario, &mut Workspace::default()).ok().map(Arc::new);
+        pin.evaluation = pin.evaluation.take().or_else(compute);
+    }
+    pins
 }
 
 fn said(written: Result<Result<PathBuf, WriteError>, impl Display>) -> JobReport {

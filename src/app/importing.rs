@@ -103,7 +103,13 @@ impl ImportQuestion {
         }
     }
 
-    fn model(&self, kind: &'static str, name: &str, text: &str, library: &Library) -> Result<ImportedFile, Vec<String>> {
+    fn model(
+        &self,
+        kind: &'static str,
+        name: &str,
+        text: &str,
+        library: &Library,
+    ) -> Result<ImportedFile, Vec<String>> {
         let options = ImportOptions { file: name, name: None, like: self.words.option("like") };
         let imported = huggingface::model(text, options).map_err(|error| refused(name, &[error]))?;
         let counts = imported.made.model.counts();
@@ -113,7 +119,7 @@ impl ImportQuestion {
         file.model.clone_from(&model.id);
         file.shape = None;
         let facts = Scenario { model: Arc::new(model), ..self.scenario.clone() };
-        self.changed(kind, file, &facts, &imported.report, &format!("{counts}\n"), library)
+        Self::changed(kind, file, &facts, &imported.report, &format!("{counts}\n"), library)
     }
 
     /// What a profiler recorded, beside the scenario in hand.
@@ -132,7 +138,6 @@ impl ImportQuestion {
 
     /// The scenario in hand with other facts, if it can be with them.
     fn changed(
-        &self,
         kind: &'static str,
         file: ScenarioFile,
         facts: &Scenario,

@@ -72,7 +72,12 @@ impl Inputs {
     pub fn rows(&self) -> impl Iterator<Item = InputRow> {
         // Behind the row that opens them, so that opening moves nothing above it.
         let folded = rare().map(InputRow::Field).filter(|_| self.unfolded);
-        Field::all().filter(|field| !field.spec().rare).map(InputRow::Field).chain([InputRow::Fold]).chain(folded).chain([InputRow::Measured])
+        Field::all()
+            .filter(|field| !field.spec().rare)
+            .map(InputRow::Field)
+            .chain([InputRow::Fold])
+            .chain(folded)
+            .chain([InputRow::Measured])
     }
 
     /// The place of the row that has the keys.
@@ -127,7 +132,9 @@ impl Inputs {
             InputRow::Field(field) => self.text(field, scenario),
             InputRow::Fold if self.unfolded => "fewer fields".to_owned(),
             InputRow::Fold => format!("{} fields", rare().count()),
-            InputRow::Measured => self.measured.as_ref().map_or_else(|| "no run".to_owned(), |run| run.figure.to_string()),
+            InputRow::Measured => {
+                self.measured.as_ref().map_or_else(|| "no run".to_owned(), |run| run.figure.to_string())
+            }
         }
     }
 }

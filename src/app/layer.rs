@@ -9,7 +9,7 @@ use super::form::Form;
 use super::help::Help;
 use super::keys::KeyPlace;
 use super::list::List;
-use super::page::Page;
+use super::page::TextPage;
 use super::sheet::Sheet;
 use super::typing::Entry;
 use super::view::View;
@@ -30,7 +30,7 @@ pub enum Layer {
     /// What was found out about the terminal.
     Diagnostics(Vec<Finding>, Sheet),
     /// A page of text.
-    Page(Page),
+    Page(TextPage),
     /// A list.
     List(List),
     /// A value being typed.

@@ -12,8 +12,8 @@ const COLUMNS: usize = 74;
 
 /// A page on the screen.
 #[derive(Debug, Clone)]
-pub struct Page {
-    /// Its heading.
+pub struct TextPage {
+    /// What it is about, over the text.
     pub title: String,
     /// Its lines, broken to its width.
     pub lines: Vec<String>,
@@ -21,7 +21,7 @@ pub struct Page {
     pub sheet: Sheet,
 }
 
-impl Page {
+impl TextPage {
     /// A page of a text.
     pub fn new(title: String, text: &str) -> Self {
         let lines: Vec<String> = text.lines().flat_map(broken).collect();
@@ -40,7 +40,7 @@ fn broken(line: &str) -> Vec<String> {
     std::iter::once(line[..at].to_owned()).chain(broken(&rest)).collect()
 }
 
-impl View for Page {
+impl View for TextPage {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
         self.sheet.update(action, context)
     }
@@ -74,7 +74,7 @@ mod tests {
     fn a_long_line_goes_on_further_in_and_no_word_is_lost() {
         let words = "layers = 32 (num_hidden_layers) ".repeat(5);
         let text = format!("taken:\n  {words}\n\n{}", "x".repeat(80));
-        let page = Page::new("Imported".to_owned(), &text);
+        let page = TextPage::new("Imported".to_owned(), &text);
         assert!(page.lines.iter().all(|line| line.chars().count() <= COLUMNS), "{:?}", page.lines);
         assert_eq!((page.lines[0].as_str(), &page.lines[1][..10]), ("taken:", "  layers ="));
         assert!(page.lines[2].starts_with("    ") && !page.lines[2].starts_with("     "), "{:?}", page.lines);

@@ -179,9 +179,7 @@ impl App {
             Opening::Commands => {
                 Layer::List(List::of_commands(palette::items(self.keymap.lines(), self.panel_place())))
             }
-            Opening::Help => {
-                Layer::Help(Help::new(self.keymap.help_rows(self.panel_place(), false)))
-            }
+            Opening::Help => Layer::Help(Help::new(self.keymap.help_rows(self.panel_place(), false))),
             Opening::Files => {
                 commands.push(Command::List);
                 Layer::Browser(super::browser::Browser::default())

@@ -184,10 +184,14 @@ impl App {
         self.shown.is_ok() && self.stale || self.awaited.is_some() || self.view_is_waiting()
     }
 
-    /// What the next session begins with, if it is given nothing else: the scenario in hand, and after it the pins.
+    /// What the next session begins with, if it is given nothing else: the scenario in hand, or the one shown where that
+    /// is impossible, and after it the pins. Who leaves at once after a change has no figures of it yet.
     pub fn left_off(&self) -> Option<Vec<Pin>> {
-        let (answer, _) = self.answers.find(&self.scenario)?;
-        let (scenario, evaluation) = (answer.scenario, Some(answer.evaluation));
+        let (scenario, evaluation) = match self.answers.find(&self.scenario) {
+            Some((answer, _)) => (answer.scenario, Some(answer.evaluation)),
+            None if self.scenario.layout().is_ok() => (self.scenario.clone(), None),
+            None => self.answer.as_ref().map(|answer| (answer.scenario.clone(), Some(answer.evaluation.clone())))?,
+        };
         let in_hand = Pin { id: 0, name: scenario.strategy.to_string(), scenario, evaluation };
         Some(std::iter::once(in_hand).chain(self.pins.all().iter().cloned()).collect())
     }

@@ -211,7 +211,8 @@ impl Draft {
         let is_changed = |path: &str| self.text_at(path) != origin.text_at(path);
         // A source is that of its table, and of the tables inside that have none.
         let tables: Vec<&str> = paths.iter().filter_map(|path| path.strip_suffix(SOURCE)).collect();
-        let table_of = |path: &str| tables.iter().filter(|table| path.starts_with(**table)).max_by_key(|table| table.len());
+        let table_of =
+            |path: &str| tables.iter().filter(|table| path.starts_with(**table)).max_by_key(|table| table.len());
         for table in &tables {
             let source = format!("{table}{SOURCE}");
             let own = |path: &&String| table_of(path) == Some(table) && !path.ends_with(SOURCE) && *path != "name";

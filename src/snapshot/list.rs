@@ -73,7 +73,7 @@ pub fn remember(file: &Path, written: &Path) {
     known.truncate(MOST_FOLDERS);
     // A line each: a name with an end of a line in it, or one that is no text, is not kept.
     let lines = known.iter().filter_map(|folder| folder.to_str()).filter(|line| !line.contains('\n'));
-    let text: String = lines.map(|line| format!("{line}\n")).collect();
+    let text = lines.flat_map(|line| [line, "\n"]).collect::<String>();
     let _ = file.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| disk::replace(file, &text));
 }
 

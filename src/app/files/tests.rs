@@ -56,3 +56,21 @@ fn a_snapshot_is_opened_and_what_cannot_be_is_said() {
     let JobReport::Said(said) = queue.recv_timeout(PATIENCE).unwrap() else { panic!("no word") };
     assert!(said.contains("none.toml: No such file"), "{said}");
 }
+
+#[test]
+fn who_leaves_at_once_keeps_what_was_changed_last() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("last.toml");
+    let mut app = explorer();
+    // No answer of this is there yet, and none ever is of tensor ranks that do not divide the heads.
+    let mut left = |prefetch: u32, tensor: u32| {
+        app.scenario.plan.prefetch = prefetch;
+        app.scenario.plan.tensor = tensor;
+        let pins = app.left_off().unwrap();
+        Errand::KeepLast(file.clone(), pins).run(None);
+        let opened = snapshot::open_last(&file, &app.library).unwrap().unwrap();
+        (opened.scenario.plan.prefetch, opened.scenario.plan.tensor)
+    };
+    assert_eq!(left(3, 1), (3, 1));
+    assert_eq!(left(3, 7), (1, 1), "what is shown meanwhile");
+}

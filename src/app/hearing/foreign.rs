@@ -10,7 +10,7 @@ use crate::app::exporting::{ExportForm, ExportOutcome, ExportQuestion};
 use crate::app::importing::{ImportChange, ImportQuestion, ImportWords, ImportedFile};
 use crate::app::layer::Layer;
 use crate::app::own_run::OwnRun;
-use crate::app::page::Page;
+use crate::app::page::TextPage;
 use crate::app::state::App;
 use crate::app::views::measured;
 use crate::calibrate::OwnFigure;
@@ -124,6 +124,6 @@ impl App {
     }
 
     fn open_page(&mut self, title: String, text: &str) {
-        self.layer = Some(Layer::Page(Page::new(title, text)));
+        self.layer = Some(Layer::Page(TextPage::new(title, text)));
     }
 }

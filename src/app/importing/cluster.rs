@@ -28,8 +28,7 @@ impl ImportQuestion {
         let rate = option("rate").map(|text| text.parse::<BytesPerSecond>().map_err(|_| unread("rate", text)));
         let count = |text: &str| text.parse().map_err(|_| vec![format!("--nodes: '{text}' is no count")]);
         let nodes = option("nodes").map(count).transpose()?;
-        let wishes =
-            MachineWishes { name: option("name"), nodes, rate: rate.transpose()?, device: option("device") };
+        let wishes = MachineWishes { name: option("name"), nodes, rate: rate.transpose()?, device: option("device") };
         let imported = topology::machine(texts, library, wishes)
             .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
         self.on(kind, imported.made.cluster, &imported.report, library)
@@ -67,6 +66,6 @@ impl ImportQuestion {
         file.cluster.clone_from(&cluster.id);
         file.machine = None;
         let facts = Scenario { cluster: Arc::new(cluster), ..self.scenario.clone() };
-        self.changed(kind, file, &facts, report, "", library)
+        Self::changed(kind, file, &facts, report, "", library)
     }
 }

@@ -41,7 +41,7 @@ impl ImportQuestion {
         let files: Vec<LauncherFile> = texts.iter().map(|(name, text)| LauncherFile { name, text }).collect();
         let said = self.said()?;
         let read = |wishes: PlanWishes| plans::import(&files, wishes, library);
-        let with = |fields: &[(Field, Value)]| PlanWishes { fields: fields.to_vec(), model: None };
+        let with = |fields: &[(Field, Value)]| PlanWishes { fields: fields.to_vec(), ..PlanWishes::default() };
         let mut fields = said.clone();
         let first = read(with(&fields)).or_else(|errors| {
             // Most launchers are told on the command line how many devices there are.
@@ -61,6 +61,7 @@ impl ImportQuestion {
             match id {
                 Some(id) if known => wishes.fields.push((field, id)),
                 _ if field == Field::Model => wishes.model = Some((*self.scenario.model).clone()),
+                _ if field == Field::Cluster => wishes.machine = Some((*self.scenario.cluster).clone()),
                 _ => {}
             }
         }
@@ -69,7 +70,7 @@ impl ImportQuestion {
         for taken in &mut imported.report.taken {
             let field = Field::all().find(|field| taken.place == format!("--{field}"));
             if field.is_some_and(|field| !given.contains(&field)) {
-                taken.place = "no file says it: as the scenario in hand has it".to_owned();
+                "no file says it: as the scenario in hand has it".clone_into(&mut taken.place);
             }
         }
         Ok(imported)

@@ -10,7 +10,13 @@ use crate::units::Seconds;
 use super::{ImportChange, ImportQuestion, ImportedFile, refused};
 
 impl ImportQuestion {
-    pub(super) fn run(&self, kind: &'static str, name: &str, text: &str, library: &Library) -> Result<ImportedFile, Vec<String>> {
+    pub(super) fn run(
+        &self,
+        kind: &'static str,
+        name: &str,
+        text: &str,
+        library: &Library,
+    ) -> Result<ImportedFile, Vec<String>> {
         if let Some(other) = self.words.others(&["skip"]) {
             return Err(vec![other]);
         }
@@ -22,7 +28,11 @@ impl ImportQuestion {
             [("cluster", Kind::Cluster, &self.scenario.cluster.id), ("stack", Kind::Stack, &self.scenario.stack.id)]
         {
             if library.entries(kind).any(|entry| entry.id == *id) {
-                given.push((column.to_owned(), id.clone(), "no log says it: as the scenario in hand has it".to_owned()));
+                given.push((
+                    column.to_owned(),
+                    id.clone(),
+                    "no log says it: as the scenario in hand has it".to_owned(),
+                ));
             }
         }
         let options = RunOptions { skip: skip.map(count).transpose()?, given: &given };

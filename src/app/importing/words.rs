@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// Files, and options beside them: `nodes.txt topo.txt --rate "400 GB/s"`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ImportWords {
-    /// The files.
+    /// The files, in the order in which they were named.
     pub files: Vec<PathBuf>,
     /// Options without their dashes, each with its value.
     pub options: Vec<(String, String)>,
@@ -62,5 +62,6 @@ pub fn path(word: &str) -> PathBuf {
 /// Whether a pasted text is paths, as a terminal pastes files that are dropped on it.
 pub fn is_path(text: &str) -> bool {
     let starts = |word: &String| ["/", "./", "../", "~/", "file://"].iter().any(|start| word.starts_with(start));
-    !text.trim().contains('\n') && shlex::split(text.trim()).is_some_and(|words| !words.is_empty() && words.iter().all(starts))
+    !text.trim().contains('\n')
+        && shlex::split(text.trim()).is_some_and(|words| !words.is_empty() && words.iter().all(starts))
 }

@@ -18,7 +18,7 @@ use crate::figures::Figure;
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {
     id: ViewId { word: "measured", name: "Measured", about: "your own run beside its prediction" },
-    opens: "A",
+    opens: "V",
     hint: "",
     keys: |keys| keys.rows("cause").key("enter", Action::Take, "type", "type a measured step, like 3.4 s or 38 %"),
 };

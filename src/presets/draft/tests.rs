@@ -183,7 +183,7 @@ fn whatever_a_file_may_say_is_a_field() {
     for kind in [Kind::Cluster, Kind::Model] {
         for entry in library.entries(kind) {
             let document = entry.text.parse().expect("TOML");
-            let draft = Draft { kind, id: entry.id.clone(), replaces: None, document };
+            let draft = Draft { kind, id: entry.id.clone(), replaces: None, document, origin: None };
             let fields: Vec<String> = draft.slots().into_iter().map(|slot| slot.path).collect();
             let all = said_in("", &toml::from_str(&entry.text).expect("TOML"));
             let kept = |path: &str| ["format", "id"].contains(&path) || path.ends_with("].a") || path.ends_with("].b");

@@ -143,9 +143,8 @@ fn measured(app: &App, answer: &Answer, theme: Theme) -> Option<Span<'static>> {
     let summary = &answer.evaluation.summary;
     let seconds = run.figure.seconds(summary);
     let change = words::change(summary.step_time.get(), seconds, theme);
-    let inside = answer.evaluation.error_band.is_none_or(|band| {
-        (band.low..=band.high).contains(&Seconds::new(seconds))
-    });
+    let inside =
+        answer.evaluation.error_band.is_none_or(|band| (band.low..=band.high).contains(&Seconds::new(seconds)));
     let role = if inside { Role::Accent } else { Role::Warn };
     Some(Span::styled(format!("measured {}, {change}", Seconds::new(seconds)), theme.style(role)))
 }

@@ -13,7 +13,7 @@ use crate::app::diagnostics::{Finding, LINES};
 use crate::app::help::Help;
 use crate::app::layer::Layer;
 use crate::app::list::List;
-use crate::app::page::Page;
+use crate::app::page::TextPage;
 use crate::app::pointing::PointerTarget;
 use crate::app::typing::{Entry, Purpose};
 use crate::ui::theme::{Role, Theme};
@@ -66,7 +66,7 @@ fn help<'a>(app: &'a App, theme: Theme, help: &'a Help, area: Rect) -> Overlay<'
     }
 }
 
-fn page<'a>(app: &'a App, theme: Theme, page: &'a Page, area: Rect) -> Overlay<'a> {
+fn page<'a>(app: &'a App, theme: Theme, page: &'a TextPage, area: Rect) -> Overlay<'a> {
     let list = RowList {
         theme,
         lines: page.lines.iter().map(|line| (Line::raw(line.as_str()), None)).collect(),
@@ -146,5 +146,12 @@ fn entry(theme: Theme, entry: &Entry) -> Overlay<'_> {
         Purpose::ExportFolder(form) => format!("Folder for the files of {}", form.name()),
     };
     let wide = matches!(entry.purpose, Purpose::ImportPath | Purpose::ExportFolder(_));
-    Overlay { theme, size: (if wide { 76 } else { 44 }, 3), title, note: "Enter takes".into(), prompt: Some(prompt), ..Overlay::default() }
+    Overlay {
+        theme,
+        size: (if wide { 76 } else { 44 }, 3),
+        title,
+        note: "Enter takes".into(),
+        prompt: Some(prompt),
+        ..Overlay::default()
+    }
 }

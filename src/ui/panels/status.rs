@@ -50,7 +50,9 @@ fn field(app: &App) -> String {
     let excess = || app.answer.as_ref().filter(|_| !app.stale).and_then(|it| app.excess(&it.evaluation.summary));
     let about = || match app.inputs.row() {
         InputRow::Field(field) => inputs::about(field, &app.scenario),
-        InputRow::Measured => Some("what your own job takes, like 3.4 s or 38 %: Enter types it and shows what explains the gap".to_owned()),
+        InputRow::Measured => Some(
+            "what your own job takes, like 3.4 s or 38 %: Enter types it and shows what explains the gap".to_owned(),
+        ),
         InputRow::Fold => Some("Enter shows or hides the fields that are seldom changed".to_owned()),
     };
     wrong.or_else(about).or_else(excess).unwrap_or_default()

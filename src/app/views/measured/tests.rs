@@ -10,7 +10,7 @@ fn told(app: &App) -> &Attribution {
 #[test]
 fn a_measured_step_is_typed_and_its_gap_is_shared_out() {
     let mut app = explorer();
-    press(&mut app, "A");
+    press(&mut app, "V");
     assert!(app.views.measured.told().is_none() && !app.is_asking());
     // Twice the predicted time: the gap is 100 %.
     let twice = format!("{} s", 2.0 * figures(&app).step_time.get());
@@ -22,7 +22,10 @@ fn a_measured_step_is_typed_and_its_gap_is_shared_out() {
     // The band moves towards the measurement, and is narrower for it.
     let ([low, high], [after_low, after_high]) = (told(&app).band_before, told(&app).band_after);
     assert!(after_low > low && libm::log(after_high / after_low) < libm::log(high / low));
-    assert_eq!(app.inputs.row_text(crate::app::inputs::InputRow::Measured, &app.scenario), app.inputs.measured.as_ref().unwrap().figure.to_string());
+    assert_eq!(
+        app.inputs.row_text(crate::app::inputs::InputRow::Measured, &app.scenario),
+        app.inputs.measured.as_ref().unwrap().figure.to_string()
+    );
 }
 
 #[test]
@@ -40,7 +43,7 @@ fn the_row_of_the_scenario_takes_a_utilisation() {
 #[test]
 fn it_stays_that_of_what_ran_when_the_scenario_changes() {
     let mut app = explorer();
-    press(&mut app, "A<ret>5 s<ret>");
+    press(&mut app, "V<ret>5 s<ret>");
     let (gap, ran) = (told(&app).gap, app.scenario.clone());
     press(&mut app, "1<down><down><down><down><right>");
     assert_ne!(app.scenario, ran);
@@ -50,7 +53,7 @@ fn it_stays_that_of_what_ran_when_the_scenario_changes() {
 #[test]
 fn what_is_no_figure_is_refused_with_one_that_is() {
     let mut app = explorer();
-    press(&mut app, "A<ret>38<ret>");
+    press(&mut app, "V<ret>38<ret>");
     assert!(app.notice.as_ref().unwrap().contains("like 3.4 s"), "{:?}", app.notice);
     assert!(app.inputs.measured.is_none());
     press(&mut app, "i");

@@ -103,9 +103,10 @@ fn lines(app: &App, run: &OwnRun, told: &Attribution, theme: Theme) -> Vec<Line<
     let band = |[low, high]: [f64; 2]| format!("{} to {}", time(low), time(high));
     let bands =
         format!(" 80 % of such steps: {} before it, {} after it", band(told.band_before), band(told.band_after));
-    let of = match app.shown.as_ref().is_ok_and(|shown| *shown == run.scenario) {
-        true => " of the scenario shown".to_owned(),
-        false => format!(" of the scenario as it was: {}; Enter measures the one shown", run.name()),
+    let of = if app.shown.as_ref().is_ok_and(|shown| *shown == run.scenario) {
+        " of the scenario shown".to_owned()
+    } else {
+        format!(" of the scenario as it was: {}; Enter measures the one shown", run.name())
     };
     vec![Line::styled(gap, theme.style(Role::Title)), Line::raw(bands), Line::styled(of, theme.style(Role::Dim))]
 }
