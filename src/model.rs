@@ -222,6 +222,11 @@ impl Model {
         self.parameters() - self.idle_parameters()
     }
 
+    /// The most stages that a pipeline can have: each with a layer, and one for the embedding and one for the head alone.
+    pub fn most_stages(&self) -> u32 {
+        self.layers + if self.vocab > 0 { 2 } else { 0 }
+    }
+
     /// The exact counts in words: `46,702,792,704 parameters, 12,879,925,248 of them active`.
     pub fn counts(&self) -> String {
         let [all, active] = [self.parameters(), self.active_parameters()].map(|count| thousands(count as f64));

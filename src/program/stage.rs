@@ -155,6 +155,7 @@ fn split(layers: u32, stages: u32, layer: f64, embedding: f64, head: f64) -> Vec
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stack::Balance;
 
     #[test]
     fn layers_go_where_there_is_least() {
@@ -162,5 +163,19 @@ mod tests {
         // The head costs two layers: 2 + 2 + 2 + (0 + 2).
         assert_eq!(split(6, 4, 1.0, 0.0, 2.0), [2, 2, 2, 0]);
         assert_eq!(split(9, 4, 1.0, 0.0, 0.0), [3, 2, 2, 2]);
+    }
+
+    /// Embedding and head may have a stage each to themselves, whatever a stack balances, and no other stage is without
+    /// a layer.
+    #[test]
+    fn ends_do_without_layers_where_there_are_fewer_than_stages() {
+        for balance in [Balance::Time, Balance::Layers, Balance::LayersAndEnds] {
+            let layers = |layers: u32, stages: u32| {
+                let [layer, embedding, head] = balance.weights(layers, stages, [1.0, 0.1, 3.0]);
+                split(layers, stages, layer, embedding, head)
+            };
+            assert_eq!(layers(6, 8), [0, 1, 1, 1, 1, 1, 1, 0], "{balance:?}");
+            assert_eq!(layers(7, 8), [1, 1, 1, 1, 1, 1, 1, 0], "{balance:?}");
+        }
     }
 }

@@ -216,11 +216,12 @@ fn precision(scenario: &Scenario, checks: &mut Checks) {
 fn pipeline(scenario: &Scenario, checks: &mut Checks) {
     let (plan, layers) = (&scenario.plan, scenario.model.layers);
     let stages = plan.pipeline.saturating_mul(plan.virtual_stages());
+    let most = scenario.model.most_stages();
     checks.refuse(
-        stages > layers,
+        stages > most,
         "plan.pipeline",
-        || format!("{stages} stages are more than the {layers} layers of {}", scenario.model.name),
-        || format!("choose at most {layers} stages in all"),
+        || format!("{stages} stages are too many for the {layers} layers of {}", scenario.model.name),
+        || format!("choose at most {most} stages in all"),
     );
     let schedule = plan.effective_schedule();
     let uneven = schedule.rules().grouped && !plan.accumulate.is_multiple_of(plan.pipeline);

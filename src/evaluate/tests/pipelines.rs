@@ -1,6 +1,9 @@
 //! Pipelines: the laws of their bubble, the tables of schedules, folding.
 
+use std::collections::BTreeSet;
+
 use super::*;
+use crate::program::ModelPart;
 
 /// Step over the time that the busiest rank computes, and the most stages' checkpoints on rank 0.
 fn makespan(scenario: &Scenario) -> (f64, f64) {
@@ -46,6 +49,35 @@ fn the_bubble_laws() {
                 holds(Schedule::Interleaved, m * k + p - 1.0);
             }
         }
+    }
+}
+
+/// Six layers with their ends on four ranks of two stages: the first stage has the embedding alone, the last the head. A
+/// ninth stage would have nothing; without ends the seventh has not.
+#[test]
+fn ends_have_stages_of_their_own() {
+    let of = |ranks: u32, stages: u32, vocab: u32| {
+        let mut scenario = pipeline(Schedule::Interleaved, ranks, stages, 8);
+        scenario.model = Arc::new(Model { vocab, ..testing::model(6, 1024) });
+        scenario.plan.size = Size::Nodes(ranks);
+        scenario
+    };
+    let scenario = of(4, 2, 32_000);
+    let mut workspace = Workspace::default();
+    let checked = scenario.checked().expect("eight stages");
+    let (summary, trace) = traced(&checked, &mut workspace).expect("it runs");
+    let layers = |rank: u32| {
+        let parts = trace.spans_on(rank, Lane::Compute).iter().map(|span| span.activity);
+        let layers = parts.filter(|activity| activity.part == ModelPart::Layer).map(|activity| activity.layer);
+        layers.collect::<BTreeSet<u32>>().into_iter().collect::<Vec<u32>>()
+    };
+    // Stages 0 and 4 are rank 0's, of which the fifth has layer 3.
+    assert_eq!([0, 1, 2, 3].map(layers), [vec![3], vec![0, 4], vec![1, 5], vec![2]]);
+    assert!(summary.step_time > Seconds::ZERO);
+    for (scenario, most) in [(of(3, 3, 32_000), 8), (of(4, 2, 0), 6)] {
+        let problems = scenario.checked().expect_err("too many stages");
+        let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        assert!(told.concat().contains(&format!("choose at most {most} stages in all")), "{told:?}");
     }
 }
 
