@@ -121,6 +121,14 @@ pub struct Stack {
     /// sharding in PyTorch (`FSDPCommContext.all_reduce_stream`).
     #[serde(default)]
     pub replica_stream: bool,
+    /// Whether the head's gathered weights stay from forward to backward, which begins with it; in a pipeline other
+    /// passes come between, and they do not.
+    #[serde(default)]
+    pub keeps_head: bool,
+    /// Whether weights are copied out of what a gather leaves, which in forward stays until those of the next unit are:
+    /// FSDP2, whose parameters keep their own storage (`foreach_all_gather_copy_out`, `AllGatherState`).
+    #[serde(default)]
+    pub copies_out: bool,
     /// Whether gradients are reduced while backward still runs, or after it.
     pub reduce_during_backward: bool,
     /// Whether updated weights are gathered during the next step's first forward: only what that does not hide is left

@@ -104,6 +104,8 @@ pub fn ideal() -> Stack {
         keeps_gathered: false,
         balanced_context: false,
         replica_stream: false,
+        keeps_head: false,
+        copies_out: false,
         reduce_during_backward: true,
         gather_during_forward: false,
     }

@@ -96,6 +96,28 @@ fn sums_over_replicas_run_beside_reductions() {
     assert!(with(false).step_time.get() > pass + 8.0 * forward + backward + 8.0 * (pass + sum));
 }
 
+/// Weights are gathered for forward and for backward, and gradients reduced, each in bf16: 3 W. A head that stays gathered
+/// saves its own H once: (3 W - H) / 3 W. It does not where other passes come between, in a pipeline, or where the
+/// embedding shares it.
+#[test]
+fn a_head_that_stays_is_gathered_once() {
+    let sent = |keeps_head: bool, pipeline: u32, tied: bool| {
+        let mut scenario = testing::scenario();
+        scenario.plan.sharding = testing::zero3();
+        scenario.plan.pipeline = pipeline;
+        scenario.model = Arc::new(Model { vocab: 32_000, tied, ..testing::model(8, 1024) });
+        Arc::make_mut(&mut scenario.stack).keeps_head = keeps_head;
+        let model = Arc::clone(&scenario.model);
+        (evaluate(&scenario).traffic.iter().map(|level| level.bytes_per_device.get()).sum::<f64>(), model)
+    };
+    let (all, model) = sent(false, 1, false);
+    let (kept, _) = sent(true, 1, false);
+    let (head, whole) = (model.head_parameters() as f64, model.parameters() as f64);
+    close(kept / all, (3.0 * whole - head) / (3.0 * whole));
+    assert_eq!(sent(true, 2, false).0.to_bits(), sent(false, 2, false).0.to_bits());
+    assert_eq!(sent(true, 1, true).0.to_bits(), sent(false, 1, true).0.to_bits());
+}
+
 /// 8 layers of 12 x 1024^2 parameters on two nodes of four: at each micro-batch a device's quarter, of 2 bytes, passes the
 /// 14 GB/s between the nodes there and back, half of it each way. Four micro-batches take four times as much as one,
 /// but for a strategy that sums once a step.

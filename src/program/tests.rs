@@ -200,6 +200,26 @@ fn the_second_copy_is_there_as_soon_as_the_unit_is() {
     assert_eq!(of(TaskKind::Backward).gives[held::SECONDARY], share);
 }
 
+/// FSDP2 keeps in forward what a gather left until the next unit is copied out of its own: beside the unit that computes
+/// and the one that is under way, a third. In backward it goes at once.
+#[test]
+fn what_a_gather_leaves_stays_in_forward() {
+    let mut scenario = testing::scenario();
+    scenario.plan.sharding = testing::zero3();
+    let unit = 12 * 1024 * 1024 * 2;
+    let held_by = |scenario: &Scenario| {
+        let program = built(scenario);
+        let of = |kind: TaskKind| program.code.tasks.iter().find(|task| task.label.first.kind == kind).expect("one");
+        [TaskKind::AllGather, TaskKind::Forward, TaskKind::Backward].map(|kind| {
+            let task = of(kind);
+            [task.takes[held::GATHERED], task.gives[held::GATHERED]]
+        })
+    };
+    assert_eq!(held_by(&scenario), [[unit, 0], [0, unit], [0, unit]]);
+    Arc::make_mut(&mut scenario.stack).copies_out = true;
+    assert_eq!(held_by(&scenario), [[unit, 0], [unit, 2 * unit], [0, unit]]);
+}
+
 #[test]
 fn accumulation_repeats_what_is_sharded_and_nothing_else() {
     let moved = |sharding: Sharding, reduction: Reduction, accumulate: u32| {

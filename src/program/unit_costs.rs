@@ -4,7 +4,7 @@
 use crate::cost::{Activations, DeviceTime, LayerWork, Passes, Payload, Rates, TensorTransfers, Transfer};
 use crate::plan::pass::{Pass, PerDirection};
 use crate::plan::{Format, Recompute, Reduction};
-use crate::scenario::Layout;
+use crate::scenario::{Layout, Scenario};
 use crate::units::{Bytes, Count, Seconds};
 
 use super::build::LaunchedWork;
@@ -245,12 +245,14 @@ impl<'a> UnitCosts<'a> {
         if self.staged {
             return UnitPass { part: unit.part, pass, steps, ..UnitPass::default() };
         }
-        let kept_gathered = pass.is_backward() && !self.regathers() && self.layout.weights > 1;
+        let kept_gathered = pass.is_backward() && !self.regathers(unit.part) && self.layout.weights > 1;
         let fetched =
             if self.fetched() && unit.gathered > Count::ZERO && !kept_gathered { unit.gathered } else { Count::ZERO };
+        // In backward what a gather leaves goes as soon as it is copied out of.
+        let copies_out = self.rates.scenario.stack.copies_out && !pass.is_backward() && self.layout.weights > 1;
         // What backward does not gather again, forward must not drop (`reshard_after_forward=False` of `fully_shard`).
         // Where only the host has the weights, they go after each pass, and come back by a copy.
-        let drops = self.fetched() && (last || self.regathers() || self.layout.weights == 1);
+        let drops = self.fetched() && (last || self.regathers(unit.part) || self.layout.weights == 1);
         // A shared unit is dropped by its second pass: the one that gathers nothing.
         let other = match unit.part {
             ModelPart::Embedding => Some(ModelPart::Head),
@@ -265,8 +267,9 @@ impl<'a> UnitCosts<'a> {
             pass,
             from_host: self.loaded(fetched, pass),
             checkpoint: Bytes::ZERO,
-            gather: self.weights(unit.gathered, pass),
+            gather: self.weights(unit, pass),
             gathered: fetched * self.rates.storage(),
+            gather_left: if copies_out { fetched * self.rates.storage() } else { Bytes::ZERO },
             freed: if drops { dropped * self.rates.storage() } else { Bytes::ZERO },
             steps,
             working: Bytes::ZERO,
@@ -285,9 +288,11 @@ impl<'a> UnitCosts<'a> {
         }
     }
 
-    /// Whether backward gathers the weights that forward had.
-    pub fn regathers(&self) -> bool {
-        self.rates.scenario.plan.sharding.reshard_after_forward
+    /// Whether backward gathers the weights of a unit that forward had.
+    pub fn regathers(&self, part: ModelPart) -> bool {
+        let Scenario { model, stack, plan, .. } = self.rates.scenario;
+        let head_stays = stack.keeps_head && part == ModelPart::Head && plan.pipeline == 1 && !model.tied;
+        plan.sharding.reshard_after_forward && !head_stays
     }
 
     /// Whether weights come into memory for each pass: from other ranks, from the host, or both.

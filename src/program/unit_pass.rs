@@ -71,6 +71,8 @@ pub(super) struct UnitPass {
     pub gather: Option<UnitCollective>,
     /// Bytes of the gathered weights, taken with the gather.
     pub gathered: Bytes,
+    /// Bytes that the gather left beside them, held while the pass runs.
+    pub gather_left: Bytes,
     /// Bytes of gathered weights that this pass's end frees.
     pub freed: Bytes,
     pub steps: [ComputeStep; 3],
@@ -125,6 +127,7 @@ impl UnitPass {
 
     pub fn takes(&self) -> [i64; HELD] {
         let mut takes = held_bytes(held::ACTIVATIONS, self.working);
+        takes[held::GATHERED] = bytes(self.gather_left);
         takes[held::GRADIENTS] = bytes(self.gradients);
         // The second copy is made from the gathered unit: both are there at once.
         takes[held::SECONDARY] = bytes(self.secondary.max(Bytes::ZERO));
@@ -135,7 +138,7 @@ impl UnitPass {
         let mut gives = held_bytes(held::ACTIVATIONS, self.working);
         // What forward keeps is given back less; backward has `kept` negative, and gives back more than it took.
         gives[held::ACTIVATIONS] -= bytes(self.kept);
-        gives[held::GATHERED] = bytes(self.freed);
+        gives[held::GATHERED] = bytes(self.gather_left) + bytes(self.freed);
         gives[held::SECONDARY] = bytes((-self.secondary).max(Bytes::ZERO));
         gives
     }

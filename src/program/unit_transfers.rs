@@ -9,12 +9,13 @@ use crate::units::{Bytes, Count};
 
 use super::label::TaskKind;
 use super::unit_costs::UnitCosts;
-use super::unit_pass::{GradientReduction, UnitCollective};
+use super::unit_pass::{GradientReduction, UnitCollective, UnitParameters};
 
 impl UnitCosts<'_> {
     /// The gather of a unit's weights: from the second copy in backward, where there is one.
-    pub fn weights(&self, elements: Count, pass: Pass) -> Option<UnitCollective> {
-        let there = elements == Count::ZERO || (pass.is_backward() && !self.regathers());
+    pub fn weights(&self, unit: UnitParameters, pass: Pass) -> Option<UnitCollective> {
+        let elements = unit.gathered;
+        let there = elements == Count::ZERO || (pass.is_backward() && !self.regathers(unit.part));
         if there { None } else { self.gather(elements, self.parts(elements, self.collectives), pass) }
     }
 
