@@ -17,8 +17,8 @@ pub use figure::{
 pub use metric::metric;
 pub use report::{
     CalibrateReport, EvaluationReport, Figures, GridReport, LimitsReport, PlanReport, ProfileReport, SearchReport,
-    StepLimit, SupportReport, SweepCells, SweepReport, TrainingReport, ValidateReport, Verdict, beside, changed,
-    extent_words, intensities, limit, measured, plan_words, published, text, verdict,
+    StepLimit, SupportReport, SweepCells, SweepReport, TrainingReport, ValidateReport, Verdict, beside, cause_cells,
+    changed, extent_words, intensities, limit, measured, plan_words, published, text, verdict,
 };
 pub use table::{CellTone, Table, TableCell};
 pub use why::facts::{Better, FigureEntry, FigureSubject};

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::calibrate::{Attribution, Cause};
-use crate::figures::table::{Table, percent};
+use crate::figures::table::{Table, TableCell, percent};
 use crate::units::Seconds;
 
 /// As JSON.
@@ -25,19 +25,9 @@ pub fn measured(told: &Attribution) -> String {
     let way = if told.gap < 0.0 { "shorter" } else { "longer" };
     let time = |seconds: f64| Seconds::new(seconds).to_string();
     let band = |[low, high]: [f64; 2]| format!("{} to {}", time(low), time(high));
-    let rows = told.causes.iter().map(|Cause { constant, value, shift_in_sigma, share }| {
-        let name = constant.name.to_owned();
-        vec![
-            percent(*share),
-            name,
-            format!("{value:.3}"),
-            format!("{} sigma", signed(*shift_in_sigma)),
-            constant.meaning.to_owned(),
-        ]
-    });
-    let rest =
-        vec![percent(told.unexplained), "this run".to_owned(), String::new(), String::new(), "no constant".to_owned()];
-    let table = Table::of_texts(&["share of the gap", "cause", "would be", "that is", ""], rows.chain([rest]));
+    let rest = [percent(told.unexplained).as_str(), "this run", "", "", "no constant"].map(TableCell::word);
+    let mut table = Table::new(["share of the gap", "cause", "would be", "that is", ""].map(|heading| ("", heading)));
+    table.extend(told.causes.iter().map(cause_cells).chain([rest]).map(Vec::from));
     format!(
         "\nmeasured {}, {} {way} than predicted\n{}80 % of such steps: {} before, {} after this one\n",
         time(told.step_time),
@@ -46,6 +36,17 @@ pub fn measured(told: &Attribution) -> String {
         band(told.band_before),
         band(told.band_after),
     )
+}
+
+/// A cause: its share of the gap, its constant, what that would be, how far from its value, what it means.
+pub fn cause_cells(Cause { constant, value, shift_in_sigma, share }: &Cause) -> [TableCell; 5] {
+    [
+        TableCell::percent(*share),
+        TableCell::word(constant.name),
+        TableCell::new(format!("{value:.3}"), *value),
+        TableCell::new(format!("{} sigma", signed(*shift_in_sigma)), *shift_in_sigma),
+        TableCell::word(constant.meaning),
+    ]
 }
 
 /// A shift with one digit and its sign; one that rounds to nothing has none.

@@ -10,7 +10,7 @@ use crate::app::own_run::OwnRun;
 use crate::app::views::measured::SPEC;
 use crate::app::{App, Panel};
 use crate::calibrate::{Attribution, Cause};
-use crate::figures::{CellTone, Table, TableCell};
+use crate::figures::{CellTone, Table, cause_cells};
 use crate::ui::panels::{frame, panel_list};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
@@ -32,7 +32,7 @@ const SAID: u16 = 3;
 
 /// The share of the gap, the cause, what it would be, how far that is, and what it means.
 const SET: [Aligned; 5] =
-    [Aligned::Right(8), Aligned::Left(26), Aligned::Right(9), Aligned::Right(12), Aligned::Left(40)];
+    [Aligned::Right(8), Aligned::Indented(2, 24), Aligned::Right(9), Aligned::Right(12), Aligned::Indented(2, 38)];
 
 /// What is to be done where nothing was typed.
 const HOW: &str = "Enter: type what a step of this job takes on your machine, like 3.4 s, or the model flop utilisation \
@@ -75,16 +75,11 @@ fn list(app: &App, theme: Theme) -> RowList<'static> {
 }
 
 fn compared(causes: &[Cause]) -> Table {
-    let mut table = Table::new(["of gap", "  cause", "would be", "that is", "  meaning"].map(|heading| ("", heading)));
-    for Cause { constant, value, shift_in_sigma, share } in causes {
-        table.push(vec![
-            TableCell::percent(*share),
-            TableCell::word(format!("  {}", constant.name)),
-            TableCell::new(format!("{value:.3}"), *value),
-            TableCell::new(format!("{shift_in_sigma:+.1} sigma"), *shift_in_sigma),
-            TableCell::word(format!("  {}", constant.meaning)).toned(CellTone::Aside),
-        ]);
-    }
+    let mut table = Table::new(["of gap", "cause", "would be", "that is", "meaning"].map(|heading| ("", heading)));
+    table.extend(causes.iter().map(|cause| {
+        let [share, name, value, shift, meaning] = cause_cells(cause);
+        vec![share, name, value, shift, meaning.toned(CellTone::Aside)]
+    }));
     table
 }
 
