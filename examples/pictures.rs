@@ -42,7 +42,7 @@ const X_160: [(&str, &str); 5] = [
 const PLAIN: Picture =
     Picture { name: "explorer", scenario: "default", changes: &[], keys: "", size: (120, 40), light: false };
 
-const PICTURES: [Picture; 16] = [
+const PICTURES: [Picture; 17] = [
     PLAIN,
     Picture { name: "frontier", scenario: "frontier-20b", keys: "4lll", ..PLAIN },
     Picture { name: "large", keys: "pb", size: (200, 50), ..PLAIN },
@@ -98,6 +98,8 @@ const PICTURES: [Picture; 16] = [
     Picture { name: "compare", scenario: "frontier-20b-384", keys: "Sjjjjj\npg\npc", ..PLAIN },
     Picture { name: "zeropp", scenario: "zeropp-18b-v100", keys: "S", ..PLAIN },
     Picture { name: "levels", scenario: "frontier-20b-384", keys: "Sjjjjj\npg\nT", ..PLAIN },
+    // From half to twice the nodes.
+    Picture { name: "best", changes: &[("model", "mpt-30b"), ("nodes", "16")], keys: "Bd", ..PLAIN },
     // Within 8 of 24 GiB, eight limits below all of the memory, and why the second operators.
     Picture { name: "plan", scenario: "osdp-48x1536", keys: "Phhhhhhhhj", ..PLAIN },
     Picture { name: "evidence", keys: "Ej", ..PLAIN },
