@@ -19,6 +19,7 @@ use super::panel::ViewId;
 use super::work::{Found, Work};
 
 /// An intent of the user. What a way or a step means is up to the panel or layer that has the keys.
+// Without fields but for places: a key in `config.toml` names an action by one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// One to the left: a cell, a span, or the value before.

@@ -112,6 +112,7 @@ impl ExportQuestion {
             Content::Texts(files, _) => files.iter().map(|(name, _)| (*name).to_owned()).collect(),
             Content::Traces(traces) => (0..traces.len()).map(|rank| format!("rank{rank}.json")).collect(),
         };
+        // All are looked for before any is written: half of a plan is worse than none.
         let paths: Vec<PathBuf> = names.iter().map(|name| self.folder.join(name)).collect();
         if let Some(taken) = paths.iter().find(|path| !self.replacing && path.symlink_metadata().is_ok()) {
             return ExportOutcome::Taken(shown(taken));
@@ -159,6 +160,7 @@ impl ExportQuestion {
                 Ok(notes.clone())
             }
             Content::Traces(traces) => {
+                // One after the other and not staged together: a trace may take hundreds of MB.
                 for (path, trace) in paths.iter().zip(traces) {
                     self.write_trace(path, trace).map_err(|error| (path.clone(), error))?;
                 }

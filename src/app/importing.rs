@@ -69,6 +69,7 @@ impl ImportQuestion {
     /// Reads the files, and finds out what they are; else what is wrong, a line for each mistake.
     pub fn answer(&self, library: &Library) -> Result<ImportedFile, Vec<String>> {
         let Some(first) = self.words.files.first() else { return Err(vec!["no file is named".to_owned()]) };
+        // Before any text is read: a trace may be packed, and much longer than what is read of texts.
         if disk::stream(first).is_ok_and(kineto::is_trace) {
             return self.trace(first);
         }
@@ -80,7 +81,8 @@ impl ImportQuestion {
         let texts: Vec<NamedText> = self.words.files.iter().map(|file| read(file)).collect::<Result<_, _>>()?;
         let (name, text) = &texts[0];
         if let Ok(source) = Source::new(text) {
-            // Files of shardscope's own.
+            // Files of shardscope's own. A preset of a cluster has no `kind`, as snapshots and sets have: what it must say
+            // gives it away.
             if source.has("levels") && source.has("device") {
                 return self.own_cluster(name, text, library);
             }
@@ -110,6 +112,9 @@ impl ImportQuestion {
         text: &str,
         library: &Library,
     ) -> Result<ImportedFile, Vec<String>> {
+        if let Some(other) = self.words.others(&["like"]) {
+            return Err(vec![other]);
+        }
         let options = ImportOptions { file: name, name: None, like: self.words.option("like") };
         let imported = huggingface::model(text, options).map_err(|error| refused(name, &[error]))?;
         let counts = imported.made.model.counts();
@@ -124,6 +129,9 @@ impl ImportQuestion {
 
     /// What a profiler recorded, beside the scenario in hand.
     fn trace(&self, file: &Path) -> Result<ImportedFile, Vec<String>> {
+        if let Some(other) = self.words.others(&[]) {
+            return Err(vec![other]);
+        }
         let unread = |error| vec![format!("{}: {error}", named(file))];
         let recording = disk::stream(file).and_then(kineto::read).map_err(unread)?;
         let compared = TraceComparison::new(recording, Some(&self.scenario)).map_err(|problems| lines(&problems))?;

@@ -24,6 +24,7 @@ pub struct TextPage {
 impl TextPage {
     /// A page of a text.
     pub fn new(title: String, text: &str) -> Self {
+        // Broken once, to the narrowest screen's width: no line moves when the terminal is widened.
         let lines: Vec<String> = text.lines().flat_map(broken).collect();
         Self { title, sheet: Sheet::new(lines.clone(), 1), lines }
     }

@@ -187,6 +187,7 @@ impl App {
     /// What the next session begins with, if it is given nothing else: the scenario in hand, or the one shown where that
     /// is impossible, and after it the pins. Who leaves at once after a change has no figures of it yet.
     pub fn left_off(&self) -> Option<Vec<Pin>> {
+        // The evaluation of these is left to whoever writes them: the terminal is given back without waiting for it.
         let (scenario, evaluation) = match self.answers.find(&self.scenario) {
             Some((answer, _)) => (answer.scenario, Some(answer.evaluation)),
             None if self.scenario.layout().is_ok() => (self.scenario.clone(), None),

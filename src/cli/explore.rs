@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::app::Start;
 use crate::measured;
-use crate::snapshot::{self, Opened};
+use crate::snapshot::{self, LastSession, Opened};
 use crate::term;
 use crate::text::printable;
 
@@ -40,7 +40,10 @@ pub(super) fn run(session: Session, cli: &Cli) -> Result<Exit, Failure> {
 fn left(session: &Session, file: &Path) -> (Option<Opened>, Option<String>) {
     match snapshot::open_last(file, &session.library) {
         None => (None, None),
-        Some(Ok(opened)) => (Some(opened), Some("as the last session left it: --fresh starts anew".to_owned())),
+        Some(Ok(LastSession { opened, is_renewed })) => {
+            let with = if is_renewed { ", with presets as they are now" } else { "" };
+            (Some(opened), Some(format!("as the last session left it{with}: --fresh starts anew")))
+        }
         Some(Err(why)) => (None, Some(printable(&format!("the last session is lost: {why}")))),
     }
 }

@@ -28,39 +28,66 @@ pub fn keep_last(file: &Path, text: &str) -> io::Result<()> {
     disk::replace(file, text)
 }
 
+/// What the last session ended with.
+#[derive(Debug)]
+pub struct LastSession {
+    /// The scenario in hand, and the pins.
+    pub opened: Opened,
+    /// Whether the library has other facts today than that session had.
+    pub is_renewed: bool,
+}
+
 /// Opens it; `None` where no session has ended yet.
-pub fn open_last(file: &Path, library: &Library) -> Option<Result<Opened, String>> {
+pub fn open_last(file: &Path, library: &Library) -> Option<Result<LastSession, String>> {
     let opened = match open(&file.display().to_string(), library) {
         Err(OpenError::Io { error, .. }) if error.kind() == ErrorKind::NotFound => return None,
         opened => opened.map_err(|error| error.to_string()),
     };
     Some(opened.and_then(|mut opened| {
-        renew(&mut opened, library);
+        let is_renewed = renew(&mut opened, library);
         opened.scenario.layout().map_err(|problems| opened.mistakes(&problems).to_string())?;
         // The scenario in hand is pinned only if it is among the others too.
         opened.pins = opened.pins.split_off(opened.pins.len().min(1));
-        Ok(opened)
+        Ok(LastSession { opened, is_renewed })
     }))
 }
 
-/// Takes stacks and constants from today's library, where it has them: a session goes on from version to version, and what
-/// software reaches is known better each time. What the file says came out then says nothing of it any more.
-fn renew(opened: &mut Opened, library: &Library) {
-    let known = |scenario: &mut Scenario| {
-        let Ok(stack) = library.stack(&scenario.stack.id) else { return false };
-        let Ok(calibration) = library.calibration(&stack.calibration) else { return false };
-        let is_same = scenario.stack == stack && scenario.calibration == calibration;
-        (scenario.stack, scenario.calibration) = (stack, calibration);
-        !is_same
-    };
-    if known(&mut opened.scenario) {
-        opened.stored = None;
+/// Takes facts from today's library, where it has them: a session goes on from version to version, what software reaches
+/// is known better each time, and whoever changes a preset means it. What the file says came out then says nothing of it
+/// any more. Says whether anything differs.
+fn renew(opened: &mut Opened, library: &Library) -> bool {
+    let mut is_renewed = false;
+    if renew_facts(&mut opened.scenario, library) {
+        (opened.stored, is_renewed) = (None, true);
     }
     for pin in &mut opened.pins {
-        if known(&mut pin.scenario) {
-            pin.stored = None;
+        if renew_facts(&mut pin.scenario, library) {
+            (pin.stored, is_renewed) = (None, true);
         }
     }
+    // What has become a preset since is no longer said in full.
+    let file = &mut opened.file;
+    file.machine.take_if(|_| library.cluster(&file.cluster).is_ok());
+    file.shape.take_if(|_| library.model(&file.model).is_ok());
+    is_renewed
+}
+
+/// Says whether anything differs.
+fn renew_facts(scenario: &mut Scenario, library: &Library) -> bool {
+    let before = scenario.clone();
+    if let Ok(cluster) = library.cluster(&scenario.cluster.id) {
+        scenario.cluster = cluster;
+    }
+    if let Ok(model) = library.model(&scenario.model.id) {
+        scenario.model = model;
+    }
+    // Constants belong to software: of another version they are never taken alone.
+    if let Ok(stack) = library.stack(&scenario.stack.id)
+        && let Ok(calibration) = library.calibration(&stack.calibration)
+    {
+        (scenario.stack, scenario.calibration) = (stack, calibration);
+    }
+    *scenario != before
 }
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ fn who_leaves_at_once_keeps_what_was_changed_last() {
         app.scenario.plan.tensor = tensor;
         let pins = app.left_off().unwrap();
         Errand::KeepLast(file.clone(), pins).run(None);
-        let opened = snapshot::open_last(&file, &app.library).unwrap().unwrap();
+        let opened = snapshot::open_last(&file, &app.library).unwrap().unwrap().opened;
         (opened.scenario.plan.prefetch, opened.scenario.plan.tensor)
     };
     assert_eq!(left(3, 1), (3, 1));

@@ -12,6 +12,7 @@ use crate::app::layer::Layer;
 use crate::app::own_run::OwnRun;
 use crate::app::page::TextPage;
 use crate::app::state::App;
+use crate::app::typing::{Entry, Purpose};
 use crate::app::views::measured;
 use crate::calibrate::OwnFigure;
 
@@ -41,6 +42,7 @@ impl App {
                 return Vec::new();
             }
         };
+        // What was taken in needs no correction: the next line begins empty.
         self.import_line.clear();
         let commands = match change {
             ImportChange::Opened(opened) => return self.opened(*opened, path),
@@ -68,6 +70,8 @@ impl App {
         match text.parse() {
             Ok(figure) => self.ran(figure),
             Err(why) => {
+                // The line stays, to be mended: what is typed next would be taken for keys.
+                self.layer = Some(Layer::Entry(Entry::continued(Purpose::OwnFigure, text.to_owned())));
                 self.tell(why);
                 Vec::new()
             }

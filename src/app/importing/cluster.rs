@@ -41,6 +41,10 @@ impl ImportQuestion {
         texts: &[NamedText],
         library: &Library,
     ) -> Result<ImportedFile, Vec<String>> {
+        if let Some(other) = self.words.others(&["name"]) {
+            return Err(vec![other]);
+        }
+        // All-gathers and reduce-scatters only: whether an all-reduce may stand for them is asked on the command line.
         let options = LinkOptions { collective: None, name: self.words.option("name") };
         let imported = nccl::links(texts, &self.scenario, options)
             .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
@@ -64,6 +68,7 @@ impl ImportQuestion {
         cluster.id = library.new_id(Kind::Cluster, &cluster.name);
         let mut file = self.unpublished();
         file.cluster.clone_from(&cluster.id);
+        // What the file said of another machine is not of this one.
         file.machine = None;
         let facts = Scenario { cluster: Arc::new(cluster), ..self.scenario.clone() };
         Self::changed(kind, file, &facts, report, "", library)

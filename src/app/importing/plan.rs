@@ -52,6 +52,7 @@ impl ImportQuestion {
             fields.extend(devices.map(|devices| (Field::Devices, devices)));
             read(with(&fields))
         });
+        // What is assumed there is a default of the reader; the scenario in hand is nearer to the truth than any default.
         let first = first.map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
         let open = |field: Field| first.report.assumed.iter().any(|assumed| assumed.field == field.key());
         let mut wishes = with(&fields);
@@ -66,6 +67,7 @@ impl ImportQuestion {
             }
         }
         let given: Vec<Field> = said.iter().map(|(field, _)| *field).collect();
+        // With the facts in hand it may be impossible: a head count that its ranks do not divide. Then as first read.
         let mut imported = read(wishes).unwrap_or(first);
         for taken in &mut imported.report.taken {
             let field = Field::all().find(|field| taken.place == format!("--{field}"));

@@ -38,6 +38,7 @@ impl ImportQuestion {
         let options = RunOptions { skip: skip.map(count).transpose()?, given: &given };
         let imported = runs::run(name, text, options).map_err(|errors| refused(name, &errors))?;
         let report = imported.report.text();
+        // The row goes the way of a file of rows: what `validate` would say of it is said here.
         let (rows, unread) = measured::read(name, &imported.made.to_csv());
         let (cases, unbuilt) = measured::cases(&rows, library);
         if let Some(case) = cases.first() {

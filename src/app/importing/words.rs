@@ -45,7 +45,8 @@ impl ImportWords {
     /// Why an option is not taken, where it is none of these.
     pub fn others(&self, known: &[&str]) -> Option<String> {
         let (other, _) = self.options.iter().find(|(option, _)| !known.contains(&option.as_str()))?;
-        Some(format!("--{other} says nothing of this file; known here: --{}", known.join(", --")))
+        let known = if known.is_empty() { "none".to_owned() } else { format!("--{}", known.join(", --")) };
+        Some(format!("--{other} says nothing of this file; known here: {known}"))
     }
 }
 

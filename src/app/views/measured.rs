@@ -74,6 +74,7 @@ impl View for MeasuredView {
     }
 
     fn follow(&mut self, context: &Context) -> Option<Work> {
+        // What was measured is kept apart from what is edited: changing the scenario does not ask again.
         if self.asked != context.measured {
             (self.asked, self.found, self.cursor) = (context.measured.clone(), None, ListCursor::default());
         }

@@ -25,12 +25,12 @@ fn a_session_goes_on_with_its_scenario_and_its_pins() {
     let other = evaluated("default", &library);
     let members = [("in hand", &scenario, &evaluation), ("one", &other.0, &other.1)];
     keep_last(&file, &Set::new(members).to_toml().unwrap()).unwrap();
-    let opened = open_last(&file, &library).unwrap().unwrap();
+    let opened = open_last(&file, &library).unwrap().unwrap().opened;
     assert_eq!(opened.scenario, scenario);
     assert_eq!(opened.pins.iter().map(|pin| pin.name.as_str()).collect::<Vec<_>>(), ["one"]);
     // A second session replaces the first one's.
     keep_last(&file, &Set::new([("in hand", &other.0, &other.1)]).to_toml().unwrap()).unwrap();
-    let opened = open_last(&file, &library).unwrap().unwrap();
+    let opened = open_last(&file, &library).unwrap().unwrap().opened;
     assert_eq!((opened.scenario, opened.pins), (other.0, Vec::new()));
 }
 
@@ -67,7 +67,7 @@ fn constants_are_those_of_todays_library_and_own_ones_stay() {
     own.plan.prefetch += 1;
     let members = [("in hand", &earlier, &evaluation), ("same", &earlier, &evaluation), ("own", &own, &evaluation)];
     keep_last(&file, &Set::new(members).to_toml().unwrap()).unwrap();
-    let opened = open_last(&file, &library).unwrap().unwrap();
+    let opened = open_last(&file, &library).unwrap().unwrap().opened;
     assert_eq!(opened.scenario, scenario);
     // What came out with other constants says nothing of these.
     assert!(opened.stored.is_none());
@@ -75,5 +75,30 @@ fn constants_are_those_of_todays_library_and_own_ones_stay() {
     assert_eq!(pins, [(&scenario, false), (&own, true)]);
     // The same constants: what the file says came out still counts.
     keep_last(&file, &Set::new([("in hand", &scenario, &evaluation)]).to_toml().unwrap()).unwrap();
-    assert!(open_last(&file, &library).unwrap().unwrap().stored.is_some());
+    assert!(open_last(&file, &library).unwrap().unwrap().opened.stored.is_some());
+}
+
+#[test]
+fn a_preset_that_was_changed_is_taken_as_it_is_now_and_that_is_said() {
+    let (library, folder) = (Library::embedded(), tempdir().unwrap());
+    let file = folder.path().join("last.toml");
+    let (mut scenario, evaluation) = evaluated("default", &library);
+    let mut ours = (*scenario.cluster).clone();
+    ours.id = "ours".to_owned();
+    scenario.cluster = Arc::new(ours);
+    keep_last(&file, &Set::new([("in hand", &scenario, &evaluation)]).to_toml().unwrap()).unwrap();
+    // Nobody else has such a cluster: it is as the session had it.
+    let last = open_last(&file, &library).unwrap().unwrap();
+    assert_eq!((last.is_renewed, last.opened.scenario), (false, scenario.clone()));
+    let mut today = (*scenario.cluster).clone();
+    today.name = "ours as it is today".to_owned();
+    let text = toml::to_string(&today).unwrap().replace("id = \"ours\"\n", "");
+    fs::create_dir(folder.path().join("clusters")).unwrap();
+    fs::write(folder.path().join("clusters/ours.toml"), text).unwrap();
+    let (library, warnings) = Library::load(&[folder.path().to_owned()]);
+    assert!(warnings.is_empty(), "{warnings:?}");
+    let last = open_last(&file, &library).unwrap().unwrap();
+    assert_eq!(last.opened.scenario.cluster, library.cluster("ours").unwrap());
+    assert_ne!(last.opened.scenario.cluster, scenario.cluster);
+    assert!(last.is_renewed && last.opened.stored.is_none() && last.opened.file.machine.is_none());
 }

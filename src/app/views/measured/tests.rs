@@ -1,4 +1,5 @@
 use super::*;
+use crate::app::layer::Layer;
 use crate::app::tests::{explorer, figures, press};
 use crate::app::{App, Panel};
 use crate::calibrate::OwnFigure;
@@ -56,6 +57,9 @@ fn what_is_no_figure_is_refused_with_one_that_is() {
     press(&mut app, "V<ret>38<ret>");
     assert!(app.notice.as_ref().unwrap().contains("like 3.4 s"), "{:?}", app.notice);
     assert!(app.inputs.measured.is_none());
-    press(&mut app, "i");
+    // The line stays, so that what is missing can be added.
+    let Some(Layer::Entry(entry)) = &app.layer else { panic!("no line: {:?}", app.layer) };
+    assert_eq!(entry.line.text(), "38");
+    press(&mut app, "<esc>i");
     assert!(app.notice.as_ref().unwrap().contains("no measured run"), "{:?}", app.notice);
 }
