@@ -1,7 +1,7 @@
 //! The buffers of a rank's virtual stages: when each stage must be gathered, and when its gradients leave. Not for what
 //! that moves ([`super::pipeline`]).
 
-use crate::plan::pass::{Pass, PassRun, STAGE_BUFFERS, StagePass, stage_buffer};
+use crate::plan::pass::{Pass, PassOrder, PassRun, PerDirection, STAGE_BUFFERS, StagePass, stage_buffer};
 
 /// A stage that must be gathered for a run of passes, because no buffer holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +71,47 @@ pub(super) fn backward_stretches(runs: &[PassRun], micro_batches: u32) -> Vec<Ba
         }
     }
     stretches
+}
+
+/// How often a rank's stage is gathered in a step, for forward and for backward, and how often its gradients are reduced
+/// before the last time.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct StageTurns {
+    /// Gathers for each of them.
+    pub gathers: PerDirection<f64>,
+    /// Those of them, the step's first apart, for which the rank waits all the time that they take: only the pass right
+    /// before frees the buffer.
+    pub stalls: PerDirection<f64>,
+    /// Reductions but the last.
+    pub reductions: f64,
+}
+
+impl StageTurns {
+    /// Of each stage of a rank.
+    pub fn all(order: &PassOrder, stages: u32, micro_batches: u32) -> Vec<Self> {
+        let mut turns = vec![Self::default(); stages as usize];
+        for gather in stage_gathers(&order.runs) {
+            let (turns, times) = (&mut turns[gather.stage as usize], times(order, gather.run));
+            *turns.gathers.get_mut(gather.pass) += times;
+            // Where forward and backward alternate, the second of them is gathered while the first computes.
+            let first = order.runs[gather.run].first;
+            if gather.run > 0 && gather.place == gather.run && (first.stage, first.pass) == (gather.stage, gather.pass)
+            {
+                *turns.stalls.get_mut(gather.pass) += times;
+            }
+        }
+        for stretch in backward_stretches(&order.runs, micro_batches).iter().filter(|stretch| !stretch.last) {
+            turns[stretch.stage as usize].reductions += times(order, stretch.ends);
+        }
+        turns
+    }
+}
+
+/// How often a run is passed, with the loop and the group that it is in.
+fn times(order: &PassOrder, run: usize) -> f64 {
+    let of_loop = order.loops.iter().find(|of| of.runs.contains(&run)).map_or(1, |of| of.repeat);
+    let of_group = if order.group.contains(&run) { order.groups } else { 1 };
+    f64::from(of_loop) * f64::from(of_group)
 }
 
 #[cfg(test)]

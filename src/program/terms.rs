@@ -13,6 +13,7 @@ use super::operator_layouts::{OperatorLayouts, StageParameters};
 use super::parameter_group::ParameterGroup;
 use super::pipeline::context::PipelineContext;
 use super::stage::StageWork;
+use super::stage_buffers::StageTurns;
 use super::state::ModelState;
 use super::task::WHOLE;
 use super::unit_costs::{UnitCosts, whole_gradients};
@@ -70,6 +71,9 @@ pub struct StepTerms {
     pub buffered: bool,
     /// The share of the device that a transfer takes while it runs.
     pub contention: f64,
+    /// How often each stage of the first pipeline rank is gathered and reduced, where that needs transfers, and each of
+    /// the last.
+    pub turns: [Vec<StageTurns>; 2],
     /// Of each stage what it is without its state, and the parameters that it holds; none where units are not in stages.
     bare: Vec<(StageCost, Vec<StageParameters>)>,
 }
@@ -84,13 +88,22 @@ impl StepTerms {
         let send = hops.map(|level| costs.send(level).time).reduce(Seconds::min).unwrap_or(Seconds::ZERO);
         let buffered = !whole_gradients(&rates, layout);
         let contention = contention(&costs);
-        let mut terms = Self { parts: Vec::new(), order: Vec::new(), send, buffered, contention, bare: Vec::new() };
+        let mut terms = Self {
+            parts: Vec::new(),
+            order: Vec::new(),
+            send,
+            buffered,
+            contention,
+            turns: Default::default(),
+            bare: Vec::new(),
+        };
         if costs.staged {
             let places = OperatorLayouts::new(scenario, layout);
             let pipeline = PipelineContext::new(&rates, layout, &places);
             terms.bare.extend(pipeline.works().iter().map(|work| (computed(&pipeline, work), work.holdings.clone())));
-            terms.parts.extend(terms.bare.iter().map(|(bare, held)| stage(*bare, held, |way| pipeline.way(way))));
+            terms.parts.extend(terms.bare.iter().map(|(bare, held)| stage(bare, held, |way| pipeline.way(way))));
             terms.order.extend(pipeline.order().map(|place| place as u16));
+            terms.turns = pipeline.turns();
         } else {
             let (runs, used) = whole_layers(&costs);
             // The list goes through the units and comes back: each unit's two passes are as far from its two ends.
@@ -103,13 +116,14 @@ impl StepTerms {
     }
 
     /// The same with the state elsewhere, for a scenario that differs in nothing else: what stages compute stays as it is.
+    #[must_use]
     pub fn placed(&self, scenario: &Scenario, layout: &Layout) -> Self {
         if self.bare.is_empty() || !scenario.plan.operators.is_empty() {
             return Self::new(scenario, layout);
         }
         let rates = Rates::new(scenario, &Factors::default());
         let costs = UnitCosts::new(&rates, layout, true);
-        let parts = self.bare.iter().map(|(bare, held)| stage(*bare, held, |_| &costs)).collect();
+        let parts = self.bare.iter().map(|(bare, held)| stage(bare, held, |_| &costs)).collect();
         Self { parts, buffered: !whole_gradients(&rates, layout), ..self.clone() }
     }
 
@@ -151,8 +165,12 @@ fn computed(pipeline: &PipelineContext<'_>, work: &StageWork) -> StageCost {
 }
 
 /// A stage with the state that it holds, by the costs of each way in which operators may lie.
-fn stage<'c, 'a: 'c>(bare: StageCost, held: &[StageParameters], way: impl Fn(usize) -> &'c UnitCosts<'a>) -> StageCost {
-    let mut cost = bare;
+fn stage<'c, 'a: 'c>(
+    bare: &StageCost,
+    held: &[StageParameters],
+    way: impl Fn(usize) -> &'c UnitCosts<'a>,
+) -> StageCost {
+    let mut cost = *bare;
     for holding in held {
         let costs = way(holding.way);
         let share = ParameterGroup::new(costs, holding.parameters);
@@ -163,7 +181,11 @@ fn stage<'c, 'a: 'c>(bare: StageCost, held: &[StageParameters], way: impl Fn(usi
             *gather = *gather + transfer(costs.gather(elements, costs.parts(elements, holding.collectives), pass));
             *cost.load.get_mut(pass) += costs.rates.host_copy(costs.loaded(elements, pass));
         }
-        let reduction = costs.reduction(elements, true, true, costs.parts(elements, holding.collectives));
+        let reduction = |last: bool| costs.reduction(elements, true, last, costs.parts(elements, holding.collectives));
+        if !costs.whole() {
+            cost.reduce[0] = cost.reduce[0] + transfer(reduction(false).reduce);
+        }
+        let reduction = reduction(true);
         cost.reduce[1] = cost.reduce[1] + transfer(reduction.reduce);
         cost.replicas = cost.replicas + transfer(reduction.replicas);
         cost.store += costs.rates.host_copy(costs.stored(elements, true));

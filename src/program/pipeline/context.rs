@@ -10,6 +10,7 @@ use super::super::label::{Activity, Label, Lane, ModelPart, Phase, TaskKind};
 use super::super::operator_layouts::OperatorLayouts;
 use super::super::parameter_group::ParameterGroup;
 use super::super::stage::{PipelineStages, StageWork};
+use super::super::stage_buffers::StageTurns;
 use super::super::state::ModelState;
 use super::super::step::TaskEmitter;
 use super::super::stream::CollectiveStreams;
@@ -94,6 +95,13 @@ impl<'a> PipelineContext<'a> {
     /// Which of them the stages are, in the order of forward.
     pub fn order(&self) -> impl Iterator<Item = usize> {
         self.stages.in_order()
+    }
+
+    /// How often the first rank and the last gather and reduce each of their stages.
+    pub fn turns(&self) -> [Vec<StageTurns>; 2] {
+        let PipelineCounts { ranks, stages, micro_batches } = self.counts;
+        let order = |rank| (self.schedule.rules().order)(self.counts, rank, true);
+        [0, ranks - 1].map(|rank| StageTurns::all(&order(rank), stages, micro_batches))
     }
 
     /// The first of the ranks up to this one, neighbour by neighbour, that hold the same.

@@ -10,7 +10,7 @@ use crate::cost::{Factors, Rates, Transfer};
 use crate::hardware::MAX_LEVELS;
 use crate::plan::pass::{PerDirection, PipelineCounts};
 use crate::plan::{Offload, Recompute};
-use crate::program::{ModelState, StageCost, StepTerms};
+use crate::program::{ModelState, StageCost, StageTurns, StepTerms};
 use crate::scenario::{Layout, Scenario};
 use crate::units::{Bytes, Count, Seconds};
 
@@ -125,19 +125,20 @@ impl PlanFloor {
     }
 
     /// Of a plan with its state in place. The first unit or stage is gathered before anything is computed; its gradients are
-    /// reduced, and what the first rank owns is updated, after everything is. Between its first and its last pass a rank
+    /// reduced and summed over replicas, and what the first rank owns is updated, after everything is. Between its first and its last pass a rank
     /// computes, and shares the device with its transfers. It holds its state, and what is gathered for its first backward.
     pub fn placed(&self, scenario: &Scenario, layout: &Layout) -> PlacedFloor {
         let terms = self.terms.placed(scenario, layout);
         let ranks = RankWork::all(scenario, layout, &terms);
-        let computed = |rank: &RankWork<'_>| rank.around + rank.until_next().max(rank.device());
+        let computed = |rank: &RankWork<'_>| rank.around + (rank.until_next() + rank.stalled()).max(rank.device());
         let time = ranks.iter().map(computed).fold(Seconds::ZERO, Seconds::max);
         let (mut ends, mut update, mut streams) = Default::default();
         if let Some(rank) = ranks.first() {
             update = rank.parts().map(|part| part.update).sum::<Seconds>();
             streams = rank.streams();
             let first = rank.parts().next();
-            ends = first.map_or(Seconds::ZERO, |part| part.gather.forward.time + part.reduce[1].time);
+            ends =
+                first.map_or(Seconds::ZERO, |part| part.gather.forward.time + part.reduce[1].time + part.replicas.time);
         }
         let fullest = ranks.iter().zip(&self.ranks).map(|(rank, (_, held))| rank.memory(*held));
         PlacedFloor {
@@ -217,8 +218,8 @@ impl<'a> RankWork<'a> {
     }
 
     /// Between its first pass and its last it computes for `A`, and of its transfers, `C` in all, each takes a share `c`
-    /// of the device: `A + c C`, since the device does no more than it can. While tensor ranks exchange, `X` in all,
-    /// nothing computes, and `k` streams can hide `k X` of the transfers: `A + c (C - k X) + X`.
+    /// of the device: `A + c C`, since the device does no more than it can. While tensor ranks exchange, or a gather holds
+    /// the rank up, `X` in all, nothing computes, and `k` streams can hide `k X` of the transfers: `A + c (C - k X) + X`.
     fn device(&self) -> Seconds {
         let share = self.terms.contention;
         let count = self.micro_batches();
@@ -229,7 +230,9 @@ impl<'a> RankWork<'a> {
         ]
         .map(|of| self.parts().map(of).sum::<Seconds>() * count);
         let hidden = 1.0 - share * f64::from(self.streams_beside());
-        computing + (beside + self.between()) * share + (serial - computing).max(Seconds::ZERO) * hidden.max(0.0)
+        computing
+            + (beside + self.between()) * share
+            + ((serial - computing).max(Seconds::ZERO) + self.stalled()) * hidden.max(0.0)
     }
 
     /// How many streams may carry transfers while tensor ranks exchange.
@@ -244,24 +247,56 @@ impl<'a> RankWork<'a> {
     /// Transfers that cannot but lie between its first pass and its last. Not the gathers that may be ahead of the first,
     /// nor reductions that may be left after the last: two buffers hold gradients, or else all do. Not sums over replicas.
     fn between(&self) -> Seconds {
-        let (plan, count) = (&self.scenario.plan, self.micro_batches());
-        let parts = self.parts().count();
-        let reduced = |at: usize, from: usize| -> Seconds {
-            let waits = if self.terms.buffered { from } else { parts };
-            self.parts().skip(waits).map(|part| part.reduce[at].time).sum()
+        let (plan, count, parts) = (&self.scenario.plan, self.micro_batches(), self.parts().count());
+        let ahead = if plan.staged() { BUFFERS } else { 1 + plan.prefetch as usize };
+        let ahead = self.parts().take(ahead).map(|part| part.gather.forward.time).sum();
+        let last = self.parts().skip(BUFFERS).map(|part| part.reduce[1].time).sum();
+        let reduced = if self.terms.buffered {
+            self.sum(&|part, turns| part.reduce[0].time * turns.reductions) + last
+        } else {
+            Seconds::ZERO
         };
-        if !plan.staged() {
-            let each: Seconds = self.parts().map(|unit| unit.gather.forward.time + unit.gather.backward.time).sum();
-            let ahead = self.parts().take(1 + plan.prefetch as usize).map(|unit| unit.gather.forward.time).sum();
-            return each * count - ahead + reduced(0, 0) * (count - 1.0) + reduced(1, BUFFERS);
-        }
-        // A stage is gathered once in either direction at least, but for those that are in their buffers at the turn.
-        let ahead: Seconds = self.parts().skip(BUFFERS).map(|stage| stage.gather.forward.time).sum();
-        let again: Seconds =
-            self.parts().take(parts.saturating_sub(BUFFERS)).map(|stage| stage.gather.backward.time).sum();
         // The first and the last stage of all send one way only; the last of all sends may follow the last pass.
-        let sends = if self.place.1 > 1 { (2.0 * parts as f64 - 1.0) * count - 1.0 } else { 0.0 };
-        ahead + again + reduced(1, BUFFERS) + self.terms.send * sends
+        let sends = if plan.staged() && self.place.1 > 1 { (2.0 * parts as f64 - 1.0) * count - 1.0 } else { 0.0 };
+        self.sum(&|part, turns| gathers(part, turns.gathers, |transfer| transfer.time)) - ahead
+            + reduced
+            + self.terms.send * sends
+    }
+
+    /// What it waits for gathers while it computes nothing.
+    fn stalled(&self) -> Seconds {
+        self.sum(&|part, turns| gathers(part, turns.stalls, |transfer| transfer.time))
+    }
+
+    /// How often each of its units or stages is gathered and reduced, at least.
+    fn turns(&self) -> impl Iterator<Item = StageTurns> {
+        let (terms, parts, count) = (self.terms, self.parts().count(), self.micro_batches());
+        let staged = self.scenario.plan.staged();
+        let [first, last] = &terms.turns;
+        let known = match self.place {
+            (0, _) => Some(first),
+            (place, count) if place + 1 == count => Some(last),
+            _ => None,
+        };
+        (0..parts).map(move |place| {
+            if !staged {
+                StageTurns {
+                    gathers: PerDirection { forward: count, backward: count },
+                    reductions: count - 1.0,
+                    ..StageTurns::default()
+                }
+            } else if let Some(turns) = known.and_then(|turns| turns.get(place)) {
+                *turns
+            } else {
+                // Once in either direction, but for the stages that are in their buffers at the turn.
+                let backward = if place + BUFFERS < parts { 1.0 } else { 0.0 };
+                StageTurns { gathers: PerDirection { forward: 1.0, backward }, ..StageTurns::default() }
+            }
+        })
+    }
+
+    fn sum(&self, of: &dyn Fn(&StageCost, &StageTurns) -> Seconds) -> Seconds {
+        self.parts().zip(self.turns()).map(|(part, turns)| of(part, &turns)).sum()
     }
 
     /// What it holds when it begins its first backward, with so much that is no state: the weights that are gathered for
@@ -280,16 +315,10 @@ impl<'a> RankWork<'a> {
 
     /// Time in which its gathers pass one after the other, its reductions, and what crosses each level.
     fn streams(&self) -> Seconds {
-        if self.scenario.plan.staged() {
-            return Seconds::ZERO;
-        }
-        let count = self.micro_batches();
-        let sum = |of: &dyn Fn(&StageCost) -> Seconds| self.parts().map(of).sum::<Seconds>();
-        let step = |gathered: &dyn Fn(&Transfer) -> Seconds| {
-            let gathers = sum(&|unit| gathered(&unit.gather.forward) + gathered(&unit.gather.backward)) * count;
-            let reductions =
-                sum(&|unit| gathered(&unit.reduce[0])) * (count - 1.0) + sum(&|unit| gathered(&unit.reduce[1]));
-            (gathers, reductions)
+        let step = |moved: &dyn Fn(&Transfer) -> Seconds| {
+            let last: Seconds = self.parts().map(|part| moved(&part.reduce[1])).sum();
+            let reductions = self.sum(&|part, turns| moved(&part.reduce[0]) * turns.reductions) + last;
+            (self.sum(&|part, turns| gathers(part, turns.gathers, moved)), reductions)
         };
         let (gathers, reductions) = step(&|transfer| transfer.time);
         let levels = (0..MAX_LEVELS).map(|level| {
@@ -298,6 +327,11 @@ impl<'a> RankWork<'a> {
         });
         levels.fold(gathers.max(reductions), Seconds::max)
     }
+}
+
+/// Something of all gathers of a unit or stage.
+fn gathers(part: &StageCost, turns: PerDirection<f64>, moved: impl Fn(&Transfer) -> Seconds) -> Seconds {
+    moved(&part.gather.forward) * turns.forward + moved(&part.gather.backward) * turns.backward
 }
 
 /// Stages or units whose gathered weights, or gradients, wait in buffers.
