@@ -9,6 +9,7 @@ use super::plans::{Aim, Freedom, PlanSearch, SearchLimits};
 use super::*;
 use crate::evaluate::{Property, Resource, Summary};
 use crate::plan::{GlobalBatch, Offload, Recompute, Schedule, Size};
+use crate::presets::Library;
 use crate::scenario::Field;
 use crate::testing;
 use crate::units::BytesPerSecond;
@@ -134,7 +135,7 @@ fn tuning_finds_what_trying_everything_finds() {
         let all = tried(&scenario);
         assert_eq!(all.is_some(), found.fits, "{nodes} nodes, {memory} of the memory");
         if let Some(all) = all {
-            assert_eq!(all.tokens_per_s_per_device, found.tokens_per_s_per_device, "{nodes} nodes");
+            assert_eq!(all.step_time, found.step_time, "{nodes} nodes");
         }
     }
 }
@@ -176,6 +177,54 @@ fn questions_with_the_same_freedom_have_the_same_answer() {
         answered += 1;
     }
     assert!(answered > 20, "{answered} jobs fit");
+}
+
+/// The strategies held side by side are the search with nothing but the strategy free.
+#[test]
+fn the_best_strategy_of_the_list_is_that_of_the_search() {
+    let library = Library::embedded();
+    let pool = pool(Some(2)).expect("threads");
+    for memory in [0.15, 0.3, 0.6, 1.0] {
+        let mut base = testing::scenario();
+        (base.plan.size, base.plan.memory_factor) = (Size::Nodes(4), memory);
+        let candidates = strategies(&library, &base);
+        let values = candidates.iter().flat_map(|(_, candidate)| candidate.edits.iter().map(|edit| edit.value.clone()));
+        let mut freedom = Freedom::only(&[]);
+        freedom.over(Axis { field: Field::Strategy, values: values.collect() });
+        let limits = SearchLimits::default();
+        let search = PlanSearch { base, freedom, aim: Aim::Throughput, limits, top: 1, front: false };
+        let found = search.run(&Evaluator::on(&pool), &mut |_| {}).plans.pop().map(|best| best.summary.tokens_per_s());
+        let listed = outcomes(&candidates, &Evaluator::on(&pool)).into_iter().filter_map(|one| one.outcome.ok());
+        let best = listed.filter(|summary| summary.fits).map(|summary| summary.tokens_per_s()).reduce(f64::max);
+        assert_eq!(found, best, "{memory} of the memory");
+    }
+}
+
+/// The plans of the shortest training are plans of the search: at their batch, on their devices, it finds none slower.
+#[test]
+fn the_shortest_training_is_no_faster_than_the_best_plan() {
+    let library = Library::embedded();
+    let pool = pool(Some(2)).expect("threads");
+    let mut base = testing::scenario();
+    base.plan.recompute = Recompute::Full;
+    let goal = training::Goal { critical: 48.0, steps: 1000.0 };
+    let training = training::TrainingSearch::new(base, goal, 8, &library).expect("embedded strategies");
+    let answers = Mutex::new(Vec::new());
+    let done = |index: usize, answer: training::TrainingAnswer| answers.lock().expect("a lock").push((index, answer));
+    assert!(training.run(&Evaluator::on(&pool), &done));
+    let mut compared = 0;
+    for (index, answer) in answers.into_inner().expect("a lock") {
+        let Some(fewest) = answer.best else { continue };
+        let mut base = training.scenario(&training::METHODS[index / training.budgets.len()], &fewest.choice);
+        base.plan.global_batch = GlobalBatch::Sequences(fewest.choice.sequences() as u32);
+        let (freedom, limits) = (Freedom::default(), SearchLimits::default());
+        let search = PlanSearch { base, freedom, aim: Aim::Throughput, limits, top: 1, front: false };
+        let best = search.run(&Evaluator::on(&pool), &mut |_| {}).plans.pop().expect("a plan, where there is one");
+        let (best, of_training) = (best.summary.tokens_per_s(), fewest.summary.tokens_per_s());
+        assert!(best >= of_training * (1.0 - 1e-9), "{best} < {of_training} with {:?}", fewest.choice);
+        compared += 1;
+    }
+    assert!(compared >= 8, "{compared} plans");
 }
 
 /// An interleaved pipeline of two ranks takes 8 sequences in 8, 4 or 2 micro-batches: one is not possible, and leaves the

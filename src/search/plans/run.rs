@@ -39,6 +39,9 @@ pub struct PlanSearch {
 /// of the answer would depend.
 const TOGETHER: usize = 8;
 
+/// Meshes in which a first plan is looked for.
+const FIRST_TRIES: usize = 400;
+
 /// A run of a search.
 struct Running<'a> {
     search: &'a PlanSearch,
@@ -74,7 +77,11 @@ impl PlanSearch {
         evaluator: &Evaluator,
         progress: &mut dyn FnMut(&WholeAnswer),
     ) -> WholeAnswer {
-        Running::new(self, Workers::many(evaluator), share).run(progress)
+        let mut running = Running::new(self, Workers::many(evaluator), share);
+        if share.part.is_none() && running.begin() {
+            progress(&running.answer(false, 0.0));
+        }
+        running.run(progress)
     }
 
     /// The same in the thread that asks, for small questions that are asked by the thousand.
@@ -113,6 +120,29 @@ impl<'a> Running<'a> {
         self.answer(exact, f64::INFINITY)
     }
 
+    /// Finds some plan that fits, so that there is one to show at once: what has the lowest floor mostly fits nowhere. The
+    /// least parallel mesh with all computed again and all sharded comes first. It is not counted: the search comes by it.
+    fn begin(&mut self) -> bool {
+        let PlanSearch { base, freedom, .. } = self.search;
+        let most = self.recomputes.iter().copied().max_by(|one, other| one.layers().total_cmp(&other.layers()));
+        let Some(recompute) = most else { return false };
+        let mut workspace = Workspace::default();
+        let variants = freedom.variants(base).0;
+        let meshes =
+            variants.iter().flat_map(|variant| meshes(variant, freedom).into_iter().map(move |mesh| (variant, mesh)));
+        for (variant, mesh) in meshes.take(FIRST_TRIES) {
+            if self.workers.is_cancelled() {
+                break;
+            }
+            let found = Shape::new(variant, mesh, freedom).and_then(|shape| shape.smallest(recompute, &mut workspace));
+            if let Some(found) = found.filter(|found| self.search.limits.keeps(found)) {
+                self.ranking.add(found);
+                return true;
+            }
+        }
+        false
+    }
+
     /// Puts up every mesh with every micro-batch.
     fn meshes(&mut self) {
         let PlanSearch { base, freedom, .. } = self.search;
@@ -123,19 +153,11 @@ impl<'a> Running<'a> {
         // Parts take turns: the meshes that take most time are neighbours.
         let mut turn = 0;
         for variant in &variants {
-            let mut meshes = Vec::new();
-            for tensor in freedom.tensors(variant) {
-                for context in freedom.contexts(variant) {
-                    for pipeline in freedom.pipelines(variant) {
-                        let sizes = freedom.micro_batches(variant).into_iter();
-                        let all = sizes.map(|micro_batch| [tensor, context, pipeline, micro_batch]);
-                        meshes.extend(all.filter(|_| {
-                            turn += 1;
-                            self.is_mine(turn - 1)
-                        }));
-                    }
-                }
-            }
+            let mine = |_: &[u32; 4]| {
+                turn += 1;
+                self.is_mine(turn - 1)
+            };
+            let meshes: Vec<[u32; 4]> = meshes(variant, freedom).into_iter().filter(mine).collect();
             let aim = self.search.aim;
             let shapes = self.workers.map(&meshes, 64, |_, mesh| {
                 Shape::new(variant, *mesh, freedom).map(|shape| (shape.scores(aim), shape))
@@ -287,4 +309,18 @@ impl<'a> Running<'a> {
             proven: (floor / best).min(1.0),
         }
     }
+}
+
+/// Tensor, context and pipeline ranks and micro-batches of a job, the fewest ranks first.
+fn meshes(job: &Scenario, freedom: &Freedom) -> Vec<[u32; 4]> {
+    let mut meshes = Vec::new();
+    for tensor in freedom.tensors(job) {
+        for context in freedom.contexts(job) {
+            for pipeline in freedom.pipelines(job) {
+                let sizes = freedom.micro_batches(job).into_iter();
+                meshes.extend(sizes.map(|micro_batch| [tensor, context, pipeline, micro_batch]));
+            }
+        }
+    }
+    meshes
 }

@@ -3,11 +3,13 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use crate::evaluate::{Workspace, summary};
 use crate::plan::{Accumulation, Recompute, Schedule};
 use crate::scenario::{Layout, Scenario};
 use crate::units::Seconds;
 
 use super::aim::{Aim, TokenPace, useful_at_most};
+use super::answer::FoundWhole;
 use super::extents::{StateExtents, unsharded};
 use super::floor::{MeshWork, PlanFloor};
 use super::freedom::Freedom;
@@ -116,6 +118,23 @@ impl Shape {
     /// The floor under the scores of all its plans.
     pub fn scores(&self, aim: Aim) -> [f64; 2] {
         aim.scores(&self.pace(None), 0.0)
+    }
+
+    /// The plan of the first of its runs with a recompute whose state takes least memory, if that may fit.
+    pub fn smallest(&self, recompute: Recompute, workspace: &mut Workspace) -> Option<FoundWhole> {
+        let mut scenario = self.run(*self.runs.first()?, recompute)?;
+        let floor = PlanFloor::new(&scenario, &self.layout);
+        let rates = PlanFloor::rates(&scenario);
+        let memory = |extents: &StateExtents| floor.memory(&rates, &extents.layout);
+        let all = self.extents.iter().map(|extents| (memory(extents), extents));
+        let (memory, extents) = all.min_by(|(one, _), (other, _)| one.get().total_cmp(&other.get()))?;
+        let capacity = scenario.cluster.device.memory * scenario.plan.memory_factor;
+        if memory > capacity {
+            return None;
+        }
+        extents.apply(&mut scenario.plan.sharding);
+        let summary = summary(&scenario, workspace).ok()?;
+        Some(FoundWhole { scenario, summary })
     }
 
     /// The scenario with one of its runs and a recompute; `None` where it cannot be laid out, or not near the batch.
