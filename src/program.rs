@@ -66,6 +66,7 @@ pub use label::{Activity, Label, Lane, ModelPart, PHASES, Phase, TaskKind};
 pub use rank_program::{
     Code, GroupLoop, Launch, LaunchPosition, MicroBatchLoop, RankProgram, TaskGraph, TaskLoop, TaskPosition,
 };
+pub use stage_buffers::StageTurns;
 pub use state::ModelState;
 pub use stream::{COMPUTE, SERIAL, STREAMS, StreamSet};
 pub use task::{
