@@ -144,13 +144,22 @@ impl Draft {
         DraftField { value, unit, note: self.note(&path), path, takes }
     }
 
-    /// What a link joins.
+    /// What a link joins, and of what a level's rates are.
     fn note(&self, path: &str) -> String {
-        let Some((link, _)) = path.rsplit_once('.').filter(|(table, _)| table.contains("links[")) else {
-            return String::new();
-        };
-        let [a, b] = ["a", "b"].map(|end| self.text_at(&format!("{link}.{end}")));
-        format!("between {a} and {b}")
+        let Some((table, key)) = path.rsplit_once('.') else { return String::new() };
+        if table.contains("links[") {
+            let [a, b] = ["a", "b"].map(|end| self.text_at(&format!("{table}.{end}")));
+            return format!("between {a} and {b}");
+        }
+        let level = table.strip_prefix("levels[").and_then(|rest| rest.strip_suffix(']')?.parse::<usize>().ok());
+        match (key, level) {
+            ("bandwidth", Some(_)) | ("injection", Some(0)) => "of one device".to_owned(),
+            // The ports of a node: its devices share them.
+            ("injection", Some(level)) => {
+                format!("of a whole {}", self.text_at(&format!("levels[{}].name", level - 1)))
+            }
+            _ => String::new(),
+        }
     }
 
     /// Gives a field a text, in its unit where the text names none; no text leaves a field out that need not be given.

@@ -228,3 +228,14 @@ fn a_copy_says_what_it_is_one_of_and_what_was_changed() {
     set(&mut copy, "source", "our own machine room").unwrap();
     assert_eq!(source(&copy.saving().text).0, "our own machine room");
 }
+
+#[test]
+fn it_says_of_what_each_rate_of_a_level_is() {
+    let library = Library::embedded();
+    let frontier = library.draft(Kind::Cluster, &scenario(&library, "mi250x-frontier", "mpt-7b")).unwrap();
+    let of = |path: &str| slot(&frontier, path).note;
+    assert_eq!(of("levels[0].bandwidth"), "of one device");
+    assert_eq!(of("levels[1].injection"), "of a whole package");
+    assert_eq!(of("levels[2].injection"), "of a whole node");
+    assert_eq!(of("levels[1].latency"), "");
+}

@@ -31,6 +31,15 @@ pub fn fit(text: &str, columns: usize, theme: Theme) -> String {
     short
 }
 
+/// The same with its end kept: where texts begin alike, `nodes 16` and `nodes 32`, their ends tell them apart.
+pub fn fit_end(text: &str, columns: usize, theme: Theme) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let backwards: String = text.chars().rev().collect();
+    fit(&backwards, columns, theme).chars().rev().collect()
+}
+
 /// A text with blanks behind it, so that it takes at least so many columns.
 pub fn pad(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))

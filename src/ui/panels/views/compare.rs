@@ -16,7 +16,7 @@ use crate::scenario::NEAR;
 use crate::ui::panels::{frame, outdated, words};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::table::{self, Aligned};
-use crate::ui::widgets::text::{fit, width, wrapped};
+use crate::ui::widgets::text::{fit, fit_end, width, wrapped};
 use crate::ui::widgets::{StackedBar, Strip};
 use crate::units::{Bytes, Seconds, devices};
 
@@ -310,7 +310,7 @@ impl<'a> ComparisonTable<'a> {
         let star = if self.shown.best == Some(index) { self.theme.glyphs().best } else { "" };
         let letter = column.letter();
         let room = self.value.saturating_sub(width(&letter) + 2 + 2 * usize::from(!star.is_empty()));
-        let name = fit(column.name, room, self.theme);
+        let name = fit_end(column.name, room, self.theme);
         if star.is_empty() { format!("{letter} {name}") } else { format!("{letter} {name} {star}") }
     }
 

@@ -24,11 +24,15 @@ pub(super) const DRAWING: Drawing = Drawing {
     height: |app| 2 + SAID + 2 + columns(app.views.measured.causes().len()).max(1),
     render,
     target: |app, theme, inside, at| row(list(app, theme).row_at(places(inside)[2], at)),
-    status: |app, _| status(app),
+    status: |app, _| meaning_of_cause(app),
 };
 
 /// Lines over the causes.
 const SAID: u16 = 3;
+
+/// Lines of the meaning of a cause, and how high the view is at most where they would take the place of causes.
+const MEANING: u16 = 3;
+const FULL: u16 = 12;
 
 /// The share of the gap, the cause, what it would be, how far that is, and what it means.
 const SET: [Aligned; 5] =
@@ -51,7 +55,7 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         (Some(_), Some(Err(why))) => paragraph(why, buf),
         (Some(_), None) => {}
         (Some(run), Some(Ok(told))) => {
-            let [said, head, causes, rest] = places(inside);
+            let [said, head, causes, rest, meaning] = places(inside);
             for (line, row) in lines(app, run, told, theme).into_iter().zip(said.rows()) {
                 draw_line(buf, row, &line, theme);
             }
@@ -59,14 +63,22 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
             list(app, theme).render(causes, buf);
             let left = format!("{:>7.1} %  left to this run: no constant explains it", 100.0 * told.unexplained);
             draw_line(buf, rest, &Line::styled(left, theme.style(Role::Dim)), theme);
+            let text = meaning_of_cause(app);
+            Paragraph::new(text).wrap(Wrap { trim: true }).style(theme.style(Role::Dim)).render(meaning, buf);
         }
     }
 }
 
-/// Where what is said, the heading, the causes and the rest of the gap are.
-fn places(inside: Rect) -> [Rect; 4] {
-    let rows = [Constraint::Length(SAID), Constraint::Length(1), Constraint::Fill(1), Constraint::Length(1)];
-    inside.layout(&Layout::vertical(rows))
+/// Where what is said, the heading, the causes, the rest of the gap and the meaning of a cause are.
+fn places(inside: Rect) -> [Rect; 5] {
+    let meaning = if inside.height > FULL { MEANING } else { 0 };
+    inside.layout(&Layout::vertical([
+        Constraint::Length(SAID),
+        Constraint::Length(1),
+        Constraint::Fill(1),
+        Constraint::Length(1),
+        Constraint::Length(meaning),
+    ]))
 }
 
 fn list(app: &App, theme: Theme) -> RowList<'static> {
@@ -106,8 +118,8 @@ fn lines(app: &App, run: &OwnRun, told: &Attribution, theme: Theme) -> Vec<Line<
     vec![Line::styled(gap, theme.style(Role::Title)), Line::raw(bands), Line::styled(of, theme.style(Role::Dim))]
 }
 
-/// What the cause under the cursor means, and what would show whether it is one.
-fn status(app: &App) -> String {
+/// What the cause under the cursor means, in full: the column and the status line have the beginning.
+fn meaning_of_cause(app: &App) -> String {
     let view = &app.views.measured;
     let Some(cause) = view.causes().get(view.row()) else { return String::new() };
     format!("{}: {}", cause.constant.name, cause.constant.meaning)
