@@ -16,7 +16,9 @@ mod rates;
 
 pub use activation::{Activations, HalfActivations};
 pub use calibrated::{Calibrated, same_memory};
-pub use collective::{CollectiveForm, CollectiveForms, Payload, TensorTransfers, Transfer, beside_products};
+pub use collective::{
+    CollectiveForm, CollectiveForms, EndTransfers, Payload, TensorTransfers, Transfer, beside_products,
+};
 pub use device_time::DeviceTime;
 pub use flop::TokenFlop;
 pub use layer::{LayerWork, Passes};

@@ -1,10 +1,15 @@
 //! Time and traffic of collectives on any span of levels, in the forms that the stack's library has.
 //!
 //! Bytes are of the whole payload: what a gather leaves on each rank, what a reduction starts from.
+//!
+//! The library's protocols (LL, LL128, Simple) are not told apart. Small messages would take LL, at a fifth of Simple's
+//! latency and half its rate (NCCL's `src/graph/tuning.cc`); measured steps ask for Simple's latency or more at every size
+//! that they send: the constant `latency-between` is at its upper bound.
 
 use std::ops::Add;
 
 use crate::hardware::{Group, MAX_LEVELS};
+use crate::plan::pass::PerDirection;
 use crate::plan::{Format, Plan};
 use crate::stack::{AllReduceForm, GatherForm};
 use crate::units::{Bytes, BytesPerSecond, Count, Seconds};
@@ -203,6 +208,19 @@ pub struct TensorTransfers {
     pub backward: Transfer,
     /// While backward computes.
     pub beside_backward: Transfer,
+    /// Around the embedding and the head.
+    pub ends: EndTransfers,
+}
+
+/// What tensor ranks, which have a part of the vocabulary each, exchange around the embedding and the head with its loss.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct EndTransfers {
+    /// After the embedding.
+    pub embedding: PerDirection<Transfer>,
+    /// After the head.
+    pub head: PerDirection<Transfer>,
+    /// While backward of the head computes.
+    pub beside_head: Transfer,
 }
 
 /// The share of tensor parallelism's collectives that runs beside the products that they feed or follow. Of `n` pieces
@@ -293,7 +311,28 @@ impl Rates<'_> {
             (true, true) => (gather_after, beside_gather + gather + gather),
             (true, false) => (Transfer::default(), beside_forward + forward),
         };
-        TensorTransfers { forward, beside_forward, backward, beside_backward }
+        let ends = self.end_transfers(gather, forward + beside_forward, group);
+        TensorTransfers { forward, beside_forward, backward, beside_backward, ends }
+    }
+
+    /// The embedding's outputs are sums over the ranks, and the head's inputs are needed whole; backward is the other way
+    /// round. `gather` is of a micro-batch's activations, and so is `sum`, an all-reduce or what takes its place.
+    fn end_transfers(&self, gather: Transfer, sum: Transfer, group: Group) -> EndTransfers {
+        let stack = &self.scenario.stack;
+        // The loss sums a number per token three times: the largest logit, the exponentials, the next token's logit
+        // (Megatron-LM's `tensor_parallel/cross_entropy.py`, PyTorch's `distributed/tensor/parallel/loss.py`).
+        let once = self.all_reduce(Payload::plain(self.tokens(), Format::Fp32), group);
+        let loss = once + once + once;
+        // With sequence parallelism an end needs half of what a half of a layer does; backward of the head reduces its
+        // input's gradients, and where that was not kept gathers its input again.
+        let (embedding, head, back) = match (stack.sequence_parallel, stack.keeps_gathered) {
+            (false, _) => (PerDirection { forward: sum, backward: Transfer::default() }, loss, sum),
+            (true, true) => (PerDirection { forward: gather, backward: gather }, gather + loss, gather),
+            (true, false) => (PerDirection { forward: gather, backward: gather }, gather + loss, gather + gather),
+        };
+        let (back, beside_head) =
+            if stack.tensor_overlap { (Transfer::default(), back) } else { (back, Transfer::default()) };
+        EndTransfers { embedding, head: PerDirection { forward: head, backward: back }, beside_head }
     }
 
     /// What of a collective runs beside the matrix product that it feeds or follows, and what does not.

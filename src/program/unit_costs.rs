@@ -105,23 +105,29 @@ impl<'a> UnitCosts<'a> {
 
     /// What the tensor ranks exchange after a piece, before the next one.
     pub fn tensor_after(&self, exchange: TensorExchange) -> Option<Transfer> {
-        let TensorTransfers { forward, backward, .. } = self.tensor;
+        let TensorTransfers { forward, backward, ends, .. } = self.tensor;
         match exchange {
             _ if self.layout.tensor == 1 => None,
             TensorExchange::Nothing => None,
             TensorExchange::Forward(times) => Some((1..times).fold(forward, |sum, _| sum + forward)),
             TensorExchange::Backward => Some(backward).filter(|after| after.time > Seconds::ZERO),
+            TensorExchange::End(part, pass) => {
+                let end = if part == ModelPart::Head { ends.head } else { ends.embedding };
+                Some(*end.get(pass)).filter(|after| after.time > Seconds::ZERO)
+            }
         }
     }
 
     /// What they exchange while it runs.
     pub fn tensor_beside(&self, exchange: TensorExchange) -> Option<Transfer> {
-        let TensorTransfers { beside_forward, beside_backward, .. } = self.tensor;
+        let TensorTransfers { beside_forward, beside_backward, ends, .. } = self.tensor;
         let beside = match exchange {
             _ if self.layout.tensor == 1 => None,
             TensorExchange::Nothing => None,
             TensorExchange::Forward(times) => Some((1..times).fold(beside_forward, |sum, _| sum + beside_forward)),
             TensorExchange::Backward => Some(beside_backward),
+            TensorExchange::End(ModelPart::Head, Pass::Backward) => Some(ends.beside_head),
+            TensorExchange::End(..) => None,
         };
         beside.filter(|beside| beside.time > Seconds::ZERO)
     }
@@ -228,7 +234,9 @@ impl<'a> UnitCosts<'a> {
     /// Forward and backward of the embedding or the head.
     fn end(&self, part: ModelPart, kept: Bytes, work: Passes) -> PerDirection<UnitPass> {
         let unit_pass = |traversal: Traversal, work: DeviceTime| {
-            self.unit_pass(self.end_unit(part, traversal.pass()), traversal, alone(work))
+            let mut steps = alone(work);
+            steps[0].tensor = TensorExchange::End(part, traversal.pass());
+            self.unit_pass(self.end_unit(part, traversal.pass()), traversal, steps)
         };
         PerDirection {
             forward: UnitPass { kept, ..unit_pass(Traversal::Forward, work.forward) },

@@ -46,6 +46,8 @@ pub(super) enum TensorExchange {
     Forward(u32),
     /// What backward of half a layer sends, after it and beside it.
     Backward,
+    /// What the embedding or the head sends in a pass.
+    End(ModelPart, Pass),
 }
 
 /// A pass's compute in order; tensor parallelism meets after each piece that says so.
