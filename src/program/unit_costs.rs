@@ -123,11 +123,10 @@ impl<'a> UnitCosts<'a> {
         let TensorTransfers { beside_forward, beside_backward, ends, .. } = self.tensor;
         let beside = match exchange {
             _ if self.layout.tensor == 1 => None,
-            TensorExchange::Nothing => None,
             TensorExchange::Forward(times) => Some((1..times).fold(beside_forward, |sum, _| sum + beside_forward)),
             TensorExchange::Backward => Some(beside_backward),
             TensorExchange::End(ModelPart::Head, Pass::Backward) => Some(ends.beside_head),
-            TensorExchange::End(..) => None,
+            TensorExchange::End(..) | TensorExchange::Nothing => None,
         };
         beside.filter(|beside| beside.time > Seconds::ZERO)
     }
