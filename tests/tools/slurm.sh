@@ -15,24 +15,34 @@ export PATH=$PATH:/usr/sbin
 dir=$(mktemp -d)
 chmod 755 "$dir"
 daemons=()
+# Processes of this Slurm: slurmd's children for steps, and what these run, outlive it and belong to init; the
+# configuration in their environment tells whose they are.
+ours() {
+    env -u SLURM_CONF grep -slzxF "SLURM_CONF=$dir/slurm.conf" /proc/[0-9]*/environ | cut -d / -f 3
+}
 finish() {
-    local code=$?
+    local code=$? left
+    trap '' INT TERM HUP
     [ "$code" = 0 ] || tail -n 20 "$dir"/*.log >&2 || true
-    # Those started last end first.
-    for ((at = ${#daemons[@]} - 1; at >= 0; at--)); do kill "${daemons[at]}" 2>/dev/null || true; done
-    wait || true
+    # Those started last end first, within five seconds: slurmd waits for a munged that is gone.
+    for ((at = ${#daemons[@]} - 1; at >= 0; at--)); do
+        kill "${daemons[at]}" 2>/dev/null || true
+        timeout 5 tail --pid="${daemons[at]}" -f /dev/null || true
+    done
+    # shellcheck disable=SC2086
+    while left=$(ours || true) && [ -n "$left" ]; do kill -KILL $left 2>/dev/null || true; done
     rm -rf "$dir"
 }
 trap finish EXIT
 trap 'echo "slurm.sh: line $LINENO failed" >&2' ERR
 fail() { echo "slurm.sh: $*" >&2; exit 1; }
 
-# Waits at most a minute for a command to succeed.
+# Waits at most five minutes, on a busy machine, for a command to succeed.
 await() {
-    local what=$1 deadline=$((SECONDS + 60))
+    local what=$1 deadline=$((SECONDS + 300))
     shift
     until "$@" >/dev/null 2>&1; do
-        [ "$SECONDS" -lt "$deadline" ] || fail "$what did not come in a minute"
+        [ "$SECONDS" -lt "$deadline" ] || fail "$what did not come in five minutes"
         sleep 0.3
     done
 }
@@ -73,15 +83,16 @@ PartitionName=all Nodes=$(hostname -s) Default=YES MaxTime=10 State=UP
 PartitionName=gpu Nodes=gpu[001-064] MaxNodes=32 MaxTime=30-0 State=UP
 CONF
 
+# Each daemon has a session of its own: Ctrl-C reaches this script alone, which ends them in order.
 dd if=/dev/urandom of="$dir/munge.key" bs=128 count=1 status=none
 chmod 600 "$dir/munge.key"
-munged --foreground --force --key-file="$dir/munge.key" --socket="$dir/munge.socket" --pid-file="$dir/munge.pid" \
+setsid munged --foreground --force --key-file="$dir/munge.key" --socket="$dir/munge.socket" --pid-file="$dir/munge.pid" \
     --seed-file="$dir/munge.seed" --log-file="$dir/munge.log" 2>"$dir/munged.log" &
 daemons+=($!)
 await "munge" test -S "$dir/munge.socket"
-slurmctld -D -i >"$dir/slurmctld.log" 2>&1 &
+setsid slurmctld -D -i >"$dir/slurmctld.log" 2>&1 &
 daemons+=($!)
-slurmd -D >"$dir/slurmd.log" 2>&1 &
+setsid slurmd -D >"$dir/slurmd.log" 2>&1 &
 daemons+=($!)
 idle() { sinfo -h -p all -o %T | grep -q idle; }
 await "an idle node" idle
