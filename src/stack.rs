@@ -260,6 +260,9 @@ pub struct Collectives {
     /// Forms of all-gather and reduce-scatter.
     #[serde(default = "rings")]
     pub gather: Vec<GatherForm>,
+    /// Protocols that rings and trees may take inside a node.
+    #[serde(default = "simple")]
+    pub protocols: Vec<Protocol>,
     /// Whether all-gather and reduce-scatter go level by level instead of in one flat ring.
     #[serde(default)]
     pub hierarchical: bool,
@@ -316,6 +319,53 @@ pub enum GatherForm {
 
 fn rings() -> Vec<GatherForm> {
     vec![GatherForm::Ring]
+}
+
+/// How a rank tells the next one that data have arrived. Figures are of rings over NVLink in NCCL's own model
+/// (`src/graph/tuning.cc`, `hwLat`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// By a counter after large pieces: a hop takes 3.4 us.
+    #[default]
+    Simple,
+    /// By 8 bytes of each 128, which NVLink keeps together: a hop takes 1.9 us.
+    Ll128,
+    /// By 4 bytes of each 8: a hop takes 0.6 us.
+    Ll,
+}
+
+impl Protocol {
+    /// A hop's latency over Simple's.
+    pub const fn hop(self) -> f64 {
+        match self {
+            Self::Simple => 1.0,
+            Self::Ll128 => 1.9 / 3.4,
+            Self::Ll => 0.6 / 3.4,
+        }
+    }
+
+    /// Bytes on the wire for each of the payload.
+    pub const fn bytes(self) -> f64 {
+        match self {
+            Self::Simple => 1.0,
+            Self::Ll128 => 128.0 / 120.0,
+            Self::Ll => 2.0,
+        }
+    }
+
+    /// As reports name it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Simple => "Simple",
+            Self::Ll128 => "LL128",
+            Self::Ll => "LL",
+        }
+    }
+}
+
+fn simple() -> Vec<Protocol> {
+    vec![Protocol::Simple]
 }
 
 /// Bytes that frameworks put into one collective when the whole model travels at once: the 5e8

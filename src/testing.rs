@@ -10,7 +10,7 @@ use crate::plan::{Extent, Format, Plan, Sharding, Size, Wire};
 use crate::presets::Library;
 use crate::scenario::{Scenario, file};
 use crate::stack::{
-    AllReduceForm, Allocator, Attention, Balance, Calibration, Collectives, Efficiency, GatherForm, GradientCopies,
+    AllReduceForm, Allocator, Attention, Balance, Calibration, Collectives, Efficiency, GatherForm, GradientCopies, Protocol,
     Overlap, Runtime, Selective, Software, Stack,
 };
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
@@ -87,6 +87,7 @@ pub fn ideal() -> Stack {
         collectives: Collectives {
             all_reduce: vec![AllReduceForm::Ring],
             gather: vec![GatherForm::Ring],
+            protocols: vec![Protocol::Simple],
             hierarchical: false,
             per_layer: 1,
             separate_scales: false,

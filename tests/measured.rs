@@ -155,8 +155,8 @@ fn measured_collectives_take_as_long() {
         let machine = MACHINES.iter().find(|(name, _)| *name == &row[0]);
         let (Some((_, cluster)), Some(ranks), Some(bytes)) = (machine, number(2), number(4)) else { continue };
         let kind = &row[3];
-        // Small messages time the library's protocols, not the hops; SHARP adds up in switches between nodes.
-        if bytes < 1e6 || row[7].contains("SHARP") || kind.contains('(') {
+        // Small messages between nodes show protocols that steps do not; SHARP adds up in switches between nodes.
+        if bytes < 1e6 && &row[1] != "1" || row[7].contains("SHARP") || kind.contains('(') {
             continue;
         }
         let moved = bytes * (ranks - 1.0) / ranks * if kind == "all_reduce" { 2.0 } else { 1.0 };

@@ -226,7 +226,9 @@ fn pinned_scenarios_are_saved_as_a_set_and_compared_again() {
 #[test]
 fn a_tiny_window_and_back_is_survived() {
     let (mut session, _folder) = open(&Options::default());
-    session.wait_for_silence(Duration::from_millis(300));
+    // What more of a resource gives is known last.
+    session.wait_for("gives +");
+    session.wait_for_silence(Duration::from_secs(1));
     let before = session.text();
     session.resize((20, 5));
     session.wait_for("small");

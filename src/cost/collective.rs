@@ -2,16 +2,16 @@
 //!
 //! Bytes are of the whole payload: what a gather leaves on each rank, what a reduction starts from.
 //!
-//! The library's protocols (LL, LL128, Simple) are not told apart. Small messages would take LL, at a fifth of Simple's
-//! latency and half its rate (NCCL's `src/graph/tuning.cc`); measured steps ask for Simple's latency or more at every size
-//! that they send: the constant `latency-between` is at its upper bound.
+//! Inside a node small messages take the library's protocols of low latency (LL, LL128). Between nodes all take Simple:
+//! measured steps ask there for its latency or more at every size that they send (the constant `latency-between` is at
+//! its upper bound), where NCCL's own model would have LL128's 4 us of 14.
 
 use std::ops::Add;
 
 use crate::hardware::{Group, MAX_LEVELS};
 use crate::plan::pass::PerDirection;
 use crate::plan::{Format, Plan};
-use crate::stack::{AllReduceForm, GatherForm};
+use crate::stack::{AllReduceForm, GatherForm, Protocol};
 use crate::units::{Bytes, BytesPerSecond, Count, Seconds};
 
 use super::rates::Rates;
@@ -66,25 +66,32 @@ impl CollectiveForm {
     }
 }
 
-/// Which forms some transfers take.
+/// Which forms and protocols some transfers take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CollectiveForms(u8);
+pub struct CollectiveForms {
+    forms: u8,
+    protocols: u8,
+}
 
 impl CollectiveForms {
-    /// With one more, or the same.
-    pub fn add(&mut self, form: CollectiveForm) {
-        self.0 |= 1 << form as u8;
+    /// With those of one more transfer.
+    pub fn add(&mut self, transfer: &Transfer) {
+        self.forms |= 1 << transfer.form as u8;
+        self.protocols |= 1 << transfer.protocol as u8;
     }
 
     /// With those of another.
     pub fn join(&mut self, other: Self) {
-        self.0 |= other.0;
+        self.forms |= other.forms;
+        self.protocols |= other.protocols;
     }
 
-    /// Their names, the same order always.
+    /// Their names, the same order always; Simple, which all can take, goes without saying.
     pub fn words(self) -> Vec<&'static str> {
-        let taken = |form: &CollectiveForm| self.0 & (1 << *form as u8) != 0;
-        CollectiveForm::ALL.into_iter().filter(taken).map(CollectiveForm::word).collect()
+        let form = |form: &CollectiveForm| self.forms & (1 << *form as u8) != 0;
+        let protocol = |protocol: &Protocol| self.protocols & (1 << *protocol as u8) != 0;
+        let forms = CollectiveForm::ALL.into_iter().filter(form).map(CollectiveForm::word);
+        forms.chain([Protocol::Ll128, Protocol::Ll].into_iter().filter(protocol).map(Protocol::word)).collect()
     }
 }
 
@@ -101,6 +108,8 @@ pub struct Transfer {
     pub received: Bytes,
     /// The form taken.
     pub form: CollectiveForm,
+    /// The protocol taken.
+    pub protocol: Protocol,
 }
 
 /// What travels: elements in a format, with a scale per block where the format is quantised.
@@ -176,10 +185,10 @@ impl Transfer {
 impl Add for Transfer {
     type Output = Self;
 
-    /// One after the other, in the form of the first that is not nothing.
+    /// One after the other, in the form and protocol of the first that is not nothing.
     fn add(mut self, other: Self) -> Self {
         if self.time == Seconds::ZERO {
-            self.form = other.form;
+            (self.form, self.protocol) = (other.form, other.protocol);
         }
         self.time += other.time;
         self.received += other.received;
@@ -259,7 +268,7 @@ impl Rates<'_> {
 
     /// As many bytes as around a ring, in as many steps as the ranks can be halved (NCCL's PAT, since 2.23).
     fn aggregated_trees(&self, bytes: Bytes, group: Group, launches: f64) -> Transfer {
-        let ring = self.ring_pass(bytes, group, launches);
+        let (ring, _) = self.simple_ring(bytes, group, launches);
         let (mut latency, mut inside) = (self.calibrated.efficiency.collective_launch, 1);
         for span in self.network.ring(group).iter().filter(|span| span.edges > 0) {
             latency += libm::ceil(libm::log2(f64::from(span.members.div_ceil(inside)))) * span.latency;
@@ -415,40 +424,66 @@ impl Rates<'_> {
         ramps.map(|ramp| ramp.of(pass.received / launches)).fold(Seconds::ZERO, Seconds::max)
     }
 
+    /// Around a ring, in the fastest protocol.
     fn ring_pass(&self, bytes: Bytes, group: Group, launches: f64) -> Transfer {
+        let (ring, hops) = self.simple_ring(bytes, group, launches);
+        self.in_fastest_protocol(ring, hops)
+    }
+
+    /// In the fastest protocol, of which Simple's hops are known.
+    fn in_fastest_protocol(&self, simple: Transfer, hops: Seconds) -> Transfer {
+        let one_node = simple.busy[self.beyond_node..].iter().all(|busy| *busy == Seconds::ZERO);
+        // What was measured of a level holds its protocols.
+        if !one_node || (0..self.beyond_node).any(|level| self.network.measured(level).is_some()) {
+            return simple;
+        }
+        let wire = simple.slowest();
+        let taken = |protocol: &Protocol| Transfer {
+            time: simple.time + hops * (protocol.hop() - 1.0) + wire * (protocol.bytes() - 1.0),
+            busy: simple.busy.map(|busy| busy * protocol.bytes()),
+            bytes: simple.bytes.map(|bytes| bytes * protocol.bytes()),
+            protocol: *protocol,
+            ..simple
+        };
+        self.scenario.stack.collectives.protocols.iter().map(taken).fold(simple, cheaper)
+    }
+
+    /// Around a ring in Simple, and what the hops take of it.
+    fn simple_ring(&self, bytes: Bytes, group: Group, launches: f64) -> (Transfer, Seconds) {
         let mut transfer = Transfer::default();
         if group.size < 2 {
-            return transfer;
+            return (transfer, Seconds::ZERO);
         }
         transfer.form = CollectiveForm::Ring;
         let ranks = f64::from(group.size);
         transfer.received = bytes * (ranks - 1.0) / ranks;
         // Every hop adds its latency once for each collective; bytes are the same however many collectives carry them.
-        let mut latency = self.calibrated.efficiency.collective_launch;
-        let mut slowest = Seconds::ZERO;
+        let (mut hops, mut slowest) = (Seconds::ZERO, Seconds::ZERO);
         // Pieces pass all levels at once, so the slowest sets the pace; hops come one after the other.
         for (level, span) in self.network.ring(group).iter().enumerate().filter(|(_, span)| span.edges > 0) {
-            latency += f64::from(span.hops) * span.latency;
+            hops += f64::from(span.hops) * span.latency;
             transfer.busy[level] = transfer.received / self.reached(level, span.rate);
             transfer.bytes[level] = transfer.received * f64::from(span.edges) / ranks;
             slowest = slowest.max(transfer.busy[level]);
         }
-        transfer.time = launches * (latency + self.ramp(&transfer, launches)) + slowest;
-        transfer
+        let launch = self.calibrated.efficiency.collective_launch;
+        transfer.time = launches * (launch + hops + self.ramp(&transfer, launches)) + slowest;
+        (transfer, launches * hops)
     }
 
     /// Around a ring and back; inside a node at the rate of all-reduces.
     fn rings(&self, bytes: Bytes, group: Group, launches: f64) -> Transfer {
-        let pass = self.ring_pass(bytes, group, launches);
-        // Inside a node switches may add up (NVLS), which a pass between nodes cannot use: then each of the two passes
-        // is as slow as its gather.
+        let (simple, hops) = self.simple_ring(bytes, group, launches);
+        let pass = self.in_fastest_protocol(simple, hops);
+        // Inside a node switches may add up (NVLS, in Simple), which a pass between nodes cannot use: then each of the two
+        // passes is as slow as its gather.
         let crosses = pass.busy[self.beyond_node..].iter().any(|busy| *busy > Seconds::ZERO);
-        if crosses {
+        let faster = 1.0 / self.slower_gather();
+        if crosses || faster <= 1.0 {
             return pass + pass;
         }
-        let faster = 1.0 / self.slower_gather();
-        let form = if faster > 1.0 { CollectiveForm::NodeSwitches } else { CollectiveForm::Ring };
-        Transfer { form, ..(pass + pass).faster(faster) }
+        let summed = Transfer { form: CollectiveForm::NodeSwitches, ..(simple + simple).faster(faster) };
+        cheaper(summed, pass + pass)
     }
 
     /// What all-gathers and reduce-scatters reach inside a node over what all-reduces do.
@@ -459,20 +494,21 @@ impl Rates<'_> {
     /// Up and down two trees that share the payload, each member inside one and leaf of the other (Sanders et al.,
     /// Two-tree algorithms, 2009): twice the payload past a device, and out of a node half of it up in each tree
     /// and half down to each child: once the payload between two nodes, 1.5 times among three, twice from four on.
-    /// The latency grows with the logarithm of the ranks.
+    /// Inside a node they are chains, so that the latency grows with the logarithm of the nodes (NCCL's
+    /// `src/graph/tuning.cc`).
     fn trees(&self, bytes: Bytes, group: Group, launches: f64) -> Transfer {
-        let ring = self.ring_pass(bytes, group, launches);
+        let (ring, _) = self.simple_ring(bytes, group, launches);
         if group.size < 2 {
             return ring;
         }
-        let mut latency = self.calibrated.efficiency.collective_launch;
+        let mut hops = Seconds::ZERO;
         let (mut busy, mut sent) = (ring.busy, ring.bytes);
         let mut inside = 1;
         let ranks = f64::from(group.size);
         for (level, span) in self.network.ring(group).iter().enumerate().filter(|(_, span)| span.edges > 0) {
             // A tree over 8 nodes is three hops deep, where a ring over them takes seven.
             let joined = f64::from(span.members / inside);
-            latency += libm::ceil(libm::log2(joined)) * span.latency;
+            hops += if level < self.beyond_node { joined - 1.0 } else { libm::ceil(libm::log2(joined)) } * span.latency;
             inside = span.members;
             // From the ring's `(n - 1) / n` of the payload to what the busiest of the tree's members sends.
             let inside_node = 2.0 * self.slower_gather();
@@ -480,15 +516,17 @@ impl Rates<'_> {
             let factor = most * ranks / (ranks - 1.0);
             (busy[level], sent[level]) = (busy[level] * factor, sent[level] * factor);
         }
-        latency += self.ramp(&ring, launches);
+        let launch = self.calibrated.efficiency.collective_launch;
         let slowest = busy.into_iter().fold(Seconds::ZERO, Seconds::max);
-        Transfer {
-            time: 2.0 * launches * latency + slowest,
+        let trees = Transfer {
+            time: 2.0 * launches * (launch + hops + self.ramp(&ring, launches)) + slowest,
             busy,
             bytes: sent,
             received: 2.0 * bytes,
             form: CollectiveForm::Tree,
-        }
+            protocol: Protocol::Simple,
+        };
+        self.in_fastest_protocol(trees, 2.0 * launches * hops)
     }
 
     /// A ring on each level in turn: the outer ones carry only what each rank owns of the inner ones.
@@ -504,7 +542,7 @@ impl Rates<'_> {
     /// COMHPC 2016; Streaming-Aggregation, ISC 2020).
     fn summed_by_switches(&self, bytes: Bytes, group: Group, launches: f64) -> Transfer {
         let mut total = self.stages(group, |inside, stage| {
-            let pass = self.ring_pass(bytes / f64::from(inside), stage, launches);
+            let (pass, _) = self.simple_ring(bytes / f64::from(inside), stage, launches);
             let Some(level) = pass.level().filter(|level| self.network.sums(*level)) else { return pass + pass };
             // A ring's (n - 1) / n of the part, and the rest of it.
             let whole = f64::from(stage.size) / f64::from(stage.size - 1);

@@ -10,7 +10,7 @@ use super::*;
 use crate::hardware::{Group, MeasuredLevel, Ramp};
 use crate::plan::{Format, Optimizer, Recompute, Size};
 use crate::scenario::Scenario;
-use crate::stack::{AllReduceForm, Attention, Efficiency, GatherForm, Runtime, Selective};
+use crate::stack::{AllReduceForm, Attention, Efficiency, GatherForm, Protocol, Runtime, Selective};
 use crate::testing;
 use crate::units::{Bytes, BytesPerSecond, Count, Seconds};
 use std::sync::Arc;

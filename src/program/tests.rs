@@ -384,8 +384,8 @@ fn megatron_sums_gradients_in_fp32_where_it_trains_in_bf16() {
 /// gathered, 4 and 4. The embedding takes one each way; the head one, and in backward one or both.
 #[test]
 fn sequence_parallelism_gathers_inputs_again_or_keeps_them() {
-    // The loss sums 4 bytes of each token three times, along a pair of trees: each byte goes there and back.
-    let (gather, loss) = (2048.0 * 12288.0 * 2.0 * 7.0 / 8.0, 3.0 * 2.0 * 2048.0 * 4.0);
+    // The loss sums 4 bytes of each token three times, around a ring and back, in LL, which sends twice the bytes.
+    let (gather, loss) = (2048.0 * 12288.0 * 2.0 * 7.0 / 8.0, 3.0 * 2.0 * 2.0 * 2048.0 * 4.0 * 7.0 / 8.0);
     let per_layer = |stack: &str, recompute: &str, ends: f64| {
         let ids =
             format!("cluster = \"a100-80gb-dgx\"\nstack = \"{stack}\"\nmodel = \"gpt3-175b\"\nstrategy = \"ddp\"");

@@ -47,17 +47,35 @@ fn an_all_reduce_is_two_passes_or_a_tree() {
     let group = Group { stride: 1, size: 8 };
     let ring = rates(&scenario).all_reduce(payload(40e6, Format::Bf16), group);
     close(ring.time, 2.0 * (70e6 / 40e9 + 7e-6));
-    // A small one: the tree's 2 (log2 4 + log2 2) hops beat the ring's 14.
+    // A small one: the tree's 2 (3 + log2 2) hops beat the ring's 14.
     Arc::make_mut(&mut scenario.stack).collectives.all_reduce = vec![AllReduceForm::Ring, AllReduceForm::Tree];
     let rates = rates(&scenario);
     let tree = rates.all_reduce(payload(10.0, Format::Bf16), group);
     assert_eq!(tree.form, CollectiveForm::Tree);
     // Between two nodes each byte passes once each way.
-    close(tree.time, 6e-6 + 20.0 / 40e9);
-    close(rates.all_reduce(payload(40e6, Format::Bf16), group).time, 6e-6 + 80e6 / 40e9);
+    close(tree.time, 8e-6 + 20.0 / 40e9);
+    close(rates.all_reduce(payload(40e6, Format::Bf16), group).time, 8e-6 + 80e6 / 40e9);
     // Among four, the ring's 2 x 15 / 16 beat the trees' 2.
     let large = rates.all_reduce(payload(40e6, Format::Bf16), Group { stride: 1, size: 16 });
     assert_eq!(large.form, CollectiveForm::Ring);
+}
+
+/// A gather over the 4 devices of a node, 3 hops of 1 us, three quarters of it at 100 GB/s. Of 40 kB the wire takes 0.3 us:
+/// LL is fastest, at 3 x 0.6 / 3.4 us and twice the bytes. Of 400 kB it takes 3 us: LL128, at 3 x 1.9 / 3.4 us and 128
+/// bytes for 120. Of 40 MB it takes 300 us: Simple. Two nodes always take Simple.
+#[test]
+fn small_messages_take_the_protocols_of_low_latency_inside_a_node() {
+    let mut scenario = with_latency();
+    Arc::make_mut(&mut scenario.stack).collectives.protocols = vec![Protocol::Simple, Protocol::Ll128, Protocol::Ll];
+    let rates = rates(&scenario);
+    let gather = |bytes: f64, size: u32| rates.gather(payload(bytes / 2.0, Format::Bf16), Group { stride: 1, size });
+    let [small, middling, large] = [40e3, 400e3, 40e6].map(|bytes| gather(bytes, 4));
+    assert_eq!([small, middling, large].map(|it| it.protocol), [Protocol::Ll, Protocol::Ll128, Protocol::Simple]);
+    close(small.time, 3e-6 * 0.6 / 3.4 + 2.0 * 30e3 / 100e9);
+    close(middling.time, 3e-6 * 1.9 / 3.4 + 128.0 / 120.0 * 300e3 / 100e9);
+    close(large.time, 3e-6 + 30e6 / 100e9);
+    close(small.bytes[0], 60e3);
+    assert_eq!(gather(40.0, 8).protocol, Protocol::Simple);
 }
 
 /// 80 MB over 4 nodes of 4. Inside a node 60 MB at 100 GB/s each way: 1.2 ms and 6 hops of 1 us. Between them each rank
