@@ -10,8 +10,8 @@ use crate::plan::{Extent, Format, Plan, Sharding, Size, Wire};
 use crate::presets::Library;
 use crate::scenario::{Scenario, file};
 use crate::stack::{
-    AllReduceForm, Allocator, Attention, Balance, Calibration, Collectives, Efficiency, GatherForm, GradientCopies, Protocol,
-    Overlap, Runtime, Selective, Software, Stack,
+    AllReduceForm, Allocator, Attention, Balance, Calibration, Collectives, Efficiency, GatherForm, GradientCopies,
+    Overlap, Protocol, Runtime, Selective, Software, Stack,
 };
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
 
