@@ -10,6 +10,7 @@ mod calibrated;
 mod collective;
 mod device_time;
 mod flop;
+mod kernel;
 mod layer;
 mod matmul;
 mod rates;
@@ -21,6 +22,7 @@ pub use collective::{
 };
 pub use device_time::DeviceTime;
 pub use flop::TokenFlop;
+pub use kernel::Kernel;
 pub use layer::{LayerWork, Passes};
 pub(crate) use rates::peak;
 pub use rates::{Factors, Rates};

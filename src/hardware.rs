@@ -239,6 +239,15 @@ impl Cluster {
         self.levels.iter().position(|level| level.name == name)
     }
 
+    /// Where a level's links run, in words: `in the node`, `between nodes`.
+    pub fn place(&self, index: usize) -> String {
+        let name = |index: usize| self.levels.get(index).map_or("system", |level| &level.name);
+        match self.level("node") {
+            Some(node) if index > node => format!("between {}s", name(index - 1)),
+            _ => format!("in the {}", name(index)),
+        }
+    }
+
     /// How many devices one group of level `index` holds; `None` for the outermost, which has no bound.
     pub fn devices_in(&self, index: usize) -> Option<u32> {
         self.levels.get(..=index)?.iter().map(|level| level.members).product()

@@ -101,6 +101,7 @@ pub fn label(value: &Value, scenario: &Scenario) -> String {
                 _ => format!("{ranks} ranks"),
             }
         }
+        Value::Extent(Extent::System) => "all devices".to_owned(),
         other => other.to_string(),
     }
 }

@@ -213,6 +213,7 @@ pub fn aside(field: Field, scenario: &Scenario, library: &Library) -> String {
             scenario.cluster.levels.last().map_or_else(String::new, rate)
         }
         (Field::Memory, _) => format!("= {}", scenario.cluster.device.memory * plan.memory_factor),
+        (Field::Shard, Some(Value::Extent(Extent::System))) => "all devices".to_owned(),
         (Field::Strategy, _) if !plan.operators.is_empty() => "operators sharded apart".to_owned(),
         (Field::Qwz, Some(Value::Switch(true))) => "weights quantised".to_owned(),
         (Field::Qgz, Some(Value::Switch(true))) => "gradients quantised".to_owned(),

@@ -2,6 +2,8 @@
 
 use tui_input::Input;
 
+use crate::scenario::Field;
+
 use super::action::Action;
 use super::context::Context;
 use super::cursor::ListCursor;
@@ -46,6 +48,8 @@ impl ItemSearch {
             Action::Search => self.typing = true,
             Action::Close if self.typing => self.typing = false,
             Action::Type(request) => {
+                // A digit begins the search in a list, where letters are keys.
+                self.typing = true;
                 if self.text.handle(request).is_some_and(|changed| changed.value) {
                     *cursor = ListCursor::default();
                 }
@@ -69,13 +73,23 @@ pub struct List {
     cursor: ListCursor,
     /// What is searched for.
     pub search: ItemSearch,
+    /// The field whose values it offers, where that takes others too, as they are typed.
+    pub typed: Option<Field>,
 }
 
 impl List {
     /// A list with the cursor on an item.
     pub fn new(title: &'static str, items: Vec<Item>, current: &str) -> Self {
         let cursor = ListCursor::at(items.iter().position(|item| item.name == current).unwrap_or(0));
-        Self { title, commands: false, items, cursor, search: ItemSearch::default() }
+        Self { title, commands: false, items, cursor, search: ItemSearch::default(), typed: None }
+    }
+
+    /// What is typed into its search as a value of its field: what begins with a digit, and what no item holds.
+    pub fn typed_value(&self) -> Option<(Field, &str)> {
+        let text = self.search.text.value().trim();
+        let named = self.items.iter().any(|item| item.name == text);
+        let is_value = text.starts_with(|first: char| first.is_ascii_digit()) || self.found().is_empty();
+        self.typed.filter(|_| !text.is_empty() && !named && is_value).map(|field| (field, text))
     }
 
     /// All commands.
@@ -114,11 +128,19 @@ impl View for List {
         match action {
             Action::Close => vec![Effect::Close],
             Action::Take => {
+                if let Some((field, text)) = self.typed_value() {
+                    return vec![Effect::Close, Effect::Give(field, text.to_owned())];
+                }
                 let text = self.search.text.value();
                 let with_text = |effect: &Effect| effect.with_text(text).filter(|_| self.commands);
                 let chosen = self.found().get(self.row()).map(|item| &item.effect);
                 let chosen = chosen.map(|effect| with_text(effect).unwrap_or_else(|| effect.clone()));
                 chosen.map_or_else(Vec::new, |effect| vec![Effect::Close, effect])
+            }
+            // The key that shows a view, in the list of views.
+            Action::View(view) => {
+                let shown = self.items.iter().find(|item| item.effect == Effect::Show(view));
+                shown.map_or_else(Vec::new, |item| vec![Effect::Close, item.effect.clone()])
             }
             _ => Vec::new(),
         }

@@ -16,7 +16,10 @@ pub fn items(lines: &[KeyLine], here: KeyPlace) -> Vec<Item> {
     let bindings = lines.into_iter().flat_map(|line| line.bindings.iter().map(move |binding| (line, binding)));
     let acts = bindings.filter(|(_, binding)| !is_motion(binding.action)).map(|(line, binding)| act(line, binding));
     let keyless = |name: String, effect| Item { name, note: String::new(), effect };
-    let fields = Field::all().map(|field| keyless(format!("set {}", field.spec().label), Effect::Choose(field)));
+    let fields = Field::all().map(|field| {
+        let spec = field.spec();
+        keyless(format!("set {}: {}", spec.label, spec.help), Effect::Choose(field))
+    });
     let metrics = METRICS.map(|metric| keyless(format!("Map: {}", metric.word()), Effect::Metric(metric)));
     acts.chain(fields).chain(metrics).collect()
 }

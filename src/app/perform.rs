@@ -200,7 +200,9 @@ impl App {
             Item { name, note, effect: Effect::Set(field, value) }
         };
         let options = options(field, &self.scenario, &self.library);
-        Layer::List(List::new(field.spec().label, options.into_iter().map(item).collect(), &text))
+        let mut list = List::new(field.spec().label, options.into_iter().map(item).collect(), &text);
+        list.typed = takes.takes_more().then_some(field);
+        Layer::List(list)
     }
 
     /// Each with its key, and what it shows.

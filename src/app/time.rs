@@ -32,8 +32,8 @@ impl View for TimePanel {
     }
 }
 
-/// The figures of the panel of the time, in the order of its rows: parts that anything goes into, levels that
-/// anything is sent into, what is copied to the host and from it, resources that matter, the strongest first.
+/// The figures of the panel of the time, in the order of its rows: parts that anything goes into, what the whole
+/// training takes, levels that anything is sent into, what is copied to the host and from it, resources that matter, the strongest first.
 pub fn breakdown(answer: Option<&Answer>) -> Vec<Figure> {
     let Some(Answer { scenario, evaluation }) = answer else { return Vec::new() };
     let summary = &evaluation.summary;
@@ -47,10 +47,10 @@ pub fn breakdown(answer: Option<&Answer>) -> Vec<Figure> {
     let strength = |index: &usize| evaluation.elasticity[*index].value.abs();
     felt.sort_by(|a, b| strength(b).total_cmp(&strength(a)));
     spent
+        .chain(figures::training(scenario))
         .chain(used.map(|(level, _)| Figure::Traffic(level)))
         .chain(HostDirection::ALL.into_iter().filter(|_| summary.host.any()).map(Figure::Copied))
         .chain(felt.into_iter().map(Figure::Elasticity))
-        .chain(figures::training(scenario))
         .collect()
 }
 

@@ -39,6 +39,19 @@ impl Rates<'_> {
         passes * self.imbalance()
     }
 
+    /// Flop and bytes of forward and of backward that take that long, on the rank that takes longest.
+    pub(super) fn attention_work(&self, sequences: u32) -> [[f64; 2]; 2] {
+        let (model, plan) = (&self.scenario.model, &self.scenario.plan);
+        let rows = f64::from(sequences) * f64::from(plan.sequence) / f64::from(plan.context) * self.imbalance();
+        let products = |width: f64| 4.0 * rows * f64::from(plan.sequence) * (width / f64::from(plan.tensor));
+        if self.attention.flash() {
+            let flop = products(model.attended_width(plan.sequence)) * if model.causal { 0.5 } else { 1.0 };
+            return [[flop, 0.0], [FLASH_BACKWARD * flop, 0.0]];
+        }
+        let (flop, bytes) = (products(model.whole_width()), self.score_traffic(rows).get());
+        [[flop, bytes], [2.0 * flop, bytes]]
+    }
+
     fn flash(&self, version: usize, products: Flop) -> Passes {
         let efficiency = self.calibrated.efficiency;
         let sequence = f64::from(self.scenario.plan.sequence);
@@ -52,11 +65,16 @@ impl Rates<'_> {
         Passes::of_inputs(DeviceTime::arithmetic(forward), DeviceTime::arithmetic(backward))
     }
 
-    fn plain(&self, rows: f64, products: Flop) -> Passes {
+    /// What goes to memory and back for the scores of so many queries.
+    fn score_traffic(&self, rows: f64) -> Bytes {
         let plan = &self.scenario.plan;
         let scores = rows * f64::from(plan.sequence) * f64::from(self.scenario.model.heads) / f64::from(plan.tensor);
         let fused = if self.attention == Attention::FusedSoftmax { FUSED_TRAFFIC } else { 1.0 };
-        let traffic = Bytes::new(scores * self.calibrated.efficiency.attention_score_bytes * fused) / self.memory;
+        Bytes::new(scores * self.calibrated.efficiency.attention_score_bytes * fused)
+    }
+
+    fn plain(&self, rows: f64, products: Flop) -> Passes {
+        let traffic = self.score_traffic(rows) / self.memory;
         let aligned = self.scenario.model.head_size.is_multiple_of(ALIGNED_HEAD);
         let slower = if aligned { 1.0 } else { self.calibrated.efficiency.attention_misaligned };
         let arithmetic = slower * products / (self.peak_storage * self.calibrated.efficiency.attention_plain);

@@ -78,7 +78,7 @@ const FFN_PASSES: [f64; 2] = [4.0, 6.0];
 const UNFUSED_LAUNCHES: f64 = 1.3;
 
 /// Element-wise traffic of backward over that of forward.
-const BACKWARD_TRAFFIC: f64 = 1.5;
+pub(super) const BACKWARD_TRAFFIC: f64 = 1.5;
 
 impl Rates<'_> {
     /// Tokens of one micro-batch on one rank.
@@ -149,14 +149,12 @@ impl Rates<'_> {
 
     /// Forward and backward of a product whose weight is split by columns over the tensor ranks.
     fn columns(&self, matrix: Matrix, tokens: Count, slices: f64) -> Passes {
-        let output = Count::from(matrix.output) / f64::from(self.scenario.plan.tensor);
-        self.sliced(Product { m: tokens, n: output, k: matrix.input.into() }, slices)
+        self.sliced(self.by_columns(matrix, tokens), slices)
     }
 
     /// The same, split by rows.
     fn rows(&self, matrix: Matrix, tokens: Count, slices: f64) -> Passes {
-        let input = Count::from(matrix.input) / f64::from(self.scenario.plan.tensor);
-        self.sliced(Product { m: tokens, n: matrix.output.into(), k: input }, slices)
+        self.sliced(self.by_rows(matrix, tokens), slices)
     }
 
     /// A product in slices along `k`: each output but the first is read with the sum and written to it.
@@ -170,7 +168,7 @@ impl Rates<'_> {
     }
 
     /// Forward and backward of a product of activations by weights.
-    fn passes(&self, product: Product, rate: FlopPerSecond) -> Passes {
+    pub(super) fn passes(&self, product: Product, rate: FlopPerSecond) -> Passes {
         let time = |product: Product| self.product(product, rate, self.storage());
         let weights = time(product.weight_gradient());
         Passes { forward: time(product), backward: time(product.input_gradient()) + weights, weights }
@@ -178,7 +176,7 @@ impl Rates<'_> {
 
     /// Forward traffic of norms, residuals and activation functions: of the residual stream (half a
     /// layer; sequence parallelism splits it) and of the MLP's width.
-    fn element_wise(&self, tokens: Count) -> [DeviceTime; 2] {
+    pub(super) fn element_wise(&self, tokens: Count) -> [DeviceTime; 2] {
         let model = &self.scenario.model;
         let scale = tokens * (self.calibrated.element_wise * self.storage()) / self.memory;
         let streams = scale * STREAM_PASSES * f64::from(model.hidden) / f64::from(self.sequence_ranks());

@@ -41,13 +41,13 @@ impl Property {
 
     /// The same in words.
     pub fn words(self, scenario: &Scenario) -> String {
-        let level = |index: usize| Resource::Level(index).name(scenario);
+        let place = |index: usize| scenario.cluster.place(index);
         match self {
             Self::PeakFlop => "arithmetic peak".to_owned(),
             Self::MemoryBandwidth => "memory bandwidth".to_owned(),
             Self::HostBandwidth => "bandwidth of the host link".to_owned(),
-            Self::LevelBandwidth(index) => format!("bandwidth of the {} level", level(index)),
-            Self::LevelLatency(index) => format!("latency of the {} level", level(index)),
+            Self::LevelBandwidth(index) => format!("bandwidth {}", place(index)),
+            Self::LevelLatency(index) => format!("latency {}", place(index)),
             Self::MemoryCapacity => "memory".to_owned(),
         }
     }

@@ -17,6 +17,10 @@ pub enum Figure {
     Optimizer,
     Other,
     Communication,
+    LayerForward,
+    LayerBackward,
+    /// Of forward's, then of backward's.
+    Kernel(usize),
     Devices,
     TokensPerStep,
     TokensPerSecond,
@@ -70,7 +74,8 @@ impl Figure {
     /// Which one of several it is.
     pub(super) const fn index(self) -> usize {
         match self {
-            Self::Traffic(at)
+            Self::Kernel(at)
+            | Self::Traffic(at)
             | Self::Busy(at)
             | Self::Slowdown(at)
             | Self::Intensity(at)

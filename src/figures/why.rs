@@ -10,6 +10,7 @@ pub(super) mod facts;
 pub(super) mod formula;
 mod goodput;
 mod intensity;
+mod kernels;
 pub mod limits;
 mod memory;
 pub mod run;
@@ -29,8 +30,15 @@ use formula::Explanation;
 
 /// The table of figures, in the order in which reports print them.
 pub fn table() -> impl Iterator<Item = &'static FigureEntry> {
-    let topics: [&[FigureEntry]; 6] =
-        [&time::FIGURES, &speed::FIGURES, &goodput::FIGURES, &memory::FIGURES, &intensity::FIGURES, &traffic::FIGURES];
+    let topics: [&[FigureEntry]; 7] = [
+        &time::FIGURES,
+        &kernels::FIGURES,
+        &speed::FIGURES,
+        &goodput::FIGURES,
+        &memory::FIGURES,
+        &intensity::FIGURES,
+        &traffic::FIGURES,
+    ];
     topics.into_iter().flatten()
 }
 
@@ -65,6 +73,7 @@ pub fn figures(scenario: &Scenario, evaluation: &Evaluation) -> Vec<Figure> {
         let levels = 0..scenario.cluster.levels.len();
         let transfers = (0..).take_while(|at| subject.transfer(*at).is_some());
         match figure {
+            Figure::Kernel(_) => (0..kernels::all(scenario).len()).map(Figure::Kernel).collect(),
             Figure::Traffic(_) => levels.map(Figure::Traffic).collect(),
             Figure::Busy(_) => levels.map(Figure::Busy).collect(),
             Figure::Copied(_) => copies.iter().copied().map(Figure::Copied).collect(),

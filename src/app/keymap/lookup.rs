@@ -39,10 +39,14 @@ impl Keymap {
 
     /// What a key asks for where the keys go now.
     pub fn action(&self, place: KeyPlace, key: KeyEvent) -> Option<Action> {
-        let bindings = self.at(place).chain(self.under(place)).flat_map(|line| &line.bindings);
+        // The keys that show views work in the list of views too, which prints them.
+        let views = self.at(KeyPlace::Panels).filter(|line| place == KeyPlace::List && line.shows_a_view());
+        let bindings = self.at(place).chain(self.under(place)).chain(views).flat_map(|line| &line.bindings);
         match bindings.into_iter().find(|binding| is_bound(binding, key)) {
             Some(binding) => Some(binding.action),
-            None if place.takes_text() => to_input_request(&Event::Key(key)).map(Action::Type),
+            None if place.takes_text() || place == KeyPlace::List && is_digit(key) => {
+                to_input_request(&Event::Key(key)).map(Action::Type)
+            }
             None => None,
         }
     }
@@ -87,6 +91,10 @@ impl Keymap {
     fn under(&self, place: KeyPlace) -> impl Iterator<Item = &KeyLine> {
         self.at(KeyPlace::Panels).filter(move |_| matches!(place, KeyPlace::Panel(_) | KeyPlace::View(_)))
     }
+}
+
+fn is_digit(key: KeyEvent) -> bool {
+    matches!(key.code, KeyCode::Char(digit) if digit.is_ascii_digit())
 }
 
 /// A character says its shift itself (`G`, `?`), and terminals differ in whether they also report the modifier.

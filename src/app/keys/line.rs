@@ -50,6 +50,11 @@ impl KeyLine {
         }
     }
 
+    /// Whether its keys show a view.
+    pub fn shows_a_view(&self) -> bool {
+        self.bindings.iter().any(|binding| matches!(binding.action, Action::View(_)))
+    }
+
     /// Whether one of its keys asks for something.
     pub fn asks(&self, action: Action) -> bool {
         self.bindings.iter().any(|binding| binding.action == action)

@@ -188,3 +188,34 @@ fn the_palette_leads_to_a_rare_field() {
     press(&mut app, "/off<ret>");
     assert!(!app.scenario.plan.sharding.reshard_after_forward);
 }
+
+/// A share and a count of ranks that no list offers: a digit begins it, and what no item holds is the value.
+#[test]
+fn a_value_beside_those_of_a_list_is_typed_into_it() {
+    let mut app = explorer();
+    let to = |app: &mut App, label: &str| {
+        press(app, "1g");
+        while app.inputs.row().label() != label {
+            press(app, "j");
+        }
+    };
+    to(&mut app, "recompute");
+    press(&mut app, "<ret>45 %");
+    let Some(Layer::List(list)) = &app.layer else { panic!("no list") };
+    assert_eq!(list.typed_value(), Some((Field::Recompute, "45 %")));
+    press(&mut app, "<ret>");
+    assert_eq!(value(&app, "recompute"), "0.45");
+    assert!(app.layer.is_none());
+    press(&mut app, "<ret>/full<ret>");
+    assert_eq!(value(&app, "recompute"), "full", "an item that is named goes before what is typed");
+    press(&mut app, "<ret>140 %<ret>");
+    assert!(app.inputs.wrong(Field::Recompute).is_some(), "it stays, with its reason");
+    press(&mut app, "u");
+    to(&mut app, "shard");
+    press(&mut app, "<ret>32<ret>");
+    assert_eq!(value(&app, "shard"), "32");
+    // A preset's list takes what it offers.
+    to(&mut app, "model");
+    press(&mut app, "<ret>9999<ret>");
+    assert!(matches!(app.layer, Some(Layer::List(_))));
+}

@@ -83,3 +83,19 @@ fn hardware_is_taken_for_the_scenario_in_hand() {
     assert_eq!(app.answer.as_ref().unwrap().scenario, app.scenario);
     assert!(figures(&app).tokens_per_s_per_device >= summary.tokens_per_s_per_device, "its best batch is no worse");
 }
+
+/// The list of views prints their keys: each works there as it does on a panel.
+#[test]
+fn the_key_of_a_view_takes_it_in_the_list_of_views() {
+    for spec in views::SPECS {
+        let mut app = explorer();
+        press(&mut app, &format!("v{}", spec.opens));
+        assert!(app.layer.is_none(), "{}", spec.opens);
+        assert_eq!(app.view, spec.id);
+    }
+    // In another list such a letter does nothing.
+    let mut app = explorer();
+    press(&mut app, "1gjj<ret>W");
+    assert!(matches!(app.layer, Some(Layer::List(_))));
+    assert_eq!(app.view, ViewId::MAP);
+}

@@ -182,3 +182,47 @@ fn a_step_costs_the_host_a_time_and_a_broadcast_per_shard() {
     close(rates(&scenario).host_step(64), 0.164);
     close(rates(&scenario).host_step(1), 0.1);
 }
+
+/// The kernels of a layer are what its halves sum up, whatever the attention, the experts and the ranks.
+#[test]
+fn the_kernels_of_a_layer_add_up_to_it() {
+    let library = Library::embedded();
+    for changes in [
+        &[][..],
+        &[("model", "mixtral-8x7b"), ("nodes", "2"), ("tp", "4")],
+        &[("stack", "megatron-2021"), ("hardware", "a100-80gb-dgx")],
+        &[("cp", "4"), ("seq", "32768"), ("precision", "fp8"), ("micro-batch", "2")],
+    ] {
+        let mut file = file::parse(&library.scenario_text("default").unwrap().text).unwrap();
+        changes.iter().for_each(|(flag, value)| file.set(flag, value).unwrap());
+        let scenario = library.resolve(&file).unwrap();
+        let rates = rates(&scenario);
+        let layer = rates.layer();
+        for (kernels, halves) in rates.kernels().iter().zip([layer.forward, layer.backward]) {
+            close(kernels.iter().map(|kernel| kernel.time.time).sum::<Seconds>(), halves[0].time + halves[1].time);
+            let bound_by_memory = kernels.iter().map(|kernel| kernel.time.memory).sum::<Seconds>();
+            close(bound_by_memory, halves[0].memory + halves[1].memory);
+        }
+    }
+}
+
+/// 1024 tokens of width 1024, blocks of 4 x 1024: up is 2 x 1024 x 4096 x 1024 flop and moves
+/// (1024 x 1024 + 1024 x 4096 + 1024 x 4096) x 2 bytes; backward is twice both. Causal flash attention is half of
+/// 4 x 1024 x 1024 x 1024 flop forward and 2.5 times that backward, and moves no scores.
+#[test]
+fn each_kernel_says_what_it_computes_and_moves() {
+    let scenario = testing::scenario();
+    let [forward, backward] = rates(&scenario).kernels();
+    let names: Vec<&str> = forward.iter().map(|kernel| kernel.name.as_str()).collect();
+    // The ideal stack has no element-wise traffic.
+    assert_eq!(names, ["queries, keys and values", "flash attention", "output projection", "MLP's up", "MLP's down"]);
+    close(forward[3].flop.get(), 2.0 * 1024.0 * 4096.0 * 1024.0);
+    close(forward[3].bytes, Bytes::new((1024.0 * 1024.0 + 2.0 * 1024.0 * 4096.0) * 2.0));
+    close(backward[3].flop.get(), 2.0 * forward[3].flop.get());
+    close(backward[3].bytes, forward[3].bytes * 2.0);
+    close(forward[1].flop.get(), 0.5 * 4.0 * 1024.0 * 1024.0 * 1024.0);
+    close(backward[1].flop.get(), 2.5 * forward[1].flop.get());
+    assert_eq!(forward[1].bytes, Bytes::ZERO);
+    // At the peak of 100 TFLOP/s: all of them are bound by arithmetic.
+    close(forward[3].flop / forward[3].time.time / forward[3].peak, 1.0);
+}

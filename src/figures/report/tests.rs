@@ -272,17 +272,17 @@ fn the_limit_is_said_in_words() {
     let scenario = scenario();
     let mut evaluation = evaluation(&scenario);
     let words = |evaluation: &Evaluation| limit(&scenario, evaluation).to_string();
-    assert_eq!(words(&evaluation), "limited by node bandwidth: +10 % gives +3.1 %");
+    assert_eq!(words(&evaluation), "limited by bandwidth in the node: +10 % gives +3.1 %");
     evaluation.elasticity[1] = Elasticity { property: Property::LevelLatency(0), value: -0.5, gain: 0.054 };
-    assert_eq!(words(&evaluation), "limited by node latency: -10 % gives +5.4 %");
+    assert_eq!(words(&evaluation), "limited by latency in the node: -10 % gives +5.4 %");
     // Whatever throughput follows most, wherever most of the time goes.
     evaluation.elasticity[0] = Elasticity { property: Property::PeakFlop, value: 0.6, gain: 0.058 };
     assert_eq!(words(&evaluation), "limited by compute: +10 % peak gives +5.8 %");
     // Near today's value 1.1^0.6 = 1.0588 was promised; of less than half of that the rest is the node's to give.
     evaluation.elasticity[0].gain = 0.012;
-    assert_eq!(words(&evaluation), "limited by compute: +10 % peak gives +1.2 %, tied with node");
+    assert_eq!(words(&evaluation), "limited by compute: +10 % peak gives +1.2 %, tied with bandwidth in the node");
     evaluation.elasticity.clear();
-    assert_eq!(words(&evaluation), "limited by node bandwidth");
+    assert_eq!(words(&evaluation), "limited by bandwidth in the node");
     evaluation.elasticity.push(Elasticity { property: Property::HostBandwidth, value: 0.6, gain: 0.059 });
     assert_eq!(words(&evaluation), "limited by the link to the host: +10 % gives +5.9 %");
     // In JSON both are of the resource `host`, and `host` tells them apart.

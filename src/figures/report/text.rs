@@ -94,10 +94,18 @@ pub fn beside(version: &str, stored: &Figures, now: &Figures) -> String {
 /// What limits a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepLimit {
-    /// In words: `limited by node bandwidth`.
+    /// In words: `limited by bandwidth between nodes`.
     pub what: String,
+    /// The same where there is little room: `limit: links between nodes`.
+    pub short: String,
     /// What a change of it would give: `+10 % gives +3.1 %`.
     pub gain: Option<String>,
+}
+
+impl StepLimit {
+    fn plain(what: &str) -> Self {
+        Self { what: what.to_owned(), short: what.to_owned(), gain: None }
+    }
 }
 
 impl fmt::Display for StepLimit {
@@ -107,10 +115,10 @@ impl fmt::Display for StepLimit {
     }
 }
 
-/// What limits a step: `limited by node bandwidth: +10 % gives +3.1 %`.
+/// What limits a step: `limited by bandwidth between nodes: +10 % gives +3.1 %`.
 pub fn limit(scenario: &Scenario, evaluation: &Evaluation) -> StepLimit {
     let resource = evaluation.bottleneck();
-    let name = printable(resource.name(scenario));
+    let place = |level: usize| printable(&scenario.cluster.place(level));
     let found = |property: Property| evaluation.elasticity.iter().find(|one| one.property == property);
     let strength = |property: Property| found(property).map_or(0.0, |one| one.value.abs());
     let (what, change, property) = match resource {
@@ -119,21 +127,28 @@ pub fn limit(scenario: &Scenario, evaluation: &Evaluation) -> StepLimit {
         Resource::Level(level) => {
             let (bandwidth, latency) = (Property::LevelBandwidth(level), Property::LevelLatency(level));
             if strength(latency) > strength(bandwidth) {
-                (format!("{name} latency"), "-10 %", latency)
+                (format!("latency {}", place(level)), "-10 %", latency)
             } else {
-                (format!("{name} bandwidth"), "+10 %", bandwidth)
+                (format!("bandwidth {}", place(level)), "+10 %", bandwidth)
             }
         }
         Resource::HostLink => ("the link to the host".to_owned(), "+10 %", Property::HostBandwidth),
-        Resource::Bubble => return StepLimit { what: "limited by the pipeline bubble".to_owned(), gain: None },
-        Resource::Host => {
-            return StepLimit { what: "limited by the host, which launches the work".to_owned(), gain: None };
-        }
+        Resource::Bubble => return StepLimit::plain("limited by the pipeline bubble"),
+        Resource::Host => return StepLimit::plain("limited by the host, which launches the work"),
     };
     let gain = found(property).filter(|one| one.value.is_finite());
-    let tie = evaluation.tie().map_or_else(String::new, |other| format!(", tied with {}", other.name(scenario)));
-    let gain = gain.map(|one| format!("{change} gives {:+.1} %{}", 100.0 * one.gain, printable(&tie)));
-    StepLimit { what: format!("limited by {what}"), gain }
+    let other = evaluation.tie().map(|other| match other {
+        Resource::Level(level) => format!("bandwidth {}", place(level)),
+        other => other.name(scenario).to_owned(),
+    });
+    let tie = other.map_or_else(String::new, |other| format!(", tied with {other}"));
+    let gain = gain.map(|one| format!("{change} gives {:+.1} %{tie}", 100.0 * one.gain));
+    let short = match property {
+        Property::LevelBandwidth(level) => format!("limit: links {}", place(level)),
+        Property::LevelLatency(level) => format!("limit: latency {}", place(level)),
+        _ => format!("limited by {what}"),
+    };
+    StepLimit { what: format!("limited by {what}"), short, gain }
 }
 
 fn title(scenario: &Scenario, summary: &Summary) -> String {

@@ -247,7 +247,11 @@ fn of_level(a: Side, b: Side, level: &str, faster: bool) -> Option<String> {
             return Some(format!("the {what} stay in the {}", after.1));
         }
         if !faster && after.0 > before.0 && after.1 == level {
-            return Some(format!("the {what} leave the {}", before.1));
+            return Some(if before.1 == after.1 {
+                format!("the {what} span {} devices instead of {}", after.0, before.0)
+            } else {
+                format!("the {what} leave the {}", before.1)
+            });
         }
     }
     let index = |side: Side| side.scenario.cluster.level(level);

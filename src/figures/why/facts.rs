@@ -14,6 +14,7 @@ use crate::figures::amount::{Amount, Dimension};
 use crate::figures::figure::Figure;
 
 use super::formula::{Authority, Citation, Formula, FormulaInput};
+use super::kernels;
 
 /// Where the laws of pipelines, of arithmetic intensities and of the batch stand.
 pub(super) const LAYERED: &str = "Layered gradient accumulation and modular pipeline parallelism, arXiv 2106.02679";
@@ -163,6 +164,7 @@ impl<'a> FigureSubject<'a> {
     pub fn which(&self, figure: Figure) -> Option<String> {
         Some(match figure {
             Figure::Traffic(index) | Figure::Busy(index) => self.scenario.cluster.levels.get(index)?.name.clone(),
+            Figure::Kernel(index) => kernels::name(self.scenario, index)?,
             Figure::Copied(way) | Figure::Copying(way) => way.lane().name().to_owned(),
             Figure::Slowdown(index) | Figure::Intensity(index) => self.transfer(index)?.kind.word().to_owned(),
             Figure::Threshold(index) => {

@@ -9,7 +9,7 @@ use crate::figures::amount::{Amount, Dimension};
 use crate::figures::figure::{Figure, TIME_PARTS};
 
 use super::facts::{FigureEntry, FormulaFacts, LAYERED, because, count, figure, input};
-use super::formula::{Citation, Formula};
+use super::formula::{Citation, Formula, FormulaInput};
 
 /// What tells the parts of a step apart.
 const PARTS: &str = "each moment of the step counts as what compute does, or as what its next task waits for";
@@ -34,7 +34,7 @@ pub(super) const FIGURES: [FigureEntry; 10] = [
              element-wise operators at memory bandwidth.",
         )
         .value(|of, _| Some(of.summary.time.compute.get()))
-        .why(|facts, _| because(facts.computing(), facts.calibrated())),
+        .why(|facts, _| because(facts.computing()?, facts.calibrated())),
     figure(Figure::Slowed, "slowed", "compute slowed by transfers", Dimension::Seconds)
         .label("slowed")
         .less_is_better()
@@ -111,8 +111,8 @@ pub(super) const FIGURES: [FigureEntry; 10] = [
 ];
 
 impl FormulaFacts<'_> {
-    fn computing(&self) -> Formula {
-        if self.in_order() { self.work() } else { self.running() }
+    fn computing(&self) -> Option<Formula> {
+        if self.in_order() { self.work() } else { Some(self.running()) }
     }
 
     /// How sure the step time is, and by what.
@@ -134,14 +134,13 @@ impl FormulaFacts<'_> {
     }
 
     /// Compute from the cost of a layer.
-    fn work(&self) -> Formula {
+    fn work(&self) -> Option<Formula> {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
         let layer = self.rates.layer();
-        let forward = layer.forward[0].time + layer.forward[1].time;
-        let backward = layer.backward[0].time + layer.backward[1].time;
+        let [forward, backward] = [self.figure(Figure::LayerForward)?, self.figure(Figure::LayerBackward)?];
         let cost = |name: &str, time: Seconds| input(name, time, self.calibrated());
         let layers = || input("layers", count(model.layers, ""), self.shape());
-        let mut passes = layers() * (cost("forward of a layer", forward) + cost("backward of a layer", backward));
+        let mut passes = layers() * (forward.clone() + backward);
         match plan.recompute {
             Recompute::None => {}
             Recompute::Selective => {
@@ -151,7 +150,7 @@ impl FormulaFacts<'_> {
             Recompute::Full | Recompute::Share(_) => {
                 let again =
                     input("recomputed layers", count(self.recomputed_layers(), ""), Citation::chosen("recompute"));
-                passes = passes + again * cost("forward of a layer", forward);
+                passes = passes + again * forward;
             }
         }
         if model.vocab > 0 {
@@ -161,7 +160,7 @@ impl FormulaFacts<'_> {
         }
         let micro_batches =
             input("micro-batches", count(plan.accumulate, ""), Citation::chosen("micro-batches of a step"));
-        self.with_slowing(micro_batches * passes, &[TaskKind::Forward, TaskKind::Backward])
+        Some(self.with_slowing(micro_batches * passes, &[TaskKind::Forward, TaskKind::Backward]))
     }
 
     /// Layers that backward computes again from their input.
@@ -172,8 +171,15 @@ impl FormulaFacts<'_> {
     /// Compute as the trace lists it, where each rank has its own layers.
     fn running(&self) -> Formula {
         let (forward, backward) = (self.listed(TaskKind::Forward), self.listed(TaskKind::Backward));
-        input("forward visits", forward, Citation::simulated())
-            + input("backward visits", backward, Citation::simulated())
+        // What a visit runs is explained with the layer.
+        let visits = |name: &str, time: Seconds, of: Figure| FormulaInput {
+            name: name.to_owned(),
+            amount: time.into(),
+            source: Citation::simulated(),
+            figure: Some(of),
+        };
+        Formula::from(visits("forward visits", forward, Figure::LayerForward))
+            + visits("backward visits", backward, Figure::LayerBackward)
             - self.slow_launches()
     }
 

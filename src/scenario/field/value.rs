@@ -212,6 +212,11 @@ impl Type {
         }
     }
 
+    /// Whether it takes values beside those of its list.
+    pub const fn takes_more(self) -> bool {
+        matches!(self, Self::Extent | Self::Recompute)
+    }
+
     /// Reads a value as a file has it.
     pub(in crate::scenario) fn deserialize<'de, D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
         match self {

@@ -17,6 +17,10 @@ use crate::ui::widgets::RowList;
 /// Columns that it takes.
 pub(in crate::ui) const WIDTH: u16 = 40;
 
+/// Headings of the sections on the left, where there are two columns.
+const TIME: &str = "time";
+const COST: &str = "training";
+
 /// Columns of a bar.
 const BAR: usize = 8;
 
@@ -44,7 +48,7 @@ pub(in crate::ui) fn row_at(app: &App, theme: Theme, inside: Rect, at: Position)
     lists.into_iter().find_map(|(area, list)| list.row_at(area, at))
 }
 
-/// Which lists are drawn where: the elasticities beside the rest where there is room.
+/// Which lists are drawn where: what is sent and the elasticities beside the rest where there is room.
 fn lists(app: &App, answer: &Answer, theme: Theme, inside: Rect) -> Vec<(Rect, RowList<'static>)> {
     let rows = breakdown(app.answer.as_ref());
     let beside = inside.width >= 2 * WIDTH - 4;
@@ -52,8 +56,8 @@ fn lists(app: &App, answer: &Answer, theme: Theme, inside: Rect) -> Vec<(Rect, R
     let [mut left, mut right] = [Vec::new(), Vec::new()];
     let mut section = "";
     for (index, figure) in rows.into_iter().enumerate() {
-        let lines = if beside && matches!(figure, Figure::Elasticity(_)) { &mut right } else { &mut left };
         let title = heading(figure);
+        let lines = if beside && !matches!(title, TIME | COST) { &mut right } else { &mut left };
         if title != section {
             lines.push((Line::styled(title, theme.style(Role::Title)), None));
             section = title;
@@ -74,8 +78,8 @@ fn heading(figure: Figure) -> &'static str {
         Figure::Elasticity(_) => "throughput elasticity",
         Figure::Traffic(_) => "sent per device",
         Figure::Copied(_) => "copied per device",
-        _ if TRAINING.contains(&figure) => "training",
-        _ => "time",
+        _ if TRAINING.contains(&figure) => COST,
+        _ => TIME,
     }
 }
 

@@ -103,14 +103,19 @@ fn list(theme: Theme, list: &List, area: Rect) -> Overlay<'_> {
     let prompt = match &list.search {
         search if list.commands => Prompt::searched(":", search),
         search if search.is_used() => Prompt::searched("/", search),
+        _ if list.typed.is_some() => Prompt::Hint("/ searches, a digit begins another value"),
         _ => Prompt::Hint("/ searches"),
+    };
+    let note = match list.typed_value() {
+        Some((_, text)) => format!("Enter takes {text}"),
+        None => format!("{} found", items.len()),
     };
     let (width, height) = room(size, area);
     Overlay {
         theme,
         size,
         title: list.title.into(),
-        note: format!("{} found", items.len()),
+        note,
         prompt: Some(prompt),
         list: picked(theme, &items, list.row(), (width, height.saturating_sub(1))),
         below: Vec::new(),

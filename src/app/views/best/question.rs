@@ -61,22 +61,23 @@ impl PlanQuestion {
         AIMS[self.aim].0
     }
 
-    /// The question in words.
+    /// The question in words, what is asked for before what is so unless asked otherwise.
     pub fn words(self) -> Vec<String> {
         let sharding = if self.keeps_sharding { "sharding kept" } else { "sharding searched" };
         let devices = match self.doublings {
             0 => "devices kept".to_owned(),
-            more => format!("1/{0} to {0} times the devices", 1 << more),
+            more => format!("devices x 1/{0} to {0}", 1 << more),
         };
         let free = f64::from(self.margins) * MARGIN.0 * 100.0;
-        let mut words =
-            vec![AIMS[self.aim].1.to_owned(), devices, sharding.to_owned(), NUMERICS[self.numerics].1.to_owned()];
-        if self.margins > 0 {
-            words.push(format!("{free:.0} % of memory free"));
-        }
-        words.extend(self.days().map(|days| format!("within {days} days")));
-        words.extend(self.amount().map(|amount| format!("for at most {}", thousands(amount))));
-        words
+        let asked = |text: String| (false, text);
+        let mut words = vec![asked(AIMS[self.aim].1.to_owned()), asked(devices)];
+        words.extend(self.days().map(|days| asked(format!("within {days} days"))));
+        words.extend(self.amount().map(|amount| asked(format!("for at most {}", thousands(amount)))));
+        words.extend((self.margins > 0).then(|| asked(format!("{free:.0} % of memory free"))));
+        words.push((!self.keeps_sharding, sharding.to_owned()));
+        words.push((self.numerics == 0, NUMERICS[self.numerics].1.to_owned()));
+        words.sort_by_key(|(usual, _)| *usual);
+        words.into_iter().map(|(_, text)| text).collect()
     }
 
     fn days(self) -> Option<u32> {

@@ -168,14 +168,15 @@ fn because(found: &FoundPlan, operator: usize, theme: Theme, area: Rect, buf: &m
 fn compared(planned: &PlanAnswer, found: &FoundPlan, theme: Theme, area: Rect, buf: &mut Buffer) {
     let gain = |other: Option<&Summary>| {
         let faster = |other: &Summary| (other.tokens_per_s_per_device, found.summary.tokens_per_s_per_device);
-        other.map(faster).map_or_else(|| "none fits".to_owned(), |(from, to)| words::change(from, to, theme))
+        other.map(faster).map(|(from, to)| words::change(from, to, theme))
     };
     if area.height == 1 {
         let parts = AGAINST.into_iter().map(|(mark, tone, name, of)| {
             let name = name.trim_start_matches("best ");
-            Span::styled(format!("{mark} {name} {}", gain(of(planned))), theme.fill(tone))
+            let gain = gain(of(planned)).unwrap_or_else(|| theme.glyphs().too_big.to_owned());
+            Span::styled(format!("{mark} {name} {gain}"), theme.fill(tone))
         });
-        let plan = Span::styled(" p over ", theme.fill(Tone::Blue));
+        let plan = Span::styled(" gain over ", theme.fill(Tone::Blue));
         let (rest, _) = buf.set_span(area.x, area.y, &plan, area.width);
         let room = area.right().saturating_sub(rest);
         buf.set_line(rest, area.y, &joined(parts, theme, room), room);
@@ -189,7 +190,8 @@ fn compared(planned: &PlanAnswer, found: &FoundPlan, theme: Theme, area: Rect, b
     table.extend(compared.iter().map(|(name, other, _)| {
         let figure = |text: fn(&Summary) -> String| TableCell::word(other.map_or_else(String::new, text));
         let memory = |other: &Summary| significant(other.memory.peak.gib(), 3);
-        vec![TableCell::word(name.clone()), TableCell::word(gain(*other)), figure(tflops), figure(memory)]
+        let gain = gain(*other).unwrap_or_else(|| "none fits".to_owned());
+        vec![TableCell::word(name.clone()), TableCell::word(gain), figure(tflops), figure(memory)]
     }));
     // A row has the tone of its curve.
     let tones = compared.iter().map(|(_, _, tone)| theme.fill(*tone));

@@ -248,9 +248,8 @@ fn plan(
 }
 
 /// What the outermost level needs in each method's plan at the cursor's devices, so that everything on it that can
-/// hide does, except at the ends of the step, or the factor of what never hides: `d 102 · c x1.49 · m 8.46 · GB/s of
-/// 25.0
-/// hide all but ends · x: nothing does`.
+/// hide does, except at the ends of the step, or the factor of what never hides: `d 102 · c x1.49 · m 8.46 · GB/s to
+/// hide, of 25.0 · x: never`.
 fn needs(picture: &TrainingPicture, place: usize, theme: Theme, width: u16) -> Line<'static> {
     let base = &picture.search.base;
     let outermost = TransferLink::Level(base.cluster.levels.len().saturating_sub(1));
@@ -258,8 +257,8 @@ fn needs(picture: &TrainingPicture, place: usize, theme: Theme, width: u16) -> L
     let all: Vec<Option<LinkNeed>> = (0..METHODS.len()).map(need).collect();
     let never = all.iter().flatten().any(|need| matches!(need, LinkNeed::NeverHidden(_)));
     let has = gigabytes(outermost.bandwidth(base));
-    let said = std::iter::once(format!("GB/s of {has} hide all but ends"));
-    let said = said.chain(never.then(|| "x: nothing does".to_owned()));
+    let said = std::iter::once(format!("GB/s to hide, of {has}"));
+    let said = said.chain(never.then(|| "x: never".to_owned()));
     let said = said.map(|said| Span::styled(said, theme.style(Role::Dim)));
     let all = all.into_iter().zip(MARKS).map(|(need, (mark, tone))| {
         let need = match need {

@@ -33,11 +33,11 @@ pub(super) fn shown(app: &App, width: usize) -> Vec<PlanColumn> {
 /// How the columns are set.
 pub(super) fn set(shown: &[PlanColumn]) -> Vec<Aligned> {
     let set = |column: &PlanColumn| match column {
-        PlanColumn::Rank | PlanColumn::Tensor | PlanColumn::Pipeline | PlanColumn::Context => Aligned::Right(4),
+        PlanColumn::Rank | PlanColumn::Tensor | PlanColumn::Context => Aligned::Right(4),
         PlanColumn::Over => Aligned::Left(18),
         PlanColumn::Micro => Aligned::Right(6),
         PlanColumn::Again => Aligned::Right(10),
-        PlanColumn::Spare => Aligned::Right(7),
+        PlanColumn::Pipeline | PlanColumn::Spare => Aligned::Right(7),
         PlanColumn::Cost => Aligned::Right(12),
         PlanColumn::Speed | PlanColumn::Against | PlanColumn::Devices | PlanColumn::Step => Aligned::Right(9),
     };
@@ -103,9 +103,13 @@ fn cell(
         PlanColumn::Cost => figure(Figure::Cost),
         PlanColumn::Devices => count(summary.devices),
         PlanColumn::Tensor => count(plan.tensor),
+        // Plans may differ in their virtual stages alone.
+        PlanColumn::Pipeline if plan.virtual_stages() > 1 => {
+            TableCell::word(format!("{} x {}", plan.pipeline, plan.virtual_stages()))
+        }
         PlanColumn::Pipeline => count(plan.pipeline),
         PlanColumn::Context => count(plan.context),
-        PlanColumn::Over => TableCell::word(format!("  {}", extent_words(scenario))),
+        PlanColumn::Over => TableCell::word(format!("  {}", extent_words(scenario).replace(" + copy ", "+"))),
         PlanColumn::Micro => count(plan.micro_batch),
         PlanColumn::Again => TableCell::word(plan.recompute.to_string()),
         PlanColumn::Spare => TableCell::word(significant((summary.memory.capacity - summary.memory.peak).gib(), 3)),

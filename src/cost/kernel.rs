@@ -1,0 +1,131 @@
+//! The kernels of a layer one by one: what each computes and moves, and how long it takes. [`Rates::layer`] is their sum,
+//! which steps are made of; this is for those who ask where it comes from.
+
+use crate::model::{Matrix, Mlps};
+use crate::stack::Attention;
+use crate::units::{Bytes, Count, Flop, FlopPerSecond};
+
+use super::device_time::DeviceTime;
+use super::layer::{BACKWARD_TRAFFIC, Passes};
+use super::matmul::Product;
+use super::rates::Rates;
+
+/// Kernels of a layer that do one thing in one pass.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kernel {
+    /// What they do: `gate and up`.
+    pub name: String,
+    /// Arithmetic.
+    pub flop: Flop,
+    /// What goes to the device's memory and comes from it; nothing where the kernel's arithmetic hides it by design.
+    pub bytes: Bytes,
+    /// The peak of the format that they compute in.
+    pub peak: FlopPerSecond,
+    /// For how long they run.
+    pub time: DeviceTime,
+}
+
+impl Rates<'_> {
+    /// Those of forward, and those of backward without recompute; what takes no time with this software is left out.
+    pub fn kernels(&self) -> [Vec<Kernel>; 2] {
+        let model = &self.scenario.model;
+        let tokens = self.tokens();
+        let names = match model.attention_inputs().len() {
+            1 => ["queries, keys and values", "", ""],
+            2 => ["queries and compressed keys", "keys and values", ""],
+            _ => ["compressed queries and keys", "queries", "keys and values"],
+        };
+        let inputs = model.attention_inputs().into_iter().zip(names);
+        let mut both: Vec<[Kernel; 2]> =
+            inputs.map(|(matrix, name)| self.weighted(name.to_owned(), self.by_columns(matrix, tokens), 1.0)).collect();
+        both.push(self.core());
+        both.push(self.weighted("output projection".to_owned(), self.by_rows(model.projection(), tokens), 1.0));
+        for mlps in &model.mlps() {
+            both.extend(self.mlp(mlps, tokens));
+        }
+        let [streams, ffn] = self.element_wise(tokens);
+        both.push(self.streaming("norms and residuals", streams * 2.0));
+        both.push(self.streaming("activation function", ffn));
+        both.retain(|[forward, _]| forward.time != DeviceTime::default());
+        let (forward, backward) = both.into_iter().map(|[forward, backward]| (forward, backward)).unzip();
+        [forward, backward]
+    }
+
+    /// Both products of MLPs of a shape, of a mean layer where layers differ.
+    fn mlp(&self, mlps: &Mlps, tokens: Count) -> [[Kernel; 2]; 2] {
+        let model = &self.scenario.model;
+        let of = match model.experts {
+            None => "MLP's ",
+            Some(_) if mlps.count > 1 => "experts' ",
+            Some(experts) if experts.shared_ffn.is_some_and(|width| u64::from(width) == mlps.down.input) => {
+                "shared expert's "
+            }
+            Some(_) => "dense layers' ",
+        };
+        let up = if model.gated { "gate and up" } else { "up" };
+        let routed = tokens * mlps.active as f64 / mlps.count as f64;
+        let times = mlps.count as f64 * model.share(mlps);
+        [
+            self.weighted(format!("{of}{up}"), self.by_columns(mlps.up, routed), times),
+            self.weighted(format!("{of}down"), self.by_rows(mlps.down, routed), times),
+        ]
+    }
+
+    /// Of a product whose weight is split by columns over the tensor ranks.
+    pub(super) fn by_columns(&self, matrix: Matrix, tokens: Count) -> Product {
+        let output = Count::from(matrix.output) / f64::from(self.scenario.plan.tensor);
+        Product { m: tokens, n: output, k: matrix.input.into() }
+    }
+
+    /// The same, split by rows.
+    pub(super) fn by_rows(&self, matrix: Matrix, tokens: Count) -> Product {
+        let input = Count::from(matrix.input) / f64::from(self.scenario.plan.tensor);
+        Product { m: tokens, n: matrix.output.into(), k: input }
+    }
+
+    /// So many products of activations by weights; backward has two of the size of forward's.
+    fn weighted(&self, name: String, product: Product, times: f64) -> [Kernel; 2] {
+        let Passes { forward, backward, .. } = self.passes(product, self.matmul);
+        let [m, n, k] = [product.m, product.n, product.k].map(Count::get);
+        let flop = Flop::new(2.0 * m * n * k) * times;
+        let bytes = (m * k + k * n + m * n) * times * self.storage();
+        let kernel = |products: f64, time: DeviceTime| Kernel {
+            name: name.clone(),
+            flop: flop * products,
+            bytes: bytes * products,
+            peak: self.peak,
+            time: time * times,
+        };
+        [kernel(1.0, forward), kernel(2.0, backward)]
+    }
+
+    /// Attention itself.
+    fn core(&self) -> [Kernel; 2] {
+        let sequences = self.scenario.plan.micro_batch;
+        let passes = self.attention(sequences);
+        let name = match self.attention {
+            Attention::Plain | Attention::FusedSoftmax => "unfused attention",
+            _ => "flash attention",
+        };
+        let kernel = |[flop, bytes]: [f64; 2], time: DeviceTime| Kernel {
+            name: name.to_owned(),
+            flop: Flop::new(flop),
+            bytes: Bytes::new(bytes),
+            peak: self.peak_storage,
+            time,
+        };
+        let [forward, backward] = self.attention_work(sequences);
+        [kernel(forward, passes.forward), kernel(backward, passes.backward)]
+    }
+
+    /// What only moves data.
+    fn streaming(&self, name: &str, time: DeviceTime) -> [Kernel; 2] {
+        [1.0, BACKWARD_TRAFFIC].map(|more| Kernel {
+            name: name.to_owned(),
+            flop: Flop::ZERO,
+            bytes: self.memory * (time.time * more),
+            peak: self.peak,
+            time: time * more,
+        })
+    }
+}

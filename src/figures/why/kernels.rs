@@ -1,0 +1,112 @@
+//! A layer's forward and backward, kernel by kernel: what each computes and moves, what it reaches, what bounds it.
+
+use crate::cost::{Factors, Kernel, Rates};
+use crate::scenario::Scenario;
+use crate::units::{Flop, Seconds, significant};
+
+use crate::figures::amount::Dimension;
+use crate::figures::figure::Figure;
+
+use super::facts::{FigureEntry, FigureSubject, FormulaFacts, Why, because, figure, input, share};
+use super::formula::{Citation, Formula};
+
+/// A layer's passes, and the kernels that they run.
+pub(super) const FIGURES: [FigureEntry; 3] = [
+    figure(Figure::LayerForward, "layer-forward", "forward of a layer", Dimension::Seconds)
+        .about("One layer computes one micro-batch alone, with no transfer beside it, operator by operator.")
+        .value(|of, _| Some(all_of(of)[0].iter().map(|kernel| kernel.time.time).sum::<Seconds>().get()))
+        .why(|facts, _| facts.layer_pass(0)),
+    figure(Figure::LayerBackward, "layer-backward", "backward of a layer", Dimension::Seconds)
+        .about("The same for the gradients of inputs and weights, recompute apart.")
+        .value(|of, _| Some(all_of(of)[1].iter().map(|kernel| kernel.time.time).sum::<Seconds>().get()))
+        .why(|facts, _| facts.layer_pass(1)),
+    figure(Figure::Kernel(0), "kernel", "{}", Dimension::Seconds)
+        .about("Arithmetic at the share of the peak that its shape reaches, or its bytes at the memory's rate.")
+        .value(|of, at| Some(all_of(of).iter().flatten().nth(at)?.time.time.get()))
+        .why(|facts, at| facts.kernel(all(facts.scenario).get(at)?)),
+];
+
+fn all_of(of: &FigureSubject) -> [Vec<Kernel>; 2] {
+    Rates::new(of.scenario, &Factors::default()).kernels()
+}
+
+/// The kernels of forward, then those of backward.
+pub(super) fn all(scenario: &Scenario) -> Vec<Kernel> {
+    Rates::new(scenario, &Factors::default()).kernels().concat()
+}
+
+/// What one of them is called: `forward of gate and up`.
+pub(super) fn name(scenario: &Scenario, index: usize) -> Option<String> {
+    let [forward, backward] = Rates::new(scenario, &Factors::default()).kernels();
+    let (pass, kernel) = match index.checked_sub(forward.len()) {
+        None => ("forward", forward.get(index)?),
+        Some(index) => ("backward", backward.get(index)?),
+    };
+    Some(format!("{pass} of {}", kernel.name))
+}
+
+/// What its arithmetic reaches of the peak; `None` where memory alone takes the time.
+fn reached(kernel: &Kernel) -> Option<f64> {
+    let arithmetic = kernel.time.time - kernel.time.memory;
+    (arithmetic > Seconds::ZERO).then(|| kernel.flop / arithmetic / kernel.peak)
+}
+
+fn percent(share: f64) -> String {
+    format!("{} %", significant(100.0 * share, 2))
+}
+
+impl FormulaFacts<'_> {
+    /// A pass of a layer: the sum of its kernels, with what each reaches.
+    fn layer_pass(&self, pass: usize) -> Option<Why> {
+        let kernels = self.rates.kernels();
+        let first = if pass == 0 { 0 } else { kernels[0].len() };
+        let parts = (first..).take(kernels[pass].len()).map(|at| self.figure(Figure::Kernel(at)));
+        let said = kernels[pass].iter().map(|kernel| match reached(kernel) {
+            Some(share) => format!("{} {}", kernel.name, percent(share)),
+            None => format!("{} bound by memory", kernel.name),
+        });
+        let about = format!("What each reaches of the peak: {}.", said.collect::<Vec<_>>().join("; "));
+        let formula = Formula::Sum(parts.collect::<Option<_>>()?);
+        Some(Why { formula, about: Some(about.into()), source: self.calibrated() })
+    }
+
+    /// A kernel: flop at what it reaches of the peak, bytes at the memory's rate, or both.
+    fn kernel(&self, kernel: &Kernel) -> Option<Why> {
+        let counted =
+            "of a product both factors read and the result written once; of scores what the kernel writes and reads";
+        let moved = || input("bytes", kernel.bytes, Citation::convention(counted));
+        let streamed = || moved() / input("memory bandwidth reached", self.rates.memory, self.calibrated());
+        let computed = |reached: f64| {
+            let flop = input("flop", kernel.flop, Citation::convention("2 for each product that is summed up"));
+            flop / (input("peak", kernel.peak, self.sheet())
+                * input("share of the peak reached", share(reached), self.calibrated()))
+        };
+        let formula = match reached(kernel) {
+            None => streamed(),
+            Some(reached) if kernel.time.memory > Seconds::ZERO => computed(reached) + streamed(),
+            Some(reached) => computed(reached),
+        };
+        let about = match reached(kernel) {
+            None if kernel.flop > Flop::ZERO => {
+                format!("Bound by memory: its {} at the peak would take {}.", kernel.flop, kernel.flop / kernel.peak)
+            }
+            None => "Bound by memory: it computes next to nothing.".to_owned(),
+            Some(share) if kernel.time.memory > Seconds::ZERO => format!(
+                "Products at {} of the peak take {}, scores to memory and back {}.",
+                percent(share),
+                kernel.time.time - kernel.time.memory,
+                kernel.time.memory
+            ),
+            Some(share) if kernel.bytes.get() > 0.0 => format!(
+                "Bound by arithmetic at {} of the peak: its {} alone would take {}.",
+                percent(share),
+                kernel.bytes,
+                kernel.bytes / self.rates.memory
+            ),
+            Some(share) => {
+                format!("Bound by arithmetic at {} of the peak: scores never go to memory.", percent(share))
+            }
+        };
+        because(formula, self.calibrated()).map(|why| Why { about: Some(about.into()), ..why })
+    }
+}
