@@ -14,7 +14,6 @@ use crate::figures::amount::{Amount, Dimension};
 use crate::figures::figure::Figure;
 
 use super::formula::{Authority, Citation, Formula, FormulaInput};
-use super::kernels;
 
 /// Where the laws of pipelines, of arithmetic intensities and of the batch stand.
 pub(super) const LAYERED: &str = "Layered gradient accumulation and modular pipeline parallelism, arXiv 2106.02679";
@@ -164,7 +163,7 @@ impl<'a> FigureSubject<'a> {
     pub fn which(&self, figure: Figure) -> Option<String> {
         Some(match figure {
             Figure::Traffic(index) | Figure::Busy(index) => self.scenario.cluster.levels.get(index)?.name.clone(),
-            Figure::Kernel(index) => kernels::name(self.scenario, index)?,
+            Figure::Kernel(index) => kernel_name(self.scenario, index)?,
             Figure::Copied(way) | Figure::Copying(way) => way.lane().name().to_owned(),
             Figure::Slowdown(index) | Figure::Intensity(index) => self.transfer(index)?.kind.word().to_owned(),
             Figure::Threshold(index) => {
@@ -236,6 +235,16 @@ impl Citation {
     pub(super) fn paper(text: &str) -> Self {
         Self::new(Authority::Paper, text)
     }
+}
+
+/// What a kernel of a layer is called, those of forward first: `forward of gate and up`.
+fn kernel_name(scenario: &Scenario, index: usize) -> Option<String> {
+    let [forward, backward] = Rates::new(scenario, &Factors::default()).kernels();
+    let (pass, kernel) = match index.checked_sub(forward.len()) {
+        None => ("forward", forward.get(index)?),
+        Some(index) => ("backward", backward.get(index)?),
+    };
+    Some(format!("{pass} of {}", kernel.name))
 }
 
 /// A count of things that have a name, or none.

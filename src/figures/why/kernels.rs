@@ -35,16 +35,6 @@ pub(super) fn all(scenario: &Scenario) -> Vec<Kernel> {
     Rates::new(scenario, &Factors::default()).kernels().concat()
 }
 
-/// What one of them is called: `forward of gate and up`.
-pub(super) fn name(scenario: &Scenario, index: usize) -> Option<String> {
-    let [forward, backward] = Rates::new(scenario, &Factors::default()).kernels();
-    let (pass, kernel) = match index.checked_sub(forward.len()) {
-        None => ("forward", forward.get(index)?),
-        Some(index) => ("backward", backward.get(index)?),
-    };
-    Some(format!("{pass} of {}", kernel.name))
-}
-
 /// What its arithmetic reaches of the peak; `None` where memory alone takes the time.
 fn reached(kernel: &Kernel) -> Option<f64> {
     let arithmetic = kernel.time.time - kernel.time.memory;

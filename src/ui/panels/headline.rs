@@ -158,7 +158,7 @@ fn difference(app: &App, summary: &Summary, wide: bool, theme: Theme) -> Option<
         format!("{mark} pinned")
     } else {
         let change = |of: fn(&Summary) -> f64| words::change(of(pinned), of(summary), theme);
-        let tokens = change(Summary::tokens_per_s);
+        let tokens = words::change(pinned.tokens_per_s(), summary.tokens_per_s(), theme);
         if !wide {
             format!("{mark} tokens/s {tokens} vs A")
         } else if pinned.devices == summary.devices {
