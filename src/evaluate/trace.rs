@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::cost::Factors;
 use crate::program::{
     Activity, COMPUTE, HELD, Lane, ModelPart, ModelState, Picos, Program, STREAMS, Task, TaskClass, TaskKind,
-    TaskPosition, held, seconds,
+    TaskPosition, held, picos, seconds,
 };
 use crate::scenario::{Checked, Problem, Scenario};
 use crate::sim::{self, Observer};
@@ -175,8 +175,10 @@ impl Trace {
         let last = self.last_rank();
         let own = |span: &&Span| span.activity.kind != TaskKind::Optimizer;
         let compute = self.spans_on(last, Lane::Compute).iter().filter(own);
+        // Moments are whole picoseconds: less is what subtraction leaves.
+        let longer = |span: &Span| seconds(picos(span.end - span.start - span.alone));
         // A span that stands for many repeats of a loop counts as often as it is repeated.
-        compute.map(|span| (span.end - span.start - span.alone) * self.often(last, span.start)).sum()
+        compute.map(|span| longer(span) * self.often(last, span.start)).sum()
     }
 
     /// Stalls of one rank's compute.
