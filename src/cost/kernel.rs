@@ -37,9 +37,9 @@ impl Rates<'_> {
         };
         let inputs = model.attention_inputs().into_iter().zip(names);
         let mut both: Vec<[Kernel; 2]> =
-            inputs.map(|(matrix, name)| self.weighted(name.to_owned(), self.by_columns(matrix, tokens), 1.0)).collect();
+            inputs.map(|(matrix, name)| self.weighted(name, self.by_columns(matrix, tokens), 1.0)).collect();
         both.push(self.core());
-        both.push(self.weighted("output projection".to_owned(), self.by_rows(model.projection(), tokens), 1.0));
+        both.push(self.weighted("output projection", self.by_rows(model.projection(), tokens), 1.0));
         for mlps in &model.mlps() {
             both.extend(self.mlp(mlps, tokens));
         }
@@ -66,8 +66,8 @@ impl Rates<'_> {
         let routed = tokens * mlps.active as f64 / mlps.count as f64;
         let times = mlps.count as f64 * model.share(mlps);
         [
-            self.weighted(format!("{of}{up}"), self.by_columns(mlps.up, routed), times),
-            self.weighted(format!("{of}down"), self.by_rows(mlps.down, routed), times),
+            self.weighted(&format!("{of}{up}"), self.by_columns(mlps.up, routed), times),
+            self.weighted(&format!("{of}down"), self.by_rows(mlps.down, routed), times),
         ]
     }
 
@@ -84,13 +84,13 @@ impl Rates<'_> {
     }
 
     /// So many products of activations by weights; backward has two of the size of forward's.
-    fn weighted(&self, name: String, product: Product, times: f64) -> [Kernel; 2] {
+    fn weighted(&self, name: &str, product: Product, times: f64) -> [Kernel; 2] {
         let Passes { forward, backward, .. } = self.passes(product, self.matmul);
         let [m, n, k] = [product.m, product.n, product.k].map(Count::get);
         let flop = Flop::new(2.0 * m * n * k) * times;
         let bytes = (m * k + k * n + m * n) * times * self.storage();
         let kernel = |products: f64, time: DeviceTime| Kernel {
-            name: name.clone(),
+            name: name.to_owned(),
             flop: flop * products,
             bytes: bytes * products,
             peak: self.peak,

@@ -194,7 +194,9 @@ fn the_kernels_of_a_layer_add_up_to_it() {
         &[("cp", "4"), ("seq", "32768"), ("precision", "fp8"), ("micro-batch", "2")],
     ] {
         let mut file = file::parse(&library.scenario_text("default").unwrap().text).unwrap();
-        changes.iter().for_each(|(flag, value)| file.set(flag, value).unwrap());
+        for (flag, value) in changes {
+            file.set(flag, value).unwrap();
+        }
         let scenario = library.resolve(&file).unwrap();
         let rates = rates(&scenario);
         let layer = rates.layer();
