@@ -157,16 +157,28 @@ fn renewed(running: &mut Cancel) -> Cancel {
     running.clone()
 }
 
-/// Does at once what the threads would do, and gives what they would report, files apart: for pictures, measurements
-/// and tests. A search over whole plans takes minutes: it ends with the first plan that it finds.
+/// Does at once what the threads would do, and gives what they would report, files apart: for measurements and tests.
+/// A search over whole plans takes minutes: it ends with the first plan that it finds.
 pub fn in_line(command: Command) -> Vec<JobReport> {
+    let found = |report: &JobReport| {
+        matches!(report, JobReport::Found { found: Found::BestPlans(answer, _), .. } if !answer.plans.is_empty())
+    };
+    in_line_until(command, found)
+}
+
+/// The same, searches to their end: for pictures.
+pub fn in_line_to_the_end(command: Command) -> Vec<JobReport> {
+    in_line_until(command, |_| false)
+}
+
+fn in_line_until(command: Command, enough: impl Fn(&JobReport) -> bool + Send + Sync + 'static) -> Vec<JobReport> {
     let (reports, queue) = mpsc::channel();
     let Ok(pool) = search::pool(Some(1)) else { return Vec::new() };
     let cancel = Cancel::default();
-    let enough = cancel.clone();
+    let running = cancel.clone();
     let tell: Tell = Arc::new(move |report| {
-        if matches!(&report, JobReport::Found { found: Found::BestPlans(answer, _), .. } if !answer.plans.is_empty()) {
-            enough.cancel();
+        if enough(&report) {
+            running.cancel();
         }
         drop(reports.send(report));
     });
