@@ -163,7 +163,7 @@ impl Field {
         }
         self.spec().takes.read(text).map(Some).map_err(|fix| Problem {
             field: self.spec().path.to_owned(),
-            what: format!("'{}' cannot stand here", super::file::printable(text)),
+            what: format!("'{}' is not valid", super::file::printable(text)),
             fix,
         })
     }

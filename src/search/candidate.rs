@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::scenario::{Edit, Problem, Scenario};
+use crate::scenario::{Edit, Field, Problem, Scenario};
 
 /// A scenario that differs from a base by some edits.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,6 +14,11 @@ pub struct Candidate {
 }
 
 impl Candidate {
+    /// Whether it is a micro-batch with the recompute that goes with it.
+    pub(super) fn refills(&self) -> bool {
+        [Field::MicroBatch, Field::Recompute].into_iter().all(|field| self.edits.iter().any(|edit| edit.field == field))
+    }
+
     /// A base with some edits; a problem where a field cannot take its value, or where the base's global batch cannot be
     /// kept. Whether the scenario can be laid out shows in its evaluation.
     pub fn new(base: &Scenario, edits: impl IntoIterator<Item = Edit>) -> Result<Self, Problem> {

@@ -161,8 +161,8 @@ fn bad_usage_ends_with_2_and_names_the_flag() {
         ("eval --cp 3", "--cp: 3 ranks do not divide"),
         ("eval --shard rack", "rack"),
         ("eval --recompute 2", "recompute"),
-        ("eval --recompute -0.5", "--recompute: '-0.5' cannot stand here; recompute is none"),
-        ("eval --nodes -1", "--nodes: '-1' cannot stand here; write a whole number"),
+        ("eval --recompute -0.5", "--recompute: '-0.5' is not valid; recompute is none"),
+        ("eval --nodes -1", "--nodes: '-1' is not valid; write a whole number"),
         ("eval --nodes 18446744073709551615", "it is too large: write a smaller whole number"),
         // The fault lies in a field that no flag has set, and no file.
         ("eval --hpz foo", "--hpz: DGX H100 has no level 'foo'"),

@@ -29,6 +29,9 @@ const TRIED: [(Field, usize, usize); 13] = [
 /// How many more stages per rank are tried together with each schedule that can have them.
 const STAGES: usize = 3;
 
+/// How many larger micro-batches are tried together with each recompute.
+const MICRO_BATCHES: usize = 3;
+
 /// Proposes changes of a scenario.
 pub struct Adviser<'a> {
     /// What ids mean.
@@ -48,7 +51,8 @@ impl fmt::Debug for Adviser<'_> {
 }
 
 impl Adviser<'_> {
-    /// The nearest possible values of each field that is tried, the nearest first, then schedules with their stages.
+    /// The nearest possible values of each field that is tried, the nearest first, then schedules with their stages
+    /// and micro-batches with recompute.
     pub(super) fn singles(&self) -> Vec<Candidate> {
         let mut found = Vec::new();
         // Where the global batch is held, accumulation follows from it.
@@ -60,7 +64,17 @@ impl Adviser<'_> {
             }
         }
         found.extend(self.staged());
+        found.extend(self.refilled());
         found
+    }
+
+    /// Larger micro-batches, each with more or less recompute: what a larger one needs of memory, recompute gives, and
+    /// neither alone says what both together bring.
+    fn refilled(&self) -> Vec<Candidate> {
+        let larger = self.toward(Field::MicroBatch, true).take(MICRO_BATCHES);
+        let again: Vec<Edit> = [true, false].into_iter().flat_map(|more| self.toward(Field::Recompute, more)).collect();
+        let pairs = larger.flat_map(|larger| again.iter().map(move |again| vec![larger.clone(), again.clone()]));
+        pairs.filter_map(|pair| self.candidate(pair)).collect()
     }
 
     /// Other schedules, each with more stages on each rank, where the plan follows both. They are one change: one

@@ -112,7 +112,9 @@ impl AdviceRound {
         let mut found: Vec<Suggestion> = Vec::new();
         for (candidate, summary) in self.evaluated().filter(|(_, summary)| summary.fits) {
             let gain = summary.tokens_per_s_per_device / now.tokens_per_s_per_device - 1.0;
-            if now.fits && gain < WORTH {
+            // A larger micro-batch is no way to fit, whatever is recomputed for it; pairs have only smaller ones.
+            let idle = if now.fits { gain < WORTH } else { !self.pairs() && candidate.refills() };
+            if idle {
                 continue;
             }
             let batch = summary.tokens_per_step / now.tokens_per_step;
@@ -139,7 +141,9 @@ impl AdviceRound {
             return Vec::new();
         }
         let mut savings: Vec<&Candidate> = Vec::new();
-        for (candidate, _) in self.evaluated().filter(|(_, summary)| summary.memory.peak < now.memory.peak) {
+        let saves =
+            |candidate: &Candidate, summary: &Summary| summary.memory.peak < now.memory.peak && !candidate.refills();
+        for (candidate, _) in self.evaluated().filter(|(candidate, summary)| saves(candidate, summary)) {
             if savings.iter().filter(|other| other.changes_what(candidate)).count() < SAVINGS {
                 savings.push(candidate);
             }

@@ -62,11 +62,22 @@ impl<'a> MemoryLine<'a> {
         self.points.iter().filter(inside).reduce(|one, other| if other.in_use > one.in_use { other } else { one })
     }
 
+    /// The least in use in the window, however few columns show it.
+    fn least(&self) -> Option<Bytes> {
+        let ends = self.points.iter().skip(1).map(|point| point.at).chain([self.window.1]);
+        let lasting = self
+            .points
+            .iter()
+            .zip(ends)
+            .filter(|(point, end)| point.at < self.window.1 && *end > self.window.0 && *end > point.at);
+        lasting.map(|(point, _)| point.in_use).reduce(Bytes::min)
+    }
+
     /// The peak's mark under its column, its figures beside it, and the least in use where that leaves room.
-    fn draw_peak(&self, peak: &MemoryPoint, column: u16, least: f64, row: Rect, buf: &mut Buffer) {
+    fn draw_peak(&self, peak: &MemoryPoint, column: u16, least: Bytes, row: Rect, buf: &mut Buffer) {
         let style = self.theme.style(Role::Dim);
         put(buf, row.x + column, row.y, self.theme.glyphs().peak, self.theme.style(Role::Accent));
-        let (text, foot) = (format!("{} at {}", peak.in_use, peak.at), format!("lowest {}", Bytes::new(least)));
+        let (text, foot) = (format!("{} at {}", peak.in_use, peak.at), format!("lowest {least}"));
         let (after, needed) = (row.width - column - 1, columns(width(&text)) + 1);
         // Behind the mark if there is room, else before it; the least in use takes the side that is left.
         let (left, right) =
@@ -117,7 +128,7 @@ impl Widget for &MemoryLine<'_> {
             .bar_set(self.theme.glyphs().bars.clone())
             .absent_value_symbol(" ")
             .render(plot, buf);
-        if let (Some(peak), true) = (self.peak(), named) {
+        if let (Some(peak), Some(least), true) = (self.peak(), self.least(), named) {
             self.draw_peak(peak, columns(column), least, Rect { y: plot.bottom(), height: 1, ..area }, buf);
         }
     }

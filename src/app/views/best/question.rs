@@ -80,6 +80,11 @@ impl PlanQuestion {
         words.into_iter().map(|(_, text)| text).collect()
     }
 
+    /// Whether other counts of devices than the scenario's are searched.
+    pub const fn sizes_differ(self) -> bool {
+        self.doublings > 0
+    }
+
     fn days(self) -> Option<u32> {
         DEADLINES.get(self.deadline.checked_sub(1)?).copied()
     }

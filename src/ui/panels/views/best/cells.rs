@@ -9,9 +9,11 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::table::Aligned;
 use crate::units::{significant, thousands};
 
-/// Columns that give way first.
-const RARE: [PlanColumn; 5] =
-    [PlanColumn::Cost, PlanColumn::Step, PlanColumn::Context, PlanColumn::Devices, PlanColumn::Pipeline];
+/// Columns that give way first, where all plans have as many devices, and where they do not.
+const RARE: [[PlanColumn; 5]; 2] = [
+    [PlanColumn::Cost, PlanColumn::Step, PlanColumn::Context, PlanColumn::Devices, PlanColumn::Pipeline],
+    [PlanColumn::Cost, PlanColumn::Step, PlanColumn::Context, PlanColumn::Against, PlanColumn::Pipeline],
+];
 
 /// The columns that have room.
 pub(super) fn shown(app: &App, width: usize) -> Vec<PlanColumn> {
@@ -20,7 +22,7 @@ pub(super) fn shown(app: &App, width: usize) -> Vec<PlanColumn> {
     if base.is_none_or(|base| base.plan.tokens.is_none() || Figure::Cost.lacks(base).is_some()) {
         shown.retain(|column| *column != PlanColumn::Cost);
     }
-    for rare in RARE {
+    for rare in RARE[usize::from(app.views.best.question.sizes_differ())] {
         if set(&shown).into_iter().map(Aligned::width).sum::<usize>() <= width {
             break;
         }
