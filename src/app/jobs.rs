@@ -160,15 +160,18 @@ fn renewed(running: &mut Cancel) -> Cancel {
 /// Does at once what the threads would do, and gives what they would report, files apart: for measurements and tests.
 /// A search over whole plans takes minutes: it ends with the first plan that it finds.
 pub fn in_line(command: Command) -> Vec<JobReport> {
-    let found = |report: &JobReport| {
-        matches!(report, JobReport::Found { found: Found::BestPlans(answer, _), .. } if !answer.plans.is_empty())
-    };
-    in_line_until(command, found)
+    in_line_until(command, has_plans)
 }
 
 /// The same, searches to their end: for pictures.
 pub fn in_line_to_the_end(command: Command) -> Vec<JobReport> {
     in_line_until(command, |_| false)
+}
+
+/// Whether a search over whole plans has found any.
+fn has_plans(report: &JobReport) -> bool {
+    let JobReport::Found { found: Found::BestPlans(answer, _), .. } = report else { return false };
+    !answer.plans.is_empty()
 }
 
 fn in_line_until(command: Command, enough: impl Fn(&JobReport) -> bool + Send + Sync + 'static) -> Vec<JobReport> {
