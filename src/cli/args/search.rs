@@ -40,7 +40,7 @@ pub struct SearchArgs {
     /// Most devices
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub devices_max: Option<u32>,
-    /// Different plans to print, best first
+    /// Plans to print, best first, each of another mesh, schedule or micro-batch
     #[arg(long, value_name = "K", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub top: u32,
     /// Also print the plans that nothing beats in all of these: days, cost, devices

@@ -4,13 +4,19 @@ use std::collections::BTreeMap;
 
 use super::aim::{Aim, TokenPace};
 use super::answer::FoundWhole;
+use crate::plan::Schedule;
 
-/// The best plans, best first, no two with the same figures.
+/// Plans that differ in recompute, in the order of accumulation and in where their state lies only: of one mesh, by its
+/// number in the search, with one schedule and as many stages on each rank. A list of the best names the best of each
+/// kind; a thousand ways to shard the same mesh, all within 1 %, would leave room for nothing else.
+pub(super) type PlanKind = (usize, Schedule, u32);
+
+/// The best plans, best first, one of each kind and no two with the same figures.
 #[derive(Debug)]
 pub(super) struct BestPlans {
     aim: Aim,
     most: usize,
-    plans: Vec<([f64; 2], FoundWhole)>,
+    plans: Vec<([f64; 2], PlanKind, FoundWhole)>,
     /// The score that a plan must beat, whatever is found here.
     known: Option<[f64; 2]>,
     /// The fastest plan of each count of devices, where a front was asked for.
@@ -23,7 +29,7 @@ impl BestPlans {
     }
 
     /// Takes a plan; of two that are as good the first stays first.
-    pub fn add(&mut self, found: FoundWhole) {
+    pub fn add(&mut self, found: FoundWhole, kind: PlanKind) {
         if let Some(fastest) = &mut self.fastest {
             let pace = TokenPace::of(&found);
             if fastest.get(&pace.devices).is_none_or(|known| pace.with_failures < TokenPace::of(known).with_failures) {
@@ -31,18 +37,26 @@ impl BestPlans {
             }
         }
         let scores = self.aim.of(&found);
-        let place = self.plans.partition_point(|(other, _)| *other <= scores);
-        let mut as_good = self.plans[..place].iter().rev().take_while(|(other, _)| *other >= scores);
-        if place >= self.most || as_good.any(|(_, other)| other.summary == found.summary) {
+        let place = self.plans.partition_point(|(other, ..)| *other <= scores);
+        let (better, worse) = self.plans.split_at(place);
+        let mut as_good = better.iter().rev().take_while(|(other, ..)| *other >= scores);
+        let told = better.iter().any(|(_, other, _)| *other == kind);
+        if place >= self.most || told || as_good.any(|(.., other)| other.summary == found.summary) {
             return;
         }
-        self.plans.insert(place, (scores, found));
+        if let Some(beaten) = worse.iter().position(|(_, other, _)| *other == kind) {
+            self.plans.remove(place + beaten);
+        }
+        self.plans.insert(place, (scores, kind, found));
         self.plans.truncate(self.most);
     }
 
-    /// Whether plans of these floors can still be among the best, or the fastest of their size.
-    pub fn may_take(&self, scores: [f64; 2], pace: &TokenPace) -> bool {
-        let here = self.plans.len() < self.most || self.plans.last().is_some_and(|(worst, _)| scores < *worst);
+    /// Whether plans of these floors, and of a kind if they are all of one, can still be among the best, or the fastest
+    /// of their size.
+    pub fn may_take(&self, scores: [f64; 2], kind: Option<PlanKind>, pace: &TokenPace) -> bool {
+        let of_kind = kind.and_then(|kind| self.plans.iter().find(|(_, other, _)| *other == kind));
+        let last = self.plans.get(self.most - 1);
+        let here = of_kind.or(last).is_none_or(|(beaten, ..)| scores < *beaten);
         let better = here && self.known.is_none_or(|known| scores < known);
         let of_size = |fastest: &BTreeMap<u32, FoundWhole>| {
             fastest.get(&pace.devices).is_none_or(|known| pace.with_failures < TokenPace::of(known).with_failures)
@@ -52,11 +66,11 @@ impl BestPlans {
 
     /// The scores of the best.
     pub fn best(&self) -> Option<[f64; 2]> {
-        self.plans.first().map(|(scores, _)| *scores)
+        self.plans.first().map(|(scores, ..)| *scores)
     }
 
     pub fn plans(&self) -> Vec<FoundWhole> {
-        self.plans.iter().map(|(_, plan)| plan.clone()).collect()
+        self.plans.iter().map(|(.., plan)| plan.clone()).collect()
     }
 
     /// The fastest plans of each size, without those that a smaller job beats in speed.

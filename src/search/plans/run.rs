@@ -11,7 +11,7 @@ use crate::units::{Bytes, Seconds};
 
 use super::aim::{Aim, SearchLimits, TokenPace};
 use super::answer::{FoundWhole, PlanCounts, SearchShare, WholeAnswer};
-use super::best_plans::BestPlans;
+use super::best_plans::{BestPlans, PlanKind};
 use super::extents::StateExtents;
 use super::floor::{PlacedFloor, PlanFloor};
 use super::freedom::Freedom;
@@ -38,6 +38,9 @@ pub struct PlanSearch {
 /// Plans that are simulated before the next are compared with the best of them; no count of threads, on which the counts
 /// of the answer would depend.
 const TOGETHER: usize = 8;
+
+/// Runs whose floors are found at once, in turns for the same reason.
+const RUNS_TOGETHER: usize = 32;
 
 /// Meshes in which a first plan is looked for.
 const FIRST_TRIES: usize = 400;
@@ -130,13 +133,14 @@ impl<'a> Running<'a> {
         let variants = freedom.variants(base).0;
         let meshes =
             variants.iter().flat_map(|variant| meshes(variant, freedom).into_iter().map(move |mesh| (variant, mesh)));
-        for (variant, mesh) in meshes.take(FIRST_TRIES) {
+        for (number, (variant, mesh)) in meshes.take(FIRST_TRIES).enumerate() {
             if self.workers.is_cancelled() {
                 break;
             }
-            let found = Shape::new(variant, mesh, freedom).and_then(|shape| shape.smallest(recompute, &mut workspace));
-            if let Some(found) = found.filter(|found| self.search.limits.keeps(found)) {
-                self.ranking.add(found);
+            let Some(shape) = Shape::new(number, variant, mesh, freedom) else { continue };
+            let found = shape.smallest(recompute, &mut workspace);
+            if let Some((kind, found)) = found.filter(|(_, found)| self.search.limits.keeps(found)) {
+                self.ranking.add(found, kind);
                 return true;
             }
         }
@@ -151,18 +155,15 @@ impl<'a> Running<'a> {
             (self.counts.plans, self.counts.impossible) = (impossible, impossible);
         }
         // Parts take turns: the meshes that take most time are neighbours.
-        let mut turn = 0;
+        let mut numbers = 0..;
         for variant in &variants {
-            let mine = |_: &[u32; 4]| {
-                turn += 1;
-                self.is_mine(turn - 1)
-            };
-            let meshes: Vec<[u32; 4]> = meshes(variant, freedom).into_iter().filter(mine).collect();
+            let numbered = meshes(variant, freedom).into_iter().zip(numbers.by_ref());
+            let meshes: Vec<([u32; 4], usize)> = numbered.filter(|(_, number)| self.is_mine(*number)).collect();
             let aim = self.search.aim;
-            let shapes = self.workers.map(&meshes, 64, |_, mesh| {
-                Shape::new(variant, *mesh, freedom).map(|shape| (shape.scores(aim), shape))
+            let shapes = self.workers.map(&meshes, 64, |_, (mesh, number)| {
+                Shape::new(*number, variant, *mesh, freedom).map(|shape| (shape.scores(aim), shape))
             });
-            for (mesh, shape) in meshes.iter().zip(shapes) {
+            for ((mesh, _), shape) in meshes.iter().zip(shapes) {
                 let runs = freedom.runs(variant, mesh[2]).len() * self.recomputes.len();
                 if let Some((scores, shape)) = shape.flatten() {
                     self.counts.plans += (runs * shape.extents.len()) as u64;
@@ -190,50 +191,63 @@ impl<'a> Running<'a> {
     fn open_one(&mut self, next: OpenPlans) -> bool {
         match next.kind {
             OpenKind::Mesh(shape) => {
-                if self.is_beyond(next.scores, &shape.pace(None)) {
+                if self.is_beyond(next.scores, None, &shape.pace(None)) {
                     self.counts.bounded += (shape.runs.len() * self.recomputes.len() * shape.extents.len()) as u64;
                 } else {
                     self.runs(&shape);
                 }
                 false
             }
-            OpenKind::Run(run, recompute, shape) => {
-                let each = shape.extents.len() as u64;
-                if self.is_beyond(next.scores, &shape.pace(Some((run, recompute)))) {
-                    self.counts.bounded += each;
-                } else if let Some(scenario) = shape.run(run, recompute) {
-                    let floor = PlanFloor::new(&scenario, &shape.layout);
-                    let least = self.least_memory(&scenario, &floor, &shape);
-                    let scores = self.search.aim.scores(&shape.pace_of(&scenario, floor.time), least.get());
-                    self.put(scores, OpenKind::Plans(Box::new(scenario), floor, shape));
-                } else {
-                    self.counts.impossible += each;
-                }
+            OpenKind::Run(..) => {
+                self.open_runs(next);
                 false
             }
-            OpenKind::Plans(scenario, floor, shape) => {
-                if self.is_beyond(next.scores, &shape.pace_of(&scenario, floor.time)) {
+            OpenKind::Plans(scenario, floor, kind, shape) => {
+                if self.is_beyond(next.scores, Some(kind), &shape.pace_of(&scenario, floor.time)) {
                     self.counts.bounded += shape.extents.len() as u64;
                     return false;
                 }
-                self.plans(&scenario, &floor, &shape)
+                self.plans(&scenario, &floor, kind, &shape)
             }
         }
     }
 
-    /// The least memory of the plans of a run, where that is what is sought: so that the smallest are opened first.
-    fn least_memory(&self, scenario: &Scenario, floor: &PlanFloor, shape: &Shape) -> Bytes {
-        if self.search.aim != Aim::Memory {
-            return Bytes::ZERO;
+    /// Finds the floors of a run and of those that would be opened next.
+    fn open_runs(&mut self, first: OpenPlans) {
+        let mut runs = Vec::new();
+        let mut next = Some(first);
+        while let Some(OpenPlans { scores, kind: OpenKind::Run(run, recompute, shape), .. }) = next {
+            if self.is_beyond(scores, Some(shape.kind(run)), &shape.pace(Some((run, recompute)))) {
+                self.counts.bounded += shape.extents.len() as u64;
+            } else {
+                runs.push((run, recompute, shape));
+            }
+            let more = runs.len() < RUNS_TOGETHER
+                && self.open.peek().is_some_and(|open| matches!(open.kind, OpenKind::Run(..)));
+            next = more.then(|| self.open.pop()).flatten();
         }
-        let rates = PlanFloor::rates(scenario);
-        let memory = shape.extents.iter().map(|extents| floor.memory(&rates, &extents.layout));
-        memory.reduce(Bytes::min).unwrap_or(Bytes::ZERO)
+        let aim = self.search.aim;
+        let opened = self.workers.map(&runs, 4, |_, (run, recompute, shape)| {
+            let scenario = shape.run(*run, *recompute)?;
+            let floor = PlanFloor::new(&scenario, &shape.layout);
+            let least = if aim == Aim::Memory { least_memory(&scenario, &floor, shape) } else { Bytes::ZERO };
+            Some((aim.scores(&shape.pace_of(&scenario, floor.time), least.get()), Box::new(scenario), floor))
+        });
+        for ((run, _, shape), opened) in runs.into_iter().zip(opened) {
+            match opened {
+                Some(Some((scores, scenario, floor))) => {
+                    self.put(scores, OpenKind::Plans(scenario, floor, shape.kind(run), shape));
+                }
+                Some(None) => self.counts.impossible += shape.extents.len() as u64,
+                // The search was stopped.
+                None => {}
+            }
+        }
     }
 
     /// Whether no plan of these floors keeps to the limits and is among the best.
-    fn is_beyond(&self, scores: [f64; 2], pace: &TokenPace) -> bool {
-        !self.search.limits.allow(pace) || !self.ranking.may_take(scores, pace)
+    fn is_beyond(&self, scores: [f64; 2], kind: Option<PlanKind>, pace: &TokenPace) -> bool {
+        !self.search.limits.allow(pace) || !self.ranking.may_take(scores, kind, pace)
     }
 
     /// Puts up what a mesh can run.
@@ -247,13 +261,14 @@ impl<'a> Running<'a> {
     }
 
     /// Simulates the plans of a run that may fit.
-    fn plans(&mut self, scenario: &Scenario, floor: &PlanFloor, shape: &Shape) -> bool {
+    fn plans(&mut self, scenario: &Scenario, floor: &PlanFloor, kind: PlanKind, shape: &Shape) -> bool {
         let PlanSearch { limits, aim, .. } = self.search;
         let rates = PlanFloor::rates(scenario);
         let capacity = scenario.cluster.device.memory * scenario.plan.memory_factor * (1.0 - limits.margin);
         let may = |time: Seconds, memory: Bytes, ranking: &BestPlans| {
             let pace = shape.pace_of(scenario, time);
-            memory <= capacity && limits.allow(&pace) && ranking.may_take(aim.scores(&pace, memory.get()), &pace)
+            let scores = aim.scores(&pace, memory.get());
+            memory <= capacity && limits.allow(&pace) && ranking.may_take(scores, Some(kind), &pace)
         };
         let possible = |extents: &&StateExtents| may(floor.time, floor.memory(&rates, &extents.layout), &self.ranking);
         let fitting: Vec<_> = shape.extents.iter().filter(possible).collect();
@@ -273,7 +288,7 @@ impl<'a> Running<'a> {
                 .filter(|(floor, _)| may(floor.time, floor.memory, &self.ranking))
                 .map(|(_, scenario)| scenario)
                 .collect();
-            self.simulate(&together);
+            self.simulate(&together, kind);
             looked_at += together.len();
         }
         self.counts.bounded += (shape.extents.len() - looked_at) as u64;
@@ -281,7 +296,7 @@ impl<'a> Running<'a> {
     }
 
     /// Simulates some plans at once, and keeps the best.
-    fn simulate(&mut self, plans: &[&Scenario]) {
+    fn simulate(&mut self, plans: &[&Scenario], kind: PlanKind) {
         let found = self.workers.map(plans, 1, |workspace, scenario| {
             let summary = summary(scenario, workspace).ok()?;
             Some(FoundWhole { scenario: (*scenario).clone(), summary })
@@ -291,7 +306,7 @@ impl<'a> Running<'a> {
                 Some(found) => {
                     self.counts.simulated += 1;
                     if self.search.limits.keeps(&found) {
-                        self.ranking.add(found);
+                        self.ranking.add(found, kind);
                     }
                 }
                 None => self.counts.impossible += 1,
@@ -309,6 +324,13 @@ impl<'a> Running<'a> {
             proven: (floor / best).min(1.0),
         }
     }
+}
+
+/// The least memory of the plans of a run: where that is what is sought, the smallest are opened first.
+fn least_memory(scenario: &Scenario, floor: &PlanFloor, shape: &Shape) -> Bytes {
+    let rates = PlanFloor::rates(scenario);
+    let memory = shape.extents.iter().map(|extents| floor.memory(&rates, &extents.layout));
+    memory.reduce(Bytes::min).unwrap_or(Bytes::ZERO)
 }
 
 /// Tensor, context and pipeline ranks and micro-batches of a job, the fewest ranks first.

@@ -10,6 +10,7 @@ use crate::units::Seconds;
 
 use super::aim::{Aim, TokenPace, useful_at_most};
 use super::answer::FoundWhole;
+use super::best_plans::PlanKind;
 use super::extents::{StateExtents, unsharded};
 use super::floor::{MeshWork, PlanFloor};
 use super::freedom::Freedom;
@@ -17,6 +18,8 @@ use super::freedom::Freedom;
 /// A mesh with a micro-batch: a scenario whose state is nowhere sharded.
 #[derive(Debug)]
 pub(super) struct Shape {
+    /// Its place among all of a search.
+    pub number: usize,
     pub scenario: Scenario,
     pub layout: Layout,
     /// Every way in which its state may lie.
@@ -44,7 +47,7 @@ pub(super) enum OpenKind {
     /// Those of them with one schedule and recompute.
     Run((Schedule, u32, Accumulation), Recompute, Arc<Shape>),
     /// The same as a scenario, with the floor of its plans.
-    Plans(Box<Scenario>, PlanFloor, Arc<Shape>),
+    Plans(Box<Scenario>, PlanFloor, PlanKind, Arc<Shape>),
 }
 
 impl PartialEq for OpenPlans {
@@ -74,7 +77,12 @@ impl Ord for OpenPlans {
 
 impl Shape {
     /// The mesh of a job, if it can be laid out with its state nowhere sharded and near the job's global batch.
-    pub fn new(base: &Scenario, [tensor, context, pipeline, micro_batch]: [u32; 4], freedom: &Freedom) -> Option<Self> {
+    pub fn new(
+        number: usize,
+        base: &Scenario,
+        [tensor, context, pipeline, micro_batch]: [u32; 4],
+        freedom: &Freedom,
+    ) -> Option<Self> {
         let mut scenario = base.clone();
         let plan = &mut scenario.plan;
         if base.wanted_sequences().is_none() {
@@ -96,7 +104,12 @@ impl Shape {
         let extents = Arc::new(StateExtents::all(&scenario, &base.plan.sharding, &layout, freedom));
         let runs = freedom.runs(base, pipeline);
         let (work, useful) = (MeshWork::new(&scenario, &layout), useful_at_most(&scenario));
-        (!extents.is_empty()).then_some(Self { scenario, layout, extents, runs, work, useful })
+        (!extents.is_empty()).then_some(Self { number, scenario, layout, extents, runs, work, useful })
+    }
+
+    /// The kind of the plans with one schedule.
+    pub fn kind(&self, (schedule, stages, _): (Schedule, u32, Accumulation)) -> PlanKind {
+        (self.number, schedule, stages)
     }
 
     /// What no plan of the mesh is faster than, or none of those with one schedule and recompute.
@@ -121,8 +134,9 @@ impl Shape {
     }
 
     /// The plan of the first of its runs with a recompute whose state takes least memory, if that may fit.
-    pub fn smallest(&self, recompute: Recompute, workspace: &mut Workspace) -> Option<FoundWhole> {
-        let mut scenario = self.run(*self.runs.first()?, recompute)?;
+    pub fn smallest(&self, recompute: Recompute, workspace: &mut Workspace) -> Option<(PlanKind, FoundWhole)> {
+        let run = *self.runs.first()?;
+        let mut scenario = self.run(run, recompute)?;
         let floor = PlanFloor::new(&scenario, &self.layout);
         let rates = PlanFloor::rates(&scenario);
         let memory = |extents: &StateExtents| floor.memory(&rates, &extents.layout);
@@ -134,7 +148,7 @@ impl Shape {
         }
         extents.apply(&mut scenario.plan.sharding);
         let summary = summary(&scenario, workspace).ok()?;
-        Some(FoundWhole { scenario, summary })
+        Some((self.kind(run), FoundWhole { scenario, summary }))
     }
 
     /// The scenario with one of its runs and a recompute; `None` where it cannot be laid out, or not near the batch.
