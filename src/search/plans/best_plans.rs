@@ -6,10 +6,10 @@ use super::aim::{Aim, TokenPace};
 use super::answer::FoundWhole;
 use crate::plan::Schedule;
 
-/// Plans that differ in recompute, in the order of accumulation and in where their state lies only: of one mesh, by its
-/// number in the search, with one schedule and as many stages on each rank. A list of the best names the best of each
-/// kind; a thousand ways to shard the same mesh, all within 1 %, would leave room for nothing else.
-pub(super) type PlanKind = (usize, Schedule, u32);
+/// Plans of one mesh, by its number in the search, with one schedule: they differ only in stages on each rank, recompute,
+/// order of accumulation and where their state lies. A list of the best names the best of each kind; a thousand ways to
+/// shard the same mesh, all within 1 %, would leave room for nothing else.
+pub(super) type PlanKind = (usize, Schedule);
 
 /// The best plans, best first, one of each kind and no two with the same figures.
 #[derive(Debug)]

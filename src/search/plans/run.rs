@@ -272,22 +272,20 @@ impl<'a> Running<'a> {
         };
         let possible = |extents: &&StateExtents| may(floor.time, floor.memory(&rates, &extents.layout), &self.ranking);
         let fitting: Vec<_> = shape.extents.iter().filter(possible).collect();
-        let placed = |_: &mut Workspace, extents: &&StateExtents| {
+        let apply = |extents: &StateExtents| {
             let mut scenario = scenario.clone();
             extents.apply(&mut scenario.plan.sharding);
-            (floor.placed(&scenario, &extents.layout), scenario)
+            scenario
         };
-        let placed = self.workers.map(&fitting, 32, placed).into_iter().flatten();
-        let mut left: Vec<(PlacedFloor, Scenario)> =
+        let placed = self.workers.map(&fitting, 32, |_, extents| floor.placed(&apply(extents), &extents.layout));
+        let placed = placed.into_iter().zip(fitting).filter_map(|(floor, extents)| Some((floor?, extents)));
+        let mut left: Vec<(PlacedFloor, &StateExtents)> =
             placed.filter(|(floor, _)| may(floor.time, floor.memory, &self.ranking)).collect();
         left.sort_by(|(one, _), (other, _)| one.time.get().total_cmp(&other.time.get()));
         let mut looked_at = 0;
         for together in left.chunks(TOGETHER) {
-            let together: Vec<&Scenario> = together
-                .iter()
-                .filter(|(floor, _)| may(floor.time, floor.memory, &self.ranking))
-                .map(|(_, scenario)| scenario)
-                .collect();
+            let still = together.iter().filter(|(floor, _)| may(floor.time, floor.memory, &self.ranking));
+            let together: Vec<Scenario> = still.map(|(_, extents)| apply(extents)).collect();
             self.simulate(&together, kind);
             looked_at += together.len();
         }
@@ -296,10 +294,10 @@ impl<'a> Running<'a> {
     }
 
     /// Simulates some plans at once, and keeps the best.
-    fn simulate(&mut self, plans: &[&Scenario], kind: PlanKind) {
+    fn simulate(&mut self, plans: &[Scenario], kind: PlanKind) {
         let found = self.workers.map(plans, 1, |workspace, scenario| {
             let summary = summary(scenario, workspace).ok()?;
-            Some(FoundWhole { scenario: (*scenario).clone(), summary })
+            Some(FoundWhole { scenario: scenario.clone(), summary })
         });
         for one in found.into_iter().flatten() {
             match one {

@@ -108,8 +108,8 @@ impl Shape {
     }
 
     /// The kind of the plans with one schedule.
-    pub fn kind(&self, (schedule, stages, _): (Schedule, u32, Accumulation)) -> PlanKind {
-        (self.number, schedule, stages)
+    pub fn kind(&self, (schedule, ..): (Schedule, u32, Accumulation)) -> PlanKind {
+        (self.number, schedule)
     }
 
     /// What no plan of the mesh is faster than, or none of those with one schedule and recompute.
