@@ -67,7 +67,9 @@ pub struct ScheduleRules {
     pub grouped: bool,
     /// Whether a rank runs a backward after each forward once it has warmed up.
     pub alternates: bool,
-    /// The passes of a rank, in order. The last argument says whether stages share weight buffers.
+    /// The passes of a rank, in order. The last argument says whether stages share weight buffers. Forwards of a stage
+    /// take micro-batches in ascending order, since a run goes from each to the next; many in a row are one run of
+    /// [`PassOrder::add`].
     pub order: fn(PipelineCounts, rank: u32, buffered: bool) -> PassOrder,
     /// Bubble overhead: idle over busy time.
     pub bubble: fn(PipelineCounts) -> f64,

@@ -110,7 +110,7 @@ impl<'a> PipelineBuilder<'a> {
         // The schedule says the order of passes and nothing else. What follows from it, when to gather, when a gradient
         // buffer is filled and emptied, is worked out here, the same for all schedules.
         let PassOrder { runs, loops, group, groups } = (context.schedule.rules().order)(counts, rank, context.buffered);
-        let (gathers, stretches) = (self.gathers(&runs), backward_stretches(&runs, counts.micro_batches));
+        let (gathers, stretches) = (self.gathers(&runs), backward_stretches(&runs));
         let stages = (0..counts.stages).map(|stage| self.virtual_stage(rank, stage)).collect();
         let mut walk = RankWalk { stages, runs, loops, gathers, stretches, ..RankWalk::default() };
         // The last stage stays in its buffer when the step ends; the memory goes back, so that a step begins and ends

@@ -53,21 +53,24 @@ pub(super) struct BackwardStretch {
     /// The runs of passes with which it begins and ends, by index.
     pub begins: usize,
     pub ends: usize,
-    /// Whether it has the stage's first micro-batch, and whether the last.
+    /// Whether none of the stage came before, and whether none follows.
     pub first: bool,
     pub last: bool,
 }
 
 /// The stretches of backward, in order.
-pub(super) fn backward_stretches(runs: &[PassRun], micro_batches: u32) -> Vec<BackwardStretch> {
+pub(super) fn backward_stretches(runs: &[PassRun]) -> Vec<BackwardStretch> {
     let mut stretches: Vec<BackwardStretch> = Vec::with_capacity(runs.len());
     for (index, run) in runs.iter().enumerate() {
-        let Some(StagePass { stage, micro_batch, .. }) = run.backward() else { continue };
-        let last = micro_batch + run.repeat == micro_batches;
+        let Some(StagePass { stage, .. }) = run.backward() else { continue };
         match stretches.last_mut() {
             // Forwards between two backwards of one stage do not disturb its gradient buffer.
-            Some(stretch) if stretch.stage == stage => (stretch.ends, stretch.last) = (index, last),
-            _ => stretches.push(BackwardStretch { stage, begins: index, ends: index, first: micro_batch == 0, last }),
+            Some(stretch) if stretch.stage == stage => stretch.ends = index,
+            _ => {
+                let before = stretches.iter_mut().rfind(|before| before.stage == stage);
+                let first = before.map(|before| before.last = false).is_none();
+                stretches.push(BackwardStretch { stage, begins: index, ends: index, first, last: true });
+            }
         }
     }
     stretches
@@ -88,7 +91,7 @@ pub struct StageTurns {
 
 impl StageTurns {
     /// Of each stage of a rank.
-    pub fn all(order: &PassOrder, stages: u32, micro_batches: u32) -> Vec<Self> {
+    pub fn all(order: &PassOrder, stages: u32) -> Vec<Self> {
         let mut turns = vec![Self::default(); stages as usize];
         for gather in stage_gathers(&order.runs) {
             let (turns, times) = (&mut turns[gather.stage as usize], times(order, gather.run));
@@ -100,7 +103,7 @@ impl StageTurns {
                 *turns.stalls.get_mut(gather.pass) += times;
             }
         }
-        for stretch in backward_stretches(&order.runs, micro_batches).iter().filter(|stretch| !stretch.last) {
+        for stretch in backward_stretches(&order.runs).iter().filter(|stretch| !stretch.last) {
             turns[stretch.stage as usize].reductions += times(order, stretch.ends);
         }
         turns

@@ -99,9 +99,8 @@ impl<'a> PipelineContext<'a> {
 
     /// How often the first rank and the last gather and reduce each of their stages.
     pub fn turns(&self) -> [Vec<StageTurns>; 2] {
-        let PipelineCounts { ranks, stages, micro_batches } = self.counts;
         let order = |rank| (self.schedule.rules().order)(self.counts, rank, true);
-        [0, ranks - 1].map(|rank| StageTurns::all(&order(rank), stages, micro_batches))
+        [0, self.counts.ranks - 1].map(|rank| StageTurns::all(&order(rank), self.counts.stages))
     }
 
     /// The first of the ranks up to this one, neighbour by neighbour, that hold the same.
