@@ -178,8 +178,15 @@ fn explorer() -> App {
     let library = Arc::new(Library::embedded());
     let file = parse(&library.scenario_text("default").unwrap().text).unwrap();
     let scenario = library.resolve(&file).unwrap();
-    let (mut app, commands) =
-        App::new(Start { library, file, scenario, stored: None, pins: Vec::new(), options: Options::default() });
+    let (mut app, commands) = App::new(Start {
+        library,
+        file,
+        scenario,
+        stored: None,
+        pins: Vec::new(),
+        view: None,
+        options: Options::default(),
+    });
     commands.into_iter().flat_map(jobs::in_line).for_each(|report| drop(app.hear(report)));
     app
 }

@@ -124,6 +124,7 @@ fn draw(picture: &Picture, library: &Arc<Library>, folder: &Path) -> Result<()> 
         scenario,
         stored: None,
         pins: Vec::new(),
+        view: None,
         options: Options::default(),
     };
     let (mut app, commands) = App::new(start);

@@ -236,8 +236,14 @@ impl Explorer {
 
     /// Has the next session find what this one ends with; the terminal is given back first.
     fn keep_last(&self) {
-        if let (Some(file), Some(state)) = (&self.options.last, self.app.left_off()) {
-            self.files.run(Errand::KeepLast(file.clone(), state));
+        // Who only looked at a file leaves the last session as it is.
+        let went_on = self.options.goes_on;
+        let Some(file) = self.options.last.as_ref().filter(|file| went_on || self.app.has_changed() || !file.exists())
+        else {
+            return;
+        };
+        if let Some(left) = self.app.left_off() {
+            self.files.run(Errand::KeepLast(file.clone(), went_on, left));
         }
     }
 

@@ -154,6 +154,7 @@ impl Desk {
             scenario: opened.scenario,
             stored: None,
             pins: Vec::new(),
+            view: None,
             options: Options::default(),
         };
         let (app, commands) = App::new(start);

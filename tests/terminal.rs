@@ -348,12 +348,25 @@ fn the_next_session_begins_where_the_last_one_ended() {
     session.wait_for("A ");
     session.press("q");
     session.end();
+    let mut session = Session::start(folder.path(), &Options::default());
+    session.wait_for("A ");
+    session.press("q");
+    session.end();
 
     let mut session = Session::start(folder.path(), &Options { arguments: &["--fresh"], ..Options::default() });
     session.wait_for(READY);
     assert_eq!(field(&session, "nodes"), "8");
+    let left = fs::read(last(&folder)).unwrap();
     session.press("q");
     session.end();
+    assert!(left == fs::read(last(&folder)).unwrap(), "who only looked leaves it as it was");
+    let mut session = Session::start(folder.path(), &Options { arguments: &["--fresh"], ..Options::default() });
+    session.wait_for(READY);
+    session.press("p");
+    session.wait_for("pinned");
+    session.press("q");
+    session.end();
+    assert!(left == fs::read(last(&folder).with_file_name("previous.toml")).unwrap(), "who pinned sets it aside");
     fs::write(last(&folder), "kind = \"set\"\n").unwrap();
     let mut session = Session::start(folder.path(), &Options::default());
     session.wait_for("the last session is lost");

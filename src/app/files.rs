@@ -21,6 +21,7 @@ use super::exporting::ExportQuestion;
 use super::importing::ImportQuestion;
 use super::jobs::{Tell, message};
 use super::pins::Pin;
+use super::state::LeftOff;
 
 /// Something to do with a file.
 #[derive(Debug)]
@@ -29,8 +30,8 @@ pub enum Errand {
     Export(Box<Answer>),
     /// Write pinned scenarios as a set of this name.
     SaveSet(String, Vec<Pin>),
-    /// Write what a session ends with into this file: the scenario in hand, and after it the pins.
-    KeepLast(PathBuf, Vec<Pin>),
+    /// Write what a session ends with, and whether it went on from what is there.
+    KeepLast(PathBuf, bool, LeftOff),
     /// Write a text under a name with an extension: a map or a picture of the screen.
     SaveText((&'static str, &'static str), String),
     /// Look for snapshots and sets.
@@ -113,8 +114,9 @@ impl Errand {
                 let text = set(&pins).to_toml();
                 said(text.map(|text| snapshot::write_set(Path::new("."), &name, &text)).inspect(keep))
             }
-            Self::KeepLast(file, pins) => {
-                match set(&evaluated(pins)).to_toml().map(|text| snapshot::keep_last(&file, &text)) {
+            Self::KeepLast(file, went_on, LeftOff { view, pins }) => {
+                let set = Set { view: Some(view.to_owned()), ..set(&evaluated(pins)) };
+                match set.to_toml().map(|text| snapshot::keep_last(&file, went_on, &text)) {
                     Ok(Ok(())) => JobReport::Said("kept".to_owned()),
                     Ok(Err(error)) => JobReport::Said(format!("cannot write {}: {error}", shown(&file))),
                     Err(error) => JobReport::Said(error.to_string()),

@@ -57,6 +57,11 @@ impl History {
         }
     }
 
+    /// Whether nothing can be undone or done again: nothing was edited.
+    pub fn is_empty(&self) -> bool {
+        self.past.is_empty() && self.future.is_empty()
+    }
+
     /// Something else was asked for: the next step is an entry of its own.
     pub fn settle(&mut self) {
         self.stepping = None;

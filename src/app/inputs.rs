@@ -7,8 +7,8 @@ use crate::figures::Figure;
 use crate::hardware::Level;
 use crate::plan::{Extent, Idle};
 use crate::presets::{Kind, Library};
-use crate::scenario::{Field, Scenario, Value};
-use crate::units::devices;
+use crate::scenario::{Field, Problem, Scenario, Value};
+use crate::units::{counted, devices};
 
 use super::action::Action;
 use super::asked::Asked;
@@ -192,6 +192,10 @@ pub fn about(field: Field, scenario: &Scenario) -> Option<String> {
     if let Some(Idle { why, fix, .. }) = idle(field, scenario) {
         return Some(format!("{} has no effect; {fix}: {why}", field.spec().label));
     }
+    if field == Field::GlobalBatch {
+        let Problem { what, fix, .. } = scenario.divides_batch().err()?;
+        return Some(format!("a step takes {} sequences; {fix}: {what}", counted(scenario.sequences())));
+    }
     let network = || scenario.cluster.levels.last().map_or("network", |level| &level.name);
     let of = match field {
         Field::Bandwidth => format!("the {} level's bandwidth", network()),
@@ -207,6 +211,9 @@ pub fn aside(field: Field, scenario: &Scenario, library: &Library) -> String {
     let value = field.meant(scenario);
     match (field, &value) {
         _ if idle(field, scenario).is_some() => "unused".to_owned(),
+        (Field::GlobalBatch, _) if scenario.divides_batch().is_err() => {
+            format!("runs {}", counted(scenario.sequences()))
+        }
         (Field::Nodes, _) => format!("= {}", devices(scenario.devices())),
         (Field::Bandwidth, _) => {
             let rate = |level: &Level| format!("= {}", level.bandwidth * plan.bandwidth_factor);

@@ -20,6 +20,7 @@ use super::panel::{Panel, ViewId};
 use super::state::App;
 use super::timeline::ShownStep;
 use super::typing::{Entry, Purpose};
+use super::view::View;
 use super::views::SPECS;
 use crate::scenario::Field;
 use crate::search;
@@ -215,18 +216,14 @@ impl App {
         List::new("Views", items.collect(), self.view.name)
     }
 
-    /// The command lines that give the scenario shown, and the map around the one in hand.
+    /// The command lines that give the scenario shown, the view, and the map around the scenario in hand.
     pub(super) fn command_lines(&self) -> Result<CommandLines, &'static str> {
         let scenario = self.shown.as_ref().map_err(|_| "not possible, so no command line gives it")?;
         let shown = self.library.command(scenario).ok_or(NO_FLAGS)?;
-        let sweep = &self.views.map.sweep;
-        let map = self.library.command(&sweep.base).map(|base| {
-            let axes = format!("--x {} --y {}", sweep.x, sweep.y);
-            let tune = if sweep.tune { " --tune" } else { "" };
-            let metric = self.views.map.metric.word();
-            ("the map", format!("{} {axes}{tune} --metric {metric}", base.replacen(" eval ", " sweep ", 1)))
-        });
-        let lines = std::iter::once(("the scenario shown", shown)).chain(map).collect();
+        let context = self.context();
+        let view = (self.view != ViewId::MAP).then(|| self.views.get(self.view).command_line(&context));
+        let map = self.views.map.command_line(&context);
+        let lines = std::iter::once(("the scenario shown", shown)).chain(view.flatten()).chain(map).collect();
         Ok(CommandLines::new(lines))
     }
 }

@@ -23,6 +23,8 @@ pub struct Start {
     pub stored: Option<Stored>,
     /// The scenarios of a set, to compare with.
     pub pins: Vec<StoredPin>,
+    /// The view to show first, by its word; the map where it is none or unknown.
+    pub view: Option<String>,
     /// How to show it.
     pub options: Options,
 }
@@ -40,6 +42,8 @@ pub struct Options {
     pub config: Option<PathBuf>,
     /// The file that keeps what a session ends with; without one nothing is kept.
     pub last: Option<PathBuf>,
+    /// Whether it began with what is in that file.
+    pub goes_on: bool,
     /// What the status line says at first.
     pub notice: Option<String>,
     /// Tables of measured runs, each with its name; the program's own where there is none.

@@ -30,9 +30,9 @@ use super::start::Start;
 use super::stored::StoredEvaluations;
 use super::time::TimePanel;
 use super::timeline::Timeline;
-use super::views::Views;
 use super::views::evidence::EvidenceView;
 use super::views::map::Map;
+use super::views::{SPECS, Views};
 
 /// Rows of a page before the terminal's size is known.
 const PAGE: usize = 10;
@@ -109,10 +109,19 @@ pub struct App {
     pub(super) works_for: Option<ViewId>,
 }
 
+/// What a session leaves to the next.
+#[derive(Debug)]
+pub struct LeftOff {
+    /// The view shown, by its word.
+    pub view: &'static str,
+    /// The scenario in hand, and after it what is pinned.
+    pub pins: Vec<Pin>,
+}
+
 impl App {
     /// The explorer as it opens, and the first questions.
     pub fn new(start: Start) -> (Self, Vec<Command>) {
-        let Start { library, file, scenario, stored, pins, options } = start;
+        let Start { library, file, scenario, stored, pins, view, options } = start;
         // The first question is asked here, the map's with it: the first frame is drawn while both are computed.
         let base = base(&library, &file, &scenario, axes::usual(&scenario));
         let mut app = Self {
@@ -154,6 +163,9 @@ impl App {
         let mut commands = app.ask(Ok(app.scenario.clone()));
         commands.push(app.fill_map());
         app.mark_pinned();
+        if let Some(spec) = SPECS.iter().find(|spec| view.as_deref() == Some(spec.id.word)) {
+            commands.extend(app.open_view(spec.id));
+        }
         (app, commands)
     }
 
@@ -186,7 +198,7 @@ impl App {
 
     /// What the next session begins with, if it is given nothing else: the scenario in hand, or the one shown where that
     /// is impossible, and after it the pins. Who leaves at once after a change has no figures of it yet.
-    pub fn left_off(&self) -> Option<Vec<Pin>> {
+    pub fn left_off(&self) -> Option<LeftOff> {
         // The evaluation of these is left to whoever writes them: the terminal is given back without waiting for it.
         let (scenario, evaluation) = match self.answers.find(&self.scenario) {
             Some((answer, _)) => (answer.scenario, Some(answer.evaluation)),
@@ -194,7 +206,13 @@ impl App {
             None => self.answer.as_ref().map(|answer| (answer.scenario.clone(), Some(answer.evaluation.clone())))?,
         };
         let in_hand = Pin { id: 0, name: scenario.strategy.to_string(), scenario, evaluation };
-        Some(std::iter::once(in_hand).chain(self.pins.all().iter().cloned()).collect())
+        let pins = std::iter::once(in_hand).chain(self.pins.all().iter().cloned()).collect();
+        Some(LeftOff { view: self.view.word, pins })
+    }
+
+    /// Whether anything was edited or pinned.
+    pub fn has_changed(&self) -> bool {
+        !self.history.is_empty()
     }
 
     /// What was waited for is there: that it is still computed is no longer to be said.

@@ -62,6 +62,11 @@ pub trait View {
         Err(NOTHING)
     }
 
+    /// The command line that asks what it asks, and what that gives.
+    fn command_line(&self, _: &Context) -> Option<(&'static str, String)> {
+        None
+    }
+
     /// What its rows say, for `/`; `None` where it has none.
     fn rows(&self, _: &Context) -> Option<Vec<String>> {
         None

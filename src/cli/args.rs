@@ -45,8 +45,9 @@ pub struct Cli {
     /// Measured runs for the explorer's evidence view, instead of the built-in ones; may be repeated
     #[arg(long, value_name = "ROWS.csv")]
     pub rows: Vec<PathBuf>,
-    /// Start on the default scenario; without arguments the explorer comes back as it was left, with its pins, from
-    /// `$XDG_STATE_HOME/shardscope/last.toml` (~/.local/state)
+    /// Start on the default scenario; without arguments the explorer comes back as it was left, with its pins and view,
+    /// from `$XDG_STATE_HOME/shardscope/last.toml` (~/.local/state). A session that began otherwise and changed anything
+    /// leaves the one before in `previous.toml` beside it
     #[arg(long)]
     pub fresh: bool,
     #[command(subcommand)]

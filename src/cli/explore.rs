@@ -22,16 +22,17 @@ pub(super) fn run(session: Session, cli: &Cli) -> Result<Exit, Failure> {
     let last = explores.then(snapshot::last_file).flatten();
     let goes_on = input.first().is_none() && !cli.fresh;
     let (left, notice) = last.as_deref().filter(|_| goes_on).map_or((None, None), |file| left(&session, file));
+    let goes_on = left.is_some();
     let opened = left.map_or_else(|| session.open_possible(input), Ok)?;
     note_idle(input, [opened.scenario.plan.clone()]);
     let tables = tables(&cli.rows)?;
     if !explores {
         return eval::report(&session.library, &opened, EvalFormat::Text, None);
     }
-    let Opened { file, scenario, stored, pins, .. } = opened;
+    let Opened { file, scenario, stored, pins, view, .. } = opened;
     let Session { library, mut options } = session;
-    (options.rows, options.last, options.notice) = (tables, last, notice);
-    term::run(Start { library, file, scenario, stored, pins, options })
+    (options.rows, options.last, options.goes_on, options.notice) = (tables, last, goes_on, notice);
+    term::run(Start { library, file, scenario, stored, pins, view, options })
         .map_err(|error| Failure::Io(format!("terminal: {error}")))?;
     Ok(Exit::Done)
 }

@@ -15,24 +15,34 @@ impl Library {
             file.plan.put(Field::Tokens, None);
             Some(file)
         };
-        let flags = self.flags(scenario, start()?)?;
+        let batch = if scenario.divides_batch().is_ok() { batch(scenario) } else { accumulate(scenario) };
+        let flags = self.flags(scenario, start()?, batch, |_| true)?;
         let mut said = start()?;
         for (field, value) in &flags {
             said.put(*field, Some(value.clone()));
         }
         let mut again = self.resolve(&said).ok()?;
         (again.name, again.plan.global_batch) = (scenario.name.clone(), scenario.plan.global_batch);
-        let flag = |(field, value): &(Field, Value)| match field.spec().takes.show(value) {
-            text if text.contains(' ') => format!("--{field} \"{text}\""),
-            text => format!("--{field} {text}"),
-        };
-        let words: Vec<String> = flags.iter().map(flag).collect();
-        (again == *scenario).then(|| format!("shardscope eval {}", words.join(" ")))
+        (again == *scenario).then(|| format!("shardscope eval {}", words(&flags)))
     }
 
-    /// What the scenario has and a file lacks that starts from the same presets.
-    fn flags(&self, scenario: &Scenario, mut file: ScenarioFile) -> Option<Vec<(Field, Value)>> {
-        let ids = Field::all().filter(|field| !field.is_in_plan());
+    /// `shardscope search` from this scenario; fields that are free are not said, since a flag would hold them.
+    pub fn search_command(&self, scenario: &Scenario, is_free: impl Fn(Field) -> bool) -> Option<String> {
+        self.command(scenario)?;
+        let file = parse(&self.scenario_text("default").ok()?.text).ok()?;
+        let flags = self.flags(scenario, file, batch(scenario), |field| !is_free(field))?;
+        Some(format!("shardscope search {}", words(&flags)))
+    }
+
+    /// What the scenario has and a file lacks that starts from the same presets, in fields that are to be said.
+    fn flags(
+        &self,
+        scenario: &Scenario,
+        mut file: ScenarioFile,
+        batch: (Field, Value),
+        is_said: impl Fn(Field) -> bool,
+    ) -> Option<Vec<(Field, Value)>> {
+        let ids = Field::all().filter(|field| !field.is_in_plan() && is_said(*field));
         let mut flags: Vec<(Field, Value)> = ids.filter_map(|field| Some((field, field.value(scenario)?))).collect();
         for (field, value) in &flags {
             file.put(*field, Some(value.clone()));
@@ -40,7 +50,8 @@ impl Library {
         let usual = self.resolve(&file).ok()?.plan;
         // The shard is that of the extents, which are said one by one.
         let others = Field::all().filter(|field| {
-            field.is_in_plan() && !matches!(field, Field::Shard | Field::Accumulate | Field::GlobalBatch)
+            let apart = matches!(field, Field::Shard | Field::Accumulate | Field::GlobalBatch);
+            field.is_in_plan() && !apart && is_said(*field)
         });
         for field in others {
             let value = field.in_plan(&scenario.plan);
@@ -48,15 +59,29 @@ impl Library {
                 value.filter(|value| field.in_plan(&usual).as_ref() != Some(value)).map(|value| (field, value)),
             );
         }
-        let plan = &scenario.plan;
-        flags.push(if plan.global_batch.is_held() && scenario.divides_batch().is_ok() {
-            (Field::GlobalBatch, plan.global_batch.into())
-        } else {
-            (Field::Accumulate, plan.accumulate.into())
-        });
+        flags.push(batch);
         flags.sort_by_key(|(field, _)| *field);
         Some(flags)
     }
+}
+
+/// The batch that is held, or else its micro-batches.
+fn batch(scenario: &Scenario) -> (Field, Value) {
+    let held = scenario.plan.global_batch;
+    if held.is_held() { (Field::GlobalBatch, held.into()) } else { accumulate(scenario) }
+}
+
+fn accumulate(scenario: &Scenario) -> (Field, Value) {
+    (Field::Accumulate, scenario.plan.accumulate.into())
+}
+
+/// Flags as one types them.
+fn words(flags: &[(Field, Value)]) -> String {
+    let flag = |(field, value): &(Field, Value)| match field.spec().takes.show(value) {
+        text if text.contains(' ') => format!("--{field} \"{text}\""),
+        text => format!("--{field} {text}"),
+    };
+    flags.iter().map(flag).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -22,9 +22,17 @@ pub fn folders_file(last: &Path) -> PathBuf {
     last.with_file_name("folders.txt")
 }
 
-/// Writes it whole or not at all.
-pub fn keep_last(file: &Path, text: &str) -> io::Result<()> {
+/// What the last session ended with lies here once one has ended that did not go on from it.
+pub fn previous_file(last: &Path) -> PathBuf {
+    last.with_file_name("previous.toml")
+}
+
+/// Writes it whole or not at all. What a session left that this one did not go on from is set aside first.
+pub fn keep_last(file: &Path, went_on: bool, text: &str) -> io::Result<()> {
     file.parent().map_or(Ok(()), fs::create_dir_all)?;
+    if !went_on && file.exists() {
+        fs::rename(file, previous_file(file))?;
+    }
     disk::replace(file, text)
 }
 

@@ -29,6 +29,8 @@ pub struct Opened {
     pub stored: Option<Stored>,
     /// The scenarios of a set.
     pub pins: Vec<StoredPin>,
+    /// The view that a session of the explorer ended with.
+    pub view: Option<String>,
     /// What stands before the paths of the scenario's fields in the file.
     nested: &'static str,
     name: String,
@@ -134,7 +136,7 @@ fn written_by(source: &Source, mut error: FileError) -> FileError {
 }
 
 fn opened(name: &str, source: &Source, text: String, library: &Library) -> Result<Opened, FileError> {
-    let mut pins = Vec::new();
+    let (mut pins, mut view) = (Vec::new(), None);
     let (scenario, file, stored, nested) = match source.text("kind") {
         Some(KIND) => {
             let snapshot = Snapshot::parse(&text)?;
@@ -144,7 +146,7 @@ fn opened(name: &str, source: &Source, text: String, library: &Library) -> Resul
         }
         Some(set::KIND) => {
             let set = Set::parse(&text)?;
-            pins = set.pins(source)?;
+            (pins, view) = (set.pins(source)?, set.view);
             let first = set.members.into_iter().zip(&pins).next();
             let Some((member, StoredPin { scenario, stored, .. })) = first else { return Err(source.mistakes(&[])) };
             (scenario.clone(), member.snapshot.scenario, stored.clone(), "members[0].snapshot.scenario.")
@@ -168,5 +170,5 @@ fn opened(name: &str, source: &Source, text: String, library: &Library) -> Resul
             }]));
         }
     };
-    Ok(Opened { scenario, file, stored, pins, nested, name: name.to_owned(), text })
+    Ok(Opened { scenario, file, stored, pins, view, nested, name: name.to_owned(), text })
 }

@@ -22,6 +22,9 @@ pub struct Set {
     pub kind: String,
     /// The version of shardscope that wrote it.
     pub version: String,
+    /// The view that a session of the explorer ended with; no other set has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
     /// The snapshots, in the order of the comparison; the first is the one that others are held against.
     pub members: Vec<Member>,
 }
@@ -47,6 +50,7 @@ impl Set {
             format: FORMAT,
             kind: KIND.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            view: None,
             members: members.into_iter().map(member).collect(),
         }
     }

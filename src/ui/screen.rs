@@ -6,7 +6,7 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::Line;
 
 use super::caps::Caps;
-use super::panels::{breakdown, footer, headline, inputs, layers, memory, status, strips, tabs, timeline, views};
+use super::panels::{breakdown, headline, inputs, layers, memory, status, strips, tabs, timeline, views};
 use super::theme::{Role, Theme};
 use crate::app::panel::ViewId;
 use crate::app::{App, Panel};
@@ -81,8 +81,7 @@ fn draw_on(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) -> Option<Posi
         }
     }
     strips::render(app, theme, places.strips, buf);
-    let searching = status::render(app, theme, places.said, buf);
-    footer::render(app, theme, places.keys, buf);
+    let searching = status::render(app, theme, [places.said, places.keys], buf);
     let typing = layers::render(app, theme, places.body, buf);
     show_what_is_hidden(theme, buf);
     searching.or(typing)

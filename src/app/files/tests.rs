@@ -66,8 +66,8 @@ fn who_leaves_at_once_keeps_what_was_changed_last() {
     let mut left = |prefetch: u32, tensor: u32| {
         app.scenario.plan.prefetch = prefetch;
         app.scenario.plan.tensor = tensor;
-        let pins = app.left_off().unwrap();
-        Errand::KeepLast(file.clone(), pins).run(None);
+        let left = app.left_off().unwrap();
+        Errand::KeepLast(file.clone(), true, left).run(None);
         let opened = snapshot::open_last(&file, &app.library).unwrap().unwrap().opened;
         (opened.scenario.plan.prefetch, opened.scenario.plan.tensor)
     };

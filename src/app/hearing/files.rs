@@ -83,9 +83,8 @@ impl App {
         (file.name, file.about, file.published) = (None, None, None);
         let commands = self.switch(file, &scenario);
         self.inputs.mark(Field::all().filter(|field| Kind::from_field(*field) == Some(kind)));
-        if self.notice.is_none() {
-            self.tell(format!("saved to {path}; u goes back to what it was"));
-        }
+        let then = self.notice.take().unwrap_or_else(|| "u goes back to what it was".to_owned());
+        self.tell(format!("saved to {path}; {then}"));
         commands
     }
 

@@ -42,7 +42,7 @@ pub const SPEC: ViewSpec = ViewSpec {
                 "as many devices, half to twice, a quarter to four times",
             )
             .key("f", Action::Filter(Facet::Strategy), "sharding", "search the sharding too, or keep the scenario's")
-            .key("n", Action::Numerics, "numerics", "exact numbers only, quantised transfers too, or FP8 too")
+            .key("n", Action::Numerics, "numerics", "the scenario's numbers, quantised transfers too, or FP8 too")
             .key("t", Action::Deadline, "deadline", "within a year, half a year, and so on to a week; then any time")
             .key("$", Action::Budget, "budget", "for 100 million at most, 50, 20, down to 10,000; then any cost")
             .more_less("spare", "more and less of the memory stays free")
@@ -181,6 +181,10 @@ impl View for BestView {
             _ => Figure::TotalTokens,
         };
         Ok(Asked::Other(plan_words(&found.scenario.plan), figure, Box::new(found.scenario.clone())))
+    }
+
+    fn command_line(&self, context: &Context) -> Option<(&'static str, String)> {
+        Some(("the best plans", self.question.command(self.asked()?, context.library)?))
     }
 
     fn rows(&self, _: &Context) -> Option<Vec<String>> {

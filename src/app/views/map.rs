@@ -337,6 +337,13 @@ impl Map {
 }
 
 impl View for Map {
+    fn command_line(&self, context: &Context) -> Option<(&'static str, String)> {
+        let base = context.library.command(&self.sweep.base)?.replacen(" eval ", " sweep ", 1);
+        let (x, y) = (&self.sweep.x, &self.sweep.y);
+        let tune = if self.sweep.tune { " --tune" } else { "" };
+        Some(("the map", format!("{base} --x {x} --y {y}{tune} --metric {}", self.metric.word())))
+    }
+
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
         match action {
             Action::Take => return self.take(context),

@@ -111,6 +111,15 @@ impl Freedom {
         }
     }
 
+    /// Whether plans may differ in a field; in a strategy, where their state may lie anywhere.
+    pub fn is_free(&self, field: Field) -> bool {
+        match field {
+            _ if self.over.contains_key(&field) => true,
+            Field::Strategy | Field::Shard => !self.keeps_state(),
+            _ => FREE.contains(&field) && !self.is_held(field),
+        }
+    }
+
     /// Whether a field of the mesh, the schedule or the state stays as the base has it.
     pub(super) fn is_held(&self, field: Field) -> bool {
         self.held.contains(&field) && !self.over.contains_key(&field)

@@ -1,33 +1,53 @@
-//! One line under the panels: what just happened, or what the cursor is on.
+//! One line under the panels: what just happened, or what the cursor is on. Where that is longer, it takes the keys' row
+//! too, since a remedy stands at the end of what is said.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Position, Rect};
+use ratatui::style::Style;
 use ratatui::text::Line;
 
 use super::overlay::input;
-use super::{cell, views};
+use super::{cell, footer, views};
 use crate::app::find::Find;
 use crate::app::inputs::{self, InputRow};
 use crate::app::{App, Panel};
 use crate::ui::theme::{Role, Theme};
-use crate::ui::widgets::text::draw_line;
+use crate::ui::widgets::text::{draw_line, width, wrapped};
 
-/// Draws it; gives the place of the text cursor where rows are searched.
-pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) -> Option<Position> {
-    let area = Rect { x: area.x + 1, width: area.width.saturating_sub(1), ..area };
+/// Draws it, and the keys under it; gives the place of the text cursor where rows are searched.
+pub(in crate::ui) fn render(app: &App, theme: Theme, [said, keys]: [Rect; 2], buf: &mut Buffer) -> Option<Position> {
+    let indented = |row: Rect| Rect { x: row.x + 1, width: row.width.saturating_sub(1), ..row };
+    let area = indented(said);
     if let Some(find) = &app.find {
+        footer::render(app, theme, keys, buf);
         return Some(search(find, theme, area, buf));
     }
-    let said = match &app.notice {
-        Some(notice) => Line::styled(notice.clone(), theme.style(Role::Accent)),
-        None => Line::raw(match app.focus {
-            Panel::Inputs => field(app),
-            Panel::Map => views::status(app, area.width.saturating_sub(2)),
-            Panel::Memory | Panel::Timeline | Panel::Time => cell::status(app, area.width.saturating_sub(2)),
-        }),
+    let (text, style) = match &app.notice {
+        Some(notice) => (notice.clone(), theme.style(Role::Accent)),
+        None => (told(app, area.width.saturating_sub(2)), Style::new()),
     };
-    draw_line(buf, area, &said, theme);
+    let columns = usize::from(area.width);
+    if width(&text) <= columns {
+        draw_line(buf, area, &Line::styled(text, style), theme);
+        footer::render(app, theme, keys, buf);
+        return None;
+    }
+    let lines = wrapped(&text, columns);
+    let (first, rest) = lines.split_at(1);
+    let lines = [first.concat(), rest.join(" ")].map(|line| Line::styled(line, style));
+    for (line, row) in lines.iter().zip([area, indented(keys)]) {
+        draw_line(buf, row, line, theme);
+    }
     None
+}
+
+/// What the cursor is on.
+fn told(app: &App, columns: u16) -> String {
+    match app.focus {
+        Panel::Inputs => field(app),
+        Panel::Map => views::status(app, columns),
+        Panel::Memory | Panel::Timeline | Panel::Time => cell::status(app, columns),
+    }
 }
 
 /// What is searched for, and how often it was found: `/node   2 of 5`.

@@ -69,10 +69,11 @@ impl Widget for &LogLog<'_> {
         let points = self.curves.get(self.chosen).into_iter().flat_map(|curve| &curve.points);
         for (point, label) in points.zip(self.labels) {
             let cell = axes.cell(*point);
-            // To the left of a mark at the right edge.
+            // To the left of a mark at the right edge; blanks part it from the curve.
             let room = columns(width(label)) + 1;
-            let x = if cell.x + room < axes.plot.right() { cell.x + 2 } else { cell.x.saturating_sub(room) };
-            buf.set_stringn(x, cell.y, label, usize::from(axes.plot.right().saturating_sub(x)), dim);
+            let has_room = cell.x + room < axes.plot.right();
+            let x = if has_room { cell.x + 1 } else { cell.x.saturating_sub(room + 1) };
+            buf.set_stringn(x, cell.y, format!(" {label} "), usize::from(axes.plot.right().saturating_sub(x)), dim);
         }
     }
 }

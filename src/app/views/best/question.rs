@@ -1,11 +1,13 @@
 //! What the view asks of a scenario: what is best, and what the search may change.
 
 use crate::app::action::{Action, Facet};
+use crate::figures::Figure;
 use crate::plan::Size;
+use crate::presets::Library;
 use crate::scenario::{Field, Scenario, Value};
 use crate::search::Axis;
 use crate::search::plans::{Aim, Allowed, Freedom, PlanSearch, SearchLimits};
-use crate::units::{Seconds, thousands};
+use crate::units::{Money, Seconds};
 
 /// What plans can be best in here, with words for it.
 const AIMS: [(Aim, &str); 4] = [
@@ -15,9 +17,9 @@ const AIMS: [(Aim, &str); 4] = [
     (Aim::Memory, "least memory"),
 ];
 
-/// What else than exact numbers is allowed.
+/// What else than the scenario's own numbers is allowed.
 const NUMERICS: [(Allowed, &str); 3] = [
-    (Allowed { quantised: false, offload: false, fp8: false }, "exact numbers"),
+    (Allowed { quantised: false, offload: false, fp8: false }, "numbers kept"),
     (Allowed { quantised: true, offload: false, fp8: false }, "quantised transfers too"),
     (Allowed { quantised: true, offload: false, fp8: true }, "quantised transfers and FP8 too"),
 ];
@@ -62,17 +64,17 @@ impl PlanQuestion {
     }
 
     /// The question in words, what is asked for before what is so unless asked otherwise.
-    pub fn words(self) -> Vec<String> {
+    pub fn words(self, scenario: &Scenario) -> Vec<String> {
         let sharding = if self.keeps_sharding { "sharding kept" } else { "sharding searched" };
         let devices = match self.doublings {
             0 => "devices kept".to_owned(),
             more => format!("devices x 1/{0} to {0}", 1 << more),
         };
-        let free = f64::from(self.margins) * MARGIN.0 * 100.0;
+        let free = self.free() * 100.0;
         let asked = |text: String| (false, text);
         let mut words = vec![asked(AIMS[self.aim].1.to_owned()), asked(devices)];
         words.extend(self.days().map(|days| asked(format!("within {days} days"))));
-        words.extend(self.amount().map(|amount| asked(format!("for at most {}", thousands(amount)))));
+        words.extend(self.most(scenario).map(|most| asked(format!("for at most {most}"))));
         words.extend((self.margins > 0).then(|| asked(format!("{free:.0} % of memory free"))));
         words.push((!self.keeps_sharding, sharding.to_owned()));
         words.push((self.numerics == 0, NUMERICS[self.numerics].1.to_owned()));
@@ -89,8 +91,10 @@ impl PlanQuestion {
         DEADLINES.get(self.deadline.checked_sub(1)?).copied()
     }
 
-    fn amount(self) -> Option<f64> {
-        BUDGETS.get(self.budget.checked_sub(1)?).copied()
+    /// The most money, in the currency of the scenario's price.
+    fn most(self, scenario: &Scenario) -> Option<Money> {
+        let currency = scenario.cluster.price_per_device_hour?.currency;
+        Some(Money { amount: *BUDGETS.get(self.budget.checked_sub(1)?)?, currency })
     }
 
     /// Why a scenario's plans cannot be held to a deadline, or to a budget.
@@ -130,16 +134,51 @@ impl PlanQuestion {
         if self.doublings > 0 {
             freedom.over(self.sizes(scenario.plan.size));
         }
-        let mut limits = SearchLimits { margin: f64::from(self.margins) * MARGIN.0, ..SearchLimits::default() };
+        let mut limits = SearchLimits { margin: self.free(), ..SearchLimits::default() };
         if let (Some(days), Some(tokens)) = (self.days(), scenario.plan.tokens) {
             limits = limits.within(Seconds::DAY * f64::from(days), tokens);
         }
         let price = scenario.cluster.price_per_device_hour;
-        if let (Some(amount), Some(tokens), Some(price)) = (self.amount(), scenario.plan.tokens, price) {
-            limits = limits.for_at_most(amount, &price, tokens);
+        if let (Some(most), Some(tokens), Some(price)) = (self.most(scenario), scenario.plan.tokens, price) {
+            limits = limits.for_at_most(most.amount, &price, tokens);
         }
         let front = self.doublings > 0;
         PlanSearch { base: scenario.clone(), freedom, aim: self.aim(), limits, top: TOP, front }
+    }
+
+    /// The command line of a search that it has asked for.
+    pub(super) fn command(self, search: &PlanSearch, library: &Library) -> Option<String> {
+        let PlanSearch { base, freedom, aim, front, .. } = search;
+        // What the view counts in device-hours then, no flag does.
+        if aim == &Aim::Cost && Figure::Cost.lacks(base).is_some() {
+            return None;
+        }
+        let mut words = vec![library.search_command(base, |field| freedom.is_free(field))?];
+        words.push(format!("--objective {}", aim.word()));
+        if *front {
+            let figures = if Figure::Cost.lacks(base).is_none() { "days,cost,devices" } else { "days,devices" };
+            words.push(format!("--over {} --pareto {figures}", self.sizes(base.plan.size)));
+        }
+        let Allowed { quantised, fp8, .. } = NUMERICS[self.numerics].0;
+        let allowed = [quantised.then_some("quantised"), fp8.then_some("fp8")].into_iter().flatten();
+        let allowed: Vec<&str> = allowed.collect();
+        if !allowed.is_empty() {
+            words.push(format!("--allow {}", allowed.join(",")));
+        }
+        if self.margins > 0 {
+            words.push(format!("--margin {:.0}%", self.free() * 100.0));
+        }
+        words.extend(self.days().map(|days| format!("--deadline \"{days} d\"")));
+        words.extend(self.most(base).map(|most| {
+            let currency = most.currency.map(|currency| format!(" {currency}")).unwrap_or_default();
+            format!("--budget \"{}{currency}\"", most.amount)
+        }));
+        Some(words.join(" "))
+    }
+
+    /// The share of the memory that stays free.
+    fn free(self) -> f64 {
+        f64::from(self.margins) * MARGIN.0
     }
 
     /// The counts of nodes or devices around a size.

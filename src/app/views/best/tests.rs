@@ -100,7 +100,7 @@ fn a_deadline_needs_tokens_and_a_budget_a_price() {
     assert!(question.change(Action::Deadline));
     let limits = question.search(&scenario).limits;
     assert!((limits.per_token - 315_360.0).abs() < 1e-6, "{}", limits.per_token);
-    assert!(question.words().contains(&"within 365 days".to_owned()));
+    assert!(question.words(&app.scenario).contains(&"within 365 days".to_owned()));
     std::sync::Arc::make_mut(&mut scenario.cluster).price_per_device_hour = None;
     assert!(PlanQuestion::lacks(Action::Budget, &scenario).is_some_and(|why| why.contains("no price")));
     let price = crate::units::Money { amount: 2.0, currency: None };
@@ -109,4 +109,24 @@ fn a_deadline_needs_tokens_and_a_budget_a_price() {
     // 1e8 USD buy 5e7 hours of a device at 2 USD: 5e7 x 3,600 s / 100 tokens.
     let limits = question.search(&scenario).limits;
     assert!((limits.device_time_per_token / 1.8e9 - 1.0).abs() < 1e-12, "{}", limits.device_time_per_token);
+}
+
+#[test]
+fn the_question_is_a_command_line_too() {
+    let mut app = explorer_on(H100);
+    press(&mut app, "B");
+    let line = |app: &App| app.command_lines().unwrap().lines[1].clone();
+    let (what, command) = line(&app);
+    assert_eq!(what, "the best plans");
+    assert!(command.starts_with("shardscope search --hardware "), "{command}");
+    // What a flag says stays as it is: what is searched is not said.
+    assert!(!["--strategy", "--tp", "--micro-batch"].iter().any(|flag| command.contains(flag)), "{command}");
+    assert!(command.ends_with("--objective throughput"), "{command}");
+    press(&mut app, "fnd+");
+    let (_, command) = line(&app);
+    assert!(command.contains("--strategy "), "the sharding is kept: {command}");
+    assert!(command.contains(" --over nodes=") && command.contains(" --pareto days"), "{command}");
+    assert!(command.ends_with("--allow quantised --margin 5%"), "{command}");
+    press(&mut app, "o");
+    assert_eq!(line(&app).0, "the map", "no price: no flag counts device-hours");
 }

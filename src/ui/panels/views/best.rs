@@ -15,7 +15,7 @@ use crate::search::plans::FoundWhole;
 use crate::ui::panels::{frame, joined, outdated, panel_list};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::loglog::Curve;
-use crate::ui::widgets::text::{columns, draw_line};
+use crate::ui::widgets::text::{columns, draw_line, draw_lines};
 use crate::ui::widgets::{LogLog, RowList, table};
 use crate::units::{Seconds, thousands};
 
@@ -24,7 +24,7 @@ pub(super) const DRAWING: Drawing = Drawing {
     id: SPEC.id,
     height: |_| HEIGHT,
     render,
-    target: |app, theme, inside, at| row(list(app, theme, inside.width).row_at(places(app, inside)[2], at)),
+    target: |app, theme, inside, at| row(list(app, theme, inside.width).row_at(places(app, theme, inside)[2], at)),
     status: |app, _| status(app),
 };
 
@@ -43,11 +43,8 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let best = &app.views.best;
     let title = format!("Best plans{}", outdated(app));
     let inside = frame(app, theme, Panel::Map, &title, &proven(best), area, buf);
-    let [asked, heading, rows, said, chart] = places(app, inside);
-    let question = best.question.words().into_iter().map(Span::raw);
-    let batch = best.asked().and_then(|search| search.base.wanted_sequences());
-    let batch = batch.map(|sequences| Span::raw(format!("batch {} kept", thousands(sequences))));
-    draw_line(buf, asked, &joined(question.chain(batch), theme, asked.width), theme);
+    let [asked, heading, rows, said, chart] = places(app, theme, inside);
+    draw_lines(buf, asked, &question(app, theme, asked.width), theme);
     if best.answer().plans.is_empty() {
         let nothing = if best.is_complete() {
             "no plan of this search fits: d searches more devices, n other numbers, - leaves less memory free"
@@ -68,16 +65,30 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     days_over_cost(best, theme, chart, buf);
 }
 
+/// What is searched, on a second line too where one is too short.
+fn question(app: &App, theme: Theme, width: u16) -> Vec<Line<'static>> {
+    let best = &app.views.best;
+    let batch = best.asked().and_then(|search| search.base.wanted_sequences());
+    let batch = batch.map(|sequences| format!("batch {} kept", thousands(sequences)));
+    let words = best.question.words(&app.scenario).into_iter().chain(batch);
+    let parts: Vec<Span> = words.map(Span::raw).collect();
+    let first = joined(parts.clone(), theme, width);
+    // Between two parts stands a mark.
+    let rest = joined(parts.into_iter().skip(first.spans.len().div_ceil(2)), theme, width);
+    [first, rest].into_iter().filter(|line| !line.spans.is_empty()).collect()
+}
+
 /// Where the question, the heading, the plans, the plan under the cursor and the chart are.
-fn places(app: &App, inside: Rect) -> [Rect; 5] {
+fn places(app: &App, theme: Theme, inside: Rect) -> [Rect; 5] {
     let answer = app.views.best.answer();
     let plans = columns(answer.plans.len()).max(1);
-    let room = inside.height.saturating_sub(2 + SAID);
+    let asked = columns(question(app, theme, inside.width).len());
+    let room = inside.height.saturating_sub(asked + 1 + SAID);
     let wanted = if answer.front.len() > 1 { LEAST_CHART } else { 0 };
     // A chart without a table beside it says nothing of what it shows.
     let chart = if room >= wanted + 3 { wanted } else { 0 };
     let rows = plans.min(room - chart);
-    let lengths = [1, 1, rows, SAID].map(Constraint::Length);
+    let lengths = [asked, 1, rows, SAID].map(Constraint::Length);
     inside.layout(&Layout::vertical(lengths.into_iter().chain([Constraint::Fill(1)])))
 }
 

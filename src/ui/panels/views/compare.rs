@@ -29,24 +29,24 @@ pub(super) const DRAWING: Drawing = Drawing {
     status: |app, _| status(app),
 };
 
-/// Columns of the names of figures, of a value at least and at most, of the difference at most.
+/// Columns of the names of figures, of a value at least and at most, of the difference at least and at most.
 const NAMES: usize = 13;
 const VALUE: (usize, usize) = (8, 16);
-const DIFFERENCE: usize = 28;
+const DIFFERENCE: (usize, usize) = (8, 28);
 
 /// Columns of a letter before a bar.
 const LETTER: u16 = 4;
 
 /// Rows that it takes: frame, header, figures, why, a bar and a timeline for each.
 fn height(app: &App) -> u16 {
-    let shown = Shown::new(app);
+    let shown = Shown::new(app, MOST);
     let each = 2 * u16::try_from(shown.columns.len()).unwrap_or(u16::MAX);
     u16::try_from(shown.figures().len()).unwrap_or(u16::MAX).saturating_add(each).saturating_add(5)
 }
 
 /// Draws it.
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let shown = Shown::new(app);
+    let shown = Shown::fitting(app, area.width.saturating_sub(2).into());
     let all = columns(&app.context()).len();
     let some = if all > shown.columns.len() { format!("{} of {all}, ", shown.columns.len()) } else { String::new() };
     let note = format!("{some}rates and memory per device");
@@ -83,7 +83,7 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
 
 /// The scenario whose column is at a place of the table, by its place among all columns.
 fn column_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> {
-    let shown = Shown::new(app);
+    let shown = Shown::fitting(app, inside.width.into());
     if shown.columns.len() < 2 {
         return None;
     }
@@ -136,12 +136,27 @@ struct ComparedRow {
 }
 
 impl<'a> Shown<'a> {
+    /// The first column, and as many around the cursor as there is room for.
+    fn fitting(app: &'a App, width: usize) -> Self {
+        let needed = |shown: &Self| NAMES + shown.columns.len() * shown.least_value() + DIFFERENCE.0;
+        let fewer = (2..MOST).rev().map(|most| Self::new(app, most));
+        let mut all = std::iter::once(Self::new(app, MOST)).chain(fewer);
+        all.find(|shown| shown.columns.len() <= 2 || needed(shown) <= width).unwrap_or_else(|| Self::new(app, 2))
+    }
+
+    /// Columns that a value takes with a space before it: those of the longest.
+    fn least_value(&self) -> usize {
+        let figures = self.figures();
+        let texts = figures.iter().flat_map(|row| row.values.iter().map(|value| width(&row.text(*value)) + 1));
+        texts.fold(VALUE.0, usize::max)
+    }
+
     /// The first column, and those around the cursor.
-    fn new(app: &'a App) -> Self {
+    fn new(app: &'a App, most: usize) -> Self {
         let all = columns(&app.context());
         let cursor = app.views.compare.column(all.len());
-        let first = cursor.saturating_sub(MOST - 2).max(1);
-        let seen = |(index, _): &(usize, ComparedColumn)| *index == 0 || (first..first + MOST - 1).contains(index);
+        let first = cursor.saturating_sub(most - 2).max(1);
+        let seen = |(index, _): &(usize, ComparedColumn)| *index == 0 || (first..first + most - 1).contains(index);
         let speed = |column: &ComparedColumn| {
             let summary = &column.evaluation?.summary;
             summary.fits.then_some(summary.tokens_per_s_per_device)
@@ -259,7 +274,8 @@ impl<'a> ComparisonTable<'a> {
     fn new(shown: &'a Shown<'a>, theme: Theme, width: usize) -> Self {
         let count = shown.columns.len();
         let room = width.saturating_sub(NAMES);
-        let value = (room.saturating_sub(DIFFERENCE) / count).clamp(VALUE.0, VALUE.1);
+        let least = shown.least_value();
+        let value = (room.saturating_sub(DIFFERENCE.1) / count).clamp(least, VALUE.1.max(least));
         Self { shown, theme, value, difference: room.saturating_sub(value * count) }
     }
 
@@ -310,8 +326,19 @@ impl<'a> ComparisonTable<'a> {
         let star = if self.shown.best == Some(index) { self.theme.glyphs().best } else { "" };
         let letter = column.letter();
         let room = self.value.saturating_sub(width(&letter) + 2 + 2 * usize::from(!star.is_empty()));
-        let name = fit_end(column.name, room, self.theme);
+        let name = self.short_name(column, room);
         if star.is_empty() { format!("{letter} {name}") } else { format!("{letter} {name} {star}") }
+    }
+
+    /// The end of a name, which mostly tells it from the others, or else its beginning without the field's word.
+    fn short_name(&self, column: &ComparedColumn, room: usize) -> String {
+        let end = |name: &str| fit_end(name, room, self.theme);
+        let alike = |(other, _): &(ComparedColumn, _)| other.name != column.name && end(other.name) == end(column.name);
+        if self.shown.columns.iter().any(alike) {
+            fit(column.name.split_once(' ').map_or(column.name, |(_, value)| value), room, self.theme)
+        } else {
+            end(column.name)
+        }
     }
 
     /// `  B - A`.

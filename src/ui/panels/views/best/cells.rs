@@ -9,12 +9,6 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::table::Aligned;
 use crate::units::{significant, thousands};
 
-/// Columns that give way first, where all plans have as many devices, and where they do not.
-const RARE: [[PlanColumn; 5]; 2] = [
-    [PlanColumn::Cost, PlanColumn::Step, PlanColumn::Context, PlanColumn::Devices, PlanColumn::Pipeline],
-    [PlanColumn::Cost, PlanColumn::Step, PlanColumn::Context, PlanColumn::Against, PlanColumn::Pipeline],
-];
-
 /// The columns that have room.
 pub(super) fn shown(app: &App, width: usize) -> Vec<PlanColumn> {
     let mut shown = PlanColumn::ALL.to_vec();
@@ -22,7 +16,11 @@ pub(super) fn shown(app: &App, width: usize) -> Vec<PlanColumn> {
     if base.is_none_or(|base| base.plan.tokens.is_none() || Figure::Cost.lacks(base).is_some()) {
         shown.retain(|column| *column != PlanColumn::Cost);
     }
-    for rare in RARE[usize::from(app.views.best.question.sizes_differ())] {
+    // Those that give way first; plans of one size all have as many devices.
+    let alike = if app.views.best.question.sizes_differ() { PlanColumn::Against } else { PlanColumn::Devices };
+    for rare in
+        [PlanColumn::Cost, PlanColumn::Step, PlanColumn::Context, alike, PlanColumn::Again, PlanColumn::Pipeline]
+    {
         if set(&shown).into_iter().map(Aligned::width).sum::<usize>() <= width {
             break;
         }
