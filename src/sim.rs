@@ -3,20 +3,17 @@
 //!
 //! The engine is that of a textbook on discrete events, rank by rank (`rank_turn`):
 //! - a launch's tasks are queued on their streams, all at once, when compute has finished the launch before; a launch
-//!   is
-//!   over when compute and what is serialised with it ([`crate::program::SERIAL`]) are;
+//!   is over when compute and what is serialised with it ([`crate::program::SERIAL`]) are;
 //! - a stream runs its tasks one at a time, in order; a task starts as soon as the events that it waits for are raised;
 //! - concurrent tasks whose demands on a resource exceed the whole slow down by the same factor, so that the demands
-//!   add
-//!   up to the whole again;
+//!   add up to the whole again;
 //! - memory that is allocated and freed at the same picosecond does not count;
 //! - ranks interact only by what one sends and when it arrives at another. So each runs ahead until it depends on
 //!   something that has not been sent; when all do, the one with the earliest end of a task runs next (`ready_queue`).
 //!
 //! Two accelerators surround it. Their contract is "the same result to the picosecond", and tests hold them to it:
 //! - launches are memoised: the first of a kind is run task by task, later ones take the rank from the gap before to
-//!   the
-//!   gap after them at once (`memo`);
+//!   the gap after them at once (`memo`);
 //! - repeats are folded: when a rank's state is an earlier one shifted by whole iterations of a loop, the remaining
 //!   iterations do the same, so that time, events and totals advance by multiples (`fold`).
 //!

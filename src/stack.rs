@@ -193,7 +193,7 @@ impl Balance {
     /// What a layer, the embedding and the logits weigh when `layers` are assigned to `stages`, given the time that
     /// they take.
     pub const fn weights(self, layers: u32, stages: u32, times: [f64; 3]) -> [f64; 3] {
-        // 30 layers on 8 stages leave 3.75 each: with the ends as a layer each, 32 are dealt out evenly, 4 per stage.
+        // 30 layers on 8 stages leave 3.75 each: with the ends as a layer each, 32 are assigned evenly, 4 per stage.
         // 126 layers on 128 stages leave none for the ends, as Llama 3 405B was trained (arXiv 2407.21783, 3.3.2).
         match self {
             _ if layers < stages => [1.0; 3],

@@ -359,7 +359,7 @@ pub enum JobReport {
     PlanExported(Box<ExportQuestion>, ExportOutcome),
     /// What became of something that was asked of the files.
     Said(String),
-    /// A job broke down; the next one starts afresh.
+    /// A job failed; the next one starts afresh.
     Failed {
         /// The number that was asked under.
         generation: u64,

@@ -67,12 +67,12 @@ impl Explained {
 pub struct Page {
     /// What it says.
     pub explanation: Explanation,
-    /// The input that the cursor is on; behind the last one what the figure is, and who says so.
+    /// The input that the cursor is on; behind the last one what the figure is, and its source.
     cursor: ListCursor,
 }
 
 impl Page {
-    /// Where the cursor can be: on each input, on what the figure is, and on who says so.
+    /// Where the cursor can be: on each input, on what the figure is, and on its source.
     fn stops(&self) -> usize {
         self.explanation.formula.inputs().len() + 2
     }

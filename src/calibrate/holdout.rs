@@ -31,7 +31,7 @@ pub(super) fn folds(model: &FitModel<'_>) -> Vec<usize> {
         let next = assigned.len();
         assigned.entry(group).or_insert(next);
     }
-    // Dealt out in the order of stacks, so that each fold has groups of every stack that has five or more.
+    // Assigned in the order of stacks, so that each fold has groups of every stack that has five or more.
     (0..model.len()).map(|row| assigned[&model.case(row).row.group()] % FOLDS).collect()
 }
 

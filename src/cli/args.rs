@@ -302,7 +302,7 @@ impl ScenarioArgs {
         let behind = Field::behind(path);
         let given = behind.iter().find(|field| self.flags.has(**field));
         let file = self.file().is_some();
-        // A strategy that nobody named is the scenario's own: what moves its shards mends it.
+        // A strategy that nobody named is the scenario's own: what moves its shards changes it.
         let other = || behind.iter().rfind(|field| **field != Field::Strategy || behind.len() == 1).filter(|_| !file);
         given.or_else(other).copied()
     }

@@ -132,7 +132,7 @@ impl Evaluation {
         self.felt_most(Some(bottleneck))?.property.limits()
     }
 
-    /// What throughput follows most, of all but one resource.
+    /// The resource with the largest elasticity of throughput, all but one considered.
     fn felt_most(&self, but: Option<Resource>) -> Option<&Elasticity> {
         let felt = self.elasticity.iter().filter(|one| one.property.limits().is_some_and(|limit| Some(limit) != but));
         felt.max_by(|a, b| a.value.abs().total_cmp(&b.value.abs()))

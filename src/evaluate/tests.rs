@@ -249,7 +249,7 @@ fn extents() -> impl Strategy<Value = Extent> {
     proptest::sample::select(vec![Extent::Device, Extent::Ranks(2), Extent::Node, Extent::System])
 }
 
-/// Any operators of the first layers, placed apart.
+/// Any operators of the first layers, with shards of their own.
 fn placements() -> impl Strategy<Value = Placement> {
     let operator = proptest::sample::select(vec![Operator::Attention, Operator::Mlp, Operator::Layer, Operator::All]);
     let one = || proptest::option::of(extents());
@@ -264,7 +264,7 @@ fn placements() -> impl Strategy<Value = Placement> {
     )
 }
 
-/// Any valid small scenario, half of them with operators placed apart.
+/// Any valid small scenario, half of them with operators with shards of their own.
 fn scenarios() -> impl Strategy<Value = Scenario> {
     let apart = prop_oneof![Just(Vec::new()), proptest::collection::vec(placements(), 1..4)];
     (uniform_scenarios(), apart).prop_map(|(mut scenario, operators)| {
@@ -317,7 +317,7 @@ fn uniform_scenarios() -> impl Strategy<Value = Scenario> {
     )
 }
 
-/// The toy scenario with these operators placed apart.
+/// The toy scenario with these operators with shards of their own.
 fn apart(operators: impl IntoIterator<Item = (Operator, Extent, u32)>) -> Scenario {
     let mut scenario = testing::scenario();
     let placement = |(operator, extent, split): (Operator, Extent, u32)| Placement {

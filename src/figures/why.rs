@@ -1,4 +1,4 @@
-//! Where each figure comes from: its formula, what goes into it in this scenario, and who says so.
+//! Where each figure comes from: its formula, what goes into it in this scenario, and its source.
 //!
 //! A formula prints itself and works itself out, and a test holds every one against the figure that it explains.
 //! Where no formula short enough to read gives the figure, because the order of a schedule decides it, the

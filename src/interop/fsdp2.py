@@ -1,6 +1,6 @@
 """Applies a plan of shardscope to a PyTorch model by FSDP2.
 
-    spec = json.load(open("fsdp2.json"))        # mend the paths for your model first
+    spec = json.load(open("fsdp2.json"))        # first adapt its paths to your model
     begin = apply(model, spec)                  # after torch.distributed has started
     for index, batch in enumerate(micro_batches):
         begin(last=index == len(micro_batches) - 1)

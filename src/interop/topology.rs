@@ -161,7 +161,7 @@ fn kind<'a>(
     Ok(Some(chosen))
 }
 
-/// How many nodes the cluster has, and who says so.
+/// How many nodes the cluster has, and where that is stated.
 fn counted(kind: Option<&NodeGroup>, said: Option<u32>, report: &mut ImportReport) -> Result<u32, ImportError> {
     match (said, kind) {
         (Some(nodes), _) => {

@@ -1,7 +1,6 @@
 //! A copy of a cluster or a model being edited: its fields, which are the keys of its schema, read from the file's text
-//! and
-//! changed one at a time; comments and whatever is no field stay as they are. Not for the form on the screen, nor for
-//! writing the file.
+//! and changed one at a time; comments and whatever is no field stay as they are. Not for the form on the screen, nor
+//! for writing the file.
 
 use std::path::PathBuf;
 
@@ -17,8 +16,7 @@ use super::schema::{self, KeyType, SchemaKey};
 use super::{Kind, Library, Origin, PresetFile, Saving, read};
 
 /// Keys that are no fields: the file's format, its name, which has a row of its own, and which devices a link joins,
-/// which
-/// says what link it is.
+/// which says what link it is.
 const KEPT: [&str; 4] = ["format", "id", "levels[].links[].a", "levels[].links[].b"];
 
 /// The key that says where facts are from.
@@ -163,8 +161,7 @@ impl Draft {
     }
 
     /// Gives a field a text, in its unit where the text names none; no text leaves a field out that need not be given.
-    /// What
-    /// cannot stand there is refused with how to write it.
+    /// What cannot stand there is refused with how to write it.
     pub fn set(&mut self, slot: &DraftField, text: &str) -> Result<(), String> {
         let text = printable(text.trim());
         let bare = !slot.unit.is_empty() && text.replace('_', "").parse::<f64>().is_ok();

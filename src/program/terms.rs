@@ -177,7 +177,7 @@ fn stage<'c, 'a: 'c>(
         let elements = share.parameters;
         for pass in [Pass::Forward, Pass::Backward] {
             let gather = cost.gather.get_mut(pass);
-            // Groups of parameters that are placed apart are gathered one after the other, so their times add up.
+            // Groups of parameters with shards of their own are gathered one after the other, so their times add up.
             *gather = *gather + transfer(costs.gather(elements, costs.parts(elements, holding.collectives), pass));
             *cost.load.get_mut(pass) += costs.rates.host_copy(costs.loaded(elements, pass));
         }

@@ -70,7 +70,7 @@ impl App {
         match text.parse() {
             Ok(figure) => self.ran(figure),
             Err(why) => {
-                // The line stays, to be mended: what is typed next would be taken for keys.
+                // The line stays, to be corrected: what is typed next would be taken for keys.
                 self.layer = Some(Layer::Entry(Entry::continued(Purpose::OwnFigure, text.to_owned())));
                 self.tell(why);
                 Vec::new()

@@ -105,8 +105,7 @@ impl StrategiesView {
     }
 
     /// The strategy under the cursor becomes the scenario's, on the cell that the screen shows: the edits that it was
-    /// tried
-    /// with.
+    /// tried with.
     fn take(&self, context: &Context) -> Option<Effect> {
         let row = self.rows.get(self.row())?;
         let tried = with_strategy(context.library, context.shown, &row.id)?;

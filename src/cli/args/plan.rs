@@ -17,8 +17,7 @@ use super::{Bare, ReportForm, ScenarioArgs, words};
 #[command(group = bare())]
 pub struct PlanArgs {
     /// What to optimize: tokens per second, the time of one optimizer step, the memory of the fullest device, fewest
-    /// devices,
-    /// or the days of the whole training
+    /// devices, or the days of the whole training
     #[arg(long, default_value = "throughput", value_parser = words(GOALS))]
     pub objective: PlanGoal,
     /// How the search costs a plan: by simulation, or by OSDP's sum of alpha, beta and gamma terms without overlap,
@@ -117,8 +116,7 @@ pub struct TrainingArgs {
     #[arg(long, value_name = "S", conflicts_with = "tokens")]
     pub steps: Option<f64>,
     /// Critical batch, beyond which more data parallelism stops paying off: kaplan, layered (the default), or a count
-    /// of
-    /// sequences
+    /// of sequences
     #[arg(long, value_name = "LAW")]
     pub critical_batch: Option<CriticalBatch>,
 }

@@ -1,4 +1,4 @@
-//! Pipelines and layered accumulation with state on the host, operators placed apart and second copies of the weights.
+//! Pipelines and layered accumulation with state on the host, per-operator sharding and second copies of the weights.
 
 use super::*;
 

@@ -205,7 +205,7 @@ pub struct BottleneckRecord {
     /// What of the host: its `link`, or the `launches` of the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// How much throughput follows each resource.
+    /// The elasticity of throughput to each resource.
     pub elasticity: BTreeMap<String, Option<f64>>,
 }
 

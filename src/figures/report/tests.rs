@@ -275,7 +275,7 @@ fn the_limit_is_said_in_words() {
     assert_eq!(words(&evaluation), "limited by bandwidth in the node: +10 % gives +3.1 %");
     evaluation.elasticity[1] = Elasticity { property: Property::LevelLatency(0), value: -0.5, gain: 0.054 };
     assert_eq!(words(&evaluation), "limited by latency in the node: -10 % gives +5.4 %");
-    // Whatever throughput follows most, wherever most of the time goes.
+    // Whatever has the largest elasticity, wherever most of the time goes.
     evaluation.elasticity[0] = Elasticity { property: Property::PeakFlop, value: 0.6, gain: 0.058 };
     assert_eq!(words(&evaluation), "limited by compute: +10 % peak gives +5.8 %");
     // Near today's value 1.1^0.6 = 1.0588 was promised; of less than half of that the rest is the node's to give.

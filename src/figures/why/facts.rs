@@ -186,7 +186,7 @@ pub(super) fn way(index: usize) -> HostDirection {
     HostDirection::ALL[index]
 }
 
-/// A formula for a figure, what to say with it beyond what the figure is, and who says so.
+/// A formula for a figure, what to say with it beyond what the figure is, and its source.
 #[derive(Debug, Clone)]
 pub struct Why {
     pub(super) formula: Formula,

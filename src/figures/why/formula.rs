@@ -9,7 +9,7 @@ use std::ops::{Add, Div, Mul, Sub};
 use crate::figures::amount::Amount;
 use crate::figures::figure::Figure;
 
-/// Who says so.
+/// The source of a formula or of a value: a paper, a convention, a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Citation {
     /// What kind of authority that is.
@@ -90,14 +90,14 @@ impl Explanation {
     }
 }
 
-/// What goes into a formula: a name, a value, and who says so.
+/// What goes into a formula: a name, a value, and its source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FormulaInput {
     /// What it is, in the words of the formula.
     pub name: String,
     /// How much.
     pub amount: Amount,
-    /// Who says so.
+    /// Where it was taken from.
     pub source: Citation,
     /// The figure that it is, where that has an explanation of its own.
     pub figure: Option<Figure>,

@@ -83,8 +83,7 @@ impl<'a> Source<'a> {
     }
 
     /// The field to name for a problem, and where it stands: an extent that the text does not give in full is that of
-    /// the
-    /// nearest field behind it.
+    /// the nearest field behind it.
     fn place(&self, path: &str) -> (String, usize) {
         let (exact, offset) = self.find(path);
         let (prefix, named) = path.find("plan.sharding").map_or(("", path), |at| path.split_at(at));

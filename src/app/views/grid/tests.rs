@@ -118,8 +118,7 @@ fn where_nothing_fits_nothing_is_taken() {
 }
 
 /// What is on the screen is what a search finds now, whatever was changed, and where: in a field, by taking and
-/// undoing,
-/// in the assumptions of the limits, in the efficiency.
+/// undoing, in the assumptions of the limits, in the efficiency.
 #[test]
 fn the_rows_are_always_those_of_what_is_shown() {
     let mut app = open();
