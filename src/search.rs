@@ -22,7 +22,7 @@ use crate::units::Seconds;
 
 pub use crate::evaluate::Workspace;
 pub use advice::{AdviceRound, Adviser, Fixes, Suggestion, WORTH, fix, gains};
-pub use axis::{Axis, axes, word};
+pub use axis::{Axis, word};
 pub use candidate::Candidate;
 pub use evaluator::{Cancel, Evaluator, Pool, polite_pool, pool};
 pub use grid::{Best, GridRow, GridSearch};

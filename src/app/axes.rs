@@ -25,8 +25,8 @@ pub fn axis(field: Field, scenario: &Scenario, presets: &LookedUp<'_>) -> Axis {
     let values = match field.spec().takes {
         Type::Id => presets(field),
         Type::Count(..) => counts(field, scenario, own.and_then(|own| own.get())),
-        Type::Factor | Type::Tokens => factors(own.and_then(|own| own.get())),
-        Type::Batch | Type::Switch | Type::Extent | Type::Recompute | Type::OneOf(_) => {
+        Type::Factor => factors(own.and_then(|own| own.get())),
+        Type::Batch | Type::Tokens | Type::Switch | Type::Extent | Type::Recompute | Type::OneOf(_) => {
             let mut values = plan_options(field, scenario);
             let lacking = own.filter(|own| !values.iter().any(|value| same(value, own, &scenario.cluster)));
             values.extend(lacking);
@@ -71,13 +71,16 @@ pub fn common(fields: [Field; 2], scenario: Scenario) -> Scenario {
     if fields.contains(&Field::GlobalBatch) {
         common.plan.accumulate = 1;
     }
+    if fields.contains(&Field::Tokens) {
+        common.plan.tokens = None;
+    }
     common.settle_batch();
     common
 }
 
 /// Powers of two in the range of the field's axis, nodes up to the machine's size, and the scenario's own count.
 fn counts(field: Field, scenario: &Scenario, own: Option<u32>) -> Vec<Value> {
-    let (first, last) = field.spec().axis.map_or((1, 1), |axis| axis.range);
+    let (first, last) = field.spec().axis.range;
     let last = if field == Field::Nodes { scenario.cluster.nodes.map_or(last, |most| most.min(last)) } else { last };
     let mut counts: Vec<u32> = powers(first.max(1)).take_while(|count| *count <= last).chain(own).collect();
     counts.sort_unstable();
@@ -92,7 +95,7 @@ pub fn position(axis: &Axis, scenario: &Scenario) -> Option<usize> {
 }
 
 /// How an axis's value is called: a count of ranks that fills nodes is so many nodes.
-pub fn label(value: &Value, scenario: &Scenario) -> String {
+pub fn label(field: Field, value: &Value, scenario: &Scenario) -> String {
     match value {
         Value::Extent(Extent::Ranks(ranks)) => {
             let per_node = nodes_in_ranks(1, scenario);
@@ -102,7 +105,7 @@ pub fn label(value: &Value, scenario: &Scenario) -> String {
             }
         }
         Value::Extent(Extent::System) => "all devices".to_owned(),
-        other => other.to_string(),
+        other => field.spec().takes.show(other),
     }
 }
 

@@ -259,7 +259,7 @@ fn list_of_ways_out(form: ExportForm, folder: PathBuf) -> List {
 
 /// What can run across the map (0) or down (1), with the cursor on what does.
 fn list_of_axes(at: usize, now: Field) -> List {
-    let items = search::axes().map(|field| Item {
+    let items = Field::all().map(|field| Item {
         name: search::word(field).to_owned(),
         note: field.spec().help.to_owned(),
         effect: Effect::Axis(at, field),

@@ -2,7 +2,8 @@
 
 use crate::evaluate::Summary;
 use crate::hardware::Reliability;
-use crate::scenario::{Problem, Scenario};
+use crate::scenario::{Field, Problem, Scenario};
+use crate::search::Sweep;
 
 use super::amount::Dimension;
 use super::figure::{Figure, METRICS};
@@ -23,8 +24,10 @@ impl Figure {
     }
 
     /// What it is and in which unit, for the title of a map.
-    pub fn title(self, scenario: &Scenario) -> String {
-        let of = if scenario.plan.tokens.is_some() { "the training" } else { "1e9 tokens" };
+    pub fn title(self, sweep: &Sweep) -> String {
+        let Sweep { base: scenario, x, y, .. } = sweep;
+        let stated = scenario.plan.tokens.is_some() || [x, y].iter().any(|axis| axis.field == Field::Tokens);
+        let of = if stated { "the training" } else { "1e9 tokens" };
         let Some([title, _]) = self.entry().and_then(|entry| entry.map) else { return String::new() };
         let currency = if self == Self::Cost { currency(scenario) } else { String::new() };
         let comma = if currency.is_empty() { "" } else { ", " };
@@ -45,6 +48,12 @@ impl Figure {
         let tokens = scenario.plan.tokens.or(Some(TOKENS));
         let amount = self.amount(&FigureSubject { tokens, ..FigureSubject::new(scenario, summary) });
         amount.map_or(f64::NAN, super::amount::Amount::in_column)
+    }
+
+    /// The same for a cell of a map, of which the axes may set the length of the training, the machine and its price too.
+    pub fn mapped(self, summary: &Summary, sweep: &Sweep, index: usize) -> Option<f64> {
+        let scenario = sweep.untuned(index).ok()?;
+        Some(self.plotted(summary, &scenario)).filter(|value| value.is_finite())
     }
 
     /// Why a scenario has no such figure, whatever its plan.

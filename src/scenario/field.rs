@@ -40,8 +40,8 @@ pub struct FieldSpec {
     pub unit: Option<[&'static str; 2]>,
     /// Values that a key steps through.
     pub steps: Steps,
-    /// How it serves as an axis; `None` for what no map runs over.
-    pub axis: Option<AxisSpec>,
+    /// How it serves as an axis.
+    pub axis: AxisSpec,
     /// Whether its row is folded away until asked for.
     pub rare: bool,
     /// Where it lies.
@@ -136,7 +136,7 @@ impl Field {
 
     /// The field of an axis (`memory`).
     pub fn from_axis(word: &str) -> Option<Self> {
-        Self::all().find(|field| field.spec().axis.is_some_and(|axis| axis.word == word))
+        Self::all().find(|field| field.spec().axis.word == word)
     }
 
     /// The name of its key in the table that it stands in: `micro_batch`.

@@ -52,12 +52,7 @@ impl fmt::Display for Axis {
 
 /// The word of a field as an axis; `memory` is that of the factor on the device's memory.
 pub fn word(field: Field) -> &'static str {
-    field.spec().axis.map_or(field.spec().flag, |axis| axis.word)
-}
-
-/// The fields that can be axes.
-pub fn axes() -> impl Iterator<Item = Field> + Clone {
-    Field::all().filter(|field| field.spec().axis.is_some())
+    field.spec().axis.word
 }
 
 impl FromStr for Axis {
@@ -67,7 +62,7 @@ impl FromStr for Axis {
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, values) = text.split_once('=').ok_or("an axis is written AXIS=VALUES, like nodes=1..64")?;
         let field = Field::from_axis(name).ok_or_else(|| {
-            let words: Vec<&str> = axes().map(word).collect();
+            let words: Vec<&str> = Field::all().map(word).collect();
             format!("an axis is one of {}", words.join(", "))
         })?;
         Self::parse(field, values)

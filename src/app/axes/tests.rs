@@ -19,7 +19,7 @@ fn extents_are_the_levels_and_a_few_counts_of_nodes() {
     let axis = plan_axis(usual(&app.scenario)[1], &app.scenario);
     // A node of Frontier has 8 devices: 2, 4 and 8 nodes are 16, 32 and 64 ranks.
     assert_eq!(words(&axis), ["device", "package", "node", "16", "32", "64", "system"]);
-    let labels: Vec<String> = axis.values.iter().map(|value| label(value, &app.scenario)).collect();
+    let labels: Vec<String> = axis.values.iter().map(|value| label(axis.field, value, &app.scenario)).collect();
     assert_eq!(labels, ["device", "package", "node", "2 nodes", "4 nodes", "8 nodes", "all devices"]);
 }
 
@@ -40,7 +40,7 @@ fn a_count_of_ranks_of_its_own_gets_a_row_in_its_place() {
     let axis = plan_axis(usual(&app.scenario)[1], &app.scenario);
     assert_eq!(words(&axis), ["device", "package", "node", "16", "24", "32", "64", "system"]);
     assert_eq!(position(&axis, &app.scenario), Some(4));
-    assert_eq!(label(&axis.values[4], &app.scenario), "3 nodes");
+    assert_eq!(label(axis.field, &axis.values[4], &app.scenario), "3 nodes");
 }
 
 #[test]

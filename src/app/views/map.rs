@@ -195,9 +195,7 @@ impl Map {
     /// The figure of a cell that fits.
     pub fn figure(&self, index: usize) -> Option<f64> {
         match self.cell(index)? {
-            Cell::Possible { summary, .. } if summary.fits => {
-                Some(self.metric.plotted(summary, &self.sweep.base)).filter(|figure| figure.is_finite())
-            }
+            Cell::Possible { summary, .. } if summary.fits => self.metric.mapped(summary, &self.sweep, index),
             _ => None,
         }
     }
@@ -321,7 +319,9 @@ impl Map {
             return told(NOTHING_TO_TAKE);
         }
         let edits = self.edits(self.cursor);
-        let said = |edit: &Edit| format!("{} {}", edit.field.spec().label, axes::label(&edit.value, context.scenario));
+        let said = |edit: &Edit| {
+            format!("{} {}", edit.field.spec().label, axes::label(edit.field, &edit.value, context.scenario))
+        };
         let taken: Vec<String> = edits.iter().map(said).collect();
         vec![Effect::Edit(edits, format!("took {}: u undoes it", taken.join(", ")))]
     }

@@ -16,8 +16,8 @@ pub struct SweepArgs {
     /// Horizontal axis, like nodes=1..64; VALUES: 1,2,4, or 1..64 (powers of two), or 1..64:3 (step)
     #[arg(long, value_name = "AXIS=VALUES")]
     pub x: Axis,
-    /// Vertical axis, like shard=node,system or strategy=zero3,zeropp; AXIS: any scenario flag except tokens and flop-
-    /// count; memory is the what-if factor on device memory
+    /// Vertical axis, like shard=node,system or strategy=zero3,zeropp; AXIS: any scenario flag; memory is
+    /// the what-if factor on device memory
     #[arg(long, value_name = "AXIS=VALUES")]
     pub y: Axis,
     /// Figure of each cell, in the same unit in every format: throughput and limit in TFLOP/s per device,

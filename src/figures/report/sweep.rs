@@ -37,8 +37,8 @@ const KEYS: [&str; 10] =
     ["x", "y", "metric", "value", "fits", "reason", "micro_batch", "recompute", "accumulate", "global_batch"];
 
 /// A value of an axis as a terminal may have it: a level's name may come from anywhere.
-fn shown(value: &scenario::Value) -> String {
-    printable(&value.to_string())
+fn shown(axis: &Axis, value: &scenario::Value) -> String {
+    printable(&axis.field.spec().takes.show(value))
 }
 
 fn axis(axis: &Axis) -> Value {
@@ -65,7 +65,7 @@ impl SweepReport<'_> {
             "format": super::FORMAT,
             "scenario": ScenarioFile::of(&self.sweep.base),
             "metric": self.metric.word(),
-            "title": self.metric.title(&self.sweep.base),
+            "title": self.metric.title(self.sweep),
             "tuned": self.sweep.tune,
             "partial": self.partial(),
             "x": axis(&self.sweep.x),
@@ -92,13 +92,13 @@ impl SweepReport<'_> {
     pub fn text(&self) -> String {
         let Sweep { x, y, .. } = self.sweep;
         let corner = format!("{} \\ {}", y.word(), x.word());
-        let across: Vec<String> = std::iter::once(corner).chain(x.values.iter().map(shown)).collect();
+        let across: Vec<String> = std::iter::once(corner).chain(x.values.iter().map(|value| shown(x, value))).collect();
         let headings: Vec<&str> = across.iter().map(String::as_str).collect();
         let width = x.values.len();
         let begun = |row: usize| (row * width..(row + 1) * width).any(|index| self.cell(index).is_some());
         let rows = y.values.iter().enumerate().filter(|(row, _)| begun(*row)).map(|(row, value)| {
             let cells = (0..width).map(|column| self.mark(row * width + column));
-            std::iter::once(shown(value)).chain(cells).collect()
+            std::iter::once(shown(y, value)).chain(cells).collect()
         });
         let table = Table::of_texts(&headings, rows).text();
         let partial = if self.partial() {
@@ -106,7 +106,7 @@ impl SweepReport<'_> {
         } else {
             String::new()
         };
-        let title = self.metric.title(&self.sweep.base);
+        let title = self.metric.title(self.sweep);
         let notes = [self.changed(), self.held(), self.why(), self.above_peak(), self.best()];
         let [changed, held, why, above, best] = notes.map(Option::unwrap_or_default);
         format!("{title}\n{changed}{held}\n{table}\nx does not fit, - not possible{partial}\n{why}{above}{best}")
@@ -146,12 +146,7 @@ impl SweepReport<'_> {
             Figure::Mfu => 100.0,
             _ => return None,
         };
-        let shown = self
-            .cells
-            .iter()
-            .flatten()
-            .filter(|cell| matches!(cell, search::Cell::Possible { summary, .. } if summary.fits));
-        let above = shown.filter_map(|cell| self.cells().value(cell)).any(|value| value > most);
+        let above = self.fitting().any(|(_, value)| value > most);
         above.then(|| format!("above the peak, {peak}: causal kernels skip half of the scores, all of which count\n"))
     }
 
@@ -177,21 +172,24 @@ impl SweepReport<'_> {
             None => "?".to_owned(),
             Some(search::Cell::Impossible(_)) => "-".to_owned(),
             Some(search::Cell::Possible { summary, .. }) if !summary.fits => "x".to_owned(),
-            Some(cell) => self.cells().value(cell).map_or_else(|| "?".to_owned(), |value| significant(value, 3)),
+            Some(cell) => self.cells().value(index, cell).map_or_else(|| "?".to_owned(), |value| significant(value, 3)),
         }
+    }
+
+    /// The cells that fit, with their figures.
+    fn fitting(&self) -> impl Iterator<Item = (usize, f64)> {
+        let fitting = |index| self.cell(index).filter(|cell| cell.fits());
+        (0..self.sweep.len()).filter_map(move |index| Some((index, self.cells().value(index, fitting(index)?)?)))
     }
 
     /// The best cell that fits, in a line.
     fn best(&self) -> Option<String> {
-        let fitting = (0..self.sweep.len()).filter_map(|index| match self.cell(index)? {
-            cell @ search::Cell::Possible { summary, .. } if summary.fits => Some((index, self.cells().value(cell)?)),
-            _ => None,
-        });
         let better = |value: f64| if self.metric.more_is_better() { value } else { -value };
-        let (index, value) = fitting.reduce(|best, next| if better(next.1) > better(best.1) { next } else { best })?;
-        let [x, y] = self.cells().place(index).map(shown);
-        let (across, down) = (self.sweep.x.word(), self.sweep.y.word());
-        Some(format!("best: {} at {across} {x}, {down} {y}\n", significant(value, 3)))
+        let (index, value) =
+            self.fitting().reduce(|best, next| if better(next.1) > better(best.1) { next } else { best })?;
+        let [across, down] =
+            self.cells().place(index).map(|(axis, value)| format!("{} {}", axis.word(), shown(axis, value)));
+        Some(format!("best: {} at {across}, {down}\n", significant(value, 3)))
     }
 }
 
@@ -206,14 +204,14 @@ impl SweepCells<'_> {
         csv_line(self.record(index, cell).iter().map(TableCell::plain))
     }
 
-    fn value(&self, cell: &search::Cell) -> Option<f64> {
+    fn value(&self, index: usize, cell: &search::Cell) -> Option<f64> {
         let search::Cell::Possible { summary, .. } = cell else { return None };
-        Some(self.metric.plotted(summary, &self.sweep.base)).filter(|value| value.is_finite())
+        self.metric.mapped(summary, self.sweep, index)
     }
 
     fn record(&self, index: usize, cell: Option<&search::Cell>) -> Vec<TableCell> {
-        let [x, y] = self.place(index).map(|value| TableCell::new(shown(value), json!(value)));
-        let figure = cell.and_then(|cell| self.value(cell));
+        let [x, y] = self.place(index).map(|(axis, value)| TableCell::new(shown(axis, value), json!(value)));
+        let figure = cell.and_then(|cell| self.value(index, cell));
         let fits = cell.map(search::Cell::fits);
         let choice = match cell {
             Some(search::Cell::Possible { choice, .. }) => Some(choice),
@@ -237,10 +235,10 @@ impl SweepCells<'_> {
     }
 
     /// The values of a cell's column and row.
-    fn place(&self, index: usize) -> [&scenario::Value; 2] {
+    fn place(&self, index: usize) -> [(&Axis, &scenario::Value); 2] {
         let Sweep { x, y, .. } = self.sweep;
         let width = x.values.len();
-        [&x.values[index % width], &y.values[index / width]]
+        [(x, &x.values[index % width]), (y, &y.values[index / width])]
     }
 }
 

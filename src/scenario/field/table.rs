@@ -208,7 +208,6 @@ pub(super) static TABLE: &[FieldSpec] = &[
     plan(Field::Tokens, "plan.tokens", "tokens", Type::Tokens, "none")
         .help("T", "Tokens of the whole training run, for days and device-hours")
         .steps(LENGTHS)
-        .no_axis()
         .lens(|plan| plan.tokens.map(Value::Number), put_tokens),
     word::<Reduction>(Field::Reduction, "plan.reduction", "reduction", "default")
         .help(
@@ -218,6 +217,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .rare()
         .lens(|plan| some(plan.reduction), |plan, when| when.put(&mut plan.reduction)),
     plan(Field::TensorOverlap, "plan.tp_overlap", "tp-overlap", Type::Switch, "off")
+        .label("overlap")
         .help("SWITCH", "Cut the matrix products of tensor parallelism so that their collectives run beside them")
         .rare()
         .lens(|plan| some(plan.tensor_overlap), |plan, on| on.put(&mut plan.tensor_overlap)),
@@ -235,10 +235,9 @@ pub(super) static TABLE: &[FieldSpec] = &[
             |sharding, on| on.put(&mut sharding.reshard_after_forward),
         ),
     word::<FlopCount>(Field::FlopCount, "plan.flop_count", "flop-count", "parameters")
-        .label("MFU counts")
+        .label("MFU flop")
         .help("CONVENTION", "How MFU counts model flop: by trained parameters, or by the weights of matrix products")
         .rare()
-        .no_axis()
         .lens(|plan| some(plan.flop_count), |plan, count| count.put(&mut plan.flop_count)),
 ];
 
@@ -264,7 +263,7 @@ const fn field(field: Field, path: &'static str, flag: &'static str, takes: Type
         default: "as the strategy says",
         unit: None,
         steps: Steps::All,
-        axis: Some(AxisSpec { word: flag, range: (0, 0) }),
+        axis: AxisSpec { word: flag, range: (0, 0) },
         rare: false,
         place,
     }
@@ -306,15 +305,11 @@ impl FieldSpec {
     }
 
     const fn axis(self, word: &'static str) -> Self {
-        Self { axis: Some(AxisSpec { word, range: (0, 0) }), ..self }
+        Self { axis: AxisSpec { word, range: (0, 0) }, ..self }
     }
 
     const fn range(self, first: u32, last: u32) -> Self {
-        Self { axis: Some(AxisSpec { word: self.flag, range: (first, last) }), ..self }
-    }
-
-    const fn no_axis(self) -> Self {
-        Self { axis: None, ..self }
+        Self { axis: AxisSpec { word: self.flag, range: (first, last) }, ..self }
     }
 
     const fn rare(self) -> Self {

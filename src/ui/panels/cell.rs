@@ -9,7 +9,7 @@ use crate::evaluate::Resource;
 use crate::figures::Figure;
 use crate::plan::Sharded;
 use crate::scenario::Field;
-use crate::search::{Cell, word};
+use crate::search::{Axis, Cell, word};
 use crate::ui::widgets::heatmap::CellEntry;
 use crate::units::devices;
 
@@ -36,18 +36,18 @@ pub(super) fn down(map: &Map) -> &'static str {
 /// The map's cell under the cursor: its figure, or why it has none; where there is little room, without its place.
 pub(super) fn status(app: &App, width: u16) -> String {
     let (map, scenario) = (&app.views.map, &app.scenario);
-    // A part of a node: such a count of devices is no column of the map.
+    // A part of a node is no column of the map, and what is not stated is none.
     if map.home.is_none() && !app.looking {
-        return format!("the current scenario is on no cell: {}, a part of a node", devices(scenario.devices()));
+        let lacking = [&map.sweep.x, &map.sweep.y].into_iter().find(|axis| axes::position(axis, scenario).is_none());
+        let why = match lacking {
+            Some(axis) if axis.field != Field::Nodes => format!("it has no value for {}", axis.word()),
+            _ => format!("{}, a part of a node", devices(scenario.devices())),
+        };
+        return format!("the current scenario is on no cell: {why}");
     }
     let Some((x, y)) = map.values(map.cursor) else { return String::new() };
-    let place = format!(
-        "{} {}, {} {}",
-        map.sweep.y.word(),
-        axes::label(y, scenario),
-        map.sweep.x.word(),
-        axes::label(x, scenario)
-    );
+    let on = |axis: &Axis, value| format!("{} {}", axis.word(), axes::label(axis.field, value, scenario));
+    let place = format!("{}, {}", on(&map.sweep.y, y), on(&map.sweep.x, x));
     let figure = match map.figure(map.cursor) {
         Some(figure) => format!("{} {}{}{}", words::figure(figure), unit(map), limiting(map), settled(map)),
         None => why(app).unwrap_or_else(|| "computing".to_owned()),

@@ -141,3 +141,16 @@ fn comparison(app: &App, pin: &Pin, summary: &Summary, theme: Theme) -> Vec<Line
     }
     lines
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Field;
+
+    #[test]
+    fn a_blank_follows_every_name() {
+        let rows = Field::all().map(InputRow::Field).chain([InputRow::Fold, InputRow::Measured]);
+        let long: Vec<&str> = rows.map(InputRow::label).filter(|label| label.len() >= NAMES).collect();
+        assert!(long.is_empty(), "{long:?} fill their column of {NAMES}");
+    }
+}

@@ -8,6 +8,7 @@ use super::cell::{down, entry};
 use super::words;
 use crate::app::views::map::Map;
 use crate::app::{App, axes};
+use crate::search::Axis;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::heatmap::CellEntry;
 use crate::ui::widgets::text::{draw_line, fit, width};
@@ -23,17 +24,19 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let map = &app.views.map;
     let (x, y) = (map.settled % map.width(), map.settled / map.width());
     let Some((across, along)) = map.values(map.settled) else { return };
-    let label = |value| axes::label(value, &app.scenario);
+    let label = |axis: &Axis, value| axes::label(axis.field, value, &app.scenario);
+    let (x_axis, y_axis) = (&map.sweep.x, &map.sweep.y);
     let row: Vec<usize> = (0..map.width()).map(|x| y * map.width() + x).collect();
     let column: Vec<usize> = (0..map.height()).map(|y| y * map.width() + x).collect();
     let range = range(map);
     let lines = [
-        (format!("{} {}", down(map), label(along)), row, x),
-        (format!("{} {}", map.sweep.x.word(), label(across)), column, y),
+        (format!("{} {}", down(map), label(y_axis, along)), row, x),
+        (format!("{} {}", x_axis.word(), label(x_axis, across)), column, y),
     ];
     for (index, ((name, cells, here), at)) in lines.into_iter().zip(area.rows()).enumerate() {
         let best = best(map, &cells).map(|(best, figure)| {
-            let value = map.values(cells[best]).map(|(x, y)| label(if index == 0 { x } else { y }));
+            let value =
+                map.values(cells[best]).map(|(x, y)| if index == 0 { label(x_axis, x) } else { label(y_axis, y) });
             format!("  best {} at {}", words::figure(figure), value.unwrap_or_default())
         });
         let mut line =

@@ -5,7 +5,7 @@ use crate::app::action::Command;
 use crate::app::tests::{explorer, figures, press, value};
 use crate::evaluate::Workspace;
 use crate::scenario::Field;
-use crate::search::{Cell, Tuned, axes};
+use crate::search::{Cell, Tuned};
 
 fn choice(app: &App) -> Tuned {
     app.views.map.tuned(app.views.map.cursor).unwrap()
@@ -102,7 +102,7 @@ fn any_two_axes_make_a_map_that_the_scenario_is_on() {
     let first = app.views.map.clone();
     let summary = app.answer.as_ref().unwrap().evaluation.summary;
     let mut workspace = Workspace::default();
-    for across in axes() {
+    for across in Field::all() {
         for down in
             [Field::Strategy, Field::Nodes, Field::Shard, Field::Tensor].into_iter().filter(|down| *down != across)
         {

@@ -39,7 +39,7 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         frame(app, theme, Panel::Map, "Hardware", "", area, buf);
         return;
     };
-    let title = format!("Hardware: {}{}", map.metric.title(&map.sweep.base), outdated(app));
+    let title = format!("Hardware: {}{}", map.metric.title(&map.sweep), outdated(app));
     let (done, all) = map.progress();
     let note = if map.is_complete() {
         format!("best batch each, {done} of {all}")

@@ -9,7 +9,7 @@ use crate::app::panel::ViewId;
 use crate::app::pointing::PointerTarget;
 use crate::app::views::map::Map;
 use crate::app::{App, Panel, axes};
-use crate::scenario::Value;
+use crate::search::Axis;
 use crate::ui::panels::cell;
 use crate::ui::panels::cell::{down, entry};
 use crate::ui::panels::{LAST_POSSIBLE, frame, profile, progress};
@@ -40,7 +40,7 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let tuned = if map.sweep.tune { "best batch each, " } else { "" };
     // Its cells may be impossible without the fields being so.
     let stale = if app.inputs.are_possible() { "" } else { LAST_POSSIBLE };
-    let title = format!("{}{stale}", map.metric.title(&map.sweep.base));
+    let title = format!("{}{stale}", map.metric.title(&map.sweep));
     let note = if map.is_complete() {
         format!("{tuned}{done} of {all}")
     } else {
@@ -77,9 +77,10 @@ fn halves(map: &Map, inside: Rect) -> [Rect; 2] {
 fn heatmap<T>(app: &App, theme: Theme, with: impl FnOnce(&Heatmap) -> T) -> T {
     let map = &app.views.map;
     let count = map.progress().1;
-    let labels =
-        |values: &[Value]| -> Vec<String> { values.iter().map(|value| axes::label(value, &app.scenario)).collect() };
-    let (columns, rows) = (labels(&map.sweep.x.values), labels(&map.sweep.y.values));
+    let labels = |axis: &Axis| -> Vec<String> {
+        axis.values.iter().map(|value| axes::label(axis.field, value, &app.scenario)).collect()
+    };
+    let (columns, rows) = (labels(&map.sweep.x), labels(&map.sweep.y));
     let entries: Vec<CellEntry> = (0..count).map(|index| entry(map, index)).collect();
     let letters: Vec<Option<char>> =
         if map.contour { (0..count).map(|index| map.fullness(index).map(letter)).collect() } else { Vec::new() };
