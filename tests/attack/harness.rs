@@ -112,6 +112,8 @@ impl Random {
         for _ in 0..=self.below(8) {
             let place = self.range(bytes.len());
             let new = match self.below(5) {
+                // Rarely, what is nested or long as nobody writes it.
+                0 if self.below(500) == 0 => bytes[place.clone()].repeat(100_000),
                 0 => Vec::new(),
                 1 => self.of(&WORDS).to_vec(),
                 2 => vec![self.below(256) as u8],

@@ -9,8 +9,12 @@ use super::facts::{MachineFacts, Said};
 /// The most elements of a file: a node has some hundreds.
 const MOST_ELEMENTS: u32 = 100_000;
 
+/// How deep elements lie in each other at most: some ten in a real file. What parses them calls itself for each.
+const MOST_DEPTH: u32 = 100;
+
 /// Adds what an XML file says.
 pub fn read(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), ImportError> {
+    bounded(file, text)?;
     let options = ParsingOptions { allow_dtd: true, nodes_limit: MOST_ELEMENTS };
     let wrong = |error| ImportError::new(file, format!("it is not XML ({error})"), "give the file whole");
     let document = Document::parse_with_options(text, options).map_err(wrong)?;
@@ -26,6 +30,51 @@ pub fn read(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), Impo
             Err(ImportError::new(file, what, "give the topology file (NCCL_TOPO_DUMP_FILE), not that of graphs"))
         }
     }
+}
+
+/// Refuses a text whose elements lie too deep, before it is parsed. Declarations could hide elements, and no tool writes
+/// any.
+fn bounded(file: &str, text: &str) -> Result<(), ImportError> {
+    let refused = |what: &str| Err(ImportError::new(file, what, "give the file as the tool wrote it"));
+    let (mut rest, mut depth) = (text, 0_u32);
+    while let Some((_, after)) = rest.split_once('<') {
+        let skipped = [("!--", "-->"), ("![CDATA[", "]]>"), ("?", "?>")];
+        let skipped = skipped.iter().find_map(|(begin, end)| Some((after.strip_prefix(begin)?, end)));
+        if let Some((inside, end)) = skipped {
+            rest = inside.split_once(end).map_or("", |(_, after)| after);
+            continue;
+        }
+        let (tag, after) = tag(after);
+        match tag.as_bytes().first() {
+            Some(b'!') if tag.starts_with("!DOCTYPE") && !tag.contains('[') => {}
+            Some(b'!') => return refused("it declares elements or entities"),
+            Some(b'/') => depth = depth.saturating_sub(1),
+            _ if tag.ends_with('/') => {}
+            _ => depth += 1,
+        }
+        if depth > MOST_DEPTH {
+            return refused(&format!("its elements are nested beyond {MOST_DEPTH}"));
+        }
+        rest = after;
+    }
+    Ok(())
+}
+
+/// What stands in a tag, and what comes after it: a `>` in the quotes of an attribute does not end it.
+fn tag(text: &str) -> (&str, &str) {
+    let mut quote = None;
+    let end = text.find(|c| match (quote, c) {
+        (None, '"' | '\'') => {
+            quote = Some(c);
+            false
+        }
+        (Some(open), _) => {
+            quote = quote.filter(|_| open != c);
+            false
+        }
+        (None, _) => c == '>',
+    });
+    end.map_or((text, ""), |end| (&text[..end], &text[end + 1..]))
 }
 
 fn said<T>(file: &str, node: Node<'_, '_>, value: T) -> Said<T> {
@@ -74,4 +123,47 @@ fn topology(file: &str, root: Node<'_, '_>, facts: &mut MachineFacts) {
         facts.ports.push(said(file, root, ports as u32));
     }
     facts.rates.extend(fast);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said of a text.
+    fn refusal(text: &str) -> String {
+        read("it.xml", text, &mut MachineFacts::default()).err().map_or_else(String::new, |error| error.to_string())
+    }
+
+    #[test]
+    fn elements_beyond_any_real_depth_are_refused_and_not_parsed() {
+        let nested = |open: &str, close: &str, depth| {
+            format!("<system version=\"1\">{}{}</system>", open.repeat(depth), close.repeat(depth))
+        };
+        // With the outermost one they are a hundred.
+        assert_eq!(refusal(&nested("<a>", "</a>", 99)), "");
+        for depth in [100, 4_000, 1_000_000] {
+            // What only looks like an end does not count as one.
+            for (open, close) in [
+                ("<a>", "</a>"),
+                ("<a x='/>'>", "</a>"),
+                ("<a><!--></a>-->", "</a>"),
+                ("<a><![CDATA[</a>]]>", "</a>"),
+                ("<a><?p </a>?>", "</a>"),
+            ] {
+                let said = refusal(&nested(open, close, depth));
+                assert!(said.contains("nested beyond 100"), "{depth} of {open}: {said}");
+            }
+        }
+        assert_eq!(refusal(&nested("<a/><b></b>", "", 10_000)), "");
+    }
+
+    #[test]
+    fn declarations_that_could_hide_elements_are_refused() {
+        let named = r#"<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd"><system/>"#;
+        assert_eq!(refusal(named), "");
+        for inside in ["<!ENTITY a '<b><b>'>", "<!ELEMENT a '<!--'>", "<!-- it's -->"] {
+            let said = refusal(&format!("<!DOCTYPE system [{inside}]><system>&a;</system>"));
+            assert!(said.contains("declares"), "{inside}: {said}");
+        }
+    }
 }
