@@ -1,6 +1,6 @@
-//! Files, as the explorer asks for them, on a thread that takes one errand after the other: snapshots, sets and maps
-//! written, snapshots and sets looked for, opened and deleted, presets saved and read again, other tools' files read and
-//! written. What they hold is [`crate::snapshot`]'s and [`crate::interop`]'s.
+//! Files, as the explorer asks for them, one errand after the other: snapshots, sets and maps written, snapshots and sets
+//! looked for and deleted, presets saved and read again, plans written for other tools; on a thread of their own, files
+//! of any length opened or taken in. What they hold is [`crate::snapshot`]'s and [`crate::interop`]'s.
 
 use std::fmt::Display;
 use std::io;
@@ -50,41 +50,32 @@ pub enum Errand {
     ExportPlan(Box<ExportQuestion>),
 }
 
-/// The thread. It ends when this is dropped; what is still to be written is written first.
+/// The threads. They end when this is dropped: what is still to be written is written first, and nobody waits for what
+/// is read.
 #[derive(Debug)]
 pub struct Files {
     errands: Option<Sender<Errand>>,
+    readings: Sender<Errand>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Files {
-    /// Starts the thread.
+    /// Starts the threads.
     ///
     /// `remembered` is the file of the folders in which snapshots were written.
     pub fn start(tell: &Tell, remembered: Option<PathBuf>) -> io::Result<Self> {
-        let (errands, queue) = mpsc::channel::<Errand>();
-        let tell = Arc::clone(tell);
-        let run = move || {
-            for errand in queue {
-                // Nothing of an errand outlives it.
-                let report = catch_unwind(AssertUnwindSafe(|| errand.run(remembered.as_deref())));
-                tell(report.unwrap_or_else(|panic| {
-                    JobReport::Said(format!(
-                        "reading or writing files failed: {}; this is a bug, please report it",
-                        message(&*panic)
-                    ))
-                }));
-            }
-        };
-        let thread = thread::Builder::new().name("files".to_owned()).spawn(run)?;
-        Ok(Self { errands: Some(errands), thread: Some(thread) })
+        let (errands, thread) = queue("files", tell, remembered.clone())?;
+        // A file may be long, or a pipe that nobody writes to.
+        let (readings, _) = queue("reading", tell, remembered)?;
+        Ok(Self { errands: Some(errands), readings, thread: Some(thread) })
     }
 
-    /// Runs an errand after those that wait.
+    /// Runs an errand after those of its sort that wait.
     pub fn run(&self, errand: Errand) {
-        if let Some(errands) = &self.errands {
+        let queue = if errand.only_reads() { Some(&self.readings) } else { self.errands.as_ref() };
+        if let Some(queue) = queue {
             // The thread ends only with this.
-            let _ = errands.send(errand);
+            let _ = queue.send(errand);
         }
     }
 }
@@ -98,7 +89,31 @@ impl Drop for Files {
     }
 }
 
+/// A thread that runs one errand after the other, until nobody can send any more.
+fn queue(name: &str, tell: &Tell, remembered: Option<PathBuf>) -> io::Result<(Sender<Errand>, JoinHandle<()>)> {
+    let (errands, queue) = mpsc::channel::<Errand>();
+    let tell = Arc::clone(tell);
+    let run = move || {
+        for errand in queue {
+            // Nothing of an errand outlives it.
+            let report = catch_unwind(AssertUnwindSafe(|| errand.run(remembered.as_deref())));
+            tell(report.unwrap_or_else(|panic| {
+                JobReport::Said(format!(
+                    "reading or writing files failed: {}; this is a bug, please report it",
+                    message(&*panic)
+                ))
+            }));
+        }
+    };
+    Ok((errands, thread::Builder::new().name(name.to_owned()).spawn(run)?))
+}
+
 impl Errand {
+    /// Whether it reads a file that a person named, and leaves everything as it is.
+    const fn only_reads(&self) -> bool {
+        matches!(self, Self::Open(..) | Self::Import(..))
+    }
+
     pub(super) fn run(self, remembered: Option<&Path>) -> JobReport {
         let keep = |written: &Result<PathBuf, WriteError>| {
             if let (Some(file), Ok(path)) = (remembered, written) {

@@ -1,9 +1,10 @@
 //! Floods of keys, sequences without an end, pasted text and absurd sizes: Ctrl-C still ends the program at once.
 
-use std::time::Duration;
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 use super::harness::{Options, Session};
-use super::{field, open};
+use super::{field, open, take_more_nodes};
 
 #[test]
 fn ctrl_c_ends_it_at_once_whatever_came_before() {
@@ -21,6 +22,23 @@ fn ctrl_c_ends_it_at_once_whatever_came_before() {
             assert!(session.end().success(), "{:?}", &before[..before.len().min(10)]);
             session.wait_until_restored();
         }
+    }
+}
+
+#[test]
+fn a_file_that_is_being_read_does_not_hold_the_end() {
+    for end in ["\x03", "q"] {
+        let (mut session, folder) = open(&Options::default());
+        assert!(Command::new("mkfifo").arg(folder.path().join("silent")).status().unwrap().success());
+        // Something to be kept.
+        take_more_nodes(&mut session);
+        session.press("O./silent\r");
+        session.wait_for("reading ./silent");
+        let start = Instant::now();
+        session.press(end);
+        assert!(session.end().success());
+        assert!(start.elapsed() < Duration::from_secs(1), "{end:?}: {:?}", start.elapsed());
+        assert!(folder.path().join(".local/state/shardscope/last.toml").exists(), "the session was not kept");
     }
 }
 
