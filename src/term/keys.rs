@@ -226,15 +226,23 @@ fn control_sequence(bytes: &[u8]) -> Meaning {
         return Meaning::Nothing;
     }
     let mut numbers = text.split(';').map(|number| number.split(':').next()?.parse::<u16>().ok());
-    let (first, second) = (numbers.next().flatten(), numbers.next().flatten());
+    let [first, second, third] = [(); 3].map(|()| numbers.next().flatten());
+    let letter = |code: u16| char::from_u32(code.into()).filter(|c| !c.is_control()).map(KeyCode::Char);
     let code = match (last, first) {
         (b'~', Some(200)) => return Meaning::PasteBegins,
+        // Where xterm, or tmux for it, names all keys alike (modifyOtherKeys).
+        (b'~', Some(27)) => third.and_then(letter),
         (b'~', Some(number)) => numbered(number),
-        (b'u', Some(code)) => char::from_u32(code.into()).filter(|c| !c.is_control()).map(KeyCode::Char),
+        (b'u', Some(code)) => letter(code),
         _ => named(last),
     };
     let modifiers = if last == b'Z' { KeyModifiers::SHIFT } else { modifiers(second.unwrap_or(1)) };
-    code.map_or(Meaning::Nothing, |code| key(code, modifiers))
+    match code {
+        // However a terminal spells it.
+        Some(KeyCode::Char('c')) if modifiers == KeyModifiers::CONTROL => Meaning::Heard(Heard::Interrupt),
+        Some(code) => key(code, modifiers),
+        None => Meaning::Nothing,
+    }
 }
 
 /// The modifiers as xterm counts them, from 1: 1 for Shift, 2 for Alt, 4 for Control.

@@ -5,6 +5,13 @@ use proptest::prelude::*;
 
 use super::*;
 
+#[test]
+fn ctrl_c_is_one_however_it_is_spelt() {
+    for bytes in ["\x03", "\x1b[27;5;99~", "\x1b[99;5u"] {
+        assert_eq!(read(&[bytes.as_bytes()]), [Heard::Interrupt], "{bytes:?}");
+    }
+}
+
 /// What bytes mean that come in pieces, and then nothing more.
 fn read(pieces: &[&[u8]]) -> Vec<Heard> {
     let (mut keys, mut said) = (KeyReader::default(), Vec::new());
@@ -49,6 +56,7 @@ fn keys_are_what_terminals_send() {
         ("\x1b[[A", KeyCode::F(1), none),
         ("\x1b[15~", KeyCode::F(5), none),
         ("\x1b[24~", KeyCode::F(12), none),
+        ("\x1b[27;5;106~", KeyCode::Char('j'), control),
     ] {
         assert_eq!(read(&[bytes.as_bytes()]), [pressed(code, modifiers)], "{bytes:?}");
         // However the line cuts it, as long as no pause ends it.
