@@ -8,7 +8,7 @@ use crate::measured::{self, Residual, Validation};
 use crate::presets::Library;
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
-use crate::search::{Evaluator, Pool};
+use crate::search::Evaluator;
 
 /// Tables of measured runs, each with its name, and what their words mean.
 #[derive(Debug, Clone)]
@@ -54,7 +54,7 @@ impl ComparedRuns {
 }
 
 /// Builds, evaluates and compares the runs of some tables.
-pub(crate) fn compare(tables: &Tables, pool: &Pool) -> ComparedRuns {
+pub(crate) fn compare(tables: &Tables, evaluator: &Evaluator) -> ComparedRuns {
     let (mut rows, mut skipped) = (Vec::new(), Vec::new());
     let mut add = |name: &str, text: &str| {
         let (more, without) = measured::read(name, text);
@@ -70,7 +70,7 @@ pub(crate) fn compare(tables: &Tables, pool: &Pool) -> ComparedRuns {
     let (cases, unbuilt) = measured::cases(&rows, &tables.library);
     let mut figures = Vec::new();
     let mut validation = measured::validate(&cases, |scenarios| {
-        let found = Evaluator::on(pool).summaries(scenarios);
+        let found = evaluator.summaries(scenarios);
         figures.extend(found.iter().map(|one| one.as_ref().ok().copied()));
         found
     });

@@ -128,9 +128,16 @@ impl Work {
             Self::BestPlans(search) => best_plans(search, &evaluator, desk),
             Self::Measured(run) => {
                 let told = run.figure.attribute(&run.scenario).map_err(|why| why.to_string());
-                (desk.tell)(Found::Measured(Box::new(told)));
+                if !desk.cancel.is_cancelled() {
+                    (desk.tell)(Found::Measured(Box::new(told)));
+                }
             }
-            Self::Evidence(tables) => (desk.tell)(Found::Evidence(Box::new(runs::compare(tables, desk.pool)))),
+            Self::Evidence(tables) => {
+                let compared = runs::compare(tables, &evaluator);
+                if !desk.cancel.is_cancelled() {
+                    (desk.tell)(Found::Evidence(Box::new(compared)));
+                }
+            }
         }
     }
 }

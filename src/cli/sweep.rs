@@ -23,7 +23,10 @@ pub(super) fn run(session: &Session, arguments: &SweepArgs) -> Result<Exit, Fail
     interrupt::cancels(&cancel)?;
     let pool = session.pool()?;
     let evaluator = Evaluator::new(&pool, &cancel);
-    if let Some(problem) = fault(&sweep, &evaluator, &arguments.input.flags) {
+    let waiting = progress::waiting("looking for a cell that is possible", &session.options);
+    let fault = fault(&sweep, &evaluator, &arguments.input.flags);
+    waiting.finish_and_clear();
+    if let Some(problem) = fault {
         return Err(refused(&[problem], &arguments.input));
     }
     log::line(&format!("sweep of {} cells on {} threads", sweep.len(), pool.current_num_threads()));

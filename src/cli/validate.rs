@@ -7,12 +7,13 @@ use crate::search::Evaluator;
 use super::args::ValidateArgs;
 use super::exit::{Exit, Failure};
 use super::session::Session;
-use super::{output, rows};
+use super::{output, progress, rows};
 
 pub(super) fn run(session: &Session, arguments: &ValidateArgs) -> Result<Exit, Failure> {
     if arguments.template {
         return output::result(&measured::template()).map(|()| Exit::Done);
     }
+    let waiting = progress::waiting("comparing runs with what is predicted", &session.options);
     let (rows, mut skipped) = rows::read(&arguments.rows)?;
     if rows.is_empty() {
         return Err(rows::unread(&arguments.rows, &skipped));
@@ -20,6 +21,7 @@ pub(super) fn run(session: &Session, arguments: &ValidateArgs) -> Result<Exit, F
     let (cases, unbuilt) = measured::cases(&rows, &session.library);
     let pool = session.pool()?;
     let mut validation = measured::validate(&cases, |scenarios| Evaluator::on(&pool).summaries(scenarios));
+    waiting.finish_and_clear();
     skipped.extend(unbuilt);
     skipped.append(&mut validation.skipped);
     if validation.residuals.is_empty() {

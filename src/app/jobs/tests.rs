@@ -4,8 +4,10 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::Instant;
 
 use super::*;
+use crate::app::runs::Tables;
 use crate::app::tests::explorer;
 use crate::app::work::Found;
+use crate::presets::Library;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -109,6 +111,19 @@ fn a_views_work_is_done_and_a_new_one_cancels_it() {
         }
     }
     assert!(old < 19 * sweep.len(), "every work ran to its end");
+}
+
+#[test]
+fn evidence_that_nobody_waits_for_any_more_is_not_told() {
+    let (pool, cancel) = (search::pool(Some(1)).unwrap(), Cancel::default());
+    let tables = Tables { library: Arc::new(Library::embedded()), files: Arc::default() };
+    let told = std::sync::atomic::AtomicUsize::new(0);
+    let tell = |_| {
+        told.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    };
+    cancel.cancel();
+    Work::Evidence(tables).run(Desk { pool: &pool, cancel: &cancel, pause: Duration::ZERO, tell: &tell });
+    assert_eq!(told.into_inner(), 0);
 }
 
 #[test]
