@@ -1,9 +1,13 @@
-//! Files of each kind as version 0.1.0 wrote them (`tests/fixtures/0.1.0`): every later version opens them.
+//! Files of each kind as versions 0.1.0 and 0.2.0 wrote them (`tests/fixtures`): every later version opens them.
 //!
 //! There are no migrations: the formats of all of them are still 1. A format that rises is named here with what turns
 //! the old file into the new one.
 
+use std::path::Path;
+
 use serde_json::Value;
+use shardscope::presets::Library;
+use shardscope::snapshot::{self, LastSession};
 
 use super::run::{Home, Run, assert_contains, run};
 
@@ -166,4 +170,98 @@ fn a_file_that_cannot_be_read_names_the_version_that_wrote_it() {
     home.write("s.toml", &file("snapshot.toml").replacen("[model]", "[model]\nwas_known = 1", 1));
     let told = home.run("eval ./s.toml").refused().join("\n");
     assert_contains(&told, &["was_known", "shardscope 0.1.0 wrote this file", "open it with 0.1.0"]);
+}
+
+/// What 0.2.0 wrote. Its figures may have moved with the physics: they are still said, and the main ones are near.
+mod of_0_2_0 {
+    use super::*;
+
+    const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/0.2.0");
+
+    fn file(name: &str) -> String {
+        let path = format!("{FOLDER}/{name}");
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    /// Checks that every key is still there with a value of its kind, texts apart: what limits a step may change.
+    fn said(path: &str, then: &Value, now: &Value) {
+        match then {
+            Value::Object(then) => then.iter().for_each(|(key, then)| said(&format!("{path}.{key}"), then, &now[key])),
+            Value::Number(_) => assert!(now.is_number(), "{path}: {now}"),
+            Value::Null => {}
+            _ => assert!(!now.is_null(), "{path} is gone"),
+        }
+    }
+
+    /// Checks the figures of an evaluation. What is misread is not off by a tenth, but by factors.
+    fn evaluates(then: &Value, now: &Value) {
+        said("evaluation", then, now);
+        for place in ["/step_time_s", "/memory/peak_bytes", "/tokens_per_s_per_device"] {
+            let [then, now] = [then, now].map(|one| one.pointer(place).and_then(Value::as_f64).expect(place));
+            assert!((now / then - 1.0).abs() < 0.1, "{place}: {now}, not {then}");
+        }
+    }
+
+    fn eval_toml(arguments: &str) -> Value {
+        let Run { code, stdout, .. } = run(&format!("eval {arguments} --format toml"));
+        assert_eq!(code, Some(0), "{arguments}");
+        toml(&stdout)
+    }
+
+    #[test]
+    fn a_snapshot_and_a_set_open() {
+        let stored = toml(&file("snapshot.toml"));
+        let now = eval_toml(&format!("{FOLDER}/snapshot.toml"));
+        evaluates(&stored["evaluation"], &now);
+        still("scenario", &stored["scenario"], &now["scenario"]);
+        let stored = toml(&file("set.toml"));
+        let first = &stored["members"][0]["snapshot"];
+        let now = eval_toml(&format!("{FOLDER}/set.toml"));
+        evaluates(&first["evaluation"], &now);
+        still("scenario", &first["scenario"], &now["scenario"]);
+    }
+
+    #[test]
+    fn the_last_session_comes_back_with_its_view_and_its_pins() {
+        let opened = snapshot::open_last(Path::new(&format!("{FOLDER}/last.toml")), &Library::embedded());
+        let LastSession { opened, .. } = opened.expect("it is there").expect("it opens");
+        // 32 nodes were pinned, then 48, at which it was left.
+        assert_eq!((opened.view.as_deref(), opened.scenario.devices()), (Some("advice"), 48 * 8));
+        let pinned: Vec<u32> = opened.pins.iter().map(|pin| pin.scenario.devices()).collect();
+        assert_eq!(pinned, [32 * 8, 48 * 8]);
+    }
+
+    #[test]
+    fn a_scenario_on_a_cluster_a_model_and_a_calibration_of_ones_own_serves() {
+        let printed: Value = serde_json::from_str(&file("evaluation.json")).expect("JSON");
+        let arguments = format!("{FOLDER}/scenario.toml --presets {FOLDER}/presets");
+        let now = run(&format!("eval {arguments} --format json")).json(0);
+        evaluates(&printed, &now);
+        still("scenario", &printed["scenario"], &now["scenario"]);
+        let printed = toml(&file("evaluation.toml"));
+        evaluates(&printed, &eval_toml(&format!("{FOLDER}/evaluation.toml --presets {FOLDER}/presets")));
+        // Its posterior, and the table of runs beside it.
+        let support = run(&format!("support {arguments} --format json"));
+        assert_eq!(support.code, Some(0), "{}", support.stderr);
+        let told = run(&format!("eval {arguments} --measured 1s --format json"));
+        assert_eq!(told.code, Some(0), "{}", told.stderr);
+    }
+
+    #[test]
+    fn a_configuration_is_read() {
+        let Run { code, stderr, .. } = run(&format!("eval --config {FOLDER}/config.toml"));
+        assert_eq!((code, stderr.as_str()), (Some(0), ""));
+    }
+
+    #[test]
+    fn parts_are_put_together() {
+        let parts = |of: &str, form: &str| format!("{FOLDER}/{of}-part0.{form} {FOLDER}/{of}-part1.{form}");
+        let whole = run(&format!("merge {}", parts("sweep", "csv")));
+        assert_eq!((whole.code, whole.stderr.as_str()), (Some(0), ""));
+        let cells = |part: u8| file(&format!("sweep-part{part}.csv")).lines().count() - 2;
+        // A header before them, and a seal behind each part.
+        assert_eq!((whole.stdout.lines().count(), cells(0) + cells(1)), (7, 6));
+        let whole = run(&format!("merge {}", parts("search", "json"))).json(0);
+        assert_eq!(whole["plans"].as_array().map(Vec::len), Some(2));
+    }
 }
