@@ -14,6 +14,7 @@ mod export;
 mod files;
 mod foreign;
 mod import;
+mod inputs;
 mod interrupt;
 mod limits;
 pub mod log;
@@ -60,10 +61,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
 }
 
 fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
+    let inputs = cli.inputs();
     if let Some(file) = &cli.everywhere.log {
+        files::refuse_input(file, &inputs)?;
         log::open(file).map_err(|error| Failure::io(file, &error))?;
     }
-    let session = || Session::start(&cli.everywhere);
+    let session = || Session::start(&cli.everywhere, inputs.clone());
     let Some(command) = &cli.command else { return explore::run(session()?, cli) };
     let misplaced = cli.input.first();
     let own = [("--rows", !cli.rows.is_empty()), ("--fresh", cli.fresh)];
@@ -74,7 +77,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     match command {
         CliCommand::Eval(eval) => eval::run(&session()?, eval),
         CliCommand::Sweep(sweep) => sweep::run(&session()?, sweep),
-        CliCommand::Merge(merge) => merge::run(merge),
+        CliCommand::Merge(merge) => merge::run(merge, &inputs),
         CliCommand::Plan(plan) => plan::run(&session()?, plan),
         CliCommand::Search(search) => search::run(&session()?, search),
         CliCommand::Export(export) => export::run(&session()?, &cli.everywhere, export),

@@ -4,9 +4,9 @@
 //! or flood makes the program grow or wait for ever. Not for what a file means.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{self, Cursor, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use directories::ProjectDirs;
 use tempfile::{Builder, NamedTempFile};
@@ -16,8 +16,9 @@ pub fn own_folders() -> Option<ProjectDirs> {
     ProjectDirs::from("", "", "shardscope")
 }
 
-/// How long a pipe or a device that is named as a file may say nothing.
-const SILENCE: Duration = Duration::from_secs(10);
+/// How long a pipe or a device that is named as a file is waited for, all in all; and a second more for each megabyte
+/// that came.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a file is called until it is whole.
 const STAGED: (&str, &str) = (".shardscope-", ".tmp");
@@ -27,8 +28,12 @@ const ORPHANED: Duration = Duration::from_secs(600);
 
 /// The text of a file of at most so many bytes.
 pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
+    text(read(path, most)?)
+}
+
+fn text(bytes: Vec<u8>) -> io::Result<String> {
     let wrong = |_| io::Error::new(ErrorKind::InvalidData, "it is not text in UTF-8; name a file that is");
-    String::from_utf8(read(path, most)?).map_err(wrong)
+    String::from_utf8(bytes).map_err(wrong)
 }
 
 /// The bytes of a file, a pipe or a device: at most so many.
@@ -37,12 +42,43 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 }
 
 /// A file as it comes, however long: for what is worked through piece by piece.
-pub fn stream(path: &Path) -> io::Result<impl Read + use<>> {
+pub fn stream(path: &Path) -> io::Result<Patient> {
     let file = open(path)?;
     if file.metadata()?.is_dir() {
         return Err(io::Error::new(ErrorKind::IsADirectory, "it is a folder; name a file in it"));
     }
-    Ok(Patient(file))
+    Ok(Patient { file, left: PATIENCE })
+}
+
+/// A file that has been looked into: a pipe can be read only once.
+pub struct Begun {
+    head: Vec<u8>,
+    rest: Patient,
+}
+
+impl Begun {
+    /// Opens a file and reads its first bytes, at most so many.
+    pub fn open(path: &Path, most: u64) -> io::Result<Self> {
+        let (mut head, mut rest) = (Vec::new(), stream(path)?);
+        #[expect(clippy::disallowed_methods, reason = "what is read is limited")]
+        (&mut rest).take(most).read_to_end(&mut head)?;
+        Ok(Self { head, rest })
+    }
+
+    /// The first bytes.
+    pub fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// All of it, from its beginning.
+    pub fn whole(self) -> impl Read {
+        Cursor::new(self.head).chain(self.rest)
+    }
+
+    /// The text of all of it, of at most so many bytes.
+    pub fn text(self, most: u64) -> io::Result<String> {
+        text(limited(self.whole(), most)?)
+    }
 }
 
 /// The last bytes of a file that is no pipe: at most so many.
@@ -98,37 +134,50 @@ fn open_at_once(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
 }
 
 /// A file that is waited for, though not for ever.
-struct Patient(File);
+pub struct Patient {
+    file: File,
+    /// How long it may still be waited for.
+    left: Duration,
+}
 
 impl Read for Patient {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             #[cfg(unix)]
-            wait(&self.0)?;
-            match self.0.read(buffer) {
+            self.wait()?;
+            match self.file.read(buffer) {
                 // Someone else has read what was there.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                read => return read,
+                read => {
+                    // A microsecond a byte.
+                    self.left += read.as_ref().map_or(Duration::ZERO, |read| Duration::from_micros(*read as u64));
+                    return read;
+                }
             }
         }
     }
 }
 
-/// Waits until there is something to read, or the other end of a pipe is closed.
 #[cfg(unix)]
-fn wait(file: &File) -> io::Result<()> {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let silence = Timespec { tv_sec: SILENCE.as_secs().cast_signed(), tv_nsec: 0 };
-    let mut ready = [PollFd::new(file, PollFlags::IN)];
-    match poll(&mut ready, Some(&silence)) {
-        Ok(0) => {
-            let what =
-                format!("nothing arrived for {} s; name a file, or a pipe that is written to", SILENCE.as_secs());
-            Err(io::Error::new(ErrorKind::TimedOut, what))
+impl Patient {
+    /// Waits until there is something to read, or the other end of a pipe is closed.
+    fn wait(&mut self) -> io::Result<()> {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let Self { file, left } = self;
+        let patience = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
+        let start = Instant::now();
+        let ready = poll(&mut [PollFd::new(file, PollFlags::IN)], Some(&patience));
+        *left = left.saturating_sub(start.elapsed());
+        match ready {
+            Ok(0) => {
+                let what = "it was waited for too long, more than 10 s and a second for each megabyte that came; name a \
+                            file, or a pipe that is written to";
+                Err(io::Error::new(ErrorKind::TimedOut, what))
+            }
+            Ok(_) => Ok(()),
+            // Whoever reads tries again.
+            Err(error) => Err(error.into()),
         }
-        Ok(_) => Ok(()),
-        // Whoever reads tries again.
-        Err(error) => Err(error.into()),
     }
 }
 

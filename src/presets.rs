@@ -265,6 +265,10 @@ impl Library {
 
     fn add_file(&mut self, kind: Kind, path: &Path) -> Result<(), String> {
         let id = read::id(path)?;
+        // A pipe would be waited for by every command.
+        if path.metadata().is_ok_and(|facts| !facts.is_file()) {
+            return Err("is no regular file, so it is not read; put a file there".to_owned());
+        }
         let text = read::text(path)?;
         self.add(kind, &id, &text, Origin::File(path.to_owned()))
     }

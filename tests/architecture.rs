@@ -59,11 +59,13 @@ const PLACES: &[(&str, &[&str], &str)] = &[
     ("std::fs", FILES, "take text or bytes and leave the file to a module that is for files"),
     ("tempfile", &["disk"], "take text or bytes and leave the file to a module that is for files"),
     ("std::thread", &["app", "term", "cli", "search"], "make it a job of `app`"),
-    ("std::time::Instant", CLOCK, "take the time as an argument"),
+    ("std::time::Instant", WAITING, "take the time as an argument"),
     ("std::time::SystemTime", CLOCK, "take the time as an argument"),
 ];
 const FILES: &[&str] = &["disk", "presets", "snapshot", "cli", "config", "term"];
 const CLOCK: &[&str] = &["app", "term", "cli"];
+/// A pipe is waited for as long as it is worth.
+const WAITING: &[&str] = &["app", "term", "cli", "disk"];
 
 const FUNCTION_LINES: usize = 80;
 const MEDIAN_FUNCTION_LINES: usize = 10;

@@ -8,10 +8,11 @@ mod plan;
 mod run;
 mod words;
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::disk;
+use crate::disk::{self, Begun};
 use crate::interop::content::{ForeignKind, MOST_BYTES};
 use crate::interop::huggingface::{self, ImportOptions};
 use crate::interop::kineto::{self, TraceComparison};
@@ -69,16 +70,17 @@ impl ImportQuestion {
     /// Reads the files, and finds out what they are; else what is wrong, a line for each mistake.
     pub fn answer(&self, library: &Library) -> Result<ImportedFile, Vec<String>> {
         let Some(first) = self.words.files.first() else { return Err(vec!["no file is named".to_owned()]) };
+        let unread = |file: &Path, error: io::Error| vec![format!("cannot read {}: {error}", named(file))];
+        let begun = Begun::open(first, kineto::HEAD).map_err(|error| unread(first, error))?;
         // Before any text is read: a trace may be packed, and much longer than what is read of texts.
-        if disk::stream(first).is_ok_and(kineto::is_trace) {
-            return self.trace(first);
+        if kineto::is_trace(begun.head()) {
+            return self.trace(first, begun);
         }
-        let read = |file: &Path| {
-            let name = named(file);
-            let unread = |error| vec![format!("cannot read {name}: {error}")];
-            Ok::<_, Vec<String>>((name.clone(), disk::read_text(file, MOST_BYTES).map_err(unread)?))
-        };
-        let texts: Vec<NamedText> = self.words.files.iter().map(|file| read(file)).collect::<Result<_, _>>()?;
+        let text = begun.text(MOST_BYTES).map_err(|error| unread(first, error))?;
+        let mut texts = vec![(named(first), text)];
+        for file in &self.words.files[1..] {
+            texts.push((named(file), disk::read_text(file, MOST_BYTES).map_err(|error| unread(file, error))?));
+        }
         let (name, text) = &texts[0];
         if let Ok(source) = Source::new(text) {
             // Files of shardscope's own. A preset of a cluster has no `kind`, as snapshots and sets have: what it must say
@@ -88,7 +90,7 @@ impl ImportQuestion {
             }
             if source.has("kind") || source.has("scenario") || source.has("cluster") && source.has("model") {
                 let path = Path::new(".").join(first).display().to_string();
-                let opened = snapshot::open(&path, library).map_err(|error| vec![error.to_string()])?;
+                let opened = snapshot::open_text(&path, text, library).map_err(|error| vec![error.to_string()])?;
                 return Ok(ImportedFile::new("a scenario", ImportChange::Opened(Box::new(opened)), String::new()));
             }
         }
@@ -128,12 +130,12 @@ impl ImportQuestion {
     }
 
     /// What a profiler recorded, beside the scenario in hand.
-    fn trace(&self, file: &Path) -> Result<ImportedFile, Vec<String>> {
+    fn trace(&self, file: &Path, begun: Begun) -> Result<ImportedFile, Vec<String>> {
         if let Some(other) = self.words.others(&[]) {
             return Err(vec![other]);
         }
         let unread = |error| vec![format!("{}: {error}", named(file))];
-        let recording = disk::stream(file).and_then(kineto::read).map_err(unread)?;
+        let recording = kineto::read(begun.whole()).map_err(unread)?;
         let compared = TraceComparison::new(recording, Some(&self.scenario)).map_err(|problems| lines(&problems))?;
         let text = format!("{}\n{}", compared.made.text(), compared.report.text());
         Ok(ImportedFile::new("what a profiler recorded", ImportChange::Nothing, text))

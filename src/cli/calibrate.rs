@@ -1,7 +1,5 @@
 //! `calibrate`: constants fitted to measured rows, and the file that holds them.
 
-use std::path::PathBuf;
-
 use indicatif::ProgressBar;
 use toml_edit::DocumentMut;
 
@@ -18,9 +16,8 @@ use super::{files, output, progress, rows};
 
 pub(super) fn run(session: &Session, arguments: &CalibrateArgs) -> Result<Exit, Failure> {
     if let Some(out) = &arguments.out {
-        let inputs = || arguments.rows.iter().chain(&session.options.config).map(PathBuf::as_path);
         for file in [out.clone(), out.with_extension("csv")] {
-            files::vacant(&file, arguments.force, inputs())?;
+            files::vacant(&file, arguments.force, &session.inputs)?;
         }
     }
     let (rows, mut skipped) = rows::read(&arguments.rows)?;

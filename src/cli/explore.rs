@@ -30,7 +30,7 @@ pub(super) fn run(session: Session, cli: &Cli) -> Result<Exit, Failure> {
         return eval::report(&session.library, &opened, EvalFormat::Text, None);
     }
     let Opened { file, scenario, stored, pins, view, .. } = opened;
-    let Session { library, mut options } = session;
+    let Session { library, mut options, .. } = session;
     (options.rows, options.last, options.goes_on, options.notice) = (tables, last, goes_on, notice);
     term::run(Start { library, file, scenario, stored, pins, view, options })
         .map_err(|error| Failure::Io(format!("terminal: {error}")))?;

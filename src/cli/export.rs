@@ -48,7 +48,7 @@ pub(super) fn run(session: &Session, everywhere: &Everywhere, arguments: &Export
         let fix = "change the plan, or leave --strict out";
         return Err(Failure::Input(export.notes.iter().map(|note| format!("{note}; {fix}")).collect()));
     }
-    hand_over(&export, arguments)
+    hand_over(session, &export, arguments)
 }
 
 /// What is written as a launcher's configuration; module by module else.
@@ -116,7 +116,7 @@ fn length(scenario: &Scenario) -> Result<Option<Seconds>, Failure> {
 }
 
 /// Writes the files into the folder, or prints the first.
-fn hand_over(export: &Export, arguments: &ExportArgs) -> Result<Exit, Failure> {
+fn hand_over(session: &Session, export: &Export, arguments: &ExportArgs) -> Result<Exit, Failure> {
     let Some(folder) = &arguments.out else {
         let (_, text) = &export.files[0];
         return output::result(text).map(|()| Exit::Done);
@@ -124,7 +124,7 @@ fn hand_over(export: &Export, arguments: &ExportArgs) -> Result<Exit, Failure> {
     fs::create_dir_all(folder).map_err(|error| Failure::io(folder, &error))?;
     let written: Vec<_> = export.files.iter().map(|(name, text)| (folder.join(name), text.as_str())).collect();
     for (file, _) in &written {
-        files::vacant(file, arguments.force, arguments.input.file())?;
+        files::vacant(file, arguments.force, &session.inputs)?;
     }
     files::write(&written, arguments.force)?;
     if arguments.to != ExportTarget::Fsdp2 {

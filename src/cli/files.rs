@@ -10,17 +10,21 @@ use super::exit::Failure;
 
 /// Refuses a name, before the work whose result is to go there: that of an input, or of any file unless it may be
 /// replaced.
-pub(super) fn vacant<'a>(file: &Path, force: bool, inputs: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
-    if inputs.into_iter().any(|input| disk::is_same(file, input)) {
-        return Err(Failure::input(format!(
-            "{}: is an input; choose another name for what is written",
-            file.display()
-        )));
-    }
+pub(super) fn vacant(file: &Path, force: bool, inputs: &[PathBuf]) -> Result<(), Failure> {
+    refuse_input(file, inputs)?;
     match file.symlink_metadata() {
         Ok(_) if !force => Err(Failure::io(file, &ErrorKind::AlreadyExists.into())),
         _ => Ok(()),
     }
+}
+
+/// Refuses to write to what is read.
+pub(super) fn refuse_input(file: &Path, inputs: &[PathBuf]) -> Result<(), Failure> {
+    if inputs.iter().any(|input| disk::is_same(file, input)) {
+        let file = file.display();
+        return Err(Failure::input(format!("{file}: is an input; choose another name for what is written")));
+    }
+    Ok(())
 }
 
 /// Writes a file piece by piece, as `fill` does: whole or not at all, as [`write()`].

@@ -3,15 +3,17 @@
 use std::path::Path;
 
 use crate::disk;
-use crate::interop::content::MOST_BYTES;
 use crate::interop::report::ImportError;
 use crate::text::printable;
 
 use super::exit::Failure;
 
-/// The text of a file; `-` is standard input.
-pub(super) fn text_of(file: &Path) -> Result<String, Failure> {
-    disk::read_text(path_of(file), MOST_BYTES).map_err(|error| Failure::io(file, &error))
+/// What gives the text of a file of at most so many bytes: [`text_of`], or what has read it already.
+pub(super) type ReadText<'a> = &'a dyn Fn(&Path, u64) -> Result<String, Failure>;
+
+/// The text of a file of at most so many bytes; `-` is standard input.
+pub(super) fn text_of(file: &Path, most: u64) -> Result<String, Failure> {
+    disk::read_text(path_of(file), most).map_err(|error| Failure::io(file, &error))
 }
 
 /// Where a file is; `-` is standard input.

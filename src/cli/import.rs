@@ -11,7 +11,7 @@ mod run;
 mod trace;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -19,14 +19,17 @@ use crate::interop::report::Imported;
 
 use super::args::{ImportArgs, ImportKind, ImportOutput, ReportForm};
 use super::exit::{Exit, Failure};
+use super::foreign::{ReadText, text_of};
 use super::session::Session;
-use super::{files, output};
+use super::{files, output, rows};
 
 pub(super) fn run(session: &Session, arguments: &ImportArgs) -> Result<Exit, Failure> {
     let (kind, file) = (&arguments.kind, &arguments.file);
     match (kind, file) {
-        (Some(kind), _) => named(session, kind),
-        (None, Some(file)) => named(session, &content::kind(file, &arguments.output)?),
+        // A log is waited for as long as a run goes on, and one byte that is no text hides nothing else.
+        (Some(ImportKind::Run(arguments)), _) => run::run(session, arguments, &rows::text_within),
+        (Some(kind), _) => named(session, kind, &text_of),
+        (None, Some(file)) => content::run(session, file, &arguments.output),
         (None, None) => {
             let what = "import: nothing is named; write a file, or what it is and a file";
             Err(Failure::input(format!("{what}: `shardscope import model config.json`")))
@@ -34,14 +37,13 @@ pub(super) fn run(session: &Session, arguments: &ImportArgs) -> Result<Exit, Fai
     }
 }
 
-fn named(session: &Session, kind: &ImportKind) -> Result<Exit, Failure> {
-    let library = &*session.library;
+fn named(session: &Session, kind: &ImportKind, read: ReadText<'_>) -> Result<Exit, Failure> {
     match kind {
-        ImportKind::Cluster(arguments) => cluster::run(library, arguments),
-        ImportKind::Links(arguments) => links::run(library, arguments),
-        ImportKind::Model(arguments) => model::run(arguments),
-        ImportKind::Run(arguments) => run::run(arguments),
-        ImportKind::Plan(arguments) => plan::run(library, arguments),
+        ImportKind::Cluster(arguments) => cluster::run(session, arguments, read),
+        ImportKind::Links(arguments) => links::run(session, arguments, read),
+        ImportKind::Model(arguments) => model::run(session, arguments, read),
+        ImportKind::Run(arguments) => run::run(session, arguments, read),
+        ImportKind::Plan(arguments) => plan::run(session, arguments, read),
         ImportKind::Trace(arguments) => trace::run(session, arguments),
     }
 }
@@ -60,10 +62,10 @@ struct Printed<'a, T> {
 }
 
 /// Hands over a result as `text`, and says where each part of it comes from.
-fn deliver<'a, T: Serialize>(
+fn deliver<T: Serialize>(
     imported: &Imported<T>,
     text: &str,
-    inputs: impl IntoIterator<Item = &'a Path>,
+    inputs: &[PathBuf],
     to: &ImportOutput,
 ) -> Result<Exit, Failure> {
     if let Some(file) = &to.out {

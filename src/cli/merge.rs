@@ -5,17 +5,18 @@ mod sweep;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
+use crate::app::Options;
 use crate::disk;
-use crate::text::escaped;
+use crate::text::{escaped, visible};
 
 use super::args::MergeArgs;
 use super::exit::{Exit, Failure};
 use super::parts::search::SearchPart;
-use super::{files, output};
+use super::{files, output, progress};
 
-pub(super) fn run(arguments: &MergeArgs) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &MergeArgs, inputs: &[PathBuf]) -> Result<Exit, Failure> {
     if let Some(out) = &arguments.out {
-        files::vacant(out, arguments.force, arguments.parts.iter().map(PathBuf::as_path))?;
+        files::vacant(out, arguments.force, inputs)?;
     }
     match arguments.parts.first() {
         Some(first) if is_json(first)? => merge_search(arguments),
@@ -44,11 +45,16 @@ fn merge_sweep(arguments: &MergeArgs) -> Result<Exit, Failure> {
     let whole = sweep::Whole::gather(&arguments.parts)?;
     let fits = match &arguments.out {
         None => whole.write(&mut output::piece)?,
-        Some(out) => files::write_as_it_comes(out, arguments.force, |staged| {
-            whole.write(&mut |text| {
-                staged.write_all(text.as_bytes()).map_err(|error| Failure::io(out, &error)).map(|()| true)
-            })
-        })?,
+        Some(out) => {
+            let waiting = progress::waiting("putting the parts together", &Options::default());
+            let fits = files::write_as_it_comes(out, arguments.force, |staged| {
+                whole.write(&mut |text| {
+                    staged.write_all(visible(text).as_bytes()).map_err(|error| Failure::io(out, &error)).map(|()| true)
+                })
+            })?;
+            waiting.finish_and_clear();
+            fits
+        }
     };
     Ok(if fits { Exit::Done } else { Exit::DoesNotFit })
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::interop::content::MOST_CONFIGURATION;
 use crate::interop::huggingface::{self, CountedModel, ImportOptions};
 use crate::interop::report::Imported;
 
@@ -14,8 +15,18 @@ pub(super) fn is_file(name: &str) -> bool {
 }
 
 /// A model from a file.
-pub(super) fn read(file: &Path, name: Option<&str>, like: Option<&str>) -> Result<Imported<CountedModel>, Failure> {
+pub(super) fn read(file: &Path) -> Result<Imported<CountedModel>, Failure> {
+    from_text(file, &text_of(file, MOST_CONFIGURATION)?, None, None)
+}
+
+/// A model from the text of a file.
+pub(super) fn from_text(
+    file: &Path,
+    text: &str,
+    name: Option<&str>,
+    like: Option<&str>,
+) -> Result<Imported<CountedModel>, Failure> {
     let shown = file.display().to_string();
     let options = ImportOptions { file: &shown, name, like };
-    huggingface::model(&text_of(file)?, options).map_err(|error| refused(file, &[error]))
+    huggingface::model(text, options).map_err(|error| refused(file, &[error]))
 }

@@ -18,7 +18,7 @@ use super::{files, interrupt, log, output, progress, sweep};
 
 pub(super) fn run(session: &Session, arguments: &SearchArgs) -> Result<Exit, Failure> {
     if let Some(out) = &arguments.out {
-        files::vacant(out, arguments.force, arguments.input.file())?;
+        files::vacant(out, arguments.force, &session.inputs)?;
     }
     let search = question(session, arguments)?;
     let start = Instant::now();

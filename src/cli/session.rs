@@ -1,7 +1,7 @@
 //! What the commands share: settings and presets, and opening a scenario over them.
 
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::app::Options;
@@ -24,11 +24,13 @@ pub(super) struct Session {
     pub(super) library: Arc<Library>,
     /// How to show and how to compute it.
     pub(super) options: Options,
+    /// The files that the command line names to be read.
+    pub(super) inputs: Vec<PathBuf>,
 }
 
 impl Session {
     /// Reads settings and presets. What the user did not name may be missing or unreadable.
-    pub(super) fn start(everywhere: &Everywhere) -> Result<Self, Failure> {
+    pub(super) fn start(everywhere: &Everywhere, inputs: Vec<PathBuf>) -> Result<Self, Failure> {
         let place = Place::find(everywhere.config.as_deref());
         let config = match &place {
             Some(place) => settings(place, everywhere.config.is_some())?,
@@ -49,6 +51,7 @@ impl Session {
         Ok(Self {
             library: Arc::new(library),
             options: Options { keymap, config: file, ..options(everywhere, &config) },
+            inputs,
         })
     }
 
@@ -98,7 +101,7 @@ impl Session {
     /// Puts the model of another tool's file into a scenario, which holds it as a snapshot holds its own: no preset
     /// has its id. What the file leaves open is said.
     fn adopt_model(&self, file: &Path, opened: &mut Opened) -> Result<(), Failure> {
-        let imported = model::read(file, None, None)?;
+        let imported = model::read(file)?;
         let mut model = imported.made.model;
         model.id = self.library.new_id(Kind::Model, &model.name);
         opened.file.model.clone_from(&model.id);

@@ -44,6 +44,35 @@ fn a_pipe_that_nobody_writes_to_is_waited_for_ten_seconds() {
 }
 
 #[test]
+fn a_pipe_that_drips_is_not_waited_for_much_longer() {
+    let folder = tempdir().unwrap();
+    let path = pipe(folder.path());
+    let slow = path.clone();
+    // Until nobody reads any more.
+    let writer = std::thread::spawn(move || {
+        let mut pipe = OpenOptions::new().write(true).open(slow).unwrap();
+        while pipe.write_all(b"x").is_ok() {
+            std::thread::sleep(Duration::from_secs(2));
+        }
+    });
+    let start = Instant::now();
+    assert_eq!(read(&path, 100).unwrap_err().kind(), ErrorKind::TimedOut);
+    assert!((10..13).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
+    writer.join().unwrap();
+}
+
+#[test]
+fn what_was_looked_into_is_read_whole() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("file");
+    fs::write(&path, "one two").unwrap();
+    let begun = Begun::open(&path, 3).unwrap();
+    assert_eq!(begun.head(), b"one");
+    assert_eq!(begun.text(7).unwrap(), "one two");
+    assert!(Begun::open(&path, 3).unwrap().text(6).is_err());
+}
+
+#[test]
 fn a_pipe_is_read_to_its_end_whenever_its_writer_comes() {
     let folder = tempdir().unwrap();
     let path = pipe(folder.path());

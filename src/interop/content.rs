@@ -8,6 +8,9 @@ use super::topology;
 /// The most bytes that are read of such a file.
 pub const MOST_BYTES: u64 = 64 << 20;
 
+/// The most bytes of a configuration, which takes some forty times its text: thousands of times what the longest has.
+pub const MOST_CONFIGURATION: u64 = 4 << 20;
+
 /// What a file of another tool can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForeignKind {
@@ -55,7 +58,9 @@ impl ForeignKind {
     }
 
     fn is_of(self, name: &str, text: &str) -> bool {
+        let is_small = text.len() as u64 <= MOST_CONFIGURATION;
         match self {
+            Self::Model | Self::Plan if !is_small => false,
             Self::Model => is_model(text),
             Self::Links => text.contains("busbw") || text.contains("\"bus_bw\""),
             Self::Run => runs::run(name, text, RunOptions { skip: Some(0), given: &[] }).is_ok(),

@@ -25,11 +25,11 @@ use guard::{Guard, MOST_BYTES};
 const PACKED: [u8; 2] = [0x1f, 0x8b];
 
 /// Bytes by whose content a trace is known.
-const HEAD: u64 = 1 << 16;
+pub const HEAD: u64 = 1 << 16;
 
-/// Whether a file begins as a trace does.
-pub fn is_trace(input: impl Read) -> bool {
-    let Ok(input) = unpacked(input) else { return false };
+/// Whether these are the first bytes of a trace.
+pub fn is_trace(head: &[u8]) -> bool {
+    let Ok(input) = unpacked(head) else { return false };
     let mut head = Vec::new();
     // Packed bytes that end early have a beginning all the same.
     #[expect(clippy::disallowed_methods, reason = "what is read is limited")]

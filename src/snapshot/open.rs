@@ -99,7 +99,12 @@ pub fn open(name: &str, library: &Library) -> Result<Opened, OpenError> {
         let entry = library.scenario_text(name).map_err(OpenError::Unknown)?;
         (place(entry), entry.text.to_string())
     };
-    from_text(&name, &text, library).map_err(|error| OpenError::File(error.in_file(&name)))
+    open_text(&name, &text, library)
+}
+
+/// Opens the text of a file of this name.
+pub fn open_text(name: &str, text: &str, library: &Library) -> Result<Opened, OpenError> {
+    from_text(name, text, library).map_err(|error| OpenError::File(error.in_file(name)))
 }
 
 /// Where a preset's text is from.

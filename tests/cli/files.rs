@@ -1,10 +1,13 @@
 //! Configuration, log, and homes that are not there.
 
 use std::fs::File;
+use std::time::{Duration, Instant};
 
 use super::run::{Home, Run, assert_contains};
 
 const QUICK: &str = "presets strategies";
+
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
 
 #[test]
 fn a_missing_home_never_stops_the_start() {
@@ -81,11 +84,11 @@ fn a_broken_preset_of_the_user_is_a_warning() {
 #[test]
 fn the_log_is_appended_to_and_must_be_writable() {
     let home = Home::new();
-    home.write("log", "before\n");
+    home.write("log", "1700000000.000 before\n");
     assert_eq!(home.run(&format!("{QUICK} --log log")).code, Some(0));
     home.run("eval --model mpt7b --log log");
     let log = std::fs::read_to_string(home.path().join("log")).expect("a log");
-    assert!(log.starts_with("before\n"));
+    assert!(log.starts_with("1700000000.000 before\n"));
     assert_contains(&log, &[concat!("shardscope ", env!("CARGO_PKG_VERSION")), QUICK, "error: ", "mpt7b"]);
     // A line break in an argument begins no entry.
     home.command("eval --log log --model").arg("x\n0.000 forged").output().expect("the binary runs");
@@ -129,10 +132,115 @@ fn floods_and_silence_are_refused_wherever_a_file_is_named() {
     assert_eq!(refused("eval /dev/zero"), Some(2));
     assert_eq!(refused("plan --profile /dev/zero --layers 1 --hidden 1 --memory-limit 1GiB"), Some(2));
     assert_eq!(refused(&format!("{QUICK} --config /dev/zero")), Some(1));
-    assert!(std::process::Command::new("mkfifo").arg(home.path().join("pipe.toml")).status().is_ok());
-    let silent = home.run("eval ./pipe.toml");
-    assert_eq!(silent.code, Some(1));
-    assert_contains(&silent.stderr, &["pipe.toml", "nothing arrived for 10 s"]);
+    pipe(&home, "pipe.toml");
+    for arguments in ["eval ./pipe.toml", "import pipe.toml"] {
+        let start = Instant::now();
+        let silent = home.run(arguments);
+        assert_eq!(silent.code, Some(1), "{arguments}");
+        assert_contains(&silent.stderr, &["pipe.toml", "waited for too long, more than 10 s"]);
+        // Once, whatever the file may be.
+        assert!(start.elapsed() < Duration::from_secs(18), "{arguments}: {:?}", start.elapsed());
+    }
+}
+
+/// Makes a pipe with a name.
+fn pipe(home: &Home, name: &str) {
+    let path = home.path().join(name);
+    assert!(std::process::Command::new("mkfifo").arg(path).status().expect("mkfifo").success());
+}
+
+#[test]
+fn a_pipe_among_presets_holds_no_command_up() {
+    let home = Home::new();
+    for kind in ["clusters", "models", "scenarios"] {
+        home.write(&format!("more/{kind}/none.txt"), "");
+        pipe(&home, &format!("more/{kind}/pipe.toml"));
+    }
+    let start = Instant::now();
+    let run = home.run("presets strategies --presets more");
+    assert!(start.elapsed() < Duration::from_secs(9), "{:?}", start.elapsed());
+    assert_eq!((run.code, run.stderr.matches("pipe.toml: is no regular file").count()), (Some(0), 3), "{}", run.stderr);
+}
+
+#[test]
+fn what_a_pipe_holds_is_found_out_and_read_at_once() {
+    for (fixture, what) in [
+        ("hf/smollm-135m.json", "a model's configuration"),
+        ("trace/kineto-nccl-parser-cut.json.gz", "what a profiler recorded"),
+    ] {
+        let home = Home::new();
+        pipe(&home, "pipe");
+        let bytes = std::fs::read(format!("{FIXTURES}/{fixture}")).expect("it is there");
+        let path = home.path().join("pipe");
+        let writer = std::thread::spawn(move || std::fs::write(path, bytes));
+        let run = home.run("import pipe");
+        assert_contains(&run.stderr, &[what]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        writer.join().expect("it writes").expect("all of it is read");
+    }
+}
+
+#[test]
+fn a_configuration_is_not_read_beyond_any_real_length() {
+    let home = Home::new();
+    home.write("config.json", &format!("{{\"model_type\": \"llama\", \"x\": [{}0]}}", "0,".repeat(3 << 20)));
+    for arguments in ["import model config.json", "eval --model ./config.json", "import plan config.json"] {
+        assert_contains(&home.run(arguments).refused().join("\n"), &["config.json", "larger than 4 MiB"]);
+    }
+    assert_contains(&home.run("import config.json").refused().join("\n"), &["config.json"]);
+}
+
+#[test]
+fn no_command_replaces_what_it_reads() {
+    let home = Home::new();
+    let fixture = |name: &str| std::fs::read_to_string(format!("{FIXTURES}/{name}")).expect("it is there");
+    home.write("cluster.toml", &home.run("presets clusters --show a100-80gb-dgx").stdout);
+    home.write("s.toml", &home.run("presets scenarios --show h100-7b").stdout);
+    home.write("settings.toml", "threads = 1\n");
+    home.write("part.json", "{}");
+    home.write("rows.csv", &fixture("0.2.0/presets/calibration/measured.csv"));
+    home.write("links.log", &fixture("links/a100-g8-allgather-old.log"));
+    // The names that exports give: of a folder's file, and of a rank's.
+    for model in ["config.json", "fsdp2.json", "step0.json"] {
+        home.write(model, &fixture("hf/smollm-135m.json"));
+    }
+    for (file, line) in [
+        ("cluster.toml", "plan --hardware ./cluster.toml --out cluster.toml --force"),
+        ("config.json", "plan --model ./config.json --out config.json --force"),
+        ("settings.toml", "plan --config settings.toml --out settings.toml --force"),
+        ("s.toml", "search ./s.toml --out s.toml --force"),
+        ("part.json", "search --part 0/2 --format json --known part.json --out part.json --force"),
+        ("fsdp2.json", "export --to fsdp2 --model ./fsdp2.json --out . --force"),
+        ("step0.json", "export --to trace --model ./step0.json --out step.json --force"),
+        ("config.json", "import config.json --out config.json --force"),
+        ("settings.toml", "import model config.json --config settings.toml --out settings.toml --force"),
+        ("cluster.toml", "import links links.log --cluster ./cluster.toml --out cluster.toml --force"),
+        ("part.json", "merge part.json --out part.json --force"),
+        ("rows.csv", "calibrate rows.csv --out rows.toml --force"),
+        ("s.toml", "eval ./s.toml --log s.toml"),
+        ("config.json", "eval --model ./config.json --log config.json"),
+        ("settings.toml", "eval --config settings.toml --log settings.toml"),
+        ("rows.csv", "--rows rows.csv --log rows.csv"),
+    ] {
+        let before = std::fs::read(home.path().join(file)).expect("it is there");
+        let said = home.run(line).refused().join("\n");
+        assert_contains(&said, &[&format!("{file}: is an input")]);
+        assert_eq!(std::fs::read(home.path().join(file)).expect("it is there"), before, "{line}");
+    }
+}
+
+#[test]
+fn only_a_log_is_gone_on_with() {
+    let home = Home::new();
+    home.write("notes.txt", "1. a list of my own\n");
+    assert_contains(&home.run(&format!("{QUICK} --log notes.txt")).refused().join("\n"), &["is no log of shardscope"]);
+    assert_eq!(std::fs::read_to_string(home.path().join("notes.txt")).expect("text"), "1. a list of my own\n");
+    home.write("log", "");
+    let sizes = [(); 2].map(|()| {
+        assert_eq!(home.run(&format!("{QUICK} --log log")).code, Some(0));
+        std::fs::metadata(home.path().join("log")).expect("a log").len()
+    });
+    assert!(0 < sizes[0] && sizes[0] < sizes[1], "{sizes:?}");
 }
 
 #[test]

@@ -74,6 +74,18 @@ fn the_whole_is_written_to_a_file_or_not_at_all() {
     assert_eq!(written(), whole);
 }
 
+#[test]
+fn what_a_part_hides_is_not_written_into_the_whole() {
+    let home = Home::new();
+    let parts = parts(&home, PLAIN, 1);
+    let hostile = "impossible \u{1b}]52;c;eA==\u{7}\u{202e}";
+    home.write("part-0.csv", &parts[0].1.replace(",true,,", &format!(",true,{hostile},")));
+    assert_eq!(home.run("merge part-0.csv --out whole.csv").code, Some(0));
+    let whole = std::fs::read_to_string(home.path().join("whole.csv")).expect("text");
+    assert!(whole.contains("]52;c;eA=="), "the reason is gone: {whole}");
+    assert_eq!(whole.chars().find(|c| *c == '\u{202e}' || (*c != '\n' && c.is_control())), None);
+}
+
 fn without_line(text: &str, line: usize) -> String {
     let lines = text.split_inclusive('\n').enumerate();
     lines.filter(|(at, _)| *at != line).map(|(_, line)| line).collect()

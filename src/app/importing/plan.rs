@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::disk;
-use crate::interop::content::MOST_BYTES;
+use crate::interop::content::MOST_CONFIGURATION;
 use crate::interop::plans::{self, ImportedPlan, LauncherFile, PlanWishes};
 use crate::interop::report::{ImportError, Imported};
 use crate::presets::Library;
@@ -25,7 +25,7 @@ impl ImportQuestion {
     ) -> Result<ImportedFile, Vec<String>> {
         if let [(_, text)] = &texts[..]
             && let Some(beside) = plans::referred(text).map(|name| first.with_file_name(name))
-            && let Ok(text) = disk::read_text(&beside, MOST_BYTES)
+            && let Ok(text) = disk::read_text(&beside, MOST_CONFIGURATION)
         {
             texts.push((named(&beside), text));
         }

@@ -34,7 +34,7 @@ pub(super) fn run(session: &Session, arguments: &ExportArgs) -> Result<Exit, Fai
     let named: Vec<(PathBuf, &RankTrace)> =
         traces.iter().enumerate().map(|(rank, trace)| (name(out, rank), trace)).collect();
     for (file, _) in &named {
-        files::vacant(file, arguments.force, input.file())?;
+        files::vacant(file, arguments.force, &session.inputs)?;
         if let Some(folder) = file.parent() {
             fs::create_dir_all(folder).map_err(|error| Failure::io(folder, &error))?;
         }

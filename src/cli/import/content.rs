@@ -2,34 +2,47 @@
 
 use std::path::Path;
 
-use crate::disk;
-use crate::interop::content::ForeignKind;
+use crate::disk::Begun;
+use crate::interop::content::{ForeignKind, MOST_BYTES};
 use crate::interop::kineto;
 
 use super::super::args::{
     ImportClusterArgs, ImportKind, ImportModelArgs, ImportOutput, ImportPlanArgs, ImportRunArgs, ImportTraceArgs,
     ScenarioArgs, ScenarioFlags,
 };
-use super::super::exit::Failure;
+use super::super::exit::{Exit, Failure};
 use super::super::foreign::{refused, text_of};
 use super::super::output;
-use super::called;
+use super::super::session::Session;
+use super::{called, named, trace};
 use crate::interop::report::ImportError;
 
-/// The import of a file, which is said.
-pub(super) fn kind(file: &Path, to: &ImportOutput) -> Result<ImportKind, Failure> {
+/// Imports a file as what it is, which is said.
+pub(super) fn run(session: &Session, file: &Path, to: &ImportOutput) -> Result<Exit, Failure> {
     if file == Path::new("-") {
         return Err(Failure::input("import: say what standard input is: `shardscope import model -`"));
     }
     let name = called(file);
+    let failed = |error| Failure::io(file, &error);
+    let begun = Begun::open(file, kineto::HEAD).map_err(failed)?;
     // A trace may be packed, and larger than what is read of any other file: its beginning tells.
-    if disk::stream(file).is_ok_and(kineto::is_trace) {
+    if kineto::is_trace(begun.head()) {
         output::to_stderr(&format!("{name} is what a profiler recorded: import trace\n"));
-        return Ok(as_trace(file, to));
+        let input = ScenarioArgs { scenario: None, flags: ScenarioFlags::default() };
+        let arguments = ImportTraceArgs { file: file.to_owned(), output: to.clone(), input };
+        return trace::compare(session, &arguments, begun.whole());
     }
-    let text = text_of(file)?;
+    let text = begun.text(MOST_BYTES).map_err(failed)?;
+    let import = kind(file, &text, to)?;
+    // A pipe cannot be read again.
+    named(session, &import, &|path, most| if path == file { Ok(text.clone()) } else { text_of(path, most) })
+}
+
+/// The import of a file with this text, which is said.
+fn kind(file: &Path, text: &str, to: &ImportOutput) -> Result<ImportKind, Failure> {
+    let name = called(file);
     let refusal = |what: String, fix: String| refused(file, &[ImportError::new("", what, fix)]);
-    let Some(kind) = ForeignKind::recognise(&name, &text) else {
+    let Some(kind) = ForeignKind::recognise(&name, text) else {
         let words: Vec<&str> = ForeignKind::ALL.map(ForeignKind::word).into_iter().chain(["trace"]).collect();
         let fix = format!("say what it is: `shardscope import KIND {name}` with KIND {}", words.join(", "));
         return Err(refusal("is no file whose content is known".to_owned(), fix));
@@ -74,11 +87,6 @@ fn as_cluster(file: &Path, to: &ImportOutput) -> ImportKind {
         device: None,
         output: to.clone(),
     })
-}
-
-fn as_trace(file: &Path, to: &ImportOutput) -> ImportKind {
-    let input = ScenarioArgs { scenario: None, flags: ScenarioFlags::default() };
-    ImportKind::Trace(ImportTraceArgs { file: file.to_owned(), output: to.clone(), input })
 }
 
 fn as_plan(file: &Path, to: &ImportOutput) -> ImportKind {

@@ -1,13 +1,17 @@
 //! `import model`: a preset from another tool's model.
 
+use crate::interop::content::MOST_CONFIGURATION;
+
 use super::super::args::ImportModelArgs;
 use super::super::exit::{Exit, Failure};
-use super::super::model::read;
+use super::super::foreign::ReadText;
+use super::super::model::from_text;
+use super::super::session::Session;
 use super::deliver;
 
-pub(super) fn run(arguments: &ImportModelArgs) -> Result<Exit, Failure> {
+pub(super) fn run(session: &Session, arguments: &ImportModelArgs, read: ReadText<'_>) -> Result<Exit, Failure> {
     let ImportModelArgs { file, name, like, output } = arguments;
-    let imported = read(file, name.as_deref(), like.as_deref())?;
+    let imported = from_text(file, &read(file, MOST_CONFIGURATION)?, name.as_deref(), like.as_deref())?;
     let text = imported.made.to_toml().map_err(Failure::unwritten)?;
-    deliver(&imported, &format!("# {}\n{text}", imported.made.model.counts()), [file.as_path()], output)
+    deliver(&imported, &format!("# {}\n{text}", imported.made.model.counts()), &session.inputs, output)
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::interop::content::MOST_CONFIGURATION;
 use crate::interop::plans::{self, LauncherFile, PlanWishes};
 use crate::interop::report::ImportError;
 use crate::presets::Library;
@@ -9,30 +10,35 @@ use crate::scenario::Field;
 
 use super::super::args::{ImportPlanArgs, ScenarioFlags};
 use super::super::exit::{Exit, Failure};
-use super::super::foreign::text_of;
+use super::super::foreign::ReadText;
+use super::super::session::Session;
 use super::super::{cluster, model};
 use super::{called, deliver};
 
-pub(super) fn run(library: &Library, arguments: &ImportPlanArgs) -> Result<Exit, Failure> {
+pub(super) fn run(session: &Session, arguments: &ImportPlanArgs, read: ReadText<'_>) -> Result<Exit, Failure> {
     let ImportPlanArgs { files, output, flags } = arguments;
-    let texts = texts(files)?;
+    let library = &session.library;
+    let texts = texts(files, read)?;
     let named: Vec<LauncherFile> = texts.iter().map(|(name, text)| LauncherFile { name, text }).collect();
     let refused = |errors: Vec<ImportError>| Failure::Input(errors.iter().map(ToString::to_string).collect());
     let imported = plans::import(&named, wishes(library, flags)?, library).map_err(refused)?;
+    // The file that the first refers to is read too.
+    let inputs: Vec<PathBuf> =
+        session.inputs.iter().cloned().chain(named.iter().map(|file| file.name.into())).collect();
     let text = imported.made.scenario.to_toml().map_err(Failure::unwritten)?;
-    deliver(&imported, &text, files.iter().map(PathBuf::as_path), output)
+    deliver(&imported, &text, &inputs, output)
 }
 
 /// Names and texts of the files, and of the one that the first refers to, where it lies beside it.
-fn texts(files: &[PathBuf]) -> Result<Vec<(String, String)>, Failure> {
+fn texts(files: &[PathBuf], read: ReadText<'_>) -> Result<Vec<(String, String)>, Failure> {
     let mut texts = Vec::new();
     for file in files {
-        texts.push((called(file), text_of(file)?));
+        texts.push((called(file), read(file, MOST_CONFIGURATION)?));
     }
     if let ([file], [(_, text)]) = (files, &texts[..])
         && let Some(beside) = plans::referred(text).map(|name| file.with_file_name(name)).filter(|file| file.is_file())
     {
-        texts.push((called(&beside), text_of(&beside)?));
+        texts.push((called(&beside), read(&beside, MOST_CONFIGURATION)?));
     }
     Ok(texts)
 }
@@ -42,7 +48,7 @@ fn wishes(library: &Library, flags: &ScenarioFlags) -> Result<PlanWishes, Failur
     let mut wishes = PlanWishes::default();
     for (field, text) in flags.given() {
         if field == Field::Model && model::is_file(text) {
-            wishes.model = Some(model::read(Path::new(text), None, None)?.made.model);
+            wishes.model = Some(model::read(Path::new(text))?.made.model);
         } else if field == Field::Cluster && cluster::is_file(text) {
             wishes.machine = Some(cluster::read(library, Path::new(text))?);
         } else {

@@ -1,7 +1,5 @@
 //! `import run`: logs of training runs as rows of measured runs.
 
-use std::path::PathBuf;
-
 use crate::interop::content::MOST_BYTES;
 use crate::interop::report::Imported;
 use crate::interop::runs::{self, RunOptions, RunRows};
@@ -9,16 +7,16 @@ use crate::measured;
 
 use super::super::args::ImportRunArgs;
 use super::super::exit::{Exit, Failure};
-use super::super::foreign::refused;
-use super::super::rows;
+use super::super::foreign::{ReadText, refused};
+use super::super::session::Session;
 use super::{called, deliver};
 
-pub(super) fn run(arguments: &ImportRunArgs) -> Result<Exit, Failure> {
+pub(super) fn run(session: &Session, arguments: &ImportRunArgs, read: ReadText<'_>) -> Result<Exit, Failure> {
     let given = given(arguments)?;
     let options = RunOptions { skip: arguments.skip, given: &given };
     let mut all: Option<Imported<RunRows>> = None;
     for file in &arguments.files {
-        let text = rows::text_within(file, MOST_BYTES)?;
+        let text = read(file, MOST_BYTES)?;
         let one = runs::run(&called(file), &text, options).map_err(|errors| refused(file, &errors))?;
         match &mut all {
             None => all = Some(one),
@@ -30,7 +28,7 @@ pub(super) fn run(arguments: &ImportRunArgs) -> Result<Exit, Failure> {
     }
     let Some(mut all) = all else { return Ok(Exit::Done) };
     all.made.tell_apart();
-    deliver(&all, &all.made.to_csv(), arguments.files.iter().map(PathBuf::as_path), &arguments.output)
+    deliver(&all, &all.made.to_csv(), &session.inputs, &arguments.output)
 }
 
 /// The cells that the command line gives.
