@@ -6,6 +6,7 @@
 mod facts;
 mod found;
 mod hosts;
+mod inside;
 mod nodes;
 mod ports;
 mod rocm;
@@ -17,11 +18,11 @@ use serde::Serialize;
 use crate::hardware::{Cluster, Reliability};
 use crate::presets::Library;
 use crate::text::printable;
-use crate::units::BytesPerSecond;
+use crate::units::{Bytes, BytesPerSecond};
 
 use super::report::{ImportError, ImportReport, Imported};
 
-use facts::{MachineFacts, Said};
+use facts::MachineFacts;
 use nodes::NodeGroup;
 
 /// A machine as a preset has it.
@@ -40,6 +41,8 @@ pub struct MachineWishes<'a> {
     pub nodes: Option<u32>,
     /// What a node sends to others, all ports together.
     pub rate: Option<BytesPerSecond>,
+    /// What a device sends to others of its node, where the preset's links are not there.
+    pub node_bandwidth: Option<BytesPerSecond>,
     /// The preset whose device, and whose links inside a node, it has.
     pub device: Option<&'a str>,
 }
@@ -104,7 +107,12 @@ fn described(
     let found = library.cluster(&id).map_err(|unknown| ImportError::new("--device", unknown.what(), unknown.fix()))?;
     let mut cluster = (*found).clone();
     report.take("device", &cluster.device.name, format!("preset {id}"));
-    members(facts, kind, &mut cluster, report)?;
+    if let Some(other) = facts.names.first().filter(|name| !is_same(&name.value, &cluster.device.name)) {
+        let why = format!("--device says so, where {} has '{}'", other.place, other.value);
+        report.assume("device", &cluster.device.name, why);
+    }
+    memory(facts, &mut cluster, report);
+    inside::put(facts, kind, wishes.node_bandwidth, &mut cluster, report)?;
     rate(facts, wishes, &mut cluster, report)?;
     cluster.nodes = Some(counted(kind, wishes.nodes, report)?);
     let names: Vec<&str> = files.iter().map(|(file, _)| file.as_str()).collect();
@@ -258,51 +266,16 @@ fn device(
     Ok(presets[0].to_owned())
 }
 
-/// Devices of a node: what the files say must agree.
-fn members(
-    facts: &MachineFacts,
-    kind: Option<&NodeGroup>,
-    cluster: &mut Cluster,
-    report: &mut ImportReport,
-) -> Result<(), ImportError> {
-    let scheduled = kind.map(|kind| Said { value: kind.devices, place: kind.place.to_owned() });
-    let all: Vec<Said<u32>> = facts.devices.iter().cloned().chain(scheduled).filter(|one| one.value > 0).collect();
-    let Some(first) = all.first() else {
-        report.assume("devices of a node", cluster.devices_per_node(), "the preset's; no file counts them");
-        return Ok(());
-    };
-    if let Some(other) = all.iter().find(|other| other.value != first.value) {
-        let what = format!("{} devices of a node here, {} at {}", other.value, first.value, first.place);
-        return Err(ImportError::new(&other.place, what, "give files of one kind of node"));
+/// The memory that the driver reports, where it is not about what the preset's device has: the same name is sold with
+/// several.
+fn memory(facts: &MachineFacts, cluster: &mut Cluster, report: &mut ImportReport) {
+    let Some(most) = facts.memory.iter().max_by(|one, other| one.value.total_cmp(&other.value)) else { return };
+    let said = Bytes::new(most.value * f64::from(1 << 20));
+    // An 80 GiB device reports 81,559 MiB, 0.4 % less.
+    if (said.get() / cluster.device.memory.get() - 1.0).abs() > 0.05 {
+        report.take("device.memory", said, &most.place);
+        cluster.device.memory = said;
     }
-    let inner: u32 =
-        cluster.levels.iter().take_while(|level| level.name != "node").filter_map(|level| level.members).product();
-    if !first.value.is_multiple_of(inner.max(1)) {
-        let what = format!("{} devices of a node are no whole number of packages of {inner}", first.value);
-        return Err(ImportError::new(&first.place, what, "name another preset with --device"));
-    }
-    report.take("devices of a node", first.value, &first.place);
-    let links = facts.links.first();
-    if let Some(node) = cluster.levels.iter_mut().find(|level| level.name == "node") {
-        // A map of links is of so many devices, and of no other number.
-        if node.members != Some(first.value / inner.max(1)) {
-            node.links.clear();
-        }
-        node.members = Some(first.value / inner.max(1));
-        if let Some(links) = links {
-            // 18 links of 26.562 GB/s carry 25 each: what is printed counts symbols on the wire.
-            report.ignore(&links.place, "rates of links on the wire; the data sheet has what they carry");
-        } else {
-            let pairs = facts.pairs.iter().find(|pairs| pairs.value.pcie > 0);
-            let why = pairs.map_or_else(String::new, |Said { value, place }| {
-                let all = value.xgmi + value.pcie;
-                format!(", though {} of {all} pairs of devices are joined by PCIe ({place})", value.pcie)
-            });
-            let why = format!("the data sheet's{why}; import links measures it");
-            report.assume("node.bandwidth", node.bandwidth, why);
-        }
-    }
-    Ok(())
 }
 
 /// What a node sends to others: ports times their rate, or what is said.

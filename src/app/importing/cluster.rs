@@ -21,14 +21,23 @@ impl ImportQuestion {
         library: &Library,
     ) -> Result<ImportedFile, Vec<String>> {
         let option = |name| self.words.option(name);
-        if let Some(other) = self.words.others(&["name", "nodes", "rate", "device"]) {
+        if let Some(other) = self.words.others(&["name", "nodes", "rate", "node-bandwidth", "device"]) {
             return Err(vec![other]);
         }
         let unread = |name: &str, text: &str| vec![format!("--{name}: '{text}' is none; write one like \"400 GB/s\"")];
-        let rate = option("rate").map(|text| text.parse::<BytesPerSecond>().map_err(|_| unread("rate", text)));
+        let rate = |name| {
+            let read = |text: &str| text.parse::<BytesPerSecond>().map_err(|_| unread(name, text));
+            option(name).map(read).transpose()
+        };
         let count = |text: &str| text.parse().map_err(|_| vec![format!("--nodes: '{text}' is no count")]);
         let nodes = option("nodes").map(count).transpose()?;
-        let wishes = MachineWishes { name: option("name"), nodes, rate: rate.transpose()?, device: option("device") };
+        let wishes = MachineWishes {
+            name: option("name"),
+            nodes,
+            rate: rate("rate")?,
+            node_bandwidth: rate("node-bandwidth")?,
+            device: option("device"),
+        };
         let imported = topology::machine(texts, library, wishes)
             .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
         self.on(kind, imported.made.cluster, &imported.report, library)

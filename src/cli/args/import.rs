@@ -107,6 +107,9 @@ pub struct ImportClusterArgs {
     /// What a node sends to others, all its ports together, like "400 GB/s"
     #[arg(long)]
     pub rate: Option<BytesPerSecond>,
+    /// What a device sends to others of its node, where the preset's links are not there
+    #[arg(long, value_name = "RATE")]
+    pub node_bandwidth: Option<BytesPerSecond>,
     /// Preset whose device and whose links inside a node it has
     #[arg(long, value_name = "ID")]
     pub device: Option<String>,

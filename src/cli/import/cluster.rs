@@ -13,10 +13,11 @@ use super::super::session::Session;
 use super::{called, deliver};
 
 pub(super) fn run(session: &Session, arguments: &ImportClusterArgs, read: ReadText<'_>) -> Result<Exit, Failure> {
-    let ImportClusterArgs { files, name, nodes, rate, device, output } = arguments;
+    let ImportClusterArgs { files, name, nodes, rate, node_bandwidth, device, output } = arguments;
     let named = |file: &PathBuf| Ok((called(file), read(file, MOST_BYTES)?));
     let texts = files.iter().map(named).collect::<Result<Vec<_>, Failure>>()?;
-    let wishes = MachineWishes { name: name.as_deref(), nodes: *nodes, rate: *rate, device: device.as_deref() };
+    let (name, device) = (name.as_deref(), device.as_deref());
+    let wishes = MachineWishes { name, nodes: *nodes, rate: *rate, node_bandwidth: *node_bandwidth, device };
     let refused = |errors: Vec<ImportError>| Failure::Input(errors.iter().map(ToString::to_string).collect());
     let imported = topology::machine(&texts, &session.library, wishes).map_err(refused)?;
     let text = imported.made.to_toml().map_err(Failure::unwritten)?;

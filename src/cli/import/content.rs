@@ -84,6 +84,7 @@ fn as_cluster(file: &Path, to: &ImportOutput) -> ImportKind {
         name: None,
         nodes: None,
         rate: None,
+        node_bandwidth: None,
         device: None,
         output: to.clone(),
     })

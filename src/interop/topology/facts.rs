@@ -1,5 +1,7 @@
 //! What files say of a machine, each with its place, before it is put together. Not for how a file says it.
 
+use std::collections::BTreeMap;
+
 /// Something that a file says, and where.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Said<T> {
@@ -24,13 +26,71 @@ pub struct NodeKind {
     pub partition: String,
 }
 
-/// How pairs of devices of a node are joined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LinkedPairs {
-    /// Over AMD's links between devices.
-    pub xgmi: u32,
-    /// Over `PCIe`.
+/// How the devices of a node reach one another.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JoinedPairs {
+    /// Direct links of each pair that has any, by numbers of devices, the smaller first.
+    pub direct: BTreeMap<(u32, u32), u32>,
+    /// Pairs that `PCIe` alone joins.
     pub pcie: u32,
+    /// Whether links were counted: AMD's tools say only that there are any.
+    pub counted: bool,
+}
+
+impl JoinedPairs {
+    /// Adds what a table says of two devices: `NV12` is twelve links, `XGMI` some, the rest `PCIe`.
+    pub fn push(&mut self, one: u32, other: u32, word: &str) {
+        let pair = (one.min(other), one.max(other));
+        match word.strip_prefix("NV").map(str::parse) {
+            _ if one == other => {}
+            Some(Ok(links)) if links > 0 => {
+                self.counted = true;
+                self.direct.insert(pair, links);
+            }
+            None if word == "XGMI" => _ = self.direct.insert(pair, 1),
+            // Each pair stands in a table twice.
+            None if one < other && ["PCIE", "PIX", "PXB", "PHB", "NODE", "SYS"].contains(&word) => self.pcie += 1,
+            _ => {}
+        }
+    }
+
+    /// The devices, in groups that direct links join, however many links away.
+    pub fn groups(&self, devices: u32) -> Vec<Vec<u32>> {
+        let mut group: Vec<u32> = (0..devices).collect();
+        for (one, other) in self.direct.keys().filter(|(_, other)| *other < devices) {
+            let (from, to) = (group[*other as usize], group[*one as usize]);
+            if from != to {
+                group.iter_mut().filter(|of| **of == from).for_each(|of| *of = to);
+            }
+        }
+        let mut groups: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for (device, of) in (0..).zip(group) {
+            groups.entry(of).or_default().push(device);
+        }
+        groups.into_values().collect()
+    }
+
+    /// Direct links of the device that has the fewest, to all others together.
+    pub fn fewest(&self, devices: u32) -> u32 {
+        let mut sums = vec![0_u32; devices as usize];
+        for ((one, other), links) in &self.direct {
+            for device in [one, other] {
+                if let Some(sum) = sums.get_mut(*device as usize) {
+                    *sum = sum.saturating_add(*links);
+                }
+            }
+        }
+        sums.into_iter().min().unwrap_or(0)
+    }
+}
+
+/// Direct links of one device, all together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DirectLinks {
+    /// How many.
+    pub count: u32,
+    /// GB/s of one on the wire, which counts what the data sheet does not; none where only the number is said.
+    pub wire: Option<f64>,
 }
 
 /// What all files say.
@@ -48,10 +108,10 @@ pub struct MachineFacts {
     pub ports: Vec<Said<u32>>,
     /// Rate of each port that is listed and up, in Gb/s.
     pub rates: Vec<Said<f64>>,
-    /// GB/s of all direct links of a device, per direction.
-    pub links: Vec<Said<f64>>,
+    /// Direct links of a device.
+    pub links: Vec<Said<DirectLinks>>,
     /// How pairs of devices are joined.
-    pub pairs: Vec<Said<LinkedPairs>>,
+    pub pairs: Vec<Said<JoinedPairs>>,
     /// What has no effect, with the reason.
     pub ignored: Vec<(String, &'static str)>,
 }

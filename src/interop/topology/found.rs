@@ -3,7 +3,7 @@
 use crate::interop::report::ImportError;
 use crate::interop::runs::plain;
 
-use super::facts::{MachineFacts, Said};
+use super::facts::{DirectLinks, JoinedPairs, MachineFacts, Said};
 use super::{ports, rocm, slurm, xml};
 
 /// Adds what a file says.
@@ -25,7 +25,7 @@ pub fn read(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), Impo
     for (at, line) in lines.iter().enumerate() {
         listed += u32::from(driver(line, &format!("{file}:{}", at + 1), facts));
     }
-    slurm::read(file, &lines, facts);
+    slurm::read(file, &lines, facts)?;
     ports::read(file, &lines, facts)?;
     rocm::read(file, &lines, facts);
     if listed > 0 {
@@ -40,7 +40,7 @@ pub fn read(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), Impo
 }
 
 const KNOWN: &str = "give sinfo -o '%P|%D|%G|%N' or --json, scontrol show node, nvidia-smi -L, -q, -q -x or topo -m, \
-                     rocm-smi --showtopo or --showproductname, ibstat, ibv_devinfo -v or a topology file of NCCL";
+                     rocm-smi, alone or with --showtopo, ibstat, ibv_devinfo -v or a topology file of NCCL";
 
 /// The forms of JSON: Slurm's and `rocm-smi`'s.
 fn json(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), ImportError> {
@@ -138,7 +138,16 @@ fn matrix(file: &str, lines: &[String], facts: &mut MachineFacts) {
         |port: usize| rows.iter().any(|row| row.get(1 + devices + port).is_some_and(|to| to == "PIX" || to == "PXB"));
     let near = (0..ports).filter(|port| near(*port)).count() as u32;
     if near > 0 {
-        facts.ports.push(Said { value: near, place });
+        facts.ports.push(Said { value: near, place: place.clone() });
+    }
+    let mut pairs = JoinedPairs::default();
+    for (one, row) in (0..).zip(&rows) {
+        for (other, word) in (0..).zip(row.iter().skip(1).take(devices)) {
+            pairs.push(one, other, word);
+        }
+    }
+    if pairs.pcie > 0 || !pairs.direct.is_empty() {
+        facts.pairs.push(Said { value: pairs, place });
     }
 }
 
@@ -147,10 +156,12 @@ fn links(file: &str, lines: &[String], facts: &mut MachineFacts) {
     let rate = |line: &String| {
         line.trim().strip_prefix("Link ")?.split_once(": ")?.1.strip_suffix(" GB/s")?.parse::<f64>().ok()
     };
-    // The links of the first device; the others' are the same.
-    let first = lines.iter().skip_while(|line| rate(line).is_none());
-    let rates: Vec<f64> = first.map_while(rate).collect();
-    if !rates.is_empty() {
-        facts.links.push(Said { value: rates.iter().sum(), place: file.to_owned() });
+    // The links of the first device; the others' are the same. One that is down says `<inactive>`.
+    let is_link = |line: &&String| line.trim().starts_with("Link ");
+    let first = lines.iter().enumerate().skip_while(|(_, line)| rate(line).is_none());
+    let rates: Vec<f64> = first.clone().map(|(_, line)| line).take_while(is_link).filter_map(rate).collect();
+    if let (Some((at, _)), Some(wire)) = (first.clone().next(), rates.first()) {
+        let value = DirectLinks { count: rates.len() as u32, wire: Some(*wire) };
+        facts.links.push(Said { value, place: format!("{file}:{}", at + 1) });
     }
 }

@@ -17,7 +17,8 @@ pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) -> Result<()
                 None
             }
             "state" => {
-                up = first == "PORT_ACTIVE";
+                // `PORT_ACTIVE (4)`, and `4: ACTIVE` of ibstatus.
+                up = value.contains("ACTIVE");
                 if first.starts_with("PORT_") {
                     silent = silent.or(Some(place()));
                 }
@@ -28,9 +29,9 @@ pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) -> Result<()
                 lanes = first.strip_suffix('X').and_then(|lanes| lanes.parse().ok()).unwrap_or(1.0);
                 None
             }
-            // `50.0 Gbps (64)`, of a lane; `Rate: 400` of ibstat, of the port.
+            // `50.0 Gbps (64)`, of a lane; `Rate: 400` of ibstat and `rate: 400 Gb/sec` of ibstatus, of the port.
             "active_speed" => first.parse().ok().map(|rate: f64| rate * lanes),
-            "Rate" => first.parse().ok(),
+            "Rate" | "rate" => first.parse().ok(),
             _ if key == "port" || key.starts_with("Port ") => {
                 up = true;
                 None

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::facts::{LinkedPairs, MachineFacts, Said};
+use super::facts::{JoinedPairs, MachineFacts, Said};
 
 const LINKS: &str = "link type between drm devices ";
 
@@ -23,8 +23,22 @@ pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) {
             device(key, value, &format!("{file}:{}", at + 1), facts);
         }
     }
+    concise(file, lines, &mut devices, facts);
     counted(&devices, file, facts);
     pairs(file, lines, facts);
+}
+
+/// The table that `rocm-smi` prints alone: a line for each device, and in some versions its name below.
+fn concise(file: &str, lines: &[String], devices: &mut BTreeSet<u32>, facts: &mut MachineFacts) {
+    let Some(at) = lines.iter().position(|line| line.contains("Concise Info")) else { return };
+    for (at, line) in lines.iter().enumerate().skip(at) {
+        let line = line.trim();
+        let number = line.split_whitespace().next().and_then(|number| number.parse::<u32>().ok());
+        devices.extend(number.filter(|_| line.ends_with('%')));
+        if line.starts_with("AMD ") {
+            facts.names.push(Said { value: line.to_owned(), place: format!("{file}:{}", at + 1) });
+        }
+    }
 }
 
 fn counted(devices: &BTreeSet<u32>, file: &str, facts: &mut MachineFacts) {
@@ -52,15 +66,18 @@ fn pairs(file: &str, lines: &[String], facts: &mut MachineFacts) {
     let Some(at) = lines.iter().position(|line| line.contains("Link Type between two GPUs")) else { return };
     let rows = lines[at + 1..].iter().skip_while(|line| !line.trim_start().starts_with("GPU")).skip(1);
     let rows = rows.take_while(|line| line.trim_start().starts_with("GPU"));
-    let cells: Vec<&str> = rows.flat_map(|line| line.split_whitespace().skip(1)).collect();
-    // Each pair stands there twice.
-    let of = |kind: &str| cells.iter().filter(|cell| **cell == kind).count() as u32 / 2;
-    push((of("XGMI"), of("PCIE")), format!("{file}:{}", at + 1), facts);
+    let mut pairs = JoinedPairs::default();
+    for (one, row) in (0..).zip(rows) {
+        for (other, word) in (0..).zip(row.split_whitespace().skip(1)) {
+            pairs.push(one, other, word);
+        }
+    }
+    push(pairs, format!("{file}:{}", at + 1), facts);
 }
 
-fn push((xgmi, pcie): (u32, u32), place: String, facts: &mut MachineFacts) {
-    if xgmi + pcie > 0 {
-        facts.pairs.push(Said { value: LinkedPairs { xgmi, pcie }, place });
+fn push(pairs: JoinedPairs, place: String, facts: &mut MachineFacts) {
+    if pairs.pcie > 0 || !pairs.direct.is_empty() {
+        facts.pairs.push(Said { value: pairs, place });
     }
 }
 
@@ -75,18 +92,15 @@ pub fn read_json(file: &str, whole: &Value, facts: &mut MachineFacts) -> bool {
             device(key, value.as_str().unwrap_or_default(), &format!("{file}, {name}"), facts);
         }
     }
-    let (mut xgmi, mut pcie) = (0, 0);
+    let mut pairs = JoinedPairs::default();
     for (key, value) in whole.get("system").and_then(Value::as_object).into_iter().flatten() {
         let key = key.to_lowercase();
         let Some((one, other)) = key.split_once(LINKS).and_then(|(_, pair)| pair.split_once(" and ")) else { continue };
-        devices.extend([one, other].iter().filter_map(|number| number.parse::<u32>().ok()));
-        match value.as_str() {
-            Some("XGMI") => xgmi += 1,
-            Some("PCIE") => pcie += 1,
-            _ => {}
-        }
+        let (Ok(one), Ok(other)) = (one.parse::<u32>(), other.parse::<u32>()) else { continue };
+        devices.extend([one, other]);
+        pairs.push(one.min(other), one.max(other), value.as_str().unwrap_or_default());
     }
     counted(&devices, file, facts);
-    push((xgmi, pcie), format!("{file}, system"), facts);
+    push(pairs, format!("{file}, system"), facts);
     facts.size() > before
 }

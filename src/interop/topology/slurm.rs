@@ -1,6 +1,10 @@
 //! Slurm's nodes: `sinfo` with `%G`, `scontrol show node`, and what both print as JSON.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
+
+use crate::interop::report::ImportError;
 
 use super::facts::{MachineFacts, NodeKind, Said};
 use super::hosts;
@@ -8,25 +12,33 @@ use super::hosts;
 /// The most nodes that a cell of names is compared with.
 const MOST_OF_A_LINE: usize = 1 << 16;
 
-/// `gpu:h100:8(S:0-1),ssd:1` is eight of h100, `gpu:4` four of no type.
-fn resource(text: &str) -> Option<(String, u32)> {
-    let gpu = text.split(',').find(|one| one.trim().starts_with("gpu:"))?.trim();
-    let gpu = gpu.split('(').next()?;
-    let parts: Vec<&str> = gpu.split(':').collect();
-    let count = parts.last()?.parse().ok().filter(|count| *count > 0 && *count <= 1024)?;
-    Some((if parts.len() > 2 { parts[1].to_lowercase() } else { String::new() }, count))
+/// The most devices of a node.
+const MOST_DEVICES: u32 = 1024;
+
+/// `gpu:h100:8(S:0-1),ssd:1` is eight of h100, `gpu:4` four of no type; two types of one node are two resources.
+fn resources(text: &str) -> BTreeMap<String, u32> {
+    let mut all = BTreeMap::new();
+    for gpu in text.split(',').map(str::trim).filter(|one| one.starts_with("gpu:")) {
+        let parts: Vec<&str> = gpu.split('(').next().unwrap_or_default().split(':').collect();
+        let count = parts.last().and_then(|count| count.parse::<u32>().ok());
+        let Some(count) = count.filter(|count| *count > 0 && *count <= MOST_DEVICES) else { continue };
+        let device = if parts.len() > 2 { parts[1].to_lowercase() } else { String::new() };
+        let sum = all.entry(device).or_insert(0_u32);
+        *sum = sum.saturating_add(count);
+    }
+    all
 }
 
 /// Adds nodes of a kind; `gres` may have no devices.
 fn push(gres: &str, (nodes, names, partition): (u32, &str, &str), place: &str, facts: &mut MachineFacts) {
-    if let Some((device, devices)) = resource(gres) {
+    for (device, devices) in resources(gres) {
         let value = NodeKind { device, devices, nodes, names: names.to_owned(), partition: partition.to_owned() };
         facts.kinds.push(Said { value, place: place.to_owned() });
     }
 }
 
 /// Adds what the lines of `sinfo` or `scontrol` say.
-pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) {
+pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) -> Result<(), ImportError> {
     let (mut node, mut columns) = ("", SinfoColumns::default());
     for (at, line) in lines.iter().enumerate() {
         let place = format!("{file}:{}", at + 1);
@@ -39,16 +51,37 @@ pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) {
         if let Some(gres) = line.split_whitespace().find_map(|word| word.strip_prefix("Gres=")) {
             push(gres, (1, node, ""), &place, facts);
         }
-        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let cells = cells(line);
         if cells.len() < 2 {
             continue;
         }
         if cells.contains(&"GRES") {
             columns = SinfoColumns::named(&cells);
-        } else if let Some(gres) = cells.iter().position(|cell| resource(cell).is_some()) {
+        } else if let Some(gres) = cells.iter().position(|cell| !resources(cell).is_empty()) {
+            columns.refuse_cut(&cells, &place)?;
             push(cells[gres], columns.nodes(&cells, gres), &place, facts);
+        } else if columns.header && cells.iter().any(|cell| is_cut(cell)) {
+            return Err(cut(&place));
         }
     }
+    Ok(())
+}
+
+/// What stands between bars, or else between blanks, as `sinfo` prints columns of a width.
+fn cells(line: &str) -> Vec<&str> {
+    if line.contains('|') { line.split('|').map(str::trim).collect() } else { line.split_whitespace().collect() }
+}
+
+/// Whether a resource has lost the number at its end.
+fn is_cut(cell: &str) -> bool {
+    let number = cell.split('(').next().and_then(|cell| cell.rsplit(':').next());
+    cell.starts_with("gpu:") && number.is_none_or(|number| number.parse::<u32>().is_err())
+}
+
+fn cut(place: &str) -> ImportError {
+    let fix =
+        "print it with bars: sinfo -o '%P|%D|%G|%N', or with room: sinfo -O 'Partition,Nodes,Gres:60,NodeList:200'";
+    ImportError::new(place, "a cell is cut to the width of its column", fix)
 }
 
 /// Where a table of `sinfo` has what; without a header its cells tell.
@@ -58,17 +91,25 @@ struct SinfoColumns {
     names: Option<usize>,
     partition: Option<usize>,
     header: bool,
+    /// Cells of the header.
+    width: usize,
 }
 
 impl SinfoColumns {
     fn named(header: &[&str]) -> Self {
         let at = |names: &[&str]| header.iter().position(|cell| names.contains(cell));
         Self {
-            nodes: at(&["NODES"]),
+            nodes: at(&["NODES", "NODES(A/I/O/T)"]),
             names: at(&["NODELIST", "HOSTNAMES"]),
             partition: at(&["PARTITION"]),
             header: true,
+            width: header.len(),
         }
+    }
+
+    /// Cells that fill their columns run into one another.
+    fn refuse_cut(&self, cells: &[&str], place: &str) -> Result<(), ImportError> {
+        if self.header && cells.len() < self.width { Err(cut(place)) } else { Ok(()) }
     }
 
     /// Nodes of a line, their names, and the partition: `gpu|64|gpu:h100:8|96|gpu[001-064]|idle~`.
@@ -76,7 +117,9 @@ impl SinfoColumns {
         let cell = |at: Option<usize>| at.and_then(|at| cells.get(at)).copied().unwrap_or_default();
         if self.header {
             // Lines of `sinfo -N` are of a node each.
-            return (cell(self.nodes).parse().unwrap_or(1), cell(self.names), cell(self.partition));
+            // Of those allocated, idle, other and total the last counts.
+            let nodes = cell(self.nodes).rsplit('/').next().unwrap_or_default();
+            return (nodes.parse().unwrap_or(1), cell(self.names), cell(self.partition));
         }
         let count = cells.iter().find_map(|cell| cell.parse::<u32>().ok());
         let names = (0..cells.len()).rev().find(|at| {

@@ -169,6 +169,170 @@ fn rocm_smi_gives_devices_and_how_they_are_joined() {
     assert!(found.report.text().contains("1 of 1 pairs"), "{}", found.report.text());
 }
 
+fn of_text(text: &str, wishes: MachineWishes<'_>) -> Result<Imported<FoundMachine>, Vec<ImportError>> {
+    machine(&[("it".to_owned(), text.to_owned())], &Library::embedded(), wishes)
+}
+
+fn told(text: &str, wishes: MachineWishes<'_>) -> Imported<FoundMachine> {
+    of_text(text, wishes).unwrap_or_else(|errors| panic!("{errors:?}"))
+}
+
+fn refusal(text: &str, wishes: MachineWishes<'_>) -> String {
+    of_text(text, wishes).expect_err(text)[0].to_string()
+}
+
+/// The matrix of `nvidia-smi topo -m` of so many devices.
+fn matrix(devices: usize, joined: impl Fn(usize, usize) -> &'static str) -> String {
+    let all = |cell: &dyn Fn(usize) -> String| (0..devices).map(cell).collect::<Vec<_>>().concat();
+    let cell = |one, other| if one == other { " X " } else { joined(one, other) };
+    let row = |one| all(&|other| format!("\t{}", cell(one, other)));
+    let rows = all(&|one| format!("GPU{one}{}\t0-19\t0\n", row(one)));
+    format!("{}\tCPU Affinity\tNUMA Affinity\n{rows}", all(&|device| format!("\tGPU{device}")))
+}
+
+/// A hybrid cube mesh, as `nvidia-smi` prints it on a DGX-1 with V100 and on AWS p3.16xlarge.
+const DGX1: [[&str; 8]; 8] = [
+    ["X", "NV1", "NV1", "NV2", "NV2", "SYS", "SYS", "SYS"],
+    ["NV1", "X", "NV2", "NV1", "SYS", "NV2", "SYS", "SYS"],
+    ["NV1", "NV2", "X", "NV2", "SYS", "SYS", "NV1", "SYS"],
+    ["NV2", "NV1", "NV2", "X", "SYS", "SYS", "SYS", "NV1"],
+    ["NV2", "SYS", "SYS", "SYS", "X", "NV1", "NV1", "NV2"],
+    ["SYS", "NV2", "SYS", "SYS", "NV1", "X", "NV2", "NV1"],
+    ["SYS", "SYS", "NV1", "SYS", "NV1", "NV2", "X", "NV2"],
+    ["SYS", "SYS", "SYS", "NV1", "NV2", "NV1", "NV2", "X"],
+];
+
+/// Data sheets, each direction: 12 links of 25 GB/s through a switch are the A100's 300, as are 4 to each of 3; 18 the
+/// H100's 450, as are 6 to each of 3 of a GH200's; 2 to each of 3 the V100's 150, and the 6 of each in a DGX-1, which
+/// lead to 4 of 7.
+#[test]
+fn numbers_of_links_are_those_of_the_preset() {
+    for (preset, text, rate) in [
+        ("a100-80gb-dgx", matrix(8, |_, _| "NV12"), 300e9),
+        ("a100-40gb-juwels", matrix(4, |_, _| "NV4"), 300e9),
+        ("h100-80gb-dgx", matrix(8, |_, _| "NV18"), 450e9),
+        ("h800-80gb", matrix(8, |_, _| "NV8"), 200e9),
+        ("gh200-96gb-alps", matrix(4, |_, _| "NV6"), 450e9),
+        ("v100-32gb-dgx1", matrix(4, |_, _| "NV2"), 150e9),
+        ("v100-32gb-dgx1", matrix(8, |one, other| DGX1[one][other]), 150e9),
+        (
+            "h100-80gb-dgx",
+            "GPU 0: NVIDIA H100 80GB HBM3 (UUID: G)\n".to_owned() + &"\t Link 0: 26.562 GB/s\n".repeat(18),
+            450e9,
+        ),
+    ] {
+        let found = told(&text, MachineWishes { device: Some(preset), ..whole() });
+        let node = &found.made.cluster.levels[0];
+        assert_eq!((node.bandwidth, found.made.cluster.levels.len()), (BytesPerSecond::new(rate), 2), "{preset}");
+        let taken = found.report.taken.iter().find(|one| one.field == "node.bandwidth");
+        assert!(taken.is_some_and(|one| one.place.starts_with("it:")), "{}", found.report.text());
+    }
+}
+
+/// 4 links to each of 7 are 100 GB/s through a switch or 700 as a mesh; 8 links 200.
+#[test]
+fn other_links_than_the_preset_s_are_refused() {
+    let h100 = MachineWishes { device: Some("h100-80gb-dgx"), ..whole() };
+    let pcie = matrix(4, |one, other| if one / 2 == other / 2 { "PHB" } else { "SYS" });
+    let pairs = matrix(4, |one, other| if one / 2 == other / 2 { "NV12" } else { "SYS" });
+    for (text, said) in [
+        (matrix(8, |_, _| "NV4"), "NV4 to each other device, 25.0 GB/s a link: 100 GB/s through a switch, or 700 GB/s"),
+        (
+            "GPU 0: NVIDIA H100 80GB HBM3 (UUID: G)\n".to_owned() + &"\t Link 0: 26.562 GB/s\n".repeat(8),
+            "200 GB/s, and the preset has 450 GB/s",
+        ),
+        (pcie.clone(), "6 of 6 pairs of devices are joined by PCIe"),
+        (pairs.clone(), "4 of 6 pairs of devices are joined by PCIe"),
+    ] {
+        let found = refusal(&text, h100);
+        assert!(found.contains(said) && found.contains("--node-bandwidth"), "{found}");
+    }
+    // A preset on PCIe has no other links.
+    told(&pcie, MachineWishes { device: Some("titan-rtx-pcie"), ..whole() });
+    let said = MachineWishes { node_bandwidth: Some(BytesPerSecond::new(20e9)), ..h100 };
+    let cluster = told(&pcie, said).made.cluster;
+    assert_eq!((cluster.levels[0].bandwidth, cluster.levels.len()), (BytesPerSecond::new(20e9), 2));
+    // Pairs are a level of their own: 12 x 25 GB/s inside, 20 between.
+    let cluster = told(&pairs, said).made.cluster;
+    let levels: Vec<_> = cluster.levels.iter().map(|level| (level.members, level.bandwidth.get())).collect();
+    assert_eq!(levels[..2], [(Some(2), 300e9), (Some(2), 20e9)]);
+}
+
+/// Packages of MI250X hold two devices: `mi250:8` counts devices as the preset has them, `mi250:4` its packages, and two
+/// may be either, unless a driver lists the devices.
+#[test]
+fn packages_of_two_devices_are_told_from_devices() {
+    let node = |count| format!("gpu|10|gpu:mi250:{count}|n[01-10]\n");
+    let frontier = MachineWishes { nodes: None, device: Some("mi250x-frontier"), ..whole() };
+    let found = told(&node(4), frontier);
+    assert_eq!(found.made.cluster.devices_per_node(), 8);
+    let assumed = found.report.assumed.iter().find(|one| one.field == "packages of a node").expect("it is said");
+    assert!(assumed.value == "4" && assumed.why.contains("packages of 2"), "{assumed:?}");
+    let found = told(&node(8), frontier);
+    assert!(found.made.cluster.devices_per_node() == 8 && !found.report.text().contains("packages"));
+    let said = refusal(&node(2), frontier);
+    assert!(said.contains("2 may be devices of a node, or packages of 2, which are 4 devices"), "{said}");
+    let files = [
+        ("slurm".to_owned(), node(2)),
+        ("rocm".to_owned(), "GPU[0]\t: a: b\nGPU[1]\t: a: b\nGPU[2]\t: a: b\nGPU[3]\t: a: b\n".to_owned()),
+    ];
+    let found = machine(&files, &Library::embedded(), frontier).expect("four devices");
+    assert_eq!(found.made.cluster.devices_per_node(), 4);
+}
+
+/// Columns of a width, as `sinfo` prints them without bars; a cell that fills its column is cut.
+#[test]
+fn tables_of_a_width_are_read() {
+    let wishes = MachineWishes { nodes: None, device: Some("a100-40gb-dgx"), ..whole() };
+    for (text, nodes) in [
+        (
+            "NODELIST   NODES PARTITION STATE GRES\nn01   1   gpu*  alloc gpu:a100:8\nn02   1  gpu*  idle  gpu:a100:8\nn01  1  debug  alloc gpu:a100:8\n",
+            2,
+        ),
+        (
+            "PARTITION   NODES   GRES   NODELIST  STATE\nboost*  3456  gpu:a100:4  lrdn[0001-3456]  idle\nserial  2  (null)  login[06-07]  idle\n",
+            3456,
+        ),
+        ("PARTITION NODES(A/I/O/T) GRES\ngpu 5/6/1/12 gpu:a100:8(S:0,1)\n", 12),
+        ("n01 1 gpu* alloc gpu:a100:4(S:0),gpu:a100:4(S:1)\n", 1),
+    ] {
+        assert_eq!(told(text, wishes).made.cluster.nodes, Some(nodes), "{text}");
+    }
+    for text in ["NODELIST GRES\nn01 gpu:nvidia_a100_80gb\n", "NODELIST GRES STATE\nn01 gpu:nvidia_a100_80gbidle\n"] {
+        assert!(refusal(text, wishes).contains("a cell is cut"), "{text}");
+    }
+    let both = refusal("n|2|gpu:a100:4,gpu:v100:4|n[1-2]\n", MachineWishes { nodes: None, ..whole() });
+    assert!(both.contains("several kinds"), "{both}");
+}
+
+/// PCI functions name devices, and a driver's memory is the device's: 65,536 MiB are 64 GiB.
+#[test]
+fn numbers_of_devices_name_them_and_memory_is_the_driver_s() {
+    let xml = |number: &str, links: u32| {
+        let gpu = format!("<gpu dev=\"0\"><nvlink target=\"0\" count=\"{links}\"/></gpu>");
+        format!("<system version=\"1\"><pci class=\"0x030200\" device=\"{number}\">{gpu}</pci></system>")
+    };
+    assert_eq!(told(&xml("0x2330", 18), whole()).made.cluster.device.name, "NVIDIA H100-SXM5-80GB");
+    assert_eq!(told(&xml("0x20b0", 12), whole()).made.cluster.device.name, "NVIDIA A100-SXM4-40GB");
+    assert!(refusal(&xml("0x2330", 12), whole()).contains("300 GB/s, and the preset has 450 GB/s"));
+    assert!(refusal(&xml("0x2331", 0), whole()).contains("is the PCIE form"));
+    let custom = "name, memory.total [MiB]\nNVIDIA A100-SXM-64GB, 65536 MiB\n";
+    let found = told(custom, MachineWishes { device: Some("a100-80gb-dgx"), ..whole() });
+    assert_eq!(found.made.cluster.device.memory, Bytes::new(64.0 * f64::from(1 << 30)));
+    let other = told("GPU 0: NVIDIA L40S (UUID: G)\n", MachineWishes { device: Some("h100-80gb-dgx"), ..whole() });
+    assert!(other.report.text().contains("where it:1 has 'NVIDIA L40S'"), "{}", other.report.text());
+}
+
+/// What `rocm-smi` prints alone: two devices, of which one name is known to the presets of MI250X.
+#[test]
+fn the_table_of_rocm_smi_lists_devices() {
+    let text = "==== Concise Info ====\nDevice  [Model : Revision]  Temp\n0  [0x0b0c : 0x00]  38.0C  0%   0%\n   AMD Instinct \
+                MI250X\n1  [0x0b0c : 0x00]  44.0C  0%   0%\n   AMD Instinct MI250X\n==== End ====\n";
+    let found = told(text, MachineWishes { device: Some("mi250x-lumi"), ..whole() });
+    assert_eq!(found.made.cluster.devices_per_node(), 2);
+    assert!(refusal(text, whole()).contains("'AMD Instinct MI250X' may be any of"));
+}
+
 #[test]
 fn what_no_file_says_is_refused_with_the_option_that_does() {
     let nothing = MachineWishes::default();
@@ -220,6 +384,10 @@ fn ports_have_the_rate_that_ibstat_and_ibv_devinfo_print() {
     let wishes = MachineWishes { nodes: Some(4), device: Some("a100-40gb-dgx"), ..MachineWishes::default() };
     let found = machine(&files, &Library::embedded(), wishes).expect("all is told").made.cluster;
     assert_eq!(found.levels.last().and_then(|level| level.injection), Some(BytesPerSecond::new(200e9)));
+    let status = "Infiniband device 'mlx5_0' port 1 status:\n\tstate:\t\t 4: ACTIVE\n\trate:\t\t 400 Gb/sec (4X NDR)\nInfiniband \
+                  device 'mlx5_1' port 1 status:\n\tstate:\t\t 1: DOWN\n\trate:\t\t 10 Gb/sec (4X SDR)\n";
+    let found = told(&(status.to_owned() + node), MachineWishes::default()).made.cluster;
+    assert_eq!(found.levels.last().and_then(|level| level.injection), Some(BytesPerSecond::new(50e9)));
     let short = "hca_id:\tmlx5_0\n\t\tport:\t1\n\t\t\tstate:\t\t\tPORT_ACTIVE (4)\n".to_owned();
     let errors = machine(&[("ib".to_owned(), short)], &Library::embedded(), whole()).expect_err("no rate");
     assert!(errors[0].to_string().contains("ib:3: a port without a rate; give `ibv_devinfo -v`"), "{errors:?}");

@@ -4,7 +4,24 @@ use roxmltree::{Document, Node, ParsingOptions};
 
 use crate::interop::report::ImportError;
 
-use super::facts::{MachineFacts, Said};
+use super::facts::{DirectLinks, MachineFacts, Said};
+
+/// Devices by the number of their PCI function (`pci.ids`, NVIDIA, 2025), as the driver names them.
+const DEVICES: [(&str, &str); 13] = [
+    ("0x1db5", "Tesla V100-SXM2-32GB"),
+    ("0x1db6", "Tesla V100-PCIE-32GB"),
+    ("0x20b0", "NVIDIA A100-SXM4-40GB"),
+    ("0x20b2", "NVIDIA A100-SXM4-80GB"),
+    ("0x20b5", "NVIDIA A100 80GB PCIe"),
+    ("0x20f1", "NVIDIA A100-PCIE-40GB"),
+    ("0x20f3", "NVIDIA A800-SXM4-80GB"),
+    ("0x2324", "NVIDIA H800"),
+    ("0x2330", "NVIDIA H100 80GB HBM3"),
+    ("0x2331", "NVIDIA H100 PCIe"),
+    ("0x2335", "NVIDIA H200"),
+    ("0x233b", "NVIDIA H200 NVL"),
+    ("0x2342", "NVIDIA GH200 480GB"),
+];
 
 /// The most elements of a file: a node has some hundreds.
 const MOST_ELEMENTS: u32 = 100_000;
@@ -112,6 +129,17 @@ fn topology(file: &str, root: Node<'_, '_>, facts: &mut MachineFacts) {
     let named = |name: &'static str| all().filter(move |node| node.tag_name().name() == name);
     // A dumped file has an element for each device; those of clouds have its PCI class alone.
     let devices = named("gpu").count().max(named("pci").filter(|node| class(node, "0x0302")).count());
+    for node in named("pci").filter(|node| class(node, "0x0302")) {
+        let name = DEVICES.iter().find(|(number, _)| node.attribute("device") == Some(number));
+        facts.names.extend(name.map(|(_, name)| said(file, node, (*name).to_owned())));
+    }
+    // Through a switch, or to each of the others: together they are what the device has.
+    let links = named("gpu").map(|node| {
+        let links = node.children().filter(|link| link.tag_name().name() == "nvlink");
+        let counts = links.filter_map(|link| link.attribute("count")?.parse::<u32>().ok());
+        said(file, node, DirectLinks { count: counts.fold(0, u32::saturating_add), wire: None })
+    });
+    facts.links.extend(links.filter(|links| links.value.count > 0));
     let pci = named("pci").filter(|node| class(node, "0x0207") || class(node, "0x0200")).count();
     facts.devices.push(said(file, root, devices as u32));
     let rates =
