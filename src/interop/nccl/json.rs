@@ -57,6 +57,12 @@ struct Body {
     nwrong: Option<f64>,
 }
 
+impl Body {
+    fn is_wrong(&self) -> bool {
+        self.nwrong.is_some_and(|count| count >= 1.0)
+    }
+}
+
 /// The most ranks of a process that are listed out.
 const MOST_OF_A_PROCESS: u32 = 64;
 
@@ -94,7 +100,7 @@ fn run(file: &str, document: Document) -> BenchmarkRun {
         let Some(micros) = body.time.or(body.cpu_time).filter(|micros| micros.is_finite() && *micros >= 0.0) else {
             continue;
         };
-        if body.nwrong.is_some_and(|count| count >= 1.0) {
+        if [Some(&body), in_place.as_ref()].into_iter().flatten().any(Body::is_wrong) {
             found.wrong = Some(0);
         }
         found.rows.push(BenchmarkRow {

@@ -241,11 +241,14 @@ fn what_cannot_be_measured_is_refused_with_its_place() {
     let whole = synthetic(&head("all_gather_perf", &[("one", 8)]), 8);
     let last = whole.lines().last().expect("a row");
     let wrong = whole.replace(last, &last.replacen(" 0 ", " 3 ", 1));
+    let in_place = last.strip_suffix('0').expect("its last count").to_owned() + "3";
+    let in_place = whole.replace(last, &in_place);
     for (text, said) in [
         ("Test NCCL failure common.cu:954 'unhandled system error'".to_owned(), "holds no row"),
         (synthetic(&head("all_gather_perf", &[("one", 1)]), 2), "one rank alone sends nothing"),
         (synthetic(&head("all_gather_perf", &[("one", 4), ("two", 2)]), 6), "4 on one, 2 on two"),
         (wrong, "line 35 counts wrong results"),
+        (in_place, "line 35 counts wrong results"),
         (synthetic(&head("all_gather_perf", &[("one", 16)]), 16), "16 ranks on each host do not fit"),
         (whole.lines().take(14).collect::<Vec<_>>().join("\n"), "no size of 1 MiB or more"),
         (PAIR.1.to_owned(), "all-to-all, send-recv"),

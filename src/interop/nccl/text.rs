@@ -15,8 +15,9 @@ const TYPES: [&str; 20] = [
 struct Columns {
     time: usize,
     reduces: bool,
-    /// Whether wrong elements are counted; older programs write the largest difference, which rounding makes.
-    counted: bool,
+    /// Where wrong elements are counted, out of place and in place; older programs write the largest difference, which
+    /// rounding makes.
+    wrong: [Option<usize>; 2],
 }
 
 /// All runs of a log, those without rows too.
@@ -75,10 +76,11 @@ impl LogReader<'_> {
             ["size", "count", "type", rest @ ..] => {
                 self.begin(number, |run| !run.rows.is_empty());
                 let time = rest.iter().position(|word| word.ends_with("time"));
+                let mut counts = (0..rest.len()).filter(|at| rest[*at] == "#wrong");
                 self.columns = time.map(|time| Columns {
                     time,
                     reduces: rest.contains(&"redop"),
-                    counted: rest.contains(&"#wrong"),
+                    wrong: [counts.next(), counts.next()],
                 });
             }
             _ => {}
@@ -141,10 +143,10 @@ impl LogReader<'_> {
             Some(value).filter(|value| value.is_finite() && *value >= 0.0)
         };
         let (micros, algorithm, bus) = (figure(0)?, figure(1)?, figure(2)?);
-        let wrong = |place: usize| rest.get(columns.time + place).and_then(|count| count.parse::<f64>().ok());
+        let count_at = |at: usize| rest.get(at).and_then(|count| count.parse::<f64>().ok());
         let in_place = (columns.time + 4..rest.len()).find(|at| rest[*at] == "N/A");
-        let out_checked = wrong(3).is_some();
-        if columns.counted && wrong(3).is_some_and(|count| count >= 1.0) {
+        let out_checked = count_at(columns.time + 3).is_some();
+        if columns.wrong.into_iter().flatten().any(|at| count_at(at).is_some_and(|count| count >= 1.0)) {
             return Some(Err(()));
         }
         // Of a time in two digits (`1.2e+07`) the bandwidth says more.
@@ -160,5 +162,8 @@ impl LogReader<'_> {
 fn guessed(rest: &[&str]) -> Columns {
     let is_word = rest.first().is_some_and(|word| word.parse::<f64>().is_err());
     let is_root = rest.get(1).is_some_and(|word| word.parse::<i64>().is_ok() && !word.contains('.'));
-    Columns { time: if is_word { 1 + usize::from(is_root) } else { 0 }, reduces: is_word, counted: true }
+    let time = if is_word { 1 + usize::from(is_root) } else { 0 };
+    // Further columns of `-I` stand in between.
+    let in_place = Some(time + 7).filter(|last| rest.len() == last + 1);
+    Columns { time, reduces: is_word, wrong: [Some(time + 3), in_place] }
 }
