@@ -1,6 +1,7 @@
 //! What another tool's file is, by what is in it: the kinds, in the order in which they are asked. Not for reading any of
 //! them, but for traces of profilers, which may be packed and are known by their first bytes ([`super::kineto`]).
 
+use super::huggingface;
 use super::plans;
 use super::runs::{self, RunOptions};
 use super::topology;
@@ -61,16 +62,11 @@ impl ForeignKind {
         let is_small = text.len() as u64 <= MOST_CONFIGURATION;
         match self {
             Self::Model | Self::Plan if !is_small => false,
-            Self::Model => is_model(text),
+            Self::Model => huggingface::is_config(text),
             Self::Links => text.contains("busbw") || text.contains("\"bus_bw\""),
             Self::Run => runs::run(name, text, RunOptions { skip: Some(0), given: &[] }).is_ok(),
             Self::Plan => plans::is_plan(name, text),
             Self::Cluster => topology::is_machine(name, text),
         }
     }
-}
-
-fn is_model(text: &str) -> bool {
-    let object: Option<serde_json::Value> = serde_json::from_str(text.trim_start_matches('\u{feff}')).ok();
-    object.is_some_and(|object| ["model_type", "text_config"].iter().any(|key| object.get(key).is_some()))
 }

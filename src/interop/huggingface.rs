@@ -73,6 +73,11 @@ pub fn model(text: &str, options: ImportOptions<'_>) -> Result<Imported<CountedM
     Ok(Imported { made, report })
 }
 
+/// Whether a text is such a configuration, of whatever class.
+pub fn is_config(text: &str) -> bool {
+    parsed(text).is_ok_and(|object| ["model_type", "text_config"].iter().any(|key| object.contains_key(*key)))
+}
+
 /// The object of a file; Python's JSON writes numbers that are none, which stand where no shape is read.
 fn parsed(text: &str) -> Result<Map<String, Value>, ImportError> {
     let text = without_infinities(text.trim_start_matches('\u{feff}'));

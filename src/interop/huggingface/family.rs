@@ -26,6 +26,8 @@ pub(super) struct Family {
     pub experts: ExpertRule,
     /// Whether queries, keys and values are computed from compressed ones.
     pub latent: bool,
+    /// Sizes that its published files leave to the class.
+    pub unsaid: &'static [(&'static str, u32)],
 }
 
 /// Norms of a layer.
@@ -137,6 +139,7 @@ const LLAMA: Family = Family {
     window: WindowRule::None,
     experts: ExpertRule::None,
     latent: false,
+    unsaid: &[],
 };
 
 /// Those of Llama itself and of what its code was copied for, by two switches.
@@ -200,8 +203,9 @@ const FAMILIES: [Family; 35] = [
     GEMMA,
     Family { name: "gemma2", kv_heads: KvHeads::Constant(4), norms: Norms::Count(4),
         window: WindowRule::AllBut(2, 4096), ..GEMMA },
+    // The published file of Gemma 3 4B has neither.
     Family { name: "gemma3_text", kv_heads: KvHeads::Constant(4), norms: Norms::Count(4), qk_norm: QK_HEAD,
-        window: WindowRule::AllBut(6, 4096), ..GEMMA },
+        window: WindowRule::AllBut(6, 4096), unsaid: &[("num_attention_heads", 8), ("vocab_size", 262_208)], ..GEMMA },
     PHI,
     Family { name: "phi-msft", four_times: true, ..PHI },
     Family { name: "phi3", window: WindowRule::All(None), biases: BiasRules::NONE, ..LLAMA },

@@ -10,22 +10,23 @@ use super::{ImportOptions, experts, window};
 /// The longest sequence that is assumed: what a model was mostly trained with, where its limit is longer.
 const USUAL_SEQUENCE: u32 = 4096;
 
-/// The limit of a sequence that classes have where a configuration has none.
+/// The limit of a sequence that classes have where a configuration has none, but for those of GPT-2.
 const NO_LIMIT: u32 = 2048;
+const NO_LIMIT_GPT2: u32 = 1024;
 
 /// The model of a configuration.
 pub(super) fn model(keys: &mut Keys<'_>, family: &Family, options: ImportOptions<'_>) -> Result<Model, ImportError> {
     let layers = keys.needed("layers", &["num_hidden_layers", "n_layer", "n_layers"])?;
     let hidden = keys.needed("hidden", &["hidden_size", "n_embd", "d_model"])?;
-    let heads = keys.needed("heads", &["num_attention_heads", "n_head", "n_heads"])?;
+    let heads = needed_or(keys, family, "heads", &["num_attention_heads", "n_head", "n_heads"])?;
     let latent = latent(keys, family)?;
     let head_size = match latent {
         Some((_, head)) => head,
         None => head_size(keys, family, hidden, heads)?,
     };
     let kv_heads = if latent.is_some() { heads } else { kv_heads(keys, family, heads)? };
-    let vocab = keys.needed("vocab", &["vocab_size"])?;
-    let (sequence, limit) = sequence(keys)?;
+    let vocab = needed_or(keys, family, "vocab", &["vocab_size"])?;
+    let (sequence, limit) = sequence(keys, family)?;
     // A learned table keeps its rows, however long the sequences are that it is trained with.
     let learned = learned(keys, family);
     let mut model = Model {
@@ -75,17 +76,31 @@ fn source(keys: &Keys<'_>, options: ImportOptions<'_>) -> String {
     format!("imported from {file} (HF config.json, model_type {written}{like})")
 }
 
+/// A size that published files leave to their class in some families.
+fn needed_or(keys: &mut Keys<'_>, family: &Family, field: &str, names: &[&str]) -> Result<u32, ImportError> {
+    let usual = family.unsaid.iter().find(|(name, _)| *name == names[0]);
+    match (keys.count(field, names)?, usual) {
+        (Some(count), _) => Ok(count),
+        (None, Some((name, usual))) => {
+            keys.assume(field, usual, name);
+            Ok(*usual)
+        }
+        (None, None) => keys.needed(field, names),
+    }
+}
+
 /// The length that is trained, and the longest that there can be.
-fn sequence(keys: &mut Keys<'_>) -> Result<(u32, u32), ImportError> {
+fn sequence(keys: &mut Keys<'_>, family: &Family) -> Result<(u32, u32), ImportError> {
     let mut limit = None;
     for name in ["max_position_embeddings", "n_positions", "max_seq_len"] {
         if let Some(value) = keys.value(name).filter(|_| limit.is_none()) {
             limit = Some((name, keys.number(name, value)?));
         }
     }
+    let usual = if ["gpt2", "gpt_bigcode"].contains(&family.name) { NO_LIMIT_GPT2 } else { NO_LIMIT };
     let (why, limit) = match limit {
         Some((name, limit)) => (format!("{} is the limit, {limit}", keys.place(name)), limit),
-        None => ("no limit is said, and that of the classes is 2048".to_owned(), NO_LIMIT),
+        None => (format!("no limit is said, and that of the class is {usual}"), usual),
     };
     let sequence = limit.min(USUAL_SEQUENCE);
     keys.report.assume("sequence", sequence, format!("{why}; --seq says what is trained"));
@@ -110,7 +125,7 @@ fn head_size(keys: &mut Keys<'_>, family: &Family, hidden: u32, heads: u32) -> R
 fn kv_heads(keys: &mut Keys<'_>, family: &Family, heads: u32) -> Result<u32, ImportError> {
     const NAMES: [&str; 3] = ["num_key_value_heads", "num_kv_heads", "n_head_kv"];
     if let KvHeads::MultiQuery = family.kv_heads {
-        let new = family.name == "falcon" && keys.switch("kv_heads", "new_decoder_architecture")?.unwrap_or(false);
+        let new = family.name == "falcon" && new_decoder(keys)?;
         if !new {
             // What else is said of them, the class does not read.
             keys.skip(&NAMES);
@@ -129,6 +144,12 @@ fn kv_heads(keys: &mut Keys<'_>, family: &Family, heads: u32) -> Result<u32, Imp
     }
     keys.assume("kv_heads", count, NAMES[0]);
     Ok(count)
+}
+
+/// Whether a Falcon is of the later architecture, that of 40B: its first files say so by their `model_type` alone.
+fn new_decoder(keys: &mut Keys<'_>) -> Result<bool, ImportError> {
+    let first = keys.object.get("model_type").is_some_and(|name| name == "RefinedWeb");
+    Ok(keys.switch("kv_heads", "new_decoder_architecture")?.unwrap_or(first))
 }
 
 /// Compressed queries, keys and values, and the size of a head of queries.
@@ -190,11 +211,11 @@ fn norms(keys: &mut Keys<'_>, family: &Family) -> Result<u32, ImportError> {
         Norms::Count(count) => Ok(count),
         Norms::OneIf(switch) => Ok(if keys.switch_or("norms of 1", switch, false)? { 1 } else { 2 }),
         Norms::Falcon => {
-            let new = keys.value("new_decoder_architecture").is_some_and(|value| value == true);
             let parallel = keys.switch_or("norms of 1", "parallel_attn", true)?;
             // Falcon-40B has a norm for each half, side by side; Falcon-7B shares one.
-            let said = if new { keys.count("norms", &["num_ln_in_parallel_attn"])? } else { None };
-            Ok(if parallel && !new { 1 } else { said.filter(|_| parallel).unwrap_or(2) })
+            let usual = if new_decoder(keys)? { 2 } else { 1 };
+            let said = keys.count("norms", &["num_ln_in_parallel_attn"])?;
+            Ok(if parallel { said.unwrap_or(usual) } else { 2 })
         }
     }
 }

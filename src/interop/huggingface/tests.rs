@@ -256,6 +256,47 @@ fn experts_have_biases_and_heads_have_sinks_in_gpt_oss() {
     assert_eq!((made.parameters, made.active_parameters), (493 + 168, 493 + 168 - 112));
 }
 
+/// Falcon-40B's first file has no `new_decoder_architecture`: `RefinedWeb` says it, and `RefinedWebModel` is the 7B's.
+#[test]
+fn the_first_files_of_falcon_say_their_architecture_by_their_type() {
+    let first = |kind: &str| {
+        let text = json!({
+            "model_type": kind, "hidden_size": 8192, "n_head": 128, "n_head_kv": 8, "n_layer": 60, "bias": false,
+            "parallel_attn": true, "vocab_size": 65024, "alibi": false,
+        });
+        import(&text.to_string()).unwrap().made
+    };
+    let made = first("RefinedWeb");
+    assert_eq!((made.parameters, made.model.kv_heads, made.model.norms), (41_303_293_952, 8, 2));
+    let other = first("RefinedWebModel").model;
+    assert_eq!((other.kv_heads, other.norms), (1, 1));
+    // Two norms side by side, whatever the architecture: 60 more of 2 x 8192.
+    let two = changed("falcon-40b", json!({"new_decoder_architecture": false, "num_ln_in_parallel_attn": 2})).unwrap();
+    let one = changed("falcon-40b", json!({"new_decoder_architecture": false})).unwrap();
+    assert_eq!(two.made.parameters - one.made.parameters, 60 * 2 * 8192);
+}
+
+/// As published, with neither heads nor vocabulary. A layer: queries and projection each 2560 x 8 x 256, keys and values
+/// each 2560 x 4 x 256, MLP 3 x 2560 x 10240, norms 4 x 2560 + 2 x 256: 94,382,592. Embedding 262,208 x 2560, last norm:
+/// 34 x 94,382,592 + 671,252,480 + 2560 = 3,880,263,168, which is what transformers builds too.
+#[test]
+fn gemma_3_4b_leaves_sizes_to_its_class() {
+    let text = json!({
+        "model_type": "gemma3", "vision_config": {"hidden_size": 1152},
+        "text_config": {"model_type": "gemma3_text", "hidden_size": 2560, "intermediate_size": 10240,
+            "num_hidden_layers": 34, "sliding_window": 1024},
+    });
+    let imported = import(&text.to_string()).unwrap();
+    assert_eq!(imported.made.parameters, 3_880_263_168);
+    assert_eq!((assumed(&imported, "heads"), assumed(&imported, "vocab")), (Some("8".into()), Some("262208".into())));
+}
+
+/// The class of GPT-2 has 1024 positions: 768 x 1024 parameters fewer than 2048 would have.
+#[test]
+fn positions_that_are_not_said_are_those_of_the_class() {
+    assert_eq!(without("gpt2", "n_positions").unwrap().made.parameters, 124_439_808);
+}
+
 /// Layers alternate: of 4, those with numbers 1 and 3 have experts. Dense ones 3 x 8 x 6 = 144, experts 2 x 3 x 8 x 4 =
 /// 192 beside a shared one of 96 and a router of 16: 304. Attention 4 x 8 x 8 = 256 and norms 16 in each of the four.
 #[test]
