@@ -5,6 +5,16 @@ use crate::plan::Sharded;
 /// Arguments that name a number format, and which; the first that is set counts.
 pub const FORMATS: [(&str, &str); 4] = [("fp8_format", "fp8"), ("fp8", "fp8"), ("bf16", "bf16"), ("fp16", "fp16")];
 
+/// What logs print of the weights' format: `torch.bfloat16`. It follows from the switches, which a log may lack.
+pub const DTYPE: &str = "params_dtype";
+
+/// The format of [`DTYPE`]'s value; none where it is unknown.
+pub fn storage(dtype: &str) -> Option<&'static str> {
+    let known =
+        [("torch.bfloat16", "bf16"), ("torch.float16", "fp16"), ("torch.half", "fp16"), ("torch.float32", "fp32")];
+    known.iter().find(|(name, _)| *name == dtype).map(|(_, format)| *format)
+}
+
 /// A word that no version has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnknownWord;

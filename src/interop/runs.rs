@@ -4,6 +4,7 @@
 
 mod arguments;
 mod draft;
+mod heads;
 mod lines;
 mod megatron;
 
@@ -95,6 +96,11 @@ pub fn run(file: &str, text: &str, options: RunOptions<'_>) -> Result<Imported<R
     let megatron = Arguments::of_megatron(&lines);
     if megatron.is_empty() {
         configured(&mut row, &Arguments::of_deepspeed(&lines));
+        match program {
+            "torchtitan" => heads::torchtitan(&mut row, &lines),
+            "HF Trainer" => heads::trainer(&mut row, &lines),
+            _ => {}
+        }
     } else {
         megatron::fill(&mut row, &megatron)?;
         if let Some((size, at)) = padded_vocabulary(&lines[start..]) {

@@ -23,6 +23,12 @@ impl RowDraft {
         self.cells.insert(column.to_owned(), printable(&value.to_string()));
     }
 
+    /// A cell that no line gives, and whose default it is.
+    pub fn assume(&mut self, column: &str, value: &str, why: &str) {
+        self.report.assume(column, value, why);
+        self.cells.insert(column.to_owned(), value.to_owned());
+    }
+
     /// A cell that is left blank, and the option that fills it.
     pub fn leave(&mut self, column: &str, why: impl Display) {
         self.report.assume(column, "blank", why);

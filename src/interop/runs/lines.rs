@@ -76,7 +76,8 @@ pub fn deepspeed(number: usize, line: &str) -> Option<StepLine> {
 /// `{'train_runtime': 273.01, 'train_samples_per_second': 3.663, ...}` at the end of a run, once per rank.
 pub fn trainer(number: usize, line: &str) -> Option<StepLine> {
     after(line, "'train_runtime':")?;
-    let rate = decimal(after(line, "'train_samples_per_second':")?)?;
+    // Version 5 prints numbers between quotation marks.
+    let rate = decimal(after(line, "'train_samples_per_second':")?.trim_start_matches('\''))?;
     Some(StepLine { line: number, step: 0, pace: Pace::Samples(rate), batch: None, skipped: false })
 }
 
@@ -92,8 +93,14 @@ pub fn peak_gib(line: &str) -> Option<f64> {
     amount.split_once("GiB").and_then(|(amount, _)| decimal(amount))
 }
 
-fn after<'a>(line: &'a str, key: &str) -> Option<&'a str> {
+/// What stands behind a key.
+pub fn after<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     Some(line.split_once(key)?.1.trim_start())
+}
+
+/// A whole number above 0 at the beginning of a text: `51,760` is one.
+pub fn count(text: &str) -> Option<u64> {
+    decimal(text).filter(|number| number.fract() == 0.0 && *number < 1e15).map(|number| number as u64)
 }
 
 fn digits(text: &str) -> Option<u64> {

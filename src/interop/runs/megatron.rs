@@ -2,7 +2,7 @@
 //!
 //! Not for the steps of the run.
 
-use crate::interop::megatron::{FORMATS, UnknownWord, sharded};
+use crate::interop::megatron::{DTYPE, FORMATS, UnknownWord, sharded, storage};
 use crate::interop::report::ImportError;
 use crate::plan::Sharded;
 
@@ -120,6 +120,8 @@ fn precision(row: &mut RowDraft, arguments: &Arguments<'_>) {
     let set = FORMATS.into_iter().find(|(name, _)| arguments.is_set(name));
     if let Some((name, format)) = set {
         row.take("precision", format, place(name, arguments.get(name).unwrap_or_default().1));
+    } else if let Some(format) = storage(arguments.text(DTYPE)) {
+        row.take("precision", format, place(DTYPE, arguments.get(DTYPE).unwrap_or_default().1));
     } else if arguments.get("bf16").is_some() && arguments.get("fp16").is_some() {
         row.take("precision", "fp32", "neither bf16 nor fp16 of the arguments");
     }

@@ -103,6 +103,76 @@ fn torchtitan_counts_tokens_per_device_and_a_step_of_many_ranks_once() {
     assert_eq!(imported(TORCHTITAN, RunOptions { given: &cells, ..ALONE }).0["step_time_s"], "9.65895");
 }
 
+/// 128 sequences of 8192 tokens on 64 devices of 6110 tokens a second, the median of the two lines behind the first three:
+/// 1,048,576 / (64 x 6115) = 2.67931 s. Shape and count are Llama 3 8B's.
+#[test]
+fn torchtitan_s_head_gives_model_and_plan() {
+    let head = "[titan] INFO - Building 1-D device mesh with ['dp_shard'], [64]\n\
+                [titan] INFO - Model llama3 8B \u{1b}[31msize: 8,030,261,248 total parameters\u{1b}[39m\n\
+                [titan] INFO - Applied selective activation checkpointing to the model\n\
+                [titan] INFO - Trainer is initialized with local batch size 2, global batch size 128, gradient accumulation \
+                steps 1, sequence length 8192, total steps 1000 (warmup 200)\n";
+    let steps: Vec<String> = [(1, "900"), (10, "6,000"), (20, "6,100"), (30, "6,120"), (40, "6,110")]
+        .iter()
+        .map(|(step, rate)| {
+            format!("[titan] step: {step:2}  loss: 9.1  memory: 48.61GiB(51.75%)  tps: {rate}  mfu: 36.4%\n")
+        })
+        .collect();
+    let steps = steps.concat();
+    let columns = [
+        "num_gpus",
+        "strategy_class",
+        "model",
+        "layers",
+        "kv_heads",
+        "vocab",
+        "micro_batch",
+        "global_batch",
+        "seq_len",
+        "act_ckpt",
+        "precision",
+        "step_time_s",
+    ];
+    let (row, report) = imported(("tt.log", &(head.to_owned() + &steps)), ALONE);
+    let cells = columns.map(|column| row.get(column).map_or("", String::as_str));
+    assert_eq!(
+        cells,
+        ["64", "fsdp", "Llama 3.1 8B", "32", "8", "128256", "2", "128", "8192", "selective", "bf16", "2.67931"],
+        "{report}"
+    );
+    // 2 x 4 x 8 ranks, two copies of shards over four; a later version names the degrees that are 1 too.
+    for mesh in [
+        "Building 3-D device mesh with ['dp_replicate', 'dp_shard', 'tp'], [2, 4, 8]",
+        "Building device mesh with parallelism: pp=1, dp_replicate=2, dp_shard=4, cp=1, tp=8, ep=1, etp=1",
+    ] {
+        let (row, _) = imported(("tt.log", &(mesh.to_owned() + "\n" + &steps)), ALONE);
+        let cells = ["num_gpus", "tp", "strategy_class", "strategy"].map(|column| row[column].as_str());
+        assert_eq!(cells, ["64", "8", "hsdp", "sharded over 4"]);
+        assert!(!row.contains_key("pp"));
+    }
+}
+
+/// 128 / (2 x 8) = 8 devices; 128 sequences at 25.62 a second are 4.9961 s, whether the number is between quotation marks
+/// or not.
+#[test]
+fn the_trainer_s_head_gives_batch_and_devices() {
+    let head = "***** Running training *****\n  Num examples = 51,760\n  Instantaneous batch size per device = 2\n  Total train \
+                batch size (w. parallel, distributed & accumulation) = 128\n  Gradient Accumulation steps = 8\n";
+    for rate in ["25.62", "'25.62'"] {
+        let text = format!("{head}{{'train_runtime': 6060.5, 'train_samples_per_second': {rate}, 'epoch': 3.0}}\n");
+        let (row, _) = imported(("hf.log", &text), ALONE);
+        let cells =
+            ["num_gpus", "micro_batch", "grad_accum", "global_batch", "step_time_s"].map(|column| row[column].as_str());
+        assert_eq!(cells, ["8", "2", "8", "128", "4.9961"]);
+    }
+}
+
+/// The log of LUMI has no line of `bf16`: `params_dtype` alone says it.
+#[test]
+fn the_format_of_weights_says_the_precision() {
+    assert_eq!(imported(LUMI, ALONE).0["precision"], "bf16");
+}
+
 #[test]
 fn the_table_reads_back_as_a_measured_run() {
     let cells = given(&[("cluster", "h100-80gb-dgx"), ("stack", "megatron-2024"), ("source", "a, \"b\" # c")]);
