@@ -25,7 +25,7 @@ use crate::scenario::Field;
 use crate::snapshot;
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
 
-pub use export::{ExportArgs, ExportTarget, ModuleNames};
+pub use export::{ExportArgs, ExportTarget, Launcher, ModuleNames};
 pub use flags::ScenarioFlags;
 pub use import::{
     ImportArgs, ImportClusterArgs, ImportKind, ImportLinksArgs, ImportModelArgs, ImportOutput, ImportPlanArgs,

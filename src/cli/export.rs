@@ -7,12 +7,12 @@ use std::fs;
 
 use crate::evaluate::{self, Workspace};
 use crate::interop::fsdp2::{self, Names};
-use crate::interop::plans::{self, JobWishes, PlanTarget};
+use crate::interop::plans::{self, JobLauncher, JobWishes, PlanTarget};
 use crate::scenario::Scenario;
 use crate::text::printable;
 use crate::units::Seconds;
 
-use super::args::{Everywhere, ExportArgs, ExportTarget, ModuleNames};
+use super::args::{Everywhere, ExportArgs, ExportTarget, Launcher, ModuleNames};
 use super::exit::{Exit, Failure};
 use super::session::{Session, note_idle, refused};
 use super::{files, output};
@@ -81,7 +81,7 @@ fn of_modules(scenario: &Scenario, arguments: &ExportArgs) -> Result<Export, Fai
 
 /// As a launcher's configuration.
 fn of_plan(target: PlanTarget, scenario: &Scenario, arguments: &ExportArgs) -> Result<Export, Failure> {
-    let ExportArgs { partition, account, target_version, .. } = arguments;
+    let ExportArgs { partition, account, target_version, cpus_per_task, gpu_type, launcher, .. } = arguments;
     let time = match target {
         PlanTarget::Sbatch => length(scenario)?,
         _ => None,
@@ -90,6 +90,12 @@ fn of_plan(target: PlanTarget, scenario: &Scenario, arguments: &ExportArgs) -> R
         partition: word("--partition", partition.as_deref())?,
         account: word("--account", account.as_deref())?,
         time,
+        cpus: *cpus_per_task,
+        device: word("--gpu-type", gpu_type.as_deref())?,
+        launcher: match launcher {
+            Launcher::Torchrun => JobLauncher::Torchrun,
+            Launcher::Accelerate => JobLauncher::Accelerate,
+        },
     };
     let exported = plans::export(target, target_version.as_deref(), scenario, &job)
         .map_err(|problems| refused(&problems, &arguments.input))?;

@@ -10,6 +10,7 @@ mod megatron;
 mod refusals;
 mod said;
 mod sbatch;
+mod script;
 mod settings;
 mod table;
 mod torchtitan;
@@ -35,7 +36,7 @@ use draft::PlanDraft;
 use settings::ToolSettings;
 
 pub use exported::{ExportedPlan, PlanTarget, export};
-pub use sbatch::JobWishes;
+pub use sbatch::{JobLauncher, JobWishes};
 
 /// A scenario that was read from a launcher's configuration.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -144,16 +145,19 @@ fn recognised(file: LauncherFile<'_>) -> Result<(Tool, ToolSettings), ImportErro
     let kinds: [(Tool, Recogniser); 4] = [
         (Tool::Torchtitan, torchtitan::is_of),
         (Tool::DeepSpeed, deepspeed::is_of),
-        (Tool::Accelerate, accelerate::is_of),
+        // Its `fsdp_config` may have Accelerate's names.
         (Tool::Trainer, trainer::is_of),
+        (Tool::Accelerate, accelerate::is_of),
     ];
     if let Some((tool, _)) = kinds.into_iter().find(|(_, is_of)| is_of(&settings)) {
         return Ok((tool, settings));
     }
-    if megatron::is_script(text)
-        && let Some(settings) = megatron::from_script(name, text)
-    {
-        return Ok((Tool::Megatron, settings));
+    for (tool, known) in [(Tool::Megatron, megatron::ARGUMENTS), (Tool::Trainer, trainer::ARGUMENTS)] {
+        if script::runs(known, text)
+            && let Some(settings) = script::arguments(known, name, text)
+        {
+            return Ok((tool, settings));
+        }
     }
     let what = "is no configuration of Accelerate, HF Trainer, DeepSpeed, Megatron-LM or torchtitan";
     Err(ImportError::new(name, what, "give the file that the launcher reads, or the log of a Megatron-LM run"))

@@ -201,9 +201,20 @@ fn a_job() {
         ],
     );
     assert!(!job.contains("#SBATCH --time"), "{job}");
+    let said = "--cpus-per-task 96 --gpu-type h100 --launcher accelerate";
+    let said = run(&format!("export --to sbatch {BASE} --devices 16 {said}")).stdout;
+    assert_contains(
+        &said,
+        &[
+            "#SBATCH --gpus-per-node=h100:8\n",
+            "#SBATCH --cpus-per-task=96\n",
+            "srun --cpus-per-task \"$SLURM_CPUS_PER_TASK\" accelerate launch --config_file accelerate.yaml \\\n",
+            "--rdzv_backend c10d --main_process_ip \"$head\" --main_process_port 29500 \"$@\"\n",
+        ],
+    );
     let timed = run(&format!("export --to sbatch {BASE} --nodes 2 --tokens 1e9")).stdout;
     assert_contains(&timed, &["#SBATCH --nodes=2\n", "#SBATCH --time=0-"]);
-    for wrong in ["--partition gpu;rm", "--account $(id)"] {
+    for wrong in ["--partition gpu;rm", "--account $(id)", "--gpu-type a:8"] {
         assert_contains(&run(&format!("export --to sbatch {BASE} {wrong}")).refused().join("\n"), &["is no name"]);
     }
 }
@@ -212,9 +223,20 @@ fn a_job() {
 fn what_a_tool_does_otherwise_is_said_and_refused_where_that_is_asked_for() {
     let plan = format!("--to accelerate {BASE} --devices 64 --pp 2 --recompute selective");
     let text = run(&format!("export {plan}")).stdout;
-    let notes = ["pipeline 2: accelerate has no word for it", "recompute selective: accelerate has no word for it"];
+    let notes = [
+        "pipeline 2: accelerate has no word for it",
+        "recompute selective: Accelerate computes all of each layer again, or nothing: all, in less memory and more time",
+    ];
     assert_contains(&text, &notes.map(|note| format!("# not as planned: {note}\n")).each_ref().map(String::as_str));
     assert_contains(&run(&format!("export --strict {plan}")).refused().join("\n"), &notes);
+    // What fits with a part of the layers computed again would not fit with none.
+    for (to, key) in [
+        ("accelerate", "  fsdp_activation_checkpointing: true\n"),
+        ("hf-trainer", "  activation_checkpointing: true\n"),
+    ] {
+        let text = run(&format!("export --to {to} {BASE} --devices 64 --recompute 0.75")).stdout;
+        assert_contains(&text, &["# not as planned: recompute 0.75: ", key]);
+    }
     let home = Home::new();
     let export = home.run(&format!("export {plan} --out here"));
     assert_eq!((export.code, export.stdout.as_str()), (Some(0), "here/accelerate.yaml\n"));

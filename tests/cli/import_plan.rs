@@ -103,6 +103,10 @@ fn others_are_refused_by_name() {
         assert_contains(&import(file).refused().join("\n"), &[file, name, "give the log"]);
     }
     let home = Home::new();
+    home.write("a.yaml", "base_model: a/b\nmicro_batch_size: 2\noutput_dir: out\nfsdp:\n  - full_shard\n");
+    assert_contains(&home.run("import plan a.yaml --devices 8").refused().join("\n"), &["axolotl (base_model"]);
+    home.write("b.yaml", "learning_rate: 0.1\noutput_dir: out\n");
+    assert_contains(&home.run("import plan b.yaml --devices 8").refused().join("\n"), &["no configuration of"]);
     home.write("recipe.py", "from nemo.collections import llm\n");
     assert_contains(&home.run("import plan recipe.py").refused().join("\n"), &["recipe.py", "NeMo"]);
 }
@@ -155,6 +159,61 @@ fn accelerate_and_the_trainer_take_deepspeed_from_a_file_beside_them() {
     );
 }
 
+/// Flags of the Trainer behind `torchrun`: 2 x 8 devices.
+#[test]
+fn a_script_that_starts_the_trainer() {
+    let home = Home::new();
+    let script = "#!/bin/bash\nMBS=2\ntorchrun --nproc_per_node=8 --nnodes=2 train.py --model_name_or_path a/b \\\n  \
+                  --per_device_train_batch_size $MBS --gradient_accumulation_steps 4 --bf16 True \\\n  --gradient_checkpointing \
+                  True --fsdp \"full_shard auto_wrap\" --max_seq_length 4096\n";
+    home.write("run.sh", script);
+    let run = home.run("import plan run.sh --model llama-3.1-8b");
+    let said = ["devices = 16", "strategy = \"fsdp\"", "micro_batch = 2", "accumulate = 4", "sequence = 4096"];
+    assert_contains(&run.stdout, &said);
+    assert_contains(&run.stdout, &["precision = \"bf16\"", "recompute = \"full\""]);
+    assert_contains(
+        &home.run("import plan run.sh").refused().join("\n"),
+        &["--model_name_or_path", "'a/b'", "--model"],
+    );
+}
+
+/// Accelerate's names inside `fsdp_config` make no file of Accelerate's of the Trainer's arguments.
+#[test]
+fn the_trainer_s_own_fsdp() {
+    let home = Home::new();
+    let arguments = r#"{"output_dir": "o", "per_device_train_batch_size": 4, "gradient_accumulation_steps": 8, "bf16": true,
+        "fsdp": ["full_shard", "auto_wrap"], "fsdp_config": {"fsdp_version": 2, "activation_checkpointing": true}}"#;
+    home.write("arguments.json", arguments);
+    let run = home.run("import plan arguments.json --nodes 2");
+    assert_contains(&run.stdout, &["micro_batch = 4", "accumulate = 8", "recompute = \"full\"", "strategy = \"fsdp\""]);
+}
+
+/// 8 processes of 2 tensor and 2 pipeline ranks.
+#[test]
+fn megatron_behind_accelerate() {
+    let home = Home::new();
+    let config = "distributed_type: MEGATRON_LM\nnum_processes: 8\nmixed_precision: bf16\nmegatron_lm_config:\n  \
+                  megatron_lm_tp_degree: 2\n  megatron_lm_pp_degree: 2\n  megatron_lm_num_micro_batches: 4\n  \
+                  megatron_lm_recompute_activations: true\n  megatron_lm_use_distributed_optimizer: true\n";
+    home.write("a.yaml", config);
+    let said = ["devices = 8", "tensor = 2", "pipeline = 2", "accumulate = 4", "recompute = \"selective\""];
+    let run = home.run("import plan a.yaml");
+    assert_contains(&run.stdout, &said);
+    assert_contains(&run.stdout, &["strategy = \"zero1\""]);
+}
+
+/// Megatron-DeepSpeed prints a dense model's experts as `[1]`, and LUMI's build `params_dtype` alone.
+#[test]
+fn logs_of_megatron_s_relatives() {
+    plan(
+        "../logs/superbench-megatron-deepspeed.log",
+        &[("devices", "16"), ("micro_batch", "2"), ("strategy", "zero1")],
+    );
+    let lumi = scenario("../logs/lumi-175b-16-node.out --hardware mi250x-lumi");
+    assert_eq!(lumi["plan"].get("precision").map_or("bf16", |format| format.as_str().expect("a word")), "bf16");
+    assert_eq!(lumi["model"].as_str(), Some("model-of-lumi-175b-16-node"), "{lumi}");
+}
+
 /// Files of each kind, known by what is in them, whatever they are called.
 #[test]
 fn a_file_is_known_by_its_content() {
@@ -174,6 +233,9 @@ fn a_file_is_known_by_its_content() {
         assert_contains(&run.stderr, &[said]);
         assert_contains(&run.stdout, &[result]);
     }
+    // Its `Infinity` is no JSON, and it is no plain decoder: known, and refused by what it is.
+    home.write("file", &fixture("hf/nemotron-h-56b.json"));
+    assert_contains(&home.run("import file").refused().join("\n"), &["hybrid_override_pattern"]);
     home.write("file", "#  size  count  type  redop  root  time  algbw  busbw\n");
     assert_contains(&home.run("import file").refused().join("\n"), &["a log of nccl-tests", "--cluster ID"]);
     home.write("file", &fixture("topo/slurm22-scontrol-node-h100.txt"));
@@ -237,7 +299,18 @@ fn from_a_cluster_to_a_job() {
     assert!(step("eval ./job.toml --hardware h100-80gb-dgx") < step("eval ./job.toml"));
     done("plan ./job.toml --out better.toml");
     assert_contains(&done("eval ./better.toml").stdout, &["of Ours"]);
-    done("export ./better.toml --to sbatch --out run");
+    done("export ./better.toml --to accelerate --out run");
+    done("export ./better.toml --to sbatch --launcher accelerate --out run");
+    let script = std::fs::read_to_string(home.path().join("run/job.sh")).expect("a job");
+    assert_contains(&script, &["#SBATCH --nodes=2\n", "accelerate launch --config_file accelerate.yaml"]);
+    // What the job reads fits too, though Accelerate says less of a plan.
+    let better: toml::Table =
+        std::fs::read_to_string(home.path().join("better.toml")).expect("a file").parse().expect("TOML");
+    let batch = ["micro_batch", "accumulate"]
+        .map(|field| better["plan"].get(field).map_or(1, |count| count.as_integer().expect("a count")));
+    let batch = format!("--micro-batch {} --accumulate {}", batch[0], batch[1]);
+    done(&format!("import plan run/accelerate.yaml {model} {hardware} {batch} --out launched.toml"));
+    assert_contains(&done("eval ./launched.toml").stdout, &["\nfits: "]);
     let bad = toml::to_string(&job).expect("TOML").replace("\"25 GB/s\"", "\"0 GB/s\"");
     home.write("bad.toml", &bad);
     assert_contains(&home.run("eval ./bad.toml").refused().join("\n"), &["machine.levels", "leave 'machine' out"]);

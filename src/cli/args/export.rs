@@ -36,10 +36,28 @@ pub struct ExportArgs {
     /// Account of the job, for sbatch
     #[arg(long, value_name = "NAME")]
     pub account: Option<String>,
+    /// Processors of each node for the job, for sbatch
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub cpus_per_task: Option<u32>,
+    /// Type of the devices as the scheduler calls it, for sbatch
+    #[arg(long, value_name = "TYPE")]
+    pub gpu_type: Option<String>,
+    /// What starts the job's processes, for sbatch
+    #[arg(long, value_enum, default_value = "torchrun")]
+    pub launcher: Launcher,
     #[command(flatten)]
     pub array: ArrayArgs,
     #[command(flatten)]
     pub input: ScenarioArgs,
+}
+
+/// What starts the processes of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Launcher {
+    /// torchrun: the training program reads the plan
+    Torchrun,
+    /// accelerate launch, with accelerate.yaml in the job's folder
+    Accelerate,
 }
 
 /// Who names modules.

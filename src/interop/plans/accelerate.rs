@@ -47,6 +47,17 @@ const FSDP: &[ToolKey] = &[
 const FIRST: &[ToolKey] =
     &[words("fsdp_backward_prefetch", Field::Prefetch, &[("BACKWARD_PRE", "1"), ("NO_PREFETCH", "0")])];
 
+/// Megatron-LM, where Accelerate starts it.
+const MEGATRON: &[ToolKey] = &[
+    number("megatron_lm_tp_degree", Field::Tensor),
+    number("megatron_lm_pp_degree", Field::Pipeline),
+    number("megatron_lm_num_micro_batches", Field::Accumulate),
+    words("megatron_lm_recompute_activations", Field::Recompute, &[("false", "none"), ("true", "selective")]),
+    only("megatron_lm_num_layers_per_virtual_pipeline_stage", OFF, "give Megatron-LM's own arguments"),
+    nothing("megatron_lm_sequence_parallelism", "the stack says it, --stack"),
+    nothing("megatron_lm_gradient_clipping", "clipping changes no size"),
+];
+
 /// Whether FSDP2 gathers weights again for backward.
 const RESHARD: &[ToolKey] = &[words("fsdp_reshard_after_forward", Field::Reshard, &[("true", "on"), ("false", "off")])];
 
@@ -82,6 +93,7 @@ pub fn read(settings: &mut ToolSettings, deepspeed: Option<ToolSettings>, draft:
     match kind.as_ref().map(|kind| kind.text.as_str()) {
         Some("FSDP") => read_fsdp(&mut fsdp, &mesh, &place, draft),
         Some("DEEPSPEED") => deepspeed::read_with_accelerate(&mut inside, deepspeed, draft),
+        Some("MEGATRON_LM") => read_megatron(&mut settings.take_inside("megatron_lm_config"), &place, draft),
         Some("NO") => {
             draft.take(Field::Devices, "1", &place);
             draft.shard(None, None, &place);
@@ -90,7 +102,7 @@ pub fn read(settings: &mut ToolSettings, deepspeed: Option<ToolSettings>, draft:
         None | Some("MULTI_GPU") => read_mesh(None, &mesh, &place, draft),
         Some(other) => draft.refuse(
             &place,
-            format!("'{other}' is none of FSDP, DEEPSPEED, MULTI_GPU and NO; give the file of the tool behind it"),
+            format!("'{other}' is none of FSDP, DEEPSPEED, MEGATRON_LM, MULTI_GPU and NO; give the file of the tool behind it"),
             Field::Strategy,
         ),
     }
@@ -99,6 +111,18 @@ pub fn read(settings: &mut ToolSettings, deepspeed: Option<ToolSettings>, draft:
     let missing = "Accelerate leaves it to the training script, so one is taken";
     draft.assume(Field::MicroBatch, "1", missing);
     draft.assume(Field::Accumulate, "1", missing);
+}
+
+/// Megatron-LM's degrees, under Accelerate's names.
+fn read_megatron(inside: &mut ToolSettings, place: &str, draft: &mut PlanDraft) {
+    table::read(MEGATRON, inside, draft);
+    match inside.take("megatron_lm_use_distributed_optimizer") {
+        Some(distributed) if distributed.text.eq_ignore_ascii_case("true") => {
+            draft.shard(Some(Sharded::Optimizer), None, &distributed.place);
+        }
+        _ => draft.shard(None, None, place),
+    }
+    table::leave(inside, draft);
 }
 
 fn read_fsdp(fsdp: &mut ToolSettings, mesh: &[Option<Setting>; 2], place: &str, draft: &mut PlanDraft) {
@@ -204,7 +228,9 @@ fn said_of_fsdp(first: Sharded, lines: &mut Vec<Line>, said: &mut PlanSaid) {
     } else {
         vec![Line::new("fsdp_reshard_after_forward", "false")]
     };
-    lines.extend(written.into_iter().chain(table::write(FSDP, said)).map(inside));
+    let own = table::write(FSDP, said);
+    let rounded = said.recompute_rounded_up("Accelerate").then(|| Line::new("fsdp_activation_checkpointing", "true"));
+    lines.extend(written.into_iter().chain(own).chain(rounded).map(inside));
     if said.plan().offload == Offload::All {
         said.note(Field::Offload, "checkpoints stay on the device");
         lines.push(inside(Line::new("fsdp_offload_params", "true")));

@@ -97,7 +97,7 @@ pub fn export(
             if version == "0.3.0" { Written::Command(lines) } else { Written::Toml(lines) }
         }
         PlanTarget::Sbatch => {
-            sbatch::say(&mut said);
+            sbatch::say(&mut said, job.launcher);
             Written::Job
         }
     };

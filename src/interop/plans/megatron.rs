@@ -2,11 +2,10 @@
 //!
 //! What is absent from a script has the parser's default; a log has every argument.
 
-mod script;
 mod shape;
 mod write;
 
-use crate::interop::megatron::{FORMATS, sharded};
+use crate::interop::megatron::{DTYPE, FORMATS, sharded, storage};
 use crate::interop::runs::{Arguments, padded_vocabulary, plain};
 use crate::plan::Sharded;
 use crate::scenario::Field;
@@ -15,7 +14,6 @@ use super::draft::PlanDraft;
 use super::settings::{Setting, ToolSettings};
 use super::table::{self, OFF, ToolKey, nothing, number, only, words};
 
-pub use script::is_of as is_script;
 pub use write::{VERSIONS, script as write, text};
 
 /// What single arguments say.
@@ -68,10 +66,15 @@ const EVENLY: &str = "a plan cuts stages evenly";
 const GLOBAL: &str = "global_batch_size";
 const COPIES: &str = "num_distributed_optimizer_instances";
 
-/// The arguments that a script runs Megatron-LM with; `None` where none are there.
-pub fn from_script(file: &str, text: &str) -> Option<ToolSettings> {
-    script::arguments(file, text)
-}
+/// Arguments by which a script of Megatron-LM is known.
+pub const ARGUMENTS: &[&str] = &[
+    "--num-layers",
+    "--hidden-size",
+    "--micro-batch-size",
+    "--tensor-model-parallel-size",
+    "--seq-length",
+    "--global-batch-size",
+];
 
 /// The arguments at the head of a log.
 pub fn from_log(file: &str, text: &str) -> ToolSettings {
@@ -113,7 +116,9 @@ fn on(settings: &mut ToolSettings, name: &str) -> Option<Setting> {
 fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let set: Vec<(&str, Setting)> =
         FORMATS.into_iter().filter_map(|(name, format)| Some((format, on(settings, name)?))).collect();
-    match set.first() {
+    let dtype = settings.take(DTYPE);
+    let stored = dtype.as_ref().and_then(|dtype| Some((storage(&dtype.text)?, dtype)));
+    match set.first().map(|(format, setting)| (*format, setting)).or(stored) {
         Some((format, setting)) => draft.take(Field::Precision, format, &setting.place),
         None => draft.assume(Field::Precision, "fp32", "neither --bf16 nor --fp16 is there, and the default is fp32"),
     }

@@ -297,7 +297,10 @@ pub fn write(version: &str, said: &mut PlanSaid) -> Result<Vec<Line>, Problem> {
     write_batch(version, &mut lines, said);
     write_stages(&mut lines, said);
     match said.plan().recompute {
-        Recompute::Share(_) => said.note(Field::Recompute, "torchtitan computes all layers again or none"),
+        Recompute::Share(_) => {
+            said.note(Field::Recompute, "torchtitan computes all layers again or none: all");
+            lines.push(Line::new(MODE, "full"));
+        }
         _ => lines.extend(said.say(Field::Recompute).map(|mode| Line::new(MODE, &mode))),
     }
     if version != "0.3.0" && said.plan().recompute == Recompute::Selective {

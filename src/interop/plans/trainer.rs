@@ -44,7 +44,11 @@ const OTHERS: &[ToolKey] = &[
     number("max_seq_length", Field::Sequence),
     number("max_seq_len", Field::Sequence),
     number("world_size", Field::Devices),
+    only("use_fsdp", OFF, ACCELERATE),
+    only("use_deepspeed", OFF, ACCELERATE),
 ];
+
+const ACCELERATE: &str = "give the file of `accelerate config` beside the script";
 
 /// What stands in `fsdp_config`, with and without the prefix of Accelerate.
 const FSDP: &[ToolKey] = &[
@@ -80,9 +84,31 @@ const STRATEGIES: [(&str, Option<Sharded>, Option<&str>); 6] = [
     ("true", Some(Sharded::Weights), None),
 ];
 
+/// Names that only the Trainer's arguments have; others have a rate of learning and a folder of output too.
+const OWN: [&str; 8] = [
+    MICRO_BATCH,
+    "per_device_eval_batch_size",
+    "gradient_checkpointing_kwargs",
+    "fsdp_transformer_layer_cls_to_wrap",
+    "fsdp_config.transformer_layer_cls_to_wrap",
+    "lr_scheduler_type",
+    "logging_strategy",
+    "save_strategy",
+];
+
+/// Arguments by which a script that starts it is known.
+pub const ARGUMENTS: &[&str] = &[
+    "--per_device_train_batch_size",
+    "--gradient_accumulation_steps",
+    "--gradient_checkpointing",
+    "--model_name_or_path",
+    "--fsdp_transformer_layer_cls_to_wrap",
+];
+
 /// Whether they are the Trainer's.
 pub fn is_of(settings: &ToolSettings) -> bool {
-    [MICRO_BATCH, "output_dir", "fsdp", "gradient_checkpointing", "learning_rate"].iter().any(|name| settings.has(name))
+    OWN.iter().any(|name| settings.has(name))
+        || settings.has("output_dir") && (settings.has("fsdp") || settings.has("deepspeed"))
 }
 
 /// Reads them; `deepspeed` is the configuration that they refer to, if that was given, and `launched` says that
@@ -90,6 +116,18 @@ pub fn is_of(settings: &ToolSettings) -> bool {
 pub fn read(settings: &mut ToolSettings, deepspeed: Option<ToolSettings>, launched: bool, draft: &mut PlanDraft) {
     // Its own arguments come first: DeepSpeed's 'auto' stands for what they say.
     read_precision(settings, draft);
+    if let Some(model) = settings.take("model_name_or_path") {
+        draft.ask(
+            Field::Model,
+            &model.place,
+            format!("'{}' is a model's name, and its shape is in no file", model.text),
+        );
+    }
+    for name in ["fsdp_config", "config_file"] {
+        if let Some(file) = settings.take(name).filter(|_| !(launched && name == "config_file")) {
+            draft.cannot(&file, "is a file that says more of the plan", "give a file with what is in both");
+        }
+    }
     let named = settings.take("deepspeed");
     let inside = settings.take_inside("deepspeed");
     table::read(KEYS, settings, draft);
@@ -115,7 +153,7 @@ pub fn read(settings: &mut ToolSettings, deepspeed: Option<ToolSettings>, launch
 fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let formats = ["bf16", "fp16"].map(|format| (format, settings.take(format)));
     let on = formats.iter().find_map(|(format, setting)| {
-        let setting = setting.as_ref().filter(|setting| setting.text == "true")?;
+        let setting = setting.as_ref().filter(|setting| setting.text.eq_ignore_ascii_case("true"))?;
         Some((*format, setting))
     });
     match on {
@@ -196,7 +234,9 @@ pub fn write(said: &mut PlanSaid) -> Vec<Line> {
         }
         lines.push(Line::new("fsdp", "true"));
         lines.push(inside(Line::new("version", "2")));
-        lines.extend(table::write(FSDP, said).into_iter().map(inside));
+        let written = table::write(FSDP, said).into_iter();
+        let rounded = said.recompute_rounded_up("the Trainer").then(|| Line::new("activation_checkpointing", "true"));
+        lines.extend(written.chain(rounded).map(inside));
     }
     // Switched on in both places, the blocks would be wrapped twice.
     let own = table::write(KEYS, said);

@@ -2,6 +2,8 @@
 //!
 //! Not for the plan.
 
+use std::path::Path;
+
 use crate::interop::report::ImportError;
 use crate::model::{AttentionWindow, Experts, Model, Norm, Positions, QkNorm};
 use crate::scenario::Field;
@@ -104,7 +106,7 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Im
     let model = Model {
         format: 1,
         id: String::new(),
-        name: format!("model of {file}"),
+        name: format!("model of {}", stem(&file)),
         source: format!("imported from {file} (Megatron-LM arguments)"),
         layers,
         hidden,
@@ -135,6 +137,11 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Im
     }
 }
 
+/// The name of a file without its folders and its ending: it becomes the model's id.
+fn stem(file: &str) -> String {
+    Path::new(file).file_stem().map_or_else(|| file.to_owned(), |stem| stem.to_string_lossy().into_owned())
+}
+
 /// A size of the model; `None` where it is off or absent.
 fn count(
     settings: &mut ToolSettings,
@@ -145,7 +152,9 @@ fn count(
     let Some(setting) = settings.take(name).filter(|setting| !OFF.contains(&setting.text.as_str())) else {
         return Ok(None);
     };
-    let Some(count) = setting.text.parse::<u32>().ok().filter(|count| (1..=1 << 24).contains(count)) else {
+    // Megatron-DeepSpeed prints a list for each group of layers: `[1]` where there is one.
+    let text = setting.text.trim_start_matches('[').trim_end_matches(']');
+    let Some(count) = text.parse::<u32>().ok().filter(|count| (1..=1 << 24).contains(count)) else {
         return Err(ImportError::new(&setting.place, format!("'{}' is no count", setting.text), CONFIG));
     };
     draft.report.take(&format!("model.{field}"), count, &setting.place);
@@ -159,8 +168,8 @@ fn experts(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Option<
         count("moe_router_topk", "experts.active")?,
         count("moe_ffn_hidden_size", "experts.ffn_hidden")?,
     ];
-    // The parser's default is two experts of each token.
-    Ok(experts.map(|count| Experts {
+    // The parser's default is two experts of each token; one expert is a dense model.
+    Ok(experts.filter(|count| *count > 1).map(|count| Experts {
         count,
         active: active.unwrap_or(2),
         ffn_hidden,
@@ -185,10 +194,14 @@ fn padded_vocabulary(
     let multiple =
         settings.take("make_vocab_size_divisible_by").and_then(|it| it.text.parse::<u32>().ok()).unwrap_or(128);
     let step = multiple.max(1).saturating_mul(draft.ranks(Field::Tensor));
-    let tokenizer = settings.text("tokenizer_type").unwrap_or("no --tokenizer-type").to_owned();
+    let tokenizer = settings.text("tokenizer_type").unwrap_or_default().to_owned();
     let known = TOKENIZERS.iter().find(|(name, _)| *name == tokenizer).map(|(_, size)| *size);
     let Some(size) = vocab.or(known) else {
-        let what = format!("no --vocab-size, and {tokenizer} does not say how large the vocabulary is");
+        let what = match tokenizer.as_str() {
+            "" => "neither --vocab-size nor --tokenizer-type is there, so the size of the vocabulary is not known"
+                .to_owned(),
+            name => format!("no --vocab-size, and --tokenizer-type {name} does not say how large the vocabulary is"),
+        };
         return Err(ImportError::new(&settings.file, what, CONFIG));
     };
     let rows = size.div_ceil(step).saturating_mul(step);

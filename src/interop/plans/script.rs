@@ -5,17 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::settings::ToolSettings;
-
-/// Arguments by which a script of Megatron-LM is known.
-const KNOWN: [&str; 6] = [
-    "--num-layers",
-    "--hidden-size",
-    "--micro-batch-size",
-    "--tensor-model-parallel-size",
-    "--seq-length",
-    "--global-batch-size",
-];
+use super::settings::ToolSettings;
 
 /// The most that the values of variables may come to in all: they may hold one another.
 const MOST_BYTES: usize = 1 << 22;
@@ -24,13 +14,13 @@ const MOST_BYTES: usize = 1 << 22;
 const PER_NODE: [&str; 2] = ["nproc_per_node", "gpus_per_node"];
 const NODES: [&str; 2] = ["nnodes", "nodes"];
 
-/// Whether a text runs Megatron-LM.
-pub fn is_of(text: &str) -> bool {
-    KNOWN.iter().filter(|name| text.contains(*name)).count() >= 2
+/// Whether a text runs a program that is known by these arguments.
+pub fn runs(known: &[&str], text: &str) -> bool {
+    known.iter().filter(|name| text.contains(*name)).count() >= 2
 }
 
 /// The arguments that it runs it with.
-pub fn arguments(file: &str, text: &str) -> Option<ToolSettings> {
+pub fn arguments(known: &[&str], file: &str, text: &str) -> Option<ToolSettings> {
     let mut shell = Shell::default();
     let mut commands: Vec<Vec<String>> = Vec::new();
     for statement in statements(text) {
@@ -38,11 +28,11 @@ pub fn arguments(file: &str, text: &str) -> Option<ToolSettings> {
             commands.push(words);
         }
     }
-    let known =
-        |words: &&Vec<String>| KNOWN.iter().any(|name| words.iter().any(|word| word.split('=').next() == Some(name)));
+    let is_known =
+        |words: &&Vec<String>| known.iter().any(|name| words.iter().any(|word| word.split('=').next() == Some(name)));
     // What is only printed comes last: `echo $CMD`.
-    let runs = |words: &&Vec<String>| known(words) && words.first().is_none_or(|word| word != "echo");
-    let command = commands.iter().rfind(runs).or_else(|| commands.iter().rfind(known)).cloned();
+    let runs = |words: &&Vec<String>| is_known(words) && words.first().is_none_or(|word| word != "echo");
+    let command = commands.iter().rfind(runs).or_else(|| commands.iter().rfind(is_known)).cloned();
     // A script that is sourced only sets the arguments.
     let words = command.map_or_else(|| shell.lists(), |words| vec![words]);
     let mut settings = settings(file, &words);
@@ -80,6 +70,8 @@ fn count_devices(settings: &mut ToolSettings, shell: &Shell, text: &str) {
     let first = |names: [&str; 2]| names.into_iter().find_map(|name| leading_count(settings.text(name)?));
     let launched =
         first(PER_NODE).zip(first(NODES)).map(|(each, nodes)| (each.checked_mul(nodes), "--nnodes x --nproc_per_node"));
+    // `accelerate launch` counts the processes of all nodes.
+    let launched = launched.or_else(|| Some((leading_count(settings.text("num_processes")?), "--num_processes")));
     let own = shell.values.get("WORLD_SIZE").and_then(|size| size.parse().ok()).map(|size| (Some(size), "WORLD_SIZE"));
     let asked = |names: [&str; 2]| {
         let lines = text.lines().filter_map(|line| line.strip_prefix("#SBATCH"));
@@ -361,7 +353,8 @@ mod tests {
     use super::*;
 
     fn text(script: &str, name: &str) -> Option<String> {
-        arguments("run.sh", script).and_then(|settings| settings.text(name).map(str::to_owned))
+        arguments(&["--num-layers", "--hidden-size", "--micro-batch-size"], "run.sh", script)
+            .and_then(|settings| settings.text(name).map(str::to_owned))
     }
 
     #[test]
