@@ -73,6 +73,8 @@ pub struct Residual {
     pub metric: Metric,
     /// Who read a peak of memory.
     pub reading: Option<Reading>,
+    /// By how much more than the device's memory the run is predicted to need, although it ran.
+    pub refused: Option<Bytes>,
     /// In seconds or bytes.
     pub predicted: f64,
     /// In seconds or bytes.
@@ -207,7 +209,7 @@ impl Validation {
     }
 }
 
-fn residual(case: &Case, metric: Metric, predicted: f64, measured: f64) -> Residual {
+fn residual(case: &Case, own: &Summary, metric: Metric, predicted: f64, measured: f64) -> Residual {
     let text = |column: &str| crate::scenario::file::printable(case.row.text(column));
     Residual {
         id: case.row.id(),
@@ -219,6 +221,7 @@ fn residual(case: &Case, metric: Metric, predicted: f64, measured: f64) -> Resid
         choice: choice(case),
         metric,
         reading: None,
+        refused: (!own.fits).then(|| own.memory.peak - own.memory.capacity),
         predicted,
         measured,
         null: f64::NAN,
@@ -237,7 +240,7 @@ fn simple(case: &Case, base: f64, measured: f64) -> NullRow {
 fn time(case: &Case, own: &[Summary], measured: f64) -> (Residual, NullRow) {
     let predicted = case.between(own, |summary| summary.step_time.get());
     let at_peak = case.between(own, |summary| summary.mfu * summary.step_time.get());
-    (residual(case, Metric::StepTime, predicted, measured), simple(case, at_peak, measured))
+    (residual(case, &own[0], Metric::StepTime, predicted, measured), simple(case, at_peak, measured))
 }
 
 /// Stages whose activations are on the device although they are kept on the host: one leaves, and two buffers for
@@ -250,7 +253,7 @@ pub(crate) fn read_peak(scenario: &Scenario, summary: &Summary, peak: Peak) -> B
     let all = if peak.first { summary.first_peak } else { summary.memory.peak };
     let whole = match peak.reading {
         Reading::Device => all,
-        Reading::Reserved => allocator.held(all),
+        Reading::Reserved => allocator.held(all) + cached(scenario),
         Reading::Allocator => allocator.asked(all),
     };
     if peak.offloaded == 0.0 {
@@ -264,12 +267,25 @@ pub(crate) fn read_peak(scenario: &Scenario, summary: &Summary, peak: Peak) -> B
     whole - (kept - stage * PASSING).max(Bytes::ZERO) * peak.offloaded
 }
 
+/// Blocks that collectives of tensor parallelism have left in an allocator's cache, beside what it holds at the peak. In a
+/// pipeline the fullest rank has no logits, for which they would be too small; those of cut products lie elsewhere
+/// (PyTorch's symmetric memory).
+fn cached(scenario: &Scenario) -> Bytes {
+    let Scenario { plan, stack, model, .. } = scenario;
+    if plan.pipeline > 1 || plan.tensor_overlap {
+        return Bytes::ZERO;
+    }
+    let whole = Rates::new(scenario, &Factors::default()).tokens() * f64::from(model.hidden);
+    let others = 1.0 - 1.0 / f64::from(plan.tensor);
+    whole * others * stack.cached_exchanges * Bytes::new(plan.precision.storage().bytes())
+}
+
 /// Peak memory. The null model scales the state's bytes.
 fn memory(case: &Case, summary: &Summary, peak: Peak) -> (Residual, NullRow) {
     let parts = &summary.memory.parts;
     let predicted = read_peak(case.scenario(), summary, peak);
     let state: Bytes = [parts.weights, parts.gradients, parts.optimizer].into_iter().sum();
-    let mut residual = residual(case, Metric::Memory, predicted.get(), peak.bytes.get());
+    let mut residual = residual(case, summary, Metric::Memory, predicted.get(), peak.bytes.get());
     residual.reading = Some(peak.reading);
     (residual, simple(case, state.get(), peak.bytes.get()))
 }

@@ -245,15 +245,23 @@ impl Model {
     /// (K. Jordan et al., "Muon", 2024). One iteration on an `m x n` matrix `X`, `m` the smaller side, is `X Xt`, its
     /// square, and the product of both with `X`: `4 m^2 n + 2 m^3`. Query, key, value and gate are matrices of their own.
     pub fn orthogonalisation_flop(&self) -> Flop {
-        let one = |matrix: Matrix| {
+        Flop::new(self.over_layer_matrices(|matrix| {
             let (m, n) = (matrix.input.min(matrix.output) as f64, matrix.input.max(matrix.output) as f64);
-            4.0 * m * m * n + 2.0 * m * m * m
-        };
-        let attention: f64 = self.attention_matrices().into_iter().map(one).sum();
+            5.0 * (4.0 * m * m * n + 2.0 * m * m * m)
+        }))
+    }
+
+    /// Weight matrices of the layers, and their weights.
+    pub fn layer_matrices(&self) -> (f64, f64) {
+        (self.over_layer_matrices(|_| 1.0), self.over_layer_matrices(|matrix| matrix.parameters() as f64))
+    }
+
+    /// The sum of something over every weight matrix of the layers.
+    fn over_layer_matrices(&self, of: impl Fn(Matrix) -> f64) -> f64 {
+        let attention: f64 = self.attention_matrices().into_iter().map(&of).sum();
         let products = if self.gated { 3.0 } else { 2.0 };
-        let of_mlps = |mlps: &Mlps| self.share(mlps) * mlps.count as f64 * products * one(mlps.down);
-        let layer = attention + self.mlps().iter().map(of_mlps).sum::<f64>();
-        Flop::new(5.0 * f64::from(self.layers) * layer)
+        let of_mlps = |mlps: &Mlps| self.share(mlps) * mlps.count as f64 * products * of(mlps.down);
+        f64::from(self.layers) * (attention + self.mlps().iter().map(of_mlps).sum::<f64>())
     }
 
     /// Flop of one token in one forward pass of all attention cores: scores and values over the full

@@ -114,6 +114,10 @@ pub struct Stack {
     /// `megatron/core/tensor_parallel/layers.py`, `LinearWithGradAccumulationAndAsyncCommunication`).
     #[serde(default)]
     pub tensor_overlap: bool,
+    /// What its allocator keeps of a layer's collectives of tensor parallelism beside the logits, which those blocks are too
+    /// small for: micro-batches of activations. It is read where there is room; a job does without.
+    #[serde(default)]
+    pub cached_exchanges: f64,
     /// Whether context parallelism assigns the pieces of a causal sequence so that all ranks have the same work.
     #[serde(default)]
     pub balanced_context: bool,
@@ -403,6 +407,7 @@ impl Stack {
         check("gradient_copies.bf16", self.gradient_copies.bf16, 100.0);
         check("gradient_copies.fp16", self.gradient_copies.fp16, 100.0);
         check("update_copies", self.update_copies, 100.0);
+        check("cached_exchanges", self.cached_exchanges, 100.0);
         if self.collectives.all_reduce.is_empty() {
             found.push(("collectives.all_reduce".to_owned(), "must name at least one form: ring, tree".to_owned()));
         }

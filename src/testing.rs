@@ -103,6 +103,7 @@ pub fn ideal() -> Stack {
         keeps_gate: false,
         tensor_overlap: false,
         keeps_gathered: false,
+        cached_exchanges: 0.0,
         balanced_context: false,
         replica_stream: false,
         keeps_head: false,

@@ -69,7 +69,10 @@ impl Rates<'_> {
             let matmul = tokens * outputs * storage / tensor;
             // Selective recompute keeps what these are computed from, which is counted above.
             let dropped = scores * again.core + element_wise * again.element_wise + matmul * again.matmul;
-            let working = tokens * (hidden + outputs) * storage / tensor;
+            // Tensor ranks need the gradient of the half's output whole, and have that of its input whole before it is
+            // reduced.
+            let whole_gradients = if plan.tensor > 1 { 2.0 } else { 1.0 };
+            let working = tokens * (hidden * whole_gradients + outputs / tensor) * storage;
             HalfActivations { kept: whole - dropped, whole, working }
         };
         let halves = [half(qkv, attention, 0.0, self.scores(tokens)), half(up, 0.0, product, Bytes::ZERO)];

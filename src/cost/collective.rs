@@ -2,6 +2,11 @@
 //!
 //! Bytes are of the whole payload: what a gather leaves on each rank, what a reduction starts from.
 //!
+//! Channels have no law of their own. NCCL opens as many as its search finds bandwidth for, then twice as many, two for each
+//! port at least (`src/graph/search.cc`; `src/graph/connect.cc`, `ncclTopoPostset`), so that ports and not channels bound
+//! what leaves a node; what is lost in between is part of the share of the wire that was measured. Switches that compute
+//! (NVLS) make sums faster and not gathers: a rank receives as many bytes of a gather whoever sends them.
+//!
 //! Inside a node small messages take the library's protocols of low latency (LL, LL128). Between nodes all take Simple:
 //! measured steps ask there for its latency or more at every size that they send (the constant `latency-between` is at
 //! its upper bound), where NCCL's own model would have LL128's 4 us of 14.
@@ -150,7 +155,7 @@ impl Transfer {
     }
 
     /// How long the busiest level's wire is busy.
-    fn slowest(&self) -> Seconds {
+    pub fn slowest(&self) -> Seconds {
         self.busy.into_iter().fold(Seconds::ZERO, Seconds::max)
     }
 

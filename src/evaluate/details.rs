@@ -41,4 +41,11 @@ impl Details {
             transfers: intensity::transfers(scenario),
         }
     }
+
+    /// The forms and protocols of the collectives of each lane that sends anything.
+    pub fn collectives(&self) -> impl Iterator<Item = (Lane, Vec<&'static str>)> {
+        let lanes = Lane::ALL.into_iter().zip(self.sent.iter().zip(self.forms));
+        let sends = |sent: &[Bytes; MAX_LEVELS]| sent.iter().any(|bytes| *bytes > Bytes::ZERO);
+        lanes.filter(move |(_, (sent, _))| sends(sent)).map(|(lane, (_, forms))| (lane, forms.words()))
+    }
 }

@@ -16,7 +16,7 @@ mod memory;
 pub mod run;
 mod speed;
 mod time;
-mod traffic;
+pub(super) mod traffic;
 
 use std::mem::discriminant;
 

@@ -35,7 +35,11 @@ pub(super) fn build(shares: &[ParameterGroup<'_>], streams: CollectiveStreams, b
     } else {
         let piece = LaunchedWork { work: rates.optimizer(owned), host: Seconds::ZERO };
         let mut task = builder.compute(piece, TaskClass::Optimizer, label(Lane::Compute, TaskKind::Optimizer));
-        task.waits = done(builder);
+        task.waits = if bring_matrices(shares, streams, builder) {
+            waits([Some(builder.after(TaskEvent::Gathered, 0))])
+        } else {
+            done(builder)
+        };
         task.signals = [Some(TaskEvent::Computed), None];
         // Copies that the update makes live as long as it does.
         (task.takes, task.gives) =
@@ -45,6 +49,21 @@ pub(super) fn build(shares: &[ParameterGroup<'_>], streams: CollectiveStreams, b
     for share in shares {
         weights(share, streams, builder);
     }
+}
+
+/// Brings matrices that the update needs whole, and what takes their updates back with it; returns whether any.
+fn bring_matrices(shares: &[ParameterGroup<'_>], streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) -> bool {
+    let mut any = false;
+    for ParameterGroup { costs, parameters } in shares {
+        let Some(moved) = costs.whole_matrices(*parameters) else { continue };
+        let (contention, label) = (costs.rates.calibrated.runtime.contention, label(Lane::Gather, moved.kind));
+        let mut task = builder.transfer(&moved.transfer, streams.gather, contention, label);
+        task.waits = done(builder);
+        task.signals = [Some(TaskEvent::Gathered), None];
+        builder.push(task);
+        any = true;
+    }
+    any
 }
 
 /// Reduces what waited for the end of backward.
@@ -139,8 +158,9 @@ pub(super) fn least(share: &ParameterGroup<'_>) -> Seconds {
     let reduced = reduced.map_or(Seconds::ZERO, |reduce| reduce.transfer.time);
     let (rates, owned) = (share.costs.rates, share.parameters / f64::from(share.costs.layout.optimizer));
     let offload = rates.scenario.plan.offload;
+    let matrices = share.costs.whole_matrices(share.parameters).map_or(Seconds::ZERO, |moved| moved.transfer.slowest());
     let update = match (offload.optimizer(), offload.state()) {
-        (false, _) => rates.optimizer(owned).time,
+        (false, _) => rates.optimizer(owned).time + matrices,
         (true, false) => rates.host_copy(owned * (rates.gradient() + rates.storage())),
         (true, true) => Seconds::ZERO,
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::plan::{
-    Extent, Extents, Format, Operator, Placement, Precision, Recompute, Reduction, Secondary, Sharding, Size,
+    Extent, Extents, Format, Operator, Optimizer, Placement, Precision, Recompute, Reduction, Secondary, Sharding, Size,
 };
 use crate::presets::Library;
 use crate::testing;
@@ -61,6 +61,21 @@ fn weights_that_stay_gathered_are_gathered_once() {
     let mut sharding = testing::zero3();
     sharding.reshard_after_forward = false;
     close(traffic(sharding) / traffic(testing::ddp()), 1.0);
+}
+
+/// Of eight ranks each holds an eighth of 8 layers of 12 x 1024^2 weights. Seven eighths of that go to the ranks that make
+/// those matrices orthogonal, in bf16, and come back: 2 x 2 x 12.6e6 x 7/8 bytes. SGD sends none of it, nor does Muon where
+/// every rank has its matrices whole.
+#[test]
+fn muon_brings_matrices_together_that_are_cut() {
+    let sent = |optimizer: Optimizer, sharding: Sharding| {
+        let mut scenario = testing::scenario();
+        (scenario.plan.sharding, scenario.plan.optimizer) = (sharding, optimizer);
+        self::sent(&scenario)
+    };
+    let more = |sharding: Sharding| sent(Optimizer::Muon, sharding.clone()) - sent(Optimizer::SgdMomentum, sharding);
+    close(more(testing::zero3()), 2.0 * 2.0 * (8.0 * 12.0 * 1024.0 * 1024.0 / 8.0) * 7.0 / 8.0);
+    assert!(more(testing::sharding(Extent::Device, Extent::Device, Extent::System)).abs() < 1.0);
 }
 
 #[test]

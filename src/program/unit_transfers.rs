@@ -4,7 +4,8 @@
 use crate::cost::{Payload, Transfer};
 use crate::hardware::Group;
 use crate::plan::pass::Pass;
-use crate::plan::{Format, Reduction};
+use crate::plan::{Format, Optimizer, Reduction};
+use crate::scenario::Scenario;
 use crate::units::{Bytes, Count};
 
 use super::label::TaskKind;
@@ -121,6 +122,23 @@ impl UnitCosts<'_> {
             (self.rates.all_reduce(payload(layout.optimizer), group), TaskKind::AllReduce)
         });
         [scattered, summed]
+    }
+
+    /// What brings each rank its share of the layers' matrices whole, where Muon updates matrices that are cut over ranks,
+    /// and takes their updates back: two all-to-alls of a rank's part, in the 16 bits in which it makes them orthogonal, one
+    /// for all matrices of a shape (microsoft/dion, `megabatch_orthogonalize_async`). State that is shared without cutting
+    /// weights lies by whole matrices, and moves nothing.
+    pub fn whole_matrices(&self, parameters: Count) -> Option<UnitCollective> {
+        let Scenario { model, plan, .. } = self.rates.scenario;
+        if plan.optimizer != Optimizer::Muon || self.layout.weights == 1 || plan.offload.optimizer() {
+            return None;
+        }
+        let (matrices, weights) = model.layer_matrices();
+        let part = parameters / f64::from(self.layout.optimizer) * (weights / model.parameters() as f64);
+        let payload =
+            Payload { parts: Count::new(matrices / f64::from(model.layers)), ..Payload::plain(part, Format::Bf16) };
+        let there = self.rates.all_to_all(payload, self.layout.shard_group(self.layout.optimizer), false);
+        Some(UnitCollective { transfer: there + there, kind: TaskKind::AllToAll, buffer: Bytes::ZERO })
     }
 
     /// Bytes of a packed copy of gradients that travel in another format than they are kept in.

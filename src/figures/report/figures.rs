@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::evaluate::{self, ErrorBand, Evaluation, HostDirection, Memory, MemoryParts, Resource, Summary};
+use crate::evaluate::{self, ErrorBand, Evaluation, HostDirection, Lane, Memory, MemoryParts, Resource, Summary};
 use crate::figures::amount::Amount;
 use crate::figures::figure::Figure;
 use crate::figures::why::facts::FigureSubject;
+use crate::figures::why::traffic::carried;
 use crate::hardware::Level;
 use crate::scenario::Scenario;
 use crate::units::{Bytes, Seconds};
@@ -50,6 +51,9 @@ pub struct Figures {
     pub memory: MemoryRecord,
     /// What each level of the cluster carries, innermost first.
     pub traffic: Vec<TrafficRecord>,
+    /// The forms and protocols that its collectives take; empty in what an older version wrote.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub collectives: Vec<CollectiveRecord>,
     /// What crosses the link to the host's memory, where anything does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_link: Option<HostLink>,
@@ -58,6 +62,22 @@ pub struct Figures {
     /// The whole training, where its length is given.
     #[serde(default)]
     pub training: Option<TrainingRecord>,
+}
+
+/// What the collectives of one kind are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CollectiveRecord {
+    /// What they carry.
+    pub carries: String,
+    /// The forms and protocols that they take.
+    pub forms: Vec<String>,
+}
+
+impl CollectiveRecord {
+    fn new((lane, forms): (Lane, Vec<&str>)) -> Self {
+        Self { carries: carried(lane).to_owned(), forms: forms.into_iter().map(str::to_owned).collect() }
+    }
 }
 
 /// Trained parameters of the model.
@@ -328,6 +348,7 @@ impl Figures {
             phases: Some(PhasesRecord { forward_s, backward_s, update_s }),
             memory: MemoryRecord::new(&summary.memory, &evaluation.stages),
             traffic: scenario.cluster.levels.iter().enumerate().map(traffic).collect(),
+            collectives: evaluation.details.collectives().map(CollectiveRecord::new).collect(),
             host_link: summary.host.any().then(host_link),
             bottleneck: BottleneckRecord::new(scenario, evaluation),
             training: scenario.plan.tokens.map(training),

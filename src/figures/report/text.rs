@@ -3,7 +3,8 @@
 use std::fmt;
 
 use crate::evaluate::{
-    Evaluation, Expense, FailureForecast, HostDirection, Phases, Property, Resource, Summary, checkpoint, evidence,
+    Details, Evaluation, Expense, FailureForecast, HostDirection, Phases, Property, Resource, Summary, checkpoint,
+    evidence,
 };
 use crate::plan::{Accumulation, FlopCount, Offload, Plan};
 use crate::scenario::Scenario;
@@ -14,6 +15,7 @@ use crate::units::{Bytes, Seconds, counted, devices, significant, thousands};
 use crate::figures::figure::{Figure, MEMORY_PARTS, TIME_PARTS};
 use crate::figures::table::percent;
 use crate::figures::why::facts::FigureSubject;
+use crate::figures::why::traffic::carried;
 
 use super::figures::Figures;
 use super::intensity;
@@ -65,7 +67,7 @@ pub fn text(scenario: &Scenario, evaluation: &Evaluation, fix: Option<&Fixes>) -
     lines.section("speed", &speed(scenario, evaluation));
     lines.section("memory of the fullest device", &memory(&subject));
     lines.section("time of a step", &time(&subject));
-    lines.section("traffic per device and step", &traffic(&subject));
+    lines.section("traffic per device and step", &traffic(&subject, &evaluation.details));
     let intensities = intensity::rows(scenario, &evaluation.details.transfers);
     if !intensities.is_empty() {
         lines.section(intensity::TITLE, &intensities);
@@ -319,13 +321,15 @@ fn time(subject: &FigureSubject) -> Vec<(String, String)> {
     rows
 }
 
-fn traffic(subject: &FigureSubject) -> Vec<(String, String)> {
+fn traffic(subject: &FigureSubject, details: &Details) -> Vec<(String, String)> {
     let ways = HostDirection::ALL.into_iter().filter(|_| subject.summary.host.any()).map(Figure::Copied);
     let line = |figure: Figure| {
         let (amount, busy) = (figure.amount(subject)?, figure.busy()?.amount(subject)?);
         Some(row(&printable(&subject.which(figure)?), format!("{amount:>10}, busy {busy}")))
     };
-    (0..subject.scenario.cluster.levels.len()).map(Figure::Traffic).chain(ways).filter_map(line).collect()
+    let levels = (0..subject.scenario.cluster.levels.len()).map(Figure::Traffic).chain(ways).filter_map(line);
+    let forms = details.collectives().map(|(lane, forms)| row(carried(lane), forms.join(", ")));
+    levels.chain(forms).collect()
 }
 
 /// A part, and its share of the whole.

@@ -87,7 +87,8 @@ impl ValidateReport<'_> {
             let head = json!({"id": one.id, "group": one.group, "metric": one.metric.name()});
             let reading = reading(one).map_or(json!({}), |reading| json!({"reading": reading}));
             let numbers = json!({"predicted": one.predicted, "measured": one.measured, "error": one.error()});
-            joined(joined(head, reading), numbers)
+            let refused = one.refused.map_or(json!({}), |more| json!({"refused_by_bytes": more.get() as u64}));
+            joined(joined(joined(head, reading), numbers), refused)
         };
         self.validation.residuals.iter().map(record).collect()
     }
@@ -132,9 +133,13 @@ impl ValidateReport<'_> {
                 Metric::Memory => Bytes::new(value).to_string(),
             };
             let amounts = [one.predicted, one.measured].map(|value| TableCell::word(amount(value)));
-            std::iter::once(TableCell::word(&one.id)).chain(amounts).chain([TableCell::change(one.error())]).collect()
+            let refused = one.refused.map(|more| TableCell::word(format!("refused by {more}")));
+            let cells = std::iter::once(TableCell::word(&one.id)).chain(amounts);
+            cells.chain([TableCell::change(one.error())]).chain(refused).collect()
         };
-        let mut table = Table::new(["id", "predicted", "measured", "error"].map(|name| (name, name)));
+        let columns =
+            [("id", "id"), ("predicted", "predicted"), ("measured", "measured"), ("error", "error"), ("refused", "")];
+        let mut table = Table::new(columns);
         table.extend(self.validation.residuals.iter().map(row));
         table.text()
     }

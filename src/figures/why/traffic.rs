@@ -57,7 +57,7 @@ pub(super) const FIGURES: [FigureEntry; 5] = [
 ];
 
 /// What a lane carries.
-const fn carried(lane: Lane) -> &'static str {
+pub const fn carried(lane: Lane) -> &'static str {
     match lane {
         Lane::Gather => "gathers of weights",
         Lane::Reduce => "reductions of gradients",

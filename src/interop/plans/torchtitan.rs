@@ -33,7 +33,7 @@ const KEYS: &[ToolKey] = &[
     nothing("training.compile", "the stack says what is compiled"),
     nothing("compile.enable", "the stack says what is compiled"),
     nothing("parallelism.enable_async_tensor_parallel", "the stack says what overlaps"),
-    nothing("parallelism.disable_loss_parallel", "the stack says how the loss is computed"),
+    only("parallelism.disable_loss_parallel", OFF, "the stack divides the loss over tensor ranks (`loss_divided`)"),
     nothing("parallelism.pipeline_parallel_first_stage_less_layers", EVENLY),
     nothing("parallelism.pipeline_parallel_last_stage_less_layers", EVENLY),
 ];

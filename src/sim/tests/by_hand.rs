@@ -37,6 +37,19 @@ fn contention_adds_its_share_of_the_shorter() {
     assert_eq!(run(&once(&[compute, gather]), true)[0].end, 1100);
 }
 
+/// The smallest case of hybrid sharding: compute beside a reduction and a sum over replicas, a quarter of the device each.
+/// The device does no more than it can, so all three take 3/2 of their time together: 400 of each until 600, then the other
+/// 600 of compute alone: 1000 + 0.25 x (400 + 400) = 1200. A sum that is longer than compute is slowed by as much of
+/// compute: 500 + 0.25 x 400 = 600.
+#[test]
+fn transfers_on_two_streams_take_their_shares_both() {
+    let compute = |duration| demanding(task(0, duration, COMPUTED), DEVICE, WHOLE);
+    let beside = |stream, duration, signal| demanding(task(stream, duration, signal), DEVICE, WHOLE / 4);
+    let (reduction, sum) = (beside(2, 400, TaskEvent::Reduced), |duration| beside(8, duration, TaskEvent::Summed));
+    assert_eq!(run(&once(&[compute(1000), reduction, sum(400)]), true)[0].end, 1200);
+    assert_eq!(run(&once(&[compute(400), sum(500)]), true)[0].end, 600);
+}
+
 #[test]
 fn a_rank_that_waits_for_another_has_a_bubble() {
     let mut send = task(0, 70, COMPUTED);
