@@ -5,7 +5,25 @@ use super::harness::{Attack, Victim};
 /// Lines that are tried where nobody asks for more.
 const LINES: usize = 120;
 
-const COMMANDS: [&str; 9] = ["eval", "sweep", "plan", "limits", "export", "presets", "validate", "calibrate", "merge"];
+const COMMANDS: [&str; 17] = [
+    "eval",
+    "sweep",
+    "search --nodes 1",
+    "plan",
+    "limits",
+    "support",
+    "export",
+    "presets",
+    "validate",
+    "calibrate",
+    "merge",
+    "import model",
+    "import links",
+    "import cluster",
+    "import run",
+    "import plan",
+    "import trace",
+];
 
 /// Of files, only names without a folder: nothing outside the victim's home is read or written.
 const VALUES: [&str; 40] = [
@@ -53,7 +71,8 @@ const VALUES: [&str; 40] = [
 
 /// The flags that a command's help names. So many threads as chance says would be an attack on this machine.
 fn flags(victim: &Victim, command: &str) -> Vec<String> {
-    let (_, help) = victim.run(&[command, "--help"]);
+    let line: Vec<&str> = command.split(' ').chain(["--help"]).collect();
+    let (_, help) = victim.run(&line);
     let words = help.split(|c: char| !(c.is_alphanumeric() || c == '-'));
     let flags = words.filter(|word| word.len() > 2 && word.starts_with("--") && *word != "--threads");
     let mut flags: Vec<String> = flags.map(str::to_owned).collect();
@@ -69,7 +88,7 @@ fn command_lines() {
     let commands = COMMANDS.map(|command| (command, flags(&victim, command)));
     Attack::new(LINES).run(|random, tried| {
         let (command, flags) = random.of(&commands);
-        let mut line = vec![*command];
+        let mut line: Vec<&str> = command.split(' ').collect();
         if random.below(3) == 0 {
             line.push(random.of::<&str>(&VALUES));
         }

@@ -1,5 +1,7 @@
 //! Hostile text in every field of every kind of input: no byte of it reaches stdout or stderr as it is.
 
+use std::fs;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -14,10 +16,11 @@ const HIDDEN: &str = "\u{202e}\u{2066}\u{61c}\u{200b}\u{200d}\u{2028}\u{feff}\u{
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
 
-/// Runs a command; nothing that it says may hold what is hostile. Line ends are ours.
+/// Runs a command; nothing that it says or writes may hold what is hostile. Line ends are ours.
 fn survives(home: &Home, arguments: &[&str]) -> Run {
     let output = home.command("").args(arguments).output().expect("the binary runs");
-    for text in [&output.stdout, &output.stderr] {
+    let written = written(&home.path().join("out"));
+    for text in [&output.stdout, &output.stderr].into_iter().chain(&written) {
         let text = std::str::from_utf8(text).expect("UTF-8");
         let found = text.chars().find(|c| *c != '\n' && (c.is_control() || HIDDEN.contains(*c)));
         assert_eq!(found, None, "{arguments:?}: {text:?}");
@@ -25,6 +28,20 @@ fn survives(home: &Home, arguments: &[&str]) -> Run {
     let run = Run::of(&output);
     assert!(matches!(run.code, Some(0..=3)), "{arguments:?}: {}", run.stderr);
     run
+}
+
+/// What a command wrote to `out`, a file or a folder of files; it is gone afterwards.
+fn written(out: &Path) -> Vec<Vec<u8>> {
+    let Ok(facts) = out.metadata() else { return Vec::new() };
+    if facts.is_file() {
+        let text = fs::read(out).expect("a readable file");
+        fs::remove_file(out).expect("a file of ours");
+        return vec![text];
+    }
+    let files = fs::read_dir(out).expect("a readable folder");
+    let texts = files.map(|file| fs::read(file.expect("an entry").path()).expect("a readable file")).collect();
+    fs::remove_dir_all(out).expect("a folder of ours");
+    texts
 }
 
 /// Puts hostile text behind the text of this number, the first key of each table counted as one.
@@ -101,6 +118,10 @@ fn fixture(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
+fn corpus(name: &str) -> String {
+    fixture(&format!("../corpora/{name}"))
+}
+
 fn preset(kind: &str, id: &str) -> String {
     Home::new().run(&format!("presets {kind} --show {id}")).stdout
 }
@@ -136,6 +157,94 @@ fn of_presets() {
 #[test]
 fn of_configurations() {
     push("config.toml", &fixture("0.1.0/config.toml"), &["presets strategies --config config.toml"]);
+}
+
+/// Pushes a file of another tool through commands, with hostile text behind some of its words.
+fn sprinkle(path: &str, text: &str, commands: &[&str]) {
+    let home = Home::new();
+    let ends: Vec<usize> = text
+        .char_indices()
+        .zip(text.char_indices().skip(1))
+        .filter(|((_, c), (_, next))| c.is_alphanumeric() && !next.is_alphanumeric())
+        .map(|(_, (at, _))| at)
+        .collect();
+    assert!(ends.len() > 4, "{path} has too few words");
+    for at in ends.iter().step_by(ends.len().div_ceil(10)) {
+        for hostile in [COMMANDS, HIDDEN] {
+            home.write(path, &[&text[..*at], hostile, &text[*at..]].concat());
+            for command in commands {
+                survives(&home, &command.split(' ').collect::<Vec<_>>());
+            }
+        }
+    }
+}
+
+#[test]
+fn of_other_tools_files() {
+    let model = ["import model ./f --out out", "import ./f", "eval --model ./f"];
+    sprinkle("f", &fixture("hf/mixtral-8x7b.json"), &model);
+    let links = ["import links ./f --cluster h100-80gb-dgx --out out", "import links ./f --cluster h100-80gb-dgx"];
+    sprinkle("f", &fixture("links/h100-n1-g8-ar-ag-rs.log"), &links);
+    let cluster = ["import cluster ./f --device h100-80gb-dgx --rate 50GB/s --nodes 2 --out out", "import ./f"];
+    for file in ["slurm22-sinfo-o.txt", "nvidia-smi-topo-m-h100.txt", "nccl-topo-ndv5-h100.xml"] {
+        sprinkle("f", &fixture(&format!("topo/{file}")), &cluster);
+    }
+    let run = ["import run ./f --hardware h100-80gb-dgx --stack default --out out", "import ./f"];
+    sprinkle("f", &fixture("logs/torchtitan-h100-tps-mfu.log"), &run);
+    let plan = ["import plan ./f --model mpt-7b --hardware h100-80gb-dgx --devices 16 --out out", "import ./f"];
+    for file in ["accelerate-tp-hsdp.yaml", "ds-zero3-offload.json", "torchtitan-llama3-8b-frontier.toml"] {
+        sprinkle("f", &fixture(&format!("launch/{file}")), &plan);
+    }
+    sprinkle("f", &corpus("trace/events.json"), &["import trace ./f", "import trace ./f --nodes 1 --format json"]);
+}
+
+#[test]
+fn of_parts_and_of_the_last_session() {
+    sprinkle("p.csv", &corpus("part/whole.csv"), &["merge p.csv", "merge p.csv --out out"]);
+    sprinkle("p.json", &corpus("part-of-search/whole.json"), &["merge p.json", "search --nodes 1 --known p.json"]);
+    push("s.toml", &corpus("last/with-a-pin.toml"), &EVAL[..1]);
+}
+
+/// Names that a preset gives stand in whatever is printed or written of a scenario with it.
+#[test]
+fn of_names_in_every_output() {
+    let home = Home::new();
+    for (kind, id) in [("clusters", "a100-80gb-dgx"), ("models", "mpt-1b"), ("strategies", "hsdp")] {
+        let mut preset: Table = preset(kind, id).parse().expect("TOML");
+        for key in ["name", "source", "about"] {
+            if let Some(Value::String(text)) = preset.get_mut(key) {
+                *text += HIDDEN;
+            }
+        }
+        home.write(&format!("{kind}/mine.toml"), &toml::to_string(&preset).expect("TOML"));
+    }
+    let scenario = "--hardware mine --model mine --strategy mine --nodes 1 --global-batch 64 --presets .";
+    let commands = [
+        "eval --log out",
+        "eval --format json",
+        "limits",
+        "support",
+        "sweep --x nodes=1,2 --y micro-batch=1,2",
+        "sweep --x nodes=1,2 --y micro-batch=1,2 --format csv --out out",
+        "search --fix strategy --tp 1 --pp 1 --cp 1 --recompute full",
+        "search --fix strategy --tp 1 --pp 1 --cp 1 --recompute full --format json",
+        "search --fix strategy --tp 1 --pp 1 --cp 1 --recompute full --out out",
+        "plan --recompute full",
+        "plan --recompute full --out out",
+        "export --out out",
+        "export --to sbatch --out out",
+        "export --to accelerate --out out",
+        "export --to hf-trainer --out out",
+        "export --to deepspeed --out out",
+        "export --to megatron --out out",
+        "export --to fsdp2 --out out",
+        "export --to trace --out out",
+    ];
+    for command in commands {
+        let line = format!("{command} {scenario}");
+        let run = survives(&home, &line.split(' ').collect::<Vec<_>>());
+        assert!(matches!(run.code, Some(0 | 3)), "{line}: {}", run.stderr);
+    }
 }
 
 const HEADER: [&str; 19] = [
