@@ -44,8 +44,8 @@ const CLOSEST: u32 = 12;
 pub struct CompareView {
     /// The column that has the keys.
     cursor: ListCursor,
-    /// Rows scrolled away.
-    pub top: usize,
+    /// The first row seen.
+    top: ListCursor,
     /// How often the time that the timelines show was halved.
     pub zoom: u32,
 }
@@ -88,15 +88,20 @@ pub fn columns<'a>(context: &Context<'a>) -> Vec<ComparedColumn<'a>> {
     pins.chain(now).collect()
 }
 
-/// Rows of so many columns that can be scrolled away: figures, bars, timelines.
+/// Rows of so many columns that can be the first one seen: figures, bars, timelines.
 fn rows(columns: usize) -> usize {
-    14 + 2 * columns.min(MOST)
+    15 + 2 * columns.min(MOST)
 }
 
 impl CompareView {
     /// The column that has the keys, of so many.
     pub fn column(&self, count: usize) -> usize {
         self.cursor.row(count)
+    }
+
+    /// The first row seen, of so many columns.
+    pub fn top(&self, columns: usize) -> usize {
+        self.top.row(rows(columns))
     }
 
     /// What a key does with the pinned scenario under the cursor.
@@ -124,10 +129,9 @@ impl View for CompareView {
         let columns = columns(context);
         let (rows, page) = (rows(columns.len()), context.page);
         match action {
-            Action::Up => self.top = self.top.saturating_sub(1),
-            Action::Down => self.top = (self.top + 1).min(rows),
-            Action::PageUp => self.top = self.top.saturating_sub(page),
-            Action::PageDown => self.top = (self.top + page).min(rows),
+            Action::Up | Action::Down | Action::PageUp | Action::PageDown => {
+                self.top.go(action, rows, page);
+            }
             Action::More => self.zoom = (self.zoom + 1).min(CLOSEST),
             Action::Less => self.zoom = self.zoom.saturating_sub(1),
             Action::Left | Action::Right | Action::First | Action::Last => {

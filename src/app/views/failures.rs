@@ -3,6 +3,7 @@
 use crate::app::action::Action;
 use crate::app::asked::{Asked, LATER};
 use crate::app::context::Context;
+use crate::app::cursor::{ListCursor, across};
 use crate::app::effect::Effect;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
@@ -23,14 +24,14 @@ pub const INTERVALS: [f64; 15] = [5.0, 10.0, 20.0, 50.0, 1e2, 2e2, 5e2, 1e3, 2e3
 
 /// Knows nothing but the interval under its cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct FailuresView(Option<usize>);
+pub struct FailuresView(Option<ListCursor>);
 
 impl FailuresView {
     /// The interval that has the keys: at first the one that is nearest to the best.
     pub fn place(self, forecast: &FailureForecast) -> usize {
         let away = |index: &usize| libm::fabs(libm::log(INTERVALS[*index] / forecast.interval.get()));
         let nearest = || (0..INTERVALS.len()).min_by(|a, b| away(a).total_cmp(&away(b)));
-        self.0.or_else(nearest).unwrap_or(0)
+        self.0.map(|cursor| cursor.row(INTERVALS.len())).or_else(nearest).unwrap_or(0)
     }
 
     /// The same as a time.
@@ -47,13 +48,9 @@ fn forecast(context: &Context) -> Option<FailureForecast> {
 impl View for FailuresView {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
         let Some(forecast) = forecast(context) else { return Vec::new() };
-        let (place, last) = (self.place(&forecast), INTERVALS.len() - 1);
-        match action {
-            Action::Left => self.0 = Some(place.saturating_sub(1)),
-            Action::Right => self.0 = Some((place + 1).min(last)),
-            Action::First => self.0 = Some(0),
-            Action::Last => self.0 = Some(last),
-            _ => {}
+        let mut cursor = ListCursor::at(self.place(&forecast));
+        if cursor.go(across(action), INTERVALS.len(), context.page) {
+            self.0 = Some(cursor);
         }
         Vec::new()
     }
@@ -71,7 +68,7 @@ impl View for FailuresView {
     }
 
     fn go_to_place(&mut self, place: usize, _: &Context) -> Option<Effect> {
-        self.0 = Some(place.min(INTERVALS.len() - 1));
+        self.0 = Some(ListCursor::at(place));
         None
     }
 }

@@ -71,7 +71,7 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     if let Some(at) = rows.next() {
         buf.set_line(at.x, at.y, &table.header(), at.width);
     }
-    let top = app.views.compare.top.min((drawn.len() + 1).saturating_sub(inside.height.into()));
+    let top = app.views.compare.top(shown.columns.len()).min((drawn.len() + 1).saturating_sub(inside.height.into()));
     for (row, at) in drawn.into_iter().skip(top).zip(rows) {
         match row {
             Drawn::Line(line) => buf.set_line(at.x, at.y, &line, at.width).0,
