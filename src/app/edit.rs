@@ -81,7 +81,7 @@ impl App {
             self.tell(format!("nothing to {}", if back { "undo" } else { "redo" }));
             return Vec::new();
         };
-        let before = self.texts();
+        let before = self.said();
         let repinned = !are_same(self.pins.all(), &pins);
         self.pins.restore(&pins);
         // What was possible when it was edited may be so no longer: a preset may have been read again since.
@@ -130,7 +130,7 @@ impl App {
 
     /// Another file takes the place of the scenario's, if the scenario can be that way.
     pub(super) fn revise(&mut self, file: ScenarioFile) -> Vec<Command> {
-        let before = self.texts();
+        let before = self.said();
         match resolve(&self.library, &file, &self.scenario) {
             Ok(scenario) => {
                 let commands = self.noted(None, |app| {
@@ -148,21 +148,22 @@ impl App {
         }
     }
 
-    /// The texts of all fields. Rare ones say again what others say, in another way, so that of them only what the file
-    /// says counts.
-    fn texts(&self) -> Vec<String> {
-        let said = |field| self.file.value(field).map_or_else(String::new, |value| value.to_string());
-        let text = |field: Field| {
-            if field.spec().rare { said(field) } else { self.inputs.text(field, &self.scenario) }
+    /// What all fields say: a value, or a text that is none. Rare ones say again what others say, in another way, so
+    /// that of them only what the file says counts.
+    fn said(&self) -> Vec<Result<Option<Value>, String>> {
+        let said = |field: Field| match self.inputs.wrong(field) {
+            _ if field.spec().rare => Ok(self.file.value(field)),
+            Some(wrong) => Err(wrong.text.clone()),
+            None => Ok(field.meant(&self.scenario)),
         };
-        Field::all().map(text).collect()
+        Field::all().map(said).collect()
     }
 
-    /// Marks the fields whose texts are no longer what they were.
-    fn mark_since(&mut self, before: &[String]) {
-        let now = self.texts();
-        let texts = before.iter().zip(&now);
-        self.inputs.mark(Field::all().zip(texts).filter(|(_, (before, now))| before != now).map(|(field, _)| field));
+    /// Marks the fields that no longer say what they said.
+    fn mark_since(&mut self, before: &[Result<Option<Value>, String>]) {
+        let now = self.said();
+        let both = before.iter().zip(&now);
+        self.inputs.mark(Field::all().zip(both).filter(|(_, (before, now))| before != now).map(|(field, _)| field));
     }
 
     /// Marks fields that get other values, whatever was wrong with their last ones.

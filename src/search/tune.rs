@@ -36,8 +36,11 @@ impl Tuned {
 
     /// Puts it into a scenario, whose global batch stays held.
     pub fn apply(self, scenario: &mut Scenario) {
-        let plan = &mut scenario.plan;
-        (plan.micro_batch, plan.recompute, plan.accumulate) = (self.micro_batch, self.recompute, self.accumulate);
+        for edit in self.edits(scenario) {
+            // Each value is of its field's type, so that nothing can refuse it.
+            let _ = edit.apply(scenario);
+        }
+        scenario.settle_batch();
     }
 }
 

@@ -48,8 +48,7 @@ impl ImportQuestion {
             if !errors.iter().all(is_of_devices) {
                 return Err(errors);
             }
-            let devices = Field::Devices.read(&self.scenario.devices().to_string()).ok().flatten();
-            fields.extend(devices.map(|devices| (Field::Devices, devices)));
+            fields.push((Field::Devices, Value::Count(self.scenario.devices())));
             read(with(&fields))
         });
         // What is assumed there is a default of the reader; the scenario in hand is nearer to the truth than any default.
