@@ -21,7 +21,7 @@ pub use collective::{
     CollectiveForm, CollectiveForms, EndTransfers, Payload, TensorTransfers, Transfer, beside_products,
 };
 pub use device_time::DeviceTime;
-pub use flop::TokenFlop;
+pub use flop::{TokenFlop, layers_flop};
 pub use kernel::Kernel;
 pub use layer::{LayerWork, Passes};
 pub(crate) use rates::peak;

@@ -12,7 +12,7 @@ mod terms;
 
 use std::fmt;
 
-use crate::scenario::Scenario;
+use crate::scenario::{Checked, Scenario};
 use crate::units::{BytesPerSecond, thousands};
 
 pub use need::{LinkNeed, LinkNeeds};
@@ -158,14 +158,12 @@ impl Intensity {
     }
 }
 
-/// The transfers that a scenario has, the state's first; none if it cannot be laid out, or if its operators do not all
-/// have the same sharding.
-pub fn transfers(scenario: &Scenario) -> Vec<Intensity> {
-    let Ok(layout) = scenario.layout() else { return Vec::new() };
+/// The transfers that a scenario has, the state's first; none if its operators do not all have the same sharding.
+pub fn transfers(scenario: &Checked) -> Vec<Intensity> {
     if !scenario.plan.operators.is_empty() {
         return Vec::new();
     }
-    let terms = Terms::new(scenario, &layout);
+    let terms = Terms::new(scenario, scenario.layout());
     let rows = [
         terms.data_parallel(),
         terms.partitioned_state(),

@@ -8,9 +8,9 @@
 
 mod batch;
 
-use crate::cost::{Factors, Rates};
-use crate::scenario::Scenario;
-use crate::units::{Bytes, Flop, Seconds};
+use crate::cost::{Factors, Rates, layers_flop};
+use crate::scenario::Checked;
+use crate::units::{Bytes, Seconds};
 
 use super::intensity::{self, TransferKind};
 use super::pipeline::Pipeline;
@@ -34,19 +34,15 @@ pub struct LayeredStep {
 }
 
 impl LayeredStep {
-    /// Of a scenario; `None` if it cannot be laid out.
+    /// Of a scenario.
     ///
     /// The ideal is `(6 + 2 r) p b_mu n_mu d_s / (n_l n_a c)`, 8 where all layers are computed again.
-    pub fn new(scenario: &Scenario) -> Option<Self> {
-        let layout = scenario.layout().ok()?;
-        let (model, plan) = (&scenario.model, &scenario.plan);
+    pub fn new(scenario: &Checked) -> Self {
+        let (layout, plan) = (scenario.layout(), &scenario.plan);
         let rates = Rates::new(scenario, &Factors::default());
-        let logits = u64::from(model.vocab) * u64::from(model.hidden);
-        let parameters = (model.matrix_parameters() - logits) as f64;
         let tokens = rates.tokens() * f64::from(plan.accumulate);
         let devices = f64::from(layout.pipeline * layout.tensor);
-        let flop = Flop::new((6.0 + 2.0 * plan.recompute.layers()) * parameters * tokens.get() / devices);
-        let ideal = flop / rates.peak;
+        let ideal = layers_flop(scenario) * tokens.get() / devices / rates.peak;
         let mut step =
             Self { ideal, tensor: 1.0, bubble: Pipeline::new(plan).bubble(), exposed: 1.0, alone: Seconds::ZERO };
         for transfer in intensity::transfers(scenario) {
@@ -57,7 +53,7 @@ impl LayeredStep {
                 (_, false) => step.alone += ideal * (transfer.slowdown() - 1.0),
             }
         }
-        Some(step)
+        step
     }
 
     /// Its time: `ideal x tensor x (1 + bubble) x exposed + alone`.
@@ -85,10 +81,9 @@ pub struct LayeredMemory {
 }
 
 impl LayeredMemory {
-    /// Of a scenario; `None` if it cannot be laid out. What is on the host does not count.
-    pub fn new(scenario: &Scenario) -> Option<Self> {
-        let layout = scenario.layout().ok()?;
-        let (model, plan) = (&scenario.model, &scenario.plan);
+    /// Of a scenario. What is on the host does not count.
+    pub fn new(scenario: &Checked) -> Self {
+        let (layout, model, plan) = (scenario.layout(), &scenario.model, &scenario.plan);
         let (layers, tensor) = (f64::from(model.layers), f64::from(layout.tensor));
         let layer = model.layer_parameters() as f64 / tensor;
         let rates = Rates::new(scenario, &Factors::default());
@@ -104,10 +99,10 @@ impl LayeredMemory {
         let optimizer = Bytes::new(plan.optimizer.state(plan.precision.storage()) / f64::from(layout.optimizer));
         let state = match (plan.offload.state(), plan.offload.optimizer()) {
             (true, _) => Bytes::ZERO,
-            (false, true) => state_per_parameter(scenario, &layout) - optimizer,
-            (false, false) => state_per_parameter(scenario, &layout),
+            (false, true) => state_per_parameter(scenario, layout) - optimizer,
+            (false, false) => state_per_parameter(scenario, layout),
         };
-        Some(Self { state: state * own, buffers, checkpoints })
+        Self { state: state * own, buffers, checkpoints }
     }
 
     /// All of it.

@@ -1,5 +1,6 @@
 //! Arithmetic of a token, by what is counted of it.
 
+use crate::model::Model;
 use crate::plan::{FlopCount, Recompute};
 use crate::scenario::Scenario;
 use crate::units::Flop;
@@ -35,14 +36,26 @@ impl TokenFlop {
     }
 }
 
+/// Flop of a token in the layers' matrices alone, forward and backward [layered B5]: `(6 + 2 r) p`, 8 where all layers
+/// are computed again.
+pub fn layers_flop(scenario: &Scenario) -> Flop {
+    let again = scenario.plan.recompute.layers();
+    Flop::new((6.0 + 2.0 * again) * layer_matrices(&scenario.model))
+}
+
+/// Parameters of the layers' matrices that a token meets: all but those of the logits.
+fn layer_matrices(model: &Model) -> f64 {
+    let logits = u64::from(model.vocab) * u64::from(model.hidden);
+    (model.matrix_parameters() - logits) as f64
+}
+
 /// Flop of a token that backward spends on computing forward again: a third of the layers' model flop where whole
 /// layers are, the stack's shares of it where recompute is selective. `square` is the share of the attention core that
 /// counts.
 fn recomputed(scenario: &Scenario, square: f64) -> Flop {
     let (model, plan) = (&scenario.model, &scenario.plan);
     let core = model.attention_flop(plan.sequence) * square;
-    let logits = u64::from(model.vocab) * u64::from(model.hidden);
-    let matrices = Flop::new(2.0 * (model.matrix_parameters() - logits) as f64);
+    let matrices = Flop::new(2.0 * layer_matrices(model));
     let again = scenario.stack.selective;
     match plan.recompute {
         Recompute::Selective => core * again.core + matrices * again.matmul,

@@ -107,8 +107,9 @@ impl TrainingPicture {
             for (index, (best, known)) in self.best.iter().zip(known).enumerate() {
                 if *best != known {
                     let method = &METHODS[index / self.search.budgets.len()];
-                    let scenario = |best: &BestTraining| self.search.scenario(method, &best.choice);
-                    self.needs[index] = best.as_ref().map(|best| LinkNeeds::new(&scenario(best)));
+                    let scenario = best.as_ref().map(|best| self.search.scenario(method, &best.choice));
+                    let checked = scenario.as_ref().and_then(|scenario| scenario.checked().ok());
+                    self.needs[index] = checked.map(|checked| LinkNeeds::new(&checked));
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! What a plan needs of its links so that its transfers hide.
 
-use crate::scenario::Scenario;
+use crate::scenario::{Checked, Scenario};
 use crate::units::BytesPerSecond;
 
 use super::{Intensity, TransferLink, transfers};
@@ -30,7 +30,7 @@ pub struct LinkNeeds {
 
 impl LinkNeeds {
     /// Those of a scenario's plan.
-    pub fn new(scenario: &Scenario) -> Self {
+    pub fn new(scenario: &Checked) -> Self {
         let present = transfers(scenario);
         let outermost = outermost(scenario, &present);
         let needs = |it: Intensity| (it, it.needed(scenario), it.link.bandwidth(scenario));
@@ -42,14 +42,15 @@ impl LinkNeeds {
 }
 
 /// The present network decides what is exposed; a crawling one, which transfers cross the level at all.
-fn outermost(scenario: &Scenario, present: &[Intensity]) -> LinkNeed {
+fn outermost(scenario: &Checked, present: &[Intensity]) -> LinkNeed {
     let level = TransferLink::Level(scenario.cluster.levels.len().saturating_sub(1));
-    let mut scenario = scenario.clone();
-    scenario.plan.bandwidth_factor = CRAWLING;
-    let crawling = transfers(&scenario);
+    let mut slow = Scenario::clone(scenario);
+    slow.plan.bandwidth_factor = CRAWLING;
+    // Checked as well: no rule asks how fast a network is.
+    let crawling = slow.checked().map(|slow| transfers(&slow)).unwrap_or_default();
     let crossing = || crawling.iter().filter(|it| it.link == level);
     let never = present.iter().filter(|it| crossing().any(|slow| slow.kind == it.kind && !slow.overlapped));
-    let most = crossing().filter_map(|it| it.needed(&scenario)).reduce(BytesPerSecond::max);
+    let most = crossing().filter_map(|it| it.needed(&slow)).reduce(BytesPerSecond::max);
     never
         .map(Intensity::slowdown)
         .reduce(f64::max)

@@ -2,7 +2,8 @@
 
 use crate::evaluate::{self, Workspace};
 use crate::presets::Library;
-use crate::testing::{self, x_160};
+use crate::scenario::Scenario;
+use crate::testing::x_160;
 
 use super::*;
 
@@ -10,22 +11,23 @@ const STANDARD: (&str, &str) = ("accumulation", "standard");
 const CONTIGUOUS: (&str, &str) = ("schedule", "1f1b");
 
 fn days(scenario: &Scenario) -> f64 {
-    (LayeredStep::new(scenario).expect("a valid scenario").time() * 1e5).days()
+    (LayeredStep::new(&scenario.checked().expect("a valid scenario")).time() * 1e5).days()
 }
 
 /// [layered B8]: `X_160` on 38,640 A100 for 1e5 steps: ideal 5.975 days, modular 7.06, contiguous 12.39, 15.3
 /// where the reduction of gradients is exposed. The ideal step: 8 x 1.258291e12 x 5 x 2560 / (80 x 312e12) s.
 #[test]
 fn days_of_x_160() {
-    let modular = LayeredStep::new(&x_160(&[])).expect("a valid scenario");
+    let modular = LayeredStep::new(&x_160(&[]).checked().expect("a valid scenario"));
     assert!(((modular.ideal * 1e5).days() - 5.975).abs() < 5e-4);
     assert!((days(&x_160(&[])) - 7.057).abs() < 5e-4);
     assert!((modular.efficiency() - 0.847).abs() < 5e-4);
     // A rank's one stage is gathered, or its gradients are summed, beside nothing: 8 bytes a parameter either way,
     // 5.975 x 6240 / 12,800 = 2.913 days on top of 5.975 x 1.1523 x 1.8 = 12.393.
     for strategy in ["zero3", "ddp"] {
-        let contiguous =
-            LayeredStep::new(&x_160(&[STANDARD, CONTIGUOUS, ("strategy", strategy)])).expect("a valid scenario");
+        let contiguous = LayeredStep::new(
+            &x_160(&[STANDARD, CONTIGUOUS, ("strategy", strategy)]).checked().expect("a valid scenario"),
+        );
         assert!(((contiguous.alone * 1e5).days() - 2.913).abs() < 5e-4, "{}", (contiguous.alone * 1e5).days());
         let hidden = LayeredStep { alone: Seconds::ZERO, ..contiguous };
         assert!(((hidden.time() * 1e5).days() - 12.393).abs() < 5e-4, "{}", (hidden.time() * 1e5).days());
@@ -38,7 +40,7 @@ fn days_of_x_160() {
 /// 31 x 5 + 4 + 4 = 163 slots for 128.
 #[test]
 fn what_is_not_hidden_stretches_the_step() {
-    let step = LayeredStep::new(&x_160(&[("accumulate", "4")])).expect("a step");
+    let step = LayeredStep::new(&x_160(&[("accumulate", "4")]).checked().expect("a step"));
     assert!((step.exposed - 6240.0 / 5120.0).abs() < 1e-12);
     assert!((step.bubble - (163.0 / 128.0 - 1.0)).abs() < 1e-12);
     let product = step.ideal.get() * (1.0 + 520.0 / (51_200.0 / 15.0)) * 163.0 / 128.0 * 6240.0 / 5120.0;
@@ -49,7 +51,7 @@ fn what_is_not_hidden_stretches_the_step() {
 /// 16 ways into 1.31 GB.
 #[test]
 fn memory_of_x_160() {
-    let memory = |flags: &[(&str, &str)]| LayeredMemory::new(&x_160(flags)).expect("a valid scenario");
+    let memory = |flags: &[(&str, &str)]| LayeredMemory::new(&x_160(flags).checked().expect("a valid scenario"));
     let partitioned = memory(&[]);
     assert!((partitioned.state.get() - 521e6).abs() < 0.5e6, "{}", partitioned.state);
     assert!((partitioned.buffers.get() - 3.93e9).abs() < 0.005e9, "{}", partitioned.buffers);
@@ -77,9 +79,10 @@ fn the_simulator_agrees() {
     for offload in ["none", "state"] {
         let scenario = x_160(&[("offload", offload)]);
         let summary = evaluate::summary(&scenario, &mut Workspace::default()).expect("a valid scenario");
-        let closed = LayeredStep::new(&scenario).expect("a step").time();
+        let closed = LayeredStep::new(&scenario.checked().expect("a step")).time();
         assert!((1.0..1.1).contains(&(summary.step_time / closed)), "{} is not {closed}", summary.step_time);
-        let (parts, memory) = (summary.memory.parts, LayeredMemory::new(&scenario).expect("a valid scenario"));
+        let (parts, memory) =
+            (summary.memory.parts, LayeredMemory::new(&scenario.checked().expect("a valid scenario")));
         let states = parts.weights + parts.gradients + parts.optimizer + parts.gathered;
         assert!((states / (memory.state + memory.buffers) - 1.0).abs() < 1e-6, "{states}");
         // What one layer works in comes on top [layered B6]: at most 34 d_m d_s b_mu / n_a = 139 MB.
@@ -105,7 +108,7 @@ fn the_simulator_hides_what_the_intensities_say() {
         ([&eight[..], &[breadth_first]].concat(), None),
     ] {
         let scenario = x_160(&flags);
-        let (step, mut workspace) = (LayeredStep::new(&scenario).expect("a step"), Workspace::default());
+        let (step, mut workspace) = (LayeredStep::new(&scenario.checked().expect("a step")), Workspace::default());
         let simulated = evaluate::summary(&scenario, &mut workspace).expect("a valid scenario");
         let exposed = simulated.time.exposed - step.ideal * (step.tensor - 1.0);
         if let Some(range) = range {
@@ -153,11 +156,4 @@ fn steps_of_a_batch() {
     assert!((steps(1e5, 2415.0, 2415.0) - 1e5).abs() < 1e-9);
     assert!((steps(1e5, 2415.0, f64::INFINITY) - 5e4).abs() < 1e-9);
     assert!((steps(1e5, 2415.0, 805.0) - 2e5).abs() < 1e-9);
-}
-
-#[test]
-fn what_cannot_be_laid_out_has_no_closed_form() {
-    let mut scenario = testing::scenario();
-    scenario.plan.tensor = 3;
-    assert_eq!((LayeredStep::new(&scenario), LayeredMemory::new(&scenario)), (None, None));
 }

@@ -71,7 +71,10 @@ pub(crate) fn evaluation(scenario: &Scenario) -> Evaluation {
     let elasticity = |property, value, gain| Elasticity { property, value, gain };
     let elasticity =
         vec![elasticity(Property::LevelBandwidth(0), 0.32, 0.031), elasticity(Property::LevelLatency(0), -0.01, 0.001)];
-    let details = Details { transfers: intensity::transfers(scenario), ..Details::default() };
+    let details = Details {
+        transfers: intensity::transfers(&scenario.checked().expect("a valid scenario")),
+        ..Details::default()
+    };
     Evaluation { summary, stages: vec![summary.memory], trace: Trace::default(), elasticity, error_band: None, details }
 }
 

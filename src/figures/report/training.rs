@@ -89,7 +89,8 @@ fn needs(name: &str, scenario: &Scenario) -> Table {
         ]
     };
     let mut table = needs_table();
-    table.extend(intensity::transfers(scenario).into_iter().map(row));
+    let transfers = scenario.checked().map(|checked| intensity::transfers(&checked)).unwrap_or_default();
+    table.extend(transfers.into_iter().map(row));
     table
 }
 
@@ -118,8 +119,8 @@ impl TrainingReport<'_> {
 
     /// Arithmetic at the peak over the step.
     fn efficiency(&self, method: &Method, best: &BestTraining) -> f64 {
-        let step = LayeredStep::new(&self.training.scenario(method, &best.choice));
-        step.map_or(f64::NAN, |step| step.ideal / best.summary.step_time)
+        let scenario = self.training.scenario(method, &best.choice);
+        scenario.checked().map_or(f64::NAN, |checked| LayeredStep::new(&checked).ideal / best.summary.step_time)
     }
 
     /// As JSON; a number that is not finite is `null`.

@@ -37,10 +37,11 @@ pub struct Account {
 impl Account {
     /// The account of a scenario; `None` if it cannot be laid out.
     pub fn from_scenario(scenario: &Scenario, workspace: &mut Workspace) -> Option<Self> {
-        let (summary, trace) = traced(&scenario.checked().ok()?, workspace).ok()?;
+        let scenario = &scenario.checked().ok()?;
+        let (summary, trace) = traced(scenario, workspace).ok()?;
         let (time, waits) = (summary.time, Waits::from_trace(&trace));
         // Where layers divide unevenly, this rank may compute less than its share.
-        let ideal = LayeredStep::new(scenario)?.ideal.min(time.compute);
+        let ideal = LayeredStep::new(scenario).ideal.min(time.compute);
         // Both are taken out of the compute that was simulated: what is left of it is never negative.
         let attention = attention(scenario).min(time.compute - ideal);
         Some(Self {

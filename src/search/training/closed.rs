@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use rayon::prelude::*;
 
 use crate::bounds::layered::{LayeredMemory, LayeredStep};
-use crate::cost::{Factors, Rates};
+use crate::cost::{Factors, Rates, layers_flop};
 use crate::search::evaluator::Pool;
 
 use super::choice::TrainingChoice;
@@ -53,23 +53,21 @@ impl TrainingSearch {
         best
     }
 
-    /// Days of a plan's arithmetic at the peak: `(6 + 2 r) p` flop per token.
+    /// Days of a plan's arithmetic at the peak.
     fn ideal(&self, choice: &TrainingChoice) -> f64 {
-        let (model, plan) = (&self.base.model, &self.base.plan);
-        let logits = u64::from(model.vocab) * u64::from(model.hidden);
-        let flop = (6.0 + 2.0 * plan.recompute.layers()) * (model.matrix_parameters() - logits) as f64;
-        let tokens = choice.sequences() * f64::from(plan.sequence) / f64::from(choice.devices);
+        let tokens = choice.sequences() * f64::from(self.base.plan.sequence) / f64::from(choice.devices);
         let peak = Rates::new(&self.base, &Factors::default()).peak;
-        self.goal.days(choice.sequences(), flop * tokens / peak.get())
+        self.goal.days(choice.sequences(), (layers_flop(&self.base) * tokens / peak).get())
     }
 
     fn closed_form(&self, method: &Method, choice: &TrainingChoice) -> Option<Closed> {
         let scenario = self.scenario(method, choice);
         let capacity = scenario.cluster.device.memory * scenario.plan.memory_factor;
-        if LayeredMemory::new(&scenario)?.total() > capacity {
+        let checked = scenario.checked().ok()?;
+        if LayeredMemory::new(&checked).total() > capacity {
             return None;
         }
-        let step = LayeredStep::new(&scenario)?;
+        let step = LayeredStep::new(&checked);
         Some(Closed { days: self.goal.days(choice.sequences(), step.time().get()), choice: *choice, step })
     }
 }

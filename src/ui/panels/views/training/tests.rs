@@ -7,7 +7,9 @@ use crate::testing;
 #[test]
 fn what_never_hides_comes_before_the_tightest_link() {
     let scenario = testing::x_160(&[]);
-    let said = network(&LinkNeeds::new(&scenario), &scenario, Theme::default(), 200).to_string();
+    let said =
+        network(&LinkNeeds::new(&scenario.checked().expect("a valid scenario")), &scenario, Theme::default(), 200)
+            .to_string();
     let order = [
         "to hide: node never (tensor x 1.15)",
         "system 24.4 of 25.0 GB/s (partitioned-state)",
