@@ -8,6 +8,7 @@
 use crate::cost::{Payload, Rates};
 use crate::hardware::Group;
 use crate::plan::Format;
+use crate::plan::pass::Pass;
 use crate::units::{Bytes, BytesPerSecond, Count, Seconds};
 
 /// A ring of devices.
@@ -94,12 +95,12 @@ impl Operator {
         ring.pass(self.bytes, self.collectives) * mode.passes() + self.compute
     }
 
-    /// What is held of it while it computes, beside its state: nothing where it is replicated; its weights
-    /// in forward; its weights and their gradients in backward.
-    pub fn held(&self, mode: Mode, backward: bool) -> Bytes {
+    /// What is held of it while it computes, beside its state: nothing where it is replicated, else its weights, and
+    /// their gradients in a pass that computes these.
+    pub fn held(&self, mode: Mode, pass: Pass) -> Bytes {
         match mode {
             Mode::Replicated => Bytes::ZERO,
-            Mode::Sharded { .. } => self.bytes * if backward { 2.0 } else { 1.0 },
+            Mode::Sharded { .. } => self.bytes * if pass.completes_gradients() { 2.0 } else { 1.0 },
         }
     }
 

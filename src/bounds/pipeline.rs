@@ -1,7 +1,7 @@
 //! Bubble, checkpoints and collectives of a plan's pipeline in closed form. Not for its transfers, nor for the forms
 //! themselves: each schedule has its own ([`crate::plan::ScheduleRules`]).
 
-use crate::plan::pass::PipelineCounts;
+use crate::plan::pass::{PipelineCounts, StageCollectives};
 use crate::plan::{Accumulation, Plan, Schedule};
 
 /// A plan's pipeline: its counts, and the schedule that it runs.
@@ -33,7 +33,7 @@ impl Pipeline {
 
     /// Gathers of a stage's weights by a rank in a step, and reductions of a stage's gradients, where two buffers hold
     /// what is gathered [layered C5].
-    pub fn collectives(self) -> [u32; 2] {
+    pub fn collectives(self) -> StageCollectives {
         (self.schedule.rules().collectives)(self.counts)
     }
 

@@ -1,6 +1,8 @@
 //! Choices that a plan does not follow, each with the reason: what one place says, flags and forms repeat.
 
-use super::{Accumulation, Extent, Plan};
+use std::borrow::Cow;
+
+use super::{Accumulation, Extent, Plan, Schedule};
 
 /// A choice that changes nothing in its plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,7 +12,7 @@ pub struct Idle {
     /// Why it changes nothing.
     pub why: String,
     /// What would let it count.
-    pub fix: &'static str,
+    pub fix: Cow<'static, str>,
 }
 
 impl Plan {
@@ -33,16 +35,20 @@ impl Plan {
                 (format!("{schedule} with one stage on each rank is {runs}"), "choose 2 or more stages per rank")
             }
         };
-        Some(Idle { field: "plan.schedule", why, fix })
+        Some(Idle { field: "plan.schedule", why, fix: fix.into() })
     }
 
     fn idle_stages(&self) -> Option<Idle> {
         let runs = self.effective_schedule();
         let (why, fix) = match self.pipeline {
             _ if self.stages_per_rank == 1 => return None,
-            1 => (NO_PIPELINE.to_owned(), PIPELINE),
+            1 => (NO_PIPELINE.to_owned(), PIPELINE.into()),
             _ if runs.rules().virtual_stages => return None,
-            _ => (format!("{runs} has one stage on each rank"), "choose schedule interleaved or breadth-first"),
+            _ => {
+                let several = Schedule::ALL.iter().filter(|schedule| schedule.rules().virtual_stages);
+                let several = several.map(|schedule| schedule.word()).collect::<Vec<_>>().join(" or ");
+                (format!("{runs} has one stage on each rank"), format!("choose schedule {several}").into())
+            }
         };
         Some(Idle { field: "plan.stages_per_rank", why, fix })
     }
@@ -54,7 +60,7 @@ impl Plan {
         }
         let left = if self.offload.state() { "; only the state is on the host" } else { "" };
         let why = format!("recompute {} keeps no checkpoints{left}", self.recompute);
-        Some(Idle { field: "plan.offload", why, fix: "choose recompute full, or a share of the layers" })
+        Some(Idle { field: "plan.offload", why, fix: "choose recompute full, or a share of the layers".into() })
     }
 
     /// What `ZeRO++` does to gathers and reductions, where there are none.
@@ -64,7 +70,7 @@ impl Plan {
         let (weights, gradients) = (whole(&sharding.weights), whole(&sharding.gradients));
         let idle = |is: bool, field, what: &str| {
             let why = format!("{what} are not sharded");
-            is.then_some(Idle { field, why, fix: "choose a strategy that shards them" })
+            is.then_some(Idle { field, why, fix: "choose a strategy that shards them".into() })
         };
         let found = [
             idle(weights && sharding.wire.weights.quantised(), "plan.qwz", "weights"),

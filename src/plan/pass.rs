@@ -256,12 +256,21 @@ impl PipelineCounts {
 
     /// Gathers and reductions of a rank's stages where forward passes them once and backward once, with two buffers
     /// [layered C5]: the last two of forward stay for backward.
-    pub const fn collectives_once(self) -> [u32; 2] {
+    pub const fn collectives_once(self) -> StageCollectives {
         match self.stages {
-            1 => [1, 1],
-            stages => [2 * stages - 2, stages],
+            1 => StageCollectives { gathers: 1, reductions: 1 },
+            stages => StageCollectives { gathers: 2 * stages - 2, reductions: stages },
         }
     }
+}
+
+/// Collectives of a rank in a step where its stages take turns in two buffers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StageCollectives {
+    /// Gathers of a stage's weights.
+    pub gathers: u32,
+    /// Reductions of a stage's gradients.
+    pub reductions: u32,
 }
 
 /// Buffers for gathered stages, and as many for their gradients [layered C5].

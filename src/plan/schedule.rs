@@ -9,7 +9,7 @@ mod interleaved;
 mod one_forward_one_backward;
 
 use super::choice::choice;
-use super::pass::{PassOrder, PipelineCounts};
+use super::pass::{PassOrder, PipelineCounts, StageCollectives};
 
 choice!(
     /// The order of a pipeline's work.
@@ -39,11 +39,8 @@ impl Schedule {
     pub const INTERLEAVING: Self = Self::Interleaved;
 
     /// What is left of it with a single virtual stage on each rank: there is nothing to interleave.
-    pub(super) const fn with_one_stage(self) -> Self {
-        match self {
-            Self::Interleaved => Self::OneForwardOneBackward,
-            other => other,
-        }
+    pub(super) fn with_one_stage(self) -> Self {
+        self.rules().with_one_stage.unwrap_or(self)
     }
 
     /// The rules that define this schedule.
@@ -62,6 +59,8 @@ impl Schedule {
 pub struct ScheduleRules {
     /// Whether a rank has several virtual stages, each rank every `P`-th of the model.
     pub virtual_stages: bool,
+    /// The schedule that it is with a single virtual stage on each rank, if another one.
+    pub with_one_stage: Option<Schedule>,
     /// Whether micro-batches run in groups of as many as there are ranks, so that their number must be a multiple of
     /// that. Backward then returns to each stage in every group.
     pub grouped: bool,
@@ -78,7 +77,7 @@ pub struct ScheduleRules {
     pub checkpoints: fn(PipelineCounts, rank: u32) -> u32,
     /// Gathers of a stage's weights by a rank in a step, and reductions of a stage's gradients, where two buffers hold
     /// what is gathered [layered C5].
-    pub collectives: fn(PipelineCounts) -> [u32; 2],
+    pub collectives: fn(PipelineCounts) -> StageCollectives,
     /// Micro-batches that pass a stage before its rank turns to another.
     pub together: fn(PipelineCounts) -> u32,
 }

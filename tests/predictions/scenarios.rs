@@ -5,6 +5,8 @@
 
 use std::fmt::Write;
 
+use shardscope::plan::{OneOf, Schedule};
+
 /// A key of a scenario file and its value; [`LEFT`] leaves the key to its default.
 type Setting = (&'static str, &'static str);
 
@@ -184,7 +186,7 @@ const LARGE_MODELS: &[&str] = &[
     "x-160",
 ];
 
-const SCHEDULES: &[&str] = &["gpipe", "1f1b", "interleaved", "breadth-first"];
+const SCHEDULES: &[&str] = Schedule::WORDS.all;
 
 const H100: Setting = ("cluster", "h100-80gb-dgx");
 const A100: Setting = ("cluster", "a100-80gb-dgx");

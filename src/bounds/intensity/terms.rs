@@ -4,7 +4,7 @@ use crate::bounds::pipeline::Pipeline;
 use crate::cost::{self, Factors, Rates, beside_products};
 use crate::hardware::Group;
 use crate::plan::Format;
-use crate::plan::pass::PipelineCounts;
+use crate::plan::pass::{PerDirection, PipelineCounts, StageCollectives};
 use crate::scenario::{Layout, Scenario};
 use crate::stack::Overlap;
 use crate::units::BytesPerSecond;
@@ -36,7 +36,7 @@ pub(super) struct Terms<'a> {
 #[derive(Debug, Clone, Copy)]
 struct Passages {
     /// Times that weights come for forward and for backward, and that gradients go.
-    gathers: [f64; 2],
+    gathers: PerDirection<f64>,
     reductions: f64,
     /// The micro-batches that these serve.
     together: f64,
@@ -56,7 +56,12 @@ enum Beside {
 }
 
 /// Weights come for each pass, gradients go once.
-const EACH_PASS: Passages = Passages { gathers: [1.0; 2], reductions: 1.0, together: 1.0, beside: Beside::Pass };
+const EACH_PASS: Passages = Passages {
+    gathers: PerDirection { forward: 1.0, backward: 1.0 },
+    reductions: 1.0,
+    together: 1.0,
+    beside: Beside::Pass,
+};
 
 impl<'a> Terms<'a> {
     pub(super) fn new(scenario: &'a Scenario, layout: &'a Layout) -> Self {
@@ -94,15 +99,18 @@ impl<'a> Terms<'a> {
     fn passages(&self) -> Passages {
         let PipelineCounts { ranks, stages, micro_batches } = self.pipeline.counts;
         let together = self.pipeline.together();
-        let [gathers, reductions] = self.pipeline.collectives().map(|count| f64::from(count) / f64::from(stages));
-        let whole =
-            Passages { gathers: [gathers / 2.0; 2], reductions, together: self.accumulate(), beside: Beside::Step };
+        let StageCollectives { gathers, reductions } = self.pipeline.collectives();
+        let [gathers, reductions] = [gathers, reductions].map(|count| f64::from(count) / f64::from(stages));
+        let gathers = PerDirection::from_fn(|_| gathers / 2.0);
+        let whole = Passages { gathers, reductions, together: self.accumulate(), beside: Beside::Step };
         match (ranks, stages) {
             // Without a pipeline each pass gathers its own layer: for one micro-batch, or for all where they are
             // accumulated layer by layer.
             (1, _) => Passages { together: f64::from(together), ..EACH_PASS },
             // The only stage of a rank is gathered before its first forward and stays.
-            (_, 1) => Passages { gathers: [1.0, 0.0], beside: Beside::Nothing, ..whole },
+            (_, 1) => {
+                Passages { gathers: PerDirection { forward: 1.0, backward: 0.0 }, beside: Beside::Nothing, ..whole }
+            }
             _ if together == micro_batches => Passages { together: self.accumulate(), ..EACH_PASS },
             // Two stages have a buffer each, and stay as well.
             (_, 2) => whole,
@@ -231,7 +239,8 @@ impl<'a> Terms<'a> {
         let wire = self.scenario.plan.sharding.wire;
         let (weights, gradients) = (self.weight(wire.weights), self.gradient(wire.gradients));
         let again = if self.regathers() { weights } else { 0.0 };
-        let Passages { gathers: [first, second], reductions, together, beside } = self.passages();
+        let Passages { gathers: PerDirection { forward: first, backward: second }, reductions, together, beside } =
+            self.passages();
         let row = |flop: f64, bytes: f64| self.state(TransferKind::PartitionedState, link, flop, 2.0 * bytes, together);
         let whole = row(self.step(), first * weights + second * again + reductions * gradients);
         let stops = matches!(self.scenario.stack.overlap, Overlap::None | Overlap::Reductions);
@@ -311,7 +320,8 @@ impl<'a> Terms<'a> {
             self.state(TransferKind::StateOffload, self.host(), self.step(), bytes, together)
         };
         if plan.offload.state() {
-            let Passages { gathers: [first, second], reductions, together, beside } = self.passages();
+            let Passages { gathers: PerDirection { forward: first, backward: second }, reductions, together, beside } =
+                self.passages();
             let again = if self.regathers() || layout.weights == 1 { second } else { 0.0 };
             let weights = (first + again) * storage.bytes() / f64::from(layout.weights);
             let all = row(weights + reductions * gradient / f64::from(layout.gradients), together);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::*;
 use crate::cost::Factors;
 use crate::plan::Precision;
+use crate::plan::pass::Pass;
 use crate::search::planner::profile::MeasuredProfile;
 use crate::testing;
 
@@ -166,7 +167,7 @@ fn splitting_lets_a_second_sample_into_opt_30b() {
     };
     let (square, fc) = (linear(hidden, hidden), linear(hidden, 4.0 * hidden));
     let peak = |batch: f64, slices: u32| {
-        let largest = [square, fc.slice(slices, Seconds::ZERO)].map(|operator| operator.held(sharded, true));
+        let largest = [square, fc.slice(slices, Seconds::ZERO)].map(|operator| operator.held(sharded, Pass::Backward));
         let held = largest.into_iter().fold(Bytes::ZERO, Bytes::max);
         state + activations * batch + held + Bytes::new(800.0 * 1_048_576.0)
     };
@@ -185,5 +186,5 @@ fn slices_pay_latency() {
     let mode = Mode::Sharded { recomputed: false };
     let more = slice.time(mode, &ring) * 4.0 - whole.time(mode, &ring);
     assert!((more.get() / (3.0 * 3.0 * 7.0 * 1e-5) - 1.0).abs() < 1e-9, "{more}");
-    assert_eq!(slice.held(mode, true), Bytes::new(2e6));
+    assert_eq!(slice.held(mode, Pass::Backward), Bytes::new(2e6));
 }

@@ -72,14 +72,18 @@ fn collectives_of_a_step() {
     for (ranks, stages, micro_batches, breadth, depth) in
         [(4, 4, 8, [6, 4], [20, 8]), (8, 4, 16, [6, 4], [36, 8]), (8, 8, 8, [14, 8], [14, 8])]
     {
-        assert_eq!(pipeline(ranks, stages, micro_batches, Schedule::BreadthFirst).collectives(), breadth);
+        let StageCollectives { gathers, reductions } =
+            pipeline(ranks, stages, micro_batches, Schedule::BreadthFirst).collectives();
+        assert_eq!([gathers, reductions], breadth);
         assert_eq!(listed(ranks, stages, micro_batches / ranks, 0), depth);
     }
-    assert_eq!(pipeline(8, 1, 64, Schedule::OneForwardOneBackward).collectives(), [1, 1]);
+    let once = StageCollectives { gathers: 1, reductions: 1 };
+    assert_eq!(pipeline(8, 1, 64, Schedule::OneForwardOneBackward).collectives(), once);
     for (ranks, stages, groups) in
         (2..9).flat_map(|ranks| (2..9).flat_map(move |k| [1, 2, 3, 7].map(|g| (ranks, k, g))))
     {
-        let [gathers, reductions] = pipeline(ranks, stages, ranks * groups, Schedule::Interleaved).collectives();
+        let StageCollectives { gathers, reductions } =
+            pipeline(ranks, stages, ranks * groups, Schedule::Interleaved).collectives();
         let of_all = (0..ranks).map(|rank| listed(ranks, stages, groups, rank)).max().expect("a rank");
         assert!(gathers.abs_diff(of_all[0]) <= 2, "{gathers} of {of_all:?}: {ranks} x {stages}, {groups} groups");
         assert_eq!(reductions, of_all[1]);

@@ -5,6 +5,7 @@ use super::ScheduleRules;
 
 pub(super) const RULES: ScheduleRules = ScheduleRules {
     virtual_stages: true,
+    with_one_stage: None,
     grouped: false,
     alternates: false,
     order,

@@ -1,11 +1,12 @@
 //! Interleaved 1F1B, depth first (Narayanan et al., arXiv 2104.04473, section 2.2): groups of as many micro-batches as
 //! ranks go through the rank's virtual stages in turn.
 
-use super::super::pass::{PassOrder, PipelineCounts, StagePass, stage_buffer};
-use super::ScheduleRules;
+use super::super::pass::{PassOrder, PipelineCounts, StageCollectives, StagePass, stage_buffer};
+use super::{Schedule, ScheduleRules};
 
 pub(super) const RULES: ScheduleRules = ScheduleRules {
     virtual_stages: true,
+    with_one_stage: Some(Schedule::OneForwardOneBackward),
     grouped: true,
     alternates: true,
     order,
@@ -80,16 +81,16 @@ const fn contend(one: u32, other: u32) -> bool {
 /// backward take one buffer from each other, for many micro-batches at every pass, on the rank that does so most
 /// `2 (K - 2) P` times a group, and for odd `K` `2 (K - 1) P - 2` (counted for K 2..8, P 2..8; the last rank and one in
 /// the middle, to within 2 a step).
-fn collectives(counts: PipelineCounts) -> [u32; 2] {
+fn collectives(counts: PipelineCounts) -> StageCollectives {
     let PipelineCounts { ranks, stages, micro_batches } = counts;
     let groups = (micro_batches / ranks).max(1);
     match (stages, groups) {
         (1, _) | (3.., 1) => counts.collectives_once(),
-        (2, _) => [2, 2 * groups],
+        (2, _) => StageCollectives { gathers: 2, reductions: 2 * groups },
         _ => {
             let odd = stages % 2;
             let taken = 2 * (stages - 2 + odd) * ranks - 2 * odd;
-            [2 * stages + (groups - 1) * taken, stages * groups]
+            StageCollectives { gathers: 2 * stages + (groups - 1) * taken, reductions: stages * groups }
         }
     }
 }

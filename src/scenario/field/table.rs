@@ -178,7 +178,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .lens(|plan| some(plan.schedule), |plan, schedule| schedule.put(&mut plan.schedule)),
     plan(Field::StagesPerRank, "plan.stages_per_rank", "stages-per-rank", COUNT, "1")
         .label("stages")
-        .help("K", "Virtual stages per pipeline rank, for the interleaved and breadth-first schedules")
+        .help("K", "Virtual stages per pipeline rank, under schedules that have several")
         .steps(Steps::Powers(1, 128))
         .range(1, 64)
         .lens(|plan| some(plan.stages_per_rank), |plan, count| count.put(&mut plan.stages_per_rank)),

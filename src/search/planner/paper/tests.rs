@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::bounds::osdp::{Mode, Operator};
+use crate::plan::pass::Pass;
 use crate::plan::{Extent, Precision};
 use crate::search::planner::classes::depth_first;
 use crate::testing;
@@ -42,7 +43,7 @@ fn the_ends_of_the_hierarchy_are_the_papers_modes() {
             let (state, held) = model.memory(&alike, layout, 1);
             assert!((state / mode.state(alike.parameters, Bytes::new(16.0), &ring).get() - 1.0).abs() < 1e-12);
             // One gather runs ahead.
-            assert!((held - 2.0 * operator.held(mode, true).get()).abs() < 1.0);
+            assert!((held - 2.0 * operator.held(mode, Pass::Backward).get()).abs() < 1.0);
         }
     }
 }
