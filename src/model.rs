@@ -191,6 +191,7 @@ impl Model {
 
     /// Parameters of the embedding of tokens and of learned positions.
     pub fn embedding_parameters(&self) -> u64 {
+        // Without a vocabulary a shape is its layers alone, as papers count `12 L H^2`.
         if self.vocab == 0 {
             return 0;
         }
@@ -213,6 +214,7 @@ impl Model {
 
     /// All trained parameters, exactly; a tied embedding counts once.
     pub fn parameters(&self) -> u64 {
+        // A mean layer may have no whole number of parameters: MLPs are added up over the layers that have them.
         let attention = u64::from(self.layers) * self.attention_parameters();
         attention + self.all_mlp_parameters() + self.embedding_parameters() + self.head_parameters()
     }
@@ -237,6 +239,7 @@ impl Model {
     /// Weights of matrix products that take part in one token's arithmetic: those of the layers (active
     /// experts only) and the logits'.
     pub fn matrix_parameters(&self) -> u64 {
+        // Looking a row up is no product, but the logits are one, also where they share the embedding's matrix.
         let mlps = self.mlps().iter().map(|mlps| mlps.layers * mlps.active * mlps.weights()).sum::<u64>();
         u64::from(self.layers) * self.attention_weights() + mlps + u64::from(self.vocab) * u64::from(self.hidden)
     }
@@ -267,12 +270,14 @@ impl Model {
     /// Flop of one token in one forward pass of all attention cores: scores and values over the full
     /// square, not halved for causality, of windows their share of it.
     pub fn attention_flop(&self, sequence: u32) -> Flop {
+        // 2 flop for each channel and position attended to in the scores, and 2 in the sum of the values.
         Flop::new(4.0 * f64::from(self.layers) * self.attended_width(sequence) * f64::from(sequence))
     }
 
     /// Flop of one token, forward and backward, over `parameters` weights: 6 each, and three passes of
     /// the attention cores.
     pub fn flop_per_token(&self, parameters: u64, sequence: u32) -> Flop {
+        // A product takes 2 flop per weight forward, and 2 for each of its two gradients.
         Flop::new(6.0 * parameters as f64) + self.attention_flop(sequence) * 3.0
     }
 }

@@ -72,6 +72,7 @@ pub fn common(fields: [Field; 2], scenario: Scenario) -> Scenario {
         common.plan.accumulate = 1;
     }
     if fields.contains(&Field::Tokens) {
+        // The default is no length at all, which is no value that could be put.
         common.plan.tokens = None;
     }
     common.settle_batch();

@@ -75,6 +75,7 @@ impl Amount {
 
     /// The number as files have it: shares as they are, the rest as in a column; nothing for what is not finite.
     pub fn in_files(self) -> Option<f64> {
+        // Keys say the unit of a column (`energy_kwh`); bytes and shares are exact instead, since scripts add them up.
         let value = match self.unit {
             Dimension::Share | Dimension::Change | Dimension::Bytes => self.value,
             _ => self.in_column(),

@@ -52,6 +52,7 @@ impl Figure {
 
     /// The same for a cell of a map, of which the axes may set the length of the training, the machine and its price too.
     pub fn mapped(self, summary: &Summary, sweep: &Sweep, index: usize) -> Option<f64> {
+        // What a tuned cell settled on shows in its summary.
         let scenario = sweep.untuned(index).ok()?;
         Some(self.plotted(summary, &scenario)).filter(|value| value.is_finite())
     }

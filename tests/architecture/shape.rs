@@ -15,7 +15,7 @@ struct Limit {
 const CODE: Limit = Limit { name: "lines of code", now: 56_250, aim: 34_000 };
 const LONGEST: Limit = Limit { name: "lines of code in the longest file", now: 450, aim: 450 };
 const MEDIAN: Limit = Limit { name: "lines of code in the median file", now: 150, aim: 150 };
-const UNCOMMENTED: Limit = Limit { name: "lines of code for each comment", now: 50, aim: 50 };
+const UNCOMMENTED: Limit = Limit { name: "lines of code beyond 50 for each comment", now: 0, aim: 0 };
 const CIRCLES: Limit = Limit { name: "siblings in circles", now: 0, aim: 0 };
 const AGAIN: Limit = Limit { name: "names of types used again", now: 0, aim: 0 };
 const OF: Limit = Limit { name: "functions called `of`", now: 10, aim: 10 };
@@ -45,7 +45,7 @@ fn measures(sources: &[Source]) -> Vec<Measure> {
         Measure { limit: CODE, value: code, places: by_module(sources) },
         Measure { limit: LONGEST, value: sizes.first().map_or(0, |(lines, _)| *lines), places: longest },
         Measure { limit: MEDIAN, value: sizes.get(sizes.len() / 2).map_or(0, |(lines, _)| *lines), places: Vec::new() },
-        Measure { limit: UNCOMMENTED, value: code / comments.max(1), places: uncommented },
+        Measure { limit: UNCOMMENTED, value: code.saturating_sub(50 * comments), places: uncommented },
         Measure { limit: CIRCLES, value: circling, places: circles },
         counted(AGAIN, names_used_again(sources)),
         counted(OF, functions_called_of(sources)),

@@ -49,6 +49,7 @@ impl SupportReport<'_> {
 
     /// For programs.
     pub fn json(self) -> String {
+        // Errors are factors, so that a band is as wide above as below in its logarithm.
         let half = self.evaluation.error_band.map(|band| libm::log(band.high / band.low) / 2.0);
         let behind = evidence(self.scenario);
         let value = json!({
@@ -108,6 +109,7 @@ impl SupportReport<'_> {
         for (name, like) in likes {
             let groups: Vec<&NearGroup<'_>> = self.groups.iter().filter(|one| like(one)).collect();
             let rows: u32 = groups.iter().map(|one| one.group.rows).sum();
+            // Over groups rather than rows: ten rows of one paper err together.
             let mean = groups.iter().map(|one| one.group.error).sum::<f64>() / groups.len() as f64;
             let error = if groups.is_empty() { TableCell::default() } else { TableCell::percent(mean) };
             table.push(vec![
@@ -157,6 +159,7 @@ impl SupportReport<'_> {
         let mut found: Vec<ConstantShare> =
             self.slopes.iter().zip(CONSTANTS).zip(known).map(alone).filter(|one| one.share > 0.0).collect();
         found.sort_by(|one, other| other.share.total_cmp(&one.share));
+        // The table is for people; the band has all of them in it.
         found.truncate(CONSTANTS_LISTED);
         found
     }

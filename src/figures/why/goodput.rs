@@ -79,6 +79,7 @@ pub(super) const FIGURES: [FigureEntry; 8] = [
         .why(|facts, _| {
             let rate = evaluate::writing(facts.scenario)?;
             let limited = facts.scenario.cluster.reliability.write_rate? > rate;
+            // Few devices cannot fill a fast file system: then their links to the host set the rate.
             let rate = if limited {
                 let link = facts.scenario.cluster.device.host_bandwidth;
                 facts.devices() * input("link to the host", link, facts.sheet())
@@ -101,6 +102,7 @@ impl FormulaFacts<'_> {
         let restart = input("restart", self.scenario.cluster.reliability.restart?, self.reliability());
         let euler = || input("e", count(std::f64::consts::E, ""), Citation::convention("Euler's number"));
         let grown = |exponent: Formula| Formula::Power(Box::new([euler(), exponent]));
+        // What fails begins anew, so that on average work and checkpoint take `M (e^((T + C) / M) - 1)`.
         let stretch = (interval()? + self.figure(Figure::CheckpointWrite)?) / between()?;
         Some(interval()? / (between()? * grown(restart / between()?) * (grown(stretch) - 1.0)))
     }
@@ -109,9 +111,11 @@ impl FormulaFacts<'_> {
     fn between_checkpoints(&self) -> Option<Formula> {
         let forecast = FailureForecast::new(self.scenario, self.summary().step_time)?;
         let Interruptions { between, write, .. } = forecast.interruptions;
+        // Checkpoints come between steps, so no interval is less than one.
         if forecast.interval <= self.summary().step_time {
             return self.figure(Figure::StepTime);
         }
+        // Daly's expansion in `C / 2 M` ends at 1, beyond which the interval is `M` itself.
         if write >= between * 2.0 {
             return self.figure(Figure::TimeBetweenFailures);
         }

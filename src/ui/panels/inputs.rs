@@ -29,6 +29,7 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
     let pinned = app.pins.reference().map_or_else(Vec::new, |(pin, summary)| comparison(app, pin, summary, theme));
     let rows: Vec<InputRow> = app.inputs.rows().collect();
     let (fields, below) = places(rows.len(), pinned.len(), inside);
+    // Beside two columns of fields, reasons of refused values take the room that the pinned scenario had.
     let free = fields.len() == 1 || app.inputs.wrong.is_empty();
     for (fields, area) in fields {
         list(app, theme, (&rows, fields), area).render(area, buf);
