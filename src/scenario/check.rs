@@ -6,6 +6,7 @@ use crate::plan::{Extent, Precision, Recompute, Size};
 use crate::units::significant;
 
 use super::field::{Field, MOST, Type};
+use super::file::printable;
 use super::layout::{devices, ranks};
 use super::{Problem, Scenario};
 
@@ -15,7 +16,8 @@ struct Checks(Vec<Problem>);
 impl Checks {
     fn refuse(&mut self, wrong: bool, field: &str, what: impl FnOnce() -> String, fix: impl FnOnce() -> String) {
         if wrong {
-            self.0.push(Problem { field: field.to_owned(), what: what(), fix: fix() });
+            // Names of levels and models come from files.
+            self.0.push(Problem { field: field.to_owned(), what: printable(&what()), fix: printable(&fix()) });
         }
     }
 }
