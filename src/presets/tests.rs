@@ -288,7 +288,7 @@ fn a_folder_in_place_of_a_file_is_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir_all(folder.path().join("models/deep.toml")).unwrap();
     let (_, warnings) = Library::load(&[folder.path().to_owned()]);
-    assert!(warnings[0].what.contains("must be a file"), "{}", warnings[0]);
+    assert!(warnings[0].what.contains("put a file there"), "{}", warnings[0]);
 }
 
 #[test]
