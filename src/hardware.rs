@@ -39,6 +39,9 @@ pub struct Cluster {
     /// How many nodes the machine has, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<u32>,
+    /// What its figures leave open and a result depends on, said beside every result with them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// Price of one device-hour (`"2.50 EUR"`), where the user wants costs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price_per_device_hour: Option<Money>,
@@ -251,6 +254,14 @@ impl Cluster {
     /// How many devices one group of level `index` holds; `None` for the outermost, which has no bound.
     pub fn devices_in(&self, index: usize) -> Option<u32> {
         self.levels.get(..=index)?.iter().map(|level| level.members).product()
+    }
+
+    /// How many devices share what each may send into a level, when all of them do; 1 where each has that for itself.
+    pub fn sharing(&self, index: usize) -> f64 {
+        let Some(level) = self.levels.get(index) else { return 1.0 };
+        let below = index.checked_sub(1).map_or(Some(1), |below| self.devices_in(below));
+        let shared = level.injection.zip(below).map(|(all, devices)| level.bandwidth * f64::from(devices) / all);
+        shared.map_or(1.0, |shared| shared.max(1.0))
     }
 
     /// Devices per node.

@@ -4,6 +4,7 @@ mod batch;
 mod choice;
 mod extent;
 mod idle;
+mod numbers;
 mod operators;
 pub mod pass;
 mod schedule;

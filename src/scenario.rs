@@ -155,6 +155,12 @@ impl Scenario {
         joined(self.alterations().map(full))
     }
 
+    /// What the cluster says of its figures, where the plan takes its network as it is.
+    pub fn note(&self) -> Option<String> {
+        let is_altered = (self.plan.bandwidth_factor - 1.0).abs() > f64::EPSILON;
+        self.cluster.note.as_deref().filter(|_| !is_altered).map(printable)
+    }
+
     fn alterations(&self) -> impl Iterator<Item = Alteration> {
         let Self { cluster, plan, .. } = self;
         let altered = |factor: f64| Some(factor).filter(|factor| (factor - 1.0).abs() > f64::EPSILON);

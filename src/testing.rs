@@ -52,6 +52,7 @@ pub fn cluster() -> Cluster {
         },
         levels: vec![level("node", Some(4), 100e9, None), level("system", None, 10e9, Some(40e9))],
         nodes: None,
+        note: None,
         price_per_device_hour: None,
         watts_per_device: None,
         reliability: Reliability::default(),

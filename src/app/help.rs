@@ -79,6 +79,18 @@ mod tests {
     use crate::app::layer::Layer;
     use crate::app::tests::{explorer, press};
 
+    /// What stands in the footer, and what the command line calls it, is found too.
+    #[test]
+    fn the_footers_words_are_found() {
+        for (typed, keys) in [("dead", "t"), ("fresh", "q")] {
+            let mut app = explorer();
+            press(&mut app, &format!("B?/{typed}"));
+            let Some(Layer::Help(help)) = &app.layer else { panic!("no help: {:?}", app.layer) };
+            let rows = help.found(app.keymap.help_rows(app.panel_place(), false));
+            assert!(rows.iter().any(|(name, _)| name == keys), "{typed}: {rows:?}");
+        }
+    }
+
     #[test]
     fn what_is_typed_leaves_out_the_rest_and_headings_stay() {
         let mut app = explorer();

@@ -8,7 +8,7 @@ use crate::hardware::Level;
 use crate::plan::{Extent, Idle};
 use crate::presets::{Kind, Library};
 use crate::scenario::{Field, Problem, Scenario, Value};
-use crate::units::{counted, devices};
+use crate::units::{counted, devices, short};
 
 use super::action::Action;
 use super::asked::Asked;
@@ -198,6 +198,7 @@ pub fn about(field: Field, scenario: &Scenario) -> Option<String> {
     }
     let network = || scenario.cluster.levels.last().map_or("network", |level| &level.name);
     let of = match field {
+        Field::Bandwidth if scenario.note().is_some() => return scenario.note(),
         Field::Bandwidth => format!("the {} level's bandwidth", network()),
         Field::Memory => "a device's memory".to_owned(),
         _ => return None,
@@ -216,8 +217,13 @@ pub fn aside(field: Field, scenario: &Scenario, library: &Library) -> String {
         }
         (Field::Nodes, _) => format!("= {}", devices(scenario.devices())),
         (Field::Bandwidth, _) => {
-            let rate = |level: &Level| format!("= {}", level.bandwidth * plan.bandwidth_factor);
-            scenario.cluster.levels.last().map_or_else(String::new, rate)
+            let cluster = &scenario.cluster;
+            let shared = match cluster.sharing(cluster.levels.len().saturating_sub(1)) {
+                shared if shared > 1.0 => format!(" for {}", short(shared, 2)),
+                _ => String::new(),
+            };
+            let rate = |level: &Level| format!("= {}{shared}", level.bandwidth * plan.bandwidth_factor);
+            cluster.levels.last().map_or_else(String::new, rate)
         }
         (Field::Memory, _) => format!("= {}", scenario.cluster.device.memory * plan.memory_factor),
         (Field::Shard, Some(Value::Extent(Extent::System))) => "all devices".to_owned(),

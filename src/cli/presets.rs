@@ -6,7 +6,7 @@ use crate::plan::Strategy;
 use crate::presets::{Kind, Library, Origin, PresetFile, Unknown};
 use crate::scenario::file;
 use crate::text::printable;
-use crate::units::{BytesPerSecond, significant, thousands};
+use crate::units::{short, significant, thousands};
 
 use super::args::{KINDS, PresetsArgs};
 use super::exit::{Exit, Failure};
@@ -112,7 +112,11 @@ fn figures(library: &Library, entry: &PresetFile) -> Option<Vec<String>> {
 fn of_cluster(cluster: &Cluster) -> Vec<String> {
     let device = &cluster.device;
     let peak = device.peak.bf16.or(device.peak.fp16).unwrap_or(device.peak.fp32);
-    let shown = |index: Option<usize>| index.map_or_else(String::new, |index| rate(cluster, index).to_string());
+    let rate = |index: usize| match (cluster.levels[index].bandwidth, cluster.sharing(index)) {
+        (rate, shared) if shared > 1.0 => format!("{rate} shared by {}", short(shared, 2)),
+        (rate, _) => rate.to_string(),
+    };
+    let shown = |index: Option<usize>| index.map_or_else(String::new, rate);
     vec![
         device.memory.to_string(),
         peak.to_string(),
@@ -120,14 +124,6 @@ fn of_cluster(cluster: &Cluster) -> Vec<String> {
         shown(cluster.level("node")),
         shown(cluster.levels.len().checked_sub(1)),
     ]
-}
-
-/// What each device can send into a level when all of them do.
-fn rate(cluster: &Cluster, index: usize) -> BytesPerSecond {
-    let level = &cluster.levels[index];
-    let below = index.checked_sub(1).map_or(Some(1), |below| cluster.devices_in(below));
-    let share = level.injection.zip(below).map(|(injection, devices)| injection / f64::from(devices));
-    share.map_or(level.bandwidth, |share| share.min(level.bandwidth))
 }
 
 fn of_model(model: &Model) -> Vec<String> {

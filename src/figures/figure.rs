@@ -60,6 +60,8 @@ pub enum Figure {
     Busy(usize),
     Copied(HostDirection),
     Copying(HostDirection),
+    /// With a checkpoint after so many seconds of work.
+    GoodputEvery(usize),
     Slowdown(usize),
     Intensity(usize),
     Threshold(usize),
@@ -77,6 +79,7 @@ impl Figure {
             Self::Kernel(at)
             | Self::Traffic(at)
             | Self::Busy(at)
+            | Self::GoodputEvery(at)
             | Self::Slowdown(at)
             | Self::Intensity(at)
             | Self::Threshold(at)

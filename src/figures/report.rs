@@ -43,6 +43,8 @@ pub use text::{StepLimit, Verdict, beside, changed, limit, text};
 pub use training::TrainingReport;
 pub use validate::ValidateReport;
 
+use text::held;
+
 /// The format of every JSON and TOML that is printed.
 const FORMAT: u32 = 1;
 

@@ -78,6 +78,8 @@ pub fn figures(scenario: &Scenario, evaluation: &Evaluation) -> Vec<Figure> {
             Figure::Busy(_) => levels.map(Figure::Busy).collect(),
             Figure::Copied(_) => copies.iter().copied().map(Figure::Copied).collect(),
             Figure::Copying(_) => copies.iter().copied().map(Figure::Copying).collect(),
+            // One of many: which interval is asked for is the view's.
+            Figure::GoodputEvery(_) => vec![Figure::GoodputEvery(600)],
             Figure::Slowdown(_) => transfers.map(Figure::Slowdown).collect(),
             Figure::Intensity(_) => transfers.map(Figure::Intensity).collect(),
             Figure::Threshold(_) => transfers.map(Figure::Threshold).collect(),

@@ -1,5 +1,7 @@
 //! The command line that gives a scenario: its flags over the default one.
 
+use std::path::PathBuf;
+
 use crate::scenario::file::{ScenarioFile, parse};
 use crate::scenario::{Field, Scenario, Value};
 
@@ -23,7 +25,7 @@ impl Library {
         }
         let mut again = self.resolve(&said).ok()?;
         (again.name, again.plan.global_batch) = (scenario.name.clone(), scenario.plan.global_batch);
-        (again == *scenario).then(|| format!("shardscope eval {}", words(&flags)))
+        (again == *scenario).then(|| format!("shardscope eval {}{}", words(&flags), self.folder_flags()))
     }
 
     /// `shardscope search` from this scenario; fields that are free are not said, since a flag would hold them.
@@ -31,7 +33,16 @@ impl Library {
         self.command(scenario)?;
         let file = parse(&self.scenario_text("default").ok()?.text).ok()?;
         let flags = self.flags(scenario, file, batch(scenario), |field| !is_free(field))?;
-        Some(format!("shardscope search {}", words(&flags)))
+        Some(format!("shardscope search {}{}", words(&flags), self.folder_flags()))
+    }
+
+    /// The flags of the folders whose presets the other flags may name.
+    fn folder_flags(&self) -> String {
+        let flag = |folder: &PathBuf| {
+            let folder = folder.to_string_lossy();
+            format!(" --presets {}", shlex::try_quote(&folder).unwrap_or_default())
+        };
+        self.folders.1.iter().map(flag).collect()
     }
 
     /// What the scenario has and a file lacks that starts from the same presets, in fields that are to be said.
@@ -109,6 +120,21 @@ mod tests {
         assert!(said.contains("--accumulate 3") && !said.contains("global-batch"), "{said}");
         let said = command(&[("global-batch", "2097152 tokens")]).unwrap();
         assert!(said.contains("--global-batch \"2097152 tokens\""), "{said}");
+    }
+
+    #[test]
+    fn folders_of_presets_are_said_as_a_shell_reads_them() {
+        let folder = tempfile::Builder::new().prefix("my presets").tempdir().unwrap();
+        let (library, warnings) = Library::open(None, &[folder.path().to_owned()]);
+        assert!(warnings.is_empty(), "{warnings:?}");
+        let file = parse(&library.scenario_text("default").unwrap().text).unwrap();
+        let scenario = library.resolve(&file).unwrap();
+        let [said, search] = [library.command(&scenario), library.search_command(&scenario, |_| false)];
+        for line in [said.unwrap(), search.unwrap()] {
+            let words = shlex::split(&line).unwrap();
+            let at = words.iter().position(|word| word == "--presets").expect("the folder");
+            assert_eq!(words[at + 1], folder.path().to_str().unwrap());
+        }
     }
 
     #[test]

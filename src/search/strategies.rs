@@ -13,6 +13,8 @@ use super::evaluator::Evaluator;
 pub struct StrategyOutcome {
     /// The strategy's id.
     pub id: String,
+    /// What makes its numbers coarser than 16 bits make them.
+    pub coarse: Vec<String>,
     /// Its figures, or why it is not possible.
     pub outcome: Result<Summary, Problem>,
 }
@@ -38,8 +40,9 @@ pub fn with_strategy(library: &Library, scenario: &Scenario, id: &str) -> Option
 pub fn outcomes(candidates: &[(String, Candidate)], evaluator: &Evaluator) -> Vec<StrategyOutcome> {
     let scenarios: Vec<Scenario> = candidates.iter().map(|(_, candidate)| candidate.scenario.clone()).collect();
     let figures = evaluator.summaries(&scenarios).into_iter();
-    let outcome = |((id, _), figures): (&(String, Candidate), Result<Summary, Vec<Problem>>)| StrategyOutcome {
+    let outcome = |((id, candidate), figures): (&(String, Candidate), Result<Summary, Vec<Problem>>)| StrategyOutcome {
         id: id.clone(),
+        coarse: candidate.scenario.plan.coarse_numbers(),
         outcome: figures.map_err(|problems| problems.into_iter().next().unwrap_or_else(not_possible)),
     };
     candidates.iter().zip(figures).map(outcome).collect()

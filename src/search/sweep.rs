@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use crate::evaluate::{Summary, Workspace, summary};
-use crate::scenario::{Edit, Problem, Scenario};
+use crate::scenario::{Edit, Field, Problem, Scenario};
 
 use super::axis::Axis;
 use super::candidate::Candidate;
@@ -50,6 +50,12 @@ impl Sweep {
     /// Cells.
     pub fn len(&self) -> usize {
         self.x.values.len() * self.y.values.len()
+    }
+
+    /// The sequences of the global batch that all cells keep, or come near to, where it is held.
+    pub fn held_sequences(&self) -> Option<f64> {
+        let freed = [&self.x, &self.y].iter().any(|axis| matches!(axis.field, Field::Accumulate | Field::GlobalBatch));
+        self.base.wanted_sequences().filter(|_| !freed)
     }
 
     /// Whether there is no cell.

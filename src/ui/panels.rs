@@ -83,11 +83,13 @@ fn panel_list<'a>(app: &App, theme: Theme, lines: Vec<ListLine<'a>>, cursor: usi
 /// a ratio.
 fn progress(before: &str, (done, all): (usize, usize), after: &str, title: &str, area: Rect) -> String {
     let short = format!("computing {done} of {all}");
-    let words = [format!("{before}{short}{after}"), short, format!("{done}/{all}")];
-    words
-        .into_iter()
-        .find(|words| has_room(&format!("{} {title}", Panel::Map as usize + 1), words, area))
-        .unwrap_or_default()
+    roomiest([format!("{before}{short}{after}"), short, format!("{done}/{all}")], title, area)
+}
+
+/// The first of some notes that stands beside a title of the map's place.
+fn roomiest(notes: impl IntoIterator<Item = String>, title: &str, area: Rect) -> String {
+    let title = format!("{} {title}", Panel::Map as usize + 1);
+    notes.into_iter().find(|note| has_room(&title, note, area)).unwrap_or_default()
 }
 
 /// Whether a note stands beside a title in the frame around an area.

@@ -115,7 +115,12 @@ impl ScreenPlaces {
         if !at_least(area, SMALLEST) {
             return None;
         }
-        let rows = [Constraint::Length(2), Constraint::Fill(1), Constraint::Length(1), Constraint::Length(1)];
+        let rows = [
+            Constraint::Length(headline::height(area.height)),
+            Constraint::Fill(1),
+            Constraint::Length(1),
+            Constraint::Length(1),
+        ];
         let [head, body, said, keys] = area.layout(&Layout::vertical(rows));
         if app.enlarged {
             let panels = vec![(app.focus, body)];
@@ -133,7 +138,7 @@ impl ScreenPlaces {
 /// Rows of a list or of the help that are seen at once on a terminal of this height: all but headline, status, footer
 /// and frame.
 pub const fn page(height: u16) -> u16 {
-    height.saturating_sub(6)
+    height.saturating_sub(4 + headline::height(height))
 }
 
 fn at_least(area: Rect, (width, height): (u16, u16)) -> bool {

@@ -77,7 +77,7 @@ impl Keymap {
     pub fn help_rows(&self, here: KeyPlace, ascii: bool) -> Vec<(String, String)> {
         let section = |(place, lines): (KeyPlace, Vec<&KeyLine>)| {
             let heading = (String::new(), place.title().to_owned());
-            let rows = lines.into_iter().map(|line| (line.name(ascii), line.text()));
+            let rows = lines.into_iter().map(|line| (line.name(ascii), line.text_with_hint()));
             std::iter::once(heading).chain(rows).collect::<Vec<_>>()
         };
         self.help(here).flat_map(section).collect()

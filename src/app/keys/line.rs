@@ -50,6 +50,16 @@ impl KeyLine {
         }
     }
 
+    /// The same after the footer's word for it, where it does not hold that: `deadline: within a year`.
+    pub fn text_with_hint(&self) -> String {
+        let text = self.text();
+        if self.hint.is_empty() || text.to_lowercase().contains(&self.hint.to_lowercase()) {
+            text
+        } else {
+            format!("{}: {text}", self.hint)
+        }
+    }
+
     /// Whether its keys show a view.
     pub fn shows_a_view(&self) -> bool {
         self.bindings.iter().any(|binding| matches!(binding.action, Action::View(_)))

@@ -59,7 +59,7 @@ impl View for FailuresView {
         match forecast(context) {
             _ if context.answer.is_none() => Err(LATER),
             None => Err("the cluster does not say what goes wrong: there is no figure to explain"),
-            Some(_) => Ok(Asked::Shown(Figure::Goodput)),
+            Some(forecast) => Ok(Asked::Shown(Figure::GoodputEvery(self.interval(&forecast).get() as usize))),
         }
     }
 

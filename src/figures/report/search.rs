@@ -7,15 +7,15 @@ use crate::figures::amount::Amount;
 use crate::figures::figure::Figure;
 use crate::figures::table::{Table, TableCell, percent, pretty};
 use crate::figures::why::facts::FigureSubject;
-use crate::plan::{Accumulation, Format, Offload, Plan, Precision};
+use crate::plan::{Accumulation, Offload, Plan};
 use crate::scenario::Scenario;
 use crate::scenario::file::{ScenarioFile, printable};
 use crate::search::planner::FoundPlan;
 use crate::search::plans::{Aim, FoundWhole, PlanSearch, WholeAnswer};
-use crate::units::{Seconds, counted, significant, thousands};
+use crate::units::{Seconds, significant, thousands};
 
 use super::lines::Lines;
-use super::{FORMAT, Figures, changed};
+use super::{FORMAT, Figures, changed, held};
 
 /// The plans that a search found, and what was asked for.
 #[derive(Debug, Clone, Copy)]
@@ -52,16 +52,9 @@ pub fn plan_words(plan: &Plan) -> String {
     if plan.offload != Offload::None {
         parts.push(format!("offload {}", plan.offload));
     }
-    parts.extend(changed_numbers(plan));
+    // The mark says, wherever it stands, that numbers are changed.
+    parts.extend(plan.coarse_numbers().into_iter().map(|coarse| format!("{coarse}!")));
     parts.join(", ")
-}
-
-/// What of a plan changes the numbers that are computed: `fp8!`, `int8 weights!`; the mark says so wherever it stands.
-fn changed_numbers(plan: &Plan) -> impl Iterator<Item = String> {
-    let wire = &plan.sharding.wire;
-    let travelling = |format: Format, what: &str| format.quantised().then(|| format!("{format} {what}!"));
-    let fp8 = (plan.precision == Precision::Fp8).then(|| "fp8!".to_owned());
-    [fp8, travelling(wire.weights, "weights"), travelling(wire.gradients, "gradients")].into_iter().flatten()
 }
 
 /// Over how many ranks the state lies: `8/64/64`, weights, gradients, optimizer; and a second copy of the weights.
@@ -126,8 +119,8 @@ impl SearchReport<'_> {
         if let Some(changed) = changed(&self.search.base) {
             lines.line(&changed);
         }
-        if let Some(sequences) = self.search.base.wanted_sequences() {
-            lines.line(&format!("global batch {} sequences, or the nearest within 5 %", counted(sequences)));
+        if let Some(held) = held(self.search.base.wanted_sequences()) {
+            lines.line(&held);
         }
         let [plans, impossible, bounded, simulated] =
             [counts.plans, counts.impossible, counts.bounded, counts.simulated].map(|count| thousands(count as f64));

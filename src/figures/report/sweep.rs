@@ -160,9 +160,7 @@ impl SweepReport<'_> {
 
     /// In a line, that all cells have the same global batch, where it is held.
     fn held(&self) -> Option<String> {
-        let Sweep { base, x, y, .. } = self.sweep;
-        let freed = [x, y].iter().any(|axis| matches!(axis.field, Field::Accumulate | Field::GlobalBatch));
-        let wanted = base.wanted_sequences().filter(|_| !freed)?;
+        let wanted = self.sweep.held_sequences()?;
         Some(format!("global batch {} sequences in every cell, or the nearest within 5 %\n", counted(wanted)))
     }
 

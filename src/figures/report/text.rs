@@ -56,6 +56,9 @@ pub fn text(scenario: &Scenario, evaluation: &Evaluation, fix: Option<&Fixes>) -
     if let Some(changed) = changed(scenario) {
         lines.line(&changed);
     }
+    if let Some(note) = scenario.note() {
+        lines.line(&format!("note: {note}"));
+    }
     lines.line(&verdict(scenario, summary));
     if let Some(fix) = fix {
         lines.line(&format!("would fit with {fix}"));
@@ -158,6 +161,11 @@ fn title(scenario: &Scenario, summary: &Summary) -> String {
     let Scenario { cluster, stack, model, strategy, .. } = scenario;
     let what = format!("{} on {devices} of {}, strategy {strategy}, stack {}", model.name, cluster.name, stack.id);
     printable(&what)
+}
+
+/// The global batch of a search: so many sequences, or near to them.
+pub(super) fn held(sequences: Option<f64>) -> Option<String> {
+    sequences.map(|sequences| format!("global batch {} sequences, or the nearest within 5 %", counted(sequences)))
 }
 
 /// In what the hardware differs from the cluster's, if anything: `changed: memory x 0.5 = 39.8 GiB`.

@@ -2,6 +2,7 @@
 
 use crate::bounds::goodput::Interruptions;
 use crate::evaluate::{self, FailureForecast};
+use crate::units::Seconds;
 
 use crate::figures::amount::{Amount, Dimension};
 use crate::figures::figure::Figure;
@@ -11,11 +12,14 @@ use super::formula::{Citation, Formula};
 
 const DALY: &str = "J. T. Daly, Future Generation Computer Systems 22 (2006)";
 
+const SHARES: &str = "J. T. Daly, Future Generation Computer Systems 22 (2006), equation 20: failures at random, in \
+                      restarts and checkpoints too";
+
 /// What is said of each of the training's figures with failures.
 const STRETCHED: &str = "the figure without failures over the goodput";
 
 /// What failures make of a training.
-pub(super) const FIGURES: [FigureEntry; 8] = [
+pub(super) const FIGURES: [FigureEntry; 9] = [
     figure(Figure::Goodput, "goodput", "goodput", Dimension::Share)
         .more_is_better()
         .map("Goodput, % of the time", "% of the time")
@@ -25,8 +29,18 @@ pub(super) const FIGURES: [FigureEntry; 8] = [
         )
         .value(|of, _| Some(of.failures()?.shares.useful))
         .why(|facts, _| {
-            let source = format!("{DALY}, equation 20: failures at random, in restarts and checkpoints too");
-            because(facts.useful_share()?, Citation::paper(&source))
+            because(facts.useful_share(facts.figure(Figure::CheckpointInterval)?)?, Citation::paper(SHARES))
+        }),
+    figure(Figure::GoodputEvery(0), "goodput-every", "goodput with a checkpoint every {}", Dimension::Share)
+        .more_is_better()
+        .about(
+            "The same with so much work between two checkpoints, whatever is best: more often loses more time to \
+             writing, more seldom more work with each failure.",
+        )
+        .value(|of, seconds| Some(of.failures()?.interruptions.shares(Seconds::new(seconds as f64)).useful))
+        .why(|facts, seconds| {
+            let interval = input("work between checkpoints", Seconds::new(seconds as f64), Citation::chosen("interval"));
+            because(facts.useful_share(interval)?, Citation::paper(SHARES))
         }),
     figure(Figure::DaysWithFailures, "days-with-failures", "training time with failures", Dimension::Of("days"))
         .label("with failures")
@@ -95,16 +109,15 @@ pub(super) const FIGURES: [FigureEntry; 8] = [
 ];
 
 impl FormulaFacts<'_> {
-    /// `T / (M e^(R / M) (e^((T + C) / M) - 1))`.
-    fn useful_share(&self) -> Option<Formula> {
+    /// `T / (M e^(R / M) (e^((T + C) / M) - 1))` with so much work `T` between two checkpoints.
+    fn useful_share(&self, interval: Formula) -> Option<Formula> {
         let between = || self.figure(Figure::TimeBetweenFailures);
-        let interval = || self.figure(Figure::CheckpointInterval);
         let restart = input("restart", self.scenario.cluster.reliability.restart?, self.reliability());
         let euler = || input("e", count(std::f64::consts::E, ""), Citation::convention("Euler's number"));
         let grown = |exponent: Formula| Formula::Power(Box::new([euler(), exponent]));
         // What fails begins anew, so that on average work and checkpoint take `M (e^((T + C) / M) - 1)`.
-        let stretch = (interval()? + self.figure(Figure::CheckpointWrite)?) / between()?;
-        Some(interval()? / (between()? * grown(restart / between()?) * (grown(stretch) - 1.0)))
+        let stretch = (interval.clone() + self.figure(Figure::CheckpointWrite)?) / between()?;
+        Some(interval / (between()? * grown(restart / between()?) * (grown(stretch) - 1.0)))
     }
 
     /// `sqrt(2 C M) (1 + sqrt(C / 2 M) / 3 + C / 2 M / 9) - C`, or a step.

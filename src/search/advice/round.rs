@@ -29,6 +29,8 @@ const PAIRS: usize = 6;
 /// Candidates that were tried together, first of single changes, then perhaps of two each.
 #[derive(Debug, Clone, Default)]
 pub struct AdviceRound {
+    /// What they change.
+    from: Option<Scenario>,
     candidates: Arc<Vec<Candidate>>,
     /// How many single changes were tried before, if these are pairs.
     singles: Option<usize>,
@@ -43,16 +45,18 @@ pub struct Suggestion<'a> {
     pub candidate: &'a Candidate,
     /// The figures with it.
     pub summary: &'a Summary,
-    /// The gain in throughput.
+    /// The gain in tokens per second of all devices: what the whole job takes less.
     pub gain: f64,
-    /// Tokens of a step over those before.
-    pub batch: f64,
+    /// The sequences of a step, where they are others than before.
+    pub batch: Option<f64>,
+    /// What it makes the numbers coarser by; nothing where they stay.
+    pub coarser: Vec<String>,
 }
 
 impl AdviceRound {
     /// Single changes to try.
     pub fn first(adviser: &Adviser) -> Self {
-        Self { candidates: Arc::new(adviser.singles()), ..Self::default() }
+        Self { from: Some(adviser.scenario.clone()), candidates: Arc::new(adviser.singles()), ..Self::default() }
     }
 
     /// What to evaluate: the scenario itself, then each candidate.
@@ -68,6 +72,7 @@ impl AdviceRound {
         // No savings, no pairs: a scenario that fits, or that one change lets fit, ends the advice here.
         let candidates = adviser.pairs(&self.savings());
         (!candidates.is_empty()).then(|| Self {
+            from: self.from.clone(),
             singles: Some(self.candidates.len()),
             candidates: Arc::new(candidates),
             figures: Vec::new(),
@@ -106,27 +111,41 @@ impl AdviceRound {
     }
 
     /// Where the scenario does not fit: of each field, or pair of fields, the nearest value with which it does; else of
-    /// each field the value that gains most. The fastest first.
+    /// each field the value that gains most. The fastest first, after them those that make the numbers coarser: nobody
+    /// asked for these.
     pub fn suggestions(&self) -> Vec<Suggestion<'_>> {
-        let Some(now) = self.now() else { return Vec::new() };
+        let (Some(from), Some(now)) = (&self.from, self.now()) else { return Vec::new() };
         let mut found: Vec<Suggestion> = Vec::new();
         for (candidate, summary) in self.evaluated().filter(|(_, summary)| summary.fits) {
-            let gain = summary.tokens_per_s_per_device / now.tokens_per_s_per_device - 1.0;
-            // A larger micro-batch is no way to fit, whatever is recomputed for it; pairs have only smaller ones.
-            let idle = if now.fits { gain < WORTH } else { !self.pairs() && candidate.refills() };
+            let gain = summary.tokens_per_s() / now.tokens_per_s() - 1.0;
+            // More devices are a way to fit; to be faster with them is no other plan. A larger micro-batch is no way to
+            // fit, whatever is recomputed for it; pairs have only smaller ones.
+            let idle = if now.fits {
+                gain < WORTH || summary.devices != now.devices
+            } else {
+                !self.pairs() && candidate.refills()
+            };
             if idle {
                 continue;
             }
-            let batch = summary.tokens_per_step / now.tokens_per_step;
-            let suggestion = Suggestion { candidate, summary, gain, batch };
+            let sequences = candidate.scenario.sequences();
+            let batch = (sequences.to_bits() != from.sequences().to_bits()).then_some(sequences);
+            let coarser = candidate.scenario.plan.coarser_than(&from.plan);
+            let suggestion = Suggestion { candidate, summary, gain, batch, coarser };
+            let same = |other: &Suggestion| {
+                other.candidate.changes_what(candidate) && other.coarser.is_empty() == suggestion.coarser.is_empty()
+            };
             // Candidates come nearest first: where fitting is the aim, the first of a field stays.
-            match found.iter_mut().find(|other| other.candidate.changes_what(candidate)) {
+            match found.iter_mut().find(|other| same(other)) {
                 Some(best) if now.fits && gain > best.gain => *best = suggestion,
                 Some(_) => {}
                 None => found.push(suggestion),
             }
         }
-        found.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+        found.sort_by(|a, b| {
+            let coarser = |one: &Suggestion| !one.coarser.is_empty();
+            coarser(a).cmp(&coarser(b)).then(b.gain.total_cmp(&a.gain))
+        });
         if self.pairs() {
             found.truncate(PAIRS);
         }

@@ -1,4 +1,4 @@
-//! Two lines over everything: what it is, whether it fits, how fast, what it costs, what limits it.
+//! Three lines over everything: what it is and whether it fits; what the whole job takes; how fast, and what limits it.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Margin, Rect};
@@ -10,29 +10,40 @@ use crate::evaluate::{Evaluation, Summary};
 use crate::figures::{self, Amount, Figure, Verdict};
 use crate::scenario::Scenario;
 use crate::ui::theme::{Role, Theme};
-use crate::units::{Seconds, devices, significant};
+use crate::units::{Seconds, devices, significant, thousands};
+
+/// Rows that it takes on a terminal of so many.
+pub(in crate::ui) const fn height(rows: u16) -> u16 {
+    if rows < ROOMY { 2 } else { 3 }
+}
+
+/// Rows of a terminal from which on what the whole job takes has one.
+const ROOMY: u16 = 20;
 
 /// Draws it; `wide` says how the facts are shared between the lines.
 pub(in crate::ui) fn render(app: &App, theme: Theme, wide: bool, area: Rect, buf: &mut Buffer) {
-    let mut rows = area.inner(Margin::new(1, 0)).rows();
-    let (Some(first), Some(second)) = (rows.next(), rows.next()) else { return };
+    let rows: Vec<Rect> = area.inner(Margin::new(1, 0)).rows().collect();
+    let (Some(first), Some(last)) = (rows.first().copied(), rows.last().copied()) else { return };
     match (&app.shown, &app.answer) {
         (Err(problems), _) => {
             let verdict = Span::styled("NOT POSSIBLE", theme.style(Role::Bad));
             two_sided(&title(&app.scenario, wide), &[verdict], true, theme, first, buf);
             let why = problems.first().map_or_else(String::new, |problem| problem.what.clone());
-            buf.set_line(second.x, second.y, &Line::from(why), second.width);
+            buf.set_line(rows[1].x, rows[1].y, &Line::from(why), rows[1].width);
         }
         (Ok(scenario), None) => {
             let waiting = Span::styled("computing", theme.style(Role::Dim));
             two_sided(&title(scenario, wide), &[waiting], true, theme, first, buf);
         }
         (Ok(_), Some(answer)) => {
-            let [verdict, speed, limit] = facts(app, answer, wide, theme);
+            let verdict = verdict(answer, wide, theme);
             let long = title(&answer.scenario, true);
             let name = if wide && fits(&long, &verdict, theme, first) { long } else { title(&answer.scenario, false) };
             two_sided(&name, &verdict, true, theme, first, buf);
-            two_sided(&speed, &limit, false, theme, second, buf);
+            if rows.len() > 2 {
+                job(answer, theme, rows[1], buf);
+            }
+            step(app, answer, wide, theme, last, buf);
         }
     }
 }
@@ -53,33 +64,48 @@ fn title(scenario: &Scenario, long: bool) -> Vec<Span<'static>> {
     [model.id.clone(), machine, strategy.to_string(), size].map(Span::raw).into()
 }
 
-/// What stands beside the verdict, and under it on the left, where there is room for all; and what does where there is
-/// little.
-const WIDE: ([Figure; 2], [Figure; 6]) = (
-    [Figure::ModelFlops, Figure::Mfu],
-    [Figure::StepTime, Figure::Bubble, Figure::TotalTokens, Figure::Days, Figure::DeviceHours, Figure::Cost],
-);
-const COMPACT: [Figure; 6] =
-    [Figure::ModelFlops, Figure::TotalTokens, Figure::Days, Figure::Mfu, Figure::StepTime, Figure::Bubble];
+/// What the whole job takes.
+const JOB: [Figure; 4] = [Figure::Days, Figure::DeviceHours, Figure::Cost, Figure::TotalTokens];
 
-/// The right of the first line, the left and the right of the second. Where there is little room, the difference to the
-/// pinned scenario replaces the limit, which is given in few words.
-fn facts(app: &App, answer: &Answer, wide: bool, theme: Theme) -> [Vec<Span<'static>>; 3] {
-    let Answer { scenario, evaluation } = answer;
-    let verdict = verdict(&evaluation.summary, theme);
-    let said = |figure: &Figure| {
+/// What stands beside the verdict where it is wide, and what else is said of the step; all that is where it is not.
+const WIDE: ([Figure; 2], [Figure; 2]) = ([Figure::ModelFlops, Figure::Mfu], [Figure::StepTime, Figure::Bubble]);
+const COMPACT: [Figure; 4] = [Figure::ModelFlops, Figure::Mfu, Figure::StepTime, Figure::Bubble];
+
+fn facts(figures: &[Figure], answer: &Answer, wide: bool, theme: Theme) -> Vec<Span<'static>> {
+    let fact = |figure: &Figure| {
         let role = if *figure == Figure::ModelFlops { Role::Title } else { Role::Text };
         Span::styled(said(*figure, answer, wide, theme), theme.style(role))
     };
+    figures.iter().map(fact).collect()
+}
+
+/// Whether it fits, and how fast where there is room.
+fn verdict(answer: &Answer, wide: bool, theme: Theme) -> Vec<Span<'static>> {
+    let beside: &[Figure] = if wide { &WIDE.0 } else { &[] };
+    let verdict = in_memory(&answer.evaluation.summary, theme);
+    std::iter::once(verdict).chain(facts(beside, answer, wide, theme)).collect()
+}
+
+/// The row of the whole job, with the batch of its steps where there is room; of the training's tokens too.
+fn job(answer: &Answer, theme: Theme, row: Rect, buf: &mut Buffer) {
+    let batch = [Span::raw(format!("batch {}", thousands(answer.scenario.sequences())))];
+    let [long, short] = [true, false].map(|long| facts(&JOB, answer, long, theme));
+    let figures = if fits(&long, &[], theme, row) { long } else { short };
+    two_sided(&figures, &batch, true, theme, row, buf);
+}
+
+/// The row of the step: how fast, what limits it, and how it differs from what was measured or pinned. What limits it
+/// becomes shorter before any of that goes; where even so there is no room, the difference stays.
+fn step(app: &App, answer: &Answer, wide: bool, theme: Theme, row: Rect, buf: &mut Buffer) {
+    let Answer { scenario, evaluation } = answer;
     let limit = figures::limit(scenario, evaluation);
+    let figures = if wide { facts(&WIDE.1, answer, wide, theme) } else { facts(&COMPACT, answer, wide, theme) };
     let difference = measured(app, answer, theme).or_else(|| difference(app, &evaluation.summary, wide, theme));
-    if wide {
-        let (beside, under) = (WIDE.0.iter().map(said), WIDE.1.iter().map(said));
-        let last = std::iter::once(Span::raw(limit.to_string())).chain(difference);
-        return [std::iter::once(verdict).chain(beside).collect(), under.collect(), last.collect()];
-    }
-    let last = difference.unwrap_or_else(|| Span::raw(limit.short));
-    [vec![verdict], COMPACT.iter().map(said).collect(), vec![last]]
+    let limits = [limit.to_string(), limit.what, limit.short].map(|limit| Some(Span::raw(limit)));
+    let forms = limits.into_iter().chain([None]).map(|limit| limit.into_iter().chain(difference.clone()));
+    let forms: Vec<Vec<Span>> = forms.map(Iterator::collect).collect();
+    let right = forms.iter().find(|right| fits(&figures, right, theme, row)).or(forms.last());
+    two_sided(&figures, right.map_or(&[], Vec::as_slice), false, theme, row, buf);
 }
 
 /// A figure in the words of the headline; nothing where there is no such figure. What goes with it stands beside it where
@@ -105,7 +131,7 @@ fn said(figure: Figure, answer: &Answer, wide: bool, theme: Theme) -> String {
     }
 }
 
-fn verdict(summary: &Summary, theme: Theme) -> Span<'static> {
+fn in_memory(summary: &Summary, theme: Theme) -> Span<'static> {
     let memory = words::of_capacity(summary.memory.peak, summary.memory.capacity);
     let (word, role) = match Verdict::new(summary) {
         Verdict::Fits => ("FITS", Role::Good),

@@ -47,9 +47,14 @@ fn overlay(app: &App, theme: Theme, area: Rect) -> Option<Overlay<'_>> {
 
 fn help<'a>(app: &'a App, theme: Theme, help: &'a Help, area: Rect) -> Overlay<'a> {
     let rows = help.found(app.keymap.help_rows(app.panel_place(), theme.caps().ascii));
+    let lines = if rows.is_empty() {
+        vec![(Line::styled("nothing found", theme.style(Role::Bad)), None)]
+    } else {
+        key_lines(theme, rows)
+    };
     let list = RowList {
         theme,
-        lines: key_lines(theme, rows),
+        lines,
         focused: true,
         top: Some(help.top(&app.context())),
         scrollbar: true,

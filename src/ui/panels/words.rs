@@ -45,6 +45,11 @@ pub(super) fn of_capacity(used: Bytes, capacity: Bytes) -> String {
     format!("{}/{} GiB", significant(used.gib(), 3), significant(capacity.gib(), 3))
 }
 
+/// The global batch that all candidates of something keep: `batch 1,024 kept`.
+pub(super) fn kept(sequences: f64) -> String {
+    format!("batch {} kept", thousands(sequences))
+}
+
 /// A relative change: `−36 %`, `+5 %`.
 pub(super) fn change(from: f64, to: f64, theme: Theme) -> String {
     let percent = 100.0 * (to / from - 1.0);

@@ -162,3 +162,31 @@ fn a_value_being_typed() {
     let before = terminal.backend().buffer()[(at.x - 1, at.y)].symbol();
     assert_eq!(before, "8", "the text cursor stands behind the last digit of 48");
 }
+
+/// What the whole job takes stands in the headline of every size, with a pinned scenario too.
+#[test]
+fn the_headline_says_what_the_whole_job_takes() {
+    for (size, pinned) in [((80, 24), false), ((80, 24), true), ((120, 40), true), ((200, 50), true)] {
+        let mut app = fixture::explorer();
+        let answer = app.answer.as_mut().unwrap();
+        let cluster = std::sync::Arc::make_mut(&mut answer.scenario.cluster);
+        cluster.price_per_device_hour = "2.50 EUR".parse().ok();
+        cluster.watts_per_device = "1.2 kW".parse().ok();
+        if pinned {
+            let mut slower = crate::evaluate::Evaluation::clone(&answer.evaluation);
+            slower.summary.tokens_per_s_per_device /= 1.5;
+            let scenario = app.scenario.clone();
+            app.pins.add("before".to_owned(), scenario, Some(std::sync::Arc::new(slower)));
+        }
+        let shown = screen(&app, UTF8, size).to_string();
+        let head = shown.lines().take(3).collect::<Vec<_>>().join(" ");
+        // 300e9 tokens at 920k tokens/s are 3.77 days; 384 devices x 90.6 h are 34,800 device-hours, at 2.50 EUR 87k, at
+        // 1.2 kW 41.7 MWh.
+        for word in ["3.77 days", "34.8k device-hours", "87.0k EUR", "920k tokens/s", "57.1 TFLOP/s", "6.84 s"] {
+            assert!(head.contains(word), "{word} at {size:?}: {head}");
+        }
+        // On 80 columns the difference to the pinned scenario takes the place of what limits the step.
+        assert!(head.contains("limit") || (pinned && size.0 < 110), "{size:?}: {head}");
+        assert_eq!(head.contains("+50 %"), pinned, "{size:?}: {head}");
+    }
+}

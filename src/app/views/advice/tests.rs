@@ -72,13 +72,16 @@ fn where_it_fits_each_change_gains_and_the_most_comes_first() {
     let found = changes(&app);
     assert!(!found.is_empty());
     assert!(found.iter().all(|(_, gain)| *gain >= WORTH), "{found:?}");
-    assert!(found.windows(2).all(|pair| pair[0].1 >= pair[1].1), "{found:?}");
     let fields = |edits: &[Edit]| edits.iter().map(|edit| edit.field.spec().flag).collect::<Vec<_>>();
-    let mut changed: Vec<_> =
-        app.views.advice.round.suggestions().iter().map(|one| fields(&one.candidate.edits)).collect();
-    changed.sort_unstable();
-    changed.dedup();
-    assert_eq!(changed.len(), found.len(), "one change of each field, or of two together: {found:?}");
+    let suggestions = app.views.advice.round.suggestions();
+    for coarser in [false, true] {
+        let same: Vec<_> = suggestions.iter().filter(|one| one.coarser.is_empty() != coarser).collect();
+        assert!(same.windows(2).all(|pair| pair[0].gain >= pair[1].gain), "{found:?}");
+        let mut changed: Vec<_> = same.iter().map(|one| fields(&one.candidate.edits)).collect();
+        changed.sort_unstable();
+        changed.dedup();
+        assert_eq!(changed.len(), same.len(), "one change of each field, or of two together: {found:?}");
+    }
 }
 
 /// What `t` finds in a cell, a larger micro-batch with less or more recompute, is among the advice: 70 B parameters on 64
@@ -160,8 +163,10 @@ fn a_larger_batch_is_said_to_be_one() {
     press(&mut app, "W");
     for suggestion in app.views.advice.round.suggestions() {
         let field = suggestion.candidate.edits[0].field.spec().flag;
-        let whole = suggestion.batch.to_bits() == 1.0_f64.to_bits();
-        assert!(whole || ["micro-batch", "accumulate", "nodes", "tp", "cp", "pp"].contains(&field), "{suggestion:?}");
+        assert!(
+            suggestion.batch.is_none() || ["micro-batch", "accumulate", "nodes", "tp", "cp", "pp"].contains(&field),
+            "{suggestion:?}"
+        );
     }
 }
 
@@ -221,4 +226,34 @@ fn a_schedule_is_tried_together_with_its_stages() {
     press(&mut app, &format!("g{}<ret>", "j".repeat(row)));
     assert!(app.scenario.plan.stages_per_rank > 1, "{change} is taken whole");
     assert!(app.scenario.plan.idle().is_empty());
+}
+
+/// Frontier's 20B with unquantised shards: its strategies with int8 weights on the wire stand last and say so.
+#[test]
+fn what_makes_the_numbers_coarser_stands_last_and_says_so() {
+    let mut app = explorer_on(&FRONTIER.replace("zero-topo", "fsdp"));
+    press(&mut app, "W");
+    let suggestions = app.views.advice.round.suggestions();
+    let first = suggestions.iter().position(|one| !one.coarser.is_empty()).expect("a quantised strategy is faster");
+    assert!(first > 0 && suggestions[first..].iter().all(|one| !one.coarser.is_empty()), "{:?}", changes(&app));
+    assert!(suggestions[first].candidate.to_string().starts_with("strategy zero"), "{:?}", changes(&app));
+    assert_eq!(suggestions[first].coarser, ["int8 weights", "int4 gradients"]);
+    assert!(
+        suggestions[..first].iter().any(|one| one.candidate.to_string().starts_with("strategy ")),
+        "the best strategy of the same numbers stays beside it: {:?}",
+        changes(&app)
+    );
+}
+
+/// More devices shorten any job: among changes of the plan they would always win, and say nothing of it. Fewer devices
+/// are faster per device, and the job ends later.
+#[test]
+fn a_plan_that_fits_is_held_against_others_of_its_devices() {
+    let mut app = explorer();
+    press(&mut app, "W");
+    let now = figures(&app);
+    for one in app.views.advice.round.suggestions() {
+        assert_eq!(one.summary.devices, now.devices, "{one:?}");
+        assert!(one.summary.tokens_per_s() > now.tokens_per_s(), "{one:?}");
+    }
 }

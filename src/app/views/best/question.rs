@@ -70,16 +70,30 @@ impl PlanQuestion {
             0 => "devices kept".to_owned(),
             more => format!("devices x 1/{0} to {0}", 1 << more),
         };
-        let free = self.free() * 100.0;
         let asked = |text: String| (false, text);
         let mut words = vec![asked(AIMS[self.aim].1.to_owned()), asked(devices)];
-        words.extend(self.days().map(|days| asked(format!("within {days} days"))));
-        words.extend(self.most(scenario).map(|most| asked(format!("for at most {most}"))));
-        words.extend((self.margins > 0).then(|| asked(format!("{free:.0} % of memory free"))));
+        words.extend(self.held_to(scenario).into_iter().map(asked));
         words.push((!self.keeps_sharding, sharding.to_owned()));
         words.push((self.numerics == 0, NUMERICS[self.numerics].1.to_owned()));
         words.sort_by_key(|(usual, _)| *usual);
         words.into_iter().map(|(_, text)| text).collect()
+    }
+
+    /// What plans are held to: `within 30 days`, `for at most 200,000 USD`.
+    pub fn held_to(self, scenario: &Scenario) -> Vec<String> {
+        let days = self.days().map(|days| format!("within {days} days"));
+        let most = self.most(scenario).map(|most| format!("for at most {most}"));
+        let free = (self.margins > 0).then(|| format!("{:.0} % of memory free", self.free() * 100.0));
+        [days, most, free].into_iter().flatten().collect()
+    }
+
+    /// The keys that let more plans fit.
+    pub fn ways_out(self, scenario: &Scenario) -> Vec<&'static str> {
+        let deadline = self.days().map(|_| "t sets another deadline or none");
+        let budget = self.most(scenario).map(|_| "$ another budget or none");
+        let free = (self.margins > 0).then_some("- leaves less memory free");
+        let always = ["d searches more devices", "n other numbers"].map(Some);
+        [deadline, budget, free].into_iter().chain(always).flatten().collect()
     }
 
     /// Whether other counts of devices than the scenario's are searched.

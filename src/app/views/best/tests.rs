@@ -130,3 +130,17 @@ fn the_question_is_a_command_line_too() {
     press(&mut app, "o");
     assert_eq!(line(&app).0, "the map", "no price: no flag counts device-hours");
 }
+
+/// What keeps all plans out is named, with the key that changes it.
+#[test]
+fn what_plans_are_held_to_is_named_with_its_key() {
+    let mut app = explorer();
+    press(&mut app, "1");
+    let scenario = app.scenario.clone();
+    assert!(app.views.best.question.held_to(&scenario).is_empty());
+    let mut question = app.views.best.question;
+    assert!(question.change(Action::Deadline) && question.change(Action::More));
+    assert_eq!(question.held_to(&scenario), ["within 365 days", "5 % of memory free"]);
+    let ways = question.ways_out(&scenario);
+    assert!(ways[0].starts_with("t ") && ways[1].starts_with("- "), "{ways:?}");
+}

@@ -20,7 +20,8 @@ fn the_cursor_begins_at_the_best_interval_and_stays_among_them() {
     assert_eq!(place(&app), 0);
     press(&mut app, "Gl");
     assert_eq!(place(&app), INTERVALS.len() - 1);
-    assert!(matches!(app.views.failures.figure(&app.context()), Ok(Asked::Shown(Figure::Goodput))));
+    // What `i` explains is of the interval under the cursor.
+    assert!(matches!(app.views.failures.figure(&app.context()), Ok(Asked::Shown(Figure::GoodputEvery(200_000)))));
 }
 
 #[test]

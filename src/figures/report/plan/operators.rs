@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::evaluate::{Evaluation, Summary};
 use crate::figures::report::lines::{Lines, row};
-use crate::figures::report::{FORMAT, Figures, changed};
+use crate::figures::report::{FORMAT, Figures, changed, held};
 use crate::figures::table::{joined, percent, pretty};
 use crate::plan::Placement;
 use crate::scenario::Scenario;
@@ -86,6 +86,9 @@ impl PlanReport<'_> {
         ));
         if let Some(changed) = changed(&self.request.scenario) {
             lines.line(&changed);
+        }
+        if let Some(held) = held(self.request.scenario.wanted_sequences()) {
+            lines.line(&held);
         }
         let by = match self.request.cost_model {
             CostModel::Simulator => "by the simulator",

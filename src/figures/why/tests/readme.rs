@@ -21,6 +21,7 @@ fn which(figure: Figure) -> &'static str {
     match figure {
         Figure::Kernel(_) => "*pass of an operator of a layer*",
         Figure::Traffic(_) | Figure::Busy(_) => "*level*",
+        Figure::GoodputEvery(_) => "*interval*",
         Figure::Slowdown(_) | Figure::Intensity(_) => "*transfer*",
         Figure::Threshold(_) => "*link* needs for *transfer*",
         Figure::Elasticity(_) => "*more of a resource*",

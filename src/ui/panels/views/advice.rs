@@ -9,13 +9,14 @@ use super::{Drawing, row};
 use crate::app::views;
 use crate::app::views::advice::AdviceRow;
 use crate::app::{App, Panel};
+use crate::figures::{Amount, Figure, FigureSubject};
 use crate::search::{AdviceRound, Suggestion};
 use crate::ui::panels::{frame, outdated, panel_list, words};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::list::ListLine;
 use crate::ui::widgets::text::fit;
-use crate::units::significant;
+use crate::units::thousands;
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {
@@ -74,7 +75,7 @@ fn lines(app: &App, theme: Theme) -> Vec<ListLine<'static>> {
             changes = true;
             // A blank before the changes, if resources stand over them.
             lines.extend((index > 0).then(|| (Line::default(), None)));
-            lines.push(heading(title(advice)));
+            lines.push(heading(&title(advice, app)));
         }
         lines.push((line(row, app, theme, most), Some(index)));
     }
@@ -95,18 +96,24 @@ fn lines(app: &App, theme: Theme) -> Vec<ListLine<'static>> {
 fn status(app: &App) -> String {
     let rows = app.views.advice.rows(app.answer.as_ref());
     match rows.get(app.views.advice.row(rows.len())) {
+        Some(AdviceRow::Change(Suggestion { coarser, .. })) if !coarser.is_empty() => {
+            format!("Enter makes the change, u undoes it; other numbers are computed: {}", coarser.join(", "))
+        }
         Some(AdviceRow::Change(_)) => "Enter makes the change, u undoes it".to_owned(),
         Some(AdviceRow::Resource(..)) => "Enter explains it".to_owned(),
         None => String::new(),
     }
 }
 
-fn title(advice: &AdviceRound) -> &'static str {
-    match advice.fits() {
+/// What the changes are for, and that they keep the batch.
+fn title(advice: &AdviceRound, app: &App) -> String {
+    let what = match advice.fits() {
         Some(false) if advice.pairs() => "no single change makes it fit; two together would",
         Some(false) => "it would fit with",
         _ => "throughput with another plan",
-    }
+    };
+    let kept = app.scenario.wanted_sequences().map(words::kept);
+    std::iter::once(what.to_owned()).chain(kept).collect::<Vec<_>>().join(", ")
 }
 
 /// What is changed, what it gives, and a bar for that, or what else changes.
@@ -131,10 +138,16 @@ fn line(row: &AdviceRow, app: &App, theme: Theme, most: f64) -> Line<'static> {
     })
 }
 
-/// `step 6.84 s, 41.2 GiB, 2 x the batch`.
+/// `int8 weights!, 88.2 days, batch 1,056, step 6.84 s, 41.2 GiB`: first what makes the numbers coarser.
 fn aside(suggestion: &Suggestion) -> String {
-    let Suggestion { summary, batch, .. } = suggestion;
-    let batch =
-        if (batch - 1.0).abs() < 1e-9 { String::new() } else { format!(", {} x the batch", significant(*batch, 2)) };
-    format!("step {}, {}{batch}", summary.step_time, summary.memory.peak)
+    let Suggestion { candidate, summary, batch, coarser, .. } = suggestion;
+    let days = Figure::Days.amount(&FigureSubject::new(&candidate.scenario, summary)).map(Amount::in_row);
+    let marked = coarser.iter().map(|coarse| format!("{coarse}!"));
+    let figures = [
+        days.map(|days| format!("{days} days")),
+        batch.map(|sequences| format!("batch {}", thousands(sequences))),
+        Some(format!("step {}", summary.step_time)),
+        Some(summary.memory.peak.to_string()),
+    ];
+    marked.chain(figures.into_iter().flatten()).collect::<Vec<_>>().join(", ")
 }

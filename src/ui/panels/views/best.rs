@@ -12,7 +12,7 @@ use crate::app::views::best::{BestView, SPEC};
 use crate::app::{App, Panel};
 use crate::figures::{Amount, Figure, FigureSubject, extent_words, plan_words};
 use crate::search::plans::FoundWhole;
-use crate::ui::panels::{frame, joined, outdated, panel_list};
+use crate::ui::panels::{frame, joined, outdated, panel_list, words};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::loglog::Curve;
 use crate::ui::widgets::text::{columns, draw_line, draw_lines};
@@ -47,9 +47,11 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     draw_lines(buf, asked, &question(app, theme, asked.width), theme);
     if best.answer().plans.is_empty() {
         let nothing = if best.is_complete() {
-            "no plan of this search fits: d searches more devices, n other numbers, - leaves less memory free"
+            let held = best.question.held_to(&app.scenario);
+            let fits = if held.is_empty() { "fits".to_owned() } else { format!("fits {}", held.join(", ")) };
+            format!("no plan of this search {fits}: {}", best.question.ways_out(&app.scenario).join(", "))
         } else {
-            "searching: the first plan that fits will stand here"
+            "searching: the first plan that fits will stand here".to_owned()
         };
         Paragraph::new(nothing).wrap(Wrap { trim: true }).render(Rect { y: heading.y, ..inside }, buf);
         return;
@@ -69,9 +71,8 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
 fn question(app: &App, theme: Theme, width: u16) -> Vec<Line<'static>> {
     let best = &app.views.best;
     let batch = best.asked().and_then(|search| search.base.wanted_sequences());
-    let batch = batch.map(|sequences| format!("batch {} kept", thousands(sequences)));
-    let words = best.question.words(&app.scenario).into_iter().chain(batch);
-    let parts: Vec<Span> = words.map(Span::raw).collect();
+    let batch = batch.map(words::kept);
+    let parts: Vec<Span> = best.question.words(&app.scenario).into_iter().chain(batch).map(Span::raw).collect();
     let first = joined(parts.clone(), theme, width);
     // Between two parts stands a mark.
     let rest = joined(parts.into_iter().skip(first.spans.len().div_ceil(2)), theme, width);

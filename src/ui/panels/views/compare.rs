@@ -34,6 +34,9 @@ const NAMES: usize = 13;
 const VALUE: (usize, usize) = (8, 16);
 const DIFFERENCE: (usize, usize) = (8, 28);
 
+/// Columns of a scenario's name at least.
+const LEAST_NAME: usize = 8;
+
 /// Columns of a letter before a bar.
 const LETTER: u16 = 4;
 
@@ -41,7 +44,7 @@ const LETTER: u16 = 4;
 fn height(app: &App) -> u16 {
     let shown = Shown::new(app, MOST);
     let each = 2 * u16::try_from(shown.columns.len()).unwrap_or(u16::MAX);
-    u16::try_from(shown.figures().len()).unwrap_or(u16::MAX).saturating_add(each).saturating_add(5)
+    u16::try_from(shown.figures().len()).unwrap_or(u16::MAX).saturating_add(each).saturating_add(6)
 }
 
 /// Draws it.
@@ -63,6 +66,8 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     }
     let table = ComparisonTable::new(&shown, theme, inside.width.into());
     let mut drawn: Vec<Drawn> = table.rows().into_iter().map(Drawn::Line).collect();
+    let names = table.names().map_or_else(Vec::new, |names| wrapped(&names, inside.width.into()));
+    drawn.extend(names.into_iter().map(|line| Drawn::Line(Line::styled(line, theme.style(Role::Dim)))));
     let why = shown.why().map_or_else(Vec::new, |why| wrapped(&why, inside.width.into()));
     drawn.extend(why.into_iter().map(|line| Drawn::Line(Line::styled(line, theme.style(Role::Title)))));
     drawn.extend((0..shown.columns.len()).map(Drawn::Memory));
@@ -119,7 +124,7 @@ struct Shown<'a> {
     columns: Vec<(ComparedColumn<'a>, &'a Evaluation)>,
     /// The one that is held against the first.
     chosen: usize,
-    /// The fastest of all that fit, if it is among them.
+    /// The one that trains the most tokens a second of all that fit, if it is among them.
     best: Option<usize>,
 }
 
@@ -159,7 +164,7 @@ impl<'a> Shown<'a> {
         let seen = |(index, _): &(usize, ComparedColumn)| *index == 0 || (first..first + most - 1).contains(index);
         let speed = |column: &ComparedColumn| {
             let summary = &column.evaluation?.summary;
-            summary.fits.then_some(summary.tokens_per_s_per_device)
+            summary.fits.then(|| summary.tokens_per_s())
         };
         let speeds = all.iter().enumerate().filter_map(|(index, column)| Some((index, speed(column)?)));
         let fastest = speeds.reduce(|best, next| if next.1 > best.1 { next } else { best });
@@ -321,13 +326,32 @@ impl<'a> ComparisonTable<'a> {
         table
     }
 
-    /// `A fsdp *`: the letter of a scenario, its name, and a mark if it is the fastest.
+    /// `A fsdp *`: the letter of a scenario, its name, and a mark if it is the fastest; where names have too little room
+    /// they stand under the table.
     fn heading(&self, index: usize, column: &ComparedColumn) -> String {
-        let star = if self.shown.best == Some(index) { self.theme.glyphs().best } else { "" };
-        let letter = column.letter();
-        let room = self.value.saturating_sub(width(&letter) + 2 + 2 * usize::from(!star.is_empty()));
-        let name = self.short_name(column, room);
-        if star.is_empty() { format!("{letter} {name}") } else { format!("{letter} {name} {star}") }
+        let star = (self.shown.best == Some(index)).then(|| self.theme.glyphs().best.to_owned());
+        let name = (!self.is_lettered()).then(|| self.short_name(column, self.room(column)));
+        std::iter::once(column.letter()).chain(name).chain(star).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Columns of a scenario's name beside its letter and a mark.
+    fn room(&self, column: &ComparedColumn) -> usize {
+        self.value.saturating_sub(width(&column.letter()) + 4)
+    }
+
+    /// Whether names have so little room that only letters stand over the columns.
+    fn is_lettered(&self) -> bool {
+        let cut = |(column, _): &(ComparedColumn, _)| {
+            let room = self.room(column);
+            room < LEAST_NAME && width(column.name) > room
+        };
+        self.shown.columns.iter().any(cut)
+    }
+
+    /// The names that the letters stand for, where these stand alone: `A fsdp  B zeropp, nodes 16`.
+    fn names(&self) -> Option<String> {
+        let named = |(column, _): &(ComparedColumn, _)| format!("{} {}", column.letter(), column.name);
+        self.is_lettered().then(|| self.shown.columns.iter().map(named).collect::<Vec<_>>().join("   "))
     }
 
     /// The end of a name, which mostly tells it from the others, or else its beginning without the field's word.

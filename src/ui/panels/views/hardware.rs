@@ -44,7 +44,7 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let note = if map.is_complete() {
         format!("best batch each, {done} of {all}")
     } else {
-        progress("best batch each, ", (done, all), "", &title, area)
+        progress("best micro-batch each, ", (done, all), "", &title, area)
     };
     let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
     let [grid, said] = halves(inside);

@@ -107,7 +107,7 @@ fn numbers(limits: &fsdp::FsdpLimits, theme: Theme) -> Vec<Line<'static>> {
         Line::styled(machine, theme.style(Role::Dim)),
     ];
     let row = |limit: &Limit, forms: &[BoundForm], equals: &str| {
-        let values = forms.iter().map(|form| TableCell::word(limit.text(*form, limits)));
+        let values = forms.iter().map(|form| TableCell::word(said(*limit, *form, limits)));
         let formula = format!("{equals}{}", limit.formula(BoundForm::Floor, limits));
         let name = std::iter::once(TableCell::aside(limit.label()));
         name.chain(values).chain([TableCell::aside(formula)]).collect::<Vec<_>>()
@@ -124,6 +124,16 @@ fn numbers(limits: &fsdp::FsdpLimits, theme: Theme) -> Vec<Line<'static>> {
     lines.push(table::headings(&table, &BOUND_COLUMNS, role, theme));
     lines.extend(table::lines(&table, &BOUND_COLUMNS, theme));
     lines
+}
+
+/// A number's text. What the network would allow of more than the peak is a number for `i` alone: the network is not the
+/// limit then.
+fn said(limit: Limit, form: BoundForm, limits: &fsdp::FsdpLimits) -> String {
+    let bound = match form {
+        BoundForm::Hidden => limits.hidden(),
+        BoundForm::Floor => limits.network_floor(),
+    };
+    if limit == Limit::Uncapped && bound.hfu > 1.0 { "over 100 %".to_owned() } else { limit.text(form, limits) }
 }
 
 /// What it comes to.

@@ -12,7 +12,7 @@ use crate::app::{App, Panel, axes};
 use crate::search::Axis;
 use crate::ui::panels::cell;
 use crate::ui::panels::cell::{down, entry};
-use crate::ui::panels::{LAST_POSSIBLE, frame, profile, progress};
+use crate::ui::panels::{LAST_POSSIBLE, frame, profile, roomiest, words};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::Heatmap;
 use crate::ui::widgets::heatmap::CellEntry;
@@ -37,15 +37,15 @@ fn height(app: &App) -> u16 {
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let map = &app.views.map;
     let (done, all) = map.progress();
-    let tuned = if map.sweep.tune { "best batch each, " } else { "" };
+    let [tuned, short] = if map.sweep.tune { ["best micro-batch each, ", "tuned, "] } else { [""; 2] };
+    let kept = map.sweep.held_sequences().map_or_else(String::new, |held| format!("{}, ", words::kept(held)));
     // Its cells may be impossible without the fields being so.
     let stale = if app.inputs.are_possible() { "" } else { LAST_POSSIBLE };
     let title = format!("{}{stale}", map.metric.title(&map.sweep));
-    let note = if map.is_complete() {
-        format!("{tuned}{done} of {all}")
-    } else {
-        progress(tuned, (done, all), "", &title, area)
-    };
+    let count = format!("{}{done} of {all}", if map.is_complete() { "" } else { "computing " });
+    let forms =
+        [[&kept, tuned], [&kept, short], ["", short], [""; 2]].map(|before| format!("{}{count}", before.concat()));
+    let note = roomiest(forms.into_iter().chain([format!("{done}/{all}")]), &title, area);
     let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
     let [grid, said] = halves(map, inside);
     heatmap(app, theme, |heatmap| heatmap.render(grid, buf));

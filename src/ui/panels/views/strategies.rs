@@ -9,11 +9,11 @@ use super::{Drawing, row};
 use crate::app::views;
 use crate::app::{App, Panel};
 use crate::evaluate::Summary;
-use crate::figures::{CellTone, Figure, FigureSubject, STRATEGIES, Table, TableCell};
+use crate::figures::{Amount, CellTone, Figure, FigureSubject, STRATEGIES, Table, TableCell};
 use crate::presets::Kind;
 use crate::scenario::Scenario;
 use crate::search::StrategyOutcome as Row;
-use crate::ui::panels::{frame, outdated, panel_list, words};
+use crate::ui::panels::{frame, outdated, panel_list, roomiest, words};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::table::{self, Aligned};
@@ -28,9 +28,9 @@ pub(super) const DRAWING: Drawing = Drawing {
     status: |app, _| status(app),
 };
 
-/// Columns of the names, of a number, and of one level's traffic.
-const NAMES: usize = 13;
-const NUMBER: usize = 9;
+/// Columns of the names, of each number, and of one level's traffic.
+const NAMES: usize = 14;
+const NUMBERS: [usize; 5] = [8, 8, 8, 8, 9];
 const LEVEL: usize = 9;
 
 /// Rows that it wants: frame, heading, legend, and the strategies.
@@ -45,14 +45,16 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
     let stale = if strategies.is_complete() { "" } else { ", computing" };
     let title = format!("Strategies {}{stale}{}", strategies.order.name(), outdated(app));
-    let against = app.pins.reference().map_or("the current one", |_| "the pinned one");
-    let inside = frame(app, theme, Panel::Map, &title, &format!("against {against}"), area, buf);
+    let against = app.pins.reference().map_or("against the current one", |_| "against the pinned one");
+    let kept = scenario.wanted_sequences().map(|held| format!("{}, {against}", words::kept(held)));
+    let note = roomiest(kept.into_iter().chain([against.to_owned()]), &title, area);
+    let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
     let levels = levels(scenario, usize::from(inside.width));
     let [head, rows, foot, below] = places(app, inside);
     let heading = table::headings(&compared(app, theme, &levels), &set(&levels), |_| Role::Title, theme);
     draw_line(buf, head, &heading, theme);
     list(app, theme, &levels).render(rows, buf);
-    draw_line(buf, foot, &legend(theme), theme);
+    draw_line(buf, foot, &legend(app, theme), theme);
     let about = status(app);
     if about.chars().count() > usize::from(inside.width) {
         // The status line cuts it off.
@@ -81,14 +83,14 @@ fn list(app: &App, theme: Theme, levels: &[usize]) -> RowList<'static> {
 /// The levels whose traffic has room, the outer ones first to stay; in their order.
 fn levels(scenario: &Scenario, width: usize) -> Vec<usize> {
     let all = scenario.cluster.levels.len();
-    let room = width.saturating_sub(2 + NAMES + 4 * NUMBER) / LEVEL;
+    let room = width.saturating_sub(2 + NAMES + NUMBERS.iter().sum::<usize>()) / LEVEL;
     // The outer levels are the slow ones: they stay longest.
     (all.saturating_sub(room)..all).collect()
 }
 
 /// Columns of the names, of the numbers, and of the levels.
 fn set(levels: &[usize]) -> Vec<Aligned> {
-    let numbers = [Aligned::Right(NUMBER); 4].into_iter().chain(levels.iter().map(|_| Aligned::Right(LEVEL)));
+    let numbers = NUMBERS.map(Aligned::Right).into_iter().chain(levels.iter().map(|_| Aligned::Right(LEVEL)));
     std::iter::once(Aligned::Left(2 + NAMES)).chain(numbers).collect()
 }
 
@@ -97,34 +99,48 @@ fn compared(app: &App, theme: Theme, levels: &[usize]) -> Table {
     let rows = app.views.strategies.rows();
     let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
     let names = levels.iter().map(|level| scenario.cluster.levels[*level].name.as_str());
-    let numbers = ["  strategy", "TFLOP/s", "against", "GiB", "exposed"];
+    let whole = whole(scenario);
+    let speeds = if whole == Figure::Days { "days" } else { "tokens/s" };
+    let numbers = ["  strategy", speeds, "TFLOP/s", "against", "GiB", "exposed"];
     let mut table = Table::new(numbers.into_iter().chain(names).map(|heading| ("", heading)));
     let speed = |row: &Row| {
-        row.outcome.as_ref().ok().filter(|summary| summary.fits).map(|summary| summary.tokens_per_s_per_device)
+        row.outcome.as_ref().ok().filter(|summary| summary.fits && !is_coarser(app, row)).map(Summary::tokens_per_s)
     };
     let best = rows.iter().filter_map(|row| Some((speed(row)?, &row.id))).max_by(|(a, _), (b, _)| a.total_cmp(b));
     let reference = app.pins.reference().map_or_else(|| present_one(app), |(_, summary)| Some(summary));
     for row in rows {
         let present = if *row.id == *app.scenario.strategy { theme.glyphs().more[0] } else { " " };
         let star = if best.is_some_and(|(_, best)| *best == row.id) { theme.glyphs().best } else { " " };
-        let name = TableCell::word(format!(" {star}{} {present}", row.id));
+        let mark = if is_coarser(app, row) { "!" } else { "" };
+        let name = TableCell::word(format!(" {star}{}{mark} {present}", row.id));
         let figures = match &row.outcome {
             Err(problem) => {
                 let why = format!("{} {}", theme.glyphs().impossible, problem.what);
                 vec![TableCell::aside(why)]
             }
-            Ok(summary) => figures(&FigureSubject::new(scenario, summary), reference, levels, theme),
+            Ok(summary) => figures(&FigureSubject::new(scenario, summary), whole, reference, levels, theme),
         };
         table.push(std::iter::once(name).chain(figures).collect());
     }
     table
 }
 
-/// Throughput, against what, memory, exposed communication, and what goes through the levels.
-fn figures(subject: &FigureSubject, reference: Option<&Summary>, levels: &[usize], theme: Theme) -> Vec<TableCell> {
+/// What the whole job takes: its days where it has an end, else the tokens per second of all devices.
+fn whole(scenario: &Scenario) -> Figure {
+    if scenario.plan.tokens.is_some() { Figure::Days } else { Figure::TotalTokens }
+}
+
+/// Throughput of all devices and of one, against what, memory, exposed communication, and what goes through the levels.
+fn figures(
+    subject: &FigureSubject,
+    whole: Figure,
+    reference: Option<&Summary>,
+    levels: &[usize],
+    theme: Theme,
+) -> Vec<TableCell> {
     let [speed, memory, exposed] = STRATEGIES;
-    let rate = |summary: &Summary| summary.tokens_per_s_per_device;
-    let change = |reference: &Summary| words::change(rate(reference), rate(subject.summary), theme);
+    let change = |reference: &Summary| words::change(reference.tokens_per_s(), subject.summary.tokens_per_s(), theme);
+    let all = whole.amount(subject).map_or_else(String::new, Amount::in_row);
     let peak = TableCell::in_column(memory, subject);
     let peak = if subject.summary.fits {
         peak
@@ -133,7 +149,7 @@ fn figures(subject: &FigureSubject, reference: Option<&Summary>, levels: &[usize
     };
     let against = TableCell::word(reference.map_or_else(String::new, change));
     let levels = levels.iter().map(|level| TableCell::figure(Figure::Traffic(*level), subject));
-    [TableCell::in_column(speed, subject), against, peak, TableCell::figure(exposed, subject)]
+    [TableCell::word(all), TableCell::in_column(speed, subject), against, peak, TableCell::figure(exposed, subject)]
         .into_iter()
         .chain(levels)
         .collect()
@@ -145,12 +161,23 @@ fn present_one(app: &App) -> Option<&Summary> {
     rows.iter().find(|row| *row.id == *app.scenario.strategy)?.outcome.as_ref().ok()
 }
 
-fn legend(theme: Theme) -> Line<'static> {
+/// Whether a strategy makes the numbers coarser than those of the scenario shown.
+fn is_coarser(app: &App, row: &Row) -> bool {
+    let own = app.shown.as_ref().unwrap_or(&app.scenario).plan.coarse_numbers();
+    row.coarse.iter().any(|coarse| !own.contains(coarse))
+}
+
+fn legend(app: &App, theme: Theme) -> Line<'static> {
     let glyphs = theme.glyphs();
-    let text = format!(
-        "  {} current  {} fastest  {} does not fit  {} not possible  levels: bytes sent",
-        glyphs.more[0], glyphs.best, glyphs.too_big, glyphs.impossible
-    );
+    let marked = app.views.strategies.rows().iter().any(|row| is_coarser(app, row));
+    let [current, best, too_big, impossible] = [glyphs.more[0], glyphs.best, glyphs.too_big, glyphs.impossible];
+    let text = if marked {
+        format!("  {current} current  {best} fastest of the same numbers  ! other numbers  {too_big} does not fit")
+    } else {
+        format!(
+            "  {current} current  {best} fastest  {too_big} does not fit  {impossible} not possible  levels: bytes sent"
+        )
+    };
     Line::styled(text, theme.style(Role::Dim))
 }
 

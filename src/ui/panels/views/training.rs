@@ -297,10 +297,22 @@ fn days(days: f64) -> String {
     if days >= 1000.0 { words::count(days) } else { significant(days, 3) }
 }
 
-/// Nothing beyond what the panel says.
+/// What Enter does, and why the plan takes other tokens than the headline's training: a larger batch learns less of each.
 fn status(app: &App) -> String {
-    let chosen = app.views.training.chosen().filter(|_| app.shown.is_ok());
-    chosen.map_or_else(String::new, |(method, _)| format!("{}: Enter applies this plan to the scenario", method.name))
+    let training = &app.views.training;
+    let chosen = training.chosen().zip(training.picture.as_ref()).filter(|_| app.shown.is_ok());
+    chosen.map_or_else(String::new, |((_, best), picture)| {
+        let (goal, sequences) = (picture.search.goal, best.choice.sequences());
+        let taken = goal.steps(sequences) * sequences;
+        // Steps below the critical batch take more of them and fewer tokens, steps above it fewer and more.
+        format!(
+            "Enter applies it; batch {} takes {} tokens, x {} those of the critical {}",
+            words::count(sequences),
+            words::count(taken * f64::from(picture.search.base.plan.sequence)),
+            significant(taken / (goal.steps * goal.critical), 3),
+            words::count(goal.critical),
+        )
+    })
 }
 
 #[cfg(test)]

@@ -27,7 +27,9 @@ use crate::search::{self, Cell, StrategyOutcome as Row, Tuned};
 use crate::snapshot::{HeldSnapshot, Listed};
 use crate::units::{Bytes, FlopPerSecond, Seconds};
 
-pub(super) use views::{advised, best, compared, copies, evidence, hardware, planned, strategies, traffic, training};
+pub(super) use views::{
+    advised, best, compared, copies, evidence, hardware, planned, strategies, strategies_in_fp8, traffic, training,
+};
 
 /// The numbers of the first question and the first map.
 const FIRST: u64 = 1;

@@ -47,6 +47,12 @@ fn the_strategies_on_a_large_screen() {
     insta::assert_snapshot!(screen(&fixture::strategies(), UTF8, (200, 50)));
 }
 
+/// A strategy that makes the numbers coarser than the scenario's is marked, and the fastest of the others has the star.
+#[test]
+fn a_strategy_of_other_numbers_is_marked() {
+    insta::assert_snapshot!(screen(&fixture::strategies_in_fp8(), UTF8, (80, 24)));
+}
+
 #[test]
 fn the_traffic() {
     insta::assert_snapshot!(screen(&fixture::traffic(), UTF8, (80, 24)));

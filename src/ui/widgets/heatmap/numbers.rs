@@ -1,7 +1,10 @@
-//! How the numbers of a map are written - all alike, with as many digits as there is room for, three at most - and
-//! where each lies between worst and best.
+//! How the numbers of a map are written - all alike, with as many digits as there is room for, three at most, or what
+//! tells them apart - and where each lies between worst and best.
 
 use crate::ui::widgets::text::{columns, width};
+
+/// Digits that are added at most.
+const MORE: usize = 2;
 
 /// The common form of a map's numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,6 +35,9 @@ impl Numbers {
         };
         let least = if largest / factor >= 9.995 { 0 } else { wanted.saturating_sub(1) };
         let with = |decimals| Self { range, factor, suffix, decimals, lower_is_better: false };
+        // Digits more where the least and the most would read alike otherwise.
+        let apart = |numbers: &Self| range.0 >= range.1 || numbers.text(range.0) != numbers.text(range.1);
+        let wanted = (wanted..=wanted + MORE).find(|decimals| apart(&with(*decimals))).unwrap_or(wanted);
         // As many digits as there is room for; with too little room for any, the fewest.
         let fits = |numbers: &Self| usize::from(numbers.width()) <= room;
         (least..=wanted).rev().map(with).find(fits).unwrap_or(with(least))

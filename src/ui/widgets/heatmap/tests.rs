@@ -147,6 +147,10 @@ fn digits_follow_the_room() {
     assert_eq!(Numbers::new(Some((0.01, 0.0684)), 9).text(0.0342), "0.0342");
     assert_eq!(Numbers::new(Some((1.0, 6.84)), 9).text(5.0), "5.00");
     assert_eq!(Numbers::new(None, 9).text(0.0), "0.00");
+    // Goodput in percent: three digits would say 100 of all.
+    assert_eq!(Numbers::new(Some((99.62, 99.97)), 9).text(99.88), "99.9");
+    assert_eq!(Numbers::new(Some((99.98, 99.99)), 9).text(99.98), "99.98");
+    assert_eq!(Numbers::new(Some((100.0, 100.0)), 9).text(100.0), "100");
 }
 
 #[test]
