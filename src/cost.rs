@@ -18,7 +18,7 @@ mod rates;
 pub use activation::{Activations, HalfActivations};
 pub use calibrated::{Calibrated, same_memory};
 pub use collective::{
-    CollectiveForm, CollectiveForms, EndTransfers, Payload, TensorTransfers, Transfer, beside_products,
+    CollectiveForm, CollectiveForms, EndTransfers, Payload, TensorTransfers, Transfer, TransferParts, beside_products,
 };
 pub use device_time::DeviceTime;
 pub use flop::{TokenFlop, layers_flop};

@@ -105,6 +105,10 @@ impl CollectiveForms {
 pub struct Transfer {
     /// From its launch until the last rank is done.
     pub time: Seconds,
+    /// What of that hops and launches take.
+    pub steps: Seconds,
+    /// What of that passes over memory take, which quantise and dequantise.
+    pub passes: Seconds,
     /// How long each level's wire is busy.
     pub busy: [Seconds; MAX_LEVELS],
     /// What one device sends into each level, on average over the group.
@@ -115,6 +119,31 @@ pub struct Transfer {
     pub form: CollectiveForm,
     /// The protocol taken.
     pub protocol: Protocol,
+}
+
+/// Where the time of transfers goes, each alone; the parts sum to it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct TransferParts {
+    /// Bytes on the wire of the slowest level crossed.
+    pub wire: Seconds,
+    /// Hops and launches.
+    pub steps: Seconds,
+    /// Passes over memory that quantise and dequantise.
+    pub passes: Seconds,
+}
+
+impl TransferParts {
+    /// Adds others, so many times over.
+    pub fn add(&mut self, other: Self, times: f64) {
+        self.wire += other.wire * times;
+        self.steps += other.steps * times;
+        self.passes += other.passes * times;
+    }
+
+    /// All of it.
+    pub fn total(self) -> Seconds {
+        self.wire + self.steps + self.passes
+    }
 }
 
 /// What travels: elements in a format, with a scale per block where the format is quantised.
@@ -148,6 +177,12 @@ impl Payload {
 }
 
 impl Transfer {
+    /// Where its time goes.
+    pub fn parts(&self) -> TransferParts {
+        let Self { time, steps, passes, .. } = *self;
+        TransferParts { wire: time - steps - passes, steps, passes }
+    }
+
     /// The level that is busiest: where the transfer would gain most from bandwidth.
     pub fn level(&self) -> Option<usize> {
         let busiest = |a: &usize, b: &usize| self.busy[*a].get().total_cmp(&self.busy[*b].get());
@@ -173,6 +208,8 @@ impl Transfer {
     #[must_use]
     fn part(mut self, share: f64) -> Self {
         self.time = self.time * share;
+        self.steps = self.steps * share;
+        self.passes = self.passes * share;
         self.received = self.received * share;
         self.busy = self.busy.map(|busy| busy * share);
         self.bytes = self.bytes.map(|bytes| bytes * share);
@@ -183,6 +220,15 @@ impl Transfer {
     #[must_use]
     pub fn with_passes(mut self, passes: Seconds) -> Self {
         self.time += passes;
+        self.passes += passes;
+        self
+    }
+
+    /// Begins so much later.
+    #[must_use]
+    fn after(mut self, start: Seconds) -> Self {
+        self.time += start;
+        self.steps += start;
         self
     }
 }
@@ -196,6 +242,8 @@ impl Add for Transfer {
             (self.form, self.protocol) = (other.form, other.protocol);
         }
         self.time += other.time;
+        self.steps += other.steps;
+        self.passes += other.passes;
         self.received += other.received;
         for level in 0..MAX_LEVELS {
             self.busy[level] += other.busy[level];
@@ -280,7 +328,8 @@ impl Rates<'_> {
             inside = span.members;
         }
         latency += self.ramp(&ring, launches);
-        Transfer { time: launches * latency + ring.slowest(), form: CollectiveForm::Pat, ..ring }
+        let steps = launches * latency;
+        Transfer { time: steps + ring.slowest(), steps, form: CollectiveForm::Pat, ..ring }
     }
 
     /// All-reduce in the cheapest form that the library has.
@@ -313,9 +362,9 @@ impl Rates<'_> {
         let stack = &self.scenario.stack;
         let payload = Payload::plain(elements, self.scenario.plan.precision.storage());
         let apart = self.calibrated.runtime.tensor_collective;
-        let gather = self.gather(payload, group).with_passes(apart / 2.0);
+        let gather = self.gather(payload, group).after(apart / 2.0);
         let forward =
-            if stack.sequence_parallel { gather + gather } else { self.all_reduce(payload, group).with_passes(apart) };
+            if stack.sequence_parallel { gather + gather } else { self.all_reduce(payload, group).after(apart) };
         let (beside_forward, forward) = self.cut(forward);
         let (beside_gather, gather_after) = self.cut(gather);
         // Backward gathers the gradients of outputs before it can begin. The inputs it gathers once more beside the
@@ -394,7 +443,8 @@ impl Rates<'_> {
         let span = self.network.ring(group)[level];
         let seconds = bytes / (span.per_rank * self.wire(level));
         let mut transfer = Transfer { received: bytes, ..Transfer::default() };
-        transfer.time = self.calibrated.efficiency.collective_launch + span.latency + seconds;
+        transfer.steps = self.calibrated.efficiency.collective_launch + span.latency;
+        transfer.time = transfer.steps + seconds;
         (transfer.busy[level], transfer.bytes[level]) = (seconds, bytes);
         transfer
     }
@@ -445,6 +495,7 @@ impl Rates<'_> {
         let wire = simple.slowest();
         let taken = |protocol: &Protocol| Transfer {
             time: simple.time + hops * (protocol.hop() - 1.0) + wire * (protocol.bytes() - 1.0),
+            steps: simple.steps + hops * (protocol.hop() - 1.0),
             busy: simple.busy.map(|busy| busy * protocol.bytes()),
             bytes: simple.bytes.map(|bytes| bytes * protocol.bytes()),
             protocol: *protocol,
@@ -472,7 +523,8 @@ impl Rates<'_> {
             slowest = slowest.max(transfer.busy[level]);
         }
         let launch = self.calibrated.efficiency.collective_launch;
-        transfer.time = launches * (launch + hops + self.ramp(&transfer, launches)) + slowest;
+        transfer.steps = launches * (launch + hops + self.ramp(&transfer, launches));
+        transfer.time = transfer.steps + slowest;
         (transfer, launches * hops)
     }
 
@@ -523,8 +575,11 @@ impl Rates<'_> {
         }
         let launch = self.calibrated.efficiency.collective_launch;
         let slowest = busy.into_iter().fold(Seconds::ZERO, Seconds::max);
+        let steps = 2.0 * launches * (launch + hops + self.ramp(&ring, launches));
         let trees = Transfer {
-            time: 2.0 * launches * (launch + hops + self.ramp(&ring, launches)) + slowest,
+            time: steps + slowest,
+            steps,
+            passes: Seconds::ZERO,
             busy,
             bytes: sent,
             received: 2.0 * bytes,
@@ -553,9 +608,10 @@ impl Rates<'_> {
             let whole = f64::from(stage.size) / f64::from(stage.size - 1);
             let busy = pass.busy[level] * whole;
             let hops = self.network.ring(stage)[level].latency * 2.0;
-            let time = launches * (self.calibrated.efficiency.collective_launch + hops) + busy;
+            let steps = launches * (self.calibrated.efficiency.collective_launch + hops);
             Transfer {
-                time,
+                time: steps + busy,
+                steps,
                 busy: pass.busy.map(|busy| busy * whole),
                 bytes: pass.bytes.map(|sent| sent * whole),
                 ..pass
@@ -601,7 +657,8 @@ impl Rates<'_> {
             slowest = slowest.max(transfer.busy[level]);
             inside = span.members;
         }
-        transfer.time = launches * latency + slowest;
+        transfer.steps = launches * latency;
+        transfer.time = transfer.steps + slowest;
         transfer
     }
 

@@ -1,7 +1,7 @@
 //! What reasons count with beyond the figures. Not for the reasons themselves, which are [`crate::figures`]'s.
 
 use crate::bounds::intensity::{self, Intensity};
-use crate::cost::CollectiveForms;
+use crate::cost::{CollectiveForms, TransferParts};
 use crate::hardware::MAX_LEVELS;
 use crate::program::{Lane, ModelState, seconds};
 use crate::scenario::Checked;
@@ -19,6 +19,8 @@ pub struct Details {
     pub sent: [[Bytes; MAX_LEVELS]; Lane::ALL.len()],
     /// The forms of the collectives that send it.
     pub forms: [CollectiveForms; Lane::ALL.len()],
+    /// Where the time of that rank's transfers goes, each alone.
+    pub parts: TransferParts,
     /// How much later that rank's compute begins because the host launches it too slowly.
     pub late_launches: Seconds,
     /// By how much transfers beside it lengthen that rank's compute.
@@ -36,6 +38,7 @@ impl Details {
             states: program.states.clone(),
             sent: volume.sent,
             forms: volume.forms,
+            parts: volume.parts,
             late_launches: seconds(volume.host),
             slowed: trace.slowed(),
             transfers: intensity::transfers(scenario),

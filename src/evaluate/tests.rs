@@ -447,6 +447,16 @@ proptest! {
             let busy: f64 = trace.spans.iter().filter(|span| span.lane == lane).map(|span| span.alone.get()).sum();
             prop_assert!(busy <= step * (1.0 + 1e-9));
         }
+        // Waits are explained by what transfers take alone: the parts that are counted are those of the spans.
+        if trace.folded.is_empty() {
+            let last = workspace.simulator.last();
+            let between = |span: &&Span| {
+                span.rank as usize == last && ![Lane::Compute, Lane::HostOut, Lane::HostIn].contains(&span.lane)
+            };
+            let alone: f64 = trace.spans.iter().filter(between).map(|span| span.alone.get()).sum();
+            let parts = workspace.program.volume(last).parts.total().get();
+            prop_assert!((parts - alone).abs() <= 1e-9 * step, "{parts} is not {alone}");
+        }
         let end = trace.spans.iter().map(|span| span.end).fold(Seconds::ZERO, Seconds::max);
         prop_assert!((end - summary.step_time).get().abs() < 1e-11);
         let left = trace.memory.last().map_or(0.0, |point| point.in_use.get());

@@ -121,6 +121,8 @@ impl GraphBuilder<'_> {
         if let Some(way) = [Lane::HostOut, Lane::HostIn].iter().position(|lane| *lane == label.lane) {
             volume.copied[way] += transfer.received * repeat;
             volume.copying[way] += transfer.time * repeat;
+        } else {
+            volume.parts.add(transfer.parts(), repeat);
         }
         let mut demand = [0; RESOURCES];
         for (demand, busy) in demand.iter_mut().zip(transfer.busy) {

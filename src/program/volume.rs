@@ -1,6 +1,6 @@
 //! What tasks move and need, in sum. Not for when.
 
-use crate::cost::CollectiveForms;
+use crate::cost::{CollectiveForms, TransferParts};
 use crate::hardware::MAX_LEVELS;
 use crate::units::{Bytes, Seconds};
 
@@ -18,6 +18,8 @@ pub struct Volume {
     pub forms: [CollectiveForms; Lane::ALL.len()],
     /// How long each level would be busy.
     pub busy: [Seconds; MAX_LEVELS],
+    /// Where the time of the transfers between devices goes, each alone.
+    pub parts: TransferParts,
     /// What is copied to the host and from it.
     pub copied: [Bytes; 2],
     /// How long each of these ways would be busy.
@@ -38,6 +40,7 @@ impl Volume {
             self.bytes[level] += other.bytes[level] * times;
             self.busy[level] += other.busy[level] * times;
         }
+        self.parts.add(other.parts, times);
         for (sent, other) in self.sent.as_flattened_mut().iter_mut().zip(other.sent.as_flattened()) {
             *sent += *other * times;
         }

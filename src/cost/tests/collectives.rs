@@ -25,6 +25,12 @@ fn a_flat_ring_is_as_slow_as_its_slowest_level() {
     let transfer = rates.gather(payload(40e6, Format::Bf16), Group { stride: 1, size: 8 });
     close(transfer.received, 70e6);
     close(transfer.time, 70e6 / 40e9 + 7e-6);
+    close(transfer.parts().steps, 7e-6);
+    // A pass over memory of 2 ms before it leaves the wire and the hops as they are.
+    let TransferParts { wire, steps, passes } = transfer.with_passes(Seconds::new(2e-3)).parts();
+    close(wire, 70e6 / 40e9);
+    close(steps, 7e-6);
+    close(passes, 2e-3);
     close(transfer.busy[1], 70e6 / 40e9);
     close(transfer.busy[0], 70e6 / 100e9);
     // 6 of the 8 edges are inside a node, 2 between nodes.

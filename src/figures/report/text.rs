@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::cost::TransferParts;
 use crate::evaluate::{
     Details, Evaluation, Expense, FailureForecast, HostDirection, Phases, Property, Resource, Summary, checkpoint,
     evidence,
@@ -69,7 +70,7 @@ pub fn text(scenario: &Scenario, evaluation: &Evaluation, fix: Option<&Fixes>) -
     lines.line(&format!("the model: {}", scenario.model.counts()));
     lines.section("speed", &speed(scenario, evaluation));
     lines.section("memory of the fullest device", &memory(&subject));
-    lines.section("time of a step", &time(&subject));
+    lines.section("time of a step", &time(&subject, evaluation.details.parts));
     lines.section("traffic per device and step", &traffic(&subject, &evaluation.details));
     let intensities = intensity::rows(scenario, &evaluation.details.transfers);
     if !intensities.is_empty() {
@@ -309,7 +310,7 @@ fn memory(subject: &FigureSubject) -> Vec<(String, String)> {
     rows
 }
 
-fn time(subject: &FigureSubject) -> Vec<(String, String)> {
+fn time(subject: &FigureSubject, parts: TransferParts) -> Vec<(String, String)> {
     let Summary { step_time, time, phases, host, .. } = subject.summary;
     let part = |figure: Figure| share(figure, step_time.get(), subject);
     let mut rows: Vec<_> = TIME_PARTS.into_iter().chain([Figure::StepTime]).filter_map(part).collect();
@@ -324,6 +325,13 @@ fn time(subject: &FigureSubject) -> Vec<(String, String)> {
         rows.insert(exposed + 1, row("of it, host copies", copies));
     }
     rows.push(row("total communication", format!("{:>10}, hidden or not", time.communication)));
+    let TransferParts { wire, steps, passes } = parts;
+    let named = [("on the wire", wire), ("hops and launches", steps), ("quantising passes", passes)];
+    let named = named.into_iter().filter(|(_, time)| *time > Seconds::ZERO);
+    let named: Vec<String> = named.map(|(name, time)| format!("{time} {name}")).collect();
+    if !named.is_empty() {
+        rows.push(row("each transfer alone", format!("{:>10} = {}", parts.total(), named.join(" + "))));
+    }
     let Phases { forward, backward, update } = phases;
     rows.push(row("by phase", format!("forward {forward}, backward {backward}, update {update}")));
     rows

@@ -3,16 +3,21 @@
 use crate::bounds::pipeline::Pipeline;
 use crate::evaluate::{ErrorBand, IdleCause, Lane, Span, TaskKind, evidence};
 use crate::plan::{Accumulation, Recompute};
+use crate::scenario::file::printable;
 use crate::units::{Flop, Seconds, significant};
 
 use crate::figures::amount::{Amount, Dimension};
 use crate::figures::figure::{Figure, TIME_PARTS};
 
-use super::facts::{FigureEntry, FormulaFacts, LAYERED, because, count, figure, input};
+use super::facts::{FigureEntry, FormulaFacts, LAYERED, Why, because, count, figure, input};
 use super::formula::{Citation, Formula, FormulaInput};
 
 /// What tells the parts of a step apart.
 const PARTS: &str = "each moment of the step counts as what compute does, or as what its next task waits for";
+
+/// What exposed communication is.
+const EXPOSED: &str = "Time that compute stalls for a transfer that its next task needs. Communication hidden behind \
+                       compute costs nothing here.";
 
 /// Less than this is rounding: sums of spans that begin and end at whole picoseconds.
 const LEAST: Seconds = Seconds::new(1e-9);
@@ -47,12 +52,13 @@ pub(super) const FIGURES: [FigureEntry; 10] = [
     figure(Figure::Exposed, "exposed-time", "exposed communication", Dimension::Seconds)
         .label("exposed")
         .less_is_better()
-        .about(
-            "Time that compute stalls for a transfer that its next task needs. Communication hidden behind compute \
-             costs nothing here.",
-        )
+        .about(EXPOSED)
         .value(|of, _| Some(of.summary.time.exposed.get()))
-        .why(|facts, _| because(facts.exposed(), Citation::convention(PARTS))),
+        .why(|facts, _| {
+            let about = format!("{EXPOSED}{}", facts.waits());
+            let source = Citation::convention(PARTS);
+            Some(Why { formula: facts.exposed(), about: Some(about.into()), source })
+        }),
     figure(Figure::Bubble, "bubble", "bubble", Dimension::Seconds)
         .less_is_better()
         .about(
@@ -227,16 +233,34 @@ impl FormulaFacts<'_> {
         input("launches that the device waits for", self.evaluation.details.late_launches, self.software())
     }
 
-    /// By the level that the awaited transfer keeps busiest, and what crosses none.
+    /// What transfers take alone, less what nothing waits for.
     fn exposed(&self) -> Formula {
+        let (host, parts) = (self.summary().host, self.evaluation.details.parts);
+        let copies = host.to.busy + host.from.busy;
+        let parts = [
+            ("on the wire of the slowest level crossed", parts.wire),
+            ("hops and launches", parts.steps),
+            ("passes that quantise and dequantise", parts.passes),
+            ("copies to and from the host", copies),
+        ];
+        let total: Seconds = parts.iter().map(|(_, time)| *time).sum();
+        let named = parts.into_iter().filter(|(_, time)| *time > LEAST);
+        let named = Formula::Sum(named.map(|(name, time)| input(name, time, Citation::simulated())).collect());
+        let beside = total - self.summary().time.exposed;
+        match beside {
+            _ if beside > LEAST => named - input("beside compute or one another", beside, Citation::simulated()),
+            _ if -beside > LEAST => named + input("longer on links that they share", -beside, Citation::simulated()),
+            _ => named,
+        }
+    }
+
+    /// The waits by the level that the awaited transfer keeps busiest, and for what crosses none.
+    fn waits(&self) -> String {
         let levels = self.scenario.cluster.levels.iter().zip(&self.summary().traffic);
-        let felt = levels.filter(|(_, traffic)| traffic.exposed > Seconds::ZERO);
-        let named = felt.map(|(level, traffic)| {
-            input(format!("waits for the {} level", level.name), traffic.exposed, Citation::simulated())
-        });
-        let host = self.summary().host.exposed;
-        let host = (host > LEAST).then(|| input("waits for copies to and from the host", host, Citation::simulated()));
-        Formula::Sum(named.chain(host).collect())
+        let levels = levels.map(|(level, traffic)| (printable(&level.name), traffic.exposed));
+        let felt = levels.chain([("host".to_owned(), self.summary().host.exposed)]).filter(|(_, time)| *time > LEAST);
+        let felt: Vec<String> = felt.map(|(name, time)| format!("{name} {time}")).collect();
+        if felt.is_empty() { String::new() } else { format!(" By what is waited for: {}.", felt.join(", ")) }
     }
 
     /// What the law makes of the rank's own arithmetic, and what the law leaves out: stages of different lengths, the
