@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 
 use crate::bounds::intensity::{self, Intensity};
 use crate::bounds::layered::LayeredStep;
-use crate::evaluate;
+use crate::evaluate::{self, FailureForecast};
 use crate::plan::{Accumulation, Offload};
 use crate::scenario::Scenario;
 use crate::scenario::file::{ScenarioFile, printable};
 use crate::search::training::{Account, BestTraining, Closed, METHODS, Method, TrainingChoice, TrainingSearch};
-use crate::units::{Bytes, BytesPerSecond, Seconds, devices, significant, thousands};
+use crate::units::{Bytes, BytesPerSecond, Seconds, counted, devices, significant, thousands};
 
 use super::FORMAT;
 use super::figures::MemoryRecord;
@@ -113,8 +113,23 @@ impl TrainingReport<'_> {
     }
 
     /// Days of a part of a plan's step.
-    fn days(best: &BestTraining, part: Seconds) -> f64 {
-        best.days * (part / best.summary.step_time)
+    fn days(&self, best: &BestTraining, part: Seconds) -> f64 {
+        self.training.goal.days(best.choice.sequences(), part.get())
+    }
+
+    /// The parts of a plan's days: those of its step, and what failures take where the cluster states them.
+    fn parts(&self, index: usize, best: &BestTraining) -> Vec<(&'static str, f64)> {
+        let account = self.accounts.get(index).copied().flatten().unwrap_or_default();
+        let mut parts: Vec<_> = account.named().map(|(part, time)| (part, self.days(best, time))).to_vec();
+        if self.fails() {
+            parts.push(("failures", best.days - self.days(best, best.summary.step_time)));
+        }
+        parts
+    }
+
+    /// Whether the cluster states what failures take.
+    fn fails(&self) -> bool {
+        FailureForecast::new(&self.training.base, Seconds::ZERO).is_some()
     }
 
     /// Arithmetic at the peak over the step.
@@ -145,8 +160,7 @@ impl TrainingReport<'_> {
     /// A method's best plan; shares, seconds, bytes and days.
     fn method(&self, index: usize, method: &'static Method, best: &BestTraining) -> Value {
         let scenario = self.training.scenario(method, &best.choice);
-        let account = self.accounts.get(index).copied().flatten().unwrap_or_default();
-        let part = |(part, seconds)| json!({"part": part, "days": Self::days(best, seconds)});
+        let part = |(part, days)| json!({"part": part, "days": days});
         let closed = self.closed.get(index).and_then(Option::as_ref).map(|closed| {
             let figures = json!({"days": closed.days, "efficiency": closed.step.efficiency()});
             joined(figures, sizes(&self.training.scenario(method, &closed.choice), &closed.choice))
@@ -159,7 +173,7 @@ impl TrainingReport<'_> {
             "steps": self.training.goal.steps(sequences),
             "step_time_s": best.summary.step_time.get(),
             "memory": MemoryRecord::new(&best.summary.memory, self.stages.get(index).map_or(&[], Vec::as_slice)),
-            "days_by_part": account.named().map(part),
+            "days_by_part": self.parts(index, best).into_iter().map(part).collect::<Vec<_>>(),
             "network": needs(method.name, &scenario).objects(),
             "closed_form": closed,
             "scenario": ScenarioFile::of(&scenario),
@@ -221,6 +235,12 @@ impl TrainingReport<'_> {
         let (steps, critical) = (thousands(goal.steps), thousands(goal.critical));
         lines
             .line(&format!("{steps} steps at the critical batch of {critical} sequences ({})", printable(self.source)));
+        if self.fails() {
+            lines.line("days include failures, restarts and checkpoints");
+        }
+        if let Some(wanted) = base.wanted_sequences().map(counted) {
+            lines.line(&format!("any batch may be the best, not only the {wanted} sequences of the scenario"));
+        }
         let (plans, simulated) = (thousands(self.plans as f64), thousands(self.simulated as f64));
         let context = if base.plan.context > 1 { format!("; cp {}", base.plan.context) } else { String::new() };
         lines.line(&format!(
@@ -262,23 +282,21 @@ impl TrainingReport<'_> {
     }
 
     fn parts_table(&self) -> Table {
-        let names = Account::default().named().map(|(name, _)| name);
         let rows: Vec<_> = self.rows().collect();
+        let parts: Vec<_> = rows.iter().map(|(index, _, best)| self.parts(*index, best)).collect();
         let head: Vec<&str> = [""].into_iter().chain(rows.iter().map(|(_, method, _)| method.name)).collect();
         // As many as the shortest training has with three digits, and two for long ones.
         let shortest = rows.iter().map(|(_, _, best)| best.days).fold(f64::INFINITY, f64::min);
         let decimals = (2.0 - libm::floor(libm::log10(shortest))).clamp(2.0, 12.0) as usize;
-        let shown = |index: usize, place: usize, best: &BestTraining| {
-            let account = self.accounts.get(index).copied().flatten().unwrap_or_default();
-            let days = Self::days(best, account.named()[place].1);
+        let shown = |days: f64| {
             // No minus before what rounds to nothing.
             format!("{:.decimals$}", if days.abs() < 0.5 * libm::pow(0.1, decimals as f64) { 0.0 } else { days })
         };
-        let part = |(place, name): (usize, &&str)| {
-            let days = rows.iter().map(|(index, _, best)| shown(*index, place, best));
+        let part = |(place, (name, _)): (usize, &(&str, f64))| {
+            let days = parts.iter().map(|parts| shown(parts[place].1));
             [(*name).to_owned()].into_iter().chain(days).collect()
         };
-        Table::of_texts(&head, names.iter().enumerate().map(part))
+        Table::of_texts(&head, parts.iter().take(1).flat_map(|parts| parts.iter().enumerate().map(part)))
     }
 
     fn network_table(&self) -> Table {

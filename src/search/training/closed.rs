@@ -68,7 +68,7 @@ impl TrainingSearch {
             return None;
         }
         let step = LayeredStep::new(&checked);
-        Some(Closed { days: self.goal.days(choice.sequences(), step.time().get()), choice: *choice, step })
+        Some(Closed { days: self.days(&scenario, choice, step.time()), choice: *choice, step })
     }
 }
 

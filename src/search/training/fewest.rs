@@ -10,7 +10,7 @@ use super::choice::TrainingChoice;
 /// The best plan of a method.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BestTraining {
-    /// Days of the whole training.
+    /// Days of the whole training, with what failures take where the cluster states them.
     pub days: f64,
     /// What was chosen.
     pub choice: TrainingChoice,

@@ -18,8 +18,8 @@ impl Goal {
         steps(self.steps, self.critical, sequences)
     }
 
-    /// Days of that, where a step takes so many seconds.
-    pub(super) fn days(&self, sequences: f64, step: f64) -> f64 {
+    /// Days of that without failures, where a step takes so many seconds.
+    pub fn days(&self, sequences: f64, step: f64) -> f64 {
         self.steps(sequences) * step / Seconds::DAY.get()
     }
 }

@@ -3,6 +3,7 @@
 
 use std::cmp::Ordering;
 
+use crate::evaluate::FailureForecast;
 use crate::plan::{Accumulation, Offload, Recompute};
 use crate::program::StepTerms;
 use crate::scenario::Scenario;
@@ -129,6 +130,7 @@ impl TrainingSearch {
         let layered = method.accumulation == Accumulation::Layered;
         let bound =
             StepBounds::new(&terms, assignment, layered, choice.pipeline, trial.model.vocab > 0, trial.plan.prefetch);
+        let useful = FailureForecast::useful_at_most(trial);
         // A pipeline needs as many micro-batches as it has ranks to be filled, however large the batch gets.
         let most = MOST_CRITICAL * self.goal.critical / choice.sequences();
         for accumulate in counts().take_while(|count| f64::from(*count) <= most || *count <= choice.pipeline) {
@@ -138,7 +140,7 @@ impl TrainingSearch {
                 break;
             }
             let choice = TrainingChoice { accumulate, ..choice };
-            let days = self.goal.days(choice.sequences(), bound.time(accumulate).get());
+            let days = self.goal.days(choice.sequences(), bound.time(accumulate).get()) / useful;
             found.push(BoundedChoice { days, memory, choice });
         }
     }

@@ -2,8 +2,10 @@
 
 use std::collections::BinaryHeap;
 
-use crate::evaluate::{Workspace, summary};
+use crate::evaluate::{FailureForecast, Workspace, summary};
+use crate::scenario::Scenario;
 use crate::search::evaluator::{Cancel, Evaluator};
+use crate::units::Seconds;
 
 use super::choice::TrainingChoice;
 use super::fewest::{BestTraining, Fewest};
@@ -65,9 +67,15 @@ impl TrainingSearch {
         choice: &TrainingChoice,
         workspace: &mut Workspace,
     ) -> Option<BestTraining> {
-        let summary = summary(&self.scenario(method, choice), workspace).ok().filter(|summary| summary.fits)?;
-        let days = self.goal.days(choice.sequences(), summary.step_time.get());
+        let scenario = self.scenario(method, choice);
+        let summary = summary(&scenario, workspace).ok().filter(|summary| summary.fits)?;
+        let days = self.days(&scenario, choice, summary.step_time);
         Some(BestTraining { days, choice: *choice, summary })
+    }
+
+    /// Days of a choice whose step takes so long, with what failures take where the cluster states them.
+    pub(super) fn days(&self, scenario: &Scenario, choice: &TrainingChoice, step: Seconds) -> f64 {
+        self.goal.days(choice.sequences(), step.get()) / FailureForecast::useful(scenario, step)
     }
 
     /// The best of each method within each budget: a larger budget is never worse, since it need not be

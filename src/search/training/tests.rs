@@ -125,6 +125,10 @@ fn bases() -> impl Any<Value = Scenario> {
                 tied,
                 ..testing::model(layers, 1024)
             });
+            let known = &mut Arc::make_mut(&mut base.cluster).reliability;
+            known.device_mtbf = Some(Seconds::HOUR * (1.0 + 100.0 * host));
+            known.restart = Some(Seconds::new(60.0));
+            known.write_rate = latency.then_some(BytesPerSecond::new(1e10));
             let stack = Arc::make_mut(&mut base.stack);
             (stack.reduce_during_backward, stack.overlap) = (during, OVERLAPS[overlap as usize]);
             let calibration = Arc::make_mut(&mut base.calibration);
@@ -171,7 +175,7 @@ proptest! {
     fn no_plan_undercuts_its_bounds((training, method, plan, scenario) in plans()) {
         let BoundedChoice { days, memory, choice } = plan;
         if let Ok(summary) = summary(&scenario, &mut Workspace::default()) {
-            let simulated = training.goal.days(choice.sequences(), summary.step_time.get());
+            let simulated = training.days(&scenario, &choice, summary.step_time);
             let assignment = method.assignments[choice.assignment];
             prop_assert!(days <= simulated, "{days} > {simulated} days: {choice:?} {assignment:?} {}", method.name);
             let peak = summary.memory.peak;
