@@ -3,9 +3,12 @@
 use serde_json::{Value, json};
 
 use crate::evaluate::{Evaluation, Summary};
+use crate::figures::amount::Amount;
+use crate::figures::figure::Figure;
 use crate::figures::report::lines::{Lines, row};
 use crate::figures::report::{FORMAT, Figures, changed, held};
 use crate::figures::table::{joined, percent, pretty};
+use crate::figures::why::facts::FigureSubject;
 use crate::plan::Placement;
 use crate::scenario::Scenario;
 use crate::scenario::file::{ScenarioFile, printable};
@@ -172,12 +175,19 @@ fn against(other: &Summary, gain: f64) -> String {
 fn figures(plan: &FoundPlan) -> Vec<(String, String)> {
     let (summary, job) = (&plan.summary, &plan.scenario.plan);
     let sequences = thousands(f64::from(job.micro_batch));
-    let mut rows = vec![
+    let subject = FigureSubject::new(&plan.scenario, summary);
+    let total = |(name, figure): (&str, Figure)| {
+        let amount = figure.amount(&subject).map(Amount::in_row)?;
+        Some(row(name, format!("{amount:>10} on all devices")))
+    };
+    let totals = [("tokens/s", Figure::TotalTokens), ("days", Figure::Days), ("cost", Figure::Cost)];
+    let mut rows: Vec<(String, String)> = totals.into_iter().filter_map(total).collect();
+    rows.extend([
         row("step", format!("{:>10}", summary.step_time)),
         row("memory", format!("{:>10} of {}", summary.memory.peak, summary.memory.capacity)),
         row("micro-batch", format!("{sequences:>10} sequences, {} a step", job.accumulate)),
         row("recompute", format!("{:>10}", job.recompute)),
-    ];
+    ]);
     if let Some(paper) = plan.paper_s {
         rows.push(row("paper", format!("{:>10} a step by the paper's model: nothing overlaps", Seconds::new(paper))));
     }
