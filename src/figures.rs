@@ -18,7 +18,7 @@ pub use metric::metric;
 pub use report::{
     CalibrateReport, EvaluationReport, Figures, GridReport, LimitsReport, PlanReport, ProfileReport, SearchReport,
     StepLimit, SupportReport, SweepCells, SweepReport, TrainingReport, ValidateReport, Verdict, beside, cause_cells,
-    changed, extent_words, intensities, limit, measured, plan_words, published, text, verdict,
+    changed, extent_words, intensities, limit, measured, plan_words, published, so_far_words, text, verdict,
 };
 pub use table::{CellTone, Table, TableCell};
 pub use why::facts::{Better, FigureEntry, FigureSubject};

@@ -3,12 +3,12 @@
 use std::time::Instant;
 
 use crate::evaluate::Workspace;
-use crate::figures::{Figure, SearchReport};
+use crate::figures::{Figure, SearchReport, so_far_words};
 use crate::scenario::{Field, Scenario};
-use crate::search::planner;
+use crate::search::planner::{self, FoundPlan};
 use crate::search::plans::{Aim, Allowed, Freedom, PlanSearch, SearchLimits, SearchShare, WholeAnswer};
 use crate::search::{self, Axis, Cancel, Evaluator};
-use crate::units::Seconds;
+use crate::units::{Money, Seconds};
 
 use super::args::{Allow, ScenarioArgs, SearchArgs, TableForm};
 use super::exit::{Exit, Failure, Refusals};
@@ -25,7 +25,7 @@ pub(super) fn run(session: &Session, arguments: &SearchArgs) -> Result<Exit, Fai
     let cancel = Cancel::default();
     interrupt::cancels(&cancel)?;
     let share = share(&search, arguments)?;
-    let answer = answer(session, &search, &share, &cancel)?;
+    let (answer, per_operator) = answer(session, &search, &share, &cancel)?;
     let time = Seconds::new(start.elapsed().as_secs_f64());
     if !answer.exact {
         output::warning(&"interrupted: these are the best plans so far");
@@ -35,8 +35,6 @@ pub(super) fn run(session: &Session, arguments: &SearchArgs) -> Result<Exit, Fai
     let evaluations = evaluations.collect::<Result<Vec<_>, _>>()?;
     let commands: Vec<Option<String>> =
         answer.plans.iter().map(|found| session.library.command(&found.scenario)).collect();
-    let best = answer.plans.first().filter(|_| answer.exact);
-    let per_operator = best.and_then(|best| planner::refined(best, &cancel));
     let report = SearchReport {
         search: &search,
         answer: &answer,
@@ -49,8 +47,10 @@ pub(super) fn run(session: &Session, arguments: &SearchArgs) -> Result<Exit, Fai
         Some(part) => output::json(&SearchPart::json(part, &report))?,
         None => output::table(arguments.format, || report.text(), || report.csv(), || report.json())?,
     }
-    if let Some((file, best)) = arguments.out.as_ref().zip(answer.plans.first()) {
-        let text = session.library.file(&best.scenario).to_toml().map_err(Failure::unwritten)?;
+    let best = per_operator.as_ref().map(|found| &found.scenario);
+    let best = best.or(answer.plans.first().map(|found| &found.scenario));
+    if let Some((file, best)) = arguments.out.as_ref().zip(best) {
+        let text = session.library.file(best).to_toml().map_err(Failure::unwritten)?;
         files::write(&[(file.clone(), &text)], arguments.force)?;
     }
     interrupt::ends(&cancel)?;
@@ -76,48 +76,56 @@ fn question(session: &Session, arguments: &SearchArgs) -> Result<PlanSearch, Fai
     let allowed =
         Allowed { quantised: allows(Allow::Quantised), offload: allows(Allow::Offload), fp8: allows(Allow::Fp8) };
     freedom.allow(allowed, &base);
-    let limits = limits(&base, arguments)?;
-    let front = !arguments.pareto.is_empty();
+    let limits = limits(&base, &freedom, arguments)?;
+    let front = arguments.pareto.clone();
     Ok(PlanSearch { base, freedom, aim: arguments.objective, limits, top: arguments.top as usize, front })
 }
 
-/// What plans must keep to; refused where what that needs is missing.
-fn limits(base: &Scenario, arguments: &SearchArgs) -> Result<SearchLimits, Failure> {
-    lacking(base, arguments.objective, &arguments.input)?;
-    let mut refusals = Refusals::default();
-    let timed = arguments.deadline.is_some() || arguments.budget.is_some() || arguments.objective == Aim::Days;
+/// What plans must keep to; refused where what that or another figure needs is missing.
+fn limits(base: &Scenario, freedom: &Freedom, arguments: &SearchArgs) -> Result<SearchLimits, Failure> {
+    let SearchArgs { objective, pareto, deadline, budget, .. } = arguments;
+    let weighs = |aim: Aim| *objective == aim || pareto.contains(&aim);
+    let jobs = freedom.jobs(base);
+    if weighs(Aim::Cost) || budget.is_some() {
+        priced(&jobs, budget.as_ref(), &arguments.input)?;
+    }
+    if weighs(Aim::Energy) {
+        lacking(&jobs, Figure::Energy, &arguments.input)?;
+    }
+    let paid = pareto.contains(&Aim::Cost) || budget.is_some();
+    let timed = weighs(Aim::Days) || paid || deadline.is_some();
     let Some(tokens) = base.plan.tokens.or((!timed).then_some(1.0)) else {
         return Err(Failure::input("--tokens: is missing; say how many tokens the training has, like 300B"));
     };
-    let price = base.cluster.price_per_device_hour;
-    if let Some(budget) = arguments.budget {
-        let Some(price) = price else {
-            return Err(Figure::Cost.lacks(base).map_or_else(|| Failure::input("--budget"), |lack| vec![lack].into()));
-        };
-        let other = budget.currency != price.currency;
-        refusals
-            .refuse(other, format!("--budget: the price is {price} a device-hour; give the budget in that currency"));
-    }
-    refusals.end()?;
     let (devices, margin) = (arguments.devices_max.unwrap_or(u32::MAX), arguments.margin);
     let mut limits = SearchLimits { devices, margin, ..SearchLimits::default() };
-    if let Some(deadline) = arguments.deadline {
+    if let Some(deadline) = *deadline {
         limits = limits.within(deadline, tokens);
     }
-    if let (Some(budget), Some(price)) = (arguments.budget, price) {
-        limits = limits.for_at_most(budget.amount, &price, tokens);
+    if let Some(budget) = budget {
+        limits = limits.for_at_most(budget.amount, tokens);
     }
     Ok(limits)
 }
 
-/// Refuses an objective whose figure the cluster does not have.
-fn lacking(base: &Scenario, aim: Aim, input: &ScenarioArgs) -> Result<(), Failure> {
-    let figure = match aim {
-        Aim::Cost => Figure::Cost,
-        Aim::Energy => Figure::Energy,
-        _ => return Ok(()),
-    };
-    figure.lacks(base).map_or(Ok(()), |lack| Err(refused(&[lack], input)))
+/// Refuses jobs whose costs cannot be compared with one another and with a budget: nothing is converted.
+fn priced(jobs: &[Scenario], budget: Option<&Money>, input: &ScenarioArgs) -> Result<(), Failure> {
+    lacking(jobs, Figure::Cost, input)?;
+    let mut prices = jobs.iter().filter_map(|job| job.cluster.price_per_device_hour);
+    let Some(first) = prices.next() else { return Ok(()) };
+    let mut refusals = Refusals::default();
+    if let Some(other) = prices.find(|price| price.currency != first.currency) {
+        refusals.refuse(true, format!("--over: a device-hour costs {first} or {other}; give both in one currency"));
+    }
+    let other = budget.is_some_and(|budget| budget.currency != first.currency);
+    refusals.refuse(other, format!("--budget: the price is {first} a device-hour; give the budget in that currency"));
+    refusals.end()
+}
+
+/// Refuses a figure that one of the jobs' clusters does not have.
+fn lacking(jobs: &[Scenario], figure: Figure, input: &ScenarioArgs) -> Result<(), Failure> {
+    let lack = jobs.iter().find_map(|job| figure.lacks(job));
+    lack.map_or(Ok(()), |lack| Err(refused(&[lack], input)))
 }
 
 /// What this process does of the search.
@@ -130,21 +138,20 @@ fn share(search: &PlanSearch, arguments: &SearchArgs) -> Result<SearchShare, Fai
     Ok(SearchShare { part: Some(part), known })
 }
 
+/// What the search finds, and a choice for each operator where that is better.
 fn answer(
     session: &Session,
     search: &PlanSearch,
     share: &SearchShare,
     cancel: &Cancel,
-) -> Result<WholeAnswer, Failure> {
+) -> Result<(WholeAnswer, Option<FoundPlan>), Failure> {
     let pool = session.pool()?;
     log::line(&format!("searching whole plans on {} threads", pool.current_num_threads()));
     let waiting = progress::waiting("searching plans; Ctrl-C prints the best so far", &session.options);
-    let answer = search.run_share(share, &Evaluator::new(&pool, cancel), &mut |so_far| {
-        let proven = 100.0 * so_far.proven;
-        let looked = so_far.counts.simulated;
-        waiting
-            .set_message(format!("{looked} plans simulated; no plan takes less than {proven:.1} % of the best's time"));
-    });
+    let evaluator = Evaluator::new(&pool, cancel);
+    let answer = search.run_share(share, &evaluator, &mut |so_far| waiting.set_message(so_far_words(so_far)));
+    waiting.set_message("placing operators one by one");
+    let per_operator = planner::refined(search, &answer, &evaluator).filter(|_| answer.exact);
     waiting.finish_and_clear();
-    Ok(answer)
+    Ok((answer, per_operator))
 }

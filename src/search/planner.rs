@@ -15,6 +15,7 @@ mod judge;
 mod ladder;
 mod paper;
 pub mod profile;
+mod refined;
 mod request;
 mod run;
 mod space;
@@ -22,8 +23,9 @@ mod why;
 
 pub use found::{FoundPlan, PlanAnswer, Uniform};
 pub use ladder::Ladder;
+pub use refined::refined;
 pub use request::{CostModel, Objective, PlanRequest};
-pub use run::{plan, refined};
+pub use run::plan;
 pub use why::PlacementGain;
 
 #[cfg(test)]

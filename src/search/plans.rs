@@ -18,6 +18,7 @@ mod workers;
 
 pub use aim::{Aim, SearchLimits, TokenPace};
 pub use answer::{FoundWhole, PlanCounts, SearchShare, WholeAnswer};
+pub use best_plans::{unbeaten, weighed};
 pub use freedom::{Allowed, Freedom, changed};
 pub use run::PlanSearch;
 

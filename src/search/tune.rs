@@ -81,7 +81,7 @@ pub fn tuned(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Tuned, S
         aim: Aim::Throughput,
         limits: SearchLimits::default(),
         top: 1,
-        front: false,
+        front: Vec::new(),
     };
     match search.run_alone(workspace, &Cancel::default()).plans.pop() {
         Some(best) => Ok((Tuned::from(&best.scenario), best.summary)),

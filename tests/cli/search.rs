@@ -57,6 +57,8 @@ fn what_is_missing_or_wrong_is_named() {
     for (arguments, part) in [
         ("--deadline 30d", "--tokens: is missing"),
         ("--objective cost", "price_per_device_hour"),
+        ("--pareto days,devices", "--tokens: is missing"),
+        ("--tokens 1B --pareto days,cost", "price_per_device_hour"),
         ("--budget 5EUR --tokens 1B", "--budget"),
         ("--over colour=1", "an axis is one of"),
         ("--fix colour", "a field is one of"),

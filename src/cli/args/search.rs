@@ -44,8 +44,8 @@ pub struct SearchArgs {
     #[arg(long, value_name = "K", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub top: u32,
     /// Also print the plans that nothing beats in all of these: days, cost, devices
-    #[arg(long, value_name = "FIGURES", value_delimiter = ',', value_enum)]
-    pub pareto: Vec<ParetoFigure>,
+    #[arg(long, value_name = "FIGURES", value_delimiter = ',', value_parser = words(FRONT))]
+    pub pareto: Vec<Aim>,
     /// Also write the best plan as a scenario, for eval, export or the explorer; an existing file needs --force
     #[arg(long, value_name = "FILE.toml")]
     pub out: Option<PathBuf>,
@@ -66,20 +66,15 @@ pub struct SearchArgs {
     pub input: ScenarioArgs,
 }
 
+/// In what plans of a front are weighed against one another.
+const FRONT: [(&str, Aim); 3] = [("days", Aim::Days), ("cost", Aim::Cost), ("devices", Aim::Devices)];
+
 /// What a search may do beside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Allow {
     Quantised,
     Offload,
     Fp8,
-}
-
-/// What plans are weighed against one another in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ParetoFigure {
-    Days,
-    Cost,
-    Devices,
 }
 
 fn field(name: &str) -> Result<Field, String> {

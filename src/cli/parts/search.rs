@@ -1,6 +1,6 @@
 //! A part of a search as JSON, and all of them as one.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use crate::cli::exit::{Exit, Failure};
 use crate::disk;
 use crate::figures::SearchReport;
 use crate::search::WorkPart;
-use crate::search::plans::{FoundWhole, PlanSearch, TokenPace};
+use crate::search::plans::{FoundWhole, PlanSearch, unbeaten, weighed};
 use crate::text::printable;
 
 use super::{Seal, hashed, mistakes, strangers};
@@ -45,7 +45,7 @@ struct PartRecord {
     /// Plans that the search asks for.
     top: usize,
     plans: Vec<Standing>,
-    pareto: Vec<Speed>,
+    pareto: Vec<Weighed>,
 }
 
 /// The score of a plan, the less the better, and a hash of its figures: plans of the same figures count once.
@@ -55,11 +55,11 @@ struct Standing {
     figures: String,
 }
 
-/// What counts on the front: tokens per second with what failures take.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-struct Speed {
+/// What counts on the front: the figures that it weighs, each the less the better.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Weighed {
     devices: u32,
-    tokens_per_s: f64,
+    figures: Vec<f64>,
 }
 
 /// How many plans there are.
@@ -84,17 +84,15 @@ impl SearchPart {
             let figures = hashed(&format!("{:?}", found.summary));
             Standing { score: search.aim.of(found), figures }
         };
-        let speed = |found: &FoundWhole| Speed {
-            devices: found.summary.devices,
-            tokens_per_s: 1.0 / TokenPace::of(found).with_failures,
-        };
+        let weighed =
+            |found: &FoundWhole| Weighed { devices: found.summary.devices, figures: weighed(&search.front, found) };
         let record = PartRecord {
             index: part.index(),
             count: part.count(),
             question: Self::seal(part, search).question,
             top: search.top,
             plans: answer.plans.iter().map(standing).collect(),
-            pareto: answer.front.iter().map(speed).collect(),
+            pareto: answer.front.iter().map(weighed).collect(),
         };
         let mut document = report.value();
         document["part"] = json!(record);
@@ -197,21 +195,10 @@ fn best(parts: &[SearchPart]) -> Vec<(&Standing, &Map<String, Value>)> {
     all
 }
 
-/// The fastest plan of each size, without those that a smaller job beats in speed.
+/// The plans that no other one beats in all that the front weighs, the fewest devices first.
 fn front(parts: &[SearchPart]) -> Vec<&Value> {
-    let mut fastest: BTreeMap<u32, (f64, &Value)> = BTreeMap::new();
-    for (speed, plan) in parts.iter().flat_map(|part| part.part.pareto.iter().zip(&part.pareto)) {
-        let known = fastest.entry(speed.devices).or_insert((speed.tokens_per_s, plan));
-        if speed.tokens_per_s > known.0 {
-            *known = (speed.tokens_per_s, plan);
-        }
-    }
-    // By size: a plan stays if it is faster than all smaller ones.
-    let mut least = 0.0;
-    let faster = |(speed, plan)| {
-        let faster = speed > least;
-        least = f64::max(least, speed);
-        faster.then_some(plan)
-    };
-    fastest.into_values().filter_map(faster).collect()
+    let all = parts.iter().flat_map(|part| part.part.pareto.iter().zip(&part.pareto));
+    let mut front = unbeaten(all.map(|(weighed, plan)| (weighed.figures.clone(), (weighed.devices, plan))).collect());
+    front.sort_by_key(|(devices, _)| *devices);
+    front.into_iter().map(|(_, plan)| plan).collect()
 }

@@ -28,7 +28,7 @@ pub struct SearchReport<'a> {
     pub evaluations: &'a [Evaluation],
     /// The command line that gives each of them, where there is one.
     pub commands: &'a [Option<String>],
-    /// The first plan with a better choice for each operator, if there is one.
+    /// A plan with a choice for each operator that is better than all of them, if there is one.
     pub per_operator: Option<&'a FoundPlan>,
     /// How long the search took.
     pub time: Seconds,
@@ -55,6 +55,22 @@ pub fn plan_words(plan: &Plan) -> String {
     // The mark says, wherever it stands, that numbers are changed.
     parts.extend(plan.coarse_numbers().into_iter().map(|coarse| format!("{coarse}!")));
     parts.join(", ")
+}
+
+/// How far a search is: its best plan so far, and what is proven of it.
+pub fn so_far_words(answer: &WholeAnswer) -> String {
+    let simulated = thousands(answer.counts.simulated as f64);
+    let Some(FoundWhole { scenario, summary }) = answer.plans.first() else {
+        return format!("{simulated} plans simulated, none fits so far");
+    };
+    let subject = FigureSubject::new(scenario, summary);
+    let shown = |figure: Figure| figure.amount(&subject).map(Amount::in_row);
+    let days = shown(Figure::DaysWithFailures).or_else(|| shown(Figure::Days));
+    let days = days.map_or_else(String::new, |days| format!(", {days} days"));
+    let (tokens, proven) = (thousands(summary.tokens_per_s()), 100.0 * answer.proven);
+    format!(
+        "best so far {tokens} tokens/s{days}; {simulated} plans simulated, none takes less than {proven:.1} % of its time"
+    )
 }
 
 /// Over how many ranks the state lies: `8/64/64`, weights, gradients, optimizer; and a second copy of the weights.
@@ -141,10 +157,11 @@ impl SearchReport<'_> {
                 lines.line(&said);
             }
             if let Some((gain, FoundPlan { scenario, summary, .. })) = self.gain() {
-                let (gain, memory) = (percent(gain), significant(summary.memory.peak.gib(), 3));
-                let plan = plan_words(&scenario.plan);
+                let (gain, memory) = (100.0 * gain, significant(summary.memory.peak.gib(), 3));
+                let (tokens, plan) = (thousands(summary.tokens_per_s()), plan_words(&scenario.plan));
                 lines.line(&format!(
-                    "placed operator by operator ({plan}) it is {gain} faster, at {memory} GiB: in JSON as per_operator"
+                    "placed operator by operator, {plan}: {tokens} tokens/s ({gain:+.1} %) at {memory} GiB, better than \
+                     all of these; in JSON as per_operator, and what --out writes"
                 ));
             }
             for command in self.commands.iter().take(1).flatten() {
@@ -174,10 +191,10 @@ impl SearchReport<'_> {
         Some(format!("with failures and checkpoints the first takes {days} days{cost}{weighed}"))
     }
 
-    /// How much faster the first plan is where each operator lies where it does best.
+    /// How much faster than the first plan it is where each operator lies where it does best.
     fn gain(&self) -> Option<(f64, &FoundPlan)> {
         let (found, best) = self.per_operator.zip(self.answer.plans.first())?;
-        Some((best.summary.step_time / found.summary.step_time - 1.0, found))
+        Some((found.summary.tokens_per_s() / best.summary.tokens_per_s() - 1.0, found))
     }
 
     /// As CSV, a line for each plan.

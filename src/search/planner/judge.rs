@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::evaluate::{Memory, Summary, Workspace, summary};
 use crate::plan::Recompute;
 use crate::search::evaluator::Cancel;
-use crate::search::plans::{PlanSearch, WholeAnswer};
+use crate::search::plans::{PlanSearch, SearchLimits, WholeAnswer};
 
 use super::candidate::{OperatorChoice, OperatorPlan};
 use super::found::FoundPlan;
@@ -46,11 +46,19 @@ pub(super) struct Judge<'a> {
     /// Once asked to stop, it finds nothing possible any more, which ends every search.
     cancel: &'a Cancel,
     workspace: Workspace,
+    /// What else than its memory a plan must keep to.
+    limits: SearchLimits,
 }
 
 impl<'a> Judge<'a> {
     pub fn new(objective: Objective, known: &'a PlanMemo, cancel: &'a Cancel) -> Self {
-        Self { objective, searched: 0, known, cancel, workspace: Workspace::default() }
+        let limits = SearchLimits::default();
+        Self { objective, searched: 0, known, cancel, workspace: Workspace::default(), limits }
+    }
+
+    /// The same within the limits of a search: what does not keep to them does not fit.
+    pub fn within(self, limits: SearchLimits) -> Self {
+        Self { limits, ..self }
     }
 
     /// `None` where the candidate cannot be.
@@ -71,6 +79,7 @@ impl<'a> Judge<'a> {
         let capacity = space.scenario.cluster.device.memory * space.scenario.plan.memory_factor;
         let memory = Memory { capacity, ..found.memory };
         let summary = Summary { fits: memory.peak <= capacity, memory, ..found };
+        let summary = Summary { fits: self.limits.keeps(space.scenario, &summary), ..summary };
         Some(JudgedPlan { batch, candidate: key.2, summary, paper_s: None })
     }
 

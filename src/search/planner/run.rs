@@ -11,9 +11,6 @@ use super::request::{CostModel, Objective, PlanRequest};
 use super::space::{Space, StatePlacement};
 use super::{climb, paper};
 
-/// The least gain in time that is worth a choice for each operator.
-const LEAST_GAIN: f64 = 1e-3;
-
 /// Searches plans for a scenario that can be laid out; where it is cancelled, what it found so far.
 pub fn plan(request: &PlanRequest, cancel: &Cancel) -> Result<PlanAnswer, Vec<Problem>> {
     planned(request, &PlanMemo::default(), cancel)
@@ -55,7 +52,7 @@ fn with_whole(
     let state = [Field::WeightsOver, Field::GradientsOver, Field::OptimizerOver];
     let freedom = Freedom::only(&[&state[..], &[Field::MicroBatch, Field::Recompute]].concat());
     let limits = SearchLimits::default();
-    let search = PlanSearch { base: scenario.clone(), freedom, aim, limits, top: 1, front: false };
+    let search = PlanSearch { base: scenario.clone(), freedom, aim, limits, top: 1, front: Vec::new() };
     let answer = judge.whole(&search);
     let sequences = |scenario: &Scenario| scenario.plan.micro_batch.saturating_mul(scenario.plan.accumulate);
     let bound = matches!(request.objective, Objective::StepTime | Objective::Memory);
@@ -68,16 +65,10 @@ fn with_whole(
     found.plans.truncate(request.top);
 }
 
-/// A whole plan with a better choice for some operators than that they are all alike, if a climb from it finds one:
-/// faster, with as many sequences a step.
-pub fn refined(whole: &FoundWhole, cancel: &Cancel) -> Option<FoundPlan> {
-    let faster = |found: &FoundPlan| found.summary.step_time < whole.summary.step_time * (1.0 - LEAST_GAIN);
-    climbed(whole, Objective::StepTime, cancel).filter(faster)
-}
-
-/// The best that a climb from a whole plan finds.
+/// The best that a climb from a whole plan finds, with its batch and recompute.
 fn climbed(whole: &FoundWhole, objective: Objective, cancel: &Cancel) -> Option<FoundPlan> {
-    let space = Space::around(&whole.scenario).ok()?;
+    let mut space = Space::around(&whole.scenario, objective).ok()?;
+    space.batches.truncate(1);
     let memo = PlanMemo::default();
     let mut judge = Judge::new(objective, &memo, cancel);
     let uniform = judge.uniform(&space);

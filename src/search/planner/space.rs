@@ -23,7 +23,7 @@ pub(super) struct Space<'a> {
     pub scenario: &'a Scenario,
     /// From everything on each device to everything sharded over all ranks.
     pub ways: Vec<StatePlacement>,
-    /// The smaller batch of two with the same recompute first.
+    /// The smaller batch of two with the same recompute first; around a plan its own before all.
     pub batches: Vec<Tuned>,
     pub slices: Vec<u32>,
 }
@@ -44,9 +44,9 @@ impl<'a> Space<'a> {
 }
 
 impl<'a> Space<'a> {
-    /// The choices around a plan: its own batch and recompute, its own extents beside the levels.
-    pub fn around(scenario: &'a Scenario) -> Result<Self, Vec<Problem>> {
-        let mut space = Self::new(scenario, Objective::StepTime)?;
+    /// The choices around a plan: its own batch and recompute before the others, its own extents beside the levels.
+    pub fn around(scenario: &'a Scenario, objective: Objective) -> Result<Self, Vec<Problem>> {
+        let mut space = Self::new(scenario, objective)?;
         let sharding = &scenario.plan.sharding;
         let extents = all_of([&sharding.weights, &sharding.gradients, &sharding.optimizer]);
         let layout = scenario.layout()?;
@@ -56,7 +56,9 @@ impl<'a> Space<'a> {
             let place = space.ways.partition_point(|way| ranks(&way.layout) < ranks(&layout));
             space.ways.insert(place, StatePlacement { extents, layout });
         }
-        space.batches = vec![Tuned::from(scenario)];
+        let own = Tuned::from(scenario);
+        space.batches.retain(|tuned| *tuned != own);
+        space.batches.insert(0, own);
         Ok(space)
     }
 }

@@ -1,8 +1,8 @@
 //! What the best plan is best in, and what it must keep to.
 
-use crate::evaluate::FailureForecast;
+use crate::evaluate::{FailureForecast, Summary};
 use crate::scenario::Scenario;
-use crate::units::{Money, Seconds};
+use crate::units::{Seconds, Watts};
 
 use super::answer::FoundWhole;
 
@@ -13,9 +13,9 @@ pub enum Aim {
     Throughput,
     /// Fewest days, with what failures take where the cluster states them.
     Days,
-    /// Least money: fewest device-hours, failures included, since all devices of a cluster cost the same.
+    /// Least money, failures included; fewest device-hours where no cluster has a price.
     Cost,
-    /// Least energy: the same order, since all draw the same power.
+    /// Least energy, failures included.
     Energy,
     /// Fewest devices, then tokens per second.
     Devices,
@@ -42,12 +42,13 @@ impl Aim {
     /// Scores of a plan, the less the better, the first one first. They rise with each of what they are made of, so that
     /// those of floors are floors of the scores.
     pub(super) fn scores(self, pace: &TokenPace, memory: f64) -> [f64; 2] {
-        let TokenPace { devices, per_token, with_failures } = *pace;
+        let TokenPace { devices, per_token, with_failures, .. } = *pace;
         let devices = f64::from(devices);
         match self {
             Self::Throughput => [per_token, devices],
             Self::Days => [with_failures, devices],
-            Self::Cost | Self::Energy => [with_failures * devices, with_failures],
+            Self::Cost => [pace.cost(), with_failures],
+            Self::Energy => [pace.device_time() * pace.watts, with_failures],
             Self::Devices => [devices, per_token],
             Self::Memory => [memory, per_token],
         }
@@ -55,7 +56,7 @@ impl Aim {
 
     /// The scores of a plan that was simulated: the less the better.
     pub fn of(self, found: &FoundWhole) -> [f64; 2] {
-        self.scores(&TokenPace::of(found), found.summary.memory.peak.get())
+        self.scores(&TokenPace::of(&found.scenario, &found.summary), found.summary.memory.peak.get())
     }
 }
 
@@ -67,20 +68,48 @@ pub struct TokenPace {
     pub per_token: f64,
     /// The same with what failures take, where the cluster states them.
     pub with_failures: f64,
+    /// What an hour of one of the devices costs, and the power that it draws; 1 where the cluster does not say.
+    price: f64,
+    watts: f64,
 }
 
 impl TokenPace {
     /// Of a plan that was simulated.
-    pub fn of(FoundWhole { scenario, summary }: &FoundWhole) -> Self {
-        let useful = FailureForecast::new(scenario, summary.step_time).map_or(1.0, |forecast| forecast.shares.useful);
-        let per_token = 1.0 / summary.tokens_per_s();
-        Self { devices: summary.devices, per_token, with_failures: per_token / useful }
+    pub fn of(scenario: &Scenario, summary: &Summary) -> Self {
+        let useful = FailureForecast::useful(scenario, summary.step_time);
+        Self::new(scenario, summary.devices, 1.0 / summary.tokens_per_s(), useful)
     }
 
     /// Of a step that takes at least so long, where failures leave at most a share of the time.
     pub(super) fn at_most(scenario: &Scenario, devices: u32, step: Seconds, useful: f64) -> Self {
-        let per_token = step.get() / tokens(scenario);
-        Self { devices, per_token, with_failures: per_token / useful }
+        Self::new(scenario, devices, step.get() / tokens(scenario), useful)
+    }
+
+    fn new(scenario: &Scenario, devices: u32, per_token: f64, useful: f64) -> Self {
+        let cluster = &scenario.cluster;
+        Self {
+            devices,
+            per_token,
+            with_failures: per_token / useful,
+            price: cluster.price_per_device_hour.map_or(1.0, |price| price.amount),
+            watts: cluster.watts_per_device.map_or(1.0, Watts::get),
+        }
+    }
+
+    /// Seconds of devices for a token, failures included.
+    fn device_time(&self) -> f64 {
+        self.with_failures * f64::from(self.devices)
+    }
+
+    /// Money for a token, failures included.
+    fn cost(&self) -> f64 {
+        self.device_time() / Seconds::HOUR.get() * self.price
+    }
+
+    /// What a job is of whose plans the fastest is the best in days, cost and devices: its devices, and their price.
+    pub(super) fn size(&self) -> (u32, u64) {
+        // Prices are not negative, and such numbers are in the order of their bits.
+        (self.devices, self.price.to_bits())
     }
 }
 
@@ -89,18 +118,13 @@ pub(super) fn tokens(scenario: &Scenario) -> f64 {
     scenario.sequences() * f64::from(scenario.plan.sequence)
 }
 
-/// The share of the time that failures leave at most to jobs of a scenario's size, however often they write checkpoints.
-pub(super) fn useful_at_most(scenario: &Scenario) -> f64 {
-    FailureForecast::new(scenario, Seconds::ZERO).map_or(1.0, |forecast| forecast.interruptions.useful_at_most())
-}
-
 /// What every plan must keep to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SearchLimits {
     /// Seconds for a token at most, all devices together and failures included.
     pub per_token: f64,
-    /// Seconds of devices for a token at most, failures included.
-    pub device_time_per_token: f64,
+    /// Money for a token at most, failures included, in the currency of the clusters' prices.
+    pub cost_per_token: f64,
     /// Devices at most.
     pub devices: u32,
     /// Share of the memory that must stay free.
@@ -109,7 +133,7 @@ pub struct SearchLimits {
 
 impl Default for SearchLimits {
     fn default() -> Self {
-        Self { per_token: f64::INFINITY, device_time_per_token: f64::INFINITY, devices: u32::MAX, margin: 0.0 }
+        Self { per_token: f64::INFINITY, cost_per_token: f64::INFINITY, devices: u32::MAX, margin: 0.0 }
     }
 }
 
@@ -120,22 +144,20 @@ impl SearchLimits {
         Self { per_token: time.get() / tokens, ..self }
     }
 
-    /// The same for a training of so many tokens that costs at most so much, at a price for an hour of a device.
+    /// The same for a training of so many tokens that costs at most so much.
     #[must_use]
-    pub fn for_at_most(self, amount: f64, price: &Money, tokens: f64) -> Self {
-        Self { device_time_per_token: amount / price.amount * Seconds::HOUR.get() / tokens, ..self }
+    pub fn for_at_most(self, amount: f64, tokens: f64) -> Self {
+        Self { cost_per_token: amount / tokens, ..self }
     }
 
     /// Whether plans that are no faster can keep to them.
     pub(super) fn allow(&self, pace: &TokenPace) -> bool {
-        pace.devices <= self.devices
-            && pace.with_failures <= self.per_token
-            && pace.with_failures * f64::from(pace.devices) <= self.device_time_per_token
+        pace.devices <= self.devices && pace.with_failures <= self.per_token && pace.cost() <= self.cost_per_token
     }
 
     /// Whether a plan that was simulated keeps to them.
-    pub(super) fn keeps(&self, found: &FoundWhole) -> bool {
-        let memory = &found.summary.memory;
-        memory.peak <= memory.capacity * (1.0 - self.margin) && self.allow(&TokenPace::of(found))
+    pub(in crate::search) fn keeps(&self, scenario: &Scenario, summary: &Summary) -> bool {
+        let memory = &summary.memory;
+        memory.peak <= memory.capacity * (1.0 - self.margin) && self.allow(&TokenPace::of(scenario, summary))
     }
 }

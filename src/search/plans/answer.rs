@@ -41,7 +41,7 @@ pub struct PlanCounts {
 pub struct WholeAnswer {
     /// The best plans, best first.
     pub plans: Vec<FoundWhole>,
-    /// The best plan of each count of devices, the fewest devices first, none worse than one of fewer in everything.
+    /// The plans that no other one beats in all that the front weighs, the fewest devices first.
     pub front: Vec<FoundWhole>,
     /// How many plans there are.
     pub counts: PlanCounts,

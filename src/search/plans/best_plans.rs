@@ -19,22 +19,23 @@ pub(super) struct BestPlans {
     plans: Vec<([f64; 2], PlanKind, FoundWhole)>,
     /// The score that a plan must beat, whatever is found here.
     known: Option<[f64; 2]>,
-    /// The fastest plan of each count of devices, where a front was asked for.
-    fastest: Option<BTreeMap<u32, FoundWhole>>,
+    /// In what plans of the front are not beaten; nothing where none was asked for.
+    front: Vec<Aim>,
+    /// The fastest plan of each count of devices at each price, where a front was asked for: none of its size is better in
+    /// anything that a front weighs.
+    fastest: BTreeMap<(u32, u64), FoundWhole>,
 }
 
 impl BestPlans {
-    pub fn new(aim: Aim, most: usize, front: bool, known: Option<[f64; 2]>) -> Self {
-        Self { aim, most: most.max(1), plans: Vec::new(), known, fastest: front.then(BTreeMap::new) }
+    pub fn new(aim: Aim, most: usize, front: &[Aim], known: Option<[f64; 2]>) -> Self {
+        Self { aim, most: most.max(1), plans: Vec::new(), known, front: front.to_vec(), fastest: BTreeMap::new() }
     }
 
     /// Takes a plan; of two that are as good the first stays first.
     pub fn add(&mut self, found: FoundWhole, kind: PlanKind) {
-        if let Some(fastest) = &mut self.fastest {
-            let pace = TokenPace::of(&found);
-            if fastest.get(&pace.devices).is_none_or(|known| pace.with_failures < TokenPace::of(known).with_failures) {
-                fastest.insert(pace.devices, found.clone());
-            }
+        let pace = TokenPace::of(&found.scenario, &found.summary);
+        if self.leads_its_size(&pace) {
+            self.fastest.insert(pace.size(), found.clone());
         }
         let scores = self.aim.of(&found);
         let place = self.plans.partition_point(|(other, ..)| *other <= scores);
@@ -58,10 +59,15 @@ impl BestPlans {
         let last = self.plans.get(self.most - 1);
         let here = of_kind.or(last).is_none_or(|(beaten, ..)| scores < *beaten);
         let better = here && self.known.is_none_or(|known| scores < known);
-        let of_size = |fastest: &BTreeMap<u32, FoundWhole>| {
-            fastest.get(&pace.devices).is_none_or(|known| pace.with_failures < TokenPace::of(known).with_failures)
+        better || self.leads_its_size(pace)
+    }
+
+    /// Whether a front was asked for, and no plan of the same size was found that is as fast.
+    fn leads_its_size(&self, pace: &TokenPace) -> bool {
+        let slower = |FoundWhole { scenario, summary }: &FoundWhole| {
+            pace.with_failures < TokenPace::of(scenario, summary).with_failures
         };
-        better || self.fastest.as_ref().is_some_and(of_size)
+        !self.front.is_empty() && self.fastest.get(&pace.size()).is_none_or(slower)
     }
 
     /// The scores of the best.
@@ -73,15 +79,25 @@ impl BestPlans {
         self.plans.iter().map(|(.., plan)| plan.clone()).collect()
     }
 
-    /// The fastest plans of each size, without those that a smaller job beats in speed.
+    /// The fastest plans of each size, without those that another one beats in all that the front weighs.
     pub fn front(&self) -> Vec<FoundWhole> {
-        let mut front: Vec<FoundWhole> = Vec::new();
-        for found in self.fastest.iter().flat_map(BTreeMap::values) {
-            let faster = |last: &FoundWhole| TokenPace::of(found).with_failures < TokenPace::of(last).with_failures;
-            if front.last().is_none_or(faster) {
-                front.push(found.clone());
-            }
-        }
-        front
+        unbeaten(self.fastest.values().map(|found| (weighed(&self.front, found), found.clone())).collect())
     }
+}
+
+/// What a front weighs of a plan, each the less the better.
+pub fn weighed(front: &[Aim], found: &FoundWhole) -> Vec<f64> {
+    front.iter().map(|aim| aim.of(found)[0]).collect()
+}
+
+/// What nothing beats: no other is as good in all figures, and better in one or before it.
+pub fn unbeaten<T>(plans: Vec<(Vec<f64>, T)>) -> Vec<T> {
+    let figures: Vec<Vec<f64>> = plans.iter().map(|(figures, _)| figures.clone()).collect();
+    let beats = |(place, one): (usize, &Vec<f64>), (other_place, other): (usize, &Vec<f64>)| {
+        let as_good = one.iter().zip(other).all(|(one, other)| one <= other);
+        as_good && (one != other || place < other_place)
+    };
+    let beaten = |own: (usize, &Vec<f64>)| figures.iter().enumerate().any(|other| beats(other, own));
+    let left = plans.into_iter().zip(figures.iter().enumerate()).filter(|(_, own)| !beaten(*own));
+    left.map(|((_, plan), _)| plan).collect()
 }

@@ -83,6 +83,33 @@ impl Freedom {
         EXTENTS.into_iter().all(|field| self.is_held(field))
     }
 
+    /// Whether the state of each operator may lie elsewhere than that of others.
+    pub(in crate::search) fn places_operators(&self) -> bool {
+        let stays = |field: &Field| self.held.contains(field) || self.over.contains_key(field);
+        !EXTENTS[..3].iter().any(stays)
+    }
+
+    /// Whether plans may have a micro-batch with a recompute.
+    pub(in crate::search) fn takes(&self, base: &Scenario, micro_batch: u32, recompute: Recompute) -> bool {
+        self.micro_batches(base).contains(&micro_batch) && self.recomputes(base).contains(&recompute)
+    }
+
+    /// The same with all but what a plan for operators chooses as in a job; `None` where no plan is like it in that.
+    pub(in crate::search) fn on_mesh_of(&self, job: &Scenario) -> Option<Self> {
+        let chosen = [Field::MicroBatch, Field::Recompute].into_iter().chain(EXTENTS);
+        let stays = |field: &Field| !chosen.clone().any(|chosen| chosen == *field);
+        let own = |(field, values): (&Field, &Vec<Value>)| {
+            !stays(field) || field.value(job).is_some_and(|own| values.contains(&own))
+        };
+        if !self.over.iter().all(own) {
+            return None;
+        }
+        let mut kept = self.clone();
+        kept.over.retain(|field, _| !stays(field));
+        kept.held.extend(FREE.into_iter().filter(stays));
+        Some(kept)
+    }
+
     /// Lets a field take some values, whatever else holds it; presets must have been looked up.
     pub fn over(&mut self, axis: Axis) {
         if matches!(axis.field, Field::Strategy | Field::Shard) {
@@ -165,6 +192,11 @@ impl Freedom {
         (found, impossible)
     }
 
+    /// The same without the count.
+    pub fn jobs(&self, base: &Scenario) -> Vec<Scenario> {
+        self.variants(base).0
+    }
+
     /// The counts that a field may take: those given, its own where it is held, or else those of its grid.
     fn counts(&self, field: Field, base: &Scenario, grid: impl FnOnce() -> Vec<u32>) -> Vec<u32> {
         let own = || field.value(base).and_then(|value| value.get::<u32>());
@@ -190,27 +222,20 @@ impl Freedom {
         self.counts(Field::Context, base, || powers(base.devices().min(base.plan.sequence).min(MOST_RANKS)))
     }
 
-    /// What divides the layers.
+    /// What divides the devices: layers need not divide evenly.
     pub(super) fn pipelines(&self, base: &Scenario) -> Vec<u32> {
-        let layers = base.model.layers;
-        let most = base.devices().min(layers);
-        self.counts(Field::Pipeline, base, || (1..=most).filter(|ranks| layers.is_multiple_of(*ranks)).collect())
+        let devices = base.devices();
+        let most = devices.min(base.model.most_stages());
+        self.counts(Field::Pipeline, base, || (1..=most).filter(|ranks| devices.is_multiple_of(*ranks)).collect())
     }
 
     pub(super) fn micro_batches(&self, base: &Scenario) -> Vec<u32> {
         self.counts(Field::MicroBatch, base, || powers(MOST_SEQUENCES))
     }
 
-    /// What divides a rank's layers.
+    /// As many as each have a layer, whether layers divide evenly among them or not.
     fn stages(&self, base: &Scenario, pipeline: u32) -> Vec<u32> {
-        let each = base.model.layers / pipeline.max(1);
-        let divides = |stages: &u32| base.model.layers.is_multiple_of(stages.saturating_mul(pipeline));
-        let mut counts = self.counts(Field::StagesPerRank, base, || (1..=each).filter(divides).collect());
-        if !self.is_held(Field::StagesPerRank) && !self.over.contains_key(&Field::StagesPerRank) {
-            // The base's own are of its own pipeline.
-            counts.retain(|stages| divides(stages) || pipeline == base.plan.pipeline);
-        }
-        counts
+        self.counts(Field::StagesPerRank, base, || (1..=base.model.most_stages() / pipeline.max(1)).collect())
     }
 
     /// What a rank may run, each once: schedules with their virtual stages, and orders of accumulation. Where there is one

@@ -31,8 +31,8 @@ pub struct PlanSearch {
     pub limits: SearchLimits,
     /// Plans to find.
     pub top: usize,
-    /// Whether to find the fastest plan of each count of devices too.
-    pub front: bool,
+    /// In what to find the plans that nothing beats too, of days, cost and devices; nothing where they are not asked for.
+    pub front: Vec<Aim>,
 }
 
 /// Plans that are simulated before the next are compared with the best of them; no count of threads, on which the counts
@@ -100,7 +100,7 @@ impl<'a> Running<'a> {
             workers,
             share,
             open: BinaryHeap::new(),
-            ranking: BestPlans::new(search.aim, search.top, search.front, share.known),
+            ranking: BestPlans::new(search.aim, search.top, &search.front, share.known),
             counts: PlanCounts::default(),
             numbered: 0,
             recomputes: search.freedom.recomputes(&search.base),
@@ -139,7 +139,9 @@ impl<'a> Running<'a> {
             }
             let Some(shape) = Shape::new(number, variant, mesh, freedom) else { continue };
             let found = shape.smallest(recompute, &mut workspace);
-            if let Some((kind, found)) = found.filter(|(_, found)| self.search.limits.keeps(found)) {
+            if let Some((kind, found)) =
+                found.filter(|(_, found)| self.search.limits.keeps(&found.scenario, &found.summary))
+            {
                 self.ranking.add(found, kind);
                 return true;
             }
@@ -303,7 +305,7 @@ impl<'a> Running<'a> {
             match one {
                 Some(found) => {
                     self.counts.simulated += 1;
-                    if self.search.limits.keeps(&found) {
+                    if self.search.limits.keeps(&found.scenario, &found.summary) {
                         self.ranking.add(found, kind);
                     }
                 }

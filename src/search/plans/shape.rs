@@ -3,12 +3,12 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use crate::evaluate::{Workspace, summary};
+use crate::evaluate::{FailureForecast, Workspace, summary};
 use crate::plan::{Accumulation, Recompute, Schedule};
 use crate::scenario::{Layout, Scenario};
 use crate::units::Seconds;
 
-use super::aim::{Aim, TokenPace, useful_at_most};
+use super::aim::{Aim, TokenPace};
 use super::answer::FoundWhole;
 use super::best_plans::PlanKind;
 use super::extents::{StateExtents, unsharded};
@@ -103,7 +103,7 @@ impl Shape {
         scenario.keeps_batch().ok()?;
         let extents = Arc::new(StateExtents::all(&scenario, &base.plan.sharding, &layout, freedom));
         let runs = freedom.runs(base, pipeline);
-        let (work, useful) = (MeshWork::new(&scenario, &layout), useful_at_most(&scenario));
+        let (work, useful) = (MeshWork::new(&scenario, &layout), FailureForecast::useful_at_most(&scenario));
         (!extents.is_empty()).then_some(Self { number, scenario, layout, extents, runs, work, useful })
     }
 

@@ -10,18 +10,20 @@ use crate::search::plans::{Aim, Allowed, Freedom, PlanSearch, SearchLimits};
 use crate::units::{Money, Seconds};
 
 /// What plans can be best in here, with words for it.
-const AIMS: [(Aim, &str); 4] = [
+const AIMS: [(Aim, &str); 5] = [
     (Aim::Throughput, "fastest"),
     (Aim::Cost, "fewest device-hours"),
     (Aim::Devices, "fewest devices"),
     (Aim::Memory, "least memory"),
+    (Aim::Days, "fewest days, failures included"),
 ];
 
 /// What else than the scenario's own numbers is allowed.
-const NUMERICS: [(Allowed, &str); 3] = [
+const NUMERICS: [(Allowed, &str); 4] = [
     (Allowed { quantised: false, offload: false, fp8: false }, "numbers kept"),
     (Allowed { quantised: true, offload: false, fp8: false }, "quantised transfers too"),
     (Allowed { quantised: true, offload: false, fp8: true }, "quantised transfers and FP8 too"),
+    (Allowed { quantised: false, offload: true, fp8: false }, "offload too"),
 ];
 
 /// How many times as many or as few devices are searched, as powers of two.
@@ -152,29 +154,38 @@ impl PlanQuestion {
         if let (Some(days), Some(tokens)) = (self.days(), scenario.plan.tokens) {
             limits = limits.within(Seconds::DAY * f64::from(days), tokens);
         }
-        let price = scenario.cluster.price_per_device_hour;
-        if let (Some(most), Some(tokens), Some(price)) = (self.most(scenario), scenario.plan.tokens, price) {
-            limits = limits.for_at_most(most.amount, &price, tokens);
+        if let (Some(most), Some(tokens)) = (self.most(scenario), scenario.plan.tokens) {
+            limits = limits.for_at_most(most.amount, tokens);
         }
-        let front = self.doublings > 0;
+        let front = if self.doublings > 0 { vec![Aim::Days, Aim::Devices] } else { Vec::new() };
         PlanSearch { base: scenario.clone(), freedom, aim: self.aim(), limits, top: TOP, front }
     }
 
     /// The command line of a search that it has asked for.
     pub(super) fn command(self, search: &PlanSearch, library: &Library) -> Option<String> {
         let PlanSearch { base, freedom, aim, front, .. } = search;
-        // What the view counts in device-hours then, no flag does.
-        if aim == &Aim::Cost && Figure::Cost.lacks(base).is_some() {
+        // What the view counts in device-hours then, or for a token, no flag does.
+        let lacks = match aim {
+            Aim::Cost => Figure::Cost.lacks(base).is_some(),
+            Aim::Days => base.plan.tokens.is_none(),
+            _ => false,
+        };
+        if lacks {
             return None;
         }
         let mut words = vec![library.search_command(base, |field| freedom.is_free(field))?];
         words.push(format!("--objective {}", aim.word()));
-        if *front {
-            let figures = if Figure::Cost.lacks(base).is_none() { "days,cost,devices" } else { "days,devices" };
-            words.push(format!("--over {} --pareto {figures}", self.sizes(base.plan.size)));
+        if !front.is_empty() {
+            words.push(format!("--over {}", self.sizes(base.plan.size)));
+            // Days and cost are of a length.
+            words.extend(base.plan.tokens.map(|_| {
+                let figures: Vec<&str> = front.iter().map(|aim| aim.word()).collect();
+                format!("--pareto {}", figures.join(","))
+            }));
         }
-        let Allowed { quantised, fp8, .. } = NUMERICS[self.numerics].0;
-        let allowed = [quantised.then_some("quantised"), fp8.then_some("fp8")].into_iter().flatten();
+        let Allowed { quantised, offload, fp8 } = NUMERICS[self.numerics].0;
+        let allowed = [(quantised, "quantised"), (offload, "offload"), (fp8, "fp8")];
+        let allowed = allowed.into_iter().filter_map(|(allowed, word)| allowed.then_some(word));
         let allowed: Vec<&str> = allowed.collect();
         if !allowed.is_empty() {
             words.push(format!("--allow {}", allowed.join(",")));

@@ -1,0 +1,89 @@
+//! A choice for each operator on top of the best whole plans: climbs from the best of each mesh, since what is a little
+//! behind with all operators alike may be ahead without. Not for the whole plans themselves ([`crate::search::plans`]).
+
+use rayon::prelude::*;
+
+use crate::plan::{Extent, Recompute, Sharding};
+use crate::scenario::Scenario;
+use crate::search::evaluator::{Cancel, Evaluator};
+use crate::search::plans::{Aim, FoundWhole, PlanSearch, WholeAnswer};
+
+use super::climb;
+use super::found::FoundPlan;
+use super::judge::{Judge, PlanMemo};
+use super::request::Objective;
+use super::space::Space;
+
+/// The least gain that is worth a choice for each operator.
+const LEAST_GAIN: f64 = 1e-3;
+
+/// How far behind the best a plan may be from which a climb begins: a choice for each operator gains a few percent.
+const NEAR: f64 = 1.05;
+
+/// The best plan with a choice for each operator, if climbs from what a search found come to a better one than all that:
+/// within the same limits, and with nothing changed that the search holds. The scenario's own mesh is one to climb from.
+pub fn refined(search: &PlanSearch, answer: &WholeAnswer, evaluator: &Evaluator) -> Option<FoundPlan> {
+    let best = search.aim.of(answer.plans.first()?);
+    if !search.freedom.places_operators() {
+        return None;
+    }
+    let own = own_mesh(search, evaluator);
+    let near = answer.plans.iter().filter(|found| search.aim.of(found)[0] <= best[0] * NEAR);
+    let mut starts: Vec<&Scenario> = Vec::new();
+    for FoundWhole { scenario, .. } in near.chain(&own) {
+        if !starts.iter().any(|other| mesh(other) == mesh(scenario)) {
+            starts.push(scenario);
+        }
+    }
+    let climbed = |start: &&Scenario| {
+        let found = climbed(search, start, evaluator.cancel())?;
+        let whole = FoundWhole { scenario: found.scenario.clone(), summary: found.summary };
+        Some((search.aim.of(&whole), found))
+    };
+    let found: Vec<_> = evaluator.pool().install(|| starts.par_iter().with_max_len(1).filter_map(climbed).collect());
+    let order = |(one, _): &([f64; 2], FoundPlan), (other, _): &([f64; 2], FoundPlan)| {
+        one[0].total_cmp(&other[0]).then(one[1].total_cmp(&other[1]))
+    };
+    let (scores, found) = found.into_iter().min_by(order)?;
+    let gains = |place: usize| scores[place] < best[place] * (1.0 - LEAST_GAIN);
+    // Where devices are to be few, as many are a draw, and speed decides.
+    let draw = scores[0].total_cmp(&best[0]).is_eq();
+    (gains(0) || draw && gains(1)).then_some(found)
+}
+
+/// The best plan on the mesh of the scenario that the search began with, where that is among its plans.
+fn own_mesh(search: &PlanSearch, evaluator: &Evaluator) -> Option<FoundWhole> {
+    let freedom = search.freedom.on_mesh_of(&search.base)?;
+    let own = PlanSearch { freedom, top: 1, front: Vec::new(), ..search.clone() };
+    own.run(evaluator, &mut |_| {}).plans.into_iter().next()
+}
+
+/// A plan without what a climb chooses.
+fn mesh(scenario: &Scenario) -> Scenario {
+    let mut mesh = scenario.clone();
+    let plan = &mut mesh.plan;
+    (plan.micro_batch, plan.accumulate, plan.recompute) = (1, 1, Recompute::None);
+    plan.operators.clear();
+    let Sharding { weights, gradients, optimizer, .. } = &mut plan.sharding;
+    for extent in [weights, gradients, optimizer] {
+        *extent = Extent::Device;
+    }
+    mesh
+}
+
+/// The best that a climb from a plan finds, with any micro-batch and recompute that are free.
+fn climbed(search: &PlanSearch, start: &Scenario, cancel: &Cancel) -> Option<FoundPlan> {
+    let objective = if search.aim == Aim::Memory { Objective::Memory } else { Objective::Throughput };
+    let mut space = Space::around(start, objective).ok()?;
+    space.batches.retain(|tuned| search.freedom.takes(&search.base, tuned.micro_batch, tuned.recompute));
+    let memo = PlanMemo::default();
+    let mut judge = Judge::new(objective, &memo, cancel).within(search.limits);
+    let uniform = judge.uniform(&space);
+    let all: Vec<usize> = (0..space.ways.len()).collect();
+    let ends = [0, space.ways.len() - 1];
+    // A climb may end below one that had less to choose from.
+    let mut found = climb::search(&space, &ends, &uniform, &mut judge);
+    found.extend(climb::search(&space, &all, &uniform, &mut judge));
+    found.sort_by(|one, other| judge.order(&one.summary, &other.summary));
+    Some(judge.explained(&space, found.first()?))
+}
