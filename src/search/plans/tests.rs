@@ -162,15 +162,15 @@ fn the_front_has_the_fastest_plan_of_each_size() {
     assert!(found.front.len() > 1 && found.front.is_sorted_by_key(|plan| plan.summary.devices));
 }
 
-/// 11 layers in pipelines of two ranks: 2 to 12 stages are 1 to 6 on each, and of these only 1 has all stages alike, with
-/// embedding and head as layers 13. What is sought is what any of them takes.
+/// 11 layers without embedding and head on two ranks: 1 to 5 stages on each, none of which makes all alike. The best is the
+/// best of what any of them takes.
 #[test]
 fn stages_need_not_be_alike() {
     let over = ["micro-batch=1", "recompute=none", "cp=1", "tp=1", "pp=2"];
     let search = search(base(11, 1.0), Aim::Throughput, &over);
     let stages: Vec<u32> = search.freedom.runs(&search.base, 2).iter().map(|(_, stages, _)| *stages).collect();
     assert_eq!(
-        (1..=6).collect::<Vec<_>>(),
+        (1..=5).collect::<Vec<_>>(),
         stages.iter().copied().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()
     );
     let best = answer(&search, 2).plans.swap_remove(0);
