@@ -233,9 +233,13 @@ impl Freedom {
         self.counts(Field::MicroBatch, base, || powers(MOST_SEQUENCES))
     }
 
-    /// As many as each have a layer, whether layers divide evenly among them or not.
+    /// Those that layers fill evenly, and powers of two up to a layer each: any count in between is seldom better than the
+    /// nearest of these, and all of them would be ten times the plans.
     fn stages(&self, base: &Scenario, pipeline: u32) -> Vec<u32> {
-        self.counts(Field::StagesPerRank, base, || (1..=base.model.most_stages() / pipeline.max(1)).collect())
+        let even = |stages: u32| base.model.layers.is_multiple_of(stages.saturating_mul(pipeline));
+        let most = base.model.most_stages() / pipeline.max(1);
+        let counts = || (1..=most).filter(|stages| stages.is_power_of_two() || even(*stages)).collect();
+        self.counts(Field::StagesPerRank, base, counts)
     }
 
     /// What a rank may run, each once: schedules with their virtual stages, and orders of accumulation. Where there is one

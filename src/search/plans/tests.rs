@@ -162,17 +162,14 @@ fn the_front_has_the_fastest_plan_of_each_size() {
     assert!(found.front.len() > 1 && found.front.is_sorted_by_key(|plan| plan.summary.devices));
 }
 
-/// 11 layers without embedding and head on two ranks: 1 to 5 stages on each, none of which makes all alike. The best is the
-/// best of what any of them takes.
+/// 11 layers without embedding and head on two ranks: 1, 2 or 4 stages on each, none of which makes all alike. The best is
+/// the best of what any of them takes.
 #[test]
 fn stages_need_not_be_alike() {
     let over = ["micro-batch=1", "recompute=none", "cp=1", "tp=1", "pp=2"];
     let search = search(base(11, 1.0), Aim::Throughput, &over);
     let stages: Vec<u32> = search.freedom.runs(&search.base, 2).iter().map(|(_, stages, _)| *stages).collect();
-    assert_eq!(
-        (1..=5).collect::<Vec<_>>(),
-        stages.iter().copied().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()
-    );
+    assert_eq!(BTreeSet::from_iter(stages), BTreeSet::from([1, 2, 4]));
     let best = answer(&search, 2).plans.swap_remove(0);
     let all = brute_force(&search);
     let fastest = all.iter().filter(|(_, found)| found.summary.fits).map(|(_, found)| found.summary.step_time);
