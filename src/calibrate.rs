@@ -27,6 +27,7 @@ use crate::stack::constants::{CONSTANTS, Constant};
 use crate::stack::{Calibration, Posterior};
 
 use fit::KnownSlopes;
+pub use holdout::LeftOutAs;
 use holdout::LeftOutRows;
 use model::FitModel;
 use posterior::UnseenSource;
@@ -35,7 +36,7 @@ use prior::FitPrior;
 pub use attribution::{Attribution, Cause};
 pub use bands::{Coverage, HELD};
 pub use bars::{AccuracyBar, BARS, JudgedBar, JudgedFigure, judge};
-pub use own::OwnSet;
+pub use own::{OwnSet, WithOwn};
 pub use own_run::{OwnFigure, Untold};
 pub use prior::Prior;
 pub use text::write;
@@ -95,8 +96,8 @@ pub struct FittedConstant {
 pub struct LeftOut {
     /// Which they are.
     pub name: String,
-    /// Whether they are all rows of a source; or all of the large jobs.
-    pub source: bool,
+    /// Why they are left out together.
+    pub why: LeftOutAs,
     /// How far off they are so.
     pub scores: Scores,
     /// How far off they are when the fit has seen them.
@@ -110,6 +111,8 @@ pub struct Fitted {
     pub constants: Vec<FittedConstant>,
     /// The calibration with their values.
     pub calibration: Calibration,
+    /// Whether it began with nothing, rather than at what rows before have told.
+    pub from_scratch: bool,
     /// Predictions before.
     pub before: Validation,
     /// Predictions of the rows that were fitted.
@@ -164,40 +167,30 @@ pub fn calibrate(
     let after = validate(&with(&calibration));
     let constants = fit::found(&model, &prior, &known, &start);
     begins("cross-validation by group");
-    // A group is left out as a whole: its rows are near-duplicates, and one of them would give the others away.
-    let folds = holdout::folds(&model);
-    let fold = |fold| model.calibration(&holdout::without(&model, &prior, &known, |row| folds[row] == fold));
-    let fitted: Vec<Arc<Calibration>> = (0..holdout::FOLDS).map(|number| Arc::new(fold(number))).collect();
-    // Rows that the fit cannot use are predicted too: with their group's fold, else with the first.
-    let of_group: BTreeMap<String, usize> =
-        (0..model.len()).map(|row| (model.case(row).row.group(), folds[row])).collect();
-    let place = |case: usize| of_group.get(&cases[case].row.group()).copied().unwrap_or(0);
-    let crossed = validate(&under(cases, &fitted, place));
+    let crossed = crossed(cases, &model, &prior, &known, evaluate);
     begins("leaving out one source at a time");
-    let (mut left_out, mut unseen, mut sources) = (Vec::new(), Vec::new(), Vec::new());
-    for LeftOutRows { name, source, out, kin } in holdout::wholes(&model) {
+    let (mut left_out, mut unseen, mut sources) = (LeftOuts::default(), Vec::new(), Vec::new());
+    for LeftOutRows { name, why, out, kin } in holdout::wholes(&model) {
         let values = holdout::without(&model, &prior, &known, |row| kin[row]);
         let rows: Vec<usize> = (0..model.len()).filter(|row| out[*row]).collect();
-        sources.extend(source.then(|| unseen_source(&model, &known, &values, &rows)));
         let fitted = model.calibration(&values);
         let own: Vec<Case> = rows.iter().map(|row| model.case(*row).clone()).collect();
         let validation = |calibration: &Calibration| validate(&under(&own, &[Arc::new(calibration.clone())], |_| 0));
         let (without, with) = (validation(&fitted), validation(&calibration));
-        let scores = |validation: &Validation| validation.scores(|one| one.metric == Metric::StepTime);
-        if let (Some(scores), Some(seen)) = (scores(&without), scores(&with)) {
-            left_out.push(LeftOut { name, source, scores, seen });
-        }
+        left_out.add(name, why, &without, with);
         // Bands for stacks without rows of their own come from sources that a fit has not seen.
-        unseen.extend(source.then_some(without));
+        if why == LeftOutAs::Source {
+            sources.push(unseen_source(&model, &known, &values, &rows));
+            unseen.push(without);
+        }
     }
     let posterior = posterior::after(&model, &prior, &known, &sources);
     let rows: Vec<usize> = (0..model.len()).collect();
     let shipped = open(&model, &known, &posterior, &rows);
     let crossed_misses = bands::misses(cases, &crossed, &shipped);
     let of_sources: Vec<_> = unseen.iter().map(|validation| bands::misses(cases, validation, &shipped)).collect();
-    let judged = zip(&unseen, 0..).map(|(validation, source)| {
-        bands::misses(cases, validation, &open_without(&model, &prior, &known, &sources, source))
-    });
+    let unaware = |source| open_without(&model, &prior, &known, &sources, source);
+    let judged = zip(&unseen, 0..).map(|(validation, source)| bands::misses(cases, validation, &unaware(source)));
     let judged: Vec<_> = judged.collect();
     let unseen = of_sources.concat();
     let mut coverage = bands::coverage(&crossed_misses, &unseen);
@@ -216,7 +209,61 @@ pub fn calibrate(
             own = own::sets(&model, &prior, &known, &sources);
         }
     }
-    Some(Fitted { constants, calibration, before, after, crossed, left_out, own, coverage })
+    Some(Fitted {
+        constants,
+        calibration,
+        from_scratch: prior.noise.is_none(),
+        before,
+        after,
+        crossed,
+        left_out: left_out.scored(),
+        own,
+        coverage,
+    })
+}
+
+/// Predictions of rows by fits without them.
+fn crossed(
+    cases: &[Case],
+    model: &FitModel<'_>,
+    prior: &FitPrior,
+    known: &KnownSlopes,
+    evaluate: &Evaluate<'_>,
+) -> Validation {
+    // A group is left out as a whole: its rows are near-duplicates, and one of them would give the others away.
+    let folds = holdout::folds(model);
+    let fold = |fold| model.calibration(&holdout::without(model, prior, known, |row| folds[row] == fold));
+    let fitted: Vec<Arc<Calibration>> = (0..holdout::FOLDS).map(|number| Arc::new(fold(number))).collect();
+    // Rows that the fit cannot use are predicted too: with their group's fold, else with the first.
+    let of_group: BTreeMap<String, usize> =
+        (0..model.len()).map(|row| (model.case(row).row.group(), folds[row])).collect();
+    let place = |case: usize| of_group.get(&cases[case].row.group()).copied().unwrap_or(0);
+    measured::validate(&under(cases, &fitted, place), |scenarios| evaluate(scenarios))
+}
+
+/// Predictions of rows that were left out, by constants that had not seen them and by those that had. Those of one name are
+/// scored together.
+#[derive(Default)]
+struct LeftOuts(Vec<(String, LeftOutAs, [Validation; 2])>);
+
+impl LeftOuts {
+    fn add(&mut self, name: String, why: LeftOutAs, without: &Validation, with: Validation) {
+        match self.0.last_mut().filter(|(last, ..)| *last == name) {
+            Some((_, _, [before, after])) => {
+                before.residuals.extend_from_slice(&without.residuals);
+                after.residuals.extend(with.residuals);
+            }
+            None => self.0.push((name, why, [without.clone(), with])),
+        }
+    }
+
+    fn scored(self) -> Vec<LeftOut> {
+        let scores = |validation: &Validation| validation.scores(|one| one.metric == Metric::StepTime);
+        let scored = |(name, why, [without, with]): (String, LeftOutAs, [Validation; 2])| {
+            Some(LeftOut { name, why, scores: scores(&without)?, seen: scores(&with)? })
+        };
+        self.0.into_iter().filter_map(scored).collect()
+    }
 }
 
 /// Rows of a source, with what a fit without them makes of them.

@@ -194,7 +194,7 @@ impl App {
     }
 
     /// The scenario is another one: the map follows it, and the screen shows it.
-    fn follow(&mut self, scenario: Scenario) -> Vec<Command> {
+    pub(super) fn follow(&mut self, scenario: Scenario) -> Vec<Command> {
         self.inputs.wrong.retain(|wrong| !wrong.in_file);
         let base = base(&self.library, &self.file, &scenario, self.views.map.kinds(&scenario));
         let redo = self.follow_map(&base, &scenario);

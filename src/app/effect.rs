@@ -6,6 +6,7 @@ use crate::figures::Figure;
 use crate::presets::Kind;
 use crate::scenario::file::ScenarioFile;
 use crate::scenario::{Edit, Field, Scenario, Value};
+use crate::stack::Calibration;
 use crate::units::Seconds;
 
 use super::action::{Action, Command};
@@ -66,6 +67,8 @@ pub enum Effect {
     Export,
     /// A step of the user's own took what was typed; nothing takes it back.
     Measure(String),
+    /// What is shown counts with a calibration that follows from what was measured.
+    Learn(Box<Calibration>),
     /// Files are taken in, as they are named on a line.
     Import(String),
     /// The plan shown is written for another tool into a folder; the bool says whether files there may be replaced.

@@ -1,7 +1,10 @@
 //! A run of the user's own: what ran, and what was measured of it. Not for what that says ([`crate::calibrate`]).
 
+use std::sync::Arc;
+
 use crate::calibrate::OwnFigure;
 use crate::scenario::Scenario;
+use crate::stack::Calibration;
 
 /// A run that was measured.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,5 +20,31 @@ impl OwnRun {
     pub fn name(&self) -> String {
         let Scenario { model, cluster, strategy, .. } = &self.scenario;
         format!("{}, {}, {strategy}, {} devices", model.id, cluster.id, self.scenario.devices())
+    }
+
+    /// Whether this is what ran, whatever has been learned from it since.
+    pub fn is_of(&self, scenario: &Scenario) -> bool {
+        self.before(scenario) == self.scenario
+    }
+
+    /// Whether a scenario counts with what was learned from the run.
+    pub fn counts_in(&self, scenario: &Scenario) -> bool {
+        self.has_software_of(scenario) && scenario.calibration != self.scenario.calibration
+    }
+
+    /// A scenario without what was learned from the run: another stack never had it.
+    pub fn before(&self, scenario: &Scenario) -> Scenario {
+        let calibration = if self.has_software_of(scenario) { &self.scenario } else { scenario }.calibration.clone();
+        Scenario { calibration, ..scenario.clone() }
+    }
+
+    /// A scenario with what was learned from the run, if it runs the same software.
+    pub fn after(&self, scenario: &Scenario, learned: Calibration) -> Option<Scenario> {
+        let calibration = Arc::new(learned);
+        self.has_software_of(scenario).then(|| Scenario { calibration, ..scenario.clone() })
+    }
+
+    fn has_software_of(&self, scenario: &Scenario) -> bool {
+        self.scenario.stack == scenario.stack
     }
 }

@@ -99,6 +99,7 @@ impl App {
             }
             Effect::Export => return self.export(),
             Effect::Measure(text) => return self.measure(&text),
+            Effect::Learn(calibration) => return self.learn(*calibration),
             Effect::Import(line) => return self.import(&line),
             Effect::ExportPlan(form, folder, replacing) => return self.export_plan(form, folder, replacing),
             Effect::Explain => return self.explain(),

@@ -6,9 +6,11 @@ use nalgebra::{DMatrix, DVector};
 use crate::evaluate::{self, HELD_SIGMA};
 use crate::scenario::Scenario;
 use crate::stack::constants::{CONSTANTS, Constant};
+use crate::stack::{Calibration, Posterior};
+use crate::units::Seconds;
 
-use super::Evaluate;
 use super::prior::OWN_NOISE;
+use super::{Evaluate, posterior, rounded};
 
 /// Causes that explain less than this share of the gap are not told.
 const LEAST_SHARE: f64 = 0.01;
@@ -41,6 +43,8 @@ pub struct Attribution {
     pub band_before: [f64; 2],
     /// The same after it.
     pub band_after: [f64; 2],
+    /// The calibration of one's own runs: each constant what it most probably is, and as sure as it is now.
+    pub calibration: Calibration,
 }
 
 /// Asks a step that took `measured` seconds for its causes; `None` where the calibration has no posterior or the
@@ -78,7 +82,40 @@ pub fn attribute(scenario: &Scenario, measured: f64, evaluate: &Evaluate<'_>) ->
         unexplained: told.unexplained,
         band_before: band(0.0, told.before),
         band_after: band(told.middle, told.after),
+        calibration: learned(scenario, posterior, &told, &slopes, measured),
     })
+}
+
+/// What a scenario's calibration becomes with the row: it began at `posterior`, and moves as the row told.
+fn learned(
+    scenario: &Scenario,
+    posterior: &Posterior,
+    told: &Told,
+    slopes: &DVector<f64>,
+    measured: f64,
+) -> Calibration {
+    let mut calibration = (*scenario.calibration).clone();
+    for (constant, shift) in CONSTANTS.iter().zip(&told.shifts).filter(|(_, shift)| **shift != 0.0) {
+        if let Some(value) = calibration.get(constant) {
+            calibration.set(constant, rounded(value + shift * constant.range()));
+        }
+    }
+    // Bands have both apart, what a fit leaves open and how far sources differ, so each is narrowed by itself: together they
+    // are then no surer than the row allows.
+    let narrowed = |covariance: DMatrix<f64>| {
+        let along = &covariance * slopes;
+        covariance - &along * along.transpose() / told.all
+    };
+    let spread: Vec<f64> = narrowed(posterior.spread()).diagonal().iter().map(|variance| variance.max(0.0)).collect();
+    calibration.posterior = Some(posterior::written(&narrowed(posterior.covariance()), &spread, posterior.noise));
+    let (model, cluster) = (&scenario.model.id, &scenario.cluster.id);
+    calibration.source = format!(
+        "{}; then a step of {model} on {} devices of {cluster} that took {}",
+        calibration.source,
+        scenario.devices(),
+        Seconds::new(measured)
+    );
+    calibration
 }
 
 /// The posterior of a linear model after one row.
@@ -93,6 +130,8 @@ struct Told {
     middle: f64,
     before: f64,
     after: f64,
+    /// Variance of the row, by what is unsure of the constants and by itself.
+    all: f64,
 }
 
 impl Told {
@@ -110,6 +149,7 @@ impl Told {
             middle: error * own / all,
             before: own + row,
             after: own - own * own / all + row,
+            all,
         }
     }
 }

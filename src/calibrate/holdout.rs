@@ -1,4 +1,5 @@
-//! Fits that leave rows out: folds of groups, whole sources, and all that is larger than what was fitted.
+//! Fits that leave rows out: folds of groups, whole sources, the sizes of an architecture of one source, and all that is
+//! larger than what was fitted.
 //!
 //! Each is a fit of its own that starts from the solution for all rows. Not for scoring what it predicts.
 
@@ -35,11 +36,21 @@ pub(super) fn folds(model: &FitModel<'_>) -> Vec<usize> {
     (0..model.len()).map(|row| assigned[&model.case(row).row.group()] % FOLDS).collect()
 }
 
+/// Why rows are left out together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeftOutAs {
+    /// They are of one source.
+    Source,
+    /// They are of one size, on an architecture whose rows are all of one source: without it, nothing would be left to fit.
+    Size,
+    /// They are larger than what is fitted.
+    Large,
+}
+
 /// Rows that are left out together.
 pub(super) struct LeftOutRows {
     pub name: String,
-    /// Whether they are all rows of a source.
-    pub source: bool,
+    pub why: LeftOutAs,
     /// The rows that are judged: step times.
     pub out: Vec<bool>,
     /// Those that share a group with one of them, which is as good as having seen it.
@@ -47,23 +58,40 @@ pub(super) struct LeftOutRows {
 }
 
 impl LeftOutRows {
-    fn new(model: &FitModel<'_>, name: String, source: bool, out: impl Fn(usize) -> bool) -> Self {
+    fn new(model: &FitModel<'_>, name: String, why: LeftOutAs, out: impl Fn(usize) -> bool) -> Self {
         let out: Vec<bool> = (0..model.len()).map(|row| model.metric(row) == Metric::StepTime && out(row)).collect();
         let group = |row: usize| model.case(row).row.group();
         let groups: BTreeSet<String> = (0..model.len()).filter(|row| out[*row]).map(group).collect();
         let kin = (0..model.len()).map(|row| groups.contains(&group(row))).collect();
-        Self { name, source, out, kin }
+        Self { name, why, out, kin }
     }
 }
 
-/// Each source by its file, and the large jobs of all: which rows to leave out.
+/// Each source by its file, each size of an architecture that one source alone has, and the large jobs of all: which rows
+/// to leave out.
 pub(super) fn wholes(model: &FitModel<'_>) -> Vec<LeftOutRows> {
     let file = |row: usize| printable(model.case(row).row.file().rsplit('/').next().unwrap_or_default());
+    let architecture = |row: usize| model.case(row).scenario().cluster.device.architecture.as_str();
+    let devices = |row: usize| model.case(row).scenario().devices();
+    let timed = || (0..model.len()).filter(|row| model.metric(*row) == Metric::StepTime);
     let files: BTreeSet<String> = (0..model.len()).map(file).collect();
-    let source = |name: &String| LeftOutRows::new(model, name.clone(), true, |row| file(row) == *name);
+    let source = |name: &String| LeftOutRows::new(model, name.clone(), LeftOutAs::Source, |row| file(row) == *name);
     let mut wholes: Vec<LeftOutRows> = files.iter().map(source).collect();
-    let large = |row| model.case(row).scenario().devices() > SMALL;
-    wholes.push(LeftOutRows::new(model, format!("more than {SMALL} devices"), false, large));
+    let mut sources: BTreeMap<&str, (BTreeSet<String>, BTreeSet<u32>)> = BTreeMap::new();
+    for row in timed() {
+        let (files, sizes) = sources.entry(architecture(row)).or_default();
+        files.insert(file(row));
+        sizes.insert(devices(row));
+    }
+    let others = wholes.len() > 1;
+    for (own, (_, sizes)) in sources.into_iter().filter(|(_, (files, _))| files.len() == 1 && others) {
+        wholes.extend(sizes.into_iter().map(|size| {
+            let name = format!("{own}, one size at a time");
+            LeftOutRows::new(model, name, LeftOutAs::Size, |row| architecture(row) == own && devices(row) == size)
+        }));
+    }
+    let large = |row| devices(row) > SMALL;
+    wholes.push(LeftOutRows::new(model, format!("more than {SMALL} devices"), LeftOutAs::Large, large));
     wholes.retain(|LeftOutRows { out, kin, .. }| out.contains(&true) && kin.contains(&false));
     wholes
 }

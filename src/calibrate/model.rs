@@ -50,6 +50,13 @@ impl<'a> FitModel<'a> {
         Self { cases, rows, base, evaluate, measured, weights }
     }
 
+    /// The same, each row counting alike whatever group it is of: a row of one's own is one run.
+    pub fn counting_alike(&self) -> Self {
+        let Self { cases, base, evaluate, .. } = *self;
+        let weights = vec![1.0; self.len()];
+        Self { cases, rows: self.rows.clone(), base, evaluate, measured: self.measured.clone(), weights }
+    }
+
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

@@ -26,10 +26,29 @@ pub struct OwnSet {
     pub groups: usize,
     /// Mean error, over groups, without any row of the set.
     pub none: f64,
-    /// The same of the rest of the set, with one of its rows as one's own: the mean over choices of that row.
-    pub one: f64,
+    /// The same of the rest of the set, with one of its rows as one's own.
+    pub one: WithOwn,
     /// The same with three, each of another group.
-    pub three: f64,
+    pub three: WithOwn,
+}
+
+/// What own rows make of the rest of their set: means over choices of those rows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WithOwn {
+    /// How far off the rest is without them.
+    pub before: f64,
+    /// How far off it is with them.
+    pub after: f64,
+}
+
+impl WithOwn {
+    /// Less than a tenth of a point is no difference.
+    const NO_DIFFERENCE: f64 = 1e-3;
+
+    /// Whether one would be better off without them.
+    pub fn is_worse(self) -> bool {
+        self.after > self.before + Self::NO_DIFFERENCE
+    }
 }
 
 /// The sets that are large enough, each without the rows of its own in the constants, nor its source in their spread.
@@ -59,6 +78,7 @@ pub(super) fn sets(
         let mut calibration = model.calibration(&values);
         calibration.posterior = Some(shipped);
         let prior = FitPrior::new(Prior::Shipped, &calibration);
+        let alike = model.counting_alike();
         let given = |count: usize| {
             let choices = CHOICES.min(groups.len());
             let choice = |choice: usize| {
@@ -68,11 +88,13 @@ pub(super) fn sets(
                     |part: usize| (choice * groups.len() / choices + part * groups.len() / count) % groups.len();
                 let places: BTreeSet<usize> = (0..count).map(place).collect();
                 let rows = places.iter().filter_map(|place| groups[*place].first().copied()).collect();
-                let values = fit::solve(model, &prior, KnownSlopes::at(model, rows, values.clone()));
-                let unknown = groups.iter().enumerate().filter(|(place, _)| !places.contains(place));
-                error(model, &values, unknown.map(|(_, rows)| rows))
+                let told = fit::solve(&alike, &prior, KnownSlopes::at(&alike, rows, values.clone()));
+                let rest = || groups.iter().enumerate().filter(|(place, _)| !places.contains(place));
+                [&values, &told].map(|values| error(model, values, rest().map(|(_, rows)| rows)))
             };
-            (0..choices).map(choice).sum::<f64>() / choices as f64
+            let tried: Vec<[f64; 2]> = (0..choices).map(choice).collect();
+            let mean = |of: usize| tried.iter().map(|errors| errors[of]).sum::<f64>() / choices as f64;
+            WithOwn { before: mean(0), after: mean(1) }
         };
         OwnSet {
             name,

@@ -113,11 +113,18 @@ pub struct EvalArgs {
     #[arg(long, value_enum, default_value = "text")]
     pub format: EvalFormat,
     /// Say what a step that took this long tells: the gap, what may explain it, and the band after it
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", group = "own")]
     pub measured: Option<Seconds>,
     /// The same of a model flop utilisation, like 38%
-    #[arg(long, value_name = "SHARE", conflicts_with = "measured", value_parser = utilisation)]
+    #[arg(long, value_name = "SHARE", group = "own", value_parser = utilisation)]
     pub measured_mfu: Option<f64>,
+    /// Write the calibration that follows from what was measured here; named calibration/measured.toml in a folder, every
+    /// command counts with it that is given the folder by --presets
+    #[arg(long, value_name = "FILE.toml", requires = "own")]
+    pub out: Option<PathBuf>,
+    /// Overwrite an existing file
+    #[arg(long, requires = "out")]
+    pub force: bool,
     #[command(flatten)]
     pub input: ScenarioArgs,
 }

@@ -10,15 +10,23 @@ use crate::snapshot::Opened;
 
 use super::args::{EvalArgs, EvalFormat};
 use super::exit::{Exit, Failure};
-use super::output;
 use super::session::{Session, note_idle};
+use super::{files, output};
 
 pub(super) fn run(session: &Session, eval: &EvalArgs) -> Result<Exit, Failure> {
+    if let Some(out) = &eval.out {
+        files::vacant(out, eval.force, &session.inputs)?;
+    }
     let opened = session.open_possible(&eval.input)?;
     note_idle(&eval.input, [opened.scenario.plan.clone()]);
     let figure = eval.measured.map(OwnFigure::StepTime).or(eval.measured_mfu.map(OwnFigure::Mfu));
     let measured = figure.map(|figure| told(figure, &opened.scenario)).transpose()?;
-    report(&session.library, &opened, eval.format, measured.as_ref())
+    let exit = report(&session.library, &opened, eval.format, measured.as_ref())?;
+    if let (Some(out), Some(told)) = (&eval.out, &measured) {
+        let text = toml::to_string(&told.calibration).map_err(Failure::unwritten)?;
+        files::write(&[(out.clone(), &text)], eval.force)?;
+    }
+    Ok(exit)
 }
 
 /// What a measured step says of a scenario.

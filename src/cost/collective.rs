@@ -11,94 +11,19 @@
 //! measured steps ask there for its latency or more at every size that they send (the constant `latency-between` is at
 //! its upper bound), where NCCL's own model would have LL128's 4 us of 14.
 
+mod form;
+
 use std::ops::Add;
 
 use crate::hardware::{Group, MAX_LEVELS};
 use crate::plan::pass::PerDirection;
 use crate::plan::{Format, Plan};
-use crate::stack::{AllReduceForm, GatherForm, Protocol};
+use crate::stack::{AllReduceForm, Efficiency, GatherForm, Protocol};
 use crate::units::{Bytes, BytesPerSecond, Count, Seconds};
 
 use super::rates::Rates;
 
-/// The form that a collective takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum CollectiveForm {
-    /// From one device to another.
-    #[default]
-    Direct,
-    /// One flat ring over all ranks.
-    Ring,
-    /// A ring inside a node whose switches compute its sums (NVLS).
-    NodeSwitches,
-    /// A pair of trees.
-    Tree,
-    /// Parallel aggregated trees.
-    Pat,
-    /// Sums computed by the network's switches (SHARP).
-    Sharp,
-    /// Level by level.
-    Hierarchical,
-    /// Each rank to each other.
-    Pairwise,
-}
-
-impl CollectiveForm {
-    /// All of them.
-    pub const ALL: [Self; 8] = [
-        Self::Direct,
-        Self::Ring,
-        Self::NodeSwitches,
-        Self::Tree,
-        Self::Pat,
-        Self::Sharp,
-        Self::Hierarchical,
-        Self::Pairwise,
-    ];
-
-    /// As reports name it.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Direct => "direct",
-            Self::Ring => "ring",
-            Self::NodeSwitches => "NVLS",
-            Self::Tree => "double tree",
-            Self::Pat => "PAT",
-            Self::Sharp => "SHARP",
-            Self::Hierarchical => "level by level",
-            Self::Pairwise => "pairwise",
-        }
-    }
-}
-
-/// Which forms and protocols some transfers take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CollectiveForms {
-    forms: u8,
-    protocols: u8,
-}
-
-impl CollectiveForms {
-    /// With those of one more transfer.
-    pub fn add(&mut self, transfer: &Transfer) {
-        self.forms |= 1 << transfer.form as u8;
-        self.protocols |= 1 << transfer.protocol as u8;
-    }
-
-    /// With those of another.
-    pub fn join(&mut self, other: Self) {
-        self.forms |= other.forms;
-        self.protocols |= other.protocols;
-    }
-
-    /// Their names, the same order always; Simple, which all can take, goes without saying.
-    pub fn words(self) -> Vec<&'static str> {
-        let form = |form: &CollectiveForm| self.forms & (1 << *form as u8) != 0;
-        let protocol = |protocol: &Protocol| self.protocols & (1 << *protocol as u8) != 0;
-        let forms = CollectiveForm::ALL.into_iter().filter(form).map(CollectiveForm::word);
-        forms.chain([Protocol::Ll128, Protocol::Ll].into_iter().filter(protocol).map(Protocol::word)).collect()
-    }
-}
+pub use form::{CollectiveForm, CollectiveForms};
 
 /// Time and traffic of one collective, alone on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -545,7 +470,8 @@ impl Rates<'_> {
 
     /// What all-gathers and reduce-scatters reach inside a node over what all-reduces do.
     fn slower_gather(&self) -> f64 {
-        self.calibrated.efficiency.wire_in_node / self.calibrated.efficiency.wire_all_reduce
+        let Efficiency { wire_in_node, wire_all_reduce, .. } = self.calibrated.efficiency;
+        wire_all_reduce.map_or(1.0, |all_reduce| wire_in_node / all_reduce)
     }
 
     /// Up and down two trees that share the payload, each member inside one and leaf of the other (Sanders et al.,

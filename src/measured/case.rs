@@ -116,7 +116,10 @@ impl Case {
             });
         }
         let cluster = cluster(row, library)?;
-        let named = words::later_stack(row.text("stack"), row.text("notes")).unwrap_or(row.text("stack"));
+        let filed = row.text("stack");
+        let named = words::later_stack(filed, row.text("notes"))
+            .or_else(|| words::ported_stack(filed, &cluster.device.architecture))
+            .unwrap_or(filed);
         let stack = library.stack(named).map_err(|unknown| unknown.to_string())?;
         let calibration = library.calibration(&stack.calibration).map_err(|unknown| unknown.to_string())?;
         let mut cells = Cells { row, assumed: Vec::new() };

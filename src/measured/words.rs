@@ -79,6 +79,12 @@ pub(super) fn month(path: &str) -> Option<u32> {
 const LATER: [(&str, &str, [u32; 2], &str); 2] =
     [("nemo-2024", "NeMo ", [2024, 9], "nemo-2025"), ("jax-xla-2025", "MaxText image of ", [2024, 1], "maxtext-2024")];
 
+/// The stack of a row that was filed under that of another machine's software, by the architecture of its own: what
+/// Megatron-DeepSpeed lost to collectives on Jean Zay, its port to `ROCm` did not lose on LUMI.
+pub(super) fn ported_stack(stack: &str, architecture: &str) -> Option<&'static str> {
+    (stack == "megatron-deepspeed-2022" && architecture == "cdna2").then_some("megatron-lumi-2023")
+}
+
 /// Whether a note says that the products of tensor parallelism were cut so that collectives run beside them: PyTorch's
 /// async tensor parallelism.
 pub fn cuts_products(notes: &str) -> bool {

@@ -49,6 +49,7 @@ embedded! {
         "megatron-2021",
         "megatron-deepspeed-2023",
         "megatron-deepspeed-2022",
+        "megatron-lumi-2023",
         "megatron-kwai",
         "nemo-2025",
         "nemo-2024",

@@ -134,8 +134,9 @@ pub struct Efficiency {
     pub attention_half_sequence: f64,
     /// Share of the wire that all-gathers and reduce-scatters reach inside a node.
     pub wire_in_node: f64,
-    /// The same for all-reduces, whose sums switches may compute.
-    pub wire_all_reduce: f64,
+    /// The same for all-reduces where switches compute their sums; as for the others where they do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wire_all_reduce: Option<f64>,
     /// The same for all collectives between nodes.
     pub wire_between: f64,
     /// How much that share's inverse grows per doubling of the nodes.
@@ -203,7 +204,7 @@ impl Efficiency {
         attention_backward: 1.0,
         attention_half_sequence: 0.0,
         wire_in_node: 1.0,
-        wire_all_reduce: 1.0,
+        wire_all_reduce: None,
         wire_between: 1.0,
         wire_loss: 0.0,
         collective_launch: Seconds::ZERO,
@@ -224,7 +225,7 @@ impl Efficiency {
             ("attention_flash", flash3),
             ("attention_backward", self.attention_backward),
             ("wire_in_node", self.wire_in_node),
-            ("wire_all_reduce", self.wire_all_reduce),
+            ("wire_all_reduce", self.wire_all_reduce.unwrap_or(1.0)),
             ("wire_between", self.wire_between),
         ]
     }

@@ -15,6 +15,7 @@ use crate::app::state::App;
 use crate::app::typing::{Entry, Purpose};
 use crate::app::views::measured;
 use crate::calibrate::OwnFigure;
+use crate::stack::Calibration;
 
 impl App {
     /// Has files read that are named on a line, and taken in. The line is kept for `O`, which may add what was missing.
@@ -64,8 +65,11 @@ impl App {
     /// What a step of the scenario shown took, as it was typed.
     pub(crate) fn measure(&mut self, text: &str) -> Vec<Command> {
         if text.is_empty() {
-            self.inputs.measured = None;
-            return self.ask_view().into_iter().collect();
+            let Some(run) = self.inputs.measured.take() else { return Vec::new() };
+            let before = run.before(&self.scenario);
+            let mut commands = self.noted(None, |app| app.follow(before));
+            commands.extend(self.ask_view());
+            return commands;
         }
         match text.parse() {
             Ok(figure) => self.ran(figure),
@@ -84,8 +88,20 @@ impl App {
             self.tell("not possible, so it cannot have run".to_owned());
             return Vec::new();
         };
+        // One run counts: another one, or another figure of the same, begins where that one did.
+        let scenario = self.inputs.measured.as_ref().map_or_else(|| scenario.clone(), |run| run.before(&scenario));
         self.inputs.measured = Some(Arc::new(OwnRun { scenario, figure }));
         self.open_view(measured::SPEC.id)
+    }
+
+    /// What is shown from now on counts with what a run has told.
+    pub(crate) fn learn(&mut self, learned: Calibration) -> Vec<Command> {
+        let run = self.inputs.measured.clone().filter(|_| self.inputs.are_possible());
+        let Some(scenario) = run.and_then(|run| run.after(&self.scenario, learned)) else { return Vec::new() };
+        self.tell(
+            "what is shown is calibrated to your run; u, or an empty line in its field, takes it back".to_owned(),
+        );
+        self.noted(None, |app| app.follow(scenario))
     }
 
     /// Has the plan of the scenario shown written for another tool.

@@ -50,7 +50,7 @@ fn keys_that_belong_together_are_named_together() {
     assert_eq!(rows.text(), "previous and next figure (also k and j)");
     let around = line(KeyPlace::Panel(Panel::Map), Action::Up);
     assert_eq!((around.name(false), around.name(true)), ("←↓↑→".to_owned(), "Arrows".to_owned()));
-    assert_eq!(line(KeyPlace::Panels, Action::Quit).text(), "quit (also ^C)");
+    assert_eq!(line(KeyPlace::Panels, Action::Quit).text(), "quit; start with --fresh to begin anew (also ^C)");
 }
 
 #[test]

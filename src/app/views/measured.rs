@@ -87,10 +87,10 @@ impl View for MeasuredView {
     }
 
     fn hear(&mut self, found: Found, _: &Context) -> Vec<Effect> {
-        if let Found::Measured(found) = found {
-            self.found = Some(*found);
-        }
-        Vec::new()
+        let Found::Measured(found) = found else { return Vec::new() };
+        let learned = found.as_ref().as_ref().ok().map(|told| Effect::Learn(Box::new(told.calibration.clone())));
+        self.found = Some(*found);
+        learned.into_iter().collect()
     }
 }
 

@@ -101,7 +101,8 @@ fn switches_that_add_up_take_each_byte_once() {
     let inside = rates(&scenario).all_reduce(payload, Group { stride: 1, size: 4 });
     assert_eq!(inside.form, CollectiveForm::Ring);
     // A node whose switches add up reaches more than rings do: 1.25 for 1.
-    Arc::make_mut(&mut scenario.calibration).architectures.get_mut("default").expect("default").wire_all_reduce = 1.25;
+    Arc::make_mut(&mut scenario.calibration).architectures.get_mut("default").expect("default").wire_all_reduce =
+        Some(1.25);
     assert_eq!(rates(&scenario).all_reduce(payload, Group { stride: 1, size: 4 }).form, CollectiveForm::NodeSwitches);
 }
 
@@ -225,7 +226,7 @@ fn scales_that_travel_apart_start_a_collective_each() {
 
 #[test]
 fn tensor_ranks_exchange_by_all_reduce_or_in_two_halves() {
-    let mut scenario = with(|efficiency| efficiency.wire_all_reduce = 1.25);
+    let mut scenario = with(|efficiency| efficiency.wire_all_reduce = Some(1.25));
     let group = Group { stride: 1, size: 4 };
     // 8 MB, 6 MB received in each of two passes at 100 GB/s; switches add up at 1.25 times the rate.
     close(rates(&scenario).tensor_transfers(Count::new(4e6), group).forward.time, 2.0 * 6e6 / 100e9);

@@ -25,6 +25,7 @@ pub(super) fn text(judged: &[JudgedBar]) -> String {
         let JudgedBar { bar: AccuracyBar { set, figure, bar, .. }, count, value, null } = one;
         let amount = |value: f64| match figure {
             JudgedFigure::Skill => format!("{value:.1}"),
+            JudgedFigure::Worse => value.to_string(),
             _ => format!("{:.1} %", 100.0 * value),
         };
         let wanted = match (bar.is_finite(), figure.least()) {
@@ -37,11 +38,14 @@ pub(super) fn text(judged: &[JudgedBar]) -> String {
         let null = null.map_or_else(String::new, |null| amount(null) + if worse { ", better" } else { "" });
         vec![(*set).to_owned(), figure.name().to_owned(), count.to_string(), amount(*value), wanted, verdict, null]
     });
+    if judged.is_empty() {
+        return String::new();
+    }
     let table = Table::of_texts(&head, rows);
     let verdicts: Vec<bool> = judged.iter().filter_map(JudgedBar::met).collect();
     let missed = verdicts.iter().filter(|met| !**met).count();
     format!(
-        "bars set for the published rows, each row predicted without its group\n{}{missed} of {} missed\n",
+        "bars set for the published rows, each row predicted without its group where nothing else is said\n{}{missed} of {} missed\n",
         table.text(),
         verdicts.len()
     )

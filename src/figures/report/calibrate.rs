@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::calibrate::{self, Coverage, Determined, Fitted, FittedConstant, HELD, LeftOut, OwnSet};
+use crate::calibrate::{self, Coverage, Determined, Fitted, FittedConstant, HELD, LeftOut, OwnSet, WithOwn};
 use crate::measured::{Metric, Skipped, Validation};
 
 use super::ValidateReport;
@@ -95,10 +95,14 @@ impl CalibrateReport<'_> {
             return String::new();
         }
         let row = |OwnSet { name, groups, none, one, three }: &OwnSet| {
-            let errors = [none, one, three].map(|error| TableCell::percent(*error));
-            [TableCell::word(name.clone()), TableCell::count(*groups)].into_iter().chain(errors).collect()
+            let errors = [*none, one.before, one.after, three.before, three.after].map(TableCell::percent);
+            let worse = [one, three].into_iter().any(|own| own.is_worse());
+            let head = [TableCell::word(name.clone()), TableCell::count(*groups)];
+            let mark = TableCell::word(if worse { "worse" } else { "" });
+            head.into_iter().chain(errors).chain([mark]).collect()
         };
-        let mut table = Table::new(["", "groups", "no own row", "one", "three"].map(|name| ("", name)));
+        let names = ["", "groups", "no own row", "rest of one", "with it", "rest of three", "with them", ""];
+        let mut table = Table::new(names.map(|name| ("", name)));
         table.extend(self.fitted.own.iter().map(row));
         table.push(row(&mean(&self.fitted.own)));
         format!("sets that the constants have not seen, with a few of their rows as one's own\n{}", table.text())
@@ -142,19 +146,24 @@ impl CalibrateReport<'_> {
 
 /// The mean over sets.
 fn mean(sets: &[OwnSet]) -> OwnSet {
-    let mean = |of: fn(&OwnSet) -> f64| sets.iter().map(of).sum::<f64>() / sets.len() as f64;
-    let groups = sets.iter().map(|set| set.groups).sum();
+    let mean = |of: &dyn Fn(&OwnSet) -> f64| sets.iter().map(of).sum::<f64>() / sets.len() as f64;
+    let with =
+        |of: fn(&OwnSet) -> WithOwn| WithOwn { before: mean(&|set| of(set).before), after: mean(&|set| of(set).after) };
     OwnSet {
         name: "mean".to_owned(),
-        groups,
-        none: mean(|set| set.none),
-        one: mean(|set| set.one),
-        three: mean(|set| set.three),
+        groups: sets.iter().map(|set| set.groups).sum(),
+        none: mean(&|set| set.none),
+        one: with(|set| set.one),
+        three: with(|set| set.three),
     }
 }
 
 fn own(OwnSet { name, groups, none, one, three }: &OwnSet) -> Value {
-    json!({"set": name, "groups": groups, "mean_with_none": none, "mean_with_one": one, "mean_with_three": three})
+    json!({
+        "set": name, "groups": groups, "mean_with_none": none,
+        "mean_without_one": one.before, "mean_with_one": one.after,
+        "mean_without_three": three.before, "mean_with_three": three.after,
+    })
 }
 
 fn covered(Coverage { by: (by, value), groups, rows, held, width }: &Coverage) -> Value {

@@ -57,18 +57,20 @@ pub(super) fn read(
 /// The strategy of a class, and how it shards.
 fn sharding(cells: &Cells<'_>, library: &Library, stack: &Stack) -> Result<(String, Sharding), String> {
     let class = cells.row.text("strategy_class").to_lowercase();
-    let id = match class.as_str() {
-        "ddp" | "dp" | "3d" => "ddp",
-        "zero1" | "zero-1" | "zero1+3d" => "zero1",
+    // PyTorch writes NO_SHARD, DeepSpeed stage 3, ZeRO's paper ZeRO-3.
+    let word = class.replace(['-', '_', ' '], "");
+    let id = match word.as_str() {
+        "ddp" | "dp" | "3d" | "noshard" | "zero0" | "stage0" => "ddp",
+        "zero1" | "stage1" | "zero1+3d" => "zero1",
         // PyTorch's ZeRO-2 is FSDP that keeps gathered weights until backward.
         "zero2" if stack.id.starts_with("llm-foundry") || stack.id.starts_with("mosaic") => "fsdp",
-        "zero2" | "zero-2" | "4d" => "zero2",
-        "full_shard" | "full_shard+3d" | "fsdp1" | "fsdp2" | "shard_grad_op" => "fsdp",
-        "zero-3" => "zero3",
-        "hybrid_shard" => "hsdp",
+        "zero2" | "stage2" | "4d" => "zero2",
+        "fullshard" | "fullshard+3d" | "fsdp1" | "fsdp2" | "shardgradop" => "fsdp",
+        "zero3" | "stage3" => "zero3",
+        "hybridshard" => "hsdp",
         "zero++" => "zeropp",
         "" => return Err(format!("'strategy_class' is blank; write one of {}", strategies(library))),
-        preset => preset,
+        _ => class.as_str(),
     };
     let Ok(strategy) = library.strategy(id) else {
         let written = cells.row.text("strategy_class");
@@ -78,7 +80,7 @@ fn sharding(cells: &Cells<'_>, library: &Library, stack: &Stack) -> Result<(Stri
     if let Some(ranks) = words::after(cells.row.text("strategy"), "sharded over ").filter(|ranks| *ranks >= 1.0) {
         sharding.optimizer = Extent::Ranks(ranks as u32);
     }
-    if class == "shard_grad_op" || class == "zero2" && id == "fsdp" {
+    if word == "shardgradop" || word == "zero2" && id == "fsdp" {
         sharding.reshard_after_forward = false;
     }
     Ok((id.to_owned(), sharding))

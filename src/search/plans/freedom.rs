@@ -235,7 +235,7 @@ impl Freedom {
 
     /// Those that layers fill evenly, and powers of two up to a layer each: any count in between is seldom better than the
     /// nearest of these, and all of them would be ten times the plans.
-    fn stages(&self, base: &Scenario, pipeline: u32) -> Vec<u32> {
+    pub(super) fn stages(&self, base: &Scenario, pipeline: u32) -> Vec<u32> {
         let even = |stages: u32| base.model.layers.is_multiple_of(stages.saturating_mul(pipeline));
         let most = base.model.most_stages() / pipeline.max(1);
         let counts = || (1..=most).filter(|stages| stages.is_power_of_two() || even(*stages)).collect();

@@ -25,6 +25,11 @@ pub struct TrainingAnswer {
 }
 
 impl TrainingSearch {
+    /// Whether its days count what failures take: where the cluster says how often they come.
+    pub fn counts_failures(&self) -> bool {
+        FailureForecast::new(&self.base, Seconds::ZERO).is_some()
+    }
+
     /// Answers every question, the largest budgets first, and hands over each answer with its index
     /// (`method x budgets + budget`) as it is found. Returns whether all were answered.
     pub fn run(&self, evaluator: &Evaluator, done: &(dyn Fn(usize, TrainingAnswer) + Sync)) -> bool {

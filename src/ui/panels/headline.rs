@@ -37,8 +37,11 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, wide: bool, area: Rect, buf
         }
         (Ok(_), Some(answer)) => {
             let verdict = verdict(answer, wide, theme);
-            let long = title(&answer.scenario, true);
-            let name = if wide && fits(&long, &verdict, theme, first) { long } else { title(&answer.scenario, false) };
+            let mark = calibrated(app, &answer.scenario, theme);
+            let name = |long: bool| title(&answer.scenario, long).into_iter().chain(mark.clone()).collect::<Vec<_>>();
+            let name = Some(name(true))
+                .filter(|long| wide && fits(long, &verdict, theme, first))
+                .unwrap_or_else(|| name(false));
             two_sided(&name, &verdict, true, theme, first, buf);
             if rows.len() > 2 {
                 job(answer, theme, rows[1], buf);
@@ -62,6 +65,12 @@ fn title(scenario: &Scenario, long: bool) -> Vec<Span<'static>> {
     let Scenario { cluster, model, strategy, .. } = scenario;
     let machine = [cluster.id.clone()].into_iter().chain(scenario.altered()).collect::<Vec<_>>().join(", ");
     [model.id.clone(), machine, strategy.to_string(), size].map(Span::raw).into()
+}
+
+/// That a scenario counts with what a run of the user's own has told.
+fn calibrated(app: &App, scenario: &Scenario, theme: Theme) -> Option<Span<'static>> {
+    app.inputs.measured.as_ref().filter(|run| run.counts_in(scenario))?;
+    Some(Span::styled("by your run", theme.style(Role::Accent)))
 }
 
 /// What the whole job takes.
@@ -165,7 +174,7 @@ fn bubble(summary: &Summary) -> String {
 
 /// The step that was measured of what is shown: `measured 3.41 s, +13 %`.
 fn measured(app: &App, answer: &Answer, theme: Theme) -> Option<Span<'static>> {
-    let run = app.inputs.measured.as_ref().filter(|run| run.scenario == answer.scenario)?;
+    let run = app.inputs.measured.as_ref().filter(|run| run.is_of(&answer.scenario))?;
     let summary = &answer.evaluation.summary;
     let seconds = run.figure.seconds(summary);
     let change = words::change(summary.step_time.get(), seconds, theme);

@@ -77,5 +77,5 @@ pub fn everywhere() -> KeyLines {
         .key("esc", Action::Close, "", "close the top layer, or return to the map's home cell")
         .key("r", Action::Reload, "", "reload presets whose files have changed")
         .key("ctrl-z", Action::Suspend, "", "suspend")
-        .key("q ctrl-c", Action::Quit, "quit", "quit; the next start goes on from here, or afresh with --fresh")
+        .key("q ctrl-c", Action::Quit, "quit", "quit; start with --fresh to begin anew")
 }

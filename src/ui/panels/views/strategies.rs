@@ -104,7 +104,8 @@ fn compared(app: &App, theme: Theme, levels: &[usize]) -> Table {
     let numbers = ["  strategy", speeds, "TFLOP/s", "against", "GiB", "exposed"];
     let mut table = Table::new(numbers.into_iter().chain(names).map(|heading| ("", heading)));
     let speed = |row: &Row| {
-        row.outcome.as_ref().ok().filter(|summary| summary.fits && !is_coarser(app, row)).map(Summary::tokens_per_s)
+        let summary = row.outcome.as_ref().ok()?;
+        (summary.fits && !is_coarser(app, row)).then(|| summary.tokens_per_s())
     };
     let best = rows.iter().filter_map(|row| Some((speed(row)?, &row.id))).max_by(|(a, _), (b, _)| a.total_cmp(b));
     let reference = app.pins.reference().map_or_else(|| present_one(app), |(_, summary)| Some(summary));

@@ -12,7 +12,6 @@ use crate::app::views::training::TrainingPicture;
 use crate::app::{App, Panel};
 use crate::bounds::intensity::{Intensity, LinkNeed, LinkNeeds, TransferLink};
 use crate::bounds::layered::CriticalBatch;
-use crate::evaluate::FailureForecast;
 use crate::figures::{Amount, Figure};
 use crate::plan::Offload;
 use crate::scenario::Scenario;
@@ -22,7 +21,7 @@ use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::LogLog;
 use crate::ui::widgets::loglog::Curve;
 use crate::ui::widgets::text::{draw_line, draw_lines};
-use crate::units::{BytesPerSecond, Seconds, devices, short, significant};
+use crate::units::{BytesPerSecond, devices, short, significant};
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing =
@@ -113,7 +112,7 @@ fn question(app: &App, picture: &TrainingPicture, theme: Theme, width: u16) -> L
     let rate = level.map_or_else(String::new, |level| format!("{} {}", level.name, level.bandwidth * factor));
     let network = if (factor - 1.0).abs() < 1e-12 { rate } else { format!("{rate} (x {})", short(factor, 3)) };
     let most = picture.search.budgets.last().copied().unwrap_or(0);
-    let failing = FailureForecast::new(base, Seconds::ZERO).map_or("", |_| ", failures included");
+    let failing = if picture.search.counts_failures() { ", failures included" } else { "" };
     let parts = [
         Span::raw(format!(
             " {} steps at batch {}, {law}{failing}",

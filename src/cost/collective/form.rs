@@ -1,0 +1,84 @@
+//! The form that a collective takes, and which forms some of them take together. Not for what a form costs.
+
+use crate::stack::Protocol;
+
+use super::Transfer;
+
+/// The form that a collective takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CollectiveForm {
+    /// From one device to another.
+    #[default]
+    Direct,
+    /// One flat ring over all ranks.
+    Ring,
+    /// A ring inside a node whose switches compute its sums (NVLS).
+    NodeSwitches,
+    /// A pair of trees.
+    Tree,
+    /// Parallel aggregated trees.
+    Pat,
+    /// Sums computed by the network's switches (SHARP).
+    Sharp,
+    /// Level by level.
+    Hierarchical,
+    /// Each rank to each other.
+    Pairwise,
+}
+
+impl CollectiveForm {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Direct,
+        Self::Ring,
+        Self::NodeSwitches,
+        Self::Tree,
+        Self::Pat,
+        Self::Sharp,
+        Self::Hierarchical,
+        Self::Pairwise,
+    ];
+
+    /// As reports name it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Ring => "ring",
+            Self::NodeSwitches => "NVLS",
+            Self::Tree => "double tree",
+            Self::Pat => "PAT",
+            Self::Sharp => "SHARP",
+            Self::Hierarchical => "level by level",
+            Self::Pairwise => "pairwise",
+        }
+    }
+}
+
+/// Which forms and protocols some transfers take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CollectiveForms {
+    forms: u8,
+    protocols: u8,
+}
+
+impl CollectiveForms {
+    /// With those of one more transfer.
+    pub fn add(&mut self, transfer: &Transfer) {
+        self.forms |= 1 << transfer.form as u8;
+        self.protocols |= 1 << transfer.protocol as u8;
+    }
+
+    /// With those of another.
+    pub fn join(&mut self, other: Self) {
+        self.forms |= other.forms;
+        self.protocols |= other.protocols;
+    }
+
+    /// Their names, the same order always; Simple, which all can take, goes without saying.
+    pub fn words(self) -> Vec<&'static str> {
+        let form = |form: &CollectiveForm| self.forms & (1 << *form as u8) != 0;
+        let protocol = |protocol: &Protocol| self.protocols & (1 << *protocol as u8) != 0;
+        let forms = CollectiveForm::ALL.into_iter().filter(form).map(CollectiveForm::word);
+        forms.chain([Protocol::Ll128, Protocol::Ll].into_iter().filter(protocol).map(Protocol::word)).collect()
+    }
+}
