@@ -127,7 +127,7 @@ impl Work {
             }
             Self::BestPlans(search) => best_plans(search, &evaluator, desk),
             Self::Measured(run) => {
-                let told = run.figure.attribute(&run.scenario).map_err(|why| why.to_string());
+                let told = run.figure.attribute(&run.scenario, &evaluator).map_err(|why| why.to_string());
                 if !desk.cancel.is_cancelled() {
                     (desk.tell)(Found::Measured(Box::new(told)));
                 }

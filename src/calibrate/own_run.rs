@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use crate::evaluate::{self, Summary, Workspace};
 use crate::scenario::{Problem, Scenario};
+use crate::search::Evaluator;
 use crate::units::{Seconds, significant};
 
 use super::attribution::{Attribution, attribute};
@@ -25,23 +26,24 @@ pub enum Untold {
     Impossible(Vec<Problem>),
     /// No step takes so long.
     NoTime,
+    /// It was stopped before it was told.
+    Stopped,
     /// The calibration of this id has no posterior.
     NoPosterior(String),
 }
 
 impl OwnFigure {
     /// What it says of a scenario: the gap, what may explain it, and how sure a like step is afterwards.
-    pub fn attribute(self, scenario: &Scenario) -> Result<Attribution, Untold> {
-        let evaluate = |scenarios: &[Scenario]| {
-            let mut workspace = Workspace::default();
-            scenarios.iter().map(|one| evaluate::summary(one, &mut workspace)).collect()
-        };
+    pub fn attribute(self, scenario: &Scenario, evaluator: &Evaluator<'_>) -> Result<Attribution, Untold> {
         let predicted = evaluate::summary(scenario, &mut Workspace::default()).map_err(Untold::Impossible)?;
         let seconds = self.seconds(&predicted);
         if !(seconds > 0.0 && seconds.is_finite()) {
             return Err(Untold::NoTime);
         }
-        attribute(scenario, seconds, &evaluate).ok_or_else(|| Untold::NoPosterior(scenario.calibration.id.clone()))
+        attribute(scenario, seconds, &|scenarios| evaluator.summaries(scenarios)).ok_or_else(|| {
+            let stopped = evaluator.cancel().is_cancelled();
+            if stopped { Untold::Stopped } else { Untold::NoPosterior(scenario.calibration.id.clone()) }
+        })
     }
 
     /// As it is typed.
@@ -93,6 +95,7 @@ impl fmt::Display for Untold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Impossible(problems) => problems.first().map_or(Ok(()), |problem| problem.fmt(f)),
+            Self::Stopped => f.write_str("it was stopped; ask again"),
             Self::NoTime => f.write_str("must be a time above 0, like \"3.4 s\""),
             Self::NoPosterior(id) => write!(
                 f,
@@ -108,6 +111,7 @@ mod tests {
     use super::*;
     use crate::presets::Library;
     use crate::scenario::file;
+    use crate::search::{self, Cancel};
 
     #[test]
     fn a_figure_is_a_time_or_a_share_and_says_which() {
@@ -128,9 +132,13 @@ mod tests {
         let text = &library.scenario_text("default").expect("it is there").text;
         let scenario = library.resolve(&file::parse(text).expect("a scenario")).expect("possible");
         let found = evaluate::summary(&scenario, &mut Workspace::default()).expect("possible");
-        let told = OwnFigure::Mfu(found.mfu / 2.0).attribute(&scenario).expect("a posterior");
+        let (pool, cancel) = (search::pool(Some(2)).expect("threads"), Cancel::default());
+        let evaluator = Evaluator::new(&pool, &cancel);
+        let told = OwnFigure::Mfu(found.mfu / 2.0).attribute(&scenario, &evaluator).expect("a posterior");
         assert!((told.gap - 1.0).abs() < 1e-9, "{}", told.gap);
-        let same = OwnFigure::StepTime(found.step_time).attribute(&scenario).expect("a posterior");
+        let same = OwnFigure::StepTime(found.step_time).attribute(&scenario, &evaluator).expect("a posterior");
         assert!(same.gap.abs() < 1e-9, "{}", same.gap);
+        cancel.cancel();
+        assert_eq!(OwnFigure::Mfu(0.4).attribute(&scenario, &evaluator), Err(Untold::Stopped));
     }
 }

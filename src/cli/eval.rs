@@ -5,7 +5,7 @@ use crate::evaluate::Workspace;
 use crate::figures::{self, EvaluationReport, Figures};
 use crate::presets::Library;
 use crate::scenario::Scenario;
-use crate::search;
+use crate::search::{self, Cancel, Evaluator};
 use crate::snapshot::Opened;
 
 use super::args::{EvalArgs, EvalFormat};
@@ -20,7 +20,7 @@ pub(super) fn run(session: &Session, eval: &EvalArgs) -> Result<Exit, Failure> {
     let opened = session.open_possible(&eval.input)?;
     note_idle(&eval.input, [opened.scenario.plan.clone()]);
     let figure = eval.measured.map(OwnFigure::StepTime).or(eval.measured_mfu.map(OwnFigure::Mfu));
-    let measured = figure.map(|figure| told(figure, &opened.scenario)).transpose()?;
+    let measured = figure.map(|figure| told(session, figure, &opened.scenario)).transpose()?;
     let exit = report(&session.library, &opened, eval.format, measured.as_ref())?;
     if let (Some(out), Some(told)) = (&eval.out, &measured) {
         let text = toml::to_string(&told.calibration).map_err(Failure::unwritten)?;
@@ -30,8 +30,9 @@ pub(super) fn run(session: &Session, eval: &EvalArgs) -> Result<Exit, Failure> {
 }
 
 /// What a measured step says of a scenario.
-fn told(figure: OwnFigure, scenario: &Scenario) -> Result<Attribution, Failure> {
-    figure.attribute(scenario).map_err(|error| match error {
+fn told(session: &Session, figure: OwnFigure, scenario: &Scenario) -> Result<Attribution, Failure> {
+    let (pool, cancel) = (session.pool()?, Cancel::default());
+    figure.attribute(scenario, &Evaluator::new(&pool, &cancel)).map_err(|error| match error {
         Untold::Impossible(problems) => problems.into(),
         error => Failure::input(format!("--measured: {error}")),
     })
