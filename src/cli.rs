@@ -61,10 +61,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
 }
 
 fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
-    let inputs = cli.inputs();
+    let mut inputs = cli.inputs();
     if let Some(file) = &cli.everywhere.log {
         files::refuse_input(file, &inputs)?;
         log::open(file).map_err(|error| Failure::io(file, &error))?;
+        // Nothing is written over the log either.
+        inputs.push(file.clone());
     }
     let session = || Session::start(&cli.everywhere, inputs.clone());
     let Some(command) = &cli.command else { return explore::run(session()?, cli) };

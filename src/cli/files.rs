@@ -22,7 +22,7 @@ pub(super) fn vacant(file: &Path, force: bool, inputs: &[PathBuf]) -> Result<(),
 pub(super) fn refuse_input(file: &Path, inputs: &[PathBuf]) -> Result<(), Failure> {
     if inputs.iter().any(|input| disk::is_same(file, input)) {
         let file = file.display();
-        return Err(Failure::input(format!("{file}: is an input; choose another name for what is written")));
+        return Err(Failure::input(format!("{file}: is an input or the log; choose another name for what is written")));
     }
     Ok(())
 }

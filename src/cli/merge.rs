@@ -2,11 +2,12 @@
 
 mod sweep;
 
-use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::iter::{once, repeat_with, zip};
+use std::path::PathBuf;
 
 use crate::app::Options;
-use crate::disk;
+use crate::disk::Begun;
 use crate::text::{escaped, visible};
 
 use super::args::MergeArgs;
@@ -18,22 +19,18 @@ pub(super) fn run(arguments: &MergeArgs, inputs: &[PathBuf]) -> Result<Exit, Fai
     if let Some(out) = &arguments.out {
         files::vacant(out, arguments.force, inputs)?;
     }
-    match arguments.parts.first() {
-        Some(first) if is_json(first)? => merge_search(arguments),
-        _ => merge_sweep(arguments),
+    let Some(first) = arguments.parts.first() else { return merge_sweep(arguments) };
+    let begun = Begun::open(first, 1).map_err(|error| Failure::io(first, &error))?;
+    // A part of a search is JSON; a pipe that holds one cannot be read again.
+    if begun.head() == b"{" { merge_search(arguments, begun) } else { merge_sweep(arguments) }
+}
+
+fn merge_search(arguments: &MergeArgs, first: Begun) -> Result<Exit, Failure> {
+    let mut parts = Vec::new();
+    for (file, begun) in zip(&arguments.parts, once(Some(first)).chain(repeat_with(|| None))) {
+        parts.push(SearchPart::read(file, begun)?);
     }
-}
-
-/// Whether a file begins as JSON does.
-fn is_json(file: &Path) -> Result<bool, Failure> {
-    let failed = |error| Failure::io(file, &error);
-    let mut first = [0];
-    let read = disk::stream(file).and_then(|mut stream| stream.read(&mut first)).map_err(failed)?;
-    Ok(read == 1 && first == *b"{")
-}
-
-fn merge_search(arguments: &MergeArgs) -> Result<Exit, Failure> {
-    let (whole, exit) = SearchPart::merged(&SearchPart::read_all(&arguments.parts)?)?;
+    let (whole, exit) = SearchPart::merged(&parts)?;
     match &arguments.out {
         None => output::json(&whole)?,
         Some(out) => files::write(&[(out.clone(), &format!("{}\n", escaped(&whole)))], arguments.force)?,

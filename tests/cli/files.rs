@@ -144,7 +144,7 @@ fn floods_and_silence_are_refused_wherever_a_file_is_named() {
 }
 
 /// Makes a pipe with a name.
-fn pipe(home: &Home, name: &str) {
+pub fn pipe(home: &Home, name: &str) {
     let path = home.path().join(name);
     assert!(std::process::Command::new("mkfifo").arg(path).status().expect("mkfifo").success());
 }
@@ -241,6 +241,11 @@ fn only_a_log_is_gone_on_with() {
         std::fs::metadata(home.path().join("log")).expect("a log").len()
     });
     assert!(0 < sizes[0] && sizes[0] < sizes[1], "{sizes:?}");
+    // Nothing else is written over it, not even by the command that it is the log of.
+    let over = home.run("plan --micro-batch 1 --log log --out log --force").refused().join("\n");
+    assert_contains(&over, &["log: is an input or the log"]);
+    let log = std::fs::read_to_string(home.path().join("log")).expect("text");
+    assert_contains(&log, &["--out log --force"]);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use super::files::pipe;
 use super::run::{Home, Run, assert_contains, keys, run};
 
 /// 5 x 7 cells, some of them impossible.
@@ -169,6 +170,12 @@ fn parts_of_a_search_merged_are_the_search() {
         assert_eq!((figures(&merged), front(&merged)), (figures(&whole), front(&whole)), "informed: {informed}");
         assert_eq!(merged["space"]["plans"], whole["space"]["plans"]);
         assert_eq!(keys(&merged), keys(&whole));
+        // A pipe can be read only once.
+        pipe(&home, "pipe");
+        let (path, text) = (home.path().join("pipe"), std::fs::read(home.path().join(&names[2])).expect("a part"));
+        let writer = std::thread::spawn(move || std::fs::write(path, text));
+        assert_eq!(home.run(&format!("merge pipe {} {}", names[0], names[1])).json(0), merged);
+        writer.join().expect("it writes").expect("all of it is read");
         assert_eq!(merged["per_operator"], whole["per_operator"]);
         assert_eq!(keys(&merged["plans"][0]), keys(&whole["plans"][0]));
         assert_eq!(home.run(&format!("merge {} --out whole.json", names.join(" "))).code, Some(0));

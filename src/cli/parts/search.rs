@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::cli::exit::{Exit, Failure};
-use crate::disk;
+use crate::disk::Begun;
 use crate::figures::SearchReport;
 use crate::search::WorkPart;
 use crate::search::plans::{FoundWhole, PlanSearch, unbeaten, weighed};
@@ -99,13 +99,10 @@ impl SearchPart {
         format!("{document:#}")
     }
 
-    /// Reads parts, each a part of a search.
-    pub(in crate::cli) fn read_all(files: &[PathBuf]) -> Result<Vec<Self>, Failure> {
-        files.iter().map(|file| Self::read(file)).collect()
-    }
-
-    fn read(file: &Path) -> Result<Self, Failure> {
-        let text = disk::read_text(file, MOST_BYTES).map_err(|error| Failure::io(file, &error))?;
+    /// Reads a part of a search, which may be opened already.
+    pub(in crate::cli) fn read(file: &Path, begun: Option<Begun>) -> Result<Self, Failure> {
+        let text = begun.map_or_else(|| Begun::open(file, 0), Ok).and_then(|begun| begun.text(MOST_BYTES));
+        let text = text.map_err(|error| Failure::io(file, &error))?;
         let named = printable(&file.display().to_string());
         let wrong = |why: &dyn Display| {
             let what = "is no part of a search; give what `search --part K/N --format json` printed";
@@ -128,7 +125,7 @@ impl SearchPart {
     /// The score that a plan must beat to be among the best of all, where other parts of the same search have found
     /// as many as are asked for.
     pub(in crate::cli) fn known(files: &[PathBuf], seal: &Seal) -> Result<Option<[f64; 2]>, Failure> {
-        let parts = Self::read_all(files)?;
+        let parts: Vec<Self> = files.iter().map(|file| Self::read(file, None)).collect::<Result<_, _>>()?;
         let mut sealed: Vec<(String, Seal)> = parts.iter().filter_map(Self::sealed).collect();
         sealed.push((format!("--part {}", seal.part), seal.clone()));
         let mistakes = strangers(&sealed);
