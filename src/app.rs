@@ -51,6 +51,7 @@ mod state;
 mod stored;
 pub mod time;
 pub mod timeline;
+pub mod transfer;
 pub mod typing;
 mod update;
 pub mod view;

@@ -6,6 +6,7 @@
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Cursor, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use directories::ProjectDirs;
@@ -19,6 +20,12 @@ pub fn own_folders() -> Option<ProjectDirs> {
 /// How long a pipe or a device that is named as a file is waited for, all in all; and a second more for each megabyte
 /// that came.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often who waits for a pipe hears that nothing has come.
+const PULSE: Duration = Duration::from_millis(100);
+
+/// Hears how many bytes of a file have come or gone, and says whether that is to go on.
+pub type Watch = Rc<dyn Fn(u64) -> bool>;
 
 /// What a file is called until it is whole.
 const STAGED: (&str, &str) = (".shardscope-", ".tmp");
@@ -43,11 +50,38 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 
 /// A file as it comes, however long: for what is worked through piece by piece.
 pub fn stream(path: &Path) -> io::Result<Patient> {
+    watched_stream(path, None)
+}
+
+fn watched_stream(path: &Path, watch: Option<&Watch>) -> io::Result<Patient> {
     let file = open(path)?;
     if file.metadata()?.is_dir() {
         return Err(io::Error::new(ErrorKind::IsADirectory, "it is a folder; name a file in it"));
     }
-    Ok(Patient { file, left: PATIENCE })
+    Ok(Patient { file, left: PATIENCE, passed: Passed::watched(watch) })
+}
+
+/// How much of a file has passed, for whoever waits for it.
+#[derive(Default)]
+struct Passed {
+    bytes: u64,
+    watch: Option<Watch>,
+}
+
+impl Passed {
+    fn watched(watch: Option<&Watch>) -> Self {
+        Self { bytes: 0, watch: watch.cloned() }
+    }
+
+    /// So many bytes more; an error where no more are wanted.
+    fn add(&mut self, bytes: usize) -> io::Result<()> {
+        self.bytes += bytes as u64;
+        match &self.watch {
+            // Not `Interrupted`: that is tried again.
+            Some(watch) if !watch(self.bytes) => Err(io::Error::other("it was stopped")),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// A file that has been looked into: a pipe can be read only once.
@@ -59,7 +93,16 @@ pub struct Begun {
 impl Begun {
     /// Opens a file and reads its first bytes, at most so many.
     pub fn open(path: &Path, most: u64) -> io::Result<Self> {
-        let (mut head, mut rest) = (Vec::new(), stream(path)?);
+        Self::new(most, stream(path)?)
+    }
+
+    /// The same, of a file that someone waits for.
+    pub fn open_watched(path: &Path, most: u64, watch: &Watch) -> io::Result<Self> {
+        Self::new(most, watched_stream(path, Some(watch))?)
+    }
+
+    fn new(most: u64, mut rest: Patient) -> io::Result<Self> {
+        let mut head = Vec::new();
         #[expect(clippy::disallowed_methods, reason = "what is read is limited")]
         (&mut rest).take(most).read_to_end(&mut head)?;
         Ok(Self { head, rest })
@@ -138,6 +181,7 @@ pub struct Patient {
     file: File,
     /// How long it may still be waited for.
     left: Duration,
+    passed: Passed,
 }
 
 impl Read for Patient {
@@ -149,9 +193,10 @@ impl Read for Patient {
                 // Someone else has read what was there.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 read => {
+                    let read = read?;
                     // A microsecond a byte.
-                    self.left += read.as_ref().map_or(Duration::ZERO, |read| Duration::from_micros(*read as u64));
-                    return read;
+                    self.left += Duration::from_micros(read as u64);
+                    return self.passed.add(read).map(|()| read);
                 }
             }
         }
@@ -163,26 +208,29 @@ impl Patient {
     /// Waits until there is something to read, or the other end of a pipe is closed.
     fn wait(&mut self) -> io::Result<()> {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
-        let Self { file, left } = self;
-        let patience = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
-        let start = Instant::now();
-        let ready = poll(&mut [PollFd::new(file, PollFlags::IN)], Some(&patience));
-        *left = left.saturating_sub(start.elapsed());
-        match ready {
-            Ok(0) => {
+        let Self { file, left, passed } = self;
+        loop {
+            let pulse = PULSE.min(*left);
+            let pulse = Timespec { tv_sec: pulse.as_secs().cast_signed(), tv_nsec: pulse.subsec_nanos().into() };
+            let start = Instant::now();
+            // An error is an interruption: whoever reads tries again.
+            let ready = poll(&mut [PollFd::new(file, PollFlags::IN)], Some(&pulse))?;
+            *left = left.saturating_sub(start.elapsed());
+            if ready > 0 {
+                return Ok(());
+            }
+            passed.add(0)?;
+            if left.is_zero() {
                 let what = "it was waited for too long, more than 10 s and a second for each megabyte that came; name a \
                             file, or a pipe that is written to";
-                Err(io::Error::new(ErrorKind::TimedOut, what))
+                return Err(io::Error::new(ErrorKind::TimedOut, what));
             }
-            Ok(_) => Ok(()),
-            // Whoever reads tries again.
-            Err(error) => Err(error.into()),
         }
     }
 }
 
 /// A text beside where it is to stand, gone if it gets no name.
-pub struct Staged(NamedTempFile);
+pub struct Staged(NamedTempFile, Passed);
 
 impl Staged {
     /// Writes a text into a directory; what killed processes have left there is removed.
@@ -195,6 +243,12 @@ impl Staged {
     pub fn beside(path: &Path, replacing: bool) -> io::Result<Self> {
         let path = if replacing { replaceable(path)? } else { path.to_owned() };
         Self::empty(parent(&path))
+    }
+
+    /// Tells someone who waits for it.
+    #[must_use]
+    pub fn watched(self, watch: &Watch) -> Self {
+        Self(self.0, Passed::watched(Some(watch)))
     }
 
     fn written(mut self, text: &str) -> io::Result<Self> {
@@ -213,7 +267,7 @@ impl Staged {
             // Readable by whom the user's mask allows.
             builder.permissions(fs::Permissions::from_mode(0o666));
         }
-        builder.tempfile_in(directory).map(Self)
+        builder.tempfile_in(directory).map(|file| Self(file, Passed::default()))
     }
 
     /// Gives it a name that no file has; hands it back where one does.
@@ -223,7 +277,7 @@ impl Staged {
                 keep_name(path);
                 Ok(())
             }
-            Err(refused) => Err((Self(refused.file), refused.error)),
+            Err(refused) => Err((Self(refused.file, self.1), refused.error)),
         }
     }
 
@@ -241,7 +295,8 @@ impl Staged {
 
 impl Write for Staged {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes)
+        let written = self.0.write(bytes)?;
+        self.1.add(written).map(|()| written)
     }
 
     /// Has what is written survive a power cut.

@@ -167,7 +167,9 @@ impl Explorer {
             Event::Report(report) => {
                 match report {
                     // Parts of a long job come by the hundred: they are drawn at the next pause, all else at once.
-                    JobReport::Cells { .. } | JobReport::Found { .. } => self.progress.found(Instant::now()),
+                    JobReport::Cells { .. } | JobReport::Found { .. } | JobReport::Transferring { .. } => {
+                        self.progress.found(Instant::now());
+                    }
                     _ => self.dirty = true,
                 }
                 let commands = self.app.hear(report);
@@ -275,14 +277,15 @@ impl Explorer {
             Command::Mouse(taken) => self.screen.take_mouse(taken)?,
             Command::Copy { text, said } => self.copy(&text, said)?,
             Command::List => self.files.run(Errand::List),
-            Command::Open(path) => self.files.run(Errand::Open(path, Arc::clone(&self.app.library))),
+            Command::Transfer { number, transfer } => {
+                self.files.transfer(number, transfer, Arc::clone(&self.app.library));
+            }
+            Command::StopTransfer => self.files.stop(),
             Command::Delete(path) => self.files.run(Errand::Delete(path)),
             Command::SavePreset(saving) => {
                 self.files.run(Errand::SavePreset(saving, Arc::clone(&self.app.library)));
             }
             Command::Reload => self.files.run(Errand::Reload(Arc::clone(&self.app.library))),
-            Command::Import(question) => self.files.run(Errand::Import(question, Arc::clone(&self.app.library))),
-            Command::ExportPlan(question) => self.files.run(Errand::ExportPlan(question)),
             Command::Suspend => screen::suspend()?,
             Command::Quit => return Ok(ControlFlow::Break(())),
         }

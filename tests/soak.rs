@@ -22,6 +22,7 @@ use ratatui::backend::TestBackend;
 use shardscope::app::action::{Command, JobReport};
 use shardscope::app::files::{Errand, Files};
 use shardscope::app::jobs::{Jobs, Tell};
+use shardscope::app::transfer::FileTransfer;
 use shardscope::app::{App, Options, Start};
 use shardscope::presets::Library;
 use shardscope::snapshot;
@@ -216,7 +217,9 @@ impl Desk {
                     let files = snapshot::list(&[PathBuf::from(".")]);
                     self.hear(JobReport::Listed(files));
                 }
-                Command::Open(path) => self.files.run(Errand::Open(path, Arc::clone(&self.app.library))),
+                Command::Transfer { number, transfer: transfer @ FileTransfer::Open(_) } => {
+                    self.files.transfer(number, transfer, Arc::clone(&self.app.library));
+                }
                 Command::Delete(path) => self.files.run(Errand::Delete(path)),
                 Command::Reload => self.files.run(Errand::Reload(Arc::clone(&self.app.library))),
                 // What only a terminal, or the user's own folder, can do; and the end, which is not yet.
@@ -225,8 +228,8 @@ impl Desk {
                 | Command::Mouse(_)
                 | Command::SaveScreen(_)
                 | Command::SavePreset(_)
-                | Command::Import(_)
-                | Command::ExportPlan(_)
+                | Command::StopTransfer
+                | Command::Transfer { .. }
                 | Command::Suspend
                 | Command::Quit => {}
             }

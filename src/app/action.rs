@@ -13,9 +13,10 @@ use crate::snapshot::{Listed, Opened};
 
 use super::answers::Answer;
 use super::exporting::{ExportOutcome, ExportQuestion};
-use super::importing::{ImportQuestion, ImportedFile};
+use super::importing::ImportedFile;
 use super::panel::Panel;
 use super::panel::ViewId;
+use super::transfer::{FileTransfer, Transferred};
 use super::work::{Found, Work};
 
 /// An intent of the user. What a way or a step means is up to the panel or layer that has the keys.
@@ -280,18 +281,21 @@ pub enum Command {
     SaveMap(String),
     /// Look for snapshots and sets.
     List,
-    /// Open a snapshot or a set.
-    Open(PathBuf),
+    /// Open, take in or write files that a person waits for.
+    Transfer {
+        /// Comes back with what is told of it.
+        number: u64,
+        /// What.
+        transfer: FileTransfer,
+    },
+    /// Stop that: nobody waits for it any more.
+    StopTransfer,
     /// Delete a snapshot or a set.
     Delete(PathBuf),
     /// Write a cluster or a model to the user's folder.
     SavePreset(Saving),
     /// Read the presets again.
     Reload,
-    /// Take in other tools' files.
-    Import(Box<ImportQuestion>),
-    /// Write a plan for another tool.
-    ExportPlan(Box<ExportQuestion>),
     /// Stop until the shell continues the program.
     Suspend,
     /// End the explorer.
@@ -359,6 +363,20 @@ pub enum JobReport {
     PlanExported(Box<ExportQuestion>, ExportOutcome),
     /// What became of something that was asked of the files.
     Said(String),
+    /// How far files are that a person waits for.
+    Transferring {
+        /// The number that was asked under.
+        number: u64,
+        /// How far.
+        so_far: Transferred,
+    },
+    /// The end of that, with what came of it.
+    Transferred {
+        /// The number that was asked under.
+        number: u64,
+        /// What came of it.
+        report: Box<JobReport>,
+    },
     /// A job failed; the next one starts afresh.
     Failed {
         /// The number that was asked under.

@@ -47,7 +47,7 @@ impl Browser {
     fn open(&self) -> Vec<Effect> {
         match self.file() {
             Some(Listed { holds: Ok(_), path, .. }) => {
-                vec![Effect::Close, Effect::Run(Command::Open(path.clone()))]
+                vec![Effect::Close, Effect::OpenFile(path.clone())]
             }
             Some(_) => told("it cannot be opened as it is: the reason is shown with it"),
             None => Vec::new(),

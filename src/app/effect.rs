@@ -69,6 +69,8 @@ pub enum Effect {
     Measure(String),
     /// What is shown counts with a calibration that follows from what was measured.
     Learn(Box<Calibration>),
+    /// A snapshot or a set is opened.
+    OpenFile(PathBuf),
     /// Files are taken in, as they are named on a line.
     Import(String),
     /// The plan shown is written for another tool into a folder; the bool says whether files there may be replaced.

@@ -4,7 +4,7 @@
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use crate::disk::{self, Staged};
+use crate::disk::{self, Staged, Watch};
 use crate::interop::fsdp2::{self, Names};
 use crate::interop::plans::{self, JobWishes, PlanTarget};
 use crate::interop::trace::RankTrace;
@@ -103,7 +103,7 @@ enum Content {
 
 impl ExportQuestion {
     /// Writes the files.
-    pub fn answer(&self) -> ExportOutcome {
+    pub fn answer(&self, watch: &Watch) -> ExportOutcome {
         let content = match self.content() {
             Ok(content) => content,
             Err(why) => return ExportOutcome::Refused(why),
@@ -117,7 +117,7 @@ impl ExportQuestion {
         if let Some(taken) = paths.iter().find(|path| !self.replacing && path.symlink_metadata().is_ok()) {
             return ExportOutcome::Taken(shown(taken));
         }
-        match self.write(&content, &paths) {
+        match self.write(&content, &paths, watch) {
             Ok(notes) => ExportOutcome::Written(paths.iter().map(|path| shown(path)).collect(), notes),
             Err((path, error)) if error.kind() == ErrorKind::AlreadyExists => ExportOutcome::Taken(shown(&path)),
             Err((path, error)) => ExportOutcome::Refused(vec![format!("cannot write {}: {error}", shown(&path))]),
@@ -144,7 +144,7 @@ impl ExportQuestion {
     }
 
     /// Gives what the tool does otherwise than planned.
-    fn write(&self, content: &Content, paths: &[PathBuf]) -> Result<Vec<String>, (PathBuf, io::Error)> {
+    fn write(&self, content: &Content, paths: &[PathBuf], watch: &Watch) -> Result<Vec<String>, (PathBuf, io::Error)> {
         disk::create_folder(&self.folder).map_err(|error| (self.folder.clone(), error))?;
         match content {
             Content::Texts(files, notes) => {
@@ -162,15 +162,15 @@ impl ExportQuestion {
             Content::Traces(traces) => {
                 // One after the other and not staged together: a trace may take hundreds of MB.
                 for (path, trace) in paths.iter().zip(traces) {
-                    self.write_trace(path, trace).map_err(|error| (path.clone(), error))?;
+                    self.write_trace(path, trace, watch).map_err(|error| (path.clone(), error))?;
                 }
                 Ok(Vec::new())
             }
         }
     }
 
-    fn write_trace(&self, path: &Path, trace: &RankTrace) -> io::Result<()> {
-        let mut staged = BufWriter::new(Staged::beside(path, self.replacing)?);
+    fn write_trace(&self, path: &Path, trace: &RankTrace, watch: &Watch) -> io::Result<()> {
+        let mut staged = BufWriter::new(Staged::beside(path, self.replacing)?.watched(watch));
         trace.write(&mut staged)?;
         let mut staged = staged.into_inner().map_err(io::IntoInnerError::into_error)?;
         staged.flush()?;

@@ -2,26 +2,33 @@
 //! looked for and deleted, presets saved and read again, plans written for other tools; on a thread of their own, files
 //! of any length opened or taken in. What they hold is [`crate::snapshot`]'s and [`crate::interop`]'s.
 
+use std::cell::Cell;
 use std::fmt::Display;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
+use crate::disk::Watch;
 use crate::presets::{Library, Saving};
 use crate::scenario::file::printable;
-use crate::search::{self, Workspace};
+use crate::search::{self, Cancel, Workspace};
 use crate::snapshot::{self, Set, Snapshot, WriteError};
+use crate::units::Bytes;
 
 use super::action::JobReport;
 use super::answers::Answer;
-use super::exporting::ExportQuestion;
-use super::importing::ImportQuestion;
 use super::jobs::{Tell, message};
 use super::pins::Pin;
 use super::state::LeftOff;
+use super::transfer::{FileTransfer, Transferred};
+
+/// Between two reports of how far a file is.
+const PAUSE: Duration = Duration::from_millis(250);
 
 /// Something to do with a file.
 #[derive(Debug)]
@@ -36,27 +43,39 @@ pub enum Errand {
     SaveText((&'static str, &'static str), String),
     /// Look for snapshots and sets.
     List,
-    /// Open a snapshot or a set.
-    Open(PathBuf, Arc<Library>),
     /// Delete a snapshot or a set.
     Delete(PathBuf),
     /// Write a cluster or a model to the user's folder.
     SavePreset(Saving, Arc<Library>),
     /// Read the presets again.
     Reload(Arc<Library>),
-    /// Take in other tools' files.
-    Import(Box<ImportQuestion>, Arc<Library>),
-    /// Write a plan for another tool.
-    ExportPlan(Box<ExportQuestion>),
+}
+
+/// Files that a person waits for, under the number that they were asked for.
+struct NumberedTransfer {
+    number: u64,
+    transfer: FileTransfer,
+    library: Arc<Library>,
+    cancel: Cancel,
 }
 
 /// The threads. They end when this is dropped: what is still to be written is written first, and nobody waits for what
 /// is read.
 #[derive(Debug)]
 pub struct Files {
-    errands: Option<Sender<Errand>>,
-    readings: Sender<Errand>,
+    /// Small files, and whatever is written.
+    errands: Option<Sender<FileTask>>,
+    /// What is only read.
+    readings: Sender<FileTask>,
     thread: Option<JoinHandle<()>>,
+    /// Stops what a person waits for.
+    cancel: Cancel,
+}
+
+/// What a thread of files does.
+enum FileTask {
+    Errand(Errand),
+    Transfer(NumberedTransfer),
 }
 
 impl Files {
@@ -67,16 +86,33 @@ impl Files {
         let (errands, thread) = queue("files", tell, remembered.clone())?;
         // A file may be long, or a pipe that nobody writes to.
         let (readings, _) = queue("reading", tell, remembered)?;
-        Ok(Self { errands: Some(errands), readings, thread: Some(thread) })
+        Ok(Self { errands: Some(errands), readings, thread: Some(thread), cancel: Cancel::default() })
     }
 
-    /// Runs an errand after those of its sort that wait.
+    /// Runs an errand after those that wait.
     pub fn run(&self, errand: Errand) {
-        let queue = if errand.only_reads() { Some(&self.readings) } else { self.errands.as_ref() };
-        if let Some(queue) = queue {
+        if let Some(errands) = &self.errands {
             // The thread ends only with this.
-            let _ = queue.send(errand);
+            let _ = errands.send(FileTask::Errand(errand));
         }
+    }
+
+    /// Reads or writes files that a person waits for.
+    pub fn transfer(&mut self, number: u64, transfer: FileTransfer, library: Arc<Library>) {
+        self.cancel = Cancel::default();
+        let queue = match transfer {
+            FileTransfer::Open(_) | FileTransfer::Import(_) => Some(&self.readings),
+            FileTransfer::Export(_) => self.errands.as_ref(),
+        };
+        if let Some(queue) = queue {
+            let cancel = self.cancel.clone();
+            let _ = queue.send(FileTask::Transfer(NumberedTransfer { number, transfer, library, cancel }));
+        }
+    }
+
+    /// Stops them.
+    pub fn stop(&self) {
+        self.cancel.cancel();
     }
 }
 
@@ -89,31 +125,51 @@ impl Drop for Files {
     }
 }
 
-/// A thread that runs one errand after the other, until nobody can send any more.
-fn queue(name: &str, tell: &Tell, remembered: Option<PathBuf>) -> io::Result<(Sender<Errand>, JoinHandle<()>)> {
-    let (errands, queue) = mpsc::channel::<Errand>();
+/// A thread that does one task after the other, until nobody can send any more.
+fn queue(name: &str, tell: &Tell, remembered: Option<PathBuf>) -> io::Result<(Sender<FileTask>, JoinHandle<()>)> {
+    let (tasks, queue) = mpsc::channel::<FileTask>();
     let tell = Arc::clone(tell);
     let run = move || {
-        for errand in queue {
-            // Nothing of an errand outlives it.
-            let report = catch_unwind(AssertUnwindSafe(|| errand.run(remembered.as_deref())));
-            tell(report.unwrap_or_else(|panic| {
-                JobReport::Said(format!(
-                    "reading or writing files failed: {}; this is a bug, please report it",
-                    message(&*panic)
-                ))
-            }));
+        for task in queue {
+            match task {
+                FileTask::Errand(errand) => tell(whole(|| errand.run(remembered.as_deref()))),
+                FileTask::Transfer(NumberedTransfer { number, transfer, library, cancel }) => {
+                    let watch = watch(number, cancel, &tell);
+                    let report = Box::new(whole(|| transfer.run(&library, &watch)));
+                    tell(JobReport::Transferred { number, report });
+                }
+            }
         }
     };
-    Ok((errands, thread::Builder::new().name(name.to_owned()).spawn(run)?))
+    Ok((tasks, thread::Builder::new().name(name.to_owned()).spawn(run)?))
+}
+
+/// What is told of a task, also where it panics: nothing of it outlives it.
+fn whole(task: impl FnOnce() -> JobReport) -> JobReport {
+    catch_unwind(AssertUnwindSafe(task)).unwrap_or_else(|panic| {
+        JobReport::Said(format!(
+            "reading or writing files failed: {}; this is a bug, please report it",
+            message(&*panic)
+        ))
+    })
+}
+
+/// Tells from time to time how far a file is, until that is stopped.
+fn watch(number: u64, cancel: Cancel, tell: &Tell) -> Watch {
+    let (tell, start) = (Arc::clone(tell), Instant::now());
+    let told = Cell::new(start);
+    Rc::new(move |bytes| {
+        // What is done at once says nothing of how far it is.
+        if told.get().elapsed() >= PAUSE {
+            told.set(Instant::now());
+            let so_far = Transferred { seconds: start.elapsed().as_secs(), bytes: Bytes::new(bytes as f64) };
+            tell(JobReport::Transferring { number, so_far });
+        }
+        !cancel.is_cancelled()
+    })
 }
 
 impl Errand {
-    /// Whether it reads a file that a person named, and leaves everything as it is.
-    const fn only_reads(&self) -> bool {
-        matches!(self, Self::Open(..) | Self::Import(..))
-    }
-
     pub(super) fn run(self, remembered: Option<&Path>) -> JobReport {
         let keep = |written: &Result<PathBuf, WriteError>| {
             if let (Some(file), Ok(path)) = (remembered, written) {
@@ -139,14 +195,6 @@ impl Errand {
             }
             Self::SaveText(name, text) => said(Ok::<_, String>(snapshot::write_text(Path::new("."), name, &text))),
             Self::List => JobReport::Listed(snapshot::list(&snapshot::places(remembered))),
-            Self::Open(path, library) => {
-                // A path with a slash is a file, whatever its name.
-                let name = Path::new(".").join(&path).display().to_string();
-                match snapshot::open(&name, &library) {
-                    Ok(opened) => JobReport::Opened(Box::new(opened), shown(&path)),
-                    Err(error) => JobReport::Said(printable(&error.to_string())),
-                }
-            }
             Self::Delete(path) => JobReport::Said(match snapshot::delete(&path) {
                 Ok(()) => format!("deleted {}", shown(&path)),
                 Err(why) => why,
@@ -162,12 +210,23 @@ impl Errand {
                 let (library, warnings) = library.reload();
                 JobReport::Reloaded(Box::new(library), warnings)
             }
-            Self::Import(question, library) => {
+        }
+    }
+}
+
+impl FileTransfer {
+    pub(super) fn run(self, library: &Library, watch: &Watch) -> JobReport {
+        match self {
+            Self::Open(path) => match snapshot::open_watched(&path, library, watch) {
+                Ok(opened) => JobReport::Opened(Box::new(opened), shown(&path)),
+                Err(error) => JobReport::Said(printable(&error.to_string())),
+            },
+            Self::Import(question) => {
                 let path = question.words.files.first().map_or_else(String::new, |path| shown(path));
-                JobReport::Imported(question.answer(&library).map(Box::new), path)
+                JobReport::Imported(question.answer(library, watch).map(Box::new), path)
             }
-            Self::ExportPlan(question) => {
-                let outcome = question.answer();
+            Self::Export(question) => {
+                let outcome = question.answer(watch);
                 JobReport::PlanExported(question, outcome)
             }
         }
@@ -201,4 +260,4 @@ fn shown(path: &Path) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

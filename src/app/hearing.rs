@@ -13,6 +13,7 @@ use super::work::Found;
 
 mod files;
 mod foreign;
+mod transfers;
 
 impl App {
     /// Takes in what a job says; an answer to an older question is dropped. Gives what is to be computed then.
@@ -27,7 +28,7 @@ impl App {
         commands
     }
 
-    fn take_in(&mut self, report: JobReport) -> Vec<Command> {
+    pub(super) fn take_in(&mut self, report: JobReport) -> Vec<Command> {
         match report {
             JobReport::Evaluated { generation, result } if generation == self.question => {
                 return self.take_answer(result);
@@ -47,6 +48,8 @@ impl App {
             JobReport::Imported(result, path) => return self.imported(result, &path),
             JobReport::PlanExported(question, outcome) => return self.plan_exported(&question, outcome),
             JobReport::Said(said) => self.tell(said),
+            JobReport::Transferring { number, so_far } => self.transferring(number, so_far),
+            JobReport::Transferred { number, report } => return self.transferred(number, *report),
             JobReport::Failed { generation, job, message }
                 if [self.question, self.views.map.generation, self.explanation, self.work].contains(&generation) =>
             {

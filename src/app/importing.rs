@@ -12,7 +12,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::disk::{self, Begun};
+use crate::disk::{Begun, Watch};
 use crate::interop::content::{ForeignKind, MOST_BYTES};
 use crate::interop::huggingface::{self, ImportOptions};
 use crate::interop::kineto::{self, TraceComparison};
@@ -68,10 +68,10 @@ type NamedText = (String, String);
 
 impl ImportQuestion {
     /// Reads the files, and finds out what they are; else what is wrong, a line for each mistake.
-    pub fn answer(&self, library: &Library) -> Result<ImportedFile, Vec<String>> {
+    pub fn answer(&self, library: &Library, watch: &Watch) -> Result<ImportedFile, Vec<String>> {
         let Some(first) = self.words.files.first() else { return Err(vec!["no file is named".to_owned()]) };
         let unread = |file: &Path, error: io::Error| vec![format!("cannot read {}: {error}", named(file))];
-        let begun = Begun::open(first, kineto::HEAD).map_err(|error| unread(first, error))?;
+        let begun = Begun::open_watched(first, kineto::HEAD, watch).map_err(|error| unread(first, error))?;
         // Before any text is read: a trace may be packed, and much longer than what is read of texts.
         if kineto::is_trace(begun.head()) {
             return self.trace(first, begun);
@@ -79,7 +79,8 @@ impl ImportQuestion {
         let text = begun.text(MOST_BYTES).map_err(|error| unread(first, error))?;
         let mut texts = vec![(named(first), text)];
         for file in &self.words.files[1..] {
-            texts.push((named(file), disk::read_text(file, MOST_BYTES).map_err(|error| unread(file, error))?));
+            let text = Begun::open_watched(file, 0, watch).and_then(|begun| begun.text(MOST_BYTES));
+            texts.push((named(file), text.map_err(|error| unread(file, error))?));
         }
         let (name, text) = &texts[0];
         if let Ok(source) = Source::new(text) {
@@ -98,7 +99,7 @@ impl ImportQuestion {
             Some(kind @ ForeignKind::Model) => self.model(kind.name(), name, text, library),
             Some(kind @ ForeignKind::Links) => self.links(kind.name(), &texts, library),
             Some(kind @ ForeignKind::Run) => self.run(kind.name(), name, text, library),
-            Some(kind @ ForeignKind::Plan) => self.plan(kind.name(), first, texts, library),
+            Some(kind @ ForeignKind::Plan) => self.plan(kind.name(), first, texts, library, watch),
             Some(kind @ ForeignKind::Cluster) => self.machine(kind.name(), &texts, library),
             None => {
                 let names = ForeignKind::ALL.map(ForeignKind::name).join(", ");

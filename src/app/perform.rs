@@ -19,6 +19,7 @@ use super::palette;
 use super::panel::{Panel, ViewId};
 use super::state::App;
 use super::timeline::ShownStep;
+use super::transfer::FileTransfer;
 use super::typing::{Entry, Purpose};
 use super::view::View;
 use super::views::SPECS;
@@ -100,6 +101,7 @@ impl App {
             Effect::Export => return self.export(),
             Effect::Measure(text) => return self.measure(&text),
             Effect::Learn(calibration) => return self.learn(*calibration),
+            Effect::OpenFile(path) => return self.transfer(FileTransfer::Open(path)),
             Effect::Import(line) => return self.import(&line),
             Effect::ExportPlan(form, folder, replacing) => return self.export_plan(form, folder, replacing),
             Effect::Explain => return self.explain(),

@@ -30,6 +30,7 @@ use super::start::Start;
 use super::stored::StoredEvaluations;
 use super::time::TimePanel;
 use super::timeline::Timeline;
+use super::transfer::Underway;
 use super::views::evidence::EvidenceView;
 use super::views::map::Map;
 use super::views::{SPECS, Views};
@@ -93,6 +94,10 @@ pub struct App {
     pub(super) awaited: Option<Awaited>,
     /// The table of keys, with the user's own in it.
     pub keymap: Keymap,
+    /// The files that a person waits for.
+    pub(super) underway: Option<Underway>,
+    /// The number of the last ones.
+    pub(super) transfers: u64,
     /// The line of the last import, where that was refused.
     pub(super) import_line: String,
     /// Whether the mouse is taken, and what it drags.
@@ -151,6 +156,8 @@ impl App {
             notice: options.notice,
             awaited: None,
             keymap: options.keymap,
+            underway: None,
+            transfers: 0,
             import_line: String::new(),
             mouse: Mouse::new(options.terminal.mouse),
             page: PAGE,
@@ -213,6 +220,11 @@ impl App {
     /// Whether anything was edited or pinned.
     pub fn has_changed(&self) -> bool {
         !self.history.is_empty()
+    }
+
+    /// What the status line says before all else: what just happened, or what a person waits for.
+    pub fn status(&self) -> Option<String> {
+        self.notice.clone().or_else(|| self.underway.as_ref().map(Underway::said))
     }
 
     /// What was waited for is there: that it is still computed is no longer to be said.

@@ -95,6 +95,7 @@ impl App {
             Action::Diagnostics => return vec![Command::Diagnose],
             Action::Mouse => return vec![self.toggle_mouse()],
             Action::Screen => return self.open(Opening::Formats),
+            Action::Close if self.underway.is_some() => return self.stop_transfer(),
             Action::Close if self.view != ViewId::MAP => return self.close_view(),
             Action::Close => return self.go_home(),
             _ => return self.on_keyed(action),

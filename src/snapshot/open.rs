@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::disk;
+use crate::disk::{self, Begun, Watch};
 use crate::presets::{Library, Origin, PresetFile, Unknown};
 use crate::scenario::file::{self, FileError, ScenarioFile, Source, printable};
 use crate::scenario::{Problem, Scenario};
@@ -105,6 +105,13 @@ pub fn open(name: &str, library: &Library) -> Result<Opened, OpenError> {
 /// Opens the text of a file of this name.
 pub fn open_text(name: &str, text: &str, library: &Library) -> Result<Opened, OpenError> {
     from_text(name, text, library).map_err(|error| OpenError::File(error.in_file(name)))
+}
+
+/// Opens a file that someone waits for.
+pub fn open_watched(path: &Path, library: &Library, watch: &Watch) -> Result<Opened, OpenError> {
+    let text = Begun::open_watched(path, 0, watch).and_then(|begun| begun.text(MOST_BYTES));
+    let text = text.map_err(|error| OpenError::Io { path: path.to_owned(), error })?;
+    open_text(&path.display().to_string(), &text, library)
 }
 
 /// Where a preset's text is from.

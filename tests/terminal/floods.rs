@@ -43,6 +43,26 @@ fn a_file_that_is_being_read_does_not_hold_the_end() {
 }
 
 #[test]
+fn a_file_that_is_waited_for_says_so_and_escape_stops_it() {
+    let (mut session, folder) = open(&Options::default());
+    assert!(Command::new("mkfifo").arg(folder.path().join("silent")).status().unwrap().success());
+    std::fs::write(folder.path().join("other"), "nothing that anyone knows").unwrap();
+    session.press("O./silent\r");
+    session.wait_for("reading ./silent: 0 B after 1 s; Esc stops it");
+    session.press("O\x15./other\r");
+    session.wait_for("not yet: still reading ./silent");
+    session.press("\x1b");
+    session.wait_for("stopped reading ./silent");
+    // Nobody waits for the end of the first any more.
+    let start = Instant::now();
+    session.press("O\r");
+    session.wait_for("is no file whose content is known");
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    session.press("\x1bq");
+    assert!(session.end().success());
+}
+
+#[test]
 fn a_sequence_without_an_end_does_not_hold_the_next_key() {
     let (mut session, _folder) = open(&Options::default());
     session.press("\x1b[<0;1");

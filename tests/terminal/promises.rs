@@ -108,6 +108,13 @@ const KEYS: &[Promise] = &[
         "Ctrl-C ends it at once, whatever came before or hangs unfinished",
         &["ctrl_c_ends_it_at_once_whatever_came_before", "ctrl_c_is_heard_whatever_came_before"],
     ),
+    (
+        "what takes long says how far it is, and Esc stops it",
+        &[
+            "a_file_that_is_waited_for_says_so_and_escape_stops_it",
+            "what_is_stopped_is_told_of_no_more_and_holds_nothing_up",
+        ],
+    ),
     ("pasted text is no command", &["pasted_text_is_no_command", "pasted_text_is_no_key"]),
     ("a sequence without an end holds no key", &["a_sequence_without_an_end_does_not_hold_the_next_key"]),
     ("a key that is let go of is no key", &["a_key_that_is_let_go_of_is_no_key"]),

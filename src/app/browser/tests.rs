@@ -7,6 +7,7 @@ use super::*;
 use crate::app::action::JobReport;
 use crate::app::keys::KeyPlace;
 use crate::app::tests::{H100, explorer, obey, press, start, value};
+use crate::app::transfer::FileTransfer;
 use crate::app::{Start, views};
 use crate::presets::Library;
 use crate::snapshot::{self, HeldSnapshot, Opened, Set, Snapshot};
@@ -59,12 +60,17 @@ fn the_list_is_asked_for_and_comes_when_it_comes() {
     assert!(app.layer.is_none(), "a list that comes too late opens nothing");
 }
 
+/// What opens the first file that anyone waits for.
+fn opening(path: &str) -> Command {
+    Command::Transfer { number: 1, transfer: FileTransfer::Open(PathBuf::from(path)) }
+}
+
 #[test]
 fn enter_opens_and_a_broken_file_says_why_not() {
     let mut app = browsing();
     press(&mut app, "jj<ret>");
     assert!(app.notice.as_ref().unwrap().contains("cannot be opened"), "{:?}", app.notice);
-    assert_eq!(press(&mut app, "k<ret>"), [Command::Open(PathBuf::from("./pair.toml"))]);
+    assert_eq!(press(&mut app, "k<ret>"), [opening("./pair.toml")]);
     assert!(app.layer.is_none());
 }
 
@@ -204,7 +210,7 @@ fn files_are_searched_by_name_and_by_what_they_hold() {
     let all = names(&app).len();
     press(&mut app, "/PAIR");
     assert_eq!(names(&app), ["pair.toml"]);
-    assert_eq!(press(&mut app, "<ret>"), [Command::Open(PathBuf::from("./pair.toml"))]);
+    assert_eq!(press(&mut app, "<ret>"), [opening("./pair.toml")]);
     let mut app = browsing();
     press(&mut app, "/pair<esc>");
     assert!(!browser(&app).search.typing && names(&app) == ["pair.toml"], "what was found stays");

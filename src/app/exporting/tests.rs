@@ -1,16 +1,16 @@
 use super::*;
 use crate::app::App;
-use crate::app::action::Command;
-use crate::app::files::Errand;
+use crate::app::action::{Command, JobReport};
+use crate::app::files::tests::patient;
 use crate::app::layer::Layer;
 use crate::app::tests::{explorer, obey, press};
 
 /// Presses keys and writes what is asked for.
 fn press_writing(app: &mut App, keys: &str) {
     for command in press(app, keys) {
-        if let Command::ExportPlan(question) = command {
-            let report = Errand::ExportPlan(question).run(None);
-            let next = app.hear(report);
+        if let Command::Transfer { number, transfer } = command {
+            let report = Box::new(transfer.run(&app.library, &patient()));
+            let next = app.hear(JobReport::Transferred { number, report });
             obey(app, next);
         }
     }
@@ -29,14 +29,14 @@ fn every_form_is_written_once_and_nothing_is_replaced_unasked() {
     for (place, form) in ExportForm::ALL.into_iter().enumerate() {
         let folder = directory.path().join(place.to_string()).join("new");
         let mut question = question(form, &folder);
-        let ExportOutcome::Written(files, _) = question.answer() else { panic!("{}", form.name()) };
+        let ExportOutcome::Written(files, _) = question.answer(&patient()) else { panic!("{}", form.name()) };
         assert!(!files.is_empty() && files.iter().all(|file| Path::new(file).is_file()), "{files:?}");
         let first = Path::new(&files[0]);
         std::fs::write(first, "mine").unwrap();
-        assert_eq!(question.answer(), ExportOutcome::Taken(files[0].clone()));
+        assert_eq!(question.answer(&patient()), ExportOutcome::Taken(files[0].clone()));
         assert_eq!(std::fs::read_to_string(first).unwrap(), "mine");
         question.replacing = true;
-        assert!(matches!(question.answer(), ExportOutcome::Written(..)));
+        assert!(matches!(question.answer(&patient()), ExportOutcome::Written(..)));
         assert_ne!(std::fs::read_to_string(first).unwrap(), "mine");
     }
 }
@@ -68,12 +68,23 @@ fn the_tool_the_folder_and_what_is_left_out_are_on_the_screen() {
     assert!(std::fs::read_to_string(&file).unwrap().contains("num_processes"));
 }
 
+/// A trace that was stopped half-way leaves nothing behind.
+#[test]
+fn what_is_stopped_is_not_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let watch: Watch = std::rc::Rc::new(|bytes: u64| bytes < 20_000);
+    let stopped = question(ExportForm::Trace, directory.path()).answer(&watch);
+    let ExportOutcome::Refused(why) = stopped else { panic!("it was written: {stopped:?}") };
+    assert!(why[0].contains("it was stopped"), "{why:?}");
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
 #[test]
 fn a_plan_that_a_tool_cannot_say_is_refused_with_the_reason() {
     let directory = tempfile::tempdir().unwrap();
     let mut question = question(ExportForm::Modules(Names::Torchtitan), directory.path());
     question.scenario.plan.tensor = 2;
-    let ExportOutcome::Refused(why) = question.answer() else { panic!("it was written") };
+    let ExportOutcome::Refused(why) = question.answer(&patient()) else { panic!("it was written") };
     assert!(why[0].contains("tensor parallelism is not exported"), "{why:?}");
 }
 
@@ -83,7 +94,7 @@ fn a_job_asks_for_the_time_of_its_training() {
     let directory = tempfile::tempdir().unwrap();
     let mut question = question(ExportForm::Plan(PlanTarget::Sbatch), directory.path());
     question.time = Some(Seconds::new(90_000.0));
-    let ExportOutcome::Written(files, _) = question.answer() else { panic!("not written") };
+    let ExportOutcome::Written(files, _) = question.answer(&patient()) else { panic!("not written") };
     let text = std::fs::read_to_string(&files[0]).unwrap();
     assert!(text.contains("--time="), "{text}");
 }

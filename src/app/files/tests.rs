@@ -2,7 +2,8 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use super::*;
-use crate::app::tests::explorer;
+use crate::app::action::Command;
+use crate::app::tests::{explorer, press};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -48,13 +49,62 @@ fn a_snapshot_is_opened_and_what_cannot_be_is_said() {
     let text = Snapshot::new(&answer.scenario, &answer.evaluation).to_toml().unwrap();
     let path = snapshot::write(directory.path(), &answer.scenario, &text).unwrap();
     let library = Arc::new(Library::embedded());
-    let (files, queue) = start();
-    files.run(Errand::Open(path, Arc::clone(&library)));
-    files.run(Errand::Open(directory.path().join("none.toml"), library));
-    let JobReport::Opened(opened, _) = queue.recv_timeout(PATIENCE).unwrap() else { panic!("not opened") };
+    let (mut files, queue) = start();
+    files.transfer(1, FileTransfer::Open(path), Arc::clone(&library));
+    files.transfer(2, FileTransfer::Open(directory.path().join("none.toml")), library);
+    let end = |number| match queue.recv_timeout(PATIENCE).unwrap() {
+        JobReport::Transferred { number: found, report } if found == number => *report,
+        other => panic!("{other:?}"),
+    };
+    let JobReport::Opened(opened, _) = end(1) else { panic!("not opened") };
     assert_eq!(opened.scenario, answer.scenario);
-    let JobReport::Said(said) = queue.recv_timeout(PATIENCE).unwrap() else { panic!("no word") };
+    let JobReport::Said(said) = end(2) else { panic!("no word") };
     assert!(said.contains("none.toml: No such file"), "{said}");
+}
+
+/// For who waits to the end.
+pub(in crate::app) fn patient() -> Watch {
+    Rc::new(|_| true)
+}
+
+/// A pipe that nobody writes to is waited for ten seconds, which nobody has to wait for: the next file comes at once.
+#[test]
+fn what_is_stopped_is_told_of_no_more_and_holds_nothing_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let pipe = directory.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let (mut files, queue) = start();
+    let library = Arc::new(Library::embedded());
+    let begun = Instant::now();
+    files.transfer(1, FileTransfer::Open(pipe), Arc::clone(&library));
+    // It says that it waits, and how far it is.
+    let first = queue.recv_timeout(PATIENCE).unwrap();
+    let JobReport::Transferring { number: 1, so_far } = first else { panic!("{first:?}") };
+    assert_eq!(so_far.bytes, Bytes::new(0.0));
+    files.stop();
+    files.transfer(2, FileTransfer::Open(directory.path().join("none.toml")), library);
+    let ended = queue.iter().find(|report| matches!(report, JobReport::Transferred { number: 2, .. }));
+    assert!(ended.is_some() && begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+/// What Esc has stopped says nothing any more, also where it ended at that moment.
+#[test]
+fn one_file_at_a_time_is_waited_for_and_escape_stops_it() {
+    let mut app = explorer();
+    let [Command::Transfer { number: 1, .. }] = app.paste("/tmp/one.json")[..] else { panic!("{:?}", app.notice) };
+    assert_eq!(app.status().unwrap(), "reading /tmp/one.json; Esc stops it");
+    app.hear(JobReport::Transferring { number: 1, so_far: Transferred { seconds: 3, bytes: Bytes::new(2e6) } });
+    assert!(app.status().unwrap().contains("after 3 s"), "{:?}", app.status());
+    assert_eq!(app.paste("/tmp/two.json"), []);
+    assert!(app.notice.as_ref().unwrap().contains("still reading /tmp/one.json"), "{:?}", app.notice);
+    assert_eq!(press(&mut app, "<esc>"), [Command::StopTransfer]);
+    assert_eq!(app.notice.as_deref(), Some("stopped reading /tmp/one.json"));
+    let late = Box::new(JobReport::Said("cannot be".to_owned()));
+    assert_eq!(app.hear(JobReport::Transferred { number: 1, report: late.clone() }), []);
+    assert_eq!(app.notice.as_deref(), Some("stopped reading /tmp/one.json"));
+    assert!(matches!(app.paste("/tmp/two.json")[..], [Command::Transfer { number: 2, .. }]));
+    app.hear(JobReport::Transferred { number: 2, report: late });
+    assert_eq!(app.status().as_deref(), Some("cannot be"));
 }
 
 #[test]

@@ -12,6 +12,7 @@ use crate::app::layer::Layer;
 use crate::app::own_run::OwnRun;
 use crate::app::page::TextPage;
 use crate::app::state::App;
+use crate::app::transfer::FileTransfer;
 use crate::app::typing::{Entry, Purpose};
 use crate::app::views::measured;
 use crate::calibrate::OwnFigure;
@@ -28,9 +29,8 @@ impl App {
                 return Vec::new();
             }
         };
-        self.tell(format!("reading {line}"));
         let question = ImportQuestion { words, file: self.file.clone(), scenario: self.scenario.clone() };
-        vec![Command::Import(Box::new(question))]
+        self.transfer(FileTransfer::Import(Box::new(question)))
     }
 
     /// Files were read: the scenario in hand is what they make of it, and a page says what was taken.
@@ -117,8 +117,8 @@ impl App {
             return Vec::new();
         };
         let time = scenario.plan.tokens.map(|tokens| summary.training_time(tokens));
-        self.tell("exporting".to_owned());
-        vec![Command::ExportPlan(Box::new(ExportQuestion { form, folder, replacing, scenario, time }))]
+        let question = ExportQuestion { form, folder, replacing, scenario, time };
+        self.transfer(FileTransfer::Export(Box::new(question)))
     }
 
     /// A plan was written, or not.

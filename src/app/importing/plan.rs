@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::disk;
+use crate::disk::{Begun, Watch};
 use crate::interop::content::MOST_CONFIGURATION;
 use crate::interop::plans::{self, ImportedPlan, LauncherFile, PlanWishes};
 use crate::interop::report::{ImportError, Imported};
@@ -22,10 +22,11 @@ impl ImportQuestion {
         first: &Path,
         mut texts: Vec<NamedText>,
         library: &Library,
+        watch: &Watch,
     ) -> Result<ImportedFile, Vec<String>> {
         if let [(_, text)] = &texts[..]
             && let Some(beside) = plans::referred(text).map(|name| first.with_file_name(name))
-            && let Ok(text) = disk::read_text(&beside, MOST_CONFIGURATION)
+            && let Ok(text) = Begun::open_watched(&beside, 0, watch).and_then(|begun| begun.text(MOST_CONFIGURATION))
         {
             texts.push((named(&beside), text));
         }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::app::App;
-use crate::app::action::Command;
-use crate::app::files::Errand;
+use crate::app::action::{Command, JobReport};
+use crate::app::files::tests::patient;
 use crate::app::layer::Layer;
 use crate::app::tests::{explorer, obey, press};
 use crate::scenario::Field;
@@ -14,9 +14,9 @@ fn fixture(name: &str) -> String {
 fn read(app: &mut App, commands: Vec<Command>) {
     for command in commands {
         match command {
-            Command::Import(question) => {
-                let report = Errand::Import(question, Arc::clone(&app.library)).run(None);
-                let next = app.hear(report);
+            Command::Transfer { number, transfer } => {
+                let report = Box::new(transfer.run(&app.library, &patient()));
+                let next = app.hear(JobReport::Transferred { number, report });
                 obey(app, next);
             }
             other => obey(app, vec![other]),

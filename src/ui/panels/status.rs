@@ -22,8 +22,8 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, [said, keys]: [Rect; 2], bu
         footer::render(app, theme, keys, buf);
         return Some(search(find, theme, area, buf));
     }
-    let (text, style) = match &app.notice {
-        Some(notice) => (notice.clone(), theme.style(Role::Accent)),
+    let (text, style) = match app.status() {
+        Some(said) => (said, theme.style(Role::Accent)),
         None => (told(app, area.width.saturating_sub(2)), Style::new()),
     };
     let columns = usize::from(area.width);

@@ -1,0 +1,66 @@
+//! Files that a person waits for, one at a time: opened, taken in, or written for another tool. How far it is stands in
+//! the status line, and Esc stops it. Not for reading and writing ([`super::files`]).
+
+use std::path::{Path, PathBuf};
+
+use crate::text::printable;
+use crate::units::Bytes;
+
+use super::exporting::ExportQuestion;
+use super::importing::ImportQuestion;
+
+/// Something that takes as long as a file is, or as its writer takes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FileTransfer {
+    /// Open a snapshot or a set.
+    Open(PathBuf),
+    /// Take in other tools' files.
+    Import(Box<ImportQuestion>),
+    /// Write a plan for another tool.
+    Export(Box<ExportQuestion>),
+}
+
+/// How far one is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Transferred {
+    /// Whole seconds since it began.
+    pub seconds: u64,
+    /// What has come or gone of the file in hand.
+    pub bytes: Bytes,
+}
+
+/// The one that runs.
+#[derive(Debug)]
+pub(super) struct Underway {
+    /// Its reports carry this.
+    pub(super) number: u64,
+    /// What is done.
+    pub(super) name: String,
+    /// How far it is, once that is known.
+    pub(super) so_far: Option<Transferred>,
+}
+
+impl FileTransfer {
+    /// What is done.
+    pub(super) fn name(&self) -> String {
+        let shown = |path: &Path| printable(&path.display().to_string());
+        match self {
+            Self::Open(path) => format!("reading {}", shown(path)),
+            Self::Import(question) => {
+                let files: Vec<String> = question.words.files.iter().map(|path| shown(path)).collect();
+                format!("reading {}", files.join(", "))
+            }
+            Self::Export(question) => format!("exporting {}", question.form.name()),
+        }
+    }
+}
+
+impl Underway {
+    /// What the status line says.
+    pub(super) fn said(&self) -> String {
+        let so_far = self
+            .so_far
+            .map_or_else(String::new, |Transferred { seconds, bytes }| format!(": {bytes} after {seconds} s"));
+        format!("{}{so_far}; Esc stops it", self.name)
+    }
+}
