@@ -10,6 +10,7 @@
 
 use std::fs;
 use std::sync::Arc;
+use std::thread;
 
 use shardscope::calibrate::{Coverage, FitQuestion, FittedConstant, Prior, calibrate};
 use shardscope::cost::{Factors, Payload, Rates};
@@ -19,12 +20,17 @@ use shardscope::plan::Format;
 use shardscope::presets::Library;
 use shardscope::scenario::Scenario;
 use shardscope::scenario::file::parse;
-use shardscope::search::{Evaluator, pool};
+use shardscope::search::{Evaluator, Pool, pool};
 use shardscope::units::{BytesPerSecond, Count};
+
+/// All cores: nobody else waits for this machine.
+fn all_cores() -> Pool {
+    pool(Some(thread::available_parallelism().unwrap().get())).unwrap()
+}
 
 fn validated(rows: &[MeasuredRow]) -> Validation {
     let (cases, unbuilt) = cases(rows, &Library::embedded());
-    let pool = pool(None).unwrap();
+    let pool = all_cores();
     let mut validation = validate(&cases, |scenarios| Evaluator::on(&pool).summaries(scenarios));
     validation.skipped.extend(unbuilt);
     validation
@@ -178,7 +184,7 @@ fn measured_bands_hold() {
     let library = Library::embedded();
     let (mut cases, _) = cases(&rows_of(&folder), &library);
     cases.retain(|case| case.scenario().stack.calibration == "measured");
-    let pool = pool(None).unwrap();
+    let pool = all_cores();
     let evaluate = |scenarios: &[Scenario]| Evaluator::on(&pool).summaries(scenarios);
     let asked = FitQuestion { prior: Prior::None, own_sets: false };
     let fitted = calibrate(&cases, &library.calibration("measured").unwrap(), asked, &evaluate, &|_| {}).unwrap();
