@@ -58,7 +58,7 @@ fn a_file_that_is_waited_for_says_so_and_escape_stops_it() {
     session.press("O\r");
     session.wait_for("is no file whose content is known");
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
-    session.press("\x1bq");
+    session.press("\x03");
     assert!(session.end().success());
 }
 
