@@ -102,7 +102,8 @@ impl Program {
             let mut pipeline = PipelineBuilder::new(&context);
             for (rank, program) in (0..layout.pipeline).zip(&mut self.ranks) {
                 let known = self.states.get(context.alike(rank) as usize).copied();
-                self.states.push(known.unwrap_or_else(|| context.state(rank)));
+                let state = known.unwrap_or_else(|| context.state(rank));
+                self.states.push(ModelState { buffers: context.buffers(rank), ..state });
                 pipeline.build(rank, RankBuilder::new(&mut self.code, program));
             }
         } else {

@@ -52,6 +52,10 @@ pub struct Stack {
     /// The same in fp8 arithmetic, where casts to fp8 are kernels of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub element_wise_fp8: Option<String>,
+    /// The same of models with gated MLPs, where the gate is not fused: those have norms and rotary embeddings that this
+    /// program does not fuse either.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub element_wise_gated: Option<String>,
     /// Generation of the library of matrix products, by its name in the calibration, where it is a later one than the
     /// architecture's figures are of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,6 +104,9 @@ pub struct Stack {
     /// Bytes per parameter of further copies of whole gradients: 16-bit ones beside fp32 sums, buffers.
     #[serde(default)]
     pub gradient_copies: GradientCopies,
+    /// How ranks divide the optimizer's state that they share, where that is not one buffer cut evenly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub division: Option<StateDivision>,
     /// Workspace of the optimizer's update, in bytes per parameter of this rank's share.
     #[serde(default)]
     pub update_copies: f64,
@@ -133,6 +140,11 @@ pub struct Stack {
     /// FSDP2, whose parameters keep their own storage (`foreach_all_gather_copy_out`, `AllGatherState`).
     #[serde(default)]
     pub copies_out: bool,
+    /// Whether a pipeline's stages have buffers for what each micro-batch of a step will bring them, and keep their outputs:
+    /// PyTorch's `PipelineStage` allocates them all before the first (`_prepare_forward_infra`, `_prepare_backward_infra`,
+    /// `fwd_cache`).
+    #[serde(default)]
+    pub pipeline_buffers: bool,
     /// Whether gradients are reduced while backward still runs, or after it.
     pub reduce_during_backward: bool,
     /// Whether updated weights are gathered during the next step's first forward: only what that does not hide is left
@@ -178,6 +190,26 @@ pub struct GradientCopies {
     /// In fp16.
     #[serde(default)]
     pub fp16: f64,
+}
+
+/// Division of the optimizer's state by the tensors of parameters that it belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StateDivision {
+    /// What one rank has of a tensor.
+    pub tensors: TensorDivision,
+    /// Tensors of parameters in a layer.
+    pub per_layer: f64,
+}
+
+/// What one rank has of a tensor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TensorDivision {
+    /// All or nothing: each rank broadcasts the tensors that it has updated.
+    Whole,
+    /// A slice: the host takes each tensor apart before gradients are reduced, and puts it together after the gather.
+    Sliced,
 }
 
 /// How layers are assigned to pipeline stages.
@@ -386,6 +418,12 @@ impl Stack {
         self.attention_on.get(architecture).copied().unwrap_or(self.attention)
     }
 
+    /// All entries of the table of element-wise traffic that it names.
+    pub fn element_wise_names(&self) -> impl Iterator<Item = &String> {
+        let others = [&self.element_wise_compiled, &self.element_wise_fp8, &self.element_wise_gated];
+        std::iter::once(&self.element_wise).chain(others.into_iter().flatten())
+    }
+
     /// The format in which gradients are sent, where a plan asks for `planned` and training stores `storage`.
     pub fn reduction_format(&self, planned: Format, storage: Format) -> Format {
         let own = self.reduce_format_of_bf16.filter(|_| storage == Format::Bf16).or(self.reduce_format);
@@ -407,6 +445,7 @@ impl Stack {
         check("gradient_copies.bf16", self.gradient_copies.bf16, 100.0);
         check("gradient_copies.fp16", self.gradient_copies.fp16, 100.0);
         check("update_copies", self.update_copies, 100.0);
+        check("division.per_layer", self.division.map_or(0.0, |division| division.per_layer), 1000.0);
         check("cached_exchanges", self.cached_exchanges, 100.0);
         if self.collectives.all_reduce.is_empty() {
             found.push(("collectives.all_reduce".to_owned(), "must name at least one form: ring, tree".to_owned()));

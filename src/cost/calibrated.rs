@@ -36,12 +36,14 @@ impl<'a> Calibrated<'a> {
         let stack = &scenario.stack;
         let per_logit = |bytes: Option<&f64>| Bytes::new(bytes.copied().unwrap_or(0.0));
         let fp8 = stack.element_wise_fp8.as_ref().filter(|_| scenario.plan.precision == Precision::Fp8);
+        let gated = stack.element_wise_gated.as_ref().filter(|_| scenario.model.gated);
+        let element_wise = fp8.or(gated).unwrap_or(&stack.element_wise);
         let loss = stack.loss_divided.as_ref().filter(|_| scenario.plan.tensor > 1).unwrap_or(&stack.loss);
         Self {
             efficiency: calibration.efficiency(&scenario.cluster.device.architecture).unwrap_or(NO_EFFICIENCY),
             software: &calibration.software,
             runtime: calibration.runtimes.get(&stack.runtime).unwrap_or(NO_RUNTIME),
-            element_wise: calibration.element_wise.get(fp8.unwrap_or(&stack.element_wise)).copied().unwrap_or(0.0),
+            element_wise: calibration.element_wise.get(element_wise).copied().unwrap_or(0.0),
             kernels: stack.kernels.as_ref().and_then(|name| calibration.kernels.get(name)).copied().unwrap_or(1.0),
             loss: per_logit(calibration.loss.get(loss)),
             logits_held: per_logit(calibration.logits_held.get(loss)),

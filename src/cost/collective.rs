@@ -293,10 +293,11 @@ impl Rates<'_> {
         let (beside_forward, forward) = self.cut(forward);
         let (beside_gather, gather_after) = self.cut(gather);
         // Backward gathers the gradients of outputs before it can begin. The inputs it gathers once more beside the
-        // gradient of inputs, and it reduces that beside the gradient of weights.
+        // gradient of inputs, unless they were kept, and it reduces that beside the gradient of weights.
+        let again = if stack.keeps_gathered { Transfer::default() } else { gather };
         let (backward, beside_backward) = match (stack.tensor_overlap, stack.sequence_parallel) {
             (false, _) => (forward, beside_forward),
-            (true, true) => (gather_after, beside_gather + gather + gather),
+            (true, true) => (gather_after, beside_gather + again + gather),
             (true, false) => (Transfer::default(), beside_forward + forward),
         };
         let ends = self.end_transfers(gather, forward + beside_forward, group);

@@ -4,7 +4,7 @@ use std::ops::{Add, Mul};
 
 use crate::model::{Matrix, Mlps};
 use crate::plan::Optimizer;
-use crate::stack::Attention;
+use crate::stack::{Attention, TensorDivision};
 use crate::units::{Bytes, Count, Flop, FlopPerSecond, Seconds};
 
 use super::device_time::DeviceTime;
@@ -76,6 +76,11 @@ const FFN_PASSES: [f64; 2] = [4.0, 6.0];
 /// Host time of a layer whose softmax falls apart into scale, mask and softmax over that of the fused
 /// kernel: from vTrain's rows (MICRO 2024) with tensor 8, which fall behind those with tensor 4 by that much.
 const UNFUSED_LAUNCHES: f64 = 1.3;
+
+/// Host time of a tensor's slice that one rank has: it is cut out before the reduction and copied to its buffer, and the
+/// same after the gather (`reduce_scatter_coalesced` and `all_gather_coalesced` in nanotron's `distributed.py`). Four
+/// operations of PyTorch, of 5 us as launches are.
+const SLICE: Seconds = Seconds::new(4.0 * 5e-6);
 
 /// Element-wise traffic of backward over that of forward.
 pub(super) const BACKWARD_TRAFFIC: f64 = 1.5;
@@ -239,8 +244,16 @@ impl Rates<'_> {
 
     /// Fixed time of a step for a state that `shards` ranks share.
     pub fn host_step(&self, shards: u32) -> Seconds {
-        let broadcasts = if shards > 1 { f64::from(shards) } else { 0.0 };
-        self.calibrated.runtime.step + self.calibrated.runtime.step_per_shard * broadcasts
+        let shards = if shards > 1 { f64::from(shards) } else { 0.0 };
+        let slices = self.divided_tensors(TensorDivision::Sliced).unwrap_or_default() * shards;
+        self.calibrated.runtime.step + self.calibrated.runtime.step_per_shard * shards + SLICE * slices.get()
+    }
+
+    /// Tensors of parameters on a rank, if they are what divides the optimizer's state.
+    pub fn divided_tensors(&self, divided: TensorDivision) -> Option<Count> {
+        let division = self.scenario.stack.division.filter(|division| division.tensors == divided)?;
+        let layers = f64::from(self.scenario.model.layers) / f64::from(self.scenario.plan.pipeline);
+        Some(Count::new(layers * division.per_layer))
     }
 
     /// How long `device` time takes when the host needs `host` to launch it: the soft maximum

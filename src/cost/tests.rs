@@ -11,7 +11,9 @@ use crate::hardware::{Group, MeasuredLevel, Ramp};
 use crate::plan::{Format, Optimizer, Recompute, Size};
 use crate::presets::Library;
 use crate::scenario::{Scenario, file};
-use crate::stack::{AllReduceForm, Attention, Efficiency, GatherForm, Protocol, Runtime, Selective};
+use crate::stack::{
+    AllReduceForm, Attention, Efficiency, GatherForm, Protocol, Runtime, Selective, StateDivision, TensorDivision,
+};
 use crate::testing;
 use crate::units::{Bytes, BytesPerSecond, Count, Seconds};
 use std::sync::Arc;

@@ -35,7 +35,7 @@ impl Workspace {
 
     /// Memory that each rank of the program that was built last holds all the time.
     pub(super) fn state_bytes(&self) -> impl Iterator<Item = f64> {
-        self.program.states.iter().map(|state| (state.weights + state.gradients + state.optimizer).get())
+        self.program.states.iter().map(|state| state.total().get())
     }
 }
 
@@ -224,7 +224,7 @@ fn memory(scenario: &Scenario, program: &Program, rank: usize, peak: &MemoryPeak
         secondary_weights: dynamic(held::SECONDARY),
         activations: dynamic(held::ACTIVATIONS),
         gathered: dynamic(held::GATHERED),
-        communication: dynamic(held::COMMUNICATION),
+        communication: state.buffers + dynamic(held::COMMUNICATION),
         reserved: Bytes::ZERO,
     };
     // The allocator reserves more than is asked for: fragments, and the runtime's own memory.

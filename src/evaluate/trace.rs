@@ -71,7 +71,7 @@ impl MemoryPoint {
             secondary_weights: self.held[held::SECONDARY],
             activations: self.held[held::ACTIVATIONS],
             gathered: self.held[held::GATHERED],
-            communication: self.held[held::COMMUNICATION],
+            communication: state.buffers + self.held[held::COMMUNICATION],
             reserved: Bytes::ZERO,
         };
         parts.reserved = self.in_use - parts.total();

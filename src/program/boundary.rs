@@ -11,6 +11,7 @@ use super::task::{EventWait, Task, TaskClass, TaskEvent, WAITS, held, held_bytes
 use super::unit_costs::UnitCosts;
 use super::unit_pass::UnitCollective;
 use crate::cost::{Payload, Transfer};
+use crate::stack::TensorDivision;
 
 /// Fills the last task loop of a step; there is at least one share.
 pub(super) fn build(shares: &[ParameterGroup<'_>], streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) {
@@ -108,7 +109,7 @@ fn copy(costs: &UnitCosts<'_>, builder: &mut GraphBuilder<'_>, bytes: Bytes, str
 }
 
 fn weights(share: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) {
-    for gather in ways_back(share, buckets) {
+    for gather in ways_back(share, true) {
         let label = label(Lane::Gather, gather.kind);
         let contention = share.costs.rates.calibrated.runtime.contention;
         let mut task = builder.transfer(&gather.transfer, streams.gather, contention, label);
@@ -120,13 +121,10 @@ fn weights(share: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut
     }
 }
 
-/// Updated weights from the optimizer's shards back to the weights': across the gradients' groups
-/// first, then inside them [frontier D4, boundary of the three levels]. So many bytes take `parts`
-/// collectives. Where the next step's first forward hides them, only the rest is left.
-fn ways_back(
-    share: &ParameterGroup<'_>,
-    parts: fn(&UnitCosts<'_>, Bytes) -> Count,
-) -> impl Iterator<Item = UnitCollective> {
+/// Updated weights from the optimizer's shards back to the weights': across the gradients' groups first, then inside them
+/// [frontier D4, boundary of the three levels]; as collectives that are `launched`, or their bytes alone. Where the next
+/// step's first forward hides them, only the rest is left.
+fn ways_back(share: &ParameterGroup<'_>, launched: bool) -> impl Iterator<Item = UnitCollective> {
     let ParameterGroup { costs, parameters } = *share;
     let (rates, layout) = (costs.rates, costs.layout);
     // With weights over 8 ranks and optimizer state over 64, each rank gathers the 8 shards that make up its own, once
@@ -137,9 +135,16 @@ fn ways_back(
         let wire = rates.scenario.plan.sharding.wire;
         let format = rates.scenario.plan.precision.wire(wire.boundary);
         let elements = parameters / f64::from(inner);
-        let parts = parts(costs, elements * Bytes::new(format.bytes()));
+        // Of 227 tensors no more than 227 ranks have one to send.
+        let owners = rates.divided_tensors(TensorDivision::Whole).map(|tensors| tensors.min((outer / inner).into()));
+        let parts = owners.unwrap_or_else(|| buckets(costs, elements * Bytes::new(format.bytes())));
+        let parts = if launched { parts } else { Count::ZERO };
         let payload = Payload { elements, format, block: wire.block.into(), parts };
-        let mut gather = costs.gathered(payload, layout.replica_group(inner, outer));
+        let group = layout.replica_group(inner, outer);
+        let mut gather = costs.gathered(payload, group);
+        if owners.is_some() {
+            gather.transfer = rates.broadcast(payload, group);
+        }
         if rates.scenario.stack.gather_during_forward {
             gather.transfer.time -=
                 gather.transfer.time.min(costs.forward()) * (1.0 - rates.calibrated.runtime.contention);
@@ -164,7 +169,7 @@ pub(super) fn least(share: &ParameterGroup<'_>) -> Seconds {
         (true, false) => rates.host_copy(owned * (rates.gradient() + rates.storage())),
         (true, true) => Seconds::ZERO,
     };
-    reduced + update + ways_back(share, |_, _| Count::ZERO).map(|gather| gather.transfer.time).sum::<Seconds>()
+    reduced + update + ways_back(share, false).map(|gather| gather.transfer.time).sum::<Seconds>()
 }
 
 /// Collectives for so many bytes of the whole model.
@@ -175,4 +180,43 @@ fn buckets(costs: &UnitCosts<'_>, bytes: Bytes) -> Count {
 fn label(lane: Lane, kind: TaskKind) -> Label {
     let phase = if lane == Lane::Reduce { Phase::Backward } else { Phase::Update };
     Label { lane, phase, first: Activity { kind, part: ModelPart::Model, ..Activity::default() }, ..Label::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::state::local;
+    use super::*;
+    use crate::cost::{Factors, Rates};
+    use crate::plan::Extent;
+    use crate::stack::StateDivision;
+    use crate::testing;
+
+    /// 8 layers of 12 x 1024^2 weights in bf16 over 8 ranks on two nodes: 201 MB. A gather brings each rank seven eighths of
+    /// it through the nodes' 40 GB/s; owners of whole tensors broadcast all of it, one after the other, 7 hops of 1 us each
+    /// time. Of 3 tensors in all, 3 ranks have one.
+    #[test]
+    fn owners_of_whole_tensors_broadcast_them_in_turn() {
+        let back = |per_layer: Option<f64>| {
+            let mut scenario = testing::scenario();
+            for efficiency in Arc::make_mut(&mut scenario.calibration).architectures.values_mut() {
+                (efficiency.latency, efficiency.latency_between) = (1.0, 1.0);
+            }
+            scenario.plan.sharding = testing::sharding(Extent::Device, Extent::Device, Extent::System);
+            let whole = |per_layer| StateDivision { tensors: TensorDivision::Whole, per_layer };
+            Arc::make_mut(&mut scenario.stack).division = per_layer.map(whole);
+            let (rates, layout) =
+                (Rates::new(&scenario, &Factors::default()), scenario.layout().expect("it is possible"));
+            let costs = UnitCosts::new(&rates, &layout, false);
+            let share = ParameterGroup { costs: &costs, parameters: local(&scenario.model, &layout) };
+            ways_back(&share, true).map(|way| way.transfer.time.get()).sum::<f64>()
+        };
+        let bytes = 8.0 * 12.0 * 1024.0 * 1024.0 * 2.0;
+        let close =
+            |value: f64, expected: f64| assert!((value / expected - 1.0).abs() < 1e-6, "{value}, not {expected}");
+        close(back(None), bytes * 7.0 / 8.0 / 40e9 + 7e-6);
+        close(back(Some(7.0)), bytes / 40e9 + 8.0 * 7e-6);
+        close(back(Some(3.0 / 8.0)), bytes / 40e9 + 3.0 * 7e-6);
+    }
 }

@@ -17,6 +17,8 @@ pub struct ModelState {
     pub gradients: Bytes,
     /// Optimizer state and master weights.
     pub optimizer: Bytes,
+    /// Buffers of a pipeline's stages that are there all the time.
+    pub buffers: Bytes,
     /// Whether gradients of all units are kept whole, rather than reduced unit by unit.
     pub whole_gradients: bool,
     /// Parameters of this rank's part of the model, before sharding.
@@ -29,6 +31,11 @@ pub(super) fn local(model: &Model, layout: &Layout) -> Count {
 }
 
 impl ModelState {
+    /// All of it.
+    pub fn total(&self) -> Bytes {
+        self.weights + self.gradients + self.optimizer + self.buffers
+    }
+
     /// Of all parameters of one rank.
     pub(super) fn of_groups(shares: &[ParameterGroup<'_>]) -> Self {
         let states = shares.iter().map(|share| Self::new(share.costs.rates, share.costs.layout, share.parameters));
@@ -41,6 +48,7 @@ impl ModelState {
             weights: self.weights + other.weights,
             gradients: self.gradients + other.gradients,
             optimizer: self.optimizer + other.optimizer,
+            buffers: self.buffers + other.buffers,
             whole_gradients: self.whole_gradients && other.whole_gradients,
             parameters: self.parameters + other.parameters,
         }
@@ -66,6 +74,7 @@ impl ModelState {
                 gradient_ranks,
             ),
             optimizer: on_device(plan.offload.optimizer(), Bytes::new(plan.optimizer.state(storage)), layout.optimizer),
+            buffers: Bytes::ZERO,
             whole_gradients,
             parameters,
         }

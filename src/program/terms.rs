@@ -239,7 +239,7 @@ impl StageCost {
         let state = ModelState::of_groups(&[*share]);
         Self {
             parameters: self.parameters + state.parameters,
-            state: self.state + state.weights + state.gradients + state.optimizer,
+            state: self.state + state.total(),
             update: self.update + boundary::least(share),
             ..self
         }

@@ -78,6 +78,24 @@ fn muon_brings_matrices_together_that_are_cut() {
     assert!(more(testing::sharding(Extent::Device, Extent::Device, Extent::System)).abs() < 1.0);
 }
 
+/// 8 micro-batches of 1,024 tokens of 1,024 channels in bf16, 2 MiB each, over 4 ranks: the middle ones have a buffer for the
+/// inputs of each and one for the gradients of its outputs, 32 MiB; the first has 4 outputs on their way instead of inputs,
+/// the last no gradients to receive.
+#[test]
+fn stages_may_have_a_buffer_for_every_micro_batch() {
+    let mut scenario = testing::scenario();
+    (scenario.plan.pipeline, scenario.plan.accumulate) = (4, 8);
+    let buffers =
+        |scenario: &Scenario| built(scenario).states.iter().map(|state| state.buffers.get()).collect::<Vec<_>>();
+    assert_eq!(buffers(&scenario), [0.0; 4]);
+    Arc::make_mut(&mut scenario.stack).pipeline_buffers = true;
+    let each = 1024.0 * 1024.0 * 2.0;
+    assert_eq!(buffers(&scenario), [12.0 * each, 16.0 * each, 16.0 * each, 8.0 * each]);
+    // A second virtual stage on each rank has 16 more.
+    (scenario.plan.schedule, scenario.plan.stages_per_rank) = (crate::plan::Schedule::Interleaved, 2);
+    assert_eq!(buffers(&scenario), [28.0 * each, 32.0 * each, 32.0 * each, 24.0 * each]);
+}
+
 #[test]
 fn fp32_training_sends_twice_the_bytes_of_bf16() {
     let with = |precision: Precision| {

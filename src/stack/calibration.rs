@@ -298,9 +298,7 @@ impl Calibration {
                 found.push((field.to_owned(), format!("'{name}' is not in calibration '{}': {names}", self.id)));
             }
         };
-        let own =
-            Some(&stack.element_wise).into_iter().chain(&stack.element_wise_compiled).chain(&stack.element_wise_fp8);
-        for name in own {
+        for name in stack.element_wise_names() {
             let has = self.element_wise.contains_key(name);
             miss("element_wise", name, has, known(&mut self.element_wise.keys()));
         }

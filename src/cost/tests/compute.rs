@@ -183,6 +183,35 @@ fn a_step_costs_the_host_a_time_and_a_broadcast_per_shard() {
     close(rates(&scenario).host_step(1), 0.1);
 }
 
+/// A toy layer of 1,024 x 1,024 tokens and channels whose gate is not fused: 7 passes of 2 MiB in its attention half take as
+/// long as the gated entry says, half as long without a gate.
+#[test]
+fn gates_that_are_not_fused_move_more() {
+    let attention = |gated: bool| {
+        let mut scenario = testing::scenario();
+        Arc::make_mut(&mut scenario.model).gated = gated;
+        Arc::make_mut(&mut scenario.stack).element_wise_gated = Some("unfused".to_owned());
+        let entries = [("none".to_owned(), 0.5), ("unfused".to_owned(), 1.0)];
+        Arc::make_mut(&mut scenario.calibration).element_wise.extend(entries);
+        rates(&scenario).layer().forward[0].memory
+    };
+    close(attention(true), 7.0 * 2.0 * 1024.0 * 1024.0 / 1e12);
+    close(attention(false), 3.5 * 2.0 * 1024.0 * 1024.0 / 1e12);
+}
+
+/// Llama of 1.34 billion parameters on 512 H100s under nanotron (16 layers, tp 2, pp 2, 128 data-parallel ranks): a rank has
+/// 8 layers of 6 tensors in 128 slices each, 6,144 of them at four times 5 us.
+#[test]
+fn the_host_cuts_every_tensor_into_slices() {
+    let mut scenario = testing::scenario();
+    Arc::make_mut(&mut scenario.model).layers = 16;
+    scenario.plan.pipeline = 2;
+    let sliced = StateDivision { tensors: TensorDivision::Sliced, per_layer: 6.0 };
+    Arc::make_mut(&mut scenario.stack).division = Some(sliced);
+    close(rates(&scenario).host_step(128), 6144.0 * 20e-6);
+    assert_eq!(rates(&scenario).host_step(1), Seconds::ZERO);
+}
+
 /// The kernels of a layer are what its halves sum up, whatever the attention, the experts and the ranks.
 #[test]
 fn the_kernels_of_a_layer_add_up_to_it() {

@@ -61,6 +61,24 @@ fn a_fused_loss_holds_logits_and_their_gradient_in_sixteen_bits() {
     close(rates(&scenario).activations().logits, 40_960.0 * 50_368.0 * 4.0);
 }
 
+/// In eight chunks of the sequence (torchtune's `CEWithChunkedOutputLoss`) 2 bytes of a logit and 2 of its gradient stay, and
+/// of one chunk in eight 12 more: 4 + 12 / 8 = 5.5 bytes instead of 14.3. Its traffic is that of PyTorch's own loss, 32 bytes.
+#[test]
+fn a_chunked_loss_holds_an_eighth_of_its_logits_in_fp32() {
+    let library = crate::presets::Library::embedded();
+    let text = "format = 1\ncluster = \"h100-80gb-dgx\"\nstack = \"torchtitan\"\nmodel = \"llama-3.1-8b\"\nstrategy = \"fsdp\"\n\
+                [plan]\nnodes = 1\nmicro_batch = 2\nsequence = 8192\n";
+    let mut scenario =
+        library.resolve(&crate::scenario::file::parse(text).expect("a scenario")).expect("it is possible");
+    Arc::make_mut(&mut scenario.stack).loss = "chunked".to_owned();
+    let logits = 16_384.0 * 128_256.0;
+    // 11.6 GB, where the loss in one piece holds 30 GB.
+    close(rates(&scenario).activations().logits, logits * (4.0 + 12.0 / 8.0));
+    let loss = |scenario: &Scenario| rates(scenario).head().backward.memory - rates(scenario).head().forward.memory;
+    // Two thirds of the bytes less one third, at the rate that memory reaches.
+    close(loss(&scenario), logits * 32.0 / 3.0 / rates(&scenario).memory.get());
+}
+
 #[test]
 fn selective_recompute_repeats_its_shares_and_keeps_the_rest() {
     let mut scenario = testing::scenario();

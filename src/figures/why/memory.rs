@@ -59,7 +59,7 @@ pub(super) const FIGURES: [FigureEntry; 11] = [
         .value(|of, _| Some(of.summary.memory.parts.gathered.get()))
         .why(|facts, _| because(facts.gathered(), Citation::paper("PyTorch FSDP, arXiv 2304.11277, section 3.3"))),
     figure(Figure::Buffers, "buffers", "communication", Dimension::Bytes)
-        .about("Packed copies of data that is sent in a format other than it is stored in.")
+        .about("Packed copies of data that is sent in a format other than it is stored in, and buffers of pipeline stages.")
         .value(|of, _| Some(of.summary.memory.parts.communication.get()))
         .why(|facts, _| {
             let held = facts.memory_of_fullest().parts.communication;

@@ -4,6 +4,7 @@ use crate::cost::{Factors, Rates};
 use crate::plan::pass::PipelineCounts;
 use crate::plan::{Accumulation, Offload, Schedule, Site};
 use crate::scenario::Layout;
+use crate::units::Bytes;
 
 use super::super::build::{GraphBuilder, LaunchedWork};
 use super::super::label::{Activity, Label, Lane, ModelPart, Phase, TaskKind};
@@ -119,9 +120,25 @@ impl<'a> PipelineContext<'a> {
         held.map(|(costs, parameters)| ParameterGroup::new(costs, parameters)).collect()
     }
 
-    /// Memory of one rank that does not change during the step.
+    /// Memory of one rank's parameters that does not change during the step.
     pub fn state(&self, rank: u32) -> ModelState {
         ModelState::of_groups(&self.shares(rank))
+    }
+
+    /// Buffers for what every micro-batch brings: inputs to every stage but the first, gradients of outputs to every stage
+    /// but the last. Outputs stay from a stage's forward to its backward; beside the first stage's, inputs that are counted
+    /// as activations make up for them. With 8 micro-batches on 4 ranks, a middle one has 8 of each, the first 8 and 4.
+    pub fn buffers(&self, rank: u32) -> Bytes {
+        let (rates, PipelineCounts { ranks, stages, micro_batches }) = (self.costs().rates, self.counts);
+        if ranks == 1 || !rates.scenario.stack.pipeline_buffers {
+            return Bytes::ZERO;
+        }
+        let of_end = match rank {
+            0 => micro_batches + micro_batches.min(ranks),
+            _ if rank + 1 == ranks => micro_batches,
+            _ => 2 * micro_batches,
+        };
+        rates.activations().embedding * (f64::from(2 * (stages - 1)) * f64::from(micro_batches) + f64::from(of_end))
     }
 
     /// What all unit passes share.

@@ -158,8 +158,7 @@ impl PlanFloor {
         let of_rank = |(parameters, held): &(Count, Bytes)| {
             // State and checkpoints are there at the same moment, when the first backward begins: their sum is below
             // any peak.
-            let state = ModelState::new(rates, layout, *parameters);
-            state.weights + state.gradients + state.optimizer + *held
+            ModelState::new(rates, layout, *parameters).total() + *held
         };
         let mut most = Bytes::ZERO;
         let mut last = None;
