@@ -74,16 +74,30 @@ fn the_same_is_equally_fast() {
     assert_eq!(sentence(side("A", &one), side("B", &one)), "A and B are equally fast");
 }
 
-/// ZeRO++ sends fewer bytes, which leaves the memory's bandwidth and the multiprocessors to compute.
+/// ZeRO++ sends fewer bytes, which leaves the memory's bandwidth and the multiprocessors to compute; on four nodes compute hides
+/// nearly all that either sends.
 #[test]
-fn what_slows_compute_is_named_and_so_is_what_does_not_fit() {
+fn what_slows_compute_is_named() {
+    let base = [("model", "mpt-7b"), ("nodes", "4")];
+    let (fsdp, zeropp) = (evaluated(&base), evaluated(&[&base[..], &[("strategy", "zeropp")]].concat()));
+    let said = sentence(side("A", &fsdp), side("B", &zeropp));
+    assert!(
+        said.contains(" % faster: ") && said.contains(" % fewer bytes travel, transfers slow compute by "),
+        "{said}"
+    );
+    assert!(said.ends_with(" less"), "{said}");
+    let back = sentence(side("A", &zeropp), side("B", &fsdp));
+    assert!(back.contains(" % slower: ") && back.ends_with(" more"), "{back}");
+}
+
+#[test]
+fn a_faster_plan_that_does_not_fit_is_said_not_to() {
     let (fsdp, zeropp) = (evaluated(&[]), evaluated(&[("strategy", "zeropp")]));
     assert!(fsdp.1.summary.fits && !zeropp.1.summary.fits);
     let said = sentence(side("A", &fsdp), side("B", &zeropp));
     assert!(said.starts_with("B is ") && said.contains(" % faster but does not fit: "), "{said}");
-    assert!(said.contains(" % fewer bytes travel, transfers slow compute by ") && said.ends_with(" less"), "{said}");
     let back = sentence(side("A", &zeropp), side("B", &fsdp));
-    assert!(back.contains(" % slower and fits: ") && back.ends_with(" more"), "{back}");
+    assert!(back.contains(" % slower and fits: "), "{back}");
 }
 
 #[test]
