@@ -18,6 +18,8 @@ pub use choice::{
 pub use extent::{Extent, Sharded};
 pub use idle::Idle;
 pub use operators::{Extents, Layers, Placement, Site};
+#[cfg(test)]
+pub(crate) use schedule::zero_bubble;
 pub use schedule::{Schedule, ScheduleRules};
 
 /// A way of placing the model's state, as data: DDP, ZeRO, FSDP, HSDP, ZeRO++ and Frontier's three

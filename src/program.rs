@@ -52,6 +52,7 @@ mod unit_order;
 mod unit_pass;
 mod unit_transfers;
 mod volume;
+mod whole_units;
 
 use crate::cost::{Factors, Rates};
 use crate::scenario::{Layout, Scenario};
@@ -98,14 +99,7 @@ impl Program {
         self.states.clear();
         if scenario.plan.staged() {
             let places = OperatorLayouts::new(scenario, layout);
-            let context = PipelineContext::new(&rates, layout, &places);
-            let mut pipeline = PipelineBuilder::new(&context);
-            for (rank, program) in (0..layout.pipeline).zip(&mut self.ranks) {
-                let known = self.states.get(context.alike(rank) as usize).copied();
-                let state = known.unwrap_or_else(|| context.state(rank));
-                self.states.push(ModelState { buffers: context.buffers(rank), ..state });
-                pipeline.build(rank, RankBuilder::new(&mut self.code, program));
-            }
+            self.pipeline(&PipelineContext::new(&rates, layout, &places));
         } else {
             for program in &mut self.ranks {
                 let builder = RankBuilder::new(&mut self.code, program);
@@ -116,6 +110,16 @@ impl Program {
                     self.states.push(operators::build(&rates, layout, builder));
                 }
             }
+        }
+    }
+
+    fn pipeline(&mut self, context: &PipelineContext<'_>) {
+        let mut pipeline = PipelineBuilder::new(context);
+        for (rank, program) in (0..).zip(&mut self.ranks) {
+            let known = self.states.get(context.alike(rank) as usize).copied();
+            let state = known.unwrap_or_else(|| context.state(rank));
+            self.states.push(ModelState { buffers: context.buffers(rank), ..state });
+            pipeline.build(rank, RankBuilder::new(&mut self.code, program));
         }
     }
 

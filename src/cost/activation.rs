@@ -79,15 +79,46 @@ impl Rates<'_> {
         let sum = |part: fn(&HalfActivations) -> Bytes| halves.iter().map(part).sum();
         Activations {
             halves,
-            checkpoint: tokens * hidden * storage / streams,
+            checkpoint: self.stream(),
             layer: sum(|half| half.kept),
             whole: sum(|half| half.whole),
             // The widest are the MLP's.
             working: halves[1].working,
             logits: tokens * f64::from(model.vocab) / tensor * self.calibrated.logits_held
                 + tokens * hidden * storage * (1.0 / inputs - 1.0 / streams),
-            embedding: tokens * hidden * storage / streams,
+            embedding: self.stream(),
         }
+    }
+
+    /// What the gradients of the weights of attention and of the MLP are computed from, in bytes: the inputs of their
+    /// matrices, and the gradients of the outputs. 16 h elements per token for `f = 4 h`, the `32 s b h` bytes of a pass for
+    /// weights (Qi et al., arXiv 2401.10241, table 1).
+    pub fn weight_gradient_inputs(&self) -> [Bytes; 2] {
+        let model = &self.scenario.model;
+        let matrices = [
+            (model.attention_inputs().iter().map(|matrix| matrix.output as f64).sum(), model.value_width() as f64),
+            (
+                model.over_mlps(|mlps| mlps.up.output as f64 * mlps.active as f64),
+                model.over_mlps(|mlps| mlps.down.input as f64 * mlps.active as f64),
+            ),
+        ];
+        // The first matrices read the residual stream, and the second add to it; what is between them lies on the tensor
+        // ranks.
+        matrices.map(|(outputs, inputs): (f64, f64)| {
+            self.tokens() * ((outputs + inputs) / f64::from(self.scenario.plan.tensor)) * self.storage()
+                + self.stream() * 2.0
+        })
+    }
+
+    /// The same of the logits.
+    pub fn head_gradient_inputs(&self) -> Bytes {
+        let vocab = f64::from(self.scenario.model.vocab) / f64::from(self.scenario.plan.tensor);
+        self.tokens() * vocab * self.storage() + self.stream()
+    }
+
+    /// Bytes of the residual stream on a rank.
+    fn stream(&self) -> Bytes {
+        self.tokens() * f64::from(self.scenario.model.hidden) * self.storage() / f64::from(self.sequence_ranks())
     }
 
     /// Scores that backward reads: none with flash attention, which computes them again tile by tile.

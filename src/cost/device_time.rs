@@ -1,6 +1,6 @@
 //! Device time, and what of it is bound by memory. Not for what takes it.
 
-use std::ops::{Add, Mul};
+use std::ops::{Add, Mul, Sub};
 
 use crate::units::Seconds;
 
@@ -34,6 +34,13 @@ impl Add for DeviceTime {
     type Output = Self;
     fn add(self, other: Self) -> Self {
         Self { time: self.time + other.time, memory: self.memory + other.memory }
+    }
+}
+
+impl Sub for DeviceTime {
+    type Output = Self;
+    fn sub(self, part: Self) -> Self {
+        Self { time: self.time - part.time, memory: self.memory - part.memory }
     }
 }
 

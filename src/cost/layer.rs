@@ -4,6 +4,7 @@ use std::ops::{Add, Mul};
 
 use crate::model::{Matrix, Mlps};
 use crate::plan::Optimizer;
+use crate::plan::pass::Pass;
 use crate::stack::{Attention, TensorDivision};
 use crate::units::{Bytes, Count, Flop, FlopPerSecond, Seconds};
 
@@ -19,12 +20,21 @@ pub struct Passes {
     /// Backward, the gradients of inputs and of weights together.
     pub backward: DeviceTime,
     /// What of `backward` computes gradients of weights, which nothing in the layers before waits for. The rest
-    /// computes those of inputs: a schedule that runs the two apart rounds this part and the whole to picoseconds and
-    /// takes the difference, so that both still add up exactly.
+    /// computes those of inputs.
     pub weights: DeviceTime,
 }
 
 impl Passes {
+    /// Device time of one pass.
+    pub fn work(&self, pass: Pass) -> DeviceTime {
+        match pass {
+            Pass::Forward => self.forward,
+            Pass::Backward => self.backward,
+            Pass::BackwardInputs => self.backward - self.weights,
+            Pass::BackwardWeights => self.weights,
+        }
+    }
+
     /// Without weights: backward has gradients of inputs only.
     pub(super) const fn of_inputs(forward: DeviceTime, backward: DeviceTime) -> Self {
         Self { forward, backward, weights: DeviceTime::traffic(Seconds::ZERO) }
@@ -60,6 +70,14 @@ pub struct LayerWork {
     pub weights: [DeviceTime; 2],
     /// What selective recompute repeats of each forward.
     pub selective: [DeviceTime; 2],
+}
+
+impl LayerWork {
+    /// Device time of one pass over attention or over the MLP, by index.
+    pub fn work(&self, half: usize, pass: Pass) -> DeviceTime {
+        let [forward, backward, weights] = [self.forward, self.backward, self.weights].map(|halves| halves[half]);
+        Passes { forward, backward, weights }.work(pass)
+    }
 }
 
 /// Intermediates of the residual stream's width that element-wise operators read or write per half
@@ -190,12 +208,14 @@ impl Rates<'_> {
         [DeviceTime::traffic(streams), DeviceTime::traffic(scale * ffn / f64::from(self.scenario.plan.tensor))]
     }
 
-    /// Forward and backward of the embedding: a row read and written per token, and its gradient added.
+    /// Forward and backward of the embedding: a row read and written per token, and its gradient added. What puts gradients
+    /// of weights off knows linear layers only (`WeightGradStore` of sail-sg/zero-bubble-pipeline-parallelism), so that none
+    /// of it is counted as such.
     pub fn embedding(&self) -> Passes {
         let bytes = self.tokens() * f64::from(self.scenario.model.hidden) * self.storage();
         // Forward reads rows and writes them; backward reads a gradient, and adds it to a row that is read and written.
         let pass = DeviceTime::traffic(bytes / self.memory);
-        Passes { forward: pass * 2.0, backward: pass * 3.0, weights: pass * 3.0 }
+        Passes::of_inputs(pass * 2.0, pass * 3.0)
     }
 
     /// Forward and backward of last norm, logits and loss. Logits stay in the storage format; the

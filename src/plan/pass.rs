@@ -6,8 +6,8 @@ use std::ops::Range;
 /// What a pass computes.
 ///
 /// Backward is two things: the gradients of its inputs, for which the stage before waits, and those of its weights,
-/// for which nothing waits before they are reduced. All schedules here run both together; zero-bubble schedules
-/// (Qi et al., arXiv 2401.10241) put the second where a rank would stall.
+/// for which nothing waits before they are reduced. The schedules that users choose from run both together; zero-bubble
+/// schedules (Qi et al., arXiv 2401.10241) run them apart, the second where a rank would stall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Pass {
     /// Forward.
@@ -30,7 +30,8 @@ impl Pass {
         !matches!(self, Self::Forward)
     }
 
-    /// Whether a neighbouring stage waits for what it computes: activations, or the gradients of its inputs.
+    /// Whether it computes what goes on from layer to layer, activations or their gradients: it multiplies by the
+    /// weights, and a neighbouring stage waits for it.
     pub const fn propagates(self) -> bool {
         !matches!(self, Self::BackwardWeights)
     }
@@ -89,6 +90,18 @@ impl StagePass {
         Self { stage, pass: Pass::Forward, micro_batch }
     }
 
+    /// A backward for inputs.
+    #[cfg(test)]
+    pub const fn inputs(stage: u32, micro_batch: u32) -> Self {
+        Self { stage, pass: Pass::BackwardInputs, micro_batch }
+    }
+
+    /// A backward for weights.
+    #[cfg(test)]
+    pub const fn weights(stage: u32, micro_batch: u32) -> Self {
+        Self { stage, pass: Pass::BackwardWeights, micro_batch }
+    }
+
     /// A backward.
     pub const fn backward(stage: u32, micro_batch: u32) -> Self {
         Self { stage, pass: Pass::Backward, micro_batch }
@@ -101,7 +114,7 @@ impl StagePass {
     }
 }
 
-/// One pass, or a forward and a backward, so many times in a row; each time for the next micro-batch.
+/// One pass, or two that take turns, so many times in a row; each time for the next micro-batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PassRun {
     /// How often.
@@ -133,9 +146,9 @@ impl PassRun {
         }
     }
 
-    /// Its backward, if there is one.
-    pub fn backward(&self) -> Option<StagePass> {
-        self.passes().find(|pass| pass.pass.is_backward())
+    /// The pass that completes gradients, if there is one.
+    pub fn completing(&self) -> Option<StagePass> {
+        self.passes().find(|pass| pass.pass.completes_gradients())
     }
 }
 
@@ -183,12 +196,14 @@ impl PassOrder {
         self.runs.push(PassRun { repeat, first, second });
     }
 
-    /// Adds passes of two stages that take one buffer from each other every time. What they find in the buffers is
-    /// the same each time but the first, and what follows them each time but the last: those two are listed apart.
-    pub fn add_contending(&mut self, repeat: u32, passes: [StagePass; 2]) {
+    /// Adds passes that take turns, each a run of its own: those of two stages that take one buffer from each other every
+    /// time, or more than two passes. What they find in the buffers is the same each time but the first, and what follows
+    /// them each time but the last: those two are listed apart.
+    pub fn add_turns<const N: usize>(&mut self, repeat: u32, passes: [StagePass; N]) {
         let runs = |time: u32| passes.map(|pass| PassRun { repeat: 1, first: pass.later(time), second: None });
-        self.runs.extend(runs(0));
-        // The first and the last time stand alone: what comes before and after them differs from what repeats.
+        if repeat > 0 {
+            self.runs.extend(runs(0));
+        }
         if repeat > 2 {
             let start = self.runs.len();
             self.runs.extend(runs(1));

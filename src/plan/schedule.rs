@@ -7,6 +7,8 @@ mod breadth_first;
 mod gpipe;
 mod interleaved;
 mod one_forward_one_backward;
+#[cfg(test)]
+pub(crate) mod zero_bubble;
 
 use super::choice::choice;
 use super::pass::{PassOrder, PipelineCounts, StageCollectives};

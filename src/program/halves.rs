@@ -4,7 +4,7 @@
 //! weights are gathered a third time for that, as FSDP does with units inside a recomputed block. Only an
 //! MLP in one piece goes backward at once, on the weights that it has [osdp C3].
 
-use crate::cost::{DeviceTime, LayerWork};
+use crate::cost::{DeviceTime, HalfActivations, LayerWork};
 use crate::plan::Recompute;
 use crate::plan::pass::Pass;
 use crate::units::{Bytes, Count, Seconds};
@@ -12,20 +12,17 @@ use crate::units::{Bytes, Count, Seconds};
 use super::build::LaunchedWork;
 use super::label::ModelPart;
 use super::unit_costs::UnitCosts;
-use super::unit_pass::{ComputeStep, TensorExchange, Traversal, UnitParameters, UnitPass};
-
-/// One half of a layer, in unit passes.
-struct HalfPasses {
-    forward: Vec<UnitPass>,
-    /// Forward once more, before backward; empty where nothing is, or where backward does it.
-    again: Vec<UnitPass>,
-    backward: Vec<UnitPass>,
-}
+use super::unit_pass::{ComputeStep, TensorExchange, Traversal, UnitParameters, UnitPass, put_off};
 
 /// What passes over half a layer are made from.
 struct HalfLayer<'a> {
     costs: UnitCosts<'a>,
+    /// Which half: 0 is attention, 1 the MLP.
+    index: usize,
     unit: UnitParameters,
+    work: &'a LayerWork,
+    /// Whether the layer is computed again from its input.
+    recomputed: bool,
     /// Slices of this half.
     slices: u32,
     /// Time of the host to launch one unit of this size.
@@ -33,7 +30,7 @@ struct HalfLayer<'a> {
 }
 
 /// A slice's compute and what it meets.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct SliceCompute {
     /// Of all slices together.
     work: DeviceTime,
@@ -44,15 +41,26 @@ struct SliceCompute {
     exchange: u32,
 }
 
+const NO_COMPUTE: SliceCompute = SliceCompute {
+    work: DeviceTime::arithmetic(Seconds::ZERO),
+    launch: 0.0,
+    tensor: TensorExchange::Nothing,
+    exchange: 0,
+};
+
+/// Time of the host to launch backward over that of forward.
+pub(super) const BACKWARD_LAUNCHES: f64 = 1.5;
+
 /// A pass over one layer whose attention and MLP are sharded as `costs`.
 pub(super) fn layer(costs: [&UnitCosts<'_>; 2], slices: [u32; 2], recomputed: bool, pass: Pass) -> Vec<UnitPass> {
-    let work = costs[0].rates.sliced_layer(slices);
-    let [attention, mlp] =
-        [0, 1].map(|index| HalfLayer::new(costs[index], index, slices[index]).half(index, &work, recomputed));
-    if pass.is_backward() {
-        [attention.again, mlp.again, mlp.backward, attention.backward].concat()
-    } else {
-        [attention.forward, mlp.forward].concat()
+    let work = &costs[0].rates.sliced_layer(slices);
+    let [attention, mlp] = [0, 1].map(|index| HalfLayer::new(costs[index], index, work, slices[index], recomputed));
+    match pass {
+        Pass::Forward => [attention.forward(), mlp.forward()].concat(),
+        Pass::Backward | Pass::BackwardInputs => {
+            [attention.again(), mlp.again(), mlp.backward(pass), attention.backward(pass)].concat()
+        }
+        Pass::BackwardWeights => [mlp.weights(), attention.weights()].concat(),
     }
 }
 
@@ -63,7 +71,7 @@ pub(super) fn collectives(whole: Count) -> Count {
 }
 
 impl<'a> HalfLayer<'a> {
-    fn new(costs: &UnitCosts<'a>, index: usize, slices: u32) -> Self {
+    fn new(costs: &UnitCosts<'a>, index: usize, work: &'a LayerWork, slices: u32, recomputed: bool) -> Self {
         let model = &costs.rates.scenario.model;
         let (part, parameters) = match index {
             0 => (ModelPart::Attention, model.attention_parameters()),
@@ -72,59 +80,110 @@ impl<'a> HalfLayer<'a> {
         let own = costs.local(parameters) / f64::from(slices);
         Self {
             costs: UnitCosts { collectives: collectives(costs.collectives), ..*costs },
+            index,
             unit: UnitParameters { part, gathered: own, reduced: own },
+            work,
+            recomputed,
             slices,
             host: costs.rates.host_layer() / 2.0,
         }
     }
 
-    fn half(&self, index: usize, work: &LayerWork, recomputed: bool) -> HalfPasses {
-        let activations = &self.costs.activations;
-        let own = activations.halves[index];
-        // Context ranks exchange keys and values, which attention alone has: once forward, and twice backward, where
-        // their gradients travel too.
-        let exchange = u32::from(index == 0);
-        let ahead =
-            SliceCompute { work: work.forward[index], launch: 1.0, tensor: TensorExchange::Forward(1), exchange };
-        let tensor = TensorExchange::Backward;
-        let back = SliceCompute { work: work.backward[index], launch: 1.5, tensor, exchange: 2 * exchange };
-        let (whole, whole_left) = (own.whole, self.share(own.whole));
-        if !recomputed {
-            let selective = self.costs.rates.scenario.plan.recompute == Recompute::Selective;
-            let exchange = if self.costs.repeats_attention() { exchange } else { 0 };
-            let selected = SliceCompute { work: work.selective[index], exchange, ..SliceCompute::default() };
-            let again = if selective { selected } else { SliceCompute::default() };
-            let (working, kept) = (whole - own.kept, self.share(own.kept));
-            return HalfPasses {
-                forward: self.sliced(Traversal::Forward, [ahead, SliceCompute::default()], [working, kept]),
-                again: Vec::new(),
-                backward: self.sliced(Traversal::Backward, [again, back], [working + own.working, -kept]),
-            };
+    fn activations(&self) -> HalfActivations {
+        self.costs.activations.halves[self.index]
+    }
+
+    /// Times that keys and values travel around the context ranks in forward: once for attention, which alone has them.
+    fn exchange(&self) -> u32 {
+        u32::from(self.index == 0)
+    }
+
+    /// The layer's input, which is kept where all else is computed again. It is attention's.
+    fn input(&self) -> Bytes {
+        if self.index == 0 { self.share(self.costs.activations.checkpoint) } else { Bytes::ZERO }
+    }
+
+    /// Whether that is kept on the host.
+    fn offloaded(&self) -> bool {
+        self.index == 0 && self.recomputed && self.costs.rates.scenario.plan.offload.checkpoints()
+    }
+
+    /// The compute of forward, or of its repeat.
+    fn ahead(&self) -> SliceCompute {
+        let tensor = TensorExchange::Forward(1);
+        SliceCompute { work: self.work.forward[self.index], launch: 1.0, tensor, exchange: self.exchange() }
+    }
+
+    fn forward(&self) -> Vec<UnitPass> {
+        let own = self.activations();
+        let (working, kept) = if self.recomputed {
+            (own.whole - self.input() * f64::from(self.slices), self.input())
+        } else {
+            (own.whole - own.kept, self.share(own.kept))
+        };
+        let mut forward = self.sliced(Traversal::Pass(Pass::Forward), [self.ahead(), NO_COMPUTE], [working, kept]);
+        for unit_pass in forward.iter_mut().filter(|_| self.offloaded()) {
+            unit_pass.to_host = kept;
         }
-        // The checkpoint is the layer's input, so attention's: all else that forward needs is gone when it ends, and
-        // comes back with the second forward, which leaves it to backward.
-        let input = if index == 0 { self.share(activations.checkpoint) } else { Bytes::ZERO };
-        let left = whole_left - input;
-        let inputs = input * f64::from(self.slices);
-        let mut forward = self.sliced(Traversal::Forward, [ahead, SliceCompute::default()], [whole - inputs, input]);
-        // The MLP in one piece: its second forward and its backward are one pass on one gather.
-        if index == 1 && self.slices == 1 {
-            let backward = self.sliced(Traversal::Backward, [ahead, back], [whole + own.working, Bytes::ZERO]);
-            return HalfPasses { forward, again: Vec::new(), backward };
+        forward
+    }
+
+    /// Whether the second forward and backward are one pass on one gather: of an MLP in one piece.
+    fn at_once(&self) -> bool {
+        self.index == 1 && self.slices == 1
+    }
+
+    /// Forward once more, before backward; empty where nothing is, or where backward does it. All that backward reads but
+    /// the layer's input is gone when forward ends, and comes back here.
+    fn again(&self) -> Vec<UnitPass> {
+        if !self.recomputed || self.at_once() {
+            return Vec::new();
         }
-        let mut again = self.sliced(Traversal::Recompute, [ahead, SliceCompute::default()], [Bytes::ZERO, left]);
-        if index == 0 && self.costs.rates.scenario.plan.offload.checkpoints() {
-            for unit_pass in &mut forward {
-                unit_pass.to_host = input;
-            }
+        let left = self.share(self.activations().whole) - self.input();
+        let mut again = self.sliced(Traversal::Recompute, [self.ahead(), NO_COMPUTE], [Bytes::ZERO, left]);
+        if self.offloaded() {
+            let inputs = self.input() * f64::from(self.slices);
             again[0].from_host += inputs;
             again[0].checkpoint = inputs;
         }
-        HalfPasses {
-            forward,
-            again,
-            backward: self.sliced(Traversal::Backward, [back, SliceCompute::default()], [own.working, -whole_left]),
-        }
+        again
+    }
+
+    /// Backward, whole or for inputs.
+    fn backward(&self, pass: Pass) -> Vec<UnitPass> {
+        let (own, rates) = (self.activations(), self.costs.rates);
+        let back = SliceCompute {
+            work: self.work.work(self.index, pass),
+            launch: if pass.completes_gradients() { BACKWARD_LAUNCHES } else { BACKWARD_LAUNCHES / 2.0 },
+            tensor: TensorExchange::Backward,
+            // Gradients of keys and values travel with them.
+            exchange: 2 * self.exchange(),
+        };
+        let (compute, working, kept) = if !self.recomputed {
+            let selective = rates.scenario.plan.recompute == Recompute::Selective;
+            let exchange = if self.costs.repeats_attention() { self.exchange() } else { 0 };
+            let again = SliceCompute { work: self.work.selective[self.index], exchange, ..NO_COMPUTE };
+            let compute = [if selective { again } else { NO_COMPUTE }, back];
+            (compute, own.whole - own.kept + own.working, self.share(own.kept))
+        } else if self.at_once() {
+            ([self.ahead(), back], own.whole + own.working, Bytes::ZERO)
+        } else {
+            ([back, NO_COMPUTE], own.working, self.share(own.whole))
+        };
+        self.sliced(Traversal::Pass(pass), compute, [working, self.put_off(pass) - kept])
+    }
+
+    /// Backward for weights.
+    fn weights(&self) -> Vec<UnitPass> {
+        let pass = Pass::BackwardWeights;
+        let launch = BACKWARD_LAUNCHES / 2.0;
+        let compute = SliceCompute { work: self.work.work(self.index, pass), launch, ..NO_COMPUTE };
+        self.sliced(Traversal::Pass(pass), [compute, NO_COMPUTE], [Bytes::ZERO, self.put_off(pass)])
+    }
+
+    /// What a slice's pass leaves for the gradients of weights, or gives back.
+    fn put_off(&self, pass: Pass) -> Bytes {
+        put_off(pass, || self.share(self.costs.rates.weight_gradient_inputs()[self.index]))
     }
 
     /// What one slice has of some memory, in whole bytes, so that what forward leaves is what backward frees.

@@ -13,6 +13,7 @@ use crate::plan::pass::Pass;
 use crate::scenario::{Layout, Scenario};
 
 use super::halves;
+use super::label::ModelPart;
 use super::unit_costs::UnitCosts;
 use super::unit_order::UnitList;
 use super::unit_pass::UnitPass;
@@ -152,12 +153,13 @@ impl<'a> OperatorLayouts<'a> {
         held
     }
 
-    /// Lists the passes over the units of these layers and ends.
-    pub fn list(&self, costs: &[UnitCosts<'_>], layers: &StageLayers, pass: Pass, listing: &mut UnitList) {
+    /// Lists a pass over the units of these layers and ends.
+    pub fn list(&self, costs: &[UnitCosts<'_>], layers: &StageLayers, pass: Pass, list: &mut UnitList) {
         let backward = pass.is_backward();
+        let end = |site: Site, part: ModelPart| vec![costs[self.way(site)].end_pass(part, pass)];
         let mut turns: Vec<(Vec<UnitPass>, u32, u32)> = Vec::with_capacity(layers.ranges.len() + 2);
         if layers.embedding {
-            turns.push((vec![*costs[self.way(Site::Embedding)].embedding().get(pass)], 1, 0));
+            turns.push((end(Site::Embedding, ModelPart::Embedding), 1, 0));
         }
         for range in &layers.ranges {
             // Backward begins with the last layer of the range and counts down.
@@ -165,13 +167,13 @@ impl<'a> OperatorLayouts<'a> {
             turns.push((self.layer(costs, range, pass), range.layers, layer));
         }
         if layers.head {
-            turns.push((vec![*costs[self.way(Site::Head)].head().get(pass)], 1, 0));
+            turns.push((end(Site::Head, ModelPart::Head), 1, 0));
         }
         if backward {
             turns.reverse();
         }
         for (units, count, layer) in &turns {
-            listing.add(units, *count, *layer, if backward { -1 } else { 1 });
+            list.add(units, *count, *layer, if backward { -1 } else { 1 });
         }
     }
 
@@ -179,7 +181,7 @@ impl<'a> OperatorLayouts<'a> {
     fn layer(&self, costs: &[UnitCosts<'_>], range: &LayerRange, pass: Pass) -> Vec<UnitPass> {
         let [attention, mlp] = range.placed;
         if !range.apart {
-            return vec![*costs[attention].layers(range.recomputed).get(pass)];
+            return vec![costs[attention].layer_pass(range.recomputed, pass)];
         }
         let slices = range.placed.map(|way| self.ways[way].slices);
         halves::layer([&costs[attention], &costs[mlp]], slices, range.recomputed, pass)

@@ -109,7 +109,7 @@ impl<'a> PipelineBuilder<'a> {
         let (alike, counts) = (context.alike(rank), context.counts);
         // The schedule says the order of passes and nothing else. What follows from it, when to gather, when a gradient
         // buffer is filled and emptied, is worked out here, the same for all schedules.
-        let PassOrder { runs, loops, group, groups } = (context.schedule.rules().order)(counts, rank, context.buffered);
+        let PassOrder { runs, loops, group, groups } = (context.rules.order)(counts, rank, context.buffered);
         let (gathers, stretches) = (self.gathers(&runs), backward_stretches(&runs));
         let stages = (0..counts.stages).map(|stage| self.virtual_stage(rank, stage)).collect();
         let mut walk = RankWalk { stages, runs, loops, gathers, stretches, ..RankWalk::default() };
@@ -281,13 +281,14 @@ impl<'a> PipelineBuilder<'a> {
     fn next(&self, walk: &RankWalk, pass: StagePass, next: Option<StagePass>) -> NextPass {
         let Some(next) = next else { return NextPass::default() };
         // A backward over recomputed layers begins with the checkpoint of its first layer.
-        let fetches = self.context.offload.checkpoints() && next.pass.is_backward();
+        let fetches = self.context.offload.checkpoints() && next.pass.is_backward() && next.pass.propagates();
         NextPass {
             opens: next.pass == Pass::Forward && next.stage == 0,
             checkpoint: fetches.then(|| {
                 let [from, to] = [pass, next].map(|pass| walk.stage(pass.stage));
                 NextCheckpoint {
                     work: to.work,
+                    pass: next.pass,
                     layer: to.layer.wrapping_sub(from.layer),
                     micro_batch: next.micro_batch.wrapping_sub(pass.micro_batch),
                 }

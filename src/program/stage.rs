@@ -1,9 +1,12 @@
 //! The stages of a pipeline: which layers each has, and what a pass over it computes.
 
-use crate::plan::pass::{Pass, PerDirection};
+use std::cell::OnceCell;
+
+use crate::plan::pass::Pass;
 use crate::units::Seconds;
 
 use super::build::LaunchedWork;
+use super::label::ModelPart;
 use super::operator_layouts::{OperatorLayouts, StageLayers, StageParameters};
 use super::unit_costs::UnitCosts;
 use super::unit_order::{UnitList, recomputed_layers};
@@ -12,8 +15,9 @@ use super::unit_pass::UnitPass;
 /// What a stage works on. Stages that differ in nothing but their layers' numbers share it.
 pub(super) struct StageWork {
     layers: StageLayers,
-    /// Its units in the order of each direction; layers count from the stage's first.
-    passes: PerDirection<UnitList>,
+    /// Its units in the order of each pass, once it has been asked for: no schedule has all of them. Layers count from the
+    /// stage's first.
+    passes: [OnceCell<UnitList>; Pass::ALL.len()],
     /// Its parameters, by how they are placed.
     pub holdings: Vec<StageParameters>,
 }
@@ -28,18 +32,13 @@ pub(super) struct PipelineStages {
 
 impl PipelineStages {
     /// Layers assigned as evenly as they go, by what the stack balances: the times of `costs`.
-    pub fn new(
-        places: &OperatorLayouts<'_>,
-        ways: &[UnitCosts<'_>],
-        costs: &UnitCosts<'_>,
-        ranks: u32,
-        stages_per_rank: u32,
-    ) -> Self {
+    pub fn new(places: &OperatorLayouts<'_>, costs: &UnitCosts<'_>, ranks: u32, stages_per_rank: u32) -> Self {
         let model = &costs.rates.scenario.model;
         let count = ranks * stages_per_rank;
         let recomputed = recomputed_layers(costs);
         let ends = model.vocab > 0;
-        let (embedding, head) = if ends { (time(&costs.embedding()), time(&costs.head())) } else { (0.0, 0.0) };
+        let [embedding, head] = [ModelPart::Embedding, ModelPart::Head]
+            .map(|part| if ends { time(|pass| costs.end_pass(part, pass)) } else { 0.0 });
         // The share of the layers that is computed again is that of each stage, and without a pipeline the first
         // layers.
         // With 24 of 32 layers recomputed, the first 8 layers count 6, the first 16 count 12: 6 in each stage of 8.
@@ -47,7 +46,7 @@ impl PipelineStages {
             1 => layers.min(recomputed),
             _ => (u64::from(layers) * u64::from(recomputed) / u64::from(model.layers)) as u32,
         };
-        let [once, twice] = [false, true].map(|again| time(&costs.layers(again)));
+        let [once, twice] = [false, true].map(|again| time(|pass| costs.layer_pass(again, pass)));
         let layer = once + (twice - once) * f64::from(recomputed) / f64::from(model.layers);
         let balance = costs.rates.scenario.stack.balance;
         let [layer, embedding, head] = balance.weights(model.layers, count, [layer, embedding, head]);
@@ -63,7 +62,7 @@ impl PipelineStages {
             let known = all.works.iter().position(|other| other.layers == own);
             let place = known.unwrap_or(all.works.len());
             if known.is_none() {
-                all.works.push(StageWork::new(places, ways, own));
+                all.works.push(StageWork { passes: Default::default(), holdings: places.holdings(&own), layers: own });
             }
             all.places.push((place, first));
             first += layers;
@@ -98,24 +97,19 @@ impl PipelineStages {
 }
 
 impl StageWork {
-    fn new(places: &OperatorLayouts<'_>, ways: &[UnitCosts<'_>], layers: StageLayers) -> Self {
-        let passes = PerDirection::from_fn(|pass| {
-            let mut listing = UnitList::default();
-            places.list(ways, &layers, pass, &mut listing);
-            listing
-        });
-        Self { passes, holdings: places.holdings(&layers), layers }
-    }
-
     /// Its units in the order of a pass.
-    pub fn list(&self, pass: Pass) -> &UnitList {
-        self.passes.get(pass)
+    pub fn list(&self, places: &OperatorLayouts<'_>, ways: &[UnitCosts<'_>], pass: Pass) -> &UnitList {
+        self.passes[pass as usize].get_or_init(|| {
+            let mut list = UnitList::default();
+            places.list(ways, &self.layers, pass, &mut list);
+            list
+        })
     }
 }
 
 /// Seconds of forward and backward of a unit.
-fn time(unit: &PerDirection<UnitPass>) -> f64 {
-    let pieces = [unit.forward, unit.backward].into_iter().flat_map(|pass| pass.steps).map(|step| step.piece);
+fn time(unit: impl Fn(Pass) -> UnitPass) -> f64 {
+    let pieces = [Pass::Forward, Pass::Backward].into_iter().flat_map(|pass| unit(pass).steps).map(|step| step.piece);
     pieces.map(|piece: LaunchedWork| piece.work.time + piece.host).sum::<Seconds>().get()
 }
 

@@ -26,7 +26,8 @@ pub(super) fn stage_gathers(runs: &[PassRun]) -> Vec<StageGather> {
     let mut buffers: [Option<(u32, usize)>; STAGE_BUFFERS] = [None; STAGE_BUFFERS];
     let mut gathers = Vec::with_capacity(runs.len());
     for (run, passes) in runs.iter().map(PassRun::passes).enumerate() {
-        for StagePass { stage, pass, micro_batch } in passes {
+        // The gradients of weights are products of activations: that pass needs no weights.
+        for StagePass { stage, pass, micro_batch } in passes.filter(|pass| pass.pass.propagates()) {
             // The buffer is free for another stage after this run, the last so far to use it.
             let held = buffers[stage_buffer(stage)].replace((stage, run + 1));
             if held.is_none_or(|(held, _)| held != stage) {
@@ -45,7 +46,7 @@ pub(super) fn held_last(gathers: &[StageGather]) -> impl Iterator<Item = u32> {
     (0..STAGE_BUFFERS).filter_map(last)
 }
 
-/// Runs whose backward is of the same stage, others without any backward among them: at its end the stage's gradients
+/// Runs that complete gradients of the same stage, others that complete none among them: at its end the stage's gradients
 /// leave their buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BackwardStretch {
@@ -62,7 +63,7 @@ pub(super) struct BackwardStretch {
 pub(super) fn backward_stretches(runs: &[PassRun]) -> Vec<BackwardStretch> {
     let mut stretches: Vec<BackwardStretch> = Vec::with_capacity(runs.len());
     for (index, run) in runs.iter().enumerate() {
-        let Some(StagePass { stage, .. }) = run.backward() else { continue };
+        let Some(StagePass { stage, .. }) = run.completing() else { continue };
         match stretches.last_mut() {
             // Forwards between two backwards of one stage do not disturb its gradient buffer.
             Some(stretch) if stretch.stage == stage => stretch.ends = index,

@@ -160,7 +160,7 @@ fn unit(costs: &UnitCosts<'_>, ahead: &UnitRun, behind: &UnitRun) -> StageCost {
 
 /// A stage with all its units, its state apart.
 fn computed(pipeline: &PipelineContext<'_>, work: &StageWork) -> StageCost {
-    let [ahead, behind] = [Pass::Forward, Pass::Backward].map(|pass| &work.list(pass).runs);
+    let [ahead, behind] = [Pass::Forward, Pass::Backward].map(|pass| &pipeline.list(work, pass).runs);
     passes(pipeline.way(0), ahead, behind)
 }
 

@@ -1,5 +1,7 @@
 //! Programs: what they move, what they hold.
 
+mod split_backward;
+
 use std::sync::Arc;
 
 use super::*;

@@ -1,9 +1,9 @@
-//! What passes over units are made of, with their costs: those of layers, of the embedding and of the head. Not for
-//! their transfers, beyond what each needs ([`super::unit_transfers`]).
+//! What passes over units are made of, with their costs. Not for the passes of a kind of unit ([`super::whole_units`],
+//! [`super::halves`]), nor for their transfers, beyond what each needs ([`super::unit_transfers`]).
 
-use crate::cost::{Activations, DeviceTime, LayerWork, Passes, Payload, Rates, TensorTransfers, Transfer};
-use crate::plan::pass::{Pass, PerDirection};
-use crate::plan::{Format, Recompute, Reduction};
+use crate::cost::{Activations, LayerWork, Payload, Rates, TensorTransfers, Transfer};
+use crate::plan::pass::Pass;
+use crate::plan::{Format, Reduction};
 use crate::scenario::{Layout, Scenario};
 use crate::units::{Bytes, Count, Seconds};
 
@@ -125,7 +125,7 @@ impl<'a> UnitCosts<'a> {
             _ if self.layout.tensor == 1 => None,
             TensorExchange::Forward(times) => Some((1..times).fold(beside_forward, |sum, _| sum + beside_forward)),
             TensorExchange::Backward => Some(beside_backward),
-            TensorExchange::End(ModelPart::Head, Pass::Backward) => Some(ends.beside_head),
+            TensorExchange::End(ModelPart::Head, pass) if pass.is_backward() => Some(ends.beside_head),
             TensorExchange::End(..) | TensorExchange::Nothing => None,
         };
         beside.filter(|beside| beside.time > Seconds::ZERO)
@@ -152,101 +152,15 @@ impl<'a> UnitCosts<'a> {
         }
     }
 
-    fn layer_unit(&self) -> UnitParameters {
-        let own = self.local(self.rates.scenario.model.layer_parameters());
-        UnitParameters { part: ModelPart::Layer, gathered: own, reduced: own }
-    }
-
     /// Whether selective recompute runs attention again, for which keys and values must travel again too.
     pub fn repeats_attention(&self) -> bool {
         self.rates.scenario.stack.selective.core > 0.0
     }
 
-    /// Forward and backward of layers that are computed again from their input, or not.
-    pub fn layers(&self, recomputed: bool) -> PerDirection<UnitPass> {
-        let host = self.rates.host_layer();
-        let forward = self.layer.forward;
-        let all = forward[0] + forward[1];
-        let launched = |work: DeviceTime, host: Seconds| self.rates.launched(work.time, host) - work.time;
-        // `late` is what the host adds to the device's time of the whole layer; each half has its share, so that
-        // cutting the layer into halves does not change its total.
-        let late = launched(all, host);
-        let half = |work: DeviceTime, whole: DeviceTime, late: Seconds, tensor: TensorExchange, exchange: u32| {
-            ComputeStep { piece: LaunchedWork { work, host: late * share(work, whole) }, tensor, exchange }
-        };
-        let once = TensorExchange::Forward(1);
-        let ahead =
-            [half(forward[0], all, late, once, 1), half(forward[1], all, late, once, 0), ComputeStep::default()];
-        let selective = self.rates.scenario.plan.recompute == Recompute::Selective;
-        // Backward first repeats the whole layer with its collectives, or only the core of attention, which with
-        // context parallelism needs keys and values passed around again.
-        let again = match (recomputed, selective) {
-            (true, _) => {
-                let piece = LaunchedWork { work: all, host: late };
-                ComputeStep { piece, tensor: TensorExchange::Forward(2), exchange: 1 }
-            }
-            (false, true) => {
-                let work = self.layer.selective[0] + self.layer.selective[1];
-                let exchange = u32::from(self.repeats_attention());
-                ComputeStep { piece: LaunchedWork { work, host: Seconds::ZERO }, exchange, ..ComputeStep::default() }
-            }
-            (false, false) => ComputeStep::default(),
-        };
-        let back = self.layer.backward;
-        let (all_back, two) = (back[0] + back[1], launched(back[0] + back[1], 1.5 * host));
-        // Backward passes keys and values around once more, and their gradients with them (arXiv 2310.01889).
-        let meet = TensorExchange::Backward;
-        let behind = [again, half(back[1], all_back, two, meet, 0), half(back[0], all_back, two, meet, 2)];
-        let activations = &self.activations;
-        let kept = if recomputed { activations.checkpoint } else { activations.layer };
-        let unit = self.layer_unit();
-        let checkpoints = recomputed && self.rates.scenario.plan.offload.checkpoints();
-        let moved = if checkpoints { kept } else { Bytes::ZERO };
-        let back = self.unit_pass(unit, Traversal::Backward, behind);
-        PerDirection {
-            forward: UnitPass {
-                working: activations.whole - kept,
-                kept,
-                to_host: moved,
-                ..self.unit_pass(unit, Traversal::Forward, ahead)
-            },
-            backward: UnitPass {
-                working: activations.whole - kept + activations.working,
-                kept: -kept,
-                from_host: back.from_host + moved,
-                checkpoint: moved,
-                ..back
-            },
-        }
-    }
-
-    /// Forward and backward of the embedding.
-    pub fn embedding(&self) -> PerDirection<UnitPass> {
-        self.end(ModelPart::Embedding, self.activations.embedding, self.rates.embedding())
-    }
-
-    /// Forward and backward of last norm, logits and loss.
-    pub fn head(&self) -> PerDirection<UnitPass> {
-        self.end(ModelPart::Head, self.activations.logits, self.rates.head())
-    }
-
-    /// Forward and backward of the embedding or the head.
-    fn end(&self, part: ModelPart, kept: Bytes, work: Passes) -> PerDirection<UnitPass> {
-        let unit_pass = |traversal: Traversal, work: DeviceTime| {
-            let mut steps = alone(work);
-            steps[0].tensor = TensorExchange::End(part, traversal.pass());
-            self.unit_pass(self.end_unit(part, traversal.pass()), traversal, steps)
-        };
-        PerDirection {
-            forward: UnitPass { kept, ..unit_pass(Traversal::Forward, work.forward) },
-            backward: UnitPass { kept: -kept, ..unit_pass(Traversal::Backward, work.backward) },
-        }
-    }
-
     /// A pass of a unit: its transfers, and the memory of its weights and gradients.
     pub fn unit_pass(&self, unit: UnitParameters, traversal: Traversal, steps: [ComputeStep; 3]) -> UnitPass {
         let pass = traversal.pass();
-        let last = traversal == Traversal::Backward;
+        let last = traversal.completes_gradients();
         let steps = if self.layout.tensor == 1 && self.layout.context == 1 { in_one(steps) } else { steps };
         // A stage gathers, reduces and offloads as a whole; its units only compute and hold activations.
         if self.staged {
@@ -282,9 +196,9 @@ impl<'a> UnitCosts<'a> {
             working: Bytes::ZERO,
             kept: Bytes::ZERO,
             secondary: match traversal {
-                Traversal::Forward => secondary,
+                Traversal::Pass(Pass::Forward) => secondary,
                 Traversal::Recompute => Bytes::ZERO,
-                Traversal::Backward => -secondary,
+                Traversal::Pass(_) => -secondary,
             },
             gradients: if last { self.waiting(unit.reduced) } else { Bytes::ZERO },
             to_host: Bytes::ZERO,
@@ -365,9 +279,8 @@ impl<'a> UnitCosts<'a> {
 
     /// Time of one micro-batch's forward through a pipeline rank's layers, everything alone.
     pub fn forward(&self) -> Seconds {
-        let ahead = self.layers(false).forward;
         let layers = f64::from(self.rates.scenario.model.layers) / f64::from(self.layout.pipeline);
-        layers * self.serial(&ahead)
+        layers * self.serial(&self.layer_pass(false, Pass::Forward))
     }
 
     /// Collectives that carry so many of a rank's parameters: `usual`, or a share of the bucket that they fill.
@@ -377,11 +290,6 @@ impl<'a> UnitCosts<'a> {
     }
 }
 
-fn alone(work: DeviceTime) -> [ComputeStep; 3] {
-    let step = ComputeStep { piece: LaunchedWork { work, host: Seconds::ZERO }, ..ComputeStep::default() };
-    [step, ComputeStep::default(), ComputeStep::default()]
-}
-
 /// The same compute in one piece: nothing meets between.
 fn in_one(steps: [ComputeStep; 3]) -> [ComputeStep; 3] {
     let piece = steps.iter().fold(LaunchedWork::default(), |sum, step| LaunchedWork {
@@ -389,8 +297,4 @@ fn in_one(steps: [ComputeStep; 3]) -> [ComputeStep; 3] {
         host: sum.host + step.piece.host,
     });
     [ComputeStep { piece, ..ComputeStep::default() }, ComputeStep::default(), ComputeStep::default()]
-}
-
-fn share(part: DeviceTime, whole: DeviceTime) -> f64 {
-    if whole.time > Seconds::ZERO { part.time / whole.time } else { 0.5 }
 }

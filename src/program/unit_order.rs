@@ -1,7 +1,7 @@
 //! The unit passes of one micro-batch in order, and which of them comes next.
 
 use crate::plan::Recompute;
-use crate::plan::pass::PerDirection;
+use crate::plan::pass::Pass;
 use crate::units::Bytes;
 
 use super::label::ModelPart;
@@ -130,27 +130,25 @@ pub(super) fn whole_layers(costs: &UnitCosts<'_>) -> ([UnitRun; RUNS], usize) {
     let layers = model.layers;
     let recomputed = recomputed_layers(costs);
     let (mut runs, mut used) = ([UnitRun::default(); RUNS], 0);
-    let mut run = |unit_pass: Option<UnitPass>, count: u32, layer: u32, step: i32| {
-        if let Some(unit_pass) = unit_pass {
-            runs[used] = UnitRun { unit_pass, count, layer, step };
+    let ends = u32::from(model.vocab > 0);
+    // Every evaluation comes through here, and most have one kind of layer: the other is not worked out.
+    let mut run = |unit_pass: &dyn Fn() -> UnitPass, count: u32, layer: u32, step: i32| {
+        if count > 0 {
+            runs[used] = UnitRun { unit_pass: unit_pass(), count, layer, step };
             used += 1;
         }
     };
-    // Every evaluation comes through here, and most have one kind of layer: the other is not worked out.
-    let layers_of = |recomputed: bool, count: u32| (count > 0).then(|| costs.layers(recomputed));
-    let (again, kept) = (layers_of(true, recomputed), layers_of(false, layers - recomputed));
-    let (embedding, head) = (model.vocab > 0).then(|| (costs.embedding(), costs.head())).unzip();
-    let forward = |passes: &Option<PerDirection<UnitPass>>| passes.as_ref().map(|passes| passes.forward);
-    let backward = |passes: &Option<PerDirection<UnitPass>>| passes.as_ref().map(|passes| passes.backward);
-    run(forward(&embedding), 1, 0, 0);
+    let [embedding, head] = [ModelPart::Embedding, ModelPart::Head].map(|part| move |pass| costs.end_pass(part, pass));
+    let [again, kept] = [true, false].map(|again| move |pass| costs.layer_pass(again, pass));
+    run(&|| embedding(Pass::Forward), ends, 0, 0);
     // The recomputed layers are the first ones; backward meets them last, in the opposite order.
-    run(forward(&again), recomputed, 0, 1);
-    run(forward(&kept), layers - recomputed, recomputed, 1);
-    run(forward(&head), 1, 0, 0);
-    run(backward(&head), 1, 0, 0);
-    run(backward(&kept), layers - recomputed, layers - 1, -1);
-    run(backward(&again), recomputed, recomputed.saturating_sub(1), -1);
-    run(backward(&embedding), 1, 0, 0);
+    run(&|| again(Pass::Forward), recomputed, 0, 1);
+    run(&|| kept(Pass::Forward), layers - recomputed, recomputed, 1);
+    run(&|| head(Pass::Forward), ends, 0, 0);
+    run(&|| head(Pass::Backward), ends, 0, 0);
+    run(&|| kept(Pass::Backward), layers - recomputed, layers - 1, -1);
+    run(&|| again(Pass::Backward), recomputed, recomputed.saturating_sub(1), -1);
+    run(&|| embedding(Pass::Backward), ends, 0, 0);
     (runs, used)
 }
 

@@ -19,21 +19,26 @@ pub(super) struct UnitParameters {
     pub reduced: Count,
 }
 
-/// Where in a micro-batch a pass is.
+/// How a micro-batch goes over a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Traversal {
-    Forward,
+    Pass(Pass),
     /// Forward once more, just before backward.
     Recompute,
-    Backward,
 }
 
 impl Traversal {
+    /// The pass that it is, or is part of.
     pub const fn pass(self) -> Pass {
         match self {
-            Self::Forward => Pass::Forward,
-            Self::Recompute | Self::Backward => Pass::Backward,
+            Self::Pass(pass) => pass,
+            Self::Recompute => Pass::Backward,
         }
+    }
+
+    /// Whether the unit's gradients are there when it is over.
+    pub fn completes_gradients(self) -> bool {
+        matches!(self, Self::Pass(pass) if pass.completes_gradients())
     }
 }
 
@@ -118,6 +123,16 @@ impl GradientReduction {
     pub fn in_turn(self) -> Option<UnitCollective> {
         let (Some(first), Some(second)) = (self.reduce, self.replicas) else { return self.reduce };
         Some(UnitCollective { transfer: first.transfer + second.transfer, ..first })
+    }
+}
+
+/// Bytes that a pass leaves of what the gradients of weights are computed from, where they are put off: all of it after
+/// the pass for inputs, and as much less after that for weights.
+pub(super) fn put_off(pass: Pass, all: impl FnOnce() -> Bytes) -> Bytes {
+    match pass {
+        Pass::Forward | Pass::Backward => Bytes::ZERO,
+        Pass::BackwardInputs => all(),
+        Pass::BackwardWeights => -all(),
     }
 }
 

@@ -61,7 +61,7 @@ fn order(counts: PipelineCounts, rank: u32, buffered: bool) -> PassOrder {
         let count = in_a_row(index).min(behind.map_or_else(|| warm_up - index, in_a_row));
         match (forward, backward) {
             (Some(forward), Some(backward)) if buffered && contend(forward.stage, backward.stage) => {
-                order.add_contending(count, [forward, backward]);
+                order.add_turns(count, [forward, backward]);
             }
             (Some(first), second) => order.add(count, first, second),
             (None, Some(backward)) => order.add(count, backward, None),

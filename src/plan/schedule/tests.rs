@@ -5,9 +5,8 @@ use crate::plan::pass::{Pass, StagePass};
 
 #[test]
 fn every_pass_runs_once_and_forward_first() {
-    for schedule in Schedule::ALL {
+    for rules in Schedule::ALL.iter().map(|schedule| schedule.rules()).chain([&zero_bubble::RULES]) {
         for (ranks, stages_per_rank, micro_batches) in [(1, 1, 1), (4, 1, 6), (4, 3, 8), (2, 4, 2), (3, 2, 33)] {
-            let rules = schedule.rules();
             let stages = if rules.virtual_stages { stages_per_rank } else { 1 };
             if rules.grouped && micro_batches % ranks > 0 {
                 continue;
@@ -16,15 +15,21 @@ fn every_pass_runs_once_and_forward_first() {
             for buffered in [false, true] {
                 for rank in 0..ranks {
                     let mut seen = std::collections::HashSet::new();
-                    let order = (rules.order)(counts, rank, buffered);
-                    for StagePass { stage, pass, micro_batch } in order.unrolled(ranks) {
-                        assert!(seen.insert((stage, micro_batch, pass)), "twice");
-                        assert!(
-                            pass == Pass::Forward || seen.contains(&(stage, micro_batch, Pass::Forward)),
-                            "too early"
-                        );
+                    let order = (rules.order)(counts, rank, buffered).unrolled(ranks);
+                    for StagePass { stage, pass, micro_batch } in &order {
+                        assert!(seen.insert((*stage, *micro_batch, *pass)), "twice");
+                        let before = match pass {
+                            Pass::Forward => continue,
+                            Pass::Backward | Pass::BackwardInputs => Pass::Forward,
+                            Pass::BackwardWeights => Pass::BackwardInputs,
+                        };
+                        assert!(seen.contains(&(*stage, *micro_batch, before)), "too early");
                     }
-                    assert_eq!(seen.len() as u32, 2 * stages * micro_batches);
+                    let count = |is: fn(Pass) -> bool| order.iter().filter(|pass| is(pass.pass)).count() as u32;
+                    let backward = |pass: Pass| pass.is_backward() && pass.propagates();
+                    let counted =
+                        [count(|pass| pass == Pass::Forward), count(backward), count(Pass::completes_gradients)];
+                    assert_eq!(counted, [stages * micro_batches; 3]);
                 }
             }
         }

@@ -1,8 +1,8 @@
 //! What the ranks of a pipeline share: its stages, how their operators are sharded, which streams carry what.
 
 use crate::cost::{Factors, Rates};
-use crate::plan::pass::PipelineCounts;
-use crate::plan::{Accumulation, Offload, Schedule, Site};
+use crate::plan::pass::{Pass, PipelineCounts};
+use crate::plan::{Accumulation, Offload, ScheduleRules, Site};
 use crate::scenario::Layout;
 use crate::units::Bytes;
 
@@ -17,19 +17,21 @@ use super::super::step::TaskEmitter;
 use super::super::stream::CollectiveStreams;
 use super::super::task::{Task, TaskClass, TaskEvent};
 use super::super::unit_costs::UnitCosts;
+use super::super::unit_order::UnitList;
 
 /// A pipeline and what its ranks share.
 #[expect(clippy::struct_excessive_bools, reason = "four independent properties of the plan's state")]
 pub(in crate::program) struct PipelineContext<'a> {
     /// What unit passes are made from, for each way of sharding operators; the plan's own first.
     pub(super) ways: Vec<UnitCosts<'a>>,
+    places: &'a OperatorLayouts<'a>,
     /// The way of the embedding.
     pub(super) embedding: usize,
     pub(super) streams: CollectiveStreams,
     pub(super) stages: PipelineStages,
     /// Whether stages take turns in buffers.
     pub(super) buffered: bool,
-    pub(super) schedule: Schedule,
+    pub(in crate::program) rules: &'static ScheduleRules,
     pub(super) counts: PipelineCounts,
     /// Whether any weights come into buffers, and whether any are gathered for that.
     pub(super) fetches: bool,
@@ -47,7 +49,6 @@ impl<'a> PipelineContext<'a> {
     pub fn new(rates: &'a Rates<'a>, layout: &Layout, places: &'a OperatorLayouts<'a>) -> Self {
         let plan = &rates.scenario.plan;
         let layered = plan.accumulation == Accumulation::Layered;
-        let schedule = plan.effective_schedule();
         // Layered accumulation without a pipeline has a stage per layer [layered B7].
         let alone = layered && layout.pipeline == 1;
         let stages_per_rank = if alone { rates.scenario.model.layers } else { plan.virtual_stages() };
@@ -55,7 +56,7 @@ impl<'a> PipelineContext<'a> {
         let ways = places.costs(rates, true);
         // Faster hardware, asked after for once, assigns no layers anew.
         let plain = Rates::new(rates.scenario, &Factors::default());
-        let stages = PipelineStages::new(places, &ways, &UnitCosts::new(&plain, layout, true), ranks, stages_per_rank);
+        let stages = PipelineStages::new(places, &UnitCosts::new(&plain, layout, true), ranks, stages_per_rank);
         let held = |is: &dyn Fn(&UnitCosts<'a>) -> bool| {
             let holdings = stages.works.iter().flat_map(|work| &work.holdings);
             holdings.map(|holding| &ways[holding.way]).any(is)
@@ -69,7 +70,7 @@ impl<'a> PipelineContext<'a> {
         }
         Self {
             buffered,
-            schedule,
+            rules: plan.effective_schedule().rules(),
             counts: PipelineCounts { ranks, stages: stages_per_rank, micro_batches: plan.accumulate },
             streams: CollectiveStreams::new(rates.scenario.stack.overlap),
             fetches: held(&UnitCosts::fetched),
@@ -78,6 +79,7 @@ impl<'a> PipelineContext<'a> {
             embedding: places.way(Site::Embedding),
             stages,
             ways,
+            places,
             offload: plan.offload,
             alike,
         }
@@ -86,6 +88,11 @@ impl<'a> PipelineContext<'a> {
     /// Stages that differ.
     pub fn works(&self) -> &[StageWork] {
         &self.stages.works
+    }
+
+    /// A stage's units in the order of a pass.
+    pub fn list<'w>(&self, work: &'w StageWork, pass: Pass) -> &'w UnitList {
+        work.list(self.places, &self.ways, pass)
     }
 
     /// What unit passes of operators placed in some way are made from.
@@ -100,7 +107,7 @@ impl<'a> PipelineContext<'a> {
 
     /// How often the first rank and the last gather and reduce each of their stages.
     pub fn turns(&self) -> [Vec<StageTurns>; 2] {
-        let order = |rank| (self.schedule.rules().order)(self.counts, rank, true);
+        let order = |rank| (self.rules.order)(self.counts, rank, true);
         [0, self.counts.ranks - 1].map(|rank| StageTurns::all(&order(rank), self.counts.stages))
     }
 

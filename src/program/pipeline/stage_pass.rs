@@ -31,11 +31,12 @@ pub(super) struct NextPass {
     pub checkpoint: Option<NextCheckpoint>,
 }
 
-/// A backward that begins with a checkpoint from the host: its work, and its layer and micro-batch beyond those
+/// A backward that begins with a checkpoint from the host: its work and pass, and its layer and micro-batch beyond those
 /// of the pass before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NextCheckpoint {
     pub work: usize,
+    pub pass: Pass,
     pub layer: u32,
     pub micro_batch: u32,
 }
@@ -61,9 +62,8 @@ impl PipelineContext<'_> {
             graph.expect(arrival);
         }
         let emit = self.emit();
-        let listing = &self.stages.works[work].list(pass);
         let after = next.checkpoint.and_then(|copy| self.first_copy(copy));
-        let mut turns = listing.turns().peekable();
+        let mut turns = self.list(&self.stages.works[work], pass).turns().peekable();
         while let Some(runs) = turns.next() {
             let after = turns.peek().map_or(after, |next| CheckpointFetch::new(&next[0], 0));
             // Each layer's backward fetches the checkpoint of the next one. The last layer of a run fetches that of
@@ -74,7 +74,8 @@ impl PipelineContext<'_> {
                 graph.task_loop(times, |body| {
                     for (index, run) in runs.iter().enumerate() {
                         let start = [
-                            self.fetches.then(|| body.after(TaskEvent::Gathered, ahead.cast_signed() as i64)),
+                            (self.fetches && pass.propagates())
+                                .then(|| body.after(TaskEvent::Gathered, ahead.cast_signed() as i64)),
                             receives.then(|| body.after(arrival, 0)),
                         ];
                         let run = UnitRun { count: times, layer: run.layer_at(position), ..*run };
@@ -95,7 +96,7 @@ impl PipelineContext<'_> {
 
     /// The copy of the checkpoint with which a backward begins.
     fn first_copy(&self, next: NextCheckpoint) -> Option<CheckpointFetch> {
-        let runs = &self.stages.works[next.work].list(Pass::Backward).runs;
+        let runs = &self.list(&self.stages.works[next.work], next.pass).runs;
         let copy = runs.first().and_then(|run| CheckpointFetch::new(run, 0));
         copy.map(|copy| copy.from(next.layer, next.micro_batch))
     }
