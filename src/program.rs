@@ -33,6 +33,7 @@
 
 mod boundary;
 pub(crate) mod build;
+mod gradients;
 mod halves;
 mod label;
 mod operator_layouts;
@@ -63,6 +64,7 @@ use operator_layouts::OperatorLayouts;
 use pipeline::PipelineBuilder;
 use pipeline::context::PipelineContext;
 
+pub use gradients::PerGradients;
 pub use label::{Activity, Label, Lane, ModelPart, PHASES, Phase, TaskKind};
 pub use rank_program::{
     Code, GroupLoop, Launch, LaunchPosition, MicroBatchLoop, RankProgram, TaskGraph, TaskLoop, TaskPosition,

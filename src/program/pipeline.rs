@@ -16,6 +16,7 @@ use std::ops::Range;
 use crate::plan::pass::{Pass, PassLoop, PassOrder, PassRun, StagePass};
 
 use super::build::{GraphBuilder, GraphLaunch, RankBuilder};
+use super::gradients::Gradients;
 use super::stage_buffers::{BackwardStretch, StageGather, backward_stretches, held_last, stage_gathers};
 use super::stream::COMPUTE;
 use buffers::{GradientBuffer, GradientDrain, StageFill};
@@ -318,7 +319,8 @@ impl<'a> PipelineBuilder<'a> {
     fn drain(&mut self, builder: &mut RankBuilder<'_>, walk: &RankWalk, stretch: BackwardStretch) {
         let (context, VirtualStage { work, layer, .. }) = (self.context, walk.stage(stretch.stage));
         let second = stretch.last && context.seconds && walk.regathers(stretch.stage);
-        let drain = GradientDrain { work, last: stretch.last, resumed: self.resumed(work, stretch), second };
+        let gradients = Gradients::new(stretch.last);
+        let drain = GradientDrain { work, gradients, resumed: self.resumed(work, stretch), second };
         self.once(builder, layer, |cache| &mut cache.drains, drain, |graph| context.drain(graph, drain));
     }
 }

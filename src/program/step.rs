@@ -6,6 +6,7 @@ use crate::units::{Bytes, Seconds};
 
 use super::boundary;
 use super::build::{GraphBuilder, LaunchedWork, RankBuilder};
+use super::gradients::Gradients;
 use super::label::{Activity, Label, Lane, ModelPart, Phase, TaskKind};
 use super::parameter_group::ParameterGroup;
 use super::state::local;
@@ -92,7 +93,8 @@ impl TaskEmitter<'_> {
             let unit_pass = &order.run(place).unit_pass;
             [gathers + i64::from(unit_pass.gather.is_some()), copies + i64::from(unit_pass.from_host > Bytes::ZERO)]
         });
-        self.unit_pass(builder, order.run(place), place.position, ahead, micro_batch, last.is_some());
+        let gradients = Gradients::new(last.is_some());
+        self.unit_pass(builder, order.run(place), place.position, ahead, micro_batch, gradients);
     }
 
     /// A fixed time of the host.
@@ -171,13 +173,13 @@ impl TaskEmitter<'_> {
         position: u32,
         [gathers_ahead, copies_ahead]: [i64; 2],
         micro_batch: u32,
-        last: bool,
+        gradients: Gradients,
     ) {
         let unit_pass = &run.unit_pass;
-        let reduce = unit_pass.reduce[usize::from(last)].reduce;
+        let reduce = unit_pass.reduce.get(gradients).reduce.as_ref();
         // Two gradient buffers: one is filled while the other is emptied.
         // Backward of layer 5 waits for the reduction of layer 7; that of layer 6 may still run.
-        let emptied = match (unit_pass.store[usize::from(last)] > Bytes::ZERO, reduce) {
+        let emptied = match (*unit_pass.store.get(gradients) > Bytes::ZERO, reduce) {
             (true, _) => Some(TaskEvent::Stored),
             (false, reduce) => reduce.filter(|_| unit_pass.gradients > Bytes::ZERO).map(|_| TaskEvent::Reduced),
         };
@@ -189,7 +191,7 @@ impl TaskEmitter<'_> {
         self.compute(builder, run, position, start, micro_batch);
         let released = builder.after(TaskEvent::Released, 0);
         self.write_checkpoint(builder, run, position, micro_batch);
-        self.leave(builder, unit_pass, released, last, |lane, kind| {
+        self.leave(builder, unit_pass, released, gradients, |lane, kind| {
             Self::label(run, position, lane, kind, micro_batch)
         });
     }
@@ -237,11 +239,11 @@ impl TaskEmitter<'_> {
         builder: &mut GraphBuilder<'_>,
         unit_pass: &UnitPass,
         released: EventWait,
-        last: bool,
+        gradients: Gradients,
         label: impl Fn(Lane, TaskKind) -> Label,
     ) {
-        let store = unit_pass.store[usize::from(last)];
-        let sums = if last { unit_pass.sums } else { Bytes::ZERO };
+        let store = *unit_pass.store.get(gradients);
+        let sums = if gradients == Gradients::Complete { unit_pass.sums } else { Bytes::ZERO };
         if sums > Bytes::ZERO {
             let mut task = self.copy(builder, sums, HOST_IN, label(Lane::HostIn, TaskKind::Copy));
             task.waits =
@@ -250,7 +252,7 @@ impl TaskEmitter<'_> {
             task.takes = held_bytes(held::GRADIENTS, sums);
             builder.push(task);
         }
-        let GradientReduction { reduce, replicas } = unit_pass.reduce[usize::from(last)];
+        let GradientReduction { reduce, replicas } = unit_pass.reduce.get(gradients);
         if let Some(reduce) = reduce {
             let label = label(Lane::Reduce, reduce.kind);
             let mut task = builder.transfer(&reduce.transfer, self.streams.reduce, self.contention, label);
@@ -263,12 +265,12 @@ impl TaskEmitter<'_> {
         }
         if let Some(sum) = replicas {
             let label = label(Lane::Replicas, sum.kind);
-            let task = self.replica_sum(builder, &sum, label);
+            let task = self.replica_sum(builder, sum, label);
             builder.push(task);
         }
         if store > Bytes::ZERO {
             let mut task = self.copy(builder, store, HOST_OUT, label(Lane::HostOut, TaskKind::Copy));
-            task.waits = waits([Some(released), reduce.map(|_| builder.after(TaskEvent::Reduced, 0))]);
+            task.waits = waits([Some(released), reduce.as_ref().map(|_| builder.after(TaskEvent::Reduced, 0))]);
             task.signals = [Some(TaskEvent::Stored), None];
             task.gives = held_bytes(held::GRADIENTS, store);
             builder.push(task);

@@ -8,6 +8,7 @@ use crate::units::{Bytes, Count, Seconds};
 
 use super::boundary;
 use super::build::device_demand;
+use super::gradients::{Gradients, PerGradients};
 use super::label::ModelPart;
 use super::operator_layouts::{OperatorLayouts, StageParameters};
 use super::parameter_group::ParameterGroup;
@@ -34,12 +35,14 @@ pub struct StageCost {
     pub beside: Seconds,
     /// The gathers of the weights for them; nothing where they are not sharded.
     pub gather: PerDirection<Transfer>,
-    /// The reductions of the gradients: at each micro-batch, and at the last.
-    pub reduce: [Transfer; 2],
+    /// The reductions of the gradients.
+    pub reduce: PerGradients<Transfer>,
     /// What replicas sum after the last reduction, where that is a transfer of its own.
     pub replicas: Transfer,
-    /// Copies from the host, and to it.
-    pub host: [Seconds; 2],
+    /// Copies from the host.
+    pub from_host: Seconds,
+    /// Copies to it.
+    pub to_host: Seconds,
     /// Copies of a stage's weights from the host, for the gathers for forward and for backward.
     pub load: PerDirection<Seconds>,
     /// The copy of a stage's gradients to the host, after the last reduction.
@@ -152,7 +155,7 @@ fn unit(costs: &UnitCosts<'_>, ahead: &UnitRun, behind: &UnitRun) -> StageCost {
     StageCost {
         gather: PerDirection { forward: transfer(ahead.gather), backward: transfer(behind.gather) },
         reduce: behind.reduce.map(|reduction| transfer(reduction.reduce)),
-        replicas: transfer(behind.reduce[1].replicas),
+        replicas: transfer(behind.reduce.complete.replicas),
         buffers: behind.gathered + behind.gradients,
         ..passes(costs, &one(ahead), &one(behind)).with_state(&ParameterGroup::new(costs, parameters))
     }
@@ -181,14 +184,15 @@ fn stage<'c, 'a: 'c>(
             *gather = *gather + transfer(costs.gather(elements, costs.parts(elements, holding.collectives), pass));
             *cost.load.get_mut(pass) += costs.rates.host_copy(costs.loaded(elements, pass));
         }
-        let reduction = |last: bool| costs.reduction(elements, true, last, costs.parts(elements, holding.collectives));
+        let reduction =
+            |complete: bool| costs.reduction(elements, true, complete, costs.parts(elements, holding.collectives));
         if !costs.whole() {
-            cost.reduce[0] = cost.reduce[0] + transfer(reduction(false).reduce);
+            cost.reduce.partial = cost.reduce.partial + transfer(reduction(false).reduce);
         }
         let reduction = reduction(true);
-        cost.reduce[1] = cost.reduce[1] + transfer(reduction.reduce);
+        cost.reduce.complete = cost.reduce.complete + transfer(reduction.reduce);
         cost.replicas = cost.replicas + transfer(reduction.replicas);
-        cost.store += costs.rates.host_copy(costs.stored(elements, true));
+        cost.store += costs.rates.host_copy(costs.stored(elements, Gradients::Complete));
         cost.buffers += costs.buffer(elements) + costs.waiting(elements);
         cost = cost.with_state(&share);
     }
@@ -222,10 +226,8 @@ fn passes(costs: &UnitCosts<'_>, ahead: &[UnitRun], behind: &[UnitRun]) -> Stage
             .map(|runs| sum(runs, |pass| costs.least(pass, contention(costs)))),
         computing: of_steps(&|step| step.piece.work.time + step.piece.host),
         beside: of_steps(&|step| costs.beside(step).1),
-        host: [
-            costs.rates.host_copy(both(|unit_pass| unit_pass.from_host)),
-            costs.rates.host_copy(both(|unit_pass| unit_pass.to_host)),
-        ],
+        from_host: costs.rates.host_copy(both(|unit_pass| unit_pass.from_host)),
+        to_host: costs.rates.host_copy(both(|unit_pass| unit_pass.to_host)),
         // What goes to the host is not kept on the device.
         kept: sum(ahead, |unit_pass| unit_pass.kept - unit_pass.to_host),
         working: behind.first().map_or(Bytes::ZERO, |run| run.unit_pass.working),

@@ -8,8 +8,9 @@ use crate::scenario::{Layout, Scenario};
 use crate::units::{Bytes, Count, Seconds};
 
 use super::build::LaunchedWork;
+use super::gradients::{Gradients, PerGradients};
 use super::label::ModelPart;
-use super::unit_pass::{ComputeStep, GradientReduction, TensorExchange, Traversal, UnitParameters, UnitPass};
+use super::unit_pass::{ComputeStep, TensorExchange, Traversal, UnitParameters, UnitPass};
 
 /// Whether gradients of all units are kept whole until the step's end, rather than reduced unit by unit.
 pub(super) fn whole_gradients(rates: &Rates<'_>, layout: &Layout) -> bool {
@@ -202,9 +203,12 @@ impl<'a> UnitCosts<'a> {
             },
             gradients: if last { self.waiting(unit.reduced) } else { Bytes::ZERO },
             to_host: Bytes::ZERO,
-            reduce: [false, true]
-                .map(|end| if last { self.reduce(unit.reduced, end) } else { GradientReduction::default() }),
-            store: [false, true].map(|end| if last { self.stored(unit.reduced, end) } else { Bytes::ZERO }),
+            reduce: if last { self.reductions(unit.reduced) } else { PerGradients::default() },
+            store: if last {
+                PerGradients::from_fn(|gradients| self.stored(unit.reduced, gradients))
+            } else {
+                PerGradients::default()
+            },
             sums: if last { self.resumed(unit.reduced) } else { Bytes::ZERO },
         }
     }
@@ -246,9 +250,10 @@ impl<'a> UnitCosts<'a> {
         if buffered { elements * each } else { Bytes::ZERO }
     }
 
-    /// Bytes of that which go to the host when backward is over, or over for good: what is reduced then, or all.
-    pub fn stored(&self, elements: Count, last: bool) -> Bytes {
-        let ranks = if last || !self.whole() { self.layout.gradients } else { 1 };
+    /// Bytes of that which go to the host when backward leaves them: what is reduced then, or all.
+    pub fn stored(&self, elements: Count, gradients: Gradients) -> Bytes {
+        let reduced = gradients == Gradients::Complete || !self.whole();
+        let ranks = if reduced { self.layout.gradients } else { 1 };
         let offloaded = self.rates.scenario.plan.offload.state();
         if offloaded { elements * self.rates.gradient() / f64::from(ranks) } else { Bytes::ZERO }
     }
@@ -256,7 +261,7 @@ impl<'a> UnitCosts<'a> {
     /// Bytes of sums on the host that other ranks' are to be added to after the last backward.
     pub fn unreduced(&self, elements: Count) -> Bytes {
         let ranks = if self.whole() { 1 } else { self.layout.gradients };
-        if self.layout.group() > ranks { self.stored(elements, false) } else { Bytes::ZERO }
+        if self.layout.group() > ranks { self.stored(elements, Gradients::Partial) } else { Bytes::ZERO }
     }
 
     /// Ranks that share the second copy of the weights, and its format; `None` where there is none, as where no

@@ -6,6 +6,7 @@ use crate::plan::pass::Pass;
 use crate::units::{Bytes, Count};
 
 use super::build::LaunchedWork;
+use super::gradients::PerGradients;
 use super::label::{ModelPart, TaskKind};
 use super::task::{HELD, bytes, held, held_bytes};
 
@@ -92,10 +93,10 @@ pub(super) struct UnitPass {
     pub gradients: Bytes,
     /// Checkpoint bytes offloaded after forward.
     pub to_host: Bytes,
-    /// Reduction at each micro-batch, and at the last one.
-    pub reduce: [GradientReduction; 2],
-    /// Gradients that go to the host at each micro-batch, and at the last one.
-    pub store: [Bytes; 2],
+    /// How its gradients are reduced.
+    pub reduce: PerGradients<GradientReduction>,
+    /// Bytes of them that go to the host.
+    pub store: PerGradients<Bytes>,
     /// Host-accumulated gradients fetched for the final reduction, bytes.
     pub sums: Bytes,
 }

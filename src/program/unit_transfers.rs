@@ -8,6 +8,7 @@ use crate::plan::{Format, Optimizer, Reduction};
 use crate::scenario::Scenario;
 use crate::units::{Bytes, Count};
 
+use super::gradients::PerGradients;
 use super::label::TaskKind;
 use super::unit_costs::UnitCosts;
 use super::unit_pass::{GradientReduction, UnitCollective, UnitParameters};
@@ -64,18 +65,21 @@ impl UnitCosts<'_> {
         !self.rates.scenario.stack.reduce_during_backward && !self.rates.scenario.plan.offload.state()
     }
 
-    /// The reduction of `elements` gradients at a micro-batch, or at the last one; nothing where nothing is reduced then
-    /// or everything is reduced after backward.
-    pub fn reduce(&self, elements: Count, last: bool) -> GradientReduction {
+    /// The reductions of `elements` gradients when backward leaves them; nothing where nothing is reduced then or
+    /// everything is reduced after backward.
+    pub fn reductions(&self, elements: Count) -> PerGradients<GradientReduction> {
         let plan = &self.rates.scenario.plan;
-        let shard = self.layout.gradients > 1 && (last || plan.reduction != Reduction::Step);
-        let rest = last || self.rates.scenario.sums_each_micro_batch();
-        let shard = shard && !(self.reduces_after_backward() && plan.reduction == Reduction::Step);
-        let rest = rest && !self.reduces_after_backward();
+        let (once, later) = (plan.reduction == Reduction::Step, self.reduces_after_backward());
+        let shard = self.layout.gradients > 1 && !(later && once);
         if elements == Count::ZERO {
-            return GradientReduction::default();
+            return PerGradients::default();
         }
-        self.reduction(elements, shard, rest, self.parts(elements, self.collectives))
+        let reduction = |shard, rest| self.reduction(elements, shard, rest, self.parts(elements, self.collectives));
+        let complete = reduction(shard, !later);
+        // Most plans reduce each micro-batch like the last: that is worked out once.
+        let rest = self.rates.scenario.sums_each_micro_batch() && !later;
+        let alike = (shard && !once, rest) == (shard, !later);
+        PerGradients { partial: if alike { complete } else { reduction(shard && !once, rest) }, complete }
     }
 
     /// Sums gradients: into shards over the gradients' extent (`shard`), then what is left up to the optimizer's extent

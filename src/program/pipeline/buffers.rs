@@ -12,6 +12,7 @@ use crate::plan::pass::Pass;
 use crate::units::{Bytes, Count};
 
 use super::super::build::GraphBuilder;
+use super::super::gradients::Gradients;
 use super::super::label::{Lane, ModelPart, Phase, TaskKind};
 use super::super::operator_layouts::StageParameters;
 use super::super::stream::{HOST_IN, HOST_OUT};
@@ -35,7 +36,7 @@ pub(super) struct StageFill {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct GradientBuffer {
     pub work: usize,
-    /// Whether sums that earlier spanes of backward left on the host come into it.
+    /// Whether sums that earlier stretches of backward left on the host come into it.
     pub resumed: bool,
 }
 
@@ -43,8 +44,7 @@ pub(super) struct GradientBuffer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct GradientDrain {
     pub work: usize,
-    /// Whether for good.
-    pub last: bool,
+    pub gradients: Gradients,
     /// Whether sums of its gradients have come back from the host.
     pub resumed: bool,
     /// Whether a second copy goes with it.
@@ -176,7 +176,8 @@ impl<'a> PipelineContext<'a> {
 
     /// Reduces a stage's gradients when backward leaves it: those that are sharded, and after its last backward all.
     pub(super) fn drain(&self, graph: &mut GraphBuilder<'_>, drain: GradientDrain) {
-        let GradientDrain { work, last, resumed, second } = drain;
+        let GradientDrain { work, gradients, resumed, second } = drain;
+        let complete = gradients == Gradients::Complete;
         graph.task_loop(1, |body| {
             if second {
                 let mut task = pause(body);
@@ -184,15 +185,15 @@ impl<'a> PipelineContext<'a> {
                 body.push(task);
             }
             let (mut tasks, mut replicas) = (Vec::new(), Vec::new());
-            for (costs, holding, elements) in self.held(work).filter(|(costs, ..)| last || !costs.whole()) {
-                let reduction = costs.reduction(elements, true, last, costs.parts(elements, holding.collectives));
+            for (costs, holding, elements) in self.held(work).filter(|(costs, ..)| complete || !costs.whole()) {
+                let reduction = costs.reduction(elements, true, complete, costs.parts(elements, holding.collectives));
                 replicas.extend(reduction.replicas);
                 let Some(reduce) = reduction.reduce else { continue };
                 let mut task =
                     self.transfer(body, &reduce, self.streams.reduce, Lane::Reduce, Phase::Backward, holding.units);
                 let sums = resumed.then(|| body.after(TaskEvent::Loaded, 0));
                 task.waits = waits([Some(body.after(TaskEvent::Released, 0)), sums]);
-                task.gives[held::GRADIENTS] = bytes(costs.waiting(elements)) - bytes(costs.stored(elements, last));
+                task.gives[held::GRADIENTS] = bytes(costs.waiting(elements)) - bytes(costs.stored(elements, gradients));
                 tasks.push(task);
             }
             if let Some(task) = tasks.last_mut() {
@@ -208,19 +209,19 @@ impl<'a> PipelineContext<'a> {
                 body.push(task);
             }
             if self.offload.state() {
-                self.store(body, work, last);
+                self.store(body, work, gradients);
             }
         });
     }
 
     /// What is left of a stage's gradients goes to the host.
-    fn store(&self, body: &mut GraphBuilder<'_>, work: usize, last: bool) {
-        let copied = self.sum(work, |costs, elements| costs.stored(elements, last));
+    fn store(&self, body: &mut GraphBuilder<'_>, work: usize, gradients: Gradients) {
+        let copied = self.sum(work, |costs, elements| costs.stored(elements, gradients));
         let label = label(Lane::HostOut, TaskKind::Copy, ModelPart::Layer, Phase::Backward);
         let mut task = self.emit().copy(body, copied, HOST_OUT, label);
         task.waits = waits([TaskEvent::Released, TaskEvent::Reduced].map(|event| Some(body.after(event, 0))));
         task.signals = [Some(TaskEvent::Stored), None];
-        let left = self.held(work).map(|(costs, _, elements)| bytes(costs.stored(elements, last)));
+        let left = self.held(work).map(|(costs, _, elements)| bytes(costs.stored(elements, gradients)));
         task.gives[held::GRADIENTS] = left.sum();
         body.push(task);
     }

@@ -137,8 +137,9 @@ impl PlanFloor {
             update = rank.parts().map(|part| part.update).sum::<Seconds>();
             streams = rank.streams();
             let first = rank.parts().next();
-            ends =
-                first.map_or(Seconds::ZERO, |part| part.gather.forward.time + part.reduce[1].time + part.replicas.time);
+            ends = first.map_or(Seconds::ZERO, |part| {
+                part.gather.forward.time + part.reduce.complete.time + part.replicas.time
+            });
         }
         let fullest = ranks.iter().zip(&self.ranks).map(|(rank, (_, held))| rank.memory(*held));
         PlacedFloor {
@@ -249,9 +250,9 @@ impl<'a> RankWork<'a> {
         let (plan, count, parts) = (&self.scenario.plan, self.micro_batches(), self.parts().count());
         let ahead = if plan.staged() { BUFFERS } else { 1 + plan.prefetch as usize };
         let ahead = self.parts().take(ahead).map(|part| part.gather.forward.time).sum();
-        let last = self.parts().skip(BUFFERS).map(|part| part.reduce[1].time).sum();
+        let last = self.parts().skip(BUFFERS).map(|part| part.reduce.complete.time).sum();
         let reduced = if self.terms.buffered {
-            self.sum(&|part, turns| part.reduce[0].time * turns.reductions) + last
+            self.sum(&|part, turns| part.reduce.partial.time * turns.reductions) + last
         } else {
             Seconds::ZERO
         };
@@ -315,8 +316,8 @@ impl<'a> RankWork<'a> {
     /// Time in which its gathers pass one after the other, its reductions, and what crosses each level.
     fn streams(&self) -> Seconds {
         let step = |moved: &dyn Fn(&Transfer) -> Seconds| {
-            let last: Seconds = self.parts().map(|part| moved(&part.reduce[1])).sum();
-            let reductions = self.sum(&|part, turns| moved(&part.reduce[0]) * turns.reductions) + last;
+            let last: Seconds = self.parts().map(|part| moved(&part.reduce.complete)).sum();
+            let reductions = self.sum(&|part, turns| moved(&part.reduce.partial) * turns.reductions) + last;
             (self.sum(&|part, turns| gathers(part, turns.gathers, moved)), reductions)
         };
         let (gathers, reductions) = step(&|transfer| transfer.time);

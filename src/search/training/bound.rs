@@ -11,7 +11,7 @@ use std::ops::{Add, Mul};
 use crate::cost::Transfer;
 use crate::hardware::MAX_LEVELS;
 use crate::plan::pass::{Pass, PerDirection};
-use crate::program::{StageCost, StepTerms};
+use crate::program::{PerGradients, StageCost, StepTerms};
 use crate::units::{Bytes, Seconds};
 
 use super::method::StageAssignment;
@@ -109,20 +109,24 @@ impl StepBounds {
             if buffered { wire } else { Seconds::ZERO }
         };
         // Every micro-batch but the last reduces as the stack does under accumulation, the last one as at a step's end.
-        let [each, final_one] = layers[0].reduce.map(|reduce| whole(Pass::Backward).max(shared(&reduce)));
-        let reductions = last.compute.backward + sum(order.iter().copied(), |unit| unit.reduce[1].time);
-        let ending = (final_one + first.reduce[1].time).max(reductions)
+        let PerGradients { partial, complete } =
+            layers[0].reduce.map(|reduce| whole(Pass::Backward).max(shared(&reduce)));
+        let reductions = last.compute.backward + sum(order.iter().copied(), |unit| unit.reduce.complete.time);
+        let ending = (complete + first.reduce.complete.time).max(reductions)
             + first.replicas.time
             + sum(order.iter().copied(), |unit| unit.update);
-        self.forward.add(first.gather.forward.time + ending - each, whole(Pass::Forward) + each);
+        self.forward.add(first.gather.forward.time + ending - partial, whole(Pass::Forward) + partial);
         // What crosses a level takes its turn there, whatever else overlaps.
         for level in 0..MAX_LEVELS {
-            let [one, rest] = [0, 1].map(|time| sum(order.iter().copied(), |unit| unit.reduce[time].busy[level]));
+            let reduced =
+                |reduce: fn(&StageCost) -> &Transfer| sum(order.iter().copied(), |unit| reduce(unit).busy[level]);
+            let (partial, complete) = (reduced(|unit| &unit.reduce.partial), reduced(|unit| &unit.reduce.complete));
             let gathers =
                 sum(order.iter().copied(), |unit| unit.gather.forward.busy[level] + unit.gather.backward.busy[level]);
-            self.whole.add(rest - one, gathers + one);
+            self.whole.add(complete - partial, gathers + partial);
         }
-        (0..2).for_each(|way| self.whole.add(Seconds::ZERO, sum(order.iter().copied(), |unit| unit.host[way])));
+        self.whole.add(Seconds::ZERO, sum(order.iter().copied(), |unit| unit.from_host));
+        self.whole.add(Seconds::ZERO, sum(order.iter().copied(), |unit| unit.to_host));
         let held = sum(order.iter().copied(), |unit| unit.state + unit.kept);
         let logits = if ends { last.kept } else { Bytes::ZERO };
         let layer = layers[layers.len() - 1];
@@ -134,8 +138,10 @@ impl StepBounds {
         let StageOrder { order, ranks, send, .. } = *stages;
         let (first, last, hops) = (order[0], order[order.len() - 1], order.len() - 1);
         let opening = first.load.forward + first.gather.forward.time;
-        let closing =
-            first.reduce[1].time + first.replicas.time + first.store + sum(stages.of_rank(0), |stage| stage.update);
+        let closing = first.reduce.complete.time
+            + first.replicas.time
+            + first.store
+            + sum(stages.of_rank(0), |stage| stage.update);
         for rank in 0..ranks {
             let compute = PerDirection::from_fn(|pass| sum(stages.of_rank(rank), |stage| *stage.compute.get(pass)));
             if pairs {
@@ -147,11 +153,9 @@ impl StepBounds {
                 self.forward.add(opening + stages.around(rank, Pass::Forward), compute.forward);
                 self.backward.add(stages.around(rank, Pass::Backward) + closing, compute.backward);
             }
-            let state: [fn(&StageCost) -> Seconds; 2] = [|stage| stage.load.forward, |stage| stage.store];
-            for (way, state) in state.into_iter().enumerate() {
-                let copies = sum(stages.of_rank(rank), |stage| stage.host[way]);
-                self.whole.add(sum(stages.of_rank(rank), state), copies);
-            }
+            let of_rank = |of: fn(&StageCost) -> Seconds| sum(stages.of_rank(rank), of);
+            self.whole.add(of_rank(|stage| stage.load.forward), of_rank(|stage| stage.from_host));
+            self.whole.add(of_rank(|stage| stage.store), of_rank(|stage| stage.to_host));
             self.remember(stages, rank, pairs);
         }
         if pairs {
@@ -169,7 +173,7 @@ impl StepBounds {
         let stages_per_rank = order.len() / ranks;
         let again =
             stages.of_rank(0).take(stages_per_rank.saturating_sub(2)).map(|stage| (1.0, &stage.gather.backward));
-        let reduced = stages.of_rank(0).map(|stage| (1.0, &stage.reduce[1]));
+        let reduced = stages.of_rank(0).map(|stage| (1.0, &stage.reduce.complete));
         let wire = busiest(&again.chain(reduced).collect::<Vec<_>>());
         let update = sum(stages.of_rank(0), |stage| stage.update);
         let leading = order[order.len() - ranks];
