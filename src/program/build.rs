@@ -117,7 +117,7 @@ impl GraphBuilder<'_> {
             volume.sent[label.lane as usize][level] += transfer.bytes[level] * repeat;
             volume.busy[level] += transfer.busy[level] * repeat;
         }
-        volume.forms[label.lane as usize].add(transfer);
+        volume.forms[label.lane as usize].add(transfer.form, transfer.protocol);
         if let Some(way) = [Lane::HostOut, Lane::HostIn].iter().position(|lane| *lane == label.lane) {
             volume.copied[way] += transfer.received * repeat;
             volume.copying[way] += transfer.time * repeat;

@@ -2,8 +2,6 @@
 
 use crate::stack::Protocol;
 
-use super::Transfer;
-
 /// The form that a collective takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CollectiveForm {
@@ -63,9 +61,9 @@ pub struct CollectiveForms {
 
 impl CollectiveForms {
     /// With those of one more transfer.
-    pub fn add(&mut self, transfer: &Transfer) {
-        self.forms |= 1 << transfer.form as u8;
-        self.protocols |= 1 << transfer.protocol as u8;
+    pub fn add(&mut self, form: CollectiveForm, protocol: Protocol) {
+        self.forms |= 1 << form as u8;
+        self.protocols |= 1 << protocol as u8;
     }
 
     /// With those of another.

@@ -1,0 +1,107 @@
+//! What tensor ranks exchange in a layer and around its ends, and what of it runs beside compute.
+
+use crate::hardware::Group;
+use crate::plan::pass::PerDirection;
+use crate::plan::{Format, Plan};
+use crate::units::Count;
+
+use super::super::rates::Rates;
+use super::transfer::{Payload, Transfer};
+
+/// Share of what could run beside a product cut into pieces that does: pieces are less efficient products, and each is
+/// handed over. Set to five published pairs of PyTorch's async tensor parallelism (torchtitan, benchmarks of December 2024
+/// and June 2025; tp 8 on H100), by which it gains 1.09, 1.16 and 1.06 on 70B in bf16, fp8 and fp8, and 1.10 and 1.10 on 8B;
+/// alone they would want 0.72, 0.86, 0.34, 0.75 and 0.60.
+const HIDDEN_BESIDE_PRODUCT: f64 = 0.66;
+
+/// What tensor ranks exchange in a layer, each for half of one.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct TensorTransfers {
+    /// After forward.
+    pub forward: Transfer,
+    /// While forward computes.
+    pub beside_forward: Transfer,
+    /// After backward, while nothing computes.
+    pub backward: Transfer,
+    /// While backward computes.
+    pub beside_backward: Transfer,
+    /// Around the embedding and the head.
+    pub ends: EndTransfers,
+}
+
+/// What tensor ranks, which have a part of the vocabulary each, exchange around the embedding and the head with its loss.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct EndTransfers {
+    /// After the embedding.
+    pub embedding: PerDirection<Transfer>,
+    /// After the head.
+    pub head: PerDirection<Transfer>,
+    /// While backward of the head computes.
+    pub beside_head: Transfer,
+}
+
+/// The share of tensor parallelism's collectives that runs beside the products that they feed or follow. Of `n` pieces
+/// the first has nothing to run beside, so that `(n - 1) / n` could at most.
+pub fn beside_products(plan: &Plan) -> f64 {
+    if plan.tensor_overlap && plan.tensor > 1 {
+        HIDDEN_BESIDE_PRODUCT * f64::from(plan.tensor - 1) / f64::from(plan.tensor)
+    } else {
+        0.0
+    }
+}
+
+impl Rates<'_> {
+    /// What tensor ranks exchange around half a layer, so many elements each: an all-reduce, or with sequence
+    /// parallelism a reduce-scatter and an all-gather, which move the same.
+    pub fn tensor_transfers(&self, elements: Count, group: Group) -> TensorTransfers {
+        if group.size < 2 {
+            return TensorTransfers::default();
+        }
+        // Sequence parallelism replaces an all-reduce by a gather before the products and a reduce-scatter after them:
+        // the same bytes, in two halves [Korthikanti et al., arXiv 2205.05198].
+        let stack = &self.scenario.stack;
+        let payload = Payload::plain(elements, self.scenario.plan.precision.storage());
+        let apart = self.calibrated.runtime.tensor_collective;
+        let gather = self.gather(payload, group).after(apart / 2.0);
+        let forward =
+            if stack.sequence_parallel { gather + gather } else { self.all_reduce(payload, group).after(apart) };
+        let (beside_forward, forward) = self.cut(forward);
+        let (beside_gather, gather_after) = self.cut(gather);
+        // Backward gathers the gradients of outputs before it can begin. The inputs it gathers once more beside the
+        // gradient of inputs, unless they were kept, and it reduces that beside the gradient of weights.
+        let again = if stack.keeps_gathered { Transfer::default() } else { gather };
+        let (backward, beside_backward) = match (stack.tensor_overlap, stack.sequence_parallel) {
+            (false, _) => (forward, beside_forward),
+            (true, true) => (gather_after, beside_gather + again + gather),
+            (true, false) => (Transfer::default(), beside_forward + forward),
+        };
+        let ends = self.end_transfers(gather, forward + beside_forward, group);
+        TensorTransfers { forward, beside_forward, backward, beside_backward, ends }
+    }
+
+    /// The embedding's outputs are sums over the ranks, and the head's inputs are needed whole; backward is the other way
+    /// round. `gather` is of a micro-batch's activations, and so is `sum`, an all-reduce or what takes its place.
+    fn end_transfers(&self, gather: Transfer, sum: Transfer, group: Group) -> EndTransfers {
+        let stack = &self.scenario.stack;
+        // The loss sums a number per token three times: the largest logit, the exponentials, the next token's logit
+        // (Megatron-LM's `tensor_parallel/cross_entropy.py`, PyTorch's `distributed/tensor/parallel/loss.py`).
+        let once = self.all_reduce(Payload::plain(self.tokens(), Format::Fp32), group);
+        let loss = once + once + once;
+        // With sequence parallelism an end needs half of what a half of a layer does; backward of the head reduces its
+        // input's gradients, and where that was not kept gathers its input again.
+        let (embedding, head, back) = match (stack.sequence_parallel, stack.keeps_gathered) {
+            (false, _) => (PerDirection { forward: sum, backward: Transfer::default() }, loss, sum),
+            (true, true) => (PerDirection { forward: gather, backward: gather }, gather + loss, gather),
+            (true, false) => (PerDirection { forward: gather, backward: gather }, gather + loss, gather + gather),
+        };
+        let (back, beside_head) =
+            if stack.tensor_overlap { (Transfer::default(), back) } else { (back, Transfer::default()) };
+        EndTransfers { embedding, head: PerDirection { forward: head, backward: back }, beside_head }
+    }
+
+    /// What of a collective runs beside the matrix product that it feeds or follows, and what does not.
+    fn cut(&self, whole: Transfer) -> (Transfer, Transfer) {
+        let beside = beside_products(&self.scenario.plan);
+        if beside > 0.0 { (whole * beside, whole * (1.0 - beside)) } else { (Transfer::default(), whole) }
+    }
+}

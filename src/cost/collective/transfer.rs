@@ -1,0 +1,156 @@
+//! What collectives take and move: time and traffic of one, and what travels. Not for how long one takes.
+
+use std::ops::{Add, Mul};
+
+use crate::hardware::MAX_LEVELS;
+use crate::plan::Format;
+use crate::stack::Protocol;
+use crate::units::{Bytes, Count, Seconds};
+
+use super::form::CollectiveForm;
+
+/// Time and traffic of one collective, alone on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Transfer {
+    /// From its launch until the last rank is done.
+    pub time: Seconds,
+    /// What of that hops and launches take.
+    pub steps: Seconds,
+    /// What of that passes over memory take, which quantise and dequantise.
+    pub passes: Seconds,
+    /// How long each level's wire is busy.
+    pub busy: [Seconds; MAX_LEVELS],
+    /// What one device sends into each level, on average over the group.
+    pub bytes: [Bytes; MAX_LEVELS],
+    /// What one device receives.
+    pub received: Bytes,
+    /// The form taken.
+    pub form: CollectiveForm,
+    /// The protocol taken.
+    pub protocol: Protocol,
+}
+
+/// Where the time of transfers goes, each alone; the parts sum to it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct TransferParts {
+    /// Bytes on the wire of the slowest level crossed.
+    pub wire: Seconds,
+    /// Hops and launches.
+    pub steps: Seconds,
+    /// Passes over memory that quantise and dequantise.
+    pub passes: Seconds,
+}
+
+impl TransferParts {
+    /// Adds others, so many times over.
+    pub fn add(&mut self, other: Self, times: f64) {
+        self.wire += other.wire * times;
+        self.steps += other.steps * times;
+        self.passes += other.passes * times;
+    }
+
+    /// All of it.
+    pub fn total(self) -> Seconds {
+        self.wire + self.steps + self.passes
+    }
+}
+
+/// What travels: elements in a format, with a scale per block where the format is quantised.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Payload {
+    /// How many of them.
+    pub elements: Count,
+    /// Format on the wire.
+    pub format: Format,
+    /// Elements per scale.
+    pub block: Count,
+    /// Collectives that carry it: one per matrix where they are not flattened together, a part of one where it shares a
+    /// bucket.
+    pub parts: Count,
+}
+
+/// Bytes of one scale of a quantised block: `DeepSpeed` keeps them in fp32 [frontier D4].
+const SCALE: Bytes = Bytes::new(4.0);
+
+impl Payload {
+    /// Elements that one collective carries, without scales.
+    pub const fn plain(elements: Count, format: Format) -> Self {
+        Self { elements, format, block: Count::new(f64::INFINITY), parts: Count::new(1.0) }
+    }
+
+    /// Bytes on the wire, scales included.
+    pub fn bytes(self) -> Bytes {
+        let scales = if self.format.quantised() { self.elements / self.block * SCALE } else { Bytes::ZERO };
+        self.elements * Bytes::new(self.format.bytes()) + scales
+    }
+}
+
+impl Transfer {
+    /// Where its time goes.
+    pub fn parts(&self) -> TransferParts {
+        let Self { time, steps, passes, .. } = *self;
+        TransferParts { wire: time - steps - passes, steps, passes }
+    }
+
+    /// The level that is busiest: where the transfer would gain most from bandwidth.
+    pub fn level(&self) -> Option<usize> {
+        let busiest = |a: &usize, b: &usize| self.busy[*a].get().total_cmp(&self.busy[*b].get());
+        (0..MAX_LEVELS).filter(|level| self.busy[*level] > Seconds::ZERO).max_by(busiest)
+    }
+
+    /// How long the busiest level's wire is busy.
+    pub fn slowest(&self) -> Seconds {
+        self.busy.into_iter().fold(Seconds::ZERO, Seconds::max)
+    }
+
+    /// Adds time that is not on the wire: passes over memory that quantise or dequantise.
+    #[must_use]
+    pub fn with_passes(mut self, passes: Seconds) -> Self {
+        self.time += passes;
+        self.passes += passes;
+        self
+    }
+
+    /// Begins so much later.
+    #[must_use]
+    pub(super) fn after(mut self, start: Seconds) -> Self {
+        self.time += start;
+        self.steps += start;
+        self
+    }
+}
+
+impl Mul<f64> for Transfer {
+    type Output = Self;
+
+    /// A share of it, or so many times as much.
+    fn mul(mut self, share: f64) -> Self {
+        self.time = self.time * share;
+        self.steps = self.steps * share;
+        self.passes = self.passes * share;
+        self.received = self.received * share;
+        self.busy = self.busy.map(|busy| busy * share);
+        self.bytes = self.bytes.map(|bytes| bytes * share);
+        self
+    }
+}
+
+impl Add for Transfer {
+    type Output = Self;
+
+    /// One after the other, in the form and protocol of the first that is not nothing.
+    fn add(mut self, other: Self) -> Self {
+        if self.time == Seconds::ZERO {
+            (self.form, self.protocol) = (other.form, other.protocol);
+        }
+        self.time += other.time;
+        self.steps += other.steps;
+        self.passes += other.passes;
+        self.received += other.received;
+        for level in 0..MAX_LEVELS {
+            self.busy[level] += other.busy[level];
+            self.bytes[level] += other.bytes[level];
+        }
+        self
+    }
+}
