@@ -9,7 +9,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use shardscope::app::action::JobReport;
 use shardscope::app::jobs;
-use shardscope::app::{App, Options, Start};
+use shardscope::app::{App, Start};
 use shardscope::evaluate::{
     Activity, Evaluation, IdleCause, Lane, ModelPart, Span, Stall, TaskKind, Trace, Workspace, summary, traced,
 };
@@ -178,15 +178,7 @@ fn explorer() -> App {
     let library = Arc::new(Library::embedded());
     let file = parse(&library.scenario_text("default").unwrap().text).unwrap();
     let scenario = library.resolve(&file).unwrap();
-    let (mut app, commands) = App::new(Start {
-        library,
-        file,
-        scenario,
-        stored: None,
-        pins: Vec::new(),
-        view: None,
-        options: Options::default(),
-    });
+    let (mut app, commands) = App::new(Start::new(library, file, scenario));
     commands.into_iter().flat_map(jobs::in_line).for_each(|report| drop(app.hear(report)));
     app
 }

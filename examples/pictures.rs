@@ -12,7 +12,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use shardscope::app::action::Command;
 use shardscope::app::jobs;
-use shardscope::app::{App, Options, Start};
+use shardscope::app::{App, Start};
 use shardscope::presets::Library;
 use shardscope::scenario::file;
 use shardscope::ui::caps::{Caps, Depth};
@@ -118,16 +118,7 @@ fn draw(picture: &Picture, library: &Arc<Library>, folder: &Path) -> Result<()> 
         file.set(field, value).map_err(|problem| eyre!("{problem}"))?;
     }
     let scenario = library.resolve(&file).map_err(|problems| eyre!("{problems:?}"))?;
-    let start = Start {
-        library: Arc::clone(library),
-        file,
-        scenario,
-        stored: None,
-        pins: Vec::new(),
-        view: None,
-        options: Options::default(),
-    };
-    let (mut app, commands) = App::new(start);
+    let (mut app, commands) = App::new(Start::new(Arc::clone(library), file, scenario));
     obey(&mut app, commands);
     for key in picture.keys.chars() {
         let code = if key == '\n' { KeyCode::Enter } else { KeyCode::Char(key) };

@@ -23,7 +23,7 @@ use shardscope::app::action::{Command, JobReport};
 use shardscope::app::files::{Errand, Files};
 use shardscope::app::jobs::{Jobs, Tell};
 use shardscope::app::transfer::FileTransfer;
-use shardscope::app::{App, Options, Start};
+use shardscope::app::{App, Start};
 use shardscope::presets::Library;
 use shardscope::snapshot;
 use shardscope::ui::{self, caps::Caps};
@@ -149,16 +149,7 @@ impl Desk {
         let tell: Tell = Arc::new(move |report| drop(tell.send(report)));
         let jobs = Jobs::start(Some(1), Duration::from_millis(100), &tell).unwrap();
         let files = Files::start(&tell, None).unwrap();
-        let start = Start {
-            library,
-            file: opened.file,
-            scenario: opened.scenario,
-            stored: None,
-            pins: Vec::new(),
-            view: None,
-            options: Options::default(),
-        };
-        let (app, commands) = App::new(start);
+        let (app, commands) = App::new(Start::new(library, opened.file, opened.scenario));
         let mut desk = Self { app, jobs, files, reports, size: SIZES[0], written: 0, drawn: 0 };
         desk.obey(commands);
         desk

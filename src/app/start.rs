@@ -29,6 +29,14 @@ pub struct Start {
     pub options: Options,
 }
 
+impl Start {
+    /// A scenario and nothing else.
+    pub fn new(library: Arc<Library>, file: ScenarioFile, scenario: Scenario) -> Self {
+        let options = Options::default();
+        Self { library, file, scenario, stored: None, pins: Vec::new(), view: None, options }
+    }
+}
+
 /// What the command line says about the explorer.
 #[derive(Debug, Clone, Default)]
 pub struct Options {

@@ -78,7 +78,7 @@ pub(crate) fn start(text: &str) -> Start {
     let library = Arc::new(Library::embedded());
     let file = file::parse(text).unwrap();
     let scenario = library.resolve(&file).unwrap();
-    Start { library, file, scenario, stored: None, pins: Vec::new(), view: None, options: Options::default() }
+    Start::new(library, file, scenario)
 }
 
 /// Does what the jobs' threads would do.
