@@ -4,16 +4,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::calibrate::Attribution;
-use crate::evaluate::{Evaluation, Summary};
-use crate::scenario::{Problem, Scenario};
+use crate::evaluate::Evaluation;
+use crate::presets::Library;
+use crate::scenario::file::ScenarioFile;
+use crate::scenario::{Field, Problem, Scenario};
 use crate::search::planner::{Ladder, PlanAnswer};
 use crate::search::plans::{PlanSearch, WholeAnswer};
 use crate::search::training::{TrainingAnswer, TrainingSearch};
 use crate::search::{
-    self, Cancel, Candidate, Cell, Evaluator, GridRow, GridSearch, Pool, StrategyOutcome, Sweep, Workspace,
+    self, AdviceRound, Adviser, Cancel, Candidate, Cell, Evaluator, GridRow, GridSearch, Pool, StrategyOutcome, Sweep,
+    Workspace,
 };
 
 use super::batch::Batch;
+use super::options::toward;
 use super::own_run::OwnRun;
 use super::runs::{self, ComparedRuns, Tables};
 
@@ -26,8 +30,8 @@ pub enum Work {
     Hardware(Arc<Sweep>, usize),
     /// The scenario with each strategy.
     Strategies(Vec<(String, Candidate)>),
-    /// A scenario, and changes of it to try.
-    Advice(Vec<Scenario>),
+    /// Which changes would help a scenario.
+    Advice(Box<AdviceQuestion>),
     /// Pinned scenarios to evaluate, with their numbers, and what comes after.
     Pins(Vec<(u64, Scenario)>, Option<Box<Work>>),
     /// The shortest training of each method.
@@ -42,6 +46,40 @@ pub enum Work {
     Evidence(Tables),
 }
 
+/// The scenario that is to be changed, and what its changes go by.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AdviceQuestion {
+    /// What ids mean.
+    pub library: Arc<Library>,
+    /// The scenario as its file says it.
+    pub file: ScenarioFile,
+    /// What that means.
+    pub scenario: Scenario,
+}
+
+impl AdviceQuestion {
+    /// Tries single changes; where none of them lets the scenario fit, pairs of those that save memory.
+    fn answer(&self, evaluator: &Evaluator) -> AdviceRound {
+        self.advised(|adviser| {
+            let mut round = AdviceRound::first(adviser);
+            loop {
+                let figures = evaluator.summaries(&round.scenarios(&self.scenario));
+                match round.fill(figures.into_iter().map(Result::ok).collect(), adviser) {
+                    Some(next) if !evaluator.cancel().is_cancelled() => round = next,
+                    _ => return round,
+                }
+            }
+        })
+    }
+
+    /// Asks the adviser of the scenario.
+    pub fn advised<T>(&self, ask: impl FnOnce(&Adviser) -> T) -> T {
+        let Self { library, file, scenario } = self;
+        let toward = |field: Field, forward| toward(field, field.meant(scenario).as_ref(), forward, scenario, library);
+        ask(&Adviser { library, file, scenario, toward: &toward })
+    }
+}
+
 /// What was found, perhaps a part of it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Found {
@@ -51,8 +89,8 @@ pub enum Found {
     Hardware(Vec<(usize, Cell)>),
     /// All strategies.
     Strategies(Vec<StrategyOutcome>),
-    /// The figures of the scenario and of each change.
-    Advice(Vec<Option<Summary>>),
+    /// The changes that were tried, with their figures.
+    Advice(Box<AdviceRound>),
     /// The evaluation of the pinned scenario with this number, or why there is none.
     Pin(u64, Result<Arc<Evaluation>, Vec<Problem>>),
     /// The answer to a question, by its index.
@@ -99,10 +137,10 @@ impl Work {
                 }
             }
             Self::Strategies(candidates) => (desk.tell)(Found::Strategies(search::outcomes(candidates, &evaluator))),
-            Self::Advice(scenarios) => {
-                let figures = evaluator.summaries(scenarios);
+            Self::Advice(question) => {
+                let round = question.answer(&evaluator);
                 if !desk.cancel.is_cancelled() {
-                    (desk.tell)(Found::Advice(figures.into_iter().map(Result::ok).collect()));
+                    (desk.tell)(Found::Advice(Box::new(round)));
                 }
             }
             Self::Pins(pins, then) => {

@@ -156,8 +156,12 @@ fn i_explains_the_days_of_the_plan_under_the_cursor() {
     };
     let steps = search.goal.steps(f64::from(data));
     let days = steps * summary.step_time.get() / 86_400.0;
-    let answer =
-        training::TrainingAnswer { best: Some(BestTraining { days, choice, summary }), plans: 1, simulated: 1 };
+    let answer = training::TrainingAnswer {
+        best: Some(BestTraining { days, choice, summary }),
+        needs: None,
+        plans: 1,
+        simulated: 1,
+    };
     app.views.training.fill(search.budgets.len() - 1, answer);
     press(&mut app, "i");
     assert!(page(&app).explanation.holds() && page(&app).explanation.figure == Figure::Run(RunFigure::Days));

@@ -8,13 +8,12 @@ use crate::app::asked::{Asked, NOTHING};
 use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
 use crate::app::effect::Effect;
-use crate::app::options::toward;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
-use crate::app::work::{Found, Work};
+use crate::app::work::{AdviceQuestion, Found, Work};
 use crate::figures::Figure;
-use crate::scenario::{Field, Scenario};
-use crate::search::{self, AdviceRound, Adviser, Suggestion};
+use crate::scenario::Scenario;
+use crate::search::{self, AdviceRound, Suggestion};
 
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {
@@ -95,13 +94,6 @@ impl AdviceView {
     }
 }
 
-/// Asks the adviser of the current scenario.
-fn advised<T>(context: &Context, ask: impl FnOnce(&Adviser) -> T) -> T {
-    let Context { library, file, scenario, .. } = *context;
-    let toward = |field: Field, forward| toward(field, field.meant(scenario).as_ref(), forward, scenario, library);
-    ask(&Adviser { library, file, scenario, toward: &toward })
-}
-
 impl View for AdviceView {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
         if action == Action::Take { self.take(context).into_iter().collect() } else { Vec::new() }
@@ -134,32 +126,28 @@ impl View for AdviceView {
             *self = Self::default();
             if context.is_possible {
                 self.asked = Some(context.scenario.clone());
-                self.round = advised(context, AdviceRound::first);
             }
         }
-        self.is_waiting(context).then(|| Work::Advice(self.round.scenarios(context.scenario)))
+        self.is_waiting(context).then(|| {
+            let (library, file, scenario) = (context.library.clone(), context.file.clone(), context.scenario.clone());
+            Work::Advice(Box::new(AdviceQuestion { library, file, scenario }))
+        })
     }
 
     fn is_waiting(&self, context: &Context) -> bool {
         context.is_possible && !self.is_complete()
     }
 
-    /// The figures of the changes are there. Where no single change lets the scenario fit, pairs of those that save
-    /// memory are tried next.
+    /// The figures of the changes are there.
     fn hear(&mut self, found: Found, context: &Context) -> Vec<Effect> {
-        let Found::Advice(figures) = found else { return Vec::new() };
-        if self.asked.as_ref() != Some(context.scenario) {
+        let Found::Advice(round) = found else { return Vec::new() };
+        if self.asked.as_ref() == Some(context.scenario) {
+            self.round = *round;
+        } else {
             // An edit has come between: the answer is to what is no longer asked.
             *self = Self::default();
-            return Vec::new();
         }
-        match advised(context, |adviser| self.round.fill(figures, adviser)) {
-            Some(next) => {
-                self.round = next;
-                vec![Effect::Follow]
-            }
-            None => Vec::new(),
-        }
+        Vec::new()
     }
 
     fn is_of_current(&self) -> bool {

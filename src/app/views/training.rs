@@ -78,8 +78,6 @@ pub struct TrainingPicture {
     answers: Vec<Option<TrainingAnswer>>,
     /// The best of each method within each budget, as far as is known.
     best: Vec<Option<BestTraining>>,
-    /// What these plans need of their links.
-    needs: Vec<Option<LinkNeeds>>,
     /// Days that an earlier question had in the same places: to be seen until this one is answered, and for nothing
     /// else.
     earlier: Vec<Option<f64>>,
@@ -95,23 +93,14 @@ impl TrainingPicture {
             days.or_else(|| last.earlier(index / width, budget))
         };
         let earlier = (0..search.len()).map(earlier).collect();
-        let (answers, best, needs) = (vec![None; search.len()], vec![None; search.len()], vec![None; search.len()]);
-        Self { search: Arc::new(search), answers, best, needs, earlier }
+        let (answers, best) = (vec![None; search.len()], vec![None; search.len()]);
+        Self { search: Arc::new(search), answers, best, earlier }
     }
 
     fn fill(&mut self, index: usize, answer: TrainingAnswer) {
         if let Some(slot) = self.answers.get_mut(index) {
             *slot = Some(answer);
-            let best = self.search.settled(self.answers.iter().map(|answer| answer.as_ref()?.best.clone()));
-            let known = std::mem::replace(&mut self.best, best);
-            for (index, (best, known)) in self.best.iter().zip(known).enumerate() {
-                if *best != known {
-                    let method = &METHODS[index / self.search.budgets.len()];
-                    let scenario = best.as_ref().map(|best| self.search.scenario(method, &best.choice));
-                    let checked = scenario.as_ref().and_then(|scenario| scenario.checked().ok());
-                    self.needs[index] = checked.map(|checked| LinkNeeds::new(&checked));
-                }
-            }
+            self.best = self.search.settled(self.answers.iter().map(|answer| answer.as_ref()?.best.clone()));
         }
     }
 
@@ -122,7 +111,10 @@ impl TrainingPicture {
 
     /// What the links have to carry for that plan to hide its transfers.
     pub fn needs(&self, method: usize, budget: usize) -> Option<&LinkNeeds> {
-        self.needs.get(method * self.search.budgets.len() + budget)?.as_ref()
+        // A larger budget need not be filled: its best may be that of a smaller one.
+        let (first, best) = (method * self.search.budgets.len(), self.best(method, budget));
+        let answers = self.answers.get(first..=first + budget)?.iter().flatten();
+        answers.rev().find(|answer| answer.best.as_ref() == best)?.needs.as_ref()
     }
 
     /// Whether this question has an answer in a place: a plan, or that nothing fits.

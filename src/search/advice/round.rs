@@ -27,7 +27,7 @@ const SAVINGS: usize = 3;
 const PAIRS: usize = 6;
 
 /// Candidates that were tried together, first of single changes, then perhaps of two each.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct AdviceRound {
     /// What they change.
     from: Option<Scenario>,

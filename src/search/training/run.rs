@@ -2,6 +2,7 @@
 
 use std::collections::BinaryHeap;
 
+use crate::bounds::intensity::LinkNeeds;
 use crate::evaluate::{FailureForecast, Workspace, summary};
 use crate::scenario::Scenario;
 use crate::search::evaluator::{Cancel, Evaluator};
@@ -18,6 +19,8 @@ use super::question::TrainingSearch;
 pub struct TrainingAnswer {
     /// The best plan that fills the budget; `None` where nothing fits.
     pub best: Option<BestTraining>,
+    /// What its links have to carry for it to hide its transfers.
+    pub needs: Option<LinkNeeds>,
     /// Plans that may fit.
     pub plans: usize,
     /// How many of them had to be simulated.
@@ -62,7 +65,10 @@ impl TrainingSearch {
             }
             simulated += 1;
         }
-        TrainingAnswer { best: found.chosen().cloned(), plans, simulated }
+        let best = found.chosen().cloned();
+        let scenario = best.as_ref().map(|best| self.scenario(method, &best.choice));
+        let needs = scenario.and_then(|scenario| Some(LinkNeeds::new(&scenario.checked().ok()?)));
+        TrainingAnswer { best, needs, plans, simulated }
     }
 
     /// A plan's days by simulation; `None` where it does not fit or cannot be laid out.

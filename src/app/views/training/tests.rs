@@ -92,7 +92,7 @@ fn answer(app: &App, place: usize, days: impl Into<Option<f64>>) -> TrainingAnsw
         strategy: 0,
     };
     let best = days.into().map(|days| BestTraining { days, choice, summary: figures(app) });
-    TrainingAnswer { best, plans: 1, simulated: 1 }
+    TrainingAnswer { best, needs: None, plans: 1, simulated: 1 }
 }
 
 /// Answers a question of the first method.

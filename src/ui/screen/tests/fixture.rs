@@ -7,8 +7,9 @@ use std::sync::Arc;
 use crate::app::action::{Action, Command, Facet, JobReport};
 use crate::app::runs::{ComparedRuns, PublishedRun};
 use crate::app::tests::{FRONTIER, start};
-use crate::app::work::Found;
+use crate::app::work::{Found, Work};
 use crate::app::{App, Panel};
+use crate::bounds::intensity::LinkNeeds;
 use crate::evaluate::{
     Activity, Copies, Details, Elasticity, ErrorBand, Evaluation, HostTraffic, IdleCause, Lane, Memory, MemoryParts,
     MemoryPoint, ModelPart, Phases, Property, Resource, Span, Stall, Summary, TaskKind, TimeParts, Trace, Traffic,
@@ -23,7 +24,7 @@ use crate::scenario::{Problem, Scenario};
 use crate::search::planner::{FoundPlan, PlacementGain, PlanAnswer, Uniform};
 use crate::search::plans::{FoundWhole, PlanCounts, WholeAnswer};
 use crate::search::training::{BestTraining, METHODS, StageAssignment, TrainingChoice};
-use crate::search::{self, Cell, StrategyOutcome as Row, Tuned};
+use crate::search::{self, AdviceRound, Cell, StrategyOutcome as Row, Tuned};
 use crate::snapshot::{HeldSnapshot, Listed};
 use crate::units::{Bytes, FlopPerSecond, Seconds};
 
