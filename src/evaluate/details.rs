@@ -4,7 +4,7 @@ use crate::bounds::intensity::{self, Intensity};
 use crate::cost::{CollectiveForms, TransferParts};
 use crate::hardware::MAX_LEVELS;
 use crate::program::{Lane, ModelState, seconds};
-use crate::scenario::Checked;
+use crate::scenario::{Checked, Layout};
 use crate::units::{Bytes, Seconds};
 
 use super::summary::Workspace;
@@ -13,6 +13,8 @@ use super::trace::Trace;
 /// What reasons count with beyond the figures, so that whoever asks for one later need not build the step again.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Details {
+    /// How many ranks each part of the plan has.
+    pub layout: Layout,
     /// Each pipeline rank's part of the model.
     pub states: Vec<ModelState>,
     /// What a device of the rank that ends last sends into each level, by lane in the order of [`Lane::ALL`].
@@ -35,6 +37,7 @@ impl Details {
         let Workspace { program, simulator } = workspace;
         let volume = program.volume(simulator.last());
         Self {
+            layout: *scenario.layout(),
             states: program.states.clone(),
             sent: volume.sent,
             forms: volume.forms,

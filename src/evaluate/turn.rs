@@ -2,7 +2,7 @@
 
 use crate::plan::Reduction;
 use crate::program::{Lane, ModelPart, TaskKind};
-use crate::scenario::Scenario;
+use crate::scenario::{Layout, Scenario};
 
 use super::trace::Span;
 
@@ -19,14 +19,14 @@ pub enum SpanMicroBatches {
 
 impl Span {
     /// The micro-batches of a scenario's step that it works for.
-    pub fn micro_batches(&self, scenario: &Scenario) -> SpanMicroBatches {
+    pub fn micro_batches(&self, scenario: &Scenario, layout: &Layout) -> SpanMicroBatches {
         let plan = &scenario.plan;
         // A stage's weights come and its gradients go with the stage, whichever micro-batches cross it meanwhile.
         let staged = plan.staged();
         match self.lane {
             // The sum of a tied embedding's gradients, between the ends of a pipeline.
             Lane::Pipeline if self.activity.kind == TaskKind::AllReduce => SpanMicroBatches::All,
-            Lane::Reduce if reduced_once(scenario) => SpanMicroBatches::All,
+            Lane::Reduce if reduced_once(scenario, layout) => SpanMicroBatches::All,
             Lane::Replicas if !scenario.sums_each_micro_batch() => SpanMicroBatches::All,
             Lane::Gather | Lane::Reduce | Lane::Replicas if staged => SpanMicroBatches::Unsaid,
             Lane::HostIn | Lane::HostOut if staged && plan.offload.state() => SpanMicroBatches::Unsaid,
@@ -38,9 +38,9 @@ impl Span {
 
 /// Whether every gradient is reduced once a step: if none is sharded, or if each stage is left once. With
 /// per-operator sharding that is not known.
-fn reduced_once(scenario: &Scenario) -> bool {
+fn reduced_once(scenario: &Scenario, layout: &Layout) -> bool {
     let plan = &scenario.plan;
-    let summed = || plan.reduction == Reduction::Step || scenario.layout().is_ok_and(|layout| layout.gradients == 1);
+    let summed = || plan.reduction == Reduction::Step || layout.gradients == 1;
     // Interleaved 1F1B on 4 ranks takes 8 micro-batches in two groups of 4: backward leaves each stage twice.
     let leaves_once = plan.pipeline == 1 || !plan.effective_schedule().rules().grouped;
     if plan.staged() { leaves_once || summed() } else { plan.operators.is_empty() && summed() }

@@ -99,7 +99,7 @@ pub fn training(scenario: &Scenario) -> impl Iterator<Item = Figure> {
 
 /// Why a figure is what it is; `None` for a figure that this evaluation does not have.
 pub fn explain(figure: Figure, scenario: &Scenario, evaluation: &Evaluation) -> Option<Explanation> {
-    let facts = FormulaFacts::new(scenario, evaluation, shown)?;
+    let facts = FormulaFacts::new(scenario, evaluation, shown);
     let (name, amount) = facts.shown(figure)?;
     let entry = figure.entry()?;
     let Why { formula, about, source } = (entry.why)(&facts, figure.index())?;

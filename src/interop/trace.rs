@@ -43,10 +43,10 @@ impl RankTrace {
     /// Each pipeline rank's, in order; a step of too many tasks is refused.
     pub fn all(scenario: &Scenario, workspace: &mut Workspace) -> Result<Vec<Self>, Vec<Problem>> {
         let checked = scenario.checked()?;
-        let layout = scenario.layout()?;
+        let layout = checked.layout();
         let mut evaluation = once(scenario, workspace)?;
         evaluation.trace = traced_whole(&checked, MOST_TASKS, workspace)?.ok_or_else(|| vec![too_many()])?;
-        Ok((0..evaluation.trace.ranks()).map(|rank| Self::new(rank, scenario, &layout, &evaluation)).collect())
+        Ok((0..evaluation.trace.ranks()).map(|rank| Self::new(rank, scenario, layout, &evaluation)).collect())
     }
 
     fn new(rank: u32, scenario: &Scenario, layout: &Layout, evaluation: &Evaluation) -> Self {
@@ -200,7 +200,7 @@ impl Rank<'_> {
         if matches!(activity.part, ModelPart::Layer | ModelPart::Attention | ModelPart::Mlp) {
             args["layer"] = json!(activity.layer);
         }
-        if let SpanMicroBatches::One(micro_batch) = span.micro_batches(self.scenario) {
+        if let SpanMicroBatches::One(micro_batch) = span.micro_batches(self.scenario, &self.layout) {
             args["micro-batch"] = json!(micro_batch);
         }
         if bytes > Bytes::ZERO {

@@ -6,7 +6,7 @@ use crate::plan::{Extent, Extents, Size};
 use super::Scenario;
 
 /// The counts of a valid plan. Ranks are placed tensor innermost, then context, data and pipeline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Layout {
     /// Devices of the job.
     pub devices: u32,

@@ -17,10 +17,10 @@ fn accumulated(sharding: Sharding, accumulation: Accumulation) -> Scenario {
 
 /// What is said of the spans of a lane, each once.
 fn said(scenario: &Scenario, lane: Lane) -> Vec<SpanMicroBatches> {
-    let (_, trace) =
-        scenario.checked().and_then(|checked| traced(&checked, &mut Workspace::default())).expect("a valid scenario");
+    let checked = scenario.checked().expect("a valid scenario");
+    let (_, trace) = traced(&checked, &mut Workspace::default()).expect("a step");
     let mut turns: Vec<SpanMicroBatches> =
-        trace.spans_on(0, lane).iter().map(|span| span.micro_batches(scenario)).collect();
+        trace.spans_on(0, lane).iter().map(|span| span.micro_batches(scenario, checked.layout())).collect();
     turns.dedup();
     turns
 }

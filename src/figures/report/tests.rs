@@ -71,10 +71,9 @@ pub(crate) fn evaluation(scenario: &Scenario) -> Evaluation {
     let elasticity = |property, value, gain| Elasticity { property, value, gain };
     let elasticity =
         vec![elasticity(Property::LevelBandwidth(0), 0.32, 0.031), elasticity(Property::LevelLatency(0), -0.01, 0.001)];
-    let details = Details {
-        transfers: intensity::transfers(&scenario.checked().expect("a valid scenario")),
-        ..Details::default()
-    };
+    let checked = scenario.checked().expect("a valid scenario");
+    let details =
+        Details { layout: *checked.layout(), transfers: intensity::transfers(&checked), ..Details::default() };
     Evaluation { summary, stages: vec![summary.memory], trace: Trace::default(), elasticity, error_band: None, details }
 }
 

@@ -180,8 +180,8 @@ fn cause(a: Side, b: Side, part: &Part, faster: bool) -> Option<String> {
         Part::Level(level) => of_level(a, b, level, faster),
         Part::Bubble => of_bubble(a.scenario, b.scenario, faster),
         Part::Optimizer => {
-            let ranks = |side: Side| side.scenario.layout().ok().map(|layout| layout.optimizer);
-            let wider = ranks(b)? > ranks(a)?;
+            let ranks = |side: Side| side.evaluation.details.layout.optimizer;
+            let wider = ranks(b) > ranks(a);
             (wider == faster).then(|| {
                 let word = if wider { "more" } else { "fewer" };
                 format!("{word} ranks share the update")
@@ -239,7 +239,7 @@ fn of_bubble(a: &Scenario, b: &Scenario, faster: bool) -> Option<String> {
 
 /// Where gathers and reductions go, then how much travels.
 fn of_level(a: Side, b: Side, level: &str, faster: bool) -> Option<String> {
-    let (one, two) = (a.scenario.layout().ok()?, b.scenario.layout().ok()?);
+    let [one, two] = [a, b].map(|side| side.evaluation.details.layout);
     for (what, ranks) in [("gathers", weights as fn(&Layout) -> u32), ("reductions", gradients)] {
         let (before, after) = (reach(a.scenario, ranks(&one)), reach(b.scenario, ranks(&two)));
         // Named only where the transfers really leave, or enter, the level whose time has changed.

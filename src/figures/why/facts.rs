@@ -268,26 +268,24 @@ pub(super) fn counted(name: &str, amount: Amount) -> Formula {
 }
 
 impl<'a> FormulaFacts<'a> {
-    /// `None` for a scenario that cannot be laid out.
     pub fn new(
         scenario: &'a Scenario,
         evaluation: &'a Evaluation,
         shown: fn(Figure, &FigureSubject) -> Option<(String, Amount)>,
-    ) -> Option<Self> {
-        let layout = scenario.layout().ok()?;
+    ) -> Self {
         // The first of equals, as the summary's memory is.
         let fuller = |best: usize, rank: usize| {
             if evaluation.stages[rank].peak > evaluation.stages[best].peak { rank } else { best }
         };
-        Some(Self {
+        Self {
             scenario,
             evaluation,
-            layout,
+            layout: evaluation.details.layout,
             rates: Rates::new(scenario, &Factors::default()),
             last: evaluation.trace.last_rank() as usize,
             fullest: (1..evaluation.stages.len()).fold(0, fuller),
             shown,
-        })
+        }
     }
 
     pub(super) fn summary(&self) -> &Summary {

@@ -211,7 +211,7 @@ fn visit(spans: &[evaluate::Span], step: ShownStep, window: (Seconds, Seconds), 
 /// A span in words: what and when; bytes, level and rates, for a transfer; what waits for it.
 fn describe(span: &evaluate::Span, answer: &Answer, window: (Seconds, Seconds), theme: Theme) -> Vec<Line<'static>> {
     let time = span.end - span.start;
-    let turn = match span.micro_batches(&answer.scenario) {
+    let turn = match span.micro_batches(&answer.scenario, &answer.evaluation.details.layout) {
         _ if answer.scenario.plan.accumulate == 1 => String::new(),
         SpanMicroBatches::One(micro_batch) => format!(", micro-batch {micro_batch}"),
         SpanMicroBatches::All => ", all micro-batches".to_owned(),
