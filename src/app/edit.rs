@@ -198,10 +198,17 @@ impl App {
         self.inputs.wrong.retain(|wrong| !wrong.in_file);
         let base = base(&self.library, &self.file, &scenario, self.views.map.kinds(&scenario));
         let redo = self.follow_map(&base, &scenario);
+        let run = self.inputs.measured.as_ref();
+        let lost = run.is_some_and(|run| run.counts_in(&self.scenario) && run.is_lost_in(&scenario));
         self.scenario = scenario;
         self.looking = false;
         let mut commands = self.ask(Ok(self.scenario.clone()));
         commands.extend(redo.then(|| self.fill_map()));
+        if lost {
+            let said = self.notice.take().map_or_else(String::new, |said| format!("{said}; "));
+            let lost = "another stack: what your run told of the last one does not count here; u goes back to it";
+            self.tell(format!("{said}{lost}"));
+        }
         commands
     }
 

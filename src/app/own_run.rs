@@ -44,6 +44,11 @@ impl OwnRun {
         self.has_software_of(scenario).then(|| Scenario { calibration, ..scenario.clone() })
     }
 
+    /// Whether a scenario no longer counts with what was learned from the run, since it runs other software.
+    pub fn is_lost_in(&self, scenario: &Scenario) -> bool {
+        !self.has_software_of(scenario)
+    }
+
     fn has_software_of(&self, scenario: &Scenario) -> bool {
         self.scenario.stack == scenario.stack
     }

@@ -1,12 +1,14 @@
 //! What one measured step says: how far off the prediction is, which constants may be the cause, and how sure the step
 //! time is afterwards. Not for moving constants ([`super::fit`]).
 
+use std::sync::Arc;
+
 use nalgebra::{DMatrix, DVector};
 
-use crate::evaluate::{self, HELD_SIGMA};
+use crate::evaluate::{self, ErrorBand, HELD_SIGMA};
 use crate::scenario::Scenario;
 use crate::stack::constants::{CONSTANTS, Constant};
-use crate::stack::{Calibration, Posterior};
+use crate::stack::{Band, Calibration, Likeness, Posterior};
 use crate::units::Seconds;
 
 use super::prior::OWN_NOISE;
@@ -39,10 +41,10 @@ pub struct Attribution {
     pub causes: Vec<Cause>,
     /// The share that is left to this run: no constant explains it.
     pub unexplained: f64,
-    /// The 80 % band of such a step before the measurement: lower and upper end in seconds.
-    pub band_before: [f64; 2],
+    /// The 80 % band of such a step before the measurement; none where no measured rows stood behind it.
+    pub band_before: Option<ErrorBand>,
     /// The same after it.
-    pub band_after: [f64; 2],
+    pub band_after: ErrorBand,
     /// The calibration of one's own runs: each constant what it most probably is, and as sure as it is now.
     pub calibration: Calibration,
 }
@@ -51,14 +53,8 @@ pub struct Attribution {
 /// scenario no step time.
 pub fn attribute(scenario: &Scenario, measured: f64, evaluate: &Evaluate<'_>) -> Option<Attribution> {
     let posterior = scenario.calibration.posterior()?;
-    let nudges = evaluate::nudges(scenario);
-    let own = std::iter::once(scenario.clone());
-    let scenarios: Vec<Scenario> = own.chain(nudges.iter().map(|nudge| nudge.scenario.clone())).collect();
-    let times: Option<Vec<f64>> =
-        evaluate(&scenarios).iter().map(|one| Some(one.as_ref().ok()?.step_time.get())).collect();
-    let times = times?;
-    let (predicted, moved) = times.split_first()?;
-    let slopes = DVector::from_vec(evaluate::slopes(*predicted, nudges.into_iter().zip(moved.iter().copied())));
+    let (predicted, slopes) = step(scenario, evaluate)?;
+    let band_before = ErrorBand::around(scenario, Seconds::new(predicted), Some(slopes.as_slice()));
     let covariance = posterior.covariance() + posterior.spread();
     let told = Told::new(&slopes, &covariance, posterior.noise, libm::log(measured / predicted));
     let value = |constant: &Constant| scenario.calibration.get(constant);
@@ -71,19 +67,31 @@ pub fn attribute(scenario: &Scenario, measured: f64, evaluate: &Evaluate<'_>) ->
     });
     let mut causes: Vec<Cause> = causes.filter(|cause| cause.share.abs() >= LEAST_SHARE).collect();
     causes.sort_by(|one, other| other.share.total_cmp(&one.share));
-    let band = |middle: f64, variance: f64| {
-        let half = HELD_SIGMA * libm::sqrt(variance);
-        [-half, half].map(|end| predicted * libm::exp(middle + end))
-    };
+    let calibration = learned(scenario, posterior, &told, &slopes, measured);
+    // What is shown from now on counts with what was learned: its band is that of any step.
+    let after = Scenario { calibration: Arc::new(calibration.clone()), ..scenario.clone() };
+    let (now, slopes) = step(&after, evaluate)?;
     Some(Attribution {
         step_time: measured,
         gap: measured / predicted - 1.0,
         causes,
         unexplained: told.unexplained,
-        band_before: band(0.0, told.before),
-        band_after: band(told.middle, told.after),
-        calibration: learned(scenario, posterior, &told, &slopes, measured),
+        band_before,
+        band_after: ErrorBand::around(&after, Seconds::new(now), Some(slopes.as_slice()))?,
+        calibration,
     })
+}
+
+/// The seconds of a scenario's step, and how their logarithm changes with each constant.
+fn step(scenario: &Scenario, evaluate: &Evaluate<'_>) -> Option<(f64, DVector<f64>)> {
+    let nudges = evaluate::nudges(scenario);
+    let own = std::iter::once(scenario.clone());
+    let scenarios: Vec<Scenario> = own.chain(nudges.iter().map(|nudge| nudge.scenario.clone())).collect();
+    let times: Option<Vec<f64>> =
+        evaluate(&scenarios).iter().map(|one| Some(one.as_ref().ok()?.step_time.get())).collect();
+    let times = times?;
+    let (own, moved) = times.split_first()?;
+    Some((*own, DVector::from_vec(evaluate::slopes(*own, nudges.into_iter().zip(moved.iter().copied())))))
 }
 
 /// What a scenario's calibration becomes with the row: it began at `posterior`, and moves as the row told.
@@ -106,7 +114,10 @@ fn learned(
         let along = &covariance * slopes;
         covariance - &along * along.transpose() / told.all
     };
-    let spread: Vec<f64> = narrowed(posterior.spread()).diagonal().iter().map(|variance| variance.max(0.0)).collect();
+    let spread = narrowed(posterior.spread());
+    let among = (&spread * slopes).dot(slopes).max(0.0) + posterior.noise * posterior.noise;
+    calibration.bands.insert(0, own_band(scenario, HELD_SIGMA * libm::sqrt(among)));
+    let spread: Vec<f64> = spread.diagonal().iter().map(|variance| variance.max(0.0)).collect();
     calibration.posterior = Some(posterior::written(&narrowed(posterior.covariance()), &spread, posterior.noise));
     let (model, cluster) = (&scenario.model.id, &scenario.cluster.id);
     calibration.source = format!(
@@ -118,6 +129,22 @@ fn learned(
     calibration
 }
 
+/// The band of runs like one's own: as wide as they differ from one another, or as the rows behind the calibration do where
+/// these are nearer to each other.
+fn own_band(scenario: &Scenario, half_width: f64) -> Band {
+    let Likeness { stack, architecture, division, across_nodes } = evaluate::likeness(scenario);
+    let evidence = evaluate::evidence(scenario);
+    Band {
+        stacks: vec![stack.to_owned()],
+        architecture: architecture.to_owned(),
+        division: Some(division),
+        across_nodes: Some(across_nodes),
+        half_width: rounded(evidence.map_or(half_width, |band| band.half_width.min(half_width))),
+        groups: 1 + evidence.map_or(0, |band| band.groups),
+        rows: 1 + evidence.map_or(0, |band| band.rows),
+    }
+}
+
 /// The posterior of a linear model after one row.
 #[derive(Debug, Clone, PartialEq)]
 struct Told {
@@ -126,10 +153,6 @@ struct Told {
     sigmas: Vec<f64>,
     shares: Vec<f64>,
     unexplained: f64,
-    /// Where the logarithm of a like step moves to, and its variance before and after.
-    middle: f64,
-    before: f64,
-    after: f64,
     /// Variance of the row, by what is unsure of the constants and by itself.
     all: f64,
 }
@@ -139,16 +162,13 @@ impl Told {
     fn new(slopes: &DVector<f64>, covariance: &DMatrix<f64>, noise: f64, error: f64) -> Self {
         // With slopes g, covariance C and noise s: each constant moves by C g / (g' C g + s^2) of the error.
         let along = covariance * slopes;
-        let (own, row, noise) = (slopes.dot(&along), noise * noise, OWN_NOISE * OWN_NOISE * noise * noise);
-        let all = own + noise;
+        let noise = OWN_NOISE * OWN_NOISE * noise * noise;
+        let all = slopes.dot(&along) + noise;
         Self {
             shifts: along.iter().map(|along| along * error / all).collect(),
             sigmas: covariance.diagonal().iter().map(|variance| libm::sqrt(*variance)).collect(),
             shares: along.iter().zip(slopes).map(|(along, slope)| along * slope / all).collect(),
             unexplained: noise / all,
-            middle: error * own / all,
-            before: own + row,
-            after: own - own * own / all + row,
             all,
         }
     }
@@ -157,6 +177,9 @@ impl Told {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evaluate::Workspace;
+    use crate::presets::Library;
+    use crate::scenario::file;
 
     fn told(slopes: [f64; 2], error: f64) -> Told {
         // Standard deviations 0.2 and 0.1, independent; noise 1/15, which one's own row counts with 1.5 times.
@@ -169,8 +192,7 @@ mod tests {
     }
 
     /// Slopes 1 and 1: 0.04 + 0.01 + 0.01 of noise make 0.06. Of an error of 0.3 the constants take 0.2 and 0.05, one and
-    /// half a standard deviation, and 0.05 is left to the run. A like step: 0.05 + 1/225 = 0.054444 before it,
-    /// and 0.05 - 0.05^2 / 0.06 + 1/225 = 0.012778 after.
+    /// half a standard deviation, and 0.05 is left to the run.
     #[test]
     fn a_row_moves_each_constant_by_how_unsure_it_is() {
         let told = told([1.0, 1.0], 0.3);
@@ -180,9 +202,7 @@ mod tests {
         near(told.shifts[1] / told.sigmas[1], 0.5);
         near(told.shares[0] + told.shares[1] + told.unexplained, 1.0);
         near(told.shares[0], 2.0 / 3.0);
-        near(told.middle, 0.25);
-        near(told.before, 0.05 + 1.0 / 225.0);
-        near(told.after, 0.05 + 1.0 / 225.0 - 0.0025 / 0.06);
+        near(told.all, 0.06);
     }
 
     #[test]
@@ -192,10 +212,31 @@ mod tests {
         near(told.shifts[1], 0.15);
     }
 
-    /// A plan that leans twice as hard on what is unsure: 4 x 0.04 + 1/225 = 0.164444, against 0.044444.
+    /// What a step of one's own says of the next is what any band is made of: how far like steps differ, and what the
+    /// constants leave open. Both by the formula of a linear model, whose row takes (C g)(C g)' / all from a covariance C.
     #[test]
-    fn a_band_is_wider_where_a_plan_leans_on_what_is_unsure() {
-        near(told([1.0, 0.0], 0.0).before, 0.04 + 1.0 / 225.0);
-        near(told([2.0, 0.0], 0.0).before, 0.16 + 1.0 / 225.0);
+    fn the_band_after_a_row_is_that_of_the_calibration_that_it_gives() {
+        let library = Library::embedded();
+        let text = &library.scenario_text("default").expect("it is there").text;
+        let mut scenario = library.resolve(&file::parse(text).expect("a scenario")).expect("possible");
+        // As if no row stood behind it.
+        Arc::make_mut(&mut scenario.calibration).bands.clear();
+        let evaluate = |scenarios: &[Scenario]| {
+            let mut workspace = Workspace::default();
+            scenarios.iter().map(|one| evaluate::summary(one, &mut workspace)).collect::<Vec<_>>()
+        };
+        let (predicted, slopes) = step(&scenario, &evaluate).expect("a step");
+        let told = attribute(&scenario, 1.05 * predicted, &evaluate).expect("a posterior");
+        assert_eq!(told.band_before, None);
+        let posterior = scenario.calibration.posterior().expect("fitted");
+        let square = |covariance: &DMatrix<f64>| (covariance * &slopes).dot(&slopes);
+        let (open, spread) = (square(&posterior.covariance()), square(&posterior.spread()));
+        let noise = posterior.noise * posterior.noise;
+        let all = open + spread + OWN_NOISE * OWN_NOISE * noise;
+        let after = open - open * open / all + spread - spread * spread / all + noise;
+        let found = libm::log(told.band_after.high / told.band_after.low) / 2.0;
+        let expected = HELD_SIGMA * libm::sqrt(after);
+        assert!((found / expected - 1.0).abs() < 0.02, "{found} is not {expected}");
+        assert_eq!(told.band_after.rows, 1);
     }
 }

@@ -33,7 +33,7 @@ pub use calibrate::CalibrateReport;
 pub use figures::Figures;
 pub use intensity::{intensities, verdict};
 pub use limits::LimitsReport;
-pub use measured::{cause_cells, measured};
+pub use measured::{band_words, cause_cells, measured};
 pub use plan::{GridReport, PlanReport, ProfileReport};
 pub use published::published;
 pub use search::{SearchReport, extent_words, plan_words, so_far_words};

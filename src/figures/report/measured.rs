@@ -3,19 +3,20 @@
 use serde_json::{Value, json};
 
 use crate::calibrate::{Attribution, Cause};
+use crate::evaluate::ErrorBand;
 use crate::figures::table::{Table, TableCell, percent};
 use crate::units::Seconds;
 
 /// As JSON.
 pub(super) fn record(told: &Attribution) -> Value {
     let cause = |Cause { constant, value, shift_in_sigma, share }: &Cause| json!({"constant": constant.name, "value": value, "shift_in_sigma": shift_in_sigma, "share": share});
-    let band = |[low, high]: [f64; 2]| json!({"low": low, "high": high});
+    let band = |band: ErrorBand| json!({"low": band.low.get(), "high": band.high.get()});
     json!({
         "step_time_s": told.step_time,
         "gap": told.gap,
         "causes": told.causes.iter().map(cause).collect::<Vec<_>>(),
         "unexplained": told.unexplained,
-        "band_before": band(told.band_before),
+        "band_before": told.band_before.map(band),
         "band_after": band(told.band_after),
     })
 }
@@ -23,19 +24,23 @@ pub(super) fn record(told: &Attribution) -> Value {
 /// For people: the gap, what may explain it, and how sure a like step is afterwards.
 pub fn measured(told: &Attribution) -> String {
     let way = if told.gap < 0.0 { "shorter" } else { "longer" };
-    let time = |seconds: f64| Seconds::new(seconds).to_string();
-    let band = |[low, high]: [f64; 2]| format!("{} to {}", time(low), time(high));
     let rest = [percent(told.unexplained).as_str(), "this run", "", "", "no constant"].map(TableCell::word);
     let mut table = Table::new(["share of the gap", "cause", "would be", "that is", ""].map(|heading| ("", heading)));
     table.extend(told.causes.iter().map(cause_cells).chain([rest]).map(Vec::from));
     format!(
-        "\nmeasured {}, {} {way} than predicted\n{}80 % of such steps: {} before, {} after this one\n",
-        time(told.step_time),
+        "\nmeasured {}, {} {way} than predicted\n{}{}\n",
+        Seconds::new(told.step_time),
         percent(told.gap.abs()),
         table.text(),
-        band(told.band_before),
-        band(told.band_after),
+        band_words(told),
     )
+}
+
+/// How sure a like step was and is: `80 % of such steps: 3.1 s to 3.9 s before, 3.3 s to 3.6 s after this one`.
+pub fn band_words(told: &Attribution) -> String {
+    let ends = |band: ErrorBand| format!("{} to {}", band.low, band.high);
+    let before = told.band_before.map_or_else(|| "unknown".to_owned(), ends);
+    format!("80 % of such steps: {before} before, {} after this one", ends(told.band_after))
 }
 
 /// A cause: its share of the gap, its constant, what that would be, how far from its value, what it means.

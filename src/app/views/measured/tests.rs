@@ -1,8 +1,11 @@
 use super::*;
 use crate::app::layer::Layer;
-use crate::app::tests::{explorer, figures, press};
+use crate::app::tests::{explorer, figures, press, to_field};
 use crate::app::{App, Panel};
 use crate::calibrate::OwnFigure;
+use crate::scenario::Scenario;
+use crate::search::{self, Workspace};
+use crate::units::Seconds;
 
 fn told(app: &App) -> &Attribution {
     app.views.measured.told().expect("an answer").as_ref().expect("a posterior")
@@ -21,8 +24,10 @@ fn a_measured_step_is_typed_and_its_gap_is_shared_out() {
     // Causes of less than 1 % each are not told.
     assert!((shares + told(&app).unexplained - 1.0).abs() < 0.2, "{shares}");
     // The band moves towards the measurement, and is narrower for it.
-    let ([low, high], [after_low, after_high]) = (told(&app).band_before, told(&app).band_after);
-    assert!(after_low > low && libm::log(after_high / after_low) < libm::log(high / low));
+    let (before, after) = (told(&app).band_before.expect("a band"), told(&app).band_after);
+    assert!(after.low > before.low && after.high / after.low < before.high / before.low);
+    // What is shown counts with the run by now: its band is the same.
+    assert_eq!(app.answer.as_ref().unwrap().evaluation.error_band, Some(after));
     assert_eq!(
         app.inputs.row_text(crate::app::inputs::InputRow::Measured, &app.scenario),
         app.inputs.measured.as_ref().unwrap().figure.to_string()
@@ -42,7 +47,19 @@ fn the_row_of_the_scenario_takes_a_utilisation() {
     assert_eq!((app.inputs.measured.clone(), app.views.measured.told()), (None, None));
 }
 
-/// A step of half as long again: whatever is shown afterwards, other plans too, is nearer to it by as much as the view says,
+/// Where a linear model puts the logarithm of a step that was measured as `error` more: by g' (C + S) g / (g' (C + S) g +
+/// s^2) of that, g being the slopes, C what the fit leaves open, S how far sources differ, and s a row's noise, of which
+/// one's own row has 1.5 times.
+fn middle(scenario: &Scenario, shipped: f64, error: f64) -> f64 {
+    let posterior = scenario.calibration.posterior().expect("fitted");
+    let slopes = search::slopes(scenario, Seconds::new(shipped), &mut Workspace::default());
+    let covariance = posterior.covariance() + posterior.spread();
+    let pairs = slopes.iter().enumerate().flat_map(|pair| slopes.iter().enumerate().map(move |other| (pair, other)));
+    let own: f64 = pairs.map(|((row, one), (column, other))| one * covariance[(row, column)] * other).sum();
+    shipped * libm::exp(error * own / (own + 1.5 * 1.5 * posterior.noise * posterior.noise))
+}
+
+/// A step that took longer: whatever is shown afterwards, other plans too, is nearer to it by as much as the view says,
 /// until that is taken back by undo or by an empty line.
 #[test]
 fn what_is_shown_after_a_run_counts_with_it() {
@@ -54,9 +71,17 @@ fn what_is_shown_after_a_run_counts_with_it() {
     let mut app = explorer();
     let calibration = app.scenario.calibration.clone();
     press(&mut app, &format!("V<ret>{} s<ret>", 1.5 * shipped));
-    let (learned, [low, high]) = (step(&app), told(&app).band_after);
-    assert!((low..high).contains(&learned), "{learned} in {low} to {high}");
+    let (learned, band) = (step(&app), told(&app).band_after);
+    assert!((band.low.get()..band.high.get()).contains(&learned), "{learned} in {band:?}");
     assert!(learned > 1.01 * shipped, "{learned} {shipped}");
+    // Constants are as they were where the slopes were taken, so that a small step goes where they say.
+    let mut near = explorer();
+    let expected = middle(&near.scenario, shipped, libm::log(1.1));
+    press(&mut near, &format!("V<ret>{} s<ret>", 1.1 * shipped));
+    let band = told(&near).band_after;
+    for found in [step(&near), libm::sqrt(band.low.get() * band.high.get())] {
+        assert!((found / expected - 1.0).abs() < 0.01, "{found} of {expected}, {shipped} before");
+    }
     press(&mut app, &format!("{plan}<right>"));
     assert_ne!(app.scenario.plan, app.inputs.measured.as_ref().unwrap().scenario.plan);
     assert!(step(&app) > 1.01 * step(&untold), "{} {}", step(&app), step(&untold));
@@ -76,6 +101,26 @@ fn what_is_shown_after_a_run_counts_with_it() {
     assert!((gap - 0.5).abs() < 1e-3 && (told(&app).gap - 0.2).abs() < 1e-3, "{gap} {}", told(&app).gap);
     press(&mut app, "<ret><bs><bs><bs><bs><bs><bs><bs><bs><bs><bs><bs><bs><bs><bs><bs><bs><bs><bs><bs><bs><ret>");
     assert_eq!((&app.scenario.calibration, step(&app).to_bits()), (&calibration, shipped.to_bits()));
+}
+
+#[test]
+fn that_another_stack_counts_without_the_run_is_said() {
+    let mut app = explorer();
+    press(&mut app, "V<ret>5 s<ret>");
+    let learned = app.scenario.calibration.clone();
+    to_field(&mut app, "stack");
+    press(&mut app, "<right>");
+    assert_ne!(
+        (&app.scenario.calibration, &app.scenario.stack),
+        (&learned, &app.inputs.measured.as_ref().unwrap().scenario.stack)
+    );
+    assert!(
+        app.notice.as_ref().unwrap().contains("what your run told of the last one does not count"),
+        "{:?}",
+        app.notice
+    );
+    press(&mut app, "u");
+    assert_eq!(app.scenario.calibration, learned);
 }
 
 #[test]

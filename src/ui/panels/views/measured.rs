@@ -10,7 +10,7 @@ use crate::app::own_run::OwnRun;
 use crate::app::views::measured::SPEC;
 use crate::app::{App, Panel};
 use crate::calibrate::{Attribution, Cause};
-use crate::figures::{CellTone, Table, cause_cells};
+use crate::figures::{CellTone, Table, band_words, cause_cells};
 use crate::ui::panels::{frame, panel_list};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
@@ -97,19 +97,17 @@ fn compared(causes: &[Cause]) -> Table {
 
 /// The gap; the bands; whether the run is of what the screen shows.
 fn lines(app: &App, run: &OwnRun, told: &Attribution, theme: Theme) -> Vec<Line<'static>> {
-    let time = |seconds: f64| Seconds::new(seconds).to_string();
-    let [low, high] = told.band_before;
-    let outside = if (low..=high).contains(&told.step_time) { "inside" } else { "outside" };
+    let measured = Seconds::new(told.step_time);
+    let place = told.band_before.map_or("", |band| {
+        if (band.low..=band.high).contains(&measured) { ", inside the 80 % band" } else { ", outside the 80 % band" }
+    });
     let way = if told.gap < 0.0 { "shorter" } else { "longer" };
     let gap = format!(
-        " measured {}, predicted {}: {:.1} % {way}, {outside} the 80 % band",
-        time(told.step_time),
-        time(told.step_time / (1.0 + told.gap)),
+        " measured {measured}, predicted {}: {:.1} % {way}{place}",
+        measured / (1.0 + told.gap),
         100.0 * told.gap.abs()
     );
-    let band = |[low, high]: [f64; 2]| format!("{} to {}", time(low), time(high));
-    let bands =
-        format!(" 80 % of such steps: {} before it, {} after it", band(told.band_before), band(told.band_after));
+    let bands = format!(" {}", band_words(told));
     let of = if app.shown.as_ref().is_ok_and(|shown| *shown == run.scenario) {
         " of the scenario shown".to_owned()
     } else {
