@@ -18,6 +18,21 @@ impl Figure {
         self.entry().map_or("", |entry| entry.id)
     }
 
+    /// Its name in a narrow column.
+    pub fn label(self) -> &'static str {
+        self.entry().map_or("", |entry| entry.label)
+    }
+
+    /// What it counts.
+    pub fn unit(self) -> Dimension {
+        self.entry().map_or(Dimension::Of(""), |entry| entry.unit)
+    }
+
+    /// The unit of a column of it.
+    pub fn column_unit(self) -> String {
+        self.unit().column_unit()
+    }
+
     /// Whether more of it is better.
     pub fn more_is_better(self) -> bool {
         self.entry().is_some_and(|entry| entry.better == Better::More)

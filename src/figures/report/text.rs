@@ -81,16 +81,17 @@ pub fn text(scenario: &Scenario, evaluation: &Evaluation, fix: Option<&Fixes>) -
 
 /// What a snapshot stored beside what comes out now, where another version of shardscope wrote it.
 pub fn beside(version: &str, stored: &Figures, now: &Figures) -> String {
-    let row = |name: &str, stored: Option<f64>, now: Option<f64>, unit: &str| {
+    let row = |figure: Figure, stored: Option<f64>, now: Option<f64>| {
+        let (name, unit) = (figure.entry().map_or("", |entry| entry.name), figure.column_unit());
         let show = |value: Option<f64>| value.map_or_else(|| "?".to_owned(), |value| significant(value, 4));
         let change = stored.zip(now).map_or(f64::NAN, |(stored, now)| 100.0 * (now / stored - 1.0));
         (name.to_owned(), format!("{} {unit} then, {} now ({change:+.1} %)", show(stored), show(now)))
     };
     let gib = |figures: &Figures| Some(Bytes::new(figures.memory.peak_bytes as f64).gib());
     let rows = [
-        row("step time", stored.step_time_s, now.step_time_s, "s"),
-        row("model flop", stored.model_tflops_per_device, now.model_tflops_per_device, "TFLOP/s per device"),
-        row("peak memory", gib(stored), gib(now), "GiB"),
+        row(Figure::StepTime, stored.step_time_s, now.step_time_s),
+        row(Figure::ModelFlops, stored.model_tflops_per_device, now.model_tflops_per_device),
+        row(Figure::Peak, gib(stored), gib(now)),
     ];
     let mut lines = Lines(String::new());
     lines.section(&format!("stored by shardscope {}", printable(version)), &rows);

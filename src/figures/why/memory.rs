@@ -44,6 +44,7 @@ pub(super) const FIGURES: [FigureEntry; 11] = [
         .value(|of, _| Some(of.summary.memory.parts.optimizer.get()))
         .why(|facts, _| because(facts.optimizer()?, Citation::paper(STATE))),
     figure(Figure::SecondaryWeights, "secondary-weights", "secondary weights", Dimension::Bytes)
+        .label("secondary")
         .about(
             "A second copy of the weights on nearby ranks, from which backward gathers; held from a unit's forward to \
              its backward.",

@@ -8,6 +8,7 @@ use ratatui::widgets::Widget;
 
 use super::text::{columns, put, width};
 use crate::evaluate::MemoryParts;
+use crate::figures::Figure;
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::units::Bytes;
 
@@ -70,17 +71,22 @@ impl StackedBar<'_> {
 
     /// The parts in the order of the bar: what the shards hold, activations, then what comes and goes.
     fn drawn(&self) -> [BarPart; 8] {
-        let part = |name, short, size: Bytes, tone| BarPart { name, short, size: amount(size), tone };
+        let part = |figure: Figure, short, size: Bytes, tone| BarPart {
+            name: figure.label(),
+            short,
+            size: amount(size),
+            tone,
+        };
         let parts = &self.parts;
         [
-            part("weights", "wts", parts.weights, Tone::Blue),
-            part("gradients", "grad", parts.gradients, Tone::Ochre),
-            part("optimizer", "opt", parts.optimizer, Tone::Violet),
-            part("activations", "act", parts.activations, Tone::Green),
-            part("secondary", "sec", parts.secondary_weights, Tone::Rose),
-            part("gathered", "gath", parts.gathered, Tone::Teal),
-            part("communication", "comm", parts.communication, Tone::Orange),
-            part("reserved", "resv", parts.reserved, Tone::Grey),
+            part(Figure::Weights, "wts", parts.weights, Tone::Blue),
+            part(Figure::Gradients, "grad", parts.gradients, Tone::Ochre),
+            part(Figure::OptimizerState, "opt", parts.optimizer, Tone::Violet),
+            part(Figure::Activations, "act", parts.activations, Tone::Green),
+            part(Figure::SecondaryWeights, "sec", parts.secondary_weights, Tone::Rose),
+            part(Figure::Gathered, "gath", parts.gathered, Tone::Teal),
+            part(Figure::Buffers, "comm", parts.communication, Tone::Orange),
+            part(Figure::Reserved, "resv", parts.reserved, Tone::Grey),
         ]
     }
 

@@ -12,7 +12,7 @@ use crate::app::runs::PublishedRun;
 use crate::app::views;
 use crate::app::views::evidence::EvidenceView;
 use crate::app::{App, Panel};
-use crate::figures::{Figure, FigureSubject, TIME_PARTS};
+use crate::figures::{Amount, Figure, FigureSubject, TIME_PARTS};
 use crate::measured::{Metric, Residual};
 use crate::scenario::file::printable;
 use crate::ui::panels::{frame, joined};
@@ -20,7 +20,7 @@ use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::Scatter;
 use crate::ui::widgets::loglog::Dot;
 use crate::ui::widgets::text::draw_line;
-use crate::units::{Bytes, Seconds, significant, thousands};
+use crate::units::{significant, thousands};
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {
@@ -40,13 +40,19 @@ const RUN: u16 = 5;
 /// The band around a measurement.
 const BAND: f64 = 0.1;
 
+/// What was measured.
+const fn figure(metric: Metric) -> Figure {
+    match metric {
+        Metric::StepTime => Figure::StepTime,
+        Metric::Memory => Figure::Peak,
+    }
+}
+
 /// Draws it.
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let evidence = &app.views.evidence;
-    let (what, unit) = match evidence.metric {
-        Metric::StepTime => ("step time", "s"),
-        Metric::Memory => ("peak memory", "GiB"),
-    };
+    let figure = figure(evidence.metric);
+    let (what, unit) = (figure.entry().map_or("", |entry| entry.name), figure.column_unit());
     let (shown, all) = evidence.shown();
     let note = match &evidence.picture {
         None => "computing".to_owned(),
@@ -101,10 +107,7 @@ fn scatter<T>(
 }
 
 fn point(residual: &Residual, evidence: &EvidenceView) -> Dot {
-    let scaled = |value: f64| match residual.metric {
-        Metric::StepTime => value,
-        Metric::Memory => Bytes::new(value).gib(),
-    };
+    let scaled = |value: f64| Amount { value, unit: figure(residual.metric).unit() }.in_column();
     let y = if evidence.ratio { residual.predicted / residual.measured } else { scaled(residual.predicted) };
     Dot { x: scaled(residual.measured), y, inside: residual.error().abs() <= BAND }
 }
@@ -136,10 +139,7 @@ fn scored(evidence: &EvidenceView, shown: &[&Residual], theme: Theme, width: u16
 
 /// The run: both figures, what ran, where its time goes, what is not stated, where it was published.
 fn about(residual: &Residual, run: &PublishedRun, theme: Theme, width: u16) -> Vec<Line<'static>> {
-    let figure = |value: f64| match residual.metric {
-        Metric::StepTime => Seconds::new(value).to_string(),
-        Metric::Memory => Bytes::new(value).to_string(),
-    };
+    let figure = |value: f64| Amount { value, unit: figure(residual.metric).unit() }.to_string();
     let error = 100.0 * residual.error();
     let sign = if error < 0.0 { theme.glyphs().minus } else { "+" };
     let role = if residual.error().abs() <= BAND { Role::Good } else { Role::Bad };

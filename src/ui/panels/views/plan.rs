@@ -13,7 +13,7 @@ use crate::app::views;
 use crate::app::views::plan::{PlanPicture, PlanView};
 use crate::app::{App, Panel};
 use crate::evaluate::Summary;
-use crate::figures::{Table, TableCell};
+use crate::figures::{Figure, Table, TableCell};
 use crate::search::planner::{FoundPlan, PlanAnswer};
 use crate::ui::panels::{frame, joined, outdated, progress, words};
 use crate::ui::theme::{Role, Theme, Tone};
@@ -185,7 +185,8 @@ fn compared(planned: &PlanAnswer, found: &FoundPlan, theme: Theme, area: Rect, b
     let named = AGAINST.into_iter().map(|(mark, tone, name, of)| (format!("{mark} {name}"), of(planned), tone));
     let ways = planned.uniform.iter().map(|way| (format!("  all {}", way.extents), way.best.as_ref(), Tone::Grey));
     let compared: Vec<(String, Option<&Summary>, Tone)> = named.chain(ways).collect();
-    let headings = ["p, the plan, over the best", "gain", "TFLOP/s", "GiB"];
+    let memory = Figure::Peak.column_unit();
+    let headings = ["p, the plan, over the best", "gain", Figure::ModelFlops.label(), &memory];
     let mut table = Table::new(headings.map(|heading| ("", heading)));
     table.extend(compared.iter().map(|(name, other, _)| {
         let figure = |text: fn(&Summary) -> String| TableCell::word(other.map_or_else(String::new, text));

@@ -100,8 +100,10 @@ fn compared(app: &App, theme: Theme, levels: &[usize]) -> Table {
     let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
     let names = levels.iter().map(|level| scenario.cluster.levels[*level].name.as_str());
     let whole = whole(scenario);
-    let speeds = if whole == Figure::Days { "days" } else { "tokens/s" };
-    let numbers = ["  strategy", speeds, "TFLOP/s", "against", "GiB", "exposed"];
+    let speeds = if whole == Figure::Days { whole.label() } else { Figure::TokensPerSecond.label() };
+    let [flop, exposed] = [Figure::ModelFlops, Figure::Exposed].map(Figure::label);
+    let memory = Figure::Peak.column_unit();
+    let numbers = ["  strategy", speeds, flop, "against", &memory, exposed];
     let mut table = Table::new(numbers.into_iter().chain(names).map(|heading| ("", heading)));
     let speed = |row: &Row| {
         let summary = row.outcome.as_ref().ok()?;
