@@ -211,6 +211,11 @@ impl Desk {
                 Command::Transfer { number, transfer: transfer @ FileTransfer::Open(_) } => {
                     self.files.transfer(number, transfer, Arc::clone(&self.app.library));
                 }
+                Command::Transfer { number, .. } => {
+                    let report = Box::new(JobReport::Said("no file of another tool is touched".to_owned()));
+                    self.hear(JobReport::Transferred { number, report });
+                }
+                Command::StopTransfer => self.files.stop(),
                 Command::Delete(path) => self.files.run(Errand::Delete(path)),
                 Command::Reload => self.files.run(Errand::Reload(Arc::clone(&self.app.library))),
                 // What only a terminal, or the user's own folder, can do; and the end, which is not yet.
@@ -219,8 +224,6 @@ impl Desk {
                 | Command::Mouse(_)
                 | Command::SaveScreen(_)
                 | Command::SavePreset(_)
-                | Command::StopTransfer
-                | Command::Transfer { .. }
                 | Command::Suspend
                 | Command::Quit => {}
             }
