@@ -27,6 +27,10 @@
 //!   a reduction, which waits for `Released` and raises [`TaskEvent::Reduced`];
 //! - the boundary's optimizer waits for `Reduced`, and for everything else that changes gradients.
 //!
+//! A schedule may run `B` as two passes. The first, [`Pass::BackwardInputs`](crate::plan::pass::Pass::BackwardInputs), has
+//! what `B` receives and sends; behind the second, `BackwardWeights`, come the reductions. What that one needs of the
+//! activations stays in memory between the two.
+//!
 //! A [`RankProgram`] lists launches in loops: launches that repeat for each micro-batch are a [`MicroBatchLoop`], as `F B`
 //! is between warm-up and cool-down, and loops that repeat for each group of as many micro-batches as ranks a [`GroupLoop`]
 //! (interleaved schedules). So a step of thousands of layers and micro-batches is a few dozen tasks.
@@ -63,6 +67,7 @@ use build::RankBuilder;
 use operator_layouts::OperatorLayouts;
 use pipeline::PipelineBuilder;
 use pipeline::context::PipelineContext;
+use unit_order::UnitList;
 
 pub use gradients::PerGradients;
 pub use label::{Activity, Label, Lane, ModelPart, PHASES, Phase, TaskKind};
@@ -88,6 +93,8 @@ pub struct Program {
     pub ranks: Vec<RankProgram>,
     /// Each rank's memory that does not change during the step.
     pub states: Vec<ModelState>,
+    /// The unit passes of a micro-batch, to build from; empty where they are not passed one by one.
+    units: UnitList,
 }
 
 impl Program {
@@ -100,16 +107,16 @@ impl Program {
         self.ranks.iter_mut().for_each(RankProgram::clear);
         self.states.clear();
         if scenario.plan.staged() {
-            let places = OperatorLayouts::new(scenario, layout);
-            self.pipeline(&PipelineContext::new(&rates, layout, &places));
+            let layouts = OperatorLayouts::new(scenario, layout);
+            self.pipeline(&PipelineContext::new(&rates, layout, &layouts));
         } else {
             for program in &mut self.ranks {
                 let builder = RankBuilder::new(&mut self.code, program);
                 if scenario.plan.operators.is_empty() {
                     self.states.push(ModelState::new(&rates, layout, state::local(&scenario.model, layout)));
-                    step::build(&rates, layout, builder);
+                    step::build(&rates, layout, &mut self.units, builder);
                 } else {
-                    self.states.push(operators::build(&rates, layout, builder));
+                    self.states.push(operators::build(&rates, layout, &mut self.units, builder));
                 }
             }
         }

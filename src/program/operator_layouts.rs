@@ -49,8 +49,8 @@ pub(super) struct StageLayers {
 /// The parameters of a stage that share one sharding.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct StageParameters {
-    /// Their sharding, by index.
-    pub way: usize,
+    /// Their layout, by index.
+    pub layout: usize,
     pub parameters: u64,
     /// Units that they are in, and collectives that gather or reduce all of these.
     pub units: Count,
@@ -61,7 +61,7 @@ pub(super) struct StageParameters {
 pub(super) struct OperatorLayouts<'a> {
     scenario: &'a Scenario,
     /// The plan's own sharding first.
-    ways: Vec<OperatorLayout>,
+    layouts: Vec<OperatorLayout>,
     entries: Vec<usize>,
 }
 
@@ -73,25 +73,25 @@ impl LayerRange {
 
 impl<'a> OperatorLayouts<'a> {
     pub fn new(scenario: &'a Scenario, layout: &Layout) -> Self {
-        let mut ways = vec![OperatorLayout { layout: *layout, slices: 1 }];
+        let mut layouts = vec![OperatorLayout { layout: *layout, slices: 1 }];
         let entry = |placement: &crate::plan::Placement| {
-            let way = OperatorLayout { layout: layout.placed(scenario, &placement.extents), slices: placement.split };
-            ways.iter().position(|known| *known == way).unwrap_or_else(|| {
-                ways.push(way);
-                ways.len() - 1
+            let own = OperatorLayout { layout: layout.placed(scenario, &placement.extents), slices: placement.split };
+            layouts.iter().position(|known| *known == own).unwrap_or_else(|| {
+                layouts.push(own);
+                layouts.len() - 1
             })
         };
         let entries = scenario.plan.operators.iter().map(entry).collect();
-        Self { scenario, ways, entries }
+        Self { scenario, layouts, entries }
     }
 
-    /// What unit passes are made from, way by way.
+    /// What unit passes are made from, layout by layout.
     pub fn costs<'v>(&'v self, rates: &'v Rates<'v>, staged: bool) -> Vec<UnitCosts<'v>> {
-        self.ways.iter().map(|way| UnitCosts::new(rates, &way.layout, staged)).collect()
+        self.layouts.iter().map(|own| UnitCosts::new(rates, &own.layout, staged)).collect()
     }
 
-    /// The way of an operator.
-    pub fn way(&self, site: Site) -> usize {
+    /// The layout of an operator, by index.
+    pub fn layout_of(&self, site: Site) -> usize {
         // Logits that reuse the embedding lie where it lies.
         let site = if site == Site::Head && self.scenario.model.tied { Site::Embedding } else { site };
         self.scenario.plan.placement(site).map_or(0, |entry| self.entries[entry])
@@ -103,11 +103,10 @@ impl<'a> OperatorLayouts<'a> {
         let mut ranges: Vec<LayerRange> = Vec::new();
         for layer in layers.clone() {
             let sites = [Site::Attention(layer), Site::Mlp(layer)];
-            let placed = sites.map(|site| self.way(site));
+            let placed = sites.map(|site| self.layout_of(site));
             let [attention, mlp] = sites.map(|site| self.scenario.plan.placement(site));
-            // Compared by entry, not by layout: two entries are two units for a runtime even where they shard the same
-            // way.
-            let apart = attention != mlp || self.ways[placed[0]].slices > 1;
+            // Compared by entry, not by layout: two entries are two units for a runtime even where they shard alike.
+            let apart = attention != mlp || self.layouts[placed[0]].slices > 1;
             let first = layer - layers.start;
             let next = LayerRange { first, layers: 1, placed, apart, recomputed: layer < recomputed };
             // 32 equal layers are one range; with every fourth layer placed elsewhere they are ranges of 3, 1, 3, 1 ...
@@ -119,23 +118,23 @@ impl<'a> OperatorLayouts<'a> {
         StageLayers { ranges, embedding, head }
     }
 
-    /// The parameters of part of a model, way by way; logits that are tied to an embedding elsewhere have a copy of its
+    /// The parameters of part of a model, layout by layout; logits that are tied to an embedding elsewhere have a copy of its
     /// weights.
     pub fn holdings(&self, layers: &StageLayers) -> Vec<StageParameters> {
         let (model, whole) = (&self.scenario.model, Count::from(self.scenario.stack.collectives.per_layer));
-        let mut held = vec![StageParameters::default(); self.ways.len()];
-        let mut add = |way: usize, (count, slices): (u32, u32), parameters: u64, collectives: Count| {
+        let mut held = vec![StageParameters::default(); self.layouts.len()];
+        let mut add = |layout: usize, (count, slices): (u32, u32), parameters: u64, collectives: Count| {
             let units = Count::from(count) * f64::from(slices);
-            held[way].way = way;
-            held[way].parameters += u64::from(count) * parameters;
-            held[way].units += units;
-            held[way].collectives += collectives * units.get();
+            held[layout].layout = layout;
+            held[layout].parameters += u64::from(count) * parameters;
+            held[layout].units += units;
+            held[layout].collectives += collectives * units.get();
         };
         for LayerRange { layers: count, placed: [attention, mlp], apart, .. } in layers.ranges.iter().copied() {
             if apart {
                 let half = halves::collectives(whole);
-                add(attention, (count, self.ways[attention].slices), model.attention_parameters(), half);
-                add(mlp, (count, self.ways[mlp].slices), model.mlp_parameters(), half);
+                add(attention, (count, self.layouts[attention].slices), model.attention_parameters(), half);
+                add(mlp, (count, self.layouts[mlp].slices), model.mlp_parameters(), half);
             } else {
                 add(attention, (count, 1), model.layer_parameters(), whole);
             }
@@ -144,10 +143,10 @@ impl<'a> OperatorLayouts<'a> {
         // keeps a copy of the matrix, as in Megatron-LM (`shared_embedding_or_output_weight`).
         let copied = if model.tied && !layers.embedding { u64::from(model.vocab) * u64::from(model.hidden) } else { 0 };
         if layers.embedding {
-            add(self.way(Site::Embedding), (1, 1), model.embedding_parameters(), whole);
+            add(self.layout_of(Site::Embedding), (1, 1), model.embedding_parameters(), whole);
         }
         if layers.head {
-            add(self.way(Site::Head), (1, 1), model.head_parameters() + copied, whole);
+            add(self.layout_of(Site::Head), (1, 1), model.head_parameters() + copied, whole);
         }
         held.retain(|holding| holding.parameters > 0);
         held
@@ -156,7 +155,7 @@ impl<'a> OperatorLayouts<'a> {
     /// Lists a pass over the units of these layers and ends.
     pub fn list(&self, costs: &[UnitCosts<'_>], layers: &StageLayers, pass: Pass, list: &mut UnitList) {
         let backward = pass.is_backward();
-        let end = |site: Site, part: ModelPart| vec![costs[self.way(site)].end_pass(part, pass)];
+        let end = |site: Site, part: ModelPart| vec![costs[self.layout_of(site)].end_pass(part, pass)];
         let mut turns: Vec<(Vec<UnitPass>, u32, u32)> = Vec::with_capacity(layers.ranges.len() + 2);
         if layers.embedding {
             turns.push((end(Site::Embedding, ModelPart::Embedding), 1, 0));
@@ -183,7 +182,7 @@ impl<'a> OperatorLayouts<'a> {
         if !range.apart {
             return vec![costs[attention].layer_pass(range.recomputed, pass)];
         }
-        let slices = range.placed.map(|way| self.ways[way].slices);
+        let slices = range.placed.map(|layout| self.layouts[layout].slices);
         halves::layer([&costs[attention], &costs[mlp]], slices, range.recomputed, pass)
     }
 }

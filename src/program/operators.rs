@@ -1,4 +1,4 @@
-//! The step of a rank where a plan shards some operators in a way of their own. Not for which way that is
+//! The step of a rank where a plan shards some operators in another way than the rest. Not for which layout each has
 //! ([`super::operator_layouts`]).
 
 use crate::cost::Rates;
@@ -12,18 +12,18 @@ use super::state::ModelState;
 use super::step::build_order;
 use super::unit_order::{UnitList, recomputed_layers};
 
-/// Builds the step and gives the memory of the rank's states.
-pub(super) fn build(rates: &Rates<'_>, layout: &Layout, builder: RankBuilder<'_>) -> ModelState {
-    let places = OperatorLayouts::new(rates.scenario, layout);
-    let (costs, model) = (places.costs(rates, false), &rates.scenario.model);
-    let whole = places.stage_layers(0..model.layers, recomputed_layers(&costs[0]), [model.vocab > 0; 2]);
-    let mut listing = UnitList::default();
+/// Builds the step and gives the memory of the rank's states; `list` is filled with its unit passes.
+pub(super) fn build(rates: &Rates<'_>, layout: &Layout, list: &mut UnitList, builder: RankBuilder<'_>) -> ModelState {
+    let layouts = OperatorLayouts::new(rates.scenario, layout);
+    let (costs, model) = (layouts.costs(rates, false), &rates.scenario.model);
+    let whole = layouts.stage_layers(0..model.layers, recomputed_layers(&costs[0]), [model.vocab > 0; 2]);
+    list.clear();
     for pass in [Pass::Forward, Pass::Backward] {
-        places.list(&costs, &whole, pass, &mut listing);
+        layouts.list(&costs, &whole, pass, list);
     }
-    let held = places.holdings(&whole);
-    let share = |held: &StageParameters| ParameterGroup::new(&costs[held.way], held.parameters);
+    let held = layouts.holdings(&whole);
+    let share = |held: &StageParameters| ParameterGroup::new(&costs[held.layout], held.parameters);
     let shares: Vec<ParameterGroup<'_>> = held.iter().map(share).collect();
-    build_order(listing.order(), &shares, builder);
+    build_order(list.order(), &shares, builder);
     ModelState::of_groups(&shares)
 }

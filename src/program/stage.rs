@@ -18,7 +18,7 @@ pub(super) struct StageWork {
     /// Its units in the order of each pass, once it has been asked for: no schedule has all of them. Layers count from the
     /// stage's first.
     passes: [OnceCell<UnitList>; Pass::ALL.len()],
-    /// Its parameters, by how they are placed.
+    /// Its parameters, by layout.
     pub holdings: Vec<StageParameters>,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct PipelineStages {
 
 impl PipelineStages {
     /// Layers assigned as evenly as they go, by what the stack balances: the times of `costs`.
-    pub fn new(places: &OperatorLayouts<'_>, costs: &UnitCosts<'_>, ranks: u32, stages_per_rank: u32) -> Self {
+    pub fn new(layouts: &OperatorLayouts<'_>, costs: &UnitCosts<'_>, ranks: u32, stages_per_rank: u32) -> Self {
         let model = &costs.rates.scenario.model;
         let count = ranks * stages_per_rank;
         let recomputed = recomputed_layers(costs);
@@ -56,13 +56,13 @@ impl PipelineStages {
         for (index, layers) in (0..count).zip(layers) {
             let ends = [ends && index == 0, ends && index + 1 == count];
             let computed_again = first + again(first + layers) - again(first);
-            let own = places.stage_layers(first..first + layers, computed_again, ends);
+            let own = layouts.stage_layers(first..first + layers, computed_again, ends);
             // A pipeline of 64 equal stages has three different ones: the first with the embedding, the last with the
             // head, and one for all between. Tasks are built once for each.
             let known = all.works.iter().position(|other| other.layers == own);
             let place = known.unwrap_or(all.works.len());
             if known.is_none() {
-                all.works.push(StageWork { passes: Default::default(), holdings: places.holdings(&own), layers: own });
+                all.works.push(StageWork { passes: Default::default(), holdings: layouts.holdings(&own), layers: own });
             }
             all.places.push((place, first));
             first += layers;
@@ -98,10 +98,10 @@ impl PipelineStages {
 
 impl StageWork {
     /// Its units in the order of a pass.
-    pub fn list(&self, places: &OperatorLayouts<'_>, ways: &[UnitCosts<'_>], pass: Pass) -> &UnitList {
+    pub fn list(&self, layouts: &OperatorLayouts<'_>, costs: &[UnitCosts<'_>], pass: Pass) -> &UnitList {
         self.passes[pass as usize].get_or_init(|| {
             let mut list = UnitList::default();
-            places.list(ways, &self.layers, pass, &mut list);
+            layouts.list(costs, &self.layers, pass, &mut list);
             list
         })
     }

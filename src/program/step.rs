@@ -13,7 +13,7 @@ use super::state::local;
 use super::stream::{COMPUTE, CONTEXT, CollectiveStreams, HOST_IN, HOST_OUT, REPLICAS, TENSOR};
 use super::task::{EventWait, Task, TaskClass, TaskEvent, WAITS, bytes, held, held_bytes, waits};
 use super::unit_costs::UnitCosts;
-use super::unit_order::{ALONE, CheckpointFetch, UnitOrder, UnitPosition, UnitRun, whole_layers};
+use super::unit_order::{CheckpointFetch, UnitList, UnitOrder, UnitPosition, UnitRun, whole_layers};
 use super::unit_pass::{GradientReduction, UnitCollective, UnitPass};
 
 /// What emitting needs.
@@ -25,13 +25,12 @@ pub(super) struct TaskEmitter<'a> {
     pub contention: f64,
 }
 
-/// Builds the step of one rank whose operators are all sharded alike.
-pub(super) fn build(rates: &Rates<'_>, layout: &Layout, builder: RankBuilder<'_>) {
+/// Builds the step of one rank whose operators are all sharded alike; `list` is filled with its unit passes.
+pub(super) fn build(rates: &Rates<'_>, layout: &Layout, list: &mut UnitList, builder: RankBuilder<'_>) {
     let costs = UnitCosts::new(rates, layout, false);
-    let (runs, used) = whole_layers(&costs);
-    let order = UnitOrder { runs: &runs[..used], patterns: &ALONE[..used] };
+    whole_layers(&costs, list);
     let parameters = local(&rates.scenario.model, layout);
-    build_order(order, &[ParameterGroup { costs: &costs, parameters }], builder);
+    build_order(list.order(), &[ParameterGroup { costs: &costs, parameters }], builder);
 }
 
 /// Builds the step of one rank from its unit passes and the shares of its parameters, of which there is at least one.

@@ -18,7 +18,7 @@ use super::stage_buffers::StageTurns;
 use super::state::ModelState;
 use super::task::WHOLE;
 use super::unit_costs::{UnitCosts, whole_gradients};
-use super::unit_order::{UnitRun, whole_layers};
+use super::unit_order::{UnitList, UnitRun, whole_layers};
 use super::unit_pass::{ComputeStep, UnitCollective, UnitPass};
 
 /// A unit, or a stage with all its units: seconds and bytes on one rank, of one micro-batch where they are
@@ -101,16 +101,19 @@ impl StepTerms {
             bare: Vec::new(),
         };
         if costs.staged {
-            let places = OperatorLayouts::new(scenario, layout);
-            let pipeline = PipelineContext::new(&rates, layout, &places);
+            let layouts = OperatorLayouts::new(scenario, layout);
+            let pipeline = PipelineContext::new(&rates, layout, &layouts);
             terms.bare.extend(pipeline.works().iter().map(|work| (computed(&pipeline, work), work.holdings.clone())));
-            terms.parts.extend(terms.bare.iter().map(|(bare, held)| stage(bare, held, |way| pipeline.way(way))));
+            terms
+                .parts
+                .extend(terms.bare.iter().map(|(bare, held)| stage(bare, held, |layout| pipeline.costs_of(layout))));
             terms.order.extend(pipeline.order().map(|place| place as u16));
             terms.turns = pipeline.turns();
         } else {
-            let (runs, used) = whole_layers(&costs);
+            let mut list = UnitList::default();
+            whole_layers(&costs, &mut list);
             // The list goes through the units and comes back: each unit's two passes are as far from its two ends.
-            let (ahead, behind) = runs[..used].split_at(used / 2);
+            let (ahead, behind) = list.runs.split_at(list.runs.len() / 2);
             for (ahead, behind) in ahead.iter().zip(behind.iter().rev()) {
                 terms.add(&unit(&costs, ahead, behind), ahead.count);
             }
@@ -164,18 +167,18 @@ fn unit(costs: &UnitCosts<'_>, ahead: &UnitRun, behind: &UnitRun) -> StageCost {
 /// A stage with all its units, its state apart.
 fn computed(pipeline: &PipelineContext<'_>, work: &StageWork) -> StageCost {
     let [ahead, behind] = [Pass::Forward, Pass::Backward].map(|pass| &pipeline.list(work, pass).runs);
-    passes(pipeline.way(0), ahead, behind)
+    passes(pipeline.costs_of(0), ahead, behind)
 }
 
-/// A stage with the state that it holds, by the costs of each way in which operators may lie.
+/// A stage with the state that it holds, by the costs of each layout of operators.
 fn stage<'c, 'a: 'c>(
     bare: &StageCost,
     held: &[StageParameters],
-    way: impl Fn(usize) -> &'c UnitCosts<'a>,
+    of_layout: impl Fn(usize) -> &'c UnitCosts<'a>,
 ) -> StageCost {
     let mut cost = *bare;
     for holding in held {
-        let costs = way(holding.way);
+        let costs = of_layout(holding.layout);
         let share = ParameterGroup::new(costs, holding.parameters);
         let elements = share.parameters;
         for pass in [Pass::Forward, Pass::Backward] {

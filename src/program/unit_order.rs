@@ -49,27 +49,12 @@ impl UnitRun {
     }
 }
 
-/// The most runs of a micro-batch whose layers are one unit each: embedding, two kinds of layers and head,
-/// there and back.
-pub(super) const RUNS: usize = 8;
-
 /// Runs that take turns, layer by layer: the units of a layer. They have the same count.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct UnitGroup {
     pub first: usize,
     pub runs: usize,
 }
-
-/// Each run by itself.
-pub(super) const ALONE: [UnitGroup; RUNS] = {
-    let mut patterns = [UnitGroup { first: 0, runs: 1 }; RUNS];
-    let mut index = 0;
-    while index < RUNS {
-        patterns[index].first = index;
-        index += 1;
-    }
-    patterns
-};
 
 /// Runs that are put in order one pattern after the other.
 #[derive(Debug, Clone, Default)]
@@ -79,6 +64,12 @@ pub(super) struct UnitList {
 }
 
 impl UnitList {
+    /// Empties it, keeping its memory.
+    pub fn clear(&mut self) {
+        self.runs.clear();
+        self.patterns.clear();
+    }
+
     /// Adds passes over units that take turns `count` times, the first time of this layer and then of those in one
     /// direction.
     pub fn add(&mut self, costs: &[UnitPass], count: u32, layer: u32, step: i32) {
@@ -124,32 +115,27 @@ pub(super) fn recomputed_layers(costs: &UnitCosts<'_>) -> u32 {
     }
 }
 
-/// The runs of layers that are one unit each, and how many there are.
-pub(super) fn whole_layers(costs: &UnitCosts<'_>) -> ([UnitRun; RUNS], usize) {
+/// Lists a micro-batch's passes over layers that are one unit each, there and back.
+pub(super) fn whole_layers(costs: &UnitCosts<'_>, list: &mut UnitList) {
     let model = &costs.rates.scenario.model;
-    let layers = model.layers;
     let recomputed = recomputed_layers(costs);
-    let (mut runs, mut used) = ([UnitRun::default(); RUNS], 0);
-    let ends = u32::from(model.vocab > 0);
+    let (kept, ends) = (model.layers - recomputed, u32::from(model.vocab > 0));
+    list.clear();
     // Every evaluation comes through here, and most have one kind of layer: the other is not worked out.
-    let mut run = |unit_pass: &dyn Fn() -> UnitPass, count: u32, layer: u32, step: i32| {
+    let mut add = |count: u32, layer: u32, step: i32, unit_pass: &dyn Fn() -> UnitPass| {
         if count > 0 {
-            runs[used] = UnitRun { unit_pass: unit_pass(), count, layer, step };
-            used += 1;
+            list.add(&[unit_pass()], count, layer, step);
         }
     };
-    let [embedding, head] = [ModelPart::Embedding, ModelPart::Head].map(|part| move |pass| costs.end_pass(part, pass));
-    let [again, kept] = [true, false].map(|again| move |pass| costs.layer_pass(again, pass));
-    run(&|| embedding(Pass::Forward), ends, 0, 0);
+    add(ends, 0, 0, &|| costs.end_pass(ModelPart::Embedding, Pass::Forward));
     // The recomputed layers are the first ones; backward meets them last, in the opposite order.
-    run(&|| again(Pass::Forward), recomputed, 0, 1);
-    run(&|| kept(Pass::Forward), layers - recomputed, recomputed, 1);
-    run(&|| head(Pass::Forward), ends, 0, 0);
-    run(&|| head(Pass::Backward), ends, 0, 0);
-    run(&|| kept(Pass::Backward), layers - recomputed, layers - 1, -1);
-    run(&|| again(Pass::Backward), recomputed, recomputed.saturating_sub(1), -1);
-    run(&|| embedding(Pass::Backward), ends, 0, 0);
-    (runs, used)
+    add(recomputed, 0, 1, &|| costs.layer_pass(true, Pass::Forward));
+    add(kept, recomputed, 1, &|| costs.layer_pass(false, Pass::Forward));
+    add(ends, 0, 0, &|| costs.end_pass(ModelPart::Head, Pass::Forward));
+    add(ends, 0, 0, &|| costs.end_pass(ModelPart::Head, Pass::Backward));
+    add(kept, model.layers - 1, -1, &|| costs.layer_pass(false, Pass::Backward));
+    add(recomputed, recomputed.saturating_sub(1), -1, &|| costs.layer_pass(true, Pass::Backward));
+    add(ends, 0, 0, &|| costs.end_pass(ModelPart::Embedding, Pass::Backward));
 }
 
 impl<'a> UnitOrder<'a> {

@@ -52,10 +52,10 @@ pub(super) struct GradientDrain {
 }
 
 impl<'a> PipelineContext<'a> {
-    /// What a stage holds, by how it is placed.
+    /// What a stage holds, by its layouts.
     fn held(&self, work: usize) -> impl Iterator<Item = (&UnitCosts<'a>, StageParameters, Count)> {
         let placed = |holding: &StageParameters| {
-            let costs = &self.ways[holding.way];
+            let costs = &self.layout_costs[holding.layout];
             (costs, *holding, costs.local(holding.parameters))
         };
         self.stages.works[work].holdings.iter().map(placed)
@@ -87,7 +87,7 @@ impl<'a> PipelineContext<'a> {
         let StageFill { work, evicts, pass, leaves } = fill;
         graph.task_loop(1, |body| {
             let mut tasks = self.bring(body, work, pass);
-            // One stage may be several transfers, one for each way in which its operators are placed. The first takes
+            // One stage may be several transfers, one for each layout of its operators. The first takes
             // the buffer and the last reports the stage: the stream is in order, so that all are done by then.
             if let Some(first) = tasks.first_mut() {
                 first.takes[held::GATHERED] += self.taken(work, evicts);

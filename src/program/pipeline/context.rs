@@ -22,10 +22,10 @@ use super::super::unit_order::UnitList;
 /// A pipeline and what its ranks share.
 #[expect(clippy::struct_excessive_bools, reason = "four independent properties of the plan's state")]
 pub(in crate::program) struct PipelineContext<'a> {
-    /// What unit passes are made from, for each way of sharding operators; the plan's own first.
-    pub(super) ways: Vec<UnitCosts<'a>>,
-    places: &'a OperatorLayouts<'a>,
-    /// The way of the embedding.
+    /// What unit passes are made from, for each layout of operators; the plan's own first.
+    pub(super) layout_costs: Vec<UnitCosts<'a>>,
+    layouts: &'a OperatorLayouts<'a>,
+    /// The layout of the embedding, by index.
     pub(super) embedding: usize,
     pub(super) streams: CollectiveStreams,
     pub(super) stages: PipelineStages,
@@ -46,20 +46,20 @@ pub(in crate::program) struct PipelineContext<'a> {
 
 impl<'a> PipelineContext<'a> {
     /// Of a checked plan.
-    pub fn new(rates: &'a Rates<'a>, layout: &Layout, places: &'a OperatorLayouts<'a>) -> Self {
+    pub fn new(rates: &'a Rates<'a>, layout: &Layout, layouts: &'a OperatorLayouts<'a>) -> Self {
         let plan = &rates.scenario.plan;
         let layered = plan.accumulation == Accumulation::Layered;
         // Layered accumulation without a pipeline has a stage per layer [layered B7].
         let alone = layered && layout.pipeline == 1;
         let stages_per_rank = if alone { rates.scenario.model.layers } else { plan.virtual_stages() };
         let ranks = layout.pipeline;
-        let ways = places.costs(rates, true);
+        let layout_costs = layouts.costs(rates, true);
         // Faster hardware, asked after for once, assigns no layers anew.
         let plain = Rates::new(rates.scenario, &Factors::default());
-        let stages = PipelineStages::new(places, &UnitCosts::new(&plain, layout, true), ranks, stages_per_rank);
+        let stages = PipelineStages::new(layouts, &UnitCosts::new(&plain, layout, true), ranks, stages_per_rank);
         let held = |is: &dyn Fn(&UnitCosts<'a>) -> bool| {
             let holdings = stages.works.iter().flat_map(|work| &work.holdings);
-            holdings.map(|holding| &ways[holding.way]).any(is)
+            holdings.map(|holding| &layout_costs[holding.layout]).any(is)
         };
         let buffered = plan.offload.state() || held(&|costs| costs.layout.gradients > 1);
         let mut alike: Vec<u32> = Vec::with_capacity(ranks as usize);
@@ -76,10 +76,10 @@ impl<'a> PipelineContext<'a> {
             fetches: held(&UnitCosts::fetched),
             gathers: held(&|costs| costs.layout.weights > 1),
             seconds: held(&|costs| costs.second().is_some()),
-            embedding: places.way(Site::Embedding),
+            embedding: layouts.layout_of(Site::Embedding),
             stages,
-            ways,
-            places,
+            layout_costs,
+            layouts,
             offload: plan.offload,
             alike,
         }
@@ -92,12 +92,12 @@ impl<'a> PipelineContext<'a> {
 
     /// A stage's units in the order of a pass.
     pub fn list<'w>(&self, work: &'w StageWork, pass: Pass) -> &'w UnitList {
-        work.list(self.places, &self.ways, pass)
+        work.list(self.layouts, &self.layout_costs, pass)
     }
 
-    /// What unit passes of operators placed in some way are made from.
-    pub fn way(&self, way: usize) -> &UnitCosts<'a> {
-        &self.ways[way]
+    /// What unit passes of operators with a layout are made from.
+    pub fn costs_of(&self, layout: usize) -> &UnitCosts<'a> {
+        &self.layout_costs[layout]
     }
 
     /// Which of them the stages are, in the order of forward.
@@ -116,14 +116,14 @@ impl<'a> PipelineContext<'a> {
         self.alike[rank as usize]
     }
 
-    /// One rank's parameters, by how they are placed.
+    /// One rank's parameters, by layout.
     pub(super) fn shares(&self, rank: u32) -> Vec<ParameterGroup<'_>> {
-        let mut parameters = vec![0; self.ways.len()];
+        let mut parameters = vec![0; self.layout_costs.len()];
         let stages = (0..self.counts.stages).map(|stage| self.stages.work(rank, stage));
         for holding in stages.flat_map(|work| &self.stages.works[work].holdings) {
-            parameters[holding.way] += holding.parameters;
+            parameters[holding.layout] += holding.parameters;
         }
-        let held = self.ways.iter().zip(parameters).filter(|(_, parameters)| *parameters > 0);
+        let held = self.layout_costs.iter().zip(parameters).filter(|(_, parameters)| *parameters > 0);
         held.map(|(costs, parameters)| ParameterGroup::new(costs, parameters)).collect()
     }
 
@@ -150,7 +150,7 @@ impl<'a> PipelineContext<'a> {
 
     /// What all unit passes share.
     pub(super) fn costs(&self) -> &UnitCosts<'a> {
-        &self.ways[0]
+        &self.layout_costs[0]
     }
 
     pub(super) fn emit(&self) -> TaskEmitter<'_> {

@@ -32,7 +32,7 @@ impl PipelineContext<'_> {
             last if last + 1 == self.counts.ranks => (TaskEvent::ArrivedForward, TaskEvent::ArrivedBackward),
             _ => return,
         };
-        let Some(transfer) = self.ways[self.embedding].tied() else { return };
+        let Some(transfer) = self.layout_costs[self.embedding].tied() else { return };
         // Each rank sends its share and waits for the other's, so that both go on at the later of the two.
         graph.expect(arrival);
         graph.task_loop(1, |body| {

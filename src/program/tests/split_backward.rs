@@ -9,10 +9,10 @@ use crate::sim::{Observer, Simulator};
 fn scheduled(scenario: &Scenario, rules: &'static ScheduleRules) -> Program {
     let layout = scenario.layout().expect("a valid scenario");
     let factors = Factors { bandwidth: [1e30; MAX_LEVELS], ..Factors::default() };
-    let (rates, places) = (Rates::new(scenario, &factors), OperatorLayouts::new(scenario, &layout));
+    let (rates, layouts) = (Rates::new(scenario, &factors), OperatorLayouts::new(scenario, &layout));
     let mut program = Program::default();
     program.ranks.resize_with(layout.pipeline as usize, RankProgram::default);
-    let mut context = PipelineContext::new(&rates, &layout, &places);
+    let mut context = PipelineContext::new(&rates, &layout, &layouts);
     context.rules = rules;
     program.pipeline(&context);
     program
