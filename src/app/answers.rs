@@ -31,7 +31,7 @@ impl Answer {
 const MOST: usize = 32;
 
 /// The most spans of timelines that are kept: some forty megabytes.
-const MOST_SPANS: usize = 300_000;
+pub(super) const MOST_SPANS: usize = 300_000;
 
 /// Answers, the latest first.
 #[derive(Debug, Clone, Default)]

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crate::evaluate::{Evaluation, Summary};
 use crate::scenario::{Field, Scenario};
 
-use super::answers::Answer;
+use super::answers::{Answer, MOST_SPANS};
 
-/// The most scenarios that are pinned, A to Z: each keeps its timeline.
+/// The most scenarios that are pinned, A to Z.
 pub const MOST: usize = 26;
 
 /// A scenario to compare with.
@@ -63,6 +63,7 @@ impl Pins {
         if !self.are_full() {
             self.next += 1;
             self.all.push(Pin { id: self.next, name, scenario, evaluation });
+            self.thin();
         }
     }
 
@@ -96,6 +97,19 @@ impl Pins {
         for pin in self.all.iter_mut().filter(waiting) {
             pin.evaluation = Some(Arc::clone(&answer.evaluation));
         }
+        self.thin();
+    }
+
+    /// Keeps of timelines what a comparison draws of them, once the pins before have as many spans as are kept.
+    fn thin(&mut self) {
+        let mut spans = 0;
+        for evaluation in self.all.iter_mut().filter_map(|pin| pin.evaluation.as_mut()) {
+            spans += evaluation.trace.spans.len();
+            if spans > MOST_SPANS && evaluation.trace.spans.len() > 1 {
+                let outline = evaluation.trace.outline();
+                Arc::make_mut(evaluation).trace = outline;
+            }
+        }
     }
 
     /// The one that waits for the evaluation of a scenario.
@@ -116,6 +130,7 @@ impl Pins {
             return Some(self.all.remove(index));
         }
         self.all[index].evaluation = evaluation;
+        self.thin();
         None
     }
 

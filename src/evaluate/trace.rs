@@ -158,6 +158,20 @@ impl Trace {
         self.spans.iter().max_by(later).map_or(0, |span| span.rank)
     }
 
+    /// What a strip of the whole step draws: when the rank that ends last stalls, and its last span.
+    #[must_use]
+    pub fn outline(&self) -> Self {
+        let rank = self.last_rank();
+        let last =
+            self.spans.iter().filter(|span| span.rank == rank).max_by(|a, b| a.end.get().total_cmp(&b.end.get()));
+        Self {
+            spans: last.copied().into_iter().collect(),
+            idle: self.idle_of(rank).to_vec(),
+            memory: Vec::new(),
+            folded: self.folded_of(rank).to_vec(),
+        }
+    }
+
     /// Where in `spans` those of one lane of one rank are.
     pub fn line(&self, rank: u32, lane: Lane) -> Range<usize> {
         let from = self.spans.partition_point(|span| (span.rank, span.lane) < (rank, lane));

@@ -23,6 +23,27 @@ fn pins_are_named_after_what_tells_them_from_the_first() {
     assert_eq!(names(&pins), ["fsdp", "nodes 8", "hsdp", "fsdp"]);
 }
 
+/// Six timelines of 60,000 spans are 360,000: the sixth keeps when its step stalls, and how long it takes.
+#[test]
+fn timelines_beyond_what_is_kept_are_thinned() {
+    let mut pins = Pins::default();
+    for nodes in 1..=6 {
+        let Answer { scenario, evaluation } = answer(nodes);
+        let mut evaluation = Evaluation::clone(&evaluation);
+        let last = evaluation.trace.spans.iter().rposition(|span| span.end == evaluation.summary.step_time).unwrap();
+        let span = evaluation.trace.spans[last];
+        evaluation.trace.spans = vec![span; 60_000];
+        pins.pin(scenario, Some(Arc::new(evaluation)));
+    }
+    let traces: Vec<_> = pins.all().iter().map(|pin| &pin.evaluation.as_ref().unwrap().trace).collect();
+    assert_eq!(
+        traces.iter().map(|trace| trace.spans.len()).collect::<Vec<_>>(),
+        [60_000, 60_000, 60_000, 60_000, 60_000, 1]
+    );
+    let last = traces[0].last_rank();
+    assert_eq!((traces[5].last_rank(), traces[5].idle_of(last)), (last, traces[0].idle_of(last)));
+}
+
 #[test]
 fn pins_are_reordered_renamed_and_removed() {
     let mut pins = Pins::default();
