@@ -242,6 +242,11 @@ fn verdict(scenario: &Scenario, summary: &Summary) -> String {
     }
 }
 
+/// A line of a figure, by its label.
+fn named(figure: Figure, value: String) -> (String, String) {
+    row(figure.label(), value)
+}
+
 fn speed(scenario: &Scenario, evaluation: &Evaluation) -> Vec<(String, String)> {
     let summary = &evaluation.summary;
     let tokens = summary.tokens_per_s_per_device;
@@ -250,10 +255,10 @@ fn speed(scenario: &Scenario, evaluation: &Evaluation) -> Vec<(String, String)> 
             let [low, high] = band.model_flops(summary);
             let held = format!("{} to {}, {low} to {high} per device", band.low, band.high);
             let known = evidence(scenario).map(|band| row("based on", band.to_string()));
-            let told = [row("step time", summary.step_time.to_string()), row("80 % interval", held)];
+            let told = [named(Figure::StepTime, summary.step_time.to_string()), row("80 % interval", held)];
             told.into_iter().chain(known).collect()
         }
-        None => vec![row("step time", format!("{}; no measured runs to compare with", summary.step_time))],
+        None => vec![named(Figure::StepTime, format!("{}; no measured runs to compare with", summary.step_time))],
     };
     let counted = match scenario.plan.flop_count {
         FlopCount::Parameters => "6 per parameter and token, and attention",
@@ -280,9 +285,9 @@ fn training(tokens: f64, scenario: &Scenario, summary: &Summary) -> Vec<(String,
     let (tokens, days, hours) = (thousands(tokens), significant(time.days(), 3), thousands(device_time.hours()));
     let taken = row("training", format!("{tokens} tokens in {days} days, {hours} device-hours"));
     let cost = cost.zip(cluster.price_per_device_hour);
-    let cost = cost.map(|(cost, price)| row("cost", format!("{cost}, {price} a device-hour")));
+    let cost = cost.map(|(cost, price)| named(Figure::Cost, format!("{cost}, {price} a device-hour")));
     let energy = energy.zip(cluster.watts_per_device);
-    let energy = energy.map(|(energy, power)| row("energy", format!("{energy}, {power} a device")));
+    let energy = energy.map(|(energy, power)| named(Figure::Energy, format!("{energy}, {power} a device")));
     let failures = FailureForecast::new(scenario, summary.step_time);
     let failures = failures.into_iter().flat_map(|forecast| with_failures(&forecast, &expense, scenario));
     std::iter::once(taken).chain(cost).chain(energy).chain(failures).collect()
@@ -298,7 +303,7 @@ fn with_failures(forecast: &FailureForecast, expense: &Expense, scenario: &Scena
     let stops = format!("one in {}, {} to restart", interruptions.between, interruptions.restart);
     let saved = checkpoint(scenario);
     let written = format!("{saved} in {}, every {}", interruptions.write, interval);
-    [row("with failures", goodput), row("failures", stops), row("checkpoint", written)]
+    [named(Figure::DaysWithFailures, goodput), row("failures", stops), row("checkpoint", written)]
 }
 
 fn memory(subject: &FigureSubject) -> Vec<(String, String)> {
