@@ -15,7 +15,7 @@ use super::best_plans::{BestPlans, PlanKind};
 use super::extents::StateExtents;
 use super::floor::{PlacedFloor, PlanFloor};
 use super::freedom::Freedom;
-use super::shape::{OpenKind, OpenPlans, Shape};
+use super::shape::{MeshRun, OpenPlans, OpenedPlans, Shape};
 use super::workers::Workers;
 
 /// A search over whole plans.
@@ -137,7 +137,7 @@ impl<'a> Running<'a> {
             if self.workers.is_cancelled() {
                 break;
             }
-            let Some(shape) = Shape::new(number, variant, mesh, freedom) else { continue };
+            let Some(shape) = Shape::new(number, variant, mesh, freedom, &mut None) else { continue };
             let found = shape.smallest(recompute, &mut workspace);
             if let Some((kind, found)) =
                 found.filter(|(_, found)| self.search.limits.keeps(&found.scenario, &found.summary))
@@ -161,15 +161,22 @@ impl<'a> Running<'a> {
         for variant in &variants {
             let numbered = meshes(variant, freedom).into_iter().zip(numbers.by_ref());
             let meshes: Vec<([u32; 4], usize)> = numbered.filter(|(_, number)| self.is_mine(*number)).collect();
-            let aim = self.search.aim;
-            let shapes = self.workers.map(&meshes, 64, |_, (mesh, number)| {
-                Shape::new(*number, variant, *mesh, freedom).map(|shape| (shape.scores(aim), shape))
+            // Those that differ in their micro-batch alone are neighbours.
+            let alike: Vec<_> = meshes.chunk_by(|(one, _), (other, _)| one[..3] == other[..3]).collect();
+            let found = self.workers.map(&alike, 8, |_, meshes| {
+                let mut extents = None;
+                let shape = |(mesh, number): &([u32; 4], usize)| {
+                    Shape::new(*number, variant, *mesh, freedom, &mut extents).map(|shape| (shape.pace(None), shape))
+                };
+                meshes.iter().map(shape).collect::<Vec<_>>()
             });
-            for ((mesh, _), shape) in meshes.iter().zip(shapes) {
+            let shapes =
+                alike.iter().zip(found).flat_map(|(meshes, found)| meshes.iter().zip(found.unwrap_or_default()));
+            for ((mesh, _), shape) in shapes {
                 let runs = freedom.runs(variant, mesh[2]).len() * self.recomputes.len();
-                if let Some((scores, shape)) = shape.flatten() {
+                if let Some((pace, shape)) = shape {
                     self.counts.plans += (runs * shape.extents.len()) as u64;
-                    self.put(scores, OpenKind::Mesh(Arc::new(shape)));
+                    self.put(pace, Bytes::ZERO, &Arc::new(shape), OpenedPlans::All);
                 } else {
                     // Extents are not counted where there is nothing to shard over.
                     self.counts.plans += runs as u64;
@@ -184,33 +191,29 @@ impl<'a> Running<'a> {
         self.share.part.is_none_or(|part| number % part.count() as usize == part.index() as usize)
     }
 
-    fn put(&mut self, scores: [f64; 2], kind: OpenKind) {
-        self.open.push(OpenPlans { scores, number: self.numbered, kind });
+    /// Puts up plans, none of which is faster or takes less memory, unless that is known to be too slow already.
+    fn put(&mut self, pace: TokenPace, memory: Bytes, shape: &Arc<Shape>, which: OpenedPlans) {
+        let scores = self.search.aim.scores(&pace, memory.get());
+        let open = OpenPlans { scores, pace, number: self.numbered, shape: Arc::clone(shape), which };
         self.numbered += 1;
+        if !self.leaves_out(&open) {
+            self.open.push(open);
+        }
     }
 
     /// Opens what has the lowest floor; says whether any plan was simulated.
     fn open_one(&mut self, next: OpenPlans) -> bool {
-        match next.kind {
-            OpenKind::Mesh(shape) => {
-                if self.is_beyond(next.scores, None, &shape.pace(None)) {
-                    self.counts.bounded += (shape.runs.len() * self.recomputes.len() * shape.extents.len()) as u64;
-                } else {
-                    self.runs(&shape);
-                }
-                false
-            }
-            OpenKind::Run(..) => {
+        match next.which {
+            OpenedPlans::OfRun(_) => {
                 self.open_runs(next);
                 false
             }
-            OpenKind::Plans(scenario, floor, kind, shape) => {
-                if self.is_beyond(next.scores, Some(kind), &shape.pace_of(&scenario, floor.time)) {
-                    self.counts.bounded += shape.extents.len() as u64;
-                    return false;
-                }
-                self.plans(&scenario, &floor, kind, &shape)
+            OpenedPlans::All | OpenedPlans::Floored(_) if self.leaves_out(&next) => false,
+            OpenedPlans::All => {
+                self.runs(&next.shape);
+                false
             }
+            OpenedPlans::Floored(run) => self.plans(run, &next.shape),
         }
     }
 
@@ -218,28 +221,25 @@ impl<'a> Running<'a> {
     fn open_runs(&mut self, first: OpenPlans) {
         let mut runs = Vec::new();
         let mut next = Some(first);
-        while let Some(OpenPlans { scores, kind: OpenKind::Run(run, recompute, shape), .. }) = next {
-            if self.is_beyond(scores, Some(shape.kind(run)), &shape.pace(Some((run, recompute)))) {
-                self.counts.bounded += shape.extents.len() as u64;
-            } else {
-                runs.push((run, recompute, shape));
+        while let Some(open) = next {
+            let OpenedPlans::OfRun(run) = open.which else { break };
+            if !self.leaves_out(&open) {
+                runs.push((run, open.shape));
             }
             let more = runs.len() < RUNS_TOGETHER
-                && self.open.peek().is_some_and(|open| matches!(open.kind, OpenKind::Run(..)));
+                && self.open.peek().is_some_and(|open| matches!(open.which, OpenedPlans::OfRun(_)));
             next = more.then(|| self.open.pop()).flatten();
         }
         let aim = self.search.aim;
-        let opened = self.workers.map(&runs, 4, |_, (run, recompute, shape)| {
-            let scenario = shape.run(*run, *recompute)?;
+        let opened = self.workers.map(&runs, 4, |_, (run, shape)| {
+            let scenario = shape.run(*run)?;
             let floor = PlanFloor::new(&scenario, &shape.layout);
             let least = if aim == Aim::Memory { least_memory(&scenario, &floor, shape) } else { Bytes::ZERO };
-            Some((aim.scores(&shape.pace_of(&scenario, floor.time), least.get()), Box::new(scenario), floor))
+            Some((shape.pace_of(&scenario, floor.time), least))
         });
-        for ((run, _, shape), opened) in runs.into_iter().zip(opened) {
+        for ((run, shape), opened) in runs.into_iter().zip(opened) {
             match opened {
-                Some(Some((scores, scenario, floor))) => {
-                    self.put(scores, OpenKind::Plans(scenario, floor, shape.kind(run), shape));
-                }
+                Some(Some((pace, least))) => self.put(pace, least, &shape, OpenedPlans::Floored(run)),
                 Some(None) => self.counts.impossible += shape.extents.len() as u64,
                 // The search was stopped.
                 None => {}
@@ -247,28 +247,36 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Whether no plan of these floors keeps to the limits and is among the best.
-    fn is_beyond(&self, scores: [f64; 2], kind: Option<PlanKind>, pace: &TokenPace) -> bool {
-        !self.search.limits.allow(pace) || !self.ranking.may_take(scores, kind, pace)
+    /// Leaves plans out, and counts them, where none of them keeps to the limits and can be among the best.
+    fn leaves_out(&mut self, open: &OpenPlans) -> bool {
+        let OpenPlans { scores, pace, shape, which, .. } = open;
+        let beyond = !self.search.limits.allow(pace) || !self.ranking.may_take(*scores, open.kind(), pace);
+        if beyond {
+            let runs = if matches!(which, OpenedPlans::All) { shape.runs.len() * self.recomputes.len() } else { 1 };
+            self.counts.bounded += (runs * shape.extents.len()) as u64;
+        }
+        beyond
     }
 
     /// Puts up what a mesh can run.
     fn runs(&mut self, shape: &Arc<Shape>) {
         for run in &shape.runs {
             for recompute in self.recomputes.clone() {
-                let scores = self.search.aim.scores(&shape.pace(Some((*run, recompute))), 0.0);
-                self.put(scores, OpenKind::Run(*run, recompute, Arc::clone(shape)));
+                let run = (*run, recompute);
+                self.put(shape.pace(Some(run)), Bytes::ZERO, shape, OpenedPlans::OfRun(run));
             }
         }
     }
 
     /// Simulates the plans of a run that may fit.
-    fn plans(&mut self, scenario: &Scenario, floor: &PlanFloor, kind: PlanKind, shape: &Shape) -> bool {
+    fn plans(&mut self, run: MeshRun, shape: &Shape) -> bool {
         let PlanSearch { limits, aim, .. } = self.search;
-        let rates = PlanFloor::rates(scenario);
+        let Some(scenario) = shape.run(run) else { return false };
+        let (floor, kind) = (PlanFloor::new(&scenario, &shape.layout), shape.kind(run.0));
+        let rates = PlanFloor::rates(&scenario);
         let capacity = scenario.cluster.device.memory * scenario.plan.memory_factor * (1.0 - limits.margin);
         let may = |time: Seconds, memory: Bytes, ranking: &BestPlans| {
-            let pace = shape.pace_of(scenario, time);
+            let pace = shape.pace_of(&scenario, time);
             let scores = aim.scores(&pace, memory.get());
             memory <= capacity && limits.allow(&pace) && ranking.may_take(scores, Some(kind), &pace)
         };

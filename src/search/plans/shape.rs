@@ -8,7 +8,7 @@ use crate::plan::{Accumulation, Recompute, Schedule};
 use crate::scenario::{Layout, Scenario};
 use crate::units::Seconds;
 
-use super::aim::{Aim, TokenPace};
+use super::aim::TokenPace;
 use super::answer::FoundWhole;
 use super::best_plans::PlanKind;
 use super::extents::{StateExtents, unsharded};
@@ -30,24 +30,42 @@ pub(super) struct Shape {
     useful: f64,
 }
 
-/// Plans that are opened together, with the floor of their scores.
+/// A schedule with its virtual stages and an order of accumulation, and what is recomputed.
+pub(super) type MeshRun = ((Schedule, u32, Accumulation), Recompute);
+
+/// Plans of a mesh that are opened together. Some hundred thousand wait at once, and few of them are ever opened: they
+/// hold no scenario, which is made anew then.
 #[derive(Debug)]
 pub(super) struct OpenPlans {
+    /// The floor of their scores.
     pub scores: [f64; 2],
+    /// What none of them is faster than.
+    pub pace: TokenPace,
     /// Settles ties, so that the order is the same in every run.
     pub number: usize,
-    pub kind: OpenKind,
+    pub shape: Arc<Shape>,
+    pub which: OpenedPlans,
 }
 
-/// How far they have been opened.
-#[derive(Debug)]
-pub(super) enum OpenKind {
-    /// All plans of a mesh.
-    Mesh(Arc<Shape>),
-    /// Those of them with one schedule and recompute.
-    Run((Schedule, u32, Accumulation), Recompute, Arc<Shape>),
-    /// The same as a scenario, with the floor of its plans.
-    Plans(Box<Scenario>, PlanFloor, PlanKind, Arc<Shape>),
+/// Which plans of the mesh, and how far they have been opened.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum OpenedPlans {
+    /// All of them.
+    All,
+    /// Those of one run, with the floor of the mesh.
+    OfRun(MeshRun),
+    /// The same, with the run's own floor.
+    Floored(MeshRun),
+}
+
+impl OpenPlans {
+    /// The kind of the plans, where they are of one.
+    pub fn kind(&self) -> Option<PlanKind> {
+        match self.which {
+            OpenedPlans::All => None,
+            OpenedPlans::OfRun((run, _)) | OpenedPlans::Floored((run, _)) => Some(self.shape.kind(run)),
+        }
+    }
 }
 
 impl PartialEq for OpenPlans {
@@ -76,12 +94,14 @@ impl Ord for OpenPlans {
 }
 
 impl Shape {
-    /// The mesh of a job, if it can be laid out with its state nowhere sharded and near the job's global batch.
+    /// The mesh of a job, if it can be laid out with its state nowhere sharded and near the job's global batch. Meshes that
+    /// differ in their micro-batch alone have the same extents: those of the first serve all.
     pub fn new(
         number: usize,
         base: &Scenario,
         [tensor, context, pipeline, micro_batch]: [u32; 4],
         freedom: &Freedom,
+        extents: &mut Option<Arc<Vec<StateExtents>>>,
     ) -> Option<Self> {
         let mut scenario = base.clone();
         let plan = &mut scenario.plan;
@@ -101,7 +121,8 @@ impl Shape {
         scenario.settle_batch();
         let layout = scenario.layout().ok()?;
         scenario.keeps_batch().ok()?;
-        let extents = Arc::new(StateExtents::all(&scenario, &base.plan.sharding, &layout, freedom));
+        let all = || Arc::new(StateExtents::all(&scenario, &base.plan.sharding, &layout, freedom));
+        let extents = Arc::clone(extents.get_or_insert_with(all));
         let runs = freedom.runs(base, pipeline);
         let (work, useful) = (MeshWork::new(&scenario, &layout), FailureForecast::useful_at_most(&scenario));
         (!extents.is_empty()).then_some(Self { number, scenario, layout, extents, runs, work, useful })
@@ -113,7 +134,7 @@ impl Shape {
     }
 
     /// What no plan of the mesh is faster than, or none of those with one schedule and recompute.
-    pub fn pace(&self, run: Option<((Schedule, u32, Accumulation), Recompute)>) -> TokenPace {
+    pub fn pace(&self, run: Option<MeshRun>) -> TokenPace {
         let ((schedule, stages, order), recompute) =
             run.unwrap_or(((Schedule::LAYERED, 0, Accumulation::Layered), Recompute::None));
         // Schedules that take micro-batches in groups may take other counts of them than the mesh has.
@@ -128,15 +149,10 @@ impl Shape {
         TokenPace::at_most(scenario, self.layout.devices, step, self.useful)
     }
 
-    /// The floor under the scores of all its plans.
-    pub fn scores(&self, aim: Aim) -> [f64; 2] {
-        aim.scores(&self.pace(None), 0.0)
-    }
-
     /// The plan of the first of its runs with a recompute whose state takes least memory, if that may fit.
     pub fn smallest(&self, recompute: Recompute, workspace: &mut Workspace) -> Option<(PlanKind, FoundWhole)> {
         let run = *self.runs.first()?;
-        let mut scenario = self.run(run, recompute)?;
+        let mut scenario = self.run((run, recompute))?;
         let floor = PlanFloor::new(&scenario, &self.layout);
         let rates = PlanFloor::rates(&scenario);
         let memory = |extents: &StateExtents| floor.memory(&rates, &extents.layout);
@@ -152,11 +168,7 @@ impl Shape {
     }
 
     /// The scenario with one of its runs and a recompute; `None` where it cannot be laid out, or not near the batch.
-    pub fn run(
-        &self,
-        (schedule, stages, order): (Schedule, u32, Accumulation),
-        recompute: Recompute,
-    ) -> Option<Scenario> {
+    pub fn run(&self, ((schedule, stages, order), recompute): MeshRun) -> Option<Scenario> {
         let mut scenario = self.scenario.clone();
         let plan = &mut scenario.plan;
         (plan.schedule, plan.stages_per_rank, plan.accumulation, plan.recompute) = (schedule, stages, order, recompute);

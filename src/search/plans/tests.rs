@@ -57,10 +57,10 @@ fn brute_force(search: &PlanSearch) -> Vec<(PlanKind, FoundWhole)> {
         }) {
             shapes += 1;
             let mesh = [tensor, context, pipeline, micro_batch];
-            let Some(shape) = Shape::new(shapes, base, mesh, freedom) else { continue };
+            let Some(shape) = Shape::new(shapes, base, mesh, freedom, &mut None) else { continue };
             for run in &shape.runs {
                 for recompute in freedom.recomputes(base) {
-                    let Some(scenario) = shape.run(*run, recompute) else { continue };
+                    let Some(scenario) = shape.run((*run, recompute)) else { continue };
                     for extents in &*shape.extents {
                         let mut scenario = scenario.clone();
                         extents.apply(&mut scenario.plan.sharding);
@@ -138,7 +138,7 @@ fn a_size_stays_where_another_mesh_keeps_the_batch() {
     search.top = 1;
     let (variants, impossible) = search.freedom.variants(&search.base);
     assert_eq!((variants.len(), impossible), (3, 0));
-    let wide = Shape::new(0, &variants[2], [1, 1, 1, 1], &search.freedom);
+    let wide = Shape::new(0, &variants[2], [1, 1, 1, 1], &search.freedom, &mut None);
     assert!(wide.is_none(), "16 data ranks do not keep the batch");
     let best = answer(&search, 2).plans.swap_remove(0);
     assert_eq!(best.summary.devices, 16, "the most devices are the fastest");
@@ -246,15 +246,16 @@ fn jobs() -> impl Iterator<Item = Scenario> {
     })
 }
 
-/// The values of each field that is free in the property below.
+/// The values of each field that is free in the property below: all that the explorer steps through on such small jobs.
+/// The search is given the first five, and has the others in its grid.
 const STEPS: [&str; 12] = [
-    "micro-batch=1,2",
+    "micro-batch=1,2,3,4",
     "tp=1,2,4",
     "cp=1,2",
     "pp=1,2,4",
     "recompute=none,selective,full",
     "schedule=1f1b,gpipe,interleaved,breadth-first",
-    "stages-per-rank=1,2,3,4,5,6",
+    "stages-per-rank=1,2,4,8",
     "accumulation=standard,layered",
     "weights-over=device,2,4,8,node,system",
     "gradients-over=device,2,4,8,node,system",
@@ -277,10 +278,6 @@ fn no_single_change_of_the_best_plan_is_better() {
             for value in values {
                 let edit = Edit { field, value };
                 let Ok(other) = crate::search::Candidate::new(&best.scenario, [edit.clone()]) else { continue };
-                let plan = &other.scenario.plan;
-                if !search.freedom.stages(&search.base, plan.pipeline).contains(&plan.stages_per_rank) {
-                    continue;
-                }
                 let Ok(other) = summary(&other.scenario, &mut workspace) else { continue };
                 let gain = other.tokens_per_s() / best.summary.tokens_per_s() - 1.0;
                 assert!(!other.fits || gain < 1e-3, "{edit} is better by {gain} than {:?}", best.scenario.plan);
@@ -370,9 +367,9 @@ proptest! {
             (wire.weights, wire.gradients) = (Format::Int8, Format::Int4);
         }
         let freedom = Freedom::default();
-        let Some(shape) = Shape::new(0, &job, mesh.map(|power| 1 << power), &freedom) else { return Ok(()) };
+        let Some(shape) = Shape::new(0, &job, mesh.map(|power| 1 << power), &freedom, &mut None) else { return Ok(()) };
         let (run, recompute) = (*run.get(&shape.runs), *recompute.get(&freedom.recomputes(&job)));
-        let Some(mut scenario) = shape.run(run, recompute) else { return Ok(()) };
+        let Some(mut scenario) = shape.run((run, recompute)) else { return Ok(()) };
         let floor = PlanFloor::new(&scenario, &shape.layout);
         let extents: &StateExtents = extents.get(&shape.extents);
         extents.apply(&mut scenario.plan.sharding);
