@@ -2,10 +2,10 @@
 
 use crate::plan::{Extent, Plan, Precision};
 use crate::scenario::Scenario;
-use crate::scenario::field::{Field, Type, Value};
+use crate::scenario::field::{Field, Steps, Type, Value};
 use crate::search::Axis;
 
-use super::options::{nodes_in_ranks, plan_options, powers, same};
+use super::options::{nodes_in_ranks, plan_options, same};
 
 /// Factors on what the hardware has.
 const FACTORS: [f64; 7] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
@@ -83,7 +83,8 @@ pub fn common(fields: [Field; 2], scenario: Scenario) -> Scenario {
 fn counts(field: Field, scenario: &Scenario, own: Option<u32>) -> Vec<Value> {
     let (first, last) = field.spec().axis.range;
     let last = if field == Field::Nodes { scenario.cluster.nodes.map_or(last, |most| most.min(last)) } else { last };
-    let mut counts: Vec<u32> = powers(first.max(1)).take_while(|count| *count <= last).chain(own).collect();
+    let mut counts = Steps::Powers(first.max(1), last).counts(last);
+    counts.extend(own);
     counts.sort_unstable();
     counts.dedup();
     counts.into_iter().map(Value::Count).collect()

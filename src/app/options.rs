@@ -33,12 +33,12 @@ pub fn options(field: Field, scenario: &Scenario, library: &Library) -> Vec<Valu
 
 /// The same for a field of the plan, which has no presets.
 pub(super) fn plan_options(field: Field, scenario: &Scenario) -> Vec<Value> {
+    let steps = field.spec().steps;
     let count = |counts: Vec<u32>| counts.into_iter().map(Value::Count).collect();
-    match field.spec().steps {
+    match steps {
         Steps::All => all(field.spec().takes),
-        Steps::Nodes => count(counts(scenario.cluster.nodes.unwrap_or(MOST_NODES))),
-        Steps::Counts(most) => count(counts(most)),
-        Steps::Powers(first, last) => count(powers(first).take_while(|count| *count <= last).collect()),
+        Steps::Nodes => count(nodes(scenario.cluster.nodes.unwrap_or(MOST_NODES))),
+        Steps::Counts(_) | Steps::Powers(..) => count(steps.counts(u32::MAX)),
         Steps::Numbers(numbers) => numbers.iter().copied().map(Value::Number).collect(),
         Steps::Batches => batches().map(Value::Batch).collect(),
         Steps::Extents => extents(field, scenario),
@@ -102,17 +102,13 @@ pub(super) fn same(option: &Value, own: &Value, cluster: &Cluster) -> bool {
     }
 }
 
-/// 1, 2, 3, 4, 6, 8, 12, ...: powers of two, and half-way between them.
-fn counts(most: u32) -> Vec<u32> {
-    let mut all: Vec<u32> = powers(1).chain(powers(3)).filter(|count| *count <= most).chain([most]).collect();
-    all.sort_unstable();
-    all.dedup();
+/// Counts of nodes up to the whole machine.
+fn nodes(most: u32) -> Vec<u32> {
+    let mut all = Steps::Nodes.counts(most);
+    if all.last() != Some(&most) {
+        all.push(most);
+    }
     all
-}
-
-/// A count, and what doubling makes of it.
-pub(super) fn powers(first: u32) -> impl Iterator<Item = u32> {
-    std::iter::successors(Some(first), |count| count.checked_mul(2))
 }
 
 /// Shard extents, narrow to wide, the scenario's own among them.

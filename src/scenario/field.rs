@@ -69,6 +69,24 @@ pub enum Steps {
     Levels,
 }
 
+impl Steps {
+    /// The counts among them, none above `most`; nothing where they are no counts.
+    pub fn counts(self, most: u32) -> Vec<u32> {
+        let powers = |first: u32, last: u32| {
+            let powers = std::iter::successors(Some(first), |count| count.checked_mul(2));
+            powers.take_while(move |count| *count <= last.min(most))
+        };
+        let mut counts: Vec<u32> = match self {
+            Self::Nodes => return Self::Counts(most).counts(most),
+            Self::Counts(last) => powers(1, last).chain(powers(3, last)).collect(),
+            Self::Powers(first, last) => powers(first, last).collect(),
+            Self::All | Self::Numbers(_) | Self::Batches | Self::Extents | Self::Levels => Vec::new(),
+        };
+        counts.sort_unstable();
+        counts
+    }
+}
+
 /// How a field serves as an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AxisSpec {

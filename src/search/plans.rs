@@ -20,6 +20,7 @@ pub use aim::{Aim, SearchLimits, TokenPace};
 pub use answer::{FoundWhole, PlanCounts, SearchShare, WholeAnswer};
 pub use best_plans::{unbeaten, weighed};
 pub use freedom::{Allowed, Freedom, changed};
+pub(super) use freedom::{MOST_SEQUENCES, micro_batches};
 pub use run::PlanSearch;
 
 #[cfg(test)]

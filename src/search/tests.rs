@@ -114,7 +114,8 @@ fn tuning_never_loses_and_fills_memory() {
 fn tried(scenario: &Scenario) -> Option<Summary> {
     let shares = (1..20).map(|part| Recompute::Share(f64::from(part) / 20.0));
     let modes = [Recompute::None, Recompute::Selective, Recompute::Full].into_iter().chain(shares);
-    let all = modes.flat_map(|recompute| (0..8).map(move |power| (recompute, 1 << power)));
+    let sizes = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128];
+    let all = modes.flat_map(|recompute| sizes.map(move |micro_batch| (recompute, micro_batch)));
     let mut workspace = Workspace::default();
     let fitting = all.filter_map(|(recompute, micro_batch)| {
         let mut trial = scenario.clone();

@@ -5,7 +5,7 @@ use crate::plan::Recompute;
 use crate::scenario::{Edit, Field, Problem, Scenario};
 
 use super::evaluator::Cancel;
-use super::plans::{Aim, Freedom, PlanSearch, SearchLimits};
+use super::plans::{Aim, Freedom, PlanSearch, SearchLimits, micro_batches};
 
 /// What a cell settled on.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,30 +44,23 @@ impl Tuned {
     }
 }
 
-/// Micro-batches that are tried: powers of two up to this.
-pub(super) const MOST_SEQUENCES: u32 = 128;
-
 /// Recompute modes that are tried.
 pub(super) const RECOMPUTE: [Recompute; 3] = [Recompute::None, Recompute::Selective, Recompute::Full];
 
 /// Calls `visit` with candidates and their figures: in each mode micro-batches of growing size. The sequences of a step
 /// stay as close to the global batch, or else to the plan's, as whole micro-batches allow.
 ///
-/// Memory grows with the micro-batch, so a mode is left once `visit` says that a candidate does not fit, or once too few
-/// micro-batches remain for the schedule.
+/// Memory grows with the micro-batch, so a mode is left once `visit` says that a candidate does not fit.
 fn grow(scenario: &Scenario, workspace: &mut Workspace, mut visit: impl FnMut(Tuned, Summary) -> bool) {
     let mut trial = scenario.clone();
     for recompute in RECOMPUTE {
-        let mut micro_batch = 1;
-        while micro_batch <= MOST_SEQUENCES {
-            // What one size does not divide, none of twice its size does.
-            let Some(accumulate) = scenario.accumulate_for(micro_batch) else { break };
+        for micro_batch in micro_batches() {
+            let Some(accumulate) = scenario.accumulate_for(micro_batch) else { continue };
             let tuned = Tuned { micro_batch, recompute, accumulate };
             tuned.apply(&mut trial);
-            if !summary(&trial, workspace).is_ok_and(|summary| visit(tuned, summary)) {
+            if summary(&trial, workspace).is_ok_and(|summary| !visit(tuned, summary)) {
                 break;
             }
-            micro_batch *= 2;
         }
     }
 }

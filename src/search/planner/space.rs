@@ -3,7 +3,8 @@
 use crate::plan::Extents;
 use crate::scenario::{Layout, Problem, Scenario};
 use crate::search::levels::{all_of, levels};
-use crate::search::tune::{MOST_SEQUENCES, RECOMPUTE, Tuned};
+use crate::search::plans::{MOST_SEQUENCES, micro_batches};
+use crate::search::tune::{RECOMPUTE, Tuned};
 
 use super::request::Objective;
 
@@ -85,7 +86,7 @@ fn ways(scenario: &Scenario, layout: &Layout) -> Vec<StatePlacement> {
 fn batches(scenario: &Scenario, objective: Objective) -> Vec<Tuned> {
     let sequences = scenario.plan.micro_batch.saturating_mul(scenario.plan.accumulate);
     let sizes: Vec<u32> = match objective {
-        Objective::Throughput | Objective::Devices => (0..=MOST_SEQUENCES.ilog2()).map(|power| 1 << power).collect(),
+        Objective::Throughput | Objective::Devices => micro_batches(),
         Objective::StepTime | Objective::Memory => {
             (1..=sequences.min(MOST_SEQUENCES)).filter(|size| sequences.is_multiple_of(*size)).collect()
         }
