@@ -18,8 +18,8 @@ pub use metric::metric;
 pub use report::{
     CalibrateReport, EvaluationReport, Figures, GridReport, LimitsReport, PlanReport, ProfileReport, SearchReport,
     StepLimit, SupportReport, SweepCells, SweepReport, TrainingReport, ValidateReport, Verdict, band_words, beside,
-    cause_cells, changed, extent_words, intensities, limit, measured, plan_words, published, so_far_words, text,
-    verdict,
+    cause_cells, changed, extent_words, intensities, limit, measured, plan_words, proven_words, published,
+    so_far_words, text, verdict,
 };
 pub use table::{CellTone, Table, TableCell};
 pub use why::facts::{Better, FigureEntry, FigureSubject};

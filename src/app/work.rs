@@ -8,8 +8,8 @@ use crate::evaluate::Evaluation;
 use crate::presets::Library;
 use crate::scenario::file::ScenarioFile;
 use crate::scenario::{Field, Problem, Scenario};
-use crate::search::planner::{Ladder, PlanAnswer};
-use crate::search::plans::{PlanSearch, WholeAnswer};
+use crate::search::planner::{self, FoundPlan, Ladder, PlanAnswer};
+use crate::search::plans::{FoundWhole, PlanSearch, WholeAnswer};
 use crate::search::training::{TrainingAnswer, TrainingSearch};
 use crate::search::{
     self, AdviceRound, Adviser, Cancel, Candidate, Cell, Evaluator, GridRow, GridSearch, Pool, StrategyOutcome, Sweep,
@@ -180,16 +180,25 @@ impl Work {
     }
 }
 
-/// Tells of the first plan at once, and of how far the search is once a pause is over.
+/// Tells of the first plan at once, of how far the search is once a pause is over, and last of a choice for each operator
+/// where that is better than all.
 fn best_plans(search: &PlanSearch, evaluator: &Evaluator, desk: Desk) {
     let (mut told, mut known) = (None::<Instant>, None);
-    let answer = search.run(evaluator, &mut |so_far| {
+    let mut answer = search.run(evaluator, &mut |so_far| {
         let best = so_far.plans.first().map(|plan| search.aim.of(plan));
         if told.is_none_or(|told| told.elapsed() >= desk.pause) || (known.is_none() && best.is_some()) {
             (told, known) = (Some(Instant::now()), best);
             (desk.tell)(Found::BestPlans(Box::new(so_far.clone()), false));
         }
     });
+    if desk.cancel.is_cancelled() {
+        return;
+    }
+    (desk.tell)(Found::BestPlans(Box::new(answer.clone()), false));
+    if let Some(FoundPlan { scenario, summary, .. }) = planner::refined(search, &answer, evaluator) {
+        answer.plans.insert(0, FoundWhole { scenario, summary });
+        answer.plans.truncate(search.top);
+    }
     if !desk.cancel.is_cancelled() {
         (desk.tell)(Found::BestPlans(Box::new(answer), true));
     }

@@ -149,7 +149,8 @@ fn answer(
     log::line(&format!("searching whole plans on {} threads", pool.current_num_threads()));
     let waiting = progress::waiting("searching plans; Ctrl-C prints the best so far", &session.options);
     let evaluator = Evaluator::new(&pool, cancel);
-    let answer = search.run_share(share, &evaluator, &mut |so_far| waiting.set_message(so_far_words(so_far)));
+    let told = |so_far: &WholeAnswer| waiting.set_message(so_far_words(search.aim, so_far));
+    let answer = search.run_share(share, &evaluator, &mut |so_far| told(so_far));
     waiting.set_message("placing operators one by one");
     let per_operator = planner::refined(search, &answer, &evaluator).filter(|_| answer.exact);
     waiting.finish_and_clear();

@@ -36,7 +36,7 @@ pub use limits::LimitsReport;
 pub use measured::{band_words, cause_cells, measured};
 pub use plan::{GridReport, PlanReport, ProfileReport};
 pub use published::published;
-pub use search::{SearchReport, extent_words, plan_words, so_far_words};
+pub use search::{SearchReport, extent_words, plan_words, proven_words, so_far_words};
 pub use support::SupportReport;
 pub use sweep::{SweepCells, SweepReport};
 pub use text::{StepLimit, Verdict, beside, changed, limit, text};

@@ -52,13 +52,31 @@ pub fn plan_words(plan: &Plan) -> String {
     if plan.offload != Offload::None {
         parts.push(format!("offload {}", plan.offload));
     }
+    if !plan.operators.is_empty() {
+        parts.push("by operator".to_owned());
+    }
     // The mark says, wherever it stands, that numbers are changed.
     parts.extend(plan.coarse_numbers().into_iter().map(|coarse| format!("{coarse}!")));
     parts.join(", ")
 }
 
+/// What a search has proven so far of the plans that it has not looked at: that none takes less time, money, memory or
+/// whatever else is sought than this share of what the best so far takes.
+pub fn proven_words(aim: Aim, answer: &WholeAnswer) -> String {
+    let share = 100.0 * answer.proven;
+    let of = match aim {
+        Aim::Throughput => "time",
+        Aim::Days => "days",
+        Aim::Cost => "cost",
+        Aim::Energy => "energy",
+        Aim::Devices => "devices",
+        Aim::Memory => "memory",
+    };
+    format!("none gets below {share:.1} % of its {of}")
+}
+
 /// How far a search is: its best plan so far, and what is proven of it.
-pub fn so_far_words(answer: &WholeAnswer) -> String {
+pub fn so_far_words(aim: Aim, answer: &WholeAnswer) -> String {
     let simulated = thousands(answer.counts.simulated as f64);
     let Some(FoundWhole { scenario, summary }) = answer.plans.first() else {
         return format!("{simulated} plans simulated, none fits so far");
@@ -67,10 +85,8 @@ pub fn so_far_words(answer: &WholeAnswer) -> String {
     let shown = |figure: Figure| figure.amount(&subject).map(Amount::in_row);
     let days = shown(Figure::DaysWithFailures).or_else(|| shown(Figure::Days));
     let days = days.map_or_else(String::new, |days| format!(", {days} days"));
-    let (tokens, proven) = (thousands(summary.tokens_per_s()), 100.0 * answer.proven);
-    format!(
-        "best so far {tokens} tokens/s{days}; {simulated} plans simulated, none takes less than {proven:.1} % of its time"
-    )
+    let (tokens, proven) = (thousands(summary.tokens_per_s()), proven_words(aim, answer));
+    format!("best so far {tokens} tokens/s{days}; {simulated} plans simulated, {proven}")
 }
 
 /// Over how many ranks the state lies: `8/64/64`, weights, gradients, optimizer; and a second copy of the weights.
@@ -160,8 +176,8 @@ impl SearchReport<'_> {
                 let (gain, memory) = (100.0 * gain, significant(summary.memory.peak.gib(), 3));
                 let (tokens, plan) = (thousands(summary.tokens_per_s()), plan_words(&scenario.plan));
                 lines.line(&format!(
-                    "placed operator by operator, {plan}: {tokens} tokens/s ({gain:+.1} %) at {memory} GiB, better than \
-                     all of these; in JSON as per_operator, and what --out writes"
+                    "better than all of these with each operator's state where it does best, {plan}: {tokens} tokens/s \
+                     ({gain:+.1} %) at {memory} GiB; in JSON as per_operator, and what --out writes"
                 ));
             }
             for command in self.commands.iter().take(1).flatten() {

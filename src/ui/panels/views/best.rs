@@ -10,8 +10,8 @@ use ratatui::widgets::{Paragraph, Widget, Wrap};
 use super::{Drawing, row};
 use crate::app::views::best::{BestView, SPEC};
 use crate::app::{App, Panel};
-use crate::figures::{Amount, Figure, FigureSubject, extent_words, plan_words};
-use crate::search::plans::FoundWhole;
+use crate::figures::{Amount, Figure, FigureSubject, extent_words, plan_words, proven_words};
+use crate::search::plans::{Aim, FoundWhole};
 use crate::ui::panels::{frame, joined, outdated, panel_list, words};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::loglog::Curve;
@@ -111,8 +111,16 @@ fn proven(best: &BestView) -> String {
             format!("{simulated} simulated")
         };
     };
-    let least: Seconds = first.summary.step_time * answer.proven;
-    format!("{simulated} simulated, none takes less than {least}")
+    match best.asked().map_or(Aim::Throughput, |search| search.aim) {
+        _ if answer.proven <= 0.0 => format!("{simulated} simulated"),
+        // Whole plans are done with, and what is placed operator by operator is not proven.
+        _ if answer.exact => format!("{simulated} simulated: proven; placing operators"),
+        Aim::Throughput => {
+            let least: Seconds = first.summary.step_time * answer.proven;
+            format!("{simulated} simulated, none takes less than {least}")
+        }
+        aim => format!("{simulated} simulated, {}", proven_words(aim, answer)),
+    }
 }
 
 /// The plan under the cursor in words, and over how many ranks its state lies.
@@ -124,10 +132,14 @@ fn about(best: &BestView, theme: Theme, width: u16) -> Vec<Line<'static>> {
         Some(Span::raw(format!("{} {amount}", figure.entry()?.label)))
     };
     let figures = [Figure::StepTime, Figure::Mfu, Figure::Days, Figure::DaysWithFailures, Figure::CostWithFailures];
-    let over = Span::raw(format!(" weights/gradients/optimizer over {} ranks", extent_words(scenario)));
+    let over = if scenario.plan.operators.is_empty() {
+        format!(" weights/gradients/optimizer over {} ranks", extent_words(scenario))
+    } else {
+        " each operator's state where it does best".to_owned()
+    };
     vec![
         Line::styled(format!("{}{}", theme.glyphs().pinned, plan_words(&scenario.plan)), title),
-        joined(std::iter::once(over).chain(figures.into_iter().filter_map(figure)), theme, width),
+        joined(std::iter::once(Span::raw(over)).chain(figures.into_iter().filter_map(figure)), theme, width),
     ]
 }
 

@@ -109,6 +109,7 @@ fn cell(
         }
         PlanColumn::Pipeline => count(plan.pipeline),
         PlanColumn::Context => count(plan.context),
+        PlanColumn::Over if !plan.operators.is_empty() => TableCell::word("  by operator"),
         PlanColumn::Over => TableCell::word(format!("  {}", extent_words(scenario).replace(" + copy ", "+"))),
         PlanColumn::Micro => count(plan.micro_batch),
         PlanColumn::Again => TableCell::word(plan.recompute.to_string()),
