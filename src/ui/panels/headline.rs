@@ -95,12 +95,14 @@ fn verdict(answer: &Answer, wide: bool, theme: Theme) -> Vec<Span<'static>> {
     std::iter::once(verdict).chain(facts(beside, answer, wide, theme)).collect()
 }
 
-/// The row of the whole job, with the batch of its steps where there is room; of the training's tokens too.
+/// The row of the whole job, with the batch of its steps where there is room beside its figures; the training's tokens too.
 fn job(answer: &Answer, theme: Theme, row: Rect, buf: &mut Buffer) {
     let batch = [Span::raw(format!("batch {}", thousands(answer.scenario.sequences())))];
-    let [long, short] = [true, false].map(|long| facts(&JOB, answer, long, theme));
-    let figures = if fits(&long, &[], theme, row) { long } else { short };
-    two_sided(&figures, &batch, true, theme, row, buf);
+    let forms = [true, false].map(|long| facts(&JOB, answer, long, theme));
+    let [_, short] = &forms;
+    let beside = forms.iter().find(|figures| fits(figures, &batch, theme, row));
+    let (figures, batch) = beside.map_or((short, &[][..]), |figures| (figures, &batch[..]));
+    two_sided(figures, batch, true, theme, row, buf);
 }
 
 /// The row of the step: how fast, what limits it, and how it differs from what was measured or pinned. What limits it

@@ -133,13 +133,16 @@ fn every_row_of_every_list_is_under_the_mouse_and_a_click_gives_it_the_cursor() 
         press(app, keys);
         for size in [(120, 40), (200, 50)] {
             let count = app.rows().unwrap().0.len();
-            let [rows, ..] = reached(app, size);
-            // On the smaller screen figures of the step and ranks are scrolled away.
-            let all = size.0 == 200 || !["5", "3"].contains(&keys);
-            assert!(
-                if all { rows.iter().copied().eq(0..count) } else { rows.len() > 1 },
-                "{keys} at {size:?}: {rows:?}"
-            );
+            let mut rows = reached(app, size)[0].clone();
+            // On the smaller screen figures of the step and ranks are scrolled away: they come with the cursor.
+            if size.0 < 200 && ["5", "3"].contains(&keys) {
+                press(app, "g");
+                for _ in 0..count {
+                    rows.extend(&reached(app, size)[0]);
+                    press(app, "j");
+                }
+            }
+            assert!(rows.iter().copied().eq(0..count), "{keys} at {size:?}: {rows:?}");
             for row in rows.into_iter().rev() {
                 app.point(PointerTarget::Row(app.focus, row), Gesture::Drag);
                 assert_eq!(app.rows().unwrap().1, row, "{keys} at {size:?}");
