@@ -1,6 +1,6 @@
 //! `search`, as a script runs it.
 
-use super::run::{Home, assert_contains, number, run};
+use super::run::{Home, Run, assert_contains, number, run};
 
 /// 1B parameters on one node, with few values of what costs time.
 const SMALL: &str = "search --hardware a100-80gb-dgx --model mpt-1b --nodes 1 --global-batch 64 --tp 1 --cp 1 \
@@ -71,4 +71,59 @@ fn what_is_missing_or_wrong_is_named() {
     let nothing = run(&format!("{SMALL} --memory-factor 0.01 --format json"));
     let json = nothing.json(3);
     assert!(json["plans"].as_array().is_some_and(Vec::is_empty), "{json}");
+}
+
+/// Two clusters that differ in what a device-hour costs alone, 4 USD and 1. The same plans are as fast on both: what costs
+/// least is on the cheap one, and takes 20e9 tokens / (tokens a second) x 8 devices / 3600 USD; for twice that nothing can
+/// be had on the dear one.
+#[test]
+fn money_is_compared_across_clusters() {
+    let home = Home::new();
+    let cluster = home.run("presets clusters --show a100-80gb-dgx").stdout;
+    let priced = |name: &str, price: &str| {
+        let text = cluster.replacen("format = 1", &format!("format = 1\nprice_per_device_hour = \"{price}\""), 1);
+        home.write(&format!("own/clusters/{name}.toml"), &text);
+    };
+    priced("dear", "4 USD");
+    priced("cheap", "1 USD");
+    let search = format!("{SMALL} --presets own --over hardware=dear,cheap --tokens 20B --top 3 --format json");
+    let on = |json: &serde_json::Value| json["plans"][0]["scenario"]["cluster"].as_str().map(str::to_owned);
+    let least = home.run(&format!("{search} --objective cost")).json(0);
+    let best = &least["plans"][0]["evaluation"];
+    let cost = number(&best["training"], "cost");
+    let hand = 20e9 / number(best, "tokens_per_s") * 8.0 / 3600.0;
+    assert_eq!(on(&least).as_deref(), Some("cheap"));
+    assert!((cost / hand - 1.0).abs() < 1e-9, "{cost} is not {hand}");
+    // Of two plans that are as fast the first stays first, unless it costs too much.
+    assert_eq!(on(&home.run(&search).json(0)).as_deref(), Some("dear"));
+    let within = |amount: f64| {
+        Run::of(&home.command(&search).arg(format!("--budget={amount} USD")).output().expect("the binary runs"))
+    };
+    let kept = within(2.0 * cost).json(0);
+    assert_eq!(on(&kept).as_deref(), Some("cheap"));
+    for plan in kept["plans"].as_array().expect("plans") {
+        assert!(number(&plan["evaluation"]["training"], "cost") <= 2.0 * cost, "{}", plan["scenario"]);
+    }
+    assert_eq!(within(0.9 * cost).json(3)["plans"], serde_json::json!([]));
+    priced("cheap", "1 EUR");
+    let refused = home.run(&format!("{search} --objective cost"));
+    assert_contains(&refused.refused().join("\n"), &["--over", "4.00 USD", "1.00 EUR", "one currency"]);
+}
+
+/// 1.3 billion parameters in 12 GiB a device: some layers can stay whole, not all of them.
+#[test]
+fn a_choice_for_each_operator_is_what_is_written_where_it_is_better() {
+    let home = Home::new();
+    let search = "search --hardware a100-80gb-dgx --model mpt-1b --nodes 2 --global-batch 64 --tp 1 --cp 1 --pp 1 \
+                  --over micro-batch=1,2 --over recompute=none,full --memory-factor 0.15 --out best.toml --format json";
+    let json = home.run(search).json(0);
+    let (best, placed) = (&json["plans"][0]["evaluation"], &json["per_operator"]);
+    let gain = number(best, "step_time_s") / number(placed, "step_time_s") - 1.0;
+    assert!(gain > 1e-3 && (number(placed, "gain") - gain).abs() < 1e-9, "{gain} in {placed}");
+    let again = home.run("eval best.toml --format json").json(0);
+    assert_eq!(again["step_time_s"], placed["step_time_s"]);
+    assert_eq!(again["memory"]["peak_bytes"], placed["peak_bytes"]);
+    let operators = |scenario: &serde_json::Value| scenario["plan"]["operators"].as_array().map_or(0, Vec::len);
+    assert!(operators(&again["scenario"]) > 1, "{}", again["scenario"]);
+    assert_eq!((&again["fits"], operators(&json["plans"][0]["scenario"])), (&true.into(), 0));
 }
