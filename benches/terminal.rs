@@ -37,6 +37,7 @@ fn main() {
     idle();
     frames();
     latency();
+    searches();
     held_key();
     slow_line();
     maps();
@@ -164,6 +165,38 @@ fn latency() {
     report(&name, &figures, "4 ms, p99 16");
 }
 
+/// From a key to the picture that it asks for while views search, and the memory that this takes. Progress changes the screen
+/// all the time, so that its first byte would say nothing: the help is opened and closed.
+fn searches() {
+    let options = Options { size: LARGE, arguments: &["--threads", "1"], ..Options::default() };
+    let (mut session, _folder) = open(&options, Some(PIPELINE));
+    let mut times = Vec::new();
+    let answer = |session: &mut Session, key: &str, times: &mut Vec<f64>| {
+        let opens = key == "?";
+        let pressed = Instant::now();
+        session.press(key);
+        session.wait("answering a key", |session| session.text().contains("Esc closes") == opens);
+        times.push(millis(pressed.elapsed()));
+        thread::sleep(Duration::from_millis(13 + times.len() as u64 % 7));
+    };
+    // The plans of 175 billion parameters on 512 devices; between two looks at them other searches, which stop them.
+    for (key, rounds) in [("B", 100), ("D", 10), ("B", 20), ("P", 10), ("S", 10), ("Mt", 10), ("B", 100)] {
+        session.press(key);
+        for _ in 0..rounds {
+            answer(&mut session, "?", &mut times);
+            answer(&mut session, "\x1b", &mut times);
+        }
+    }
+    let figures = format!("{:.1} ms, p99 {:.1}", share(&mut times, 0.5), share(&mut times, 0.99));
+    let name = format!("key to its picture, 200 x 50, {} keys during searches", times.len());
+    report(&name, &figures, "4 ms, p99 16");
+    let end = Instant::now() + Duration::from_secs(300);
+    while !session.text().contains(": proven") && Instant::now() < end {
+        thread::sleep(Duration::from_millis(100));
+    }
+    report("  most resident until that of 175 B is proven", &format!("{:.0} MB", session.resident().1), "40 MB");
+}
+
 /// From each key of a held one to its first byte; and the bytes that all take.
 fn held_key() {
     let (mut session, _folder) = open(&Options { size: LARGE, ..Options::default() }, None);
@@ -243,9 +276,10 @@ fn long_use() {
     let mut after = Vec::new();
     for _ in 0..6 {
         for _ in 0..20 {
-            for keys in
-                ["2lljjb", "1gjjjjll", "4+++ll0", "Hlljj", "Sjj", "Mtmt", "pc", "W", "Mu", "5jj", "i\x1b", "U", "x\x1b"]
-            {
+            for keys in [
+                "2lljjb", "1gjjjjll", "4+++ll0", "Hlljj", "Sjj", "Mtmt", "pc", "W", "B", "Djj", "P", "Mu", "5jj",
+                "i\x1b", "U", "x\x1b",
+            ] {
                 session.press(keys);
                 session.wait_for_silence(Duration::from_millis(10));
             }
@@ -254,7 +288,7 @@ fn long_use() {
         after.push(session.resident().0);
     }
     let most = session.resident().1;
-    let name = "resident after 1, 2, ... 6 times 900 keys; most";
+    let name = "resident after 1, 2, ... 6 times 1,000 keys; most";
     let list: Vec<String> = after.iter().map(|megabytes| format!("{megabytes:.0}")).collect();
     report(name, &format!("{} MB; {most:.0}", list.join(" ")), "40 MB");
 }

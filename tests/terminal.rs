@@ -10,6 +10,8 @@ mod floods;
 mod harness;
 #[path = "terminal/host.rs"]
 mod host;
+#[path = "terminal/jobs.rs"]
+mod jobs;
 #[path = "terminal/matrix.rs"]
 mod matrix;
 #[cfg(debug_assertions)]
