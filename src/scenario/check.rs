@@ -182,7 +182,10 @@ fn tensor(scenario: &Scenario, checks: &mut Checks) {
     };
     let fix = || {
         let sizes = (1..=total.min(model.heads)).filter(|size| total.is_multiple_of(*size)).filter(right);
-        format!("choose one of {}", sizes.map(|size| size.to_string()).collect::<Vec<_>>().join(", "))
+        match &sizes.map(|size| size.to_string()).collect::<Vec<_>>()[..] {
+            [only] => format!("only {only} works"),
+            several => format!("choose one of {}", several.join(", ")),
+        }
     };
     checks.refuse(!right(&tensor), "plan.tensor", what, fix);
 }
