@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::cost::Calibrated;
 use crate::scenario::Scenario;
+use crate::stack::Calibration;
 use crate::stack::constants::CONSTANTS;
 
 /// A scenario with one constant moved a little.
@@ -20,10 +21,11 @@ pub struct Nudge {
 /// The scenario with each constant that its step time depends on moved; none where its calibration does not say how sure
 /// they are.
 pub fn nudges(scenario: &Scenario) -> Vec<Nudge> {
-    let calibration = &scenario.calibration;
-    let own = Calibrated::new(scenario, calibration);
+    let own = Calibrated::new(scenario, &scenario.calibration);
+    // Copied for every constant: what no step time depends on, and is most of it, stays behind.
+    let plain = Calibration { bands: Vec::new(), posterior: None, ..(*scenario.calibration).clone() };
     let nudge = |(constant, of): (usize, _)| {
-        let (share, nudged) = calibration.nudged(of, calibration.get(of)?);
+        let (share, nudged) = plain.nudged(of, plain.get(of)?);
         let depends = !own.same_time(&Calibrated::new(scenario, &nudged), scenario);
         depends.then(|| Nudge {
             constant,
@@ -31,7 +33,7 @@ pub fn nudges(scenario: &Scenario) -> Vec<Nudge> {
             scenario: Scenario { calibration: Arc::new(nudged), ..scenario.clone() },
         })
     };
-    let known = calibration.posterior().is_some();
+    let known = scenario.calibration.posterior().is_some();
     CONSTANTS.iter().enumerate().filter(|_| known).filter_map(nudge).collect()
 }
 
