@@ -240,7 +240,7 @@ impl Model {
     /// experts only) and the logits'.
     pub fn matrix_parameters(&self) -> u64 {
         // Looking a row up is no product, but the logits are one, also where they share the embedding's matrix.
-        let mlps = self.mlps().iter().map(|mlps| mlps.layers * mlps.active * mlps.weights()).sum::<u64>();
+        let mlps = self.mlps().map(|mlps| mlps.layers * mlps.active * mlps.weights()).sum::<u64>();
         u64::from(self.layers) * self.attention_weights() + mlps + u64::from(self.vocab) * u64::from(self.hidden)
     }
 
@@ -263,8 +263,8 @@ impl Model {
     fn over_layer_matrices(&self, of: impl Fn(Matrix) -> f64) -> f64 {
         let attention: f64 = self.attention_matrices().into_iter().map(&of).sum();
         let products = if self.gated { 3.0 } else { 2.0 };
-        let of_mlps = |mlps: &Mlps| self.share(mlps) * mlps.count as f64 * products * of(mlps.down);
-        f64::from(self.layers) * (attention + self.mlps().iter().map(of_mlps).sum::<f64>())
+        let of_mlps = |mlps: Mlps| self.share(&mlps) * mlps.count as f64 * products * of(mlps.down);
+        f64::from(self.layers) * (attention + self.mlps().map(of_mlps).sum::<f64>())
     }
 
     /// Flop of one token in one forward pass of all attention cores: scores and values over the full

@@ -53,7 +53,7 @@ impl Rates<'_> {
         let ffn = model.over_mlps(|mlps| mlps.down.input as f64 * mlps.active as f64);
         let up = model.over_mlps(|mlps| mlps.up.output as f64 * mlps.active as f64);
         let attention = model.value_width() as f64;
-        let qkv = model.attention_inputs().iter().map(|matrix| matrix.output as f64).sum();
+        let qkv = model.attention_inputs().map(|matrix| matrix.output as f64).sum();
         let product = if model.gated && stack.keeps_gate { 2.0 } else { 1.0 } * ffn;
         let inputs = if stack.keeps_gathered { 1.0 } else { streams };
         let masks = if stack.dropout { Bytes::new(2.0 * hidden) } else { Bytes::ZERO };
@@ -96,7 +96,7 @@ impl Rates<'_> {
     pub fn weight_gradient_inputs(&self) -> [Bytes; 2] {
         let model = &self.scenario.model;
         let matrices = [
-            (model.attention_inputs().iter().map(|matrix| matrix.output as f64).sum(), model.value_width() as f64),
+            (model.attention_inputs().map(|matrix| matrix.output as f64).sum(), model.value_width() as f64),
             (
                 model.over_mlps(|mlps| mlps.up.output as f64 * mlps.active as f64),
                 model.over_mlps(|mlps| mlps.down.input as f64 * mlps.active as f64),

@@ -30,18 +30,18 @@ impl Rates<'_> {
     pub fn kernels(&self) -> [Vec<Kernel>; 2] {
         let model = &self.scenario.model;
         let tokens = self.tokens();
-        let names = match model.attention_inputs().len() {
+        let names = match model.attention_inputs().count() {
             1 => ["queries, keys and values", "", ""],
             2 => ["queries and compressed keys", "keys and values", ""],
             _ => ["compressed queries and keys", "queries", "keys and values"],
         };
-        let inputs = model.attention_inputs().into_iter().zip(names);
+        let inputs = model.attention_inputs().zip(names);
         let mut both: Vec<[Kernel; 2]> =
             inputs.map(|(matrix, name)| self.weighted(name, self.by_columns(matrix, tokens), 1.0)).collect();
         both.push(self.core());
         both.push(self.weighted("output projection", self.by_rows(model.projection(), tokens), 1.0));
-        for mlps in &model.mlps() {
-            both.extend(self.mlp(mlps, tokens));
+        for mlps in model.mlps() {
+            both.extend(self.mlp(&mlps, tokens));
         }
         let [streams, ffn] = self.element_wise(tokens);
         both.push(self.streaming("norms and residuals", streams * 2.0));

@@ -133,7 +133,7 @@ impl Rates<'_> {
         let tokens = self.tokens();
         // Attention's core has no weights: its backward is of inputs alone, and nothing of it can be put off.
         let core = self.attention(self.scenario.plan.micro_batch);
-        let inputs = model.attention_inputs().into_iter().map(|matrix| self.columns(matrix, tokens, attention));
+        let inputs = model.attention_inputs().map(|matrix| self.columns(matrix, tokens, attention));
         let inputs = inputs.fold(Passes::default(), Passes::add);
         let projection = self.rows(model.projection(), tokens, attention);
         let mlps = self.mlps(tokens, mlp);
@@ -160,14 +160,14 @@ impl Rates<'_> {
     /// product: as many of them as experts, over the tokens that come to one.
     fn mlps(&self, tokens: Count, slices: f64) -> Passes {
         let model = &self.scenario.model;
-        let of_shape = |mlps: &Mlps| {
+        let of_shape = |mlps: Mlps| {
             // Each of 8 experts of which 2 are active has a quarter of the tokens, if they are spread evenly; its
             // products are as much thinner, and slower for it.
             let routed = tokens * mlps.active as f64 / mlps.count as f64;
             let one = self.columns(mlps.up, routed, slices) + self.rows(mlps.down, routed, slices);
-            one * mlps.count as f64 * model.share(mlps)
+            one * mlps.count as f64 * model.share(&mlps)
         };
-        model.mlps().iter().map(of_shape).fold(Passes::default(), Passes::add)
+        model.mlps().map(of_shape).fold(Passes::default(), Passes::add)
     }
 
     /// Forward and backward of a product whose weight is split by columns over the tensor ranks.

@@ -123,29 +123,29 @@ impl Model {
 
     /// The products before attention: query, key and value projection, fused; of latent attention first all that
     /// compress, then what expands queries, and keys with values.
-    pub fn attention_inputs(&self) -> Vec<Matrix> {
+    pub fn attention_inputs(&self) -> impl Iterator<Item = Matrix> + use<> {
         let (hidden, queries) = (u64::from(self.hidden), self.attention_width());
-        let Some(latent) = self.latent else {
-            return vec![Matrix { input: hidden, output: queries + self.kv_width() }];
+        let matrices = match self.latent {
+            None => [Some(Matrix { input: hidden, output: queries + self.kv_width() }), None, None],
+            Some(latent) => {
+                let (narrow, rotary) = (u64::from(latent.key_value), u64::from(latent.rotary));
+                // Keys without the channels of positions, which come with the compressed ones.
+                let keys = u64::from(self.heads) * u64::from(self.head_size.saturating_sub(latent.rotary));
+                let query = latent.query.map(u64::from);
+                [
+                    Some(Matrix { input: hidden, output: query.unwrap_or(queries) + narrow + rotary }),
+                    query.map(|query| Matrix { input: query, output: queries }),
+                    Some(Matrix { input: narrow, output: keys + self.value_width() }),
+                ]
+            }
         };
-        let (narrow, rotary) = (u64::from(latent.key_value), u64::from(latent.rotary));
-        // Keys without the channels of positions, which come with the compressed ones.
-        let keys = u64::from(self.heads) * u64::from(self.head_size.saturating_sub(latent.rotary));
-        let expanded = Matrix { input: narrow, output: keys + self.value_width() };
-        match latent.query.map(u64::from) {
-            None => vec![Matrix { input: hidden, output: queries + narrow + rotary }, expanded],
-            Some(query) => vec![
-                Matrix { input: hidden, output: query + narrow + rotary },
-                Matrix { input: query, output: queries },
-                expanded,
-            ],
-        }
+        matrices.into_iter().flatten()
     }
 
     /// The matrices of attention, each by itself.
     pub(super) fn attention_matrices(&self) -> Vec<Matrix> {
         if self.latent.is_some() {
-            return self.attention_inputs().into_iter().chain([self.projection()]).collect();
+            return self.attention_inputs().chain([self.projection()]).collect();
         }
         let of = |width: u64| Matrix { input: self.hidden.into(), output: width };
         let keys = of(self.kv_width() / 2);
@@ -159,8 +159,7 @@ impl Model {
 
     /// Weights of one layer's attention.
     pub fn attention_weights(&self) -> u64 {
-        let inputs = self.attention_inputs();
-        inputs.iter().map(|matrix| matrix.parameters()).sum::<u64>() + self.projection().parameters()
+        self.attention_inputs().map(Matrix::parameters).sum::<u64>() + self.projection().parameters()
     }
 
     /// Parameters of one layer's attention: matrices, biases and its share of the norms.

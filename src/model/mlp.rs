@@ -60,18 +60,21 @@ impl Mlps {
 
 impl Model {
     /// The MLPs of the layers, by shape: of those without experts first.
-    pub fn mlps(&self) -> Vec<Mlps> {
-        let Some(experts) = self.experts else { return vec![self.mlps_of(self.ffn_hidden, [1, 1], self.layers)] };
-        let dense = experts.dense_layers.unwrap_or(0);
-        let sparse = self.layers - dense.min(self.layers);
-        let width = experts.ffn_hidden.unwrap_or(self.ffn_hidden);
-        let mut found = Vec::new();
-        if dense > 0 {
-            found.push(self.mlps_of(self.ffn_hidden, [1, 1], dense));
-        }
-        found.push(self.mlps_of(width, [experts.count, experts.active], sparse));
-        found.extend(experts.shared_ffn.map(|width| self.mlps_of(width, [1, 1], sparse)));
-        found
+    pub fn mlps(&self) -> impl Iterator<Item = Mlps> + use<> {
+        let found = match self.experts {
+            None => [Some(self.mlps_of(self.ffn_hidden, [1, 1], self.layers)), None, None],
+            Some(experts) => {
+                let dense = experts.dense_layers.unwrap_or(0);
+                let sparse = self.layers - dense.min(self.layers);
+                let width = experts.ffn_hidden.unwrap_or(self.ffn_hidden);
+                [
+                    (dense > 0).then(|| self.mlps_of(self.ffn_hidden, [1, 1], dense)),
+                    Some(self.mlps_of(width, [experts.count, experts.active], sparse)),
+                    experts.shared_ffn.map(|width| self.mlps_of(width, [1, 1], sparse)),
+                ]
+            }
+        };
+        found.into_iter().flatten()
     }
 
     fn mlps_of(&self, width: u32, [count, active]: [u32; 2], layers: u32) -> Mlps {
@@ -92,18 +95,18 @@ impl Model {
 
     /// A sum over the MLPs of a layer, of a mean one where layers differ.
     pub fn over_mlps(&self, of: impl Fn(&Mlps) -> f64) -> f64 {
-        self.mlps().iter().map(|mlps| self.share(mlps) * of(mlps)).sum()
+        self.mlps().map(|mlps| self.share(&mlps) * of(&mlps)).sum()
     }
 
     /// A width of its MLPs that a number does not divide.
     pub fn undivided_mlp(&self, size: u32) -> Option<u64> {
-        self.mlps().iter().map(|mlps| mlps.down.input).find(|width| !width.is_multiple_of(size.into()))
+        self.mlps().map(|mlps| mlps.down.input).find(|width| !width.is_multiple_of(size.into()))
     }
 
     /// Parameters of all layers' MLPs: experts, their routers and gates included, and their share of the norms.
     pub(super) fn all_mlp_parameters(&self) -> u64 {
         let biases = self.biases();
-        let mlps = self.mlps().iter().map(|mlps| mlps.layers * mlps.count * mlps.parameters(biases.mlp)).sum::<u64>();
+        let mlps = self.mlps().map(|mlps| mlps.layers * mlps.count * mlps.parameters(biases.mlp)).sum::<u64>();
         let norms = u64::from(self.norms / 2) * self.norm_parameters();
         mlps + self.router_parameters() + u64::from(self.layers) * norms
     }
@@ -129,7 +132,7 @@ impl Model {
     /// Parameters of experts that a token does not visit, in all layers.
     pub(super) fn idle_parameters(&self) -> u64 {
         let biased = self.biases().mlp;
-        let idle = |mlps: &Mlps| mlps.layers * mlps.count.saturating_sub(mlps.active) * mlps.parameters(biased);
-        self.mlps().iter().map(idle).sum()
+        let idle = |mlps: Mlps| mlps.layers * mlps.count.saturating_sub(mlps.active) * mlps.parameters(biased);
+        self.mlps().map(idle).sum()
     }
 }
