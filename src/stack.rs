@@ -6,6 +6,7 @@
 
 mod band;
 mod calibration;
+mod collectives;
 pub mod constants;
 mod posterior;
 mod uncertainty;
@@ -19,6 +20,7 @@ use crate::units::Bytes;
 
 pub use band::{Band, Division, Likeness};
 pub use calibration::{Allocator, Calibration, Efficiency, Runtime, Software};
+pub use collectives::{AllReduceForm, Collectives, GatherForm, ParameterBuckets, Protocol};
 pub use posterior::{Posterior, PosteriorConstant};
 
 /// A training stack.
@@ -285,131 +287,6 @@ pub enum Overlap {
     OneStream,
     /// Gathers and reductions on streams of their own.
     Independent,
-}
-
-/// What the collective library and its caller make of a network.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Collectives {
-    /// Forms of the all-reduce.
-    pub all_reduce: Vec<AllReduceForm>,
-    /// Forms of all-gather and reduce-scatter.
-    #[serde(default = "rings")]
-    pub gather: Vec<GatherForm>,
-    /// Protocols that rings and trees may take inside a node.
-    #[serde(default = "simple")]
-    pub protocols: Vec<Protocol>,
-    /// Whether all-gather and reduce-scatter go level by level instead of in one flat ring.
-    #[serde(default)]
-    pub hierarchical: bool,
-    /// Collectives per gathered or reduced layer: 1 where its parameters are flattened, one per matrix elsewhere.
-    pub per_layer: u32,
-    /// Whether a quantised payload sends its scales in a collective of their own.
-    #[serde(default)]
-    pub separate_scales: bool,
-    /// Bytes of one collective when the whole model travels at the step's end.
-    #[serde(default = "bucket")]
-    pub bucket: Bytes,
-    /// Parameters that wait for one another until they fill a collective, where layers do not travel one by one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub buckets: Option<ParameterBuckets>,
-}
-
-/// How many parameters a collective carries while backward runs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ParameterBuckets {
-    /// At least so many.
-    pub least: f64,
-    /// So many for each data-parallel rank.
-    pub per_rank: f64,
-}
-
-impl ParameterBuckets {
-    /// Parameters of one collective of so many ranks.
-    pub fn size(self, ranks: u32) -> f64 {
-        self.least.max(self.per_rank * f64::from(ranks))
-    }
-}
-
-/// A form of the all-reduce.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AllReduceForm {
-    /// Reduce-scatter, then all-gather, in a ring.
-    Ring,
-    /// Up and down a pair of trees: as many bytes, logarithmic latency.
-    Tree,
-}
-
-/// A form of all-gather and reduce-scatter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum GatherForm {
-    /// One flat ring over all ranks.
-    Ring,
-    /// NCCL's parallel aggregated trees, of logarithmic latency: since 2.23, of groups with one rank per node only
-    /// (NVIDIA/nccl issue 1473).
-    Pat,
-}
-
-fn rings() -> Vec<GatherForm> {
-    vec![GatherForm::Ring]
-}
-
-/// How a rank tells the next one that data have arrived. Figures are of rings over NVLink in NCCL's own model
-/// (`src/graph/tuning.cc`, `hwLat`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Protocol {
-    /// By a counter after large pieces: a hop takes 3.4 us.
-    #[default]
-    Simple,
-    /// By 8 bytes of each 128, which NVLink keeps together: a hop takes 1.9 us.
-    Ll128,
-    /// By 4 bytes of each 8: a hop takes 0.6 us.
-    Ll,
-}
-
-impl Protocol {
-    /// A hop's latency over Simple's.
-    pub const fn hop(self) -> f64 {
-        match self {
-            Self::Simple => 1.0,
-            Self::Ll128 => 1.9 / 3.4,
-            Self::Ll => 0.6 / 3.4,
-        }
-    }
-
-    /// Bytes on the wire for each of the payload.
-    pub const fn bytes(self) -> f64 {
-        match self {
-            Self::Simple => 1.0,
-            Self::Ll128 => 128.0 / 120.0,
-            Self::Ll => 2.0,
-        }
-    }
-
-    /// As reports name it.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Simple => "Simple",
-            Self::Ll128 => "LL128",
-            Self::Ll => "LL",
-        }
-    }
-}
-
-fn simple() -> Vec<Protocol> {
-    vec![Protocol::Simple]
-}
-
-/// Bytes that frameworks put into one collective when the whole model travels at once: the 5e8
-/// elements of `DeepSpeed`'s default `allgather_bucket_size`, two bytes each.
-const BUCKET: Bytes = Bytes::new(1e9);
-
-fn bucket() -> Bytes {
-    BUCKET
 }
 
 impl Stack {

@@ -269,7 +269,7 @@ impl Rates<'_> {
         self.calibrated.runtime.step + self.calibrated.runtime.step_per_shard * shards + SLICE * slices.get()
     }
 
-    /// Tensors of parameters on a rank, if they are what divides the optimizer's state.
+    /// Tensors of the layers' parameters on a rank, if they are what divides the optimizer's state.
     pub fn divided_tensors(&self, divided: TensorDivision) -> Option<Count> {
         let division = self.scenario.stack.division.filter(|division| division.tensors == divided)?;
         let layers = f64::from(self.scenario.model.layers) / f64::from(self.scenario.plan.pipeline);

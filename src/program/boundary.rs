@@ -135,7 +135,7 @@ fn ways_back(share: &ParameterGroup<'_>, launched: bool) -> impl Iterator<Item =
         let wire = rates.scenario.plan.sharding.wire;
         let format = rates.scenario.plan.precision.wire(wire.boundary);
         let elements = parameters / f64::from(inner);
-        // Of 227 tensors no more than 227 ranks have one to send.
+        // Of 32 layers of 7 tensors no more than 224 ranks have one to send.
         let owners = rates.divided_tensors(TensorDivision::Whole).map(|tensors| tensors.min((outer / inner).into()));
         let parts = owners.unwrap_or_else(|| buckets(costs, elements * Bytes::new(format.bytes())));
         let parts = if launched { parts } else { Count::ZERO };
