@@ -221,8 +221,8 @@ impl Patient {
             }
             passed.add(0)?;
             if left.is_zero() {
-                let what = "it was waited for too long, more than 10 s and a second for each megabyte that came; name a \
-                            file, or a pipe that is written to";
+                let what = "timed out, after 10 s and a second for each megabyte that came; name a file, or a pipe that is \
+                            written to";
                 return Err(io::Error::new(ErrorKind::TimedOut, what));
             }
         }

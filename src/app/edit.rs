@@ -206,7 +206,7 @@ impl App {
         commands.extend(redo.then(|| self.fill_map()));
         if lost {
             let said = self.notice.take().map_or_else(String::new, |said| format!("{said}; "));
-            let lost = "another stack: what your run told of the last one does not count here; u goes back to it";
+            let lost = "the stack changed: the calibration to your run does not apply here; u undoes it";
             self.tell(format!("{said}{lost}"));
         }
         commands

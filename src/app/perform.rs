@@ -27,7 +27,7 @@ use crate::scenario::Field;
 use crate::search;
 
 /// Said where no command line gives what is shown.
-const NO_FLAGS: &str = "no flags say this scenario: e exports it as a file, which each command takes";
+const NO_FLAGS: &str = "no flags can express this scenario: e exports it as a file, which every command accepts";
 
 impl App {
     /// Does all of it, in order; gives what is to be computed or done elsewhere.
@@ -170,7 +170,7 @@ impl App {
             Opening::ExportForms => Layer::List(list_of_export_forms()),
             Opening::ExportFolder(form) => Layer::Entry(Entry::new(Purpose::ExportFolder(form), ".".to_owned())),
             Opening::ExportOver(form, folder, taken) => {
-                self.tell(format!("{taken} is there already; nothing was written"));
+                self.tell(format!("{taken} already exists; nothing was written"));
                 Layer::List(list_of_ways_out(form, folder))
             }
             Opening::CommandLines => match self.command_lines() {
@@ -257,7 +257,7 @@ fn list_of_ways_out(form: ExportForm, folder: PathBuf) -> List {
         ("replace it", "and what else is in the way", Effect::ExportPlan(form, folder, true)),
     ];
     let item = |(name, note, effect): (&str, &str, Effect)| Item { name: name.into(), note: note.into(), effect };
-    List::new("A file is there already", items.map(item).into(), "")
+    List::new("The file already exists", items.map(item).into(), "")
 }
 
 /// What can run across the map (0) or down (1), with the cursor on what does.

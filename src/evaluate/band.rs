@@ -129,7 +129,7 @@ mod tests {
             let around = |slopes| ErrorBand::around(&scenario, step, slopes).expect("a band");
             let width = |band: ErrorBand| libm::log(band.high / band.low) / 2.0;
             let [near, all] = [around(None), around(Some(&slopes))].map(width);
-            // As sides of a right angle: what the constants leave open widens the band, and never narrows it.
+            // In quadrature: what the constants leave open widens the band, and never narrows it.
             let open = HELD_SIGMA * scenario.calibration.posterior().expect("fitted").uncertainty(&slopes);
             assert!((all - libm::hypot(near, open)).abs() < 1e-9, "{all} of {near} and {open}");
             all

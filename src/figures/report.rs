@@ -72,7 +72,7 @@ impl EvaluationReport {
     /// With the command line that gives the evaluation, where there is one.
     #[must_use]
     pub fn with_command(self, command: Option<&str>) -> Self {
-        let note = command.is_none().then_some("no flags say this scenario: write it to a file");
+        let note = command.is_none().then_some("no flags can express this scenario: write it to a file");
         let said = json!({"command": command});
         let noted = note.map_or(json!({}), |note| json!({"command_note": note}));
         Self(joined(joined(self.0, said), noted))

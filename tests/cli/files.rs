@@ -137,7 +137,7 @@ fn floods_and_silence_are_refused_wherever_a_file_is_named() {
         let start = Instant::now();
         let silent = home.run(arguments);
         assert_eq!(silent.code, Some(1), "{arguments}");
-        assert_contains(&silent.stderr, &["pipe.toml", "waited for too long, more than 10 s"]);
+        assert_contains(&silent.stderr, &["pipe.toml", "timed out, after 10 s"]);
         // Once, whatever the file may be.
         assert!(start.elapsed() < Duration::from_secs(18), "{arguments}: {:?}", start.elapsed());
     }

@@ -64,7 +64,7 @@ const JOBS: [Job; 7] = [
     Job {
         name: "\"My job gets 38 %\"",
         waits: &[],
-        shows: &["measured", "predicted", "of gap", "left to this run", "after this one"],
+        shows: &["measured", "predicted", "of gap", "unexplained", "after this one"],
         check: |_, _| {},
     },
     Job {

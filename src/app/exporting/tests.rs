@@ -62,7 +62,7 @@ fn the_tool_the_folder_and_what_is_left_out_are_on_the_screen() {
     press(&mut app, "<esc>J/accel<ret>");
     app.paste(&directory.path().display().to_string());
     press_writing(&mut app, "<ret>");
-    assert!(app.notice.as_ref().unwrap().contains("is there already"), "{:?}", app.notice);
+    assert!(app.notice.as_ref().unwrap().contains("already exists"), "{:?}", app.notice);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
     press_writing(&mut app, "<down><ret>");
     assert!(std::fs::read_to_string(&file).unwrap().contains("num_processes"));

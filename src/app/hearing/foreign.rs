@@ -50,7 +50,7 @@ impl App {
             ImportChange::Scenario(file, scenario, step) => {
                 let mut commands = self.adopt(*file, *scenario);
                 commands.extend(step.map(|step| self.ran(OwnFigure::StepTime(step))).into_iter().flatten());
-                self.tell(format!("{path} is {kind}, taken in; u takes it back"));
+                self.tell(format!("imported {path} as {kind}; u undoes it"));
                 commands
             }
             ImportChange::Measured(step) => self.ran(OwnFigure::StepTime(step)),

@@ -72,7 +72,7 @@ impl ImportQuestion {
         for taken in &mut imported.report.taken {
             let field = Field::all().find(|field| taken.place == format!("--{field}"));
             if field.is_some_and(|field| !given.contains(&field)) {
-                "no file says it: as the scenario in hand has it".clone_into(&mut taken.place);
+                "not in any file: taken from the current scenario".clone_into(&mut taken.place);
             }
         }
         Ok(imported)

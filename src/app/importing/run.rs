@@ -31,7 +31,7 @@ impl ImportQuestion {
                 given.push((
                     column.to_owned(),
                     id.clone(),
-                    "no log says it: as the scenario in hand has it".to_owned(),
+                    "not in any log: taken from the current scenario".to_owned(),
                 ));
             }
         }

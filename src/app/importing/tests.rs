@@ -117,7 +117,7 @@ fn a_launchers_plan_keeps_what_it_does_not_say_as_it_is() {
     let (title, text) = page(&app);
     assert!(title.ends_with("is a launcher's configuration"), "{title}: {text}");
     assert_eq!(app.scenario.model.id, "mpt-7b");
-    assert!(text.contains("model = mpt-7b (no file says it: as the scenario in hand"), "{text}");
+    assert!(text.contains("model = mpt-7b (not in any file: taken from the current scenario"), "{text}");
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn what_a_refused_file_lacks_is_added_behind_its_path() {
     assert!(title.ends_with("is a launcher's configuration"), "{title}: {text}");
     let plan = &app.scenario.plan;
     assert_eq!((plan.micro_batch, plan.accumulate, app.scenario.devices()), (2, 4, 128), "{text}");
-    assert!(text.contains("devices = 128 (no file says it"), "{text}");
+    assert!(text.contains("devices = 128 (not in any file"), "{text}");
     press(&mut app, "<esc>O");
     let Some(Layer::Entry(entry)) = &app.layer else { panic!("no line") };
     assert_eq!(entry.line.text(), "");
@@ -149,7 +149,7 @@ fn a_log_brings_what_ran_and_how_long_it_took() {
     assert!(run.is_of(&app.scenario));
     assert!(app.views.measured.told().is_some());
     assert_eq!((app.scenario.plan.tensor, app.scenario.plan.pipeline), (4, 16), "{text}");
-    assert!(text.contains("cluster = h100-80gb-dgx (no log says it"), "{text}");
+    assert!(text.contains("cluster = h100-80gb-dgx (not in any log"), "{text}");
 }
 
 #[test]

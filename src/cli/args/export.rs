@@ -24,10 +24,10 @@ pub struct ExportArgs {
     /// Version of the tool; by default the newest that is known
     #[arg(long, value_name = "VERSION")]
     pub target_version: Option<String>,
-    /// Refuse a plan of which the tool does anything otherwise
+    /// Refuse a plan that the tool cannot follow exactly
     #[arg(long)]
     pub strict: bool,
-    /// Whose names of modules fsdp2 has
+    /// Module naming for fsdp2
     #[arg(long, value_enum, default_value = "torchtitan")]
     pub module_names: ModuleNames,
     /// Partition of the job, for sbatch

@@ -126,7 +126,7 @@ pub struct ImportLinksArgs {
     /// Cluster whose links they measured, as `presets clusters` lists it, or its file
     #[arg(long, value_name = "ID")]
     pub cluster: String,
-    /// What logs time that do not say so; of several kinds of runs this one counts
+    /// Collective, where the log does not name it; of several kinds of runs this one counts
     #[arg(long, value_name = "COLLECTIVE", value_parser = words(COLLECTIVES))]
     pub collective: Option<TimedCollective>,
     /// Name of the cluster with its links as measured

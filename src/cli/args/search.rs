@@ -25,7 +25,7 @@ pub struct SearchArgs {
     /// Field that stays as the scenario has it, like recompute; may be repeated. Flags that are given stay as they are
     #[arg(long, value_name = "FIELD", value_parser = field)]
     pub fix: Vec<Field>,
-    /// What a plan may do beside: quantise what travels, offload to the host, compute in fp8; nothing by default
+    /// What a plan may also do: quantise transfers, offload to the host, compute in fp8; nothing by default
     #[arg(long, value_enum, value_delimiter = ',')]
     pub allow: Vec<Allow>,
     /// Share of the memory that must stay free, like 5%

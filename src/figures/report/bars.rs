@@ -45,7 +45,7 @@ pub(super) fn text(judged: &[JudgedBar]) -> String {
     let verdicts: Vec<bool> = judged.iter().filter_map(JudgedBar::met).collect();
     let missed = verdicts.iter().filter(|met| !**met).count();
     format!(
-        "bars set for the published rows, each row predicted without its group where nothing else is said\n{}{missed} of {} missed\n",
+        "bars set for the published rows, each row held out with its group unless stated\n{}{missed} of {} missed\n",
         table.text(),
         verdicts.len()
     )

@@ -105,7 +105,7 @@ impl CalibrateReport<'_> {
         let mut table = Table::new(names.map(|name| ("", name)));
         table.extend(self.fitted.own.iter().map(row));
         table.push(row(&mean(&self.fitted.own)));
-        format!("sets that the constants have not seen, with a few of their rows as one's own\n{}", table.text())
+        format!("held-out sets, with a few of their rows given back as one's own\n{}", table.text())
     }
 
     fn bands(self) -> String {

@@ -42,7 +42,7 @@ impl SupportReport<'_> {
         let open: Vec<String> = self.constants().into_iter().map(ConstantShare::line).collect();
         let open = match open.as_slice() {
             [] => String::new(),
-            lines => format!("\nwhat the constants leave open of the step, each alone\n{}\n", lines.join("\n")),
+            lines => format!("\nuncertainty of the step from each constant alone\n{}\n", lines.join("\n")),
         };
         format!("{}\n\n{}{near}{open}", self.band(), self.counts().text())
     }

@@ -34,8 +34,8 @@ pub(super) const FIGURES: [FigureEntry; 9] = [
     figure(Figure::GoodputEvery(0), "goodput-every", "goodput with a checkpoint every {}", Dimension::Share)
         .more_is_better()
         .about(
-            "The same with so much work between two checkpoints, whatever is best: more often loses more time to \
-             writing, more seldom more work with each failure.",
+            "The same with so much work between two checkpoints: shorter intervals lose more time to writing, longer \
+             ones more work with each failure.",
         )
         .value(|of, seconds| Some(of.failures()?.interruptions.shares(Seconds::new(seconds as f64)).useful))
         .why(|facts, seconds| {

@@ -62,8 +62,8 @@ pub(super) const FIGURES: [FigureEntry; 10] = [
     figure(Figure::Bubble, "bubble", "bubble", Dimension::Seconds)
         .less_is_better()
         .about(
-            "Time that compute waits for another pipeline rank to send its data. Its law holds where all stages take \
-             as long and transfers take no time; what it leaves out stands beside it.",
+            "Time that compute waits for another pipeline rank to send its data. Its law assumes equally long \
+             stages and free transfers; deviations are listed separately.",
         )
         .value(|of, _| Some(of.summary.time.bubble.get()))
         .why(|facts, _| because(facts.bubble()?, facts.overhead_and_share())),
@@ -273,8 +273,8 @@ impl FormulaFacts<'_> {
         let beyond = time.bubble - time.compute * pipeline.bubble();
         let rest = |name: &str, time: Seconds| input(name, time, Citation::simulated());
         Some(match beyond {
-            _ if beyond > LEAST => law + rest("waits that the law leaves out", beyond),
-            _ if -beyond > LEAST => law - rest("waits of the law that this rank is spared", -beyond),
+            _ if beyond > LEAST => law + rest("waits beyond the law", beyond),
+            _ if -beyond > LEAST => law - rest("bubble that this rank avoids", -beyond),
             _ => law,
         })
     }

@@ -118,8 +118,8 @@ fn elasticity(facts: &FormulaFacts, index: usize) -> Option<Why> {
     let now = facts.figure(Figure::StepTime)?;
     let changed = facts.summary().step_time / (1.0 + found.gain);
     let about = format!(
-        "Near its value today, throughput follows it with a power of {:.2}, its elasticity: 1 means that nothing else \
-         counts, 0 that it does not matter.{}",
+        "Near its value today, throughput has an elasticity of {:.2}: at 1 nothing else counts, at 0 it does not \
+         matter.{}",
         found.value,
         if found.ties() { " At 10 % something else limits the step." } else { "" },
     );

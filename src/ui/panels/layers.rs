@@ -152,7 +152,7 @@ fn entry(theme: Theme, entry: &Entry) -> Overlay<'_> {
         Purpose::PinName(_) => "Name".into(),
         Purpose::SetName => "Name of the set".into(),
         Purpose::OwnFigure => "Measured: 3.4 s, or 38 % MFU".into(),
-        Purpose::ImportPath => "File to take in: its path, --options behind it".into(),
+        Purpose::ImportPath => "File to import: its path, then --options".into(),
         Purpose::ExportFolder(form) => format!("Folder for the files of {}", form.name()),
     };
     let wide = matches!(entry.purpose, Purpose::ImportPath | Purpose::ExportFolder(_));

@@ -321,7 +321,7 @@ fn hint(app: &App, step: ShownStep, theme: Theme) -> Vec<Line<'static>> {
         (marks, "up and down choose a rank, left and right a visit, Enter shows its lanes")
     } else {
         let marks = format!(
-            "{} compute waits for communication   {} communication behind compute   {} bubble",
+            "{} compute waits for communication   {} communication hidden by compute   {} bubble",
             glyphs.exposed, glyphs.hidden, glyphs.bubble
         );
         (marks, "left and right choose a span, + and - zoom")

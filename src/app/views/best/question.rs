@@ -94,7 +94,7 @@ impl PlanQuestion {
         let deadline = self.days().map(|_| "t sets another deadline or none");
         let budget = self.most(scenario).map(|_| "$ another budget or none");
         let free = (self.margins > 0).then_some("- leaves less memory free");
-        let always = ["d searches more devices", "n other numbers"].map(Some);
+        let always = ["d searches more devices", "n other formats"].map(Some);
         [deadline, budget, free].into_iter().chain(always).flatten().collect()
     }
 

@@ -114,11 +114,7 @@ fn that_another_stack_counts_without_the_run_is_said() {
         (&app.scenario.calibration, &app.scenario.stack),
         (&learned, &app.inputs.measured.as_ref().unwrap().scenario.stack)
     );
-    assert!(
-        app.notice.as_ref().unwrap().contains("what your run told of the last one does not count"),
-        "{:?}",
-        app.notice
-    );
+    assert!(app.notice.as_ref().unwrap().contains("the calibration to your run does not apply"), "{:?}", app.notice);
     press(&mut app, "u");
     assert_eq!(app.scenario.calibration, learned);
 }

@@ -97,9 +97,9 @@ fn status(app: &App) -> String {
     let rows = app.views.advice.rows(app.answer.as_ref());
     match rows.get(app.views.advice.row(rows.len())) {
         Some(AdviceRow::Change(Suggestion { coarser, .. })) if !coarser.is_empty() => {
-            format!("Enter makes the change, u undoes it; other numbers are computed: {}", coarser.join(", "))
+            format!("Enter applies the change, u undoes it; number formats change: {}", coarser.join(", "))
         }
-        Some(AdviceRow::Change(_)) => "Enter makes the change, u undoes it".to_owned(),
+        Some(AdviceRow::Change(_)) => "Enter applies the change, u undoes it".to_owned(),
         Some(AdviceRow::Resource(..)) => "Enter explains it".to_owned(),
         None => String::new(),
     }

@@ -61,7 +61,7 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
             }
             draw_line(buf, head, &table::headings(&compared(&[]), &SET, |_| Role::Title, theme), theme);
             list(app, theme).render(causes, buf);
-            let left = format!("{:>7.1} %  left to this run: no constant explains it", 100.0 * told.unexplained);
+            let left = format!("{:>7.1} %  unexplained by any constant", 100.0 * told.unexplained);
             draw_line(buf, rest, &Line::styled(left, theme.style(Role::Dim)), theme);
             let text = meaning_of_cause(app);
             Paragraph::new(text).wrap(Wrap { trim: true }).style(theme.style(Role::Dim)).render(meaning, buf);

@@ -175,7 +175,9 @@ fn legend(app: &App, theme: Theme) -> Line<'static> {
     let marked = app.views.strategies.rows().iter().any(|row| is_coarser(app, row));
     let [current, best, too_big, impossible] = [glyphs.more[0], glyphs.best, glyphs.too_big, glyphs.impossible];
     let text = if marked {
-        format!("  {current} current  {best} fastest of the same numbers  ! other numbers  {too_big} does not fit")
+        format!(
+            "  {current} current  {best} fastest with the same number formats  ! other formats  {too_big} does not fit"
+        )
     } else {
         format!(
             "  {current} current  {best} fastest  {too_big} does not fit  {impossible} not possible  levels: bytes sent"
