@@ -10,6 +10,7 @@ mod evidence;
 mod null;
 mod rank;
 mod row;
+pub mod runs;
 mod score;
 mod words;
 

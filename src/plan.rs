@@ -16,7 +16,7 @@ pub use choice::{
     Accumulation, FlopCount, Format, Offload, OneOf, Operator, Optimizer, Precision, Recompute, Reduction, Word, Words,
 };
 pub use extent::{Extent, Sharded};
-pub use idle::Idle;
+pub use idle::{Idle, IdleChoice};
 pub use operators::{Extents, Layers, Placement, Site};
 #[cfg(test)]
 pub(crate) use schedule::zero_bubble;

@@ -7,6 +7,7 @@ mod elasticity;
 mod evaluator;
 mod grid;
 mod levels;
+pub mod options;
 mod part;
 pub mod planner;
 pub mod plans;
@@ -21,7 +22,7 @@ use crate::scenario::{Checked, Problem, Scenario};
 use crate::units::Seconds;
 
 pub use crate::evaluate::Workspace;
-pub use advice::{AdviceRound, Adviser, Fixes, Suggestion, WORTH, fix, gains};
+pub use advice::{Advice, AdviceSearch, Fixes, Suggestion, WORTH, fix, gains};
 pub use axis::{Axis, word};
 pub use candidate::Candidate;
 pub use evaluator::{Cancel, Evaluator, Pool, polite_pool, pool};

@@ -12,7 +12,7 @@ mod shape;
 #[path = "architecture/source.rs"]
 mod source;
 
-use source::{Named, Source};
+use source::{Call, Named, Source};
 
 /// The modules from the top down: each may use those above it, never one below. A better cut is
 /// welcome: change this table with it.
@@ -67,6 +67,19 @@ const CLOCK: &[&str] = &["app", "term", "cli"];
 /// A pipe is waited for as long as it is worth.
 const WAITING: &[&str] = &["app", "term", "cli", "disk"];
 
+/// Methods that check, lay out or work out something, with the count of their arguments: no drawing calls them.
+const COMPUTING: &[(&str, usize)] = &[
+    ("checked", 0),
+    ("layout", 0),
+    ("idle", 0),
+    ("failures", 0),
+    ("untuned", 1),
+    ("mapped", 3),
+    ("scenario", 2),
+    ("limits", 1),
+    ("network_floor", 0),
+];
+
 const FUNCTION_LINES: usize = 80;
 const MEDIAN_FUNCTION_LINES: usize = 10;
 /// Shorter than this, a first line cannot say what a module is for.
@@ -80,6 +93,11 @@ fn knowledge_runs_one_way() {
 #[test]
 fn each_library_has_its_place() {
     judge(source::product().iter().flat_map(misplaced));
+}
+
+#[test]
+fn drawing_only_reads() {
+    judge(source::product().iter().flat_map(computed_while_drawing));
 }
 
 #[test]
@@ -162,6 +180,18 @@ fn misplaced(source: &Source) -> Vec<String> {
     found
 }
 
+/// What `ui` calls that checks, lays out or works out something.
+fn computed_while_drawing(source: &Source) -> Vec<String> {
+    if source.module.first().is_none_or(|module| module != "ui") {
+        return Vec::new();
+    }
+    let computes = |call: &&Call| COMPUTING.contains(&(call.name.as_str(), call.arguments));
+    let said = |Call { name, line, .. }: &Call| {
+        format!("{}:{line}: `{name}()` while drawing; let the view work it out when what is shown changes", source.file)
+    };
+    source.calls.iter().filter(computes).map(said).collect()
+}
+
 /// Whether `path` is `outer` or inside it: `std::fs::File` is within `std::fs`.
 fn is_within(path: &str, outer: &str) -> bool {
     path.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
@@ -193,7 +223,7 @@ fn median(lines: impl Iterator<Item = usize>) -> usize {
 
 /// The checks themselves, on small sources with a known fault.
 mod checks {
-    use super::{arrows, misplaced, oversized, source, unexplained};
+    use super::{arrows, computed_while_drawing, misplaced, oversized, source, unexplained};
 
     fn one(found: &[String], line: usize, says: &str) {
         assert_eq!(found.len(), 1, "{found:?}");
@@ -264,6 +294,13 @@ mod checks {
             let found = misplaced(&source::parse("src/cost.rs", text));
             assert_eq!(found.len(), 2, "an Instant and a SystemTime could hide: {found:?}");
         }
+    }
+
+    #[test]
+    fn what_is_computed_while_drawing_is_found() {
+        let text = "fn f(x: X) {\n g(x.area.layout(&rows), x.scenario\n.layout()); }";
+        one(&computed_while_drawing(&source::parse("src/ui/panels.rs", text)), 3, "`layout()` while drawing");
+        assert_eq!(computed_while_drawing(&source::parse("src/app/state.rs", text)), Vec::<String>::new());
     }
 
     #[test]

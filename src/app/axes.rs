@@ -4,8 +4,7 @@ use crate::plan::{Extent, Plan, Precision};
 use crate::scenario::Scenario;
 use crate::scenario::field::{Field, Steps, Type, Value};
 use crate::search::Axis;
-
-use super::options::{nodes_in_ranks, plan_options, same};
+use crate::search::options::{nodes_in_ranks, plan_options, same};
 
 /// Factors on what the hardware has.
 const FACTORS: [f64; 7] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];

@@ -75,9 +75,6 @@ impl View for Browser {
             Action::SaveSet if context.pins.all().is_empty() => {
                 return told("nothing is pinned: p pins the scenario shown, then a set can be saved");
             }
-            Action::SaveSet if context.pins.are_waiting() => {
-                return told("still computing: save the set when the figures are there");
-            }
             Action::SaveSet => return vec![Effect::Open(Opening::SetName)],
             Action::Remove => self.asking = self.file().is_some(),
             _ => {}

@@ -1,10 +1,10 @@
 //! Changing the scenario: fields get values, and the scenario follows if it can be.
 
-use super::options::toward;
 use super::resolve::{base, resolve};
 use crate::presets::Kind;
 use crate::scenario::file::ScenarioFile;
 use crate::scenario::{Edit, Field, Problem, Scenario, Value};
+use crate::search::options::toward;
 
 use super::action::Command;
 use super::history::Edited;
@@ -51,6 +51,7 @@ impl App {
     pub(super) fn repin(&mut self, change: impl FnOnce(&mut Pins)) {
         self.noted(None, |app| {
             change(&mut app.pins);
+            app.with_view(|view, context| view.renew(context));
             Vec::new()
         });
     }

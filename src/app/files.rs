@@ -182,7 +182,8 @@ impl Errand {
                 said(text.map(|text| snapshot::write(Path::new("."), &answer.scenario, &text)).inspect(keep))
             }
             Self::SaveSet(name, pins) => {
-                let text = set(&pins).to_toml();
+                // What was pinned last may have no figures yet: they are computed here rather than waited for.
+                let text = set(&evaluated(pins)).to_toml();
                 said(text.map(|text| snapshot::write_set(Path::new("."), &name, &text)).inspect(keep))
             }
             Self::KeepLast(file, went_on, LeftOff { view, pins }) => {

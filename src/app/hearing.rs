@@ -109,5 +109,6 @@ impl App {
         if let (Some(pin), Some(why)) = (self.pins.evaluated(id, result.ok()), why) {
             self.tell(format!("unpinned {}, which is not possible: {why}", pin.name));
         }
+        self.with_view(|view, context| view.renew(context));
     }
 }

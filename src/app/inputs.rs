@@ -63,6 +63,8 @@ pub struct Inputs {
     pub changed: Vec<Field>,
     /// Values that cannot be.
     pub wrong: Vec<Wrong>,
+    /// The choices that the plan in hand does not follow.
+    pub idle: Vec<Idle>,
     /// A run of the user's own.
     pub measured: Option<Arc<OwnRun>>,
 }
@@ -119,6 +121,11 @@ impl Inputs {
     /// What is wrong with a field.
     pub fn wrong(&self, field: Field) -> Option<&Wrong> {
         self.wrong.iter().find(|wrong| wrong.field == field)
+    }
+
+    /// Why the plan does not follow what a field says, where it does not.
+    pub fn idle(&self, field: Field) -> Option<&Idle> {
+        self.idle.iter().find(|idle| Field::from(idle.choice) == field)
     }
 
     /// A field's text: what was given, where that cannot be, else its value.
@@ -182,14 +189,9 @@ fn rare() -> impl Iterator<Item = Field> {
     Field::all().filter(|field| field.spec().rare)
 }
 
-/// Why a scenario's plan does not follow what a field says, where it does not.
-pub fn idle(field: Field, scenario: &Scenario) -> Option<Idle> {
-    scenario.plan.idle().into_iter().find(|idle| Field::behind(idle.field).first() == Some(&field))
-}
-
-/// What a field stands for that its value does not say, for the status line.
-pub fn about(field: Field, scenario: &Scenario) -> Option<String> {
-    if let Some(Idle { why, fix, .. }) = idle(field, scenario) {
+/// What a field stands for that its value does not say, or why it has no effect, for the status line.
+pub fn about(field: Field, idle: Option<&Idle>, scenario: &Scenario) -> Option<String> {
+    if let Some(Idle { why, fix, .. }) = idle {
         return Some(format!("{} has no effect; {fix}: {why}", field.spec().label));
     }
     if field == Field::GlobalBatch {
@@ -207,11 +209,11 @@ pub fn about(field: Field, scenario: &Scenario) -> Option<String> {
 }
 
 /// What stands beside a field's value: its unit, or what it comes to; or that the plan does not follow it.
-pub fn aside(field: Field, scenario: &Scenario, library: &Library) -> String {
+pub fn aside(field: Field, idle: Option<&Idle>, scenario: &Scenario, library: &Library) -> String {
     let plan = &scenario.plan;
     let value = field.meant(scenario);
     match (field, &value) {
-        _ if idle(field, scenario).is_some() => "unused".to_owned(),
+        _ if idle.is_some() => "unused".to_owned(),
         (Field::GlobalBatch, _) if scenario.divides_batch().is_err() => {
             format!("runs {}", counted(scenario.sequences()))
         }

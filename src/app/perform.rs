@@ -14,7 +14,6 @@ use super::help::Help;
 use super::keys::KeyPlace;
 use super::layer::Layer;
 use super::list::{Item, List};
-use super::options::options;
 use super::palette;
 use super::panel::{Panel, ViewId};
 use super::state::App;
@@ -25,6 +24,7 @@ use super::view::View;
 use super::views::SPECS;
 use crate::scenario::Field;
 use crate::search;
+use crate::search::options::options;
 
 /// Said where no command line gives what is shown.
 const NO_FLAGS: &str = "no flags can express this scenario: e exports it as a file, which every command accepts";
@@ -138,7 +138,7 @@ impl App {
         (self.view, self.focus) = (ViewId::MAP, Panel::Map);
         match metric.lacks(&self.views.map.sweep.base) {
             Some(problem) => self.tell(problem.to_string()),
-            None => self.views.map.metric = metric,
+            None => self.views.map.show(metric),
         }
     }
 

@@ -250,6 +250,7 @@ impl App {
         self.stale = false;
         self.views.map.settled = self.views.map.cursor;
         self.timeline.renew();
+        self.with_view(|view, context| view.renew(context));
     }
 
     /// Asks about a scenario for the screen, if it can be one; what was answered before is there at once.
@@ -260,6 +261,7 @@ impl App {
         self.following = false;
         self.stale = true;
         self.fix = None;
+        self.inputs.idle = self.scenario.plan.idle();
         self.shown = shown.and_then(|scenario| scenario.layout().map(|_| scenario));
         // The view is asked in any case: it may have to stop what it computes of the scenario before.
         let Ok(scenario) = &self.shown else { return self.ask_view().into_iter().collect() };

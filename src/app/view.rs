@@ -98,6 +98,9 @@ pub trait View {
         None
     }
 
+    /// Works out what its picture says of what is shown, whenever that, its figures or the pins are others: drawing reads it.
+    fn renew(&mut self, _: &Context) {}
+
     /// Whether a part of its picture is still to come.
     fn is_waiting(&self, _: &Context) -> bool {
         false

@@ -25,7 +25,7 @@ macro_rules! context {
             answer: $app.answer.as_ref(),
             stale: $app.stale,
             pins: &$app.pins,
-            metric: $app.views.map.metric,
+            metric: $app.views.map.metric(),
             cell: if $app.looking { $app.views.map.edits($app.views.map.cursor) } else { Vec::new() },
             measured: $app.inputs.measured.clone(),
             assumed: $app.views.limits.assumed,
@@ -117,7 +117,11 @@ impl App {
     /// asked for before stops.
     pub(super) fn ask_view(&mut self) -> Option<Command> {
         let missing = self.pins.missing();
-        let of_view = self.with_view(|view, context| view.follow(context));
+        let of_view = self.with_view(|view, context| {
+            let work = view.follow(context);
+            view.renew(context);
+            work
+        });
         // One job at a time: the pins go first, and what the view asked for goes along with them.
         let work = if missing.is_empty() { of_view } else { Some(Work::Pins(missing, of_view.map(Box::new))) };
         let before = mem::replace(&mut self.works_for, work.is_some().then_some(self.view));

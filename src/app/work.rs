@@ -5,21 +5,18 @@ use std::time::{Duration, Instant};
 
 use crate::calibrate::Attribution;
 use crate::evaluate::Evaluation;
-use crate::presets::Library;
-use crate::scenario::file::ScenarioFile;
-use crate::scenario::{Field, Problem, Scenario};
-use crate::search::planner::{self, FoundPlan, Ladder, PlanAnswer};
-use crate::search::plans::{FoundWhole, PlanSearch, WholeAnswer};
+use crate::measured::runs::{self, ComparedRuns, Tables};
+use crate::scenario::{Problem, Scenario};
+use crate::search::planner::{self, Ladder, PlanAnswer};
+use crate::search::plans::{PlanSearch, WholeAnswer};
 use crate::search::training::{TrainingAnswer, TrainingSearch};
 use crate::search::{
-    self, AdviceRound, Adviser, Cancel, Candidate, Cell, Evaluator, GridRow, GridSearch, Pool, StrategyOutcome, Sweep,
+    self, Advice, AdviceSearch, Cancel, Candidate, Cell, Evaluator, GridRow, GridSearch, Pool, StrategyOutcome, Sweep,
     Workspace,
 };
 
 use super::batch::Batch;
-use super::options::toward;
 use super::own_run::OwnRun;
-use super::runs::{self, ComparedRuns, Tables};
 
 /// What is to be computed.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,7 +28,7 @@ pub enum Work {
     /// The scenario with each strategy.
     Strategies(Vec<(String, Candidate)>),
     /// Which changes would help a scenario.
-    Advice(Box<AdviceQuestion>),
+    Advice(Box<AdviceSearch>),
     /// Pinned scenarios to evaluate, with their numbers, and what comes after.
     Pins(Vec<(u64, Scenario)>, Option<Box<Work>>),
     /// The shortest training of each method.
@@ -46,40 +43,6 @@ pub enum Work {
     Evidence(Tables),
 }
 
-/// The scenario that is to be changed, and what its changes go by.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AdviceQuestion {
-    /// What ids mean.
-    pub library: Arc<Library>,
-    /// The scenario as its file says it.
-    pub file: ScenarioFile,
-    /// What that means.
-    pub scenario: Scenario,
-}
-
-impl AdviceQuestion {
-    /// Tries single changes; where none of them lets the scenario fit, pairs of those that save memory.
-    fn answer(&self, evaluator: &Evaluator) -> AdviceRound {
-        self.advised(|adviser| {
-            let mut round = AdviceRound::first(adviser);
-            loop {
-                let figures = evaluator.summaries(&round.scenarios(&self.scenario));
-                match round.fill(figures.into_iter().map(Result::ok).collect(), adviser) {
-                    Some(next) if !evaluator.cancel().is_cancelled() => round = next,
-                    _ => return round,
-                }
-            }
-        })
-    }
-
-    /// Asks the adviser of the scenario.
-    pub fn advised<T>(&self, ask: impl FnOnce(&Adviser) -> T) -> T {
-        let Self { library, file, scenario } = self;
-        let toward = |field: Field, forward| toward(field, field.meant(scenario).as_ref(), forward, scenario, library);
-        ask(&Adviser { library, file, scenario, toward: &toward })
-    }
-}
-
 /// What was found, perhaps a part of it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Found {
@@ -89,8 +52,8 @@ pub enum Found {
     Hardware(Vec<(usize, Cell)>),
     /// All strategies.
     Strategies(Vec<StrategyOutcome>),
-    /// The changes that were tried, with their figures.
-    Advice(Box<AdviceRound>),
+    /// The changes that help.
+    Advice(Box<Advice>),
     /// The evaluation of the pinned scenario with this number, or why there is none.
     Pin(u64, Result<Arc<Evaluation>, Vec<Problem>>),
     /// The answer to a question, by its index.
@@ -137,10 +100,10 @@ impl Work {
                 }
             }
             Self::Strategies(candidates) => (desk.tell)(Found::Strategies(search::outcomes(candidates, &evaluator))),
-            Self::Advice(question) => {
-                let round = question.answer(&evaluator);
+            Self::Advice(search) => {
+                let advice = search.run(&evaluator);
                 if !desk.cancel.is_cancelled() {
-                    (desk.tell)(Found::Advice(Box::new(round)));
+                    (desk.tell)(Found::Advice(Box::new(advice)));
                 }
             }
             Self::Pins(pins, then) => {
@@ -180,25 +143,19 @@ impl Work {
     }
 }
 
-/// Tells of the first plan at once, of how far the search is once a pause is over, and last of a choice for each operator
-/// where that is better than all.
+/// Tells of the first plan at once, of how far the search is once a pause is over, of the whole plans when they are proven,
+/// and last of all that was found.
 fn best_plans(search: &PlanSearch, evaluator: &Evaluator, desk: Desk) {
     let (mut told, mut known) = (None::<Instant>, None);
-    let mut answer = search.run(evaluator, &mut |so_far| {
+    let answer = planner::best_plans(search, evaluator, &mut |so_far| {
         let best = so_far.plans.first().map(|plan| search.aim.of(plan));
-        if told.is_none_or(|told| told.elapsed() >= desk.pause) || (known.is_none() && best.is_some()) {
+        let first = known.is_none() && best.is_some();
+        let due = told.is_none_or(|told| told.elapsed() >= desk.pause);
+        if !desk.cancel.is_cancelled() && (due || first || so_far.exact) {
             (told, known) = (Some(Instant::now()), best);
             (desk.tell)(Found::BestPlans(Box::new(so_far.clone()), false));
         }
     });
-    if desk.cancel.is_cancelled() {
-        return;
-    }
-    (desk.tell)(Found::BestPlans(Box::new(answer.clone()), false));
-    if let Some(FoundPlan { scenario, summary, .. }) = planner::refined(search, &answer, evaluator) {
-        answer.plans.insert(0, FoundWhole { scenario, summary });
-        answer.plans.truncate(search.top);
-    }
     if !desk.cancel.is_cancelled() {
         (desk.tell)(Found::BestPlans(Box::new(answer), true));
     }

@@ -161,10 +161,11 @@ pub(super) fn note_idle(input: &ScenarioArgs, plans: impl IntoIterator<Item = Pl
     let mut idle = plans.next().map(|plan| plan.idle()).unwrap_or_default();
     for plan in plans {
         let here = plan.idle();
-        idle.retain(|one| here.iter().any(|other| other.field == one.field));
+        idle.retain(|one| here.iter().any(|other| other.choice == one.choice));
     }
-    for Idle { field, why, fix } in idle {
-        if let Some(field) = Field::behind(field).first().filter(|field| input.flags.has(**field)) {
+    for Idle { choice, why, fix } in idle {
+        let field = Field::from(choice);
+        if input.flags.has(field) {
             output::note(&format!("--{field}: {why}; {fix}"));
         }
     }

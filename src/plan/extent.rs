@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::hardware::Level;
+
 use super::Sharding;
 
 /// A group of the data x context ranks: those inside one group of a level, or a count of them.
@@ -34,6 +36,16 @@ impl fmt::Display for Extent {
             Self::System => f.pad("system"),
             Self::Level(name) => f.pad(name),
             Self::Ranks(count) => f.pad(&count.to_string()),
+        }
+    }
+}
+
+impl From<&Level> for Extent {
+    fn from(level: &Level) -> Self {
+        match level.name.as_str() {
+            "node" => Self::Node,
+            "system" => Self::System,
+            name => Self::Level(name.into()),
         }
     }
 }

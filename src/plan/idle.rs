@@ -4,11 +4,28 @@ use std::borrow::Cow;
 
 use super::{Accumulation, Extent, Plan, Schedule};
 
+/// What a plan may not follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IdleChoice {
+    /// The schedule of a pipeline.
+    Schedule,
+    /// Its stages on each rank.
+    StagesPerRank,
+    /// What of it the host holds.
+    Offload,
+    /// Quantised gathers of weights.
+    QuantisedWeights,
+    /// A second copy of the weights.
+    SecondCopy,
+    /// Quantised reductions of gradients.
+    QuantisedGradients,
+}
+
 /// A choice that changes nothing in its plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Idle {
-    /// Path of its field, as a scenario's problems name it: `plan.schedule`.
-    pub field: &'static str,
+    /// Which.
+    pub choice: IdleChoice,
     /// Why it changes nothing.
     pub why: String,
     /// What would let it count.
@@ -35,7 +52,7 @@ impl Plan {
                 (format!("{schedule} with one stage on each rank is {runs}"), "choose 2 or more stages per rank")
             }
         };
-        Some(Idle { field: "plan.schedule", why, fix: fix.into() })
+        Some(Idle { choice: IdleChoice::Schedule, why, fix: fix.into() })
     }
 
     fn idle_stages(&self) -> Option<Idle> {
@@ -50,7 +67,7 @@ impl Plan {
                 (format!("{runs} has one stage on each rank"), format!("choose schedule {several}").into())
             }
         };
-        Some(Idle { field: "plan.stages_per_rank", why, fix })
+        Some(Idle { choice: IdleChoice::StagesPerRank, why, fix })
     }
 
     /// A checkpoint is the input of a layer that backward computes again.
@@ -60,7 +77,7 @@ impl Plan {
         }
         let left = if self.offload.state() { "; only the state is on the host" } else { "" };
         let why = format!("recompute {} keeps no checkpoints{left}", self.recompute);
-        Some(Idle { field: "plan.offload", why, fix: "choose recompute full, or a share of the layers".into() })
+        Some(Idle { choice: IdleChoice::Offload, why, fix: "choose recompute full, or a share of the layers".into() })
     }
 
     /// What `ZeRO++` does to gathers and reductions, where there are none.
@@ -68,14 +85,14 @@ impl Plan {
         let sharding = &self.sharding;
         let whole = |extent: &Extent| self.operators.is_empty() && matches!(extent, Extent::Device | Extent::Ranks(1));
         let (weights, gradients) = (whole(&sharding.weights), whole(&sharding.gradients));
-        let idle = |is: bool, field, what: &str| {
+        let idle = |is: bool, choice, what: &str| {
             let why = format!("{what} are not sharded");
-            is.then_some(Idle { field, why, fix: "choose a strategy that shards them".into() })
+            is.then_some(Idle { choice, why, fix: "choose a strategy that shards them".into() })
         };
         let found = [
-            idle(weights && sharding.wire.weights.quantised(), "plan.qwz", "weights"),
-            idle(weights && sharding.secondary.is_some(), "plan.sharding.secondary", "weights"),
-            idle(gradients && sharding.two_hop_gradients, "plan.qgz", "gradients"),
+            idle(weights && sharding.wire.weights.quantised(), IdleChoice::QuantisedWeights, "weights"),
+            idle(weights && sharding.secondary.is_some(), IdleChoice::SecondCopy, "weights"),
+            idle(gradients && sharding.two_hop_gradients, IdleChoice::QuantisedGradients, "gradients"),
         ];
         found.into_iter().flatten()
     }

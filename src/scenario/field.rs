@@ -8,7 +8,7 @@ mod value;
 
 use std::fmt;
 
-use crate::plan::{Plan, Sharding, Size};
+use crate::plan::{IdleChoice, Plan, Sharding, Size};
 use crate::units::devices;
 
 use super::{Problem, Scenario};
@@ -122,6 +122,19 @@ impl<T> Clone for Lens<T> {
 }
 
 impl<T> Copy for Lens<T> {}
+
+impl From<IdleChoice> for Field {
+    fn from(choice: IdleChoice) -> Self {
+        match choice {
+            IdleChoice::Schedule => Self::Schedule,
+            IdleChoice::StagesPerRank => Self::StagesPerRank,
+            IdleChoice::Offload => Self::Offload,
+            IdleChoice::QuantisedWeights => Self::Qwz,
+            IdleChoice::SecondCopy => Self::Hpz,
+            IdleChoice::QuantisedGradients => Self::Qgz,
+        }
+    }
+}
 
 impl Field {
     /// All of them, in the order of files, helps and screens.

@@ -1,13 +1,97 @@
 //! What would help a scenario: changes of its plan that let it fit or make it faster.
 //!
-//! [`fix()`] names the smallest single edits with which a scenario fits, for a report; an [`Adviser`] proposes whole rounds of
-//! candidates and an [`AdviceRound`] keeps those that help, for a table. Not for what hardware would give, which are the
-//! elasticities, nor for the best of a whole grid ([`super::tuned`], [`super::planner`], [`super::training`]).
+//! [`fix()`] names the smallest single edits with which a scenario fits, for a report; an [`AdviceSearch`] tries every
+//! nearest change and keeps those that help, for a table. Not for what hardware would give, which are the elasticities,
+//! nor for the best of a whole grid ([`super::tuned`], [`super::planner`], [`super::training`]).
 
 mod adviser;
 mod fix;
 mod round;
 
-pub use adviser::Adviser;
+use std::sync::Arc;
+
+use crate::evaluate::{Evaluation, Summary};
+use crate::presets::Library;
+use crate::scenario::Scenario;
+use crate::scenario::file::ScenarioFile;
+
+use super::candidate::Candidate;
+use super::evaluator::Evaluator;
+use adviser::Adviser;
+use round::Round;
+
 pub use fix::{Fixes, fix};
-pub use round::{AdviceRound, Suggestion, WORTH, gains};
+
+/// The smallest gain in throughput that is worth a line.
+pub const WORTH: f64 = 0.005;
+
+/// What 10 % more of each resource would give in throughput, by its place among the elasticities: at least a tenth of
+/// [`WORTH`], the largest gain first.
+pub fn gains(evaluation: &Evaluation) -> Vec<(usize, f64)> {
+    let mut gains: Vec<(usize, f64)> = evaluation.elasticity.iter().map(|one| one.gain).enumerate().collect();
+    gains.retain(|(_, gain)| *gain >= WORTH / 10.0);
+    gains.sort_by(|a, b| b.1.total_cmp(&a.1));
+    gains
+}
+
+/// The scenario that is to be changed, and what its changes go by.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AdviceSearch {
+    /// What ids mean.
+    pub library: Arc<Library>,
+    /// The scenario as its file says it.
+    pub file: ScenarioFile,
+    /// What that means.
+    pub scenario: Scenario,
+}
+
+/// The changes that help, and what was tried for them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Advice {
+    /// How many changes were tried.
+    pub tried: usize,
+    /// Whether the changes are of two fields each, because none of one lets the scenario fit.
+    pub pairs: bool,
+    /// Whether the scenario itself fits, where that is known.
+    pub fits: Option<bool>,
+    /// Where the scenario does not fit: of each field, or pair of fields, the nearest value with which it does; else of
+    /// each field the value that gains most. The fastest first, after them those that make the numbers coarser: nobody
+    /// asked for these.
+    pub suggestions: Vec<Suggestion>,
+}
+
+/// A change that helps, and what it brings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Suggestion {
+    /// What to change, and the scenario with it.
+    pub candidate: Candidate,
+    /// The figures with it.
+    pub summary: Summary,
+    /// The gain in tokens per second of all devices: what the whole job takes less.
+    pub gain: f64,
+    /// The sequences of a step, where they are others than before.
+    pub batch: Option<f64>,
+    /// What it makes the numbers coarser by; nothing where they stay.
+    pub coarser: Vec<String>,
+}
+
+impl AdviceSearch {
+    /// Tries single changes; where none of them lets the scenario fit, pairs of those that save memory.
+    pub fn run(&self, evaluator: &Evaluator) -> Advice {
+        self.judged(&|scenarios| evaluator.summaries(scenarios).into_iter().map(Result::ok).collect())
+    }
+
+    /// The same with figures from elsewhere: those of the scenario first, then those of each change, where it has any.
+    pub fn judged(&self, figures: &dyn Fn(&[Scenario]) -> Vec<Option<Summary>>) -> Advice {
+        let Self { library, file, scenario } = self;
+        let adviser = Adviser { library, file, scenario };
+        let singles = Round::new(scenario, adviser.singles(), false, figures);
+        // No savings, no pairs: a scenario that fits, or that one change lets fit, ends the advice here.
+        let pairs = adviser.pairs(&singles.savings());
+        if pairs.is_empty() {
+            return singles.advice();
+        }
+        let both = Round::new(scenario, pairs, true, figures).advice();
+        Advice { tried: singles.tried + both.tried, ..both }
+    }
+}

@@ -5,11 +5,7 @@ use crate::scenario::{Layout, Scenario};
 
 /// The levels that differ in their ranks on this job, innermost first; of two that do not, the wider one.
 pub(super) fn levels(scenario: &Scenario, layout: &Layout) -> Vec<Extent> {
-    let named = scenario.cluster.levels.iter().map(|level| match level.name.as_str() {
-        "node" => Extent::Node,
-        "system" => Extent::System,
-        name => Extent::Level(name.into()),
-    });
+    let named = scenario.cluster.levels.iter().map(Extent::from);
     let ranks = |extent: &Extent| layout.placed(scenario, &all_of([extent; 3])).weights;
     let mut levels: Vec<(u32, Extent)> = vec![(1, Extent::Device)];
     for extent in named {

@@ -23,7 +23,7 @@ mod why;
 
 pub use found::{FoundPlan, PlanAnswer, Uniform};
 pub use ladder::Ladder;
-pub use refined::refined;
+pub use refined::{best_plans, refined};
 pub use request::{CostModel, Objective, PlanRequest};
 pub use run::plan;
 pub use why::PlacementGain;

@@ -114,17 +114,6 @@ fn joined<'a>(parts: impl IntoIterator<Item = Span<'a>>, theme: Theme, width: u1
     line
 }
 
-/// Which of the parts that [`joined`] put on a line is at a column.
-fn part_at(line: &Line, column: u16) -> Option<usize> {
-    let mut end = 0;
-    let span = line.spans.iter().position(|span| {
-        end += span.width();
-        usize::from(column) < end
-    })?;
-    // Every other one is the mark between two parts.
-    (span % 2 == 0).then_some(span / 2)
-}
-
 /// Columns between facts on the left and facts on the right.
 const GAP: u16 = 2;
 

@@ -25,6 +25,8 @@ pub struct Source {
     pub named: Vec<Named>,
     /// Its functions.
     pub functions: Vec<Function>,
+    /// The methods that it calls.
+    pub calls: Vec<Call>,
     /// What its `use` items at the top bring into scope: the name, `*` for all, and the path behind it.
     pub imports: Vec<(String, Vec<String>)>,
     /// Its structs, enums, unions, traits and aliases of types, each with its line.
@@ -49,6 +51,13 @@ pub struct Named {
     pub line: usize,
     /// Whether the path ends here and brings what it names into scope, as the leaf of a `use` does.
     pub import: bool,
+}
+
+/// A call of a method.
+pub struct Call {
+    pub name: String,
+    pub arguments: usize,
+    pub line: usize,
 }
 
 /// A function with a body, from `fn` to the closing brace.
@@ -95,6 +104,7 @@ pub fn parse(file: &str, text: &str) -> Source {
     reader.visit_file(&syntax);
     let (code, comments) = count(text, &reader.test_ranges);
     Source {
+        calls: reader.calls,
         imports: reader.imports,
         types: reader.types,
         defines: syntax.items.iter().filter_map(defined).collect(),
@@ -123,6 +133,7 @@ struct Reader {
     module: Vec<String>,
     named: Vec<Named>,
     functions: Vec<Function>,
+    calls: Vec<Call>,
     tests: Vec<Vec<String>>,
     test_ranges: Vec<RangeInclusive<usize>>,
     imports: Vec<(String, Vec<String>)>,
@@ -304,6 +315,12 @@ impl<'ast> Visit<'ast> for Reader {
     fn visit_path(&mut self, path: &'ast syn::Path) {
         self.path(path, path.span());
         visit::visit_path(self, path);
+    }
+
+    fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+        let (name, line) = (call.method.to_string(), call.method.span().start().line);
+        self.calls.push(Call { name, arguments: call.args.len(), line });
+        visit::visit_expr_method_call(self, call);
     }
 
     fn visit_macro(&mut self, call: &'ast syn::Macro) {

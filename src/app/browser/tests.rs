@@ -10,6 +10,7 @@ use crate::app::tests::{H100, explorer, obey, press, start, value};
 use crate::app::transfer::FileTransfer;
 use crate::app::{Start, views};
 use crate::presets::Library;
+use crate::scenario::Scenario;
 use crate::snapshot::{self, HeldSnapshot, Opened, Set, Snapshot};
 
 fn held(name: &str) -> HeldSnapshot {
@@ -95,6 +96,13 @@ fn a_set_is_saved_under_a_name() {
     press(&mut app, "ps");
     app.hear(JobReport::Listed(Vec::new()));
     assert_eq!(press(&mut app, "s<c-u>pair<ret>"), [Command::SaveSet("pair".to_owned())]);
+    // Figures that are still computed are no reason to wait: who writes the file computes them.
+    let other = Scenario { name: "other".to_owned(), ..app.scenario.clone() };
+    app.pins.pin(other, None);
+    assert!(app.pins.are_waiting());
+    press(&mut app, "s");
+    app.hear(JobReport::Listed(Vec::new()));
+    assert_eq!(press(&mut app, "s<c-u>both<ret>"), [Command::SaveSet("both".to_owned())]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::Instant;
 
 use super::*;
-use crate::app::runs::Tables;
+use crate::measured::runs::Tables;
 use crate::app::tests::explorer;
 use crate::app::work::Found;
 use crate::presets::Library;

@@ -60,7 +60,7 @@ fn a_command_is_found_and_done() {
     press(&mut app, "<esc>");
     assert!(app.layer.is_none());
     press(&mut app, ":metric<ret>");
-    assert_eq!(app.views.map.metric, Figure::Mfu);
+    assert_eq!(app.views.map.metric(), Figure::Mfu);
     press(&mut app, ":go to mem<ret>");
     assert_eq!(app.focus, Panel::Memory);
     press(&mut app, ":limits<ret>");
@@ -97,8 +97,8 @@ fn a_figure_of_the_map_is_found_by_its_name() {
     press(&mut app, "W:map exposed");
     assert_eq!(names(&app)[0], "Map: exposed");
     press(&mut app, "<ret>");
-    assert_eq!((app.view, app.views.map.metric), (ViewId::MAP, Figure::ExposedShare));
+    assert_eq!((app.view, app.views.map.metric()), (ViewId::MAP, Figure::ExposedShare));
     press(&mut app, ":map cost<ret>");
-    assert_eq!(app.views.map.metric, Figure::ExposedShare, "the cluster has no price");
+    assert_eq!(app.views.map.metric(), Figure::ExposedShare, "the cluster has no price");
     assert!(app.notice.as_ref().is_some_and(|notice| notice.contains("price")), "{:?}", app.notice);
 }

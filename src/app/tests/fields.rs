@@ -126,8 +126,8 @@ fn closing_a_list_changes_nothing() {
 /// runs breadth first whatever it says.
 #[test]
 fn a_choice_without_effect_is_shown_as_such_with_its_reason() {
-    let aside = |app: &App, label: &str| inputs::aside(field(label), &app.scenario, &app.library);
-    let about = |app: &App, label: &str| inputs::about(field(label), &app.scenario);
+    let aside = |app: &App, label: &str| inputs::aside(field(label), app.inputs.idle(field(label)), &app.scenario, &app.library);
+    let about = |app: &App, label: &str| inputs::about(field(label), app.inputs.idle(field(label)), &app.scenario);
     let app = explorer();
     assert_eq!(aside(&app, "schedule"), "unused");
     let why = "schedule has no effect; choose 2 or more pipeline ranks: there is no pipeline";
@@ -144,7 +144,7 @@ fn a_choice_without_effect_is_shown_as_such_with_its_reason() {
 fn a_changed_network_has_a_field_that_puts_it_back() {
     let mut app = explorer();
     to_field(&mut app, "network");
-    let aside = |app: &App| inputs::aside(Field::Bandwidth, &app.scenario, &app.library);
+    let aside = |app: &App| inputs::aside(Field::Bandwidth, None, &app.scenario, &app.library);
     // The interconnect of the H100s has 50 GB/s a device.
     assert_eq!(aside(&app), "= 50.0 GB/s");
     press(&mut app, "h");

@@ -1,19 +1,18 @@
 //! The view of the advice: what more of each resource would give, then what the plan could change, the most first.
 //!
-//! Not for finding the changes ([`crate::search::Adviser`]).
+//! Not for finding the changes ([`AdviceSearch`]).
 
 use crate::app::action::Action;
-use crate::app::answers::Answer;
 use crate::app::asked::{Asked, NOTHING};
 use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
 use crate::app::effect::Effect;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
-use crate::app::work::{AdviceQuestion, Found, Work};
+use crate::app::work::{Found, Work};
 use crate::figures::Figure;
 use crate::scenario::Scenario;
-use crate::search::{self, AdviceRound, Suggestion};
+use crate::search::{self, Advice, AdviceSearch, Suggestion};
 
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {
@@ -28,60 +27,57 @@ pub const SPEC: ViewSpec = ViewSpec {
 pub struct AdviceView {
     /// The scenario that the changes start from.
     asked: Option<Scenario>,
-    /// The changes that are tried for it, and what they come to.
-    round: AdviceRound,
+    /// What was found of it.
+    advice: Option<Box<Advice>>,
+    /// What more of each resource would give, the most first, then what the plan could change.
+    rows: Vec<AdviceRow>,
     cursor: ListCursor,
 }
 
 /// A row of the view.
 #[derive(Debug, Clone, PartialEq)]
-pub enum AdviceRow<'a> {
-    /// What more of a resource would give, by its place among the elasticities.
-    Resource(usize, f64),
+#[expect(clippy::large_enum_variant, reason = "few rows, most of them changes")]
+pub enum AdviceRow {
+    /// What more of a resource would give: its place among the elasticities, its name, and the gain.
+    Resource(usize, String, f64),
     /// A change of the plan.
-    Change(Suggestion<'a>),
+    Change(Suggestion),
 }
 
-impl AdviceRow<'_> {
+impl AdviceRow {
     /// What a row is called: `10 % more bandwidth of the node level`, `micro 4`.
-    pub fn name(&self, answer: Option<&Answer>) -> String {
+    pub fn name(&self) -> String {
         match self {
-            Self::Resource(index, _) => {
-                let subject = answer.map(Answer::subject);
-                subject.and_then(|subject| Figure::Elasticity(*index).name(&subject)).unwrap_or_default()
-            }
+            Self::Resource(_, name, _) => name.clone(),
             Self::Change(Suggestion { candidate, .. }) => candidate.to_string(),
         }
     }
 }
 
 impl AdviceView {
-    /// Whether the figures are there.
-    pub fn is_complete(&self) -> bool {
-        self.round.is_complete()
-    }
-
-    /// The changes that are tried, and what they come to.
-    pub const fn round(&self) -> &AdviceRound {
-        &self.round
+    /// What was found, once it is there.
+    pub fn advice(&self) -> Option<&Advice> {
+        self.advice.as_deref()
     }
 
     /// The rows: what more of each resource would give, the most first, then what the plan could change.
-    pub fn rows(&self, answer: Option<&Answer>) -> Vec<AdviceRow<'_>> {
-        let gains = answer.map_or_else(Vec::new, |answer| search::gains(&answer.evaluation));
-        let resources = gains.into_iter().map(|(index, gain)| AdviceRow::Resource(index, gain));
-        resources.chain(self.round.suggestions().into_iter().map(AdviceRow::Change)).collect()
+    pub fn rows(&self) -> &[AdviceRow] {
+        &self.rows
     }
 
-    /// The row that has the keys, of so many.
-    pub fn row(&self, count: usize) -> usize {
-        self.cursor.row(count)
+    /// The row that has the keys.
+    pub fn row(&self) -> usize {
+        self.cursor.row(self.rows.len())
+    }
+
+    /// The row under the cursor.
+    pub fn chosen(&self) -> Option<&AdviceRow> {
+        self.rows.get(self.row())
     }
 
     /// Enter makes a change, or explains a gain.
     fn take(&self, context: &Context) -> Option<Effect> {
-        let rows = self.rows(context.answer);
-        Some(match rows.get(self.row(rows.len()))? {
+        Some(match self.chosen()? {
             AdviceRow::Resource(..) => Effect::Explain,
             AdviceRow::Change(_) if !context.is_possible => {
                 let why = "these changes are of the last possible scenario: fix the fields first";
@@ -99,20 +95,19 @@ impl View for AdviceView {
         if action == Action::Take { self.take(context).into_iter().collect() } else { Vec::new() }
     }
 
-    fn figure(&self, context: &Context) -> Result<Asked, &'static str> {
-        let rows = self.rows(context.answer);
-        match rows.get(self.row(rows.len())).ok_or(NOTHING)? {
-            AdviceRow::Resource(index, _) => Ok(Asked::Shown(Figure::Elasticity(*index))),
+    fn figure(&self, _: &Context) -> Result<Asked, &'static str> {
+        match self.chosen().ok_or(NOTHING)? {
+            AdviceRow::Resource(index, ..) => Ok(Asked::Shown(Figure::Elasticity(*index))),
             AdviceRow::Change(_) => Err("a change of the plan is no figure to explain: Enter takes it"),
         }
     }
 
-    fn rows(&self, context: &Context) -> Option<Vec<String>> {
-        Some(self.rows(context.answer).iter().map(|row| row.name(context.answer)).collect())
+    fn rows(&self, _: &Context) -> Option<Vec<String>> {
+        Some(self.rows.iter().map(AdviceRow::name).collect())
     }
 
-    fn cursor(&self, context: &Context) -> usize {
-        self.row(self.rows(context.answer).len())
+    fn cursor(&self, _: &Context) -> usize {
+        self.row()
     }
 
     fn list(&mut self) -> Option<&mut ListCursor> {
@@ -130,23 +125,34 @@ impl View for AdviceView {
         }
         self.is_waiting(context).then(|| {
             let (library, file, scenario) = (context.library.clone(), context.file.clone(), context.scenario.clone());
-            Work::Advice(Box::new(AdviceQuestion { library, file, scenario }))
+            Work::Advice(Box::new(AdviceSearch { library, file, scenario }))
         })
     }
 
+    fn renew(&mut self, context: &Context) {
+        let resources = context.answer.map_or_else(Vec::new, |answer| {
+            let (subject, gains) = (answer.subject(), search::gains(&answer.evaluation));
+            let name = |index| Figure::Elasticity(index).name(&subject).unwrap_or_default();
+            gains.into_iter().map(|(index, gain)| AdviceRow::Resource(index, name(index), gain)).collect()
+        });
+        let changes = self.advice.iter().flat_map(|advice| &advice.suggestions).cloned();
+        self.rows = resources.into_iter().chain(changes.map(AdviceRow::Change)).collect();
+    }
+
     fn is_waiting(&self, context: &Context) -> bool {
-        context.is_possible && !self.is_complete()
+        context.is_possible && self.advice.is_none()
     }
 
     /// The figures of the changes are there.
     fn hear(&mut self, found: Found, context: &Context) -> Vec<Effect> {
-        let Found::Advice(round) = found else { return Vec::new() };
+        let Found::Advice(advice) = found else { return Vec::new() };
         if self.asked.as_ref() == Some(context.scenario) {
-            self.round = *round;
+            self.advice = Some(advice);
         } else {
             // An edit has come between: the answer is to what is no longer asked.
             *self = Self::default();
         }
+        self.renew(context);
         Vec::new()
     }
 

@@ -4,6 +4,7 @@
 
 mod column;
 mod question;
+mod row;
 
 use std::sync::Arc;
 
@@ -17,11 +18,11 @@ use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
 use crate::figures::{Figure, plan_words};
-use crate::scenario::Scenario;
-use crate::search::plans::{Aim, FoundWhole, PlanSearch, WholeAnswer, changed};
+use crate::search::plans::{Aim, PlanSearch, WholeAnswer, changed};
 
 pub use column::PlanColumn;
 pub use question::PlanQuestion;
+pub use row::PlanRow;
 
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {
@@ -63,6 +64,8 @@ pub struct BestView {
     asked: Option<Arc<PlanSearch>>,
     /// What it has found, best first.
     answer: WholeAnswer,
+    /// Its plans in the order of the table.
+    rows: Vec<PlanRow>,
     /// Whether that is all that it finds.
     complete: bool,
 }
@@ -83,28 +86,38 @@ impl BestView {
         self.asked.as_deref()
     }
 
-    /// The plans with their ranks, in the order of the table.
-    pub fn plans(&self) -> Vec<(usize, &FoundWhole)> {
-        let mut plans: Vec<(usize, &FoundWhole)> = (1..).zip(&self.answer.plans).collect();
-        plans.sort_by(|(one, a), (other, b)| self.sort.key(a).total_cmp(&self.sort.key(b)).then(one.cmp(other)));
-        plans
+    /// The plans in the order of the table.
+    pub fn plans(&self) -> &[PlanRow] {
+        &self.rows
+    }
+
+    /// Takes another answer over.
+    fn fill(&mut self, answer: WholeAnswer) {
+        self.rows = (1..).zip(&answer.plans).map(|(rank, found)| PlanRow::new(rank, found.clone())).collect();
+        self.answer = answer;
+        self.sort_by(self.sort);
+    }
+
+    fn sort_by(&mut self, column: PlanColumn) {
+        self.sort = column;
+        self.rows.sort_by(|a, b| column.key(a).total_cmp(&column.key(b)).then(a.rank.cmp(&b.rank)));
     }
 
     /// The row that has the keys.
     pub fn row(&self) -> usize {
-        self.cursor.row(self.answer.plans.len())
+        self.cursor.row(self.rows.len())
     }
 
     /// The first and the last row of the range, or twice that of the cursor.
     pub fn range(&self) -> (usize, usize) {
-        let (row, last) = (self.row(), self.answer.plans.len().saturating_sub(1));
+        let (row, last) = (self.row(), self.rows.len().saturating_sub(1));
         let mark = self.mark.unwrap_or(row).min(last);
         (row.min(mark), row.max(mark))
     }
 
     /// The plan under the cursor.
-    pub fn chosen(&self) -> Option<&FoundWhole> {
-        self.plans().get(self.row()).map(|(_, found)| *found)
+    pub fn chosen(&self) -> Option<&PlanRow> {
+        self.rows.get(self.row())
     }
 
     /// Another question: what is in sight stays until its first answer comes.
@@ -114,7 +127,7 @@ impl BestView {
     }
 
     fn take(&self, context: &Context) -> Vec<Effect> {
-        let Some(found) = self.chosen() else { return told(self.nothing()) };
+        let Some(PlanRow { found, .. }) = self.chosen() else { return told(self.nothing()) };
         let said = format!("took {}", plan_words(&found.scenario.plan));
         vec![Effect::Revise(Box::new(context.file.with_plan(&found.scenario, changed())), said)]
     }
@@ -122,22 +135,11 @@ impl BestView {
     /// Pins the plan under the cursor, or compares those of the range.
     fn pin(&mut self) -> Vec<Effect> {
         let (first, last) = self.range();
-        let pinned: Vec<Scenario> = self
-            .plans()
-            .drain(..)
-            .skip(first)
-            .take(last + 1 - first)
-            .map(|(_, found)| found.scenario.clone())
-            .collect();
-        if pinned.is_empty() {
-            return told(self.nothing());
-        }
-        let said = match pinned.len() {
-            1 => "pinned the plan: c compares".to_owned(),
-            count => format!("pinned {count} plans"),
-        };
+        let Some(pinned) = self.rows.get(first..=last) else { return told(self.nothing()) };
         let several = pinned.len() > 1;
-        let mut effects: Vec<Effect> = pinned.into_iter().map(|scenario| Effect::Pin(Box::new(scenario))).collect();
+        let said = if several { format!("pinned {} plans", pinned.len()) } else { "pinned the plan: c compares".into() };
+        let mut effects: Vec<Effect> =
+            pinned.iter().map(|row| Effect::Pin(Box::new(row.found.scenario.clone()))).collect();
         effects.push(Effect::Tell(said));
         self.mark = None;
         if several {
@@ -165,8 +167,8 @@ impl View for BestView {
             Action::Take => return self.take(context),
             Action::PinPlan => return self.pin(),
             Action::Range => self.mark = if self.mark.is_none() { Some(self.row()) } else { None },
-            Action::Left => self.sort = self.sort.step(false),
-            Action::Right => self.sort = self.sort.step(true),
+            Action::Left => self.sort_by(self.sort.step(false)),
+            Action::Right => self.sort_by(self.sort.step(true)),
             _ if self.question.change(action) => return self.ask(),
             _ => {}
         }
@@ -175,7 +177,7 @@ impl View for BestView {
 
     /// What the plan is best in.
     fn figure(&self, _: &Context) -> Result<Asked, &'static str> {
-        let found = self.chosen().ok_or(LATER)?;
+        let PlanRow { found, .. } = self.chosen().ok_or(LATER)?;
         let figure = match self.question.aim() {
             Aim::Memory => Figure::Peak,
             _ => Figure::TotalTokens,
@@ -188,7 +190,7 @@ impl View for BestView {
     }
 
     fn rows(&self, _: &Context) -> Option<Vec<String>> {
-        Some(self.plans().iter().map(|(_, found)| plan_words(&found.scenario.plan)).collect())
+        Some(self.rows.iter().map(|row| plan_words(&row.found.scenario.plan)).collect())
     }
 
     fn cursor(&self, _: &Context) -> usize {
@@ -208,7 +210,7 @@ impl View for BestView {
         }
         if !same {
             (self.asked, self.complete, self.mark) = (Some(Arc::new(search)), false, None);
-            self.answer = WholeAnswer::default();
+            self.fill(WholeAnswer::default());
         }
         self.asked.clone().map(Work::BestPlans)
     }
@@ -223,12 +225,12 @@ impl View for BestView {
         let best = |answer: &WholeAnswer| answer.plans.first().map(|plan| aim.of(plan));
         // A search that was interrupted begins again: until it has come as far, what it had found stays.
         let behind = best(&self.answer).is_some_and(|known| best(&answer).is_none_or(|new| new > known));
-        let first = self.answer.plans.is_empty();
+        let first = self.rows.is_empty();
         if complete || !behind {
-            self.answer = *answer;
+            self.fill(*answer);
         }
         self.complete = complete;
-        if first && !self.answer.plans.is_empty() { vec![Effect::Arrived] } else { Vec::new() }
+        if first && !self.rows.is_empty() { vec![Effect::Arrived] } else { Vec::new() }
     }
 
     fn is_of_current(&self) -> bool {

@@ -12,7 +12,9 @@ use crate::app::panel::ViewId;
 use crate::app::pins::letter;
 use crate::app::view::{View, ViewSpec};
 use crate::evaluate::Evaluation;
-use crate::scenario::Scenario;
+use crate::figures::difference::{Side, choice, sentence};
+use crate::scenario::{NEAR, Scenario};
+use crate::units::counted;
 
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {
@@ -40,7 +42,7 @@ pub const MOST: usize = 6;
 const CLOSEST: u32 = 12;
 
 /// What the comparison shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct CompareView {
     /// The column that has the keys.
     cursor: ListCursor,
@@ -48,6 +50,8 @@ pub struct CompareView {
     top: ListCursor,
     /// How often the time that the timelines show was halved.
     pub zoom: u32,
+    /// Why the second column of those held against one another is faster or slower than the first.
+    why: Option<String>,
 }
 
 /// One column: a pinned scenario, or the one shown.
@@ -99,6 +103,21 @@ impl CompareView {
         self.cursor.row(count)
     }
 
+    /// The columns that are held against one another, by their places: the first whose figures are there, and that under
+    /// the cursor or the next.
+    pub fn pair(&self, columns: &[ComparedColumn]) -> Option<[usize; 2]> {
+        let is_known = |at: &usize| columns[*at].evaluation.is_some();
+        let mut known = (0..columns.len()).filter(is_known);
+        let first = known.next()?;
+        let cursor = Some(self.column(columns.len())).filter(|at| *at > first && is_known(at));
+        Some([first, cursor.or_else(|| known.next())?])
+    }
+
+    /// Why the second of them is faster or slower than the first.
+    pub fn why(&self) -> Option<&str> {
+        self.why.as_deref()
+    }
+
     /// The first row seen, of so many columns.
     pub fn top(&self, columns: usize) -> usize {
         self.top.row(rows(columns))
@@ -136,6 +155,7 @@ impl View for CompareView {
             Action::Less => self.zoom = self.zoom.saturating_sub(1),
             Action::Left | Action::Right | Action::First | Action::Last => {
                 self.cursor.go(across(action), columns.len(), page);
+                self.renew(context);
             }
             _ => {
                 let pin = columns.get(self.cursor(context)).and_then(|column| column.pin);
@@ -167,10 +187,31 @@ impl View for CompareView {
         self.column(columns(context).len())
     }
 
-    fn go_to(&mut self, column: usize, _: &Context) -> Option<Effect> {
+    fn go_to(&mut self, column: usize, context: &Context) -> Option<Effect> {
         self.cursor = ListCursor::at(column);
+        self.renew(context);
         None
     }
+
+    fn renew(&mut self, context: &Context) {
+        let columns = columns(context);
+        self.why = self.pair(&columns).and_then(|[a, b]| why(&columns[a], &columns[b]));
+    }
+}
+
+/// What tells two columns apart, what makes one of them slower, and whether their batches are alike.
+fn why(one: &ComparedColumn, other: &ComparedColumn) -> Option<String> {
+    let [first, second] = [one, other].map(ComparedColumn::letter);
+    let a = Side { name: &first, scenario: one.scenario, evaluation: one.evaluation? };
+    let b = Side { name: &second, scenario: other.scenario, evaluation: other.evaluation? };
+    let batch = match [a, b].map(|side| side.scenario.sequences()) {
+        [one, two] if (two / one - 1.0).abs() > NEAR => {
+            format!(". Their global batches differ: {} and {} sequences", counted(one), counted(two))
+        }
+        _ => String::new(),
+    };
+    let choice = choice(a, b).map_or_else(String::new, |choice| format!("{choice}. "));
+    Some(format!("{choice}{}{batch}", sentence(a, b)))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::app::context::Context;
 use crate::app::cursor::{ListCursor, across};
 use crate::app::effect::Effect;
 use crate::app::panel::ViewId;
-use crate::app::runs::{ComparedRuns, PublishedRun, Tables};
+use crate::measured::runs::{ComparedRuns, PublishedRun, Tables};
 use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
 use crate::figures::Figure;

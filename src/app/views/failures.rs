@@ -1,14 +1,16 @@
 //! The view of failures: how much time is lost, by the work between two checkpoints.
 
 use crate::app::action::Action;
+use crate::app::answers::Answer;
 use crate::app::asked::{Asked, LATER};
 use crate::app::context::Context;
 use crate::app::cursor::{ListCursor, across};
 use crate::app::effect::Effect;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
+use crate::bounds::goodput::{IntervalLaw, TimeShares};
 use crate::evaluate::FailureForecast;
-use crate::figures::Figure;
+use crate::figures::{Amount, Figure};
 use crate::units::Seconds;
 
 /// What is known of it before it is shown.
@@ -22,54 +24,84 @@ pub const SPEC: ViewSpec = ViewSpec {
 /// The intervals, in seconds: from seconds to days.
 pub const INTERVALS: [f64; 15] = [5.0, 10.0, 20.0, 50.0, 1e2, 2e2, 5e2, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5];
 
-/// Knows nothing but the interval under its cursor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct FailuresView(Option<ListCursor>);
+/// The interval under its cursor, and what failures make of what is shown.
+#[derive(Debug, Clone, Default)]
+pub struct FailuresView {
+    /// Where the cursor was moved to.
+    cursor: Option<ListCursor>,
+    /// Nothing where the cluster does not say what goes wrong.
+    pub picture: Option<FailurePicture>,
+}
 
-impl FailuresView {
-    /// The interval that has the keys: at first the one that is nearest to the best.
-    pub fn place(self, forecast: &FailureForecast) -> usize {
-        let away = |index: &usize| libm::fabs(libm::log(INTERVALS[*index] / forecast.interval.get()));
-        let nearest = || (0..INTERVALS.len()).min_by(|a, b| away(a).total_cmp(&away(b)));
-        self.0.map(|cursor| cursor.row(INTERVALS.len())).or_else(nearest).unwrap_or(0)
-    }
+/// What failures make of a step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FailurePicture {
+    /// What stops the job and what that costs, and the best interval.
+    pub forecast: FailureForecast,
+    /// Where the time goes at each of [`INTERVALS`].
+    pub shares: [TimeShares; INTERVALS.len()],
+    /// The best interval by each rule.
+    pub best: [(IntervalLaw, Seconds); IntervalLaw::ALL.len()],
+    /// Bytes of a checkpoint.
+    pub checkpoint: Option<Amount>,
+    /// Days of the training without failures and with them, where its length is stated.
+    pub days: Option<[Amount; 2]>,
+}
 
-    /// The same as a time.
-    pub fn interval(self, forecast: &FailureForecast) -> Seconds {
-        Seconds::new(INTERVALS[self.place(forecast)])
+impl FailurePicture {
+    fn new(answer: &Answer) -> Option<Self> {
+        let subject = answer.subject();
+        let forecast = subject.failures()?;
+        let interruptions = forecast.interruptions;
+        let amount = |figure: Figure| figure.amount(&subject);
+        Some(Self {
+            forecast,
+            shares: INTERVALS.map(|interval| interruptions.shares(Seconds::new(interval))),
+            best: IntervalLaw::ALL.map(|law| (law, interruptions.interval(law))),
+            checkpoint: amount(Figure::CheckpointBytes),
+            days: amount(Figure::Days).zip(amount(Figure::DaysWithFailures)).map(|(without, with)| [without, with]),
+        })
     }
 }
 
-/// What failures make of what is shown, where its cluster says what goes wrong.
-fn forecast(context: &Context) -> Option<FailureForecast> {
-    context.answer?.subject().failures()
+impl FailuresView {
+    /// The interval that has the keys: at first the one that is nearest to the best.
+    pub fn place(&self) -> usize {
+        let best = self.picture.as_ref().map_or(Seconds::ZERO, |picture| picture.forecast.interval);
+        let away = |index: &usize| libm::fabs(libm::log(INTERVALS[*index] / best.get()));
+        let nearest = || (0..INTERVALS.len()).min_by(|a, b| away(a).total_cmp(&away(b)));
+        self.cursor.map(|cursor| cursor.row(INTERVALS.len())).or_else(nearest).unwrap_or(0)
+    }
 }
 
 impl View for FailuresView {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
-        let Some(forecast) = forecast(context) else { return Vec::new() };
-        let mut cursor = ListCursor::at(self.place(&forecast));
-        if cursor.go(across(action), INTERVALS.len(), context.page) {
-            self.0 = Some(cursor);
+        let mut cursor = ListCursor::at(self.place());
+        if self.picture.is_some() && cursor.go(across(action), INTERVALS.len(), context.page) {
+            self.cursor = Some(cursor);
         }
         Vec::new()
     }
 
     fn figure(&self, context: &Context) -> Result<Asked, &'static str> {
-        match forecast(context) {
+        match self.picture {
             _ if context.answer.is_none() => Err(LATER),
             None => Err("the cluster does not say what goes wrong: there is no figure to explain"),
-            Some(forecast) => Ok(Asked::Shown(Figure::GoodputEvery(self.interval(&forecast).get() as usize))),
+            Some(_) => Ok(Asked::Shown(Figure::GoodputEvery(INTERVALS[self.place()] as usize))),
         }
     }
 
-    fn place(&self, context: &Context) -> Option<usize> {
-        forecast(context).map(|forecast| Self::place(*self, &forecast))
+    fn place(&self, _: &Context) -> Option<usize> {
+        self.picture.as_ref().map(|_| Self::place(self))
     }
 
     fn go_to_place(&mut self, place: usize, _: &Context) -> Option<Effect> {
-        self.0 = Some(ListCursor::at(place));
+        self.cursor = Some(ListCursor::at(place));
         None
+    }
+
+    fn renew(&mut self, context: &Context) {
+        self.picture = context.answer.and_then(FailurePicture::new);
     }
 }
 

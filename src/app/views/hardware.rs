@@ -182,7 +182,7 @@ impl View for HardwareView {
         }
         let scenario = map.scenario(map.cursor).map_err(|_| "this cell is not possible: it has no figures")?;
         let whose = scenario.altered().unwrap_or_else(|| "the machine as it is".to_owned());
-        Ok(Asked::Other(whose, map.metric, Box::new(scenario)))
+        Ok(Asked::Other(whose, map.metric(), Box::new(scenario)))
     }
 
     fn place(&self, _: &Context) -> Option<usize> {

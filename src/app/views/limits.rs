@@ -8,8 +8,10 @@ use crate::app::cursor::ListCursor;
 use crate::app::effect::Effect;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
-use crate::figures::Limit;
+use crate::bounds::fsdp::{FsdpLimits, ZeroStage};
+use crate::figures::{BoundForm, Limit};
 use crate::scenario::Scenario;
+use crate::units::Bytes;
 
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {
@@ -40,16 +42,63 @@ pub const NUMBERS: [Limit; 11] = [
     Limit::TokensPerSecond,
 ];
 
+/// Of [`NUMBERS`], those before the bounds.
+pub const GIVEN: usize = 7;
+
 /// Rows that can have the keys: assumptions, and the numbers under them.
 const ROWS: usize = Assumption::ALL.len() + NUMBERS.len();
 
-/// The cursor, and what is assumed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// The cursor, what is assumed, and what follows.
+#[derive(Debug, Clone, Default)]
 pub struct LimitsView {
     /// Of [`Assumption::ALL`], then of [`NUMBERS`].
     cursor: ListCursor,
     /// What is assumed.
     pub assumed: LimitAssumptions,
+    /// The limits of what is shown, once the view has been opened.
+    pub picture: Option<Box<LimitsPicture>>,
+}
+
+/// The limits of a scenario, written out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LimitsPicture {
+    /// What they follow from.
+    pub limits: FsdpLimits,
+    /// The value of each assumption, and what it means.
+    pub assumed: [(String, &'static str); Assumption::ALL.len()],
+    /// What the numbers come to.
+    pub verdict: &'static str,
+    /// The numbers, in the order of [`NUMBERS`].
+    pub numbers: [LimitNumber; NUMBERS.len()],
+}
+
+/// A number of the limits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LimitNumber {
+    /// Its value: one, or of a bound both forms.
+    pub values: Vec<String>,
+    /// How it comes about.
+    pub formula: String,
+}
+
+impl LimitsPicture {
+    fn new(limits: FsdpLimits) -> Self {
+        Self {
+            assumed: Assumption::ALL.map(|one| assumed(one, &limits)),
+            verdict: verdict(&limits),
+            numbers: std::array::from_fn(|at| LimitNumber::new(at, &limits)),
+            limits,
+        }
+    }
+}
+
+impl LimitNumber {
+    fn new(at: usize, limits: &FsdpLimits) -> Self {
+        let (limit, forms) = (NUMBERS[at], [BoundForm::Hidden, BoundForm::Floor]);
+        let forms = if at < GIVEN { &forms[1..] } else { &forms[..] };
+        let values = forms.iter().map(|form| said(limit, *form, limits)).collect();
+        Self { values, formula: limit.formula(BoundForm::Floor, limits).to_string() }
+    }
 }
 
 impl LimitsView {
@@ -58,9 +107,10 @@ impl LimitsView {
         self.cursor.row(ROWS)
     }
 
-    fn change(&mut self, by: i8) {
+    fn change(&mut self, by: i8, context: &Context) {
         if let Some(assumption) = Assumption::ALL.get(self.row()) {
             self.assumed.change(*assumption, by);
+            self.renew(context);
         }
     }
 
@@ -86,10 +136,10 @@ impl LimitsView {
 }
 
 impl View for LimitsView {
-    fn update(&mut self, action: Action, _: &Context) -> Vec<Effect> {
+    fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
         match action {
-            Action::Right | Action::More => self.change(1),
-            Action::Left | Action::Less => self.change(-1),
+            Action::Right | Action::More => self.change(1, context),
+            Action::Left | Action::Less => self.change(-1, context),
             _ => {}
         }
         Vec::new()
@@ -110,6 +160,50 @@ impl View for LimitsView {
 
     fn list(&mut self) -> Option<&mut ListCursor> {
         Some(&mut self.cursor)
+    }
+
+    fn renew(&mut self, context: &Context) {
+        self.picture = Some(Box::new(LimitsPicture::new(self.assumed.limits(context.shown))));
+    }
+}
+
+fn assumed(one: Assumption, limits: &FsdpLimits) -> (String, &'static str) {
+    match one {
+        Assumption::Gamma => (limits.gamma.to_string(), "of the activations are kept; 0 recomputes all"),
+        Assumption::Backward => (
+            limits.transfers().backward.to_string(),
+            match limits.stage {
+                ZeroStage::Three => "models moved in backward; 2: gather and reduce",
+                _ => "gradients reduced, updated weights gathered",
+            },
+        ),
+        Assumption::Stage => match limits.stage {
+            ZeroStage::One => ("1".to_owned(), "the optimizer is sharded"),
+            ZeroStage::Two => ("2".to_owned(), "gradients and optimizer are sharded"),
+            ZeroStage::Three => ("3".to_owned(), "weights, gradients and optimizer are sharded"),
+        },
+    }
+}
+
+/// A number's text. What the network would allow of more than the peak is a number for `i` alone: the network is not the
+/// limit then.
+fn said(limit: Limit, form: BoundForm, limits: &FsdpLimits) -> String {
+    let bound = match form {
+        BoundForm::Hidden => limits.hidden(),
+        BoundForm::Floor => limits.network_floor(),
+    };
+    if limit == Limit::Uncapped && bound.hfu > 1.0 { "over 100 %".to_owned() } else { limit.text(form, limits) }
+}
+
+/// What it comes to.
+fn verdict(limits: &FsdpLimits) -> &'static str {
+    if limits.free() <= Bytes::ZERO {
+        return "the state alone does not fit: no tokens, no throughput";
+    }
+    match [limits.hidden(), limits.network_floor()].map(|bound| limits.needed(bound) >= 1.0).into() {
+        (true, _) => "memory full, the network allows the peak with all communication hidden",
+        (false, true) => "memory full, the network allows the peak only with communication exposed",
+        (false, false) => "even with memory full, the network keeps it below the peak",
     }
 }
 

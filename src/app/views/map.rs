@@ -44,7 +44,7 @@ pub struct Map {
     /// What the user wants across and down instead of the usual.
     wanted: Option<[Field; 2]>,
     /// The figure that it shows.
-    pub metric: Figure,
+    metric: Figure,
     /// Where the cursor is.
     pub cursor: usize,
     /// The cell that the panels around it are about: they follow the cursor once there is an answer.
@@ -61,6 +61,8 @@ pub struct Map {
     cells: Vec<Option<Cell>>,
     /// Which cells are of this sweep.
     fresh: Vec<bool>,
+    /// The figure of each cell that fits, as it is drawn.
+    figures: Vec<Option<f64>>,
 }
 
 impl Map {
@@ -84,8 +86,20 @@ impl Map {
             generation: 0,
             cells: vec![None; sweep.len()],
             fresh: vec![false; sweep.len()],
+            figures: vec![None; sweep.len()],
             sweep: Arc::new(sweep),
         }
+    }
+
+    /// The figure that it shows.
+    pub const fn metric(&self) -> Figure {
+        self.metric
+    }
+
+    /// Shows another figure.
+    pub fn show(&mut self, metric: Figure) {
+        self.metric = metric;
+        self.figures = (0..self.cells.len()).map(|index| self.plotted(index)).collect();
     }
 
     /// Follows the scenario; says whether the cells have to be computed anew. A map that shows it already stays.
@@ -101,7 +115,7 @@ impl Map {
             self.replace(sweep, home);
         }
         if self.metric.lacks(base).is_some() {
-            self.metric = Figure::ModelFlops;
+            self.show(Figure::ModelFlops);
         }
         self.home = home(&self.sweep, scenario);
         self.cursor = self.home.unwrap_or(self.cursor);
@@ -138,6 +152,7 @@ impl Map {
         self.home = home;
         self.cursor = home.unwrap_or(self.cursor.min(self.cells.len().saturating_sub(1)));
         self.settled = self.cursor;
+        self.show(self.metric);
     }
 
     /// The last picture of a cell of another map with the same coordinates.
@@ -158,6 +173,7 @@ impl Map {
             // A report on its way may name a cell that a smaller map lacks.
             if let (Some(slot), Some(fresh)) = (self.cells.get_mut(index), self.fresh.get_mut(index)) {
                 (*slot, *fresh) = (Some(cell), true);
+                self.figures[index] = self.plotted(index);
             }
         }
     }
@@ -194,6 +210,10 @@ impl Map {
 
     /// The figure of a cell that fits.
     pub fn figure(&self, index: usize) -> Option<f64> {
+        *self.figures.get(index)?
+    }
+
+    fn plotted(&self, index: usize) -> Option<f64> {
         match self.cell(index)? {
             Cell::Possible { summary, .. } if summary.fits => self.metric.mapped(summary, &self.sweep, index),
             _ => None,
@@ -307,8 +327,8 @@ impl Map {
     pub fn next_metric(&mut self) {
         let at = METRICS.iter().position(|metric| *metric == self.metric).unwrap_or(0);
         let following = METRICS.into_iter().cycle().skip(at + 1).take(METRICS.len());
-        self.metric =
-            following.into_iter().find(|metric| metric.lacks(&self.sweep.base).is_none()).unwrap_or(self.metric);
+        let next = following.into_iter().find(|metric| metric.lacks(&self.sweep.base).is_none());
+        self.show(next.unwrap_or(self.metric));
     }
 }
 

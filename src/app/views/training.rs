@@ -16,7 +16,7 @@ use crate::app::work::{Found, Work};
 use crate::bounds::intensity::LinkNeeds;
 use crate::bounds::layered::CriticalBatch;
 use crate::figures::run::TrainingRun;
-use crate::scenario::{Edit, Field};
+use crate::scenario::{Edit, Field, Scenario};
 use crate::search::training::{BestTraining, Goal, METHODS, Method, TrainingAnswer, TrainingSearch};
 use crate::units::{devices, short};
 
@@ -67,6 +67,8 @@ pub struct TrainingView {
     back: usize,
     /// The last picture.
     pub picture: Option<TrainingPicture>,
+    /// The scenario of the plan under the cursor.
+    plan: Option<Scenario>,
 }
 
 /// A search, and what is known of its answers.
@@ -152,6 +154,13 @@ impl TrainingView {
         if let Some(picture) = &mut self.picture {
             picture.fill(index, answer);
         }
+        self.choose();
+    }
+
+    /// The cursor or the plan under it is another.
+    fn choose(&mut self) {
+        let found = self.picture.as_ref().zip(self.chosen());
+        self.plan = found.map(|(picture, (method, best))| picture.search.scenario(method, &best.choice));
     }
 
     /// The law of the critical batch.
@@ -182,6 +191,11 @@ impl TrainingView {
     pub fn chosen(&self) -> Option<(&'static Method, &BestTraining)> {
         let best = self.picture.as_ref()?.best(self.method(), self.budget())?;
         Some((&METHODS[self.method()], best))
+    }
+
+    /// The scenario of that plan.
+    pub const fn plan(&self) -> Option<&Scenario> {
+        self.plan.as_ref()
     }
 
     /// The whole training by that plan.
@@ -245,6 +259,7 @@ impl View for TrainingView {
                 self.method.go(action, METHODS.len(), METHODS.len() + 1);
             }
         }
+        self.choose();
         Vec::new()
     }
 
@@ -263,6 +278,7 @@ impl View for TrainingView {
     // No `list` for the explorer to move: its ends are those of the budgets.
     fn go_to(&mut self, row: usize, _: &Context) -> Option<Effect> {
         self.method = ListCursor::at(row);
+        self.choose();
         None
     }
 
@@ -272,6 +288,7 @@ impl View for TrainingView {
 
     fn go_to_place(&mut self, place: usize, _: &Context) -> Option<Effect> {
         self.choose_budget(place);
+        self.choose();
         None
     }
 
@@ -288,6 +305,7 @@ impl View for TrainingView {
         let same = self.picture.as_ref().is_some_and(|picture| *picture.search == search);
         if !same {
             self.picture = Some(TrainingPicture::new(search, self.picture.as_ref()));
+            self.choose();
         }
         let picture = self.picture.as_ref().filter(|picture| !picture.is_complete())?;
         Some(Work::Training(Arc::clone(&picture.search)))

@@ -1,20 +1,19 @@
 //! A choice that a plan is said not to follow changes none of its figures.
 
 use super::*;
-use crate::plan::Plan;
+use crate::plan::{IdleChoice, Plan};
 
 /// The same plan without its idle choices.
 fn plain(plan: &Plan) -> Plan {
     let mut plain = plan.clone();
     for idle in plan.idle() {
-        match idle.field {
-            "plan.schedule" => plain.schedule = plan.effective_schedule(),
-            "plan.stages_per_rank" => plain.stages_per_rank = 1,
-            "plan.offload" => plain.offload = if plan.offload.state() { Offload::State } else { Offload::None },
-            "plan.qwz" => plain.sharding.wire.weights = Format::Bf16,
-            "plan.sharding.secondary" => plain.sharding.secondary = None,
-            "plan.qgz" => (plain.sharding.wire.gradients, plain.sharding.two_hop_gradients) = (Format::Bf16, false),
-            other => panic!("{other} is not known to be idle"),
+        match idle.choice {
+            IdleChoice::Schedule => plain.schedule = plan.effective_schedule(),
+            IdleChoice::StagesPerRank => plain.stages_per_rank = 1,
+            IdleChoice::Offload => plain.offload = if plan.offload.state() { Offload::State } else { Offload::None },
+            IdleChoice::QuantisedWeights => plain.sharding.wire.weights = Format::Bf16,
+            IdleChoice::SecondCopy => plain.sharding.secondary = None,
+            IdleChoice::QuantisedGradients => (plain.sharding.wire.gradients, plain.sharding.two_hop_gradients) = (Format::Bf16, false),
         }
     }
     plain

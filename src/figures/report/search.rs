@@ -8,7 +8,7 @@ use crate::figures::figure::Figure;
 use crate::figures::table::{Table, TableCell, percent, pretty};
 use crate::figures::why::facts::FigureSubject;
 use crate::plan::{Accumulation, Offload, Plan};
-use crate::scenario::Scenario;
+use crate::scenario::{Layout, Scenario};
 use crate::scenario::file::{ScenarioFile, printable};
 use crate::search::planner::FoundPlan;
 use crate::search::plans::{Aim, FoundWhole, PlanSearch, WholeAnswer};
@@ -90,9 +90,8 @@ pub fn so_far_words(aim: Aim, answer: &WholeAnswer) -> String {
 }
 
 /// Over how many ranks the state lies: `8/64/64`, weights, gradients, optimizer; and a second copy of the weights.
-pub fn extent_words(scenario: &Scenario) -> String {
-    let Ok(layout) = scenario.layout() else { return String::new() };
-    let copy = layout.secondary.map_or_else(String::new, |ranks| format!(" + copy {ranks}"));
+pub fn extent_words(layout: &Layout, copy: &str) -> String {
+    let copy = layout.secondary.map_or_else(String::new, |ranks| format!("{copy}{ranks}"));
     format!("{}/{}/{}{copy}", layout.weights, layout.gradients, layout.optimizer)
 }
 
@@ -290,7 +289,8 @@ fn cells(rank: usize, FoundWhole { scenario, summary }: &FoundWhole) -> Vec<Tabl
     let figure = |figure: Figure| cell(figure, scenario, summary);
     let number = |count: u32| TableCell::new(count.to_string(), count);
     let layout = scenario.layout().ok();
-    let ranks = |of: fn(&crate::scenario::Layout) -> u32| number(layout.as_ref().map_or(1, of));
+    let ranks = |of: fn(&Layout) -> u32| number(layout.as_ref().map_or(1, of));
+    let over = layout.as_ref().map_or_else(String::new, |layout| extent_words(layout, " + copy "));
     vec![
         TableCell::count(rank),
         figure(Figure::TotalTokens),
@@ -300,7 +300,7 @@ fn cells(rank: usize, FoundWhole { scenario, summary }: &FoundWhole) -> Vec<Tabl
         figure(Figure::Energy),
         number(summary.devices),
         TableCell::new(format!("{} GiB", significant(summary.memory.peak.gib(), 3)), summary.memory.peak.get() as u64),
-        TableCell::word(extent_words(scenario)),
+        TableCell::word(over),
         TableCell::word(plan_words(plan)),
         number(plan.tensor),
         number(plan.context),

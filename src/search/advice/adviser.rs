@@ -1,12 +1,12 @@
 //! The candidates of advice: the nearest values of each field, as an edit would set them, so that taking one brings
-//! what was promised. Not for what they are worth ([`super::AdviceRound`]).
+//! what was promised. Not for what they are worth ([`super::Advice`]).
 
-use std::fmt;
-
+use crate::plan::{Idle, IdleChoice};
 use crate::presets::Library;
 use crate::scenario::file::ScenarioFile;
-use crate::scenario::{Edit, Field, Scenario, Value};
+use crate::scenario::{Edit, Field, Scenario};
 use crate::search::candidate::Candidate;
+use crate::search::options;
 
 /// The fields that are tried, and how many values after and before the current one; a change of the numbers (precision,
 /// optimizer) or of the task (model, sequence) is no advice.
@@ -40,14 +40,6 @@ pub struct Adviser<'a> {
     pub file: &'a ScenarioFile,
     /// What the file means now.
     pub scenario: &'a Scenario,
-    /// The values of a field after the current one, or before it: the nearest first, not all of them possible.
-    pub toward: &'a dyn Fn(Field, bool) -> Vec<Value>,
-}
-
-impl fmt::Debug for Adviser<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Adviser").field("scenario", &self.scenario.name).finish_non_exhaustive()
-    }
 }
 
 impl Adviser<'_> {
@@ -97,8 +89,11 @@ impl Adviser<'_> {
         apart.filter_map(|(one, other)| self.candidate([&one.edits[..], &other.edits].concat())).collect()
     }
 
+    /// The values of a field after the current one, or before it: the nearest first, not all of them possible.
     fn toward(&self, field: Field, forward: bool) -> impl Iterator<Item = Edit> + use<> {
-        (self.toward)(field, forward).into_iter().map(move |value| Edit { field, value })
+        let now = field.meant(self.scenario);
+        let values = options::toward(field, now.as_ref(), forward, self.scenario, self.library);
+        values.into_iter().map(move |value| Edit { field, value })
     }
 
     /// The file with some edits, if that makes another plan that can be laid out.
@@ -116,6 +111,6 @@ impl Adviser<'_> {
 
 /// Whether a plan follows both its schedule and its stages per rank.
 fn follows_its_stages(candidate: &Candidate) -> bool {
-    let paths = [Field::Schedule, Field::StagesPerRank].map(|field| field.spec().path);
-    !candidate.scenario.plan.idle().iter().any(|idle| paths.contains(&idle.field))
+    let is_either = |idle: &Idle| matches!(idle.choice, IdleChoice::Schedule | IdleChoice::StagesPerRank);
+    !candidate.scenario.plan.idle().iter().any(is_either)
 }

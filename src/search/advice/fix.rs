@@ -81,10 +81,7 @@ fn shard(scenario: &Scenario) -> impl Iterator<Item = Edit> {
         Extent::Ranks(ranks) => Some(ranks * scenario.plan.tensor),
     };
     let now = sharding.first_extent().and_then(devices);
-    let levels = cluster.levels.iter().map(|level| match level.name.as_str() {
-        "node" => Extent::Node,
-        name => Extent::Level(name.into()),
-    });
+    let levels = cluster.levels.iter().map(Extent::from);
     let wider = levels.filter(move |extent| now.is_some_and(|now| devices(extent).is_some_and(|more| more > now)));
     let wider = wider.chain(now.map(|_| Extent::System)).collect::<Vec<_>>();
     wider.into_iter().map(|extent| Edit::new(Field::Shard, extent))

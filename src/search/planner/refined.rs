@@ -51,6 +51,18 @@ pub fn refined(search: &PlanSearch, answer: &WholeAnswer, evaluator: &Evaluator)
     (gains(0) || draw && gains(1)).then_some(found)
 }
 
+/// The best whole plans, and before them one placed operator by operator where that is better than all. Tells of what is
+/// found meanwhile, and of the whole plans when they are proven.
+pub fn best_plans(search: &PlanSearch, evaluator: &Evaluator, so_far: &mut dyn FnMut(&WholeAnswer)) -> WholeAnswer {
+    let mut answer = search.run(evaluator, so_far);
+    so_far(&answer);
+    if let Some(FoundPlan { scenario, summary, .. }) = refined(search, &answer, evaluator) {
+        answer.plans.insert(0, FoundWhole { scenario, summary });
+        answer.plans.truncate(search.top);
+    }
+    answer
+}
+
 /// The best plan on the mesh of the scenario that the search began with, where that is among its plans.
 fn own_mesh(search: &PlanSearch, evaluator: &Evaluator) -> Option<FoundWhole> {
     let freedom = search.freedom.on_mesh_of(&search.base)?;

@@ -61,7 +61,7 @@ pub(super) fn status(app: &App, width: u16) -> String {
 /// What sets a cell's limit, where that is shown: `, set by the link to the host`.
 fn limiting(map: &Map) -> String {
     let Some(Cell::Possible { summary, .. }) = map.cell(map.cursor) else { return String::new() };
-    if !matches!(map.metric, Figure::Limit | Figure::ShareOfLimit) {
+    if !matches!(map.metric(), Figure::Limit | Figure::ShareOfLimit) {
         return String::new();
     }
     match summary.limiting() {
@@ -95,5 +95,5 @@ fn is_possible(app: &App) -> bool {
 
 /// The unit of a map's figures, in words.
 pub(super) fn unit(map: &Map) -> String {
-    map.metric.unit_in_words(&map.sweep.base)
+    map.metric().unit_in_words(&map.sweep.base)
 }

@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::Widget;
 
 use super::{frame, has_keys, words};
-use crate::app::inputs::{InputRow, aside, idle};
+use crate::app::inputs::{InputRow, aside};
 use crate::app::pins::Pin;
 use crate::app::{App, Panel};
 use crate::evaluate::Summary;
@@ -91,7 +91,9 @@ fn wrong(app: &App, row: InputRow) -> Option<&str> {
 /// What stands beside the value of a row.
 fn beside(app: &App, row: InputRow) -> String {
     match row {
-        InputRow::Field(field) if app.inputs.wrong(field).is_none() => aside(field, &app.scenario, &app.library),
+        InputRow::Field(field) if app.inputs.wrong(field).is_none() => {
+            aside(field, app.inputs.idle(field), &app.scenario, &app.library)
+        }
         InputRow::Field(_) | InputRow::Fold | InputRow::Measured => String::new(),
     }
 }
@@ -101,7 +103,7 @@ fn look(app: &App, theme: Theme, row: InputRow) -> (Role, &'static str) {
     match row {
         InputRow::Field(field) if app.inputs.wrong(field).is_some() => (Role::Bad, theme.glyphs().exposed),
         InputRow::Field(field) if app.inputs.changed.contains(&field) => (Role::Warn, theme.glyphs().more[0]),
-        InputRow::Field(field) if idle(field, &app.scenario).is_none() => (Role::Text, " "),
+        InputRow::Field(field) if app.inputs.idle(field).is_none() => (Role::Text, " "),
         InputRow::Measured if app.inputs.measured.is_some() => (Role::Text, " "),
         InputRow::Field(_) | InputRow::Fold | InputRow::Measured => (Role::Dim, " "),
     }

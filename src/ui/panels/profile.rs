@@ -59,7 +59,7 @@ fn range(map: &Map) -> (f64, f64) {
 /// The best of some cells: its place among them, and its figure.
 fn best(map: &Map, cells: &[usize]) -> Option<(usize, f64)> {
     let figures = cells.iter().enumerate().filter_map(|(at, cell)| Some((at, map.figure(*cell)?)));
-    let better = |a: f64, b: f64| if map.metric.more_is_better() { a > b } else { a < b };
+    let better = |a: f64, b: f64| if map.metric().more_is_better() { a > b } else { a < b };
     figures.reduce(|best, next| if better(next.1, best.1) { next } else { best })
 }
 

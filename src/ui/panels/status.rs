@@ -69,7 +69,7 @@ fn field(app: &App) -> String {
     let wrong = app.inputs.field().and_then(|field| app.inputs.wrong(field)).map(|wrong| wrong.why.clone());
     let excess = || app.answer.as_ref().filter(|_| !app.stale).and_then(|it| app.excess(&it.evaluation.summary));
     let about = || match app.inputs.row() {
-        InputRow::Field(field) => inputs::about(field, &app.scenario),
+        InputRow::Field(field) => inputs::about(field, app.inputs.idle(field), &app.scenario),
         InputRow::Measured => Some(
             "what your own job takes, like 3.4 s or 38 %: Enter types it and shows what explains the gap".to_owned(),
         ),

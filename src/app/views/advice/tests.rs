@@ -16,8 +16,12 @@ fn explained(app: &App) -> Option<Figure> {
     explaining.page().map(|page| page.explanation.figure)
 }
 
+fn advice(app: &App) -> &Advice {
+    app.views.advice.advice().expect("advice")
+}
+
 fn changes(app: &App) -> Vec<(String, f64)> {
-    let suggestions = app.views.advice.round.suggestions();
+    let suggestions = &advice(&app).suggestions;
     suggestions.iter().map(|one| (one.candidate.to_string(), one.gain)).collect()
 }
 
@@ -31,10 +35,10 @@ fn what_is_promised_is_what_enter_brings() {
     for mut app in [explorer(), too_big()] {
         press(&mut app, "W");
         assert_eq!(app.view, views::advice::SPEC.id);
-        let rows = app.views.advice.rows(app.answer.as_ref());
+        let rows = app.views.advice.rows();
         let first = rows.iter().position(|row| matches!(row, AdviceRow::Change(_))).expect("a change");
         let AdviceRow::Change(promised) = rows[first].clone() else { panic!("no change") };
-        let (summary, edits) = (*promised.summary, promised.candidate.edits.clone());
+        let (summary, edits) = (promised.summary, promised.candidate.edits.clone());
         press(&mut app, &format!("g{}<ret>", "j".repeat(first)));
         assert_eq!(figures(&app), summary);
         for Edit { field, value: wanted } in &edits {
@@ -54,9 +58,9 @@ fn nothing_is_taken_while_the_fields_make_no_scenario() {
     }
     // MPT-7B has 32 heads: tensor parallelism over 7 is not possible.
     press(&mut app, "W1<ret><c-u>7<ret>2G");
-    let rows = app.views.advice.rows(app.answer.as_ref());
+    let rows = app.views.advice.rows();
     assert!(
-        matches!(rows[app.views.advice.row(rows.len())], AdviceRow::Change(_)),
+        matches!(rows[app.views.advice.row()], AdviceRow::Change(_)),
         "what was tried before stays in sight"
     );
     let file = app.file.clone();
@@ -73,7 +77,7 @@ fn where_it_fits_each_change_gains_and_the_most_comes_first() {
     assert!(!found.is_empty());
     assert!(found.iter().all(|(_, gain)| *gain >= WORTH), "{found:?}");
     let fields = |edits: &[Edit]| edits.iter().map(|edit| edit.field.spec().flag).collect::<Vec<_>>();
-    let suggestions = app.views.advice.round.suggestions();
+    let suggestions = &advice(&app).suggestions;
     for coarser in [false, true] {
         let same: Vec<_> = suggestions.iter().filter(|one| one.coarser.is_empty() != coarser).collect();
         assert!(same.windows(2).all(|pair| pair[0].gain >= pair[1].gain), "{found:?}");
@@ -102,10 +106,10 @@ fn where_it_does_not_fit_each_change_is_the_nearest_with_which_it_does() {
     let mut app = too_big();
     assert!(!figures(&app).fits);
     press(&mut app, "W");
-    assert_eq!(app.views.advice.round.fits(), Some(false));
+    assert_eq!(advice(&app).fits, Some(false));
     let found = changes(&app);
     assert!(found.iter().any(|(change, _)| change.starts_with("strategy ")), "{found:?}");
-    for suggestion in app.views.advice.round.suggestions() {
+    for suggestion in &advice(&app).suggestions {
         assert!(suggestion.summary.fits, "{suggestion:?}");
     }
 }
@@ -118,7 +122,7 @@ fn a_changed_scenario_is_tried_anew_and_the_same_is_not() {
     press(&mut app, "MW");
     assert_eq!(app.work, before, "the trials are there");
     press(&mut app, "1gjjjjl");
-    assert!(app.work > before && app.views.advice.is_complete() && !app.is_waiting());
+    assert!(app.work > before && app.views.advice.advice().is_some() && !app.is_waiting());
     assert_eq!(app.views.advice.asked.as_ref(), Some(&app.scenario));
 }
 
@@ -141,10 +145,10 @@ fn figures_of_an_older_scenario_are_dropped() {
     for report in jobs::in_line(late) {
         assert_eq!(app.hear(report), []);
     }
-    assert!(!app.views.advice.is_complete());
+    assert!(!app.views.advice.advice().is_some());
     press(&mut app, "W");
     assert_eq!(app.views.advice.asked.as_ref(), Some(&app.scenario));
-    assert!(app.views.advice.is_complete());
+    assert!(app.views.advice.advice().is_some());
 }
 
 #[test]
@@ -161,7 +165,7 @@ fn enter_explains_what_hardware_would_give() {
 fn a_larger_batch_is_said_to_be_one() {
     let mut app = explorer();
     press(&mut app, "W");
-    for suggestion in app.views.advice.round.suggestions() {
+    for suggestion in &advice(&app).suggestions {
         let field = suggestion.candidate.edits[0].field.spec().flag;
         assert!(
             suggestion.batch.is_none() || ["micro-batch", "accumulate", "nodes", "tp", "cp", "pp"].contains(&field),
@@ -179,18 +183,18 @@ fn where_no_single_change_lets_it_fit_two_together_are_tried() {
     let mut app = explorer_on(FAR_TOO_BIG);
     assert!(!figures(&app).fits);
     press(&mut app, "W");
-    let advice = &app.views.advice.round;
-    assert!(advice.pairs() && advice.is_complete() && !app.is_waiting());
-    assert_eq!(advice.fits(), Some(false));
-    let suggestions = advice.suggestions();
+    let advice = advice(&app);
+    assert!(advice.pairs && !app.is_waiting());
+    assert_eq!(advice.fits, Some(false));
+    let suggestions = &advice.suggestions;
     assert!((1..=6).contains(&suggestions.len()), "{:?}", changes(&app));
-    for one in &suggestions {
+    for one in suggestions {
         assert!(one.summary.fits && one.candidate.edits.len() == 2, "{one:?}");
         assert_ne!(one.candidate.edits[0].field, one.candidate.edits[1].field, "{one:?}");
     }
-    let (summary, wanted) = (*suggestions[0].summary, suggestions[0].candidate.edits.clone());
+    let (summary, wanted) = (suggestions[0].summary, suggestions[0].candidate.edits.clone());
     let first =
-        app.views.advice.rows(app.answer.as_ref()).iter().position(|row| matches!(row, AdviceRow::Change(_))).unwrap();
+        app.views.advice.rows().iter().position(|row| matches!(row, AdviceRow::Change(_))).unwrap();
     press(&mut app, &format!("g{}<ret>", "j".repeat(first)));
     assert_eq!(figures(&app), summary);
     assert!(wanted.iter().all(|edit| value(&app, edit.field.spec().label) == edit.value.to_string()), "{wanted:?}");
@@ -219,9 +223,9 @@ fn a_schedule_is_tried_together_with_its_stages() {
     let row = app
         .views
         .advice
-        .rows(app.answer.as_ref())
+        .rows()
         .iter()
-        .position(|row| row.name(app.answer.as_ref()) == *change)
+        .position(|row| row.name() == *change)
         .expect("a row");
     press(&mut app, &format!("g{}<ret>", "j".repeat(row)));
     assert!(app.scenario.plan.stages_per_rank > 1, "{change} is taken whole");
@@ -233,7 +237,7 @@ fn a_schedule_is_tried_together_with_its_stages() {
 fn what_makes_the_numbers_coarser_stands_last_and_says_so() {
     let mut app = explorer_on(&FRONTIER.replace("zero-topo", "fsdp"));
     press(&mut app, "W");
-    let suggestions = app.views.advice.round.suggestions();
+    let suggestions = &advice(&app).suggestions;
     let first = suggestions.iter().position(|one| !one.coarser.is_empty()).expect("a quantised strategy is faster");
     assert!(first > 0 && suggestions[first..].iter().all(|one| !one.coarser.is_empty()), "{:?}", changes(&app));
     assert!(suggestions[first].candidate.to_string().starts_with("strategy zero"), "{:?}", changes(&app));
@@ -252,7 +256,7 @@ fn a_plan_that_fits_is_held_against_others_of_its_devices() {
     let mut app = explorer();
     press(&mut app, "W");
     let now = figures(&app);
-    for one in app.views.advice.round.suggestions() {
+    for one in &advice(&app).suggestions {
         assert_eq!(one.summary.devices, now.devices, "{one:?}");
         assert!(one.summary.tokens_per_s() > now.tokens_per_s(), "{one:?}");
     }

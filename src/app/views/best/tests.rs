@@ -2,7 +2,7 @@
 
 use crate::app::action::{Action, Command, JobReport};
 use crate::app::tests::{H100, explorer_on, press};
-use crate::app::work::{Found, Work};
+use crate::app::work::{Desk, Found, Work};
 use crate::app::{App, Panel};
 use crate::plan::{Recompute, Size};
 use crate::scenario::Field;
@@ -30,7 +30,7 @@ fn explorer() -> App {
 }
 
 fn recomputes(app: &App) -> Vec<Recompute> {
-    app.views.best.plans().iter().map(|(_, found)| found.scenario.plan.recompute).collect()
+    app.views.best.plans().iter().map(|row| row.found.scenario.plan.recompute).collect()
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn columns_sort_the_rows_and_keep_the_ranks() {
     }
     // The smallest leaves most.
     assert_eq!(recomputes(&app), [Recompute::Full, Recompute::Selective, Recompute::None]);
-    assert_eq!(app.views.best.plans()[0].0, 3, "its rank is that of the objective");
+    assert_eq!(app.views.best.plans()[0].rank, 3, "its rank is that of the objective");
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn advice_on_the_best_plan_has_no_change_of_what_was_searched() {
     assert_eq!(app.answer.as_ref().expect("an answer").evaluation.summary.step_time, best.summary.step_time);
     press(&mut app, "W");
     let searched = |field| crate::search::plans::Freedom::default().is_free(field) && field != Field::Strategy;
-    for change in app.views.advice.round().suggestions() {
+    for change in &app.views.advice.advice().expect("advice").suggestions {
         let all = change.candidate.edits.iter().all(|edit| searched(edit.field));
         assert!(!all || change.gain < 1e-3, "{} gains {}", change.candidate, change.gain);
     }
@@ -169,4 +169,36 @@ fn what_plans_are_held_to_is_named_with_its_key() {
     assert_eq!(question.held_to(&scenario), ["within 365 days", "5 % of memory free"]);
     let ways = question.ways_out(&scenario);
     assert!(ways[0].starts_with("t ") && ways[1].starts_with("- "), "{ways:?}");
+}
+
+/// 1.3 billion parameters in 12 GiB a device, where some layers can stay whole and not all: once whole plans are proven, the
+/// one placed operator by operator comes first, and Enter takes it.
+#[test]
+fn a_plan_placed_by_operator_comes_last_and_is_taken_like_others() {
+    let text = "format = 1\ncluster = \"a100-80gb-dgx\"\nstack = \"default\"\nmodel = \"mpt-1b\"\nstrategy = \"fsdp\"\n\
+                [plan]\nnodes = 2\nglobal_batch = 64\nmemory_factor = 0.15\n";
+    let mut app = explorer_on(text);
+    press(&mut app, "B");
+    let mut search = app.views.best.asked().expect("a search").clone();
+    for axis in ["tp=1", "cp=1", "pp=1", "micro-batch=1,2", "recompute=none,full"] {
+        search.freedom.over(axis.parse().expect(axis));
+    }
+    let (pool, cancel) = (crate::search::pool(Some(2)).expect("threads"), crate::search::Cancel::default());
+    let told = std::sync::Mutex::new(Vec::new());
+    let tell = |found| told.lock().expect("a lock").push(found);
+    let desk = Desk { pool: &pool, cancel: &cancel, pause: std::time::Duration::ZERO, tell: &tell };
+    Work::BestPlans(std::sync::Arc::new(search)).run(desk);
+    let mut told = told.into_inner().expect("a lock");
+    let Some(Found::BestPlans(all, true)) = told.pop() else { panic!("no end: {told:?}") };
+    let Some(Found::BestPlans(whole, false)) = told.pop() else { panic!("nothing before the end: {told:?}") };
+    let by_operator = |found: &FoundWhole| !found.scenario.plan.operators.is_empty();
+    assert!(whole.exact && !whole.plans.iter().any(by_operator));
+    let (placed, best) = (all.plans[0].clone(), &whole.plans[0]);
+    assert!(by_operator(&placed) && placed.summary.tokens_per_s() > 1.001 * best.summary.tokens_per_s());
+    assert_eq!(all.plans[1].summary, best.summary);
+    let generation = app.work;
+    app.hear(JobReport::Found { generation, found: Found::BestPlans(all, true) });
+    press(&mut app, "g<ret>");
+    assert_eq!(app.scenario.plan.operators, placed.scenario.plan.operators);
+    assert!(app.notice.as_ref().is_some_and(|said| said.contains("by operator")), "{:?}", app.notice);
 }

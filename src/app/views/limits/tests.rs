@@ -13,7 +13,7 @@ fn keys_change_the_assumption_under_the_cursor_within_its_range() {
         for _ in 0..times {
             limits.answer(action, &app.context());
         }
-        limits
+        limits.clone()
     };
     assert_eq!(now(&press(Action::Up, 0)), fsdp::FsdpLimits::new(&app.scenario), "the defaults of the command line");
     assert!((now(&press(Action::Right, 3)).gamma - 0.3).abs() < 1e-12);

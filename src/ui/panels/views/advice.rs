@@ -10,7 +10,7 @@ use crate::app::views;
 use crate::app::views::advice::AdviceRow;
 use crate::app::{App, Panel};
 use crate::figures::{Amount, Figure, FigureSubject};
-use crate::search::{AdviceRound, Suggestion};
+use crate::search::{Advice, Suggestion};
 use crate::ui::panels::{frame, outdated, panel_list, words};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::RowList;
@@ -37,16 +37,15 @@ const BAR: usize = 24;
 
 /// Rows that it takes: frame, two headings with a blank between them, a row for each.
 fn height(app: &App) -> u16 {
-    u16::try_from(app.views.advice.rows(app.answer.as_ref()).len()).unwrap_or(u16::MAX).saturating_add(6)
+    u16::try_from(app.views.advice.rows().len()).unwrap_or(u16::MAX).saturating_add(6)
 }
 
 /// Draws it.
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let advice = app.views.advice.round();
-    let note = match (advice.is_complete(), app.shown.is_ok()) {
-        (true, _) => format!("{} changes tried", advice.tried()),
-        (false, true) => "trying".to_owned(),
-        (false, false) => String::new(),
+    let note = match (app.views.advice.advice(), app.shown.is_ok()) {
+        (Some(advice), _) => format!("{} changes tried", advice.tried),
+        (None, true) => "trying".to_owned(),
+        (None, false) => String::new(),
     };
     let title = format!("What would help{}", outdated(app));
     let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
@@ -54,16 +53,14 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
 }
 
 fn list(app: &App, theme: Theme) -> RowList<'static> {
-    let cursor = app.views.advice.row(app.views.advice.rows(app.answer.as_ref()).len());
-    RowList { marked: false, ..panel_list(app, theme, lines(app, theme), cursor) }
+    RowList { marked: false, ..panel_list(app, theme, lines(app, theme), app.views.advice.row()) }
 }
 
 /// Every line, with the row that it is.
 fn lines(app: &App, theme: Theme) -> Vec<ListLine<'static>> {
-    let advice = app.views.advice.round();
-    let rows = app.views.advice.rows(app.answer.as_ref());
+    let (advice, rows) = (app.views.advice.advice(), app.views.advice.rows());
     let most =
-        rows.iter().map(|row| if let AdviceRow::Resource(_, gain) = row { *gain } else { 0.0 }).fold(0.0, f64::max);
+        rows.iter().map(|row| if let AdviceRow::Resource(.., gain) = row { *gain } else { 0.0 }).fold(0.0, f64::max);
     let mut lines = Vec::new();
     let heading = |text: &str| (Line::styled(text.to_owned(), theme.style(Role::Title)), None);
     let mut changes = false;
@@ -77,15 +74,17 @@ fn lines(app: &App, theme: Theme) -> Vec<ListLine<'static>> {
             lines.extend((index > 0).then(|| (Line::default(), None)));
             lines.push(heading(&title(advice, app)));
         }
-        lines.push((line(row, app, theme, most), Some(index)));
+        lines.push((line(row, theme, most), Some(index)));
     }
-    if !changes && (advice.is_complete() || app.shown.is_err()) {
+    if !changes && (advice.is_some() || app.shown.is_err()) {
         lines.push((Line::default(), None));
-        let nothing = match advice.fits() {
-            _ if !advice.is_complete() => "the scenario is not possible: changes are tried once it is",
-            Some(false) if advice.pairs() => "no change to the plan makes it fit, nor any two that were tried",
-            Some(false) => "no change to the plan makes it fit",
-            _ => "no single change to the plan makes it faster",
+        let nothing = match advice {
+            None => "the scenario is not possible: changes are tried once it is",
+            Some(Advice { fits: Some(false), pairs: true, .. }) => {
+                "no change to the plan makes it fit, nor any two that were tried"
+            }
+            Some(Advice { fits: Some(false), .. }) => "no change to the plan makes it fit",
+            Some(_) => "no single change to the plan makes it faster",
         };
         lines.push((Line::styled(nothing, theme.style(Role::Dim)), None));
     }
@@ -94,8 +93,7 @@ fn lines(app: &App, theme: Theme) -> Vec<ListLine<'static>> {
 
 /// What the cursor is on, for the status line.
 fn status(app: &App) -> String {
-    let rows = app.views.advice.rows(app.answer.as_ref());
-    match rows.get(app.views.advice.row(rows.len())) {
+    match app.views.advice.chosen() {
         Some(AdviceRow::Change(Suggestion { coarser, .. })) if !coarser.is_empty() => {
             format!("Enter applies the change, u undoes it; number formats change: {}", coarser.join(", "))
         }
@@ -106,10 +104,10 @@ fn status(app: &App) -> String {
 }
 
 /// What the changes are for, and that they keep the batch.
-fn title(advice: &AdviceRound, app: &App) -> String {
-    let what = match advice.fits() {
-        Some(false) if advice.pairs() => "no single change makes it fit; two together would",
-        Some(false) => "it would fit with",
+fn title(advice: Option<&Advice>, app: &App) -> String {
+    let what = match advice {
+        Some(Advice { fits: Some(false), pairs: true, .. }) => "no single change makes it fit; two together would",
+        Some(Advice { fits: Some(false), .. }) => "it would fit with",
         _ => "throughput with another plan",
     };
     let kept = app.scenario.wanted_sequences().map(words::kept);
@@ -117,21 +115,21 @@ fn title(advice: &AdviceRound, app: &App) -> String {
 }
 
 /// What is changed, what it gives, and a bar for that, or what else changes.
-fn line(row: &AdviceRow, app: &App, theme: Theme, most: f64) -> Line<'static> {
+fn line(row: &AdviceRow, theme: Theme, most: f64) -> Line<'static> {
     let gained = |name: &str, columns: usize, gain: f64| {
         let gain = words::change(1.0, 1.0 + gain, theme);
         Span::raw(format!(" {:<columns$}{gain:>GAIN$}  ", fit(name, columns, theme)))
     };
     Line::from(match row {
-        AdviceRow::Resource(_, gain) => {
+        AdviceRow::Resource(_, name, gain) => {
             let length = if most > 0.0 { (gain / most * BAR as f64).round() as usize } else { 0 };
             let bar = Span::styled(theme.glyphs().fills[0].repeat(length), theme.fill(Tone::Blue));
-            vec![gained(&row.name(app.answer.as_ref()), RESOURCE, *gain), bar]
+            vec![gained(name, RESOURCE, *gain), bar]
         }
         AdviceRow::Change(suggestion) => {
             let columns = if suggestion.candidate.edits.len() > 1 { RESOURCE } else { CHANGE };
             vec![
-                gained(&row.name(app.answer.as_ref()), columns, suggestion.gain),
+                gained(&row.name(), columns, suggestion.gain),
                 Span::styled(aside(suggestion), theme.style(Role::Dim)),
             ]
         }

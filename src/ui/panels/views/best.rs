@@ -8,10 +8,10 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::{Drawing, row};
-use crate::app::views::best::{BestView, SPEC};
+use crate::app::views::best::{BestView, PlanRow, SPEC};
 use crate::app::{App, Panel};
 use crate::figures::{Amount, Figure, FigureSubject, extent_words, plan_words, proven_words};
-use crate::search::plans::{Aim, FoundWhole};
+use crate::search::plans::Aim;
 use crate::ui::panels::{frame, joined, outdated, panel_list, words};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::loglog::Curve;
@@ -24,7 +24,7 @@ pub(super) const DRAWING: Drawing = Drawing {
     id: SPEC.id,
     height: |_| HEIGHT,
     render,
-    target: |app, theme, inside, at| row(list(app, theme, inside.width).row_at(places(app, theme, inside)[2], at)),
+    target: |app, theme, inside, at| row(table(app, theme, inside.width).1.row_at(places(app, theme, inside)[2], at)),
     status: |app, _| status(app),
 };
 
@@ -56,11 +56,9 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         Paragraph::new(nothing).wrap(Wrap { trim: true }).render(Rect { y: heading.y, ..inside }, buf);
         return;
     }
-    let shown = cells::shown(app, usize::from(inside.width));
-    let compared = cells::compared(app, theme, &shown);
-    let role = |at: usize| if shown[at] == best.sort { Role::Cursor } else { Role::Title };
-    draw_line(buf, heading, &table::headings(&compared, &cells::set(&shown), role, theme), theme);
-    list(app, theme, inside.width).render(rows, buf);
+    let (headings, list) = table(app, theme, inside.width);
+    draw_line(buf, heading, &headings, theme);
+    list.render(rows, buf);
     for (line, row) in about(best, theme, said.width).into_iter().zip(said.rows()) {
         draw_line(buf, row, &line, theme);
     }
@@ -93,10 +91,13 @@ fn places(app: &App, theme: Theme, inside: Rect) -> [Rect; 5] {
     inside.layout(&Layout::vertical(lengths.into_iter().chain([Constraint::Fill(1)])))
 }
 
-fn list(app: &App, theme: Theme, width: u16) -> RowList<'static> {
-    let shown = cells::shown(app, usize::from(width));
-    let lines = table::lines(&cells::compared(app, theme, &shown), &cells::set(&shown), theme);
-    panel_list(app, theme, lines.into_iter().zip((0..).map(Some)).collect(), app.views.best.row())
+/// The headings of the plans, and the plans under them.
+fn table(app: &App, theme: Theme, width: u16) -> (Line<'static>, RowList<'static>) {
+    let (best, shown) = (&app.views.best, cells::shown(app, usize::from(width)));
+    let (compared, columns) = (cells::compared(app, theme, &shown), cells::set(&shown));
+    let role = |at: usize| if shown[at] == best.sort { Role::Cursor } else { Role::Title };
+    let lines = table::lines(&compared, &columns, theme).into_iter().zip((0..).map(Some)).collect();
+    (table::headings(&compared, &columns, role, theme), panel_list(app, theme, lines, best.row()))
 }
 
 /// How far the search is, and what is proven.
@@ -125,17 +126,17 @@ fn proven(best: &BestView) -> String {
 
 /// The plan under the cursor in words, and over how many ranks its state lies.
 fn about(best: &BestView, theme: Theme, width: u16) -> Vec<Line<'static>> {
-    let Some(FoundWhole { scenario, summary }) = best.chosen() else { return Vec::new() };
+    let Some(PlanRow { found, layout, .. }) = best.chosen() else { return Vec::new() };
+    let (scenario, summary) = (&found.scenario, &found.summary);
     let title = theme.style(Role::Title);
     let figure = |figure: Figure| {
         let amount = figure.amount(&FigureSubject::new(scenario, summary)).map(Amount::in_row)?;
         Some(Span::raw(format!("{} {amount}", figure.entry()?.label)))
     };
     let figures = [Figure::StepTime, Figure::Mfu, Figure::Days, Figure::DaysWithFailures, Figure::CostWithFailures];
-    let over = if scenario.plan.operators.is_empty() {
-        format!(" weights/gradients/optimizer over {} ranks", extent_words(scenario))
-    } else {
-        " each operator's state where it does best".to_owned()
+    let over = match layout.filter(|_| scenario.plan.operators.is_empty()) {
+        Some(layout) => format!(" weights/gradients/optimizer over {} ranks", extent_words(&layout, " + copy ")),
+        None => " each operator's state where it does best".to_owned(),
     };
     vec![
         Line::styled(format!("{}{}", theme.glyphs().pinned, plan_words(&scenario.plan)), title),
@@ -162,7 +163,7 @@ fn days_over_cost(best: &BestView, theme: Theme, area: Rect, buf: &mut Buffer) {
     let labels: Vec<String> = points.iter().map(|(_, devices)| devices.clone()).collect();
     let points: Vec<(f64, f64)> = points.into_iter().map(|(point, _)| point).collect();
     let places: Vec<f64> = points.iter().map(|(cost, _)| *cost).collect();
-    let chosen = best.chosen().map(|found| found.summary.devices.to_string());
+    let chosen = best.chosen().map(|row| row.found.summary.devices.to_string());
     let cursor = labels.iter().position(|label| Some(label) == chosen.as_ref()).unwrap_or(usize::MAX);
     let curves = [Curve { mark: 'o', tone: Tone::Blue, points }];
     let unit = cost.unit_in_words(scenario);

@@ -10,9 +10,7 @@ use crate::app::views;
 use crate::app::views::compare::{ComparedColumn, MOST, columns};
 use crate::app::{App, Panel};
 use crate::evaluate::{Evaluation, Summary};
-use crate::figures::difference::{Side, choice, sentence};
 use crate::figures::{Amount, Better, COMPARED, CellTone, Dimension, Figure, FigureSubject, Table, TableCell};
-use crate::scenario::NEAR;
 use crate::ui::panels::{frame, outdated, words};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::table::{self, Aligned};
@@ -44,7 +42,7 @@ const LETTER: u16 = 4;
 fn height(app: &App) -> u16 {
     let shown = Shown::new(app, MOST);
     let each = 2 * u16::try_from(shown.columns.len()).unwrap_or(u16::MAX);
-    u16::try_from(shown.figures().len()).unwrap_or(u16::MAX).saturating_add(each).saturating_add(6)
+    u16::try_from(shown.figures.len()).unwrap_or(u16::MAX).saturating_add(each).saturating_add(6)
 }
 
 /// Draws it.
@@ -65,16 +63,17 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         return Paragraph::new(text).wrap(Wrap { trim: true }).render(inside, buf);
     }
     let table = ComparisonTable::new(&shown, theme, inside.width.into());
-    let mut drawn: Vec<Drawn> = table.rows().into_iter().map(Drawn::Line).collect();
+    let (header, rows) = table.lines();
+    let mut drawn: Vec<Drawn> = rows.into_iter().map(Drawn::Line).collect();
     let names = table.names().map_or_else(Vec::new, |names| wrapped(&names, inside.width.into()));
     drawn.extend(names.into_iter().map(|line| Drawn::Line(Line::styled(line, theme.style(Role::Dim)))));
-    let why = shown.why().map_or_else(Vec::new, |why| wrapped(&why, inside.width.into()));
+    let why = app.views.compare.why().map_or_else(Vec::new, |why| wrapped(why, inside.width.into()));
     drawn.extend(why.into_iter().map(|line| Drawn::Line(Line::styled(line, theme.style(Role::Title)))));
     drawn.extend((0..shown.columns.len()).map(Drawn::Memory));
     drawn.extend((0..shown.columns.len()).map(Drawn::Step));
     let mut rows = inside.rows();
     if let Some(at) = rows.next() {
-        buf.set_line(at.x, at.y, &table.header(), at.width);
+        buf.set_line(at.x, at.y, &header, at.width);
     }
     let top = app.views.compare.top(shown.columns.len()).min((drawn.len() + 1).saturating_sub(inside.height.into()));
     for (row, at) in drawn.into_iter().skip(top).zip(rows) {
@@ -94,7 +93,7 @@ fn column_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usiz
     }
     let table = ComparisonTable::new(&shown, theme, inside.width.into());
     let across = usize::from(at.x - inside.x).checked_sub(NAMES)? / table.value;
-    let tall = usize::from(at.y - inside.y) <= shown.figures().len();
+    let tall = usize::from(at.y - inside.y) <= shown.figures.len();
     let (column, _) = shown.columns.get(across).filter(|_| tall)?;
     Some(column.pin.unwrap_or(app.pins.all().len()))
 }
@@ -126,6 +125,8 @@ struct Shown<'a> {
     chosen: usize,
     /// The one that trains the most tokens a second of all that fit, if it is among them.
     best: Option<usize>,
+    /// The figures, the most telling first.
+    figures: Vec<ComparedRow>,
 }
 
 /// One figure of all columns.
@@ -151,8 +152,7 @@ impl<'a> Shown<'a> {
 
     /// Columns that a value takes with a space before it: those of the longest.
     fn least_value(&self) -> usize {
-        let figures = self.figures();
-        let texts = figures.iter().flat_map(|row| row.values.iter().map(|value| width(&row.text(*value)) + 1));
+        let texts = self.figures.iter().flat_map(|row| row.values.iter().map(|value| width(&row.text(*value)) + 1));
         texts.fold(VALUE.0, usize::max)
     }
 
@@ -160,8 +160,10 @@ impl<'a> Shown<'a> {
     fn new(app: &'a App, most: usize) -> Self {
         let all = columns(&app.context());
         let cursor = app.views.compare.column(all.len());
+        let pair = app.views.compare.pair(&all).unwrap_or_default();
         let first = cursor.saturating_sub(most - 2).max(1);
-        let seen = |(index, _): &(usize, ComparedColumn)| *index == 0 || (first..first + most - 1).contains(index);
+        let near = first..first + most - 1;
+        let seen = |(index, _): &(usize, ComparedColumn)| pair.contains(index) || near.contains(index);
         let speed = |column: &ComparedColumn| {
             let summary = &column.evaluation?.summary;
             summary.fits.then(|| summary.tokens_per_s())
@@ -176,33 +178,14 @@ impl<'a> Shown<'a> {
             .collect();
         let place = |wanted: usize| known.iter().position(|(index, _)| *index == wanted);
         let best = fastest.and_then(|(index, _)| place(index));
-        let chosen = place(cursor).filter(|at| *at > 0).unwrap_or(1.min(known.len().saturating_sub(1)));
-        Self { chosen, best, columns: known.into_iter().map(|(_, column)| column).collect() }
+        let chosen = place(pair[1]).unwrap_or_default();
+        let columns = known.into_iter().map(|(_, column)| column).collect();
+        let shown = Self { chosen, best, columns, figures: Vec::new() };
+        Self { figures: shown.figures(), ..shown }
     }
 
     fn summaries(&self) -> impl Iterator<Item = &Summary> {
         self.columns.iter().map(|(_, evaluation)| &evaluation.summary)
-    }
-
-    /// Why the chosen one is faster or slower than the first.
-    fn why(&self) -> Option<String> {
-        let [a, b] = [0, self.chosen].map(|index| self.columns.get(index).map(|(column, _)| column.letter()));
-        let (a, b) = (a?, b?);
-        let (one, two) = (self.columns.first()?, self.columns.get(self.chosen)?);
-        let side = |name, (column, evaluation): &(ComparedColumn<'a>, &'a Evaluation)| Side {
-            name,
-            scenario: column.scenario,
-            evaluation,
-        };
-        let (a, b) = (side(&a, one), side(&b, two));
-        let batch = match [a, b].map(|side| side.scenario.sequences()) {
-            [one, two] if (two / one - 1.0).abs() > NEAR => {
-                format!(". Their global batches differ: {} and {} sequences", words::count(one), words::count(two))
-            }
-            _ => String::new(),
-        };
-        let choice = choice(a, b).map_or_else(String::new, |choice| format!("{choice}. "));
-        Some(format!("{choice}{}{batch}", sentence(a, b)))
     }
 
     /// The figures, the most telling first; those that are nothing everywhere are left out, and those that some column
@@ -290,7 +273,8 @@ impl<'a> ComparisonTable<'a> {
         std::iter::once(Aligned::Left(NAMES)).chain(values).chain([Aligned::Left(0)]).collect()
     }
 
-    fn header(&self) -> Line<'static> {
+    /// The heading, and the figures under it.
+    fn lines(&self) -> (Line<'static>, Vec<Line<'static>>) {
         // The names stand at 0, the scenarios after them, the difference last.
         let (chosen, last) = (1 + self.shown.chosen, 1 + self.shown.columns.len());
         let role = |at: usize| match at {
@@ -298,11 +282,8 @@ impl<'a> ComparisonTable<'a> {
             _ if at == last => Role::Dim,
             _ => Role::Title,
         };
-        table::headings(&self.table(), &self.columns(), role, self.theme)
-    }
-
-    fn rows(&self) -> Vec<Line<'static>> {
-        table::lines(&self.table(), &self.columns(), self.theme)
+        let (table, columns) = (self.table(), self.columns());
+        (table::headings(&table, &columns, role, self.theme), table::lines(&table, &columns, self.theme))
     }
 
     /// The figures, a row each, under the scenarios.
@@ -311,7 +292,7 @@ impl<'a> ComparisonTable<'a> {
         let headings: Vec<String> = scenarios.chain(self.difference_heading()).collect();
         let mut table =
             Table::new(std::iter::once("").chain(headings.iter().map(String::as_str)).map(|text| ("", text)));
-        table.extend(self.shown.figures().iter().map(|figure| {
+        table.extend(self.shown.figures.iter().map(|figure| {
             let values = figure.values.iter().enumerate().map(|(index, value)| {
                 let over = figure.figure == Figure::Peak && !self.shown.columns[index].1.summary.fits;
                 let text = figure.text(*value);

@@ -8,7 +8,7 @@ use ratatui::widgets::{Paragraph, Widget, Wrap};
 use super::Drawing;
 use crate::app::action::Facet;
 use crate::app::pointing::PointerTarget;
-use crate::app::runs::PublishedRun;
+use crate::measured::runs::PublishedRun;
 use crate::app::views;
 use crate::app::views::evidence::EvidenceView;
 use crate::app::{App, Panel};

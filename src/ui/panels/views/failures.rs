@@ -7,10 +7,9 @@ use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::Drawing;
 use crate::app::pointing::PointerTarget;
-use crate::app::views::failures::{INTERVALS, SPEC};
-use crate::app::{Answer, App, Panel};
-use crate::bounds::goodput::{IntervalLaw, TimeShares};
-use crate::evaluate::FailureForecast;
+use crate::app::views::failures::{FailurePicture, INTERVALS, SPEC};
+use crate::app::{App, Panel};
+use crate::bounds::goodput::TimeShares;
 use crate::figures::{Amount, Figure};
 use crate::ui::panels::{frame, joined, staleness};
 use crate::ui::theme::{Role, Theme, Tone};
@@ -52,24 +51,24 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let title = format!("Failures{}", staleness(app));
     let inside = frame(app, theme, Panel::Map, &title, "time lost by checkpoint interval", area, buf);
     let Some(answer) = &app.answer else { return };
-    let Some(forecast) = answer.subject().failures() else {
+    let Some(picture) = &app.views.failures.picture else {
         let unknown = Figure::Goodput.lacks(&answer.scenario).map_or_else(String::new, |problem| problem.to_string());
         Paragraph::new(unknown).wrap(Wrap { trim: true }).render(inside, buf);
         return;
     };
     let [wrong, plot, said] = areas(inside);
-    draw_line(buf, wrong, &what_goes_wrong(answer, &forecast, theme, wrong.width), theme);
-    chart(app, &forecast, theme, |chart| chart.render(plot, buf));
-    for (line, row) in lines(app, answer, &forecast, theme, said.width).into_iter().zip(said.rows()) {
+    draw_line(buf, wrong, &what_goes_wrong(picture, theme, wrong.width), theme);
+    chart(app, picture, theme, |chart| chart.render(plot, buf));
+    for (line, row) in lines(app, picture, theme, said.width).into_iter().zip(said.rows()) {
         draw_line(buf, row, &line, theme);
     }
 }
 
 /// The interval at a place.
 fn target(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<PointerTarget> {
-    let forecast = app.answer.as_ref()?.subject().failures()?;
+    let picture = app.views.failures.picture.as_ref()?;
     let [_, plot, _] = areas(inside);
-    chart(app, &forecast, theme, |chart| chart.place_at(plot, at)).map(PointerTarget::Cell)
+    chart(app, picture, theme, |chart| chart.place_at(plot, at)).map(PointerTarget::Cell)
 }
 
 fn areas(inside: Rect) -> [Rect; 3] {
@@ -77,19 +76,18 @@ fn areas(inside: Rect) -> [Rect; 3] {
 }
 
 /// The chart as a widget, for as long as it is needed.
-fn chart<T>(app: &App, forecast: &FailureForecast, theme: Theme, with: impl FnOnce(&LogLog) -> T) -> T {
+fn chart<T>(app: &App, picture: &FailurePicture, theme: Theme, with: impl FnOnce(&LogLog) -> T) -> T {
     let curves = CURVES.map(|LossCurve { mark, tone, share, .. }| {
-        let lost = |interval: f64| 100.0 * share(forecast.interruptions.shares(Seconds::new(interval)));
-        let points = INTERVALS.map(|interval| (interval, lost(interval))).into_iter();
+        let points = INTERVALS.into_iter().zip(picture.shares.map(|shares| 100.0 * share(shares)));
         Curve { mark, tone, points: points.filter(|(_, lost)| (LEAST..=100.0).contains(lost)).collect() }
     });
-    let (chosen, cursor) = (CURVES.len() - 1, app.views.failures.place(forecast));
+    let (chosen, cursor) = (CURVES.len() - 1, app.views.failures.place());
     with(&LogLog { theme, curves: &curves, chosen, places: &INTERVALS, cursor, labels: &[], title: "% lost" })
 }
 
-fn what_goes_wrong(answer: &Answer, forecast: &FailureForecast, theme: Theme, width: u16) -> Line<'static> {
-    let interruptions = forecast.interruptions;
-    let size = Figure::CheckpointBytes.amount(&answer.subject()).map_or_else(String::new, Amount::in_row);
+fn what_goes_wrong(picture: &FailurePicture, theme: Theme, width: u16) -> Line<'static> {
+    let interruptions = picture.forecast.interruptions;
+    let size = picture.checkpoint.map_or_else(String::new, Amount::in_row);
     let said = [
         format!(" one stop in {}", interruptions.between),
         format!("{} to restart", interruptions.restart),
@@ -98,21 +96,20 @@ fn what_goes_wrong(answer: &Answer, forecast: &FailureForecast, theme: Theme, wi
     joined(said.map(Span::raw), theme, width)
 }
 
-fn lines(app: &App, answer: &Answer, forecast: &FailureForecast, theme: Theme, width: u16) -> Vec<Line<'static>> {
+fn lines(app: &App, picture: &FailurePicture, theme: Theme, width: u16) -> Vec<Line<'static>> {
     let dim = theme.style(Role::Dim);
     let percent = |share: f64| format!("{} %", significant(100.0 * share, 3));
     let legend =
         CURVES.map(|LossCurve { mark, tone, name, .. }| Span::styled(format!("{mark} {name}"), theme.fill(tone)));
-    let interval = app.views.failures.interval(forecast);
-    let shares = forecast.interruptions.shares(interval);
+    let place = app.views.failures.place();
+    let (interval, shares) = (Seconds::new(INTERVALS[place]), picture.shares[place]);
     let here = CURVES.map(|LossCurve { name, share, .. }| Span::raw(format!("{name} {}", percent(share(shares)))));
     let goodput = format!("every {interval}: {:.2} % goodput", 100.0 * shares.useful);
-    let rules = IntervalLaw::ALL.map(|law| format!("{} {}", law.name(), forecast.interruptions.interval(law)));
+    let rules = picture.best.map(|(law, interval)| format!("{} {interval}", law.name()));
     let rules = std::iter::once("best by".to_owned()).chain(rules).map(Span::raw);
-    let days = |figure: Figure| figure.amount(&answer.subject()).map(Amount::in_row);
-    let training = match (days(Figure::Days), days(Figure::DaysWithFailures)) {
-        (Some(without), Some(with)) => format!("training {without} days, with failures {with}"),
-        _ => "tokens of the training are not stated: no days".to_owned(),
+    let training = match picture.days.map(|days| days.map(Amount::in_row)) {
+        Some([without, with]) => format!("training {without} days, with failures {with}"),
+        None => "tokens of the training are not stated: no days".to_owned(),
     };
     let goodput = [Span::styled(goodput, theme.style(Role::Title))];
     vec![

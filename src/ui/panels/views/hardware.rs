@@ -39,7 +39,7 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         frame(app, theme, Panel::Map, "Hardware", "", area, buf);
         return;
     };
-    let title = format!("Hardware: {}{}", map.metric.title(&map.sweep), outdated(app));
+    let title = format!("Hardware: {}{}", map.metric().title(&map.sweep), outdated(app));
     let (done, all) = map.progress();
     let note = if map.is_complete() {
         format!("best batch each, {done} of {all}")
@@ -80,7 +80,7 @@ fn heatmap<T>(app: &App, map: &Map, theme: Theme, with: impl FnOnce(&Heatmap) ->
         marked: map.home.map(|home| (at(home), "current hardware")),
         home: map.home.map(at),
         letters: &letters,
-        lower_is_better: !map.metric.more_is_better(),
+        lower_is_better: !map.metric().more_is_better(),
         ..Heatmap::new(theme, &columns, &rows, &entries)
     };
     with(&heatmap)

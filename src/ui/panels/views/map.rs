@@ -41,7 +41,7 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let kept = map.sweep.held_sequences().map_or_else(String::new, |held| format!("{}, ", words::kept(held)));
     // Its cells may be impossible without the fields being so.
     let stale = if app.inputs.are_possible() { "" } else { LAST_POSSIBLE };
-    let title = format!("{}{stale}", map.metric.title(&map.sweep));
+    let title = format!("{}{stale}", map.metric().title(&map.sweep));
     let count = format!("{}{done} of {all}", if map.is_complete() { "" } else { "computing " });
     let forms =
         [[&kept, tuned], [&kept, short], ["", short], [""; 2]].map(|before| format!("{}{count}", before.concat()));
@@ -91,7 +91,7 @@ fn heatmap<T>(app: &App, theme: Theme, with: impl FnOnce(&Heatmap) -> T) -> T {
         marked: map.pinned.map(|index| (at(index), "pinned")),
         home: map.home.map(at),
         letters: &letters,
-        lower_is_better: !map.metric.more_is_better(),
+        lower_is_better: !map.metric().more_is_better(),
         ..Heatmap::new(theme, &columns, &rows, &entries)
     };
     with(&heatmap)

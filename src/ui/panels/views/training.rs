@@ -16,11 +16,11 @@ use crate::figures::{Amount, Figure};
 use crate::plan::Offload;
 use crate::scenario::Scenario;
 use crate::search::training::{BestTraining, METHODS};
-use crate::ui::panels::{frame, joined, outdated, part_at, progress, words};
+use crate::ui::panels::{frame, joined, outdated, progress, words};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::LogLog;
 use crate::ui::widgets::loglog::Curve;
-use crate::ui::widgets::text::{draw_line, draw_lines};
+use crate::ui::widgets::text::{self, draw_line, draw_lines};
 use crate::units::{BytesPerSecond, devices, short, significant};
 
 /// How it is drawn.
@@ -28,17 +28,27 @@ pub(super) const DRAWING: Drawing =
     Drawing { id: views::training::SPEC.id, height: |_| HEIGHT, render, target, status: |app, _| status(app) };
 
 /// Rows that it wants: frame, what is asked, the chart, the methods, the plan.
-const HEIGHT: u16 = 2 + ASKED + 15 + SAID;
+const HEIGHT: u16 = 2 + ASKED + 14 + SAID;
 
 /// Rows of what is asked: the question, and what it frees of the scenario.
 const ASKED: u16 = 2;
 
-/// Rows of the methods and of the plan.
-const SAID: u16 = 7;
+/// Rows of the table of methods, and of it and the plan.
+const METHOD_ROWS: u16 = 3;
+const SAID: u16 = METHOD_ROWS + 5;
 
-/// The marks of the methods and their tones.
-const MARKS: [(char, Tone); 5] =
-    [('d', Tone::Grey), ('c', Tone::Ochre), ('p', Tone::Violet), ('l', Tone::Teal), ('m', Tone::Blue)];
+/// The methods in a word each, which begins with the mark of their curve, and their tones.
+const WORDS: [(&str, Tone); 5] = [
+    ("data", Tone::Grey),
+    ("contiguous", Tone::Ochre),
+    ("partitioned", Tone::Violet),
+    ("layered", Tone::Teal),
+    ("modular", Tone::Blue),
+];
+
+/// Columns of what the rows of their table say, and of a number at least.
+const NAMES: usize = 23;
+const NUMBER: usize = 8;
 
 /// Draws it.
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
@@ -76,11 +86,14 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
 fn target(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<PointerTarget> {
     let picture = app.views.training.picture.as_ref()?;
     let [_, chart, said] = areas(inside);
-    if at.y == said.y {
-        let methods = lines(app, picture, theme, said.width).into_iter().next()?;
-        return part_at(&methods, at.x - said.x)
-            .filter(|method| *method < METHODS.len())
-            .map(|method| PointerTarget::Row(Panel::Map, method));
+    if (said.y..said.y.saturating_add(METHOD_ROWS)).contains(&at.y) {
+        let ends = (0..METHODS.len()).scan(NAMES, |end, method| {
+            *end += column(method);
+            Some(*end)
+        });
+        let column = usize::from(at.x - said.x).checked_sub(NAMES)? + NAMES;
+        let method = ends.enumerate().find(|(_, end)| column < *end).map(|(method, _)| method);
+        return method.map(|method| PointerTarget::Row(Panel::Map, method));
     }
     days_chart(app, picture, theme, |days| days.place_at(chart, at)).map(PointerTarget::Cell)
 }
@@ -150,10 +163,10 @@ fn curves(picture: &TrainingPicture, theme: Theme) -> Vec<Curve> {
         Curve { mark, tone, points: points.filter(|(_, days)| *days > 0.0).collect() }
     };
     let before = theme.glyphs().hidden.chars().next().unwrap_or('.');
-    let fresh = MARKS
+    let fresh = WORDS
         .into_iter()
         .enumerate()
-        .map(|(method, (mark, tone))| curve(mark, tone, &|place| Some(picture.best(method, place)?.days)));
+        .map(|(method, (_, tone))| curve(mark(method), tone, &|place| Some(picture.best(method, place)?.days)));
     let earlier = (0..METHODS.len()).map(|method| curve(before, Tone::Grey, &|place| picture.earlier(method, place)));
     fresh.chain(earlier).collect()
 }
@@ -162,20 +175,9 @@ fn curves(picture: &TrainingPicture, theme: Theme) -> Vec<Curve> {
 fn lines(app: &App, picture: &TrainingPicture, theme: Theme, width: u16) -> Vec<Line<'static>> {
     let training = &app.views.training;
     let (place, dim) = (training.budget(), theme.style(Role::Dim));
-    let all = METHODS.iter().zip(MARKS).enumerate().map(|(method, (_, (mark, tone)))| {
-        let days = match (picture.best(method, place), picture.earlier(method, place)) {
-            (Some(best), _) => days(best.days),
-            (None, Some(before)) => format!("({})", days(before)),
-            (None, None) if picture.is_answered(method, place) => theme.glyphs().too_big.to_owned(),
-            (None, None) => "?".to_owned(),
-        };
-        let style = if method == training.method() { theme.style(Role::Cursor) } else { theme.fill(tone) };
-        Span::styled(format!("{mark} {days}"), style)
-    });
-    let unit = [Span::styled(format!("days on {}", devices(picture.search.budgets[place])), dim)];
-    let mut lines = vec![joined(all.chain(unit), theme, width), needs(picture, place, theme, width)];
+    let mut lines = table(picture, (training.method(), place), theme);
     let method = &METHODS[training.method()];
-    let Some((_, best)) = training.chosen() else {
+    let (Some((_, best)), Some(scenario)) = (training.chosen(), training.plan()) else {
         let said = match picture.earlier(training.method(), place) {
             Some(before) => format!("computing; {} days before the change", days(before)),
             None if picture.is_answered(training.method(), place) => "nothing fits".to_owned(),
@@ -186,13 +188,50 @@ fn lines(app: &App, picture: &TrainingPicture, theme: Theme, width: u16) -> Vec<
         lines.push(Line::styled(method.about, dim));
         return lines;
     };
-    let scenario = picture.search.scenario(method, &best.choice);
-    lines.extend(plan((training.method(), place, best), &scenario, picture, theme, width));
+    lines.extend(plan((training.method(), place, best), scenario, picture, theme, width));
     lines
 }
 
 fn mark(method: usize) -> char {
-    MARKS.get(method).map_or(' ', |(mark, _)| *mark)
+    WORDS.get(method).and_then(|(word, _)| word.chars().next()).unwrap_or(' ')
+}
+
+/// Columns of a method in the table.
+fn column(method: usize) -> usize {
+    WORDS.get(method).map_or(0, |(word, _)| (word.len() + 3).max(NUMBER))
+}
+
+/// Each method's days at the cursor's devices, and what the outermost level needs in its plan there, so that everything on
+/// it that can hide does, except at the ends of the step; `never` where something on it never hides.
+fn table(picture: &TrainingPicture, (chosen, place): (usize, usize), theme: Theme) -> Vec<Line<'static>> {
+    let row = |name: String, cell: &dyn Fn(usize) -> String| {
+        let cells = WORDS.iter().enumerate().map(|(method, (_, tone))| {
+            let style = if method == chosen { theme.style(Role::Cursor) } else { theme.fill(*tone) };
+            let cell = cell(method);
+            let blank = column(method).saturating_sub(text::width(&cell));
+            [Span::raw(" ".repeat(blank)), Span::styled(cell, style)]
+        });
+        let name = Span::styled(format!("{name:<NAMES$}"), theme.style(Role::Dim));
+        Line::from_iter(std::iter::once(name).chain(cells.flatten()))
+    };
+    let days = |method: usize| match (picture.best(method, place), picture.earlier(method, place)) {
+        (Some(best), _) => days(best.days),
+        (None, Some(before)) => format!("({})", days(before)),
+        (None, None) if picture.is_answered(method, place) => theme.glyphs().too_big.to_owned(),
+        (None, None) => "?".to_owned(),
+    };
+    let need = |method: usize| match picture.needs(method, place).map(|needs| needs.outermost) {
+        Some(LinkNeed::Rate(rate)) => gigabytes(rate),
+        Some(LinkNeed::NeverHidden(_)) => "never".to_owned(),
+        None => theme.glyphs().impossible.to_owned(),
+    };
+    let base = &picture.search.base;
+    let outermost = TransferLink::Level(base.cluster.levels.len().saturating_sub(1));
+    vec![
+        row(String::new(), &|method| WORDS[method].0.to_owned()),
+        row(format!("days on {}", devices(picture.search.budgets[place])), &days),
+        row(format!("GB/s to hide, of {}", gigabytes(outermost.bandwidth(base))), &need),
+    ]
 }
 
 /// The plan under the cursor.
@@ -250,30 +289,6 @@ fn plan(
         picture.needs(index, place).map_or_else(Line::default, |needs| network(needs, scenario, theme, width)),
         joined(said, theme, width),
     ]
-}
-
-/// What the outermost level needs in each method's plan at the cursor's devices, so that everything on it that can
-/// hide does, except at the ends of the step, or the factor of what never hides: `d 102 · c x1.49 · m 8.46 · GB/s to
-/// hide, of 25.0 · x: never`.
-fn needs(picture: &TrainingPicture, place: usize, theme: Theme, width: u16) -> Line<'static> {
-    let base = &picture.search.base;
-    let outermost = TransferLink::Level(base.cluster.levels.len().saturating_sub(1));
-    let need = |method: usize| picture.needs(method, place).map(|needs| needs.outermost);
-    let all: Vec<Option<LinkNeed>> = (0..METHODS.len()).map(need).collect();
-    let never = all.iter().flatten().any(|need| matches!(need, LinkNeed::NeverHidden(_)));
-    let has = gigabytes(outermost.bandwidth(base));
-    let said = std::iter::once(format!("GB/s to hide, of {has}"));
-    let said = said.chain(never.then(|| "x: never".to_owned()));
-    let said = said.map(|said| Span::styled(said, theme.style(Role::Dim)));
-    let all = all.into_iter().zip(MARKS).map(|(need, (mark, tone))| {
-        let need = match need {
-            Some(LinkNeed::Rate(rate)) => gigabytes(rate),
-            Some(LinkNeed::NeverHidden(factor)) => format!("x{}", significant(factor, 3)),
-            None => theme.glyphs().impossible.to_owned(),
-        };
-        Span::styled(format!("{mark} {need}"), theme.fill(tone))
-    });
-    joined(all.chain(said), theme, width)
 }
 
 /// What each link needs for the plan, the tightest first: `to hide: host 5.71 of 15.8 GB/s (state-offload)`; before all

@@ -5,7 +5,7 @@ mod views;
 use std::sync::Arc;
 
 use crate::app::action::{Action, Command, Facet, JobReport};
-use crate::app::runs::{ComparedRuns, PublishedRun};
+use crate::measured::runs::{ComparedRuns, PublishedRun};
 use crate::app::tests::{FRONTIER, start};
 use crate::app::work::{Found, Work};
 use crate::app::{App, Panel};
@@ -24,12 +24,12 @@ use crate::scenario::{Problem, Scenario};
 use crate::search::planner::{FoundPlan, PlacementGain, PlanAnswer, Uniform};
 use crate::search::plans::{FoundWhole, PlanCounts, WholeAnswer};
 use crate::search::training::{BestTraining, METHODS, StageAssignment, TrainingChoice};
-use crate::search::{self, AdviceRound, Cell, StrategyOutcome as Row, Tuned};
+use crate::search::{self, Cell, StrategyOutcome as Row, Tuned};
 use crate::snapshot::{HeldSnapshot, Listed};
 use crate::units::{Bytes, FlopPerSecond, Seconds};
 
 pub(super) use views::{
-    advised, best, compared, copies, evidence, hardware, planned, strategies, strategies_in_fp8, traffic, training,
+    advised, best, best_by_operator, compared, copies, evidence, hardware, planned, strategies, strategies_in_fp8, traffic, training,
 };
 
 /// The numbers of the first question and the first map.

@@ -77,7 +77,7 @@ fn the_traffic_on_a_large_screen() {
 #[test]
 fn a_limit_says_what_sets_it() {
     let mut app = fixture::explorer();
-    app.views.map.metric = Figure::ShareOfLimit;
+    app.views.map.show(Figure::ShareOfLimit);
     let line = |app: &App| {
         let shown = screen(app, UTF8, (200, 50));
         let row = shown.buffer().content.chunks(200).nth(48).unwrap();
@@ -128,6 +128,12 @@ fn the_best_plans() {
     insta::assert_snapshot!(shown(fixture::best(true, true), "jl j", UTF8, (80, 24)));
     insta::assert_snapshot!(shown(fixture::best(true, true), "j", ASCII, (120, 40)));
     insta::assert_snapshot!(shown(fixture::best(true, true), "lllll", UTF8, (200, 50)));
+}
+
+/// A plan that places its operators says so in its row, in its words and under the table.
+#[test]
+fn the_best_plans_with_one_placed_by_operator() {
+    insta::assert_snapshot!(screen(&fixture::best_by_operator(), UTF8, (80, 24)));
 }
 
 #[test]

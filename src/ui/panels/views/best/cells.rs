@@ -1,7 +1,7 @@
 //! The cells of the table of plans, in as many columns as there is room for.
 
 use crate::app::App;
-use crate::app::views::best::PlanColumn;
+use crate::app::views::best::{PlanColumn, PlanRow};
 use crate::figures::{Amount, CellTone, Figure, FigureSubject, Table, TableCell, extent_words};
 use crate::search::plans::FoundWhole;
 use crate::ui::panels::words;
@@ -50,10 +50,10 @@ pub(super) fn compared(app: &App, theme: Theme, shown: &[PlanColumn]) -> Table {
     let timed = best.asked().is_some_and(|search| search.base.plan.tokens.is_some());
     let mut table = Table::new(shown.iter().map(|column| ("", heading(*column, timed))));
     let (first, last) = best.range();
-    for (row, (rank, found)) in best.plans().into_iter().enumerate() {
-        let marked = first < last && (first..=last).contains(&row);
+    for (place, row) in best.plans().iter().enumerate() {
+        let marked = first < last && (first..=last).contains(&place);
         let mark = if marked { "+" } else { "" };
-        table.push(shown.iter().map(|column| cell(*column, (mark, rank, found), timed, app, theme)).collect());
+        table.push(shown.iter().map(|column| cell(*column, (mark, row), timed, app, theme)).collect());
     }
     table
 }
@@ -77,14 +77,8 @@ fn heading(column: PlanColumn, timed: bool) -> &'static str {
     }
 }
 
-fn cell(
-    column: PlanColumn,
-    (mark, rank, found): (&str, usize, &FoundWhole),
-    timed: bool,
-    app: &App,
-    theme: Theme,
-) -> TableCell {
-    let FoundWhole { scenario, summary } = found;
+fn cell(column: PlanColumn, (mark, row): (&str, &PlanRow), timed: bool, app: &App, theme: Theme) -> TableCell {
+    let PlanRow { rank, layout, found: FoundWhole { scenario, summary } } = row;
     let plan = &scenario.plan;
     let figure = |figure: Figure| {
         let amount = figure.amount(&FigureSubject::new(scenario, summary));
@@ -110,7 +104,10 @@ fn cell(
         PlanColumn::Pipeline => count(plan.pipeline),
         PlanColumn::Context => count(plan.context),
         PlanColumn::Over if !plan.operators.is_empty() => TableCell::word("  by operator"),
-        PlanColumn::Over => TableCell::word(format!("  {}", extent_words(scenario).replace(" + copy ", "+"))),
+        PlanColumn::Over => {
+            let over = layout.map_or_else(String::new, |layout| extent_words(&layout, "+"));
+            TableCell::word(format!("  {over}"))
+        }
         PlanColumn::Micro => count(plan.micro_batch),
         PlanColumn::Again => TableCell::word(plan.recompute.to_string()),
         PlanColumn::Spare => TableCell::word(significant((summary.memory.capacity - summary.memory.peak).gib(), 3)),

@@ -1,4 +1,4 @@
-//! Published runs and what comes out of them here: what the view of the evidence has computed behind the screen.
+//! Published runs of whole tables, and what comes out of them here.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,9 +13,10 @@ use crate::search::Evaluator;
 /// Tables of measured runs, each with its name, and what their words mean.
 #[derive(Debug, Clone)]
 pub struct Tables {
-    pub(super) library: Arc<Library>,
+    /// What ids mean.
+    pub library: Arc<Library>,
     /// The program's own where there is none.
-    pub(super) files: Arc<Vec<(String, String)>>,
+    pub files: Arc<Vec<(String, String)>>,
 }
 
 impl PartialEq for Tables {
@@ -54,7 +55,7 @@ impl ComparedRuns {
 }
 
 /// Builds, evaluates and compares the runs of some tables.
-pub(crate) fn compare(tables: &Tables, evaluator: &Evaluator) -> ComparedRuns {
+pub fn compare(tables: &Tables, evaluator: &Evaluator) -> ComparedRuns {
     let (mut rows, mut skipped) = (Vec::new(), Vec::new());
     let mut add = |name: &str, text: &str| {
         let (more, without) = measured::read(name, text);

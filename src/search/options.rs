@@ -32,7 +32,7 @@ pub fn options(field: Field, scenario: &Scenario, library: &Library) -> Vec<Valu
 }
 
 /// The same for a field of the plan, which has no presets.
-pub(super) fn plan_options(field: Field, scenario: &Scenario) -> Vec<Value> {
+pub fn plan_options(field: Field, scenario: &Scenario) -> Vec<Value> {
     let steps = field.spec().steps;
     let count = |counts: Vec<u32>| counts.into_iter().map(Value::Count).collect();
     match steps {
@@ -94,7 +94,7 @@ fn number(value: &Value) -> Option<f64> {
 }
 
 /// Whether an option is a scenario's own value: a preset under its id, an extent however it is called.
-pub(super) fn same(option: &Value, own: &Value, cluster: &Cluster) -> bool {
+pub fn same(option: &Value, own: &Value, cluster: &Cluster) -> bool {
     match (option, own) {
         (Value::Preset(preset), Value::Id(id)) => preset.id() == &**id,
         (Value::Extent(option), Value::Extent(own)) => same_group(own, option, cluster),
@@ -135,12 +135,11 @@ fn extents(field: Field, scenario: &Scenario) -> Vec<Value> {
 
 /// One device, and the levels of the cluster.
 fn levels(cluster: &Cluster) -> impl Iterator<Item = Extent> {
-    let levels = cluster.levels.iter().map(|level| level.name.parse().unwrap_or(Extent::System));
-    std::iter::once(Extent::Device).chain(levels)
+    std::iter::once(Extent::Device).chain(cluster.levels.iter().map(Extent::from))
 }
 
 /// The data x context ranks inside so many nodes.
-pub(super) fn nodes_in_ranks(nodes: u32, scenario: &Scenario) -> u32 {
+pub fn nodes_in_ranks(nodes: u32, scenario: &Scenario) -> u32 {
     (nodes * scenario.cluster.devices_per_node() / scenario.plan.tensor.max(1)).max(1)
 }
 
