@@ -71,7 +71,7 @@ impl Kind {
 
     /// The kind of preset that a field names; `None` for a field of the plan.
     pub fn from_field(field: Field) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.word() == field.spec().path)
+        Self::ALL.into_iter().find(|kind| kind.word() == field.path())
     }
 
     /// The flag that takes the id of one; `None` for what no flag takes.

@@ -79,7 +79,7 @@ impl Problem {
     /// An extent to move where there is none.
     pub fn nothing_sharded() -> Self {
         Self {
-            field: "plan.shard".to_owned(),
+            field: Field::Shard.path().to_owned(),
             what: "the strategy shards nothing, so there is no extent to move".to_owned(),
             fix: "leave 'shard' out, or choose a strategy that shards, like fsdp".to_owned(),
         }

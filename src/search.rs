@@ -6,6 +6,7 @@ mod candidate;
 mod elasticity;
 mod evaluator;
 mod grid;
+pub mod hardware;
 mod levels;
 pub mod options;
 mod part;

@@ -176,6 +176,12 @@ impl App {
         (app, commands)
     }
 
+    /// The scenario that the screen shows: the current one, or the map's cell under its cursor; where what it is to show
+    /// cannot be, the last one that could.
+    pub fn on_screen(&self) -> &Scenario {
+        self.shown.as_ref().unwrap_or(&self.scenario)
+    }
+
     /// What has the keys.
     pub fn place(&self) -> KeyPlace {
         match &self.layer {

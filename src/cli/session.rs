@@ -134,7 +134,7 @@ fn disagreement(opened: &Opened, flags: &ScenarioFlags) -> Option<Problem> {
     let said = Field::Accumulate.read(said).ok()??.get::<u32>()?;
     let each = opened.scenario.sequences() / f64::from(plan.accumulate);
     (said != plan.accumulate && each > 0.0).then(|| Problem {
-        field: Field::Accumulate.spec().path.to_owned(),
+        field: Field::Accumulate.path().to_owned(),
         what: format!(
             "{said} micro-batches are a global batch of {} sequences, not {}",
             f64::from(said) * each,

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::evaluate::{
     Evaluation, Lane, MemoryPoint, ModelPart, Span, SpanMicroBatches, TaskKind, Workspace, traced_whole,
 };
-use crate::scenario::{Layout, Problem, Scenario};
+use crate::scenario::{Field, Layout, Problem, Scenario};
 use crate::search::once;
 use crate::text::escaped;
 use crate::units::{Bytes, Seconds};
@@ -94,7 +94,7 @@ impl RankTrace {
 
 fn too_many() -> Problem {
     Problem {
-        field: "plan.accumulate".to_owned(),
+        field: Field::Accumulate.path().to_owned(),
         what: format!("a trace of this step has more than {MOST_TASKS} tasks"),
         fix: "choose fewer micro-batches (accumulate) or layers: each looks as the one before".to_owned(),
     }

@@ -1,6 +1,7 @@
 //! Rows of published measurements, as a CSV file holds them. Not for what they mean: a cell is text or
 //! a number here, and a blank one is unknown.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::scenario::file::printable;
@@ -78,6 +79,12 @@ pub fn read(file: &str, text: &str) -> (Vec<MeasuredRow>, Vec<Skipped>) {
 }
 
 impl MeasuredRow {
+    /// The first row of a table, by its columns.
+    pub fn from_cells(file: &str, cells: &BTreeMap<String, String>) -> Self {
+        let columns = cells.keys().cloned().collect();
+        Self { file: file.into(), line: 2, columns, cells: cells.values().map(|cell| cell.trim().to_owned()).collect() }
+    }
+
     /// The text of a cell; nothing where it is blank or the file has no such column.
     pub fn text(&self, column: &str) -> &str {
         let index = self.columns.iter().position(|name| name == column);

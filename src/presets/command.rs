@@ -11,6 +11,15 @@ impl Library {
     /// `shardscope eval` with the flags that make this scenario of the default one; `None` where flags cannot say it, as
     /// for operators that were placed one by one, or a cluster of a snapshot.
     pub fn command(&self, scenario: &Scenario) -> Option<String> {
+        self.command_of("eval", scenario)
+    }
+
+    /// `shardscope sweep` of a scenario, before its axes.
+    pub fn sweep_command(&self, scenario: &Scenario) -> Option<String> {
+        self.command_of("sweep", scenario)
+    }
+
+    fn command_of(&self, command: &str, scenario: &Scenario) -> Option<String> {
         let start = || {
             let mut file = parse(&self.scenario_text("default").ok()?.text).ok()?;
             // A model that is named leaves the default's length of training behind.
@@ -25,7 +34,7 @@ impl Library {
         }
         let mut again = self.resolve(&said).ok()?;
         (again.name, again.plan.global_batch) = (scenario.name.clone(), scenario.plan.global_batch);
-        (again == *scenario).then(|| format!("shardscope eval {}{}", words(&flags), self.folder_flags()))
+        (again == *scenario).then(|| format!("shardscope {command} {}{}", words(&flags), self.folder_flags()))
     }
 
     /// `shardscope search` from this scenario; fields that are free are not said, since a flag would hold them.

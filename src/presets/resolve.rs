@@ -80,7 +80,7 @@ impl Library {
     pub fn look_up(&self, field: Field, file: &ScenarioFile, base: &Scenario) -> Result<Value, Vec<Problem>> {
         let scenario = self.resolve_over(file, Some(base))?;
         let resolved = Resolved::from_scenario(field, &scenario);
-        resolved.map(Value::Preset).ok_or_else(|| vec![Problem::bug(field.spec().path, "it has no presets".to_owned())])
+        resolved.map(Value::Preset).ok_or_else(|| vec![Problem::bug(field.path(), "it has no presets".to_owned())])
     }
 }
 

@@ -71,7 +71,7 @@ impl Scenario {
         let below = (wanted / each).floor() * each;
         let nearest = if below > 0.0 { format!("{} or {}", named(below), named(below + each)) } else { named(each) };
         Problem {
-            field: field::Field::GlobalBatch.spec().path.to_owned(),
+            field: field::Field::GlobalBatch.path().to_owned(),
             what: format!(
                 "{} sequences are no multiple of the {} that micro-batch {} takes at once on all ranks",
                 counted(wanted),

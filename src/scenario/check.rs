@@ -5,7 +5,7 @@ mod operators;
 use crate::plan::{Extent, Precision, Recompute, Size};
 use crate::units::significant;
 
-use super::field::{Field, MOST, Type};
+use super::field::{Field, MOST, Value};
 use super::file::printable;
 use super::layout::{devices, ranks};
 use super::{Problem, Scenario};
@@ -48,34 +48,15 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
 fn ranges(scenario: &Scenario, checks: &mut Checks) {
     let plan = &scenario.plan;
     let fields = Field::all().filter(|field| !matches!(field, Field::Nodes | Field::Devices));
-    for (path, takes, field) in fields.map(|field| (field.spec().path, field.spec().takes, field)) {
-        match takes {
-            Type::Count(least, most) => {
-                let count = field.in_plan(plan).and_then(|value| value.get::<u32>());
-                let wrong = count.filter(|count| !(least..=most).contains(count));
-                let between = || format!("choose a count from {least} to {most}");
-                checks.refuse(wrong.is_some(), path, || format!("{} is out of range", wrong.unwrap_or(0)), between);
-            }
-            Type::Factor | Type::Tokens => {
-                let number = field.in_plan(plan).and_then(|value| value.get::<f64>());
-                let most = if takes == Type::Factor { 1e6 } else { f64::MAX };
-                let wrong = number.filter(|number| !(*number > 0.0 && *number <= most));
-                checks.refuse(
-                    wrong.is_some(),
-                    path,
-                    || match takes {
-                        Type::Factor => format!("{} is out of range", significant(wrong.unwrap_or(0.0), 3)),
-                        _ => format!("{} is out of range", wrong.unwrap_or(0.0)),
-                    },
-                    || match takes {
-                        Type::Factor => "choose a factor above 0 and up to 1e6".to_owned(),
-                        _ => "choose a number of tokens above 0".to_owned(),
-                    },
-                );
-            }
-            // Whatever else a type holds is a value that can be; a share of the layers is looked at below.
-            Type::Id | Type::Batch | Type::Switch | Type::Extent | Type::Recompute | Type::OneOf(_) => {}
-        }
+    for field in fields {
+        let takes = field.spec().takes;
+        let wrong = field.in_plan(plan).filter(|value| !takes.holds(value));
+        let shown = |value: &Value| match value {
+            Value::Number(number) => significant(*number, 3),
+            other => other.to_string(),
+        };
+        let what = || format!("{} is out of range", wrong.as_ref().map_or_else(String::new, shown));
+        checks.refuse(wrong.is_some(), field.path(), what, || format!("choose {}", takes.range()));
     }
     let wire = "plan.sharding.wire.block";
     let block = || "a scale for every 0 elements is out of range".to_owned();
@@ -84,7 +65,7 @@ fn ranges(scenario: &Scenario, checks: &mut Checks) {
         let wrong = !(0.0..=1.0).contains(&share);
         checks.refuse(
             wrong,
-            "plan.recompute",
+            Field::Recompute.path(),
             || format!("{share} is not a share"),
             || "choose a share from 0 to 1".to_owned(),
         );
@@ -95,8 +76,8 @@ fn size(scenario: &Scenario, checks: &mut Checks) {
     let cluster = &scenario.cluster;
     let per_node = cluster.devices_per_node();
     let (field, count) = match scenario.plan.size {
-        Size::Nodes(nodes) => ("plan.nodes", nodes),
-        Size::Devices(devices) => ("plan.devices", devices),
+        Size::Nodes(nodes) => (Field::Nodes.path(), nodes),
+        Size::Devices(devices) => (Field::Devices.path(), devices),
     };
     checks.refuse(count == 0, field, || "the job has no device".to_owned(), || "choose at least 1".to_owned());
     let total = devices(scenario);
@@ -130,7 +111,11 @@ fn size(scenario: &Scenario, checks: &mut Checks) {
 fn mesh(scenario: &Scenario, checks: &mut Checks) {
     let plan = &scenario.plan;
     let total = devices(scenario);
-    let all = [("plan.tensor", plan.tensor), ("plan.context", plan.context), ("plan.pipeline", plan.pipeline)];
+    let all = [
+        (Field::Tensor.path(), plan.tensor),
+        (Field::Context.path(), plan.context),
+        (Field::Pipeline.path(), plan.pipeline),
+    ];
     // A size that is wrong by itself was named already.
     let right = all.into_iter().filter(|(field, _)| !checks.0.iter().any(|problem| problem.field == *field));
     let product = right.clone().fold(1_u32, |product, (_, ranks)| product.saturating_mul(ranks));
@@ -164,7 +149,7 @@ fn tensor(scenario: &Scenario, checks: &mut Checks) {
     let together = scenario.plan.tensor_overlap && tensor > 1 && !scenario.stack.sequence_parallel;
     checks.refuse(
         together,
-        "plan.tp_overlap",
+        Field::TensorOverlap.path(),
         || format!("stack '{}' has no sequence parallelism, whose collectives it would cut", scenario.stack.id),
         || "choose off, or a stack with sequence parallelism, like megatron-2024 or torchtitan".to_owned(),
     );
@@ -187,14 +172,14 @@ fn tensor(scenario: &Scenario, checks: &mut Checks) {
             several => format!("choose one of {}", several.join(", ")),
         }
     };
-    checks.refuse(!right(&tensor), "plan.tensor", what, fix);
+    checks.refuse(!right(&tensor), Field::Tensor.path(), what, fix);
 }
 
 fn context(scenario: &Scenario, checks: &mut Checks) {
     let plan = &scenario.plan;
     checks.refuse(
         !plan.sequence.is_multiple_of(plan.context),
-        "plan.context",
+        Field::Context.path(),
         || format!("{} ranks do not divide a sequence of {}", plan.context, plan.sequence),
         || "choose a size that divides the sequence".to_owned(),
     );
@@ -211,7 +196,7 @@ fn precision(scenario: &Scenario, checks: &mut Checks) {
     };
     checks.refuse(
         missing,
-        "plan.precision",
+        Field::Precision.path(),
         || format!("{} has no {} peak", scenario.cluster.device.name, plan.precision),
         || "choose another precision: fp32 is always there".to_owned(),
     );
@@ -224,7 +209,7 @@ fn pipeline(scenario: &Scenario, checks: &mut Checks) {
     let most = scenario.model.most_stages();
     checks.refuse(
         stages > most,
-        "plan.pipeline",
+        Field::Pipeline.path(),
         || format!("{stages} stages are too many for the {layers} layers of {}", scenario.model.name),
         || format!("choose at most {most} stages in all"),
     );
@@ -232,7 +217,7 @@ fn pipeline(scenario: &Scenario, checks: &mut Checks) {
     let uneven = schedule.rules().grouped && !plan.accumulate.is_multiple_of(plan.pipeline);
     checks.refuse(
         uneven,
-        "plan.accumulate",
+        Field::Accumulate.path(),
         || format!("{schedule} takes multiples of {} micro-batches, not {}", plan.pipeline, plan.accumulate),
         || format!("choose {}", nearest_multiple(plan.accumulate, plan.pipeline)),
     );

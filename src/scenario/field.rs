@@ -147,6 +147,11 @@ impl Field {
         &table::TABLE[self as usize]
     }
 
+    /// Its path in the file (`plan.micro_batch`), as in [`Problem::field`].
+    pub const fn path(self) -> &'static str {
+        self.spec().path
+    }
+
     /// The field of a flag (`micro-batch`).
     pub fn from_flag(flag: &str) -> Option<Self> {
         Self::all().find(|field| field.spec().flag == flag)
@@ -161,7 +166,7 @@ impl Field {
             "plan.sharding.optimizer" => vec![Self::OptimizerOver, Self::Shard, Self::Strategy],
             "plan.sharding.secondary" => vec![Self::Hpz, Self::Strategy],
             path if path.starts_with("plan.sharding.") => vec![Self::Strategy],
-            path => Self::all().filter(|field| field.spec().path == path).collect(),
+            path => Self::all().filter(|field| field.path() == path).collect(),
         }
     }
 
@@ -172,7 +177,7 @@ impl Field {
 
     /// The name of its key in the table that it stands in: `micro_batch`.
     pub fn key(self) -> &'static str {
-        let path = self.spec().path;
+        let path = self.path();
         path.strip_prefix(PLAN).unwrap_or(path)
     }
 
@@ -193,7 +198,7 @@ impl Field {
             return Ok(None);
         }
         self.spec().takes.read(text).map(Some).map_err(|fix| Problem {
-            field: self.spec().path.to_owned(),
+            field: self.path().to_owned(),
             what: format!("'{}' is not valid", super::file::printable(text)),
             fix,
         })
@@ -265,7 +270,7 @@ impl Field {
         match (taken, self) {
             (true, _) => Ok(()),
             (false, Self::Shard) if matches!(value, Value::Extent(_)) => Err(Problem::nothing_sharded()),
-            (false, _) => Err(Problem::bug(self.spec().path, format!("'{value}' is of another type"))),
+            (false, _) => Err(Problem::bug(self.path(), format!("'{value}' is of another type"))),
         }
     }
 }

@@ -105,7 +105,7 @@ impl ScenarioFile {
         }
         if [Field::Nodes, Field::Devices].iter().all(|field| self.plan.get(*field).is_some()) {
             found.push(Problem {
-                field: "plan.devices".to_owned(),
+                field: Field::Devices.path().to_owned(),
                 what: "both 'nodes' and 'devices' are given".to_owned(),
                 fix: "keep one of them".to_owned(),
             });

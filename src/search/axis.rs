@@ -70,13 +70,13 @@ impl FromStr for Axis {
 }
 
 fn value(field: Field, text: &str) -> Result<Value, String> {
-    let read = field.spec().takes.read(text);
-    match (field.spec().takes, read) {
-        (Type::Count(least, _), Ok(Value::Count(count))) if count >= least => Ok(Value::Count(count)),
-        (Type::Count(least, _), _) => Err(format!("'{}' is not a count from {least}", printable(text))),
-        (Type::Factor, Ok(Value::Number(factor))) if factor > 0.0 => Ok(Value::Number(factor)),
-        (Type::Factor, _) => Err(format!("'{}' is not a factor above 0", printable(text))),
-        (_, read) => read,
+    let takes = field.spec().takes;
+    match (takes, takes.read(text)) {
+        (_, Ok(value)) if takes.holds(&value) => Ok(value),
+        (Type::Count(..) | Type::Factor, _) | (_, Ok(_)) => {
+            Err(format!("'{}' is not {}", printable(text), takes.range()))
+        }
+        (_, refused) => refused,
     }
 }
 

@@ -49,5 +49,9 @@ pub fn outcomes(candidates: &[(String, Candidate)], evaluator: &Evaluator) -> Ve
 }
 
 fn not_possible() -> Problem {
-    Problem { field: "strategy".to_owned(), what: "is not possible".to_owned(), fix: "choose another".to_owned() }
+    Problem {
+        field: Field::Strategy.path().to_owned(),
+        what: "is not possible".to_owned(),
+        fix: "choose another".to_owned(),
+    }
 }

@@ -1,5 +1,7 @@
 //! The best micro-batch, accumulation and recompute of a scenario.
 
+use std::fmt;
+
 use crate::evaluate::{Summary, Workspace, summary};
 use crate::plan::Recompute;
 use crate::scenario::{Edit, Field, Problem, Scenario};
@@ -23,6 +25,13 @@ impl From<&Scenario> for Tuned {
     fn from(scenario: &Scenario) -> Self {
         let plan = &scenario.plan;
         Self { micro_batch: plan.micro_batch, recompute: plan.recompute, accumulate: plan.accumulate }
+    }
+}
+
+impl fmt::Display for Tuned {
+    /// `micro 4, accum 2, recompute none`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "micro {}, accum {}, recompute {}", self.micro_batch, self.accumulate, self.recompute)
     }
 }
 

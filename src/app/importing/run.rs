@@ -2,7 +2,7 @@
 //! is predicted.
 
 use crate::interop::runs::{self, RunOptions};
-use crate::measured;
+use crate::measured::{self, MeasuredRow};
 use crate::presets::{Kind, Library};
 use crate::scenario::file::ScenarioFile;
 use crate::units::Seconds;
@@ -39,7 +39,8 @@ impl ImportQuestion {
         let imported = runs::run(name, text, options).map_err(|errors| refused(name, &errors))?;
         let report = imported.report.text();
         // The row goes the way of a file of rows: what `validate` would say of it is said here.
-        let (rows, unread) = measured::read(name, &imported.made.to_csv());
+        let rows: Vec<MeasuredRow> =
+            imported.made.rows.iter().map(|cells| MeasuredRow::from_cells(name, cells)).collect();
         let (cases, unbuilt) = measured::cases(&rows, library);
         if let Some(case) = cases.first() {
             let scenario = case.scenario().clone();
@@ -48,9 +49,9 @@ impl ImportQuestion {
             return Ok(ImportedFile::new(kind, change, report));
         }
         // Many programs print how long a step takes, and not what it is a step of.
-        let why = unread.iter().chain(&unbuilt).next().map_or_else(String::new, |skipped| skipped.why.clone());
-        let cell = imported.made.rows.first().and_then(|row| row.get("step_time_s")?.parse().ok());
-        let Some(step) = cell.map(Seconds::new) else { return Err(vec![format!("{name}: {why}")]) };
+        let why = unbuilt.first().map_or_else(String::new, |skipped| skipped.why.clone());
+        let step = rows.first().and_then(|row| row.number("step_time_s").ok().flatten());
+        let Some(step) = step.map(Seconds::new) else { return Err(vec![format!("{name}: {why}")]) };
         let head = format!("The log says no scenario ({why}): its step time is held against the one in hand.\n");
         Ok(ImportedFile::new(kind, ImportChange::Measured(step), head + &report))
     }

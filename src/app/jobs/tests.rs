@@ -4,9 +4,9 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::Instant;
 
 use super::*;
-use crate::measured::runs::Tables;
 use crate::app::tests::explorer;
 use crate::app::work::Found;
+use crate::measured::runs::Tables;
 use crate::presets::Library;
 
 const PATIENCE: Duration = Duration::from_secs(20);

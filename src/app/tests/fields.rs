@@ -126,7 +126,9 @@ fn closing_a_list_changes_nothing() {
 /// runs breadth first whatever it says.
 #[test]
 fn a_choice_without_effect_is_shown_as_such_with_its_reason() {
-    let aside = |app: &App, label: &str| inputs::aside(field(label), app.inputs.idle(field(label)), &app.scenario, &app.library);
+    let aside = |app: &App, label: &str| {
+        inputs::aside(field(label), app.inputs.idle(field(label)), &app.scenario, &app.library)
+    };
     let about = |app: &App, label: &str| inputs::about(field(label), app.inputs.idle(field(label)), &app.scenario);
     let app = explorer();
     assert_eq!(aside(&app, "schedule"), "unused");

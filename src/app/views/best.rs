@@ -137,7 +137,8 @@ impl BestView {
         let (first, last) = self.range();
         let Some(pinned) = self.rows.get(first..=last) else { return told(self.nothing()) };
         let several = pinned.len() > 1;
-        let said = if several { format!("pinned {} plans", pinned.len()) } else { "pinned the plan: c compares".into() };
+        let said =
+            if several { format!("pinned {} plans", pinned.len()) } else { "pinned the plan: c compares".into() };
         let mut effects: Vec<Effect> =
             pinned.iter().map(|row| Effect::Pin(Box::new(row.found.scenario.clone()))).collect();
         effects.push(Effect::Tell(said));

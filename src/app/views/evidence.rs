@@ -12,10 +12,10 @@ use crate::app::context::Context;
 use crate::app::cursor::{ListCursor, across};
 use crate::app::effect::Effect;
 use crate::app::panel::ViewId;
-use crate::measured::runs::{ComparedRuns, PublishedRun, Tables};
 use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
 use crate::figures::Figure;
+use crate::measured::runs::{ComparedRuns, PublishedRun, Tables};
 use crate::measured::{Metric, Residual, Scores};
 
 /// What is known of it before it is shown.

@@ -12,7 +12,8 @@ use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
 use crate::scenario::Scenario;
 use crate::scenario::{Field, Value};
-use crate::search::{Axis, Cell, Sweep};
+use crate::search::hardware::{Gains, LimitingFactor, gains, limiting};
+use crate::search::{Axis, Sweep};
 
 use super::map::{Map, NOTHING_TO_TAKE};
 use crate::app::panel::ViewId;
@@ -31,105 +32,32 @@ pub const SPEC: ViewSpec = ViewSpec {
     },
 };
 
-/// A gain from twice as much of something that is worth naming.
-const FELT: f64 = 0.05;
-
-/// What limits a cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LimitingFactor {
-    /// Twice the memory or twice the bandwidth gives less than 5 %.
-    Compute,
-    /// Twice the memory gives most.
-    Memory,
-    /// Twice the bandwidth gives most.
-    Network,
-}
-
-impl LimitingFactor {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Compute, Self::Memory, Self::Network];
-
-    /// Its name, which begins with its letter.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Compute => "compute",
-            Self::Memory => "memory",
-            Self::Network => "network",
-        }
-    }
-}
-
-/// What twice as much of the current hardware gives, as shares of the throughput.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Gains {
-    /// From memory; `None` where the job does not fit as it is.
-    pub memory: Option<f64>,
-    /// From bandwidth of the network.
-    pub bandwidth: Option<f64>,
-}
-
-/// The map over both axes, once it has been asked for.
+/// The map over both axes, once it has been asked for, and what is read off it.
 #[derive(Debug, Clone, Default)]
 pub struct HardwareView {
     /// Bandwidth across, memory down, most memory first.
     pub map: Option<Map>,
+    limiting: Vec<Option<LimitingFactor>>,
+    gains: Option<Gains>,
 }
 
 impl HardwareView {
     /// What limits a cell, once it and its neighbours are known.
     pub fn limiting(&self, index: usize) -> Option<LimitingFactor> {
-        let map = self.map.as_ref()?;
-        if matches!(map.cell(index)?, Cell::Possible { summary, .. } if !summary.fits) {
-            return Some(LimitingFactor::Memory);
-        }
-        let (memory, network) = (gain(map, index, Way::Memory)?, gain(map, index, Way::Bandwidth)?);
-        Some(match memory >= network {
-            _ if memory.max(network) < FELT => LimitingFactor::Compute,
-            true => LimitingFactor::Memory,
-            false => LimitingFactor::Network,
-        })
+        *self.limiting.get(index)?
     }
 
     /// What twice as much gives where the scenario is, once that is known.
-    pub fn gains(&self) -> Option<Gains> {
-        let map = self.map.as_ref()?;
-        let home = map.home?;
-        map.cell(home)?;
-        Some(Gains { memory: gain(map, home, Way::Memory), bandwidth: gain(map, home, Way::Bandwidth) })
+    pub const fn gains(&self) -> Option<Gains> {
+        self.gains
     }
-}
 
-/// What there is more of.
-#[derive(Debug, Clone, Copy)]
-enum Way {
-    Memory,
-    Bandwidth,
-}
-
-/// The gain in throughput of twice as much; where the axis does not have that, what the last doubling gave.
-fn gain(map: &Map, index: usize, way: Way) -> Option<f64> {
-    let (x, y) = (index % map.width(), index / map.width());
-    let (axis, place) = match way {
-        Way::Memory => (&map.sweep.y, y),
-        Way::Bandwidth => (&map.sweep.x, x),
-    };
-    let Value::Number(here) = axis.values[place] else { return None };
-    let at = |factor: f64| {
-        let place = axis.values.iter().position(|value| *value == Value::Number(factor))?;
-        Some(match way {
-            Way::Memory => place * map.width() + x,
-            Way::Bandwidth => y * map.width() + place,
-        })
-    };
-    let (before, after) = match at(2.0 * here) {
-        Some(more) => (index, more),
-        None => (at(here / 2.0)?, index),
-    };
-    let throughput = |index: usize| match map.cell(index)? {
-        Cell::Possible { summary, .. } => Some(if summary.fits { summary.tokens_per_s_per_device } else { 0.0 }),
-        Cell::Impossible(_) => None,
-    };
-    Some(throughput(after)? / throughput(before)? - 1.0).filter(|gain| !gain.is_nan())
+    /// Reads off the map what limits its cells.
+    fn judge(&mut self) {
+        let Some(map) = &self.map else { return };
+        self.limiting = (0..map.cells().len()).map(|index| limiting(&map.sweep, map.cells(), index)).collect();
+        self.gains = map.home.and_then(|home| gains(&map.sweep, map.cells(), home));
+    }
 }
 
 /// Both axes around a scenario.
@@ -207,7 +135,9 @@ impl View for HardwareView {
             }
             none => none.insert(Map::new(sweep, home)),
         };
-        (!map.is_complete()).then(|| Work::Hardware(Arc::clone(&map.sweep), map.home.unwrap_or(0)))
+        let work = (!map.is_complete()).then(|| Work::Hardware(Arc::clone(&map.sweep), map.home.unwrap_or(0)));
+        self.judge();
+        work
     }
 
     fn is_waiting(&self, _: &Context) -> bool {
@@ -218,6 +148,7 @@ impl View for HardwareView {
         if let (Found::Hardware(cells), Some(map)) = (found, &mut self.map) {
             map.fill(cells);
         }
+        self.judge();
         Vec::new()
     }
 

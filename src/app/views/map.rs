@@ -188,6 +188,11 @@ impl Map {
         self.sweep.y.values.len()
     }
 
+    /// What is known, row by row.
+    pub fn cells(&self) -> &[Option<Cell>] {
+        &self.cells
+    }
+
     /// What is known of a cell.
     pub fn cell(&self, index: usize) -> Option<&Cell> {
         self.cells.get(index)?.as_ref()
@@ -358,7 +363,7 @@ impl Map {
 
 impl View for Map {
     fn command_line(&self, context: &Context) -> Option<(&'static str, String)> {
-        let base = context.library.command(&self.sweep.base)?.replacen(" eval ", " sweep ", 1);
+        let base = context.library.sweep_command(&self.sweep.base)?;
         let (x, y) = (&self.sweep.x, &self.sweep.y);
         let tune = if self.sweep.tune { " --tune" } else { "" };
         Some(("the map", format!("{base} --x {x} --y {y}{tune} --metric {}", self.metric.word())))

@@ -16,6 +16,7 @@ use crate::app::work::{Found, Work};
 use crate::figures::Figure;
 use crate::scenario::file::ScenarioFile;
 use crate::scenario::{Field, Scenario};
+use crate::search::Tuned;
 use crate::search::planner::{CostModel, FoundPlan, Ladder, Objective, PlanAnswer, PlanRequest};
 
 /// What is known of it before it is shown.
@@ -246,9 +247,7 @@ fn with_plan(file: &ScenarioFile, found: &FoundPlan, scenario: &Scenario) -> Sce
 
 /// `took the plan: micro 16, accum 1, recompute full`.
 fn said(found: &FoundPlan) -> String {
-    let plan = &found.scenario.plan;
-    let (micro, accumulate, recompute) = (plan.micro_batch, plan.accumulate, plan.recompute);
-    format!("took the plan: micro {micro}, accum {accumulate}, recompute {recompute}")
+    format!("took the plan: {}", Tuned::from(&found.scenario))
 }
 
 #[cfg(test)]

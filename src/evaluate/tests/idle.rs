@@ -13,7 +13,9 @@ fn plain(plan: &Plan) -> Plan {
             IdleChoice::Offload => plain.offload = if plan.offload.state() { Offload::State } else { Offload::None },
             IdleChoice::QuantisedWeights => plain.sharding.wire.weights = Format::Bf16,
             IdleChoice::SecondCopy => plain.sharding.secondary = None,
-            IdleChoice::QuantisedGradients => (plain.sharding.wire.gradients, plain.sharding.two_hop_gradients) = (Format::Bf16, false),
+            IdleChoice::QuantisedGradients => {
+                (plain.sharding.wire.gradients, plain.sharding.two_hop_gradients) = (Format::Bf16, false);
+            }
         }
     }
     plain

@@ -278,7 +278,7 @@ pub fn write(version: &str, said: &mut PlanSaid) -> Result<Vec<Line>, Problem> {
     let Some((name, flavor, _)) = MODELS.iter().find(|(_, _, own)| own == id) else {
         let known: Vec<&str> = MODELS.iter().map(|(.., id)| *id).collect();
         return Err(Problem {
-            field: Field::Model.spec().path.to_owned(),
+            field: Field::Model.path().to_owned(),
             what: format!("torchtitan has no model of the shape of '{id}'"),
             fix: format!("choose one of {}", known.join(", ")),
         });

@@ -13,6 +13,9 @@ use crate::plan::{Extent, GlobalBatch, OneOf, Precision, Recompute, Sharding, Wo
 use crate::stack::{Calibration, Stack};
 use crate::units::{read_count, read_share, written_count};
 
+/// The most that a what-if factor on the hardware can be.
+const MOST_FACTOR: f64 = 1e6;
+
 /// What a field's values are.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Type {
@@ -201,6 +204,29 @@ impl Type {
         match (self, value) {
             (Self::Tokens, Value::Number(tokens)) => written_count(*tokens),
             (_, value) => value.to_string(),
+        }
+    }
+
+    /// Whether a value of it is within its range.
+    pub fn holds(self, value: &Value) -> bool {
+        match (self, value) {
+            (Self::Count(least, most), Value::Count(count)) => (least..=most).contains(count),
+            (Self::Factor, Value::Number(factor)) => *factor > 0.0 && *factor <= MOST_FACTOR,
+            (Self::Tokens, Value::Number(tokens)) => *tokens > 0.0 && tokens.is_finite(),
+            // Whatever else a type reads is a value that can be.
+            _ => true,
+        }
+    }
+
+    /// That range in words: `a count from 1 to 64`.
+    pub fn range(self) -> String {
+        match self {
+            Self::Count(least, most) => format!("a count from {least} to {most}"),
+            Self::Factor => format!("a factor above 0 and up to {MOST_FACTOR:e}"),
+            Self::Tokens => "a number of tokens above 0".to_owned(),
+            Self::Id | Self::Batch | Self::Switch | Self::Extent | Self::Recompute | Self::OneOf(_) => {
+                "a value of the field".to_owned()
+            }
         }
     }
 

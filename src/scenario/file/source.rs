@@ -90,7 +90,7 @@ impl<'a> Source<'a> {
         let behind = Field::behind(named).into_iter().filter(|_| !exact);
         // A file that gives only `strategy` has no `plan.sharding.weights`: what is wrong there is said at the field
         // that set it.
-        let given = behind.map(|field| format!("{prefix}{}", field.spec().path)).find_map(|other| {
+        let given = behind.map(|field| format!("{prefix}{}", field.path())).find_map(|other| {
             let (given, offset) = self.find(&other);
             given.then_some((other, offset))
         });

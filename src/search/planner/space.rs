@@ -32,25 +32,28 @@ pub(super) struct Space<'a> {
 impl<'a> Space<'a> {
     /// The choices for a scenario that can be laid out.
     pub fn new(scenario: &'a Scenario, objective: Objective) -> Result<Self, Vec<Problem>> {
-        let layout = scenario.layout()?;
+        Ok(Self::laid_out(scenario, &scenario.layout()?, objective))
+    }
+
+    fn laid_out(scenario: &'a Scenario, layout: &Layout, objective: Objective) -> Self {
         let model = &scenario.model;
         let even = |slices: &u32| model.hidden.is_multiple_of(*slices) && model.undivided_mlp(*slices).is_none();
-        Ok(Self {
+        Self {
             scenario,
-            ways: ways(scenario, &layout),
+            ways: ways(scenario, layout),
             batches: batches(scenario, objective),
             slices: SLICES.into_iter().filter(even).collect(),
-        })
+        }
     }
 }
 
 impl<'a> Space<'a> {
     /// The choices around a plan: its own batch and recompute before the others, its own extents beside the levels.
     pub fn around(scenario: &'a Scenario, objective: Objective) -> Result<Self, Vec<Problem>> {
-        let mut space = Self::new(scenario, objective)?;
+        let layout = scenario.layout()?;
+        let mut space = Self::laid_out(scenario, &layout, objective);
         let sharding = &scenario.plan.sharding;
         let extents = all_of([&sharding.weights, &sharding.gradients, &sharding.optimizer]);
-        let layout = scenario.layout()?;
         let ranks = |layout: &Layout| (layout.weights, layout.gradients, layout.optimizer);
         if !space.ways.iter().any(|way| ranks(&way.layout) == ranks(&layout)) {
             // From what shards least to what shards most.

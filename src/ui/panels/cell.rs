@@ -73,9 +73,7 @@ fn limiting(map: &Map) -> String {
 
 /// What a cell of a tuned map settled on: `; micro 4, accum 2, recompute none`.
 fn settled(map: &Map) -> String {
-    map.tuned(map.cursor).map_or_else(String::new, |choice| {
-        format!("; micro {}, accum {}, recompute {}", choice.micro_batch, choice.accumulate, choice.recompute)
-    })
+    map.tuned(map.cursor).map_or_else(String::new, |choice| format!("; {choice}"))
 }
 
 /// Why a cell has no figure: what the headline says about it comes with how to fix it here.

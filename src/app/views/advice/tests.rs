@@ -21,7 +21,7 @@ fn advice(app: &App) -> &Advice {
 }
 
 fn changes(app: &App) -> Vec<(String, f64)> {
-    let suggestions = &advice(&app).suggestions;
+    let suggestions = &advice(app).suggestions;
     suggestions.iter().map(|one| (one.candidate.to_string(), one.gain)).collect()
 }
 
@@ -59,10 +59,7 @@ fn nothing_is_taken_while_the_fields_make_no_scenario() {
     // MPT-7B has 32 heads: tensor parallelism over 7 is not possible.
     press(&mut app, "W1<ret><c-u>7<ret>2G");
     let rows = app.views.advice.rows();
-    assert!(
-        matches!(rows[app.views.advice.row()], AdviceRow::Change(_)),
-        "what was tried before stays in sight"
-    );
+    assert!(matches!(rows[app.views.advice.row()], AdviceRow::Change(_)), "what was tried before stays in sight");
     let file = app.file.clone();
     press(&mut app, "<ret>");
     assert_eq!(app.notice.as_deref(), Some("these changes are of the last possible scenario: fix the fields first"));
@@ -145,7 +142,7 @@ fn figures_of_an_older_scenario_are_dropped() {
     for report in jobs::in_line(late) {
         assert_eq!(app.hear(report), []);
     }
-    assert!(!app.views.advice.advice().is_some());
+    assert!(app.views.advice.advice().is_none());
     press(&mut app, "W");
     assert_eq!(app.views.advice.asked.as_ref(), Some(&app.scenario));
     assert!(app.views.advice.advice().is_some());
@@ -193,8 +190,7 @@ fn where_no_single_change_lets_it_fit_two_together_are_tried() {
         assert_ne!(one.candidate.edits[0].field, one.candidate.edits[1].field, "{one:?}");
     }
     let (summary, wanted) = (suggestions[0].summary, suggestions[0].candidate.edits.clone());
-    let first =
-        app.views.advice.rows().iter().position(|row| matches!(row, AdviceRow::Change(_))).unwrap();
+    let first = app.views.advice.rows().iter().position(|row| matches!(row, AdviceRow::Change(_))).unwrap();
     press(&mut app, &format!("g{}<ret>", "j".repeat(first)));
     assert_eq!(figures(&app), summary);
     assert!(wanted.iter().all(|edit| value(&app, edit.field.spec().label) == edit.value.to_string()), "{wanted:?}");
@@ -220,13 +216,7 @@ fn a_schedule_is_tried_together_with_its_stages() {
         change.starts_with("schedule breadth-first + stages ") || change.starts_with("schedule interleaved + stages ")
     );
     assert!((0.1..0.186).contains(gain), "{found:?}");
-    let row = app
-        .views
-        .advice
-        .rows()
-        .iter()
-        .position(|row| row.name() == *change)
-        .expect("a row");
+    let row = app.views.advice.rows().iter().position(|row| row.name() == *change).expect("a row");
     press(&mut app, &format!("g{}<ret>", "j".repeat(row)));
     assert!(app.scenario.plan.stages_per_rank > 1, "{change} is taken whole");
     assert!(app.scenario.plan.idle().is_empty());

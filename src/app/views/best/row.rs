@@ -18,6 +18,6 @@ impl PlanRow {
     pub(super) fn new(rank: usize, found: FoundWhole) -> Self {
         let FoundWhole { scenario, .. } = &found;
         let layout = scenario.layout().ok();
-        Self { rank, layout, found }
+        Self { rank, found, layout }
     }
 }

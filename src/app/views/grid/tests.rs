@@ -124,7 +124,7 @@ fn the_rows_are_always_those_of_what_is_shown() {
     let mut app = open();
     let mut before = grid(&app).0.to_vec();
     let mut holds = |app: &App, what: &str| {
-        let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
+        let scenario = app.on_screen();
         let found = searched(app, app.views.limits.assumed.grid_limits(scenario), scenario);
         assert!(grid(app).0 == found, "{what}");
         assert!(before != found, "{what} is no change");

@@ -5,6 +5,7 @@ use crate::app::action::Command;
 use crate::app::tests::{explained, explorer, press, press_obeying};
 use crate::evaluate::{Workspace, summary};
 use crate::figures::Figure;
+use crate::search::Cell;
 
 const FACTORS: [f64; 7] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
 

@@ -128,10 +128,7 @@ fn line(row: &AdviceRow, theme: Theme, most: f64) -> Line<'static> {
         }
         AdviceRow::Change(suggestion) => {
             let columns = if suggestion.candidate.edits.len() > 1 { RESOURCE } else { CHANGE };
-            vec![
-                gained(&row.name(), columns, suggestion.gain),
-                Span::styled(aside(suggestion), theme.style(Role::Dim)),
-            ]
+            vec![gained(&row.name(), columns, suggestion.gain), Span::styled(aside(suggestion), theme.style(Role::Dim))]
         }
     })
 }

@@ -8,13 +8,14 @@ use ratatui::widgets::{Paragraph, Widget, Wrap};
 use super::Drawing;
 use crate::app::action::Facet;
 use crate::app::pointing::PointerTarget;
-use crate::measured::runs::PublishedRun;
 use crate::app::views;
 use crate::app::views::evidence::EvidenceView;
 use crate::app::{App, Panel};
 use crate::figures::{Amount, Figure, FigureSubject, TIME_PARTS};
+use crate::measured::runs::PublishedRun;
 use crate::measured::{Metric, Residual};
 use crate::scenario::file::printable;
+use crate::search::Tuned;
 use crate::ui::panels::{frame, joined};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::Scatter;
@@ -153,7 +154,7 @@ fn about(residual: &Residual, run: &PublishedRun, theme: Theme, width: u16) -> V
         Span::raw(format!(" {}", printable(&run.scenario.model.name))),
         Span::raw(format!("{} of {}", thousands(f64::from(run.scenario.devices())), residual.hardware)),
         Span::raw(format!("{}, tp {} pp {}", residual.class, plan.tensor, plan.pipeline)),
-        Span::raw(format!("micro {}, accum {}, recompute {}", plan.micro_batch, plan.accumulate, plan.recompute)),
+        Span::raw(Tuned::from(&run.scenario).to_string()),
     ];
     let subject = FigureSubject::new(&run.scenario, &run.summary);
     let share = |figure: Figure| {

@@ -44,7 +44,7 @@ const COLUMNS: [Aligned; 8] = [
 
 /// Draws it.
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
+    let scenario = app.on_screen();
     let title = format!("Best points of data parallelism{}", outdated(app));
     let note = if app.views.grid.is_complete() { &scenario.model.id } else { "computing" };
     let inside = frame(app, theme, Panel::Map, &title, note, area, buf);
@@ -67,7 +67,7 @@ fn halves(inside: Rect) -> [Rect; 2] {
 }
 
 fn list(app: &App, theme: Theme) -> RowList<'static> {
-    let (rows, cursor) = (app.views.grid.rows(), app.views.grid.row(app.context().shown));
+    let (rows, cursor) = (app.views.grid.rows(), app.views.grid.row(app.on_screen()));
     let lines = table::lines(&points(rows, theme), &COLUMNS, theme);
     panel_list(app, theme, lines.into_iter().zip((0..).map(Some)).collect(), cursor)
 }
@@ -94,7 +94,7 @@ fn points(rows: &[GridRow], theme: Theme) -> Table {
 
 /// What Enter does.
 fn status(app: &App) -> String {
-    let (rows, cursor) = (app.views.grid.rows(), app.views.grid.row(app.context().shown));
+    let (rows, cursor) = (app.views.grid.rows(), app.views.grid.row(app.on_screen()));
     match rows.get(cursor).map(|row| row.point) {
         None => String::new(),
         Some(Some(_)) => "closed forms, memory full: Enter takes the point, and the simulation judges it".to_owned(),

@@ -8,11 +8,11 @@ use ratatui::widgets::Widget;
 use super::Drawing;
 use crate::app::pointing::PointerTarget;
 use crate::app::views;
-use crate::app::views::hardware::{Gains, LimitingFactor};
 use crate::app::views::map::Map;
 use crate::app::{App, Panel};
 use crate::scenario::Value;
 use crate::search::Cell;
+use crate::search::hardware::{Gains, LimitingFactor};
 use crate::ui::panels::cell::{entry, unit};
 use crate::ui::panels::{frame, outdated, progress, words};
 use crate::ui::theme::Theme;
@@ -121,11 +121,8 @@ fn status(app: &App) -> String {
         None => format!("{place}: computing"),
         Some(Cell::Impossible(problem)) => format!("{place}: {problem}"),
         Some(Cell::Possible { summary, choice }) => {
-            let figure = figure(map);
-            let tuned =
-                format!("micro {}, accum {}, recompute {}", choice.micro_batch, choice.accumulate, choice.recompute);
-            let fits = if summary.fits { figure } else { "does not fit".to_owned() };
-            format!("{place}: {fits}; {tuned}")
+            let fits = if summary.fits { figure(map) } else { "does not fit".to_owned() };
+            format!("{place}: {fits}; {choice}")
         }
     }
 }

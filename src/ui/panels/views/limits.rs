@@ -38,7 +38,7 @@ const BOUND_COLUMNS: [Aligned; 4] = [NAMES, NUMBER, NUMBER, WORDS];
 
 /// Draws it.
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
+    let scenario = app.on_screen();
     let Some(picture) = &app.views.limits.picture else { return };
     let instead = LimitsView::beside(scenario).map(|other| format!(" instead of {other}")).unwrap_or_default();
     let title = format!("Limits of data parallelism{instead}{}", outdated(app));

@@ -14,6 +14,7 @@ use crate::app::views::plan::{PlanPicture, PlanView};
 use crate::app::{App, Panel};
 use crate::evaluate::Summary;
 use crate::figures::{Figure, Table, TableCell};
+use crate::search::Tuned;
 use crate::search::planner::{FoundPlan, PlanAnswer};
 use crate::ui::panels::{frame, joined, outdated, progress, words};
 use crate::ui::theme::{Role, Theme, Tone};
@@ -21,7 +22,7 @@ use crate::ui::widgets::loglog::Curve;
 use crate::ui::widgets::table::{self, Aligned};
 use crate::ui::widgets::text::{draw_line, draw_lines};
 use crate::ui::widgets::{LogLog, StackedBar};
-use crate::units::{significant, thousands};
+use crate::units::significant;
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing =
@@ -117,10 +118,9 @@ fn question(planning: &PlanView, picture: &PlanPicture, theme: Theme, width: u16
     let within = format!(" within {}", words::of_capacity(limit, device));
     let mut parts = vec![Span::styled(within, theme.style(Role::Title))];
     if let Some(found) = planning.chosen() {
-        let (plan, summary) = (&found.scenario.plan, &found.summary);
-        let micro = thousands(f64::from(plan.micro_batch));
+        let summary = &found.summary;
         parts.push(Span::raw(format!("{} TFLOP/s", tflops(summary))));
-        parts.push(Span::raw(format!("micro {micro}, accum {}, recompute {}", plan.accumulate, plan.recompute)));
+        parts.push(Span::raw(Tuned::from(&found.scenario).to_string()));
         parts.push(Span::raw(format!("step {}", summary.step_time)));
     }
     joined(parts, theme, width)

@@ -42,7 +42,7 @@ fn height(app: &App) -> u16 {
 /// Draws it.
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let strategies = &app.views.strategies;
-    let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
+    let scenario = app.on_screen();
     let stale = if strategies.is_complete() { "" } else { ", computing" };
     let title = format!("Strategies {}{stale}{}", strategies.order.name(), outdated(app));
     let against = app.pins.reference().map_or("against the current one", |_| "against the pinned one");
@@ -97,7 +97,7 @@ fn set(levels: &[usize]) -> Vec<Aligned> {
 /// Each strategy's figures, or why it cannot be.
 fn compared(app: &App, theme: Theme, levels: &[usize]) -> Table {
     let rows = app.views.strategies.rows();
-    let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
+    let scenario = app.on_screen();
     let names = levels.iter().map(|level| scenario.cluster.levels[*level].name.as_str());
     let whole = whole(scenario);
     let speeds = if whole == Figure::Days { whole.label() } else { Figure::TokensPerSecond.label() };
@@ -166,7 +166,7 @@ fn present_one(app: &App) -> Option<&Summary> {
 
 /// Whether a strategy makes the numbers coarser than those of the scenario shown.
 fn is_coarser(app: &App, row: &Row) -> bool {
-    let own = app.shown.as_ref().unwrap_or(&app.scenario).plan.coarse_numbers();
+    let own = app.on_screen().plan.coarse_numbers();
     row.coarse.iter().any(|coarse| !own.contains(coarse))
 }
 

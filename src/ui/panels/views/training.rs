@@ -141,7 +141,7 @@ fn question(app: &App, picture: &TrainingPicture, theme: Theme, width: u16) -> L
 
 /// What the question frees of the scenario, and what the headline says of that as it is, so that both can be compared.
 fn freed(app: &App, theme: Theme, width: u16) -> Line<'static> {
-    let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
+    let scenario = app.on_screen();
     let batch = words::count(scenario.sequences());
     let days = app.answer.as_ref().and_then(|answer| Figure::Days.amount(&answer.subject())).map(Amount::in_row);
     let parts = std::iter::once(Span::raw(format!(" frees the batch ({batch} in the headline)")))
@@ -212,7 +212,7 @@ fn table(picture: &TrainingPicture, (chosen, place): (usize, usize), theme: Them
             [Span::raw(" ".repeat(blank)), Span::styled(cell, style)]
         });
         let name = Span::styled(format!("{name:<NAMES$}"), theme.style(Role::Dim));
-        Line::from_iter(std::iter::once(name).chain(cells.flatten()))
+        std::iter::once(name).chain(cells.flatten()).collect()
     };
     let days = |method: usize| match (picture.best(method, place), picture.earlier(method, place)) {
         (Some(best), _) => days(best.days),

@@ -5,7 +5,6 @@ mod views;
 use std::sync::Arc;
 
 use crate::app::action::{Action, Command, Facet, JobReport};
-use crate::measured::runs::{ComparedRuns, PublishedRun};
 use crate::app::tests::{FRONTIER, start};
 use crate::app::work::{Found, Work};
 use crate::app::{App, Panel};
@@ -17,6 +16,7 @@ use crate::evaluate::{
 };
 use crate::figures::Figures;
 use crate::hardware::MAX_LEVELS;
+use crate::measured::runs::{ComparedRuns, PublishedRun};
 use crate::measured::{Metric, Residual, Validation, validate};
 use crate::plan::{Extent, Extents, Layers, Offload, Operator, Placement, Recompute, Size};
 use crate::presets::Kind as Presets;
@@ -29,7 +29,8 @@ use crate::snapshot::{HeldSnapshot, Listed};
 use crate::units::{Bytes, FlopPerSecond, Seconds};
 
 pub(super) use views::{
-    advised, best, best_by_operator, compared, copies, evidence, hardware, planned, strategies, strategies_in_fp8, traffic, training,
+    advised, best, best_by_operator, compared, copies, evidence, hardware, planned, strategies, strategies_in_fp8,
+    traffic, training,
 };
 
 /// The numbers of the first question and the first map.
