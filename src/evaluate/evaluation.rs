@@ -113,28 +113,29 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// What limits the step: whatever throughput depends on most. Time that no hardware shortens, a bubble
-    /// or the host's, limits it where most of the step goes into it.
+    /// What limits the step: the resource of which 10 % more gives most. Time that no hardware shortens, a bubble or the
+    /// host's, limits it where most of the step goes into it.
     pub fn bottleneck(&self) -> Resource {
         // A bubble and a slow host are no property of the hardware, so that no elasticity can name them: where most
-        // time goes decides. Else what throughput depends on most does, which exposed time alone would miss: a link may
-        // be hidden, and yet slow the compute beside it.
+        // time goes decides. Else what helps most does, which exposed time alone would miss: a link may be hidden, and
+        // yet slow the compute beside it.
         if matches!(self.summary.bottleneck, Resource::Bubble | Resource::Host) {
             return self.summary.bottleneck;
         }
-        self.felt_most(None).and_then(|one| one.property.limits()).unwrap_or(self.summary.bottleneck)
+        self.helps_most(None).and_then(|one| one.property.limits()).unwrap_or(self.summary.bottleneck)
     }
 
     /// What limits the step as much as the bottleneck does, where 10 % more of that one thing alone would not help.
     pub fn tie(&self) -> Option<Resource> {
         let bottleneck = self.bottleneck();
-        self.felt_most(None).filter(|one| one.property.limits() == Some(bottleneck) && one.ties())?;
-        self.felt_most(Some(bottleneck))?.property.limits()
+        self.helps_most(None).filter(|one| one.property.limits() == Some(bottleneck) && one.ties())?;
+        self.helps_most(Some(bottleneck))?.property.limits()
     }
 
-    /// The resource with the largest elasticity of throughput, all but one considered.
-    fn felt_most(&self, but: Option<Resource>) -> Option<&Elasticity> {
-        let felt = self.elasticity.iter().filter(|one| one.property.limits().is_some_and(|limit| Some(limit) != but));
-        felt.max_by(|a, b| a.value.abs().total_cmp(&b.value.abs()))
+    /// The resource of which 10 % more gives most, all but one considered. Not the one with the largest elasticity: where
+    /// two limit the step together, a hair more of the one may give much and 10 % more of it hardly anything.
+    fn helps_most(&self, but: Option<Resource>) -> Option<&Elasticity> {
+        let others = self.elasticity.iter().filter(|one| one.property.limits().is_some_and(|limit| Some(limit) != but));
+        others.max_by(|a, b| a.gain.total_cmp(&b.gain))
     }
 }

@@ -277,11 +277,13 @@ fn the_limit_is_said_in_words() {
     assert_eq!(words(&evaluation), "limited by bandwidth in the node: +10 % gives +3.1 %");
     evaluation.elasticity[1] = Elasticity { property: Property::LevelLatency(0), value: -0.5, gain: 0.054 };
     assert_eq!(words(&evaluation), "limited by latency in the node: -10 % gives +5.4 %");
-    // Whatever has the largest elasticity, wherever most of the time goes.
+    // Whatever gives most, wherever most of the time goes.
     evaluation.elasticity[0] = Elasticity { property: Property::PeakFlop, value: 0.6, gain: 0.058 };
     assert_eq!(words(&evaluation), "limited by compute: +10 % peak gives +5.8 %");
-    // Near today's value 1.1^0.6 = 1.0588 was promised; of less than half of that the rest is the node's to give.
+    // Near today's value 1.1^0.6 = 1.0588 was promised; of less than half of that the rest is the node's to give, of
+    // which alone 10 % more gives even less.
     evaluation.elasticity[0].gain = 0.012;
+    evaluation.elasticity[1] = Elasticity { property: Property::LevelBandwidth(0), value: 0.9, gain: 0.006 };
     assert_eq!(words(&evaluation), "limited by compute: +10 % peak gives +1.2 %, tied with bandwidth in the node");
     evaluation.elasticity.clear();
     assert_eq!(words(&evaluation), "limited by bandwidth in the node");

@@ -127,7 +127,7 @@ pub fn limit(scenario: &Scenario, evaluation: &Evaluation) -> StepLimit {
     let resource = evaluation.bottleneck();
     let place = |level: usize| printable(&scenario.cluster.place(level));
     let found = |property: Property| evaluation.elasticity.iter().find(|one| one.property == property);
-    let strength = |property: Property| found(property).map_or(0.0, |one| one.value.abs());
+    let strength = |property: Property| found(property).map_or(0.0, |one| one.gain);
     let (what, change, property) = match resource {
         Resource::Compute => ("compute".to_owned(), "+10 % peak", Property::PeakFlop),
         Resource::Memory => ("memory bandwidth".to_owned(), "+10 %", Property::MemoryBandwidth),
