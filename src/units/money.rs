@@ -52,13 +52,16 @@ impl fmt::Display for Money {
 impl FromStr for Money {
     type Err = ParseError;
 
-    /// Reads `2.50 EUR` or `2.50`; a negative or infinite amount is refused.
+    /// Reads `2.50 EUR`, `2.50EUR` or `2.50`; a negative or infinite amount is refused.
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let shown: String = printable(text).chars().take(40).collect();
         let wrong = |why: &str| ParseError(format!("'{shown}' is not a price: {why}; write it like \"2.50 EUR\""));
-        let mut words = text.split_whitespace();
-        let amount: Option<f64> = words.next().and_then(|number| number.replace('_', "").parse().ok());
-        let amount = amount.ok_or_else(|| wrong("it does not begin with a number"))?;
+        let text = text.trim_start();
+        let first = text.find(char::is_whitespace).unwrap_or(text.len());
+        let (number, rest) =
+            text.split_at(text[..first].trim_end_matches(|letter: char| letter.is_ascii_uppercase()).len());
+        let amount: f64 = number.replace('_', "").parse().map_err(|_| wrong("it does not begin with a number"))?;
+        let mut words = rest.split_whitespace();
         let letters = words.next().map(|letters| <[u8; 3]>::try_from(letters.as_bytes()));
         let currency = match letters {
             None => None,

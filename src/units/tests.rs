@@ -99,6 +99,7 @@ fn money_is_an_amount_in_a_currency_that_is_never_converted() {
     // 34,790 device-hours at 2.50 EUR cost 86,975 EUR.
     assert_eq!((price * 34_790.0).to_string(), "86,975 EUR");
     assert_eq!(price.to_string(), "2.50 EUR");
+    assert_eq!("2.50EUR".parse(), Ok(price));
     assert_eq!("1_200".parse::<Money>().expect("no currency").to_string(), "1,200");
     for (text, why) in [
         ("-1 EUR", "finite and not negative"),
