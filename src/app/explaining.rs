@@ -28,6 +28,8 @@ pub struct Explaining {
     whose: Option<String>,
     /// The explanations that led here, the one on the screen last.
     way: Vec<Page>,
+    /// All figures that there are of the same, once one has turned to the next.
+    all: Vec<Figure>,
 }
 
 /// What the figures are of.
@@ -101,7 +103,7 @@ impl Explaining {
 
     fn about(figure: Figure, subject: Explained, whose: Option<String>) -> Option<Self> {
         let page = subject.explain(figure)?;
-        Some(Self { subject, whose, way: vec![page] })
+        Some(Self { subject, whose, way: vec![page], all: Vec::new() })
     }
 
     /// What is explained: `step time`, or `step time, zero3` of something else than the scenario shown.
@@ -129,11 +131,14 @@ impl Explaining {
 
     /// To the next figure in the order of the reports, or the one before.
     fn turn(&mut self, by: isize) {
-        let Some(page) = self.page() else { return };
-        let all = self.subject.figures();
-        let Some(at) = all.iter().position(|figure| *figure == page.explanation.figure) else { return };
-        let next = (at.cast_signed() + by).rem_euclid(all.len().cast_signed()).cast_unsigned();
-        if let Some(page) = self.subject.explain(all[next]) {
+        let Some(now) = self.page().map(|page| page.explanation.figure) else { return };
+        // Listed once: each kernel's figure needs all kernels of the layer.
+        if self.all.is_empty() {
+            self.all = self.subject.figures();
+        }
+        let Some(at) = self.all.iter().position(|figure| *figure == now) else { return };
+        let next = (at.cast_signed() + by).rem_euclid(self.all.len().cast_signed()).cast_unsigned();
+        if let Some(page) = self.subject.explain(self.all[next]) {
             self.way = vec![page];
         }
     }
