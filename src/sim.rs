@@ -38,13 +38,14 @@ mod rank_turn;
 mod ready_queue;
 mod stream;
 
-use crate::program::{Code, Picos, RankProgram, TaskEvent};
+use crate::plan::pass::{Direction, PerDirection};
+use crate::program::{Code, Picos, RankProgram};
 
-use arrivals::{ArrivalTrain, Inbox};
+use arrivals::{Inbox, SentTrain};
 use fold::StateHistory;
-use joint::JointFold;
+use joint::{JointFold, RanksView};
 use memo::Memo;
-use rank::{RankContext, RankState, way};
+use rank::{RankContext, RankState};
 use rank_turn::RankTurn;
 use ready_queue::ReadyQueue;
 use stream::RankRole;
@@ -58,7 +59,7 @@ pub struct Simulator {
     ranks: Vec<RankState>,
     inboxes: Vec<Inbox>,
     ready_queue: ReadyQueue,
-    sent: Vec<(ArrivalTrain, TaskEvent)>,
+    sent: Vec<SentTrain>,
     /// Whether repeats are skipped.
     fold: bool,
     /// Earlier states of the layers that a rank is in, and of the loop of micro-batches that each is in.
@@ -85,7 +86,7 @@ impl Simulator {
             // The first rank pauses at each iteration of such a loop, so that all ranks can be compared at one moment.
             if self.ranks[rank].paused {
                 let Self { ranks, inboxes, ready_queue, joint, memo, .. } = self;
-                joint.fold(code, programs, (ranks, inboxes, ready_queue), &memo.states, observer);
+                joint.fold(code, programs, RanksView { ranks, inboxes, ready_queue }, &memo.states, observer);
             }
             let role = RankRole { code, program: &programs[rank], rank };
             let next = self.proceed(role, now, observer);
@@ -134,18 +135,18 @@ impl Simulator {
     /// Hands what a rank has sent to its neighbours.
     fn deliver(&mut self, from: usize) {
         let ranks = self.ranks.len();
-        for (train, event) in self.sent.drain(..) {
+        for SentTrain { train, direction } in self.sent.drain(..) {
             // The ring is closed: with interleaved stages the last rank's output is the first rank's next input, and
             // the two ends sum the gradients of a tied embedding.
-            let to = match event {
-                TaskEvent::ArrivedForward if from + 1 < ranks => from + 1,
-                TaskEvent::ArrivedForward => 0,
-                _ => from.checked_sub(1).unwrap_or(ranks - 1),
+            let to = match direction {
+                Direction::Forward if from + 1 < ranks => from + 1,
+                Direction::Forward => 0,
+                Direction::Backward => from.checked_sub(1).unwrap_or(ranks - 1),
             };
-            self.inboxes[to].by_mut(event).push(train);
+            self.inboxes[to].arrivals_mut(direction).push(train);
             // A rank that waits for the other direction, or for itself, would find nothing new to do.
-            if std::mem::take(&mut self.ranks[to].awaits[way(event)]) {
-                self.ranks[to].awaits = [false; 2];
+            if *self.ranks[to].awaits.get(direction) {
+                self.ranks[to].awaits = PerDirection::default();
                 self.ready_queue.wake(to);
             }
         }

@@ -42,7 +42,28 @@ impl Pass {
     }
 }
 
-/// One of something for each way through the layers.
+impl From<Pass> for Direction {
+    fn from(pass: Pass) -> Self {
+        if pass.is_backward() { Self::Backward } else { Self::Forward }
+    }
+}
+
+/// A way through the layers, and so from one pipeline rank to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Direction {
+    /// From the first layer to the last.
+    #[default]
+    Forward,
+    /// From the last layer to the first.
+    Backward,
+}
+
+impl Direction {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Forward, Self::Backward];
+}
+
+/// One of something for each direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PerDirection<T> {
     /// From the first layer to the last.
@@ -52,19 +73,33 @@ pub struct PerDirection<T> {
 }
 
 impl<T> PerDirection<T> {
-    /// From what makes it for a pass.
-    pub fn from_fn(mut make: impl FnMut(Pass) -> T) -> Self {
-        Self { forward: make(Pass::Forward), backward: make(Pass::Backward) }
+    /// From what makes it for a direction.
+    pub fn from_fn(mut make: impl FnMut(Direction) -> T) -> Self {
+        Self { forward: make(Direction::Forward), backward: make(Direction::Backward) }
     }
 
-    /// The one for the direction of a pass.
-    pub const fn get(&self, pass: Pass) -> &T {
-        if pass.is_backward() { &self.backward } else { &self.forward }
+    /// The same both ways.
+    pub const fn both(value: T) -> Self
+    where
+        T: Copy,
+    {
+        Self { forward: value, backward: value }
+    }
+
+    /// The one for a direction, or for that of a pass.
+    pub fn get(&self, direction: impl Into<Direction>) -> &T {
+        match direction.into() {
+            Direction::Forward => &self.forward,
+            Direction::Backward => &self.backward,
+        }
     }
 
     /// The same, to change it.
-    pub const fn get_mut(&mut self, pass: Pass) -> &mut T {
-        if pass.is_backward() { &mut self.backward } else { &mut self.forward }
+    pub fn get_mut(&mut self, direction: impl Into<Direction>) -> &mut T {
+        match direction.into() {
+            Direction::Forward => &mut self.forward,
+            Direction::Backward => &mut self.backward,
+        }
     }
 
     /// What comes of each.

@@ -6,6 +6,7 @@
 //! waits for all of them but the latest, six.
 
 use crate::hardware::MAX_LEVELS;
+use crate::plan::pass::Direction;
 use crate::units::{Bytes, Seconds};
 
 use super::label::Label;
@@ -89,13 +90,30 @@ pub enum TaskEvent {
     ArrivedBackward,
 }
 
-/// Number of events.
-pub const EVENTS: usize = 13;
+/// Number of events, of which this is the last.
+pub const EVENTS: usize = TaskEvent::ArrivedBackward as usize + 1;
 
 impl TaskEvent {
+    /// What a neighbouring rank raises by sending something in a direction.
+    pub const fn arrival(direction: Direction) -> Self {
+        match direction {
+            Direction::Forward => Self::ArrivedForward,
+            Direction::Backward => Self::ArrivedBackward,
+        }
+    }
+
+    /// The direction of an arrival; `None` of what the rank's own tasks raise.
+    pub const fn direction(self) -> Option<Direction> {
+        match self {
+            Self::ArrivedForward => Some(Direction::Forward),
+            Self::ArrivedBackward => Some(Direction::Backward),
+            _ => None,
+        }
+    }
+
     /// Whether another rank raises it.
     pub const fn remote(self) -> bool {
-        matches!(self, Self::ArrivedForward | Self::ArrivedBackward)
+        self.direction().is_some()
     }
 }
 
@@ -141,8 +159,8 @@ pub struct Task {
     pub waits: [Option<EventWait>; WAITS],
     /// Counters that it raises by one.
     pub signals: [Option<TaskEvent>; 2],
-    /// What arrives at the next rank (forward) or the one before (backward) when it ends.
-    pub sends: Option<TaskEvent>,
+    /// Whether something arrives at the next rank (forward) or at the one before (backward) when it ends.
+    pub sends: Option<Direction>,
     /// Memory taken when it starts, by what it is held for.
     pub takes: [i64; HELD],
     /// Memory given back (or, negative, left behind) when it ends.

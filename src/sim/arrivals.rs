@@ -1,7 +1,8 @@
 //! What has been sent to a rank and when it arrives, as trains: arrivals at equal distances. So a thousand
 //! micro-batches that a neighbour sends in its steady state are three numbers.
 
-use crate::program::{Picos, TaskEvent};
+use crate::plan::pass::{Direction, PerDirection};
+use crate::program::Picos;
 
 /// Arrivals at equal distances: at `first`, `first + period` and so on, `count` of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +32,13 @@ impl ArrivalTrain {
         }
         goes_on
     }
+}
+
+/// Arrivals that a rank sends to the next one, or to the one before.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SentTrain {
+    pub train: ArrivalTrain,
+    pub direction: Direction,
 }
 
 /// What arrives from one neighbour, in order.
@@ -155,46 +163,43 @@ impl Clone for Arrivals {
     }
 }
 
-impl Clone for Inbox {
-    fn clone(&self) -> Self {
-        Self { forward: self.forward.clone(), backward: self.backward.clone() }
-    }
-
-    fn clone_from(&mut self, other: &Self) {
-        self.forward.clone_from(&other.forward);
-        self.backward.clone_from(&other.backward);
-    }
-}
-
-/// Both neighbours' arrivals at a rank.
+/// What both neighbours of a rank have sent to it.
 #[derive(Debug, Default)]
-pub(super) struct Inbox {
-    forward: Arrivals,
-    backward: Arrivals,
-}
+pub(super) struct Inbox(PerDirection<Arrivals>);
 
 impl Inbox {
     pub fn clear(&mut self) {
-        self.forward.clear();
-        self.backward.clear();
+        self.0.forward.clear();
+        self.0.backward.clear();
     }
 
     /// Whether what is left to take is what was left before, later by `shift`.
     pub fn shifted(&self, before: &Self, shift: Picos) -> bool {
-        self.forward.shifted(&before.forward, shift) && self.backward.shifted(&before.backward, shift)
+        self.0.forward.shifted(&before.0.forward, shift) && self.0.backward.shifted(&before.0.backward, shift)
     }
 
     /// Moves on by `times` shifts from an earlier state.
     pub fn skip(&mut self, before: &Self, shift: Picos, times: u64) {
-        self.forward.skip(&before.forward, shift, times);
-        self.backward.skip(&before.backward, shift, times);
+        self.0.forward.skip(&before.0.forward, shift, times);
+        self.0.backward.skip(&before.0.backward, shift, times);
     }
 
-    pub fn by(&self, event: TaskEvent) -> &Arrivals {
-        if event == TaskEvent::ArrivedForward { &self.forward } else { &self.backward }
+    pub fn arrivals(&self, direction: Direction) -> &Arrivals {
+        self.0.get(direction)
     }
 
-    pub fn by_mut(&mut self, event: TaskEvent) -> &mut Arrivals {
-        if event == TaskEvent::ArrivedForward { &mut self.forward } else { &mut self.backward }
+    pub fn arrivals_mut(&mut self, direction: Direction) -> &mut Arrivals {
+        self.0.get_mut(direction)
+    }
+}
+
+impl Clone for Inbox {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+
+    fn clone_from(&mut self, other: &Self) {
+        self.0.forward.clone_from(&other.0.forward);
+        self.0.backward.clone_from(&other.0.backward);
     }
 }

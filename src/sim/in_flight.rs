@@ -220,8 +220,8 @@ impl InFlightSets {
         for later in transfer + 1..count {
             (gap.left[later - 1], gap.of[later - 1]) = (gap.left[later], gap.of[later]);
         }
-        if let Some(event) = task.sends {
-            rank.send(rank.clock, event, context);
+        if let Some(direction) = task.sends {
+            rank.send(rank.clock, direction, context);
         }
     }
 

@@ -39,6 +39,13 @@ pub(super) struct JointFold {
     shifts: Vec<Option<Shift>>,
 }
 
+/// All ranks as they are.
+pub(super) struct RanksView<'a> {
+    pub ranks: &'a mut [RankState],
+    pub inboxes: &'a mut [Inbox],
+    pub ready_queue: &'a mut ReadyQueue,
+}
+
 /// How many earlier iterations a state is compared with.
 const PERIODS: usize = 3;
 
@@ -66,11 +73,11 @@ impl JointFold {
         &mut self,
         code: &Code,
         programs: &[RankProgram],
-        (ranks, inboxes, ready_queue): (&mut [RankState], &mut [Inbox], &mut ReadyQueue),
+        view: RanksView<'_>,
         states: &InFlightSets,
         observer: &mut impl Observer,
     ) {
-        let Some(at) = ranks[0].at else { return };
+        let Some(at) = view.ranks[0].at else { return };
         let level = LoopLevel::outermost(&programs[0], &at);
         let place = (at.group_loop, if level == LoopLevel::Group { 0 } else { at.batch_loop });
         if self.place != place {
@@ -81,11 +88,12 @@ impl JointFold {
         // Where there are many ranks, their states are kept once their clocks are in step.
         // A copy of all ranks costs as much as several launches. Clocks alone are compared first: as long as these do
         // not move in step, no state can repeat.
-        let keeps = self.in_step(ranks) || level == LoopLevel::Group;
+        let keeps = self.in_step(view.ranks) || level == LoopLevel::Group;
         // The latest first: the shortest period is found before its multiples.
         for state in (0..self.used).rev() {
-            let Some(times) = self.repeats(state, (ranks, inboxes, ready_queue), roles, states) else { continue };
+            let Some(times) = self.repeats(state, &view, roles, states) else { continue };
             let Self { states, shifts, .. } = self;
+            let RanksView { ranks, inboxes, ready_queue } = view;
             let (before, period) = (&states[state], ranks[0].clock - states[state].ranks[0].clock);
             for (rank, shift) in shifts.iter().enumerate() {
                 let Some(shift) = shift else { continue };
@@ -97,7 +105,7 @@ impl JointFold {
             return self.clear();
         }
         if keeps {
-            self.keep(ranks, inboxes, ready_queue);
+            self.keep(&view);
         }
     }
 
@@ -105,15 +113,16 @@ impl JointFold {
     fn repeats<'p>(
         &mut self,
         state: usize,
-        (ranks, inboxes, ready_queue): (&[RankState], &[Inbox], &ReadyQueue),
+        view: &RanksView<'_>,
         roles: impl Fn(usize) -> RankRole<'p>,
         states: &InFlightSets,
     ) -> Option<u64> {
+        let RanksView { ranks, inboxes, ready_queue } = view;
         let before = &self.states[state];
         let period = ranks[0].clock - before.ranks[0].clock;
         let mut times = u64::MAX;
         self.shifts.clear();
-        for (rank, (earlier, now)) in before.ranks.iter().zip(ranks).enumerate() {
+        for (rank, (earlier, now)) in before.ranks.iter().zip(ranks.iter()).enumerate() {
             let (moment, inbox) = (ready_queue.moment(rank), &inboxes[rank]);
             // A rank that has finished, say: it has not moved, and nothing new is on its way.
             if earlier == now && moment == Picos::MAX && inbox.shifted(&before.inboxes[rank], 0) {
@@ -161,7 +170,7 @@ impl JointFold {
     }
 
     /// Keeps a state, dropping the oldest where there are enough.
-    fn keep(&mut self, ranks: &[RankState], inboxes: &[Inbox], ready_queue: &ReadyQueue) {
+    fn keep(&mut self, RanksView { ranks, inboxes, ready_queue }: &RanksView<'_>) {
         if self.used == PERIODS {
             self.states.rotate_left(1);
             self.used -= 1;
@@ -175,7 +184,7 @@ impl JointFold {
         state.ranks.clear();
         state.ranks.extend_from_slice(ranks);
         state.inboxes.resize_with(inboxes.len(), Inbox::default);
-        state.inboxes.iter_mut().zip(inboxes).for_each(|(kept, inbox)| kept.clone_from(inbox));
+        state.inboxes.iter_mut().zip(inboxes.iter()).for_each(|(kept, inbox)| kept.clone_from(inbox));
         state.moments.clear();
         state.moments.extend((0..ranks.len()).map(|rank| ready_queue.moment(rank)));
         self.used += 1;

@@ -1,9 +1,10 @@
 //! Skipping what one rank repeats by itself: a task loop's layers, and a micro-batch loop's micro-batches as far as
 //! what arrives for them is known.
 
+use crate::plan::pass::Direction;
 use crate::program::{COMPUTE, TaskEvent};
 
-use super::arrivals::ArrivalTrain;
+use super::arrivals::{ArrivalTrain, SentTrain};
 use super::fold::{LoopLevel, StateHistory, shift};
 use super::in_flight::InFlightSets;
 use super::observer::Observer;
@@ -78,14 +79,16 @@ pub(super) fn fold_micro_batches<O: Observer>(
     });
     let Some((before, shift, times)) = found else { return history.keep(rank) };
     let period = rank.clock - before.clock;
-    for (way, event) in [TaskEvent::ArrivedForward, TaskEvent::ArrivedBackward].into_iter().enumerate() {
-        let sent = rank.sent[way];
-        if sent.count > before.sent[way].count {
+    for direction in Direction::ALL {
+        let sent = rank.sent.get(direction);
+        if sent.count > before.sent.get(direction).count {
             // The neighbour gets the arrivals of all skipped iterations at once, as one train.
-            context.sent.push((ArrivalTrain { first: sent.last + period, period, count: times }, event));
+            let train = ArrivalTrain { first: sent.last + period, period, count: times };
+            context.sent.push(SentTrain { train, direction });
         }
-        let taken = rank.events[event as usize] - before.events[event as usize];
-        context.inbox.by_mut(event).take(taken as u64 * times);
+        let event = TaskEvent::arrival(direction) as usize;
+        let taken = rank.events[event] - before.events[event];
+        context.inbox.arrivals_mut(direction).take(taken as u64 * times);
     }
     rank.skip_sent(before, period, times);
     shift.skip(before, rank, &role, times, context.observer);
@@ -97,16 +100,17 @@ pub(super) fn fold_micro_batches<O: Observer>(
 fn times_in_step<O>(before: &RankState, now: &RankState, context: &RankContext<'_, O>) -> u64 {
     let period = now.clock - before.clock;
     let mut times = u64::MAX;
-    for (way, event) in [TaskEvent::ArrivedForward, TaskEvent::ArrivedBackward].into_iter().enumerate() {
-        let (sent, taken) = (now.sent[way].count - before.sent[way].count, now.events[event as usize]);
-        let passed = taken - before.events[event as usize];
+    for direction in Direction::ALL {
+        let event = TaskEvent::arrival(direction) as usize;
+        let sent = now.sent.get(direction).count - before.sent.get(direction).count;
+        let (taken, passed) = (now.events[event], now.events[event] - before.events[event]);
         // A period of several iterations sends several at distances of their own, which are no train.
         if sent > 1 || passed > 1 {
             return 0;
         }
         if passed == 1 {
             // The launch that begins now has arrival `taken + 1`; the one a period later needs the next.
-            let arrivals = context.inbox.by(event);
+            let arrivals = context.inbox.arrivals(direction);
             times = times.min(arrivals.in_step(taken + 2, now.clock, period, now.waited));
         }
     }

@@ -12,12 +12,13 @@
 mod record;
 mod start;
 
+use crate::plan::pass::Direction;
 use crate::program::{Code, EventWait, Phase, Picos, SERIAL, STREAMS, TaskEvent, TaskGraph};
 
 use super::fold::StateHistory;
 use super::in_flight::InFlightSets;
 use super::observer::Observer;
-use super::rank::{RankContext, RankState, way};
+use super::rank::{RankContext, RankState};
 use super::stream::RankRole;
 use super::{joint, local};
 
@@ -29,7 +30,8 @@ use start::{BegunLaunch, FirstCompute, first_compute};
 struct GraphTraits {
     /// Whether nothing can come before it but the next arrival from one neighbour, and transfers of the rank's own.
     simple: bool,
-    arrival: Option<TaskEvent>,
+    /// The direction of that arrival.
+    arrival: Option<Direction>,
     /// The phase of its compute.
     phase: Phase,
     /// Whether there is nothing on compute's stream or on one serialised with it.
@@ -126,11 +128,11 @@ impl Memo {
                     }
                     Gate::Shut | Gate::Unknown => break,
                 }
-                let arrival = awaited.map_or(Some(rank.clock), |event| context.inbox.by(event).next());
+                let arrival = awaited.map_or(Some(rank.clock), |direction| context.inbox.arrivals(direction).next());
                 if arrival.is_none_or(|arrival| arrival > rank.clock) {
                     let next = self.states.rest(rank, arrival.unwrap_or(now), phase, context);
                     let Some(arrival) = arrival else {
-                        rank.awaits[awaited.map_or(0, way)] = true;
+                        *rank.awaits.get_mut(awaited.unwrap_or_default()) = true;
                         return Stride::Until(next);
                     };
                     self.states.wait_until(rank, arrival, phase, context);
@@ -269,13 +271,15 @@ impl GraphTraits {
         let TaskGraph { entry, advance, streams, .. } = &code.graphs[graph];
         let mut waits = entry.iter().flatten().flatten().filter(|wait| wait.event.remote());
         let (first, second) = (waits.next(), waits.next());
-        let arrival = first.map(|wait| wait.event);
-        let next = |event: TaskEvent| advance[event as usize] == i64::from(arrival == Some(event));
+        let arrival = first.and_then(|wait| wait.event.direction());
+        let next = |direction: &Direction| {
+            advance[TaskEvent::arrival(*direction) as usize] == i64::from(arrival == Some(*direction))
+        };
         // An offset of 1 is the very next arrival; and no arrival but this one is taken.
         let simple = entry.is_some() && second.is_none() && first.is_none_or(|wait| wait.offset == 1);
         let phase = first_compute(code, graph).map(|task| code.tasks[task as usize].label.phase);
         Self {
-            simple: simple && next(TaskEvent::ArrivedForward) && next(TaskEvent::ArrivedBackward),
+            simple: simple && Direction::ALL.iter().all(next),
             arrival,
             phase: phase.unwrap_or(Phase::Update),
             instant: (*streams & SERIAL).is_empty(),

@@ -3,11 +3,10 @@
 mod books;
 mod launch;
 
-use crate::program::{
-    EVENTS, HELD, LaunchPosition, Picos, RESOURCES, STREAMS, StreamSet, TaskEvent, TaskPosition, WHOLE,
-};
+use crate::plan::pass::{Direction, PerDirection};
+use crate::program::{EVENTS, HELD, LaunchPosition, Picos, RESOURCES, STREAMS, StreamSet, TaskPosition, WHOLE};
 
-use super::arrivals::{ArrivalTrain, Inbox};
+use super::arrivals::{ArrivalTrain, Inbox, SentTrain};
 use super::gap::Gap;
 use super::observer::Observer;
 use super::outcome::{MemoryPeak, Outcome, TimeTotals};
@@ -28,8 +27,8 @@ pub(super) struct RankState {
     /// Whether it had to wait for another rank to begin, and whether it has stopped to be compared with earlier states.
     pub waited: bool,
     pub paused: bool,
-    /// Whether it waits for what the rank before sends, and the one after.
-    pub awaits: [bool; 2],
+    /// Whether it waits for what the rank before sends forward, and for what the one after sends backward.
+    pub awaits: PerDirection<bool>,
     pub streams: [StreamHead; STREAMS],
     /// Streams with tasks queued, and those of them that run one.
     pub active: StreamSet,
@@ -39,7 +38,7 @@ pub(super) struct RankState {
     /// How often each event was raised; of arrivals, how many were used.
     pub events: [i64; EVENTS],
     /// How much was sent to the next rank and to the one before, and when the last of it was.
-    pub sent: [Sent; 2],
+    pub sent: PerDirection<Sent>,
     pub clock: Picos,
     pub held: [i64; HELD],
     /// Whether that has changed since the last sample, and its sum then.
@@ -66,7 +65,7 @@ pub(super) struct RankContext<'a, O> {
     pub role: RankRole<'a>,
     pub inbox: &'a mut Inbox,
     /// What it sends, and when that arrives.
-    pub sent: &'a mut Vec<(ArrivalTrain, TaskEvent)>,
+    pub sent: &'a mut Vec<SentTrain>,
     pub observer: &'a mut O,
 }
 
@@ -81,11 +80,6 @@ pub(super) enum RemoteWait {
     Unknown,
 }
 
-/// Which way something goes that raises an event: 0 for forward, 1 for backward.
-pub(super) fn way(event: TaskEvent) -> usize {
-    usize::from(event == TaskEvent::ArrivedBackward)
-}
-
 impl RankState {
     pub fn new(at: Option<LaunchPosition>) -> Self {
         Self {
@@ -94,13 +88,13 @@ impl RankState {
             stage: LaunchStage::Ahead,
             waited: false,
             paused: false,
-            awaits: [false; 2],
+            awaits: PerDirection::both(false),
             streams: [StreamHead::default(); STREAMS],
             active: StreamSet::EMPTY,
             running: StreamSet::EMPTY,
             pending: [0; STREAMS],
             events: [0; EVENTS],
-            sent: [Sent::default(); 2],
+            sent: PerDirection::default(),
             clock: 0,
             held: [0; HELD],
             changed: false,
@@ -187,10 +181,11 @@ impl RankState {
     }
 
     fn met(&self, need: &Requirement, inbox: &Inbox) -> bool {
-        if need.event.remote() {
-            inbox.by(need.event).nth(need.least).is_some_and(|arrival| arrival <= self.clock)
-        } else {
-            self.events[need.event as usize] >= need.least
+        match need.event.direction() {
+            Some(direction) => {
+                inbox.arrivals(direction).nth(need.least).is_some_and(|arrival| arrival <= self.clock)
+            }
+            None => self.events[need.event as usize] >= need.least,
         }
     }
 
@@ -198,14 +193,15 @@ impl RankState {
     pub fn wait(&self, role: RankRole<'_>, inbox: &Inbox) -> RemoteWait {
         let mut wait = RemoteWait::Own;
         for stream in (self.active & !self.running).iter() {
-            let Some(unmet) = self.streams[stream].unmet.filter(|need| need.event.remote()) else { continue };
+            let Some(unmet) = self.streams[stream].unmet else { continue };
+            let Some(direction) = unmet.event.direction() else { continue };
             // Where something of the rank's own is missing too, the end of an own task is the next moment to look
             // again.
             let own = |need: &Requirement| !need.event.remote() && self.events[need.event as usize] < need.least;
             if self.needs(stream, role).any(|need| own(&need)) {
                 continue;
             }
-            wait = match (wait, inbox.by(unmet.event).nth(unmet.least)) {
+            wait = match (wait, inbox.arrivals(direction).nth(unmet.least)) {
                 (RemoteWait::Unknown, _) | (_, None) => RemoteWait::Unknown,
                 (RemoteWait::Until(first), Some(arrival)) => RemoteWait::Until(first.min(arrival)),
                 (RemoteWait::Own, Some(arrival)) => RemoteWait::Until(arrival),
@@ -235,15 +231,16 @@ impl RankState {
     }
 
     /// Sends something that arrives then.
-    pub fn send<O>(&mut self, arrival: Picos, event: TaskEvent, context: &mut RankContext<'_, O>) {
-        let sent = &mut self.sent[way(event)];
+    pub fn send<O>(&mut self, arrival: Picos, direction: Direction, context: &mut RankContext<'_, O>) {
+        let sent = self.sent.get_mut(direction);
         *sent = Sent { count: sent.count + 1, last: arrival };
-        context.sent.push((ArrivalTrain::one(arrival), event));
+        context.sent.push(SentTrain { train: ArrivalTrain::one(arrival), direction });
     }
 
     /// Books what it has sent in `times` periods like the one since `before`.
     pub fn skip_sent(&mut self, before: &Self, period: Picos, times: u64) {
-        for (sent, before) in self.sent.iter_mut().zip(before.sent) {
+        for direction in Direction::ALL {
+            let (sent, before) = (self.sent.get_mut(direction), before.sent.get(direction));
             if sent.count > before.count {
                 *sent =
                     Sent { count: sent.count + (sent.count - before.count) * times, last: sent.last + period * times };
@@ -280,8 +277,8 @@ impl RankState {
         for event in task.signals.iter().flatten() {
             self.events[*event as usize] += 1;
         }
-        if let Some(event) = task.sends {
-            self.send(self.clock, event, context);
+        if let Some(direction) = task.sends {
+            self.send(self.clock, direction, context);
         }
         context.observer.ended(context.role.rank, task, self.clock);
         // Tasks of a launch further on may be queued as well, where that was issued ahead; they follow in order.

@@ -6,6 +6,7 @@
 
 use std::ops::ControlFlow;
 
+use crate::plan::pass::PerDirection;
 use crate::program::{Picos, SERIAL, STREAMS, StreamSet};
 
 use super::fold::StateHistory;
@@ -48,7 +49,7 @@ const fn until(moment: Picos) -> Step {
 impl<O: Observer> RankTurn<'_, O> {
     /// Runs the rank. Returns when it has something to do again.
     pub fn run(mut self) -> Picos {
-        self.rank.awaits = [false; 2];
+        self.rank.awaits = PerDirection::both(false);
         loop {
             if let ControlFlow::Break(Pause::Until(moment)) = self.step() {
                 return moment;
@@ -91,7 +92,7 @@ impl<O: Observer> RankTurn<'_, O> {
             Some(LaunchEntry::Now) => {}
             Some(LaunchEntry::At(arrival)) => rank.stall_until(arrival, context),
             Some(LaunchEntry::Unknown) => {
-                rank.awaits = [true; 2];
+                rank.awaits = PerDirection::both(true);
                 return until(rank.rest(self.now, context));
             }
             None => {
@@ -163,7 +164,7 @@ impl<O: Observer> RankTurn<'_, O> {
             // one that ends at 8 may not yet, since an arrival at 6 could start compute that slows it down.
             RemoteWait::Unknown if next <= self.now => next,
             RemoteWait::Unknown => {
-                rank.awaits = [true; 2];
+                rank.awaits = PerDirection::both(true);
                 memo.finish(rank, context);
                 return until(next);
             }

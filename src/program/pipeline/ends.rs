@@ -1,5 +1,7 @@
 //! What a pipeline rank does before its first pass and after its last.
 
+use crate::plan::pass::Direction;
+
 use super::super::boundary;
 use super::super::build::GraphBuilder;
 use super::super::label::{Lane, ModelPart, Phase, TaskKind};
@@ -28,8 +30,8 @@ impl PipelineContext<'_> {
     /// where the pipeline closes: each has the sum when both have done their part.
     fn tie(&self, graph: &mut GraphBuilder<'_>, rank: u32) {
         let (sends, arrival) = match rank {
-            0 => (TaskEvent::ArrivedBackward, TaskEvent::ArrivedForward),
-            last if last + 1 == self.counts.ranks => (TaskEvent::ArrivedForward, TaskEvent::ArrivedBackward),
+            0 => (Direction::Backward, TaskEvent::ArrivedForward),
+            last if last + 1 == self.counts.ranks => (Direction::Forward, TaskEvent::ArrivedBackward),
             _ => return,
         };
         let Some(transfer) = self.layout_costs[self.embedding].tied() else { return };

@@ -57,7 +57,7 @@ impl PipelineContext<'_> {
     /// What a rank does for a shape, `ahead` gathers ahead, and for what is `next`.
     pub(super) fn pass_tasks(&self, graph: &mut GraphBuilder<'_>, shape: PassShape, ahead: usize, next: NextPass) {
         let PassShape { work, pass, receives, sends } = shape;
-        let arrival = if pass.is_backward() { TaskEvent::ArrivedBackward } else { TaskEvent::ArrivedForward };
+        let arrival = TaskEvent::arrival(pass.into());
         if receives {
             graph.expect(arrival);
         }
@@ -87,7 +87,7 @@ impl PipelineContext<'_> {
             costs(apart, count - apart, after);
         }
         if let Some(level) = sends {
-            graph.task_loop(1, |body| self.send(body, pass, arrival, level));
+            graph.task_loop(1, |body| self.send(body, pass, level));
         }
         if next.opens {
             TaskEmitter::host(graph, self.costs().rates.calibrated.software.micro_batch);
@@ -102,11 +102,11 @@ impl PipelineContext<'_> {
     }
 
     /// Activations, or their gradients, to the rank of the neighbouring stage; each tensor rank its share.
-    fn send(&self, body: &mut GraphBuilder<'_>, pass: Pass, arrival: TaskEvent, level: usize) {
+    fn send(&self, body: &mut GraphBuilder<'_>, pass: Pass, level: usize) {
         let label = label(Lane::Pipeline, TaskKind::PointToPoint, ModelPart::Model, Phase::from(pass));
         let mut task = body.transfer(&self.costs().send(level), PIPELINE, self.contention(), label);
         task.waits = waits([Some(body.after(TaskEvent::Released, 0))]);
-        task.sends = Some(arrival);
+        task.sends = Some(pass.into());
         body.push(task);
     }
 }

@@ -1,7 +1,9 @@
 //! One record of a launch, from the gap before it to the one after it.
 
+use crate::plan::pass::{Direction, PerDirection};
 use crate::program::{COMPUTE, HELD, LaunchPosition, Picos, TaskEvent, TaskPosition};
 
+use super::super::arrivals::SentTrain;
 use super::super::gap::{Few, Gap, MOST_IN_FLIGHT};
 use super::super::in_flight::InFlight;
 use super::super::outcome::{MemoryPeak, TimeTotals};
@@ -49,9 +51,9 @@ pub(super) struct RecordedLaunch {
     held: [i64; HELD],
     totals: TimeTotals,
     fullest: Fullest,
-    /// What is sent, when, and whether backward; and how much of what arrives is taken, either way.
-    sent: Few<(Picos, bool)>,
-    taken: [u64; 2],
+    /// What is sent, and how much of what arrives is taken.
+    sent: Few<RecordedSend>,
+    taken: PerDirection<u64>,
     /// What is in flight when it is over, by index, and how much of each is left.
     after: u32,
     left: Few<TransferLeft>,
@@ -61,8 +63,12 @@ pub(super) struct RecordedLaunch {
     pub earlier: Option<u32>,
 }
 
-/// The two ways in which things arrive.
-const WAYS: [TaskEvent; 2] = [TaskEvent::ArrivedForward, TaskEvent::ArrivedBackward];
+/// Something that a launch sends, so long after its beginning.
+#[derive(Debug, Clone, Copy, Default)]
+struct RecordedSend {
+    after: Picos,
+    direction: Direction,
+}
 
 /// The beginning of a record that is being watched.
 #[derive(Debug, Clone, Copy)]
@@ -108,7 +114,7 @@ impl Recording {
             totals: rank.totals.since(&before.totals),
             fullest: self.fullest(state.transfers.count, rank)?,
             sent: Few::default(),
-            taken: WAYS.map(|event| advance[event as usize] as u64),
+            taken: PerDirection::from_fn(|direction| advance[TaskEvent::arrival(direction) as usize] as u64),
             after,
             left: Few::default(),
             computed: Some(rank.streams[COMPUTE as usize].cursor).filter(|cursor| cursor.at == *at),
@@ -134,8 +140,8 @@ impl Recording {
                 TransferLeft::Of(earlier()?)
             })?;
         }
-        for (train, event) in &context.sent[*sent..] {
-            record.sent.push((train.first - before.clock, *event == TaskEvent::ArrivedBackward))?;
+        for SentTrain { train, direction } in &context.sent[*sent..] {
+            record.sent.push(RecordedSend { after: train.first - before.clock, direction: *direction })?;
         }
         Some(record)
     }
@@ -195,17 +201,20 @@ impl RecordedLaunch {
         if let Some(cursor) = self.computed {
             gap.computed = Some(Cursor { at, ..cursor });
         }
-        for (after, backward) in self.sent.as_slice() {
-            rank.send(rank.clock + after, WAYS[usize::from(*backward)], context);
+        for RecordedSend { after, direction } in self.sent.as_slice() {
+            rank.send(rank.clock + after, *direction, context);
         }
         rank.clock += self.duration;
         for (held, more) in rank.held.iter_mut().zip(self.held) {
             *held += more;
         }
         rank.totals.add(&self.totals);
-        for (event, taken) in WAYS.into_iter().zip(self.taken).filter(|(_, taken)| *taken > 0) {
-            context.inbox.by_mut(event).take(taken);
-            rank.events[event as usize] += taken.cast_signed();
+        for direction in Direction::ALL {
+            let taken = *self.taken.get(direction);
+            if taken > 0 {
+                context.inbox.arrivals_mut(direction).take(taken);
+                rank.events[TaskEvent::arrival(direction) as usize] += taken.cast_signed();
+            }
         }
         rank.at = context.role.program.after(at);
         (rank.stage, rank.waited, rank.paused) = (LaunchStage::Ahead, false, false);

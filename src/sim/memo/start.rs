@@ -54,8 +54,18 @@ pub(super) struct BegunLaunch {
     /// Time since the launch began, and what is left of the piece, once a transfer has ended.
     passed: Picos,
     piece: Picos,
-    /// Flights that have ended: what was in flight before, which of it, and when.
-    pub ended: Few<(u32, usize, Picos)>,
+    /// Transfers that have ended.
+    ended: Few<EndedTransfer>,
+}
+
+/// A transfer that has ended beside a launch's first piece of compute.
+#[derive(Debug, Clone, Copy, Default)]
+struct EndedTransfer {
+    /// What was in flight before, and which of it the transfer was.
+    before: u32,
+    index: usize,
+    /// When, counted from the launch's beginning.
+    at: Picos,
 }
 
 impl BegunLaunch {
@@ -80,7 +90,7 @@ impl BegunLaunch {
         if fresh || together || passed >= scaled_up(piece, own) || self.ended.count == MOST_IN_FLIGHT {
             return false;
         }
-        self.ended.items[self.ended.count] = (self.state, transfer, self.passed + passed);
+        self.ended.items[self.ended.count] = EndedTransfer { before: self.state, index: transfer, at: self.passed + passed };
         self.ended.count += 1;
         self.passed += passed;
         self.piece = piece - scaled(passed, own);
@@ -124,10 +134,10 @@ impl BegunLaunch {
             rank.fullest = held.iter().sum();
             rank.peak = MemoryPeak { held, at: began, task: start.piece, place: TaskPosition { at, iteration: 0 } };
         }
-        let after = self.ended.as_slice().iter().skip(1).map(|(state, ..)| *state).chain([self.state]);
-        for ((before, transfer, passed), after) in self.ended.as_slice().iter().zip(after) {
-            rank.clock = began + passed;
-            states.finish_transfer(*before, *transfer, after, rank, context);
+        let after = self.ended.as_slice().iter().skip(1).map(|ended| ended.before).chain([self.state]);
+        for (EndedTransfer { before, index, at }, after) in self.ended.as_slice().iter().zip(after) {
+            rank.clock = began + at;
+            states.finish_transfer(*before, *index, after, rank, context);
         }
         // The rest is replayed as if the launch began beside what is still in flight, moved by what `along` found; that
         // may be negative, as a number that wraps.

@@ -1,6 +1,7 @@
 //! How a rank goes from launch to launch: whether the tasks of the one that compute is at are on their streams, when
 //! compute can begin with it, and what is left behind when it is over.
 
+use crate::plan::pass::Direction;
 use crate::program::{EVENTS, EventWait, Picos, SERIAL, STREAMS, TaskEvent};
 
 use super::{RankContext, RankState};
@@ -101,14 +102,14 @@ impl RankState {
         let mut entry = LaunchEntry::Now;
         for EventWait { event, offset } in waits.iter().map_while(|wait| *wait) {
             let least = self.base[event as usize] + offset;
-            if !event.remote() {
+            let Some(direction) = event.direction() else {
                 // A running task will raise it, at a moment that is not known here: the launch goes the exact way.
                 if self.events[event as usize] < least {
                     return None;
                 }
                 continue;
-            }
-            match inbox.by(event).nth(least) {
+            };
+            match inbox.arrivals(direction).nth(least) {
                 Some(arrival) if arrival <= self.clock || entry == LaunchEntry::Unknown => {}
                 Some(arrival) => {
                     let latest = if let LaunchEntry::At(other) = entry { other.max(arrival) } else { arrival };
@@ -145,13 +146,14 @@ impl RankState {
     pub fn leave_launch<O>(&mut self, context: &mut RankContext<'_, O>) {
         let Some(at) = self.at else { return };
         let graph = context.role.graph(&at);
-        for event in [TaskEvent::ArrivedForward, TaskEvent::ArrivedBackward] {
+        for direction in Direction::ALL {
             // Arrivals are forgotten when the launch that used them is over, never earlier: until then its tasks may
             // still ask for them.
-            let taken = graph.advance[event as usize];
+            let event = TaskEvent::arrival(direction) as usize;
+            let taken = graph.advance[event];
             if taken > 0 {
-                self.events[event as usize] += taken;
-                context.inbox.by_mut(event).take(taken as u64);
+                self.events[event] += taken;
+                context.inbox.arrivals_mut(direction).take(taken as u64);
             }
         }
         for (base, announced) in self.base.iter_mut().zip(graph.advance) {

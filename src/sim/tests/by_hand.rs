@@ -53,7 +53,7 @@ fn transfers_on_two_streams_take_their_shares_both() {
 #[test]
 fn a_rank_that_waits_for_another_has_a_bubble() {
     let mut send = task(0, 70, COMPUTED);
-    send.sends = Some(TaskEvent::ArrivedForward);
+    send.sends = Some(Direction::Forward);
     let second = waiting(task(0, 50, COMPUTED), &[after(1, TaskEvent::ArrivedForward)]);
     let outcomes = run(&once(&[send]).with_once(&[second]), true);
     assert_eq!((outcomes[0].end, outcomes[1].end), (70, 120));
@@ -93,7 +93,7 @@ fn a_transfer_flies_beside_the_next_slot() {
 fn what_is_left_of_a_transfer_slows_the_next_slot() {
     let ranks = |launches: u32| {
         let mut sends = task(0, 120_000, COMPUTED);
-        sends.sends = Some(TaskEvent::ArrivedForward);
+        sends.sends = Some(Direction::Forward);
         program(|builder| builder.batch_loop(launches, |launch| launch.task_loop(1, |task_loop| task_loop.push(sends))))
             .with(|builder| {
                 builder.batch_loop(launches, |launch| computes_and_sends(launch, Some(TaskEvent::ArrivedForward)));
