@@ -11,7 +11,7 @@ use shardscope::app::action::JobReport;
 use shardscope::app::jobs;
 use shardscope::app::{App, Start};
 use shardscope::evaluate::{
-    Activity, Evaluation, IdleCause, Lane, ModelPart, Span, Stall, TaskKind, Trace, Workspace, summary, traced,
+    Activity, Evaluation, IdleCause, ModelPart, Span, Stall, Stream, TaskKind, Trace, Workspace, summary, traced,
 };
 use shardscope::plan::{Plan, Recompute, Schedule, Size};
 use shardscope::presets::Library;
@@ -213,10 +213,10 @@ fn long(app: &App) -> Evaluation {
         for layer in 0..LAYERS {
             let start = slot * f64::from(turn * LAYERS + layer);
             let activity = Activity { kind, part: ModelPart::Layer, layer, micro_batch: turn / 2 };
-            let compute = Span { rank, lane: Lane::Compute, activity, start, end: start + slot * 0.9, ..span };
+            let compute = Span { rank, lane: Stream::Compute, activity, start, end: start + slot * 0.9, ..span };
             trace.spans.push(compute);
             if layer % 2 == 0 {
-                trace.spans.push(Span { lane: Lane::Gather, ..compute });
+                trace.spans.push(Span { lane: Stream::Gather, ..compute });
             }
             trace.idle.push(Stall { rank, cause: IdleCause::Communication, start: compute.end, end: start + slot });
         }

@@ -17,7 +17,7 @@ mod window;
 use crate::cost::Factors;
 use crate::scenario::{Checked, Problem, Scenario};
 
-pub use crate::program::{Activity, Lane, ModelPart, TaskKind};
+pub use crate::program::{Activity, ModelPart, Stream, TaskKind};
 pub use band::{ErrorBand, HELD_SIGMA, evidence, likeness};
 pub use details::Details;
 pub use evaluation::{Elasticity, Evaluation, Property};

@@ -70,13 +70,13 @@ use pipeline::context::PipelineContext;
 use unit_order::UnitList;
 
 pub use gradients::PerGradients;
-pub use label::{Activity, Label, Lane, ModelPart, PHASES, Phase, TaskKind};
+pub use label::{Activity, Label, ModelPart, PHASES, Phase, TaskKind};
 pub use rank_program::{
     Code, GroupLoop, Launch, LaunchPosition, MicroBatchLoop, RankProgram, TaskGraph, TaskLoop, TaskPosition,
 };
 pub use stage_buffers::StageTurns;
 pub use state::ModelState;
-pub use stream::{COMPUTE, SERIAL, STREAMS, StreamSet};
+pub use stream::{PerStream, SERIAL, STREAMS, Stream, StreamSet};
 pub use task::{
     DEVICE, EVENTS, EventWait, HELD, LONGEST, NONE, PICOS, Picos, RESOURCES, Task, TaskClass, TaskEvent, WAITS, WHOLE,
     held, picos, seconds,

@@ -6,7 +6,7 @@ mod shown;
 pub use follow::counterpart;
 pub use shown::{ShownStep, Timeline, TrackRow, Window};
 
-use crate::evaluate::{HostDirection, Lane, TaskKind};
+use crate::evaluate::{HostDirection, Stream, TaskKind};
 use crate::figures::Figure;
 
 use super::action::Action;
@@ -39,7 +39,7 @@ impl View for Timeline {
             TaskKind::Forward | TaskKind::Backward => Figure::Compute,
             TaskKind::Optimizer => Figure::Optimizer,
             TaskKind::Host => Figure::Other,
-            TaskKind::Copy if span.lane == Lane::HostIn => Figure::Copied(HostDirection::In),
+            TaskKind::Copy if span.lane == Stream::HostIn => Figure::Copied(HostDirection::In),
             TaskKind::Copy => Figure::Copied(HostDirection::Out),
             _ => span.level.map_or(Figure::Communication, |level| Figure::Traffic(level.into())),
         });

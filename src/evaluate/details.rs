@@ -3,7 +3,7 @@
 use crate::bounds::intensity::{self, Intensity};
 use crate::cost::{CollectiveForms, TransferParts};
 use crate::hardware::MAX_LEVELS;
-use crate::program::{Lane, ModelState, seconds};
+use crate::program::{ModelState, Stream, seconds};
 use crate::scenario::{Checked, Layout};
 use crate::units::{Bytes, Seconds};
 
@@ -17,10 +17,10 @@ pub struct Details {
     pub layout: Layout,
     /// Each pipeline rank's part of the model.
     pub states: Vec<ModelState>,
-    /// What a device of the rank that ends last sends into each level, by lane in the order of [`Lane::ALL`].
-    pub sent: [[Bytes; MAX_LEVELS]; Lane::ALL.len()],
+    /// What a device of the rank that ends last sends into each level, by lane in the order of [`Stream::ALL`].
+    pub sent: [[Bytes; MAX_LEVELS]; Stream::ALL.len()],
     /// The forms of the collectives that send it.
-    pub forms: [CollectiveForms; Lane::ALL.len()],
+    pub forms: [CollectiveForms; Stream::ALL.len()],
     /// Where the time of that rank's transfers goes, each alone.
     pub parts: TransferParts,
     /// How much later that rank's compute begins because the host launches it too slowly.
@@ -49,8 +49,8 @@ impl Details {
     }
 
     /// The forms and protocols of the collectives of each lane that sends anything.
-    pub fn collectives(&self) -> impl Iterator<Item = (Lane, Vec<&'static str>)> {
-        let lanes = Lane::ALL.into_iter().zip(self.sent.iter().zip(self.forms));
+    pub fn collectives(&self) -> impl Iterator<Item = (Stream, Vec<&'static str>)> {
+        let lanes = Stream::ALL.into_iter().zip(self.sent.iter().zip(self.forms));
         let sends = |sent: &[Bytes; MAX_LEVELS]| sent.iter().any(|bytes| *bytes > Bytes::ZERO);
         lanes.filter(move |(_, (sent, _))| sends(sent)).map(|(lane, (_, forms))| (lane, forms.words()))
     }

@@ -1,6 +1,6 @@
 //! The traffic between device and host memory in a step: bytes, busy and exposed time of each direction.
 
-use crate::program::{Lane, Volume};
+use crate::program::{Stream, Volume};
 use crate::units::{Bytes, Seconds};
 
 /// A way of the link to the host.
@@ -17,10 +17,10 @@ impl HostDirection {
     pub const ALL: [Self; 2] = [Self::Out, Self::In];
 
     /// The line of the timeline that its copies run on.
-    pub const fn lane(self) -> Lane {
+    pub const fn lane(self) -> Stream {
         match self {
-            Self::Out => Lane::HostOut,
-            Self::In => Lane::HostIn,
+            Self::Out => Stream::HostOut,
+            Self::In => Stream::HostIn,
         }
     }
 }

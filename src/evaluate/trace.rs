@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use crate::cost::Factors;
 use crate::program::{
-    Activity, COMPUTE, HELD, Lane, ModelPart, ModelState, Picos, Program, STREAMS, Task, TaskClass, TaskKind,
-    TaskPosition, held, picos, seconds,
+    Activity, HELD, ModelPart, ModelState, Picos, Program, STREAMS, Stream, Task, TaskClass, TaskKind, TaskPosition,
+    held, picos, seconds,
 };
 use crate::scenario::{Checked, Problem, Scenario};
 use crate::sim::{self, Observer};
@@ -21,7 +21,7 @@ pub struct Span {
     /// Pipeline rank, from 0.
     pub rank: u32,
     /// The line of the timeline on which it is drawn.
-    pub lane: Lane,
+    pub lane: Stream,
     /// What runs.
     pub activity: Activity,
     /// Start, from the beginning of the step.
@@ -140,7 +140,7 @@ impl Trace {
     /// A trace of what was written down in the order of time.
     #[must_use]
     pub fn in_order(mut self) -> Self {
-        self.spans = grouped(&self.spans, |span| span.rank as usize * Lane::ALL.len() + span.lane as usize);
+        self.spans = grouped(&self.spans, |span| span.rank as usize * Stream::ALL.len() + span.lane as usize);
         self.idle = grouped(&self.idle, |idle| idle.rank as usize);
         self.memory = grouped(&self.memory, |point| point.rank as usize);
         self.folded.sort_by_key(|folded| folded.rank);
@@ -173,14 +173,14 @@ impl Trace {
     }
 
     /// Where in `spans` those of one lane of one rank are.
-    pub fn line(&self, rank: u32, lane: Lane) -> Range<usize> {
+    pub fn line(&self, rank: u32, lane: Stream) -> Range<usize> {
         let from = self.spans.partition_point(|span| (span.rank, span.lane) < (rank, lane));
         let to = self.spans.partition_point(|span| (span.rank, span.lane) <= (rank, lane));
         from..to
     }
 
     /// What one lane of one rank runs.
-    pub fn spans_on(&self, rank: u32, lane: Lane) -> &[Span] {
+    pub fn spans_on(&self, rank: u32, lane: Stream) -> &[Span] {
         &self.spans[self.line(rank, lane)]
     }
 
@@ -188,7 +188,7 @@ impl Trace {
     pub fn slowed(&self) -> Seconds {
         let last = self.last_rank();
         let own = |span: &&Span| span.activity.kind != TaskKind::Optimizer;
-        let compute = self.spans_on(last, Lane::Compute).iter().filter(own);
+        let compute = self.spans_on(last, Stream::Compute).iter().filter(own);
         // Moments are whole picoseconds: less is what subtraction leaves.
         let longer = |span: &Span| seconds(picos(span.end - span.start - span.alone));
         // A span that stands for many repeats of a loop counts as often as it is repeated.
@@ -332,7 +332,7 @@ impl Observer for Recorder<'_> {
             alone: seconds(task.duration),
             bytes: Bytes::new(task.label.bytes as f64),
             level: task.label.level,
-            exposed: task.class == TaskClass::Transfer && task.stream == COMPUTE,
+            exposed: task.class == TaskClass::Transfer && task.stream == Stream::Compute,
         });
     }
 

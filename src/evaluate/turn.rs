@@ -1,7 +1,7 @@
 //! Which micro-batches a span of a trace works for: one, all, or none in particular. Not for drawing it.
 
 use crate::plan::Reduction;
-use crate::program::{Lane, ModelPart, TaskKind};
+use crate::program::{ModelPart, Stream, TaskKind};
 use crate::scenario::{Layout, Scenario};
 
 use super::trace::Span;
@@ -25,11 +25,11 @@ impl Span {
         let staged = plan.staged();
         match self.lane {
             // The sum of a tied embedding's gradients, between the ends of a pipeline.
-            Lane::Pipeline if self.activity.kind == TaskKind::AllReduce => SpanMicroBatches::All,
-            Lane::Reduce if reduced_once(scenario, layout) => SpanMicroBatches::All,
-            Lane::Replicas if !scenario.sums_each_micro_batch() => SpanMicroBatches::All,
-            Lane::Gather | Lane::Reduce | Lane::Replicas if staged => SpanMicroBatches::Unsaid,
-            Lane::HostIn | Lane::HostOut if staged && plan.offload.state() => SpanMicroBatches::Unsaid,
+            Stream::Pipeline if self.activity.kind == TaskKind::AllReduce => SpanMicroBatches::All,
+            Stream::Reduce if reduced_once(scenario, layout) => SpanMicroBatches::All,
+            Stream::Replicas if !scenario.sums_each_micro_batch() => SpanMicroBatches::All,
+            Stream::Gather | Stream::Reduce | Stream::Replicas if staged => SpanMicroBatches::Unsaid,
+            Stream::HostIn | Stream::HostOut if staged && plan.offload.state() => SpanMicroBatches::Unsaid,
             _ if self.activity.part == ModelPart::Model => SpanMicroBatches::Unsaid,
             _ => SpanMicroBatches::One(self.activity.micro_batch),
         }

@@ -1,7 +1,7 @@
 //! Totals over a span of a step: one rank's busy time, stalls and bytes, folded repeats included. Not for the figures
 //! of the whole step, which come from the simulator's own books ([`mod@super::summary`]).
 
-use crate::program::Lane;
+use crate::program::Stream;
 use crate::units::{Bytes, Seconds};
 
 use super::trace::{Folded, IdleCause, Span, Trace};
@@ -16,17 +16,17 @@ pub struct WindowTotals {
     /// Time during which compute waits for another pipeline rank.
     pub bubble: Seconds,
     /// Bytes by lane; a transfer that is half inside counts half its bytes. Lanes without any are left out.
-    pub moved: Vec<(Lane, Bytes)>,
+    pub moved: Vec<(Stream, Bytes)>,
 }
 
 impl Trace {
     /// What one rank does between two moments.
     pub fn totals(&self, rank: u32, from: Seconds, to: Seconds) -> WindowTotals {
         let busy = |from: Seconds, to: Seconds| -> f64 {
-            let spans = self.spans_on(rank, Lane::Compute).iter();
+            let spans = self.spans_on(rank, Stream::Compute).iter();
             spans.map(|span| overlap((span.start, span.end), from, to)).sum::<Seconds>().get()
         };
-        let bytes = |lane: Lane| {
+        let bytes = |lane: Stream| {
             let part = |span: &Span, from, to| {
                 let time = (span.end - span.start).get();
                 let inside = overlap((span.start, span.end), from, to).get();
@@ -35,7 +35,7 @@ impl Trace {
             let spans = self.spans_on(rank, lane);
             unfolded(self.folded_of(rank), (from, to), &|from, to| spans.iter().map(|span| part(span, from, to)).sum())
         };
-        let moved = Lane::ALL.into_iter().map(|lane| (lane, Bytes::new(bytes(lane))));
+        let moved = Stream::ALL.into_iter().map(|lane| (lane, Bytes::new(bytes(lane))));
         WindowTotals {
             busy: Seconds::new(unfolded(self.folded_of(rank), (from, to), &busy)),
             exposed: self.stalled(rank, IdleCause::Communication, from, to),
@@ -50,7 +50,7 @@ impl Trace {
     }
 
     /// How long between two moments compute of one rank stalls for transfers while a lane runs something.
-    pub fn exposed_beside(&self, rank: u32, lane: Lane, from: Seconds, to: Seconds) -> Seconds {
+    pub fn exposed_beside(&self, rank: u32, lane: Stream, from: Seconds, to: Seconds) -> Seconds {
         let spans = self.spans_on(rank, lane);
         let waits = self.idle_of(rank).iter().filter(|idle| idle.cause == IdleCause::Communication);
         let waits: Vec<(Seconds, Seconds)> = waits.map(|idle| (idle.start, idle.end)).collect();

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use crate::evaluate::{
-    Evaluation, Lane, MemoryPoint, ModelPart, Span, SpanMicroBatches, TaskKind, Workspace, traced_whole,
+    Evaluation, MemoryPoint, ModelPart, Span, SpanMicroBatches, Stream, TaskKind, Workspace, traced_whole,
 };
 use crate::scenario::{Field, Layout, Problem, Scenario};
 use crate::search::once;
@@ -57,8 +57,8 @@ impl RankTrace {
             _ => ("BFloat16", 2.0),
         };
         let whole = Rank { place: rank, scenario, layout: *layout, dtype };
-        let mut spans = trace.spans_on(rank, Lane::Compute).to_vec();
-        for lane in Lane::ALL.into_iter().skip(1) {
+        let mut spans = trace.spans_on(rank, Stream::Compute).to_vec();
+        for lane in Stream::ALL.into_iter().skip(1) {
             spans.extend_from_slice(trace.spans_on(rank, lane));
         }
         // What takes no time is not seen, and would begin inside what does.
@@ -104,15 +104,15 @@ fn too_many() -> Problem {
 fn thread(span: &Span) -> (u32, &'static str) {
     match span.lane {
         _ if span.activity.kind == TaskKind::Host => (HOST, "host"),
-        Lane::Compute => (7, "compute"),
-        Lane::Tensor => (16, "tensor parallel"),
-        Lane::Context => (18, "context parallel"),
-        Lane::Gather => (20, "gathers"),
-        Lane::Reduce => (24, "reductions"),
-        Lane::Replicas => (25, "sums over replicas"),
-        Lane::Pipeline => (28, "pipeline"),
-        Lane::HostOut => (32, "copies to the host"),
-        Lane::HostIn => (33, "copies from the host"),
+        Stream::Compute => (7, "compute"),
+        Stream::Tensor => (16, "tensor parallel"),
+        Stream::Context => (18, "context parallel"),
+        Stream::Gather => (20, "gathers"),
+        Stream::Reduce => (24, "reductions"),
+        Stream::Replicas => (25, "sums over replicas"),
+        Stream::Pipeline => (28, "pipeline"),
+        Stream::HostOut => (32, "copies to the host"),
+        Stream::HostIn => (33, "copies from the host"),
     }
 }
 
@@ -215,23 +215,23 @@ impl Rank<'_> {
                 args["In msg nelems"] = json!(self.elements(activity.kind, bytes, group));
                 kernel.to_owned()
             }
-            None if lane == Lane::HostOut => "Memcpy DtoH (Device -> Pinned)".to_owned(),
-            None if lane == Lane::HostIn => "Memcpy HtoD (Pinned -> Device)".to_owned(),
+            None if lane == Stream::HostOut => "Memcpy DtoH (Device -> Pinned)".to_owned(),
+            None if lane == Stream::HostIn => "Memcpy HtoD (Pinned -> Device)".to_owned(),
             None => format!("{} {}", activity.kind.name(), part(activity.part)),
         };
         self.span(&name, "kernel", thread, (span.start, span.end), &args)
     }
 
     /// How many ranks take part in what a lane does.
-    fn group(&self, lane: Lane) -> u32 {
+    fn group(&self, lane: Stream) -> u32 {
         let Layout { tensor, context, weights, gradients, data, .. } = self.layout;
         match lane {
-            Lane::Gather => weights,
-            Lane::Reduce => gradients,
-            Lane::Replicas => (data * context / gradients.max(1)).max(1),
-            Lane::Tensor => tensor,
-            Lane::Context => context,
-            Lane::Compute | Lane::Pipeline | Lane::HostOut | Lane::HostIn => 2,
+            Stream::Gather => weights,
+            Stream::Reduce => gradients,
+            Stream::Replicas => (data * context / gradients.max(1)).max(1),
+            Stream::Tensor => tensor,
+            Stream::Context => context,
+            Stream::Compute | Stream::Pipeline | Stream::HostOut | Stream::HostIn => 2,
         }
     }
 
@@ -253,14 +253,14 @@ impl Rank<'_> {
     fn flows(&self, spans: &[Span]) -> Vec<TraceEvent> {
         let key = |span: &Span| (span.activity.part, span.activity.layer);
         let mut uses: HashMap<_, Vec<&Span>> = HashMap::new();
-        for span in spans.iter().filter(|span| span.lane == Lane::Compute) {
+        for span in spans.iter().filter(|span| span.lane == Stream::Compute) {
             uses.entry(key(span)).or_default().push(span);
         }
         for all in uses.values_mut() {
             all.sort_by(|one, other| one.start.get().total_cmp(&other.start.get()));
         }
         // A gather may serve several passes, which come one after the other: the flow leads to the first.
-        let gathers = spans.iter().filter(|span| span.lane == Lane::Gather);
+        let gathers = spans.iter().filter(|span| span.lane == Stream::Gather);
         let flow = |(id, gather): (usize, &Span)| {
             let all = uses.get(&key(gather))?;
             let used = all.get(all.partition_point(|used| used.start < gather.end))?;

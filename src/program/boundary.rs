@@ -4,9 +4,9 @@ use crate::plan::Reduction;
 use crate::units::{Bytes, Count, Seconds};
 
 use super::build::{GraphBuilder, LaunchedWork};
-use super::label::{Activity, Label, Lane, ModelPart, Phase, TaskKind};
+use super::label::{Activity, Label, ModelPart, Phase, TaskKind};
 use super::parameter_group::ParameterGroup;
-use super::stream::{CollectiveStreams, HOST_IN, HOST_OUT};
+use super::stream::{CollectiveStreams, Stream};
 use super::task::{EventWait, Task, TaskClass, TaskEvent, WAITS, held, held_bytes, waits};
 use super::unit_costs::UnitCosts;
 use super::unit_pass::UnitCollective;
@@ -30,12 +30,12 @@ pub(super) fn build(shares: &[ParameterGroup<'_>], streams: CollectiveStreams, b
         // The host's own arithmetic is not counted: it overlaps the copies on a machine made for it.
         // A whole state on the host has its gradients there already, and its weights come back with the next gather.
         let gradients = if plan.offload.state() { Bytes::ZERO } else { owned * rates.gradient() };
-        copy(costs, builder, gradients, HOST_OUT, Lane::HostOut, TaskEvent::HostOut);
+        copy(costs, builder, gradients, Stream::HostOut, TaskEvent::HostOut);
         let weights = if plan.offload.state() { Bytes::ZERO } else { owned * rates.storage() };
-        copy(costs, builder, weights, HOST_IN, Lane::HostIn, TaskEvent::HostIn);
+        copy(costs, builder, weights, Stream::HostIn, TaskEvent::HostIn);
     } else {
         let piece = LaunchedWork { work: rates.optimizer(owned), host: Seconds::ZERO };
-        let mut task = builder.compute(piece, TaskClass::Optimizer, label(Lane::Compute, TaskKind::Optimizer));
+        let mut task = builder.compute(piece, TaskClass::Optimizer, label(Stream::Compute, TaskKind::Optimizer));
         task.waits = if bring_matrices(shares, streams, builder) {
             waits([Some(builder.after(TaskEvent::Gathered, 0))])
         } else {
@@ -57,7 +57,7 @@ fn bring_matrices(shares: &[ParameterGroup<'_>], streams: CollectiveStreams, bui
     let mut any = false;
     for ParameterGroup { costs, parameters } in shares {
         let Some(moved) = costs.whole_matrices(*parameters) else { continue };
-        let (contention, label) = (costs.rates.calibrated.runtime.contention, label(Lane::Gather, moved.kind));
+        let (contention, label) = (costs.rates.calibrated.runtime.contention, label(Stream::Gather, moved.kind));
         let mut task = builder.transfer(&moved.transfer, streams.gather, contention, label);
         task.waits = done(builder);
         task.signals = [Some(TaskEvent::Gathered), None];
@@ -74,7 +74,7 @@ fn reduce(share: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut 
     let parts = buckets(costs, parameters * costs.rates.gradient());
     let shard = scenario.plan.reduction == Reduction::Step;
     let Some(reduce) = costs.reduction(parameters, shard, true, parts).in_turn() else { return };
-    let label = label(Lane::Reduce, reduce.kind);
+    let label = label(Stream::Reduce, reduce.kind);
     let mut task = builder.transfer(&reduce.transfer, streams.reduce, costs.rates.calibrated.runtime.contention, label);
     task.waits = waits([Some(builder.after(TaskEvent::Released, 0))]);
     task.signals = [Some(TaskEvent::Reduced), None];
@@ -96,13 +96,13 @@ fn done(builder: &GraphBuilder<'_>) -> [Option<EventWait>; WAITS] {
     )
 }
 
-fn copy(costs: &UnitCosts<'_>, builder: &mut GraphBuilder<'_>, bytes: Bytes, stream: u8, lane: Lane, event: TaskEvent) {
+fn copy(costs: &UnitCosts<'_>, builder: &mut GraphBuilder<'_>, bytes: Bytes, stream: Stream, event: TaskEvent) {
     if bytes == Bytes::ZERO {
         return;
     }
     let transfer = Transfer { time: costs.rates.host_copy(bytes), received: bytes, ..Transfer::default() };
     let contention = costs.rates.calibrated.runtime.contention;
-    let mut task: Task = builder.transfer(&transfer, stream, contention, label(lane, TaskKind::Copy));
+    let mut task: Task = builder.transfer(&transfer, stream, contention, label(stream, TaskKind::Copy));
     task.waits = done(builder);
     task.signals = [Some(event), None];
     builder.push(task);
@@ -110,7 +110,7 @@ fn copy(costs: &UnitCosts<'_>, builder: &mut GraphBuilder<'_>, bytes: Bytes, str
 
 fn weights(share: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) {
     for gather in ways_back(share, true) {
-        let label = label(Lane::Gather, gather.kind);
+        let label = label(Stream::Gather, gather.kind);
         let contention = share.costs.rates.calibrated.runtime.contention;
         let mut task = builder.transfer(&gather.transfer, streams.gather, contention, label);
         // The update itself is the last thing that raises `Computed`; where the host updates, its copy raises `HostIn`.
@@ -177,8 +177,8 @@ fn buckets(costs: &UnitCosts<'_>, bytes: Bytes) -> Count {
     Count::new(libm::ceil(bytes / costs.rates.scenario.stack.collectives.bucket).max(1.0))
 }
 
-fn label(lane: Lane, kind: TaskKind) -> Label {
-    let phase = if lane == Lane::Reduce { Phase::Backward } else { Phase::Update };
+fn label(lane: Stream, kind: TaskKind) -> Label {
+    let phase = if lane == Stream::Reduce { Phase::Backward } else { Phase::Update };
     Label { lane, phase, first: Activity { kind, part: ModelPart::Model, ..Activity::default() }, ..Label::default() }
 }
 

@@ -5,9 +5,9 @@ use crate::cost::{DeviceTime, Transfer};
 use crate::hardware::MAX_LEVELS;
 use crate::units::Seconds;
 
-use super::label::{Label, Lane};
+use super::label::Label;
 use super::rank_program::{Code, GroupLoop, Launch, MicroBatchLoop, RankProgram, TaskGraph, TaskLoop};
-use super::stream::{COMPUTE, PIPELINE, SERIAL, STREAMS, StreamSet};
+use super::stream::{PerStream, SERIAL, Stream, StreamSet};
 use super::task::{
     DEVICE, EVENTS, EventWait, NONE, RESOURCES, Task, TaskClass, TaskEvent, WAITS, WHOLE, picos, seconds, waits,
 };
@@ -25,7 +25,7 @@ pub(crate) struct GraphBuilder<'a> {
     graph: TaskGraph,
     body: TaskLoop,
     /// Each stream's last task in the open body.
-    last: [u32; STREAMS],
+    last: PerStream<u32>,
 }
 
 impl GraphBuilder<'_> {
@@ -40,9 +40,9 @@ impl GraphBuilder<'_> {
             tasks: start..start,
             advance: [0; EVENTS],
             base: self.graph.advance,
-            first: [NONE; STREAMS],
+            first: PerStream::all(NONE),
         };
-        self.last = [NONE; STREAMS];
+        self.last = PerStream::all(NONE);
         fill(self);
         let mut body = std::mem::take(&mut self.body);
         body.tasks.end = self.code.tasks.len() as u32;
@@ -71,11 +71,11 @@ impl GraphBuilder<'_> {
 
     /// Adds a task to the open body.
     pub fn push(&mut self, task: Task) {
-        let (index, stream) = (self.code.tasks.len() as u32, task.stream as usize);
+        let (index, stream) = (self.code.tasks.len() as u32, task.stream);
         for event in task.signals.iter().flatten() {
             self.body.advance[*event as usize] += 1;
             // What two pipeline ranks sum is reduced too, but is not what gradients wait for in a step.
-            if task.stream != PIPELINE {
+            if task.stream != Stream::Pipeline {
                 self.code.producer[*event as usize] = task.stream;
             }
         }
@@ -100,7 +100,7 @@ impl GraphBuilder<'_> {
         let mut demand = [0; RESOURCES];
         demand[DEVICE] = WHOLE;
         Task {
-            stream: COMPUTE,
+            stream: Stream::Compute,
             class,
             duration: picos(piece.work.time).saturating_add(host),
             demand,
@@ -110,7 +110,7 @@ impl GraphBuilder<'_> {
     }
 
     /// A transfer's task on a stream; `contention` is how much of the device it takes while it runs.
-    pub fn transfer(&mut self, transfer: &Transfer, stream: u8, contention: f64, label: Label) -> Task {
+    pub fn transfer(&mut self, transfer: &Transfer, stream: Stream, contention: f64, label: Label) -> Task {
         let (volume, repeat) = (&mut self.graph.volume, f64::from(self.body.repeat));
         for level in 0..MAX_LEVELS {
             volume.bytes[level] += transfer.bytes[level] * repeat;
@@ -118,7 +118,7 @@ impl GraphBuilder<'_> {
             volume.busy[level] += transfer.busy[level] * repeat;
         }
         volume.forms[label.lane as usize].add(transfer.form, transfer.protocol);
-        if let Some(way) = [Lane::HostOut, Lane::HostIn].iter().position(|lane| *lane == label.lane) {
+        if let Some(way) = [Stream::HostOut, Stream::HostIn].iter().position(|lane| *lane == label.lane) {
             volume.copied[way] += transfer.received * repeat;
             volume.copying[way] += transfer.time * repeat;
         } else {
@@ -214,7 +214,8 @@ impl<'a> RankBuilder<'a> {
     pub fn graph(&mut self, fill: impl FnOnce(&mut GraphBuilder<'_>)) -> u32 {
         let task_loops = self.code.task_loops.len() as u32;
         let graph = TaskGraph { task_loops: task_loops..task_loops, ..TaskGraph::default() };
-        let mut builder = GraphBuilder { code: self.code, graph, body: TaskLoop::default(), last: [NONE; STREAMS] };
+        let mut builder =
+            GraphBuilder { code: self.code, graph, body: TaskLoop::default(), last: PerStream::all(NONE) };
         fill(&mut builder);
         let mut graph = builder.graph;
         (graph.entry, graph.alone) = self.entry(&graph);
@@ -229,19 +230,19 @@ impl<'a> RankBuilder<'a> {
         // A stream that is serialised with compute has no task left from the launches before: those are over only when
         // it is idle. So a wait for what it did before holds already, and is left out.
         let chained =
-            |wait: &EventWait| !wait.event.remote() && SERIAL.contains(self.code.producer[wait.event as usize].into());
-        let begin = |stream: usize| {
+            |wait: &EventWait| !wait.event.remote() && SERIAL.contains(self.code.producer[wait.event as usize]);
+        let begin = |stream: Stream| {
             let body = task_loops.iter().find(|body| body.first[stream] != NONE)?;
             let counted = |wait: EventWait| EventWait { offset: wait.offset + body.base[wait.event as usize], ..wait };
             Some(self.code.tasks[body.first[stream] as usize].waits.map(|wait| wait.map(counted)))
         };
         // A positive offset is something that this launch itself must do first: the stream cannot start before compute.
-        let closed = |stream: usize| {
+        let closed = |stream: Stream| {
             let waits = begin(stream);
             waits.iter().flatten().flatten().any(|wait| chained(wait) && wait.offset > 0)
         };
-        let others = |among: StreamSet| (graph.streams & among).iter().filter(|stream| *stream != COMPUTE as usize);
-        let first = begin(COMPUTE as usize).filter(|_| others(!SERIAL).all(closed));
+        let others = |among: StreamSet| (graph.streams & among).iter().filter(|stream| *stream != Stream::Compute);
+        let first = begin(Stream::Compute).filter(|_| others(!SERIAL).all(closed));
         let entry = first.map(|first| waits(first.map(|wait| wait.filter(|wait| !chained(wait) || wait.offset > 0))));
         (entry, entry.is_some() && others(SERIAL).all(closed))
     }

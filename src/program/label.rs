@@ -2,59 +2,7 @@
 
 use crate::plan::pass::Pass;
 
-/// Where something runs: one line of the timeline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum Lane {
-    /// The device's arithmetic.
-    #[default]
-    Compute,
-    /// Gathers of weights.
-    Gather,
-    /// Reductions of gradients.
-    Reduce,
-    /// Sums of gradients over replicas of a shard, where they do not run in turn with the reductions.
-    Replicas,
-    /// Collectives of tensor parallelism.
-    Tensor,
-    /// Exchanges of context parallelism.
-    Context,
-    /// Transfers between pipeline ranks.
-    Pipeline,
-    /// To the host.
-    HostOut,
-    /// From the host.
-    HostIn,
-}
-
-impl Lane {
-    /// All lanes, in the order in which they are drawn.
-    pub const ALL: [Self; 9] = [
-        Self::Compute,
-        Self::Gather,
-        Self::Reduce,
-        Self::Replicas,
-        Self::Tensor,
-        Self::Context,
-        Self::Pipeline,
-        Self::HostOut,
-        Self::HostIn,
-    ];
-
-    /// Its name on the screen.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Compute => "compute",
-            Self::Gather => "gather",
-            Self::Reduce => "reduce",
-            Self::Replicas => "replicas",
-            Self::Tensor => "tensor",
-            Self::Context => "context",
-            Self::Pipeline => "pipeline",
-            Self::HostOut => "to host",
-            Self::HostIn => "from host",
-        }
-    }
-}
+use super::stream::Stream;
 
 /// What a task does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -162,7 +110,7 @@ pub struct Activity {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Label {
     /// Its line on the timeline.
-    pub lane: Lane,
+    pub lane: Stream,
     /// The phase that needs it.
     pub phase: Phase,
     /// What it is in the first iteration, layer and micro-batch counted from its launch's.

@@ -18,7 +18,7 @@ use crate::plan::pass::{Pass, PassLoop, PassOrder, PassRun, StagePass};
 use super::build::{GraphBuilder, GraphLaunch, RankBuilder};
 use super::gradients::Gradients;
 use super::stage_buffers::{BackwardStretch, StageGather, backward_stretches, held_last, stage_gathers};
-use super::stream::COMPUTE;
+use super::stream::Stream;
 use buffers::{GradientBuffer, GradientDrain, StageFill};
 use context::PipelineContext;
 use ends::give_back;
@@ -140,7 +140,7 @@ impl<'a> PipelineBuilder<'a> {
         if !self.context.fetches {
             return Vec::new();
         }
-        let stalls = self.context.gathers && self.context.streams.gather == COMPUTE;
+        let stalls = self.context.gathers && self.context.streams.gather == Stream::Compute;
         let (mut gathers, mut last) = (stage_gathers(runs), 0);
         for gather in &mut gathers {
             // Gathers share a stream, so that none can be issued before the one needed before it.

@@ -8,7 +8,7 @@ use crate::units::Seconds;
 use std::ops::Range;
 
 use super::label::{Activity, ModelPart};
-use super::stream::{COMPUTE, STREAMS, StreamSet};
+use super::stream::{PerStream, Stream, StreamSet};
 use super::task::{EVENTS, EventWait, Task, TaskEvent, WAITS};
 use super::volume::Volume;
 
@@ -24,7 +24,7 @@ pub struct TaskLoop {
     /// What the graph's earlier task loops have announced.
     pub base: [i64; EVENTS],
     /// Each stream's first task, by index; [`super::NONE`] if it has none.
-    pub first: [u32; STREAMS],
+    pub first: PerStream<u32>,
 }
 
 /// Task loops one after the other: what a launch does.
@@ -37,7 +37,7 @@ pub struct TaskGraph {
     /// Streams that have a task in it, as bits.
     pub streams: StreamSet,
     /// Tasks of each stream, repeats counted.
-    pub tasks: [u32; STREAMS],
+    pub tasks: PerStream<u32>,
     /// What compute waits for to begin with it, beside the launches before, counted from what they have
     /// announced; `None` if something else in it may start before compute does.
     pub entry: Option<[Option<EventWait>; WAITS]>,
@@ -57,7 +57,7 @@ pub struct Code {
     /// Graphs of all ranks.
     pub graphs: Vec<TaskGraph>,
     /// The stream whose tasks raise each event of the own rank.
-    pub producer: [u8; EVENTS],
+    pub producer: [Stream; EVENTS],
 }
 
 /// One run of a graph.
@@ -142,7 +142,7 @@ impl Code {
         self.tasks.clear();
         self.task_loops.clear();
         self.graphs.clear();
-        self.producer = [COMPUTE; EVENTS];
+        self.producer = [Stream::Compute; EVENTS];
     }
 }
 
@@ -250,7 +250,9 @@ impl RankProgram {
 
     /// How many tasks a step runs, repeats counted.
     pub fn task_count(&self, code: &Code) -> u64 {
-        let tasks = |launch: &Launch| code.graphs[launch.graph as usize].tasks.into_iter().map(u64::from).sum::<u64>();
+        let tasks = |launch: &Launch| {
+            code.graphs[launch.graph as usize].tasks.values().map(|tasks| u64::from(*tasks)).sum::<u64>()
+        };
         self.runs().map(|(launch, times)| times * tasks(launch)).sum()
     }
 
@@ -279,7 +281,7 @@ impl RankProgram {
 /// The producer of an event, if it is a stream of the own rank.
 impl Code {
     /// The stream whose tasks raise an event; `None` if another rank does.
-    pub fn producer(&self, event: TaskEvent) -> Option<u8> {
+    pub fn producer(&self, event: TaskEvent) -> Option<Stream> {
         (!event.remote()).then(|| self.producer[event as usize])
     }
 }

@@ -7,10 +7,10 @@ use crate::units::{Bytes, Seconds};
 use super::boundary;
 use super::build::{GraphBuilder, LaunchedWork, RankBuilder};
 use super::gradients::Gradients;
-use super::label::{Activity, Label, Lane, ModelPart, Phase, TaskKind};
+use super::label::{Activity, Label, ModelPart, Phase, TaskKind};
 use super::parameter_group::ParameterGroup;
 use super::state::local;
-use super::stream::{COMPUTE, CONTEXT, CollectiveStreams, HOST_IN, HOST_OUT, REPLICAS, TENSOR};
+use super::stream::{CollectiveStreams, Stream};
 use super::task::{EventWait, Task, TaskClass, TaskEvent, WAITS, bytes, held, held_bytes, waits};
 use super::unit_costs::UnitCosts;
 use super::unit_order::{CheckpointFetch, UnitList, UnitOrder, UnitPosition, UnitRun, whole_layers};
@@ -39,7 +39,7 @@ pub(super) fn build_order(order: UnitOrder<'_>, shares: &[ParameterGroup<'_>], m
     let (plan, stack) = (&costs.rates.scenario.plan, &costs.rates.scenario.stack);
     let streams = CollectiveStreams::new(stack.overlap);
     // A gather that stops compute gains nothing from being early.
-    let ahead = if streams.gather == COMPUTE { 0 } else { plan.prefetch };
+    let ahead = if streams.gather == Stream::Compute { 0 } else { plan.prefetch };
     let emit = TaskEmitter { costs, streams, ahead, contention: costs.rates.calibrated.runtime.contention };
     // The prologue: what would have been prefetched during the units before the first one.
     builder.batch_loop(1, |graph| {
@@ -135,8 +135,8 @@ impl TaskEmitter<'_> {
         // gather.
         let mut taken = held_bytes(held::GATHERED, unit_pass.gathered);
         if unit_pass.from_host > Bytes::ZERO {
-            let label = Self::label(run, place.position, Lane::HostIn, TaskKind::Copy, micro_batch);
-            let mut task = self.copy(builder, unit_pass.from_host, HOST_IN, label);
+            let label = Self::label(run, place.position, Stream::HostIn, TaskKind::Copy, micro_batch);
+            let mut task = self.copy(builder, unit_pass.from_host, label);
             let written = (unit_pass.checkpoint > Bytes::ZERO).then(|| {
                 // The checkpoint must be on the host before it is fetched. Writes of the units between here and there
                 // are listed later than this wait, hence the negative `behind`: it waits for them ahead of their
@@ -152,7 +152,7 @@ impl TaskEmitter<'_> {
             builder.push(task);
         }
         if let Some(gather) = &unit_pass.gather {
-            let label = Self::label(run, place.position, Lane::Gather, gather.kind, micro_batch);
+            let label = Self::label(run, place.position, Stream::Gather, gather.kind, micro_batch);
             let mut task = builder.transfer(&gather.transfer, self.streams.gather, self.contention, label);
             let copied = (unit_pass.from_host > Bytes::ZERO).then(|| builder.after(TaskEvent::HostIn, 0));
             task.waits = waits([Some(released), copied]);
@@ -209,8 +209,8 @@ impl TaskEmitter<'_> {
         self.write_checkpoint(builder, run, 0, 0);
         let Some(CheckpointFetch { bytes, part, layer, step, micro_batch }) = ahead else { return };
         let first = Activity { kind: TaskKind::Copy, part, layer, micro_batch };
-        let label = Label { lane: Lane::HostIn, phase: Phase::Backward, first, layer_step: step, ..Label::default() };
-        let mut task = self.copy(builder, bytes, HOST_IN, label);
+        let label = Label { lane: Stream::HostIn, phase: Phase::Backward, first, layer_step: step, ..Label::default() };
+        let mut task = self.copy(builder, bytes, label);
         task.waits = waits([Some(builder.after(TaskEvent::Released, 1)), Some(builder.after(TaskEvent::HostOut, 0))]);
         task.signals = [Some(TaskEvent::HostIn), None];
         task.takes = held_bytes(held::ACTIVATIONS, bytes);
@@ -223,8 +223,8 @@ impl TaskEmitter<'_> {
         if moved <= Bytes::ZERO {
             return;
         }
-        let label = Self::label(run, position, Lane::HostOut, TaskKind::Copy, micro_batch);
-        let mut task = self.copy(builder, moved, HOST_OUT, label);
+        let label = Self::label(run, position, Stream::HostOut, TaskKind::Copy, micro_batch);
+        let mut task = self.copy(builder, moved, label);
         task.waits = waits([Some(builder.after(TaskEvent::Released, 0))]);
         task.signals = [Some(TaskEvent::HostOut), None];
         task.gives = held_bytes(held::ACTIVATIONS, moved);
@@ -239,12 +239,12 @@ impl TaskEmitter<'_> {
         unit_pass: &UnitPass,
         released: EventWait,
         gradients: Gradients,
-        label: impl Fn(Lane, TaskKind) -> Label,
+        label: impl Fn(Stream, TaskKind) -> Label,
     ) {
         let store = *unit_pass.store.get(gradients);
         let sums = if gradients == Gradients::Complete { unit_pass.sums } else { Bytes::ZERO };
         if sums > Bytes::ZERO {
-            let mut task = self.copy(builder, sums, HOST_IN, label(Lane::HostIn, TaskKind::Copy));
+            let mut task = self.copy(builder, sums, label(Stream::HostIn, TaskKind::Copy));
             task.waits =
                 waits([Some(builder.after(TaskEvent::Released, 1)), Some(builder.after(TaskEvent::Stored, 1))]);
             task.signals = [Some(TaskEvent::Loaded), None];
@@ -253,7 +253,7 @@ impl TaskEmitter<'_> {
         }
         let GradientReduction { reduce, replicas } = unit_pass.reduce.get(gradients);
         if let Some(reduce) = reduce {
-            let label = label(Lane::Reduce, reduce.kind);
+            let label = label(Stream::Reduce, reduce.kind);
             let mut task = builder.transfer(&reduce.transfer, self.streams.reduce, self.contention, label);
             task.waits = waits([Some(released), (sums > Bytes::ZERO).then(|| builder.after(TaskEvent::Loaded, 0))]);
             task.signals = [Some(TaskEvent::Reduced), None];
@@ -263,12 +263,12 @@ impl TaskEmitter<'_> {
             builder.push(task);
         }
         if let Some(sum) = replicas {
-            let label = label(Lane::Replicas, sum.kind);
+            let label = label(Stream::Replicas, sum.kind);
             let task = self.replica_sum(builder, sum, label);
             builder.push(task);
         }
         if store > Bytes::ZERO {
-            let mut task = self.copy(builder, store, HOST_OUT, label(Lane::HostOut, TaskKind::Copy));
+            let mut task = self.copy(builder, store, label(Stream::HostOut, TaskKind::Copy));
             task.waits = waits([Some(released), reduce.as_ref().map(|_| builder.after(TaskEvent::Reduced, 0))]);
             task.signals = [Some(TaskEvent::Stored), None];
             task.gives = held_bytes(held::GRADIENTS, store);
@@ -278,7 +278,7 @@ impl TaskEmitter<'_> {
 
     /// What replicas sum of a shard, once it is reduced.
     pub fn replica_sum(&self, builder: &mut GraphBuilder<'_>, sum: &UnitCollective, label: Label) -> Task {
-        let task = builder.transfer(&sum.transfer, REPLICAS, self.contention, label);
+        let task = builder.transfer(&sum.transfer, Stream::Replicas, self.contention, label);
         Task {
             waits: waits([Some(builder.after(TaskEvent::Reduced, 0))]),
             signals: [Some(TaskEvent::Summed), None],
@@ -314,25 +314,25 @@ impl TaskEmitter<'_> {
             let begin = if first { start } else { [None; 3] };
             let ready = waits(begin.into_iter().chain(chained));
             if exchange {
-                let label = Self::label(run, position, Lane::Context, TaskKind::PointToPoint, micro_batch);
+                let label = Self::label(run, position, Stream::Context, TaskKind::PointToPoint, micro_batch);
                 // The exchange runs beside this piece of compute, not before it: `chained` was read before the exchange
                 // is announced, so the first to wait for it is the next piece.
                 let transfer = (1..step.exchange).fold(self.costs.exchange, |sum, _| sum + self.costs.exchange);
-                let mut task = builder.transfer(&transfer, CONTEXT, self.contention, label);
+                let mut task = builder.transfer(&transfer, Stream::Context, self.contention, label);
                 let computed = builder.after(TaskEvent::Computed, 0);
                 task.waits = waits(ready.into_iter().take(WAITS - 1).chain([Some(computed)]));
                 task.signals = [Some(TaskEvent::Context), None];
                 builder.push(task);
             }
             if let Some(beside) = self.costs.tensor_beside(step.tensor) {
-                let label = Self::label(run, position, Lane::Tensor, TaskKind::AllReduce, micro_batch);
-                let mut task = builder.transfer(&beside, TENSOR, self.contention, label);
+                let label = Self::label(run, position, Stream::Tensor, TaskKind::AllReduce, micro_batch);
+                let mut task = builder.transfer(&beside, Stream::Tensor, self.contention, label);
                 let computed = builder.after(TaskEvent::Computed, 0);
                 task.waits = waits(ready.into_iter().take(WAITS - 1).chain([Some(computed)]));
                 task.signals = [Some(TaskEvent::Tensor), None];
                 builder.push(task);
             }
-            let label = Self::label(run, position, Lane::Compute, kind, micro_batch);
+            let label = Self::label(run, position, Stream::Compute, kind, micro_batch);
             let mut task = builder.compute(step.piece, TaskClass::Compute, label);
             task.waits = ready;
             // Memory is given back, and the unit released, by whatever ends the pass: the last piece of compute, or the
@@ -361,8 +361,8 @@ impl TaskEmitter<'_> {
         last: bool,
         micro_batch: u32,
     ) {
-        let label = Self::label(run, position, Lane::Tensor, TaskKind::AllReduce, micro_batch);
-        let mut task = builder.transfer(transfer, TENSOR, self.contention, label);
+        let label = Self::label(run, position, Stream::Tensor, TaskKind::AllReduce, micro_batch);
+        let mut task = builder.transfer(transfer, Stream::Tensor, self.contention, label);
         task.waits = waits([Some(builder.after(TaskEvent::Computed, 0))]);
         task.signals = [Some(TaskEvent::Tensor), last.then_some(TaskEvent::Released)];
         if last {
@@ -371,14 +371,14 @@ impl TaskEmitter<'_> {
         builder.push(task);
     }
 
-    /// A copy to or from the host.
-    pub fn copy(&self, builder: &mut GraphBuilder<'_>, moved: Bytes, stream: u8, label: Label) -> Task {
+    /// A copy to or from the host, as its label says.
+    pub fn copy(&self, builder: &mut GraphBuilder<'_>, moved: Bytes, label: Label) -> Task {
         let mut transfer = Transfer { received: moved, ..Transfer::default() };
         transfer.time = self.costs.rates.host_copy(moved);
-        builder.transfer(&transfer, stream, self.contention, label)
+        builder.transfer(&transfer, label.lane, self.contention, label)
     }
 
-    fn label(run: &UnitRun, position: u32, lane: Lane, kind: TaskKind, micro_batch: u32) -> Label {
+    fn label(run: &UnitRun, position: u32, lane: Stream, kind: TaskKind, micro_batch: u32) -> Label {
         let first = Activity { kind, part: run.unit_pass.part, layer: run.layer_at(position), micro_batch };
         Label { lane, phase: Phase::from(run.unit_pass.pass), first, layer_step: run.step, ..Label::default() }
     }

@@ -1,36 +1,118 @@
 //! The streams of a rank, as a runtime has them: each runs its tasks one at a time, in order. A further kind of traffic
-//! is a further constant here.
+//! is a further variant here.
 
-use std::ops::{BitAnd, Not};
+use std::ops::{BitAnd, Index, IndexMut, Not};
 
 use crate::stack::Overlap;
 
+/// A stream of a rank; and the line of the timeline for that kind of work. A collective that overlaps nothing runs on the
+/// stream of compute, and is drawn on the line of its kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(u8)]
+pub enum Stream {
+    /// The device's arithmetic.
+    #[default]
+    Compute,
+    /// Gathers of weights, where they overlap compute.
+    Gather,
+    /// Reductions of gradients, where they overlap compute.
+    Reduce,
+    /// Sums of gradients over replicas of a shard, where they do not run in turn with the reductions.
+    Replicas,
+    /// Collectives of tensor parallelism.
+    Tensor,
+    /// Exchanges of context parallelism.
+    Context,
+    /// What is sent to other pipeline ranks.
+    Pipeline,
+    /// Copies to the host.
+    HostOut,
+    /// Copies from the host.
+    HostIn,
+}
+
+impl Stream {
+    /// All of them, in the order in which they are drawn.
+    pub const ALL: [Self; 9] = [
+        Self::Compute,
+        Self::Gather,
+        Self::Reduce,
+        Self::Replicas,
+        Self::Tensor,
+        Self::Context,
+        Self::Pipeline,
+        Self::HostOut,
+        Self::HostIn,
+    ];
+
+    /// Its name on the screen.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Compute => "compute",
+            Self::Gather => "gather",
+            Self::Reduce => "reduce",
+            Self::Replicas => "replicas",
+            Self::Tensor => "tensor",
+            Self::Context => "context",
+            Self::Pipeline => "pipeline",
+            Self::HostOut => "to host",
+            Self::HostIn => "from host",
+        }
+    }
+}
+
 /// Streams per rank.
-pub const STREAMS: usize = 9;
+pub const STREAMS: usize = Stream::ALL.len();
 
-/// Compute.
-pub const COMPUTE: u8 = 0;
-/// Gathers of weights, where they overlap compute.
-pub(super) const GATHER: u8 = 1;
-/// Reductions of gradients, where they overlap compute.
-pub(super) const REDUCE: u8 = 2;
-/// Collectives between tensor ranks.
-pub const TENSOR: u8 = 3;
-/// Exchanges between context ranks.
-pub const CONTEXT: u8 = 4;
-/// What is sent to other pipeline ranks.
-pub(super) const PIPELINE: u8 = 5;
-/// Copies to the host.
-pub(super) const HOST_OUT: u8 = 6;
-/// Copies from the host.
-pub(super) const HOST_IN: u8 = 7;
-/// Sums of gradients over replicas of a shard, where they overlap gathers and reductions.
-pub(super) const REPLICAS: u8 = 8;
-
-const _: () = assert!((REPLICAS as usize) < STREAMS && STREAMS <= u32::BITS as usize);
+/// [`Stream::ALL`] lists each stream where its number says, and a [`StreamSet`] has room for it.
+const _: () = {
+    assert!(STREAMS <= u32::BITS as usize);
+    let mut index = 0;
+    while index < STREAMS {
+        assert!(Stream::ALL[index] as usize == index);
+        index += 1;
+    }
+};
 
 /// Streams that are serialised with compute: a launch is over when they are.
-pub const SERIAL: StreamSet = StreamSet::EMPTY.with(COMPUTE).with(TENSOR).with(CONTEXT);
+pub const SERIAL: StreamSet = StreamSet::EMPTY.with(Stream::Compute).with(Stream::Tensor).with(Stream::Context);
+
+/// One of something for each stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PerStream<T>([T; STREAMS]);
+
+impl<T> PerStream<T> {
+    /// The same for each.
+    pub const fn all(value: T) -> Self
+    where
+        T: Copy,
+    {
+        Self([value; STREAMS])
+    }
+
+    /// From what makes it for a stream.
+    pub fn from_fn(mut make: impl FnMut(Stream) -> T) -> Self {
+        Self(Stream::ALL.map(|stream| make(stream)))
+    }
+
+    /// What there is, in the order of [`Stream::ALL`].
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        self.0.iter()
+    }
+}
+
+impl<T> Index<Stream> for PerStream<T> {
+    type Output = T;
+    fn index(&self, stream: Stream) -> &T {
+        &self.0[stream as usize]
+    }
+}
+
+impl<T> IndexMut<Stream> for PerStream<T> {
+    fn index_mut(&mut self, stream: Stream) -> &mut T {
+        &mut self.0[stream as usize]
+    }
+}
 
 /// A set of streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -40,27 +122,27 @@ impl StreamSet {
     /// No stream.
     pub const EMPTY: Self = Self(0);
     /// Every stream.
-    pub const ALL: Self = Self(u32::MAX);
+    pub const ALL: Self = Self((1 << STREAMS) - 1);
 
     /// The set and one stream more.
     #[must_use]
-    pub const fn with(self, stream: u8) -> Self {
-        Self(self.0 | 1 << stream)
+    pub const fn with(self, stream: Stream) -> Self {
+        Self(self.0 | 1 << stream as u32)
     }
 
     /// Adds a stream.
-    pub const fn insert(&mut self, stream: usize) {
-        self.0 |= 1 << stream;
+    pub const fn insert(&mut self, stream: Stream) {
+        self.0 |= 1 << stream as u32;
     }
 
     /// Takes a stream out.
-    pub const fn remove(&mut self, stream: usize) {
-        self.0 &= !(1 << stream);
+    pub const fn remove(&mut self, stream: Stream) {
+        self.0 &= !(1 << stream as u32);
     }
 
     /// Whether a stream is in it.
-    pub const fn contains(self, stream: usize) -> bool {
-        self.0 & 1 << stream != 0
+    pub const fn contains(self, stream: Stream) -> bool {
+        self.0 & 1 << stream as u32 != 0
     }
 
     /// Whether none is.
@@ -69,10 +151,11 @@ impl StreamSet {
     }
 
     /// Its streams, from the first.
-    pub fn iter(self) -> impl Iterator<Item = usize> {
+    pub fn iter(self) -> impl Iterator<Item = Stream> {
         let mut rest = self.0;
         std::iter::from_fn(move || {
-            let first = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
+            // Of an empty set this is 32, beyond every stream.
+            let first = *Stream::ALL.get(rest.trailing_zeros() as usize)?;
             // Clears the lowest bit: 0b0110 becomes 0b0100.
             rest &= rest - 1;
             Some(first)
@@ -90,15 +173,15 @@ impl BitAnd for StreamSet {
 impl Not for StreamSet {
     type Output = Self;
     fn not(self) -> Self {
-        Self(!self.0)
+        Self(!self.0 & Self::ALL.0)
     }
 }
 
 /// The streams of gathers and reductions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CollectiveStreams {
-    pub gather: u8,
-    pub reduce: u8,
+    pub gather: Stream,
+    pub reduce: Stream,
 }
 
 impl CollectiveStreams {
@@ -107,10 +190,10 @@ impl CollectiveStreams {
         // A collective that overlaps nothing is on the compute stream itself: then its order with compute says all, and
         // no wait has to.
         let (gather, reduce) = match overlap {
-            Overlap::None => (COMPUTE, COMPUTE),
-            Overlap::Reductions => (COMPUTE, REDUCE),
-            Overlap::OneStream => (GATHER, GATHER),
-            Overlap::Independent => (GATHER, REDUCE),
+            Overlap::None => (Stream::Compute, Stream::Compute),
+            Overlap::Reductions => (Stream::Compute, Stream::Reduce),
+            Overlap::OneStream => (Stream::Gather, Stream::Gather),
+            Overlap::Independent => (Stream::Gather, Stream::Reduce),
         };
         Self { gather, reduce }
     }

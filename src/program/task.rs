@@ -10,7 +10,7 @@ use crate::plan::pass::Direction;
 use crate::units::{Bytes, Seconds};
 
 use super::label::Label;
-use super::stream::STREAMS;
+use super::stream::{STREAMS, Stream};
 
 /// Whole picoseconds.
 pub type Picos = u64;
@@ -148,7 +148,7 @@ pub const WAITS: usize = 6;
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Task {
     /// The stream that runs it, in order.
-    pub stream: u8,
+    pub stream: Stream,
     /// What it counts as.
     pub class: TaskClass,
     /// Time when it has everything to itself.
@@ -174,9 +174,11 @@ pub struct Task {
 /// Waits side by side; there is room for [`WAITS`].
 pub(super) fn waits(conditions: impl IntoIterator<Item = Option<EventWait>>) -> [Option<EventWait>; WAITS] {
     let mut waits = [None; WAITS];
-    for (slot, wait) in waits.iter_mut().zip(conditions.into_iter().flatten()) {
+    let mut conditions = conditions.into_iter().flatten();
+    for (slot, wait) in waits.iter_mut().zip(&mut conditions) {
         *slot = Some(wait);
     }
+    debug_assert!(conditions.next().is_none(), "a task has more conditions than there is room for");
     waits
 }
 

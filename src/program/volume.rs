@@ -4,7 +4,7 @@ use crate::cost::{CollectiveForms, TransferParts};
 use crate::hardware::MAX_LEVELS;
 use crate::units::{Bytes, Seconds};
 
-use super::label::Lane;
+use super::stream::Stream;
 use super::task::Picos;
 
 /// What the tasks of a step move and need, repeats counted.
@@ -12,10 +12,10 @@ use super::task::Picos;
 pub struct Volume {
     /// What one device sends into each level.
     pub bytes: [Bytes; MAX_LEVELS],
-    /// The same by the lane of the timeline that sends them, in the order of [`Lane::ALL`].
-    pub sent: [[Bytes; MAX_LEVELS]; Lane::ALL.len()],
+    /// The same by the lane of the timeline that sends them, in the order of [`Stream::ALL`].
+    pub sent: [[Bytes; MAX_LEVELS]; Stream::ALL.len()],
     /// The forms of the collectives that do, by the same lane.
-    pub forms: [CollectiveForms; Lane::ALL.len()],
+    pub forms: [CollectiveForms; Stream::ALL.len()],
     /// How long each level would be busy.
     pub busy: [Seconds; MAX_LEVELS],
     /// Where the time of the transfers between devices goes, each alone.

@@ -7,7 +7,7 @@
 //! stream reaches the end of its loop, no waiting stream is let go and no task ends that ran all along:
 //! that many iterations are skipped.
 
-use crate::program::{COMPUTE, EVENTS, HELD, LaunchPosition, Picos, RankProgram};
+use crate::program::{EVENTS, HELD, LaunchPosition, Picos, RankProgram, Stream};
 
 use super::gap::MOST_IN_FLIGHT;
 use super::in_flight::InFlightSets;
@@ -107,7 +107,7 @@ pub(super) fn shift(
     states: &InFlightSets,
 ) -> Option<Shift> {
     let place = |rank: &RankState| match level {
-        LoopLevel::Task => Some(rank.streams[COMPUTE as usize].cursor),
+        LoopLevel::Task => Some(rank.streams[Stream::Compute].cursor),
         LoopLevel::MicroBatch | LoopLevel::Group => rank.at.map(Cursor::begin),
     };
     let here = place(now)?;
@@ -167,7 +167,7 @@ pub(super) fn shift(
 
 /// How many shifts a stream that waits keeps waiting through; `None` if it waits for another rank, or for nothing.
 fn shifts_while_waiting(
-    stream: usize,
+    stream: Stream,
     rank: &RankState,
     role: &RankRole<'_>,
     advance: &[i64; EVENTS],

@@ -2,7 +2,7 @@
 //! it ([`super::memo`]).
 
 use crate::program::{
-    COMPUTE, Code, EVENTS, LaunchPosition, Phase, Picos, RESOURCES, SERIAL, STREAMS, StreamSet, Task, TaskClass, WHOLE,
+    Code, EVENTS, LaunchPosition, PerStream, Phase, Picos, RESOURCES, SERIAL, Stream, StreamSet, Task, TaskClass, WHOLE,
 };
 
 use super::gap::{Few, Gap, MOST_IN_FLIGHT};
@@ -42,7 +42,7 @@ impl InFlight {
         };
         for transfer in 0..in_flight.count {
             let task = state.task(transfer, code);
-            state.running.insert(task.stream as usize);
+            state.running.insert(task.stream);
             for (load, demand) in state.load.iter_mut().zip(task.demand) {
                 *load += demand;
             }
@@ -84,9 +84,9 @@ impl InFlightSets {
     }
 
     /// Where a rank is that has nothing on its streams but what runs and `tasks`; `None` if it has more.
-    pub fn gap(&mut self, rank: &RankState, tasks: &[u32; STREAMS], code: &Code) -> Option<Gap> {
-        let runs = |stream: usize| u32::from(rank.running.contains(stream));
-        let tidy = (0..STREAMS).all(|stream| rank.pending[stream] == tasks[stream] + runs(stream));
+    pub fn gap(&mut self, rank: &RankState, tasks: &PerStream<u32>, code: &Code) -> Option<Gap> {
+        let runs = |stream: Stream| u32::from(rank.running.contains(stream));
+        let tidy = Stream::ALL.into_iter().all(|stream| rank.pending[stream] == tasks[stream] + runs(stream));
         if !tidy || !(rank.running & SERIAL).is_empty() {
             return None;
         }
@@ -196,7 +196,7 @@ impl InFlightSets {
         {
             let in_flight = &self.get(gap.state).transfers;
             let transfer = in_flight.as_slice().first().map(|transfer| Cursor { at: gap.of[0], ..*transfer });
-            let cursor = transfer.or(gap.computed).unwrap_or(rank.streams[COMPUTE as usize].cursor);
+            let cursor = transfer.or(gap.computed).unwrap_or(rank.streams[Stream::Compute].cursor);
             rank.fullest = held;
             rank.peak = MemoryPeak { held: rank.held, at: rank.clock, task: cursor.task, place: place(&cursor) };
         }
@@ -230,13 +230,13 @@ impl InFlightSets {
         let Some(gap) = &rank.gap else { return };
         let InFlight { running, transfers, load, owed, .. } = self.get(gap.state);
         (rank.active, rank.running, rank.load, rank.changed) = (*running, *running, *load, true);
-        rank.pending = std::array::from_fn(|stream| u32::from(running.contains(stream)));
+        rank.pending = PerStream::from_fn(|stream| u32::from(running.contains(stream)));
         for (transfer, stream) in running.iter().enumerate() {
             let cursor = Cursor { at: gap.of[transfer], ..transfers.items[transfer] };
             rank.streams[stream] = StreamHead { cursor, remaining: gap.left[transfer], ..StreamHead::default() };
         }
         if let Some(cursor) = gap.computed {
-            rank.streams[COMPUTE as usize] = StreamHead { cursor, ..StreamHead::default() };
+            rank.streams[Stream::Compute] = StreamHead { cursor, ..StreamHead::default() };
         }
         rank.count(role, owed);
     }

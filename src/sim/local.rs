@@ -2,7 +2,7 @@
 //! what arrives for them is known.
 
 use crate::plan::pass::Direction;
-use crate::program::{COMPUTE, TaskEvent};
+use crate::program::{Stream, TaskEvent};
 
 use super::arrivals::{ArrivalTrain, SentTrain};
 use super::fold::{LoopLevel, StateHistory, shift};
@@ -25,15 +25,15 @@ pub(super) fn fold_layers<O: Observer>(
     states: &InFlightSets,
     context: &mut RankContext<'_, O>,
 ) -> bool {
-    let (role, cursor) = (context.role, rank.streams[COMPUTE as usize].cursor);
-    if !rank.running.contains(COMPUTE as usize) {
+    let (role, cursor) = (context.role, rank.streams[Stream::Compute].cursor);
+    if !rank.running.contains(Stream::Compute) {
         return false;
     }
     let task_loop = &role.code.task_loops[cursor.task_loop as usize];
-    if task_loop.repeat < FEWEST || cursor.task != task_loop.first[COMPUTE as usize] {
+    if task_loop.repeat < FEWEST || cursor.task != task_loop.first[Stream::Compute] {
         return false;
     }
-    let before = history.latest().next().map(|before| before.streams[COMPUTE as usize].cursor);
+    let before = history.latest().next().map(|before| before.streams[Stream::Compute].cursor);
     if before == Some(cursor) {
         return false;
     }

@@ -13,12 +13,12 @@ mod record;
 mod start;
 
 use crate::plan::pass::Direction;
-use crate::program::{Code, EventWait, Phase, Picos, SERIAL, STREAMS, TaskEvent, TaskGraph};
+use crate::program::{Code, EventWait, Phase, Picos, SERIAL, TaskEvent, TaskGraph};
 
 use super::fold::StateHistory;
 use super::in_flight::InFlightSets;
 use super::observer::Observer;
-use super::rank::{RankContext, RankState};
+use super::rank::{NOTHING_QUEUED, RankContext, RankState};
 use super::stream::RankRole;
 use super::{joint, local};
 
@@ -250,7 +250,7 @@ impl Memo {
     /// Ends a recording: keeps it if the launch is over and nothing but transfers is in flight.
     pub fn finish<O>(&mut self, rank: &mut RankState, context: &RankContext<'_, O>) {
         let Some(recording) = self.recording.take() else { return };
-        let over = rank.launch_is_over().then(|| self.states.gap(rank, &[0; STREAMS], context.role.code)).flatten();
+        let over = rank.launch_is_over().then(|| self.states.gap(rank, &NOTHING_QUEUED, context.role.code)).flatten();
         let before = self.states.get(recording.gap.state);
         let record = over.and_then(|after| recording.record(before, rank, after.state, context));
         recording.settle(rank);

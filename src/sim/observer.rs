@@ -1,12 +1,12 @@
 //! What a run reports while it runs: for traces and tests. The summary needs none of it.
 
-use crate::program::{HELD, Picos, Task, TaskPosition};
+use crate::program::{HELD, Picos, Stream, Task, TaskPosition};
 
 /// Why compute stalls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StallCause {
     /// It needs a transfer that is running: exposed communication; on the stream given.
-    Transfer(u8),
+    Transfer(Stream),
     /// It waits for another rank.
     Bubble,
     /// Anything else.

@@ -4,7 +4,9 @@ mod books;
 mod launch;
 
 use crate::plan::pass::{Direction, PerDirection};
-use crate::program::{EVENTS, HELD, LaunchPosition, Picos, RESOURCES, STREAMS, StreamSet, TaskPosition, WHOLE};
+use crate::program::{
+    EVENTS, HELD, LaunchPosition, PerStream, Picos, RESOURCES, Stream, StreamSet, TaskPosition, WHOLE,
+};
 
 use super::arrivals::{ArrivalTrain, Inbox, SentTrain};
 use super::gap::Gap;
@@ -13,7 +15,7 @@ use super::outcome::{MemoryPeak, Outcome, TimeTotals};
 use super::pace::{pace, scaled, scaled_up};
 use super::stream::{Cursor, RankRole, Requirement, StreamHead};
 
-pub(super) use launch::{LaunchEntry, LaunchStage};
+pub(super) use launch::{LaunchEntry, LaunchStage, NOTHING_QUEUED};
 
 /// A rank at one moment.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -29,12 +31,12 @@ pub(super) struct RankState {
     pub paused: bool,
     /// Whether it waits for what the rank before sends forward, and for what the one after sends backward.
     pub awaits: PerDirection<bool>,
-    pub streams: [StreamHead; STREAMS],
+    pub streams: PerStream<StreamHead>,
     /// Streams with tasks queued, and those of them that run one.
     pub active: StreamSet,
     pub running: StreamSet,
     /// Tasks on each stream, the running one included.
-    pub pending: [u32; STREAMS],
+    pub pending: PerStream<u32>,
     /// How often each event was raised; of arrivals, how many were used.
     pub events: [i64; EVENTS],
     /// How much was sent to the next rank and to the one before, and when the last of it was.
@@ -89,10 +91,10 @@ impl RankState {
             waited: false,
             paused: false,
             awaits: PerDirection::both(false),
-            streams: [StreamHead::default(); STREAMS],
+            streams: PerStream::default(),
             active: StreamSet::EMPTY,
             running: StreamSet::EMPTY,
-            pending: [0; STREAMS],
+            pending: PerStream::default(),
             events: [0; EVENTS],
             sent: PerDirection::default(),
             clock: 0,
@@ -153,7 +155,7 @@ impl RankState {
     }
 
     /// Whether the conditions of the task at a stream's head hold.
-    pub fn ready(&mut self, stream: usize, role: RankRole<'_>, inbox: &Inbox) -> bool {
+    pub fn ready(&mut self, stream: Stream, role: RankRole<'_>, inbox: &Inbox) -> bool {
         // Events only grow, so that the condition that failed last is asked first; most often it fails again.
         let head = &self.streams[stream];
         if head.unmet.is_some_and(|need| !self.met(&need, inbox)) {
@@ -165,7 +167,7 @@ impl RankState {
     }
 
     /// The conditions of the task at a stream's head.
-    pub fn needs<'p>(&self, stream: usize, role: RankRole<'p>) -> impl Iterator<Item = Requirement> + use<'_, 'p> {
+    pub fn needs<'p>(&self, stream: Stream, role: RankRole<'p>) -> impl Iterator<Item = Requirement> + use<'_, 'p> {
         let cursor = self.streams[stream].cursor;
         let here = self.at == Some(cursor.at);
         role.task(&cursor).waits.iter().map_while(|wait| *wait).map(move |wait| {
@@ -182,9 +184,7 @@ impl RankState {
 
     fn met(&self, need: &Requirement, inbox: &Inbox) -> bool {
         match need.event.direction() {
-            Some(direction) => {
-                inbox.arrivals(direction).nth(need.least).is_some_and(|arrival| arrival <= self.clock)
-            }
+            Some(direction) => inbox.arrivals(direction).nth(need.least).is_some_and(|arrival| arrival <= self.clock),
             None => self.events[need.event as usize] >= need.least,
         }
     }
@@ -248,7 +248,7 @@ impl RankState {
         }
     }
 
-    fn start<O: Observer>(&mut self, stream: usize, context: &mut RankContext<'_, O>) {
+    fn start<O: Observer>(&mut self, stream: Stream, context: &mut RankContext<'_, O>) {
         let cursor = self.streams[stream].cursor;
         let task = context.role.task(&cursor);
         self.streams[stream].remaining = task.duration;
@@ -263,7 +263,7 @@ impl RankState {
         context.observer.started(context.role.rank, task, place(&cursor), self.clock);
     }
 
-    fn end<O: Observer>(&mut self, stream: usize, context: &mut RankContext<'_, O>) {
+    fn end<O: Observer>(&mut self, stream: Stream, context: &mut RankContext<'_, O>) {
         let cursor = self.streams[stream].cursor;
         let task = context.role.task(&cursor);
         self.running.remove(stream);
@@ -297,7 +297,7 @@ pub(super) fn place(cursor: &Cursor) -> TaskPosition {
 }
 
 /// The first task of a stream in the launches after `at`.
-fn later(role: &RankRole<'_>, mut at: LaunchPosition, stream: usize) -> Option<Cursor> {
+fn later(role: &RankRole<'_>, mut at: LaunchPosition, stream: Stream) -> Option<Cursor> {
     loop {
         at = role.program.after(at)?;
         if role.graph(&at).streams.contains(stream) {

@@ -7,12 +7,12 @@
 use std::ops::ControlFlow;
 
 use crate::plan::pass::PerDirection;
-use crate::program::{Picos, SERIAL, STREAMS, StreamSet};
+use crate::program::{Picos, SERIAL, StreamSet};
 
 use super::fold::StateHistory;
 use super::memo::{Memo, Stride};
 use super::observer::Observer;
-use super::rank::{LaunchEntry, RankContext, RankState, RemoteWait};
+use super::rank::{LaunchEntry, NOTHING_QUEUED, RankContext, RankState, RemoteWait};
 use super::{joint, local};
 
 /// A rank that runs, and what its turn reads and writes.
@@ -138,7 +138,7 @@ impl<O: Observer> RankTurn<'_, O> {
         }
         memo.finish(rank, context);
         rank.leave_launch(context);
-        rank.gap = if self.remember { memo.states.gap(rank, &[0; STREAMS], context.role.code) } else { None };
+        rank.gap = if self.remember { memo.states.gap(rank, &NOTHING_QUEUED, context.role.code) } else { None };
         AGAIN
     }
 

@@ -1,6 +1,6 @@
 //! One stream of one rank: its place in the program, and the task at its head.
 
-use crate::program::{Code, LaunchPosition, NONE, Picos, RankProgram, Task, TaskEvent, TaskGraph, WHOLE};
+use crate::program::{Code, LaunchPosition, NONE, Picos, RankProgram, Stream, Task, TaskEvent, TaskGraph, WHOLE};
 
 /// What one rank runs.
 #[derive(Debug, Clone, Copy)]
@@ -51,13 +51,13 @@ impl Cursor {
     }
 
     /// The first task of a stream in a launch.
-    pub fn first(role: &RankRole<'_>, at: LaunchPosition, stream: usize) -> Option<Self> {
+    pub fn first(role: &RankRole<'_>, at: LaunchPosition, stream: Stream) -> Option<Self> {
         let task_loops = role.graph(&at).task_loops.clone();
         Self::among(role, at, task_loops, stream)
     }
 
     /// The stream's next task in the same launch.
-    pub fn next(&self, role: &RankRole<'_>, stream: usize) -> Option<Self> {
+    pub fn next(&self, role: &RankRole<'_>, stream: Stream) -> Option<Self> {
         // On in the same iteration of its loop, then to the loop's next iteration, then to the loops behind it.
         let next = role.task(self).next;
         if next != NONE {
@@ -75,7 +75,7 @@ impl Cursor {
         role: &RankRole<'_>,
         at: LaunchPosition,
         mut task_loops: std::ops::Range<u32>,
-        stream: usize,
+        stream: Stream,
     ) -> Option<Self> {
         task_loops.find_map(|task_loop| {
             let task = role.code.task_loops[task_loop as usize].first[stream];

@@ -6,7 +6,8 @@ mod random;
 use super::*;
 use crate::program::build::{GraphBuilder, RankBuilder};
 use crate::program::{
-    DEVICE, EVENTS, EventWait, LaunchPosition, SERIAL, STREAMS, Task, TaskClass, TaskEvent, TaskPosition, WHOLE,
+    DEVICE, EVENTS, EventWait, LaunchPosition, PerStream, SERIAL, Stream, Task, TaskClass, TaskEvent, TaskPosition,
+    WHOLE,
 };
 use proptest::prelude::*;
 
@@ -14,8 +15,8 @@ const COMPUTED: TaskEvent = TaskEvent::Computed;
 
 const GATHERED: TaskEvent = TaskEvent::Gathered;
 
-fn task(stream: u8, duration: Picos, signal: TaskEvent) -> Task {
-    let class = if stream == 0 { TaskClass::Compute } else { TaskClass::Transfer };
+fn task(stream: Stream, duration: Picos, signal: TaskEvent) -> Task {
+    let class = if stream == Stream::Compute { TaskClass::Compute } else { TaskClass::Transfer };
     Task { stream, class, duration, signals: [Some(signal), None], ..Task::default() }
 }
 

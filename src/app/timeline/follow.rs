@@ -1,7 +1,7 @@
 //! Where the timeline goes when asked for a thing and not for a way: a layer, what a gather is for, the next wait for a
 //! transfer, the peak of the memory.
 
-use crate::evaluate::{Activity, IdleCause, Lane, ModelPart, Span, TaskKind, Trace};
+use crate::evaluate::{Activity, IdleCause, ModelPart, Span, Stream, TaskKind, Trace};
 use crate::units::Seconds;
 
 use super::shown::{ShownStep, Timeline, Window};
@@ -15,18 +15,18 @@ pub fn counterpart(trace: &Trace, span: &Span) -> Option<usize> {
     // Streams run in order, so that the nearest of the same unit is the one: a gather serves the first compute after
     // it, a reduction sums the last backward before it.
     let same = |index: &usize| is_of(trace.spans[*index].activity, span.activity);
-    let compute = trace.line(span.rank, Lane::Compute);
+    let compute = trace.line(span.rank, Stream::Compute);
     match (span.lane, span.activity.kind) {
-        (Lane::Gather, _) => compute.into_iter().filter(same).find(|index| trace.spans[*index].start >= span.end),
-        (Lane::Reduce | Lane::Replicas, _) => {
+        (Stream::Gather, _) => compute.into_iter().filter(same).find(|index| trace.spans[*index].start >= span.end),
+        (Stream::Reduce | Stream::Replicas, _) => {
             let made = |index: &usize| {
                 let one = &trace.spans[*index];
                 one.activity.kind == TaskKind::Backward && one.end <= span.start
             };
             compute.rev().filter(same).find(made)
         }
-        (Lane::Compute, TaskKind::Forward | TaskKind::Backward) => {
-            trace.line(span.rank, Lane::Gather).rev().filter(same).find(|index| trace.spans[*index].end <= span.start)
+        (Stream::Compute, TaskKind::Forward | TaskKind::Backward) => {
+            trace.line(span.rank, Stream::Gather).rev().filter(same).find(|index| trace.spans[*index].end <= span.start)
         }
         _ => None,
     }
@@ -51,7 +51,7 @@ impl Timeline {
             let one = trace.spans[*index].activity;
             (one.kind, one.micro_batch) == (wanted.kind, wanted.micro_batch) && is_of(one, wanted)
         };
-        let line = trace.line(trace.spans[here].rank, Lane::Compute);
+        let line = trace.line(trace.spans[here].rank, Stream::Compute);
         // A layer may be several spans: collectives of tensor parallelism stand between its halves.
         let first = (line.start..=here).rev().take_while(same).last().unwrap_or(here);
         let last = (here..line.end).take_while(same).last().unwrap_or(here);
@@ -98,7 +98,8 @@ impl Timeline {
             let one = &trace.spans[*index];
             one.exposed && one.start < idle.end && one.end > idle.start
         };
-        let lines = Lane::ALL.into_iter().filter(|lane| *lane != Lane::Compute).flat_map(|lane| trace.line(rank, lane));
+        let lines =
+            Stream::ALL.into_iter().filter(|lane| *lane != Stream::Compute).flat_map(|lane| trace.line(rank, lane));
         let width = self.window(step).width;
         self.open_lanes(step);
         match lines
@@ -118,7 +119,7 @@ impl Timeline {
     pub fn to_moment(&mut self, moment: Seconds, step: ShownStep) {
         self.open_lanes(step);
         self.lane = 0;
-        let line = step.trace.line(self.rank(step), Lane::Compute);
+        let line = step.trace.line(self.rank(step), Stream::Compute);
         let begun = step.trace.spans[line.clone()].partition_point(|span| span.start <= moment);
         self.chosen = (begun > 0).then(|| line.start + begun - 1);
         self.window = Some(Window::around(moment / step.time, self.window(step).width));
@@ -127,7 +128,7 @@ impl Timeline {
     /// The compute span that is chosen, that uses what is chosen, or that is in the middle of the window.
     fn computes(&self, step: ShownStep) -> Option<usize> {
         let trace = step.trace;
-        let line = trace.line(self.rank(step), Lane::Compute);
+        let line = trace.line(self.rank(step), Stream::Compute);
         let Some(first) = self.chosen(step).and_then(|spans| spans.first()) else {
             let middle = self.window(step).middle();
             let works =
@@ -135,10 +136,10 @@ impl Timeline {
             let distance = |index: &usize| (step.middle(&trace.spans[*index]) - middle).abs();
             return line.filter(works).min_by(|a, b| distance(a).total_cmp(&distance(b)));
         };
-        if first.lane == Lane::Compute {
+        if first.lane == Stream::Compute {
             return line.into_iter().find(|index| trace.spans[*index] == *first);
         }
-        counterpart(trace, first).filter(|index| trace.spans[*index].lane == Lane::Compute)
+        counterpart(trace, first).filter(|index| trace.spans[*index].lane == Stream::Compute)
     }
 
     /// A span is chosen, on its row.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::evaluate::{Evaluation, IdleCause, Lane, Span, TaskKind, Trace};
+use crate::evaluate::{Evaluation, IdleCause, Span, Stream, TaskKind, Trace};
 use crate::units::Seconds;
 
 use crate::app::action::Action;
@@ -83,7 +83,7 @@ pub struct TrackRow {
     /// Pipeline rank, from 0.
     pub rank: u32,
     /// Its lane; the compute lane stands for a rank that is drawn as one row.
-    pub lane: Lane,
+    pub lane: Stream,
 }
 
 /// What the timeline shows: compute of all pipeline ranks, or all lanes of one.
@@ -115,10 +115,10 @@ impl Timeline {
     /// The rows, from above.
     pub fn rows(&self, step: ShownStep) -> Vec<TrackRow> {
         if self.shows_ranks(step) {
-            return (0..step.trace.ranks()).map(|rank| TrackRow { rank, lane: Lane::Compute }).collect();
+            return (0..step.trace.ranks()).map(|rank| TrackRow { rank, lane: Stream::Compute }).collect();
         }
         let rank = self.rank(step);
-        let used = Lane::ALL.into_iter().filter(|lane| !step.trace.line(rank, *lane).is_empty());
+        let used = Stream::ALL.into_iter().filter(|lane| !step.trace.line(rank, *lane).is_empty());
         used.map(|lane| TrackRow { rank, lane }).collect()
     }
 
@@ -180,7 +180,7 @@ impl Timeline {
             self.opened = !self.opened;
             self.rank = Some(self.rank(step));
             self.lane = 0;
-            let on_row = |index: &usize| step.trace.spans.get(*index).is_some_and(|span| span.lane == Lane::Compute);
+            let on_row = |index: &usize| step.trace.spans.get(*index).is_some_and(|span| span.lane == Stream::Compute);
             self.choose(self.chosen.filter(on_row).map(|at| visit(step.trace, at).start), step);
         }
     }
@@ -300,7 +300,7 @@ fn visit(trace: &Trace, at: usize) -> Range<usize> {
 
 /// A few layers around a rank's longest wait for a transfer, all of it in sight, or in the middle of the step.
 fn first_window(step: ShownStep, rank: u32) -> Window {
-    let compute = step.trace.spans_on(rank, Lane::Compute);
+    let compute = step.trace.spans_on(rank, Stream::Compute);
     if compute.is_empty() || step.time.get() <= 0.0 {
         return Window::WHOLE;
     }

@@ -21,7 +21,7 @@ proptest! {
             prop_assert!(part.get() >= 0.0, "{name} is {part}");
         }
         // What the trace shows is what the summary counts.
-        for lane in Lane::ALL {
+        for lane in Stream::ALL {
             let busy: f64 = trace.spans.iter().filter(|span| span.lane == lane).map(|span| span.alone.get()).sum();
             prop_assert!(busy <= step * (1.0 + 1e-9));
         }
@@ -29,7 +29,7 @@ proptest! {
         if trace.folded.is_empty() {
             let last = workspace.simulator.last();
             let between = |span: &&Span| {
-                span.rank as usize == last && ![Lane::Compute, Lane::HostOut, Lane::HostIn].contains(&span.lane)
+                span.rank as usize == last && ![Stream::Compute, Stream::HostOut, Stream::HostIn].contains(&span.lane)
             };
             let alone: f64 = trace.spans.iter().filter(between).map(|span| span.alone.get()).sum();
             let parts = workspace.program.volume(last).parts.total().get();

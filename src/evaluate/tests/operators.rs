@@ -24,12 +24,12 @@ fn no_layer_begins_before_its_own_gather() {
     Arc::make_mut(&mut scenario.cluster).levels[1].bandwidth = BytesPerSecond::new(1e8);
     let (_, trace) =
         scenario.checked().and_then(|checked| traced(&checked, &mut Workspace::default())).expect("a valid scenario");
-    let first = |lane: Lane, layer: u32| {
+    let first = |lane: Stream, layer: u32| {
         let here = |span: &&Span| span.activity.part == ModelPart::Layer && span.activity.layer == layer;
         *trace.spans_on(0, lane).iter().find(here).expect("each layer is visited")
     };
     for layer in 0..4 {
-        let (gather, compute) = (first(Lane::Gather, layer), first(Lane::Compute, layer));
+        let (gather, compute) = (first(Stream::Gather, layer), first(Stream::Compute, layer));
         assert!(compute.start >= gather.end, "layer {layer}: {} before {}", compute.start, gather.end);
     }
 }
@@ -46,13 +46,13 @@ fn no_checkpoint_is_read_before_it_is_written() {
             .checked()
             .and_then(|checked| traced(&checked, &mut Workspace::default()))
             .expect("a valid scenario");
-        let copies = |lane: Lane| trace.spans_on(0, lane).iter().map(|span| (span.activity, span.start, span.end));
+        let copies = |lane: Stream| trace.spans_on(0, lane).iter().map(|span| (span.activity, span.start, span.end));
         let mut read = 0;
-        for (activity, start, _) in copies(Lane::HostIn) {
+        for (activity, start, _) in copies(Stream::HostIn) {
             let same = |(other, ..): &(Activity, _, _)| {
                 (other.layer, other.micro_batch) == (activity.layer, activity.micro_batch)
             };
-            let (.., written) = copies(Lane::HostOut).find(same).expect("each checkpoint is written");
+            let (.., written) = copies(Stream::HostOut).find(same).expect("each checkpoint is written");
             assert!(start >= written, "prefetch {prefetch}: {activity:?} read at {start}, written at {written}");
             read += 1;
         }

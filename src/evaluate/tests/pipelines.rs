@@ -67,7 +67,7 @@ fn ends_have_stages_of_their_own() {
     let checked = scenario.checked().expect("eight stages");
     let (summary, trace) = traced(&checked, &mut workspace).expect("it runs");
     let layers = |rank: u32| {
-        let parts = trace.spans_on(rank, Lane::Compute).iter().map(|span| span.activity);
+        let parts = trace.spans_on(rank, Stream::Compute).iter().map(|span| span.activity);
         let layers = parts.filter(|activity| activity.part == ModelPart::Layer).map(|activity| activity.layer);
         layers.collect::<BTreeSet<u32>>().into_iter().collect::<Vec<u32>>()
     };
@@ -89,13 +89,13 @@ fn a_folded_trace_keeps_time_and_order() {
         scenario.checked().and_then(|checked| traced(&checked, &mut Workspace::default())).expect("a valid scenario");
     assert!(!trace.folded.is_empty() && trace.spans.len() < 20_000, "{} spans", trace.spans.len());
     let last = (0..trace.ranks()).max_by(|a, b| {
-        let end = |rank: u32| trace.spans_on(rank, Lane::Compute).last().map_or(Seconds::ZERO, |span| span.end);
+        let end = |rank: u32| trace.spans_on(rank, Stream::Compute).last().map_or(Seconds::ZERO, |span| span.end);
         end(*a).get().total_cmp(&end(*b).get())
     });
     let bubble = trace.still(last.expect("a rank"), IdleCause::Bubble);
     assert!((bubble - summary.time.bubble).get().abs() < 1e-6, "{bubble} is not {}", summary.time.bubble);
     for rank in 0..trace.ranks() {
-        for lane in Lane::ALL {
+        for lane in Stream::ALL {
             for pair in trace.spans_on(rank, lane).windows(2) {
                 assert!(pair[0].start <= pair[0].end && pair[0].end <= pair[1].start, "{:?} {:?}", pair[0], pair[1]);
             }

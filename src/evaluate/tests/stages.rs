@@ -34,8 +34,8 @@ fn copied(scenario: &Scenario) -> (f64, f64) {
     let (_, trace) =
         scenario.checked().and_then(|checked| traced(&checked, &mut Workspace::default())).expect("a valid scenario");
     assert!(trace.folded.is_empty());
-    let bytes = |lane: Lane| trace.spans_on(0, lane).iter().map(|span| span.bytes.get()).sum::<f64>() / BYTES;
-    (bytes(Lane::HostIn), bytes(Lane::HostOut))
+    let bytes = |lane: Stream| trace.spans_on(0, lane).iter().map(|span| span.bytes.get()).sum::<f64>() / BYTES;
+    (bytes(Stream::HostIn), bytes(Stream::HostOut))
 }
 
 /// [layered B5]: per step a rank's shard of the weights comes for forward and for backward, and its shard of the
@@ -150,7 +150,7 @@ fn copies_hide_behind_the_other_layers() {
     scenario.plan.accumulate = 1;
     let (_, trace) =
         scenario.checked().and_then(|checked| traced(&checked, &mut Workspace::default())).expect("a valid scenario");
-    let last = trace.spans_on(0, Lane::Compute).iter().rfind(|span| span.activity.kind == TaskKind::Forward);
+    let last = trace.spans_on(0, Stream::Compute).iter().rfind(|span| span.activity.kind == TaskKind::Forward);
     close(last.expect("forward").end.get(), 8.0 * copy + forward);
 }
 
@@ -370,7 +370,7 @@ fn each_hop_of_a_pipeline_has_its_own_level() {
         scenario.checked().and_then(|checked| traced(&checked, &mut Workspace::default())).expect("a valid scenario");
     let bytes = f64::from(scenario.plan.sequence) * 512.0 * 2.0;
     for rank in 0..7 {
-        let hop = trace.spans_on(rank, Lane::Pipeline)[0];
+        let hop = trace.spans_on(rank, Stream::Pipeline)[0];
         close((hop.end - hop.start).get(), bytes / if rank == 3 { 10e9 } else { 100e9 });
     }
 }

@@ -16,7 +16,7 @@ fn accumulated(sharding: Sharding, accumulation: Accumulation) -> Scenario {
 }
 
 /// What is said of the spans of a lane, each once.
-fn said(scenario: &Scenario, lane: Lane) -> Vec<SpanMicroBatches> {
+fn said(scenario: &Scenario, lane: Stream) -> Vec<SpanMicroBatches> {
     let checked = scenario.checked().expect("a valid scenario");
     let (_, trace) = traced(&checked, &mut Workspace::default()).expect("a step");
     let mut turns: Vec<SpanMicroBatches> =
@@ -33,12 +33,12 @@ fn each(count: u32) -> Vec<SpanMicroBatches> {
 #[test]
 fn a_reduction_at_the_end_is_of_all_micro_batches() {
     let zero3 = accumulated(testing::zero3(), Accumulation::Standard);
-    assert_eq!((said(&zero3, Lane::Gather), said(&zero3, Lane::Reduce)), (each(4), each(4)));
+    assert_eq!((said(&zero3, Stream::Gather), said(&zero3, Stream::Reduce)), (each(4), each(4)));
     let ddp = accumulated(testing::ddp(), Accumulation::Standard);
-    assert_eq!(said(&ddp, Lane::Reduce), [SpanMicroBatches::All]);
+    assert_eq!(said(&ddp, Stream::Reduce), [SpanMicroBatches::All]);
     let mut step = zero3;
     step.plan.reduction = Reduction::Step;
-    assert_eq!(said(&step, Lane::Reduce), [SpanMicroBatches::All]);
+    assert_eq!(said(&step, Stream::Reduce), [SpanMicroBatches::All]);
 }
 
 /// Layer by layer every micro-batch meets the layer while it is there [layered C5].
@@ -46,11 +46,11 @@ fn a_reduction_at_the_end_is_of_all_micro_batches() {
 fn layer_by_layer_transfers_are_of_no_one_micro_batch() {
     for sharding in [testing::zero3(), testing::ddp()] {
         let layered = accumulated(sharding, Accumulation::Layered);
-        assert_eq!(said(&layered, Lane::Reduce), [SpanMicroBatches::All]);
-        assert!(said(&layered, Lane::Compute).contains(&SpanMicroBatches::One(3)));
+        assert_eq!(said(&layered, Stream::Reduce), [SpanMicroBatches::All]);
+        assert!(said(&layered, Stream::Compute).contains(&SpanMicroBatches::One(3)));
     }
     let zero3 = accumulated(testing::zero3(), Accumulation::Layered);
-    assert_eq!(said(&zero3, Lane::Gather), [SpanMicroBatches::Unsaid]);
+    assert_eq!(said(&zero3, Stream::Gather), [SpanMicroBatches::Unsaid]);
 }
 
 /// Depth first a stage is left after each group of as many micro-batches as ranks, breadth first once.
@@ -62,8 +62,8 @@ fn a_stage_is_left_by_a_group_or_by_all() {
         (plan.pipeline, plan.stages_per_rank, plan.schedule, plan.size) = (2, 4, schedule, Size::Nodes(2));
         scenario
     };
-    assert_eq!(said(&pipeline(Schedule::Interleaved), Lane::Reduce), [SpanMicroBatches::Unsaid]);
-    assert_eq!(said(&pipeline(Schedule::BreadthFirst), Lane::Reduce), [SpanMicroBatches::All]);
+    assert_eq!(said(&pipeline(Schedule::Interleaved), Stream::Reduce), [SpanMicroBatches::Unsaid]);
+    assert_eq!(said(&pipeline(Schedule::BreadthFirst), Stream::Reduce), [SpanMicroBatches::All]);
 }
 
 /// A checkpoint is of one micro-batch, a stage's weights are not.
@@ -72,7 +72,7 @@ fn copies_are_of_a_micro_batch_if_they_are_checkpoints() {
     let offloaded = |offload, accumulation| {
         let mut scenario = accumulated(testing::zero3(), accumulation);
         (scenario.plan.offload, scenario.plan.recompute) = (offload, Recompute::Full);
-        said(&scenario, Lane::HostOut)
+        said(&scenario, Stream::HostOut)
     };
     assert!(offloaded(Offload::Checkpoints, Accumulation::Layered).contains(&SpanMicroBatches::One(3)));
     assert_eq!(offloaded(Offload::State, Accumulation::Layered), [SpanMicroBatches::Unsaid]);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::evaluate::{self, ErrorBand, Evaluation, HostDirection, Lane, Memory, MemoryParts, Resource, Summary};
+use crate::evaluate::{self, ErrorBand, Evaluation, HostDirection, Memory, MemoryParts, Resource, Stream, Summary};
 use crate::figures::amount::Amount;
 use crate::figures::figure::Figure;
 use crate::figures::why::facts::FigureSubject;
@@ -75,7 +75,7 @@ pub struct CollectiveRecord {
 }
 
 impl CollectiveRecord {
-    fn new((lane, forms): (Lane, Vec<&str>)) -> Self {
+    fn new((lane, forms): (Stream, Vec<&str>)) -> Self {
         Self { carries: carried(lane).to_owned(), forms: forms.into_iter().map(str::to_owned).collect() }
     }
 }

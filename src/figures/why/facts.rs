@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use crate::bounds::intensity::Intensity;
 use crate::bounds::pipeline::Pipeline;
 use crate::cost::{Factors, Rates};
-use crate::evaluate::{Elasticity, Evaluation, Expense, FailureForecast, HostDirection, Lane, Memory, Span, Summary};
+use crate::evaluate::{Elasticity, Evaluation, Expense, FailureForecast, HostDirection, Memory, Span, Stream, Summary};
 use crate::scenario::{Layout, Scenario};
 use crate::units::Seconds;
 
@@ -308,7 +308,7 @@ impl<'a> FormulaFacts<'a> {
     }
 
     /// What runs on a lane of the rank that ends last.
-    pub(super) fn spans(&self, lane: Lane) -> impl Iterator<Item = &Span> {
+    pub(super) fn spans(&self, lane: Stream) -> impl Iterator<Item = &Span> {
         let last = self.last as u32;
         self.evaluation.trace.spans.iter().filter(move |span| span.rank == last && span.lane == lane)
     }

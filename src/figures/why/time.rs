@@ -1,7 +1,7 @@
 //! The step and its parts.
 
 use crate::bounds::pipeline::Pipeline;
-use crate::evaluate::{ErrorBand, IdleCause, Lane, Span, TaskKind, evidence};
+use crate::evaluate::{ErrorBand, IdleCause, Span, Stream, TaskKind, evidence};
 use crate::plan::{Accumulation, Recompute};
 use crate::scenario::file::printable;
 use crate::units::{Flop, Seconds, significant};
@@ -192,14 +192,14 @@ impl FormulaFacts<'_> {
     /// Time that compute spans of a kind take together.
     fn listed(&self, kind: TaskKind) -> Seconds {
         let own = |span: &&Span| span.activity.kind == kind;
-        let spans = self.spans(Lane::Compute).filter(own);
+        let spans = self.spans(Stream::Compute).filter(own);
         spans.map(|span| (span.end - span.start) * self.often(span.start)).sum()
     }
 
     /// What compute of some kinds takes alone, and how much longer it takes beside transfers.
     fn with_slowing(&self, alone: Formula, kinds: &[TaskKind]) -> Formula {
         let own = |span: &&Span| kinds.contains(&span.activity.kind);
-        let spans = self.spans(Lane::Compute).filter(own);
+        let spans = self.spans(Stream::Compute).filter(own);
         let slowed: Seconds = spans.map(|span| (span.end - span.start - span.alone) * self.often(span.start)).sum();
         if slowed < LEAST {
             return alone;
@@ -213,7 +213,7 @@ impl FormulaFacts<'_> {
             return Formula::from(0.0);
         }
         let own = |span: &&Span| [TaskKind::Forward, TaskKind::Backward].contains(&span.activity.kind);
-        let spans = self.spans(Lane::Compute).filter(own);
+        let spans = self.spans(Stream::Compute).filter(own);
         let (run, alone) = spans.fold((Seconds::ZERO, Seconds::ZERO), |(run, alone), span| {
             let often = self.often(span.start);
             (run + (span.end - span.start) * often, alone + span.alone * often)

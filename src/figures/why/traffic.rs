@@ -1,6 +1,6 @@
 //! What each level carries, and what more of each resource would give.
 
-use crate::evaluate::{HostDirection, Lane};
+use crate::evaluate::{HostDirection, Stream};
 use crate::units::{Bytes, Seconds};
 
 use crate::figures::amount::{Amount, Dimension};
@@ -57,15 +57,15 @@ pub(super) const FIGURES: [FigureEntry; 5] = [
 ];
 
 /// What a lane carries.
-pub const fn carried(lane: Lane) -> &'static str {
+pub const fn carried(lane: Stream) -> &'static str {
     match lane {
-        Lane::Gather => "gathers of weights",
-        Lane::Reduce => "reductions of gradients",
-        Lane::Replicas => "sums over replicas",
-        Lane::Tensor => "tensor parallelism",
-        Lane::Context => "context parallelism",
-        Lane::Pipeline => "pipeline",
-        Lane::Compute | Lane::HostOut | Lane::HostIn => "other transfers",
+        Stream::Gather => "gathers of weights",
+        Stream::Reduce => "reductions of gradients",
+        Stream::Replicas => "sums over replicas",
+        Stream::Tensor => "tensor parallelism",
+        Stream::Context => "context parallelism",
+        Stream::Pipeline => "pipeline",
+        Stream::Compute | Stream::HostOut | Stream::HostIn => "other transfers",
     }
 }
 
@@ -74,8 +74,8 @@ impl FormulaFacts<'_> {
     fn sent(&self, level: usize) -> Formula {
         let sent = &self.evaluation.details.sent;
         let forms = &self.evaluation.details.forms;
-        let name = |lane: Lane| format!("{} ({})", carried(lane), forms[lane as usize].words().join(", "));
-        let lanes = Lane::ALL.into_iter().map(|lane| (lane, sent[lane as usize][level]));
+        let name = |lane: Stream| format!("{} ({})", carried(lane), forms[lane as usize].words().join(", "));
+        let lanes = Stream::ALL.into_iter().map(|lane| (lane, sent[lane as usize][level]));
         let used = lanes.filter(|(_, bytes)| *bytes > Bytes::ZERO);
         Formula::Sum(used.map(|(lane, bytes)| input(name(lane), bytes, Citation::simulated())).collect())
     }

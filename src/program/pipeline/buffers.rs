@@ -13,9 +13,9 @@ use crate::units::{Bytes, Count};
 
 use super::super::build::GraphBuilder;
 use super::super::gradients::Gradients;
-use super::super::label::{Lane, ModelPart, Phase, TaskKind};
+use super::super::label::{ModelPart, Phase, TaskKind};
 use super::super::operator_layouts::StageParameters;
-use super::super::stream::{HOST_IN, HOST_OUT};
+use super::super::stream::Stream;
 use super::super::task::{Task, TaskEvent, bytes, held, held_bytes, waits};
 use super::super::unit_costs::UnitCosts;
 use super::super::unit_pass::UnitCollective;
@@ -110,8 +110,7 @@ impl<'a> PipelineContext<'a> {
         let loaded = (copied > Bytes::ZERO).then(|| body.after(TaskEvent::Loaded, -1));
         let mut tasks = Vec::new();
         if copied > Bytes::ZERO {
-            let task =
-                self.emit().copy(body, copied, HOST_IN, label(Lane::HostIn, TaskKind::Copy, ModelPart::Layer, phase));
+            let task = self.emit().copy(body, copied, label(Stream::HostIn, TaskKind::Copy, ModelPart::Layer, phase));
             tasks.push(Task { waits: waits([released]), signals: [Some(TaskEvent::Loaded), None], ..task });
         }
         let mut gathered = false;
@@ -119,7 +118,7 @@ impl<'a> PipelineContext<'a> {
             let Some(gather) = costs.gather(elements, costs.parts(elements, holding.collectives), pass) else {
                 continue;
             };
-            let mut task = self.transfer(body, &gather, self.streams.gather, Lane::Gather, phase, holding.units);
+            let mut task = self.transfer(body, &gather, self.streams.gather, Stream::Gather, phase, holding.units);
             task.waits = waits([released, loaded]);
             tasks.push(task);
             gathered = true;
@@ -127,8 +126,8 @@ impl<'a> PipelineContext<'a> {
         // Passes count on one `Gathered` for each stage, raised in the order of need on one stream. A stage that needs
         // no transfer there gets one that takes no time.
         if tasks.is_empty() || (self.gathers && !gathered) {
-            let stream = if self.gathers { self.streams.gather } else { HOST_IN };
-            let label = label(Lane::Gather, TaskKind::AllGather, ModelPart::Layer, phase);
+            let stream = if self.gathers { self.streams.gather } else { Stream::HostIn };
+            let label = label(Stream::Gather, TaskKind::AllGather, ModelPart::Layer, phase);
             let task = body.transfer(&Transfer::default(), stream, 0.0, label);
             tasks.push(Task { waits: waits([released, loaded]), ..task });
         }
@@ -140,8 +139,8 @@ impl<'a> PipelineContext<'a> {
         &self,
         body: &mut GraphBuilder<'_>,
         moved: &UnitCollective,
-        stream: u8,
-        lane: Lane,
+        stream: Stream,
+        lane: Stream,
         phase: Phase,
         units: Count,
     ) -> Task {
@@ -164,8 +163,8 @@ impl<'a> PipelineContext<'a> {
             task.takes[held::GRADIENTS] = waiting;
             body.push(task);
             if resumed {
-                let label = label(Lane::HostIn, TaskKind::Copy, ModelPart::Layer, Phase::Backward);
-                let mut task = self.emit().copy(body, self.unreduced(work), HOST_IN, label);
+                let label = label(Stream::HostIn, TaskKind::Copy, ModelPart::Layer, Phase::Backward);
+                let mut task = self.emit().copy(body, self.unreduced(work), label);
                 task.waits = waits([Some(body.after(TaskEvent::Released, 0)), Some(body.after(TaskEvent::Stored, 1))]);
                 task.signals = [Some(TaskEvent::Loaded), None];
                 task.takes[held::GRADIENTS] = bytes(self.unreduced(work));
@@ -190,7 +189,7 @@ impl<'a> PipelineContext<'a> {
                 replicas.extend(reduction.replicas);
                 let Some(reduce) = reduction.reduce else { continue };
                 let mut task =
-                    self.transfer(body, &reduce, self.streams.reduce, Lane::Reduce, Phase::Backward, holding.units);
+                    self.transfer(body, &reduce, self.streams.reduce, Stream::Reduce, Phase::Backward, holding.units);
                 let sums = resumed.then(|| body.after(TaskEvent::Loaded, 0));
                 task.waits = waits([Some(body.after(TaskEvent::Released, 0)), sums]);
                 task.gives[held::GRADIENTS] = bytes(costs.waiting(elements)) - bytes(costs.stored(elements, gradients));
@@ -204,7 +203,7 @@ impl<'a> PipelineContext<'a> {
                 body.push(task);
             }
             for sum in replicas {
-                let label = label(Lane::Replicas, sum.kind, ModelPart::Layer, Phase::Backward);
+                let label = label(Stream::Replicas, sum.kind, ModelPart::Layer, Phase::Backward);
                 let task = self.emit().replica_sum(body, &sum, label);
                 body.push(task);
             }
@@ -217,8 +216,8 @@ impl<'a> PipelineContext<'a> {
     /// What is left of a stage's gradients goes to the host.
     fn store(&self, body: &mut GraphBuilder<'_>, work: usize, gradients: Gradients) {
         let copied = self.sum(work, |costs, elements| costs.stored(elements, gradients));
-        let label = label(Lane::HostOut, TaskKind::Copy, ModelPart::Layer, Phase::Backward);
-        let mut task = self.emit().copy(body, copied, HOST_OUT, label);
+        let label = label(Stream::HostOut, TaskKind::Copy, ModelPart::Layer, Phase::Backward);
+        let mut task = self.emit().copy(body, copied, label);
         task.waits = waits([TaskEvent::Released, TaskEvent::Reduced].map(|event| Some(body.after(event, 0))));
         task.signals = [Some(TaskEvent::Stored), None];
         let left = self.held(work).map(|(costs, _, elements)| bytes(costs.stored(elements, gradients)));

@@ -7,14 +7,14 @@ use crate::scenario::Layout;
 use crate::units::Bytes;
 
 use super::super::build::{GraphBuilder, LaunchedWork};
-use super::super::label::{Activity, Label, Lane, ModelPart, Phase, TaskKind};
+use super::super::label::{Activity, Label, ModelPart, Phase, TaskKind};
 use super::super::operator_layouts::OperatorLayouts;
 use super::super::parameter_group::ParameterGroup;
 use super::super::stage::{PipelineStages, StageWork};
 use super::super::stage_buffers::StageTurns;
 use super::super::state::ModelState;
 use super::super::step::TaskEmitter;
-use super::super::stream::CollectiveStreams;
+use super::super::stream::{CollectiveStreams, Stream};
 use super::super::task::{Task, TaskClass, TaskEvent};
 use super::super::unit_costs::UnitCosts;
 use super::super::unit_order::UnitList;
@@ -164,10 +164,10 @@ impl<'a> PipelineContext<'a> {
 
 /// A moment on the compute stream.
 pub(super) fn pause(body: &mut GraphBuilder<'_>) -> Task {
-    let label = label(Lane::Compute, TaskKind::Host, ModelPart::Model, Phase::default());
+    let label = label(Stream::Compute, TaskKind::Host, ModelPart::Model, Phase::default());
     Task { signals: [Some(TaskEvent::Computed), None], ..body.compute(LaunchedWork::default(), TaskClass::Host, label) }
 }
 
-pub(super) fn label(lane: Lane, kind: TaskKind, part: ModelPart, phase: Phase) -> Label {
+pub(super) fn label(lane: Stream, kind: TaskKind, part: ModelPart, phase: Phase) -> Label {
     Label { lane, phase, first: Activity { kind, part, ..Activity::default() }, ..Label::default() }
 }

@@ -4,9 +4,9 @@ use crate::plan::pass::Direction;
 
 use super::super::boundary;
 use super::super::build::GraphBuilder;
-use super::super::label::{Lane, ModelPart, Phase, TaskKind};
+use super::super::label::{ModelPart, Phase, TaskKind};
 use super::super::step::TaskEmitter;
-use super::super::stream::PIPELINE;
+use super::super::stream::Stream;
 use super::super::task::{TaskEvent, held, waits};
 use super::context::{PipelineContext, label, pause};
 
@@ -38,8 +38,8 @@ impl PipelineContext<'_> {
         // Each rank sends its share and waits for the other's, so that both go on at the later of the two.
         graph.expect(arrival);
         graph.task_loop(1, |body| {
-            let label = label(Lane::Pipeline, TaskKind::AllReduce, ModelPart::Embedding, Phase::Backward);
-            let mut task = body.transfer(&transfer, PIPELINE, self.contention(), label);
+            let label = label(Stream::Pipeline, TaskKind::AllReduce, ModelPart::Embedding, Phase::Backward);
+            let mut task = body.transfer(&transfer, Stream::Pipeline, self.contention(), label);
             task.waits = waits(
                 [TaskEvent::Released, TaskEvent::Reduced, TaskEvent::Summed].map(|event| Some(body.after(event, 0))),
             );

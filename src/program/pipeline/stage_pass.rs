@@ -5,9 +5,9 @@ use crate::plan::pass::Pass;
 use crate::units::Bytes;
 
 use super::super::build::GraphBuilder;
-use super::super::label::{Lane, ModelPart, Phase, TaskKind};
+use super::super::label::{ModelPart, Phase, TaskKind};
 use super::super::step::TaskEmitter;
-use super::super::stream::PIPELINE;
+use super::super::stream::Stream;
 use super::super::task::{TaskEvent, waits};
 use super::super::unit_order::{CheckpointFetch, UnitRun};
 use super::context::{PipelineContext, label};
@@ -103,8 +103,8 @@ impl PipelineContext<'_> {
 
     /// Activations, or their gradients, to the rank of the neighbouring stage; each tensor rank its share.
     fn send(&self, body: &mut GraphBuilder<'_>, pass: Pass, level: usize) {
-        let label = label(Lane::Pipeline, TaskKind::PointToPoint, ModelPart::Model, Phase::from(pass));
-        let mut task = body.transfer(&self.costs().send(level), PIPELINE, self.contention(), label);
+        let label = label(Stream::Pipeline, TaskKind::PointToPoint, ModelPart::Model, Phase::from(pass));
+        let mut task = body.transfer(&self.costs().send(level), Stream::Pipeline, self.contention(), label);
         task.waits = waits([Some(body.after(TaskEvent::Released, 0))]);
         task.sends = Some(pass.into());
         body.push(task);

@@ -2,7 +2,7 @@
 
 use crate::bounds::layered::LayeredStep;
 use crate::cost::{Factors, Rates};
-use crate::evaluate::{Lane, Trace, Workspace, traced};
+use crate::evaluate::{Stream, Trace, Workspace, traced};
 use crate::plan::Recompute;
 use crate::program::TaskKind;
 use crate::scenario::Scenario;
@@ -95,13 +95,13 @@ impl Waits {
     fn from_trace(trace: &Trace) -> Self {
         let rank = trace.last_rank();
         let passes = || {
-            let computes = trace.spans_on(rank, Lane::Compute).iter();
+            let computes = trace.spans_on(rank, Stream::Compute).iter();
             computes.filter(|span| matches!(span.activity.kind, TaskKind::Forward | TaskKind::Backward))
         };
         let (start, end) = (Seconds::ZERO, Seconds::new(f64::INFINITY));
         let first = passes().next().map_or(start, |span| span.start);
         let last = passes().next_back().map_or(end, |span| span.end);
-        let tensor = |from: Seconds| trace.exposed_beside(rank, Lane::Tensor, from, end);
+        let tensor = |from: Seconds| trace.exposed_beside(rank, Stream::Tensor, from, end);
         Self {
             opening: trace.totals(rank, start, first).exposed,
             tensor: tensor(start),

@@ -1,7 +1,7 @@
 //! One record of a launch, from the gap before it to the one after it.
 
 use crate::plan::pass::{Direction, PerDirection};
-use crate::program::{COMPUTE, HELD, LaunchPosition, Picos, TaskEvent, TaskPosition};
+use crate::program::{HELD, LaunchPosition, Picos, Stream, TaskEvent, TaskPosition};
 
 use super::super::arrivals::SentTrain;
 use super::super::gap::{Few, Gap, MOST_IN_FLIGHT};
@@ -117,10 +117,10 @@ impl Recording {
             taken: PerDirection::from_fn(|direction| advance[TaskEvent::arrival(direction) as usize] as u64),
             after,
             left: Few::default(),
-            computed: Some(rank.streams[COMPUTE as usize].cursor).filter(|cursor| cursor.at == *at),
+            computed: Some(rank.streams[Stream::Compute].cursor).filter(|cursor| cursor.at == *at),
             earlier: None,
         };
-        let goes_on = |stream: usize| {
+        let goes_on = |stream: Stream| {
             rank.running.contains(stream) && before.streams[stream].cursor == rank.streams[stream].cursor
         };
         for (stream, left) in state.running.iter().zip(gap.left) {

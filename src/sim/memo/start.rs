@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use crate::program::{COMPUTE, Code, NONE, Picos, TaskClass, TaskPosition, WHOLE};
+use crate::program::{Code, NONE, Picos, Stream, TaskClass, TaskPosition, WHOLE};
 
 use super::super::gap::{Few, Gap, MOST_IN_FLIGHT};
 use super::super::in_flight::{InFlight, InFlightSets};
@@ -42,7 +42,7 @@ impl FirstCompute {
 pub(super) fn first_compute(code: &Code, graph: usize) -> Option<u32> {
     let Range { start, end } = code.graphs[graph].task_loops;
     let task_loops = &code.task_loops[start as usize..end as usize];
-    task_loops.iter().map(|task_loop| task_loop.first[COMPUTE as usize]).find(|task| *task != NONE)
+    task_loops.iter().map(|task_loop| task_loop.first[Stream::Compute]).find(|task| *task != NONE)
 }
 
 /// A launch whose first piece of compute runs.
@@ -90,7 +90,8 @@ impl BegunLaunch {
         if fresh || together || passed >= scaled_up(piece, own) || self.ended.count == MOST_IN_FLIGHT {
             return false;
         }
-        self.ended.items[self.ended.count] = EndedTransfer { before: self.state, index: transfer, at: self.passed + passed };
+        self.ended.items[self.ended.count] =
+            EndedTransfer { before: self.state, index: transfer, at: self.passed + passed };
         self.ended.count += 1;
         self.passed += passed;
         self.piece = piece - scaled(passed, own);

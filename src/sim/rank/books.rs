@@ -1,6 +1,6 @@
 //! A rank's books: where its time went and what memory it held. Not for what happens when.
 
-use crate::program::{COMPUTE, Phase, Picos, RESOURCES, SERIAL, STREAMS, Task, TaskClass};
+use crate::program::{Phase, Picos, RESOURCES, SERIAL, STREAMS, Stream, Task, TaskClass};
 
 use super::super::observer::{Observer, StallCause};
 use super::super::outcome::MemoryPeak;
@@ -16,13 +16,13 @@ impl RankState {
         // Each picosecond is booked once: under what computes, or else under what compute waits for. Communication is
         // counted beside that, hidden or not.
         let role = context.role;
-        let class = |stream: usize| role.task(&self.streams[stream].cursor).class;
+        let class = |stream: Stream| role.task(&self.streams[stream].cursor).class;
         if self.running.iter().any(|stream| class(stream) == TaskClass::Transfer) {
             self.totals.communication += passed;
         }
         let next = self.next_compute(&role);
         let phase = next.map_or(Phase::Update, |task| task.label.phase);
-        let running = next.filter(|_| self.running.contains(COMPUTE as usize)).map(|task| task.class);
+        let running = next.filter(|_| self.running.contains(Stream::Compute)).map(|task| task.class);
         let computing = match running {
             Some(TaskClass::Compute) => Some(&mut self.totals.compute),
             Some(TaskClass::Optimizer) => Some(&mut self.totals.optimizer),
@@ -35,9 +35,13 @@ impl RankState {
             return;
         }
         // Where the stack overlaps nothing, collectives run on compute's own stream, and are exposed from end to end.
-        let cause = if running.is_some() { StallCause::Transfer(COMPUTE) } else { self.cause(COMPUTE, STREAMS, role) };
+        let cause = if running.is_some() {
+            StallCause::Transfer(Stream::Compute)
+        } else {
+            self.cause(Stream::Compute, STREAMS, role)
+        };
         let awaited = match cause {
-            StallCause::Transfer(stream) => Some(role.task(&self.streams[stream as usize].cursor)),
+            StallCause::Transfer(stream) => Some(role.task(&self.streams[stream].cursor)),
             StallCause::Bubble | StallCause::Other => None,
         };
         self.totals.phases[awaited.map_or(phase, |task| task.label.phase) as usize] += passed;
@@ -54,35 +58,34 @@ impl RankState {
 
     /// The task that computes or is the next to compute, as far as launches are on their streams.
     fn next_compute<'p>(&self, role: &RankRole<'p>) -> Option<&'p Task> {
-        let compute = COMPUTE as usize;
-        if self.active.contains(COMPUTE as usize) {
-            return Some(role.task(&self.streams[compute].cursor));
+        if self.active.contains(Stream::Compute) {
+            return Some(role.task(&self.streams[Stream::Compute].cursor));
         }
         let at = self.at.filter(|_| !self.stage.issued())?;
-        Cursor::first(role, at, compute).map(|cursor| role.task(&cursor))
+        Cursor::first(role, at, Stream::Compute).map(|cursor| role.task(&cursor))
     }
 
     /// What a stream's next task waits for: followed through waits to a transfer that runs.
-    fn cause(&self, stream: u8, depth: usize, role: RankRole<'_>) -> StallCause {
+    fn cause(&self, stream: Stream, depth: usize, role: RankRole<'_>) -> StallCause {
         if !self.stage.issued() && self.at.is_some() {
             // All that the launch needs of this rank is there.
             return StallCause::Bubble;
         }
-        if !self.active.contains(stream as usize) {
+        if !self.active.contains(stream) {
             // Nothing left to compute: the launch, or the step, ends with what still travels.
             let travelling = (self.running & SERIAL).iter().next().or_else(|| self.running.iter().next());
-            return travelling.map_or(StallCause::Other, |stream| StallCause::Transfer(stream as u8));
+            return travelling.map_or(StallCause::Other, |stream| StallCause::Transfer(stream));
         }
         let mut waits = false;
         // Compute waits for a gather, which waits for a copy from the host that runs: the copy is the cause. A chain
         // without a circle visits each stream once at most, so that `depth` cuts nothing off.
-        for need in self.needs(stream as usize, role) {
+        for need in self.needs(stream, role) {
             let Some(producer) = role.code.producer(need.event) else { continue };
             if self.events[need.event as usize] >= need.least || producer == stream {
                 continue;
             }
             waits = true;
-            if self.running.contains(producer as usize) {
+            if self.running.contains(producer) {
                 return StallCause::Transfer(producer);
             }
             if depth > 0
@@ -92,7 +95,7 @@ impl RankState {
             }
         }
         // What others have not sent counts once nothing else is missing.
-        let mut remote = self.needs(stream as usize, role).filter(|need| need.event.remote());
+        let mut remote = self.needs(stream, role).filter(|need| need.event.remote());
         if !waits && remote.next().is_some() { StallCause::Bubble } else { StallCause::Other }
     }
 
@@ -107,7 +110,7 @@ impl RankState {
         if held > self.fullest {
             self.fullest = held;
             // What computes then says most; then what else runs.
-            let during = self.running.iter().next().unwrap_or(COMPUTE as usize);
+            let during = self.running.iter().next().unwrap_or(Stream::Compute);
             let cursor = &self.streams[during].cursor;
             self.peak = MemoryPeak { held: self.held, at: self.clock, task: cursor.task, place: place(cursor) };
         }

@@ -2,7 +2,7 @@
 //! compute can begin with it, and what is left behind when it is over.
 
 use crate::plan::pass::Direction;
-use crate::program::{EVENTS, EventWait, Picos, SERIAL, STREAMS, TaskEvent};
+use crate::program::{EVENTS, EventWait, PerStream, Picos, SERIAL, TaskEvent};
 
 use super::{RankContext, RankState};
 use crate::sim::arrivals::Inbox;
@@ -45,6 +45,9 @@ impl LaunchStage {
     }
 }
 
+/// No task on any stream.
+pub(in crate::sim) const NOTHING_QUEUED: PerStream<u32> = PerStream::all(0);
+
 /// When compute can begin with a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sim) enum LaunchEntry {
@@ -62,10 +65,10 @@ impl RankState {
     }
 
     /// Tasks of the launch that compute is at on each stream, if they are there.
-    pub fn due<'p>(&self, role: &RankRole<'p>) -> &'p [u32; STREAMS] {
+    pub fn due<'p>(&self, role: &RankRole<'p>) -> &'p PerStream<u32> {
         match &self.at {
             Some(at) if self.stage.issued() => &role.graph(at).tasks,
-            _ => &[0; STREAMS],
+            _ => &NOTHING_QUEUED,
         }
     }
 

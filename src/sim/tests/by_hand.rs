@@ -4,8 +4,8 @@ use super::*;
 
 #[test]
 fn compute_hides_a_gather_that_may_begin_early() {
-    let gather = |computed: i64| waiting(task(1, 30, GATHERED), &[after(computed, COMPUTED)]);
-    let compute = |gathered: i64| waiting(task(0, 100, COMPUTED), &[after(gathered, GATHERED)]);
+    let gather = |computed: i64| waiting(task(Stream::Gather, 30, GATHERED), &[after(computed, COMPUTED)]);
+    let compute = |gathered: i64| waiting(task(Stream::Compute, 100, COMPUTED), &[after(gathered, GATHERED)]);
     // Not before the first compute ends: gather 0-30, compute 30-130, gather 130-160, compute 160-260.
     let outcome = run(&once(&[gather(0), compute(1), gather(1), compute(2)]), true)[0];
     assert_eq!((outcome.end, outcome.totals.exposed.iter().sum::<Picos>()), (260, 60));
@@ -20,20 +20,22 @@ fn two_transfers_share_a_level() {
     // 100 and 50 ps of the whole level: both run at half pace until the shorter ends at 100, having
     // done 50 each; the longer does its other 50 alone: 150.
     let level = |stream, duration, signal| demanding(task(stream, duration, signal), 0, WHOLE);
-    let outcome = run(&once(&[level(1, 100, GATHERED), level(2, 50, TaskEvent::Reduced)]), true)[0];
+    let outcome =
+        run(&once(&[level(Stream::Gather, 100, GATHERED), level(Stream::Reduce, 50, TaskEvent::Reduced)]), true)[0];
     assert_eq!(outcome.end, 150);
 
     // Half of the level each: nothing is shared.
     let half = |stream, duration, signal| demanding(task(stream, duration, signal), 0, WHOLE / 2);
-    let outcome = run(&once(&[half(1, 100, GATHERED), half(2, 50, TaskEvent::Reduced)]), true)[0];
+    let outcome =
+        run(&once(&[half(Stream::Gather, 100, GATHERED), half(Stream::Reduce, 50, TaskEvent::Reduced)]), true)[0];
     assert_eq!(outcome.end, 100);
 }
 
 #[test]
 fn contention_adds_its_share_of_the_shorter() {
     // max + share x min [prototype: overlap]: 1000 + 0.25 x 400 = 1100.
-    let compute = demanding(task(0, 1000, COMPUTED), DEVICE, WHOLE);
-    let gather = demanding(task(1, 400, GATHERED), DEVICE, WHOLE / 4);
+    let compute = demanding(task(Stream::Compute, 1000, COMPUTED), DEVICE, WHOLE);
+    let gather = demanding(task(Stream::Gather, 400, GATHERED), DEVICE, WHOLE / 4);
     assert_eq!(run(&once(&[compute, gather]), true)[0].end, 1100);
 }
 
@@ -43,18 +45,20 @@ fn contention_adds_its_share_of_the_shorter() {
 /// compute: 500 + 0.25 x 400 = 600.
 #[test]
 fn transfers_on_two_streams_take_their_shares_both() {
-    let compute = |duration| demanding(task(0, duration, COMPUTED), DEVICE, WHOLE);
+    let compute = |duration| demanding(task(Stream::Compute, duration, COMPUTED), DEVICE, WHOLE);
     let beside = |stream, duration, signal| demanding(task(stream, duration, signal), DEVICE, WHOLE / 4);
-    let (reduction, sum) = (beside(2, 400, TaskEvent::Reduced), |duration| beside(8, duration, TaskEvent::Summed));
+    let (reduction, sum) = (beside(Stream::Reduce, 400, TaskEvent::Reduced), |duration| {
+        beside(Stream::Replicas, duration, TaskEvent::Summed)
+    });
     assert_eq!(run(&once(&[compute(1000), reduction, sum(400)]), true)[0].end, 1200);
     assert_eq!(run(&once(&[compute(400), sum(500)]), true)[0].end, 600);
 }
 
 #[test]
 fn a_rank_that_waits_for_another_has_a_bubble() {
-    let mut send = task(0, 70, COMPUTED);
+    let mut send = task(Stream::Compute, 70, COMPUTED);
     send.sends = Some(Direction::Forward);
-    let second = waiting(task(0, 50, COMPUTED), &[after(1, TaskEvent::ArrivedForward)]);
+    let second = waiting(task(Stream::Compute, 50, COMPUTED), &[after(1, TaskEvent::ArrivedForward)]);
     let outcomes = run(&once(&[send]).with_once(&[second]), true);
     assert_eq!((outcomes[0].end, outcomes[1].end), (70, 120));
     assert_eq!((outcomes[1].totals.bubble, outcomes[1].totals.compute), (70, 50));
@@ -68,9 +72,12 @@ fn computes_and_sends(graph: &mut GraphBuilder<'_>, waits: Option<TaskEvent>) {
     }
     graph.task_loop(1, |task_loop| {
         let arrived: Vec<EventWait> = waits.into_iter().map(|event| task_loop.after(event, 0)).collect();
-        task_loop.push(waiting(demanding(task(0, 100_000, COMPUTED), DEVICE, WHOLE), &arrived));
+        task_loop.push(waiting(demanding(task(Stream::Compute, 100_000, COMPUTED), DEVICE, WHOLE), &arrived));
         let computed = task_loop.after(COMPUTED, 0);
-        task_loop.push(waiting(demanding(task(5, 40_000, TaskEvent::Reduced), DEVICE, WHOLE / 4), &[computed]));
+        task_loop.push(waiting(
+            demanding(task(Stream::Pipeline, 40_000, TaskEvent::Reduced), DEVICE, WHOLE / 4),
+            &[computed],
+        ));
     });
 }
 
@@ -92,7 +99,7 @@ fn a_transfer_flies_beside_the_next_slot() {
 #[test]
 fn what_is_left_of_a_transfer_slows_the_next_slot() {
     let ranks = |launches: u32| {
-        let mut sends = task(0, 120_000, COMPUTED);
+        let mut sends = task(Stream::Compute, 120_000, COMPUTED);
         sends.sends = Some(Direction::Forward);
         program(|builder| builder.batch_loop(launches, |launch| launch.task_loop(1, |task_loop| task_loop.push(sends))))
             .with(|builder| {
@@ -111,9 +118,9 @@ fn what_is_left_of_a_transfer_slows_the_next_slot() {
 
 #[test]
 fn memory_peaks_where_takes_outweigh_gives() {
-    let mut first = task(0, 10, COMPUTED);
+    let mut first = task(Stream::Compute, 10, COMPUTED);
     (first.takes[2], first.gives[2]) = (100, 60);
-    let mut second = task(0, 10, COMPUTED);
+    let mut second = task(Stream::Compute, 10, COMPUTED);
     (second.takes[2], second.gives[2]) = (50, 90);
     let peak = run(&once(&[first, second]), true)[0].peak;
     assert_eq!((peak.held[2], peak.at, peak.task), (100, 0, 0));
@@ -124,8 +131,8 @@ fn memory_peaks_where_takes_outweigh_gives() {
 
 #[test]
 fn a_circle_is_reported_and_does_not_hang() {
-    let first = waiting(task(0, 10, COMPUTED), &[after(1, GATHERED)]);
-    let second = waiting(task(1, 10, GATHERED), &[after(1, COMPUTED)]);
+    let first = waiting(task(Stream::Compute, 10, COMPUTED), &[after(1, GATHERED)]);
+    let second = waiting(task(Stream::Gather, 10, GATHERED), &[after(1, COMPUTED)]);
     let Program { code, programs } = once(&[first, second]);
     let stuck = Simulator::default().run(&code, &programs, true, &mut ());
     assert_eq!(stuck, Err(Deadlock { rank: 0, task: Some(0) }));
@@ -145,8 +152,8 @@ fn a_million_iterations_cost_a_few() {
     let layers = program(|builder| {
         builder.batch_loop(1000, |builder| {
             builder.task_loop(1000, |builder| {
-                builder.push(waiting(task(1, 30, GATHERED), &[builder.after(COMPUTED, 1)]));
-                builder.push(waiting(task(0, 20, COMPUTED), &[builder.after(GATHERED, 0)]));
+                builder.push(waiting(task(Stream::Gather, 30, GATHERED), &[builder.after(COMPUTED, 1)]));
+                builder.push(waiting(task(Stream::Compute, 20, COMPUTED), &[builder.after(GATHERED, 0)]));
             });
         });
     });
@@ -163,12 +170,12 @@ fn a_million_iterations_cost_a_few() {
 #[test]
 fn sharing_is_not_monotone_and_this_is_why() {
     let end = |first: Picos| {
-        let first = task(0, first, COMPUTED);
+        let first = task(Stream::Compute, first, COMPUTED);
         // Needed at once: compute waits for it.
-        let needed = waiting(demanding(task(1, 100, GATHERED), 0, WHOLE), &[after(0, COMPUTED)]);
+        let needed = waiting(demanding(task(Stream::Gather, 100, GATHERED), 0, WHOLE), &[after(0, COMPUTED)]);
         // Needed by nobody, begins after the first compute.
-        let spare = waiting(demanding(task(2, 100, TaskEvent::Reduced), 0, WHOLE), &[after(1, COMPUTED)]);
-        let last = waiting(task(0, 1000, COMPUTED), &[after(1, GATHERED)]);
+        let spare = waiting(demanding(task(Stream::Reduce, 100, TaskEvent::Reduced), 0, WHOLE), &[after(1, COMPUTED)]);
+        let last = waiting(task(Stream::Compute, 1000, COMPUTED), &[after(1, GATHERED)]);
         run(&once(&[first, needed, spare, last]), true)[0].end
     };
     // 50: alone until 50, half pace after: 50 + 2 x 50 = 150, then 1000. 100: no sharing: 100, then 1000.
@@ -182,11 +189,11 @@ fn a_faster_link_can_give_a_later_end() {
         let node = |stream, duration, signal| demanding(task(stream, duration, signal), 1, WHOLE);
         let system = |stream, duration, signal| demanding(task(stream, duration, signal), 0, WHOLE);
         // Inside the node a reduction; what follows it on its stream sums replicas over the system's link.
-        let inside = node(2, 100 / rate, TaskEvent::Reduced);
-        let replicas = system(2, 100, TaskEvent::Reduced);
+        let inside = node(Stream::Reduce, 100 / rate, TaskEvent::Reduced);
+        let replicas = system(Stream::Reduce, 100, TaskEvent::Reduced);
         // Meanwhile a gather over the system's link, for which all that is left to compute waits.
-        let gather = system(1, 100, GATHERED);
-        let compute = waiting(task(0, 1000, COMPUTED), &[after(1, GATHERED)]);
+        let gather = system(Stream::Gather, 100, GATHERED);
+        let compute = waiting(task(Stream::Compute, 1000, COMPUTED), &[after(1, GATHERED)]);
         run(&once(&[inside, replicas, gather, compute]), true)[0].end
     };
     // Rate 1: the replicas begin at 100, when the gather is there: compute 100-1100.

@@ -13,6 +13,9 @@ struct Sketch {
     gives: i64,
 }
 
+const STREAMS: [Stream; 4] = [Stream::Compute, Stream::Gather, Stream::Reduce, Stream::Tensor];
+
+/// What each of them raises.
 const SIGNALS: [TaskEvent; 4] = [TaskEvent::Computed, TaskEvent::Gathered, TaskEvent::Reduced, TaskEvent::Tensor];
 
 fn sketch() -> impl Strategy<Value = Sketch> {
@@ -45,7 +48,7 @@ fn build(batch_loops: &Sections, share: bool) -> Program {
 }
 
 fn push(task_loop: &mut GraphBuilder<'_>, sketch: &Sketch, share: bool) {
-    let mut new = task(sketch.stream, sketch.duration, SIGNALS[usize::from(sketch.stream)]);
+    let mut new = task(STREAMS[usize::from(sketch.stream)], sketch.duration, SIGNALS[usize::from(sketch.stream)]);
     if share {
         new.demand[0] = sketch.demand[0];
         new.demand[DEVICE] = sketch.demand[1];
@@ -92,24 +95,24 @@ fn tasks(program: &Program) -> Vec<Task> {
 /// When a program ends if nothing is shared: a task starts when its stream is free, its waits hold, and
 /// compute and what is serialised with it are done with the launches before.
 fn longest_path(program: &Program) -> Picos {
-    let mut free = [0; STREAMS];
+    let mut free = PerStream::all(0);
     let mut raised: Vec<Vec<Picos>> = vec![Vec::new(); EVENTS];
     let (mut over, mut next) = (0, 0);
     for launch in unrolled(program) {
         for (task, waits) in launch {
             let met = |(event, least): (usize, i64)| (least > 0).then(|| raised[event][least as usize - 1]);
             let ready = waits.into_iter().filter_map(met).max().unwrap_or(0);
-            let start = ready.max(free[usize::from(task.stream)]).max(over);
+            let start = ready.max(free[task.stream]).max(over);
             let end = start + task.duration;
-            free[usize::from(task.stream)] = end;
+            free[task.stream] = end;
             task.signals.iter().flatten().for_each(|event| raised[*event as usize].push(end));
-            if SERIAL.contains(task.stream.into()) {
+            if SERIAL.contains(task.stream) {
                 next = next.max(end);
             }
         }
         over = next;
     }
-    free.into_iter().max().unwrap_or(0)
+    free.values().copied().max().unwrap_or(0)
 }
 
 proptest! {
@@ -141,7 +144,7 @@ proptest! {
     #[test]
     fn sharing_never_beats_having_everything_alone(batch_loops in batch_loops()) {
         let program = build(&batch_loops, true);
-        let busy: Picos = (0..STREAMS as u8).map(|stream| {
+        let busy: Picos = STREAMS.into_iter().map(|stream| {
             tasks(&program).iter().filter(|task| task.stream == stream).map(|task| task.duration).sum()
         }).max().unwrap_or(0);
         let end = run(&program, true)[0].end;

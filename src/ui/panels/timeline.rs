@@ -11,7 +11,7 @@ use super::memory::LINE;
 use super::{frame, has_room, staleness, words};
 use crate::app::timeline::{ShownStep, Timeline, TrackRow, Window, counterpart};
 use crate::app::{Answer, App, Panel};
-use crate::evaluate::{self, IdleCause, Lane, ModelPart, SpanMicroBatches, TaskKind, Trace, WindowTotals};
+use crate::evaluate::{self, IdleCause, ModelPart, SpanMicroBatches, Stream, TaskKind, Trace, WindowTotals};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::gantt::{self, Track, TrackForm};
 use crate::ui::widgets::list::in_view;
@@ -149,7 +149,7 @@ fn note(app: &App, answer: &Answer, (from, to): (Seconds, Seconds), theme: Theme
 fn track<'a>(answer: &'a Answer, timeline: &Timeline, row: TrackRow, here: bool) -> Track<'a> {
     let step = ShownStep::new(&answer.evaluation);
     let ranks = timeline.shows_ranks(step);
-    let compute = row.lane == Lane::Compute;
+    let compute = row.lane == Stream::Compute;
     Track {
         name: if ranks { format!("rank {}", row.rank) } else { row.lane.name().to_owned() },
         spans: step.trace.spans_on(row.rank, row.lane),
@@ -163,7 +163,7 @@ fn track<'a>(answer: &'a Answer, timeline: &Timeline, row: TrackRow, here: bool)
 
 /// What moves bytes on a rank, lane by lane.
 fn communication(step: ShownStep<'_>, rank: u32) -> impl Iterator<Item = &[evaluate::Span]> {
-    let lines = Lane::ALL.into_iter().map(move |lane| step.trace.spans_on(rank, lane));
+    let lines = Stream::ALL.into_iter().map(move |lane| step.trace.spans_on(rank, lane));
     lines.filter(|line| line.first().is_some_and(gantt::communicates))
 }
 
@@ -257,10 +257,12 @@ fn used(span: &evaluate::Span, trace: &Trace, window: (Seconds, Seconds)) -> Opt
     let other = &trace.spans[counterpart(trace, span)?];
     let (what, at) = (words::activity(other.activity), words::moment(other.start, window));
     Some(match span.lane {
-        Lane::Gather if other.start > span.end => format!("used {} later by {what}, at {at}", other.start - span.end),
-        Lane::Gather => format!("used by {what}, at {at}"),
-        Lane::Reduce | Lane::Replicas if span.start > other.end => format!("{} after {what}", span.start - other.end),
-        Lane::Reduce | Lane::Replicas => format!("of {what}"),
+        Stream::Gather if other.start > span.end => format!("used {} later by {what}, at {at}", other.start - span.end),
+        Stream::Gather => format!("used by {what}, at {at}"),
+        Stream::Reduce | Stream::Replicas if span.start > other.end => {
+            format!("{} after {what}", span.start - other.end)
+        }
+        Stream::Reduce | Stream::Replicas => format!("of {what}"),
         _ => format!("needs {what}, issued {} before", span.start - other.start),
     })
 }
@@ -268,7 +270,7 @@ fn used(span: &evaluate::Span, trace: &Trace, window: (Seconds, Seconds)) -> Opt
 /// That the memory is fullest while it runs.
 fn fullest(span: &evaluate::Span, answer: &Answer, theme: Theme) -> Option<Line<'static>> {
     let memory = answer.evaluation.stages.get(span.rank as usize)?;
-    let here = span.lane == Lane::Compute && (span.start..=span.end).contains(&memory.moment);
+    let here = span.lane == Stream::Compute && (span.start..=span.end).contains(&memory.moment);
     let text = || format!("  {} the memory's peak: {} at {}", theme.glyphs().peak, memory.peak, memory.moment);
     here.then(|| Line::styled(text(), theme.style(Role::Accent)))
 }

@@ -23,19 +23,19 @@ fn a_gather_is_followed_to_its_use_and_back() {
     let mut app = explorer();
     press(&mut app, "4jg");
     let gather = chosen(&app);
-    assert_eq!(gather.lane, Lane::Gather);
+    assert_eq!(gather.lane, Stream::Gather);
     press(&mut app, "f");
     let using = chosen(&app);
     assert_eq!(
         (using.lane, using.activity.layer, using.activity.part),
-        (Lane::Compute, gather.activity.layer, gather.activity.part)
+        (Stream::Compute, gather.activity.layer, gather.activity.part)
     );
     assert!(using.start >= gather.end);
     assert!(in_sight(&app, gather.start) && in_sight(&app, using.end), "both are in sight");
     press(&mut app, "f");
     assert_eq!(chosen(&app), gather);
     let rows = app.timeline.rows(step(&app));
-    assert_eq!(rows[app.timeline.row(step(&app))].lane, Lane::Gather, "the row follows");
+    assert_eq!(rows[app.timeline.row(step(&app))].lane, Stream::Gather, "the row follows");
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn a_reduction_leads_to_the_backward_that_made_its_gradients() {
     let mut app = explorer();
     press(&mut app, "4jjglll");
     let reduce = chosen(&app);
-    assert_eq!(reduce.lane, Lane::Reduce);
+    assert_eq!(reduce.lane, Stream::Reduce);
     press(&mut app, "f");
     assert_eq!((chosen(&app).activity.kind, chosen(&app).activity.layer), (TaskKind::Backward, reduce.activity.layer));
     assert!(chosen(&app).end <= reduce.start);
@@ -65,7 +65,7 @@ fn a_layer_fills_the_window() {
     let span = chosen(&app);
     press(&mut app, "z");
     let window = app.timeline.window(step(&app));
-    let compute = step(&app).trace.spans_on(0, Lane::Compute);
+    let compute = step(&app).trace.spans_on(0, Stream::Compute);
     let layer = compute
         .iter()
         .filter(|one| one.activity.kind == span.activity.kind && one.activity.layer == span.activity.layer);
@@ -110,7 +110,7 @@ fn the_peak_of_the_memory_is_shown_on_the_timeline() {
         let moment = app.answer.as_ref().unwrap().evaluation.stages[rank as usize].moment;
         assert!(in_sight(&app, moment));
         let span = chosen(&app);
-        assert_eq!((span.rank, span.lane), (rank, Lane::Compute));
+        assert_eq!((span.rank, span.lane), (rank, Stream::Compute));
         assert!((span.start..=span.end).contains(&moment), "{span:?} {moment}");
     }
 }

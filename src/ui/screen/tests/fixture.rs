@@ -10,9 +10,9 @@ use crate::app::work::{Found, Work};
 use crate::app::{App, Panel};
 use crate::bounds::intensity::LinkNeeds;
 use crate::evaluate::{
-    Activity, Copies, Details, Elasticity, ErrorBand, Evaluation, HostTraffic, IdleCause, Lane, Memory, MemoryParts,
-    MemoryPoint, ModelPart, Phases, Property, Resource, Span, Stall, Summary, TaskKind, TimeParts, Trace, Traffic,
-    Workspace,
+    Activity, Copies, Details, Elasticity, ErrorBand, Evaluation, HostTraffic, IdleCause, Memory, MemoryParts,
+    MemoryPoint, ModelPart, Phases, Property, Resource, Span, Stall, Stream, Summary, TaskKind, TimeParts, Trace,
+    Traffic, Workspace,
 };
 use crate::figures::Figures;
 use crate::hardware::MAX_LEVELS;
@@ -163,7 +163,7 @@ fn all_forward_then_all_backward(trace: &mut Trace, rank: u32) {
                 let from = start + at(half, slot / 2.0);
                 trace.spans.push(Span {
                     rank,
-                    lane: Lane::Compute,
+                    lane: Stream::Compute,
                     activity: Activity { kind, part: ModelPart::Layer, layer, micro_batch },
                     start: ms(from),
                     end: ms(from + slot / 2.0),
@@ -297,8 +297,8 @@ fn trace() -> Trace {
             level: (bytes > Bytes::ZERO).then_some(0),
             exposed,
         };
-        trace.spans.push(span(Lane::Gather, TaskKind::AllGather, 0.0, 60.0, gib(0.9), true));
-        trace.spans.push(span(Lane::Compute, TaskKind::Forward, 60.0, 171.0, Bytes::ZERO, false));
+        trace.spans.push(span(Stream::Gather, TaskKind::AllGather, 0.0, 60.0, gib(0.9), true));
+        trace.spans.push(span(Stream::Compute, TaskKind::Forward, 60.0, 171.0, Bytes::ZERO, false));
         let wait = Stall { rank: 0, cause: IdleCause::Communication, start: ms(start), end: ms(start + 60.0) };
         trace.idle.push(wait);
         let in_use = gib(30.0 + 11.2 * f64::from(layer) / 39.0);

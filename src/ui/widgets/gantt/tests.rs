@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use ratatui::style::{Color, Modifier};
 
 use super::*;
-use crate::evaluate::{Activity, Lane, ModelPart};
+use crate::evaluate::{Activity, ModelPart, Stream};
 use crate::ui::caps::{Caps, Depth};
 use crate::units::Bytes;
 
@@ -17,7 +17,7 @@ fn s(seconds: f64) -> Seconds {
 fn span(kind: TaskKind, layer: u32, start: f64, end: f64) -> Span {
     Span {
         rank: 0,
-        lane: Lane::Compute,
+        lane: Stream::Compute,
         activity: Activity { kind, part: ModelPart::Layer, layer, micro_batch: 0 },
         start: s(start),
         end: s(end),
