@@ -17,14 +17,14 @@ mod window;
 use crate::cost::Factors;
 use crate::scenario::{Checked, Problem, Scenario};
 
-pub use crate::program::{Activity, ModelPart, Stream, TaskKind};
+pub use crate::program::{Activity, Copies, HostDirection, ModelPart, Stream, TaskKind};
 pub use band::{ErrorBand, HELD_SIGMA, evidence, likeness};
 pub use details::Details;
 pub use evaluation::{Elasticity, Evaluation, Property};
 pub use expense::Expense;
 pub use failures::{FailureForecast, checkpoint, writing};
 pub use figures::{Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Traffic};
-pub use host::{Copies, HostDirection, HostTraffic};
+pub use host::HostTraffic;
 pub use sensitivity::{Nudge, nudges, slopes};
 pub use summary::Workspace;
 pub use trace::{Folded, IdleCause, MemoryPoint, Span, Stall, Trace};
@@ -62,4 +62,4 @@ pub fn details(scenario: &Checked, trace: &Trace, workspace: &Workspace) -> Deta
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

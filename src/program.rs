@@ -13,8 +13,9 @@
 #![doc = include_str!("program/step.txt")]
 //! ```
 //!
-//! Rank 0 warms up with one forward more than rank 1, so that it has a checkpoint more; its gap between `F1` and `B0` and
-//! rank 1's before `F0` are the bubble: 3 of 12.
+//! Rank 0 warms up with one forward more than rank 1, so that it has a checkpoint more. The bubble is 3 of 12 on each:
+//! rank 0 idles from 2 to 4 and from 9 to 10, rank 1 from 0 to 1 and from 10 to 12. [`crate::sim`] says which event wakes
+//! which pass.
 //!
 //! Each pass is one [`Launch`] of a [`TaskGraph`]; `F0` and `F1` of a rank launch the same graph, micro-batches apart. In
 //! it a [`TaskLoop`] has the tasks of a layer, once for each layer:
@@ -39,6 +40,7 @@ mod boundary;
 pub(crate) mod build;
 mod gradients;
 mod halves;
+mod host;
 mod label;
 mod operator_layouts;
 mod operators;
@@ -70,11 +72,12 @@ use pipeline::context::PipelineContext;
 use unit_order::UnitList;
 
 pub use gradients::PerGradients;
+pub use host::{Copies, HostCopies, HostDirection};
 pub use label::{Activity, Label, ModelPart, PHASES, Phase, TaskKind};
 pub use rank_program::{
     Code, GroupLoop, Launch, LaunchPosition, MicroBatchLoop, RankProgram, TaskGraph, TaskLoop, TaskPosition,
 };
-pub use stage_buffers::StageTurns;
+pub use stage_buffers::{EndTurns, StageTurns};
 pub use state::ModelState;
 pub use stream::{PerStream, SERIAL, STREAMS, Stream, StreamSet};
 pub use task::{
@@ -144,4 +147,4 @@ impl Program {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

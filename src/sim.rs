@@ -17,9 +17,19 @@
 //! - repeats are folded: when a rank's state is an earlier one shifted by whole iterations of a loop, the remaining
 //!   iterations do the same, so that time, events and totals advance by multiples (`fold`).
 //!
-//! In the 1F1B step that [`crate::program`] draws, rank 0 runs `F0` and `F1` and then depends on `B0` of rank 1, which
-//! has not been sent: its turn ends at 2. Rank 1 has arrivals at 1 and 2, runs `F0 B0 F1 B1` until 7, and then depends
-//! on the third. What it sent at 4 makes rank 0 ready, which runs `B0 F2` until 7 and sends that third one.
+//! One step of 1F1B on 2 ranks with 3 micro-batches, where backward takes twice the time of forward and nothing but
+//! compute takes any. Each pass is a launch of one task on the stream of compute, whose end raises an arrival at the
+//! neighbour: `F` at rank 1, `B` at rank 0.
+//!
+//! ```text
+#![doc = include_str!("program/step.txt")]
+//!
+#![doc = include_str!("sim/step.txt")]
+//! ```
+//!
+//! Each turn ends where the rank depends on what has not been sent: rank 0's first at 2, before `B0`, and its second at
+//! 9, before `B2`; rank 1's first at 7, before `F2`. What a turn sends makes the neighbour ready: rank 1 has no more to do
+//! than `F0` and `F1` when it is asked first, and runs until 7 with these two arrivals.
 //!
 //! Not for what a task is, how long it takes alone, or what its figures mean to people ([`crate::evaluate`]).
 

@@ -17,7 +17,7 @@ mod unit;
 pub use count::{read_count, read_share, written_count};
 pub use money::{Currency, Money};
 pub use parse::ParseError;
-pub use quantity::{Bytes, BytesPerSecond, Count, Flop, FlopPerSecond, Joules, Seconds, Watts};
+pub use quantity::{Bytes, BytesPerSecond, Count, Flop, FlopPerSecond, Joules, Seconds, Share, Watts};
 pub use unit::{Quantity, Unit};
 
 /// A count with thousands separated, for people: `9420` is `9,420`.

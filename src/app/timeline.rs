@@ -36,7 +36,7 @@ impl View for Timeline {
     fn figure(&self, context: &Context) -> Result<Asked, &'static str> {
         let chosen = context.answer.and_then(|answer| self.chosen(ShownStep::new(&answer.evaluation))?.first());
         let figure = chosen.map_or(Figure::Exposed, |span| match span.activity.kind {
-            TaskKind::Forward | TaskKind::Backward => Figure::Compute,
+            kind if kind.computes_layers() => Figure::Compute,
             TaskKind::Optimizer => Figure::Optimizer,
             TaskKind::Host => Figure::Other,
             TaskKind::Copy if span.lane == Stream::HostIn => Figure::Copied(HostDirection::In),

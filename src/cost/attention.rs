@@ -1,5 +1,6 @@
 //! The attention core: scores, softmax and values, by kernel.
 
+use crate::plan::pass::PerDirection;
 use crate::stack::Attention;
 use crate::units::{Bytes, Flop};
 
@@ -17,6 +18,13 @@ const FUSED_TRAFFIC: f64 = 0.6;
 /// Head sizes that tensor units take in whole: multiples of 16 bytes (NVIDIA, matrix multiplication
 /// background user's guide).
 const ALIGNED_HEAD: u32 = 8;
+
+/// What a kernel computes, and what it reads and writes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct KernelWork {
+    pub flop: Flop,
+    pub bytes: Bytes,
+}
 
 impl Rates<'_> {
     /// Forward and backward of one layer's attention core for `sequences` sequences.
@@ -40,16 +48,17 @@ impl Rates<'_> {
     }
 
     /// Flop and bytes of forward and of backward that take that long, on the rank that takes longest.
-    pub(super) fn attention_work(&self, sequences: u32) -> [[f64; 2]; 2] {
+    pub(super) fn attention_work(&self, sequences: u32) -> PerDirection<KernelWork> {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
         let rows = f64::from(sequences) * f64::from(plan.sequence) / f64::from(plan.context) * self.imbalance();
-        let products = |width: f64| 4.0 * rows * f64::from(plan.sequence) * (width / f64::from(plan.tensor));
+        let products = |width: f64| Flop::new(4.0 * rows * f64::from(plan.sequence) * (width / f64::from(plan.tensor)));
         if self.attention.flash() {
             let flop = products(model.attended_width(plan.sequence)) * if model.causal { 0.5 } else { 1.0 };
-            return [[flop, 0.0], [FLASH_BACKWARD * flop, 0.0]];
+            let work = |flop| KernelWork { flop, bytes: Bytes::ZERO };
+            return PerDirection { forward: work(flop), backward: work(FLASH_BACKWARD * flop) };
         }
-        let (flop, bytes) = (products(model.whole_width()), self.score_traffic(rows).get());
-        [[flop, bytes], [2.0 * flop, bytes]]
+        let (flop, bytes) = (products(model.whole_width()), self.score_traffic(rows));
+        PerDirection { forward: KernelWork { flop, bytes }, backward: KernelWork { flop: 2.0 * flop, bytes } }
     }
 
     fn flash(&self, version: usize, products: Flop) -> Passes {

@@ -2,9 +2,11 @@
 //! which steps are made of; this is for those who ask where it comes from.
 
 use crate::model::{Matrix, Mlps};
+use crate::plan::pass::PerDirection;
 use crate::stack::Attention;
 use crate::units::{Bytes, Count, Flop, FlopPerSecond};
 
+use super::attention::KernelWork;
 use super::device_time::DeviceTime;
 use super::layer::{BACKWARD_TRAFFIC, Passes};
 use super::matmul::Product;
@@ -107,14 +109,14 @@ impl Rates<'_> {
             Attention::Plain | Attention::FusedSoftmax => "unfused attention",
             _ => "flash attention",
         };
-        let kernel = |[flop, bytes]: [f64; 2], time: DeviceTime| Kernel {
+        let kernel = |KernelWork { flop, bytes }: KernelWork, time: DeviceTime| Kernel {
             name: name.to_owned(),
-            flop: Flop::new(flop),
-            bytes: Bytes::new(bytes),
+            flop,
+            bytes,
             peak: self.peak_storage,
             time,
         };
-        let [forward, backward] = self.attention_work(sequences);
+        let PerDirection { forward, backward } = self.attention_work(sequences);
         [kernel(forward, passes.forward), kernel(backward, passes.backward)]
     }
 

@@ -2,11 +2,11 @@
 //! ([`mod@super::summary`]).
 
 use crate::hardware::MAX_LEVELS;
-use crate::program::Activity;
+use crate::program::{Activity, HostDirection};
 use crate::scenario::Scenario;
 use crate::units::{Bytes, FlopPerSecond, Seconds};
 
-use super::host::{HostDirection, HostTraffic};
+use super::host::HostTraffic;
 
 /// The figures of one scenario, without anything allocated: what a cell of a map needs.
 #[derive(Debug, Clone, Copy, PartialEq)]

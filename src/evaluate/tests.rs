@@ -23,9 +23,17 @@ use crate::plan::{
     Secondary, Size,
 };
 use crate::presets::Library;
+use crate::program::tests::split_backward::scheduled;
 use crate::stack::{Overlap, Runtime};
 use crate::testing;
 use crate::units::{Bytes, BytesPerSecond, Seconds};
+
+/// The step of a pipeline in the order of ZB-H1, for which a plan has no word.
+pub(crate) fn zero_bubble(scenario: &Scenario) -> Trace {
+    let program = scheduled(scenario, &crate::plan::zero_bubble::RULES);
+    let mut workspace = Workspace { program, ..Workspace::default() };
+    trace::record(scenario, &mut workspace, false).expect("no task waits for ever")
+}
 
 fn evaluate(scenario: &Scenario) -> Summary {
     summary(scenario, &mut Workspace::default()).expect("a valid scenario")

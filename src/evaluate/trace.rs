@@ -269,7 +269,7 @@ pub(super) fn whole(scenario: &Checked, most: u64, workspace: &mut Workspace) ->
 }
 
 /// Runs what has been built.
-fn record(scenario: &Scenario, workspace: &mut Workspace, fold: bool) -> Result<Trace, Vec<Problem>> {
+pub(super) fn record(scenario: &Scenario, workspace: &mut Workspace, fold: bool) -> Result<Trace, Vec<Problem>> {
     let tasks = workspace.task_count();
     let states: Vec<f64> = workspace.state_bytes().collect();
     let Workspace { program, simulator } = workspace;

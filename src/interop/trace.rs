@@ -128,7 +128,7 @@ fn collective(kind: TaskKind) -> Option<(&'static str, &'static str)> {
         TaskKind::AllReduce => Some(("ncclDevKernel_AllReduce", "allreduce")),
         TaskKind::AllToAll => Some(("ncclDevKernel_SendRecv", "all_to_all")),
         TaskKind::PointToPoint => Some(("ncclDevKernel_SendRecv", "send")),
-        TaskKind::Forward | TaskKind::Backward | TaskKind::Optimizer | TaskKind::Copy | TaskKind::Host => None,
+        _ => None,
     }
 }
 

@@ -57,7 +57,7 @@ fn bring_matrices(shares: &[ParameterGroup<'_>], streams: CollectiveStreams, bui
     let mut any = false;
     for ParameterGroup { costs, parameters } in shares {
         let Some(moved) = costs.whole_matrices(*parameters) else { continue };
-        let (contention, label) = (costs.rates.calibrated.runtime.contention, label(Stream::Gather, moved.kind));
+        let (contention, label) = (costs.contention(), label(Stream::Gather, moved.kind));
         let mut task = builder.transfer(&moved.transfer, streams.gather, contention, label);
         task.waits = done(builder);
         task.signals = [Some(TaskEvent::Gathered), None];
@@ -75,7 +75,7 @@ fn reduce(share: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut 
     let shard = scenario.plan.reduction == Reduction::Step;
     let Some(reduce) = costs.reduction(parameters, shard, true, parts).in_turn() else { return };
     let label = label(Stream::Reduce, reduce.kind);
-    let mut task = builder.transfer(&reduce.transfer, streams.reduce, costs.rates.calibrated.runtime.contention, label);
+    let mut task = builder.transfer(&reduce.transfer, streams.reduce, costs.contention(), label);
     task.waits = waits([Some(builder.after(TaskEvent::Released, 0))]);
     task.signals = [Some(TaskEvent::Reduced), None];
     builder.push(task);
@@ -101,7 +101,7 @@ fn copy(costs: &UnitCosts<'_>, builder: &mut GraphBuilder<'_>, bytes: Bytes, str
         return;
     }
     let transfer = Transfer { time: costs.rates.host_copy(bytes), received: bytes, ..Transfer::default() };
-    let contention = costs.rates.calibrated.runtime.contention;
+    let contention = costs.contention();
     let mut task: Task = builder.transfer(&transfer, stream, contention, label(stream, TaskKind::Copy));
     task.waits = done(builder);
     task.signals = [Some(event), None];
@@ -111,7 +111,7 @@ fn copy(costs: &UnitCosts<'_>, builder: &mut GraphBuilder<'_>, bytes: Bytes, str
 fn weights(share: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) {
     for gather in ways_back(share, true) {
         let label = label(Stream::Gather, gather.kind);
-        let contention = share.costs.rates.calibrated.runtime.contention;
+        let contention = share.costs.contention();
         let mut task = builder.transfer(&gather.transfer, streams.gather, contention, label);
         // The update itself is the last thing that raises `Computed`; where the host updates, its copy raises `HostIn`.
         let before = [TaskEvent::Computed, TaskEvent::Gathered, TaskEvent::HostIn, TaskEvent::Stored];
@@ -146,8 +146,7 @@ fn ways_back(share: &ParameterGroup<'_>, launched: bool) -> impl Iterator<Item =
             gather.transfer = rates.broadcast(payload, group);
         }
         if rates.scenario.stack.gather_during_forward {
-            gather.transfer.time -=
-                gather.transfer.time.min(costs.forward()) * (1.0 - rates.calibrated.runtime.contention);
+            gather.transfer.time -= gather.transfer.time.min(costs.forward()) * (1.0 - costs.contention().get());
         }
         gather
     })

@@ -3,8 +3,9 @@
 
 use crate::cost::{DeviceTime, Transfer};
 use crate::hardware::MAX_LEVELS;
-use crate::units::Seconds;
+use crate::units::{Seconds, Share};
 
+use super::host::{Copies, HostDirection};
 use super::label::Label;
 use super::rank_program::{Code, GroupLoop, Launch, MicroBatchLoop, RankProgram, TaskGraph, TaskLoop};
 use super::stream::{PerStream, SERIAL, Stream, StreamSet};
@@ -110,7 +111,7 @@ impl GraphBuilder<'_> {
     }
 
     /// A transfer's task on a stream; `contention` is how much of the device it takes while it runs.
-    pub fn transfer(&mut self, transfer: &Transfer, stream: Stream, contention: f64, label: Label) -> Task {
+    pub fn transfer(&mut self, transfer: &Transfer, stream: Stream, contention: Share, label: Label) -> Task {
         let (volume, repeat) = (&mut self.graph.volume, f64::from(self.body.repeat));
         for level in 0..MAX_LEVELS {
             volume.bytes[level] += transfer.bytes[level] * repeat;
@@ -118,9 +119,8 @@ impl GraphBuilder<'_> {
             volume.busy[level] += transfer.busy[level] * repeat;
         }
         volume.forms[label.lane as usize].add(transfer.form, transfer.protocol);
-        if let Some(way) = [Stream::HostOut, Stream::HostIn].iter().position(|lane| *lane == label.lane) {
-            volume.copied[way] += transfer.received * repeat;
-            volume.copying[way] += transfer.time * repeat;
+        if let Some(way) = HostDirection::on(label.lane) {
+            volume.host_copies.way_mut(way).add(Copies { bytes: transfer.received, busy: transfer.time }, repeat);
         } else {
             volume.parts.add(transfer.parts(), repeat);
         }
@@ -145,8 +145,8 @@ impl GraphBuilder<'_> {
 }
 
 /// What a transfer takes of the device, of [`WHOLE`], so that compute beside it runs slower by `contention`.
-pub(super) fn device_demand(contention: f64) -> u32 {
-    libm::round(contention * f64::from(WHOLE)) as u32
+pub(super) fn device_demand(contention: Share) -> u32 {
+    libm::round(contention.get() * f64::from(WHOLE)) as u32
 }
 
 /// A graph to run, and what its labels count from.

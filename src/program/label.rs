@@ -10,8 +10,12 @@ pub enum TaskKind {
     /// Forward compute.
     #[default]
     Forward,
-    /// Backward compute, recompute included.
+    /// Backward compute, recompute included: the gradients of inputs and weights together.
     Backward,
+    /// The part of it for the gradients of inputs, where a schedule runs them apart.
+    BackwardInputs,
+    /// The part of it for the gradients of weights.
+    BackwardWeights,
     /// Optimizer update.
     Optimizer,
     /// All-gather of weights.
@@ -31,11 +35,44 @@ pub enum TaskKind {
 }
 
 impl TaskKind {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::Forward,
+        Self::Backward,
+        Self::BackwardInputs,
+        Self::BackwardWeights,
+        Self::Optimizer,
+        Self::AllGather,
+        Self::ReduceScatter,
+        Self::AllReduce,
+        Self::AllToAll,
+        Self::PointToPoint,
+        Self::Copy,
+        Self::Host,
+    ];
+
+    /// Whether it is a pass over layers.
+    pub const fn computes_layers(self) -> bool {
+        matches!(self, Self::Forward) || self.is_backward()
+    }
+
+    /// Whether it is backward, or a part of it.
+    pub const fn is_backward(self) -> bool {
+        matches!(self, Self::Backward | Self::BackwardInputs | Self::BackwardWeights)
+    }
+
+    /// Whether it moves bytes, between devices or to the host and back.
+    pub const fn communicates(self) -> bool {
+        !self.computes_layers() && !matches!(self, Self::Optimizer | Self::Host)
+    }
+
     /// Its name on the screen.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Forward => "forward",
             Self::Backward => "backward",
+            Self::BackwardInputs => "backward, inputs",
+            Self::BackwardWeights => "backward, weights",
             Self::Optimizer => "optimizer",
             Self::AllGather => "all-gather",
             Self::ReduceScatter => "reduce-scatter",
@@ -50,7 +87,12 @@ impl TaskKind {
 
 impl From<Pass> for TaskKind {
     fn from(pass: Pass) -> Self {
-        if pass.is_backward() { Self::Backward } else { Self::Forward }
+        match pass {
+            Pass::Forward => Self::Forward,
+            Pass::Backward => Self::Backward,
+            Pass::BackwardInputs => Self::BackwardInputs,
+            Pass::BackwardWeights => Self::BackwardWeights,
+        }
     }
 }
 

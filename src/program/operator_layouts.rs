@@ -38,12 +38,18 @@ struct LayerRange {
     recomputed: bool,
 }
 
+/// Which of the model's ends a stage has beside its layers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct StageEnds {
+    pub embedding: bool,
+    pub head: bool,
+}
+
 /// A part of a model: layers in a row, and the ends that go with them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StageLayers {
     ranges: Vec<LayerRange>,
-    embedding: bool,
-    head: bool,
+    ends: StageEnds,
 }
 
 /// The parameters of a stage that share one sharding.
@@ -99,7 +105,7 @@ impl<'a> OperatorLayouts<'a> {
 
     /// The ranges of some layers, with embedding and head where the stage has them. Layers before `recomputed` are
     /// recomputed.
-    pub fn stage_layers(&self, layers: Range<u32>, recomputed: u32, [embedding, head]: [bool; 2]) -> StageLayers {
+    pub fn stage_layers(&self, layers: Range<u32>, recomputed: u32, ends: StageEnds) -> StageLayers {
         let mut ranges: Vec<LayerRange> = Vec::new();
         for layer in layers.clone() {
             let sites = [Site::Attention(layer), Site::Mlp(layer)];
@@ -115,7 +121,7 @@ impl<'a> OperatorLayouts<'a> {
                 _ => ranges.push(next),
             }
         }
-        StageLayers { ranges, embedding, head }
+        StageLayers { ranges, ends }
     }
 
     /// The parameters of part of a model, layout by layout; logits that are tied to an embedding elsewhere have a copy of its
@@ -141,11 +147,12 @@ impl<'a> OperatorLayouts<'a> {
         }
         // A tied model counts the shared matrix with the embedding. The last stage of a pipeline has no embedding, and
         // keeps a copy of the matrix, as in Megatron-LM (`shared_embedding_or_output_weight`).
-        let copied = if model.tied && !layers.embedding { u64::from(model.vocab) * u64::from(model.hidden) } else { 0 };
-        if layers.embedding {
+        let copied =
+            if model.tied && !layers.ends.embedding { u64::from(model.vocab) * u64::from(model.hidden) } else { 0 };
+        if layers.ends.embedding {
             add(self.layout_of(Site::Embedding), (1, 1), model.embedding_parameters(), whole);
         }
-        if layers.head {
+        if layers.ends.head {
             add(self.layout_of(Site::Head), (1, 1), model.head_parameters() + copied, whole);
         }
         held.retain(|holding| holding.parameters > 0);
@@ -157,7 +164,7 @@ impl<'a> OperatorLayouts<'a> {
         let backward = pass.is_backward();
         let end = |site: Site, part: ModelPart| vec![costs[self.layout_of(site)].end_pass(part, pass)];
         let mut turns: Vec<(Vec<UnitPass>, u32, u32)> = Vec::with_capacity(layers.ranges.len() + 2);
-        if layers.embedding {
+        if layers.ends.embedding {
             turns.push((end(Site::Embedding, ModelPart::Embedding), 1, 0));
         }
         for range in &layers.ranges {
@@ -165,7 +172,7 @@ impl<'a> OperatorLayouts<'a> {
             let layer = range.first + if backward { range.layers - 1 } else { 0 };
             turns.push((self.layer(costs, range, pass), range.layers, layer));
         }
-        if layers.head {
+        if layers.ends.head {
             turns.push((end(Site::Head, ModelPart::Head), 1, 0));
         }
         if backward {

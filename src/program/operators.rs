@@ -6,7 +6,7 @@ use crate::plan::pass::Pass;
 use crate::scenario::Layout;
 
 use super::build::RankBuilder;
-use super::operator_layouts::{OperatorLayouts, StageParameters};
+use super::operator_layouts::{OperatorLayouts, StageEnds, StageParameters};
 use super::parameter_group::ParameterGroup;
 use super::state::ModelState;
 use super::step::build_order;
@@ -16,7 +16,8 @@ use super::unit_order::{UnitList, recomputed_layers};
 pub(super) fn build(rates: &Rates<'_>, layout: &Layout, list: &mut UnitList, builder: RankBuilder<'_>) -> ModelState {
     let layouts = OperatorLayouts::new(rates.scenario, layout);
     let (costs, model) = (layouts.costs(rates, false), &rates.scenario.model);
-    let whole = layouts.stage_layers(0..model.layers, recomputed_layers(&costs[0]), [model.vocab > 0; 2]);
+    let ends = StageEnds { embedding: model.vocab > 0, head: model.vocab > 0 };
+    let whole = layouts.stage_layers(0..model.layers, recomputed_layers(&costs[0]), ends);
     list.clear();
     for pass in [Pass::Forward, Pass::Backward] {
         layouts.list(&costs, &whole, pass, list);

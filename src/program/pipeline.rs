@@ -17,6 +17,7 @@ use crate::plan::pass::{Pass, PassLoop, PassOrder, PassRun, StagePass};
 
 use super::build::{GraphBuilder, GraphLaunch, RankBuilder};
 use super::gradients::Gradients;
+use super::stage::StagePlace;
 use super::stage_buffers::{BackwardStretch, StageGather, backward_stretches, held_last, stage_gathers};
 use super::stream::Stream;
 use buffers::{GradientBuffer, GradientDrain, StageFill};
@@ -130,8 +131,8 @@ impl<'a> PipelineBuilder<'a> {
 
     fn virtual_stage(&self, rank: u32, stage: u32) -> VirtualStage {
         let stages = &self.context.stages;
-        let (index, work) = (stages.index(rank, stage), stages.work(rank, stage));
-        VirtualStage { work, layer: stages.first_layer(rank, stage), index, shapes: [None; Pass::ALL.len()] }
+        let StagePlace { work, first_layer } = stages.place(rank, stage);
+        VirtualStage { work, layer: first_layer, index: stages.index(rank, stage), shapes: [None; Pass::ALL.len()] }
     }
 
     /// The stages to gather in the order in which they are needed, each where its gather is issued: as soon as its

@@ -7,7 +7,7 @@ use crate::units::Seconds;
 
 use super::build::LaunchedWork;
 use super::label::ModelPart;
-use super::operator_layouts::{OperatorLayouts, StageLayers, StageParameters};
+use super::operator_layouts::{OperatorLayouts, StageEnds, StageLayers, StageParameters};
 use super::unit_costs::UnitCosts;
 use super::unit_order::{UnitList, recomputed_layers};
 use super::unit_pass::UnitPass;
@@ -26,8 +26,16 @@ pub(super) struct StageWork {
 pub(super) struct PipelineStages {
     ranks: u32,
     pub works: Vec<StageWork>,
-    /// Which of them each stage does, and its first layer.
-    places: Vec<(usize, u32)>,
+    /// Where each stage lies.
+    places: Vec<StagePlace>,
+}
+
+/// Where a stage lies in the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct StagePlace {
+    /// Which of the works it does, by index.
+    pub work: usize,
+    pub first_layer: u32,
 }
 
 impl PipelineStages {
@@ -54,17 +62,17 @@ impl PipelineStages {
         let mut all = Self { ranks, works: Vec::new(), places: Vec::with_capacity(layers.len()) };
         let mut first = 0;
         for (index, layers) in (0..count).zip(layers) {
-            let ends = [ends && index == 0, ends && index + 1 == count];
+            let ends = StageEnds { embedding: ends && index == 0, head: ends && index + 1 == count };
             let computed_again = first + again(first + layers) - again(first);
             let own = layouts.stage_layers(first..first + layers, computed_again, ends);
             // A pipeline of 64 equal stages has three different ones: the first with the embedding, the last with the
             // head, and one for all between. Tasks are built once for each.
             let known = all.works.iter().position(|other| other.layers == own);
-            let place = known.unwrap_or(all.works.len());
+            let work = known.unwrap_or(all.works.len());
             if known.is_none() {
                 all.works.push(StageWork { passes: Default::default(), holdings: layouts.holdings(&own), layers: own });
             }
-            all.places.push((place, first));
+            all.places.push(StagePlace { work, first_layer: first });
             first += layers;
         }
         all
@@ -72,7 +80,7 @@ impl PipelineStages {
 
     /// Their work, by index, in the order of forward.
     pub fn in_order(&self) -> impl Iterator<Item = usize> {
-        self.places.iter().map(|(work, _)| *work)
+        self.places.iter().map(|place| place.work)
     }
 
     /// How many there are.
@@ -80,19 +88,14 @@ impl PipelineStages {
         self.places.len() as u32
     }
 
-    /// The place in the model of one of a rank's stages.
+    /// Which of all stages one of a rank's is, in the order of forward.
     pub fn index(&self, rank: u32, stage: u32) -> u32 {
         stage * self.ranks + rank
     }
 
-    /// What one of a rank's stages works on, by index.
-    pub fn work(&self, rank: u32, stage: u32) -> usize {
-        self.places[self.index(rank, stage) as usize].0
-    }
-
-    /// The first layer of one of a rank's stages.
-    pub fn first_layer(&self, rank: u32, stage: u32) -> u32 {
-        self.places[self.index(rank, stage) as usize].1
+    /// Where one of a rank's stages lies.
+    pub fn place(&self, rank: u32, stage: u32) -> StagePlace {
+        self.places[self.index(rank, stage) as usize]
     }
 }
 

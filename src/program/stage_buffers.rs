@@ -111,6 +111,15 @@ impl StageTurns {
     }
 }
 
+/// How often each stage is gathered and reduced, of the two pipeline ranks at the ends.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct EndTurns {
+    /// Of the first rank, stage by stage.
+    pub first_rank: Vec<StageTurns>,
+    /// Of the last rank, stage by stage.
+    pub last_rank: Vec<StageTurns>,
+}
+
 /// How often a run is passed, with the loop and the group that it is in.
 fn times(order: &PassOrder, run: usize) -> f64 {
     let of_loop = order.loops.iter().find(|of| of.runs.contains(&run)).map_or(1, |of| of.repeat);

@@ -2,7 +2,7 @@
 
 use crate::cost::{DeviceTime, Rates, Transfer};
 use crate::scenario::Layout;
-use crate::units::{Bytes, Seconds};
+use crate::units::{Bytes, Seconds, Share};
 
 use super::boundary;
 use super::build::{GraphBuilder, LaunchedWork, RankBuilder};
@@ -22,7 +22,7 @@ pub(super) struct TaskEmitter<'a> {
     pub streams: CollectiveStreams,
     /// Units gathered ahead of compute.
     pub ahead: u32,
-    pub contention: f64,
+    pub contention: Share,
 }
 
 /// Builds the step of one rank whose operators are all sharded alike; `list` is filled with its unit passes.
@@ -40,7 +40,7 @@ pub(super) fn build_order(order: UnitOrder<'_>, shares: &[ParameterGroup<'_>], m
     let streams = CollectiveStreams::new(stack.overlap);
     // A gather that stops compute gains nothing from being early.
     let ahead = if streams.gather == Stream::Compute { 0 } else { plan.prefetch };
-    let emit = TaskEmitter { costs, streams, ahead, contention: costs.rates.calibrated.runtime.contention };
+    let emit = TaskEmitter { costs, streams, ahead, contention: costs.contention() };
     // The prologue: what would have been prefetched during the units before the first one.
     builder.batch_loop(1, |graph| {
         TaskEmitter::host(graph, costs.rates.host_step(costs.layout.optimizer));

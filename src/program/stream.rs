@@ -91,8 +91,8 @@ impl<T> PerStream<T> {
     }
 
     /// From what makes it for a stream.
-    pub fn from_fn(mut make: impl FnMut(Stream) -> T) -> Self {
-        Self(Stream::ALL.map(|stream| make(stream)))
+    pub fn from_fn(make: impl FnMut(Stream) -> T) -> Self {
+        Self(Stream::ALL.map(make))
     }
 
     /// What there is, in the order of [`Stream::ALL`].

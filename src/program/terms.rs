@@ -4,7 +4,7 @@
 use crate::cost::{Factors, Rates, Transfer};
 use crate::plan::pass::{Pass, PerDirection};
 use crate::scenario::{Layout, Scenario};
-use crate::units::{Bytes, Count, Seconds};
+use crate::units::{Bytes, Count, Seconds, Share};
 
 use super::boundary;
 use super::build::device_demand;
@@ -14,7 +14,7 @@ use super::operator_layouts::{OperatorLayouts, StageParameters};
 use super::parameter_group::ParameterGroup;
 use super::pipeline::context::PipelineContext;
 use super::stage::StageWork;
-use super::stage_buffers::StageTurns;
+use super::stage_buffers::EndTurns;
 use super::state::ModelState;
 use super::task::WHOLE;
 use super::unit_costs::{UnitCosts, whole_gradients};
@@ -73,10 +73,9 @@ pub struct StepTerms {
     /// Whether gradients wait in two buffers for their reduction, rather than stay whole.
     pub buffered: bool,
     /// The share of the device that a transfer takes while it runs.
-    pub contention: f64,
-    /// How often each stage of the first pipeline rank is gathered and reduced, where that needs transfers, and each of
-    /// the last.
-    pub turns: [Vec<StageTurns>; 2],
+    pub contention: Share,
+    /// How often stages are gathered and reduced, where that needs transfers.
+    pub turns: EndTurns,
     /// Of each stage what it is without its state, and the parameters that it holds; none where units are not in stages.
     bare: Vec<(StageCost, Vec<StageParameters>)>,
 }
@@ -97,7 +96,7 @@ impl StepTerms {
             send,
             buffered,
             contention,
-            turns: Default::default(),
+            turns: EndTurns::default(),
             bare: Vec::new(),
         };
         if costs.staged {
@@ -212,8 +211,8 @@ fn sum<Q: std::iter::Sum + std::ops::Mul<f64, Output = Q>>(runs: &[UnitRun], of:
 }
 
 /// The share of the device that a transfer takes, as the simulator counts it.
-fn contention(costs: &UnitCosts<'_>) -> f64 {
-    f64::from(device_demand(costs.rates.calibrated.runtime.contention)) / f64::from(WHOLE)
+fn contention(costs: &UnitCosts<'_>) -> Share {
+    Share::new(f64::from(device_demand(costs.contention())) / f64::from(WHOLE))
 }
 
 /// Forward and backward of runs.

@@ -1,12 +1,13 @@
 //! Programs: what they move, what they hold.
 
-mod split_backward;
+pub(crate) mod split_backward;
 
 use std::sync::Arc;
 
 use super::*;
 use crate::plan::{
-    Extent, Extents, Format, Operator, Optimizer, Placement, Precision, Recompute, Reduction, Secondary, Sharding, Size,
+    Extent, Extents, Format, Operator, Optimizer, Placement, Precision, Recompute, Reduction, Schedule, Secondary,
+    Sharding, Size,
 };
 use crate::presets::Library;
 use crate::testing;
@@ -94,7 +95,7 @@ fn stages_may_have_a_buffer_for_every_micro_batch() {
     let each = 1024.0 * 1024.0 * 2.0;
     assert_eq!(buffers(&scenario), [12.0 * each, 16.0 * each, 16.0 * each, 8.0 * each]);
     // A second virtual stage on each rank has 16 more.
-    (scenario.plan.schedule, scenario.plan.stages_per_rank) = (crate::plan::Schedule::Interleaved, 2);
+    (scenario.plan.schedule, scenario.plan.stages_per_rank) = (Schedule::Interleaved, 2);
     assert_eq!(buffers(&scenario), [28.0 * each, 32.0 * each, 32.0 * each, 24.0 * each]);
 }
 
@@ -322,7 +323,7 @@ fn the_drawing_is_what_is_built() {
     let mut scenario = testing::scenario();
     scenario.plan.sharding = testing::ddp();
     (scenario.plan.pipeline, scenario.plan.accumulate) = (2, 3);
-    scenario.plan.schedule = crate::plan::Schedule::OneForwardOneBackward;
+    scenario.plan.schedule = Schedule::OneForwardOneBackward;
     let program = built(&scenario);
     let drawing = include_str!("step.txt");
     for (rank, ranks_own) in program.ranks.iter().enumerate() {
@@ -334,7 +335,7 @@ fn the_drawing_is_what_is_built() {
             let tasks =
                 bodies.iter().flat_map(|body| &program.code.tasks[body.tasks.start as usize..body.tasks.end as usize]);
             let tasks: Vec<_> = tasks.collect();
-            let computes = |task: &&&Task| matches!(task.label.first.kind, TaskKind::Forward | TaskKind::Backward);
+            let computes = |task: &&&Task| task.label.first.kind.computes_layers();
             if let Some(first) = tasks.iter().find(computes) {
                 let waits = first.waits.iter().flatten().any(|wait| wait.event.remote());
                 let sends = tasks.iter().any(|task| task.sends.is_some());
@@ -347,6 +348,33 @@ fn the_drawing_is_what_is_built() {
         }
         assert!(drawing.contains(&format!("rank {rank}: {}\n", passes.join(" "))), "rank {rank}: {passes:?}");
     }
+}
+
+/// The times of that drawing, and those of the simulator's page, are those of a run.
+#[test]
+fn the_drawn_times_are_those_of_a_run() {
+    let program = split_backward::scheduled(&split_backward::even(2, 3), Schedule::OneForwardOneBackward.rules());
+    let run = split_backward::drawn(&program).rows;
+    // A pass begins in the column of its time, four letters wide: `B0----` is B0, and a column with nothing else.
+    let columns = |line: &str| -> Vec<String> {
+        let slots = line.as_bytes()[8..].chunks(4).map(|slot| String::from_utf8_lossy(slot).into_owned());
+        let mut slots: Vec<String> = slots.map(|slot| slot.trim_matches([' ', '-']).to_owned()).collect();
+        slots.iter_mut().filter(|slot| slot.is_empty()).for_each(|slot| "..".clone_into(slot));
+        slots
+    };
+    let drawing = include_str!("step.txt");
+    for (rank, run) in run.iter().enumerate() {
+        let mut drawn = columns(drawing.lines().nth(rank + 1).expect("a line for each rank"));
+        drawn.truncate(run.len());
+        assert_eq!(*run, drawn, "rank {rank}");
+        // In the table each pass has its rank and when it runs, backward for two.
+        for (at, pass) in run.iter().enumerate().filter(|(_, pass)| *pass != "..") {
+            let to = at + if pass.starts_with('B') { 2 } else { 1 };
+            let row = format!(" {rank}     {pass}    {at:<6}{to:<4}");
+            assert!(include_str!("../sim/step.txt").contains(&row), "{row}");
+        }
+    }
+    assert_eq!(include_str!("../sim/step.txt").lines().count(), 1 + 2 * 6);
 }
 
 #[test]

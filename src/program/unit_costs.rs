@@ -5,7 +5,7 @@ use crate::cost::{Activations, LayerWork, Payload, Rates, TensorTransfers, Trans
 use crate::plan::pass::Pass;
 use crate::plan::{Format, Reduction};
 use crate::scenario::{Layout, Scenario};
-use crate::units::{Bytes, Count, Seconds};
+use crate::units::{Bytes, Count, Seconds, Share};
 
 use super::build::LaunchedWork;
 use super::gradients::{Gradients, PerGradients};
@@ -50,6 +50,11 @@ impl<'a> UnitCosts<'a> {
         }
     }
 
+    /// The share of the device that a transfer takes from compute while it runs.
+    pub fn contention(&self) -> Share {
+        Share::new(self.rates.calibrated.runtime.contention)
+    }
+
     pub fn local(&self, parameters: u64) -> Count {
         Count::from(parameters) / f64::from(self.layout.tensor)
     }
@@ -83,12 +88,12 @@ impl<'a> UnitCosts<'a> {
     /// beside a piece takes `contention` of the device, and the next piece waits for it. A piece of 10 ms beside 20 ms of
     /// an exchange that takes a fifth of the device is over after 20, beside 5 ms of one after 11. The tensor ranks'
     /// collective after a piece waits for the piece alone: what is passed on may be hidden there too, without slowing it.
-    pub fn least(&self, unit_pass: &UnitPass, contention: f64) -> Seconds {
+    pub fn least(&self, unit_pass: &UnitPass, contention: Share) -> Seconds {
         let of_step = |step: &ComputeStep| {
             let piece = step.piece.work.time + step.piece.host;
             let after = self.in_line(step) - piece;
             let (longest, all) = self.beside(step);
-            (piece + (all - after * 2.0).max(Seconds::ZERO) * contention + after).max(longest)
+            (piece + (all - after * 2.0).max(Seconds::ZERO) * contention.get() + after).max(longest)
         };
         unit_pass.steps.iter().map(of_step).sum()
     }

@@ -4,6 +4,7 @@ use crate::cost::{CollectiveForms, TransferParts};
 use crate::hardware::MAX_LEVELS;
 use crate::units::{Bytes, Seconds};
 
+use super::host::HostCopies;
 use super::stream::Stream;
 use super::task::Picos;
 
@@ -12,18 +13,16 @@ use super::task::Picos;
 pub struct Volume {
     /// What one device sends into each level.
     pub bytes: [Bytes; MAX_LEVELS],
-    /// The same by the lane of the timeline that sends them, in the order of [`Stream::ALL`].
+    /// The same by the line of the timeline that sends them, in the order of [`Stream::ALL`].
     pub sent: [[Bytes; MAX_LEVELS]; Stream::ALL.len()],
-    /// The forms of the collectives that do, by the same lane.
+    /// The forms of the collectives that do, by the same line.
     pub forms: [CollectiveForms; Stream::ALL.len()],
     /// How long each level would be busy.
     pub busy: [Seconds; MAX_LEVELS],
     /// Where the time of the transfers between devices goes, each alone.
     pub parts: TransferParts,
     /// What is copied to the host and from it.
-    pub copied: [Bytes; 2],
-    /// How long each of these ways would be busy.
-    pub copying: [Seconds; 2],
+    pub host_copies: HostCopies,
     /// Time added to compute because the host launches it too slowly.
     pub host: Picos,
     /// What all tasks would take one after the other.
@@ -47,10 +46,8 @@ impl Volume {
         for (forms, other) in self.forms.iter_mut().zip(other.forms) {
             forms.join(other);
         }
-        for way in 0..2 {
-            self.copied[way] += other.copied[way] * times;
-            self.copying[way] += other.copying[way] * times;
-        }
+        self.host_copies.to.add(other.host_copies.to, times);
+        self.host_copies.from.add(other.host_copies.from, times);
         self.host = self.host.saturating_add(other.host.saturating_mul(repeats));
         self.serial += other.serial * times;
         self.memory_bound += other.memory_bound * times;

@@ -116,11 +116,11 @@ impl Theme {
     pub fn span(self, kind: TaskKind) -> Style {
         self.fill(match kind {
             TaskKind::Forward => Tone::Blue,
-            TaskKind::Backward => Tone::Violet,
+            TaskKind::Backward | TaskKind::BackwardInputs => Tone::Violet,
             TaskKind::Optimizer => Tone::Green,
             TaskKind::AllGather => Tone::Teal,
             TaskKind::ReduceScatter | TaskKind::AllReduce | TaskKind::AllToAll => Tone::Ochre,
-            TaskKind::PointToPoint => Tone::Rose,
+            TaskKind::BackwardWeights | TaskKind::PointToPoint => Tone::Rose,
             TaskKind::Copy | TaskKind::Host => Tone::Grey,
         })
     }

@@ -183,6 +183,11 @@ number!(
     Count
 );
 
+number!(
+    /// A part of a whole, from 0 to 1.
+    Share
+);
+
 impl From<u32> for Count {
     fn from(count: u32) -> Self {
         Self(f64::from(count))

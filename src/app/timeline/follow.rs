@@ -1,7 +1,7 @@
 //! Where the timeline goes when asked for a thing and not for a way: a layer, what a gather is for, the next wait for a
 //! transfer, the peak of the memory.
 
-use crate::evaluate::{Activity, IdleCause, ModelPart, Span, Stream, TaskKind, Trace};
+use crate::evaluate::{Activity, IdleCause, ModelPart, Span, Stream, Trace};
 use crate::units::Seconds;
 
 use super::shown::{ShownStep, Timeline, Window};
@@ -21,11 +21,11 @@ pub fn counterpart(trace: &Trace, span: &Span) -> Option<usize> {
         (Stream::Reduce | Stream::Replicas, _) => {
             let made = |index: &usize| {
                 let one = &trace.spans[*index];
-                one.activity.kind == TaskKind::Backward && one.end <= span.start
+                one.activity.kind.is_backward() && one.end <= span.start
             };
             compute.rev().filter(same).find(made)
         }
-        (Stream::Compute, TaskKind::Forward | TaskKind::Backward) => {
+        (Stream::Compute, kind) if kind.computes_layers() => {
             trace.line(span.rank, Stream::Gather).rev().filter(same).find(|index| trace.spans[*index].end <= span.start)
         }
         _ => None,
@@ -131,8 +131,7 @@ impl Timeline {
         let line = trace.line(self.rank(step), Stream::Compute);
         let Some(first) = self.chosen(step).and_then(|spans| spans.first()) else {
             let middle = self.window(step).middle();
-            let works =
-                |index: &usize| matches!(trace.spans[*index].activity.kind, TaskKind::Forward | TaskKind::Backward);
+            let works = |index: &usize| trace.spans[*index].activity.kind.computes_layers();
             let distance = |index: &usize| (step.middle(&trace.spans[*index]) - middle).abs();
             return line.filter(works).min_by(|a, b| distance(a).total_cmp(&distance(b)));
         };

@@ -83,7 +83,7 @@ proptest! {
         let ranks: Vec<u32> = (0..trace.ranks()).collect();
         let last = ranks.iter().copied().reduce(|best, rank| if end(&rank) > end(&best) { rank } else { best }).unwrap_or(0);
         for way in HostDirection::ALL {
-            let spans = trace.spans_on(last, way.lane());
+            let spans = trace.spans_on(last, way.stream());
             let bytes = spans.iter().map(|span| span.bytes).sum::<Bytes>();
             prop_assert_eq!(summary.host.way(way).bytes, bytes);
             let busy = spans.iter().map(|span| span.alone).sum::<Seconds>();

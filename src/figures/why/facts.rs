@@ -164,7 +164,7 @@ impl<'a> FigureSubject<'a> {
         Some(match figure {
             Figure::Traffic(index) | Figure::Busy(index) => self.scenario.cluster.levels.get(index)?.name.clone(),
             Figure::Kernel(index) => kernel_name(self.scenario, index)?,
-            Figure::Copied(way) | Figure::Copying(way) => way.lane().name().to_owned(),
+            Figure::Copied(way) | Figure::Copying(way) => way.stream().name().to_owned(),
             Figure::GoodputEvery(seconds) => Seconds::new(seconds as f64).to_string(),
             Figure::Slowdown(index) | Figure::Intensity(index) => self.transfer(index)?.kind.word().to_owned(),
             Figure::Threshold(index) => {

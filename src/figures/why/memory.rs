@@ -1,6 +1,6 @@
 //! The memory of the fullest device, part by part.
 
-use crate::evaluate::{Memory, ModelPart, TaskKind};
+use crate::evaluate::{Memory, ModelPart};
 use crate::plan::Recompute;
 use crate::units::{Bytes, Count};
 
@@ -212,7 +212,7 @@ impl FormulaFacts<'_> {
     fn kept_in_order(&self, held: &Memory) -> Option<Formula> {
         let (model, kept) = (&self.scenario.model, self.rates.activations());
         let layer = f64::from(held.during.layer);
-        let backward = held.during.kind == TaskKind::Backward;
+        let backward = held.during.kind.is_backward();
         let paper = || Citation::paper(ACTIVATIONS);
         let size = |name: &str, bytes: Bytes| input(name, bytes, paper());
         let again = self.recomputed_layers();

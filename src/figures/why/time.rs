@@ -166,7 +166,7 @@ impl FormulaFacts<'_> {
         }
         let micro_batches =
             input("micro-batches", count(plan.accumulate, ""), Citation::chosen("micro-batches of a step"));
-        Some(self.with_slowing(micro_batches * passes, &[TaskKind::Forward, TaskKind::Backward]))
+        Some(self.with_slowing(micro_batches * passes, TaskKind::computes_layers))
     }
 
     /// Layers that backward computes again from their input.
@@ -176,7 +176,8 @@ impl FormulaFacts<'_> {
 
     /// Compute as the trace lists it, where each rank has its own layers.
     fn running(&self) -> Formula {
-        let (forward, backward) = (self.listed(TaskKind::Forward), self.listed(TaskKind::Backward));
+        let forward = self.listed(|kind| kind == TaskKind::Forward);
+        let backward = self.listed(TaskKind::is_backward);
         // What a visit runs is explained with the layer.
         let visits = |name: &str, time: Seconds, of: Figure| FormulaInput {
             name: name.to_owned(),
@@ -189,16 +190,16 @@ impl FormulaFacts<'_> {
             - self.slow_launches()
     }
 
-    /// Time that compute spans of a kind take together.
-    fn listed(&self, kind: TaskKind) -> Seconds {
-        let own = |span: &&Span| span.activity.kind == kind;
+    /// Time that compute spans of some kinds take together.
+    fn listed(&self, kinds: impl Fn(TaskKind) -> bool) -> Seconds {
+        let own = |span: &&Span| kinds(span.activity.kind);
         let spans = self.spans(Stream::Compute).filter(own);
         spans.map(|span| (span.end - span.start) * self.often(span.start)).sum()
     }
 
     /// What compute of some kinds takes alone, and how much longer it takes beside transfers.
-    fn with_slowing(&self, alone: Formula, kinds: &[TaskKind]) -> Formula {
-        let own = |span: &&Span| kinds.contains(&span.activity.kind);
+    fn with_slowing(&self, alone: Formula, kinds: impl Fn(TaskKind) -> bool) -> Formula {
+        let own = |span: &&Span| kinds(span.activity.kind);
         let spans = self.spans(Stream::Compute).filter(own);
         let slowed: Seconds = spans.map(|span| (span.end - span.start - span.alone) * self.often(span.start)).sum();
         if slowed < LEAST {
@@ -212,7 +213,7 @@ impl FormulaFacts<'_> {
         if self.evaluation.details.slowed < LEAST {
             return Formula::from(0.0);
         }
-        let own = |span: &&Span| [TaskKind::Forward, TaskKind::Backward].contains(&span.activity.kind);
+        let own = |span: &&Span| span.activity.kind.computes_layers();
         let spans = self.spans(Stream::Compute).filter(own);
         let (run, alone) = spans.fold((Seconds::ZERO, Seconds::ZERO), |(run, alone), span| {
             let often = self.often(span.start);
@@ -353,12 +354,12 @@ impl FormulaFacts<'_> {
         } else {
             stream
         };
-        Some(self.with_slowing(update, &[TaskKind::Optimizer]))
+        Some(self.with_slowing(update, |kind| kind == TaskKind::Optimizer))
     }
 
     /// Late launches, fixed work of the host, waits.
     fn other(&self) -> Formula {
-        let (fixed, waits) = (self.listed(TaskKind::Host), self.stretches(IdleCause::Other));
+        let (fixed, waits) = (self.listed(|kind| kind == TaskKind::Host), self.stretches(IdleCause::Other));
         self.slow_launches()
             + input("fixed work of the host", fixed, self.software())
             + input("other waits", Seconds::new(waits.value()), Citation::simulated())
@@ -366,10 +367,7 @@ impl FormulaFacts<'_> {
 
     /// The union of the transfers' time, less what compute waits for.
     fn hidden(&self) -> Formula {
-        let transfers = |span: &&Span| {
-            let compute = [TaskKind::Forward, TaskKind::Backward, TaskKind::Optimizer, TaskKind::Host];
-            span.rank as usize == self.last && !compute.contains(&span.activity.kind)
-        };
+        let transfers = |span: &&Span| span.rank as usize == self.last && span.activity.kind.communicates();
         let mut spans: Vec<(Seconds, Seconds)> =
             self.evaluation.trace.spans.iter().filter(transfers).map(|span| (span.start, span.end)).collect();
         spans.sort_by(|a, b| a.0.get().total_cmp(&b.0.get()));

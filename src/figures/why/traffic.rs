@@ -82,7 +82,7 @@ impl FormulaFacts<'_> {
 
     /// How many copies, of what mean size.
     fn copied(&self, way: HostDirection) -> Formula {
-        let copies: f64 = self.spans(way.lane()).map(|span| self.often(span.start)).sum();
+        let copies: f64 = self.spans(way.stream()).map(|span| self.often(span.start)).sum();
         if copies == 0.0 {
             return Formula::from(0.0);
         }

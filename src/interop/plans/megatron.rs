@@ -7,7 +7,7 @@ mod write;
 
 use crate::interop::megatron::{DTYPE, FORMATS, sharded, storage};
 use crate::interop::runs::{Arguments, padded_vocabulary, plain};
-use crate::plan::Sharded;
+use crate::plan::{Schedule, Sharded};
 use crate::scenario::Field;
 
 use super::draft::PlanDraft;
@@ -174,7 +174,7 @@ fn read_stages(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     };
     if pipeline > 1 && count != "1" {
         draft.take(Field::StagesPerRank, &count, &place);
-        draft.take(Field::Schedule, "interleaved", &place);
+        draft.take(Field::Schedule, Schedule::INTERLEAVING.word(), &place);
     }
 }
 

@@ -1,7 +1,7 @@
 //! torchtitan's TOML of 0.1 to 0.2.2, and that of 2024 by its old names.
 
-use crate::plan::{Precision, Recompute, Sharded};
-use crate::scenario::{Field, Problem};
+use crate::plan::{Precision, Recompute, Schedule, Sharded};
+use crate::scenario::{Field, Problem, Value};
 
 use super::draft::PlanDraft;
 use super::said::{Line, PlanSaid};
@@ -18,7 +18,12 @@ const KEYS: &[ToolKey] = &[
     words(
         "parallelism.pipeline_parallel_schedule",
         Field::Schedule,
-        &[("1F1B", "1f1b"), ("GPipe", "gpipe"), ("Interleaved1F1B", "interleaved"), ("LoopedBFS", "breadth-first")],
+        &[
+            ("1F1B", Schedule::OneForwardOneBackward.word()),
+            ("GPipe", Schedule::GPipe.word()),
+            ("Interleaved1F1B", Schedule::Interleaved.word()),
+            ("LoopedBFS", Schedule::BreadthFirst.word()),
+        ],
     ),
     words("training.enable_cpu_offload", Field::Offload, &[("false", "none"), ("true", "state")]),
     words("optimizer.name", Field::Optimizer, &[("AdamW", "adam"), ("Adam", "adam")]),
@@ -217,9 +222,8 @@ fn read_mesh(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 /// Stages of each pipeline rank: as many as the layers of a stage leave, else two where the schedule loops.
 fn read_stages(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let Some(per_stage) = settings.take(PER_STAGE) else {
-        let loops = draft
-            .value(Field::Schedule)
-            .is_some_and(|it| ["interleaved", "breadth-first"].contains(&it.to_string().as_str()));
+        let schedule = draft.value(Field::Schedule).and_then(Value::get::<Schedule>);
+        let loops = schedule.is_some_and(|schedule| schedule.rules().virtual_stages);
         if loops && draft.ranks(Field::Pipeline) > 1 {
             draft.assume(Field::StagesPerRank, "2", DEFAULT);
         }

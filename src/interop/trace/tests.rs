@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use crate::evaluate::IdleCause;
+use crate::evaluate::tests::zero_bubble;
 use crate::presets::Library;
 use crate::scenario::Scenario;
 use crate::scenario::file;
@@ -191,4 +192,31 @@ fn what_the_explorer_folds_away_stands_in_the_file() {
     let still: Seconds = causes.map(|cause| evaluation.trace.still(0, cause)).into_iter().sum();
     let (busy, report) = (kernels + host as f64 / 1e12, (evaluation.summary.step_time - still).get());
     assert!((busy - report).abs() < 1e-6 * report, "{busy} s busy, {report} s in the report");
+}
+
+/// A rank's trace of ZB-H1 names the two parts of backward, each for every layer and micro-batch. Of the 24 layers of mpt-1b
+/// rank 0 of 2 has 13: the logits beside the others, 50,368 x 2,048 weights, take as long as the 12 x 2,048^2 of two layers.
+#[test]
+fn split_backward_is_named_by_its_parts() {
+    let scenario =
+        scenario(&[("model", "mpt-1b"), ("nodes", "1"), ("pp", "2"), ("strategy", "ddp"), ("accumulate", "3")]);
+    let mut evaluation = once(&scenario, &mut Workspace::default()).expect("a plan");
+    evaluation.trace = zero_bubble(&scenario);
+    let trace = RankTrace::new(0, &scenario, &scenario.layout().expect("a layout"), &evaluation);
+    let mut text = Vec::new();
+    trace.write(&mut text).expect("it is written");
+    let trace: Value = serde_json::from_slice(&text).expect("JSON");
+    let layers = |name: &str| {
+        let named = events(&trace, "X").filter(|event| event["name"] == name);
+        named.map(|event| (event["args"]["layer"].clone(), event["args"]["micro-batch"].clone())).collect::<Vec<_>>()
+    };
+    let each: Vec<_> =
+        (0..3).flat_map(|micro_batch| (0..13).rev().map(move |layer| (layer.into(), micro_batch.into()))).collect();
+    for name in ["backward, inputs layer", "backward, weights layer"] {
+        let mut found = layers(name);
+        // A layer is two pieces of compute, attention and MLP.
+        found.dedup();
+        assert_eq!(found, each, "{name}");
+    }
+    assert_eq!(layers("backward layer"), []);
 }

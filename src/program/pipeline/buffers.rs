@@ -9,7 +9,7 @@
 
 use crate::cost::Transfer;
 use crate::plan::pass::Pass;
-use crate::units::{Bytes, Count};
+use crate::units::{Bytes, Count, Share};
 
 use super::super::build::GraphBuilder;
 use super::super::gradients::Gradients;
@@ -128,7 +128,7 @@ impl<'a> PipelineContext<'a> {
         if tasks.is_empty() || (self.gathers && !gathered) {
             let stream = if self.gathers { self.streams.gather } else { Stream::HostIn };
             let label = label(Stream::Gather, TaskKind::AllGather, ModelPart::Layer, phase);
-            let task = body.transfer(&Transfer::default(), stream, 0.0, label);
+            let task = body.transfer(&Transfer::default(), stream, Share::ZERO, label);
             tasks.push(Task { waits: waits([released, loaded]), ..task });
         }
         tasks

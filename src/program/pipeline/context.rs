@@ -4,14 +4,14 @@ use crate::cost::{Factors, Rates};
 use crate::plan::pass::{Pass, PipelineCounts};
 use crate::plan::{Accumulation, Offload, ScheduleRules, Site};
 use crate::scenario::Layout;
-use crate::units::Bytes;
+use crate::units::{Bytes, Share};
 
 use super::super::build::{GraphBuilder, LaunchedWork};
 use super::super::label::{Activity, Label, ModelPart, Phase, TaskKind};
 use super::super::operator_layouts::OperatorLayouts;
 use super::super::parameter_group::ParameterGroup;
 use super::super::stage::{PipelineStages, StageWork};
-use super::super::stage_buffers::StageTurns;
+use super::super::stage_buffers::{EndTurns, StageTurns};
 use super::super::state::ModelState;
 use super::super::step::TaskEmitter;
 use super::super::stream::{CollectiveStreams, Stream};
@@ -64,7 +64,9 @@ impl<'a> PipelineContext<'a> {
         let buffered = plan.offload.state() || held(&|costs| costs.layout.gradients > 1);
         let mut alike: Vec<u32> = Vec::with_capacity(ranks as usize);
         for rank in 0..ranks {
-            let same = |before: &u32| (0..stages_per_rank).all(|k| stages.work(*before, k) == stages.work(rank, k));
+            let same = |before: &u32| {
+                (0..stages_per_rank).all(|k| stages.place(*before, k).work == stages.place(rank, k).work)
+            };
             // Compared with the last group only: ranks 1 to 6 of 8 mostly hold the same, the two ends do not.
             alike.push(alike.last().copied().filter(same).unwrap_or(rank));
         }
@@ -106,9 +108,10 @@ impl<'a> PipelineContext<'a> {
     }
 
     /// How often the first rank and the last gather and reduce each of their stages.
-    pub fn turns(&self) -> [Vec<StageTurns>; 2] {
+    pub fn turns(&self) -> EndTurns {
         let order = |rank| (self.rules.order)(self.counts, rank, true);
-        [0, self.counts.ranks - 1].map(|rank| StageTurns::all(&order(rank), self.counts.stages))
+        let turns = |rank| StageTurns::all(&order(rank), self.counts.stages);
+        EndTurns { first_rank: turns(0), last_rank: turns(self.counts.ranks - 1) }
     }
 
     /// The first of the ranks up to this one, neighbour by neighbour, that hold the same.
@@ -119,7 +122,7 @@ impl<'a> PipelineContext<'a> {
     /// One rank's parameters, by layout.
     pub(super) fn shares(&self, rank: u32) -> Vec<ParameterGroup<'_>> {
         let mut parameters = vec![0; self.layout_costs.len()];
-        let stages = (0..self.counts.stages).map(|stage| self.stages.work(rank, stage));
+        let stages = (0..self.counts.stages).map(|stage| self.stages.place(rank, stage).work);
         for holding in stages.flat_map(|work| &self.stages.works[work].holdings) {
             parameters[holding.layout] += holding.parameters;
         }
@@ -157,8 +160,8 @@ impl<'a> PipelineContext<'a> {
         TaskEmitter { costs: self.costs(), streams: self.streams, ahead: 0, contention: self.contention() }
     }
 
-    pub(super) fn contention(&self) -> f64 {
-        self.costs().rates.calibrated.runtime.contention
+    pub(super) fn contention(&self) -> Share {
+        self.costs().contention()
     }
 }
 

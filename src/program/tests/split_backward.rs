@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::hardware::MAX_LEVELS;
-use crate::plan::{Offload, Schedule, ScheduleRules, zero_bubble};
+use crate::plan::{Offload, ScheduleRules, zero_bubble};
 use crate::sim::{Observer, Simulator};
 
 /// The step of a plan's pipeline in the order of a schedule.
-fn scheduled(scenario: &Scenario, rules: &'static ScheduleRules) -> Program {
+pub(crate) fn scheduled(scenario: &Scenario, rules: &'static ScheduleRules) -> Program {
     let layout = scenario.layout().expect("a valid scenario");
     let factors = Factors { bandwidth: [1e30; MAX_LEVELS], ..Factors::default() };
     let (rates, layouts) = (Rates::new(scenario, &factors), OperatorLayouts::new(scenario, &layout));
@@ -20,7 +20,7 @@ fn scheduled(scenario: &Scenario, rules: &'static ScheduleRules) -> Program {
 
 /// A layer of 1024 on each of so many ranks, for sequences of 1024 tokens, where nothing but its matrices takes time: each
 /// of forward, backward for inputs and backward for weights 2 x 1024 x 12 x 1024^2 flop at 100 TFLOP/s.
-fn even(ranks: u32, micro_batches: u32) -> Scenario {
+pub(super) fn even(ranks: u32, micro_batches: u32) -> Scenario {
     let mut scenario = testing::scenario();
     scenario.model = Arc::new(testing::model(ranks, 1024));
     let device = &mut Arc::make_mut(&mut scenario.cluster).device;
@@ -36,9 +36,9 @@ fn even(ranks: u32, micro_batches: u32) -> Scenario {
 const PASS: f64 = 2.0 * 1024.0 * 12.0 * 1024.0 * 1024.0 / 100e12;
 
 /// What each rank computes, drawn a pass to a column, and the activations that it holds.
-struct Drawing<'a> {
+pub(super) struct Drawing<'a> {
     program: &'a Program,
-    rows: Vec<Vec<String>>,
+    pub rows: Vec<Vec<String>>,
     held: Vec<i64>,
     most: Vec<i64>,
 }
@@ -49,9 +49,8 @@ impl Observer for Drawing<'_> {
         let row = &mut self.rows[rank];
         let letter = match kind {
             TaskKind::Forward => "F",
-            // Of a micro-batch's two passes backward the first is for inputs.
-            TaskKind::Backward if row.contains(&format!("B{micro_batch}")) => "W",
-            TaskKind::Backward => "B",
+            TaskKind::Backward | TaskKind::BackwardInputs => "B",
+            TaskKind::BackwardWeights => "W",
             _ => return,
         };
         row.resize((seconds(at).get() / PASS).round() as usize, "..".to_owned());
@@ -64,7 +63,7 @@ impl Observer for Drawing<'_> {
     }
 }
 
-fn drawn(program: &Program) -> Drawing<'_> {
+pub(super) fn drawn(program: &Program) -> Drawing<'_> {
     let ranks = program.ranks.len();
     let mut drawing = Drawing { program, rows: vec![Vec::new(); ranks], held: vec![0; ranks], most: vec![0; ranks] };
     let mut simulator = Simulator::default();
@@ -155,7 +154,8 @@ fn two_passes_do_what_one_does() {
                         .map(|rules| scheduled(&scenario, rules));
                     for rank in 0..4 {
                         let [one, other] = [&whole, &split].map(|program| program.volume(rank));
-                        assert_eq!((one.bytes, one.copied), (other.bytes, other.copied), "{:?}", scenario.plan);
+                        let copied = |volume: &Volume| [volume.host_copies.to.bytes, volume.host_copies.from.bytes];
+                        assert_eq!((one.bytes, copied(&one)), (other.bytes, copied(&other)), "{:?}", scenario.plan);
                         let [one, other] =
                             [&whole, &split].map(|program| program.ranks[rank].serial(&program.code).get());
                         assert!((one / other - 1.0).abs() < 1e-6, "{one} {other}");

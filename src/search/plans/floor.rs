@@ -10,7 +10,7 @@ use crate::cost::{Factors, Rates, Transfer};
 use crate::hardware::MAX_LEVELS;
 use crate::plan::pass::{PerDirection, PipelineCounts};
 use crate::plan::{Offload, Recompute};
-use crate::program::{ModelState, StageCost, StageTurns, StepTerms};
+use crate::program::{EndTurns, ModelState, StageCost, StageTurns, StepTerms};
 use crate::scenario::{Layout, Scenario};
 use crate::units::{Bytes, Count, Seconds};
 
@@ -221,7 +221,7 @@ impl<'a> RankWork<'a> {
     /// of the device: `A + c C`, since the device does no more than it can. While tensor ranks exchange, or a gather holds
     /// the rank up, `X` in all, nothing computes, and `k` streams can hide `k X` of the transfers: `A + c (C - k X) + X`.
     fn device(&self) -> Seconds {
-        let share = self.terms.contention;
+        let share = self.terms.contention.get();
         let count = self.micro_batches();
         let [computing, beside, serial] = [
             |part: &StageCost| part.computing,
@@ -272,10 +272,10 @@ impl<'a> RankWork<'a> {
     fn turns(&self) -> impl Iterator<Item = StageTurns> {
         let (terms, parts, count) = (self.terms, self.parts().count(), self.micro_batches());
         let staged = self.scenario.plan.staged();
-        let [first, last] = &terms.turns;
+        let EndTurns { first_rank, last_rank } = &terms.turns;
         let known = match self.place {
-            (0, _) => Some(first),
-            (place, count) if place + 1 == count => Some(last),
+            (0, _) => Some(first_rank),
+            (place, count) if place + 1 == count => Some(last_rank),
             _ => None,
         };
         (0..parts).map(move |place| {

@@ -6,6 +6,14 @@ use crate::plan::{Accumulation, Offload, Precision, Recompute, Schedule};
 use crate::scenario::{Edit, Field, Scenario, Value};
 use crate::search::{Axis, Candidate};
 
+/// In which order a pipeline passes its stages and micro-batches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct MeshOrder {
+    pub schedule: Schedule,
+    pub stages_per_rank: u32,
+    pub accumulation: Accumulation,
+}
+
 /// What a search may change beyond where the work is done: the numbers, and what else is asked of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Allowed {
@@ -252,20 +260,21 @@ impl Freedom {
 
     /// What a rank may run, each once: schedules with their virtual stages, and orders of accumulation. Where there is one
     /// stage in all, schedules do not differ.
-    pub(super) fn runs(&self, base: &Scenario, pipeline: u32) -> Vec<(Schedule, u32, Accumulation)> {
+    pub(super) fn orders(&self, base: &Scenario, pipeline: u32) -> Vec<MeshOrder> {
         let schedules = self.choices(Field::Schedule, base, Schedule::ALL);
-        let orders = self.choices(Field::Accumulation, base, Accumulation::ALL);
+        let accumulations = self.choices(Field::Accumulation, base, Accumulation::ALL);
         let stages = self.stages(base, pipeline);
         let mut found = Vec::new();
-        for order in orders {
+        for accumulation in accumulations {
             if pipeline == 1 {
                 // Without a pipeline schedules do not differ: the job keeps its own.
-                found.push((base.plan.schedule, base.plan.stages_per_rank, order));
+                let (schedule, stages_per_rank) = (base.plan.schedule, base.plan.stages_per_rank);
+                found.push(MeshOrder { schedule, stages_per_rank, accumulation });
                 continue;
             }
             for schedule in &schedules {
                 // Layer by layer a pipeline is breadth first, whatever its schedule is called.
-                let breadth = order == Accumulation::Layered;
+                let breadth = accumulation == Accumulation::Layered;
                 if breadth && schedules.contains(&Schedule::LAYERED) && *schedule != Schedule::LAYERED {
                     continue;
                 }
@@ -273,9 +282,10 @@ impl Freedom {
                 // rank is no plan, and interleaving with one is 1F1B under another name.
                 let looped = breadth || schedule.rules().virtual_stages;
                 let more = |stages: &&u32| if looped { **stages > 1 || breadth } else { **stages == 1 };
-                let mut taken: Vec<_> = stages.iter().filter(more).map(|stages| (*schedule, *stages, order)).collect();
+                let order = |stages: &u32| MeshOrder { schedule: *schedule, stages_per_rank: *stages, accumulation };
+                let mut taken: Vec<_> = stages.iter().filter(more).map(order).collect();
                 if taken.is_empty() {
-                    taken.extend(stages.first().map(|stages| (*schedule, *stages, order)));
+                    taken.extend(stages.first().map(order));
                 }
                 found.extend(taken);
             }

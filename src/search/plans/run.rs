@@ -173,7 +173,7 @@ impl<'a> Running<'a> {
             let shapes =
                 alike.iter().zip(found).flat_map(|(meshes, found)| meshes.iter().zip(found.unwrap_or_default()));
             for ((mesh, _), shape) in shapes {
-                let runs = freedom.runs(variant, mesh[2]).len() * self.recomputes.len();
+                let runs = freedom.orders(variant, mesh[2]).len() * self.recomputes.len();
                 if let Some((pace, shape)) = shape {
                     self.counts.plans += (runs * shape.extents.len()) as u64;
                     self.put(pace, Bytes::ZERO, &Arc::new(shape), OpenedPlans::All);
@@ -252,7 +252,7 @@ impl<'a> Running<'a> {
         let OpenPlans { scores, pace, shape, which, .. } = open;
         let beyond = !self.search.limits.allow(pace) || !self.ranking.may_take(*scores, open.kind(), pace);
         if beyond {
-            let runs = if matches!(which, OpenedPlans::All) { shape.runs.len() * self.recomputes.len() } else { 1 };
+            let runs = if matches!(which, OpenedPlans::All) { shape.orders.len() * self.recomputes.len() } else { 1 };
             self.counts.bounded += (runs * shape.extents.len()) as u64;
         }
         beyond
@@ -260,9 +260,9 @@ impl<'a> Running<'a> {
 
     /// Puts up what a mesh can run.
     fn runs(&mut self, shape: &Arc<Shape>) {
-        for run in &shape.runs {
+        for order in &shape.orders {
             for recompute in self.recomputes.clone() {
-                let run = (*run, recompute);
+                let run = MeshRun { order: *order, recompute };
                 self.put(shape.pace(Some(run)), Bytes::ZERO, shape, OpenedPlans::OfRun(run));
             }
         }
@@ -272,7 +272,7 @@ impl<'a> Running<'a> {
     fn plans(&mut self, run: MeshRun, shape: &Shape) -> bool {
         let PlanSearch { limits, aim, .. } = self.search;
         let Some(scenario) = shape.run(run) else { return false };
-        let (floor, kind) = (PlanFloor::new(&scenario, &shape.layout), shape.kind(run.0));
+        let (floor, kind) = (PlanFloor::new(&scenario, &shape.layout), shape.kind(run.order));
         let rates = PlanFloor::rates(&scenario);
         let capacity = scenario.cluster.device.memory * scenario.plan.memory_factor * (1.0 - limits.margin);
         let may = |time: Seconds, memory: Bytes, ranking: &BestPlans| {

@@ -13,7 +13,7 @@ use super::answer::FoundWhole;
 use super::best_plans::PlanKind;
 use super::extents::{StateExtents, unsharded};
 use super::floor::{MeshWork, PlanFloor};
-use super::freedom::Freedom;
+use super::freedom::{Freedom, MeshOrder};
 
 /// A mesh with a micro-batch: a scenario whose state is nowhere sharded.
 #[derive(Debug)]
@@ -24,14 +24,18 @@ pub(super) struct Shape {
     pub layout: Layout,
     /// Every way in which its state may lie.
     pub extents: Arc<Vec<StateExtents>>,
-    pub runs: Vec<(Schedule, u32, Accumulation)>,
+    pub orders: Vec<MeshOrder>,
     work: MeshWork,
     /// The share of the time that failures leave at most.
     useful: f64,
 }
 
-/// A schedule with its virtual stages and an order of accumulation, and what is recomputed.
-pub(super) type MeshRun = ((Schedule, u32, Accumulation), Recompute);
+/// How a mesh may run: in which order, and what is recomputed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct MeshRun {
+    pub order: MeshOrder,
+    pub recompute: Recompute,
+}
 
 /// Plans of a mesh that are opened together. Some hundred thousand wait at once, and few of them are ever opened: they
 /// hold no scenario, which is made anew then.
@@ -63,7 +67,7 @@ impl OpenPlans {
     pub fn kind(&self) -> Option<PlanKind> {
         match self.which {
             OpenedPlans::All => None,
-            OpenedPlans::OfRun((run, _)) | OpenedPlans::Floored((run, _)) => Some(self.shape.kind(run)),
+            OpenedPlans::OfRun(run) | OpenedPlans::Floored(run) => Some(self.shape.kind(run.order)),
         }
     }
 }
@@ -123,22 +127,24 @@ impl Shape {
         scenario.keeps_batch().ok()?;
         let all = || Arc::new(StateExtents::all(&scenario, &base.plan.sharding, &layout, freedom));
         let extents = Arc::clone(extents.get_or_insert_with(all));
-        let runs = freedom.runs(base, pipeline);
+        let orders = freedom.orders(base, pipeline);
         let (work, useful) = (MeshWork::new(&scenario, &layout), FailureForecast::useful_at_most(&scenario));
-        (!extents.is_empty()).then_some(Self { number, scenario, layout, extents, runs, work, useful })
+        (!extents.is_empty()).then_some(Self { number, scenario, layout, extents, orders, work, useful })
     }
 
     /// The kind of the plans with one schedule.
-    pub fn kind(&self, (schedule, ..): (Schedule, u32, Accumulation)) -> PlanKind {
-        (self.number, schedule)
+    pub fn kind(&self, order: MeshOrder) -> PlanKind {
+        (self.number, order.schedule)
     }
 
     /// What no plan of the mesh is faster than, or none of those with one schedule and recompute.
     pub fn pace(&self, run: Option<MeshRun>) -> TokenPace {
-        let ((schedule, stages, order), recompute) =
-            run.unwrap_or(((Schedule::LAYERED, 0, Accumulation::Layered), Recompute::None));
         // Schedules that take micro-batches in groups may take other counts of them than the mesh has.
-        let turn = stages == 1 && order == Accumulation::Standard && !schedule.rules().grouped;
+        let turns = |MeshOrder { schedule, stages_per_rank, accumulation }: MeshOrder| {
+            stages_per_rank == 1 && accumulation == Accumulation::Standard && !schedule.rules().grouped
+        };
+        let turn = run.is_some_and(|run| turns(run.order));
+        let recompute = run.map_or(Recompute::None, |run| run.recompute);
         let micro_batches = self.scenario.plan.accumulate;
         let step = self.work.least(recompute, micro_batches, self.layout.pipeline, turn);
         self.pace_of(&self.scenario, step)
@@ -149,10 +155,10 @@ impl Shape {
         TokenPace::at_most(scenario, self.layout.devices, step, self.useful)
     }
 
-    /// The plan of the first of its runs with a recompute whose state takes least memory, if that may fit.
+    /// The plan of the first of its orders with a recompute whose state takes least memory, if that may fit.
     pub fn smallest(&self, recompute: Recompute, workspace: &mut Workspace) -> Option<(PlanKind, FoundWhole)> {
-        let run = *self.runs.first()?;
-        let mut scenario = self.run((run, recompute))?;
+        let order = *self.orders.first()?;
+        let mut scenario = self.run(MeshRun { order, recompute })?;
         let floor = PlanFloor::new(&scenario, &self.layout);
         let rates = PlanFloor::rates(&scenario);
         let memory = |extents: &StateExtents| floor.memory(&rates, &extents.layout);
@@ -164,14 +170,16 @@ impl Shape {
         }
         extents.apply(&mut scenario.plan.sharding);
         let summary = summary(&scenario, workspace).ok()?;
-        Some((self.kind(run), FoundWhole { scenario, summary }))
+        Some((self.kind(order), FoundWhole { scenario, summary }))
     }
 
-    /// The scenario with one of its runs and a recompute; `None` where it cannot be laid out, or not near the batch.
-    pub fn run(&self, ((schedule, stages, order), recompute): MeshRun) -> Option<Scenario> {
+    /// The scenario as it may run; `None` where it cannot be laid out, or not near the batch.
+    pub fn run(&self, MeshRun { order, recompute }: MeshRun) -> Option<Scenario> {
+        let MeshOrder { schedule, stages_per_rank, accumulation } = order;
         let mut scenario = self.scenario.clone();
         let plan = &mut scenario.plan;
-        (plan.schedule, plan.stages_per_rank, plan.accumulation, plan.recompute) = (schedule, stages, order, recompute);
+        (plan.schedule, plan.stages_per_rank) = (schedule, stages_per_rank);
+        (plan.accumulation, plan.recompute) = (accumulation, recompute);
         scenario.settle_batch();
         scenario.layout().ok()?;
         scenario.keeps_batch().ok()?;

@@ -17,7 +17,7 @@ use super::aim::tokens;
 use super::best_plans::PlanKind;
 use super::extents::StateExtents;
 use super::floor::PlanFloor;
-use super::shape::Shape;
+use super::shape::{MeshRun, Shape};
 use super::*;
 
 /// 2 nodes of 4 devices with a batch of 32 sequences.
@@ -58,14 +58,14 @@ fn brute_force(search: &PlanSearch) -> Vec<(PlanKind, FoundWhole)> {
             shapes += 1;
             let mesh = [tensor, context, pipeline, micro_batch];
             let Some(shape) = Shape::new(shapes, base, mesh, freedom, &mut None) else { continue };
-            for run in &shape.runs {
+            for order in &shape.orders {
                 for recompute in freedom.recomputes(base) {
-                    let Some(scenario) = shape.run((*run, recompute)) else { continue };
+                    let Some(scenario) = shape.run(MeshRun { order: *order, recompute }) else { continue };
                     for extents in &*shape.extents {
                         let mut scenario = scenario.clone();
                         extents.apply(&mut scenario.plan.sharding);
                         if let Ok(summary) = summary(&scenario, &mut workspace) {
-                            found.push((shape.kind(*run), FoundWhole { scenario, summary }));
+                            found.push((shape.kind(*order), FoundWhole { scenario, summary }));
                         }
                     }
                 }
@@ -168,7 +168,8 @@ fn the_front_has_the_fastest_plan_of_each_size() {
 fn stages_need_not_be_alike() {
     let over = ["micro-batch=1", "recompute=none", "cp=1", "tp=1", "pp=2"];
     let search = search(base(11, 1.0), Aim::Throughput, &over);
-    let stages: Vec<u32> = search.freedom.runs(&search.base, 2).iter().map(|(_, stages, _)| *stages).collect();
+    let orders = search.freedom.orders(&search.base, 2);
+    let stages: Vec<u32> = orders.iter().map(|order| order.stages_per_rank).collect();
     assert_eq!(BTreeSet::from_iter(stages), BTreeSet::from([1, 2, 4]));
     let best = answer(&search, 2).plans.swap_remove(0);
     let all = brute_force(&search);
@@ -368,8 +369,8 @@ proptest! {
         }
         let freedom = Freedom::default();
         let Some(shape) = Shape::new(0, &job, mesh.map(|power| 1 << power), &freedom, &mut None) else { return Ok(()) };
-        let (run, recompute) = (*run.get(&shape.runs), *recompute.get(&freedom.recomputes(&job)));
-        let Some(mut scenario) = shape.run((run, recompute)) else { return Ok(()) };
+        let (order, recompute) = (*run.get(&shape.orders), *recompute.get(&freedom.recomputes(&job)));
+        let Some(mut scenario) = shape.run(MeshRun { order, recompute }) else { return Ok(()) };
         let floor = PlanFloor::new(&scenario, &shape.layout);
         let extents: &StateExtents = extents.get(&shape.extents);
         extents.apply(&mut scenario.plan.sharding);
@@ -382,7 +383,7 @@ proptest! {
         prop_assert!(placed.time >= floor.time && placed.memory * (1.0 + 1e-9) >= memory, "{placed:?}");
         let anew = PlanFloor::new(&scenario, &extents.layout).placed(&scenario, &extents.layout);
         prop_assert!((placed.time / anew.time - 1.0).abs() < 1e-9, "{placed:?} is {anew:?} from the start");
-        let least = shape.pace(Some((run, recompute))).per_token * tokens(&scenario);
+        let least = shape.pace(Some(MeshRun { order, recompute })).per_token * tokens(&scenario);
         prop_assert!(summary.step_time.get() >= least, "{} < {least} s of {:?}", summary.step_time, scenario.plan);
         prop_assert!(summary.memory.peak >= memory, "{} < {memory} of {:?}", summary.memory.peak, scenario.plan);
     }

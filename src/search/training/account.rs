@@ -4,7 +4,6 @@ use crate::bounds::layered::LayeredStep;
 use crate::cost::{Factors, Rates};
 use crate::evaluate::{Stream, Trace, Workspace, traced};
 use crate::plan::Recompute;
-use crate::program::TaskKind;
 use crate::scenario::Scenario;
 use crate::units::Seconds;
 
@@ -96,7 +95,7 @@ impl Waits {
         let rank = trace.last_rank();
         let passes = || {
             let computes = trace.spans_on(rank, Stream::Compute).iter();
-            computes.filter(|span| matches!(span.activity.kind, TaskKind::Forward | TaskKind::Backward))
+            computes.filter(|span| span.activity.kind.computes_layers())
         };
         let (start, end) = (Seconds::ZERO, Seconds::new(f64::INFINITY));
         let first = passes().next().map_or(start, |span| span.start);

@@ -10,7 +10,8 @@ use std::ops::{Add, Mul};
 
 use crate::cost::Transfer;
 use crate::hardware::MAX_LEVELS;
-use crate::plan::pass::{Pass, PerDirection};
+use crate::plan::pass::{Pass, PerDirection, PipelineCounts};
+use crate::plan::{Schedule, ScheduleRules};
 use crate::program::{PerGradients, StageCost, StepTerms};
 use crate::units::{Bytes, Seconds};
 
@@ -65,8 +66,9 @@ impl StepBounds {
             StageAssignment::None if !layered => bound.unit_by_unit(&order, terms.buffered, ends, ahead),
             _ => {
                 let stages = StageOrder::new(&order, ranks as usize, terms.send);
-                let pairs = matches!(assignment, StageAssignment::Contiguous(schedule) if schedule.rules().alternates);
-                bound.staged(&stages, pairs);
+                let schedule =
+                    if let StageAssignment::Contiguous(schedule) = assignment { schedule } else { Schedule::LAYERED };
+                bound.staged(&stages, schedule.rules());
             }
         }
         bound
@@ -133,8 +135,8 @@ impl StepBounds {
         self.memory.push((1, Envelope(vec![(held.max(held - logits + layer.working + layer.buffers), Bytes::ZERO)])));
     }
 
-    /// Ranks pass their stages with all micro-batches; in `pairs` of a forward and a backward where the schedule alternates.
-    fn staged(&mut self, stages: &StageOrder<'_>, pairs: bool) {
+    /// Ranks pass their stages with all micro-batches, in the order of a schedule.
+    fn staged(&mut self, stages: &StageOrder<'_>, rules: &ScheduleRules) {
         let StageOrder { order, ranks, send, .. } = *stages;
         let (first, last, hops) = (order[0], order[order.len() - 1], order.len() - 1);
         let opening = first.load.forward + first.gather.forward.time;
@@ -144,9 +146,9 @@ impl StepBounds {
             + sum(stages.of_rank(0), |stage| stage.update);
         for rank in 0..ranks {
             let compute = PerDirection::from_fn(|pass| sum(stages.of_rank(rank), |stage| *stage.compute.get(pass)));
-            if pairs {
-                // Under 1F1B a rank alternates, so its forwards and backwards are one line; what comes before its first
-                // forward comes back after its last backward.
+            if rules.alternates {
+                // The forwards and backwards of a rank that alternates, as under 1F1B, are one line; what comes before its
+                // first forward comes back after its last backward.
                 let before = stages.before[rank].forward + stages.before[rank].backward;
                 self.forward.add(opening + before + closing, compute.forward + compute.backward);
             } else {
@@ -156,9 +158,9 @@ impl StepBounds {
             let of_rank = |of: fn(&StageCost) -> Seconds| sum(stages.of_rank(rank), of);
             self.whole.add(of_rank(|stage| stage.load.forward), of_rank(|stage| stage.from_host));
             self.whole.add(of_rank(|stage| stage.store), of_rank(|stage| stage.to_host));
-            self.remember(stages, rank, pairs);
+            self.remember(stages, rank, rules);
         }
-        if pairs {
+        if rules.alternates {
             self.alternate(stages, opening, closing);
             return;
         }
@@ -209,9 +211,11 @@ impl StepBounds {
     }
 
     /// The memory of one rank when it begins its first backward.
-    fn remember(&mut self, stages: &StageOrder<'_>, rank: usize, pairs: bool) {
-        // 1F1B starts backward once the ranks behind are full; the other schedules pass everything forward first.
-        let in_flight = if pairs { (stages.ranks - rank) as u32 } else { u32::MAX };
+    fn remember(&mut self, stages: &StageOrder<'_>, rank: usize, rules: &ScheduleRules) {
+        // Of any number of micro-batches: 1F1B starts backward once the ranks behind are full; others pass everything
+        // forward first.
+        let counts = PipelineCounts { ranks: stages.ranks as u32, stages: 1, micro_batches: u32::MAX };
+        let in_flight = (rules.checkpoints)(counts, rank as u32);
         let begins = stages.order[stages.order.len() - stages.ranks + rank];
         let fixed = sum(stages.of_rank(rank), |stage| stage.state) + begins.working + begins.buffers;
         let each = sum(stages.of_rank(rank), |stage| stage.kept);

@@ -74,7 +74,7 @@ impl RankState {
         if !self.active.contains(stream) {
             // Nothing left to compute: the launch, or the step, ends with what still travels.
             let travelling = (self.running & SERIAL).iter().next().or_else(|| self.running.iter().next());
-            return travelling.map_or(StallCause::Other, |stream| StallCause::Transfer(stream));
+            return travelling.map_or(StallCause::Other, StallCause::Transfer);
         }
         let mut waits = false;
         // Compute waits for a gather, which waits for a copy from the host that runs: the copy is the cause. A chain

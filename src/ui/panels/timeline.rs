@@ -11,7 +11,7 @@ use super::memory::LINE;
 use super::{frame, has_room, staleness, words};
 use crate::app::timeline::{ShownStep, Timeline, TrackRow, Window, counterpart};
 use crate::app::{Answer, App, Panel};
-use crate::evaluate::{self, IdleCause, ModelPart, SpanMicroBatches, Stream, TaskKind, Trace, WindowTotals};
+use crate::evaluate::{self, IdleCause, ModelPart, SpanMicroBatches, Stream, Trace, WindowTotals};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::gantt::{self, Track, TrackForm};
 use crate::ui::widgets::list::in_view;
@@ -192,10 +192,8 @@ fn visit(spans: &[evaluate::Span], step: ShownStep, window: (Seconds, Seconds), 
         (Some(low), _) => format!(", layer {low}"),
         _ => String::new(),
     };
-    let turn = match first.activity.kind {
-        TaskKind::Forward | TaskKind::Backward => format!(" of micro-batch {}", first.activity.micro_batch),
-        _ => String::new(),
-    };
+    let passes = first.activity.kind.computes_layers();
+    let turn = if passes { format!(" of micro-batch {}", first.activity.micro_batch) } else { String::new() };
     let what = format!("{} rank {}: {}{turn}{layers}", theme.glyphs().pinned, first.rank, first.activity.kind.name());
     let when = format!(": {}, at {}", last.end - first.start, words::moment(first.start, window));
     let before = step.trace.idle_of(first.rank).iter().rfind(|idle| idle.end <= first.start);

@@ -16,7 +16,7 @@ use ratatui::widgets::Widget;
 
 use super::axis;
 use super::text::{columns, fit, put, width};
-use crate::evaluate::{Folded, IdleCause, Span, Stall, TaskKind};
+use crate::evaluate::{Folded, IdleCause, Span, Stall};
 use crate::ui::theme::{Role, Theme};
 use crate::units::Seconds;
 
@@ -209,7 +209,7 @@ impl Widget for &Gantt<'_> {
 
 /// Whether a span moves bytes between devices or to the host.
 pub const fn communicates(span: &Span) -> bool {
-    !matches!(span.activity.kind, TaskKind::Forward | TaskKind::Backward | TaskKind::Optimizer | TaskKind::Host)
+    span.activity.kind.communicates()
 }
 
 #[cfg(test)]

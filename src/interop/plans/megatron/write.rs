@@ -145,7 +145,7 @@ fn write_pipeline(lines: &mut Vec<Line>, said: &mut PlanSaid) {
     }
     match said.text(Field::Schedule) {
         None => {}
-        Some("1f1b" | "interleaved") => drop(said.say(Field::Schedule)),
+        Some(_) if said.plan().schedule.rules().alternates => drop(said.say(Field::Schedule)),
         Some(_) => said.note(Field::Schedule, "Megatron-LM runs 1f1b, or interleaved with several stages on a rank"),
     }
 }

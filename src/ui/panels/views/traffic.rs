@@ -127,7 +127,7 @@ fn links(runs: &[DrawnRun], figures: &[Figure], width: usize, theme: Theme) -> V
 fn link(figure: Figure, scenario: &Scenario) -> &str {
     match figure {
         Figure::Traffic(level) => scenario.cluster.levels.get(level).map_or("network", |level| &level.name),
-        Figure::Copied(way) => way.lane().name(),
+        Figure::Copied(way) => way.stream().name(),
         _ => "",
     }
 }

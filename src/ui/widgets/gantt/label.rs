@@ -7,7 +7,6 @@ use crate::evaluate::{Activity, ModelPart, TaskKind};
 pub(super) fn labels(activity: Activity, turns: bool) -> Vec<String> {
     let (long, short, letter) = names(activity.kind);
     let Activity { part, layer, micro_batch, .. } = activity;
-    let computes = matches!(activity.kind, TaskKind::Forward | TaskKind::Backward);
     let half = |name: &str| {
         vec![format!("{long} {name} {layer}"), format!("{short} {name} {layer}"), format!("{letter}{layer}")]
     };
@@ -19,7 +18,7 @@ pub(super) fn labels(activity: Activity, turns: bool) -> Vec<String> {
         ModelPart::Head => vec![format!("{long} head"), format!("{short} head"), short.to_owned()],
         ModelPart::Model => vec![long.to_owned(), short.to_owned()],
     };
-    if turns && computes {
+    if turns && activity.kind.computes_layers() {
         let numbered =
             [format!("{}, micro-batch {micro_batch}", labels[0]), format!("{}, mb {micro_batch}", labels[1])];
         labels.splice(0..0, numbered);
@@ -29,10 +28,7 @@ pub(super) fn labels(activity: Activity, turns: bool) -> Vec<String> {
 
 /// Which way compute goes, where there is room for no more: without colours nothing else would tell.
 pub(super) const fn way(kind: TaskKind) -> Option<&'static str> {
-    match kind {
-        TaskKind::Forward | TaskKind::Backward => Some(names(kind).2),
-        _ => None,
-    }
+    if kind.computes_layers() { Some(names(kind).2) } else { None }
 }
 
 /// The names of a kind, longest first.
@@ -40,6 +36,8 @@ pub(super) const fn names(kind: TaskKind) -> (&'static str, &'static str, &'stat
     match kind {
         TaskKind::Forward => ("forward", "fwd", "f"),
         TaskKind::Backward => ("backward", "bwd", "b"),
+        TaskKind::BackwardInputs => ("backward, inputs", "bwd-in", "b"),
+        TaskKind::BackwardWeights => ("backward, weights", "bwd-w", "w"),
         TaskKind::Optimizer => ("optimizer", "opt", "o"),
         TaskKind::AllGather => ("all-gather", "gather", "g"),
         TaskKind::ReduceScatter => ("reduce-scatter", "reduce", "r"),

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use ratatui::style::{Color, Modifier};
 
 use super::*;
-use crate::evaluate::{Activity, ModelPart, Stream};
+use crate::evaluate::{Activity, ModelPart, Stream, TaskKind};
 use crate::ui::caps::{Caps, Depth};
 use crate::units::Bytes;
 

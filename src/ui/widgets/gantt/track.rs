@@ -53,23 +53,9 @@ struct Density {
     kind: TaskKind,
 }
 
-/// The kinds whose shares of a column are counted, in any order.
-const KINDS: [TaskKind; 10] = [
-    TaskKind::Forward,
-    TaskKind::Backward,
-    TaskKind::Optimizer,
-    TaskKind::AllGather,
-    TaskKind::ReduceScatter,
-    TaskKind::AllReduce,
-    TaskKind::AllToAll,
-    TaskKind::PointToPoint,
-    TaskKind::Copy,
-    TaskKind::Host,
-];
-
 impl Density {
-    fn new(shares: &[f64; KINDS.len()]) -> Self {
-        let most = shares.iter().zip(KINDS).reduce(|most, next| if next.0 > most.0 { next } else { most });
+    fn new(shares: &[f64; TaskKind::ALL.len()]) -> Self {
+        let most = shares.iter().zip(TaskKind::ALL).reduce(|most, next| if next.0 > most.0 { next } else { most });
         Self { busy: shares.iter().sum(), kind: most.map_or(TaskKind::Forward, |(_, kind)| kind) }
     }
 }
@@ -90,9 +76,9 @@ impl Track<'_> {
         let alone = |scale: Scale, span: &Span| scale.at(span.end) - scale.at(span.start) >= ALONE;
         // Wide spans are drawn over the shades of the narrow ones, so these count without them.
         let shares = scale.shares(self.folded, &|scale| {
-            let mut shares = vec![[0.0; KINDS.len()]; scale.columns];
+            let mut shares = vec![[0.0; TaskKind::ALL.len()]; scale.columns];
             for span in self.within(scale.window).iter().filter(|span| !alone(scale, span)) {
-                let kind = KINDS.iter().position(|kind| *kind == span.activity.kind).unwrap_or(0);
+                let kind = TaskKind::ALL.iter().position(|kind| *kind == span.activity.kind).unwrap_or(0);
                 scale.cover(span.start, span.end, |column, share| shares[column][kind] += share);
             }
             shares

@@ -37,7 +37,7 @@ pub(super) fn draw(track: &Track, theme: Theme, scale: Scale, plot: Rect, buf: &
         for StageVisit { first, last } in visits(scale) {
             let part = match first.activity.kind {
                 TaskKind::Forward => FORWARD,
-                TaskKind::Backward => BACKWARD,
+                kind if kind.is_backward() => BACKWARD,
                 _ => OPTIMIZER,
             };
             scale.cover(first.start, last.end, |column, share| shares[column][part] += share);
