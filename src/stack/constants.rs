@@ -31,8 +31,8 @@ impl Constant {
     /// Whether it is of a machine's host or network, which may be worse than those of all published runs.
     pub fn is_of_machine(&self) -> bool {
         match self.place {
-            ConstantPlace::Runtime(_, key) => key.name == LAYER.name,
-            ConstantPlace::Architectures(_, key) => [WIRE_IN_NODE.name, WIRE_BETWEEN.name].contains(&key.name),
+            ConstantPlace::Runtime(_, key) => key.of_machine,
+            ConstantPlace::Architectures(_, key) => key.of_machine,
             _ => false,
         }
     }
@@ -69,56 +69,83 @@ pub enum ConstantPlace {
     Architectures(&'static [&'static str], FieldKey<Efficiency>),
 }
 
-/// A number of a `T`: its name in the file, and the way to it.
+/// A number of a `T`: its name in the file, and how to read and write it.
 #[derive(Debug, Clone, Copy)]
 pub struct FieldKey<T> {
     name: &'static str,
-    slot: for<'a> fn(&'a mut T) -> ConstantSlot<'a>,
+    get: fn(&T) -> f64,
+    set: fn(&mut T, f64),
+    /// Whether it is of a machine's host or network.
+    of_machine: bool,
 }
 
-/// Where a number is kept.
-#[derive(Debug)]
-enum ConstantSlot<'a> {
-    Number(&'a mut f64),
-    Time(&'a mut Seconds),
+impl<T> FieldKey<T> {
+    const fn of_machine(self) -> Self {
+        Self { of_machine: true, ..self }
+    }
 }
 
-const fn key<T>(name: &'static str, slot: for<'a> fn(&'a mut T) -> ConstantSlot<'a>) -> FieldKey<T> {
-    FieldKey { name, slot }
+/// What a constant may be kept as.
+trait ConstantNumber {
+    fn get(&self) -> f64;
+    fn set(&mut self, value: f64);
 }
 
-const MATMUL: FieldKey<Efficiency> = key("matmul", |from| ConstantSlot::Number(&mut from.matmul));
-const MATMUL_FP8: FieldKey<Efficiency> = key("matmul_fp8", |from| ConstantSlot::Number(&mut from.matmul_fp8));
-const WAVE: FieldKey<Efficiency> = key("wave", |from| ConstantSlot::Number(&mut from.wave));
-const MISALIGNMENT: FieldKey<Efficiency> = key("misalignment", |from| ConstantSlot::Number(&mut from.misalignment));
-const ATTENTION_FLASH_0: FieldKey<Efficiency> =
-    key("attention_flash.0", |from| ConstantSlot::Number(&mut from.attention_flash[0]));
-const ATTENTION_FLASH_1: FieldKey<Efficiency> =
-    key("attention_flash.1", |from| ConstantSlot::Number(&mut from.attention_flash[1]));
-const ATTENTION_FLASH_2: FieldKey<Efficiency> =
-    key("attention_flash.2", |from| ConstantSlot::Number(&mut from.attention_flash[2]));
-const ATTENTION_BACKWARD: FieldKey<Efficiency> =
-    key("attention_backward", |from| ConstantSlot::Number(&mut from.attention_backward));
-const ATTENTION_HALF_SEQUENCE: FieldKey<Efficiency> =
-    key("attention_half_sequence", |from| ConstantSlot::Number(&mut from.attention_half_sequence));
-const ATTENTION_MISALIGNED: FieldKey<Efficiency> =
-    key("attention_misaligned", |from| ConstantSlot::Number(&mut from.attention_misaligned));
-const ATTENTION_SCORE_BYTES: FieldKey<Efficiency> =
-    key("attention_score_bytes", |from| ConstantSlot::Number(&mut from.attention_score_bytes));
-const MICRO_BATCH: FieldKey<Software> = key("micro_batch", |from| ConstantSlot::Time(&mut from.micro_batch));
-const HOST_EXPONENT: FieldKey<Software> = key("host_exponent", |from| ConstantSlot::Number(&mut from.host_exponent));
-const STRAGGLERS: FieldKey<Software> = key("stragglers", |from| ConstantSlot::Number(&mut from.stragglers));
-const LAYER: FieldKey<Runtime> = key("layer", |from| ConstantSlot::Time(&mut from.layer));
-const CONTENTION: FieldKey<Runtime> = key("contention", |from| ConstantSlot::Number(&mut from.contention));
-const TENSOR_COLLECTIVE: FieldKey<Runtime> =
-    key("tensor_collective", |from| ConstantSlot::Time(&mut from.tensor_collective));
-const WIRE_LOSS: FieldKey<Runtime> = key("wire_loss", |from| ConstantSlot::Number(&mut from.wire_loss));
-const STEP: FieldKey<Runtime> = key("step", |from| ConstantSlot::Time(&mut from.step));
-const WIRE_IN_NODE: FieldKey<Efficiency> = key("wire_in_node", |from| ConstantSlot::Number(&mut from.wire_in_node));
-const WIRE_BETWEEN: FieldKey<Efficiency> = key("wire_between", |from| ConstantSlot::Number(&mut from.wire_between));
-const WIRE_LOSS_BETWEEN: FieldKey<Efficiency> = key("wire_loss", |from| ConstantSlot::Number(&mut from.wire_loss));
-const LATENCY_BETWEEN: FieldKey<Efficiency> =
-    key("latency_between", |from| ConstantSlot::Number(&mut from.latency_between));
+impl ConstantNumber for f64 {
+    fn get(&self) -> f64 {
+        *self
+    }
+
+    fn set(&mut self, value: f64) {
+        *self = value;
+    }
+}
+
+impl ConstantNumber for Seconds {
+    fn get(&self) -> f64 {
+        Self::get(*self)
+    }
+
+    fn set(&mut self, value: f64) {
+        *self = Self::new(value);
+    }
+}
+
+/// The key of a field, or of an element of one, which files name `field.index`.
+macro_rules! key {
+    ($of:ident, $field:ident $([$index:literal])?) => {
+        FieldKey {
+            name: concat!(stringify!($field) $(, ".", $index)?),
+            get: |from: &$of| ConstantNumber::get(&from.$field$([$index])?),
+            set: |from: &mut $of, value| ConstantNumber::set(&mut from.$field$([$index])?, value),
+            of_machine: false,
+        }
+    };
+}
+
+const MATMUL: FieldKey<Efficiency> = key!(Efficiency, matmul);
+const MATMUL_FP8: FieldKey<Efficiency> = key!(Efficiency, matmul_fp8);
+const WAVE: FieldKey<Efficiency> = key!(Efficiency, wave);
+const MISALIGNMENT: FieldKey<Efficiency> = key!(Efficiency, misalignment);
+const ATTENTION_FLASH_0: FieldKey<Efficiency> = key!(Efficiency, attention_flash[0]);
+const ATTENTION_FLASH_1: FieldKey<Efficiency> = key!(Efficiency, attention_flash[1]);
+const ATTENTION_FLASH_2: FieldKey<Efficiency> = key!(Efficiency, attention_flash[2]);
+const ATTENTION_BACKWARD: FieldKey<Efficiency> = key!(Efficiency, attention_backward);
+const ATTENTION_HALF_SEQUENCE: FieldKey<Efficiency> = key!(Efficiency, attention_half_sequence);
+const ATTENTION_MISALIGNED: FieldKey<Efficiency> = key!(Efficiency, attention_misaligned);
+const ATTENTION_SCORE_BYTES: FieldKey<Efficiency> = key!(Efficiency, attention_score_bytes);
+const MICRO_BATCH: FieldKey<Software> = key!(Software, micro_batch);
+const HOST_EXPONENT: FieldKey<Software> = key!(Software, host_exponent);
+const STRAGGLERS: FieldKey<Software> = key!(Software, stragglers);
+const LAYER: FieldKey<Runtime> = key!(Runtime, layer).of_machine();
+const CONTENTION: FieldKey<Runtime> = key!(Runtime, contention);
+const TENSOR_COLLECTIVE: FieldKey<Runtime> = key!(Runtime, tensor_collective);
+const WIRE_LOSS: FieldKey<Runtime> = key!(Runtime, wire_loss);
+const STEP: FieldKey<Runtime> = key!(Runtime, step);
+const WIRE_IN_NODE: FieldKey<Efficiency> = key!(Efficiency, wire_in_node).of_machine();
+const WIRE_BETWEEN: FieldKey<Efficiency> = key!(Efficiency, wire_between).of_machine();
+const WIRE_LOSS_BETWEEN: FieldKey<Efficiency> = key!(Efficiency, wire_loss);
+const LATENCY_BETWEEN: FieldKey<Efficiency> = key!(Efficiency, latency_between);
 
 const fn constant(
     name: &'static str,
@@ -237,22 +264,6 @@ pub fn named(name: &str) -> Option<&'static Constant> {
     CONSTANTS.iter().find(|constant| constant.name == name)
 }
 
-impl ConstantSlot<'_> {
-    fn get(&self) -> f64 {
-        match self {
-            Self::Number(number) => **number,
-            Self::Time(time) => time.get(),
-        }
-    }
-
-    fn set(self, value: f64) {
-        match self {
-            Self::Number(number) => *number = value,
-            Self::Time(time) => *time = Seconds::new(value),
-        }
-    }
-}
-
 impl ConstantPlace {
     /// Where it stands in the file: `architectures.ampere.attention_flash.1`.
     pub fn paths(self) -> Vec<String> {
@@ -269,21 +280,44 @@ impl ConstantPlace {
         }
     }
 
-    /// The numbers that it leads to: none where the calibration lacks its entry.
-    fn slots(self, from: &mut Calibration) -> Vec<ConstantSlot<'_>> {
+    /// The first of the numbers that it leads to; none where the calibration lacks its entry.
+    fn first(self, from: &Calibration) -> Option<f64> {
         match self {
-            Self::Software(key) => vec![(key.slot)(&mut from.software)],
-            Self::ElementWise(name) => from.element_wise.get_mut(name).map(ConstantSlot::Number).into_iter().collect(),
-            Self::Kernels(name) => from.kernels.get_mut(name).map(ConstantSlot::Number).into_iter().collect(),
-            Self::Loss(name) => from.loss.get_mut(name).map(ConstantSlot::Number).into_iter().collect(),
-            Self::LogitsHeld(name) => from.logits_held.get_mut(name).map(ConstantSlot::Number).into_iter().collect(),
+            Self::Software(key) => Some((key.get)(&from.software)),
+            Self::ElementWise(name) => from.element_wise.get(name).copied(),
+            Self::Kernels(name) => from.kernels.get(name).copied(),
+            Self::Loss(name) => from.loss.get(name).copied(),
+            Self::LogitsHeld(name) => from.logits_held.get(name).copied(),
             Self::Runtime(pattern, key) => {
-                let found = from.runtimes.iter_mut().filter(|(name, _)| matches(pattern, name));
-                found.map(|(_, runtime)| (key.slot)(runtime)).collect()
+                let mut runtimes = from.runtimes.iter().filter(|(name, _)| matches(pattern, name));
+                runtimes.next().map(|(_, runtime)| (key.get)(runtime))
             }
             Self::Architectures(names, key) => {
-                let found = from.architectures.iter_mut().filter(|(name, _)| names.contains(&name.as_str()));
-                found.map(|(_, efficiency)| (key.slot)(efficiency)).collect()
+                let mut found = from.architectures.iter().filter(|(name, _)| names.contains(&name.as_str()));
+                found.next().map(|(_, efficiency)| (key.get)(efficiency))
+            }
+        }
+    }
+
+    /// Sets all of them; returns how many there are.
+    fn set(self, into: &mut Calibration, value: f64) -> usize {
+        let entry = |entry: Option<&mut f64>| entry.map(|number| *number = value).into_iter().count();
+        match self {
+            Self::Software(key) => {
+                (key.set)(&mut into.software, value);
+                1
+            }
+            Self::ElementWise(name) => entry(into.element_wise.get_mut(name)),
+            Self::Kernels(name) => entry(into.kernels.get_mut(name)),
+            Self::Loss(name) => entry(into.loss.get_mut(name)),
+            Self::LogitsHeld(name) => entry(into.logits_held.get_mut(name)),
+            Self::Runtime(pattern, key) => {
+                let runtimes = into.runtimes.iter_mut().filter(|(name, _)| matches(pattern, name));
+                runtimes.map(|(_, runtime)| (key.set)(runtime, value)).count()
+            }
+            Self::Architectures(names, key) => {
+                let found = into.architectures.iter_mut().filter(|(name, _)| names.contains(&name.as_str()));
+                found.map(|(_, efficiency)| (key.set)(efficiency, value)).count()
             }
         }
     }
@@ -292,18 +326,12 @@ impl ConstantPlace {
 impl Calibration {
     /// The value of a constant; `None` where the calibration lacks its place.
     pub fn get(&self, constant: &Constant) -> Option<f64> {
-        // The places are found in a copy, since they are found to be written.
-        constant.place.slots(&mut self.clone()).first().map(ConstantSlot::get)
+        constant.place.first(self)
     }
 
     /// Sets a constant, within its bounds; returns whether the calibration has it.
     pub fn set(&mut self, constant: &Constant, value: f64) -> bool {
-        let slots = constant.place.slots(self);
-        let found = !slots.is_empty();
-        for slot in slots {
-            slot.set(value.clamp(constant.low, constant.high));
-        }
-        found
+        constant.place.set(self, value.clamp(constant.low, constant.high)) > 0
     }
 
     /// The same with a constant moved a little inside its bounds, and the share of its range that it moved.
