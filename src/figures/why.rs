@@ -31,13 +31,13 @@ use formula::Explanation;
 /// The table of figures, in the order in which reports print them.
 pub fn table() -> impl Iterator<Item = &'static FigureEntry> {
     let topics: [&[FigureEntry]; 7] = [
-        &time::FIGURES,
-        &kernels::FIGURES,
-        &speed::FIGURES,
-        &goodput::FIGURES,
-        &memory::FIGURES,
-        &intensity::FIGURES,
-        &traffic::FIGURES,
+        time::FIGURES,
+        kernels::FIGURES,
+        speed::FIGURES,
+        goodput::FIGURES,
+        memory::FIGURES,
+        intensity::FIGURES,
+        traffic::FIGURES,
     ];
     topics.into_iter().flatten()
 }

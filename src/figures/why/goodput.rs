@@ -19,7 +19,7 @@ const SHARES: &str = "J. T. Daly, Future Generation Computer Systems 22 (2006), 
 const STRETCHED: &str = "the figure without failures over the goodput";
 
 /// What failures make of a training.
-pub(super) const FIGURES: [FigureEntry; 9] = [
+pub(super) const FIGURES: &[FigureEntry] = &[
     figure(Figure::Goodput, "goodput", "goodput", Dimension::Share)
         .more_is_better()
         .map("Goodput, % of the time", "% of the time")

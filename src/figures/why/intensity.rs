@@ -13,7 +13,7 @@ use super::formula::{Citation, Formula};
 const PER_BYTE: &str = "flop/B";
 
 /// Each kind of transfer against its link.
-pub(super) const FIGURES: [FigureEntry; 3] = [
+pub(super) const FIGURES: &[FigureEntry] = &[
     figure(Figure::Slowdown(0), "slowdown", "{}: slowdown of its arithmetic", Dimension::Of(""))
         .less_is_better()
         .about(

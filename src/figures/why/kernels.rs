@@ -11,7 +11,7 @@ use super::facts::{FigureEntry, FigureSubject, FormulaFacts, Why, because, figur
 use super::formula::{Citation, Formula};
 
 /// A layer's passes, and the kernels that they run.
-pub(super) const FIGURES: [FigureEntry; 3] = [
+pub(super) const FIGURES: &[FigureEntry] = &[
     figure(Figure::LayerForward, "layer-forward", "forward of a layer", Dimension::Seconds)
         .about("One layer computes one micro-batch alone, with no transfer beside it, operator by operator.")
         .value(|of, _| Some(all_of(of)[0].iter().map(|kernel| kernel.time.time).sum::<Seconds>().get()))

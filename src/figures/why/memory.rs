@@ -17,7 +17,7 @@ const STATE: &str = "Rajbhandari et al., ZeRO, arXiv 1910.02054, section 3.1; pe
 const ACTIVATIONS: &str = "Korthikanti et al., arXiv 2205.05198, section 4";
 
 /// The peak, its parts, and what is left.
-pub(super) const FIGURES: [FigureEntry; 11] = [
+pub(super) const FIGURES: &[FigureEntry] = &[
     figure(Figure::Peak, "memory", "peak memory", Dimension::Bytes)
         .label("memory")
         .less_is_better()

@@ -19,7 +19,7 @@ const MEGATRON: &str =
 const PALM: &str = "Chowdhery et al., PaLM, arXiv 2204.02311, appendix B";
 
 /// Tokens, flop, utilisation, and the length of a training.
-pub(super) const FIGURES: [FigureEntry; 16] = [
+pub(super) const FIGURES: &[FigureEntry] = &[
     figure(Figure::Devices, "devices", "devices", Dimension::Of(""))
         .about("Devices in the job, one for each rank.")
         .value(|of, _| Some(f64::from(of.summary.devices)))

@@ -23,7 +23,7 @@ const EXPOSED: &str = "Time that compute stalls for a transfer that its next tas
 const LEAST: Seconds = Seconds::new(1e-9);
 
 /// The step and its parts.
-pub(super) const FIGURES: [FigureEntry; 10] = [
+pub(super) const FIGURES: &[FigureEntry] = &[
     figure(Figure::StepTime, "step-time", "step time", Dimension::Seconds)
         .less_is_better()
         .map("Step time, s", "s per step")

@@ -10,7 +10,7 @@ use super::facts::{FigureEntry, FormulaFacts, Why, because, count, counted, figu
 use super::formula::{Authority, Citation, Formula};
 
 /// What each level and each way of the link to the host carries, and what more of each resource would give.
-pub(super) const FIGURES: [FigureEntry; 5] = [
+pub(super) const FIGURES: &[FigureEntry] = &[
     figure(Figure::Traffic(0), "traffic", "sent into the {} level", Dimension::Bytes)
         .less_is_better()
         .about(
