@@ -8,12 +8,14 @@
 //! Not for words of the domain (a micro-batch, a shard), and not for the simulator's integers
 //! (whole picoseconds and whole bytes), which live in [`crate::sim`].
 
+mod amount;
 mod count;
 mod money;
 mod parse;
 mod quantity;
 mod unit;
 
+pub use amount::{Amount, Dimension};
 pub use count::{read_count, read_share, written_count};
 pub use money::{Currency, Money};
 pub use parse::ParseError;
@@ -74,6 +76,21 @@ pub fn counted(count: f64) -> String {
         billions if billions < 1e12 => format!("{}B", significant(billions / 1e9, 3)),
         trillions => format!("{}T", significant(trillions / 1e12, 3)),
     }
+}
+
+/// A share of a whole, for people: `4.7 %`.
+pub fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+/// The same with no more digits than one would say: `4.7 %`, `36 %`.
+pub fn rounded_percent(share: f64) -> String {
+    if (100.0 * share).abs() < 9.95 { percent(share) } else { format!("{:.0} %", 100.0 * share) }
+}
+
+/// A relative change, for people: `+4.7 %`.
+pub fn signed(change: f64) -> String {
+    format!("{:+.1} %", 100.0 * change)
 }
 
 /// So many devices: `1 device`, `38,640 devices`.

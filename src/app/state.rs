@@ -9,7 +9,6 @@ use crate::presets::Library;
 use crate::scenario::file::ScenarioFile;
 use crate::scenario::{Problem, Scenario};
 use crate::search::{Cell, Fixes};
-use crate::units::{Bytes, significant};
 
 use super::action::Command;
 use super::answers::{Answer, Answers, COMPUTING};
@@ -333,10 +332,9 @@ impl App {
     /// would fit`.
     pub fn excess(&self, summary: &Summary) -> Option<String> {
         let memory = summary.memory;
-        let gib = |bytes: Bytes| significant(bytes.gib(), 3);
         let fix = self.fix.as_ref().map_or_else(String::new, |fix| format!(": {fix} would fit"));
-        let text = || format!("needs {} GiB, {} too many{fix}", gib(memory.peak), gib(memory.peak - memory.capacity));
-        (!summary.fits).then(text)
+        let (peak, excess) = (memory.peak.in_gib(), (memory.peak - memory.capacity).in_gib());
+        (!summary.fits).then(|| format!("needs {peak} GiB, {excess} too many{fix}"))
     }
 
     /// How many rows of a list or of the help are seen at once, which depends on the terminal.

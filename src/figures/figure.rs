@@ -11,12 +11,17 @@ pub enum Figure {
     Compute,
     Slowed,
     Exposed,
+    ExposedCopies,
     ExposedShare,
     Bubble,
     BubbleLaw,
     Optimizer,
     Other,
     Communication,
+    Transfers,
+    Forward,
+    Backward,
+    Update,
     LayerForward,
     LayerBackward,
     /// Of forward's, then of backward's.
@@ -54,6 +59,7 @@ pub enum Figure {
     Gathered,
     Buffers,
     Reserved,
+    Allocated,
     Capacity,
     Headroom,
     Traffic(usize),
@@ -102,6 +108,12 @@ impl Figure {
 /// The parts of a step, which sum to its time.
 pub const TIME_PARTS: [Figure; 5] =
     [Figure::Compute, Figure::Exposed, Figure::Bubble, Figure::Optimizer, Figure::Other];
+
+/// What is part of a part of the step.
+pub const WITHIN: [(Figure, Figure); 2] = [(Figure::Compute, Figure::Slowed), (Figure::Exposed, Figure::ExposedCopies)];
+
+/// The phases of a step, which sum to its time too.
+pub const PHASES: [Figure; 3] = [Figure::Forward, Figure::Backward, Figure::Update];
 
 /// The parts of the peak of memory, which sum to it, in the order of [`crate::evaluate::MemoryParts::named`].
 pub const MEMORY_PARTS: [Figure; 8] = [

@@ -5,9 +5,9 @@ use crate::hardware::Reliability;
 use crate::scenario::{Field, Problem, Scenario};
 use crate::search::Sweep;
 
-use super::amount::Dimension;
 use super::figure::{Figure, METRICS};
 use super::why::facts::{Better, FigureSubject};
+use crate::units::{Amount, Dimension};
 
 /// Tokens of the training that a map takes where no length is given.
 const TOKENS: f64 = 1e9;
@@ -62,7 +62,7 @@ impl Figure {
     pub fn plotted(self, summary: &Summary, scenario: &Scenario) -> f64 {
         let tokens = scenario.plan.tokens.or(Some(TOKENS));
         let amount = self.amount(&FigureSubject { tokens, ..FigureSubject::new(scenario, summary) });
-        amount.map_or(f64::NAN, super::amount::Amount::in_column)
+        amount.map_or(f64::NAN, Amount::in_column)
     }
 
     /// The same for a cell of a map, of which the axes may set the length of the training, the machine and its price too.

@@ -35,7 +35,7 @@ pub use intensity::{intensities, verdict};
 pub use limits::LimitsReport;
 pub use measured::{band_words, cause_cells, measured};
 pub use plan::{GridReport, PlanReport, ProfileReport};
-pub use published::published;
+pub use published::{PublishedAmounts, published};
 pub use search::{SearchReport, extent_words, plan_words, proven_words, so_far_words};
 pub use support::SupportReport;
 pub use sweep::{SweepCells, SweepReport};
@@ -57,7 +57,7 @@ impl EvaluationReport {
     /// Of an evaluation, beside what was published of the scenario.
     pub fn new(scenario: &Scenario, evaluation: &Evaluation, comparison: Option<&Comparison>) -> Self {
         let head = json!({"format": FORMAT, "scenario": ScenarioFile::of(scenario)});
-        let figures = joined(head, json!(Figures::new(scenario, evaluation)));
+        let figures = joined(head, figures::record(scenario, evaluation));
         let published = comparison.map_or(json!({}), |known| json!({"published": published::record(known)}));
         let intensities = intensity::intensities(scenario, &evaluation.details.transfers).objects();
         Self(joined(joined(figures, json!({"intensities": intensities})), published))

@@ -3,10 +3,10 @@
 
 use serde_json::{Map, Value};
 
-use super::amount::Amount;
 use super::figure::Figure;
 use super::why::facts::FigureSubject;
 use crate::scenario::file::printable;
+use crate::units::{Amount, percent, signed};
 
 /// One value: what people read, and what machines do.
 #[derive(Debug, Clone, Default)]
@@ -92,7 +92,7 @@ impl TableCell {
 
     /// A relative change: `+4.7 %`.
     pub fn change(share: f64) -> Self {
-        Self::new(format!("{:+.1} %", 100.0 * share), share)
+        Self::new(signed(share), share)
     }
 
     /// The value as CSV has it: numbers as Rust prints them, nothing for what is missing.
@@ -122,9 +122,14 @@ impl Table {
         Self { columns: columns.collect(), rows: Vec::new() }
     }
 
+    /// A table for people only.
+    pub fn headed<'a>(headings: impl IntoIterator<Item = &'a str>) -> Self {
+        Self::new(headings.into_iter().map(|heading| ("", heading)))
+    }
+
     /// A table of texts for people.
     pub fn of_texts(headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Self {
-        let mut table = Self::new(headings.iter().map(|heading| ("", *heading)));
+        let mut table = Self::headed(headings.iter().copied());
         table.extend(rows.into_iter().map(|row| row.into_iter().map(TableCell::word).collect()));
         table
     }
@@ -231,11 +236,6 @@ pub fn csv_line<T: AsRef<[u8]>>(cells: impl IntoIterator<Item = T>) -> Result<St
 
 /// Bytes that most lines of CSV fit into.
 const LINE: usize = 256;
-
-/// `4.7 %`.
-pub fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
-}
 
 /// One object with the fields of both.
 pub fn joined(mut first: Value, second: Value) -> Value {

@@ -23,8 +23,8 @@ use std::mem::discriminant;
 use crate::evaluate::{Evaluation, HostDirection};
 use crate::scenario::Scenario;
 
-use super::amount::Amount;
 use super::figure::{Figure, TRAINING};
+use crate::units::Amount;
 use facts::{FigureEntry, FigureSubject, FormulaFacts, Why};
 use formula::Explanation;
 
@@ -107,7 +107,7 @@ pub fn explain(figure: Figure, scenario: &Scenario, evaluation: &Evaluation) -> 
     let mut explanation = Explanation { figure, name, amount, formula, about, source };
     // A formula that does not come to the figure would be a lie: what the simulation counted stands instead.
     if !explanation.holds() {
-        explanation.formula = facts::counted(&explanation.name, amount);
+        explanation.formula = facts::only_counted(&explanation.name, amount);
     }
     Some(explanation)
 }

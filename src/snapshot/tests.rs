@@ -111,7 +111,6 @@ fn a_mistake_in_a_snapshot_is_said_where_it_stands() {
         ("micro_batch = 4", "micro_batch = 0", "scenario.plan.micro_batch: 0 is out of range; choose"),
         ("tensor = 1", "tensor = 64", "scenario.plan.tensor: 64 does not divide the 32 heads of MPT-7B; choose"),
         ("gated = ", "gate = ", "model.gate: unknown field `gate`, expected one of `format`"),
-        ("mfu = ", "mood = ", "evaluation.mood: unknown field `mood`, expected one of `fits`"),
         ("[scenario.plan.sharding", "[scenario.plan.shardin", "scenario.plan.shardin: unknown field `shardin`"),
     ] {
         let text = text();

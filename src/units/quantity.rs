@@ -299,6 +299,11 @@ impl Bytes {
     pub fn gib(self) -> f64 {
         self / Self::GIB
     }
+
+    /// The number of GiB, for people, where the unit stands beside several: `82.8`.
+    pub fn in_gib(self) -> String {
+        super::significant(self.gib(), 3)
+    }
 }
 
 impl Joules {

@@ -301,7 +301,7 @@ fn a_link_to_the_host_that_limits_is_named() {
     assert!((number(&link["from_host"], "busy_s") - bytes("from_host") / 15.75e9).abs() < 1e-6, "{link}");
     assert_contains(
         &run(job).stdout,
-        &["limited by the link to the host: +10 % gives +", "of it, host copies", "to host", "from host"],
+        &["limited by bandwidth of the host link: +10 % gives +", "of it, waits for copies", "to host", "from host"],
     );
 }
 
@@ -398,7 +398,7 @@ fn a_preset_with_published_figures_prints_them_beside_its_own() {
     assert_eq!(report.code, Some(0));
     // [frontier D5]: three levels over ZeRO-3, and what the rate between nodes rests on.
     let parts =
-        ["published, and here", "speedup over zero3", "2.40,", "within 10 %", "inferred from two published ratios"];
+        ["published, and here", "speedup over zero3", "2.398,", "within 10 %", "inferred from two published ratios"];
     let words: Vec<&str> = report.stdout.split_whitespace().collect();
     assert_contains(&words.join(" "), &parts);
     let figures = json("frontier-20b-384")["published"]["figures"].clone();

@@ -9,9 +9,11 @@ use crate::app::keys::KeyPlace;
 use crate::app::tests::{H100, explorer, obey, press, start, value};
 use crate::app::transfer::FileTransfer;
 use crate::app::{Start, views};
+use crate::evaluate::Evaluation;
 use crate::presets::Library;
 use crate::scenario::Scenario;
 use crate::snapshot::{self, HeldSnapshot, Opened, Set, Snapshot};
+use crate::units::Seconds;
 
 fn held(name: &str) -> HeldSnapshot {
     let app = explorer();
@@ -157,20 +159,26 @@ fn an_opened_snapshot_stays_what_it_holds_by_value() {
     assert_eq!(app.scenario.cluster.device.memory, crate::units::Bytes::new(7e9), "also after an edit");
 }
 
+/// An evaluation that says of a step what it does not come to.
+fn faster(evaluation: &Evaluation) -> Evaluation {
+    let mut faster = evaluation.clone();
+    faster.summary.step_time = Seconds::new(1.0);
+    faster
+}
+
 #[test]
 fn a_snapshot_whose_figures_do_not_come_out_again_is_reported() {
     let mut app = explorer();
     let answer = app.answer.clone().unwrap();
     let directory = tempfile::tempdir().unwrap();
-    let mut snapshot = Snapshot::new(&answer.scenario, &answer.evaluation);
+    let snapshot = Snapshot::new(&answer.scenario, &answer.evaluation);
     let open = |snapshot: &Snapshot, name: &str| {
         let path = directory.path().join(name);
         std::fs::write(&path, snapshot.to_toml().unwrap()).unwrap();
         snapshot::open(&path.display().to_string(), &Library::embedded()).unwrap()
     };
     let honest = open(&snapshot, "honest.toml");
-    snapshot.evaluation.step_time_s = Some(1.0);
-    let tampered = open(&snapshot, "tampered.toml");
+    let tampered = open(&Snapshot::new(&answer.scenario, &faster(&answer.evaluation)), "tampered.toml");
 
     let doubts =
         |app: &App| app.notice.as_ref().is_some_and(|notice| notice.contains("differs from what this same version"));
@@ -193,12 +201,9 @@ fn a_snapshot_whose_figures_do_not_come_out_again_is_reported() {
 fn each_evaluation_of_a_set_that_does_not_come_out_again_is_named() {
     let mut app = explorer();
     press(&mut app, "p1gjjjjlp");
-    let members =
-        app.pins.all().iter().map(|pin| (pin.name.as_str(), &pin.scenario, &**pin.evaluation.as_ref().unwrap()));
-    let mut set = Set::new(members);
-    for member in &mut set.members {
-        member.snapshot.evaluation.step_time_s = Some(1.0);
-    }
+    let pins = app.pins.all().iter().map(|pin| (pin, faster(pin.evaluation.as_ref().unwrap())));
+    let pins: Vec<_> = pins.collect();
+    let set = Set::new(pins.iter().map(|(pin, evaluation)| (pin.name.as_str(), &pin.scenario, evaluation)));
     let directory = tempfile::tempdir().unwrap();
     let path = snapshot::write_set(directory.path(), "pair", &set.to_toml().unwrap()).unwrap();
     let opened = snapshot::open(&path.display().to_string(), &Library::embedded()).unwrap();

@@ -93,7 +93,7 @@ impl BestView {
 
     /// Takes another answer over.
     fn fill(&mut self, answer: WholeAnswer) {
-        self.rows = (1..).zip(&answer.plans).map(|(rank, found)| PlanRow::new(rank, found.clone())).collect();
+        self.rows = (1..).zip(&answer.plans).map(|(rank, found)| PlanRow { rank, found: found.clone() }).collect();
         self.answer = answer;
         self.sort_by(self.sort);
     }

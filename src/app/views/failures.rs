@@ -10,8 +10,8 @@ use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::bounds::goodput::{IntervalLaw, TimeShares};
 use crate::evaluate::FailureForecast;
-use crate::figures::{Amount, Figure};
-use crate::units::Seconds;
+use crate::figures::Figure;
+use crate::units::{Amount, Seconds};
 
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {

@@ -8,7 +8,7 @@ use crate::app::effect::Effect;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
-use crate::figures::Figure;
+use crate::figures::{Figure, FigureSubject};
 use crate::scenario::Scenario;
 use crate::search::{StrategyOutcome, strategies, with_strategy};
 
@@ -27,51 +27,19 @@ pub const SPEC: ViewSpec = ViewSpec {
     },
 };
 
-/// What the table is sorted by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Order {
-    /// The fastest first.
-    #[default]
-    Throughput,
-    /// The least memory first.
-    Memory,
-    /// The least exposed communication first.
-    Exposed,
-    /// The fewest bytes on the outermost level first.
-    Traffic,
-}
-
-impl Order {
-    const ALL: [Self; 4] = [Self::Throughput, Self::Memory, Self::Exposed, Self::Traffic];
-
-    /// What it says in the title.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Throughput => "by throughput",
-            Self::Memory => "by memory",
-            Self::Exposed => "by exposed communication",
-            Self::Traffic => "by outermost traffic",
-        }
-    }
-
-    /// Where a row belongs: what fits before what does not, then the smaller.
-    fn place(self, row: &StrategyOutcome, outermost: usize) -> (u8, f64) {
-        let Ok(summary) = &row.outcome else { return (2, 0.0) };
-        let value = match self {
-            Self::Throughput => -summary.tokens_per_s_per_device,
-            Self::Memory => summary.memory.peak.get(),
-            Self::Exposed => summary.time.exposed.get(),
-            Self::Traffic => summary.traffic[outermost].bytes_per_device.get(),
-        };
-        (u8::from(!summary.fits), value)
-    }
-}
+/// What the table is sorted by, the best first, with words for the title; of the levels the outermost.
+const ORDERS: [(Figure, &str); 4] = [
+    (Figure::ModelFlops, "by throughput"),
+    (Figure::Peak, "by memory"),
+    (Figure::Exposed, "by exposed communication"),
+    (Figure::Traffic(0), "by outermost traffic"),
+];
 
 /// The table, its order and its cursor.
 #[derive(Debug, Clone, Default)]
 pub struct StrategiesView {
-    /// What it is sorted by.
-    pub order: Order,
+    /// What it is sorted by: a place in [`ORDERS`].
+    order: usize,
     /// The strategy under the cursor.
     chosen: String,
     /// The scenario that was asked about last.
@@ -97,10 +65,22 @@ impl StrategiesView {
         self.rows.iter().position(|row| row.id == self.chosen).unwrap_or(0)
     }
 
+    /// What the rows are sorted by, in words.
+    pub fn order(&self) -> &'static str {
+        ORDERS[self.order].1
+    }
+
+    /// What the rows are sorted by.
+    fn sorted_by(&self, scenario: &Scenario) -> Figure {
+        match ORDERS[self.order].0 {
+            Figure::Traffic(_) => Figure::Traffic(scenario.cluster.levels.len().saturating_sub(1)),
+            figure => figure,
+        }
+    }
+
     /// The next column sorts the rows.
     fn reorder(&mut self) {
-        let at = Order::ALL.iter().position(|order| *order == self.order).unwrap_or(0);
-        self.order = Order::ALL[(at + 1) % Order::ALL.len()];
+        self.order = (self.order + 1) % ORDERS.len();
         self.sort();
     }
 
@@ -113,8 +93,14 @@ impl StrategiesView {
     }
 
     fn sort(&mut self) {
-        let outermost = self.asked.as_ref().map_or(0, |scenario| scenario.cluster.levels.len().saturating_sub(1));
-        let place = |row: &StrategyOutcome| self.order.place(row, outermost);
+        let Some(scenario) = &self.asked else { return };
+        let figure = self.sorted_by(scenario);
+        // What fits before what does not.
+        let place = |row: &StrategyOutcome| {
+            let Ok(summary) = &row.outcome else { return (2, 0.0) };
+            let value = figure.amount(&FigureSubject::new(scenario, summary)).map_or(f64::NAN, |amount| amount.value);
+            (u8::from(!summary.fits), if figure.more_is_better() { -value } else { value })
+        };
         self.rows.sort_by(|a, b| {
             let ((a_group, a), (b_group, b)) = (place(a), place(b));
             a_group.cmp(&b_group).then(a.total_cmp(&b))
@@ -145,12 +131,7 @@ impl View for StrategiesView {
         let row = self.rows.get(self.row()).ok_or(NOTHING)?;
         let asked = self.asked.as_ref().and_then(|asked| with_strategy(context.library, asked, &row.id));
         let scenario = asked.ok_or(NOTHING)?.scenario;
-        let figure = match self.order {
-            Order::Throughput => Figure::ModelFlops,
-            Order::Memory => Figure::Peak,
-            Order::Exposed => Figure::Exposed,
-            Order::Traffic => Figure::Traffic(scenario.cluster.levels.len().saturating_sub(1)),
-        };
+        let figure = self.sorted_by(&scenario);
         row.outcome.as_ref().map_err(|_| "this strategy is not possible here: it has no figures")?;
         Ok(Asked::Other(row.id.clone(), figure, Box::new(scenario)))
     }

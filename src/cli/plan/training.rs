@@ -7,11 +7,11 @@ use crate::cli::args::PlanArgs;
 use crate::cli::exit::{Exit, Failure, Refusals};
 use crate::cli::session::{Session, note_chosen, refused};
 use crate::cli::{interrupt, log, output, progress};
-use crate::evaluate::{Memory, Workspace, stages};
+use crate::evaluate::Workspace;
 use crate::figures::TrainingReport;
 use crate::scenario::{Field, Scenario};
 use crate::search::planner::CostModel;
-use crate::search::training::{Account, BestTraining, Closed, Goal, METHODS, TrainingSearch};
+use crate::search::training::{Account, BestTraining, Closed, Goal, METHODS, Method, TrainingSearch};
 use crate::search::{Cancel, Evaluator};
 use crate::units::Seconds;
 
@@ -55,7 +55,6 @@ pub fn run(session: &Session, arguments: &PlanArgs) -> Result<Exit, Failure> {
         source: law.source(),
         best: &found.best,
         accounts: &found.accounts,
-        stages: &found.stages,
         closed: &found.closed,
         plans: found.plans,
         simulated: found.simulated,
@@ -114,7 +113,6 @@ fn search(session: &Session, arguments: &PlanArgs, law: CriticalBatch) -> Result
 struct TrainingFindings {
     best: Vec<Option<BestTraining>>,
     accounts: Vec<Option<Account>>,
-    stages: Vec<Vec<Memory>>,
     closed: Vec<Option<Closed>>,
     plans: usize,
     simulated: usize,
@@ -135,16 +133,13 @@ impl TrainingFindings {
         let best = training.settled(answers.into_iter().map(|answer| answer?.best));
         let mut workspace = Workspace::default();
         let last = best.chunks(training.budgets.len()).map(|method| method.last()?.as_ref());
-        let parts = METHODS.iter().zip(last).map(|(method, best)| {
-            let scenario = best.map(|best| training.scenario(method, &best.choice));
-            let account = scenario.as_ref().and_then(|scenario| Account::from_scenario(scenario, &mut workspace));
-            let stages = scenario.map_or_else(Vec::new, |scenario| stages(&scenario, &workspace));
-            (account, stages)
-        });
-        let (accounts, stages) = parts.unzip();
+        let account = |(method, best): (&Method, Option<&BestTraining>)| {
+            Account::from_scenario(&training.scenario(method, &best?.choice), &mut workspace)
+        };
+        let accounts = METHODS.iter().zip(last).map(account).collect();
         let closed = if cancel.is_cancelled() { Vec::new() } else { training.closed(&pool) };
         let time = Seconds::new(start.elapsed().as_secs_f64());
         log::line(&format!("{plans} plans, {simulated} simulated on {} threads", pool.current_num_threads()));
-        Ok(Self { best, accounts, stages, closed, plans, simulated, time })
+        Ok(Self { best, accounts, closed, plans, simulated, time })
     }
 }

@@ -49,6 +49,11 @@ impl TransferParts {
         self.passes += other.passes * times;
     }
 
+    /// The parts with their names.
+    pub const fn named(&self) -> [(&'static str, Seconds); 3] {
+        [("on the wire", self.wire), ("hops and launches", self.steps), ("quantising passes", self.passes)]
+    }
+
     /// All of it.
     pub fn total(self) -> Seconds {
         self.wire + self.steps + self.passes

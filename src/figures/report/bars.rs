@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::calibrate::{AccuracyBar, JudgedBar, JudgedFigure};
 
 use crate::figures::table::Table;
+use crate::units::percent;
 
 /// As JSON; the bar of what is only reported is `null`, and so is whether it is met.
 pub(super) fn records(judged: &[JudgedBar]) -> Vec<Value> {
@@ -26,7 +27,7 @@ pub(super) fn text(judged: &[JudgedBar]) -> String {
         let amount = |value: f64| match figure {
             JudgedFigure::Skill => format!("{value:.1}"),
             JudgedFigure::Worse => value.to_string(),
-            _ => format!("{:.1} %", 100.0 * value),
+            _ => percent(value),
         };
         let wanted = match (bar.is_finite(), figure.least()) {
             (false, _) => String::new(),

@@ -8,7 +8,8 @@ use crate::measured::{Metric, Skipped, Validation};
 use super::ValidateReport;
 use super::bars;
 use super::validate::{line, scored, scores_table, skipped, skipped_records};
-use crate::figures::table::{Table, TableCell, joined, percent, pretty};
+use crate::figures::table::{Table, TableCell, joined, pretty};
+use crate::units::percent;
 
 /// A fit and what to say of it.
 #[derive(Debug, Clone, Copy)]
@@ -102,7 +103,7 @@ impl CalibrateReport<'_> {
             head.into_iter().chain(errors).chain([mark]).collect()
         };
         let names = ["", "groups", "no own row", "rest of one", "with it", "rest of three", "with them", ""];
-        let mut table = Table::new(names.map(|name| ("", name)));
+        let mut table = Table::headed(names);
         table.extend(self.fitted.own.iter().map(row));
         table.push(row(&mean(&self.fitted.own)));
         format!("held-out sets, with a few of their rows given back as one's own\n{}", table.text())
@@ -114,7 +115,7 @@ impl CalibrateReport<'_> {
             let width = TableCell::word(format!("+-{}", percent(*width)));
             vec![name, TableCell::count(*rows), TableCell::count(*groups), TableCell::percent(*held), width]
         };
-        let mut table = Table::new(["", "rows", "groups", "held", "mean width"].map(|name| ("", name)));
+        let mut table = Table::headed(["", "rows", "groups", "held", "mean width"]);
         table.extend(self.fitted.coverage.iter().map(row));
         let wanted = 100.0 * HELD;
         format!("rows within their {wanted} % band, which knows nothing of their group\n{}", table.text())

@@ -3,11 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use crate::bounds::fsdp::{FsdpLimits, Transfers, Utilisation, ZeroStage};
-use crate::figures::amount::{Amount, Dimension};
 use crate::figures::figure::{BoundForm, Limit};
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
-use crate::units::{Bytes, devices, thousands};
+use crate::units::{Amount, Bytes, Dimension, devices, thousands};
 
 use super::FORMAT;
 use super::lines::{Lines, row};

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use crate::calibrate::{Attribution, Cause};
 use crate::evaluate::ErrorBand;
-use crate::figures::table::{Table, TableCell, percent};
-use crate::units::Seconds;
+use crate::figures::table::{Table, TableCell};
+use crate::units::{Seconds, percent};
 
 /// As JSON.
 pub(super) fn record(told: &Attribution) -> Value {
@@ -25,7 +25,7 @@ pub(super) fn record(told: &Attribution) -> Value {
 pub fn measured(told: &Attribution) -> String {
     let way = if told.gap < 0.0 { "shorter" } else { "longer" };
     let rest = [percent(told.unexplained).as_str(), "this run", "", "", "no constant"].map(TableCell::word);
-    let mut table = Table::new(["share of the gap", "cause", "would be", "that is", ""].map(|heading| ("", heading)));
+    let mut table = Table::headed(["share of the gap", "cause", "would be", "that is", ""]);
     table.extend(told.causes.iter().map(cause_cells).chain([rest]).map(Vec::from));
     format!(
         "\nmeasured {}, {} {way} than predicted\n{}{}\n",

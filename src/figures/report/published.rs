@@ -2,17 +2,70 @@
 
 use serde_json::{Value, json};
 
-use crate::scenario::file::printable;
+use crate::evaluate::Summary;
+use crate::figures::figure::Figure;
+use crate::figures::table::{joined, known};
+use crate::figures::why::facts::FigureSubject;
+use crate::scenario::Scenario;
+use crate::scenario::file::{PublishedFigure, PublishedQuantity, printable};
 use crate::search::{Comparison, PublishedComparison};
+use crate::units::{Amount, signed};
 
 use super::lines::{Lines, row};
-use crate::figures::table::{joined, known};
 
-/// What was published, beside these figures, as JSON: the unit of both, empty for a ratio; how far this one is off, and
-/// how far it may be, as shares of the published one.
-pub(super) fn record(comparison: &Comparison) -> Value {
-    let figure = |compared: &PublishedComparison| {
-        let published = &compared.published;
+/// The figure that a quantity is, or that it is a ratio of.
+const fn figure(what: PublishedQuantity) -> Figure {
+    match what {
+        PublishedQuantity::StepTime => Figure::StepTime,
+        PublishedQuantity::ForwardTime => Figure::Forward,
+        PublishedQuantity::BackwardTime => Figure::Backward,
+        PublishedQuantity::UpdateTime => Figure::Update,
+        PublishedQuantity::ModelFlop => Figure::ModelFlops,
+        PublishedQuantity::HardwareFlop => Figure::HardwareFlops,
+        PublishedQuantity::Mfu => Figure::Mfu,
+        PublishedQuantity::AllocatedMemory => Figure::Allocated,
+        PublishedQuantity::Tokens | PublishedQuantity::Speedup | PublishedQuantity::ScalingEfficiency => {
+            Figure::TokensPerSecond
+        }
+    }
+}
+
+/// A published figure and the same one here.
+#[derive(Debug, Clone, Copy)]
+pub struct PublishedAmounts<'a> {
+    /// What was published, and how far off it may be.
+    pub published: &'a PublishedFigure,
+    /// How much that is.
+    pub amount: Amount,
+    /// How much it is here.
+    pub here: Amount,
+}
+
+impl<'a> PublishedAmounts<'a> {
+    /// Of the runs of a comparison.
+    pub fn new(PublishedComparison { published, run, over }: &'a PublishedComparison) -> Option<Self> {
+        let value = |(scenario, summary): &(Scenario, Summary)| {
+            Some(figure(published.what).amount(&FigureSubject::new(scenario, summary))?.value)
+        };
+        let amount = published.amount()?;
+        let over = over.as_ref().map_or(Some(1.0), value)?;
+        Some(Self { published, amount, here: Amount { value: value(run)? / over, ..amount } })
+    }
+
+    /// How far the figure here is off, as a share of the published one.
+    pub fn error(&self) -> f64 {
+        self.here.value / self.amount.value - 1.0
+    }
+
+    /// Whether that is within the tolerance.
+    pub fn within(&self) -> bool {
+        self.error().abs() <= self.published.tolerance
+    }
+
+    /// As JSON: the unit of both amounts, empty for a ratio; how far this one is off, and how far it may be, as shares of
+    /// the published one.
+    fn record(&self) -> Value {
+        let Self { published, amount, here } = self;
         let of = known(json!({
             "what": published.what.name(),
             "strategy": published.strategy,
@@ -20,23 +73,34 @@ pub(super) fn record(comparison: &Comparison) -> Value {
             "from_nodes": published.from_nodes,
         }));
         let amounts = json!({
-            "unit": published.what.unit(),
-            "published": compared.amount,
-            "here": compared.here,
-            "error": compared.error(),
+            "unit": amount.unit.base_unit(),
+            "published": amount.value,
+            "here": here.value,
+            "error": self.error(),
             "tolerance": published.tolerance,
-            "within": compared.within(),
+            "within": self.within(),
         });
         joined(of, amounts)
-    };
-    let figures: Vec<Value> = comparison.figures.iter().map(figure).collect();
+    }
+
+    fn row(&self) -> (String, String) {
+        let Self { published, amount, here } = self;
+        let (error, tolerance) = (signed(self.error()), 100.0 * published.tolerance);
+        let verdict = if self.within() { "within" } else { "not within" };
+        let beside = format!("{amount:>12}, {here:>12} ({error}, {verdict} {tolerance:.0} %)");
+        row(&printable(&published.to_string()), beside)
+    }
+}
+
+/// What was published, beside these figures, as JSON.
+pub(super) fn record(comparison: &Comparison) -> Value {
+    let figures: Vec<Value> = amounts(comparison).map(|one| one.record()).collect();
     joined(known(json!({"source": comparison.source, "note": comparison.note})), json!({"figures": figures}))
 }
 
 /// The section of the text report.
 pub fn published(comparison: &Comparison) -> String {
-    let name = |compared: &PublishedComparison| printable(&compared.published.to_string());
-    let mut rows: Vec<_> = comparison.figures.iter().map(|one| row(&name(one), beside(one))).collect();
+    let mut rows: Vec<_> = amounts(comparison).map(|one| one.row()).collect();
     rows.push(row("source", printable(&comparison.source)));
     rows.extend(comparison.note.iter().map(|note| row("assumed", printable(note))));
     let mut lines = Lines(String::new());
@@ -44,10 +108,6 @@ pub fn published(comparison: &Comparison) -> String {
     lines.0
 }
 
-fn beside(compared: &PublishedComparison) -> String {
-    let PublishedComparison { published, amount, here } = compared;
-    let [amount, here] = [amount, here].map(|amount| published.what.show(*amount));
-    let (error, tolerance) = (100.0 * compared.error(), 100.0 * published.tolerance);
-    let verdict = if compared.within() { "within" } else { "not within" };
-    format!("{amount:>12}, {here:>12} ({error:+.1} %, {verdict} {tolerance:.0} %)")
+fn amounts(comparison: &Comparison) -> impl Iterator<Item = PublishedAmounts<'_>> {
+    comparison.figures.iter().filter_map(PublishedAmounts::new)
 }

@@ -2,20 +2,19 @@
 
 use serde_json::{Value, json};
 
-use crate::evaluate::{Evaluation, Summary};
-use crate::figures::amount::Amount;
+use crate::evaluate::Evaluation;
 use crate::figures::figure::Figure;
-use crate::figures::table::{Table, TableCell, percent, pretty};
+use crate::figures::table::{Table, TableCell, pretty};
 use crate::figures::why::facts::FigureSubject;
 use crate::plan::{Accumulation, Offload, Plan};
 use crate::scenario::file::{ScenarioFile, printable};
 use crate::scenario::{Layout, Scenario};
 use crate::search::planner::FoundPlan;
 use crate::search::plans::{Aim, FoundWhole, PlanSearch, WholeAnswer};
-use crate::units::{Seconds, significant, thousands};
+use crate::units::{Amount, Seconds, percent, signed, thousands};
 
 use super::lines::Lines;
-use super::{FORMAT, Figures, changed, held};
+use super::{FORMAT, changed, figures, held};
 
 /// The plans that a search found, and what was asked for.
 #[derive(Debug, Clone, Copy)]
@@ -63,7 +62,7 @@ pub fn plan_words(plan: &Plan) -> String {
 /// What a search has proven so far of the plans that it has not looked at: that none takes less time, money, memory or
 /// whatever else is sought than this share of what the best so far takes.
 pub fn proven_words(aim: Aim, answer: &WholeAnswer) -> String {
-    let share = 100.0 * answer.proven;
+    let share = percent(answer.proven);
     let of = match aim {
         Aim::Throughput => "time",
         Aim::Days => "days",
@@ -72,13 +71,13 @@ pub fn proven_words(aim: Aim, answer: &WholeAnswer) -> String {
         Aim::Devices => "devices",
         Aim::Memory => "memory",
     };
-    format!("none gets below {share:.1} % of its {of}")
+    format!("none gets below {share} of its {of}")
 }
 
 /// How far a search is: its best plan so far, and what is proven of it.
 pub fn so_far_words(aim: Aim, answer: &WholeAnswer) -> String {
     let simulated = thousands(answer.counts.simulated as f64);
-    let Some(FoundWhole { scenario, summary }) = answer.plans.first() else {
+    let Some(FoundWhole { scenario, summary, .. }) = answer.plans.first() else {
         return format!("{simulated} plans simulated, none fits so far");
     };
     let subject = FigureSubject::new(scenario, summary);
@@ -95,45 +94,90 @@ pub fn extent_words(layout: &Layout, copy: &str) -> String {
     format!("{}/{}/{}{copy}", layout.weights, layout.gradients, layout.optimizer)
 }
 
-/// A figure of a plan; nothing where it has none.
-fn cell(figure: Figure, scenario: &Scenario, summary: &Summary) -> TableCell {
-    let amount = figure.amount(&FigureSubject::new(scenario, summary));
-    let text = amount.map_or_else(|| "-".to_owned(), Amount::in_row);
-    TableCell::new(text, json!(amount.and_then(Amount::in_files)))
+/// A column of the table of plans: its key in CSV, and its heading for people; each has only those that have one.
+struct FoundColumn {
+    key: &'static str,
+    heading: &'static str,
+    cell: fn(&RankedPlan) -> TableCell,
 }
 
-const COLUMNS: [(&str, &str); 27] = [
-    ("rank", "rank"),
-    ("tokens_per_s", "tokens/s"),
-    ("mfu", "MFU"),
-    ("days", "days"),
-    ("cost", "cost"),
-    ("energy_kwh", "energy"),
-    ("devices", "devices"),
-    ("peak_bytes", "memory"),
-    ("", "weights/gradients/optimizer over"),
-    ("", "plan"),
-    ("tp", ""),
-    ("cp", ""),
-    ("pp", ""),
-    ("schedule", ""),
-    ("stages_per_rank", ""),
-    ("micro_batch", ""),
-    ("accumulate", ""),
-    ("global_batch", ""),
-    ("recompute", ""),
-    ("accumulation", ""),
-    ("weights", ""),
-    ("gradients", ""),
-    ("optimizer", ""),
-    ("second_copy", ""),
-    ("days_with_failures", ""),
-    ("cost_with_failures", ""),
-    ("energy_with_failures_kwh", ""),
+/// A plan with its place.
+struct RankedPlan<'a> {
+    rank: usize,
+    found: &'a FoundWhole,
+}
+
+impl RankedPlan<'_> {
+    fn plan(&self) -> &Plan {
+        &self.found.scenario.plan
+    }
+
+    /// A figure of it; nothing where it has none.
+    fn figure(&self, figure: Figure) -> TableCell {
+        let amount = figure.amount(&FigureSubject::new(&self.found.scenario, &self.found.summary));
+        let text = amount.map_or_else(|| "-".to_owned(), Amount::in_row);
+        TableCell::new(text, json!(amount.and_then(Amount::in_files)))
+    }
+}
+
+const fn column(key: &'static str, heading: &'static str, cell: fn(&RankedPlan) -> TableCell) -> FoundColumn {
+    FoundColumn { key, heading, cell }
+}
+
+fn number(count: u32) -> TableCell {
+    TableCell::new(count.to_string(), count)
+}
+
+const COLUMNS: [FoundColumn; 27] = [
+    column("rank", "rank", |plan| TableCell::count(plan.rank)),
+    column("tokens_per_s", "tokens/s", |plan| plan.figure(Figure::TotalTokens)),
+    column("mfu", "MFU", |plan| plan.figure(Figure::Mfu)),
+    column("days", "days", |plan| plan.figure(Figure::Days)),
+    column("cost", "cost", |plan| plan.figure(Figure::Cost)),
+    column("energy_kwh", "energy", |plan| plan.figure(Figure::Energy)),
+    column("devices", "devices", |plan| number(plan.found.summary.devices)),
+    column("peak_bytes", "memory", |plan| {
+        let peak = plan.found.summary.memory.peak;
+        TableCell::new(peak.to_string(), peak.get() as u64)
+    }),
+    column("", "weights/gradients/optimizer over", |plan| {
+        TableCell::word(extent_words(&plan.found.layout, " + copy "))
+    }),
+    column("", "plan", |plan| TableCell::word(plan_words(plan.plan()))),
+    column("tp", "", |plan| number(plan.plan().tensor)),
+    column("cp", "", |plan| number(plan.plan().context)),
+    column("pp", "", |plan| number(plan.plan().pipeline)),
+    column("schedule", "", |plan| TableCell::word(plan.plan().effective_schedule().word())),
+    column("stages_per_rank", "", |plan| number(plan.plan().virtual_stages())),
+    column("micro_batch", "", |plan| number(plan.plan().micro_batch)),
+    column("accumulate", "", |plan| number(plan.plan().accumulate)),
+    column("global_batch", "", |plan| TableCell::count(plan.found.scenario.sequences() as usize)),
+    column("recompute", "", |plan| TableCell::word(plan.plan().recompute.to_string())),
+    column("accumulation", "", |plan| TableCell::word(plan.plan().accumulation.word())),
+    column("weights", "", |plan| number(plan.found.layout.weights)),
+    column("gradients", "", |plan| number(plan.found.layout.gradients)),
+    column("optimizer", "", |plan| number(plan.found.layout.optimizer)),
+    column("second_copy", "", |plan| number(plan.found.layout.secondary.unwrap_or(1))),
+    column("days_with_failures", "", |plan| plan.figure(Figure::DaysWithFailures)),
+    column("cost_with_failures", "", |plan| plan.figure(Figure::CostWithFailures)),
+    column("energy_with_failures_kwh", "", |plan| plan.figure(Figure::EnergyWithFailures)),
 ];
 
-/// Columns that people read.
-const SHOWN: usize = 10;
+/// Plans, best first, in the columns that have a key, or a heading.
+fn table(plans: &[FoundWhole], has: fn(&FoundColumn) -> bool) -> Table {
+    let columns = || COLUMNS.iter().filter(|column| has(column));
+    let mut table = Table::new(columns().map(|column| (column.key, column.heading)));
+    table.extend((1..).zip(plans).map(|(rank, found)| {
+        let plan = RankedPlan { rank, found };
+        columns().map(|column| (column.cell)(&plan)).collect()
+    }));
+    table
+}
+
+/// The same for people.
+fn shown(plans: &[FoundWhole]) -> String {
+    table(plans, |column| !column.heading.is_empty()).text()
+}
 
 impl SearchReport<'_> {
     /// As text: every line ends in a line end, nothing is drawn.
@@ -167,16 +211,16 @@ impl SearchReport<'_> {
         });
         if !self.answer.plans.is_empty() {
             lines.line("");
-            lines.0.push_str(&Self::shown(&self.answer.plans).text());
+            lines.0.push_str(&shown(&self.answer.plans));
             if let Some(said) = self.answer.plans.first().and_then(|best| self.with_failures(best)) {
                 lines.line(&said);
             }
             if let Some((gain, FoundPlan { scenario, summary, .. })) = self.gain() {
-                let (gain, memory) = (100.0 * gain, significant(summary.memory.peak.gib(), 3));
+                let (gain, memory) = (signed(gain), summary.memory.peak);
                 let (tokens, plan) = (thousands(summary.tokens_per_s()), plan_words(&scenario.plan));
                 lines.line(&format!(
                     "better than all of these with each operator's state where it does best, {plan}: {tokens} tokens/s \
-                     ({gain:+.1} %) at {memory} GiB; in JSON as per_operator, and what --out writes"
+                     ({gain}) at {memory}; in JSON as per_operator, and what --out writes"
                 ));
             }
             for command in self.commands.iter().take(1).flatten() {
@@ -187,13 +231,13 @@ impl SearchReport<'_> {
         if !self.answer.front.is_empty() {
             lines.line("");
             lines.line("the fastest plan of each size, where more devices are faster");
-            lines.0.push_str(&Self::shown(&self.answer.front).text());
+            lines.0.push_str(&shown(&self.answer.front));
         }
         lines.0
     }
 
     /// What failures make of the best plan, where the cluster states them; and that plans are weighed by that.
-    fn with_failures(&self, FoundWhole { scenario, summary }: &FoundWhole) -> Option<String> {
+    fn with_failures(&self, FoundWhole { scenario, summary, .. }: &FoundWhole) -> Option<String> {
         let subject = FigureSubject::new(scenario, summary);
         let days = Figure::DaysWithFailures.amount(&subject)?.in_row();
         let cost =
@@ -214,13 +258,7 @@ impl SearchReport<'_> {
 
     /// As CSV, a line for each plan.
     pub fn csv(&self) -> Result<String, csv::Error> {
-        let keyed = |at: &usize| !COLUMNS[*at].0.is_empty();
-        let mut table = Table::new((0..COLUMNS.len()).filter(keyed).map(|at| COLUMNS[at]));
-        table.extend(self.answer.plans.iter().enumerate().map(|(place, found)| {
-            let cells = cells(place + 1, found).into_iter().enumerate();
-            cells.filter(|(at, _)| keyed(at)).map(|(_, cell)| cell).collect()
-        }));
-        table.csv()
+        table(&self.answer.plans, |column| !column.key.is_empty()).csv()
     }
 
     /// As JSON; a number that is not finite is `null`.
@@ -246,7 +284,7 @@ impl SearchReport<'_> {
             "plans": plans.map(|(place, ((found, evaluation), command))| json!({
                 "rank": place + 1,
                 "scenario": ScenarioFile::of(&found.scenario),
-                "evaluation": Figures::new(&found.scenario, evaluation),
+                "evaluation": figures::record(&found.scenario, evaluation),
                 "command": command,
             })).collect::<Vec<_>>(),
             "per_operator": self.gain().map(|(gain, found)| json!({
@@ -257,16 +295,6 @@ impl SearchReport<'_> {
             })),
             "pareto": self.answer.front.iter().map(on_front).collect::<Vec<_>>(),
         })
-    }
-
-    fn shown(plans: &[FoundWhole]) -> Table {
-        let mut table = Table::new(COLUMNS[..SHOWN].iter().copied());
-        table.extend(plans.iter().enumerate().map(|(place, found)| {
-            let mut cells = cells(place + 1, found);
-            cells.truncate(SHOWN);
-            cells
-        }));
-        table
     }
 }
 
@@ -282,42 +310,4 @@ fn on_front(found: &FoundWhole) -> Value {
         "cost_with_failures": figure(Figure::CostWithFailures),
         "devices": found.summary.devices,
     })
-}
-
-fn cells(rank: usize, FoundWhole { scenario, summary }: &FoundWhole) -> Vec<TableCell> {
-    let plan = &scenario.plan;
-    let figure = |figure: Figure| cell(figure, scenario, summary);
-    let number = |count: u32| TableCell::new(count.to_string(), count);
-    let layout = scenario.layout().ok();
-    let ranks = |of: fn(&Layout) -> u32| number(layout.as_ref().map_or(1, of));
-    let over = layout.as_ref().map_or_else(String::new, |layout| extent_words(layout, " + copy "));
-    vec![
-        TableCell::count(rank),
-        figure(Figure::TotalTokens),
-        TableCell::new(percent(summary.mfu), summary.mfu),
-        figure(Figure::Days),
-        figure(Figure::Cost),
-        figure(Figure::Energy),
-        number(summary.devices),
-        TableCell::new(format!("{} GiB", significant(summary.memory.peak.gib(), 3)), summary.memory.peak.get() as u64),
-        TableCell::word(over),
-        TableCell::word(plan_words(plan)),
-        number(plan.tensor),
-        number(plan.context),
-        number(plan.pipeline),
-        TableCell::word(plan.effective_schedule().word()),
-        number(plan.virtual_stages()),
-        number(plan.micro_batch),
-        number(plan.accumulate),
-        TableCell::count(scenario.sequences() as usize),
-        TableCell::word(plan.recompute.to_string()),
-        TableCell::word(plan.accumulation.word()),
-        ranks(|layout| layout.weights),
-        ranks(|layout| layout.gradients),
-        ranks(|layout| layout.optimizer),
-        ranks(|layout| layout.secondary.unwrap_or(1)),
-        figure(Figure::DaysWithFailures),
-        figure(Figure::CostWithFailures),
-        figure(Figure::EnergyWithFailures),
-    ]
 }

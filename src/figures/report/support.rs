@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use crate::evaluate::{Evaluation, HELD_SIGMA, evidence};
-use crate::figures::table::{Table, TableCell, percent, pretty};
+use crate::figures::table::{Table, TableCell, pretty};
 use crate::measured::{NearGroup, near};
 use crate::scenario::Scenario;
 use crate::stack::PosteriorConstant;
 use crate::stack::constants::{CONSTANTS, Constant};
-use crate::units::thousands;
+use crate::units::{percent, thousands};
 
 /// Groups that are listed one by one.
 const LISTED: usize = 12;

@@ -3,22 +3,18 @@
 use std::fmt;
 
 use crate::cost::TransferParts;
-use crate::evaluate::{
-    Details, Evaluation, Expense, FailureForecast, HostDirection, Phases, Property, Resource, Summary, checkpoint,
-    evidence,
-};
+use crate::evaluate::{Details, Evaluation, HostDirection, Property, Resource, Summary, evidence};
 use crate::plan::{Accumulation, FlopCount, Offload, Plan};
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
 use crate::search::Fixes;
-use crate::units::{Bytes, Seconds, counted, devices, significant, thousands};
+use crate::units::{Amount, Seconds, counted, devices, signed, significant, thousands};
 
-use crate::figures::figure::{Figure, MEMORY_PARTS, TIME_PARTS};
-use crate::figures::table::percent;
+use crate::figures::figure::{Figure, MEMORY_PARTS, PHASES, TIME_PARTS, WITHIN};
 use crate::figures::why::facts::FigureSubject;
 use crate::figures::why::traffic::carried;
 
-use super::figures::Figures;
+use super::figures::{Figures, KEPT};
 use super::intensity;
 use super::lines::{Lines, row};
 
@@ -68,9 +64,9 @@ pub fn text(scenario: &Scenario, evaluation: &Evaluation, fix: Option<&Fixes>) -
     lines.line(&step(&scenario.plan));
     lines.line(&batch(scenario, summary));
     lines.line(&format!("the model: {}", scenario.model.counts()));
-    lines.section("speed", &speed(scenario, evaluation));
+    lines.section("speed", &speed(&subject, evaluation));
     lines.section("memory of the fullest device", &memory(&subject));
-    lines.section("time of a step", &time(&subject, evaluation.details.parts));
+    lines.section("time of a step", &time(&subject, &evaluation.details.parts));
     lines.section("traffic per device and step", &traffic(&subject, &evaluation.details));
     let intensities = intensity::rows(scenario, &evaluation.details.transfers);
     if !intensities.is_empty() {
@@ -81,18 +77,12 @@ pub fn text(scenario: &Scenario, evaluation: &Evaluation, fix: Option<&Fixes>) -
 
 /// What a snapshot stored beside what comes out now, where another version of shardscope wrote it.
 pub fn beside(version: &str, stored: &Figures, now: &Figures) -> String {
-    let row = |figure: Figure, stored: Option<f64>, now: Option<f64>| {
+    let rows = KEPT.map(|(figure, _)| {
         let (name, unit) = (figure.entry().map_or("", |entry| entry.name), figure.column_unit());
-        let show = |value: Option<f64>| value.map_or_else(|| "?".to_owned(), |value| significant(value, 4));
-        let change = stored.zip(now).map_or(f64::NAN, |(stored, now)| 100.0 * (now / stored - 1.0));
-        (name.to_owned(), format!("{} {unit} then, {} now ({change:+.1} %)", show(stored), show(now)))
-    };
-    let gib = |figures: &Figures| Some(Bytes::new(figures.memory.peak_bytes as f64).gib());
-    let rows = [
-        row(Figure::StepTime, stored.step_time_s, now.step_time_s),
-        row(Figure::ModelFlops, stored.model_tflops_per_device, now.model_tflops_per_device),
-        row(Figure::Peak, gib(stored), gib(now)),
-    ];
+        let values = [stored, now].map(|figures| figures.amount(figure).map_or(f64::NAN, Amount::in_column));
+        let [then, today] = values.map(|value| if value.is_nan() { "?".to_owned() } else { significant(value, 4) });
+        (name.to_owned(), format!("{then} {unit} then, {today} now ({})", signed(values[1] / values[0] - 1.0)))
+    });
     let mut lines = Lines(String::new());
     lines.section(&format!("stored by shardscope {}", printable(version)), &rows);
     lines.0
@@ -128,28 +118,30 @@ pub fn limit(scenario: &Scenario, evaluation: &Evaluation) -> StepLimit {
     let place = |level: usize| printable(&scenario.cluster.place(level));
     let found = |property: Property| evaluation.elasticity.iter().find(|one| one.property == property);
     let strength = |property: Property| found(property).map_or(0.0, |one| one.gain);
-    let (what, change, property) = match resource {
-        Resource::Compute => ("compute".to_owned(), "+10 % peak", Property::PeakFlop),
-        Resource::Memory => ("memory bandwidth".to_owned(), "+10 %", Property::MemoryBandwidth),
+    let property = match resource {
+        Resource::Compute => Property::PeakFlop,
+        Resource::Memory => Property::MemoryBandwidth,
         Resource::Level(level) => {
             let (bandwidth, latency) = (Property::LevelBandwidth(level), Property::LevelLatency(level));
-            if strength(latency) > strength(bandwidth) {
-                (format!("latency {}", place(level)), "-10 %", latency)
-            } else {
-                (format!("bandwidth {}", place(level)), "+10 %", bandwidth)
-            }
+            if strength(latency) > strength(bandwidth) { latency } else { bandwidth }
         }
-        Resource::HostLink => ("the link to the host".to_owned(), "+10 %", Property::HostBandwidth),
+        Resource::HostLink => Property::HostBandwidth,
         Resource::Bubble => return StepLimit::plain("limited by the pipeline bubble"),
         Resource::Host => return StepLimit::plain("limited by the host, which launches the work"),
     };
+    let (what, of_it) = match property {
+        Property::PeakFlop => (resource.name(scenario).to_owned(), " peak"),
+        other => (printable(&other.words(scenario)), ""),
+    };
+    let change =
+        property.change().map_or_else(String::new, |factor| format!("{:+.0} %{of_it}", 100.0 * (factor - 1.0)));
     let gain = found(property).filter(|one| one.value.is_finite());
     let other = evaluation.tie().map(|other| match other {
         Resource::Level(level) => format!("bandwidth {}", place(level)),
         other => other.name(scenario).to_owned(),
     });
     let tie = other.map_or_else(String::new, |other| format!(", tied with {other}"));
-    let gain = gain.map(|one| format!("{change} gives {:+.1} %{tie}", 100.0 * one.gain));
+    let gain = gain.map(|one| format!("{change} gives {}{tie}", signed(one.gain)));
     let short = match property {
         Property::LevelBandwidth(level) => format!("limit: links {}", place(level)),
         Property::LevelLatency(level) => format!("limit: latency {}", place(level)),
@@ -210,8 +202,8 @@ fn batch(scenario: &Scenario, summary: &Summary) -> String {
         None => format!("{taken}; not held"),
         Some(wanted) if (sequences - wanted).abs() < 0.5 => taken,
         Some(wanted) => {
-            let off = 100.0 * (sequences / wanted - 1.0);
-            format!("{taken}; the nearest to {} that divides ({off:+.1} %)", counted(wanted))
+            let off = signed(sequences / wanted - 1.0);
+            format!("{taken}; the nearest to {} that divides ({off})", counted(wanted))
         }
     }
 }
@@ -242,105 +234,105 @@ fn verdict(scenario: &Scenario, summary: &Summary) -> String {
     }
 }
 
-/// A line of a figure, by its label.
-fn named(figure: Figure, value: String) -> (String, String) {
-    row(figure.label(), value)
+/// A line of a figure by its name, and what stands behind its value; nothing where there is no such figure.
+fn named(figure: Figure, subject: &FigureSubject, beside: &str) -> Option<(String, String)> {
+    Some(row(&figure.name(subject)?, format!("{}{beside}", figure.amount(subject)?.in_words())))
 }
 
-fn speed(scenario: &Scenario, evaluation: &Evaluation) -> Vec<(String, String)> {
-    let summary = &evaluation.summary;
-    let tokens = summary.tokens_per_s_per_device;
-    let mut rows = match evaluation.error_band {
-        Some(band) => {
-            let [low, high] = band.model_flops(summary);
-            let held = format!("{} to {}, {low} to {high} per device", band.low, band.high);
-            let known = evidence(scenario).map(|band| row("based on", band.to_string()));
-            let told = [named(Figure::StepTime, summary.step_time.to_string()), row("80 % interval", held)];
-            told.into_iter().chain(known).collect()
-        }
-        None => vec![named(Figure::StepTime, format!("{}; no measured runs to compare with", summary.step_time))],
-    };
+/// A figure behind another one on its line.
+fn also(figure: Figure, subject: &FigureSubject) -> String {
+    figure.amount(subject).map_or_else(String::new, |amount| format!(", {}", amount.in_words()))
+}
+
+fn speed(subject: &FigureSubject, evaluation: &Evaluation) -> Vec<(String, String)> {
+    let (scenario, summary) = (subject.scenario, subject.summary);
+    let unsure = if evaluation.error_band.is_some() { "" } else { "; no measured runs to compare with" };
+    let sure = evaluation.error_band.map(|band| {
+        let [low, high] = band.model_flops(summary);
+        row("80 % interval", format!("{} to {}, {low} to {high} per device", band.low, band.high))
+    });
+    let based = sure.is_some().then(|| evidence(scenario)).flatten();
     let counted = match scenario.plan.flop_count {
         FlopCount::Parameters => "6 per parameter and token, and attention",
         FlopCount::Matrices => "6 per weight of a matrix and token, and attention",
     };
+    let utilised = |figure: Figure| format!("{} {}", also(figure, subject), figure.label());
     let skipped = if summary.hfu > 1.0 { ", of which causal kernels skip half" } else { "" };
-    rows.extend([
-        row("tokens", format!("{} per second, {} per device", thousands(summary.tokens_per_s()), thousands(tokens))),
-        row("model flop", format!("{} per device, {} MFU", summary.model_flops, percent(summary.mfu))),
-        row("counted", format!("{counted}{skipped}")),
-        row("hardware flop", format!("{} per device, {} HFU", summary.hardware_flops, percent(summary.hfu))),
-    ]);
-    if let Some(tokens) = scenario.plan.tokens {
-        rows.extend(training(tokens, scenario, summary));
-    }
-    rows
+    let rows = [
+        named(Figure::StepTime, subject, unsure),
+        sure,
+        based.map(|band| row("based on", band.to_string())),
+        named(Figure::TotalTokens, subject, &(also(Figure::TokensPerSecond, subject) + " per device")),
+        named(Figure::ModelFlops, subject, &utilised(Figure::Mfu)),
+        Some(row("counted", format!("{counted}{skipped}"))),
+        named(Figure::HardwareFlops, subject, &utilised(Figure::Hfu)),
+    ];
+    rows.into_iter().flatten().chain(training(subject)).collect()
 }
 
-/// Time, device-hours, money and energy of the whole training.
-fn training(tokens: f64, scenario: &Scenario, summary: &Summary) -> Vec<(String, String)> {
-    let cluster = &scenario.cluster;
-    let expense = Expense::new(tokens, summary, cluster);
-    let Expense { time, device_time, cost, energy } = expense;
-    let (tokens, days, hours) = (thousands(tokens), significant(time.days(), 3), thousands(device_time.hours()));
-    let taken = row("training", format!("{tokens} tokens in {days} days, {hours} device-hours"));
-    let cost = cost.zip(cluster.price_per_device_hour);
-    let cost = cost.map(|(cost, price)| named(Figure::Cost, format!("{cost}, {price} a device-hour")));
-    let energy = energy.zip(cluster.watts_per_device);
-    let energy = energy.map(|(energy, power)| named(Figure::Energy, format!("{energy}, {power} a device")));
-    let failures = FailureForecast::new(scenario, summary.step_time);
-    let failures = failures.into_iter().flat_map(|forecast| with_failures(&forecast, &expense, scenario));
-    std::iter::once(taken).chain(cost).chain(energy).chain(failures).collect()
-}
-
-/// The same with what goes wrong, and what that counts with.
-fn with_failures(forecast: &FailureForecast, expense: &Expense, scenario: &Scenario) -> [(String, String); 3] {
-    let FailureForecast { interruptions, interval, shares } = *forecast;
-    let Expense { time, cost, energy, .. } = expense.at(shares.useful);
-    let goodput = format!("{} days at {} goodput", significant(time.days(), 3), percent(shares.useful));
-    let spent = cost.map(|cost| cost.to_string()).into_iter().chain(energy.map(|energy| energy.to_string()));
-    let goodput = std::iter::once(goodput).chain(spent).collect::<Vec<_>>().join(", ");
-    let stops = format!("one in {}, {} to restart", interruptions.between, interruptions.restart);
-    let saved = checkpoint(scenario);
-    let written = format!("{saved} in {}, every {}", interruptions.write, interval);
-    [named(Figure::DaysWithFailures, goodput), row("failures", stops), row("checkpoint", written)]
+/// Time, device-hours, money and energy of the whole training, and the same with what goes wrong.
+fn training(subject: &FigureSubject) -> Vec<(String, String)> {
+    let Some(tokens) = subject.tokens else { return Vec::new() };
+    let cluster = &subject.scenario.cluster;
+    let rate = |rate: Option<String>, of: &str| rate.map_or_else(String::new, |rate| format!(", {rate} a {of}"));
+    let price = rate(cluster.price_per_device_hour.map(|price| price.to_string()), "device-hour");
+    let power = rate(cluster.watts_per_device.map(|power| power.to_string()), "device");
+    let of = format!("{} for {} tokens", also(Figure::DeviceHours, subject), thousands(tokens));
+    let spent = [Figure::CostWithFailures, Figure::EnergyWithFailures].map(|figure| also(figure, subject));
+    let restart = cluster.reliability.restart.map_or_else(String::new, |restart| format!(", {restart} to restart"));
+    let [goodput, write, interval] = [Figure::Goodput, Figure::CheckpointWrite, Figure::CheckpointInterval]
+        .map(|figure| figure.amount(subject).map_or_else(String::new, |amount| amount.to_string()));
+    let rows = [
+        named(Figure::Days, subject, &of),
+        named(Figure::Cost, subject, &price),
+        named(Figure::Energy, subject, &power),
+        named(Figure::DaysWithFailures, subject, &format!(" at {goodput} goodput{}", spent.concat())),
+        named(Figure::TimeBetweenFailures, subject, &restart),
+        subject.failures().and(named(Figure::CheckpointBytes, subject, &format!(" in {write}, every {interval}"))),
+    ];
+    rows.into_iter().flatten().collect()
 }
 
 fn memory(subject: &FigureSubject) -> Vec<(String, String)> {
-    let memory = &subject.summary.memory;
-    let holds = |part: &Figure| part.amount(subject).is_some_and(|amount| amount.value > 0.0);
-    let parts = MEMORY_PARTS.into_iter().filter(holds);
-    let mut rows: Vec<_> = parts.filter_map(|part| share(part, memory.peak.get(), subject)).collect();
-    rows.push(row("peak", format!("{:>10} during {}", memory.peak, memory.during.kind.name())));
-    rows.push(row("capacity", format!("{:>10}", memory.capacity)));
+    let parts = MEMORY_PARTS.into_iter().filter(|part| holds(*part, subject));
+    let mut rows: Vec<_> = parts.filter_map(|part| share(part, Figure::Peak, subject)).collect();
+    let during = format!(" during {}", subject.summary.memory.during.kind.name());
+    rows.extend([(Figure::Peak, during.as_str()), (Figure::Capacity, "")].into_iter().filter_map(
+        |(figure, beside)| {
+            let amount = figure.amount(subject)?;
+            Some(row(&figure.name(subject)?, format!("{amount:>10}{beside}")))
+        },
+    ));
     rows
 }
 
-fn time(subject: &FigureSubject, parts: TransferParts) -> Vec<(String, String)> {
-    let Summary { step_time, time, phases, host, .. } = subject.summary;
-    let part = |figure: Figure| share(figure, step_time.get(), subject);
-    let mut rows: Vec<_> = TIME_PARTS.into_iter().chain([Figure::StepTime]).filter_map(part).collect();
-    if let Some(slowed) = subject.slowed.filter(|slowed| *slowed > Seconds::ZERO) {
-        let slowed = format!("{slowed:>10} {:>6.1} %", 100.0 * (slowed / *step_time));
-        rows.insert(1, row("of it, slowed by transfers", slowed));
+fn time(subject: &FigureSubject, parts: &TransferParts) -> Vec<(String, String)> {
+    let within = |part: Figure| WITHIN.into_iter().filter(move |(whole, _)| *whole == part).map(|(_, part)| part);
+    let listed = TIME_PARTS.into_iter().chain([Figure::StepTime]);
+    let mut rows = Vec::new();
+    for part in listed {
+        rows.extend(share(part, Figure::StepTime, subject));
+        let held = within(part).filter(|part| holds(*part, subject));
+        rows.extend(
+            held.filter_map(|part| share(part, Figure::StepTime, subject))
+                .map(|(name, value)| (format!("of it, {name}"), value)),
+        );
     }
-    if host.exposed > Seconds::ZERO {
-        // Copies are part of what stands above them.
-        let exposed = rows.iter().position(|(name, _)| name.starts_with("exposed")).unwrap_or(0);
-        let copies = format!("{:>10} {:>6.1} %", host.exposed, 100.0 * (host.exposed / *step_time));
-        rows.insert(exposed + 1, row("of it, host copies", copies));
-    }
-    rows.push(row("total communication", format!("{:>10}, hidden or not", time.communication)));
-    let TransferParts { wire, steps, passes } = parts;
-    let named = [("on the wire", wire), ("hops and launches", steps), ("quantising passes", passes)];
-    let named = named.into_iter().filter(|(_, time)| *time > Seconds::ZERO);
+    let amount = |figure: Figure| Some((figure.name(subject)?, figure.amount(subject)?));
+    rows.extend(amount(Figure::Communication).map(|(name, time)| row(&name, format!("{time:>10}"))));
+    let named = parts.named().into_iter().filter(|(_, time)| *time > Seconds::ZERO);
     let named: Vec<String> = named.map(|(name, time)| format!("{time} {name}")).collect();
-    if !named.is_empty() {
-        rows.push(row("each transfer alone", format!("{:>10} = {}", parts.total(), named.join(" + "))));
+    if let Some((name, alone)) = amount(Figure::Transfers).filter(|_| !named.is_empty()) {
+        rows.push(row(&name, format!("{alone:>10} = {}", named.join(" + "))));
     }
-    let Phases { forward, backward, update } = phases;
-    rows.push(row("by phase", format!("forward {forward}, backward {backward}, update {update}")));
+    let phases = PHASES.into_iter().filter_map(amount).map(|(name, time)| format!("{name} {time}"));
+    rows.push(row("by phase", phases.collect::<Vec<_>>().join(", ")));
     rows
+}
+
+/// Whether there is any of it.
+fn holds(part: Figure, subject: &FigureSubject) -> bool {
+    part.amount(subject).is_some_and(|amount| amount.value > 0.0)
 }
 
 fn traffic(subject: &FigureSubject, details: &Details) -> Vec<(String, String)> {
@@ -355,7 +347,7 @@ fn traffic(subject: &FigureSubject, details: &Details) -> Vec<(String, String)> 
 }
 
 /// A part, and its share of the whole.
-fn share(part: Figure, whole: f64, subject: &FigureSubject) -> Option<(String, String)> {
-    let amount = part.amount(subject)?;
-    Some(row(&part.name(subject)?, format!("{amount:>10} {:>6.1} %", 100.0 * (amount.value / whole))))
+fn share(part: Figure, whole: Figure, subject: &FigureSubject) -> Option<(String, String)> {
+    let (amount, whole) = (part.amount(subject)?, whole.amount(subject)?);
+    Some(row(&part.name(subject)?, format!("{amount:>10} {:>6.1} %", 100.0 * (amount.value / whole.value))))
 }

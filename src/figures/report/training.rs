@@ -3,20 +3,20 @@
 
 use serde_json::{Value, json};
 
-use crate::bounds::intensity::{self, Intensity};
-use crate::bounds::layered::LayeredStep;
-use crate::evaluate::{self, FailureForecast};
+use crate::bounds::intensity::Intensity;
+use crate::evaluate::FailureForecast;
 use crate::plan::{Accumulation, Offload};
 use crate::scenario::Scenario;
 use crate::scenario::file::{ScenarioFile, printable};
 use crate::search::training::{Account, BestTraining, Closed, METHODS, Method, TrainingChoice, TrainingSearch};
-use crate::units::{Bytes, BytesPerSecond, Seconds, counted, devices, significant, thousands};
+use crate::units::{BytesPerSecond, Seconds, counted, devices, percent, significant, thousands};
 
-use super::FORMAT;
-use super::figures::MemoryRecord;
 use super::lines::Lines;
 use super::text::changed;
-use crate::figures::table::{Table, TableCell, joined, percent, pretty};
+use super::{FORMAT, figures};
+use crate::figures::figure::{Figure, MEMORY_PARTS};
+use crate::figures::table::{Table, TableCell, joined, pretty};
+use crate::figures::why::facts::FigureSubject;
 
 /// What a search found, and of what.
 #[derive(Debug, Clone, Copy)]
@@ -27,10 +27,8 @@ pub struct TrainingReport<'a> {
     pub source: &'a str,
     /// The best of each method within each budget.
     pub best: &'a [Option<BestTraining>],
-    /// Of each method's best within the largest budget, where its days go.
+    /// Of each method's best within the largest budget, where its days go, and what else is told of it.
     pub accounts: &'a [Option<Account>],
-    /// Of the same plans, the memory of each pipeline rank.
-    pub stages: &'a [Vec<evaluate::Memory>],
     /// What each method would take by the closed forms alone.
     pub closed: &'a [Option<Closed>],
     /// Plans that may fit.
@@ -72,9 +70,9 @@ fn needs_table() -> Table {
 
 /// What each transfer of a method's plan needs of its link so that arithmetic hides it, per device and direction; one
 /// that has no need never hides, however fast the link is.
-fn needs(name: &str, scenario: &Scenario) -> Table {
+fn needs(name: &str, scenario: &Scenario, account: Option<&Account>) -> Table {
     let rate = |rate: BytesPerSecond| TableCell::new(rate.to_string(), rate.get());
-    let row = |it: Intensity| {
+    let row = |it: &Intensity| {
         let needed = it.needed(scenario).filter(|needed| needed.get().is_finite());
         let link = it.link.name(scenario);
         let slowdown = it.slowdown();
@@ -89,8 +87,7 @@ fn needs(name: &str, scenario: &Scenario) -> Table {
         ]
     };
     let mut table = needs_table();
-    let transfers = scenario.checked().map(|checked| intensity::transfers(&checked)).unwrap_or_default();
-    table.extend(transfers.into_iter().map(row));
+    table.extend(account.iter().flat_map(|account| &account.intensities).map(row));
     table
 }
 
@@ -119,7 +116,7 @@ impl TrainingReport<'_> {
 
     /// The parts of a plan's days: those of its step, and what failures take where the cluster states them.
     fn parts(&self, index: usize, best: &BestTraining) -> Vec<(&'static str, f64)> {
-        let account = self.accounts.get(index).copied().flatten().unwrap_or_default();
+        let account = self.account(index).cloned().unwrap_or_default();
         let mut parts: Vec<_> = account.named().map(|(part, time)| (part, self.days(best, time))).to_vec();
         if self.fails() {
             parts.push(("failures", best.days - self.days(best, best.summary.step_time)));
@@ -132,10 +129,13 @@ impl TrainingReport<'_> {
         FailureForecast::new(&self.training.base, Seconds::ZERO).is_some()
     }
 
+    fn account(&self, index: usize) -> Option<&Account> {
+        self.accounts.get(index)?.as_ref()
+    }
+
     /// Arithmetic at the peak over the step.
-    fn efficiency(&self, method: &Method, best: &BestTraining) -> f64 {
-        let scenario = self.training.scenario(method, &best.choice);
-        scenario.checked().map_or(f64::NAN, |checked| LayeredStep::new(&checked).ideal / best.summary.step_time)
+    fn efficiency(&self, index: usize) -> f64 {
+        self.account(index).map_or(f64::NAN, |account| account.efficiency)
     }
 
     /// As JSON; a number that is not finite is `null`.
@@ -168,13 +168,13 @@ impl TrainingReport<'_> {
         let sequences = best.choice.sequences();
         let head = json!({"method": method.name, "about": method.about, "days": best.days});
         let rest = json!({
-            "efficiency": self.efficiency(method, best),
+            "efficiency": self.efficiency(index),
             "batch": sequences,
             "steps": self.training.goal.steps(sequences),
             "step_time_s": best.summary.step_time.get(),
-            "memory": MemoryRecord::new(&best.summary.memory, self.stages.get(index).map_or(&[], Vec::as_slice)),
+            "memory": figures::memory(&best.summary.memory, self.account(index).map_or(&[], |known| known.stages.as_slice())),
             "days_by_part": self.parts(index, best).into_iter().map(part).collect::<Vec<_>>(),
-            "network": needs(method.name, &scenario).objects(),
+            "network": needs(method.name, &scenario, self.account(index)).objects(),
             "closed_form": closed,
             "scenario": ScenarioFile::of(&scenario),
         });
@@ -252,15 +252,14 @@ impl TrainingReport<'_> {
     fn plans_table(&self) -> Table {
         let head =
             ["", "days", "devices", "tp", "pp", "dp", "micro-batches", "efficiency", "strategy", "schedule", "offload"];
-        let row = |(_, method, best): (usize, &'static Method, &BestTraining)| {
+        let row = |(index, method, best): (usize, &'static Method, &BestTraining)| {
             let scenario = self.training.scenario(method, &best.choice);
             let order = match scenario.plan.accumulation {
                 _ if best.choice.pipeline > 1 => scenario.plan.schedule.word(),
                 Accumulation::Layered => "layer by layer",
                 Accumulation::Standard => "-",
             };
-            let efficiency = self.efficiency(method, best);
-            let mut cells = chosen(method, best.days, &best.choice, efficiency);
+            let mut cells = chosen(method, best.days, &best.choice, self.efficiency(index));
             cells.extend([scenario.strategy.to_string(), order.to_owned(), best.choice.offload.word().to_owned()]);
             cells
         };
@@ -268,17 +267,15 @@ impl TrainingReport<'_> {
     }
 
     fn memory_table(&self) -> Table {
-        let parts = ["weights", "gradients", "optimizer", "activations", "gathered", "communication", "reserved"];
-        let head: Vec<&str> = [""].into_iter().chain(parts).chain(["peak", "of"]).collect();
-        let row = |(_, method, best): (usize, &'static Method, &BestTraining)| {
-            let memory = &best.summary.memory;
-            let named = memory.parts.named();
-            let part =
-                |name: &str| named.iter().find(|(part, _)| *part == name).map_or(Bytes::ZERO, |(_, bytes)| *bytes);
-            let bytes = parts.map(part).into_iter().chain([memory.peak, memory.capacity]);
-            [method.name.to_owned()].into_iter().chain(bytes.map(|bytes| bytes.to_string())).collect()
-        };
-        Table::of_texts(&head, self.rows().map(row))
+        let columns = || MEMORY_PARTS.into_iter().chain([Figure::Peak, Figure::Capacity]);
+        let mut table = Table::headed(std::iter::once("").chain(columns().map(Figure::label)));
+        table.extend(self.rows().map(|(_, method, best)| {
+            let scenario = self.training.scenario(method, &best.choice);
+            let subject = FigureSubject::new(&scenario, &best.summary);
+            let cells = columns().map(|figure| TableCell::figure(figure, &subject));
+            std::iter::once(TableCell::word(method.name)).chain(cells).collect()
+        }));
+        table
     }
 
     fn parts_table(&self) -> Table {
@@ -300,8 +297,8 @@ impl TrainingReport<'_> {
     }
 
     fn network_table(&self) -> Table {
-        let needs = |(_, method, best): (usize, &'static Method, &BestTraining)| {
-            needs(method.name, &self.training.scenario(method, &best.choice))
+        let needs = |(index, method, best): (usize, &'static Method, &BestTraining)| {
+            needs(method.name, &self.training.scenario(method, &best.choice), self.account(index))
         };
         let mut table = needs_table();
         self.rows().for_each(|row| table.append(needs(row)));

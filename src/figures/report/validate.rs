@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::measured::{Metric, Pairs, Ranking, Reading, Residual, ScoreKey, Scores, Skipped, Validation};
-use crate::units::{Bytes, Seconds};
+use crate::units::{Bytes, Seconds, percent, signed};
 
-use crate::figures::table::{Table, TableCell, joined, percent, pretty};
+use crate::figures::table::{Table, TableCell, joined, pretty};
 
 /// How many of the worst groups a text shows.
 const WORST: usize = 15;
@@ -205,7 +205,7 @@ impl ValidateReport<'_> {
         let apart = all.pairs.map(|pairs| format!("> {}", percent(pairs.apart)));
         let under = ["", "", &apart[0], "", &apart[1], "", "", ""];
         let under = under.map(TableCell::word).to_vec();
-        let mut table = Table::new(head.map(|heading| ("", heading)));
+        let mut table = Table::headed(head);
         table.extend([under, ordered("in all", &all)]);
         for stack in self.validation.values(Metric::StepTime, ScoreKey::Stack) {
             let reaches = [false, true]
@@ -258,7 +258,7 @@ pub(super) fn skipped(skipped: &[Skipped]) -> String {
 /// A table of scores without rows.
 pub(super) fn scores_table(title: &str) -> Table {
     let names = [title, "rows", "groups", "mean", "median", "p90", "bias", "null", "skill"];
-    Table::new(names.map(|name| ("", name)))
+    Table::headed(names)
 }
 
 pub(super) fn line(name: &str, scores: &Scores) -> Vec<TableCell> {
@@ -280,8 +280,4 @@ fn ordered(name: &str, ranking: &Ranking) -> Vec<TableCell> {
         vec![TableCell::word(name), TableCell::count(near.pairs), right(near), TableCell::count(far.pairs), right(far)];
     cells.extend([TableCell::count(*choices), TableCell::percent(*slowdown_mean), TableCell::percent(*slowdown_worst)]);
     cells
-}
-
-fn signed(value: f64) -> String {
-    format!("{:+.1} %", 100.0 * value)
 }

@@ -3,7 +3,7 @@
 use crate::evaluate::{Evaluation, Summary};
 use crate::plan::{Plan, Recompute};
 use crate::scenario::{Layout, Scenario};
-use crate::units::Seconds;
+use crate::units::{Seconds, rounded_percent};
 
 /// A scenario with its evaluation.
 #[derive(Debug, Clone, Copy)]
@@ -115,7 +115,7 @@ pub fn sentence(a: Side, b: Side) -> String {
         [false, true] => " and fits",
         _ => "",
     };
-    format!("{} is {} {word}{fit}{why}{scaled}", b.name, percent(gain.abs()))
+    format!("{} is {} {word}{fit}{why}{scaled}", b.name, rounded_percent(gain.abs()))
 }
 
 /// What a choice between two sizes of a job comes to: who finishes first, who is cheaper, who takes fewer devices. `None`
@@ -127,7 +127,7 @@ pub fn choice(a: Side, b: Side) -> Option<String> {
     }
     let more = |share: f64, words: [&str; 2]| match share {
         share if share.abs() < SAME => None,
-        share => Some(format!("{} {}", percent(share.abs()), words[usize::from(share < 0.0)])),
+        share => Some(format!("{} {}", rounded_percent(share.abs()), words[usize::from(share < 0.0)])),
     };
     let rate = two.tokens_per_s() / one.tokens_per_s() - 1.0;
     let spent = one.tokens_per_s_per_device / two.tokens_per_s_per_device - 1.0;
@@ -148,13 +148,6 @@ pub fn choice(a: Side, b: Side) -> Option<String> {
         format!("{first} finishes first, {cheap} is cheaper, {few} takes fewer devices")
     };
     Some(format!("{best}; {} has {parts}", b.name))
-}
-
-fn percent(share: f64) -> String {
-    match 100.0 * share {
-        small if small < 9.95 => format!("{small:.1} %"),
-        large => format!("{large:.0} %"),
-    }
 }
 
 /// How a term differs: `210 ms less exposed on the system level`.
@@ -272,7 +265,7 @@ fn fewer(a: Side, b: Side, one: f64, two: f64, faster: bool) -> Option<String> {
     let change = by_token(two, b) / by_token(one, a) - 1.0;
     (change.is_finite() && change.abs() >= 0.01 && (change < 0.0) == faster).then(|| {
         let word = if change < 0.0 { "fewer" } else { "more" };
-        format!("{} {word} bytes", percent(change.abs()))
+        format!("{} {word} bytes", rounded_percent(change.abs()))
     })
 }
 

@@ -6,12 +6,13 @@ use std::borrow::Cow;
 use crate::bounds::intensity::Intensity;
 use crate::bounds::pipeline::Pipeline;
 use crate::cost::{Factors, Rates};
-use crate::evaluate::{Elasticity, Evaluation, Expense, FailureForecast, HostDirection, Memory, Span, Stream, Summary};
+use crate::evaluate::{
+    Details, Elasticity, Evaluation, Expense, FailureForecast, HostDirection, Memory, Span, Stream, Summary,
+};
 use crate::scenario::{Layout, Scenario};
-use crate::units::Seconds;
 
-use crate::figures::amount::{Amount, Dimension};
 use crate::figures::figure::Figure;
+use crate::units::{Amount, Dimension, Seconds};
 
 use super::formula::{Authority, Citation, Formula, FormulaInput};
 
@@ -118,10 +119,8 @@ pub struct FigureSubject<'a> {
     pub summary: &'a Summary,
     /// What more of each resource would give, where that is known.
     pub elasticity: &'a [Elasticity],
-    /// Its kinds of transfers, where these are known.
-    pub transfers: &'a [Intensity],
-    /// By how much transfers lengthen the compute beside them, where that is known.
-    pub slowed: Option<Seconds>,
+    /// What else the simulation knows of the step, where that was kept.
+    pub details: Option<&'a Details>,
     /// How much is trained, in tokens.
     pub tokens: Option<f64>,
 }
@@ -129,14 +128,13 @@ pub struct FigureSubject<'a> {
 impl<'a> FigureSubject<'a> {
     /// A scenario with its summary.
     pub fn new(scenario: &'a Scenario, summary: &'a Summary) -> Self {
-        Self { scenario, summary, elasticity: &[], transfers: &[], slowed: None, tokens: scenario.plan.tokens }
+        Self { scenario, summary, elasticity: &[], details: None, tokens: scenario.plan.tokens }
     }
 
     /// A scenario with its whole evaluation.
     pub fn evaluated(scenario: &'a Scenario, evaluation: &'a Evaluation) -> Self {
         let Evaluation { summary, elasticity, details, .. } = evaluation;
-        let (transfers, slowed) = (&details.transfers, Some(details.slowed));
-        Self { elasticity, transfers, slowed, ..Self::new(scenario, summary) }
+        Self { elasticity, details: Some(details), ..Self::new(scenario, summary) }
     }
 
     /// What the whole training takes.
@@ -156,7 +154,7 @@ impl<'a> FigureSubject<'a> {
 
     /// One of the transfers.
     pub(super) fn transfer(&self, index: usize) -> Option<&'a Intensity> {
-        self.transfers.get(index)
+        self.details?.transfers.get(index)
     }
 
     /// What stands in the name of a figure that is one of several.
@@ -263,7 +261,7 @@ pub(super) fn input(name: impl Into<String>, amount: impl Into<Amount>, source: 
 }
 
 /// What no short formula gives.
-pub(super) fn counted(name: &str, amount: Amount) -> Formula {
+pub(super) fn only_counted(name: &str, amount: impl Into<Amount>) -> Formula {
     input(format!("{name}, counted"), amount, Citation::simulated())
 }
 

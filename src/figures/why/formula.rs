@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use std::fmt::{self, Write};
 use std::ops::{Add, Div, Mul, Sub};
 
-use crate::figures::amount::Amount;
 use crate::figures::figure::Figure;
+use crate::units::Amount;
 
 /// The source of a formula or of a value: a paper, a convention, a file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,10 +2,9 @@
 
 use crate::bounds::goodput::Interruptions;
 use crate::evaluate::{self, FailureForecast};
-use crate::units::Seconds;
 
-use crate::figures::amount::{Amount, Dimension};
 use crate::figures::figure::Figure;
+use crate::units::{Amount, Dimension, Seconds};
 
 use super::facts::{FigureEntry, FormulaFacts, because, count, figure, input};
 use super::formula::{Citation, Formula};

@@ -1,10 +1,9 @@
 //! The arithmetic intensities of a plan's transfers against their links [layered B4, B5].
 
 use crate::bounds::intensity::{Intensity, TransferKind, TransferLink};
-use crate::units::Bytes;
 
-use crate::figures::amount::Dimension;
 use crate::figures::figure::Figure;
+use crate::units::{Bytes, Dimension};
 
 use super::facts::{FigureEntry, FormulaFacts, LAYERED, Why, because, count, figure, input};
 use super::formula::{Citation, Formula};

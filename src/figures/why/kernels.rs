@@ -2,9 +2,8 @@
 
 use crate::cost::{Factors, Kernel, Rates};
 use crate::scenario::Scenario;
-use crate::units::{Flop, Seconds, significant};
+use crate::units::{Dimension, Flop, Seconds, percent};
 
-use crate::figures::amount::Dimension;
 use crate::figures::figure::Figure;
 
 use super::facts::{FigureEntry, FigureSubject, FormulaFacts, Why, because, figure, input, share};
@@ -39,10 +38,6 @@ pub(super) fn all(scenario: &Scenario) -> Vec<Kernel> {
 fn reached(kernel: &Kernel) -> Option<f64> {
     let arithmetic = kernel.time.time - kernel.time.memory;
     (arithmetic > Seconds::ZERO).then(|| kernel.flop / arithmetic / kernel.peak)
-}
-
-fn percent(share: f64) -> String {
-    format!("{} %", significant(100.0 * share, 2))
 }
 
 impl FormulaFacts<'_> {

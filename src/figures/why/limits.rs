@@ -3,9 +3,8 @@
 mod given;
 
 use crate::bounds::fsdp::{FsdpLimits, Utilisation};
-use crate::units::{Bytes, Seconds, engineering, significant, thousands};
+use crate::units::{Amount, Bytes, Dimension, Seconds, engineering, significant, thousands};
 
-use crate::figures::amount::{Amount, Dimension};
 use crate::figures::figure::{BoundForm, Figure, Limit};
 
 use super::facts::{count, share};

@@ -2,12 +2,11 @@
 
 use crate::evaluate::{Memory, ModelPart};
 use crate::plan::Recompute;
-use crate::units::{Bytes, Count};
 
-use crate::figures::amount::{Amount, Dimension};
 use crate::figures::figure::{Figure, MEMORY_PARTS};
+use crate::units::{Amount, Bytes, Count, Dimension};
 
-use super::facts::{FigureEntry, FormulaFacts, because, count, counted, figure, input, share};
+use super::facts::{FigureEntry, FormulaFacts, because, count, figure, input, only_counted, share};
 use super::formula::{Authority, Citation, Formula};
 
 /// Where the bytes of model state are from.
@@ -64,13 +63,22 @@ pub(super) const FIGURES: &[FigureEntry] = &[
         .value(|of, _| Some(of.summary.memory.parts.communication.get()))
         .why(|facts, _| {
             let held = facts.memory_of_fullest().parts.communication;
-            because(counted("buffers of collectives", held.into()), Citation::simulated())
+            because(only_counted("buffers of collectives", held), Citation::simulated())
         }),
     figure(Figure::Reserved, "reserved", "reserved", Dimension::Bytes)
         .about("Context, libraries and workspaces, and what the allocator loses to fragmentation.")
         .value(|of, _| Some(of.summary.memory.parts.reserved.get()))
         .why(|facts, _| because(facts.reserved(), facts.software())),
+    figure(Figure::Allocated, "allocated-memory", "allocated memory", Dimension::Bytes)
+        .less_is_better()
+        .about("The peak without what runtime and allocator reserve: what frameworks report as allocated at most.")
+        .value(|of, _| Some((of.summary.memory.peak - of.summary.memory.parts.reserved).get()))
+        .why(|facts, _| {
+            let asked = facts.figure(Figure::Peak)? - facts.figure(Figure::Reserved)?;
+            because(asked, Citation::convention("the peak less what is reserved"))
+        }),
     figure(Figure::Capacity, "capacity", "memory of a device", Dimension::Bytes)
+        .label("capacity")
         .about("Memory capacity of one device.")
         .value(|of, _| Some(of.summary.memory.capacity.get()))
         .why(|facts, _| because(facts.capacity(), facts.sheet())),

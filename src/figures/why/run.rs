@@ -2,9 +2,8 @@
 
 use crate::bounds::layered::CriticalBatch;
 use crate::search::training::{BestTraining, Goal};
-use crate::units::Seconds;
+use crate::units::{Amount, Seconds};
 
-use crate::figures::amount::Amount;
 use crate::figures::figure::{Figure, RunFigure};
 
 use super::facts::{LAYERED, count, input};

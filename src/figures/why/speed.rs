@@ -3,10 +3,9 @@
 use crate::cost::{TokenFlop, peak};
 use crate::evaluate::{HostDirection, Resource, Summary};
 use crate::plan::{FlopCount, Recompute};
-use crate::units::Seconds;
 
-use crate::figures::amount::Dimension;
 use crate::figures::figure::Figure;
+use crate::units::{Dimension, Seconds};
 
 use super::facts::{FigureEntry, FormulaFacts, Why, because, count, figure, input, share};
 use super::formula::{Citation, Formula};

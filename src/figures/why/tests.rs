@@ -80,10 +80,11 @@ fn every_figure_has_an_explanation_whose_formula_gives_it() {
     }
 }
 
-/// What only the simulation knows, in any scenario: the buffers of collectives, and what re-tuning gives.
+/// What only the simulation knows, in any scenario: the buffers of collectives, where waits belong, and what re-tuning
+/// gives.
 fn is_only_counted(figure: Figure, evaluation: &Evaluation) -> bool {
     match figure {
-        Figure::Buffers => true,
+        Figure::Buffers | Figure::ExposedCopies | Figure::Forward | Figure::Backward | Figure::Update => true,
         Figure::Elasticity(index) => evaluation.elasticity[index].property == Property::MemoryCapacity,
         _ => false,
     }

@@ -4,16 +4,18 @@ use crate::bounds::pipeline::Pipeline;
 use crate::evaluate::{ErrorBand, IdleCause, Span, Stream, TaskKind, evidence};
 use crate::plan::{Accumulation, Recompute};
 use crate::scenario::file::printable;
-use crate::units::{Flop, Seconds, significant};
+use crate::units::{Amount, Dimension, Flop, Seconds, significant};
 
-use crate::figures::amount::{Amount, Dimension};
 use crate::figures::figure::{Figure, TIME_PARTS};
 
-use super::facts::{FigureEntry, FormulaFacts, LAYERED, Why, because, count, figure, input};
+use super::facts::{FigureEntry, FormulaFacts, LAYERED, Why, because, count, figure, input, only_counted};
 use super::formula::{Citation, Formula, FormulaInput};
 
 /// What tells the parts of a step apart.
 const PARTS: &str = "each moment of the step counts as what compute does, or as what its next task waits for";
+
+/// What tells the phases of a step apart.
+const WAITS: &str = "what is waited for belongs to the phase that waits for it";
 
 /// What exposed communication is.
 const EXPOSED: &str = "Time that compute stalls for a transfer that its next task needs. Communication hidden behind \
@@ -47,7 +49,7 @@ pub(super) const FIGURES: &[FigureEntry] = &[
             "A part of compute: how much longer it takes beside transfers, which use a device's cores and memory as \
              it does, than it would alone. A faster link shortens it as it shortens the transfers.",
         )
-        .value(|of, _| of.slowed.map(|slowed| if slowed < LEAST { 0.0 } else { slowed.get() }))
+        .value(|of, _| of.details.map(|known| if known.slowed < LEAST { 0.0 } else { known.slowed.get() }))
         .why(|facts, _| because(facts.slowing(), Citation::simulated())),
     figure(Figure::Exposed, "exposed-time", "exposed communication", Dimension::Seconds)
         .label("exposed")
@@ -59,6 +61,11 @@ pub(super) const FIGURES: &[FigureEntry] = &[
             let source = Citation::convention(PARTS);
             Some(Why { formula: facts.exposed(), about: Some(about.into()), source })
         }),
+    figure(Figure::ExposedCopies, "exposed-copies", "waits for copies to and from the host", Dimension::Seconds)
+        .less_is_better()
+        .about("A part of exposed communication: time that compute stalls for what lives on the host.")
+        .value(|of, _| Some(of.summary.host.exposed.get()))
+        .why(|facts, _| because(only_counted("waits for copies", facts.summary().host.exposed), Citation::simulated())),
     figure(Figure::Bubble, "bubble", "bubble", Dimension::Seconds)
         .less_is_better()
         .about(
@@ -114,6 +121,29 @@ pub(super) const FIGURES: &[FigureEntry] = &[
             let source = "the union of the transfers' time on the rank that ends last";
             because(facts.figure(Figure::Exposed)? + facts.hidden(), Citation::convention(source))
         }),
+    figure(Figure::Transfers, "transfers", "each transfer alone", Dimension::Seconds)
+        .less_is_better()
+        .about("How long the transfers of a step would take one after the other, copies to and from the host apart.")
+        .value(|of, _| Some(of.details?.parts.total().get()))
+        .why(|facts, _| {
+            let parts = facts.evaluation.details.parts.named().into_iter().filter(|(_, time)| *time > Seconds::ZERO);
+            let parts = parts.map(|(name, time)| input(name, time, Citation::simulated())).collect();
+            because(Formula::Sum(parts), Citation::simulated())
+        }),
+    figure(Figure::Forward, "forward-time", "forward", Dimension::Seconds)
+        .about("All forward passes of the step, with what they wait for.")
+        .value(|of, _| Some(of.summary.phases.forward.get()))
+        .why(|facts, _| because(only_counted("forward", facts.summary().phases.forward), Citation::convention(WAITS))),
+    figure(Figure::Backward, "backward-time", "backward", Dimension::Seconds)
+        .about("All backward passes, with what they recompute and wait for, and the reductions of gradients.")
+        .value(|of, _| Some(of.summary.phases.backward.get()))
+        .why(|facts, _| {
+            because(only_counted("backward", facts.summary().phases.backward), Citation::convention(WAITS))
+        }),
+    figure(Figure::Update, "update-time", "update", Dimension::Seconds)
+        .about("The optimizer's update, and the gathers of what it wrote.")
+        .value(|of, _| Some(of.summary.phases.update.get()))
+        .why(|facts, _| because(only_counted("update", facts.summary().phases.update), Citation::convention(WAITS))),
 ];
 
 impl FormulaFacts<'_> {
@@ -236,16 +266,11 @@ impl FormulaFacts<'_> {
 
     /// What transfers take alone, less what nothing waits for.
     fn exposed(&self) -> Formula {
-        let (host, parts) = (self.summary().host, self.evaluation.details.parts);
-        let copies = host.to.busy + host.from.busy;
-        let parts = [
-            ("on the wire of the slowest level crossed", parts.wire),
-            ("hops and launches", parts.steps),
-            ("passes that quantise and dequantise", parts.passes),
-            ("copies to and from the host", copies),
-        ];
-        let total: Seconds = parts.iter().map(|(_, time)| *time).sum();
-        let named = parts.into_iter().filter(|(_, time)| *time > LEAST);
+        let host = self.summary().host;
+        let copies = ("copies to and from the host", host.to.busy + host.from.busy);
+        let parts = || self.evaluation.details.parts.named().into_iter().chain([copies]);
+        let total: Seconds = parts().map(|(_, time)| time).sum();
+        let named = parts().filter(|(_, time)| *time > LEAST);
         let named = Formula::Sum(named.map(|(name, time)| input(name, time, Citation::simulated())).collect());
         let beside = total - self.summary().time.exposed;
         match beside {

@@ -1,12 +1,11 @@
 //! What each level carries, and what more of each resource would give.
 
 use crate::evaluate::{HostDirection, Stream};
-use crate::units::{Bytes, Seconds};
 
-use crate::figures::amount::{Amount, Dimension};
 use crate::figures::figure::Figure;
+use crate::units::{Amount, Bytes, Dimension, Seconds};
 
-use super::facts::{FigureEntry, FormulaFacts, Why, because, count, counted, figure, input, share, way};
+use super::facts::{FigureEntry, FormulaFacts, Why, because, count, figure, input, only_counted, share, way};
 use super::formula::{Authority, Citation, Formula};
 
 /// What each level and each way of the link to the host carries, and what more of each resource would give.
@@ -112,7 +111,7 @@ fn elasticity(facts: &FormulaFacts, index: usize) -> Option<Why> {
     if found.property.change().is_none() {
         let gain = Amount { value: found.gain, unit: Dimension::Change };
         let about = "Throughput with 10 % more memory over throughput now, micro-batch and recompute tuned both times.";
-        let formula = counted("gain in throughput", gain);
+        let formula = only_counted("gain in throughput", gain);
         return Some(Why { formula, about: Some(about.into()), source: Citation::simulated() });
     }
     let now = facts.figure(Figure::StepTime)?;

@@ -1,13 +1,14 @@
 //! Figures that were published of a scenario, each with its source and how near a model should come.
 //!
-//! Not for what comes out here: that is compared in `search`.
+//! Not for what comes out here: `search` runs that, and `figures` compares it.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use crate::scenario::Problem;
-use crate::units::{Bytes, FlopPerSecond, Seconds, significant};
+use crate::units::{Amount, Bytes, Dimension, FlopPerSecond, Seconds};
 
 /// The most figures of one scenario: each may take two runs to compare with, and no publication has so many.
 const MOST_FIGURES: usize = 100;
@@ -85,55 +86,48 @@ pub enum PublishedValue {
 }
 
 impl PublishedQuantity {
-    /// Its name in files and reports.
+    /// Its word in files and reports, and what it counts.
+    const fn entry(self) -> (&'static str, Dimension) {
+        match self {
+            Self::StepTime => ("step-time", Dimension::Seconds),
+            Self::ForwardTime => ("forward-time", Dimension::Seconds),
+            Self::BackwardTime => ("backward-time", Dimension::Seconds),
+            Self::UpdateTime => ("update-time", Dimension::Seconds),
+            Self::Tokens => ("tokens", Dimension::Of("tokens/s")),
+            Self::ModelFlop => ("model-flop", Dimension::FlopPerSecond),
+            Self::HardwareFlop => ("hardware-flop", Dimension::FlopPerSecond),
+            Self::Mfu => ("mfu", Dimension::Share),
+            Self::AllocatedMemory => ("allocated-memory", Dimension::Bytes),
+            Self::Speedup => ("speedup", Dimension::Of("")),
+            Self::ScalingEfficiency => ("scaling-efficiency", Dimension::Of("")),
+        }
+    }
+
+    /// Its word in files and reports.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::StepTime => "step-time",
-            Self::ForwardTime => "forward-time",
-            Self::BackwardTime => "backward-time",
-            Self::UpdateTime => "update-time",
-            Self::Tokens => "tokens",
-            Self::ModelFlop => "model-flop",
-            Self::HardwareFlop => "hardware-flop",
-            Self::Mfu => "mfu",
-            Self::AllocatedMemory => "allocated-memory",
-            Self::Speedup => "speedup",
-            Self::ScalingEfficiency => "scaling-efficiency",
-        }
+        self.entry().0
     }
 
-    /// The unit in which reports give it; none for a ratio.
-    pub const fn unit(self) -> &'static str {
-        match self {
-            Self::StepTime | Self::ForwardTime | Self::BackwardTime | Self::UpdateTime => "s",
-            Self::Tokens => "tokens/s",
-            Self::ModelFlop | Self::HardwareFlop => "flop/s",
-            Self::AllocatedMemory => "bytes",
-            Self::Mfu | Self::Speedup | Self::ScalingEfficiency => "",
-        }
+    /// What it counts.
+    pub const fn unit(self) -> Dimension {
+        self.entry().1
     }
 
-    /// An amount in [`PublishedQuantity::unit`], for people.
-    pub fn show(self, amount: f64) -> String {
-        match self.unit() {
-            "s" => Seconds::new(amount).to_string(),
-            "flop/s" => FlopPerSecond::new(amount).to_string(),
-            "bytes" => Bytes::new(amount).to_string(),
-            _ => significant(amount, 3),
-        }
-    }
-
-    /// A text in [`PublishedQuantity::unit`].
+    /// A value in base units.
     fn read(self, value: &PublishedValue) -> Result<f64, String> {
-        fn parsed<T: std::str::FromStr<Err: fmt::Display>>(text: &str, base: impl Fn(T) -> f64) -> Result<f64, String> {
+        fn parsed<T: FromStr<Err: fmt::Display>>(text: &str, base: impl Fn(T) -> f64) -> Result<f64, String> {
             text.parse().map(base).map_err(|error: T::Err| error.to_string())
         }
         match (self.unit(), value) {
-            ("s", PublishedValue::Text(text)) => parsed(text, Seconds::get),
-            ("flop/s", PublishedValue::Text(text)) => parsed(text, FlopPerSecond::get),
-            ("bytes", PublishedValue::Text(text)) => parsed(text, Bytes::get),
-            ("" | "tokens/s", PublishedValue::Number(number)) if *number > 0.0 && number.is_finite() => Ok(*number),
-            ("" | "tokens/s", _) => Err("write a number above 0, like 1.4".to_owned()),
+            (Dimension::Seconds, PublishedValue::Text(text)) => parsed(text, Seconds::get),
+            (Dimension::FlopPerSecond, PublishedValue::Text(text)) => parsed(text, FlopPerSecond::get),
+            (Dimension::Bytes, PublishedValue::Text(text)) => parsed(text, Bytes::get),
+            (Dimension::Of(_) | Dimension::Share, PublishedValue::Number(number))
+                if *number > 0.0 && number.is_finite() =>
+            {
+                Ok(*number)
+            }
+            (Dimension::Of(_) | Dimension::Share, _) => Err("write a number above 0, like 1.4".to_owned()),
             _ => Err("write the number with its unit, in quotes".to_owned()),
         }
     }
@@ -167,9 +161,9 @@ impl Published {
 }
 
 impl PublishedFigure {
-    /// The figure in [`PublishedQuantity::unit`]; `None` where the file says something else.
-    pub fn amount(&self) -> Option<f64> {
-        self.what.read(&self.value).ok()
+    /// How much was published; `None` where the file says something else.
+    pub fn amount(&self) -> Option<Amount> {
+        Some(Amount { value: self.what.read(&self.value).ok()?, unit: self.what.unit() })
     }
 
     /// What is wrong with the entry at a place of the list.

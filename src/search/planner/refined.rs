@@ -37,7 +37,7 @@ pub fn refined(search: &PlanSearch, answer: &WholeAnswer, evaluator: &Evaluator)
     }
     let climbed = |start: &&Scenario| {
         let found = climbed(search, start, evaluator.cancel())?;
-        let whole = FoundWhole { scenario: found.scenario.clone(), summary: found.summary };
+        let whole = FoundWhole::new(found.scenario.clone(), found.summary)?;
         Some((search.aim.of(&whole), found))
     };
     let found: Vec<_> = evaluator.pool().install(|| starts.par_iter().with_max_len(1).filter_map(climbed).collect());
@@ -56,8 +56,9 @@ pub fn refined(search: &PlanSearch, answer: &WholeAnswer, evaluator: &Evaluator)
 pub fn best_plans(search: &PlanSearch, evaluator: &Evaluator, so_far: &mut dyn FnMut(&WholeAnswer)) -> WholeAnswer {
     let mut answer = search.run(evaluator, so_far);
     so_far(&answer);
-    if let Some(FoundPlan { scenario, summary, .. }) = refined(search, &answer, evaluator) {
-        answer.plans.insert(0, FoundWhole { scenario, summary });
+    let better = refined(search, &answer, evaluator);
+    if let Some(better) = better.and_then(|FoundPlan { scenario, summary, .. }| FoundWhole::new(scenario, summary)) {
+        answer.plans.insert(0, better);
         answer.plans.truncate(search.top);
     }
     answer

@@ -1,7 +1,7 @@
 //! What a search over whole plans found, and how it went.
 
 use crate::evaluate::Summary;
-use crate::scenario::Scenario;
+use crate::scenario::{Layout, Scenario};
 use crate::search::WorkPart;
 
 /// A plan that fits, with its figures.
@@ -11,6 +11,16 @@ pub struct FoundWhole {
     pub scenario: Scenario,
     /// What it comes to: time, memory, throughput.
     pub summary: Summary,
+    /// How many ranks each part of the plan has.
+    pub layout: Layout,
+}
+
+impl FoundWhole {
+    /// A job with a plan that was simulated; `None` where it cannot be laid out.
+    pub fn new(scenario: Scenario, summary: Summary) -> Option<Self> {
+        let layout = scenario.layout().ok()?;
+        Some(Self { scenario, summary, layout })
+    }
 }
 
 /// What one process does of a search that several share.

@@ -64,7 +64,7 @@ impl BestPlans {
 
     /// Whether a front was asked for, and no plan of the same size was found that is as fast.
     fn leads_its_size(&self, pace: &TokenPace) -> bool {
-        let slower = |FoundWhole { scenario, summary }: &FoundWhole| {
+        let slower = |FoundWhole { scenario, summary, .. }: &FoundWhole| {
             pace.with_failures < TokenPace::of(scenario, summary).with_failures
         };
         !self.front.is_empty() && self.fastest.get(&pace.size()).is_none_or(slower)

@@ -307,7 +307,7 @@ impl<'a> Running<'a> {
     fn simulate(&mut self, plans: &[Scenario], kind: PlanKind) {
         let found = self.workers.map(plans, 1, |workspace, scenario| {
             let summary = summary(scenario, workspace).ok()?;
-            Some(FoundWhole { scenario: scenario.clone(), summary })
+            FoundWhole::new(scenario.clone(), summary)
         });
         for one in found.into_iter().flatten() {
             match one {

@@ -170,7 +170,7 @@ impl Shape {
         }
         extents.apply(&mut scenario.plan.sharding);
         let summary = summary(&scenario, workspace).ok()?;
-        Some((self.kind(order), FoundWhole { scenario, summary }))
+        Some((self.kind(order), FoundWhole::new(scenario, summary)?))
     }
 
     /// The scenario as it may run; `None` where it cannot be laid out, or not near the batch.

@@ -65,7 +65,10 @@ fn brute_force(search: &PlanSearch) -> Vec<(PlanKind, FoundWhole)> {
                         let mut scenario = scenario.clone();
                         extents.apply(&mut scenario.plan.sharding);
                         if let Ok(summary) = summary(&scenario, &mut workspace) {
-                            found.push((shape.kind(*order), FoundWhole { scenario, summary }));
+                            found.push((
+                                shape.kind(*order),
+                                FoundWhole::new(scenario, summary).expect("a plan that was simulated"),
+                            ));
                         }
                     }
                 }

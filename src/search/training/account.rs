@@ -1,15 +1,16 @@
 //! Where the time of a simulated step goes, on the rank that ends last. Not for bounds on it ([`super::bound`]).
 
+use crate::bounds::intensity::{self, Intensity};
 use crate::bounds::layered::LayeredStep;
 use crate::cost::{Factors, Rates};
-use crate::evaluate::{Stream, Trace, Workspace, traced};
+use crate::evaluate::{Memory, Stream, Trace, Workspace, stages, traced};
 use crate::plan::Recompute;
 use crate::scenario::Scenario;
 use crate::units::Seconds;
 
 /// Parts of a simulated step, none of which counts another's time; they sum to it. The closed form [layered B8] knows
-/// the first three.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+/// the first three. With what else is told of the same step.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Account {
     /// Arithmetic at the peak: what a rank has of the model's.
     pub ideal: Seconds,
@@ -31,6 +32,12 @@ pub struct Account {
     pub update: Seconds,
     /// Launch overhead, and stalls for any other cause.
     pub other: Seconds,
+    /// The model's arithmetic at the peak over the step.
+    pub efficiency: f64,
+    /// Each kind of transfer against the link that carries it.
+    pub intensities: Vec<Intensity>,
+    /// The memory of each pipeline rank.
+    pub stages: Vec<Memory>,
 }
 
 impl Account {
@@ -39,8 +46,9 @@ impl Account {
         let scenario = &scenario.checked().ok()?;
         let (summary, trace) = traced(scenario, workspace).ok()?;
         let (time, waits) = (summary.time, Waits::from_trace(&trace));
+        let share = LayeredStep::new(scenario).ideal;
         // Where layers divide unevenly, this rank may compute less than its share.
-        let ideal = LayeredStep::new(scenario).ideal.min(time.compute);
+        let ideal = share.min(time.compute);
         // Both are taken out of the compute that was simulated: what is left of it is never negative.
         let attention = attention(scenario).min(time.compute - ideal);
         Some(Self {
@@ -54,6 +62,9 @@ impl Account {
             transfers: time.exposed - waits.tensor - waits.opening - waits.closing,
             update: time.optimizer,
             other: time.other,
+            efficiency: share / summary.step_time,
+            intensities: intensity::transfers(scenario),
+            stages: stages(scenario, workspace),
         })
     }
 

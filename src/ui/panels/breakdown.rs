@@ -10,9 +10,10 @@ use crate::app::time::breakdown;
 use crate::app::view::View;
 use crate::app::{Answer, App, Panel};
 use crate::evaluate::Elasticity;
-use crate::figures::{Amount, Figure, TRAINING};
+use crate::figures::{Figure, TRAINING};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
+use crate::units::Amount;
 
 /// Columns that it takes.
 pub(in crate::ui) const WIDTH: u16 = 40;

@@ -5,11 +5,11 @@ use ratatui::text::Line;
 
 use super::overlay::{LEAST, Overlay, Prompt, picked, room};
 use crate::app::browser::Browser;
+use crate::figures::Figure;
 use crate::snapshot::{HeldSnapshot, Listed};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::text::wrapped;
-use crate::units::{Bytes, Seconds, significant};
 
 /// Columns that it takes, as far as there is room.
 const WIDTH: u16 = 110;
@@ -80,12 +80,9 @@ fn preview(browser: &Browser, theme: Theme, width: usize) -> Vec<Line<'static>> 
 
 /// `A: MPT-7B, DGX H100, fsdp, 8 nodes: step 1.2 s, 310 TFLOP/s per device, 41.2 GiB, fits`.
 fn figures(held: &HeldSnapshot, width: usize) -> Vec<String> {
-    let figures = &held.figures;
     let name = if held.name.is_empty() { String::new() } else { format!("{}: ", held.name) };
-    let number = |value: Option<f64>, digits| value.map_or_else(|| "?".to_owned(), |value| significant(value, digits));
-    let step = figures.step_time_s.map_or_else(|| "?".to_owned(), |step| Seconds::new(step).to_string());
-    let memory = Bytes::new(figures.memory.peak_bytes as f64);
-    let fits = if figures.fits { "fits" } else { "does not fit" };
-    let rate = number(figures.model_tflops_per_device, 3);
-    wrapped(&format!("{name}{}: step {step}, {rate} TFLOP/s per device, {memory}, {fits}", held.what), width)
+    let [step, rate, memory] = [Figure::StepTime, Figure::ModelFlops, Figure::Peak]
+        .map(|figure| held.figures.amount(figure).map_or_else(|| "?".to_owned(), |amount| amount.to_string()));
+    let fits = held.figures.fits().map_or("", |fits| if fits { ", fits" } else { ", does not fit" });
+    wrapped(&format!("{name}{}: step {step}, {rate} per device, {memory}{fits}", held.what), width)
 }

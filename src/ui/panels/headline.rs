@@ -7,10 +7,10 @@ use ratatui::text::{Line, Span};
 use super::{fits, two_sided, words};
 use crate::app::{Answer, App};
 use crate::evaluate::{Evaluation, Summary};
-use crate::figures::{self, Amount, Figure, Verdict};
+use crate::figures::{self, Figure, Verdict};
 use crate::scenario::Scenario;
 use crate::ui::theme::{Role, Theme};
-use crate::units::{Seconds, devices, significant, thousands};
+use crate::units::{Amount, Seconds, devices, percent, rounded_percent, significant, thousands};
 
 /// Rows that it takes on a terminal of so many.
 pub(in crate::ui) const fn height(rows: u16) -> u16 {
@@ -125,20 +125,22 @@ fn said(figure: Figure, answer: &Answer, wide: bool, theme: Theme) -> String {
     let Answer { scenario, evaluation } = answer;
     let (summary, subject) = (&evaluation.summary, answer.subject());
     let row = |figure: Figure| figure.amount(&subject).map(Amount::in_row);
-    let with = |before: &str, after: &str| row(figure).map_or_else(String::new, |row| format!("{before}{row}{after}"));
+    let told = |before: &str| {
+        figure.amount(&subject).map_or_else(String::new, |amount| format!("{before}{}", amount.in_words()))
+    };
     match figure {
         Figure::ModelFlops => speed(evaluation, theme),
-        Figure::Mfu if wide => format!("MFU {:.1}, HFU {:.1} %", 100.0 * summary.mfu, 100.0 * summary.hfu),
-        Figure::Mfu => format!("{:.1} % MFU", 100.0 * summary.mfu),
+        Figure::Mfu if wide => format!("MFU {:.1}, HFU {}", 100.0 * summary.mfu, percent(summary.hfu)),
+        Figure::Mfu => format!("{} {}", percent(summary.mfu), figure.label()),
         Figure::Bubble => bubble(summary),
-        Figure::TotalTokens => format!("{} tokens/s", words::count(summary.tokens_per_s())),
         Figure::Days => {
             let trained = scenario.plan.tokens.filter(|_| wide);
-            with(&trained.map_or_else(String::new, |tokens| format!("{} in ", words::count(tokens))), " days")
+            told(&trained.map_or_else(String::new, |tokens| format!("{} in ", words::count(tokens))))
         }
-        Figure::DeviceHours => with("", " device-hours"),
+        Figure::TotalTokens => format!("{} tokens/s", words::count(summary.tokens_per_s())),
+        Figure::DeviceHours => told(""),
         Figure::Cost => [Figure::Cost, Figure::Energy].into_iter().filter_map(row).collect::<Vec<_>>().join(", "),
-        _ => with("step ", ""),
+        _ => told("step "),
     }
 }
 
@@ -167,10 +169,9 @@ fn speed(evaluation: &Evaluation, theme: Theme) -> String {
 
 /// The share of the step in which compute waits for another pipeline rank, where there is any: `bubble 19 %`.
 fn bubble(summary: &Summary) -> String {
-    match 100.0 * (summary.time.bubble / summary.step_time) {
-        none if none < 0.05 => String::new(),
-        small if small < 9.95 => format!("bubble {small:.1} %"),
-        large => format!("bubble {large:.0} %"),
+    match summary.time.bubble / summary.step_time {
+        none if none < 0.0005 => String::new(),
+        share => format!("bubble {}", rounded_percent(share)),
     }
 }
 

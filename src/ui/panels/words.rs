@@ -2,7 +2,7 @@
 
 use crate::evaluate::{Activity, ModelPart};
 use crate::ui::theme::Theme;
-use crate::units::{Bytes, Quantity, Seconds, significant, thousands};
+use crate::units::{Bytes, Quantity, Seconds, rounded_percent, significant, thousands};
 
 pub(super) use crate::units::counted as count;
 
@@ -42,7 +42,7 @@ pub(super) fn window((from, to): (Seconds, Seconds), theme: Theme) -> String {
 
 /// Two sizes in the same unit: `41.2/64.0 GiB`.
 pub(super) fn of_capacity(used: Bytes, capacity: Bytes) -> String {
-    format!("{}/{} GiB", significant(used.gib(), 3), significant(capacity.gib(), 3))
+    format!("{}/{} GiB", used.in_gib(), capacity.in_gib())
 }
 
 /// The global batch that all candidates of something keep: `batch 1,024 kept`.
@@ -52,12 +52,9 @@ pub(super) fn kept(sequences: f64) -> String {
 
 /// A relative change: `−36 %`, `+5 %`.
 pub(super) fn change(from: f64, to: f64, theme: Theme) -> String {
-    let percent = 100.0 * (to / from - 1.0);
-    let sign = if percent < 0.0 { theme.glyphs().minus } else { "+" };
-    match percent.abs() {
-        small if small < 9.95 => format!("{sign}{small:.1} %"),
-        large => format!("{sign}{large:.0} %"),
-    }
+    let change = to / from - 1.0;
+    let sign = if change < 0.0 { theme.glyphs().minus } else { "+" };
+    format!("{sign}{}", rounded_percent(change.abs()))
 }
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ impl PlanColumn {
 
     /// What it sorts a plan by, the least first.
     pub(super) fn key(self, row: &PlanRow) -> f64 {
-        let FoundWhole { scenario, summary } = &row.found;
+        let FoundWhole { scenario, summary, layout } = &row.found;
         let plan = &scenario.plan;
         match self {
             Self::Rank => 0.0,
@@ -74,7 +74,7 @@ impl PlanColumn {
             Self::Tensor => f64::from(plan.tensor),
             Self::Pipeline => f64::from(plan.pipeline),
             Self::Context => f64::from(plan.context),
-            Self::Over => row.layout.map_or(f64::INFINITY, |layout| f64::from(layout.weights)),
+            Self::Over => f64::from(layout.weights),
             Self::Micro => f64::from(plan.micro_batch),
             // Selective recompute costs less than any share of whole layers.
             Self::Again if plan.recompute == Recompute::Selective => 1e-9,

@@ -1,6 +1,5 @@
-//! A row of the table of plans: the plan, and what is worked out of it once.
+//! A row of the table of plans: the plan, and its place.
 
-use crate::scenario::Layout;
 use crate::search::plans::FoundWhole;
 
 /// A row.
@@ -10,14 +9,4 @@ pub struct PlanRow {
     pub rank: usize,
     /// The plan, and what it comes to.
     pub found: FoundWhole,
-    /// Over how many ranks its state lies, its operators apart.
-    pub layout: Option<Layout>,
-}
-
-impl PlanRow {
-    pub(super) fn new(rank: usize, found: FoundWhole) -> Self {
-        let FoundWhole { scenario, .. } = &found;
-        let layout = scenario.layout().ok();
-        Self { rank, found, layout }
-    }
 }

@@ -20,7 +20,7 @@ fn explorer() -> App {
         scenario.plan.recompute = [Recompute::None, Recompute::Selective, Recompute::Full][index as usize];
         summary.tokens_per_s_per_device *= 2.0 - 0.1 * f64::from(index);
         summary.memory.peak = summary.memory.peak * (1.0 - 0.1 * f64::from(index));
-        FoundWhole { scenario, summary }
+        FoundWhole::new(scenario, summary).expect("a plan that can be laid out")
     };
     let plans = (0..3).map(found).collect();
     let answer = Box::new(WholeAnswer { plans, exact: true, ..WholeAnswer::default() });

@@ -7,10 +7,10 @@ use crate::bounds::fsdp::grid::{BestPoints, GridPoint};
 use crate::figures::report::FORMAT;
 use crate::figures::report::changed;
 use crate::figures::report::lines::{Lines, row};
-use crate::figures::table::{percent, pretty};
+use crate::figures::table::pretty;
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
-use crate::units::{devices, thousands};
+use crate::units::{devices, percent, thousands};
 
 /// A search, and of what.
 #[derive(Debug, Clone, Copy)]

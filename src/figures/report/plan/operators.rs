@@ -3,17 +3,17 @@
 use serde_json::{Value, json};
 
 use crate::evaluate::{Evaluation, Summary};
-use crate::figures::amount::Amount;
 use crate::figures::figure::Figure;
+use crate::figures::report::figures::record;
 use crate::figures::report::lines::{Lines, row};
-use crate::figures::report::{FORMAT, Figures, changed, held};
-use crate::figures::table::{joined, percent, pretty};
+use crate::figures::report::{FORMAT, changed, held};
+use crate::figures::table::{joined, pretty};
 use crate::figures::why::facts::FigureSubject;
 use crate::plan::Placement;
 use crate::scenario::Scenario;
 use crate::scenario::file::{ScenarioFile, printable};
 use crate::search::planner::{CostModel, FoundPlan, PlacementGain, PlanAnswer, PlanRequest, Uniform};
-use crate::units::{Seconds, devices, thousands};
+use crate::units::{Amount, Seconds, devices, percent, thousands};
 
 /// Plans, and what was asked for.
 #[derive(Debug, Clone, Copy)]
@@ -63,7 +63,7 @@ impl PlanReport<'_> {
         let over = |other: Option<&Summary>| gain(&plan.summary, other);
         let found = json!({
             "scenario": ScenarioFile::of(&plan.scenario),
-            "evaluation": Figures::new(&plan.scenario, evaluation),
+            "evaluation": record(&plan.scenario, evaluation),
             "gain_over": {
                 "fsdp": over(self.planned.fsdp.as_ref()),
                 "ddp": over(self.planned.ddp.as_ref()),

@@ -4,9 +4,9 @@ use serde_json::json;
 
 use crate::figures::report::FORMAT;
 use crate::figures::report::lines::{Lines, row};
-use crate::figures::table::{joined, percent, pretty};
+use crate::figures::table::{joined, pretty};
 use crate::search::planner::profile::{BatchPlan, Plans};
-use crate::units::{Bytes, Seconds, significant, thousands};
+use crate::units::{Bytes, Seconds, percent, significant, thousands};
 
 /// Plans from a profile, and of what.
 #[derive(Debug, Clone, Copy)]

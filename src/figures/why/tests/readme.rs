@@ -1,10 +1,10 @@
 //! What the README says of figures is what their tables say.
 
 use crate::bounds::fsdp::ZeroStage;
-use crate::figures::amount::Dimension;
 use crate::figures::figure::Figure;
 use crate::figures::why::limits::{glossary, tests::limits};
 use crate::figures::why::table;
+use crate::units::Dimension;
 
 /// What a number counts, in a word.
 fn unit(dimension: Dimension) -> String {

@@ -10,14 +10,14 @@ use ratatui::widgets::{Paragraph, Widget, Wrap};
 use super::{Drawing, row};
 use crate::app::views::best::{BestView, PlanRow, SPEC};
 use crate::app::{App, Panel};
-use crate::figures::{Amount, Figure, FigureSubject, extent_words, plan_words, proven_words};
-use crate::search::plans::Aim;
+use crate::figures::{Figure, FigureSubject, extent_words, plan_words, proven_words};
+use crate::search::plans::{Aim, FoundWhole};
 use crate::ui::panels::{frame, joined, outdated, panel_list, words};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::loglog::Curve;
 use crate::ui::widgets::text::{columns, draw_line, draw_lines};
 use crate::ui::widgets::{LogLog, RowList, table};
-use crate::units::{Seconds, thousands};
+use crate::units::{Amount, Seconds, thousands};
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {
@@ -126,17 +126,19 @@ fn proven(best: &BestView) -> String {
 
 /// The plan under the cursor in words, and over how many ranks its state lies.
 fn about(best: &BestView, theme: Theme, width: u16) -> Vec<Line<'static>> {
-    let Some(PlanRow { found, layout, .. }) = best.chosen() else { return Vec::new() };
-    let (scenario, summary) = (&found.scenario, &found.summary);
+    let Some(PlanRow { found: FoundWhole { scenario, summary, layout }, .. }) = best.chosen() else {
+        return Vec::new();
+    };
     let title = theme.style(Role::Title);
     let figure = |figure: Figure| {
         let amount = figure.amount(&FigureSubject::new(scenario, summary)).map(Amount::in_row)?;
         Some(Span::raw(format!("{} {amount}", figure.entry()?.label)))
     };
     let figures = [Figure::StepTime, Figure::Mfu, Figure::Days, Figure::DaysWithFailures, Figure::CostWithFailures];
-    let over = match layout.filter(|_| scenario.plan.operators.is_empty()) {
-        Some(layout) => format!(" weights/gradients/optimizer over {} ranks", extent_words(&layout, " + copy ")),
-        None => " each operator's state where it does best".to_owned(),
+    let over = if scenario.plan.operators.is_empty() {
+        format!(" weights/gradients/optimizer over {} ranks", extent_words(layout, " + copy "))
+    } else {
+        " each operator's state where it does best".to_owned()
     };
     vec![
         Line::styled(format!("{}{}", theme.glyphs().pinned, plan_words(&scenario.plan)), title),

@@ -10,13 +10,13 @@ use crate::app::views;
 use crate::app::views::compare::{ComparedColumn, MOST, columns};
 use crate::app::{App, Panel};
 use crate::evaluate::{Evaluation, Summary};
-use crate::figures::{Amount, Better, COMPARED, CellTone, Dimension, Figure, FigureSubject, Table, TableCell};
+use crate::figures::{Better, COMPARED, CellTone, Figure, FigureSubject, Table, TableCell};
 use crate::ui::panels::{frame, outdated, words};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::table::{self, Aligned};
 use crate::ui::widgets::text::{fit, fit_end, width, wrapped};
 use crate::ui::widgets::{StackedBar, Strip};
-use crate::units::{Bytes, Seconds, devices};
+use crate::units::{Amount, Bytes, Dimension, Seconds, devices};
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {
@@ -290,8 +290,7 @@ impl<'a> ComparisonTable<'a> {
     fn table(&self) -> Table {
         let scenarios = self.shown.columns.iter().enumerate().map(|(index, (column, _))| self.heading(index, column));
         let headings: Vec<String> = scenarios.chain(self.difference_heading()).collect();
-        let mut table =
-            Table::new(std::iter::once("").chain(headings.iter().map(String::as_str)).map(|text| ("", text)));
+        let mut table = Table::headed(std::iter::once("").chain(headings.iter().map(String::as_str)));
         table.extend(self.shown.figures.iter().map(|figure| {
             let values = figure.values.iter().enumerate().map(|(index, value)| {
                 let over = figure.figure == Figure::Peak && !self.shown.columns[index].1.summary.fits;

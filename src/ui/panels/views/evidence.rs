@@ -11,7 +11,7 @@ use crate::app::pointing::PointerTarget;
 use crate::app::views;
 use crate::app::views::evidence::EvidenceView;
 use crate::app::{App, Panel};
-use crate::figures::{Amount, Figure, FigureSubject, TIME_PARTS};
+use crate::figures::{Figure, FigureSubject, TIME_PARTS};
 use crate::measured::runs::PublishedRun;
 use crate::measured::{Metric, Residual};
 use crate::scenario::file::printable;
@@ -21,7 +21,7 @@ use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::Scatter;
 use crate::ui::widgets::loglog::Dot;
 use crate::ui::widgets::text::draw_line;
-use crate::units::{significant, thousands};
+use crate::units::{Amount, percent, significant, thousands};
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {
@@ -127,7 +127,6 @@ fn filtered(evidence: &EvidenceView, (shown, all): (usize, usize), theme: Theme,
 /// How good the predictions of what is shown are.
 fn scored(evidence: &EvidenceView, shown: &[&Residual], theme: Theme, width: u16) -> Line<'static> {
     let Some(scores) = evidence.scores() else { return Line::default() };
-    let percent = |share: f64| format!("{} %", significant(100.0 * share, 2));
     let inside = shown.iter().filter(|one| one.error().abs() <= BAND).count();
     let parts = [
         Span::styled(format!(" off by {} on average", percent(scores.mean)), theme.style(Role::Title)),
@@ -159,8 +158,8 @@ fn about(residual: &Residual, run: &PublishedRun, theme: Theme, width: u16) -> V
     let subject = FigureSubject::new(&run.scenario, &run.summary);
     let share = |figure: Figure| {
         let (entry, amount) = (figure.entry()?, figure.amount(&subject).filter(|amount| amount.value > 0.0)?);
-        let percent = significant(100.0 * (amount.value / run.summary.step_time.get()), 2);
-        Some(Span::raw(format!("{} {amount}, {percent} %", entry.label)))
+        let share = percent(amount.value / run.summary.step_time.get());
+        Some(Span::raw(format!("{} {amount}, {share}", entry.label)))
     };
     let goes = TIME_PARTS.into_iter().filter_map(share);
     let goes = std::iter::once(Span::styled(" time goes", theme.style(Role::Dim))).chain(goes);

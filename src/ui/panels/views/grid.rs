@@ -74,7 +74,7 @@ fn list(app: &App, theme: Theme) -> RowList<'static> {
 
 /// The best points, one row for each size and each thing that is sought.
 fn points(rows: &[GridRow], theme: Theme) -> Table {
-    let mut table = Table::new(HEADINGS.map(|heading| ("", heading)));
+    let mut table = Table::headed(HEADINGS);
     table.extend(rows.iter().map(|row| {
         let size = TableCell::word(thousands(f64::from(row.devices)));
         let figures = row.point.map_or_else(

@@ -68,7 +68,7 @@ const fn line_of(number: usize) -> usize {
 
 /// The assumptions that keys change, each with its value and what that means.
 fn assumptions(picture: &LimitsPicture) -> Table {
-    let mut table = Table::new(["", "", ""].map(|heading| ("", heading)));
+    let mut table = Table::headed(["", "", ""]);
     table.extend(Assumption::ALL.iter().zip(&picture.assumed).map(|(one, (value, about))| {
         vec![TableCell::aside(one.name()), TableCell::word(value.clone()), TableCell::aside(*about)]
     }));
@@ -87,12 +87,12 @@ fn numbers(LimitsPicture { limits, verdict, numbers, .. }: &LimitsPicture, theme
         let formula = TableCell::aside(format!("{equals}{}", number.formula));
         std::iter::once(TableCell::aside(limit.label())).chain(values).chain([formula]).collect::<Vec<_>>()
     };
-    let mut table = Table::new(["", "", ""].map(|heading| ("", heading)));
+    let mut table = Table::headed(["", "", ""]);
     table.extend(NUMBERS.iter().zip(numbers).take(GIVEN).map(|number| row(number, "= ")));
     lines.extend(table::lines(&table, &GIVEN_COLUMNS, theme));
 
     let names = ["at most", "no exposed", "net floor", "passes hide theirs; transfers alone"];
-    let mut table = Table::new(names.map(|heading| ("", heading)));
+    let mut table = Table::headed(names);
     table.extend(NUMBERS.iter().zip(numbers).skip(GIVEN).map(|number| row(number, "")));
     let role = |column: usize| if column < BOUND_COLUMNS.len() - 1 { Role::Title } else { Role::Dim };
     lines.push(table::headings(&table, &BOUND_COLUMNS, role, theme));

@@ -87,7 +87,7 @@ fn list(app: &App, theme: Theme) -> RowList<'static> {
 }
 
 fn compared(causes: &[Cause]) -> Table {
-    let mut table = Table::new(["of gap", "cause", "would be", "that is", "meaning"].map(|heading| ("", heading)));
+    let mut table = Table::headed(["of gap", "cause", "would be", "that is", "meaning"]);
     table.extend(causes.iter().map(|cause| {
         let [share, name, value, shift, meaning] = cause_cells(cause);
         vec![share, name, value, shift, meaning.toned(CellTone::Aside)]

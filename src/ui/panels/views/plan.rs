@@ -187,10 +187,10 @@ fn compared(planned: &PlanAnswer, found: &FoundPlan, theme: Theme, area: Rect, b
     let compared: Vec<(String, Option<&Summary>, Tone)> = named.chain(ways).collect();
     let memory = Figure::Peak.column_unit();
     let headings = ["p, the plan, over the best", "gain", Figure::ModelFlops.label(), &memory];
-    let mut table = Table::new(headings.map(|heading| ("", heading)));
+    let mut table = Table::headed(headings);
     table.extend(compared.iter().map(|(name, other, _)| {
         let figure = |text: fn(&Summary) -> String| TableCell::word(other.map_or_else(String::new, text));
-        let memory = |other: &Summary| significant(other.memory.peak.gib(), 3);
+        let memory = |other: &Summary| other.memory.peak.in_gib();
         let gain = gain(*other).unwrap_or_else(|| "none fits".to_owned());
         vec![TableCell::word(name.clone()), TableCell::word(gain), figure(tflops), figure(memory)]
     }));

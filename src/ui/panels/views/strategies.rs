@@ -9,7 +9,7 @@ use super::{Drawing, row};
 use crate::app::views;
 use crate::app::{App, Panel};
 use crate::evaluate::Summary;
-use crate::figures::{Amount, CellTone, Figure, FigureSubject, STRATEGIES, Table, TableCell};
+use crate::figures::{CellTone, Figure, FigureSubject, STRATEGIES, Table, TableCell};
 use crate::presets::Kind;
 use crate::scenario::Scenario;
 use crate::search::StrategyOutcome as Row;
@@ -18,6 +18,7 @@ use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::table::{self, Aligned};
 use crate::ui::widgets::text::{columns, draw_line};
+use crate::units::Amount;
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {
@@ -44,7 +45,7 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let strategies = &app.views.strategies;
     let scenario = app.on_screen();
     let stale = if strategies.is_complete() { "" } else { ", computing" };
-    let title = format!("Strategies {}{stale}{}", strategies.order.name(), outdated(app));
+    let title = format!("Strategies {}{stale}{}", strategies.order(), outdated(app));
     let against = app.pins.reference().map_or("against the current one", |_| "against the pinned one");
     let kept = scenario.wanted_sequences().map(|held| format!("{}, {against}", words::kept(held)));
     let note = roomiest(kept.into_iter().chain([against.to_owned()]), &title, area);
@@ -104,7 +105,7 @@ fn compared(app: &App, theme: Theme, levels: &[usize]) -> Table {
     let [flop, exposed] = [Figure::ModelFlops, Figure::Exposed].map(Figure::label);
     let memory = Figure::Peak.column_unit();
     let numbers = ["  strategy", speeds, flop, "against", &memory, exposed];
-    let mut table = Table::new(numbers.into_iter().chain(names).map(|heading| ("", heading)));
+    let mut table = Table::headed(numbers.into_iter().chain(names));
     let speed = |row: &Row| {
         let summary = row.outcome.as_ref().ok()?;
         (summary.fits && !is_coarser(app, row)).then(|| summary.tokens_per_s())

@@ -18,7 +18,7 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::list::ListLine;
 use crate::ui::widgets::table::{self, Aligned};
-use crate::units::Bytes;
+use crate::units::{Bytes, percent};
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {
@@ -97,7 +97,7 @@ fn links(runs: &[DrawnRun], figures: &[Figure], width: usize, theme: Theme) -> V
     let others = [NAMES, KINDS, AMOUNTS, SHARES, WORDS].map(Aligned::width).iter().sum();
     let bar = width.saturating_sub(others);
     let columns = [NAMES, KINDS, Aligned::Left(bar), AMOUNTS, SHARES, WORDS];
-    let mut table = Table::new([("", ""); 6]);
+    let mut table = Table::headed([""; 6]);
     let mut places = Vec::new();
     for (place, figure) in figures.iter().enumerate().step_by(2) {
         for (index, run) in runs.iter().enumerate() {
@@ -193,8 +193,4 @@ fn outside(run: &DrawnRun) -> Line<'static> {
         run.summary.time.exposed,
         run.summary.step_time
     ))
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
 }

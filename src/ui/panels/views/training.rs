@@ -12,7 +12,7 @@ use crate::app::views::training::TrainingPicture;
 use crate::app::{App, Panel};
 use crate::bounds::intensity::{Intensity, LinkNeed, LinkNeeds, TransferLink};
 use crate::bounds::layered::CriticalBatch;
-use crate::figures::{Amount, Figure};
+use crate::figures::Figure;
 use crate::plan::Offload;
 use crate::scenario::Scenario;
 use crate::search::training::{BestTraining, METHODS};
@@ -21,7 +21,7 @@ use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::LogLog;
 use crate::ui::widgets::loglog::Curve;
 use crate::ui::widgets::text::{self, draw_line, draw_lines};
-use crate::units::{BytesPerSecond, devices, short, significant};
+use crate::units::{Amount, BytesPerSecond, devices, short, significant};
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing =

@@ -2,12 +2,12 @@
 
 use crate::app::App;
 use crate::app::views::best::{PlanColumn, PlanRow};
-use crate::figures::{Amount, CellTone, Figure, FigureSubject, Table, TableCell, extent_words};
+use crate::figures::{CellTone, Figure, FigureSubject, Table, TableCell, extent_words};
 use crate::search::plans::FoundWhole;
 use crate::ui::panels::words;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::table::Aligned;
-use crate::units::{significant, thousands};
+use crate::units::{Amount, thousands};
 
 /// The columns that have room.
 pub(super) fn shown(app: &App, width: usize) -> Vec<PlanColumn> {
@@ -48,7 +48,7 @@ pub(super) fn set(shown: &[PlanColumn]) -> Vec<Aligned> {
 pub(super) fn compared(app: &App, theme: Theme, shown: &[PlanColumn]) -> Table {
     let best = &app.views.best;
     let timed = best.asked().is_some_and(|search| search.base.plan.tokens.is_some());
-    let mut table = Table::new(shown.iter().map(|column| ("", heading(*column, timed))));
+    let mut table = Table::headed(shown.iter().map(|column| heading(*column, timed)));
     let (first, last) = best.range();
     for (place, row) in best.plans().iter().enumerate() {
         let marked = first < last && (first..=last).contains(&place);
@@ -78,7 +78,7 @@ fn heading(column: PlanColumn, timed: bool) -> &'static str {
 }
 
 fn cell(column: PlanColumn, (mark, row): (&str, &PlanRow), timed: bool, app: &App, theme: Theme) -> TableCell {
-    let PlanRow { rank, layout, found: FoundWhole { scenario, summary } } = row;
+    let PlanRow { rank, found: FoundWhole { scenario, summary, layout } } = row;
     let plan = &scenario.plan;
     let figure = |figure: Figure| {
         let amount = figure.amount(&FigureSubject::new(scenario, summary));
@@ -104,13 +104,10 @@ fn cell(column: PlanColumn, (mark, row): (&str, &PlanRow), timed: bool, app: &Ap
         PlanColumn::Pipeline => count(plan.pipeline),
         PlanColumn::Context => count(plan.context),
         PlanColumn::Over if !plan.operators.is_empty() => TableCell::word("  by operator"),
-        PlanColumn::Over => {
-            let over = layout.map_or_else(String::new, |layout| extent_words(&layout, "+"));
-            TableCell::word(format!("  {over}"))
-        }
+        PlanColumn::Over => TableCell::word(format!("  {}", extent_words(layout, "+"))),
         PlanColumn::Micro => count(plan.micro_batch),
         PlanColumn::Again => TableCell::word(plan.recompute.to_string()),
-        PlanColumn::Spare => TableCell::word(significant((summary.memory.capacity - summary.memory.peak).gib(), 3)),
+        PlanColumn::Spare => TableCell::word((summary.memory.capacity - summary.memory.peak).in_gib()),
         PlanColumn::Step => TableCell::word(summary.step_time.to_string()),
     }
 }

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::units::{
+use super::{
     Bytes, BytesPerSecond, Currency, Flop, FlopPerSecond, Joules, Money, Seconds, Watts, counted, engineering, short,
-    significant, thousands,
+    signed, significant, thousands,
 };
 
 /// What a number counts.
@@ -35,6 +35,21 @@ pub enum Dimension {
 }
 
 impl Dimension {
+    /// The unit of [`Amount::value`], as files name it; nothing for a ratio.
+    pub const fn base_unit(self) -> &'static str {
+        match self {
+            Self::Of(name) => name,
+            Self::Share | Self::Change | Self::Money(_) => "",
+            Self::Seconds => "s",
+            Self::Bytes => "bytes",
+            Self::BytesPerSecond => "bytes/s",
+            Self::Joules => "J",
+            Self::Watts => "W",
+            Self::Flop => "flop",
+            Self::FlopPerSecond => "flop/s",
+        }
+    }
+
     /// The unit of a column of such numbers, which all rows share.
     pub fn column_unit(self) -> String {
         match self {
@@ -83,6 +98,16 @@ impl Amount {
         value.is_finite().then_some(value)
     }
 
+    /// A number that [`Amount::in_files`] gave.
+    pub fn from_file(value: f64, unit: Dimension) -> Self {
+        let base = match unit {
+            Dimension::Joules => 3.6e6,
+            Dimension::FlopPerSecond => 1e12,
+            _ => 1.0,
+        };
+        Self { value: value * base, unit }
+    }
+
     /// A number in the unit of a column, for people: counts, money and energy whole, the rest with three digits.
     /// Days are no count: most trainings take few.
     pub fn in_column_text(unit: Dimension, value: f64) -> String {
@@ -90,6 +115,14 @@ impl Amount {
             Dimension::Of("days") => significant(value, 3),
             Dimension::Of(_) | Dimension::Money(_) | Dimension::Joules => thousands(value),
             _ => significant(value, 3),
+        }
+    }
+
+    /// The number with its unit, where nothing else names what is counted.
+    pub fn in_words(self) -> String {
+        match self.unit {
+            Dimension::Of(name) if !name.is_empty() => format!("{} {name}", self.in_row()),
+            _ => self.in_row(),
         }
     }
 
@@ -109,7 +142,7 @@ impl fmt::Display for Amount {
             Dimension::Of("") => f.pad(&plain(value)),
             Dimension::Of(name) => f.pad(&format!("{} {name}", plain(value))),
             Dimension::Share => f.pad(&format!("{} %", significant(100.0 * value, 3))),
-            Dimension::Change => f.pad(&format!("{:+.1} %", 100.0 * value)),
+            Dimension::Change => f.pad(&signed(value)),
             Dimension::Seconds => Seconds::new(value).fmt(f),
             Dimension::Bytes => Bytes::new(value).fmt(f),
             Dimension::BytesPerSecond => BytesPerSecond::new(value).fmt(f),
