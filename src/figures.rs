@@ -23,4 +23,5 @@ pub use report::{
 pub use table::{CellTone, Table, TableCell};
 pub use why::facts::{Better, FigureEntry, FigureSubject};
 pub use why::formula::{Authority, Citation, Explanation, Formula, FormulaInput};
+pub use why::intensity::{bandwidth, carries};
 pub use why::{difference, explain, figures, limits, run, training};

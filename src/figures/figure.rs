@@ -1,6 +1,7 @@
 //! The names of all figures. What each is called, its unit, its value and its reasons stand in the tables of `why`.
 
 use crate::evaluate::HostDirection;
+use crate::measured::Metric;
 
 /// A figure. Levels are indices into the cluster's, elasticities into the evaluation's, transfers into those of
 /// [`crate::bounds::intensity`].
@@ -101,6 +102,16 @@ impl Figure {
             Self::Traffic(level) => Some(Self::Busy(level)),
             Self::Copied(way) => Some(Self::Copying(way)),
             _ => None,
+        }
+    }
+}
+
+impl From<Metric> for Figure {
+    /// What was measured.
+    fn from(metric: Metric) -> Self {
+        match metric {
+            Metric::StepTime => Self::StepTime,
+            Metric::Memory => Self::Peak,
         }
     }
 }

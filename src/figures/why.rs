@@ -9,7 +9,7 @@ pub mod difference;
 pub(super) mod facts;
 pub(super) mod formula;
 mod goodput;
-mod intensity;
+pub mod intensity;
 mod kernels;
 pub mod limits;
 mod memory;

@@ -20,7 +20,7 @@ pub use account::Account;
 pub use choice::TrainingChoice;
 pub use closed::Closed;
 pub use fewest::BestTraining;
-pub use goal::Goal;
+pub use goal::{Goal, USUAL_STEPS};
 pub use method::{METHODS, Method, StageAssignment};
 pub use question::TrainingSearch;
 pub use run::TrainingAnswer;

@@ -50,6 +50,15 @@ impl Dimension {
         }
     }
 
+    /// How much the unit is that files count in.
+    const fn in_files(self) -> f64 {
+        match self {
+            Self::Joules => 3.6e6,
+            Self::FlopPerSecond => 1e12,
+            _ => 1.0,
+        }
+    }
+
     /// The unit of a column of such numbers, which all rows share.
     pub fn column_unit(self) -> String {
         match self {
@@ -82,30 +91,20 @@ impl Amount {
         match self.unit {
             Dimension::Share | Dimension::Change => 100.0 * self.value,
             Dimension::Bytes => Bytes::new(self.value).gib(),
-            Dimension::Joules => Joules::new(self.value).kwh(),
-            Dimension::FlopPerSecond => self.value / 1e12,
-            _ => self.value,
+            unit => self.value / unit.in_files(),
         }
     }
 
     /// The number as files have it: shares as they are, the rest as in a column; nothing for what is not finite.
     pub fn in_files(self) -> Option<f64> {
         // Keys say the unit of a column (`energy_kwh`); bytes and shares are exact instead, since scripts add them up.
-        let value = match self.unit {
-            Dimension::Share | Dimension::Change | Dimension::Bytes => self.value,
-            _ => self.in_column(),
-        };
+        let value = self.value / self.unit.in_files();
         value.is_finite().then_some(value)
     }
 
     /// A number that [`Amount::in_files`] gave.
     pub fn from_file(value: f64, unit: Dimension) -> Self {
-        let base = match unit {
-            Dimension::Joules => 3.6e6,
-            Dimension::FlopPerSecond => 1e12,
-            _ => 1.0,
-        };
-        Self { value: value * base, unit }
+        Self { value: value * unit.in_files(), unit }
     }
 
     /// A number in the unit of a column, for people: counts, money and energy whole, the rest with three digits.

@@ -306,13 +306,6 @@ impl Bytes {
     }
 }
 
-impl Joules {
-    /// The number of kilowatt-hours.
-    pub fn kwh(self) -> f64 {
-        self.0 / 3.6e6
-    }
-}
-
 macro_rules! per {
     ($amount:ident / $rate:ident) => {
         impl Div<$rate> for $amount {

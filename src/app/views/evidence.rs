@@ -189,10 +189,7 @@ impl View for EvidenceView {
     /// What is compared, of the run; of two runs between which it lies that with fewer micro-batches.
     fn figure(&self, _: &Context) -> Result<Asked, &'static str> {
         let (residual, run) = self.chosen().ok_or(NOTHING)?;
-        let figure = match residual.metric {
-            Metric::StepTime => Figure::StepTime,
-            Metric::Memory => Figure::Peak,
-        };
+        let figure = Figure::from(residual.metric);
         Ok(Asked::Other(residual.id.clone(), figure, Box::new(run.scenario.clone())))
     }
 

@@ -9,9 +9,8 @@ use crate::app::effect::Effect;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::bounds::fsdp::{FsdpLimits, ZeroStage};
-use crate::figures::{BoundForm, Limit};
+use crate::figures::{BoundForm, Limit, limits};
 use crate::scenario::Scenario;
-use crate::units::Bytes;
 
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {
@@ -85,7 +84,7 @@ impl LimitsPicture {
     fn new(limits: FsdpLimits) -> Self {
         Self {
             assumed: Assumption::ALL.map(|one| assumed(one, &limits)),
-            verdict: verdict(&limits),
+            verdict: limits::verdict(&limits),
             numbers: std::array::from_fn(|at| LimitNumber::new(at, &limits)),
             limits,
         }
@@ -193,18 +192,6 @@ fn said(limit: Limit, form: BoundForm, limits: &FsdpLimits) -> String {
         BoundForm::Floor => limits.network_floor(),
     };
     if limit == Limit::Uncapped && bound.hfu > 1.0 { "over 100 %".to_owned() } else { limit.text(form, limits) }
-}
-
-/// What it comes to.
-fn verdict(limits: &FsdpLimits) -> &'static str {
-    if limits.free() <= Bytes::ZERO {
-        return "the state alone does not fit: no tokens, no throughput";
-    }
-    match [limits.hidden(), limits.network_floor()].map(|bound| limits.needed(bound) >= 1.0).into() {
-        (true, _) => "memory full, the network allows the peak with all communication hidden",
-        (false, true) => "memory full, the network allows the peak only with communication exposed",
-        (false, false) => "even with memory full, the network keeps it below the peak",
-    }
 }
 
 #[cfg(test)]

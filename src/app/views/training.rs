@@ -17,7 +17,7 @@ use crate::bounds::intensity::LinkNeeds;
 use crate::bounds::layered::CriticalBatch;
 use crate::figures::run::TrainingRun;
 use crate::scenario::{Edit, Field, Scenario};
-use crate::search::training::{BestTraining, Goal, METHODS, Method, TrainingAnswer, TrainingSearch};
+use crate::search::training::{BestTraining, Goal, METHODS, Method, TrainingAnswer, TrainingSearch, USUAL_STEPS};
 use crate::units::{devices, short};
 
 /// What is known of it before it is shown.
@@ -38,12 +38,6 @@ pub const SPEC: ViewSpec = ViewSpec {
     },
 };
 
-/// The laws of the critical batch that a key steps through.
-const LAWS: [CriticalBatch; 2] = [CriticalBatch::Layered, CriticalBatch::Kaplan];
-
-/// Steps at the critical batch where the scenario has no length: "about 1e5, independent of x" [layered B3].
-const STEPS: f64 = 1e5;
-
 /// How much further than the scenario's devices the curve goes at first.
 const FURTHER: u32 = 4;
 
@@ -57,7 +51,7 @@ const FACTORS: std::ops::RangeInclusive<f64> = 1.0 / 1024.0..=64.0;
 /// What the view asks and what it knows.
 #[derive(Debug, Clone, Default)]
 pub struct TrainingView {
-    /// The law of the critical batch, by its place in [`LAWS`].
+    /// The law of the critical batch, by its place in [`CriticalBatch::LAWS`].
     law: usize,
     /// Devices that may be used, once the view has been opened.
     most: Option<u32>,
@@ -165,7 +159,7 @@ impl TrainingView {
 
     /// The law of the critical batch.
     pub fn law(&self) -> CriticalBatch {
-        LAWS[self.law]
+        CriticalBatch::LAWS[self.law]
     }
 
     /// The method under the cursor.
@@ -245,7 +239,7 @@ impl View for TrainingView {
             Action::First => self.choose_budget(0),
             Action::Last => self.back = 0,
             Action::Metric => {
-                self.law = (self.law + 1) % LAWS.len();
+                self.law = (self.law + 1) % CriticalBatch::LAWS.len();
                 return vec![Effect::Follow];
             }
             Action::More | Action::Less => {
@@ -297,7 +291,7 @@ impl View for TrainingView {
         let most = *self.most.get_or_insert_with(|| scenario.devices().saturating_mul(FURTHER).next_power_of_two());
         let critical = self.law().sequences(&scenario.model, scenario.plan.sequence);
         let sequence = f64::from(scenario.plan.sequence);
-        let steps = scenario.plan.tokens.map_or(STEPS, |tokens| tokens / critical / sequence);
+        let steps = scenario.plan.tokens.map_or(USUAL_STEPS, |tokens| tokens / critical / sequence);
         let mut search = TrainingSearch::new(scenario.clone(), Goal { critical, steps }, most, context.library).ok()?;
         // What the search decides itself is no reason to begin anew.
         search.base = search.plainest();

@@ -27,6 +27,9 @@ const BATCH: (f64, f64) = (2e8, 0.21);
 const SEQUENCES: f64 = 82.0;
 
 impl CriticalBatch {
+    /// Those that need no count.
+    pub const LAWS: [Self; 2] = [Self::Layered, Self::Kaplan];
+
     /// Sequences of `sequence` tokens, for a model's blocks of `p` parameters.
     ///
     /// `Kaplan`: `2e8 / (8.8e13 / p)^(0.076 / 0.21)` tokens. `Layered`: `82 x 16 (p / 12)^(1/3)`, 573 `p^(1/3)`
@@ -44,6 +47,15 @@ impl CriticalBatch {
         tokens / f64::from(sequence)
     }
 
+    /// Its word on the command line; that of a count only says that it was given.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Kaplan => "kaplan",
+            Self::Layered => "layered",
+            Self::Sequences(_) => "given",
+        }
+    }
+
     /// Where the law comes from.
     pub const fn source(self) -> &'static str {
         match self {
@@ -58,13 +70,12 @@ impl FromStr for CriticalBatch {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "kaplan" => Ok(Self::Kaplan),
-            "layered" => Ok(Self::Layered),
-            count => match count.parse::<f64>() {
-                Ok(count) if count > 0.0 && count.is_finite() => Ok(Self::Sequences(count)),
-                _ => Err("a critical batch is kaplan, layered or a count of sequences above 0".to_owned()),
-            },
+        if let Some(law) = Self::LAWS.into_iter().find(|law| law.word() == text) {
+            return Ok(law);
+        }
+        match text.parse::<f64>() {
+            Ok(count) if count > 0.0 && count.is_finite() => Ok(Self::Sequences(count)),
+            _ => Err("a critical batch is kaplan, layered or a count of sequences above 0".to_owned()),
         }
     }
 }

@@ -125,7 +125,7 @@ impl CalibrateReport<'_> {
         let names = ["constant", "value", "before", "least", "most", "error", "groups", ""];
         let rows = self.fitted.constants.iter().map(|found| {
             let FittedConstant { constant, before, value, error, groups, determined, .. } = found;
-            let number = |value: f64| short(value);
+            let number = four_digits;
             let name = if constant.unit.is_empty() {
                 constant.name.to_owned()
             } else {
@@ -190,7 +190,7 @@ fn constant(found: &FittedConstant) -> Value {
 }
 
 /// Four digits at most, in the notation that is shorter.
-fn short(value: f64) -> String {
+fn four_digits(value: f64) -> String {
     let plain = format!("{}", format!("{value:.3e}").parse::<f64>().unwrap_or(value));
     if plain.len() <= 8 { plain } else { format!("{value:.3e}") }
 }

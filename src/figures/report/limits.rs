@@ -2,11 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::bounds::fsdp::{FsdpLimits, Transfers, Utilisation, ZeroStage};
+use crate::bounds::fsdp::{FsdpLimits, Transfers, ZeroStage};
 use crate::figures::figure::{BoundForm, Limit};
+use crate::figures::why::limits::verdict;
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
-use crate::units::{Amount, Bytes, Dimension, devices, thousands};
+use crate::units::{Amount, Dimension, devices, thousands};
 
 use super::FORMAT;
 use super::lines::{Lines, row};
@@ -86,27 +87,13 @@ impl LimitsReport<'_> {
         if let Some(changed) = changed(self.scenario) {
             lines.line(&changed);
         }
-        lines.line(&self.verdict());
+        lines.line(verdict(limits));
         lines.section("given", &self.given());
         lines.section("memory", &self.rows(&MEMORY, BoundForm::Floor));
         lines.section("time, device full, kernels at the peak", &self.rows(&TIME, BoundForm::Floor));
         lines.section(HIDDEN_TITLE, &self.rows(&BOUNDS, BoundForm::Hidden));
         lines.section(FLOOR_TITLE, &self.rows(&BOUNDS, BoundForm::Floor));
         lines.0
-    }
-
-    fn verdict(&self) -> String {
-        let limits = self.limits;
-        if limits.free() <= Bytes::ZERO {
-            return "the model's state alone does not fit: no tokens, no throughput".to_owned();
-        }
-        let allows = |bound: Utilisation| limits.needed(bound) >= 1.0;
-        let verdict = match (allows(limits.hidden()), allows(limits.network_floor())) {
-            (false, true) => return "the network allows the peak only with communication exposed".to_owned(),
-            (_, true) => "allows the peak",
-            (_, false) => "stays below the peak",
-        };
-        format!("the network {verdict}, memory full")
     }
 
     fn given(&self) -> Vec<(String, String)> {

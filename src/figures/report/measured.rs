@@ -49,22 +49,22 @@ pub fn cause_cells(Cause { constant, value, shift_in_sigma, share }: &Cause) -> 
         TableCell::percent(*share),
         TableCell::word(constant.name),
         TableCell::new(format!("{value:.3}"), *value),
-        TableCell::new(format!("{} sigma", signed(*shift_in_sigma)), *shift_in_sigma),
+        TableCell::new(format!("{} sigma", shift(*shift_in_sigma)), *shift_in_sigma),
         TableCell::word(constant.meaning),
     ]
 }
 
 /// A shift with one digit and its sign; one that rounds to nothing has none.
-fn signed(shift: f64) -> String {
+fn shift(shift: f64) -> String {
     if shift.abs() < 0.05 { "0.0".to_owned() } else { format!("{shift:+.1}") }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::signed;
+    use super::shift;
 
     #[test]
     fn what_rounds_to_nothing_has_no_sign() {
-        assert_eq!([-0.04, -0.0, 0.0, 0.04, -0.06, 1.26].map(signed), ["0.0", "0.0", "0.0", "0.0", "-0.1", "+1.3"]);
+        assert_eq!([-0.04, -0.0, 0.0, 0.04, -0.06, 1.26].map(shift), ["0.0", "0.0", "0.0", "0.0", "-0.1", "+1.3"]);
     }
 }

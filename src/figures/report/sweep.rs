@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::text::nearest;
 use crate::cost;
 use crate::figures::figure::Figure;
 use crate::figures::table::{Table, TableCell, csv_line, pretty};
@@ -161,7 +162,7 @@ impl SweepReport<'_> {
     /// In a line, that all cells have the same global batch, where it is held.
     fn held(&self) -> Option<String> {
         let wanted = self.sweep.held_sequences()?;
-        Some(format!("global batch {} sequences in every cell, or the nearest within 5 %\n", counted(wanted)))
+        Some(format!("global batch {} sequences in every cell, or {}\n", counted(wanted), nearest()))
     }
 
     /// What a table shows of a cell: its figure where it fits, else a mark.

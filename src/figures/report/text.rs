@@ -5,8 +5,8 @@ use std::fmt;
 use crate::cost::TransferParts;
 use crate::evaluate::{Details, Evaluation, HostDirection, Property, Resource, Summary, evidence};
 use crate::plan::{Accumulation, FlopCount, Offload, Plan};
-use crate::scenario::Scenario;
 use crate::scenario::file::printable;
+use crate::scenario::{NEAR, Scenario};
 use crate::search::Fixes;
 use crate::units::{Amount, Seconds, counted, devices, signed, significant, thousands};
 
@@ -159,7 +159,12 @@ fn title(scenario: &Scenario, summary: &Summary) -> String {
 
 /// The global batch of a search: so many sequences, or near to them.
 pub(super) fn held(sequences: Option<f64>) -> Option<String> {
-    sequences.map(|sequences| format!("global batch {} sequences, or the nearest within 5 %", counted(sequences)))
+    sequences.map(|sequences| format!("global batch {} sequences, or {}", counted(sequences), nearest()))
+}
+
+/// What stands for a batch that does not divide.
+pub(super) fn nearest() -> String {
+    format!("the nearest within {:.0} %", 100.0 * NEAR)
 }
 
 /// In what the hardware differs from the cluster's, if anything: `changed: memory x 0.5 = 39.8 GiB`.

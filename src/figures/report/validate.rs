@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::measured::{Metric, Pairs, Ranking, Reading, Residual, ScoreKey, Scores, Skipped, Validation};
-use crate::units::{Bytes, Seconds, percent, signed};
+use crate::units::{Amount, percent, signed};
 
+use crate::figures::figure::Figure;
 use crate::figures::table::{Table, TableCell, joined, pretty};
 
 /// How many of the worst groups a text shows.
@@ -128,11 +129,9 @@ impl ValidateReport<'_> {
 
     fn rows(self) -> String {
         let row = |one: &Residual| {
-            let amount = |value: f64| match one.metric {
-                Metric::StepTime => Seconds::new(value).to_string(),
-                Metric::Memory => Bytes::new(value).to_string(),
-            };
-            let amounts = [one.predicted, one.measured].map(|value| TableCell::word(amount(value)));
+            let unit = Figure::from(one.metric).unit();
+            let amounts =
+                [one.predicted, one.measured].map(|value| TableCell::word(Amount { value, unit }.to_string()));
             let refused = one.refused.map(|more| TableCell::word(format!("refused by {more}")));
             let cells = std::iter::once(TableCell::word(&one.id)).chain(amounts);
             cells.chain([TableCell::change(one.error())]).chain(refused).collect()
@@ -147,10 +146,7 @@ impl ValidateReport<'_> {
     /// The scores of a metric, in all and by key; the worst groups under them.
     fn scores(self, metric: Metric) -> String {
         let Some(all) = self.metric(metric) else { return String::new() };
-        let title = match metric {
-            Metric::StepTime => "step time",
-            Metric::Memory => "peak memory",
-        };
+        let title = Figure::from(metric).entry().map_or("", |entry| entry.name);
         let mut table = scores_table(title);
         table.push(line("in all", &all));
         if metric == Metric::Memory {

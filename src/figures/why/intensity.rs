@@ -3,6 +3,7 @@
 use crate::bounds::intensity::{Intensity, TransferKind, TransferLink};
 
 use crate::figures::figure::Figure;
+use crate::scenario::Scenario;
 use crate::units::{Bytes, Dimension};
 
 use super::facts::{FigureEntry, FormulaFacts, LAYERED, Why, because, count, figure, input};
@@ -36,7 +37,7 @@ pub(super) const FIGURES: &[FigureEntry] = &[
         .value(|of, at| Some(of.transfer(at)?.flop_per_byte()))
         .why(|facts, at| {
             let transfer = facts.evaluation.details.transfers.get(at)?;
-            let about = Some(about(transfer).into());
+            let about = Some([carries(transfer.kind), more(transfer)].concat().into());
             Some(Why { formula: intensity(transfer), about, source: Citation::paper(LAYERED) })
         }),
     figure(Figure::Threshold(0), "threshold", "intensity that {}", Dimension::Of(PER_BYTE))
@@ -54,12 +55,16 @@ pub(super) const FIGURES: &[FigureEntry] = &[
 impl FormulaFacts<'_> {
     /// The peak over both directions of the link.
     fn threshold(&self, transfer: &Intensity) -> Formula {
-        let link = transfer.link.name(self.scenario);
-        let name = match transfer.link {
-            TransferLink::Level(_) => format!("bandwidth of a ring through {link}"),
-            TransferLink::Host => "bandwidth of the host's link".to_owned(),
-        };
-        self.peak() / (Formula::from(2.0) * input(name, transfer.bandwidth, self.stated()))
+        let bandwidth = input(bandwidth(transfer.link, self.scenario), transfer.bandwidth, self.stated());
+        self.peak() / (Formula::from(2.0) * bandwidth)
+    }
+}
+
+/// What a transfer's intensity is held against: the bandwidth of its link, in words.
+pub fn bandwidth(link: TransferLink, scenario: &Scenario) -> String {
+    match link {
+        TransferLink::Level(_) => format!("bandwidth of a ring through {}", link.name(scenario)),
+        TransferLink::Host => "bandwidth of the host's link".to_owned(),
     }
 }
 
@@ -75,23 +80,33 @@ fn intensity(transfer: &Intensity) -> Formula {
     flop * of / bytes
 }
 
-const fn about(transfer: &Intensity) -> &'static str {
+/// What a kind of transfer carries.
+pub const fn carries(kind: TransferKind) -> &'static str {
+    match kind {
+        TransferKind::DataParallel => "Sums of gradients over replicas",
+        TransferKind::PartitionedState => "Gathers of weights, reductions of gradients",
+        TransferKind::Pipeline => "Activations and their gradients between stages",
+        TransferKind::Tensor => "Sums of activations inside a layer",
+        TransferKind::CheckpointOffload => "Inputs of layers to the host and back",
+        TransferKind::StateOffload => "Weights and gradients between host and device",
+    }
+}
+
+/// What is to be said beyond that.
+const fn more(transfer: &Intensity) -> &'static str {
     match transfer.kind {
-        TransferKind::DataParallel => {
-            "Sums of gradients over the ranks that hold the same weights, beside the last backward."
-        }
+        TransferKind::DataParallel => ", beside the last backward.",
         TransferKind::PartitionedState | TransferKind::StateOffload if !transfer.overlapped => {
-            "All that weights and gradients move in a step, of all its arithmetic. Nothing computes meanwhile: a \
-             rank's only stage comes before its first pass and goes after its last, interleaved stages take the \
-             buffers from each other, and some stacks overlap nothing."
+            ": all that moves in a step, of all its arithmetic. Nothing computes meanwhile: a rank's only stage comes \
+             before its first pass and goes after its last, interleaved stages take the buffers from each other, and \
+             some stacks overlap nothing."
         }
         TransferKind::PartitionedState => {
-            "Gathers of weights and reductions of gradients, each for all micro-batches that are visited together; of \
-             forward and backward the pass that asks for more."
+            ", each for all micro-batches that are visited together; of forward and backward the pass that asks for more."
         }
-        TransferKind::Pipeline => "Activations and their gradients between stages, each in and out.",
-        TransferKind::Tensor => "Sums of activations inside a layer, beside which nothing computes.",
-        TransferKind::CheckpointOffload => "Inputs of layers that are computed again, to the host in forward and back.",
-        TransferKind::StateOffload => "A rank's share of weights and gradients, between the host and the device.",
+        TransferKind::Pipeline => ", each in and out.",
+        TransferKind::Tensor => ", beside which nothing computes.",
+        TransferKind::CheckpointOffload => ", of those that are computed again.",
+        TransferKind::StateOffload => ", a rank's share of them.",
     }
 }

@@ -173,6 +173,18 @@ pub fn all() -> impl Iterator<Item = (Limit, BoundForm)> {
     of_form(BoundForm::Floor).chain(of_form(BoundForm::Hidden).filter(|(limit, _)| limit.is_bound()))
 }
 
+/// What the limits come to, in words.
+pub fn verdict(limits: &FsdpLimits) -> &'static str {
+    if limits.free() <= Bytes::ZERO {
+        return "the state alone does not fit: no tokens, no throughput";
+    }
+    match [limits.hidden(), limits.network_floor()].map(|bound| limits.needed(bound) >= 1.0).into() {
+        (true, _) => "memory full, the network allows the peak with all communication hidden",
+        (false, true) => "memory full, the network allows the peak only with communication exposed",
+        (false, false) => "even with memory full, the network keeps it below the peak",
+    }
+}
+
 /// Why a limit is what it is; `None` where the state leaves no memory and the number means nothing.
 pub fn explain(which: Limit, form: BoundForm, limits: &FsdpLimits) -> Option<Explanation> {
     let (amount, formula) = (which.amount(form, limits), which.formula(form, limits));
@@ -195,7 +207,7 @@ impl Limit {
     }
 
     /// Whether it has two forms.
-    fn is_bound(self) -> bool {
+    pub const fn is_bound(self) -> bool {
         self as usize >= Self::Shortest as usize
     }
 

@@ -1,8 +1,8 @@
 //! The whole training by a plan that a search for the shortest one found [layered B3].
 
 use crate::bounds::layered::CriticalBatch;
-use crate::search::training::{BestTraining, Goal};
-use crate::units::{Amount, Seconds};
+use crate::search::training::{BestTraining, Goal, USUAL_STEPS};
+use crate::units::{Amount, Seconds, thousands};
 
 use crate::figures::figure::{Figure, RunFigure};
 
@@ -71,7 +71,7 @@ impl TrainingRun {
                 let steps = input(
                     "steps at the critical batch",
                     count(self.goal.steps, ""),
-                    Citation::chosen("tokens, else 100,000"),
+                    Citation::chosen(&format!("tokens, else {}", thousands(USUAL_STEPS))),
                 );
                 let critical =
                     input("critical batch", count(self.goal.critical, ""), Citation::paper(self.law.source()));

@@ -3,6 +3,9 @@
 use crate::bounds::layered::steps;
 use crate::units::Seconds;
 
+/// Steps at the critical batch where a scenario has no length: "about 1e5, independent of x" [layered B3].
+pub const USUAL_STEPS: f64 = 1e5;
+
 /// How long to train.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Goal {

@@ -12,8 +12,8 @@ use crate::app::views;
 use crate::app::views::evidence::EvidenceView;
 use crate::app::{App, Panel};
 use crate::figures::{Figure, FigureSubject, TIME_PARTS};
+use crate::measured::Residual;
 use crate::measured::runs::PublishedRun;
-use crate::measured::{Metric, Residual};
 use crate::scenario::file::printable;
 use crate::search::Tuned;
 use crate::ui::panels::{frame, joined};
@@ -41,18 +41,10 @@ const RUN: u16 = 5;
 /// The band around a measurement.
 const BAND: f64 = 0.1;
 
-/// What was measured.
-const fn figure(metric: Metric) -> Figure {
-    match metric {
-        Metric::StepTime => Figure::StepTime,
-        Metric::Memory => Figure::Peak,
-    }
-}
-
 /// Draws it.
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let evidence = &app.views.evidence;
-    let figure = figure(evidence.metric);
+    let figure = Figure::from(evidence.metric);
     let (what, unit) = (figure.entry().map_or("", |entry| entry.name), figure.column_unit());
     let (shown, all) = evidence.shown();
     let note = match &evidence.picture {
@@ -108,7 +100,7 @@ fn scatter<T>(
 }
 
 fn point(residual: &Residual, evidence: &EvidenceView) -> Dot {
-    let scaled = |value: f64| Amount { value, unit: figure(residual.metric).unit() }.in_column();
+    let scaled = |value: f64| Amount { value, unit: Figure::from(residual.metric).unit() }.in_column();
     let y = if evidence.ratio { residual.predicted / residual.measured } else { scaled(residual.predicted) };
     Dot { x: scaled(residual.measured), y, inside: residual.error().abs() <= BAND }
 }
@@ -139,7 +131,7 @@ fn scored(evidence: &EvidenceView, shown: &[&Residual], theme: Theme, width: u16
 
 /// The run: both figures, what ran, where its time goes, what is not stated, where it was published.
 fn about(residual: &Residual, run: &PublishedRun, theme: Theme, width: u16) -> Vec<Line<'static>> {
-    let figure = |value: f64| Amount { value, unit: figure(residual.metric).unit() }.to_string();
+    let figure = |value: f64| Amount { value, unit: Figure::from(residual.metric).unit() }.to_string();
     let error = 100.0 * residual.error();
     let sign = if error < 0.0 { theme.glyphs().minus } else { "+" };
     let role = if residual.error().abs() <= BAND { Role::Good } else { Role::Bad };

@@ -8,8 +8,8 @@ use ratatui::widgets::{Paragraph, Widget, Wrap};
 use super::{Drawing, row};
 use crate::app::views;
 use crate::app::{Answer, App, Panel};
-use crate::bounds::intensity::{Intensity, TransferKind, TransferLink};
-use crate::figures::{CellTone, Table, TableCell, intensities, verdict};
+use crate::bounds::intensity::Intensity;
+use crate::figures::{CellTone, Table, TableCell, bandwidth, carries, intensities, verdict};
 use crate::scenario::Scenario;
 use crate::ui::panels::{frame, panel_list, staleness};
 use crate::ui::theme::{Role, Theme};
@@ -109,16 +109,13 @@ fn scale(ratio: f64, theme: Theme) -> String {
 /// The chosen transfer: what it is, how its intensity comes about, what it is held against, what follows.
 fn words(transfer: &Intensity, scenario: &Scenario, theme: Theme) -> Vec<Line<'static>> {
     let link = transfer.link.name(scenario).to_owned();
-    let threshold = match transfer.link {
-        TransferLink::Level(_) => "peak / (2 x bandwidth of a ring through it)",
-        TransferLink::Host => "peak / (2 x bandwidth of the host's link)",
-    };
+    let bandwidth = bandwidth(transfer.link, scenario);
     let found = format!("{} = {} flop/B", transfer.formula, thousands(transfer.flop_per_byte()));
-    let needed = format!("{link} needs {threshold} = {} flop/B", thousands(transfer.threshold));
+    let needed = format!("{link} needs peak / (2 x {bandwidth}) = {} flop/B", thousands(transfer.threshold));
     let verdict = verdict(transfer);
     let verdict = if transfer.hidden() { verdict } else { format!("its arithmetic takes {verdict}") };
     vec![
-        Line::styled(format!("{}: {}", transfer.kind.word(), about(transfer.kind)), theme.style(Role::Title)),
+        Line::styled(format!("{}: {}", transfer.kind.word(), carries(transfer.kind)), theme.style(Role::Title)),
         Line::raw(format!("  {found}")),
         Line::raw(format!("  {needed}")),
         Line::raw(format!("  {verdict}")),
@@ -131,15 +128,4 @@ fn words(transfer: &Intensity, scenario: &Scenario, theme: Theme) -> Vec<Line<'s
             theme.style(Role::Dim),
         ),
     ]
-}
-
-const fn about(kind: TransferKind) -> &'static str {
-    match kind {
-        TransferKind::DataParallel => "sums of gradients over replicas",
-        TransferKind::PartitionedState => "gathers of weights, reductions of gradients",
-        TransferKind::Pipeline => "activations and their gradients between stages",
-        TransferKind::Tensor => "activations inside a layer",
-        TransferKind::CheckpointOffload => "layers' inputs to the host and back",
-        TransferKind::StateOffload => "weights and gradients between host and device",
-    }
 }

@@ -63,7 +63,7 @@ fn list(app: &App, picture: &LimitsPicture, theme: Theme) -> RowList<'static> {
 
 /// The line of a number: under the verdict and the machine, and from the first bound on under a heading.
 const fn line_of(number: usize) -> usize {
-    2 + number + (number >= GIVEN) as usize
+    2 + number + NUMBERS[number].is_bound() as usize
 }
 
 /// The assumptions that keys change, each with its value and what that means.

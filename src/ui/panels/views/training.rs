@@ -11,7 +11,6 @@ use crate::app::views;
 use crate::app::views::training::TrainingPicture;
 use crate::app::{App, Panel};
 use crate::bounds::intensity::{Intensity, LinkNeed, LinkNeeds, TransferLink};
-use crate::bounds::layered::CriticalBatch;
 use crate::figures::Figure;
 use crate::plan::Offload;
 use crate::scenario::Scenario;
@@ -115,11 +114,7 @@ fn days_chart<T>(app: &App, picture: &TrainingPicture, theme: Theme, with: impl 
 fn question(app: &App, picture: &TrainingPicture, theme: Theme, width: u16) -> Line<'static> {
     let base = &picture.search.base;
     let goal = picture.search.goal;
-    let law = match app.views.training.law() {
-        CriticalBatch::Kaplan => "kaplan",
-        CriticalBatch::Layered => "layered",
-        CriticalBatch::Sequences(_) => "given",
-    };
+    let law = app.views.training.law().word();
     let factor = base.plan.bandwidth_factor;
     let level = base.cluster.levels.last();
     let rate = level.map_or_else(String::new, |level| format!("{} {}", level.name, level.bandwidth * factor));
