@@ -59,7 +59,7 @@ fn what_is_missing_or_wrong_is_named() {
         ("--objective cost", "price_per_device_hour"),
         ("--pareto days,devices", "--tokens: is missing"),
         ("--tokens 1B --pareto days,cost", "price_per_device_hour"),
-        ("--budget 5EUR --tokens 1B", "--budget"),
+        ("--budget 5eur --tokens 1B", "--budget"),
         ("--over colour=1", "an axis is one of"),
         ("--fix colour", "a field is one of"),
         ("--margin 2", "a share of the memory"),
