@@ -16,7 +16,7 @@ mod matmul;
 mod rates;
 
 pub use activation::{Activations, HalfActivations};
-pub use calibrated::{Calibrated, same_memory};
+pub use calibrated::{Calibrated, own_entries, same_memory};
 pub use collective::{
     CollectiveForm, CollectiveForms, EndTransfers, Payload, TensorTransfers, Transfer, TransferParts, beside_products,
 };

@@ -1,5 +1,7 @@
 //! What a calibration says of one scenario: the entries that its stack and its device name. Not for what they cost.
 
+use std::collections::BTreeMap;
+
 use crate::plan::Precision;
 use crate::scenario::Scenario;
 use crate::stack::{Allocator, Calibration, Efficiency, Runtime, Software};
@@ -30,21 +32,39 @@ const NO_EFFICIENCY: &Efficiency = &Efficiency::IDEAL;
 /// The same for a name of a runtime.
 const NO_RUNTIME: &Runtime = &Runtime::IDEAL;
 
+/// Under which names a scenario's entries stand in a calibration; that of its device is the architecture's.
+struct EntryNames<'a> {
+    element_wise: &'a str,
+    kernels: Option<&'a str>,
+    loss: &'a str,
+    runtime: &'a str,
+}
+
+impl<'a> EntryNames<'a> {
+    fn new(scenario: &'a Scenario) -> Self {
+        let stack = &scenario.stack;
+        let fp8 = stack.element_wise_fp8.as_ref().filter(|_| scenario.plan.precision == Precision::Fp8);
+        let gated = stack.element_wise_gated.as_ref().filter(|_| scenario.model.gated);
+        Self {
+            element_wise: fp8.or(gated).unwrap_or(&stack.element_wise),
+            kernels: stack.kernels.as_deref(),
+            loss: stack.loss_divided.as_ref().filter(|_| scenario.plan.tensor > 1).unwrap_or(&stack.loss),
+            runtime: &stack.runtime,
+        }
+    }
+}
+
 impl<'a> Calibrated<'a> {
     /// The entries that a scenario names, of its own calibration or of another one.
     pub fn new(scenario: &Scenario, calibration: &'a Calibration) -> Self {
-        let stack = &scenario.stack;
+        let EntryNames { element_wise, kernels, loss, runtime } = EntryNames::new(scenario);
         let per_logit = |bytes: Option<&f64>| Bytes::new(bytes.copied().unwrap_or(0.0));
-        let fp8 = stack.element_wise_fp8.as_ref().filter(|_| scenario.plan.precision == Precision::Fp8);
-        let gated = stack.element_wise_gated.as_ref().filter(|_| scenario.model.gated);
-        let element_wise = fp8.or(gated).unwrap_or(&stack.element_wise);
-        let loss = stack.loss_divided.as_ref().filter(|_| scenario.plan.tensor > 1).unwrap_or(&stack.loss);
         Self {
             efficiency: calibration.efficiency(&scenario.cluster.device.architecture).unwrap_or(NO_EFFICIENCY),
             software: &calibration.software,
-            runtime: calibration.runtimes.get(&stack.runtime).unwrap_or(NO_RUNTIME),
+            runtime: calibration.runtimes.get(runtime).unwrap_or(NO_RUNTIME),
             element_wise: calibration.element_wise.get(element_wise).copied().unwrap_or(0.0),
-            kernels: stack.kernels.as_ref().and_then(|name| calibration.kernels.get(name)).copied().unwrap_or(1.0),
+            kernels: kernels.and_then(|name| calibration.kernels.get(name)).copied().unwrap_or(1.0),
             loss: per_logit(calibration.loss.get(loss)),
             logits_held: per_logit(calibration.logits_held.get(loss)),
         }
@@ -66,6 +86,31 @@ pub fn same_memory(one: &Calibration, other: &Calibration, scenario: &Scenario) 
         (Calibrated::new(scenario, calibration).logits_held, calibration.allocator)
     };
     held(one) == held(other)
+}
+
+/// A calibration by which a scenario evaluates as by another one, with none of the entries that others name.
+pub fn own_entries(scenario: &Scenario, calibration: &Calibration) -> Calibration {
+    fn only<V: Clone>(entries: &BTreeMap<String, V>, name: &str) -> BTreeMap<String, V> {
+        entries.get_key_value(name).map(|(name, entry)| (name.clone(), entry.clone())).into_iter().collect()
+    }
+    let EntryNames { element_wise, kernels, loss, runtime } = EntryNames::new(scenario);
+    let own = only(&calibration.architectures, &scenario.cluster.device.architecture);
+    Calibration {
+        format: calibration.format,
+        id: String::new(),
+        source: String::new(),
+        software: calibration.software,
+        element_wise: only(&calibration.element_wise, element_wise),
+        kernels: kernels.map(|name| only(&calibration.kernels, name)).unwrap_or_default(),
+        loss: only(&calibration.loss, loss),
+        logits_held: only(&calibration.logits_held, loss),
+        allocator: calibration.allocator,
+        runtimes: only(&calibration.runtimes, runtime),
+        architectures: if own.is_empty() { only(&calibration.architectures, "default") } else { own },
+        bands: Vec::new(),
+        peak_half_width: None,
+        posterior: None,
+    }
 }
 
 /// An efficiency whose entries are 0 where a scenario has no use for them.

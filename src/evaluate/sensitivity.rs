@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::cost::Calibrated;
+use crate::cost::{Calibrated, own_entries};
 use crate::scenario::Scenario;
-use crate::stack::Calibration;
 use crate::stack::constants::CONSTANTS;
 
 /// A scenario with one constant moved a little.
@@ -22,8 +21,8 @@ pub struct Nudge {
 /// they are.
 pub fn nudges(scenario: &Scenario) -> Vec<Nudge> {
     let own = Calibrated::new(scenario, &scenario.calibration);
-    // Copied for every constant: what no step time depends on, and is most of it, stays behind.
-    let plain = Calibration { bands: Vec::new(), posterior: None, ..(*scenario.calibration).clone() };
+    // Copied for every constant: what this step time does not depend on, and is most of it, stays behind.
+    let plain = own_entries(scenario, &scenario.calibration);
     let nudge = |(constant, of): (usize, _)| {
         let (share, nudged) = plain.nudged(of, plain.get(of)?);
         let depends = !own.same_time(&Calibrated::new(scenario, &nudged), scenario);
