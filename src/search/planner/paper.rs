@@ -7,7 +7,6 @@
 
 use crate::bounds::osdp::Ring;
 use crate::cost::{Factors, Payload, Rates};
-use crate::hardware::Group;
 use crate::plan::{Format, Recompute};
 use crate::program::{PICOS, picos};
 use crate::scenario::{Layout, Scenario};
@@ -68,6 +67,36 @@ struct Treatment {
 struct Treated {
     copies: u32,
     treatments: Vec<Treatment>,
+}
+
+/// The rings over which an operator's state travels where it lies in one way: the same for all operators and slices.
+#[derive(Debug, Clone, Copy)]
+struct WayRings {
+    /// Of gathers and of reductions at each micro-batch.
+    weights: Ring,
+    gradients: Ring,
+    /// Of what is left to the step's end: gradients up to the optimizer's shards and over their replicas, and the updated
+    /// weights back to those that hold gradients, and from these to those that hold weights.
+    to_optimizer: Ring,
+    replicas: Ring,
+    to_gradients: Ring,
+    to_weights: Ring,
+}
+
+impl WayRings {
+    fn new(rates: &Rates<'_>, layout: &Layout) -> Self {
+        let Layout { weights, gradients, optimizer, .. } = *layout;
+        let middle = gradients.max(weights);
+        let between = |inner: u32, outer: u32| Ring::new(rates, layout.replica_group(inner, outer));
+        Self {
+            weights: Ring::new(rates, layout.shard_group(weights)),
+            gradients: Ring::new(rates, layout.shard_group(gradients)),
+            to_optimizer: between(gradients, optimizer),
+            replicas: between(optimizer, layout.group()),
+            to_gradients: between(middle, optimizer),
+            to_weights: between(weights, middle),
+        }
+    }
 }
 
 /// The assignments that hold at most a given part of an operator, in units of memory: a problem of its own.
@@ -148,8 +177,9 @@ impl<'a> PaperModel<'a> {
     pub fn best(&self, ways: &[usize], objective: Objective) -> Option<Led> {
         let rates = Rates::new(&self.scenario, &Factors::default());
         let unit = (self.room / UNITS).max(1.0);
+        let ways = self.rings(&rates, ways);
         let treated: Vec<Treated> =
-            self.operators().iter().map(|alike| self.treated(&rates, alike, ways, unit)).collect();
+            self.operators().iter().map(|alike| self.treated(&rates, alike, &ways, unit)).collect();
         // The largest operator held is a maximum, not a sum, so it cannot be a cost of a class. Every value that it may
         // take is a problem of its own: only treatments that hold no more, and the limit less by it.
         let mut helds: Vec<u64> = treated.iter().flat_map(|of| &of.treatments).map(|one| one.held).collect();
@@ -244,14 +274,19 @@ impl<'a> PaperModel<'a> {
         operators
     }
 
-    fn treated(&self, rates: &Rates<'_>, alike: &Alike, ways: &[usize], unit: f64) -> Treated {
+    /// Some ways with their rings, which are probed once here and not again for each operator and count of slices.
+    fn rings(&self, rates: &Rates<'_>, ways: &[usize]) -> Vec<(usize, WayRings)> {
+        ways.iter().map(|way| (*way, WayRings::new(rates, &self.space.ways[*way].layout))).collect()
+    }
+
+    fn treated(&self, rates: &Rates<'_>, alike: &Alike, ways: &[(usize, WayRings)], unit: f64) -> Treated {
         let whole = [1];
         let slices: &[u32] = if matches!(alike.part, PaperOperator::Half(_)) { &self.space.slices } else { &whole };
         let compute: Vec<Seconds> = slices.iter().map(|slices| self.compute(rates, alike.part, *slices)).collect();
-        let treatments = ways.iter().flat_map(|way| {
+        let treatments = ways.iter().flat_map(|(way, rings)| {
             let layout = &self.space.ways[*way].layout;
             slices.iter().zip(&compute).map(move |(slices, compute)| {
-                let time = *compute + self.transfers(rates, alike, layout, *slices) + update(rates, alike, layout);
+                let time = *compute + self.transfers(rings, alike, layout, *slices) + update(rates, alike, layout);
                 let (memory, held) = self.memory(alike, layout, *slices);
                 let units = |bytes: f64| libm::ceil(bytes / unit) as u64;
                 let cost = OptionCost { time: picos(time), memory: units(memory) };
@@ -286,14 +321,14 @@ impl<'a> PaperModel<'a> {
 
     /// Transfers of a step [osdp C3]: gathers and reductions of what is sharded at each micro-batch, and what is left
     /// once: up to the optimizer's shards, over its replicas, and the updated weights back.
-    fn transfers(&self, rates: &Rates<'_>, alike: &Alike, layout: &Layout, slices: u32) -> Seconds {
+    fn transfers(&self, rings: &WayRings, alike: &Alike, layout: &Layout, slices: u32) -> Seconds {
         let plan = &self.scenario.plan;
         let wire = plan.sharding.wire;
         let collectives = alike.collectives * f64::from(slices);
-        let pass = |share: u32, format: Format, group: Group| {
+        let pass = |share: u32, format: Format, ring: &Ring| {
             let elements = Count::new(alike.parameters / f64::from(share));
             let payload = Payload { block: wire.block.into(), ..Payload::plain(elements, plan.precision.wire(format)) };
-            Ring::new(rates, group).pass(payload.bytes(), collectives)
+            ring.pass(payload.bytes(), collectives)
         };
         let usual = |format: Format| self.scenario.stack.reduction_format(format, plan.precision.storage());
         let reshards = f64::from(u8::from(plan.sharding.reshard_after_forward));
@@ -301,13 +336,12 @@ impl<'a> PaperModel<'a> {
         // Forward gathers once, backward again if forward dropped what it had, and recompute a third time.
         let gathers = 1.0 + reshards + recomputed;
         let (weights, gradients, optimizer) = (layout.weights, layout.gradients, layout.optimizer);
-        let each = gathers * pass(1, wire.weights, layout.shard_group(weights))
-            + pass(1, usual(wire.gradients), layout.shard_group(gradients));
+        let each = gathers * pass(1, wire.weights, &rings.weights) + pass(1, usual(wire.gradients), &rings.gradients);
         let middle = gradients.max(weights);
-        let once = pass(gradients, usual(wire.boundary), layout.replica_group(gradients, optimizer))
-            + 2.0 * pass(optimizer, usual(wire.boundary), layout.replica_group(optimizer, layout.group()))
-            + pass(middle, wire.boundary, layout.replica_group(middle, optimizer))
-            + pass(weights, wire.boundary, layout.replica_group(weights, middle));
+        let once = pass(gradients, usual(wire.boundary), &rings.to_optimizer)
+            + 2.0 * pass(optimizer, usual(wire.boundary), &rings.replicas)
+            + pass(middle, wire.boundary, &rings.to_gradients)
+            + pass(weights, wire.boundary, &rings.to_weights);
         f64::from(plan.accumulate) * each + once
     }
 

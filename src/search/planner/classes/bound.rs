@@ -17,6 +17,8 @@ pub(super) struct Open {
     pub class: usize,
     pub copies: u64,
     pub choices: Vec<Useful>,
+    /// For each choice the least that it or one behind it takes, memory at the price; asked for at every node of a search.
+    pub priced: Vec<u128>,
     /// The least of the classes after this one: memory, time, and both together at the price.
     pub memory_after: u64,
     pub time_after: u64,
@@ -116,13 +118,14 @@ fn hull(choices: &[Useful]) -> impl Iterator<Item = HullStep> {
 /// The classes in the order of the search, largest operators first [osdp C4], with the bounds on what
 /// follows each.
 pub(super) fn open(classes: &[OperatorClass], price: Price) -> Vec<Open> {
-    let of = |(class, of): (usize, &OperatorClass)| Open {
-        class,
-        copies: u64::from(of.copies),
-        choices: of.useful(),
-        memory_after: 0,
-        time_after: 0,
-        priced_after: 0,
+    let of = |(class, of): (usize, &OperatorClass)| {
+        let choices = of.useful();
+        let mut priced: Vec<u128> = choices.iter().map(|choice| price.total(choice)).collect();
+        for choice in (1..priced.len()).rev() {
+            priced[choice - 1] = priced[choice - 1].min(priced[choice]);
+        }
+        let copies = u64::from(of.copies);
+        Open { class, copies, choices, priced, memory_after: 0, time_after: 0, priced_after: 0 }
     };
     let mut open: Vec<Open> = classes.iter().enumerate().map(of).collect();
     let largest = |open: &Open| open.choices.first().map_or(0, |choice| choice.cost.memory);
@@ -133,8 +136,7 @@ pub(super) fn open(classes: &[OperatorClass], price: Price) -> Vec<Open> {
         (class.memory_after, class.time_after, class.priced_after) = (memory, time, priced);
         memory += class.copies * class.choices.last().map_or(0, |choice| choice.cost.memory);
         time += class.copies * class.choices.first().map_or(0, |choice| choice.cost.time);
-        let least = class.choices.iter().map(|choice| price.total(choice)).min().unwrap_or(0);
-        priced += u128::from(class.copies) * least;
+        priced += u128::from(class.copies) * class.priced.first().copied().unwrap_or(0);
     }
     open
 }

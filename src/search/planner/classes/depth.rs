@@ -115,7 +115,7 @@ impl DepthFirst<'_> {
         }
         // The linear relaxation: memory counts at its price, fractions allowed. The limit's worth is added on the other
         // side so that no subtraction can go below zero.
-        let priced = rest.iter().map(|choice| self.price.total(choice)).min().unwrap_or(0);
+        let priced = class.priced.get(node.choice).copied().unwrap_or(0);
         let spent = self.price.time(node.time) + self.price.spent(node.memory);
         let least = spent + u128::from(node.left) * priced + class.priced_after;
         least > self.price.time(best.time) + self.price.spent(self.limit)

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::bounds::osdp::{Mode, Operator};
+use crate::hardware::Group;
 use crate::plan::pass::Pass;
 use crate::plan::{Extent, Precision};
 use crate::search::planner::classes::depth_first;
@@ -37,7 +38,7 @@ fn the_ends_of_the_hierarchy_are_the_papers_modes() {
         let modes = [(0, Mode::Replicated), (space.ways.len() - 1, Mode::Sharded { recomputed })];
         for (way, mode) in modes {
             let layout = &space.ways[way].layout;
-            let found = model.transfers(&rates, &alike, layout, 1);
+            let found = model.transfers(&WayRings::new(&rates, layout), &alike, layout, 1);
             let expected = operator.time(mode, &ring);
             assert!((found / expected - 1.0).abs() < 1e-9, "{mode:?}: {found} is not {expected}");
             let (state, held) = model.memory(&alike, layout, 1);
@@ -59,7 +60,8 @@ fn a_hierarchy_pays_each_level_by_itself() {
     let alike = model.operators()[0];
     let bytes = 4.0 * alike.parameters;
     let way = space.ways.iter().find(|way| way.extents.weights == Some(Extent::Node) && way.layout.gradients == 8);
-    let found = model.transfers(&rates, &alike, &way.expect("there").layout, 1);
+    let layout = &way.expect("there").layout;
+    let found = model.transfers(&WayRings::new(&rates, layout), &alike, layout, 1);
     // 3 steps at 100 GB/s; 7 steps through 4 ports of 10 GB/s; 1 step at 10 GB/s. Each step takes 1 us.
     let node = 3e-6 + bytes * 0.75 / 100e9;
     let all = 7e-6 + bytes * 7.0 / 8.0 / 40e9;
@@ -92,7 +94,7 @@ fn brute_force(model: &PaperModel<'_>, ways: &[usize]) -> Option<(u64, u64)> {
     let unit = (model.room / UNITS).max(1.0);
     let mut sums = vec![(0, 0, 0)];
     for alike in model.operators() {
-        let treated = model.treated(&rates, &alike, ways, unit);
+        let treated = model.treated(&rates, &alike, &model.rings(&rates, ways), unit);
         for _ in 0..alike.copies {
             let with = |(time, memory, held): &(u64, u64, u64), one: &Treatment| {
                 (time + one.cost.time, memory + one.cost.memory, *held.max(&one.held))
