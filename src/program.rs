@@ -84,7 +84,7 @@ pub use task::{
     DEVICE, EVENTS, EventWait, HELD, LONGEST, NONE, PICOS, Picos, RESOURCES, Task, TaskClass, TaskEvent, WAITS, WHOLE,
     held, picos, seconds,
 };
-pub use terms::{StageCost, StepTerms};
+pub use terms::{StageCost, StepTerms, turns_at_ends};
 pub use volume::Volume;
 
 /// A step, ready to run, and what is known of it before it runs.

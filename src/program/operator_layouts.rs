@@ -93,7 +93,9 @@ impl<'a> OperatorLayouts<'a> {
 
     /// What unit passes are made from, layout by layout.
     pub fn costs<'v>(&'v self, rates: &'v Rates<'v>, staged: bool) -> Vec<UnitCosts<'v>> {
-        self.layouts.iter().map(|own| UnitCosts::new(rates, &own.layout, staged)).collect()
+        // What units compute and hold of activations is the same wherever their state lies: worked out once for all.
+        let plain = UnitCosts::new(rates, &self.layouts[0].layout, staged);
+        self.layouts.iter().map(|own| UnitCosts { layout: &own.layout, ..plain }).collect()
     }
 
     /// The layout of an operator, by index.

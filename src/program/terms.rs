@@ -12,9 +12,9 @@ use super::gradients::{Gradients, PerGradients};
 use super::label::ModelPart;
 use super::operator_layouts::{OperatorLayouts, StageParameters};
 use super::parameter_group::ParameterGroup;
-use super::pipeline::context::PipelineContext;
+use super::pipeline::context::{PipelineContext, pipeline_counts};
 use super::stage::StageWork;
-use super::stage_buffers::EndTurns;
+use super::stage_buffers::{EndTurns, StageTurns};
 use super::state::ModelState;
 use super::task::WHOLE;
 use super::unit_costs::{UnitCosts, whole_gradients};
@@ -74,8 +74,6 @@ pub struct StepTerms {
     pub buffered: bool,
     /// The share of the device that a transfer takes while it runs.
     pub contention: Share,
-    /// How often stages are gathered and reduced, where that needs transfers.
-    pub turns: EndTurns,
     /// Of each stage what it is without its state, and the parameters that it holds; none where units are not in stages.
     bare: Vec<(StageCost, Vec<StageParameters>)>,
 }
@@ -90,15 +88,7 @@ impl StepTerms {
         let send = hops.map(|level| costs.send(level).time).reduce(Seconds::min).unwrap_or(Seconds::ZERO);
         let buffered = !whole_gradients(&rates, layout);
         let contention = contention(&costs);
-        let mut terms = Self {
-            parts: Vec::new(),
-            order: Vec::new(),
-            send,
-            buffered,
-            contention,
-            turns: EndTurns::default(),
-            bare: Vec::new(),
-        };
+        let mut terms = Self { parts: Vec::new(), order: Vec::new(), send, buffered, contention, bare: Vec::new() };
         if costs.staged {
             let layouts = OperatorLayouts::new(scenario, layout);
             let pipeline = PipelineContext::new(&rates, layout, &layouts);
@@ -107,7 +97,6 @@ impl StepTerms {
                 .parts
                 .extend(terms.bare.iter().map(|(bare, held)| stage(bare, held, |layout| pipeline.costs_of(layout))));
             terms.order.extend(pipeline.order().map(|place| place as u16));
-            terms.turns = pipeline.turns();
         } else {
             let mut list = UnitList::default();
             whole_layers(&costs, &mut list);
@@ -128,8 +117,15 @@ impl StepTerms {
         }
         let rates = Rates::new(scenario, &Factors::default());
         let costs = UnitCosts::new(&rates, layout, true);
-        let parts = self.bare.iter().map(|(bare, held)| stage(bare, held, |_| &costs)).collect();
-        Self { parts, buffered: !whole_gradients(&rates, layout), ..self.clone() }
+        Self {
+            parts: self.bare.iter().map(|(bare, held)| stage(bare, held, |_| &costs)).collect(),
+            order: self.order.clone(),
+            send: self.send,
+            buffered: !whole_gradients(&rates, layout),
+            contention: self.contention,
+            // What has been placed is not placed again.
+            bare: Vec::new(),
+        }
     }
 
     /// Adds a part that is passed so many times in a row.
@@ -142,6 +138,18 @@ impl StepTerms {
         }
         self.order.extend(std::iter::repeat_n(place as u16, count as usize));
     }
+}
+
+/// How often each stage of the first pipeline rank is gathered and reduced, where that needs transfers, and each of the
+/// last: what follows from the order of a schedule, wherever the state lies.
+pub fn turns_at_ends(scenario: &Scenario, layout: &Layout) -> EndTurns {
+    if !scenario.plan.staged() {
+        return EndTurns::default();
+    }
+    let counts = pipeline_counts(scenario, layout);
+    let order = scenario.plan.effective_schedule().rules().order;
+    let turns = |rank| StageTurns::all(&order(counts, rank, true), counts.stages);
+    EndTurns { first_rank: turns(0), last_rank: turns(counts.ranks - 1) }
 }
 
 /// One of the units of a run, there and back.

@@ -3,7 +3,7 @@
 use crate::cost::{Factors, Rates};
 use crate::plan::pass::{Pass, PipelineCounts};
 use crate::plan::{Accumulation, Offload, ScheduleRules, Site};
-use crate::scenario::Layout;
+use crate::scenario::{Layout, Scenario};
 use crate::units::{Bytes, Share};
 
 use super::super::build::{GraphBuilder, LaunchedWork};
@@ -11,7 +11,6 @@ use super::super::label::{Activity, Label, ModelPart, Phase, TaskKind};
 use super::super::operator_layouts::OperatorLayouts;
 use super::super::parameter_group::ParameterGroup;
 use super::super::stage::{PipelineStages, StageWork};
-use super::super::stage_buffers::{EndTurns, StageTurns};
 use super::super::state::ModelState;
 use super::super::step::TaskEmitter;
 use super::super::stream::{CollectiveStreams, Stream};
@@ -44,15 +43,21 @@ pub(in crate::program) struct PipelineContext<'a> {
     alike: Vec<u32>,
 }
 
+/// Ranks, stages of a rank and micro-batches of a checked plan.
+pub(in crate::program) fn pipeline_counts(scenario: &Scenario, layout: &Layout) -> PipelineCounts {
+    let plan = &scenario.plan;
+    // Layered accumulation without a pipeline has a stage per layer [layered B7].
+    let alone = plan.accumulation == Accumulation::Layered && layout.pipeline == 1;
+    let stages = if alone { scenario.model.layers } else { plan.virtual_stages() };
+    PipelineCounts { ranks: layout.pipeline, stages, micro_batches: plan.accumulate }
+}
+
 impl<'a> PipelineContext<'a> {
     /// Of a checked plan.
     pub fn new(rates: &'a Rates<'a>, layout: &Layout, layouts: &'a OperatorLayouts<'a>) -> Self {
         let plan = &rates.scenario.plan;
-        let layered = plan.accumulation == Accumulation::Layered;
-        // Layered accumulation without a pipeline has a stage per layer [layered B7].
-        let alone = layered && layout.pipeline == 1;
-        let stages_per_rank = if alone { rates.scenario.model.layers } else { plan.virtual_stages() };
-        let ranks = layout.pipeline;
+        let counts = pipeline_counts(rates.scenario, layout);
+        let PipelineCounts { ranks, stages: stages_per_rank, .. } = counts;
         let layout_costs = layouts.costs(rates, true);
         // Faster hardware, asked after for once, assigns no layers anew.
         let plain = Rates::new(rates.scenario, &Factors::default());
@@ -73,7 +78,7 @@ impl<'a> PipelineContext<'a> {
         Self {
             buffered,
             rules: plan.effective_schedule().rules(),
-            counts: PipelineCounts { ranks, stages: stages_per_rank, micro_batches: plan.accumulate },
+            counts,
             streams: CollectiveStreams::new(rates.scenario.stack.overlap),
             fetches: held(&UnitCosts::fetched),
             gathers: held(&|costs| costs.layout.weights > 1),
@@ -105,13 +110,6 @@ impl<'a> PipelineContext<'a> {
     /// Which of them the stages are, in the order of forward.
     pub fn order(&self) -> impl Iterator<Item = usize> {
         self.stages.in_order()
-    }
-
-    /// How often the first rank and the last gather and reduce each of their stages.
-    pub fn turns(&self) -> EndTurns {
-        let order = |rank| (self.rules.order)(self.counts, rank, true);
-        let turns = |rank| StageTurns::all(&order(rank), self.counts.stages);
-        EndTurns { first_rank: turns(0), last_rank: turns(self.counts.ranks - 1) }
     }
 
     /// The first of the ranks up to this one, neighbour by neighbour, that hold the same.

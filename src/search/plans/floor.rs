@@ -6,11 +6,13 @@
 //! the other transfers take of the device while it computes. Not an estimate; that of [`crate::search::training`] knows
 //! more of fewer plans.
 
+use std::sync::OnceLock;
+
 use crate::cost::{Factors, Rates, Transfer};
 use crate::hardware::MAX_LEVELS;
 use crate::plan::pass::{PerDirection, PipelineCounts};
 use crate::plan::{Offload, Recompute};
-use crate::program::{EndTurns, ModelState, StageCost, StageTurns, StepTerms};
+use crate::program::{EndTurns, ModelState, StageCost, StageTurns, StepTerms, turns_at_ends};
 use crate::scenario::{Layout, Scenario};
 use crate::units::{Bytes, Count, Seconds};
 
@@ -26,6 +28,8 @@ pub(super) struct PlanFloor {
     terms: StepTerms,
     /// Parameters of each rank, and what it holds beside their state when it begins its first backward.
     ranks: Vec<(Count, Bytes)>,
+    /// How often the stages of the first and of the last rank are gathered and reduced, once that has been asked for.
+    turns: OnceLock<EndTurns>,
 }
 
 /// Floors of one plan: time of a step, and memory of the fullest rank.
@@ -105,7 +109,8 @@ impl PlanFloor {
     /// Of a scenario whose state is nowhere sharded.
     pub fn new(scenario: &Scenario, layout: &Layout) -> Self {
         let terms = StepTerms::new(scenario, layout);
-        let ranks = RankWork::all(scenario, layout, &terms);
+        let no_turns = EndTurns::default();
+        let ranks = RankWork::all(scenario, layout, &terms, &no_turns);
         let time = ranks.iter().map(|rank| rank.around + rank.until_next()).fold(Seconds::ZERO, Seconds::max);
         let count = ranks.len();
         // What operators say of their own state is not counted.
@@ -121,7 +126,7 @@ impl PlanFloor {
             (parameters, held)
         };
         let ranks = ranks.iter().enumerate().map(on_rank).collect();
-        Self { time: time * ROUNDING, ranks, terms }
+        Self { time: time * ROUNDING, ranks, terms, turns: OnceLock::new() }
     }
 
     /// Of a plan with its state in place. The first unit or stage is gathered before anything is computed; its gradients are
@@ -129,7 +134,8 @@ impl PlanFloor {
     /// computes, and shares the device with its transfers. It holds its state, and what is gathered for its first backward.
     pub fn placed(&self, scenario: &Scenario, layout: &Layout) -> PlacedFloor {
         let terms = self.terms.placed(scenario, layout);
-        let ranks = RankWork::all(scenario, layout, &terms);
+        let turns = self.turns.get_or_init(|| turns_at_ends(scenario, layout));
+        let ranks = RankWork::all(scenario, layout, &terms, turns);
         let computed = |rank: &RankWork<'_>| rank.around + (rank.until_next() + rank.stalled()).max(rank.device());
         let time = ranks.iter().map(computed).fold(Seconds::ZERO, Seconds::max);
         let (mut ends, mut update, mut streams) = Default::default();
@@ -184,10 +190,12 @@ struct RankWork<'a> {
     /// What passes before its first pass and after its last.
     around: Seconds,
     scenario: &'a Scenario,
+    /// How often the stages of the first and of the last rank are gathered and reduced, where it is asked for.
+    turns: &'a EndTurns,
 }
 
 impl<'a> RankWork<'a> {
-    fn all(scenario: &'a Scenario, layout: &Layout, terms: &'a StepTerms) -> Vec<Self> {
+    fn all(scenario: &'a Scenario, layout: &Layout, terms: &'a StepTerms, turns: &'a EndTurns) -> Vec<Self> {
         let count = if scenario.plan.staged() { layout.pipeline as usize } else { 1 };
         let mut before = PerDirection::<Seconds>::default();
         // Rank 2 of 4: forward of ranks 0 and 1, then all its own work, then backward of ranks 1 and 0: none of that can
@@ -196,7 +204,7 @@ impl<'a> RankWork<'a> {
             let around = before.forward + before.backward;
             let stage = &terms.parts[usize::from(terms.order[place])].compute;
             before = PerDirection::from_fn(|pass| *before.get(pass) + *stage.get(pass) + terms.send);
-            Self { terms, place: (place, count), around, scenario }
+            Self { terms, place: (place, count), around, scenario, turns }
         };
         (0..count).map(rank).collect()
     }
@@ -270,9 +278,9 @@ impl<'a> RankWork<'a> {
 
     /// How often each of its units or stages is gathered and reduced, at least.
     fn turns(&self) -> impl Iterator<Item = StageTurns> {
-        let (terms, parts, count) = (self.terms, self.parts().count(), self.micro_batches());
+        let (parts, count) = (self.parts().count(), self.micro_batches());
         let staged = self.scenario.plan.staged();
-        let EndTurns { first_rank, last_rank } = &terms.turns;
+        let EndTurns { first_rank, last_rank } = self.turns;
         let known = match self.place {
             (0, _) => Some(first_rank),
             (place, count) if place + 1 == count => Some(last_rank),
