@@ -113,13 +113,14 @@ fn training(tokens: f64, subject: &FigureSubject) -> Value {
     let scenario = subject.scenario;
     let number = |figure: Figure| figure.amount(subject).and_then(Amount::in_files);
     let joules = |figure: Figure| figure.amount(subject).map(|energy| energy.value);
-    json!({
+    // Absent rather than empty where the cluster states no power, as it has always been.
+    let energy = number(Figure::Energy).map_or(json!({}), |energy| json!({"energy_kwh": energy}));
+    let training = json!({
         "tokens": tokens,
         "days": number(Figure::Days),
         "device_hours": number(Figure::DeviceHours),
         "cost": number(Figure::Cost),
         "currency": scenario.cluster.price_per_device_hour.and_then(|price| Some(price.currency?.to_string())),
-        "energy_kwh": number(Figure::Energy),
         "energy_j": joules(Figure::Energy),
         "goodput": number(Figure::Goodput),
         "days_with_failures": number(Figure::DaysWithFailures),
@@ -130,7 +131,8 @@ fn training(tokens: f64, subject: &FigureSubject) -> Value {
             "write_s": number(Figure::CheckpointWrite),
             "interval_s": number(Figure::CheckpointInterval),
         },
-    })
+    });
+    joined(training, energy)
 }
 
 /// What limits the step.

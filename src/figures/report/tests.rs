@@ -154,9 +154,7 @@ fn a_price_and_a_power_make_money_and_energy() {
     let evaluation = evaluation(&scenario);
     let plain = json_of(&scenario, &evaluation);
     let with_failures = ["goodput", "days_with_failures", "cost_with_failures", "energy_with_failures_j", "checkpoint"];
-    let training =
-        [&["tokens", "days", "device_hours", "cost", "currency", "energy_kwh", "energy_j"][..], &with_failures]
-            .concat();
+    let training = [&["tokens", "days", "device_hours", "cost", "currency", "energy_j"][..], &with_failures].concat();
     assert_eq!(keys(&plain["training"]), training);
     assert!(plain["training"]["cost"].is_null() && plain["training"]["energy_j"].is_null(), "no price, no cost");
     let cluster = Arc::make_mut(&mut scenario.cluster);
