@@ -14,7 +14,7 @@ use crate::scenario::Scenario;
 use crate::units::{Amount, Bytes};
 
 /// The figures of one evaluation as files keep them: what is not finite is left out. Files of other versions have other
-/// keys too; only those of [`KEPT`] are asked for.
+/// keys too; only those of `KEPT` are asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figures(Value);
 
