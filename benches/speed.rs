@@ -17,7 +17,7 @@ use shardscope::plan::{Plan, Recompute, Schedule, Size};
 use shardscope::presets::Library;
 use shardscope::scenario::Scenario;
 use shardscope::scenario::file::parse;
-use shardscope::search::planner::{CostModel, Ladder, Objective, PlanRequest, plan};
+use shardscope::search::planner::{CostModel, MemoryCurve, PlanRequest, PlannerObjective, plan};
 use shardscope::search::training::{Goal, TrainingSearch};
 use shardscope::search::{Cancel, Evaluator, Sweep, full, pool};
 use shardscope::ui::caps::{Caps, Depth};
@@ -127,22 +127,23 @@ fn plans(criterion: &mut Criterion) {
     base.model = library.model("gpt3-175b").unwrap();
     base.plan.size = Size::Nodes(16);
     let request =
-        PlanRequest { scenario: base, objective: Objective::Throughput, cost_model: CostModel::Paper, top: 1 };
+        PlanRequest { scenario: base, objective: PlannerObjective::Throughput, cost_model: CostModel::Paper, top: 1 };
     criterion.bench_function("exact plan of 96 layers, all batches (target 100 ms)", |bench| {
         bench.iter(|| plan(black_box(&request), &Cancel::default()));
     });
     let text = &library.scenario_text("frontier-20b-384").unwrap().text;
     let scenario = library.resolve(&parse(text).unwrap()).unwrap();
-    let request = PlanRequest { scenario, objective: Objective::Throughput, cost_model: CostModel::Simulator, top: 1 };
+    let request =
+        PlanRequest { scenario, objective: PlannerObjective::Throughput, cost_model: CostModel::Simulator, top: 1 };
     let mut group = criterion.benchmark_group("plan by the simulator, 44 layers, 384 devices");
     group.sample_size(10);
     group.bench_function("one limit (target 200 ms)", |bench| {
         bench.iter(|| plan(black_box(&request), &Cancel::default()));
     });
-    let (ladder, pool) = (Ladder::new(request), pool(Some(2)).unwrap());
+    let (curve, pool) = (MemoryCurve::new(request), pool(Some(2)).unwrap());
     group.bench_function("12 limits on two cores (target 1 s)", |bench| {
         bench.iter(|| {
-            ladder.run(&Evaluator::on(&pool), ladder.own(), &|_, planned| {
+            curve.run(&Evaluator::on(&pool), curve.own(), &|_, planned| {
                 black_box(planned);
             })
         });

@@ -27,17 +27,17 @@ use crate::stack::constants::{CONSTANTS, Constant};
 use crate::stack::{Calibration, Posterior};
 
 use fit::KnownSlopes;
-pub use holdout::LeftOutAs;
-use holdout::LeftOutRows;
+pub use holdout::HoldOutReason;
+use holdout::HoldOutRows;
 use model::FitModel;
 use posterior::UnseenSource;
 use prior::FitPrior;
 
 pub use attribution::{Attribution, Cause};
-pub use bands::{Coverage, HELD};
+pub use bands::{Coverage, NOMINAL_COVERAGE};
 pub use bars::{AccuracyBar, BARS, JudgedBar, JudgedFigure, judge};
 pub use own::{OwnSet, WithOwn};
-pub use own_run::{OwnFigure, Untold};
+pub use own_run::{AttributionError, OwnFigure};
 pub use prior::Prior;
 pub use text::write;
 
@@ -46,7 +46,7 @@ pub type Evaluate<'a> = dyn Fn(&[Scenario]) -> Vec<Result<Summary, Vec<Problem>>
 
 /// How well the rows determine a constant, from its standard error as a share of its range of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Determined {
+pub enum Identifiability {
     /// Within a twentieth of its range.
     Well,
     /// Within a sixth.
@@ -59,7 +59,7 @@ pub enum Determined {
     Without,
 }
 
-impl Determined {
+impl Identifiability {
     /// In words.
     pub const fn name(self) -> &'static str {
         match self {
@@ -84,7 +84,7 @@ pub struct FittedConstant {
     /// Its standard error; `None` at a bound and without evidence.
     pub error: Option<f64>,
     /// How well it is determined.
-    pub determined: Determined,
+    pub determined: Identifiability,
     /// Groups of rows that depend on it.
     pub groups: usize,
     /// The stacks of those rows.
@@ -93,11 +93,11 @@ pub struct FittedConstant {
 
 /// Rows that a fit left out, predicted by constants fitted to all others.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LeftOut {
+pub struct HoldOut {
     /// Which they are.
     pub name: String,
     /// Why they are left out together.
-    pub why: LeftOutAs,
+    pub why: HoldOutReason,
     /// How far off they are so.
     pub scores: Scores,
     /// How far off they are when the fit has seen them.
@@ -120,7 +120,7 @@ pub struct Fitted {
     /// Each row predicted by constants that were fitted without its group.
     pub crossed: Validation,
     /// A source at a time, then what is larger than anything fitted.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<HoldOut>,
     /// What a few of their rows say of sets that the constants have not seen; none unless asked of a fit from scratch.
     pub own: Vec<OwnSet>,
     /// How often the calibration's bands hold: of all rows, then by class.
@@ -129,7 +129,7 @@ pub struct Fitted {
 
 /// What is asked of a fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FitQuestion {
+pub struct FitOptions {
     /// Where it begins.
     pub prior: Prior,
     /// Whether a fit from scratch also tries what a few own rows are worth, which takes as long as all the rest.
@@ -144,13 +144,13 @@ const DIGITS: i32 = 3;
 pub fn calibrate(
     cases: &[Case],
     calibration: &Calibration,
-    asked: FitQuestion,
+    options: FitOptions,
     evaluate: &Evaluate<'_>,
     begins: &dyn Fn(&str),
 ) -> Option<Fitted> {
     let with = |calibration: &Calibration| under(cases, &[Arc::new(calibration.clone())], |_| 0);
     let validate = |cases: &[Case]| measured::validate(cases, |scenarios| evaluate(scenarios));
-    let (base, prior) = (calibration, FitPrior::new(asked.prior, calibration));
+    let (base, prior) = (calibration, FitPrior::new(options.prior, calibration));
     begins("before");
     let before = validate(&with(calibration));
     let model = FitModel::new(cases, calibration, &before, evaluate);
@@ -169,9 +169,9 @@ pub fn calibrate(
     begins("cross-validation by group");
     let crossed = crossed(cases, &model, &prior, &known, evaluate);
     begins("leaving out one source at a time");
-    let (mut left_out, mut unseen, mut sources) = (LeftOuts::default(), Vec::new(), Vec::new());
-    for LeftOutRows { name, why, out, kin } in holdout::wholes(&model) {
-        let values = holdout::without(&model, &prior, &known, |row| kin[row]);
+    let (mut left_out, mut unseen, mut sources) = (HoldOuts::default(), Vec::new(), Vec::new());
+    for HoldOutRows { name, why, out, related } in holdout::held_out_sets(&model) {
+        let values = holdout::without(&model, &prior, &known, |row| related[row]);
         let rows: Vec<usize> = (0..model.len()).filter(|row| out[*row]).collect();
         let fitted = model.calibration(&values);
         let own: Vec<Case> = rows.iter().map(|row| model.case(*row).clone()).collect();
@@ -179,7 +179,7 @@ pub fn calibrate(
         let (without, with) = (validation(&fitted), validation(&calibration));
         left_out.add(name, why, &without, with);
         // Bands for stacks without rows of their own come from sources that a fit has not seen.
-        if why == LeftOutAs::Source {
+        if why == HoldOutReason::Source {
             sources.push(unseen_source(&model, &known, &values, &rows));
             unseen.push(without);
         }
@@ -187,10 +187,10 @@ pub fn calibrate(
     let posterior = posterior::after(&model, &prior, &known, &sources);
     let rows: Vec<usize> = (0..model.len()).collect();
     let shipped = open(&model, &known, &posterior, &rows);
-    let crossed_misses = bands::misses(cases, &crossed, &shipped);
-    let of_sources: Vec<_> = unseen.iter().map(|validation| bands::misses(cases, validation, &shipped)).collect();
+    let crossed_misses = bands::unseen(cases, &crossed, &shipped);
+    let of_sources: Vec<_> = unseen.iter().map(|validation| bands::unseen(cases, validation, &shipped)).collect();
     let unaware = |source| open_without(&model, &prior, &known, &sources, source);
-    let judged = zip(&unseen, 0..).map(|(validation, source)| bands::misses(cases, validation, &unaware(source)));
+    let judged = zip(&unseen, 0..).map(|(validation, source)| bands::unseen(cases, validation, &unaware(source)));
     let judged: Vec<_> = judged.collect();
     let unseen = of_sources.concat();
     let mut coverage = bands::coverage(&crossed_misses, &unseen);
@@ -204,7 +204,7 @@ pub fn calibrate(
         calibration.bands.extend(base.bands.iter().cloned());
     } else {
         calibration.bands = bands::bands(&crossed_misses, &unseen);
-        if asked.own_sets {
+        if options.own_sets {
             begins("giving sets a few of their own rows");
             own = own::sets(&model, &prior, &known, &sources);
         }
@@ -244,10 +244,10 @@ fn crossed(
 /// Predictions of rows that were left out, by constants that had not seen them and by those that had. Those of one name are
 /// scored together.
 #[derive(Default)]
-struct LeftOuts(Vec<(String, LeftOutAs, [Validation; 2])>);
+struct HoldOuts(Vec<(String, HoldOutReason, [Validation; 2])>);
 
-impl LeftOuts {
-    fn add(&mut self, name: String, why: LeftOutAs, without: &Validation, with: Validation) {
+impl HoldOuts {
+    fn add(&mut self, name: String, why: HoldOutReason, without: &Validation, with: Validation) {
         match self.0.last_mut().filter(|(last, ..)| *last == name) {
             Some((_, _, [before, after])) => {
                 before.residuals.extend_from_slice(&without.residuals);
@@ -257,10 +257,10 @@ impl LeftOuts {
         }
     }
 
-    fn scored(self) -> Vec<LeftOut> {
+    fn scored(self) -> Vec<HoldOut> {
         let scores = |validation: &Validation| validation.scores(|one| one.metric == Metric::StepTime);
-        let scored = |(name, why, [without, with]): (String, LeftOutAs, [Validation; 2])| {
-            Some(LeftOut { name, why, scores: scores(&without)?, seen: scores(&with)? })
+        let scored = |(name, why, [without, with]): (String, HoldOutReason, [Validation; 2])| {
+            Some(HoldOut { name, why, scores: scores(&without)?, seen: scores(&with)? })
         };
         self.0.into_iter().filter_map(scored).collect()
     }

@@ -18,12 +18,13 @@ mod rates;
 pub use activation::{Activations, HalfActivations};
 pub use calibrated::{Calibrated, own_entries, same_memory};
 pub use collective::{
-    CollectiveForm, CollectiveForms, EndTransfers, Payload, TensorTransfers, Transfer, TransferParts, beside_products,
+    CollectiveAlgorithm, CollectiveAlgorithms, EndTransfers, Payload, TensorTransfers, Transfer, TransferParts,
+    overlapped_share,
 };
 pub use device_time::DeviceTime;
 pub use flop::{TokenFlop, layers_flop};
 pub use kernel::Kernel;
-pub use layer::{LayerWork, Passes};
+pub use layer::{LayerWork, PassTimes};
 pub(crate) use rates::peak;
 pub use rates::{Factors, Rates};
 

@@ -9,16 +9,16 @@ mod failures;
 mod figures;
 mod host;
 mod sensitivity;
+mod span_micro_batches;
 mod summary;
 mod trace;
-mod turn;
 mod window;
 
 use crate::cost::Factors;
 use crate::scenario::{Checked, Problem, Scenario};
 
 pub use crate::program::{Activity, Copies, HostDirection, ModelPart, Stream, TaskKind};
-pub use band::{ErrorBand, HELD_SIGMA, evidence, likeness};
+pub use band::{COVERAGE_SIGMA, ErrorBand, evidence, likeness};
 pub use details::Details;
 pub use evaluation::{Elasticity, Evaluation, Property};
 pub use expense::Expense;
@@ -26,9 +26,9 @@ pub use failures::{FailureForecast, checkpoint, writing};
 pub use figures::{Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Traffic};
 pub use host::HostTraffic;
 pub use sensitivity::{Nudge, nudges, slopes};
+pub use span_micro_batches::SpanMicroBatches;
 pub use summary::Workspace;
 pub use trace::{Folded, IdleCause, MemoryPoint, Span, Stall, Trace};
-pub use turn::SpanMicroBatches;
 pub use window::WindowTotals;
 
 /// The figures of one scenario. Nothing is allocated once the workspace has grown to its size.

@@ -77,14 +77,14 @@ pub use label::{Activity, Label, ModelPart, PHASES, Phase, TaskKind};
 pub use rank_program::{
     Code, GroupLoop, Launch, LaunchPosition, MicroBatchLoop, RankProgram, TaskGraph, TaskLoop, TaskPosition,
 };
-pub use stage_buffers::{EndTurns, StageTurns};
+pub use stage_buffers::{EndTransferCounts, StageTransferCounts};
 pub use state::ModelState;
 pub use stream::{PerStream, SERIAL, STREAMS, Stream, StreamSet};
 pub use task::{
-    DEVICE, EVENTS, EventWait, HELD, LONGEST, NONE, PICOS, Picos, RESOURCES, Task, TaskClass, TaskEvent, WAITS, WHOLE,
-    held, picos, seconds,
+    DEVICE, EVENTS, EventWait, FULL_DEMAND, HELD, MAX_SERIAL_TIME, NO_TASK, PICOS, Picos, RESOURCES, Task, TaskClass,
+    TaskEvent, WAITS, held, picos, seconds,
 };
-pub use terms::{StageCost, StepTerms, turns_at_ends};
+pub use terms::{StageCost, StepTerms, transfer_counts_at_ends};
 pub use volume::Volume;
 
 /// A step, ready to run, and what is known of it before it runs.
@@ -128,7 +128,7 @@ impl Program {
     fn pipeline(&mut self, context: &PipelineContext<'_>) {
         let mut pipeline = PipelineBuilder::new(context);
         for (rank, program) in (0..).zip(&mut self.ranks) {
-            let known = self.states.get(context.alike(rank) as usize).copied();
+            let known = self.states.get(context.first_alike(rank) as usize).copied();
             let state = known.unwrap_or_else(|| context.state(rank));
             self.states.push(ModelState { buffers: context.buffers(rank), ..state });
             pipeline.build(rank, RankBuilder::new(&mut self.code, program));

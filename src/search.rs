@@ -23,10 +23,10 @@ use crate::scenario::{Checked, Problem, Scenario};
 use crate::units::Seconds;
 
 pub use crate::evaluate::Workspace;
-pub use advice::{Advice, AdviceSearch, Fixes, Suggestion, WORTH, fix, gains};
+pub use advice::{Advice, AdviceSearch, Fixes, Suggestion, WORTHWHILE_GAIN, fix, gains};
 pub use axis::{Axis, word};
 pub use candidate::Candidate;
-pub use evaluator::{Cancel, Evaluator, Pool, polite_pool, pool};
+pub use evaluator::{Cancel, Evaluator, Pool, low_priority_pool, pool};
 pub use grid::{Best, GridRow, GridSearch};
 pub use part::WorkPart;
 pub use published::{Comparison, PublishedComparison, compare};

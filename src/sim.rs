@@ -42,10 +42,10 @@ mod local;
 mod memo;
 mod observer;
 mod outcome;
-mod pace;
 mod rank;
 mod rank_turn;
 mod ready_queue;
+mod slowdown;
 mod stream;
 
 use crate::plan::pass::{Direction, PerDirection};
@@ -137,7 +137,7 @@ impl Simulator {
             micro_batches: &mut micro_batches[role.rank],
             memo,
             fold: *fold,
-            remember: *fold && !O::SEES,
+            remember: *fold && !O::ENABLED,
         };
         turn.run()
     }

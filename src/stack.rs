@@ -20,7 +20,7 @@ use crate::units::Bytes;
 
 pub use band::{Band, Division, Likeness};
 pub use calibration::{Allocator, Calibration, Efficiency, Runtime, Software};
-pub use collectives::{AllReduceForm, Collectives, GatherForm, ParameterBuckets, Protocol};
+pub use collectives::{AllReduceAlgorithm, Collectives, GatherAlgorithm, ParameterBuckets, Protocol};
 pub use posterior::{Posterior, PosteriorConstant};
 
 /// A training stack.
@@ -327,7 +327,7 @@ impl Stack {
         if self.collectives.all_reduce.is_empty() {
             found.push(("collectives.all_reduce".to_owned(), "must name at least one form: ring, tree".to_owned()));
         }
-        if !self.collectives.gather.contains(&GatherForm::Ring) {
+        if !self.collectives.gather.contains(&GatherAlgorithm::Ring) {
             let fix = "must name ring, which serves every group, and may name pat";
             found.push(("collectives.gather".to_owned(), fix.to_owned()));
         }

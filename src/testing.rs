@@ -10,8 +10,8 @@ use crate::plan::{Extent, Format, Plan, Sharding, Size, Wire};
 use crate::presets::Library;
 use crate::scenario::{Scenario, file};
 use crate::stack::{
-    AllReduceForm, Allocator, Attention, Balance, Calibration, Collectives, Efficiency, GatherForm, GradientCopies,
-    Overlap, Protocol, Runtime, Selective, Software, Stack,
+    AllReduceAlgorithm, Allocator, Attention, Balance, Calibration, Collectives, Efficiency, GatherAlgorithm,
+    GradientCopies, Overlap, Protocol, Runtime, Selective, Software, Stack,
 };
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
 
@@ -87,8 +87,8 @@ pub fn ideal() -> Stack {
         dropout: false,
         overlap: Overlap::Independent,
         collectives: Collectives {
-            all_reduce: vec![AllReduceForm::Ring],
-            gather: vec![GatherForm::Ring],
+            all_reduce: vec![AllReduceAlgorithm::Ring],
+            gather: vec![GatherAlgorithm::Ring],
             protocols: vec![Protocol::Simple],
             hierarchical: false,
             per_layer: 1,

@@ -12,7 +12,7 @@ use std::fs;
 use std::sync::Arc;
 use std::thread;
 
-use shardscope::calibrate::{Coverage, FitQuestion, FittedConstant, Prior, calibrate};
+use shardscope::calibrate::{Coverage, FitOptions, FittedConstant, Prior, calibrate};
 use shardscope::cost::{Factors, Payload, Rates};
 use shardscope::hardware::Group;
 use shardscope::measured::{MeasuredRow, Metric, Validation, cases, read, validate};
@@ -186,7 +186,7 @@ fn measured_bands_hold() {
     cases.retain(|case| case.scenario().stack.calibration == "measured");
     let pool = all_cores();
     let evaluate = |scenarios: &[Scenario]| Evaluator::on(&pool).summaries(scenarios);
-    let asked = FitQuestion { prior: Prior::None, own_sets: false };
+    let asked = FitOptions { prior: Prior::None, own_sets: false };
     let fitted = calibrate(&cases, &library.calibration("measured").unwrap(), asked, &evaluate, &|_| {}).unwrap();
     for Coverage { by, rows, groups, held, width } in &fitted.coverage {
         println!("{by:?}: {held:.3} of {rows} rows in {groups} groups, mean width {width:.3}");

@@ -98,7 +98,7 @@ pub struct Jobs {
 impl Jobs {
     /// Starts the threads; sweeps run on so many `threads` and report at most once per `pause`.
     pub fn start(threads: Option<usize>, pause: Duration, tell: &Tell) -> io::Result<Self> {
-        let pool = Arc::new(search::polite_pool(threads).map_err(io::Error::other)?);
+        let pool = Arc::new(search::low_priority_pool(threads).map_err(io::Error::other)?);
         let jobs = Self {
             questions: Arc::default(),
             askings: Arc::default(),

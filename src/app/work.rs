@@ -7,8 +7,8 @@ use crate::calibrate::Attribution;
 use crate::evaluate::Evaluation;
 use crate::measured::runs::{self, ComparedRuns, Tables};
 use crate::scenario::{Problem, Scenario};
-use crate::search::planner::{self, Ladder, PlanAnswer};
-use crate::search::plans::{PlanSearch, WholeAnswer};
+use crate::search::planner::{self, MemoryCurve, PlanAnswer};
+use crate::search::plans::{PlanSearch, PlanSearchAnswer};
 use crate::search::training::{TrainingAnswer, TrainingSearch};
 use crate::search::{
     self, Advice, AdviceSearch, Cancel, Candidate, Cell, Evaluator, GridRow, GridSearch, Pool, StrategyOutcome, Sweep,
@@ -34,7 +34,7 @@ pub enum Work {
     /// The shortest training of each method.
     Training(Arc<TrainingSearch>),
     /// The plans within each memory limit, beginning with a place.
-    Plan(Arc<Ladder>, usize),
+    Plan(Arc<MemoryCurve>, usize),
     /// The best whole plans.
     BestPlans(Arc<PlanSearch>),
     /// What a measured run says.
@@ -61,7 +61,7 @@ pub enum Found {
     /// The plans within a limit, by its place.
     Plan(usize, Box<PlanAnswer>),
     /// The best whole plans so far, and whether that is all.
-    BestPlans(Box<WholeAnswer>, bool),
+    BestPlans(Box<PlanSearchAnswer>, bool),
     /// What a measured run says, or why nothing.
     Measured(Box<Result<Attribution, String>>),
     /// Every run that could be compared.
@@ -122,9 +122,9 @@ impl Work {
                 let found = |index, answer| (desk.tell)(Found::Training(index, Box::new(answer)));
                 training.run(&evaluator, &found);
             }
-            Self::Plan(ladder, from) => {
+            Self::Plan(curve, from) => {
                 let found = |place, planned| (desk.tell)(Found::Plan(place, Box::new(planned)));
-                ladder.run(&evaluator, *from, &found);
+                curve.run(&evaluator, *from, &found);
             }
             Self::BestPlans(search) => best_plans(search, &evaluator, desk),
             Self::Measured(run) => {
@@ -148,7 +148,7 @@ impl Work {
 fn best_plans(search: &PlanSearch, evaluator: &Evaluator, desk: Desk) {
     let (mut told, mut known) = (None::<Instant>, None);
     let answer = planner::best_plans(search, evaluator, &mut |so_far| {
-        let best = so_far.plans.first().map(|plan| search.aim.of(plan));
+        let best = so_far.plans.first().map(|plan| search.objective.of(plan));
         let first = known.is_none() && best.is_some();
         let due = told.is_none_or(|told| told.elapsed() >= desk.pause);
         if !desk.cancel.is_cancelled() && (due || first || so_far.exact) {

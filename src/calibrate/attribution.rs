@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use nalgebra::{DMatrix, DVector};
 
-use crate::evaluate::{self, ErrorBand, HELD_SIGMA};
+use crate::evaluate::{self, COVERAGE_SIGMA, ErrorBand};
 use crate::scenario::Scenario;
 use crate::stack::constants::{CONSTANTS, Constant};
 use crate::stack::{Band, Calibration, Likeness, Posterior};
@@ -56,7 +56,7 @@ pub fn attribute(scenario: &Scenario, measured: f64, evaluate: &Evaluate<'_>) ->
     let (predicted, slopes) = step(scenario, evaluate)?;
     let band_before = ErrorBand::around(scenario, Seconds::new(predicted), Some(slopes.as_slice()));
     let covariance = posterior.covariance() + posterior.spread();
-    let told = Told::new(&slopes, &covariance, posterior.noise, libm::log(measured / predicted));
+    let told = PosteriorUpdate::new(&slopes, &covariance, posterior.noise, libm::log(measured / predicted));
     let value = |constant: &Constant| scenario.calibration.get(constant);
     let causes = CONSTANTS.iter().enumerate().map(|(column, constant)| Cause {
         constant,
@@ -98,7 +98,7 @@ fn step(scenario: &Scenario, evaluate: &Evaluate<'_>) -> Option<(f64, DVector<f6
 fn learned(
     scenario: &Scenario,
     posterior: &Posterior,
-    told: &Told,
+    told: &PosteriorUpdate,
     slopes: &DVector<f64>,
     measured: f64,
 ) -> Calibration {
@@ -116,7 +116,7 @@ fn learned(
     };
     let spread = narrowed(posterior.spread());
     let among = (&spread * slopes).dot(slopes).max(0.0) + posterior.noise * posterior.noise;
-    calibration.bands.insert(0, own_band(scenario, HELD_SIGMA * libm::sqrt(among)));
+    calibration.bands.insert(0, own_band(scenario, COVERAGE_SIGMA * libm::sqrt(among)));
     let spread: Vec<f64> = spread.diagonal().iter().map(|variance| variance.max(0.0)).collect();
     calibration.posterior = Some(posterior::written(&narrowed(posterior.covariance()), &spread, posterior.noise));
     let (model, cluster) = (&scenario.model.id, &scenario.cluster.id);
@@ -147,7 +147,7 @@ fn own_band(scenario: &Scenario, half_width: f64) -> Band {
 
 /// The posterior of a linear model after one row.
 #[derive(Debug, Clone, PartialEq)]
-struct Told {
+struct PosteriorUpdate {
     /// By how much each constant moves, in shares of its range; its standard deviation before; its share of the gap.
     shifts: Vec<f64>,
     sigmas: Vec<f64>,
@@ -157,7 +157,7 @@ struct Told {
     all: f64,
 }
 
-impl Told {
+impl PosteriorUpdate {
     /// A row that is off by `error`, in the logarithm.
     fn new(slopes: &DVector<f64>, covariance: &DMatrix<f64>, noise: f64, error: f64) -> Self {
         // With slopes g, covariance C and noise s: each constant moves by C g / (g' C g + s^2) of the error.
@@ -181,10 +181,10 @@ mod tests {
     use crate::presets::Library;
     use crate::scenario::file;
 
-    fn told(slopes: [f64; 2], error: f64) -> Told {
+    fn told(slopes: [f64; 2], error: f64) -> PosteriorUpdate {
         // Standard deviations 0.2 and 0.1, independent; noise 1/15, which one's own row counts with 1.5 times.
         let covariance = DMatrix::from_row_slice(2, 2, &[0.04, 0.0, 0.0, 0.01]);
-        Told::new(&DVector::from_column_slice(&slopes), &covariance, 1.0 / 15.0, error)
+        PosteriorUpdate::new(&DVector::from_column_slice(&slopes), &covariance, 1.0 / 15.0, error)
     }
 
     fn near(found: f64, expected: f64) {
@@ -236,7 +236,7 @@ mod tests {
         let all = open + spread + OWN_NOISE * OWN_NOISE * noise;
         let after = open - open * open / all + spread - spread * spread / all + noise;
         let found = libm::log(told.band_after.high / told.band_after.low) / 2.0;
-        let expected = HELD_SIGMA * libm::sqrt(after);
+        let expected = COVERAGE_SIGMA * libm::sqrt(after);
         // A calibration has its correlations with three digits.
         assert!((found / expected - 1.0).abs() < 0.05, "{found} is not {expected}");
         assert_eq!(told.band_after.rows, 1);

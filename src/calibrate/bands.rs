@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::evaluate::{HELD_SIGMA, likeness};
+use crate::evaluate::{COVERAGE_SIGMA, likeness};
 use crate::measured::{Case, Metric, Reading, Residual, ScoreKey, Validation};
 use crate::stack::{Band, Division, Likeness};
 
 use super::rounded;
 
 /// The share of runs that a band holds.
-pub const HELD: f64 = 0.8;
+pub const NOMINAL_COVERAGE: f64 = 0.8;
 
 /// Groups that rows of one stack need for a band of their own. All stacks of an architecture together need
 /// as many as make the rank of [`width`] exist: 4.
@@ -20,25 +20,25 @@ const LISTED: usize = 20;
 
 /// A row, and how far off it was predicted by constants that had not seen it.
 #[derive(Debug, Clone)]
-pub(super) struct Miss<'a> {
+pub(super) struct UnseenResidual<'a> {
     pub run: Likeness<'a>,
     pub residual: &'a Residual,
     /// How unsure its step time is by what the fit leaves open of the constants: a standard deviation, in the logarithm.
     pub open: f64,
 }
 
-impl Miss<'_> {
+impl UnseenResidual<'_> {
     /// The half width of the narrowest band of runs like it that holds it, with what the constants leave open: as an
     /// interval has both, in squares, a row that the second explains asks nothing of the first.
     fn needed(&self) -> f64 {
-        let (error, open) = (error(self.residual), HELD_SIGMA * self.open);
+        let (error, open) = (error(self.residual), COVERAGE_SIGMA * self.open);
         libm::sqrt((error * error - open * open).max(0.0))
     }
 
     /// The half width of its interval by some bands, if one serves it.
     fn half_width(&self, bands: &[Band]) -> Option<f64> {
         let band = bands.iter().find(|band| band.serves(&self.run))?;
-        Some(libm::hypot(band.half_width, HELD_SIGMA * self.open))
+        Some(libm::hypot(band.half_width, COVERAGE_SIGMA * self.open))
     }
 }
 
@@ -63,27 +63,35 @@ pub struct Coverage {
 }
 
 /// The step times of a validation, with what each is like, and how unsure it is by its id.
-pub(super) fn misses<'a>(cases: &'a [Case], validation: &'a Validation, open: &BTreeMap<String, f64>) -> Vec<Miss<'a>> {
+pub(super) fn unseen<'a>(
+    cases: &'a [Case],
+    validation: &'a Validation,
+    open: &BTreeMap<String, f64>,
+) -> Vec<UnseenResidual<'a>> {
     let runs: BTreeMap<String, Likeness<'_>> =
         cases.iter().map(|case| (case.row.id(), likeness(case.scenario()))).collect();
     let timed = validation.residuals.iter().filter(|one| one.metric == Metric::StepTime && one.error().is_finite());
     let open = |residual: &Residual| open.get(&residual.id).copied().unwrap_or(0.0);
-    let miss = |residual: &'a Residual| Some(Miss { run: *runs.get(&residual.id)?, residual, open: open(residual) });
+    let miss =
+        |residual: &'a Residual| Some(UnseenResidual { run: *runs.get(&residual.id)?, residual, open: open(residual) });
     timed.filter_map(miss).collect()
 }
 
 /// The bands, nearest evidence first: rows of one stack on one architecture that divide their work alike
 /// within a node or across nodes; of one stack on one architecture; of all stacks on it. Then, for any other
 /// stack, the rows of sources that were left out whole: what a stack costs that the constants do not know.
-pub(super) fn bands(crossed: &[Miss<'_>], unseen: &[Miss<'_>]) -> Vec<Band> {
+pub(super) fn bands(crossed: &[UnseenResidual<'_>], unseen: &[UnseenResidual<'_>]) -> Vec<Band> {
     type BandPool<'a> = (Option<&'a str>, &'a str, Option<(Division, bool)>);
     let near = |run: &Likeness<'_>| (run.division, run.across_nodes);
-    let of = |misses: &[Miss<'_>], least: usize, known: bool, pool: &dyn for<'a> Fn(&Likeness<'a>) -> BandPool<'a>| {
-        let mut pools: BTreeMap<BandPool<'_>, Vec<&Miss<'_>>> = BTreeMap::new();
-        for miss in misses {
+    let of = |residuals: &[UnseenResidual<'_>],
+              least: usize,
+              known: bool,
+              pool: &dyn for<'a> Fn(&Likeness<'a>) -> BandPool<'a>| {
+        let mut pools: BTreeMap<BandPool<'_>, Vec<&UnseenResidual<'_>>> = BTreeMap::new();
+        for miss in residuals {
             pools.entry(pool(&miss.run)).or_default().push(miss);
         }
-        let one = |((_, architecture, near), rows): (BandPool<'_>, Vec<&Miss<'_>>)| {
+        let one = |((_, architecture, near), rows): (BandPool<'_>, Vec<&UnseenResidual<'_>>)| {
             let needed: Vec<(&str, f64)> =
                 rows.iter().map(|miss| (miss.residual.group.as_str(), miss.needed())).collect();
             let groups = sizes(&needed).len();
@@ -112,7 +120,7 @@ pub(super) fn bands(crossed: &[Miss<'_>], unseen: &[Miss<'_>]) -> Vec<Band> {
 /// Association 113, 2018, p. 1094); `None` where there are too few groups to have that rank.
 fn width(rows: &[(&str, f64)]) -> Option<f64> {
     let sizes = sizes(rows);
-    let rank = HELD * (sizes.len() as f64 + 1.0);
+    let rank = NOMINAL_COVERAGE * (sizes.len() as f64 + 1.0);
     let mut errors: Vec<(f64, f64)> = rows.iter().map(|(group, error)| (*error, 1.0 / sizes[group])).collect();
     errors.sort_by(|a, b| a.0.total_cmp(&b.0));
     // 19 groups of one row each: the rank is 0.8 x 20 = 16, so the 16th smallest error is the half width. A group of
@@ -144,17 +152,17 @@ pub(super) fn peak_width(crossed: &Validation) -> Option<f64> {
 }
 
 /// Whether bands hold: those of each row come from all groups but its own.
-pub(super) fn coverage(crossed: &[Miss<'_>], unseen: &[Miss<'_>]) -> Vec<Coverage> {
+pub(super) fn coverage(crossed: &[UnseenResidual<'_>], unseen: &[UnseenResidual<'_>]) -> Vec<Coverage> {
     let mut known: BTreeMap<&str, Vec<Band>> = BTreeMap::new();
-    let mut judged: Vec<(&Miss<'_>, f64)> = Vec::new();
+    let mut judged: Vec<(&UnseenResidual<'_>, f64)> = Vec::new();
     for miss in crossed {
         let group = miss.residual.group.as_str();
         let bands = known.entry(group).or_insert_with(|| bands(&others(crossed, group), &others(unseen, group)));
         judged.extend(miss.half_width(bands).map(|half_width| (miss, half_width)));
     }
-    let mut classes: BTreeMap<(&'static str, String), Vec<&(&Miss<'_>, f64)>> = BTreeMap::new();
+    let mut classes: BTreeMap<(&'static str, String), Vec<&(&UnseenResidual<'_>, f64)>> = BTreeMap::new();
     for one in &judged {
-        let Miss { run, residual, .. } = one.0;
+        let UnseenResidual { run, residual, .. } = one.0;
         let scale = if run.across_nodes { "across nodes" } else { "within a node" };
         let keys = [ScoreKey::Stack, ScoreKey::Hardware, ScoreKey::Class]
             .map(|key| (key.name(), residual.key(key).to_owned()));
@@ -167,20 +175,20 @@ pub(super) fn coverage(crossed: &[Miss<'_>], unseen: &[Miss<'_>]) -> Vec<Coverag
 /// Whether the bands of sources hold that a fit has not seen, each by rows of the others alone: of their rows, then the
 /// mean over sources. `judged` has each source's rows as a fit that has not seen it is sure of them.
 pub(super) fn source_coverage(
-    crossed: &[Miss<'_>],
-    sources: &[Vec<Miss<'_>>],
-    judged: &[Vec<Miss<'_>>],
+    crossed: &[UnseenResidual<'_>],
+    sources: &[Vec<UnseenResidual<'_>>],
+    judged: &[Vec<UnseenResidual<'_>>],
 ) -> Vec<Coverage> {
     let (mut all, mut means) = (Vec::new(), Vec::new());
     for (at, source) in judged.iter().enumerate() {
         let own: BTreeSet<&str> = source.iter().map(|miss| miss.residual.group.as_str()).collect();
-        let apart = |miss: &&Miss<'_>| !own.contains(miss.residual.group.as_str());
-        let rest: Vec<Miss<'_>> = crossed.iter().filter(apart).cloned().collect();
+        let apart = |miss: &&UnseenResidual<'_>| !own.contains(miss.residual.group.as_str());
+        let rest: Vec<UnseenResidual<'_>> = crossed.iter().filter(apart).cloned().collect();
         let before = sources[..at].iter().chain(&sources[at + 1..]);
-        let unseen: Vec<Miss<'_>> = before.flatten().filter(apart).cloned().collect();
+        let unseen: Vec<UnseenResidual<'_>> = before.flatten().filter(apart).cloned().collect();
         let bands = bands(&rest, &unseen);
-        let width = |miss| Some((miss, Miss::half_width(miss, &bands)?));
-        let widths: Vec<(&Miss<'_>, f64)> = source.iter().filter_map(width).collect();
+        let width = |miss| Some((miss, UnseenResidual::half_width(miss, &bands)?));
+        let widths: Vec<(&UnseenResidual<'_>, f64)> = source.iter().filter_map(width).collect();
         means.extend(covered(("source", String::new()), &widths.iter().collect::<Vec<_>>(), 0));
         all.extend(widths);
     }
@@ -195,11 +203,11 @@ pub(super) fn source_coverage(
     rows.iter().cloned().chain(alike).collect()
 }
 
-fn others<'a>(misses: &[Miss<'a>], group: &str) -> Vec<Miss<'a>> {
-    misses.iter().filter(|other| other.residual.group != group).cloned().collect()
+fn others<'a>(residuals: &[UnseenResidual<'a>], group: &str) -> Vec<UnseenResidual<'a>> {
+    residuals.iter().filter(|other| other.residual.group != group).cloned().collect()
 }
 
-fn covered(by: (&'static str, String), rows: &[&(&Miss<'_>, f64)], least: usize) -> Option<Coverage> {
+fn covered(by: (&'static str, String), rows: &[&(&UnseenResidual<'_>, f64)], least: usize) -> Option<Coverage> {
     let groups = rows.iter().map(|(miss, _)| &miss.residual.group).collect::<BTreeSet<_>>().len();
     let count = rows.len() as f64;
     let held = rows.iter().filter(|(miss, half_width)| error(miss.residual) <= *half_width).count() as f64;

@@ -3,7 +3,7 @@
 
 use crate::measured::{Metric, Pairs, Reading, Residual, Validation};
 
-use super::{Coverage, Fitted, HELD, LeftOutAs, OwnSet};
+use super::{Coverage, Fitted, HoldOutReason, NOMINAL_COVERAGE, OwnSet};
 
 /// What of a set is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -194,17 +194,19 @@ impl AccuracyBar {
             JudgedFigure::Allocator => memory(false),
             JudgedFigure::Device => memory(true),
             JudgedFigure::Larger => {
-                left_out(fitted, LeftOutAs::Large).next().map(|(groups, mean)| judged(groups, mean))
+                left_out(fitted, HoldOutReason::Large).next().map(|(groups, mean)| judged(groups, mean))
             }
-            JudgedFigure::Sizes => left_out(fitted, LeftOutAs::Size).next().map(|(groups, mean)| judged(groups, mean)),
+            JudgedFigure::Sizes => {
+                left_out(fitted, HoldOutReason::Size).next().map(|(groups, mean)| judged(groups, mean))
+            }
             JudgedFigure::Sources => {
-                let count = left_out(fitted, LeftOutAs::Source).count();
-                let sum: f64 = left_out(fitted, LeftOutAs::Source).map(|(_, mean)| mean).sum();
+                let count = left_out(fitted, HoldOutReason::Source).count();
+                let sum: f64 = left_out(fitted, HoldOutReason::Source).map(|(_, mean)| mean).sum();
                 (count > 0).then(|| judged(count, sum / count as f64))
             }
             JudgedFigure::WorstSource => {
-                let worst = left_out(fitted, LeftOutAs::Source).map(|(_, mean)| mean).reduce(f64::max)?;
-                Some(judged(left_out(fitted, LeftOutAs::Source).count(), worst))
+                let worst = left_out(fitted, HoldOutReason::Source).map(|(_, mean)| mean).reduce(f64::max)?;
+                Some(judged(left_out(fitted, HoldOutReason::Source).count(), worst))
             }
             JudgedFigure::WithOne => worst_set(fitted, |set| set.one.after).map(|worst| judged(sets, worst)),
             JudgedFigure::WithThree => worst_set(fitted, |set| set.three.after).map(|worst| judged(sets, worst)),
@@ -214,7 +216,7 @@ impl AccuracyBar {
             }
             JudgedFigure::Covered => {
                 let sources = fitted.coverage.iter().filter(|Coverage { by: (by, _), .. }| *by == "sources");
-                let off = sources.map(|one| (one.rows, (one.held - HELD).abs()));
+                let off = sources.map(|one| (one.rows, (one.held - NOMINAL_COVERAGE).abs()));
                 off.reduce(|one, other| if other.1 > one.1 { other } else { one }).map(|(rows, off)| judged(rows, off))
             }
         }
@@ -222,7 +224,7 @@ impl AccuracyBar {
 }
 
 /// Groups and mean error of what was left out for a reason.
-fn left_out(fitted: &Fitted, why: LeftOutAs) -> impl Iterator<Item = (usize, f64)> {
+fn left_out(fitted: &Fitted, why: HoldOutReason) -> impl Iterator<Item = (usize, f64)> {
     fitted.left_out.iter().filter(move |left| left.why == why).map(|left| (left.scores.groups, left.scores.mean))
 }
 

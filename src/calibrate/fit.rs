@@ -12,7 +12,7 @@ use crate::stack::constants::{CONSTANTS, Constant};
 
 use super::model::FitModel;
 use super::prior::FitPrior;
-use super::{Determined, FittedConstant, rounded};
+use super::{FittedConstant, Identifiability, rounded};
 
 /// Error, in the logarithm, beyond which a row counts less than by its square: `2 (sqrt(1 + z^2) - 1)` of
 /// `z = error / SCALE`, the soft l1 norm.
@@ -40,8 +40,9 @@ pub(super) fn solve(model: &FitModel<'_>, prior: &FitPrior, mut known: KnownSlop
         // slopes, and only a round that has moved far pays for new ones.
         let (best, before, after) = Fit::new(model, prior, &known).solve();
         // Rounded in every round, so that the slopes of the next one are those of values that can be written down.
-        let of =
-            |column: usize| if known.told(column, |_| true) { rounded(best[column]) } else { known.values[column] };
+        let of = |column: usize| {
+            if known.depends_on(column, |_| true) { rounded(best[column]) } else { known.values[column] }
+        };
         let values = (0..CONSTANTS.len()).map(of).collect();
         if round == ROUNDS || after >= before * (1.0 - SETTLED) {
             return values;
@@ -73,7 +74,7 @@ impl KnownSlopes {
     /// The same for some of the rows; constants that only the others depend on are as the prior has them.
     pub fn among(&self, prior: &FitPrior, wanted: impl Fn(usize) -> bool) -> Self {
         // Else a row that is left out would still be predicted by a value that only it has determined.
-        let lost = |column: usize| self.told(column, |_| true) && !self.told(column, &wanted);
+        let lost = |column: usize| self.depends_on(column, |_| true) && !self.depends_on(column, &wanted);
         let value = |column: usize| if lost(column) { prior.centre[column] } else { self.values[column] };
         let places: Vec<usize> = (0..self.rows.len()).filter(|place| wanted(self.rows[*place])).collect();
         Self {
@@ -84,7 +85,7 @@ impl KnownSlopes {
     }
 
     /// Whether any of the rows that are `wanted` depends on a constant.
-    pub fn told(&self, column: usize, wanted: impl Fn(usize) -> bool) -> bool {
+    pub fn depends_on(&self, column: usize, wanted: impl Fn(usize) -> bool) -> bool {
         (0..self.rows.len()).any(|place| self.slopes[(place, column)] != 0.0 && wanted(self.rows[place]))
     }
 }
@@ -239,7 +240,7 @@ pub(super) fn found(model: &FitModel<'_>, prior: &FitPrior, known: &KnownSlopes,
         !(AT_BOUND..=1.0 - AT_BOUND).contains(&share)
     };
     let free: Vec<usize> =
-        (0..CONSTANTS.len()).filter(|column| known.told(*column, |_| true) && !at_bound(*column)).collect();
+        (0..CONSTANTS.len()).filter(|column| known.depends_on(*column, |_| true) && !at_bound(*column)).collect();
     // What is usual stands beside the rows as if it had been observed: a constant that few rows tell keeps near it, and
     // its error says so.
     let normal = normal(model, known) + prior.roots.transpose() * &prior.roots;
@@ -270,11 +271,11 @@ pub(super) fn found(model: &FitModel<'_>, prior: &FitPrior, known: &KnownSlopes,
     let one = |(column, constant): (usize, &'static Constant)| {
         let error = error(column);
         let determined = match error {
-            _ if !known.told(column, |_| true) => Determined::Without,
-            None => Determined::AtBound,
-            Some(share) if share <= 1.0 / 20.0 => Determined::Well,
-            Some(share) if share <= 1.0 / 6.0 => Determined::Fairly,
-            Some(_) => Determined::Weakly,
+            _ if !known.depends_on(column, |_| true) => Identifiability::Without,
+            None => Identifiability::AtBound,
+            Some(share) if share <= 1.0 / 20.0 => Identifiability::Well,
+            Some(share) if share <= 1.0 / 6.0 => Identifiability::Fairly,
+            Some(_) => Identifiability::Weakly,
         };
         let told = places.clone().filter(|place| slopes[(*place, column)] != 0.0);
         let cases: Vec<_> = told.map(|place| &model.case(rows[place]).row).collect();

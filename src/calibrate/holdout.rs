@@ -38,7 +38,7 @@ pub(super) fn folds(model: &FitModel<'_>) -> Vec<usize> {
 
 /// Why rows are left out together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeftOutAs {
+pub enum HoldOutReason {
     /// They are of one source.
     Source,
     /// They are of one size, on an architecture whose rows are all of one source: without it, nothing would be left to fit.
@@ -48,52 +48,52 @@ pub enum LeftOutAs {
 }
 
 /// Rows that are left out together.
-pub(super) struct LeftOutRows {
+pub(super) struct HoldOutRows {
     pub name: String,
-    pub why: LeftOutAs,
+    pub why: HoldOutReason,
     /// The rows that are judged: step times.
     pub out: Vec<bool>,
     /// Those that share a group with one of them, which is as good as having seen it.
-    pub kin: Vec<bool>,
+    pub related: Vec<bool>,
 }
 
-impl LeftOutRows {
-    fn new(model: &FitModel<'_>, name: String, why: LeftOutAs, out: impl Fn(usize) -> bool) -> Self {
+impl HoldOutRows {
+    fn new(model: &FitModel<'_>, name: String, why: HoldOutReason, out: impl Fn(usize) -> bool) -> Self {
         let out: Vec<bool> = (0..model.len()).map(|row| model.metric(row) == Metric::StepTime && out(row)).collect();
         let group = |row: usize| model.case(row).row.group();
         let groups: BTreeSet<String> = (0..model.len()).filter(|row| out[*row]).map(group).collect();
-        let kin = (0..model.len()).map(|row| groups.contains(&group(row))).collect();
-        Self { name, why, out, kin }
+        let related = (0..model.len()).map(|row| groups.contains(&group(row))).collect();
+        Self { name, why, out, related }
     }
 }
 
 /// Each source by its file, each size of an architecture that one source alone has, and the large jobs of all: which rows
 /// to leave out.
-pub(super) fn wholes(model: &FitModel<'_>) -> Vec<LeftOutRows> {
+pub(super) fn held_out_sets(model: &FitModel<'_>) -> Vec<HoldOutRows> {
     let file = |row: usize| printable(model.case(row).row.file().rsplit('/').next().unwrap_or_default());
     let architecture = |row: usize| model.case(row).scenario().cluster.device.architecture.as_str();
     let devices = |row: usize| model.case(row).scenario().devices();
     let timed = || (0..model.len()).filter(|row| model.metric(*row) == Metric::StepTime);
     let files: BTreeSet<String> = (0..model.len()).map(file).collect();
-    let source = |name: &String| LeftOutRows::new(model, name.clone(), LeftOutAs::Source, |row| file(row) == *name);
-    let mut wholes: Vec<LeftOutRows> = files.iter().map(source).collect();
+    let source = |name: &String| HoldOutRows::new(model, name.clone(), HoldOutReason::Source, |row| file(row) == *name);
+    let mut held_out_sets: Vec<HoldOutRows> = files.iter().map(source).collect();
     let mut sources: BTreeMap<&str, (BTreeSet<String>, BTreeSet<u32>)> = BTreeMap::new();
     for row in timed() {
         let (files, sizes) = sources.entry(architecture(row)).or_default();
         files.insert(file(row));
         sizes.insert(devices(row));
     }
-    let others = wholes.len() > 1;
+    let others = held_out_sets.len() > 1;
     for (own, (_, sizes)) in sources.into_iter().filter(|(_, (files, _))| files.len() == 1 && others) {
-        wholes.extend(sizes.into_iter().map(|size| {
+        held_out_sets.extend(sizes.into_iter().map(|size| {
             let name = format!("{own}, one size at a time");
-            LeftOutRows::new(model, name, LeftOutAs::Size, |row| architecture(row) == own && devices(row) == size)
+            HoldOutRows::new(model, name, HoldOutReason::Size, |row| architecture(row) == own && devices(row) == size)
         }));
     }
     let large = |row| devices(row) > SMALL;
-    wholes.push(LeftOutRows::new(model, format!("more than {SMALL} devices"), LeftOutAs::Large, large));
-    wholes.retain(|LeftOutRows { out, kin, .. }| out.contains(&true) && kin.contains(&false));
-    wholes
+    held_out_sets.push(HoldOutRows::new(model, format!("more than {SMALL} devices"), HoldOutReason::Large, large));
+    held_out_sets.retain(|HoldOutRows { out, related, .. }| out.contains(&true) && related.contains(&false));
+    held_out_sets
 }
 
 /// The constants that are fitted to all other rows.

@@ -69,11 +69,11 @@ pub(super) fn sets(
         let groups: Vec<Vec<usize>> = groups.into_values().collect();
         let own: BTreeSet<usize> = groups.iter().flatten().copied().collect();
         let names: BTreeSet<String> = own.iter().map(|row| model.case(*row).row.group()).collect();
-        let kin = |row: usize| names.contains(&model.case(row).row.group());
-        let values = holdout::without(model, scratch, known, kin);
+        let related = |row: usize| names.contains(&model.case(row).row.group());
+        let values = holdout::without(model, scratch, known, related);
         // A source that shares rows with the set would tell the spread what the set says itself.
         let others = sources.iter().filter(|source| source.rows.is_disjoint(&own));
-        let rest = known.among(scratch, |row| !kin(row));
+        let rest = known.among(scratch, |row| !related(row));
         let shipped = posterior::posterior(model, &rest, others);
         let mut calibration = model.calibration(&values);
         calibration.posterior = Some(shipped);

@@ -21,7 +21,7 @@ pub enum OwnFigure {
 
 /// Why a figure says nothing of a scenario.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Untold {
+pub enum AttributionError {
     /// The scenario cannot be.
     Impossible(Vec<Problem>),
     /// No step takes so long.
@@ -34,15 +34,19 @@ pub enum Untold {
 
 impl OwnFigure {
     /// What it says of a scenario: the gap, what may explain it, and how sure a like step is afterwards.
-    pub fn attribute(self, scenario: &Scenario, evaluator: &Evaluator<'_>) -> Result<Attribution, Untold> {
-        let predicted = evaluate::summary(scenario, &mut Workspace::default()).map_err(Untold::Impossible)?;
+    pub fn attribute(self, scenario: &Scenario, evaluator: &Evaluator<'_>) -> Result<Attribution, AttributionError> {
+        let predicted = evaluate::summary(scenario, &mut Workspace::default()).map_err(AttributionError::Impossible)?;
         let seconds = self.seconds(&predicted);
         if !(seconds > 0.0 && seconds.is_finite()) {
-            return Err(Untold::NoTime);
+            return Err(AttributionError::NoTime);
         }
         attribute(scenario, seconds, &|scenarios| evaluator.summaries(scenarios)).ok_or_else(|| {
             let stopped = evaluator.cancel().is_cancelled();
-            if stopped { Untold::Stopped } else { Untold::NoPosterior(scenario.calibration.id.clone()) }
+            if stopped {
+                AttributionError::Stopped
+            } else {
+                AttributionError::NoPosterior(scenario.calibration.id.clone())
+            }
         })
     }
 
@@ -91,7 +95,7 @@ impl fmt::Display for OwnFigure {
     }
 }
 
-impl fmt::Display for Untold {
+impl fmt::Display for AttributionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Impossible(problems) => problems.first().map_or(Ok(()), |problem| problem.fmt(f)),
@@ -139,6 +143,6 @@ mod tests {
         let same = OwnFigure::StepTime(found.step_time).attribute(&scenario, &evaluator).expect("a posterior");
         assert!(same.gap.abs() < 1e-9, "{}", same.gap);
         cancel.cancel();
-        assert_eq!(OwnFigure::Mfu(0.4).attribute(&scenario, &evaluator), Err(Untold::Stopped));
+        assert_eq!(OwnFigure::Mfu(0.4).attribute(&scenario, &evaluator), Err(AttributionError::Stopped));
     }
 }

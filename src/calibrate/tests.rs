@@ -1,13 +1,13 @@
 use std::collections::BTreeMap;
 
-use crate::evaluate::HELD_SIGMA;
+use crate::evaluate::COVERAGE_SIGMA;
 use crate::measured::{Residual, cases, read};
 use crate::presets::Library;
 use crate::search::{Evaluator, pool};
 use crate::stack::constants::named;
 use crate::stack::{Division, Likeness};
 
-use super::bands::Miss;
+use super::bands::UnseenResidual;
 use super::*;
 
 /// One A100 and four sizes of a model, each its own group but the last two; seconds are put in by id.
@@ -45,9 +45,9 @@ fn planted(calibration: &Calibration) -> BTreeMap<String, f64> {
     validation.residuals.into_iter().map(|one| (one.id, one.predicted)).collect()
 }
 
-const FROM_SCRATCH: FitQuestion = FitQuestion { prior: Prior::None, own_sets: false };
+const FROM_SCRATCH: FitOptions = FitOptions { prior: Prior::None, own_sets: false };
 
-const OWN_ROWS: FitQuestion = FitQuestion { prior: Prior::Shipped, own_sets: false };
+const OWN_ROWS: FitOptions = FitOptions { prior: Prior::Shipped, own_sets: false };
 
 fn fitted(seconds: &BTreeMap<String, f64>, threads: usize) -> Fitted {
     let pool = pool(Some(threads)).expect("threads");
@@ -76,7 +76,7 @@ fn a_planted_change_is_found() {
     // Nothing here runs on an H100, with plain attention or across nodes.
     for name in ["matmul-hopper", "plain-score-bytes", "latency-between"] {
         let one = of(name);
-        assert_eq!((one.determined, one.groups), (Determined::Without, 0), "{name}");
+        assert_eq!((one.determined, one.groups), (Identifiability::Without, 0), "{name}");
         assert!((one.value - one.before).abs() < 1e-12, "{name}");
     }
 }
@@ -112,7 +112,7 @@ fn a_planted_change_of_memory_is_found() {
     let logits = of("logits-torch");
     assert!((logits.value - 8.0).abs() < 1.5 && logits.groups == 4, "{logits:?}");
     for name in ["matmul-ampere", "loss-torch", "logits-vocab-parallel"] {
-        assert_eq!(of(name).determined, Determined::Without, "{name}");
+        assert_eq!(of(name).determined, Identifiability::Without, "{name}");
     }
 }
 
@@ -170,7 +170,7 @@ fn groups_stay_together_and_sources_apart() {
     // Rows of a group share its weight.
     assert!(model.weights.iter().zip([1.0, 1.0, 0.5, 0.5]).all(|(weight, share)| (weight - share).abs() < 1e-12));
     // One file and no large job: nothing can be left out whole.
-    assert!(holdout::wholes(&model).is_empty());
+    assert!(holdout::held_out_sets(&model).is_empty());
 }
 
 /// Two rows of group c stand in two files: whichever file is left out, the fit sees neither.
@@ -185,8 +185,8 @@ fn near_duplicates_of_a_source_are_left_out_with_it() {
     let evaluate = |scenarios: &[Scenario]| Evaluator::on(&pool).summaries(scenarios);
     let before = measured::validate(&cases, evaluate);
     let model = FitModel::new(&cases, &calibration, &before, &evaluate);
-    let wholes = holdout::wholes(&model);
-    let told: Vec<_> = wholes.iter().map(|one| (one.name.as_str(), &one.out[..], &one.kin[..])).collect();
+    let held_out_sets = holdout::held_out_sets(&model);
+    let told: Vec<_> = held_out_sets.iter().map(|one| (one.name.as_str(), &one.out[..], &one.related[..])).collect();
     let one = ("one.csv", &[true, true, false, false][..], &[true, true, false, true][..]);
     let two = ("two\u{fffd}.csv", &[false, false, true, true][..], &[false, true, true, true][..]);
     assert_eq!(told, [one, two]);
@@ -212,12 +212,12 @@ fn sizes_of_an_architecture_of_one_source_are_left_out_one_at_a_time() {
     let evaluate = |scenarios: &[Scenario]| Evaluator::on(&pool).summaries(scenarios);
     let before = measured::validate(&cases, evaluate);
     let model = FitModel::new(&cases, &calibration, &before, &evaluate);
-    let sizes = holdout::wholes(&model).into_iter().filter(|one| one.why == LeftOutAs::Size);
+    let sizes = holdout::held_out_sets(&model).into_iter().filter(|one| one.why == HoldOutReason::Size);
     let told: Vec<_> = sizes.map(|one| (one.name, one.out)).collect();
     let name = "cdna2, one size at a time".to_owned();
     assert_eq!(told, [(name.clone(), vec![false, false, true, false]), (name, vec![false, false, false, true])]);
     let found = calibrate(&cases, &calibration, FROM_SCRATCH, &evaluate, &|_| {}).expect("rows");
-    let sizes: Vec<_> = found.left_out.iter().filter(|one| one.why == LeftOutAs::Size).collect();
+    let sizes: Vec<_> = found.left_out.iter().filter(|one| one.why == HoldOutReason::Size).collect();
     assert_eq!(sizes.iter().map(|one| one.scores.rows).collect::<Vec<_>>(), [2]);
 }
 
@@ -248,9 +248,9 @@ fn missed(stack: &str, group: usize, error: f64) -> Residual {
     }
 }
 
-fn misses(residuals: &[Residual]) -> Vec<Miss<'_>> {
+fn unseen_residuals(residuals: &[Residual]) -> Vec<UnseenResidual<'_>> {
     let run = |stack| Likeness { stack, architecture: "ampere", division: Division::Replicated, across_nodes: false };
-    residuals.iter().map(|residual| Miss { run: run(residual.stack.as_str()), residual, open: 0.0 }).collect()
+    residuals.iter().map(|residual| UnseenResidual { run: run(residual.stack.as_str()), residual, open: 0.0 }).collect()
 }
 
 /// Ten groups of a stack are off by 1 to 10 %, and each has a second row that is off by nothing; the rank is
@@ -262,7 +262,7 @@ fn bands_hold_eight_of_ten_groups() {
     let few = (1..=3).map(|group| missed("b", group, 0.5));
     let rows: Vec<Residual> = rows.chain(few).collect();
     let unseen: Vec<Residual> = (1..=4).map(|group| missed("a", group, f64::from(group as u32) / 10.0)).collect();
-    let found = bands::bands(&misses(&rows), &misses(&unseen));
+    let found = bands::bands(&unseen_residuals(&rows), &unseen_residuals(&unseen));
     let told: Vec<(usize, Option<Division>, f64, u32, u32)> =
         found.iter().map(|band| (band.stacks.len(), band.division, band.half_width, band.groups, band.rows)).collect();
     // All 13 groups: rank 0.8 x 14 = 11.2, past the 10 of stack a, so one of those that are off by 0.5. Of four
@@ -284,7 +284,7 @@ fn bands_hold_eight_of_ten_groups() {
     assert_eq!(serves("a", "volta", Division::Replicated), None);
     // Three groups cannot tell what 8 of 10 are: 0.8 x 4 is more than 3.
     let few: Vec<Residual> = (1..=3).map(|group| missed("b", group, 0.5)).collect();
-    assert_eq!(bands::bands(&misses(&few), &[]), []);
+    assert_eq!(bands::bands(&unseen_residuals(&few), &[]), []);
 }
 
 /// Four groups are off by 0.5, of which the constants' own half width explains 0.3: what is left is
@@ -294,13 +294,16 @@ fn bands_hold_eight_of_ten_groups() {
 fn what_the_constants_leave_open_is_not_counted_twice() {
     let [rows, others] = ["a", "b"].map(|stack| (1..=4).map(|group| missed(stack, group, 0.5)).collect::<Vec<_>>());
     let of = |half_width: f64| {
-        misses(&rows).into_iter().map(|miss| Miss { open: half_width / HELD_SIGMA, ..miss }).collect::<Vec<_>>()
+        unseen_residuals(&rows)
+            .into_iter()
+            .map(|miss| UnseenResidual { open: half_width / COVERAGE_SIGMA, ..miss })
+            .collect::<Vec<_>>()
     };
-    let half_width = |misses: &[Miss<'_>]| bands::bands(misses, &[])[0].half_width;
+    let half_width = |residuals: &[UnseenResidual<'_>]| bands::bands(residuals, &[])[0].half_width;
     for (open, left) in [(0.0, 0.5), (0.3, 0.4), (0.6, 0.0)] {
         assert!((half_width(&of(open)) - left).abs() < 1e-9, "{open}");
     }
-    let sources = [of(0.3), misses(&others)];
+    let sources = [of(0.3), unseen_residuals(&others)];
     let held = bands::source_coverage(&[], &sources, &sources);
     assert_eq!(held.iter().map(|one| (one.rows, one.held)).collect::<Vec<_>>(), [(8, 0.5), (8, 0.5)]);
 }
@@ -310,7 +313,7 @@ fn what_the_constants_leave_open_is_not_counted_twice() {
 #[test]
 fn coverage_is_of_rows_that_the_band_has_not_seen() {
     let rows: Vec<Residual> = (1..=10).map(|group| missed("a", group, group as f64 / 100.0)).collect();
-    let coverage = bands::coverage(&misses(&rows), &[]);
+    let coverage = bands::coverage(&unseen_residuals(&rows), &[]);
     assert_eq!(coverage.len(), 1, "no class has 20 groups: {coverage:?}");
     assert_eq!((coverage[0].by.0, coverage[0].rows, coverage[0].groups), ("all", 10, 10));
     assert!((coverage[0].held - 0.8).abs() < 1e-12);

@@ -9,7 +9,7 @@ use crate::stack::Posterior;
 use crate::stack::constants::matches;
 use crate::units::Seconds;
 
-use super::{Determined, Fitted, FittedConstant};
+use super::{Fitted, FittedConstant, Identifiability};
 
 /// The most stacks that are named beside a value.
 const NAMED: usize = 3;
@@ -17,7 +17,7 @@ const NAMED: usize = 3;
 /// `text` with the values of a fit; what is wrong with it if it is no calibration.
 pub fn write(text: &str, Fitted { constants, calibration, .. }: &Fitted) -> Result<String, String> {
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
-    for found in constants.iter().filter(|found| found.determined != Determined::Without) {
+    for found in constants.iter().filter(|found| found.determined != Identifiability::Without) {
         for path in found.constant.place.paths() {
             set(document.as_item_mut(), &path.split('.').collect::<Vec<_>>(), found);
         }

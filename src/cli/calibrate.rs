@@ -3,7 +3,7 @@
 use indicatif::ProgressBar;
 use toml_edit::DocumentMut;
 
-use crate::calibrate::{self, FitQuestion, Fitted};
+use crate::calibrate::{self, FitOptions, Fitted};
 use crate::figures::CalibrateReport;
 use crate::measured::{self, Case, Metric, Scores, Skipped, Validation};
 use crate::presets::Kind;
@@ -42,7 +42,7 @@ pub(super) fn run(session: &Session, arguments: &CalibrateArgs) -> Result<Exit, 
         bar.inc(scenarios.len() as u64);
         Evaluator::on(&pool).summaries(scenarios)
     };
-    let asked = FitQuestion { prior: arguments.prior, own_sets: true };
+    let asked = FitOptions { prior: arguments.prior, own_sets: true };
     let fitted = calibrate::calibrate(&cases, &calibration, asked, &evaluate, &begins);
     bar.finish_and_clear();
     let timed = |fitted: &Fitted| fitted.before.scores(|one| one.metric == Metric::StepTime).is_some();

@@ -1,6 +1,6 @@
 //! `eval`: one scenario, everything about it.
 
-use crate::calibrate::{Attribution, OwnFigure, Untold};
+use crate::calibrate::{Attribution, AttributionError, OwnFigure};
 use crate::evaluate::Workspace;
 use crate::figures::{self, EvaluationReport, Figures};
 use crate::presets::Library;
@@ -33,7 +33,7 @@ pub(super) fn run(session: &Session, eval: &EvalArgs) -> Result<Exit, Failure> {
 fn told(session: &Session, figure: OwnFigure, scenario: &Scenario) -> Result<Attribution, Failure> {
     let (pool, cancel) = (session.pool()?, Cancel::default());
     figure.attribute(scenario, &Evaluator::new(&pool, &cancel)).map_err(|error| match error {
-        Untold::Impossible(problems) => problems.into(),
+        AttributionError::Impossible(problems) => problems.into(),
         error => Failure::input(format!("--measured: {error}")),
     })
 }

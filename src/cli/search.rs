@@ -6,7 +6,7 @@ use crate::evaluate::Workspace;
 use crate::figures::{Figure, SearchReport, so_far_words};
 use crate::scenario::{Field, Scenario};
 use crate::search::planner::{self, FoundPlan};
-use crate::search::plans::{Aim, Allowed, Freedom, PlanSearch, SearchLimits, SearchShare, WholeAnswer};
+use crate::search::plans::{Allowed, Objective, PlanSearch, PlanSearchAnswer, SearchLimits, SearchShare, SearchSpace};
 use crate::search::{self, Axis, Cancel, Evaluator};
 use crate::units::{Money, Seconds};
 
@@ -66,34 +66,34 @@ fn question(session: &Session, arguments: &SearchArgs) -> Result<PlanSearch, Fai
     let nodes = nodes.map_err(|why| Failure::input(format!("--nodes: {why}")))?;
     let opened = session.open(&input)?;
     let base = opened.scenario.clone();
-    let mut freedom = Freedom::default();
+    let mut space = SearchSpace::default();
     let given = input.flags.given().map(|(field, _)| field);
-    given.chain(arguments.fix.iter().copied()).for_each(|field| freedom.hold(field));
+    given.chain(arguments.fix.iter().copied()).for_each(|field| space.fix(field));
     for axis in arguments.over.iter().chain(&nodes) {
-        freedom.over(sweep::looked_up(session, axis, &opened, &input)?);
+        space.vary(sweep::looked_up(session, axis, &opened, &input)?);
     }
     let allows = |what: Allow| arguments.allow.contains(&what);
     let allowed =
         Allowed { quantised: allows(Allow::Quantised), offload: allows(Allow::Offload), fp8: allows(Allow::Fp8) };
-    freedom.allow(allowed, &base);
-    let limits = limits(&base, &freedom, arguments)?;
+    space.allow(allowed, &base);
+    let limits = limits(&base, &space, arguments)?;
     let front = arguments.pareto.clone();
-    Ok(PlanSearch { base, freedom, aim: arguments.objective, limits, top: arguments.top as usize, front })
+    Ok(PlanSearch { base, space, objective: arguments.objective, limits, top: arguments.top as usize, front })
 }
 
 /// What plans must keep to; refused where what that or another figure needs is missing.
-fn limits(base: &Scenario, freedom: &Freedom, arguments: &SearchArgs) -> Result<SearchLimits, Failure> {
+fn limits(base: &Scenario, space: &SearchSpace, arguments: &SearchArgs) -> Result<SearchLimits, Failure> {
     let SearchArgs { objective, pareto, deadline, budget, .. } = arguments;
-    let weighs = |aim: Aim| *objective == aim || pareto.contains(&aim);
-    let jobs = freedom.jobs(base);
-    if weighs(Aim::Cost) || budget.is_some() {
+    let weighs = |one: Objective| *objective == one || pareto.contains(&one);
+    let jobs = space.jobs(base);
+    if weighs(Objective::Cost) || budget.is_some() {
         priced(&jobs, budget.as_ref(), &arguments.input)?;
     }
-    if weighs(Aim::Energy) {
+    if weighs(Objective::Energy) {
         lacking(&jobs, Figure::Energy, &arguments.input)?;
     }
-    let paid = pareto.contains(&Aim::Cost) || budget.is_some();
-    let timed = weighs(Aim::Days) || paid || deadline.is_some();
+    let paid = pareto.contains(&Objective::Cost) || budget.is_some();
+    let timed = weighs(Objective::Days) || paid || deadline.is_some();
     let Some(tokens) = base.plan.tokens.or((!timed).then_some(1.0)) else {
         return Err(Failure::input("--tokens: is missing; say how many tokens the training has, like 300B"));
     };
@@ -144,12 +144,12 @@ fn answer(
     search: &PlanSearch,
     share: &SearchShare,
     cancel: &Cancel,
-) -> Result<(WholeAnswer, Option<FoundPlan>), Failure> {
+) -> Result<(PlanSearchAnswer, Option<FoundPlan>), Failure> {
     let pool = session.pool()?;
     log::line(&format!("searching whole plans on {} threads", pool.current_num_threads()));
     let waiting = progress::waiting("searching plans; Ctrl-C prints the best so far", &session.options);
     let evaluator = Evaluator::new(&pool, cancel);
-    let told = |so_far: &WholeAnswer| waiting.set_message(so_far_words(search.aim, so_far));
+    let told = |so_far: &PlanSearchAnswer| waiting.set_message(so_far_words(search.objective, so_far));
     let answer = search.run_share(share, &evaluator, &mut |so_far| told(so_far));
     waiting.set_message("placing operators one by one");
     let per_operator = planner::refined(search, &answer, &evaluator).filter(|_| answer.exact);

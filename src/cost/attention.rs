@@ -5,7 +5,7 @@ use crate::stack::Attention;
 use crate::units::{Bytes, Flop};
 
 use super::device_time::DeviceTime;
-use super::layer::Passes;
+use super::layer::PassTimes;
 use super::rates::Rates;
 
 /// Flop of flash attention's backward over its forward's: five products instead of two.
@@ -34,7 +34,7 @@ impl Rates<'_> {
     /// It leaves out what a window hides.
     /// Plain: both products over the full square, slower for heads of an odd size, and a number of bytes per
     /// score.
-    pub(crate) fn attention(&self, sequences: u32) -> Passes {
+    pub(crate) fn attention(&self, sequences: u32) -> PassTimes {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
         let sequence = f64::from(plan.sequence);
         // Each rank has its share of the queries and meets all keys.
@@ -61,7 +61,7 @@ impl Rates<'_> {
         PerDirection { forward: KernelWork { flop, bytes }, backward: KernelWork { flop: 2.0 * flop, bytes } }
     }
 
-    fn flash(&self, version: usize, products: Flop) -> Passes {
+    fn flash(&self, version: usize, products: Flop) -> PassTimes {
         let efficiency = self.calibrated.efficiency;
         let sequence = f64::from(self.scenario.plan.sequence);
         let ramp = sequence / (sequence + efficiency.attention_half_sequence);
@@ -71,7 +71,7 @@ impl Rates<'_> {
         let forward = products * causal / rate;
         // Scores are computed again from queries and keys, which is the fifth product.
         let backward = FLASH_BACKWARD * forward / efficiency.attention_backward;
-        Passes::of_inputs(DeviceTime::arithmetic(forward), DeviceTime::arithmetic(backward))
+        PassTimes::of_inputs(DeviceTime::arithmetic(forward), DeviceTime::arithmetic(backward))
     }
 
     /// What goes to memory and back for the scores of so many queries.
@@ -82,13 +82,13 @@ impl Rates<'_> {
         Bytes::new(scores * self.calibrated.efficiency.attention_score_bytes * fused)
     }
 
-    fn plain(&self, rows: f64, products: Flop) -> Passes {
+    fn plain(&self, rows: f64, products: Flop) -> PassTimes {
         let traffic = self.score_traffic(rows) / self.memory;
         let aligned = self.scenario.model.head_size.is_multiple_of(ALIGNED_HEAD);
         let slower = if aligned { 1.0 } else { self.calibrated.efficiency.attention_misaligned };
         let arithmetic = slower * products / (self.peak_storage * self.calibrated.efficiency.attention_plain);
         let traffic = DeviceTime::traffic(traffic);
-        Passes::of_inputs(
+        PassTimes::of_inputs(
             DeviceTime::arithmetic(arithmetic) + traffic,
             DeviceTime::arithmetic(2.0 * arithmetic) + traffic,
         )

@@ -1,4 +1,4 @@
-//! Time and traffic of collectives on any span of levels, in the forms that the stack's library has.
+//! Time and traffic of collectives on any span of levels, with the algorithms that the stack's library has.
 //!
 //! Bytes are of the whole payload: what a gather leaves on each rank, what a reduction starts from.
 //!
@@ -11,19 +11,19 @@
 //! measured steps ask there for its latency or more at every size that they send (the constant `latency-between` is at
 //! its upper bound), where NCCL's own model would have LL128's 4 us of 14.
 
-mod form;
-mod laws;
+mod algorithm;
 mod tensor;
+mod timing;
 mod transfer;
 
 use crate::hardware::{Group, MAX_LEVELS};
-use crate::stack::{AllReduceForm, GatherForm, Protocol};
+use crate::stack::{AllReduceAlgorithm, GatherAlgorithm, Protocol};
 use crate::units::{Bytes, Count, Seconds};
 
 use super::rates::Rates;
 
-pub use form::{CollectiveForm, CollectiveForms};
-pub use tensor::{EndTransfers, TensorTransfers, beside_products};
+pub use algorithm::{CollectiveAlgorithm, CollectiveAlgorithms};
+pub use tensor::{EndTransfers, TensorTransfers, overlapped_share};
 pub use transfer::{Payload, Transfer, TransferParts};
 
 impl Rates<'_> {
@@ -36,7 +36,7 @@ impl Rates<'_> {
         let mut best = self.ring_pass(payload.bytes(), group, launches);
         // What the library offers is tried, and the fastest taken, as its tuner would. Form and time are kept together,
         // so that a report can name what was taken.
-        if stack.gather.contains(&GatherForm::Pat) && self.one_per_node(group) {
+        if stack.gather.contains(&GatherAlgorithm::Pat) && self.one_per_node(group) {
             best = cheaper(best, self.aggregated_trees(payload.bytes(), group, launches));
         }
         if stack.hierarchical {
@@ -50,18 +50,18 @@ impl Rates<'_> {
         self.network.ring(group)[..self.beyond_node].iter().all(|span| span.edges == 0)
     }
 
-    /// All-reduce in the cheapest form that the library has.
+    /// All-reduce by the cheapest algorithm that the library has.
     pub fn all_reduce(&self, payload: Payload, group: Group) -> Transfer {
         let launches = self.launches(payload);
-        let form = |form: &AllReduceForm| match form {
-            AllReduceForm::Ring => self.rings(payload.bytes(), group, launches),
-            AllReduceForm::Tree => self.trees(payload.bytes(), group, launches),
+        let algorithm = |algorithm: &AllReduceAlgorithm| match algorithm {
+            AllReduceAlgorithm::Ring => self.rings(payload.bytes(), group, launches),
+            AllReduceAlgorithm::Tree => self.trees(payload.bytes(), group, launches),
         };
         let stack = &self.scenario.stack.collectives;
-        let mut best = stack.all_reduce.iter().map(form).reduce(cheaper).unwrap_or_default();
+        let mut best = stack.all_reduce.iter().map(algorithm).reduce(cheaper).unwrap_or_default();
         if stack.hierarchical {
             let pass = self.by_level(payload.bytes(), group, launches);
-            best = cheaper(best, Transfer { form: CollectiveForm::Hierarchical, ..pass + pass });
+            best = cheaper(best, Transfer { algorithm: CollectiveAlgorithm::Hierarchical, ..pass + pass });
         }
         if (self.beyond_node..MAX_LEVELS).any(|level| self.network.sums(level)) {
             best = cheaper(best, self.summed_by_switches(payload.bytes(), group, launches));

@@ -8,8 +8,8 @@ use crate::units::{Bytes, Count, Flop, FlopPerSecond};
 
 use super::attention::KernelWork;
 use super::device_time::DeviceTime;
-use super::layer::{BACKWARD_TRAFFIC, Passes};
-use super::matmul::Product;
+use super::layer::{BACKWARD_TRAFFIC, PassTimes};
+use super::matmul::MatrixProduct;
 use super::rates::Rates;
 
 /// Kernels of a layer that do one thing in one pass.
@@ -39,9 +39,9 @@ impl Rates<'_> {
         };
         let inputs = model.attention_inputs().zip(names);
         let mut both: Vec<[Kernel; 2]> =
-            inputs.map(|(matrix, name)| self.weighted(name, self.by_columns(matrix, tokens), 1.0)).collect();
+            inputs.map(|(matrix, name)| self.weighted(name, self.column_parallel(matrix, tokens), 1.0)).collect();
         both.push(self.core());
-        both.push(self.weighted("output projection", self.by_rows(model.projection(), tokens), 1.0));
+        both.push(self.weighted("output projection", self.row_parallel(model.projection(), tokens), 1.0));
         for mlps in model.mlps() {
             both.extend(self.mlp(&mlps, tokens));
         }
@@ -68,26 +68,26 @@ impl Rates<'_> {
         let routed = tokens * mlps.active as f64 / mlps.count as f64;
         let times = mlps.count as f64 * model.share(mlps);
         [
-            self.weighted(&format!("{of}{up}"), self.by_columns(mlps.up, routed), times),
-            self.weighted(&format!("{of}down"), self.by_rows(mlps.down, routed), times),
+            self.weighted(&format!("{of}{up}"), self.column_parallel(mlps.up, routed), times),
+            self.weighted(&format!("{of}down"), self.row_parallel(mlps.down, routed), times),
         ]
     }
 
     /// Of a product whose weight is split by columns over the tensor ranks.
-    pub(super) fn by_columns(&self, matrix: Matrix, tokens: Count) -> Product {
+    pub(super) fn column_parallel(&self, matrix: Matrix, tokens: Count) -> MatrixProduct {
         let output = Count::from(matrix.output) / f64::from(self.scenario.plan.tensor);
-        Product { m: tokens, n: output, k: matrix.input.into() }
+        MatrixProduct { m: tokens, n: output, k: matrix.input.into() }
     }
 
     /// The same, split by rows.
-    pub(super) fn by_rows(&self, matrix: Matrix, tokens: Count) -> Product {
+    pub(super) fn row_parallel(&self, matrix: Matrix, tokens: Count) -> MatrixProduct {
         let input = Count::from(matrix.input) / f64::from(self.scenario.plan.tensor);
-        Product { m: tokens, n: matrix.output.into(), k: input }
+        MatrixProduct { m: tokens, n: matrix.output.into(), k: input }
     }
 
     /// So many products of activations by weights; backward has two of the size of forward's.
-    fn weighted(&self, name: &str, product: Product, times: f64) -> [Kernel; 2] {
-        let Passes { forward, backward, .. } = self.passes(product, self.matmul);
+    fn weighted(&self, name: &str, product: MatrixProduct, times: f64) -> [Kernel; 2] {
+        let PassTimes { forward, backward, .. } = self.passes(product, self.matmul);
         let [m, n, k] = [product.m, product.n, product.k].map(Count::get);
         let flop = Flop::new(2.0 * m * n * k) * times;
         let bytes = (m * k + k * n + m * n) * times * self.storage();

@@ -9,12 +9,12 @@ use crate::stack::{Attention, TensorDivision};
 use crate::units::{Bytes, Count, Flop, FlopPerSecond, Seconds};
 
 use super::device_time::DeviceTime;
-use super::matmul::Product;
+use super::matmul::MatrixProduct;
 use super::rates::Rates;
 
 /// Device time of forward and backward of some operators.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Passes {
+pub struct PassTimes {
     /// Forward.
     pub forward: DeviceTime,
     /// Backward, the gradients of inputs and of weights together.
@@ -24,7 +24,7 @@ pub struct Passes {
     pub weights: DeviceTime,
 }
 
-impl Passes {
+impl PassTimes {
     /// Device time of one pass.
     pub fn work(&self, pass: Pass) -> DeviceTime {
         match pass {
@@ -41,14 +41,14 @@ impl Passes {
     }
 }
 
-impl Mul<f64> for Passes {
+impl Mul<f64> for PassTimes {
     type Output = Self;
     fn mul(self, factor: f64) -> Self {
         Self { forward: self.forward * factor, backward: self.backward * factor, weights: self.weights * factor }
     }
 }
 
-impl Add for Passes {
+impl Add for PassTimes {
     type Output = Self;
     fn add(self, other: Self) -> Self {
         Self {
@@ -76,7 +76,7 @@ impl LayerWork {
     /// Device time of one pass over attention or over the MLP, by index.
     pub fn work(&self, half: usize, pass: Pass) -> DeviceTime {
         let [forward, backward, weights] = [self.forward, self.backward, self.weights].map(|halves| halves[half]);
-        Passes { forward, backward, weights }.work(pass)
+        PassTimes { forward, backward, weights }.work(pass)
     }
 }
 
@@ -133,9 +133,9 @@ impl Rates<'_> {
         let tokens = self.tokens();
         // Attention's core has no weights: its backward is of inputs alone, and nothing of it can be put off.
         let core = self.attention(self.scenario.plan.micro_batch);
-        let inputs = model.attention_inputs().map(|matrix| self.columns(matrix, tokens, attention));
-        let inputs = inputs.fold(Passes::default(), Passes::add);
-        let projection = self.rows(model.projection(), tokens, attention);
+        let inputs = model.attention_inputs().map(|matrix| self.column_parallel_times(matrix, tokens, attention));
+        let inputs = inputs.fold(PassTimes::default(), PassTimes::add);
+        let projection = self.row_parallel_times(model.projection(), tokens, attention);
         let mlps = self.mlps(tokens, mlp);
         let [streams, ffn] = self.element_wise(tokens);
         let (forward, mlp_forward) = (inputs.forward + projection.forward, mlps.forward);
@@ -158,43 +158,44 @@ impl Rates<'_> {
 
     /// Forward and backward of the MLPs of a layer, of a mean one where layers differ. Each expert has its own, smaller
     /// product: as many of them as experts, over the tokens that come to one.
-    fn mlps(&self, tokens: Count, slices: f64) -> Passes {
+    fn mlps(&self, tokens: Count, slices: f64) -> PassTimes {
         let model = &self.scenario.model;
         let of_shape = |mlps: Mlps| {
             // Each of 8 experts of which 2 are active has a quarter of the tokens, if they are spread evenly; its
             // products are as much thinner, and slower for it.
             let routed = tokens * mlps.active as f64 / mlps.count as f64;
-            let one = self.columns(mlps.up, routed, slices) + self.rows(mlps.down, routed, slices);
+            let one = self.column_parallel_times(mlps.up, routed, slices)
+                + self.row_parallel_times(mlps.down, routed, slices);
             one * mlps.count as f64 * model.share(&mlps)
         };
-        model.mlps().map(of_shape).fold(Passes::default(), Passes::add)
+        model.mlps().map(of_shape).fold(PassTimes::default(), PassTimes::add)
     }
 
     /// Forward and backward of a product whose weight is split by columns over the tensor ranks.
-    fn columns(&self, matrix: Matrix, tokens: Count, slices: f64) -> Passes {
-        self.sliced(self.by_columns(matrix, tokens), slices)
+    fn column_parallel_times(&self, matrix: Matrix, tokens: Count, slices: f64) -> PassTimes {
+        self.sliced(self.column_parallel(matrix, tokens), slices)
     }
 
     /// The same, split by rows.
-    fn rows(&self, matrix: Matrix, tokens: Count, slices: f64) -> Passes {
-        self.sliced(self.by_rows(matrix, tokens), slices)
+    fn row_parallel_times(&self, matrix: Matrix, tokens: Count, slices: f64) -> PassTimes {
+        self.sliced(self.row_parallel(matrix, tokens), slices)
     }
 
     /// A product in slices along `k`: each output but the first is read with the sum and written to it.
-    fn sliced(&self, product: Product, slices: f64) -> Passes {
+    fn sliced(&self, product: MatrixProduct, slices: f64) -> PassTimes {
         // A slice has a part of the inner dimension: each gives a whole output, and these have to be added up. Adding
         // one reads two and writes one.
-        let slice = self.passes(Product { k: product.k / slices, ..product }, self.matmul) * slices;
+        let slice = self.passes(MatrixProduct { k: product.k / slices, ..product }, self.matmul) * slices;
         let outputs = 3.0 * (slices - 1.0) * product.m.get() * product.n.get();
         let additions = DeviceTime::traffic(outputs * self.storage() / self.memory);
-        Passes { forward: slice.forward + additions, ..slice }
+        PassTimes { forward: slice.forward + additions, ..slice }
     }
 
     /// Forward and backward of a product of activations by weights.
-    pub(super) fn passes(&self, product: Product, rate: FlopPerSecond) -> Passes {
-        let time = |product: Product| self.product(product, rate, self.storage());
+    pub(super) fn passes(&self, product: MatrixProduct, rate: FlopPerSecond) -> PassTimes {
+        let time = |product: MatrixProduct| self.product(product, rate, self.storage());
         let weights = time(product.weight_gradient());
-        Passes { forward: time(product), backward: time(product.input_gradient()) + weights, weights }
+        PassTimes { forward: time(product), backward: time(product.input_gradient()) + weights, weights }
     }
 
     /// Forward traffic of norms, residuals and activation functions: of the residual stream (half a
@@ -211,22 +212,22 @@ impl Rates<'_> {
     /// Forward and backward of the embedding: a row read and written per token, and its gradient added. What puts gradients
     /// of weights off knows linear layers only (`WeightGradStore` of sail-sg/zero-bubble-pipeline-parallelism), so that none
     /// of it is counted as such.
-    pub fn embedding(&self) -> Passes {
+    pub fn embedding(&self) -> PassTimes {
         let bytes = self.tokens() * f64::from(self.scenario.model.hidden) * self.storage();
         // Forward reads rows and writes them; backward reads a gradient, and adds it to a row that is read and written.
         let pass = DeviceTime::traffic(bytes / self.memory);
-        Passes::of_inputs(pass * 2.0, pass * 3.0)
+        PassTimes::of_inputs(pass * 2.0, pass * 3.0)
     }
 
     /// Forward and backward of last norm, logits and loss. Logits stay in the storage format; the
     /// loss moves a number of bytes per logit, a third of them in forward.
-    pub fn head(&self) -> Passes {
+    pub fn head(&self) -> PassTimes {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
         let tokens = self.tokens();
         let vocab = Count::from(model.vocab) / f64::from(plan.tensor);
-        let logits = self.passes(Product { m: tokens, n: vocab, k: model.hidden.into() }, self.matmul_storage);
+        let logits = self.passes(MatrixProduct { m: tokens, n: vocab, k: model.hidden.into() }, self.matmul_storage);
         let loss = DeviceTime::traffic(tokens * vocab.get() * self.calibrated.loss / self.memory);
-        Passes {
+        PassTimes {
             forward: logits.forward + loss * (1.0 / 3.0),
             backward: logits.backward + loss * (2.0 / 3.0),
             weights: logits.weights,
@@ -252,7 +253,7 @@ impl Rates<'_> {
     }
 
     /// Reading and writing `bytes` of device memory: what quantising and dequantising cost.
-    pub fn pass(&self, bytes: Bytes) -> Seconds {
+    pub fn memory_pass(&self, bytes: Bytes) -> Seconds {
         bytes / self.memory
     }
 
@@ -278,7 +279,7 @@ impl Rates<'_> {
 
     /// How long `device` time takes when the host needs `host` to launch it: the soft maximum
     /// `(device^e + host^e)^(1/e)`.
-    pub fn launched(&self, device: Seconds, host: Seconds) -> Seconds {
+    pub fn launch_bound(&self, device: Seconds, host: Seconds) -> Seconds {
         let exponent = self.calibrated.software.host_exponent;
         // Divided by the larger, so that no power overflows.
         let (larger, smaller) = if device > host { (device, host) } else { (host, device) };

@@ -16,7 +16,7 @@ const ALIGNED: u32 = 64;
 
 /// A matrix product of `m x k` by `k x n`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Product {
+pub(crate) struct MatrixProduct {
     /// Rows of the output: tokens, in forward.
     pub m: Count,
     /// Columns of the output.
@@ -25,7 +25,7 @@ pub(crate) struct Product {
     pub k: Count,
 }
 
-impl Product {
+impl MatrixProduct {
     /// The gradient of the left factor: `m x n` by `n x k`.
     pub(super) const fn input_gradient(self) -> Self {
         Self { m: self.m, n: self.k, k: self.n }
@@ -45,7 +45,7 @@ impl Rates<'_> {
     /// where `tiles` lies between the exact ratio of areas and whole waves over the compute units,
     /// by the calibration's `wave`, and the first term grows with each power of two that `n` and `k`
     /// lack to [`ALIGNED`].
-    pub(crate) fn product(&self, product: Product, rate: FlopPerSecond, element: Bytes) -> DeviceTime {
+    pub(crate) fn product(&self, product: MatrixProduct, rate: FlopPerSecond, element: Bytes) -> DeviceTime {
         let [m, n, k] = [product.m, product.n, product.k].map(Count::get);
         let units = f64::from(self.scenario.cluster.device.compute_units);
         let wave = self.calibrated.efficiency.wave;
@@ -58,13 +58,13 @@ impl Rates<'_> {
             Flop::new(tiles * height * width * 2.0 * (k + self.calibrated.efficiency.matmul_depth)) / (rate * share)
         };
         let tiled = TILES.into_iter().map(tiled).fold(Seconds::new(f64::INFINITY), Seconds::min);
-        let arithmetic = tiled * (1.0 + self.calibrated.efficiency.misalignment * lacking(n, k));
+        let arithmetic = tiled * (1.0 + self.calibrated.efficiency.misalignment * missing_alignment(n, k));
         DeviceTime::roofline(arithmetic, (m * k + k * n + m * n) * element / self.memory)
     }
 }
 
 /// Powers of two that the smaller alignment of two dimensions lacks to [`ALIGNED`].
-fn lacking(n: f64, k: f64) -> f64 {
+fn missing_alignment(n: f64, k: f64) -> f64 {
     // A power of two divides both where it divides their bits or-ed together: of 1800 = 8 x 225 and 1024, 8.
     let zeros = (n as u64 | k as u64).trailing_zeros().min(ALIGNED.trailing_zeros());
     f64::from(ALIGNED.trailing_zeros() - zeros)

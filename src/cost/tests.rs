@@ -5,14 +5,15 @@ mod collectives;
 mod compute;
 mod memory;
 
-use super::matmul::Product;
+use super::matmul::MatrixProduct;
 use super::*;
 use crate::hardware::{Group, MeasuredLevel, Ramp};
 use crate::plan::{Format, Optimizer, Recompute, Size};
 use crate::presets::Library;
 use crate::scenario::{Scenario, file};
 use crate::stack::{
-    AllReduceForm, Attention, Efficiency, GatherForm, Protocol, Runtime, Selective, StateDivision, TensorDivision,
+    AllReduceAlgorithm, Attention, Efficiency, GatherAlgorithm, Protocol, Runtime, Selective, StateDivision,
+    TensorDivision,
 };
 use crate::testing;
 use crate::units::{Bytes, BytesPerSecond, Count, Seconds};

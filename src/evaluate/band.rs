@@ -7,7 +7,7 @@ use crate::units::{FlopPerSecond, Seconds};
 use super::figures::Summary;
 
 /// Standard deviations on each side of the middle that hold 80 % of a normal distribution.
-pub const HELD_SIGMA: f64 = 1.281_552;
+pub const COVERAGE_SIGMA: f64 = 1.281_552;
 
 /// An 80 % band of the step time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,7 +32,7 @@ impl ErrorBand {
         let Band { half_width, rows, .. } = *evidence(scenario)?;
         let open =
             scenario.calibration.posterior().zip(slopes).map(|(posterior, slopes)| posterior.uncertainty(slopes));
-        let half_width = libm::hypot(half_width, HELD_SIGMA * open.unwrap_or(0.0));
+        let half_width = libm::hypot(half_width, COVERAGE_SIGMA * open.unwrap_or(0.0));
         // Widths are of the logarithm: 0.1 is from 0.905 to 1.105 times the step, as likely too slow as too fast.
         let end = |exponent: f64| step_time * libm::exp(exponent);
         Some(Self { low: end(-half_width), high: end(half_width), rows })
@@ -130,7 +130,7 @@ mod tests {
             let width = |band: ErrorBand| libm::log(band.high / band.low) / 2.0;
             let [near, all] = [around(None), around(Some(&slopes))].map(width);
             // In quadrature: what the constants leave open widens the band, and never narrows it.
-            let open = HELD_SIGMA * scenario.calibration.posterior().expect("fitted").uncertainty(&slopes);
+            let open = COVERAGE_SIGMA * scenario.calibration.posterior().expect("fitted").uncertainty(&slopes);
             assert!((all - libm::hypot(near, open)).abs() < 1e-9, "{all} of {near} and {open}");
             all
         };

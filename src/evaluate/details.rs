@@ -1,7 +1,7 @@
 //! What reasons count with beyond the figures. Not for the reasons themselves, which are [`crate::figures`]'s.
 
 use crate::bounds::intensity::{self, Intensity};
-use crate::cost::{CollectiveForms, TransferParts};
+use crate::cost::{CollectiveAlgorithms, TransferParts};
 use crate::hardware::MAX_LEVELS;
 use crate::program::{ModelState, Stream, seconds};
 use crate::scenario::{Checked, Layout};
@@ -19,8 +19,8 @@ pub struct Details {
     pub states: Vec<ModelState>,
     /// What a device of the rank that ends last sends into each level, by lane in the order of [`Stream::ALL`].
     pub sent: [[Bytes; MAX_LEVELS]; Stream::ALL.len()],
-    /// The forms of the collectives that send it.
-    pub forms: [CollectiveForms; Stream::ALL.len()],
+    /// The algorithms of the collectives that send it.
+    pub algorithms: [CollectiveAlgorithms; Stream::ALL.len()],
     /// Where the time of that rank's transfers goes, each alone.
     pub parts: TransferParts,
     /// How much later that rank's compute begins because the host launches it too slowly.
@@ -40,7 +40,7 @@ impl Details {
             layout: *scenario.layout(),
             states: program.states.clone(),
             sent: volume.sent,
-            forms: volume.forms,
+            algorithms: volume.algorithms,
             parts: volume.parts,
             late_launches: seconds(volume.host),
             slowed: trace.slowed(),
@@ -48,10 +48,10 @@ impl Details {
         }
     }
 
-    /// The forms and protocols of the collectives of each lane that sends anything.
+    /// The algorithms and protocols of the collectives of each lane that sends anything.
     pub fn collectives(&self) -> impl Iterator<Item = (Stream, Vec<&'static str>)> {
-        let lanes = Stream::ALL.into_iter().zip(self.sent.iter().zip(self.forms));
+        let lanes = Stream::ALL.into_iter().zip(self.sent.iter().zip(self.algorithms));
         let sends = |sent: &[Bytes; MAX_LEVELS]| sent.iter().any(|bytes| *bytes > Bytes::ZERO);
-        lanes.filter(move |(_, (sent, _))| sends(sent)).map(|(lane, (_, forms))| (lane, forms.words()))
+        lanes.filter(move |(_, (sent, _))| sends(sent)).map(|(lane, (_, algorithms))| (lane, algorithms.words()))
     }
 }

@@ -30,13 +30,13 @@ impl FailureForecast {
     }
 
     /// The share of the time that failures leave to steps of some length; all of it where the cluster states none.
-    pub fn useful(scenario: &Scenario, step: Seconds) -> f64 {
+    pub fn useful_share(scenario: &Scenario, step: Seconds) -> f64 {
         Self::new(scenario, step).map_or(1.0, |forecast| forecast.shares.useful)
     }
 
     /// The most that they leave to jobs of a scenario's size, however long a step and however often they write checkpoints.
-    pub fn useful_at_most(scenario: &Scenario) -> f64 {
-        Self::new(scenario, Seconds::ZERO).map_or(1.0, |forecast| forecast.interruptions.useful_at_most())
+    pub fn max_useful_share(scenario: &Scenario) -> f64 {
+        Self::new(scenario, Seconds::ZERO).map_or(1.0, |forecast| forecast.interruptions.max_useful_share())
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::cost::{Factors, TokenFlop, peak};
 use crate::hardware::MAX_LEVELS;
-use crate::program::{LONGEST, Program, Volume, held, seconds};
+use crate::program::{MAX_SERIAL_TIME, Program, Volume, held, seconds};
 use crate::scenario::{Checked, Layout, Problem, Scenario};
 use crate::sim::{MemoryPeak, Observer, Outcome, Simulator};
 use crate::units::{Bytes, Flop, Seconds};
@@ -25,7 +25,7 @@ impl Workspace {
         // Times are whole picoseconds in 64 bits. No step is longer than all its tasks one after the other, so that
         // their sum tells beforehand whether the clock can overflow.
         let serial = self.program.serial();
-        if serial <= LONGEST { Ok(()) } else { Err(vec![too_long(serial)]) }
+        if serial <= MAX_SERIAL_TIME { Ok(()) } else { Err(vec![too_long(serial)]) }
     }
 
     /// How many tasks the program that was built last runs.
@@ -41,7 +41,7 @@ impl Workspace {
 
 /// The problem of a step whose tasks would overflow the simulator's clock if they ran one after the other.
 fn too_long(serial: Seconds) -> Problem {
-    let [serial, longest] = [serial, LONGEST].map(|time| time.to_string());
+    let [serial, longest] = [serial, MAX_SERIAL_TIME].map(|time| time.to_string());
     Problem {
         field: "plan".to_owned(),
         what: format!("a step is {serial} of work and transfers, those of all pipeline ranks added up"),
@@ -215,7 +215,7 @@ impl<'a> RunFigures<'a> {
 /// Memory of one rank at its fullest moment.
 fn memory(scenario: &Scenario, program: &Program, rank: usize, peak: &MemoryPeak) -> Memory {
     let state = &program.states[rank];
-    let MemoryPeak { held: in_use, at, task, place } = *peak;
+    let MemoryPeak { allocated: in_use, at, task, place } = *peak;
     let dynamic = |part: usize| Bytes::new(in_use[part] as f64);
     let mut parts = MemoryParts {
         weights: state.weights,

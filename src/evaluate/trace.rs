@@ -57,8 +57,8 @@ pub struct MemoryPoint {
     pub at: Seconds,
     /// In use from then on.
     pub in_use: Bytes,
-    /// The part of it that comes and goes, by what it is held for.
-    pub held: [Bytes; HELD],
+    /// The part of it that comes and goes, by what it is allocated for.
+    pub allocated: [Bytes; HELD],
 }
 
 impl MemoryPoint {
@@ -66,12 +66,12 @@ impl MemoryPoint {
     pub fn parts(&self, state: &ModelState) -> MemoryParts {
         let mut parts = MemoryParts {
             weights: state.weights,
-            gradients: state.gradients + self.held[held::GRADIENTS],
+            gradients: state.gradients + self.allocated[held::GRADIENTS],
             optimizer: state.optimizer,
-            secondary_weights: self.held[held::SECONDARY],
-            activations: self.held[held::ACTIVATIONS],
-            gathered: self.held[held::GATHERED],
-            communication: state.buffers + self.held[held::COMMUNICATION],
+            secondary_weights: self.allocated[held::SECONDARY],
+            activations: self.allocated[held::ACTIVATIONS],
+            gathered: self.allocated[held::GATHERED],
+            communication: state.buffers + self.allocated[held::COMMUNICATION],
             reserved: Bytes::ZERO,
         };
         parts.reserved = self.in_use - parts.total();
@@ -192,7 +192,7 @@ impl Trace {
         // Moments are whole picoseconds: less is what subtraction leaves.
         let longer = |span: &Span| seconds(picos(span.end - span.start - span.alone));
         // A span that stands for many repeats of a loop counts as often as it is repeated.
-        compute.map(|span| longer(span) * self.often(last, span.start)).sum()
+        compute.map(|span| longer(span) * self.times_at(last, span.start)).sum()
     }
 
     /// Stalls of one rank's compute.
@@ -206,7 +206,7 @@ impl Trace {
     }
 
     /// How often what a rank does at a moment happens: what was folded away did as often as the trace says.
-    pub fn often(&self, rank: u32, at: Seconds) -> f64 {
+    pub fn times_at(&self, rank: u32, at: Seconds) -> f64 {
         let within = self.folded_of(rank).iter().filter(|folded| (folded.start..folded.end).contains(&at));
         1.0 + within.map(|folded| f64::from(folded.times)).sum::<f64>()
     }
@@ -290,14 +290,14 @@ struct Recorder<'a> {
     /// Memory of the runtime.
     reserve: Bytes,
     /// The last span of each stream of each rank.
-    last: Vec<[Last; STREAMS]>,
+    last: Vec<[OpenSpan; STREAMS]>,
     /// The last stall of each rank's compute, by its place in the trace.
     idle: Vec<Option<usize>>,
 }
 
 /// A span that may not have ended.
 #[derive(Debug, Clone, Copy, Default)]
-struct Last {
+struct OpenSpan {
     /// Its place in the trace.
     span: usize,
     /// When it began, and time that has been folded away since then.
@@ -314,7 +314,7 @@ impl<'a> Recorder<'a> {
             states,
             lost: 1.0 + scenario.calibration.allocator.fragmentation,
             reserve: scenario.calibration.allocator.reserve,
-            last: vec![[Last::default(); STREAMS]; ranks],
+            last: vec![[OpenSpan::default(); STREAMS]; ranks],
             idle: vec![None; ranks],
         }
     }
@@ -322,7 +322,7 @@ impl<'a> Recorder<'a> {
 
 impl Observer for Recorder<'_> {
     fn started(&mut self, rank: usize, task: &Task, place: TaskPosition, at: Picos) {
-        self.last[rank][task.stream as usize] = Last { span: self.trace.spans.len(), began: at, skipped: 0 };
+        self.last[rank][task.stream as usize] = OpenSpan { span: self.trace.spans.len(), began: at, skipped: 0 };
         self.trace.spans.push(Span {
             rank: rank as u32,
             lane: task.label.lane,
@@ -338,7 +338,7 @@ impl Observer for Recorder<'_> {
 
     fn ended(&mut self, rank: usize, task: &Task, at: Picos) {
         // What ends now may be the last repeat of the span that began; that one ended before the repeats.
-        let Last { span, skipped, .. } = self.last[rank][task.stream as usize];
+        let OpenSpan { span, skipped, .. } = self.last[rank][task.stream as usize];
         self.trace.spans[span].end = seconds(at - skipped);
     }
 
@@ -362,13 +362,13 @@ impl Observer for Recorder<'_> {
         }
     }
 
-    fn memory(&mut self, rank: usize, held: &[i64; HELD], at: Picos) {
-        let all: i64 = held.iter().sum();
+    fn memory(&mut self, rank: usize, allocated: &[i64; HELD], at: Picos) {
+        let all: i64 = allocated.iter().sum();
         // The state lies there all the time, so that the simulator does not count it; the allocator's losses are on top
         // of both.
         let in_use = Bytes::new((self.states[rank] + all as f64) * self.lost) + self.reserve;
-        let held = held.map(|bytes| Bytes::new(bytes as f64));
-        self.trace.memory.push(MemoryPoint { rank: rank as u32, at: seconds(at), in_use, held });
+        let allocated = allocated.map(|bytes| Bytes::new(bytes as f64));
+        self.trace.memory.push(MemoryPoint { rank: rank as u32, at: seconds(at), in_use, allocated });
     }
 
     fn folded(&mut self, rank: usize, from: Picos, to: Picos, times: u64) {

@@ -1,5 +1,5 @@
 //! Totals over a span of a step: one rank's busy time, stalls and bytes, folded repeats included. Not for the figures
-//! of the whole step, which come from the simulator's own books ([`mod@super::summary`]).
+//! of the whole step, which come from the simulator's own accounting ([`mod@super::summary`]).
 
 use crate::program::Stream;
 use crate::units::{Bytes, Seconds};

@@ -275,7 +275,7 @@ fn pooled(candidates: Vec<FittableRun>, base: &Scenario, report: &mut ImportRepo
         pools.entry(law.level()).or_default().push(one);
     }
     for runs in pools.values_mut() {
-        // Few ranks of a level do not fill it.
+        // InlineVec ranks of a level do not fill it.
         let most = runs.iter().map(|one| (one.spread.ranks, one.spread.per_host())).max();
         runs.retain(|one| {
             let kept = Some((one.spread.ranks, one.spread.per_host())) == most;

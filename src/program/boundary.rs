@@ -36,30 +36,30 @@ pub(super) fn build(shares: &[ParameterGroup<'_>], streams: CollectiveStreams, b
     } else {
         let piece = LaunchedWork { work: rates.optimizer(owned), host: Seconds::ZERO };
         let mut task = builder.compute(piece, TaskClass::Optimizer, label(Stream::Compute, TaskKind::Optimizer));
-        task.waits = if bring_matrices(shares, streams, builder) {
+        task.waits = if gather_matrices(shares, streams, builder) {
             waits([Some(builder.after(TaskEvent::Gathered, 0))])
         } else {
-            done(builder)
+            gradients_ready(builder)
         };
         task.signals = [Some(TaskEvent::Computed), None];
         // Copies that the update makes live as long as it does.
-        (task.takes, task.gives) =
+        (task.allocates, task.frees) =
             [(); 2].map(|()| held_bytes(held::GRADIENTS, owned * Bytes::new(stack.update_copies))).into();
         builder.push(task);
     }
     for share in shares {
-        weights(share, streams, builder);
+        gather_weights(share, streams, builder);
     }
 }
 
 /// Brings matrices that the update needs whole, and what takes their updates back with it; returns whether any.
-fn bring_matrices(shares: &[ParameterGroup<'_>], streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) -> bool {
+fn gather_matrices(shares: &[ParameterGroup<'_>], streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) -> bool {
     let mut any = false;
     for ParameterGroup { costs, parameters } in shares {
         let Some(moved) = costs.whole_matrices(*parameters) else { continue };
         let (contention, label) = (costs.contention(), label(Stream::Gather, moved.kind));
         let mut task = builder.transfer(&moved.transfer, streams.gather, contention, label);
-        task.waits = done(builder);
+        task.waits = gradients_ready(builder);
         task.signals = [Some(TaskEvent::Gathered), None];
         builder.push(task);
         any = true;
@@ -82,7 +82,7 @@ fn reduce(share: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut 
 }
 
 /// Everything that gradients wait for.
-fn done(builder: &GraphBuilder<'_>) -> [Option<EventWait>; WAITS] {
+fn gradients_ready(builder: &GraphBuilder<'_>) -> [Option<EventWait>; WAITS] {
     waits(
         [
             TaskEvent::Released,
@@ -103,13 +103,13 @@ fn copy(costs: &UnitCosts<'_>, builder: &mut GraphBuilder<'_>, bytes: Bytes, str
     let transfer = Transfer { time: costs.rates.host_copy(bytes), received: bytes, ..Transfer::default() };
     let contention = costs.contention();
     let mut task: Task = builder.transfer(&transfer, stream, contention, label(stream, TaskKind::Copy));
-    task.waits = done(builder);
+    task.waits = gradients_ready(builder);
     task.signals = [Some(event), None];
     builder.push(task);
 }
 
-fn weights(share: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) {
-    for gather in ways_back(share, true) {
+fn gather_weights(share: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) {
+    for gather in weight_gathers(share, true) {
         let label = label(Stream::Gather, gather.kind);
         let contention = share.costs.contention();
         let mut task = builder.transfer(&gather.transfer, streams.gather, contention, label);
@@ -124,7 +124,7 @@ fn weights(share: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut
 /// Updated weights from the optimizer's shards back to the weights': across the gradients' groups first, then inside them
 /// [frontier D4, boundary of the three levels]; as collectives that are `launched`, or their bytes alone. Where the next
 /// step's first forward hides them, only the rest is left.
-fn ways_back(share: &ParameterGroup<'_>, launched: bool) -> impl Iterator<Item = UnitCollective> {
+fn weight_gathers(share: &ParameterGroup<'_>, launched: bool) -> impl Iterator<Item = UnitCollective> {
     let ParameterGroup { costs, parameters } = *share;
     let (rates, layout) = (costs.rates, costs.layout);
     // With weights over 8 ranks and optimizer state over 64, each rank gathers the 8 shards that make up its own, once
@@ -146,7 +146,7 @@ fn ways_back(share: &ParameterGroup<'_>, launched: bool) -> impl Iterator<Item =
             gather.transfer = rates.broadcast(payload, group);
         }
         if rates.scenario.stack.gather_during_forward {
-            gather.transfer.time -= gather.transfer.time.min(costs.forward()) * (1.0 - costs.contention().get());
+            gather.transfer.time -= gather.transfer.time.min(costs.forward_time()) * (1.0 - costs.contention().get());
         }
         gather
     })
@@ -154,7 +154,7 @@ fn ways_back(share: &ParameterGroup<'_>, launched: bool) -> impl Iterator<Item =
 
 /// Time that the end of a step takes at least, latencies left out: reductions that wait for it, the update and the
 /// weights' way back.
-pub(super) fn least(share: &ParameterGroup<'_>) -> Seconds {
+pub(super) fn lower_bound(share: &ParameterGroup<'_>) -> Seconds {
     let ParameterGroup { costs, parameters } = *share;
     let late = costs.reduces_after_backward() && !costs.staged;
     let shard = costs.rates.scenario.plan.reduction == Reduction::Step;
@@ -168,7 +168,7 @@ pub(super) fn least(share: &ParameterGroup<'_>) -> Seconds {
         (true, false) => rates.host_copy(owned * (rates.gradient() + rates.storage())),
         (true, true) => Seconds::ZERO,
     };
-    reduced + update + ways_back(share, false).map(|gather| gather.transfer.time).sum::<Seconds>()
+    reduced + update + weight_gathers(share, false).map(|gather| gather.transfer.time).sum::<Seconds>()
 }
 
 /// Collectives for so many bytes of the whole model.
@@ -209,7 +209,7 @@ mod tests {
                 (Rates::new(&scenario, &Factors::default()), scenario.layout().expect("it is possible"));
             let costs = UnitCosts::new(&rates, &layout, false);
             let share = ParameterGroup { costs: &costs, parameters: local(&scenario.model, &layout) };
-            ways_back(&share, true).map(|way| way.transfer.time.get()).sum::<f64>()
+            weight_gathers(&share, true).map(|way| way.transfer.time.get()).sum::<f64>()
         };
         let bytes = 8.0 * 12.0 * 1024.0 * 1024.0 * 2.0;
         let close =

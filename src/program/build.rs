@@ -1,5 +1,5 @@
-//! Puts tasks into task loops and graphs, and graphs into programs, keeping the books: what each iteration
-//! announces to the events, and what the tasks of a graph move.
+//! Puts tasks into task loops and graphs, and graphs into programs, and counts along: how often each iteration raises
+//! each event, and what the tasks of a graph move.
 
 use crate::cost::{DeviceTime, Transfer};
 use crate::hardware::MAX_LEVELS;
@@ -10,7 +10,8 @@ use super::label::Label;
 use super::rank_program::{Code, GroupLoop, Launch, MicroBatchLoop, RankProgram, TaskGraph, TaskLoop};
 use super::stream::{PerStream, SERIAL, Stream, StreamSet};
 use super::task::{
-    DEVICE, EVENTS, EventWait, NONE, RESOURCES, Task, TaskClass, TaskEvent, WAITS, WHOLE, picos, seconds, waits,
+    DEVICE, EVENTS, EventWait, FULL_DEMAND, NO_TASK, RESOURCES, Task, TaskClass, TaskEvent, WAITS, picos, seconds,
+    waits,
 };
 
 /// Compute as a task needs it: device time, and time added by a slow host.
@@ -41,29 +42,29 @@ impl GraphBuilder<'_> {
             tasks: start..start,
             advance: [0; EVENTS],
             base: self.graph.advance,
-            first: PerStream::all(NONE),
+            first: PerStream::all(NO_TASK),
         };
-        self.last = PerStream::all(NONE);
+        self.last = PerStream::all(NO_TASK);
         fill(self);
         let mut body = std::mem::take(&mut self.body);
         body.tasks.end = self.code.tasks.len() as u32;
         if body.tasks.is_empty() {
             return;
         }
-        // The tasks are stored once, whatever `repeat` is: 32 layers that each raise `Gathered` once announce 32 of it.
-        for (announced, one) in self.graph.advance.iter_mut().zip(body.advance) {
-            *announced += i64::from(repeat) * one;
+        // The tasks are stored once, whatever `repeat` is: 32 layers that each raise `Gathered` once raise it 32 times.
+        for (expected, one) in self.graph.advance.iter_mut().zip(body.advance) {
+            *expected += i64::from(repeat) * one;
         }
         self.graph.task_loops.end += 1;
         self.code.task_loops.push(body);
     }
 
-    /// Announces one more of what another rank will raise; between task loops.
+    /// Expects one more of what another rank will raise; between task loops.
     pub fn expect(&mut self, event: TaskEvent) {
         self.graph.advance[event as usize] += 1;
     }
 
-    /// A wait for everything announced to an event so far, less the latest `behind`.
+    /// A wait for all that is listed so far to have raised an event, less the latest `behind`.
     pub fn after(&self, event: TaskEvent, behind: i64) -> EventWait {
         // Relative to the beginning of this iteration, so that the one wait is right in every iteration. After three
         // gathers in the body, `after(Gathered, 1)` is an offset of 2: two of the three must be done.
@@ -81,14 +82,14 @@ impl GraphBuilder<'_> {
             }
         }
         match self.last[stream] {
-            NONE => self.body.first[stream] = index,
+            NO_TASK => self.body.first[stream] = index,
             last => self.code.tasks[last as usize].next = index,
         }
         self.last[stream] = index;
         self.graph.volume.serial += seconds(task.duration) * f64::from(self.body.repeat);
         self.graph.streams.insert(stream);
         self.graph.tasks[stream] += self.body.repeat;
-        self.code.tasks.push(Task { next: NONE, ..task });
+        self.code.tasks.push(Task { next: NO_TASK, ..task });
     }
 
     /// A compute task; `push` it after setting waits, signals and memory.
@@ -99,7 +100,7 @@ impl GraphBuilder<'_> {
         volume.host = volume.host.saturating_add(host.saturating_mul(repeat.into()));
         volume.memory_bound += piece.work.memory * f64::from(repeat);
         let mut demand = [0; RESOURCES];
-        demand[DEVICE] = WHOLE;
+        demand[DEVICE] = FULL_DEMAND;
         Task {
             stream: Stream::Compute,
             class,
@@ -118,7 +119,7 @@ impl GraphBuilder<'_> {
             volume.sent[label.lane as usize][level] += transfer.bytes[level] * repeat;
             volume.busy[level] += transfer.busy[level] * repeat;
         }
-        volume.forms[label.lane as usize].add(transfer.form, transfer.protocol);
+        volume.algorithms[label.lane as usize].add(transfer.algorithm, transfer.protocol);
         if let Some(way) = HostDirection::on(label.lane) {
             volume.host_copies.way_mut(way).add(Copies { bytes: transfer.received, busy: transfer.time }, repeat);
         } else {
@@ -130,7 +131,7 @@ impl GraphBuilder<'_> {
                 // A transfer of 8 ms, 2 of them latency, keeps its link busy for 6: it demands 3/4 of the link, 3072 of
                 // 4096, and another one of 1/4 beside it slows neither down. Rounded up, so that no demand vanishes.
                 let share = (busy / transfer.time).min(1.0);
-                *demand = (libm::ceil(share * f64::from(WHOLE)) as u32).min(WHOLE);
+                *demand = (libm::ceil(share * f64::from(FULL_DEMAND)) as u32).min(FULL_DEMAND);
             }
         }
         // Kernels of a collective occupy part of the device: compute beside them runs slower by `contention`.
@@ -144,9 +145,9 @@ impl GraphBuilder<'_> {
     }
 }
 
-/// What a transfer takes of the device, of [`WHOLE`], so that compute beside it runs slower by `contention`.
+/// What a transfer takes of the device, of [`FULL_DEMAND`], so that compute beside it runs slower by `contention`.
 pub(super) fn device_demand(contention: Share) -> u32 {
-    libm::round(contention.get() * f64::from(WHOLE)) as u32
+    libm::round(contention.get() * f64::from(FULL_DEMAND)) as u32
 }
 
 /// A graph to run, and what its labels count from.
@@ -190,14 +191,14 @@ impl<'a> RankBuilder<'a> {
             (self.open, self.program.group_loops.last_mut(), self.program.batch_loops.last())
         {
             // The micro-batch loops of a group count from the group's beginning, so the last one's end is all of it.
-            group_loop.advance = announced(&last.base, last.repeat, &last.advance);
+            group_loop.advance = expected_after(&last.base, last.repeat, &last.advance);
         }
         (self.open, self.begun) = (false, false);
     }
 
     fn open(&mut self, repeat: u32, micro_batches: u32) {
         self.close();
-        let after = |last: &GroupLoop| announced(&last.base, last.repeat, &last.advance);
+        let after = |last: &GroupLoop| expected_after(&last.base, last.repeat, &last.advance);
         let (base, advance) = (self.program.group_loops.last().map_or([0; EVENTS], after), [0; EVENTS]);
         let batch_loops = self.program.batch_loops.len() as u32;
         self.program.group_loops.push(GroupLoop {
@@ -215,7 +216,7 @@ impl<'a> RankBuilder<'a> {
         let task_loops = self.code.task_loops.len() as u32;
         let graph = TaskGraph { task_loops: task_loops..task_loops, ..TaskGraph::default() };
         let mut builder =
-            GraphBuilder { code: self.code, graph, body: TaskLoop::default(), last: PerStream::all(NONE) };
+            GraphBuilder { code: self.code, graph, body: TaskLoop::default(), last: PerStream::all(NO_TASK) };
         fill(&mut builder);
         let mut graph = builder.graph;
         (graph.entry, graph.alone) = self.entry(&graph);
@@ -232,7 +233,7 @@ impl<'a> RankBuilder<'a> {
         let chained =
             |wait: &EventWait| !wait.event.remote() && SERIAL.contains(self.code.producer[wait.event as usize]);
         let begin = |stream: Stream| {
-            let body = task_loops.iter().find(|body| body.first[stream] != NONE)?;
+            let body = task_loops.iter().find(|body| body.first[stream] != NO_TASK)?;
             let counted = |wait: EventWait| EventWait { offset: wait.offset + body.base[wait.event as usize], ..wait };
             Some(self.code.tasks[body.first[stream] as usize].waits.map(|wait| wait.map(counted)))
         };
@@ -277,13 +278,13 @@ impl<'a> RankBuilder<'a> {
         let Some(batch_loop) = self.program.batch_loops.last_mut() else { return };
         self.program.launches.push(Launch {
             graph,
-            base: batch_loop.advance.map(|announced| announced as u32),
+            base: batch_loop.advance.map(|expected| expected as u32),
             layer,
             micro_batch,
         });
         batch_loop.launches.end += 1;
-        for (announced, one) in batch_loop.advance.iter_mut().zip(self.code.graphs[graph as usize].advance) {
-            *announced += one;
+        for (expected, one) in batch_loop.advance.iter_mut().zip(self.code.graphs[graph as usize].advance) {
+            *expected += one;
         }
     }
 
@@ -296,7 +297,7 @@ impl<'a> RankBuilder<'a> {
         let Some(group_loop) = group_loops.last_mut() else { return };
         // The first loop of a group counts from the group's beginning, every other one from where the one before ended.
         let before = batch_loops.last().filter(|_| !group_loop.batch_loops.is_empty());
-        let after = |before: &MicroBatchLoop| announced(&before.base, before.repeat, &before.advance);
+        let after = |before: &MicroBatchLoop| expected_after(&before.base, before.repeat, &before.advance);
         let (base, start) = (before.map_or([0; EVENTS], after), launches.len() as u32);
         batch_loops.push(MicroBatchLoop { repeat: self.repeat, launches: start..start, advance: [0; EVENTS], base });
         group_loop.batch_loops.end += 1;
@@ -311,7 +312,7 @@ impl Drop for RankBuilder<'_> {
     }
 }
 
-/// What has been announced after a loop: before it, and by each iteration.
-fn announced(base: &[i64; EVENTS], repeat: u32, advance: &[i64; EVENTS]) -> [i64; EVENTS] {
+/// Expected counts after a loop, from those before it and what each iteration adds.
+fn expected_after(base: &[i64; EVENTS], repeat: u32, advance: &[i64; EVENTS]) -> [i64; EVENTS] {
     std::array::from_fn(|event| base[event] + i64::from(repeat) * advance[event])
 }

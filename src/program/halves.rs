@@ -12,7 +12,7 @@ use crate::units::{Bytes, Count, Seconds};
 use super::build::LaunchedWork;
 use super::label::ModelPart;
 use super::unit_costs::UnitCosts;
-use super::unit_pass::{ComputeStep, TensorExchange, Traversal, UnitParameters, UnitPass, put_off};
+use super::unit_pass::{ComputeStep, TensorExchange, Traversal, UnitParameters, UnitPass, deferred_bytes};
 
 /// What passes over half a layer are made from.
 struct HalfLayer<'a> {
@@ -170,7 +170,7 @@ impl<'a> HalfLayer<'a> {
         } else {
             ([back, NO_COMPUTE], own.working, self.share(own.whole))
         };
-        self.sliced(Traversal::Pass(pass), compute, [working, self.put_off(pass) - kept])
+        self.sliced(Traversal::Pass(pass), compute, [working, self.deferred_bytes(pass) - kept])
     }
 
     /// Backward for weights.
@@ -178,12 +178,12 @@ impl<'a> HalfLayer<'a> {
         let pass = Pass::BackwardWeights;
         let launch = BACKWARD_LAUNCHES / 2.0;
         let compute = SliceCompute { work: self.work.work(self.index, pass), launch, ..NO_COMPUTE };
-        self.sliced(Traversal::Pass(pass), [compute, NO_COMPUTE], [Bytes::ZERO, self.put_off(pass)])
+        self.sliced(Traversal::Pass(pass), [compute, NO_COMPUTE], [Bytes::ZERO, self.deferred_bytes(pass)])
     }
 
     /// What a slice's pass leaves for the gradients of weights, or gives back.
-    fn put_off(&self, pass: Pass) -> Bytes {
-        put_off(pass, || self.share(self.costs.rates.weight_gradient_inputs()[self.index]))
+    fn deferred_bytes(&self, pass: Pass) -> Bytes {
+        deferred_bytes(pass, || self.share(self.costs.rates.weight_gradient_inputs()[self.index]))
     }
 
     /// What one slice has of some memory, in whole bytes, so that what forward leaves is what backward frees.
@@ -203,7 +203,7 @@ impl<'a> HalfLayer<'a> {
 
     fn step(&self, compute: SliceCompute, slice: u32) -> ComputeStep {
         let work = compute.work * (1.0 / f64::from(self.slices));
-        let host = self.costs.rates.launched(work.time, compute.launch * self.host) - work.time;
+        let host = self.costs.rates.launch_bound(work.time, compute.launch * self.host) - work.time;
         ComputeStep {
             piece: LaunchedWork { work, host },
             // Slices add up to one output, which the tensor ranks sum once; keys and values travel once as well.

@@ -18,11 +18,11 @@ use crate::plan::pass::{Pass, PassLoop, PassOrder, PassRun, StagePass};
 use super::build::{GraphBuilder, GraphLaunch, RankBuilder};
 use super::gradients::Gradients;
 use super::stage::StagePlace;
-use super::stage_buffers::{BackwardStretch, StageGather, backward_stretches, held_last, stage_gathers};
+use super::stage_buffers::{BackwardStretch, StageGather, backward_stretches, resident_at_end, stage_gathers};
 use super::stream::Stream;
 use buffers::{GradientBuffer, GradientDrain, StageFill};
 use context::PipelineContext;
-use ends::give_back;
+use ends::free_buffers;
 use stage_pass::{NextCheckpoint, NextPass, PassShape};
 
 /// Writes down what each rank of a pipeline does.
@@ -53,7 +53,7 @@ struct GraphCache {
 
 /// What one rank does, and how far that is written down.
 #[derive(Debug, Default)]
-struct RankWalk {
+struct RankProgress {
     stages: Vec<VirtualStage>,
     runs: Vec<PassRun>,
     loops: Vec<PassLoop>,
@@ -61,10 +61,10 @@ struct RankWalk {
     stretches: Vec<BackwardStretch>,
     /// Loops that are written down; gathers that are, and those of them that were for runs so far; stretches of
     /// backward that are over.
-    looped: usize,
-    issued: usize,
-    needed: usize,
-    over: usize,
+    loops_written: usize,
+    gathers_issued: usize,
+    gathers_needed: usize,
+    stretches_done: usize,
 }
 
 /// One of a rank's virtual stages.
@@ -79,15 +79,15 @@ struct VirtualStage {
     shapes: [Option<usize>; Pass::ALL.len()],
 }
 
-impl RankWalk {
+impl RankProgress {
     /// Gathers that are issued before a run and neither for it nor for an earlier one.
     fn gathered_ahead(&mut self, run: usize) -> usize {
         // Runs are asked for in their order, so that what has been needed stays so, and each gather is looked at once.
-        while self.gathers.get(self.needed).is_some_and(|gather| gather.run <= run) {
-            self.needed += 1;
+        while self.gathers.get(self.gathers_needed).is_some_and(|gather| gather.run <= run) {
+            self.gathers_needed += 1;
         }
-        // Of 5 gathers issued, 3 were for runs up to this one: the pass waits for all announced but 2.
-        self.issued - self.needed
+        // Of 5 gathers issued, 3 were for runs up to this one: the pass waits for all of them but 2.
+        self.gathers_issued - self.gathers_needed
     }
 
     /// Whether a stage is gathered again for backward.
@@ -108,25 +108,26 @@ impl<'a> PipelineBuilder<'a> {
     /// Writes down the step of one rank.
     pub fn build(&mut self, rank: u32, mut builder: RankBuilder<'_>) {
         let context = self.context;
-        let (alike, counts) = (context.alike(rank), context.counts);
+        let (alike, counts) = (context.first_alike(rank), context.counts);
         // The schedule says the order of passes and nothing else. What follows from it, when to gather, when a gradient
         // buffer is filled and emptied, is worked out here, the same for all schedules.
         let PassOrder { runs, loops, group, groups } = (context.rules.order)(counts, rank, context.buffered);
         let (gathers, stretches) = (self.gathers(&runs), backward_stretches(&runs));
         let stages = (0..counts.stages).map(|stage| self.virtual_stage(rank, stage)).collect();
-        let mut walk = RankWalk { stages, runs, loops, gathers, stretches, ..RankWalk::default() };
+        let mut progress = RankProgress { stages, runs, loops, gathers, stretches, ..RankProgress::default() };
         // The last stage stays in its buffer when the step ends; the memory goes back, so that a step begins and ends
         // alike.
-        let left = held_last(&walk.gathers).map(|stage| context.taken(walk.stage(stage).work, None)).sum();
-        let rest = group.end..walk.runs.len();
+        let left =
+            resident_at_end(&progress.gathers).map(|stage| context.taken(progress.stage(stage).work, None)).sum();
+        let rest = group.end..progress.runs.len();
         // Before the first pass both buffers are free, so that up to two stages are gathered here.
-        self.issue_gathers(&mut builder, &mut walk, 0);
+        self.issue_gathers(&mut builder, &mut progress, 0);
         self.once(&mut builder, 0, |cache| &mut cache.begins, alike, |graph| context.begin(graph, rank));
-        self.runs(&mut builder, &mut walk, rank, 0..group.start);
-        builder.group_loop(groups, counts.ranks, |builder| self.runs(builder, &mut walk, rank, group));
-        self.runs(&mut builder, &mut walk, rank, rest);
+        self.runs(&mut builder, &mut progress, rank, 0..group.start);
+        builder.group_loop(groups, counts.ranks, |builder| self.runs(builder, &mut progress, rank, group));
+        self.runs(&mut builder, &mut progress, rank, rest);
         self.once(&mut builder, 0, |cache| &mut cache.ends, alike, |graph| context.end(graph, rank));
-        self.once(&mut builder, 0, |cache| &mut cache.empties, left, |graph| give_back(graph, left));
+        self.once(&mut builder, 0, |cache| &mut cache.empties, left, |graph| free_buffers(graph, left));
     }
 
     fn virtual_stage(&self, rank: u32, stage: u32) -> VirtualStage {
@@ -181,65 +182,65 @@ impl<'a> PipelineBuilder<'a> {
     }
 
     /// Runs of passes in order.
-    fn runs(&mut self, builder: &mut RankBuilder<'_>, walk: &mut RankWalk, rank: u32, runs: Range<usize>) {
+    fn runs(&mut self, builder: &mut RankBuilder<'_>, progress: &mut RankProgress, rank: u32, runs: Range<usize>) {
         let mut index = runs.start;
         while index < runs.end {
-            let next = walk.loops.get(walk.looped).filter(|next| next.runs.start == index);
+            let next = progress.loops.get(progress.loops_written).filter(|next| next.runs.start == index);
             let (repeat, end) = next.map_or((1, index + 1), |next| (next.repeat, next.runs.end));
-            walk.looped += usize::from(next.is_some());
-            builder.repeat(repeat, |builder| (index..end).for_each(|index| self.run(builder, walk, rank, index)));
+            progress.loops_written += usize::from(next.is_some());
+            builder.repeat(repeat, |builder| (index..end).for_each(|index| self.run(builder, progress, rank, index)));
             index = end;
         }
     }
 
     /// One run of passes, and what surrounds it.
-    fn run(&mut self, builder: &mut RankBuilder<'_>, walk: &mut RankWalk, rank: u32, index: usize) {
+    fn run(&mut self, builder: &mut RankBuilder<'_>, progress: &mut RankProgress, rank: u32, index: usize) {
         let context = self.context;
-        let stretch = walk.stretches.get(walk.over).copied();
+        let stretch = progress.stretches.get(progress.stretches_done).copied();
         if let Some(begun) = stretch.filter(|stretch| stretch.begins == index && context.buffered) {
-            let work = walk.stage(begun.stage).work;
+            let work = progress.stage(begun.stage).work;
             let key = GradientBuffer { work, resumed: self.resumed(work, begun) };
             self.once(builder, 0, |cache| &mut cache.gradient_buffers, key, |graph| context.take(graph, key));
         }
-        let (run, ahead) = (walk.runs[index], walk.gathered_ahead(index));
+        let (run, ahead) = (progress.runs[index], progress.gathered_ahead(index));
         let rest = run.later(run.repeat - 1);
         // Three backwards in a row, then a forward: the first two prefetch the next backward's checkpoint, the third
         // does not, so that they are two graphs.
-        let following = self.next(walk, rest.last(), walk.runs.get(index + 1).map(|run| run.first));
-        let again = if run.repeat > 1 { self.next(walk, run.last(), Some(run.later(1).first)) } else { following };
+        let following = self.next(progress, rest.last(), progress.runs.get(index + 1).map(|run| run.first));
+        let again = if run.repeat > 1 { self.next(progress, run.last(), Some(run.later(1).first)) } else { following };
         if again == following {
-            self.passes(builder, walk, rank, run, ahead, following);
+            self.passes(builder, progress, rank, run, ahead, following);
         } else {
             // The last time is written apart where something else follows it.
-            self.passes(builder, walk, rank, PassRun { repeat: run.repeat - 1, ..run }, ahead, again);
-            self.passes(builder, walk, rank, PassRun { repeat: 1, ..rest }, ahead, following);
+            self.passes(builder, progress, rank, PassRun { repeat: run.repeat - 1, ..run }, ahead, again);
+            self.passes(builder, progress, rank, PassRun { repeat: 1, ..rest }, ahead, following);
         }
         if let Some(ended) = stretch.filter(|stretch| stretch.ends == index) {
-            walk.over += 1;
+            progress.stretches_done += 1;
             if ended.last || context.buffered {
-                self.drain(builder, walk, ended);
+                self.drain(builder, progress, ended);
             }
         }
-        self.issue_gathers(builder, walk, index + 1);
+        self.issue_gathers(builder, progress, index + 1);
     }
 
     /// The passes of a run, `ahead` gathers ahead, and what the last one does for what is `next`.
     fn passes(
         &mut self,
         builder: &mut RankBuilder<'_>,
-        walk: &mut RankWalk,
+        progress: &mut RankProgress,
         rank: u32,
         run: PassRun,
         ahead: usize,
         next: NextPass,
     ) {
         if let Some(second) = run.second {
-            let between = self.next(walk, run.first, run.second);
-            let first = self.pass(builder, walk, rank, run.first, ahead, between);
-            let second = self.pass(builder, walk, rank, second, ahead, next);
+            let between = self.next(progress, run.first, run.second);
+            let first = self.pass(builder, progress, rank, run.first, ahead, between);
+            let second = self.pass(builder, progress, rank, second, ahead, next);
             builder.repeat(run.repeat, |builder| [first, second].into_iter().for_each(|launch| builder.run(launch)));
         } else {
-            let launch = self.pass(builder, walk, rank, run.first, ahead, next);
+            let launch = self.pass(builder, progress, rank, run.first, ahead, next);
             builder.repeat(run.repeat, |builder| builder.run(launch));
         }
     }
@@ -248,14 +249,14 @@ impl<'a> PipelineBuilder<'a> {
     fn pass(
         &mut self,
         builder: &mut RankBuilder<'_>,
-        walk: &mut RankWalk,
+        progress: &mut RankProgress,
         rank: u32,
         pass: StagePass,
         ahead: usize,
         next: NextPass,
     ) -> GraphLaunch {
         let context = self.context;
-        let stage = &mut walk.stages[pass.stage as usize];
+        let stage = &mut progress.stages[pass.stage as usize];
         let shape = *stage.shapes[pass.pass as usize]
             .get_or_insert_with(|| self.shape(context.shape(rank, stage.index, stage.work, pass.pass)));
         let fill = |graph: &mut GraphBuilder<'_>| context.pass_tasks(graph, self.shapes[shape], ahead, next);
@@ -280,14 +281,14 @@ impl<'a> PipelineBuilder<'a> {
     }
 
     /// What a pass does for the one after it.
-    fn next(&self, walk: &RankWalk, pass: StagePass, next: Option<StagePass>) -> NextPass {
+    fn next(&self, progress: &RankProgress, pass: StagePass, next: Option<StagePass>) -> NextPass {
         let Some(next) = next else { return NextPass::default() };
         // A backward over recomputed layers begins with the checkpoint of its first layer.
         let fetches = self.context.offload.checkpoints() && next.pass.is_backward() && next.pass.propagates();
         NextPass {
-            opens: next.pass == Pass::Forward && next.stage == 0,
+            opens_micro_batch: next.pass == Pass::Forward && next.stage == 0,
             checkpoint: fetches.then(|| {
-                let [from, to] = [pass, next].map(|pass| walk.stage(pass.stage));
+                let [from, to] = [pass, next].map(|pass| progress.stage(pass.stage));
                 NextCheckpoint {
                     work: to.work,
                     pass: next.pass,
@@ -299,15 +300,15 @@ impl<'a> PipelineBuilder<'a> {
     }
 
     /// The gathers that are issued after so many runs.
-    fn issue_gathers(&mut self, builder: &mut RankBuilder<'_>, walk: &mut RankWalk, runs: usize) {
+    fn issue_gathers(&mut self, builder: &mut RankBuilder<'_>, progress: &mut RankProgress, runs: usize) {
         let context = self.context;
-        while let Some(gather) = walk.gathers.get(walk.issued).filter(|gather| gather.place == runs) {
-            let VirtualStage { work, layer, .. } = walk.stage(gather.stage);
-            let leaves = context.seconds && gather.first && walk.regathers(gather.stage);
-            let evicts = gather.evicts.map(|stage| walk.stage(stage).work);
+        while let Some(gather) = progress.gathers.get(progress.gathers_issued).filter(|gather| gather.place == runs) {
+            let VirtualStage { work, layer, .. } = progress.stage(gather.stage);
+            let leaves = context.has_secondary && gather.first && progress.regathers(gather.stage);
+            let evicts = gather.evicts.map(|stage| progress.stage(stage).work);
             let fill = StageFill { work, evicts, pass: gather.pass, leaves };
             self.once(builder, layer, |cache| &mut cache.fills, fill, |graph| context.fill(graph, fill));
-            walk.issued += 1;
+            progress.gathers_issued += 1;
         }
     }
 
@@ -317,9 +318,9 @@ impl<'a> PipelineBuilder<'a> {
     }
 
     /// Reduces a stage's gradients when backward leaves it.
-    fn drain(&mut self, builder: &mut RankBuilder<'_>, walk: &RankWalk, stretch: BackwardStretch) {
-        let (context, VirtualStage { work, layer, .. }) = (self.context, walk.stage(stretch.stage));
-        let second = stretch.last && context.seconds && walk.regathers(stretch.stage);
+    fn drain(&mut self, builder: &mut RankBuilder<'_>, progress: &RankProgress, stretch: BackwardStretch) {
+        let (context, VirtualStage { work, layer, .. }) = (self.context, progress.stage(stretch.stage));
+        let second = stretch.last && context.has_secondary && progress.regathers(stretch.stage);
         let gradients = Gradients::new(stretch.last);
         let drain = GradientDrain { work, gradients, resumed: self.resumed(work, stretch), second };
         self.once(builder, layer, |cache| &mut cache.drains, drain, |graph| context.drain(graph, drain));

@@ -21,9 +21,9 @@ pub struct TaskLoop {
     pub tasks: Range<u32>,
     /// How far one iteration moves each event.
     pub advance: [i64; EVENTS],
-    /// What the graph's earlier task loops have announced.
+    /// How often the graph's earlier task loops raise each event.
     pub base: [i64; EVENTS],
-    /// Each stream's first task, by index; [`super::NONE`] if it has none.
+    /// Each stream's first task, by index; [`super::NO_TASK`] if it has none.
     pub first: PerStream<u32>,
 }
 
@@ -38,8 +38,8 @@ pub struct TaskGraph {
     pub streams: StreamSet,
     /// Tasks of each stream, repeats counted.
     pub tasks: PerStream<u32>,
-    /// What compute waits for to begin with it, beside the launches before, counted from what they have
-    /// announced; `None` if something else in it may start before compute does.
+    /// What compute waits for to begin with it, beside the launches before, counted from what they
+    /// raise; `None` if something else in it may start before compute does.
     pub entry: Option<[Option<EventWait>; WAITS]>,
     /// Whether nothing else in it starts together with compute.
     pub alone: bool,
@@ -65,7 +65,7 @@ pub struct Code {
 pub struct Launch {
     /// The graph, by index.
     pub graph: u32,
-    /// What the micro-batch loop's earlier launches have announced.
+    /// How often the micro-batch loop's earlier launches raise each event.
     pub base: [u32; EVENTS],
     /// Layer and micro-batch that its tasks' labels count from.
     pub layer: u32,
@@ -82,7 +82,7 @@ pub struct MicroBatchLoop {
     pub launches: Range<u32>,
     /// How far one iteration moves each event.
     pub advance: [i64; EVENTS],
-    /// What the group loop's earlier micro-batch loops have announced.
+    /// How often the group loop's earlier micro-batch loops raise each event.
     pub base: [i64; EVENTS],
 }
 
@@ -95,7 +95,7 @@ pub struct GroupLoop {
     pub batch_loops: Range<u32>,
     /// How far one iteration moves each event.
     pub advance: [i64; EVENTS],
-    /// What earlier group loops have announced.
+    /// How often earlier group loops raise each event.
     pub base: [i64; EVENTS],
     /// Micro-batches from one iteration to the next.
     pub micro_batches: u32,
@@ -194,21 +194,21 @@ impl RankProgram {
         &self.launches[at.launch as usize]
     }
 
-    /// What has been announced to an event before a launch begins.
-    pub fn announced(&self, at: &LaunchPosition, event: TaskEvent) -> i64 {
-        self.announcer(at)(event as usize)
+    /// How often the launches before this one raise an event.
+    pub fn expected(&self, at: &LaunchPosition, event: TaskEvent) -> i64 {
+        self.expectation(at)(event as usize)
     }
 
     /// The same of all events.
-    pub fn all_announced(&self, at: &LaunchPosition) -> [i64; EVENTS] {
-        std::array::from_fn(self.announcer(at))
+    pub fn all_expected(&self, at: &LaunchPosition) -> [i64; EVENTS] {
+        std::array::from_fn(self.expectation(at))
     }
 
-    fn announcer(&self, at: &LaunchPosition) -> impl Fn(usize) -> i64 {
+    fn expectation(&self, at: &LaunchPosition) -> impl Fn(usize) -> i64 {
         let (group_loop, batch_loop) =
             (&self.group_loops[at.group_loop as usize], &self.batch_loops[at.batch_loop as usize]);
         let (launch, [group_loops, batch_loops]) = (self.launch(at), [at.group, at.batch].map(i64::from));
-        // In the second iteration of a loop that announces 4 each time, after 10 before the loop, a launch with base 1
+        // In the second iteration of a loop that raises an event 4 times, after 10 before the loop, a launch with base 1
         // begins at 10 + 1 x 4 + 1 = 15.
         move |event| {
             let group_loop = group_loop.base[event] + group_loops * group_loop.advance[event];

@@ -25,7 +25,7 @@ pub(super) struct StageWork {
 /// All stages, in the order in which forward passes them.
 pub(super) struct PipelineStages {
     ranks: u32,
-    pub works: Vec<StageWork>,
+    pub distinct: Vec<StageWork>,
     /// Where each stage lies.
     places: Vec<StagePlace>,
 }
@@ -59,7 +59,7 @@ impl PipelineStages {
         let balance = costs.rates.scenario.stack.balance;
         let [layer, embedding, head] = balance.weights(model.layers, count, [layer, embedding, head]);
         let layers = split(model.layers, count, layer, embedding, head);
-        let mut all = Self { ranks, works: Vec::new(), places: Vec::with_capacity(layers.len()) };
+        let mut all = Self { ranks, distinct: Vec::new(), places: Vec::with_capacity(layers.len()) };
         let mut first = 0;
         for (index, layers) in (0..count).zip(layers) {
             let ends = StageEnds { embedding: ends && index == 0, head: ends && index + 1 == count };
@@ -67,10 +67,14 @@ impl PipelineStages {
             let own = layouts.stage_layers(first..first + layers, computed_again, ends);
             // A pipeline of 64 equal stages has three different ones: the first with the embedding, the last with the
             // head, and one for all between. Tasks are built once for each.
-            let known = all.works.iter().position(|other| other.layers == own);
-            let work = known.unwrap_or(all.works.len());
+            let known = all.distinct.iter().position(|other| other.layers == own);
+            let work = known.unwrap_or(all.distinct.len());
             if known.is_none() {
-                all.works.push(StageWork { passes: Default::default(), holdings: layouts.holdings(&own), layers: own });
+                all.distinct.push(StageWork {
+                    passes: Default::default(),
+                    holdings: layouts.holdings(&own),
+                    layers: own,
+                });
             }
             all.places.push(StagePlace { work, first_layer: first });
             first += layers;

@@ -41,7 +41,7 @@ pub(super) fn stage_gathers(runs: &[PassRun]) -> Vec<StageGather> {
 }
 
 /// The stages that are in the buffers at the end.
-pub(super) fn held_last(gathers: &[StageGather]) -> impl Iterator<Item = u32> {
+pub(super) fn resident_at_end(gathers: &[StageGather]) -> impl Iterator<Item = u32> {
     let last = |index: usize| gathers.iter().map(|gather| gather.stage).rfind(|stage| stage_buffer(*stage) == index);
     (0..STAGE_BUFFERS).filter_map(last)
 }
@@ -80,7 +80,7 @@ pub(super) fn backward_stretches(runs: &[PassRun]) -> Vec<BackwardStretch> {
 /// How often a rank's stage is gathered in a step, for forward and for backward, and how often its gradients are reduced
 /// before the last time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct StageTurns {
+pub struct StageTransferCounts {
     /// Gathers for each of them.
     pub gathers: PerDirection<f64>,
     /// Those of them, the step's first apart, for which the rank waits all the time that they take: only the pass right
@@ -90,7 +90,7 @@ pub struct StageTurns {
     pub reductions: f64,
 }
 
-impl StageTurns {
+impl StageTransferCounts {
     /// Of each stage of a rank.
     pub fn all(order: &PassOrder, stages: u32) -> Vec<Self> {
         let mut turns = vec![Self::default(); stages as usize];
@@ -113,11 +113,11 @@ impl StageTurns {
 
 /// How often each stage is gathered and reduced, of the two pipeline ranks at the ends.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct EndTurns {
+pub struct EndTransferCounts {
     /// Of the first rank, stage by stage.
-    pub first_rank: Vec<StageTurns>,
+    pub first_rank: Vec<StageTransferCounts>,
     /// Of the last rank, stage by stage.
-    pub last_rank: Vec<StageTurns>,
+    pub last_rank: Vec<StageTransferCounts>,
 }
 
 /// How often a run is passed, with the loop and the group that it is in.

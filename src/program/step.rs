@@ -86,7 +86,7 @@ impl TaskEmitter<'_> {
         let (wrap, micro_batch) = (last.is_none(), last.unwrap_or(0));
         self.fetch(builder, order, place, self.ahead, last);
         let upcoming = (1..=self.ahead).filter_map(|distance| order.find(place, distance, wrap));
-        // Gathers are announced in the order of their issue, and those of the next units are announced already: this
+        // Gathers are counted in the order of their issue, and those of the next units are counted already: this
         // unit's weights are there once all but these are.
         let ahead = upcoming.fold([0; 2], |[gathers, copies], place| {
             let unit_pass = &order.run(place).unit_pass;
@@ -139,8 +139,8 @@ impl TaskEmitter<'_> {
             let mut task = self.copy(builder, unit_pass.from_host, label);
             let written = (unit_pass.checkpoint > Bytes::ZERO).then(|| {
                 // The checkpoint must be on the host before it is fetched. Writes of the units between here and there
-                // are listed later than this wait, hence the negative `behind`: it waits for them ahead of their
-                // announcement.
+                // are listed later than this wait, hence the negative `behind`: it waits for them before they
+                // are listed.
                 let between = (0..ahead).filter_map(|distance| order.find(from, distance, wrap));
                 let writes = between.filter(|place| order.run(*place).unit_pass.to_host > Bytes::ZERO);
                 builder.after(TaskEvent::HostOut, -writes.map(|_| 1_i64).sum::<i64>())
@@ -148,7 +148,7 @@ impl TaskEmitter<'_> {
             task.waits = waits([Some(released), written]);
             task.signals = [Some(TaskEvent::HostIn), None];
             taken[held::ACTIVATIONS] = bytes(unit_pass.checkpoint);
-            task.takes = std::mem::take(&mut taken);
+            task.allocates = std::mem::take(&mut taken);
             builder.push(task);
         }
         if let Some(gather) = &unit_pass.gather {
@@ -158,8 +158,8 @@ impl TaskEmitter<'_> {
             task.waits = waits([Some(released), copied]);
             task.signals = [Some(TaskEvent::Gathered), None];
             taken[held::COMMUNICATION] += bytes(gather.buffer);
-            task.takes = taken;
-            task.gives = held_bytes(held::COMMUNICATION, gather.buffer);
+            task.allocates = taken;
+            task.frees = held_bytes(held::COMMUNICATION, gather.buffer);
             builder.push(task);
         }
     }
@@ -183,14 +183,14 @@ impl TaskEmitter<'_> {
             (false, reduce) => reduce.filter(|_| unit_pass.gradients > Bytes::ZERO).map(|_| TaskEvent::Reduced),
         };
         let start = [
-            unit_pass.fetched().then(|| builder.after(TaskEvent::Gathered, gathers_ahead)),
+            unit_pass.fetches_weights().then(|| builder.after(TaskEvent::Gathered, gathers_ahead)),
             (unit_pass.from_host > Bytes::ZERO).then(|| builder.after(TaskEvent::HostIn, copies_ahead)),
             emptied.map(|event| builder.after(event, 1)),
         ];
         self.compute(builder, run, position, start, micro_batch);
         let released = builder.after(TaskEvent::Released, 0);
         self.write_checkpoint(builder, run, position, micro_batch);
-        self.leave(builder, unit_pass, released, gradients, |lane, kind| {
+        self.reduce_and_store(builder, unit_pass, released, gradients, |lane, kind| {
             Self::label(run, position, lane, kind, micro_batch)
         });
     }
@@ -213,7 +213,7 @@ impl TaskEmitter<'_> {
         let mut task = self.copy(builder, bytes, label);
         task.waits = waits([Some(builder.after(TaskEvent::Released, 1)), Some(builder.after(TaskEvent::HostOut, 0))]);
         task.signals = [Some(TaskEvent::HostIn), None];
-        task.takes = held_bytes(held::ACTIVATIONS, bytes);
+        task.allocates = held_bytes(held::ACTIVATIONS, bytes);
         builder.push(task);
     }
 
@@ -227,13 +227,13 @@ impl TaskEmitter<'_> {
         let mut task = self.copy(builder, moved, label);
         task.waits = waits([Some(builder.after(TaskEvent::Released, 0))]);
         task.signals = [Some(TaskEvent::HostOut), None];
-        task.gives = held_bytes(held::ACTIVATIONS, moved);
+        task.frees = held_bytes(held::ACTIVATIONS, moved);
         builder.push(task);
     }
 
     /// Reduces a unit's gradients, with the sums of those before if these are on the host, and copies what is left
     /// there.
-    fn leave(
+    fn reduce_and_store(
         &self,
         builder: &mut GraphBuilder<'_>,
         unit_pass: &UnitPass,
@@ -248,7 +248,7 @@ impl TaskEmitter<'_> {
             task.waits =
                 waits([Some(builder.after(TaskEvent::Released, 1)), Some(builder.after(TaskEvent::Stored, 1))]);
             task.signals = [Some(TaskEvent::Loaded), None];
-            task.takes = held_bytes(held::GRADIENTS, sums);
+            task.allocates = held_bytes(held::GRADIENTS, sums);
             builder.push(task);
         }
         let GradientReduction { reduce, replicas } = unit_pass.reduce.get(gradients);
@@ -257,9 +257,9 @@ impl TaskEmitter<'_> {
             let mut task = builder.transfer(&reduce.transfer, self.streams.reduce, self.contention, label);
             task.waits = waits([Some(released), (sums > Bytes::ZERO).then(|| builder.after(TaskEvent::Loaded, 0))]);
             task.signals = [Some(TaskEvent::Reduced), None];
-            task.takes = held_bytes(held::COMMUNICATION, reduce.buffer);
-            task.gives = held_bytes(held::COMMUNICATION, reduce.buffer);
-            task.gives[held::GRADIENTS] = bytes(unit_pass.gradients) + bytes(sums) - bytes(store);
+            task.allocates = held_bytes(held::COMMUNICATION, reduce.buffer);
+            task.frees = held_bytes(held::COMMUNICATION, reduce.buffer);
+            task.frees[held::GRADIENTS] = bytes(unit_pass.gradients) + bytes(sums) - bytes(store);
             builder.push(task);
         }
         if let Some(sum) = replicas {
@@ -271,7 +271,7 @@ impl TaskEmitter<'_> {
             let mut task = self.copy(builder, store, label(Stream::HostOut, TaskKind::Copy));
             task.waits = waits([Some(released), reduce.as_ref().map(|_| builder.after(TaskEvent::Reduced, 0))]);
             task.signals = [Some(TaskEvent::Stored), None];
-            task.gives = held_bytes(held::GRADIENTS, store);
+            task.frees = held_bytes(held::GRADIENTS, store);
             builder.push(task);
         }
     }
@@ -316,7 +316,7 @@ impl TaskEmitter<'_> {
             if exchange {
                 let label = Self::label(run, position, Stream::Context, TaskKind::PointToPoint, micro_batch);
                 // The exchange runs beside this piece of compute, not before it: `chained` was read before the exchange
-                // is announced, so the first to wait for it is the next piece.
+                // is listed, so the first to wait for it is the next piece.
                 let transfer = (1..step.exchange).fold(self.costs.exchange, |sum, _| sum + self.costs.exchange);
                 let mut task = builder.transfer(&transfer, Stream::Context, self.contention, label);
                 let computed = builder.after(TaskEvent::Computed, 0);
@@ -324,7 +324,7 @@ impl TaskEmitter<'_> {
                 task.signals = [Some(TaskEvent::Context), None];
                 builder.push(task);
             }
-            if let Some(beside) = self.costs.tensor_beside(step.tensor) {
+            if let Some(beside) = self.costs.tensor_overlapped(step.tensor) {
                 let label = Self::label(run, position, Stream::Tensor, TaskKind::AllReduce, micro_batch);
                 let mut task = builder.transfer(&beside, Stream::Tensor, self.contention, label);
                 let computed = builder.after(TaskEvent::Computed, 0);
@@ -340,10 +340,10 @@ impl TaskEmitter<'_> {
             let over = last && tensor.is_none();
             task.signals = [Some(TaskEvent::Computed), over.then_some(TaskEvent::Released)];
             if first {
-                task.takes = unit_pass.takes();
+                task.allocates = unit_pass.allocates();
             }
             if over {
-                task.gives = unit_pass.gives();
+                task.frees = unit_pass.frees();
             }
             builder.push(task);
             if let Some(transfer) = tensor {
@@ -366,7 +366,7 @@ impl TaskEmitter<'_> {
         task.waits = waits([Some(builder.after(TaskEvent::Computed, 0))]);
         task.signals = [Some(TaskEvent::Tensor), last.then_some(TaskEvent::Released)];
         if last {
-            task.gives = run.unit_pass.gives();
+            task.frees = run.unit_pass.frees();
         }
         builder.push(task);
     }

@@ -1,8 +1,8 @@
 //! One task: its stream, duration, demands, waits and events. Not for the order of tasks ([`super::rank_program`]).
 //!
 //! A task runs on its stream, in the order of the list, once the events that it waits for have been raised often enough;
-//! when it ends it raises events itself. Waits are relative to what the list has announced so far, so that one task stands
-//! for all its repeats. With a prefetch of one layer, the gathers of layers 0 to 6 are announced when layer 5 computes: it
+//! when it ends it raises events itself. Waits are relative to what the list has raised so far, so that one task stands
+//! for all its repeats. With a prefetch of one layer, the gathers of layers 0 to 6 are listed before layer 5 computes: it
 //! waits for all of them but the latest, six.
 
 use crate::hardware::MAX_LEVELS;
@@ -20,7 +20,7 @@ pub const PICOS: f64 = 1e12;
 
 /// The longest that the tasks of all ranks may take one after the other, so that no moment of the step is beyond
 /// what the clock counts: tasks that share what they need take up to [`STREAMS`] times as long.
-pub const LONGEST: Seconds = Seconds::new(Picos::MAX as f64 / PICOS / STREAMS as f64);
+pub const MAX_SERIAL_TIME: Seconds = Seconds::new(Picos::MAX as f64 / PICOS / STREAMS as f64);
 
 /// Rounds seconds to picoseconds, once, where a task is made.
 pub fn picos(time: Seconds) -> Picos {
@@ -39,7 +39,7 @@ pub const RESOURCES: usize = MAX_LEVELS + 1;
 pub const DEVICE: usize = MAX_LEVELS;
 
 /// The whole of a resource, as a demand.
-pub const WHOLE: u32 = 4096;
+pub const FULL_DEMAND: u32 = 4096;
 
 /// What memory is held for while the step runs.
 pub const HELD: usize = 5;
@@ -117,7 +117,7 @@ impl TaskEvent {
     }
 }
 
-/// A condition of a task: the event must have reached what the list announced before this
+/// A condition of a task: the event must have reached what the list raises before this
 /// iteration of the task loop, plus `offset`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventWait {
@@ -153,7 +153,7 @@ pub struct Task {
     pub class: TaskClass,
     /// Time when it has everything to itself.
     pub duration: Picos,
-    /// Shares of resources that it needs to run at that pace, in units of [`WHOLE`].
+    /// Shares of resources that it needs to run at that pace, in units of [`FULL_DEMAND`].
     pub demand: [u32; RESOURCES],
     /// Conditions, from the first.
     pub waits: [Option<EventWait>; WAITS],
@@ -162,12 +162,12 @@ pub struct Task {
     /// Whether something arrives at the next rank (forward) or at the one before (backward) when it ends.
     pub sends: Option<Direction>,
     /// Memory taken when it starts, by what it is held for.
-    pub takes: [i64; HELD],
+    pub allocates: [i64; HELD],
     /// Memory given back (or, negative, left behind) when it ends.
-    pub gives: [i64; HELD],
+    pub frees: [i64; HELD],
     /// For people.
     pub label: Label,
-    /// The stream's next task in the loop, by index; [`NONE`] if there is none.
+    /// The stream's next task in the loop, by index; [`NO_TASK`] if there is none.
     pub next: u32,
 }
 
@@ -183,7 +183,7 @@ pub(super) fn waits(conditions: impl IntoIterator<Item = Option<EventWait>>) -> 
 }
 
 /// The index of no task.
-pub const NONE: u32 = u32::MAX;
+pub const NO_TASK: u32 = u32::MAX;
 
 /// Whole bytes.
 pub(super) fn bytes(amount: Bytes) -> i64 {

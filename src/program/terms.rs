@@ -14,9 +14,9 @@ use super::operator_layouts::{OperatorLayouts, StageParameters};
 use super::parameter_group::ParameterGroup;
 use super::pipeline::context::{PipelineContext, pipeline_counts};
 use super::stage::StageWork;
-use super::stage_buffers::{EndTurns, StageTurns};
+use super::stage_buffers::{EndTransferCounts, StageTransferCounts};
 use super::state::ModelState;
-use super::task::WHOLE;
+use super::task::FULL_DEMAND;
 use super::unit_costs::{UnitCosts, whole_gradients};
 use super::unit_order::{UnitList, UnitRun, whole_layers};
 use super::unit_pass::{ComputeStep, UnitCollective, UnitPass};
@@ -75,7 +75,7 @@ pub struct StepTerms {
     /// The share of the device that a transfer takes while it runs.
     pub contention: Share,
     /// Of each stage what it is without its state, and the parameters that it holds; none where units are not in stages.
-    bare: Vec<(StageCost, Vec<StageParameters>)>,
+    stateless: Vec<(StageCost, Vec<StageParameters>)>,
 }
 
 impl StepTerms {
@@ -88,14 +88,20 @@ impl StepTerms {
         let send = hops.map(|level| costs.send(level).time).reduce(Seconds::min).unwrap_or(Seconds::ZERO);
         let buffered = !whole_gradients(&rates, layout);
         let contention = contention(&costs);
-        let mut terms = Self { parts: Vec::new(), order: Vec::new(), send, buffered, contention, bare: Vec::new() };
+        let mut terms =
+            Self { parts: Vec::new(), order: Vec::new(), send, buffered, contention, stateless: Vec::new() };
         if costs.staged {
             let layouts = OperatorLayouts::new(scenario, layout);
             let pipeline = PipelineContext::new(&rates, layout, &layouts);
-            terms.bare.extend(pipeline.works().iter().map(|work| (computed(&pipeline, work), work.holdings.clone())));
-            terms
-                .parts
-                .extend(terms.bare.iter().map(|(bare, held)| stage(bare, held, |layout| pipeline.costs_of(layout))));
+            terms.stateless.extend(
+                pipeline.distinct_stages().iter().map(|work| (computed(&pipeline, work), work.holdings.clone())),
+            );
+            terms.parts.extend(
+                terms
+                    .stateless
+                    .iter()
+                    .map(|(stateless, held)| stage(stateless, held, |layout| pipeline.costs_of(layout))),
+            );
             terms.order.extend(pipeline.order().map(|place| place as u16));
         } else {
             let mut list = UnitList::default();
@@ -112,19 +118,19 @@ impl StepTerms {
     /// The same with the state elsewhere, for a scenario that differs in nothing else: what stages compute stays as it is.
     #[must_use]
     pub fn placed(&self, scenario: &Scenario, layout: &Layout) -> Self {
-        if self.bare.is_empty() || !scenario.plan.operators.is_empty() {
+        if self.stateless.is_empty() || !scenario.plan.operators.is_empty() {
             return Self::new(scenario, layout);
         }
         let rates = Rates::new(scenario, &Factors::default());
         let costs = UnitCosts::new(&rates, layout, true);
         Self {
-            parts: self.bare.iter().map(|(bare, held)| stage(bare, held, |_| &costs)).collect(),
+            parts: self.stateless.iter().map(|(stateless, held)| stage(stateless, held, |_| &costs)).collect(),
             order: self.order.clone(),
             send: self.send,
             buffered: !whole_gradients(&rates, layout),
             contention: self.contention,
             // What has been placed is not placed again.
-            bare: Vec::new(),
+            stateless: Vec::new(),
         }
     }
 
@@ -142,14 +148,14 @@ impl StepTerms {
 
 /// How often each stage of the first pipeline rank is gathered and reduced, where that needs transfers, and each of the
 /// last: what follows from the order of a schedule, wherever the state lies.
-pub fn turns_at_ends(scenario: &Scenario, layout: &Layout) -> EndTurns {
+pub fn transfer_counts_at_ends(scenario: &Scenario, layout: &Layout) -> EndTransferCounts {
     if !scenario.plan.staged() {
-        return EndTurns::default();
+        return EndTransferCounts::default();
     }
     let counts = pipeline_counts(scenario, layout);
     let order = scenario.plan.effective_schedule().rules().order;
-    let turns = |rank| StageTurns::all(&order(counts, rank, true), counts.stages);
-    EndTurns { first_rank: turns(0), last_rank: turns(counts.ranks - 1) }
+    let turns = |rank| StageTransferCounts::all(&order(counts, rank, true), counts.stages);
+    EndTransferCounts { first_rank: turns(0), last_rank: turns(counts.ranks - 1) }
 }
 
 /// One of the units of a run, there and back.
@@ -179,11 +185,11 @@ fn computed(pipeline: &PipelineContext<'_>, work: &StageWork) -> StageCost {
 
 /// A stage with the state that it holds, by the costs of each layout of operators.
 fn stage<'c, 'a: 'c>(
-    bare: &StageCost,
+    stateless: &StageCost,
     held: &[StageParameters],
     of_layout: impl Fn(usize) -> &'c UnitCosts<'a>,
 ) -> StageCost {
-    let mut cost = *bare;
+    let mut cost = *stateless;
     for holding in held {
         let costs = of_layout(holding.layout);
         let share = ParameterGroup::new(costs, holding.parameters);
@@ -196,14 +202,14 @@ fn stage<'c, 'a: 'c>(
         }
         let reduction =
             |complete: bool| costs.reduction(elements, true, complete, costs.parts(elements, holding.collectives));
-        if !costs.whole() {
+        if !costs.keeps_whole_gradients() {
             cost.reduce.partial = cost.reduce.partial + transfer(reduction(false).reduce);
         }
         let reduction = reduction(true);
         cost.reduce.complete = cost.reduce.complete + transfer(reduction.reduce);
         cost.replicas = cost.replicas + transfer(reduction.replicas);
         cost.store += costs.rates.host_copy(costs.stored(elements, Gradients::Complete));
-        cost.buffers += costs.buffer(elements) + costs.waiting(elements);
+        cost.buffers += costs.buffer(elements) + costs.gradient_buffer(elements);
         cost = cost.with_state(&share);
     }
     cost
@@ -220,7 +226,7 @@ fn sum<Q: std::iter::Sum + std::ops::Mul<f64, Output = Q>>(runs: &[UnitRun], of:
 
 /// The share of the device that a transfer takes, as the simulator counts it.
 fn contention(costs: &UnitCosts<'_>) -> Share {
-    Share::new(f64::from(device_demand(costs.contention())) / f64::from(WHOLE))
+    Share::new(f64::from(device_demand(costs.contention())) / f64::from(FULL_DEMAND))
 }
 
 /// Forward and backward of runs.
@@ -233,9 +239,9 @@ fn passes(costs: &UnitCosts<'_>, ahead: &[UnitRun], behind: &[UnitRun]) -> Stage
     StageCost {
         compute: PerDirection { forward: ahead, backward: behind }.map(|runs| sum(runs, |pass| costs.serial(pass))),
         until_next: PerDirection { forward: ahead, backward: behind }
-            .map(|runs| sum(runs, |pass| costs.least(pass, contention(costs)))),
+            .map(|runs| sum(runs, |pass| costs.lower_bound(pass, contention(costs)))),
         computing: of_steps(&|step| step.piece.work.time + step.piece.host),
-        beside: of_steps(&|step| costs.beside(step).1),
+        beside: of_steps(&|step| costs.overlapped(step).1),
         from_host: costs.rates.host_copy(both(|unit_pass| unit_pass.from_host)),
         to_host: costs.rates.host_copy(both(|unit_pass| unit_pass.to_host)),
         // What goes to the host is not kept on the device.
@@ -252,7 +258,7 @@ impl StageCost {
         Self {
             parameters: self.parameters + state.parameters,
             state: self.state + state.total(),
-            update: self.update + boundary::least(share),
+            update: self.update + boundary::lower_bound(share),
             ..self
         }
     }

@@ -74,11 +74,11 @@ impl<'a> UnitCosts<'a> {
 
     /// Seconds of a pass, whose pieces and the tensor collectives after them run one after the other.
     pub fn serial(&self, unit_pass: &UnitPass) -> Seconds {
-        unit_pass.steps.iter().map(|step| self.in_line(step)).sum()
+        unit_pass.steps.iter().map(|step| self.serial_step(step)).sum()
     }
 
     /// Seconds of a piece and of the tensor collectives after it.
-    fn in_line(&self, step: &ComputeStep) -> Seconds {
+    fn serial_step(&self, step: &ComputeStep) -> Seconds {
         step.piece.work.time
             + step.piece.host
             + self.tensor_after(step.tensor).map_or(Seconds::ZERO, |after| after.time)
@@ -88,24 +88,24 @@ impl<'a> UnitCosts<'a> {
     /// beside a piece takes `contention` of the device, and the next piece waits for it. A piece of 10 ms beside 20 ms of
     /// an exchange that takes a fifth of the device is over after 20, beside 5 ms of one after 11. The tensor ranks'
     /// collective after a piece waits for the piece alone: what is passed on may be hidden there too, without slowing it.
-    pub fn least(&self, unit_pass: &UnitPass, contention: Share) -> Seconds {
+    pub fn lower_bound(&self, unit_pass: &UnitPass, contention: Share) -> Seconds {
         let of_step = |step: &ComputeStep| {
             let piece = step.piece.work.time + step.piece.host;
-            let after = self.in_line(step) - piece;
-            let (longest, all) = self.beside(step);
+            let after = self.serial_step(step) - piece;
+            let (longest, all) = self.overlapped(step);
             (piece + (all - after * 2.0).max(Seconds::ZERO) * contention.get() + after).max(longest)
         };
         unit_pass.steps.iter().map(of_step).sum()
     }
 
     /// What runs beside a piece: the longest of it, and all of it.
-    pub fn beside(&self, step: &ComputeStep) -> (Seconds, Seconds) {
+    pub fn overlapped(&self, step: &ComputeStep) -> (Seconds, Seconds) {
         if step.piece.work.time + step.piece.host <= Seconds::ZERO {
             return (Seconds::ZERO, Seconds::ZERO);
         }
         let turns = if self.layout.context > 1 { f64::from(step.exchange) } else { 0.0 };
         let exchange = self.exchange.time * turns;
-        let tensor = self.tensor_beside(step.tensor).map_or(Seconds::ZERO, |beside| beside.time);
+        let tensor = self.tensor_overlapped(step.tensor).map_or(Seconds::ZERO, |beside| beside.time);
         (exchange.max(tensor), exchange + tensor)
     }
 
@@ -125,13 +125,15 @@ impl<'a> UnitCosts<'a> {
     }
 
     /// What they exchange while it runs.
-    pub fn tensor_beside(&self, exchange: TensorExchange) -> Option<Transfer> {
-        let TensorTransfers { beside_forward, beside_backward, ends, .. } = self.tensor;
+    pub fn tensor_overlapped(&self, exchange: TensorExchange) -> Option<Transfer> {
+        let TensorTransfers { overlapped_forward, overlapped_backward, ends, .. } = self.tensor;
         let beside = match exchange {
             _ if self.layout.tensor == 1 => None,
-            TensorExchange::Forward(times) => Some((1..times).fold(beside_forward, |sum, _| sum + beside_forward)),
-            TensorExchange::Backward => Some(beside_backward),
-            TensorExchange::End(ModelPart::Head, pass) if pass.is_backward() => Some(ends.beside_head),
+            TensorExchange::Forward(times) => {
+                Some((1..times).fold(overlapped_forward, |sum, _| sum + overlapped_forward))
+            }
+            TensorExchange::Backward => Some(overlapped_backward),
+            TensorExchange::End(ModelPart::Head, pass) if pass.is_backward() => Some(ends.overlapped_head),
             TensorExchange::End(..) | TensorExchange::Nothing => None,
         };
         beside.filter(|beside| beside.time > Seconds::ZERO)
@@ -167,19 +169,22 @@ impl<'a> UnitCosts<'a> {
     pub fn unit_pass(&self, unit: UnitParameters, traversal: Traversal, steps: [ComputeStep; 3]) -> UnitPass {
         let pass = traversal.pass();
         let last = traversal.completes_gradients();
-        let steps = if self.layout.tensor == 1 && self.layout.context == 1 { in_one(steps) } else { steps };
+        let steps = if self.layout.tensor == 1 && self.layout.context == 1 { merged(steps) } else { steps };
         // A stage gathers, reduces and offloads as a whole; its units only compute and hold activations.
         if self.staged {
             return UnitPass { part: unit.part, pass, steps, ..UnitPass::default() };
         }
         let kept_gathered = pass.is_backward() && !self.regathers(unit.part) && self.layout.weights > 1;
-        let fetched =
-            if self.fetched() && unit.gathered > Count::ZERO && !kept_gathered { unit.gathered } else { Count::ZERO };
+        let fetched = if self.fetches_weights() && unit.gathered > Count::ZERO && !kept_gathered {
+            unit.gathered
+        } else {
+            Count::ZERO
+        };
         // In backward what a gather leaves goes as soon as it is copied out of.
         let copies_out = self.rates.scenario.stack.copies_out && !pass.is_backward() && self.layout.weights > 1;
         // What backward does not gather again, forward must not drop (`reshard_after_forward=False` of `fully_shard`).
         // Where only the host has the weights, they go after each pass, and come back by a copy.
-        let drops = self.fetched() && (last || self.regathers(unit.part) || self.layout.weights == 1);
+        let drops = self.fetches_weights() && (last || self.regathers(unit.part) || self.layout.weights == 1);
         // A shared unit is dropped by its second pass: the one that gathers nothing.
         let other = match unit.part {
             ModelPart::Embedding => Some(ModelPart::Head),
@@ -206,7 +211,7 @@ impl<'a> UnitCosts<'a> {
                 Traversal::Recompute => Bytes::ZERO,
                 Traversal::Pass(_) => -secondary,
             },
-            gradients: if last { self.waiting(unit.reduced) } else { Bytes::ZERO },
+            gradients: if last { self.gradient_buffer(unit.reduced) } else { Bytes::ZERO },
             to_host: Bytes::ZERO,
             reduce: if last { self.reductions(unit.reduced) } else { PerGradients::default() },
             store: if last {
@@ -226,30 +231,31 @@ impl<'a> UnitCosts<'a> {
     }
 
     /// Whether weights come into memory for each pass: from other ranks, from the host, or both.
-    pub fn fetched(&self) -> bool {
+    pub fn fetches_weights(&self) -> bool {
         self.layout.weights > 1 || self.rates.scenario.plan.offload.state()
     }
 
     /// Bytes of gathered weights while they are in memory for a pass.
     pub fn buffer(&self, elements: Count) -> Bytes {
-        if self.fetched() { elements * self.rates.storage() } else { Bytes::ZERO }
+        if self.fetches_weights() { elements * self.rates.storage() } else { Bytes::ZERO }
     }
 
     /// Bytes from the host for so many weights: this rank's shard, where it lives there and no second copy on the
     /// device serves backward.
     pub fn loaded(&self, elements: Count, pass: Pass) -> Bytes {
-        let there = self.rates.scenario.plan.offload.state() && !(pass.is_backward() && self.second().is_some());
+        let there =
+            self.rates.scenario.plan.offload.state() && !(pass.is_backward() && self.secondary_copy().is_some());
         if there { elements * self.rates.storage() / f64::from(self.layout.weights) } else { Bytes::ZERO }
     }
 
     /// Whether gradients are reduced at the end of the step only.
-    pub fn whole(&self) -> bool {
+    pub fn keeps_whole_gradients(&self) -> bool {
         whole_gradients(self.rates, self.layout)
     }
 
     /// Bytes of gradients while backward adds to them, beyond those that are kept all the time.
-    pub fn waiting(&self, elements: Count) -> Bytes {
-        let buffered = self.rates.scenario.plan.offload.state() || !self.whole();
+    pub fn gradient_buffer(&self, elements: Count) -> Bytes {
+        let buffered = self.rates.scenario.plan.offload.state() || !self.keeps_whole_gradients();
         // A stage's backward adds up all its micro-batches before it is reduced; a unit's is reduced at each.
         let each = if self.staged { self.rates.unreduced_gradient() } else { self.rates.gradient() };
         if buffered { elements * each } else { Bytes::ZERO }
@@ -257,7 +263,7 @@ impl<'a> UnitCosts<'a> {
 
     /// Bytes of that which go to the host when backward leaves them: what is reduced then, or all.
     pub fn stored(&self, elements: Count, gradients: Gradients) -> Bytes {
-        let reduced = gradients == Gradients::Complete || !self.whole();
+        let reduced = gradients == Gradients::Complete || !self.keeps_whole_gradients();
         let ranks = if reduced { self.layout.gradients } else { 1 };
         let offloaded = self.rates.scenario.plan.offload.state();
         if offloaded { elements * self.rates.gradient() / f64::from(ranks) } else { Bytes::ZERO }
@@ -265,13 +271,13 @@ impl<'a> UnitCosts<'a> {
 
     /// Bytes of sums on the host that other ranks' are to be added to after the last backward.
     pub fn unreduced(&self, elements: Count) -> Bytes {
-        let ranks = if self.whole() { 1 } else { self.layout.gradients };
+        let ranks = if self.keeps_whole_gradients() { 1 } else { self.layout.gradients };
         if self.layout.group() > ranks { self.stored(elements, Gradients::Partial) } else { Bytes::ZERO }
     }
 
     /// Ranks that share the second copy of the weights, and its format; `None` where there is none, as where no
     /// weights are sharded.
-    pub fn second(&self) -> Option<(u32, Format)> {
+    pub fn secondary_copy(&self) -> Option<(u32, Format)> {
         let plan = &self.rates.scenario.plan;
         let ranks = self.layout.secondary.filter(|_| self.layout.weights > 1)?;
         Some((ranks, plan.precision.wire(plan.sharding.secondary.as_ref()?.format)))
@@ -279,7 +285,8 @@ impl<'a> UnitCosts<'a> {
 
     /// Bytes of this rank's shard of the second copy of so many weights.
     pub fn secondary(&self, elements: Count) -> Bytes {
-        self.second().map_or(Bytes::ZERO, |(ranks, format)| elements * Bytes::new(format.bytes()) / f64::from(ranks))
+        self.secondary_copy()
+            .map_or(Bytes::ZERO, |(ranks, format)| elements * Bytes::new(format.bytes()) / f64::from(ranks))
     }
 
     pub fn payload(&self, elements: Count, format: Format) -> Payload {
@@ -288,7 +295,7 @@ impl<'a> UnitCosts<'a> {
     }
 
     /// Time of one micro-batch's forward through a pipeline rank's layers, everything alone.
-    pub fn forward(&self) -> Seconds {
+    pub fn forward_time(&self) -> Seconds {
         let layers = f64::from(self.rates.scenario.model.layers) / f64::from(self.layout.pipeline);
         layers * self.serial(&self.layer_pass(false, Pass::Forward))
     }
@@ -301,7 +308,7 @@ impl<'a> UnitCosts<'a> {
 }
 
 /// The same compute in one piece: nothing meets between.
-fn in_one(steps: [ComputeStep; 3]) -> [ComputeStep; 3] {
+fn merged(steps: [ComputeStep; 3]) -> [ComputeStep; 3] {
     let piece = steps.iter().fold(LaunchedWork::default(), |sum, step| LaunchedWork {
         work: sum.work + step.piece.work,
         host: sum.host + step.piece.host,

@@ -129,7 +129,7 @@ impl GradientReduction {
 
 /// Bytes that a pass leaves of what the gradients of weights are computed from, where they are put off: all of it after
 /// the pass for inputs, and as much less after that for weights.
-pub(super) fn put_off(pass: Pass, all: impl FnOnce() -> Bytes) -> Bytes {
+pub(super) fn deferred_bytes(pass: Pass, all: impl FnOnce() -> Bytes) -> Bytes {
     match pass {
         Pass::Forward | Pass::Backward => Bytes::ZERO,
         Pass::BackwardInputs => all(),
@@ -139,25 +139,25 @@ pub(super) fn put_off(pass: Pass, all: impl FnOnce() -> Bytes) -> Bytes {
 
 impl UnitPass {
     /// Whether it computes on weights that may have been gathered; copies from the host are waited for apart.
-    pub fn fetched(&self) -> bool {
+    pub fn fetches_weights(&self) -> bool {
         self.freed > Bytes::ZERO || self.gathered > Bytes::ZERO || self.gather.is_some()
     }
 
-    pub fn takes(&self) -> [i64; HELD] {
-        let mut takes = held_bytes(held::ACTIVATIONS, self.working);
-        takes[held::GATHERED] = bytes(self.gather_left);
-        takes[held::GRADIENTS] = bytes(self.gradients);
+    pub fn allocates(&self) -> [i64; HELD] {
+        let mut allocates = held_bytes(held::ACTIVATIONS, self.working);
+        allocates[held::GATHERED] = bytes(self.gather_left);
+        allocates[held::GRADIENTS] = bytes(self.gradients);
         // The second copy is made from the gathered unit: both are there at once.
-        takes[held::SECONDARY] = bytes(self.secondary.max(Bytes::ZERO));
-        takes
+        allocates[held::SECONDARY] = bytes(self.secondary.max(Bytes::ZERO));
+        allocates
     }
 
-    pub fn gives(&self) -> [i64; HELD] {
-        let mut gives = held_bytes(held::ACTIVATIONS, self.working);
+    pub fn frees(&self) -> [i64; HELD] {
+        let mut frees = held_bytes(held::ACTIVATIONS, self.working);
         // What forward keeps is given back less; backward has `kept` negative, and gives back more than it took.
-        gives[held::ACTIVATIONS] -= bytes(self.kept);
-        gives[held::GATHERED] = bytes(self.gather_left) + bytes(self.freed);
-        gives[held::SECONDARY] = bytes((-self.secondary).max(Bytes::ZERO));
-        gives
+        frees[held::ACTIVATIONS] -= bytes(self.kept);
+        frees[held::GATHERED] = bytes(self.gather_left) + bytes(self.freed);
+        frees[held::SECONDARY] = bytes((-self.secondary).max(Bytes::ZERO));
+        frees
     }
 }

@@ -25,7 +25,7 @@ impl UnitCosts<'_> {
     pub fn gather(&self, elements: Count, parts: Count, pass: Pass) -> Option<UnitCollective> {
         let plan = &self.rates.scenario.plan;
         let own = (self.layout.weights, plan.precision.wire(plan.sharding.wire.weights));
-        let (ranks, format) = self.second().filter(|_| pass.is_backward()).unwrap_or(own);
+        let (ranks, format) = self.secondary_copy().filter(|_| pass.is_backward()).unwrap_or(own);
         let payload = Payload { parts, ..self.payload(elements, format) };
         (self.layout.weights > 1).then(|| self.gathered(payload, self.layout.shard_group(ranks)))
     }
@@ -42,7 +42,7 @@ impl UnitCosts<'_> {
             Bytes::ZERO
         };
         let buffer = if format.quantised() { payload.bytes() } else { Bytes::ZERO };
-        let transfer = transfer.with_passes(self.rates.pass(passes));
+        let transfer = transfer.with_passes(self.rates.memory_pass(passes));
         UnitCollective { transfer, kind: TaskKind::AllGather, buffer }
     }
 
@@ -158,7 +158,7 @@ impl UnitCosts<'_> {
         let (model, layout) = (&self.rates.scenario.model, self.layout);
         let shared = u64::from(model.vocab) * u64::from(model.hidden);
         let apart = model.tied && shared > 0 && layout.pipeline > 1;
-        let ranks = if self.whole() { 1 } else { layout.gradients };
+        let ranks = if self.keeps_whole_gradients() { 1 } else { layout.gradients };
         let elements = self.local(shared) / f64::from(ranks);
         let format = self.gradient_wire(self.rates.scenario.plan.sharding.wire.boundary);
         let payload = Payload { parts: Count::new(1.0), ..self.payload(elements, format) };
@@ -176,6 +176,6 @@ impl UnitCosts<'_> {
         let inside = self.rates.scenario.cluster.devices_per_node() / self.layout.tensor;
         let hops = if two_hop { 1.0 + 1.0 / f64::from(inside.clamp(1, group.size)) } else { 1.0 };
         let transfer = self.rates.all_to_all(payload, group, two_hop);
-        (transfer.with_passes(self.rates.pass(one * hops)), TaskKind::AllToAll)
+        (transfer.with_passes(self.rates.memory_pass(one * hops)), TaskKind::AllToAll)
     }
 }

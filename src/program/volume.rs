@@ -1,6 +1,6 @@
 //! What tasks move and need, in sum. Not for when.
 
-use crate::cost::{CollectiveForms, TransferParts};
+use crate::cost::{CollectiveAlgorithms, TransferParts};
 use crate::hardware::MAX_LEVELS;
 use crate::units::{Bytes, Seconds};
 
@@ -15,8 +15,8 @@ pub struct Volume {
     pub bytes: [Bytes; MAX_LEVELS],
     /// The same by the line of the timeline that sends them, in the order of [`Stream::ALL`].
     pub sent: [[Bytes; MAX_LEVELS]; Stream::ALL.len()],
-    /// The forms of the collectives that do, by the same line.
-    pub forms: [CollectiveForms; Stream::ALL.len()],
+    /// The algorithms of the collectives that do, by the same line.
+    pub algorithms: [CollectiveAlgorithms; Stream::ALL.len()],
     /// How long each level would be busy.
     pub busy: [Seconds; MAX_LEVELS],
     /// Where the time of the transfers between devices goes, each alone.
@@ -43,7 +43,7 @@ impl Volume {
         for (sent, other) in self.sent.as_flattened_mut().iter_mut().zip(other.sent.as_flattened()) {
             *sent += *other * times;
         }
-        for (forms, other) in self.forms.iter_mut().zip(other.forms) {
+        for (forms, other) in self.algorithms.iter_mut().zip(other.algorithms) {
             forms.join(other);
         }
         self.host_copies.to.add(other.host_copies.to, times);

@@ -10,7 +10,7 @@ use super::build::LaunchedWork;
 use super::halves::BACKWARD_LAUNCHES;
 use super::label::ModelPart;
 use super::unit_costs::UnitCosts;
-use super::unit_pass::{ComputeStep, TensorExchange, Traversal, UnitParameters, UnitPass, put_off};
+use super::unit_pass::{ComputeStep, TensorExchange, Traversal, UnitParameters, UnitPass, deferred_bytes};
 
 impl UnitCosts<'_> {
     /// A pass over one of the layers that are computed again from their input, or of the others.
@@ -20,7 +20,7 @@ impl UnitCosts<'_> {
         let again = activations.whole - kept;
         let offloaded = recomputed && self.rates.scenario.plan.offload.checkpoints();
         let checkpoint = if offloaded { kept } else { Bytes::ZERO };
-        let held = put_off(pass, || self.rates.weight_gradient_inputs().into_iter().sum());
+        let held = deferred_bytes(pass, || self.rates.weight_gradient_inputs().into_iter().sum());
         let own = self.unit_pass(self.layer_unit(), Traversal::Pass(pass), self.layer_steps(recomputed, pass));
         match pass {
             Pass::Forward => UnitPass { working: again, kept, to_host: checkpoint, ..own },
@@ -40,7 +40,7 @@ impl UnitCosts<'_> {
         // `late` is what the host adds to the device's time of the whole layer; each half has its share, so that
         // cutting the layer into halves does not change its total.
         let late = |work: DeviceTime, launches: f64| {
-            self.rates.launched(work.time, launches * self.rates.host_layer()) - work.time
+            self.rates.launch_bound(work.time, launches * self.rates.host_layer()) - work.time
         };
         let whole = |passes: [DeviceTime; 2]| passes[0] + passes[1];
         let half = |index: usize, all: DeviceTime, late: Seconds, tensor: TensorExchange, exchange: u32| {
@@ -81,7 +81,9 @@ impl UnitCosts<'_> {
     pub fn end_pass(&self, part: ModelPart, pass: Pass) -> UnitPass {
         let (activations, rates) = (&self.activations, self.rates);
         let (kept, held, work) = match part {
-            ModelPart::Head => (activations.logits, put_off(pass, || rates.head_gradient_inputs()), rates.head()),
+            ModelPart::Head => {
+                (activations.logits, deferred_bytes(pass, || rates.head_gradient_inputs()), rates.head())
+            }
             _ => (activations.embedding, Bytes::ZERO, rates.embedding()),
         };
         let tensor = if pass.propagates() { TensorExchange::End(part, pass) } else { TensorExchange::Nothing };

@@ -23,13 +23,13 @@ use round::Round;
 pub use fix::{Fixes, fix};
 
 /// The smallest gain in throughput that is worth a line.
-pub const WORTH: f64 = 0.005;
+pub const WORTHWHILE_GAIN: f64 = 0.005;
 
 /// What 10 % more of each resource would give in throughput, by its place among the elasticities: at least a tenth of
-/// [`WORTH`], the largest gain first.
+/// [`WORTHWHILE_GAIN`], the largest gain first.
 pub fn gains(evaluation: &Evaluation) -> Vec<(usize, f64)> {
     let mut gains: Vec<(usize, f64)> = evaluation.elasticity.iter().map(|one| one.gain).enumerate().collect();
-    gains.retain(|(_, gain)| *gain >= WORTH / 10.0);
+    gains.retain(|(_, gain)| *gain >= WORTHWHILE_GAIN / 10.0);
     gains.sort_by(|a, b| b.1.total_cmp(&a.1));
     gains
 }

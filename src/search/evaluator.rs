@@ -40,8 +40,8 @@ pub fn pool(threads: Option<usize>) -> Result<Pool, rayon::ThreadPoolBuildError>
 }
 
 /// The same, whose threads give way: to keys on the screen and to everyone else on a shared machine.
-pub fn polite_pool(threads: Option<usize>) -> Result<Pool, rayon::ThreadPoolBuildError> {
-    builder(threads).start_handler(|_| give_way()).build()
+pub fn low_priority_pool(threads: Option<usize>) -> Result<Pool, rayon::ThreadPoolBuildError> {
+    builder(threads).start_handler(|_| lower_priority()).build()
 }
 
 fn builder(threads: Option<usize>) -> rayon::ThreadPoolBuilder {
@@ -51,7 +51,7 @@ fn builder(threads: Option<usize>) -> rayon::ThreadPoolBuilder {
 }
 
 /// Lowers the priority of this thread, where a thread has one of its own.
-fn give_way() {
+fn lower_priority() {
     // Linux alone gives each thread a priority; elsewhere this would slow the screen's thread too.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::nice(5);

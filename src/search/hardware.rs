@@ -6,7 +6,7 @@ use crate::scenario::Value;
 use super::sweep::{Cell, Sweep};
 
 /// A gain from twice as much of something that is worth naming.
-const FELT: f64 = 0.05;
+const NOTICEABLE: f64 = 0.05;
 
 /// What limits a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub fn limiting(sweep: &Sweep, cells: &[Option<Cell>], index: usize) -> Option<L
     let [memory, network] = [Way::Memory, Way::Bandwidth].map(|way| gain(sweep, cells, index, way));
     let (memory, network) = (memory?, network?);
     Some(match memory >= network {
-        _ if memory.max(network) < FELT => LimitingFactor::Compute,
+        _ if memory.max(network) < NOTICEABLE => LimitingFactor::Compute,
         true => LimitingFactor::Memory,
         false => LimitingFactor::Network,
     })

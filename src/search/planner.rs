@@ -12,21 +12,21 @@ pub mod classes;
 mod climb;
 mod found;
 mod judge;
-mod ladder;
+mod memory_curve;
 mod paper;
+mod placement_gain;
 pub mod profile;
 mod refined;
 mod request;
 mod run;
 mod space;
-mod why;
 
 pub use found::{FoundPlan, PlanAnswer, Uniform};
-pub use ladder::Ladder;
+pub use memory_curve::MemoryCurve;
+pub use placement_gain::PlacementGain;
 pub use refined::{best_plans, refined};
-pub use request::{CostModel, Objective, PlanRequest};
+pub use request::{CostModel, PlanRequest, PlannerObjective};
 pub use run::plan;
-pub use why::PlacementGain;
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
-use super::plans::{Aim, Freedom, PlanSearch, SearchLimits};
+use super::plans::{Objective, PlanSearch, SearchLimits, SearchSpace};
 use super::*;
 use crate::evaluate::{Property, Resource, Summary};
 use crate::plan::{GlobalBatch, Offload, Recompute, Schedule, Size};
@@ -144,7 +144,7 @@ fn tuning_finds_what_trying_everything_finds() {
 /// `t`, `plan` and the search for whole plans are one question where the same is free: on random jobs none of them names a
 /// better figure than another.
 #[test]
-fn questions_with_the_same_freedom_have_the_same_answer() {
+fn questions_with_the_same_search_space_have_the_same_answer() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let job = (prop::sample::select(vec![4_u32, 8]), 0.05..0.5, 1_u32..4, prop::sample::select(vec![16_u32, 32, 96]));
     let pool = pool(Some(2)).expect("threads");
@@ -158,10 +158,16 @@ fn questions_with_the_same_freedom_have_the_same_answer() {
             (Size::Nodes(nodes), memory, GlobalBatch::Sequences(batch));
         scenario.settle_batch();
         let ask = |fields: &[Field]| {
-            let freedom = Freedom::only(fields);
+            let space = SearchSpace::only(fields);
             let limits = SearchLimits::default();
-            let search =
-                PlanSearch { base: scenario.clone(), freedom, aim: Aim::Throughput, limits, top: 1, front: Vec::new() };
+            let search = PlanSearch {
+                base: scenario.clone(),
+                space,
+                objective: Objective::Throughput,
+                limits,
+                top: 1,
+                front: Vec::new(),
+            };
             search.run(&Evaluator::on(&pool), &mut |_| {}).plans.pop().map(|best| best.summary)
         };
         let batches = [Field::MicroBatch, Field::Recompute];
@@ -170,17 +176,21 @@ fn questions_with_the_same_freedom_have_the_same_answer() {
         assert_eq!(best, tuned.filter(|found| found.fits), "t on {:?}", scenario.plan);
         let state = [Field::WeightsOver, Field::GradientsOver, Field::OptimizerOver];
         let Some(best) = ask(&[&batches[..], &state].concat()) else { continue };
-        let (objective, cost_model) = (planner::Objective::Throughput, planner::CostModel::Simulator);
+        let (objective, cost_model) = (planner::PlannerObjective::Throughput, planner::CostModel::Simulator);
         let request = planner::PlanRequest { scenario, objective, cost_model, top: 1 };
         let planned = planner::plan(&request, &Cancel::default()).expect("a valid job");
         let found = planned.plans.first().expect("a plan, where the search has one");
         assert!(found.summary.tokens_per_s() >= best.tokens_per_s(), "plan on {:?}", request.scenario.plan);
         answered += 1;
         // With operators placed one by one the search is no worse than `plan`, whether or not it has more to choose from.
-        let freedom =
-            if answered % 5 == 0 { Freedom::default() } else { Freedom::only(&[&batches[..], &state].concat()) };
+        let space = if answered % 5 == 0 {
+            SearchSpace::default()
+        } else {
+            SearchSpace::only(&[&batches[..], &state].concat())
+        };
         let (base, limits) = (request.scenario, SearchLimits::default());
-        let mut search = PlanSearch { base, freedom, aim: Aim::Throughput, limits, top: 3, front: Vec::new() };
+        let mut search =
+            PlanSearch { base, space, objective: Objective::Throughput, limits, top: 3, front: Vec::new() };
         let best = |search: &PlanSearch| {
             let answer = search.run(&Evaluator::on(&pool), &mut |_| {});
             let refined = planner::refined(search, &answer, &Evaluator::on(&pool)).map(|found| found.summary);
@@ -192,12 +202,12 @@ fn questions_with_the_same_freedom_have_the_same_answer() {
         let planned = found.summary.tokens_per_s() * (1.0 - 1e-3);
         assert!(most.is_some_and(|most| most >= planned), "{most:?} < {planned} on {:?}", search.base.plan);
         // Within its margin, and smaller where that is what counts.
-        (search.limits.margin, search.aim) = (0.05, Aim::Memory);
+        (search.limits.margin, search.objective) = (0.05, Objective::Memory);
         let (whole, refined) = best(&search);
         if let Some((whole, refined)) = whole.zip(refined) {
             assert!(refined.memory.peak <= whole.memory.peak && whole.memory.peak <= whole.memory.capacity * 0.95);
         }
-        search.aim = Aim::Throughput;
+        search.objective = Objective::Throughput;
         let (whole, refined) = best(&search);
         if let Some((whole, refined)) = whole.zip(refined) {
             assert!(refined.memory.peak <= refined.memory.capacity * 0.95);
@@ -219,10 +229,10 @@ fn the_best_strategy_of_the_list_is_that_of_the_search() {
         (base.plan.size, base.plan.memory_factor) = (Size::Nodes(4), memory);
         let candidates = strategies(&library, &base);
         let values = candidates.iter().flat_map(|(_, candidate)| candidate.edits.iter().map(|edit| edit.value.clone()));
-        let mut freedom = Freedom::only(&[]);
-        freedom.over(Axis { field: Field::Strategy, values: values.collect() });
+        let mut space = SearchSpace::only(&[]);
+        space.vary(Axis { field: Field::Strategy, values: values.collect() });
         let limits = SearchLimits::default();
-        let search = PlanSearch { base, freedom, aim: Aim::Throughput, limits, top: 1, front: Vec::new() };
+        let search = PlanSearch { base, space, objective: Objective::Throughput, limits, top: 1, front: Vec::new() };
         let found = search.run(&Evaluator::on(&pool), &mut |_| {}).plans.pop().map(|best| best.summary.tokens_per_s());
         let listed = outcomes(&candidates, &Evaluator::on(&pool)).into_iter().filter_map(|one| one.outcome.ok());
         let best = listed.filter(|summary| summary.fits).map(|summary| summary.tokens_per_s()).reduce(f64::max);
@@ -247,8 +257,8 @@ fn the_shortest_training_is_no_faster_than_the_best_plan() {
         let Some(fewest) = answer.best else { continue };
         let mut base = training.scenario(&training::METHODS[index / training.budgets.len()], &fewest.choice);
         base.plan.global_batch = GlobalBatch::Sequences(fewest.choice.sequences() as u32);
-        let (freedom, limits) = (Freedom::default(), SearchLimits::default());
-        let search = PlanSearch { base, freedom, aim: Aim::Throughput, limits, top: 1, front: Vec::new() };
+        let (space, limits) = (SearchSpace::default(), SearchLimits::default());
+        let search = PlanSearch { base, space, objective: Objective::Throughput, limits, top: 1, front: Vec::new() };
         let best = search.run(&Evaluator::on(&pool), &mut |_| {}).plans.pop().expect("a plan, where there is one");
         let (best, of_training) = (best.summary.tokens_per_s(), fewest.summary.tokens_per_s());
         assert!(best >= of_training * (1.0 - 1e-9), "{best} < {of_training} with {:?}", fewest.choice);

@@ -5,10 +5,10 @@
 //! few of them are simulated. Host memory is assumed unlimited. After "Layered gradient accumulation and modular
 //! pipeline parallelism" (arXiv 2106.02679). Not for one plan's closed forms, which are [`crate::bounds`]'s.
 
-mod account;
 mod bound;
+mod breakdown;
 mod choice;
-mod closed;
+mod closed_form;
 mod fewest;
 mod goal;
 mod grid;
@@ -16,9 +16,9 @@ mod method;
 mod question;
 mod run;
 
-pub use account::Account;
+pub use breakdown::StepBreakdown;
 pub use choice::TrainingChoice;
-pub use closed::Closed;
+pub use closed_form::ClosedForm;
 pub use fewest::BestTraining;
 pub use goal::{Goal, USUAL_STEPS};
 pub use method::{METHODS, Method, StageAssignment};

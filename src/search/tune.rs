@@ -7,7 +7,7 @@ use crate::plan::Recompute;
 use crate::scenario::{Edit, Field, Problem, Scenario};
 
 use super::evaluator::Cancel;
-use super::plans::{Aim, Freedom, PlanSearch, SearchLimits, micro_batches};
+use super::plans::{Objective, PlanSearch, SearchLimits, SearchSpace, micro_batches};
 
 /// What a cell settled on.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -79,8 +79,8 @@ fn grow(scenario: &Scenario, workspace: &mut Workspace, mut visit: impl FnMut(Tu
 pub fn tuned(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Tuned, Summary), Vec<Problem>> {
     let search = PlanSearch {
         base: scenario.clone(),
-        freedom: Freedom::only(&[Field::MicroBatch, Field::Recompute]),
-        aim: Aim::Throughput,
+        space: SearchSpace::only(&[Field::MicroBatch, Field::Recompute]),
+        objective: Objective::Throughput,
         limits: SearchLimits::default(),
         top: 1,
         front: Vec::new(),

@@ -46,26 +46,26 @@ pub(super) struct SentTrain {
 pub(super) struct Arrivals {
     trains: Vec<ArrivalTrain>,
     /// How many of those trains have been used up, and how many arrivals have been taken in all.
-    gone: usize,
+    consumed: usize,
     taken: u64,
 }
 
 impl Arrivals {
     pub fn clear(&mut self) {
         self.trains.clear();
-        (self.gone, self.taken) = (0, 0);
+        (self.consumed, self.taken) = (0, 0);
     }
 
     /// What has not been taken.
     fn trains(&self) -> &[ArrivalTrain] {
-        &self.trains[self.gone..]
+        &self.trains[self.consumed..]
     }
 
     /// Adds what is sent next.
     pub fn push(&mut self, train: ArrivalTrain) {
-        if self.gone == self.trains.len() {
+        if self.consumed == self.trains.len() {
             self.trains.clear();
-            self.gone = 0;
+            self.consumed = 0;
         } else if self.trains.last_mut().is_some_and(|last| last.join(&train)) {
             return;
         }
@@ -80,19 +80,19 @@ impl Arrivals {
     /// Forgets the next `count`.
     pub fn take(&mut self, mut count: u64) {
         self.taken += count;
-        while let Some(first) = self.trains.get_mut(self.gone) {
+        while let Some(first) = self.trains.get_mut(self.consumed) {
             if count < first.count {
                 first.first = first.nth(count);
                 first.count -= count;
                 return;
             }
             count -= first.count;
-            self.gone += 1;
+            self.consumed += 1;
         }
     }
 
     /// The train with the `nth` one, counted from 1, from that one on; `None` if it has not been sent.
-    fn from(&self, nth: i64) -> Option<ArrivalTrain> {
+    fn train_from(&self, nth: i64) -> Option<ArrivalTrain> {
         let mut index = u64::try_from(nth).ok()?.checked_sub(self.taken + 1)?;
         for train in self.trains() {
             if index < train.count {
@@ -109,14 +109,14 @@ impl Arrivals {
             // It was taken, so that it has arrived.
             ..1 => Some(0),
             1 => self.next(),
-            _ => self.from(nth).map(|train| train.first),
+            _ => self.train_from(nth).map(|train| train.first),
         }
     }
 
     /// How many in a row, from the `nth` on, arrive at `start + period`, `start + 2 period` and so on;
     /// or, unless `exactly`, no later.
     pub fn in_step(&self, nth: i64, start: Picos, period: Picos, exactly: bool) -> u64 {
-        let Some(ArrivalTrain { first, period: own, count }) = self.from(nth) else { return 0 };
+        let Some(ArrivalTrain { first, period: own, count }) = self.train_from(nth) else { return 0 };
         // The first one decides how early the train is; its distances decide how long that lasts.
         let Some(early) = (start + period).checked_sub(first) else { return 0 };
         match (own.checked_sub(period), exactly) {
@@ -147,19 +147,19 @@ impl Arrivals {
 
     fn skip(&mut self, before: &Self, shift: Picos, times: u64) {
         self.taken += (self.taken - before.taken) * times;
-        self.trains[self.gone..].iter_mut().for_each(|train| train.first += shift * times);
+        self.trains[self.consumed..].iter_mut().for_each(|train| train.first += shift * times);
     }
 }
 
 impl Clone for Arrivals {
     fn clone(&self) -> Self {
-        Self { trains: self.trains().to_vec(), gone: 0, taken: self.taken }
+        Self { trains: self.trains().to_vec(), consumed: 0, taken: self.taken }
     }
 
     fn clone_from(&mut self, other: &Self) {
         self.trains.clear();
         self.trains.extend_from_slice(other.trains());
-        (self.gone, self.taken) = (0, other.taken);
+        (self.consumed, self.taken) = (0, other.taken);
     }
 }
 

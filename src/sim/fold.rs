@@ -2,8 +2,8 @@
 //!
 //! A rank's state at the beginning of an iteration of one of its loops is compared with the states one
 //! to three iterations ago. They match when every stream is either exactly some iterations further with
-//! the same work left, or waits at the same task as before, or still runs it; and when every event
-//! has moved as those iterations announce. Then the future is the past, shifted, for as long as no
+//! the same work left, or waits at the same task as before, or still runs it; and when those iterations
+//! have raised every event as often as expected. Then the future is the past, shifted, for as long as no
 //! stream reaches the end of its loop, no waiting stream is let go and no task ends that ran all along:
 //! that many iterations are skipped.
 
@@ -58,7 +58,7 @@ impl LoopLevel {
     }
 
     /// The iterations between two places that differ in nothing else; `None` if they do, or if there are none.
-    fn between(self, before: &Cursor, now: &Cursor) -> Option<u32> {
+    fn distance(self, before: &Cursor, now: &Cursor) -> Option<u32> {
         // Layer 4 and layer 5 of one micro-batch are 1 apart. Layer 4 of one and layer 5 of the next micro-batch differ
         // in two loops: that is no shift of this one.
         let iterations = self.iteration(now).checked_sub(self.iteration(before))?;
@@ -68,7 +68,7 @@ impl LoopLevel {
     }
 
     /// Whether two places are in the same run of the loop.
-    fn together(self, a: &Cursor, b: &Cursor) -> bool {
+    fn in_same_run(self, a: &Cursor, b: &Cursor) -> bool {
         match self {
             Self::Task => (a.at, a.task_loop) == (b.at, b.task_loop),
             Self::MicroBatch => {
@@ -99,7 +99,7 @@ impl LoopLevel {
 }
 
 /// How a rank moved, if its state is the earlier one shifted by whole iterations.
-pub(super) fn shift(
+pub(super) fn find_shift(
     before: &RankState,
     now: &RankState,
     role: &RankRole<'_>,
@@ -111,7 +111,7 @@ pub(super) fn shift(
         LoopLevel::MicroBatch | LoopLevel::Group => rank.at.map(Cursor::begin),
     };
     let here = place(now)?;
-    let iterations = level.between(&place(before)?, &here)?;
+    let iterations = level.distance(&place(before)?, &here)?;
     let (repeat, advance) = level.repeat(&here, role);
     let flags = |rank: &RankState| (rank.stage, rank.waited, rank.paused);
     if level != LoopLevel::Task && flags(before) != flags(now) {
@@ -127,21 +127,22 @@ pub(super) fn shift(
             let done = before - now;
             return Some(now.saturating_sub(1).checked_div(done).unwrap_or(u64::MAX));
         }
-        let moved = before == now && level.between(earlier, head) == Some(iterations) && level.together(&here, head);
+        let moved =
+            before == now && level.distance(earlier, head) == Some(iterations) && level.in_same_run(&here, head);
         moved.then(|| left(head))
     };
     let mut times = left(&here);
     match (&before.gap, &now.gap) {
         (Some(earlier), Some(gap)) if earlier.state == gap.state => {
-            for transfer in 0..states.get(gap.state).transfers.count {
-                let [earlier_of, of] = [earlier, gap].map(|gap| Cursor::begin(gap.of[transfer]));
+            for transfer in 0..states.get(gap.state).transfers.len {
+                let [earlier_of, of] = [earlier, gap].map(|gap| Cursor::begin(gap.launches[transfer]));
                 times = times.min(moves(&earlier_of, &of, [earlier, gap].map(|gap| gap.left[transfer]))?);
             }
         }
         (None, None) => {
             let same = (before.active, before.running) == (now.active, now.running)
                 && (level == LoopLevel::Task || before.pending == now.pending);
-            // An event that moved by anything else than was announced shows a stream that falls behind or catches up.
+            // An event that moved by anything else than expected shows a stream that falls behind or catches up.
             let counted = |event: usize| now.events[event] - before.events[event];
             if !same || (0..EVENTS).any(|event| counted(event) != i64::from(iterations) * advance[event]) {
                 return None;
@@ -160,8 +161,8 @@ pub(super) fn shift(
         _ => return None,
     }
     // Memory that grows is fullest in the last of the equal iterations: that one is run.
-    let held = |rank: &RankState| rank.held.iter().sum::<i64>();
-    let grows = u64::from(held(now) > held(before));
+    let allocated = |rank: &RankState| rank.allocated.iter().sum::<i64>();
+    let grows = u64::from(allocated(now) > allocated(before));
     Some(Shift { level, iterations, advance, times: times.saturating_sub(grows) })
 }
 
@@ -173,7 +174,7 @@ fn shifts_while_waiting(
     advance: &[i64; EVENTS],
     iterations: u32,
 ) -> Option<u64> {
-    let shifts = rank.needs(stream, *role).filter(|need| !need.event.remote()).filter_map(|need| {
+    let shifts = rank.requirements(stream, *role).filter(|need| !need.event.remote()).filter_map(|need| {
         let event = need.event as usize;
         let missing = need.least - rank.events[event];
         let pace = advance[event] * i64::from(iterations);
@@ -206,11 +207,11 @@ impl Shift {
         };
         if let (Some(earlier), Some(gap)) = (&before.gap, &mut rank.gap) {
             for transfer in 0..MOST_IN_FLIGHT {
-                if earlier.of[transfer] == gap.of[transfer] {
+                if earlier.launches[transfer] == gap.launches[transfer] {
                     let done = earlier.left[transfer].saturating_sub(gap.left[transfer]);
                     gap.left[transfer] = gap.left[transfer].saturating_sub(done * times);
                 } else {
-                    moved(&mut gap.of[transfer]);
+                    moved(&mut gap.launches[transfer]);
                 }
             }
             if let Some(cursor) = gap.computed.as_mut().filter(|cursor| earlier.computed != Some(**cursor)) {
@@ -236,12 +237,12 @@ impl Shift {
             moved(at);
         }
         // In a gap this counts for what arrives only.
-        let announced = self.advance.map(|advance| i64::from(iterations) * advance);
-        rank.announce(&announced, self.level != LoopLevel::Task);
+        let expected = self.advance.map(|advance| i64::from(iterations) * advance);
+        rank.advance_events(&expected, self.level != LoopLevel::Task);
         for part in 0..HELD {
-            rank.held[part] += (rank.held[part] - before.held[part]) * times.cast_signed();
+            rank.allocated[part] += (rank.allocated[part] - before.allocated[part]) * times.cast_signed();
         }
-        rank.totals = rank.totals.each(&before.totals, |now, before| now + (now - before) * times);
+        rank.totals = rank.totals.combine(&before.totals, |now, before| now + (now - before) * times);
         // Nothing is estimated in a skip: all that moved in one period moves as often again, in whole numbers, so that
         // the end is what running each iteration would give.
         rank.clock += later;

@@ -11,31 +11,31 @@ pub(super) const MOST_IN_FLIGHT: usize = 4;
 
 /// A few of something, one for each transfer in flight at most. It lives in each rank's state, and allocates nothing.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Few<T> {
+pub(super) struct InlineVec<T> {
     pub items: [T; MOST_IN_FLIGHT],
-    pub count: usize,
+    pub len: usize,
 }
 
-impl<T: Copy + Default> Default for Few<T> {
+impl<T: Copy + Default> Default for InlineVec<T> {
     fn default() -> Self {
-        Self { items: [T::default(); MOST_IN_FLIGHT], count: 0 }
+        Self { items: [T::default(); MOST_IN_FLIGHT], len: 0 }
     }
 }
 
-impl<T: Copy> Few<T> {
+impl<T: Copy> InlineVec<T> {
     pub fn push(&mut self, item: T) -> Option<()> {
-        *self.items.get_mut(self.count)? = item;
-        self.count += 1;
+        *self.items.get_mut(self.len)? = item;
+        self.len += 1;
         Some(())
     }
 
     pub fn as_slice(&self) -> &[T] {
-        &self.items[..self.count]
+        &self.items[..self.len]
     }
 
     pub fn remove(&mut self, index: usize) {
-        self.items[index..self.count].rotate_left(1);
-        self.count -= 1;
+        self.items[index..self.len].rotate_left(1);
+        self.len -= 1;
     }
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Gap {
     pub state: u32,
     /// What is left of each transfer, and the launch that it belongs to.
     pub left: [Picos; MOST_IN_FLIGHT],
-    pub of: [LaunchPosition; MOST_IN_FLIGHT],
+    pub launches: [LaunchPosition; MOST_IN_FLIGHT],
     /// Where compute stands, if that is not on its stream.
     pub computed: Option<Cursor>,
 }

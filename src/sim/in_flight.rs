@@ -2,13 +2,14 @@
 //! it ([`super::memo`]).
 
 use crate::program::{
-    Code, EVENTS, LaunchPosition, PerStream, Phase, Picos, RESOURCES, SERIAL, Stream, StreamSet, Task, TaskClass, WHOLE,
+    Code, EVENTS, FULL_DEMAND, LaunchPosition, PerStream, Phase, Picos, RESOURCES, SERIAL, Stream, StreamSet, Task,
+    TaskClass,
 };
 
-use super::gap::{Few, Gap, MOST_IN_FLIGHT};
+use super::gap::{Gap, InlineVec, MOST_IN_FLIGHT};
 use super::outcome::MemoryPeak;
-use super::pace::{pace, scaled, scaled_up};
 use super::rank::{RankContext, RankState, place};
+use super::slowdown::{slowdown, time_for, work_done};
 use super::stream::{Cursor, RankRole, StreamHead};
 
 /// What is in flight in a gap.
@@ -16,12 +17,12 @@ use super::stream::{Cursor, RankRole, StreamHead};
 pub(super) struct InFlight {
     /// Streams that run something, as bits; and what, in their order.
     pub running: StreamSet,
-    pub transfers: Few<Cursor>,
+    pub transfers: InlineVec<Cursor>,
     pub load: [u32; RESOURCES],
-    /// How much longer each takes, in units of [`WHOLE`].
-    paces: [u32; MOST_IN_FLIGHT],
+    /// How much longer each takes, in units of [`FULL_DEMAND`].
+    slowdowns: [u32; MOST_IN_FLIGHT],
     /// What they have not counted yet.
-    pub owed: [i64; EVENTS],
+    pub outstanding: [i64; EVENTS],
     /// Whether all are transfers that leave nothing behind.
     pub plain: bool,
     /// What is in flight once one of them has ended.
@@ -29,31 +30,31 @@ pub(super) struct InFlight {
 }
 
 impl InFlight {
-    fn new(in_flight: Few<Cursor>, code: &Code) -> Self {
-        let (load, owed, paces) = ([0; RESOURCES], [0; EVENTS], [WHOLE; MOST_IN_FLIGHT]);
+    fn new(in_flight: InlineVec<Cursor>, code: &Code) -> Self {
+        let (load, outstanding, slowdowns) = ([0; RESOURCES], [0; EVENTS], [FULL_DEMAND; MOST_IN_FLIGHT]);
         let mut state = Self {
             running: StreamSet::EMPTY,
             transfers: in_flight,
             load,
-            paces,
-            owed,
+            slowdowns,
+            outstanding,
             plain: true,
             without: [None; MOST_IN_FLIGHT],
         };
-        for transfer in 0..in_flight.count {
+        for transfer in 0..in_flight.len {
             let task = state.task(transfer, code);
             state.running.insert(task.stream);
             for (load, demand) in state.load.iter_mut().zip(task.demand) {
                 *load += demand;
             }
             for event in task.signals.iter().flatten() {
-                state.owed[*event as usize] += 1;
+                state.outstanding[*event as usize] += 1;
             }
             // What leaves memory behind when it ends could set a new peak at a moment that no record has seen.
-            state.plain &= task.class == TaskClass::Transfer && task.gives.iter().sum::<i64>() >= 0;
+            state.plain &= task.class == TaskClass::Transfer && task.frees.iter().sum::<i64>() >= 0;
         }
-        for transfer in 0..in_flight.count {
-            state.paces[transfer] = pace(&state.load, state.task(transfer, code));
+        for transfer in 0..in_flight.len {
+            state.slowdowns[transfer] = slowdown(&state.load, state.task(transfer, code));
         }
         state
     }
@@ -65,8 +66,8 @@ impl InFlight {
 
     /// When each transfer ends, as they share what they need.
     fn ends(&self, gap: &Gap, clock: Picos) -> impl Iterator<Item = Picos> {
-        let ends = gap.left.iter().zip(&self.paces).take(self.transfers.count);
-        ends.map(move |(left, pace)| clock + scaled_up(*left, *pace))
+        let ends = gap.left.iter().zip(&self.slowdowns).take(self.transfers.len);
+        ends.map(move |(left, slowdown)| clock + time_for(*left, *slowdown))
     }
 }
 
@@ -93,22 +94,22 @@ impl InFlightSets {
         let mut gap = Gap {
             state: 0,
             left: [0; MOST_IN_FLIGHT],
-            of: [LaunchPosition::default(); MOST_IN_FLIGHT],
+            launches: [LaunchPosition::default(); MOST_IN_FLIGHT],
             computed: None,
         };
-        let mut in_flight = Few::default();
+        let mut in_flight = InlineVec::default();
         for stream in rank.running.iter() {
             let StreamHead { cursor, remaining, .. } = rank.streams[stream];
             // Which micro-batch a transfer belongs to makes no difference to what follows, so that it is kept apart, in
             // `of`: gaps in all micro-batches then share one state.
             in_flight.push(Cursor { at: LaunchPosition::default(), ..cursor })?;
-            (gap.left[in_flight.count - 1], gap.of[in_flight.count - 1]) = (remaining, cursor.at);
+            (gap.left[in_flight.len - 1], gap.launches[in_flight.len - 1]) = (remaining, cursor.at);
         }
         gap.state = self.index(in_flight, code);
         Some(gap)
     }
 
-    fn index(&mut self, in_flight: Few<Cursor>, code: &Code) -> u32 {
+    fn index(&mut self, in_flight: InlineVec<Cursor>, code: &Code) -> u32 {
         let known = self.0.iter().position(|state| state.transfers.as_slice() == in_flight.as_slice());
         known.unwrap_or_else(|| {
             self.0.push(InFlight::new(in_flight, code));
@@ -134,7 +135,7 @@ impl InFlightSets {
 
     /// Waits for another rank while transfers end, as far as that is by the moment given. Returns when more of them
     /// end.
-    pub fn rest<O>(
+    pub fn drain_until<O>(
         &mut self,
         rank: &mut RankState,
         by: Picos,
@@ -157,7 +158,7 @@ impl InFlightSets {
     }
 
     /// Waits for a transfer, as long as none ends.
-    pub fn expose<O>(&mut self, rank: &mut RankState, transfer: usize, context: &mut RankContext<'_, O>) {
+    pub fn wait_for_transfer<O>(&mut self, rank: &mut RankState, transfer: usize, context: &mut RankContext<'_, O>) {
         let (Some(next), Some(gap)) = (self.next(rank), &rank.gap) else { return };
         let label = self.get(gap.state).task(transfer, context.role.code).label;
         rank.totals.exposed[label.level.map_or(RESOURCES - 1, usize::from)] += next - rank.clock;
@@ -173,9 +174,9 @@ impl InFlightSets {
         let mut ended = ended.fold(0_u32, |ended, (transfer, end)| ended | u32::from(end == at) << transfer);
         rank.clock = at;
         rank.totals.phases[phase as usize] += passed;
-        rank.totals.communication += if state.transfers.count > 0 { passed } else { 0 };
-        for (left, pace) in gap.left.iter_mut().zip(state.paces).take(state.transfers.count) {
-            *left = left.saturating_sub(scaled(passed, pace));
+        rank.totals.communication += if state.transfers.len > 0 { passed } else { 0 };
+        for (left, slowdown) in gap.left.iter_mut().zip(state.slowdowns).take(state.transfers.len) {
+            *left = left.saturating_sub(work_done(passed, slowdown));
         }
         // From the last, so that the others stay where they are.
         let mut state = gap.state;
@@ -190,15 +191,16 @@ impl InFlightSets {
 
     /// Looks at the memory in use from now on.
     fn sample_memory(&self, rank: &mut RankState) {
-        let held = rank.held.iter().sum();
-        if held > rank.fullest
+        let allocated = rank.allocated.iter().sum();
+        if allocated > rank.peak_bytes
             && let Some(gap) = &rank.gap
         {
             let in_flight = &self.get(gap.state).transfers;
-            let transfer = in_flight.as_slice().first().map(|transfer| Cursor { at: gap.of[0], ..*transfer });
+            let transfer = in_flight.as_slice().first().map(|transfer| Cursor { at: gap.launches[0], ..*transfer });
             let cursor = transfer.or(gap.computed).unwrap_or(rank.streams[Stream::Compute].cursor);
-            rank.fullest = held;
-            rank.peak = MemoryPeak { held: rank.held, at: rank.clock, task: cursor.task, place: place(&cursor) };
+            rank.peak_bytes = allocated;
+            rank.peak =
+                MemoryPeak { allocated: rank.allocated, at: rank.clock, task: cursor.task, place: place(&cursor) };
         }
     }
 
@@ -212,13 +214,13 @@ impl InFlightSets {
         context: &mut RankContext<'_, O>,
     ) {
         let Some(gap) = &mut rank.gap else { return };
-        let (task, count) = (self.get(before).task(transfer, context.role.code), self.get(before).transfers.count);
-        for (held, gives) in rank.held.iter_mut().zip(task.gives) {
-            *held -= gives;
+        let (task, count) = (self.get(before).task(transfer, context.role.code), self.get(before).transfers.len);
+        for (allocated, frees) in rank.allocated.iter_mut().zip(task.frees) {
+            *allocated -= frees;
         }
         gap.state = after;
         for later in transfer + 1..count {
-            (gap.left[later - 1], gap.of[later - 1]) = (gap.left[later], gap.of[later]);
+            (gap.left[later - 1], gap.launches[later - 1]) = (gap.left[later], gap.launches[later]);
         }
         if let Some(direction) = task.sends {
             rank.send(rank.clock, direction, context);
@@ -228,16 +230,16 @@ impl InFlightSets {
     /// Puts what is in flight on a rank's streams, and its events where they are then.
     pub fn restore_streams(&self, rank: &mut RankState, role: &RankRole<'_>) {
         let Some(gap) = &rank.gap else { return };
-        let InFlight { running, transfers, load, owed, .. } = self.get(gap.state);
-        (rank.active, rank.running, rank.load, rank.changed) = (*running, *running, *load, true);
+        let InFlight { running, transfers, load, outstanding, .. } = self.get(gap.state);
+        (rank.active, rank.running, rank.load, rank.memory_changed) = (*running, *running, *load, true);
         rank.pending = PerStream::from_fn(|stream| u32::from(running.contains(stream)));
         for (transfer, stream) in running.iter().enumerate() {
-            let cursor = Cursor { at: gap.of[transfer], ..transfers.items[transfer] };
+            let cursor = Cursor { at: gap.launches[transfer], ..transfers.items[transfer] };
             rank.streams[stream] = StreamHead { cursor, remaining: gap.left[transfer], ..StreamHead::default() };
         }
         if let Some(cursor) = gap.computed {
             rank.streams[Stream::Compute] = StreamHead { cursor, ..StreamHead::default() };
         }
-        rank.count(role, owed);
+        rank.reset_events(role, outstanding);
     }
 }

@@ -7,7 +7,7 @@
 use crate::program::{Code, Picos, RankProgram};
 
 use super::arrivals::Inbox;
-use super::fold::{LoopLevel, Shift, shift};
+use super::fold::{LoopLevel, Shift, find_shift};
 use super::in_flight::InFlightSets;
 use super::local::FEWEST_LAUNCHES;
 use super::observer::Observer;
@@ -91,7 +91,7 @@ impl JointFold {
         let keeps = self.in_step(view.ranks) || level == LoopLevel::Group;
         // The latest first: the shortest period is found before its multiples.
         for state in (0..self.used).rev() {
-            let Some(times) = self.repeats(state, &view, roles, states) else { continue };
+            let Some(times) = self.times_repeated(state, &view, roles, states) else { continue };
             let Self { states, shifts, .. } = self;
             let RanksView { ranks, inboxes, ready_queue } = view;
             let (before, period) = (&states[state], ranks[0].clock - states[state].ranks[0].clock);
@@ -110,7 +110,7 @@ impl JointFold {
     }
 
     /// How often what happened since a state happens again, if it does.
-    fn repeats<'p>(
+    fn times_repeated<'p>(
         &mut self,
         state: usize,
         view: &RanksView<'_>,
@@ -130,7 +130,7 @@ impl JointFold {
                 continue;
             }
             let role = roles(rank);
-            let shift = shift(earlier, now, &role, LoopLevel::outermost(role.program, &now.at?), states)?;
+            let shift = find_shift(earlier, now, &role, LoopLevel::outermost(role.program, &now.at?), states)?;
             // What never comes is no later a period on.
             let later = |moment: Picos| if moment == Picos::MAX { moment } else { moment + period };
             // It has moved like the first rank, what comes to it is as far ahead as before, and its next look is as far

@@ -5,7 +5,7 @@ use crate::plan::pass::Direction;
 use crate::program::{Stream, TaskEvent};
 
 use super::arrivals::{ArrivalTrain, SentTrain};
-use super::fold::{LoopLevel, StateHistory, shift};
+use super::fold::{LoopLevel, StateHistory, find_shift};
 use super::in_flight::InFlightSets;
 use super::observer::Observer;
 use super::rank::{RankContext, RankState};
@@ -41,7 +41,7 @@ pub(super) fn fold_layers<O: Observer>(
         history.clear();
     }
     let found =
-        history.latest().find_map(|before| Some((before, shift(before, rank, &role, LoopLevel::Task, states)?)));
+        history.latest().find_map(|before| Some((before, find_shift(before, rank, &role, LoopLevel::Task, states)?)));
     if let Some((before, shift)) = found.filter(|(_, shift)| shift.times > 0) {
         shift.skip(before, rank, &role, shift.times, context.observer);
         history.clear();
@@ -73,7 +73,7 @@ pub(super) fn fold_micro_batches<O: Observer>(
         history.clear();
     }
     let found = history.latest().find_map(|before| {
-        let shift = shift(before, rank, &role, LoopLevel::MicroBatch, states)?;
+        let shift = find_shift(before, rank, &role, LoopLevel::MicroBatch, states)?;
         let times = shift.times.min(times_in_step(before, rank, context));
         (times > 0).then_some((before, shift, times))
     });

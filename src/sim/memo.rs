@@ -22,8 +22,8 @@ use super::rank::{NOTHING_QUEUED, RankContext, RankState};
 use super::stream::RankRole;
 use super::{joint, local};
 
-use record::{RecordedLaunch, Recording};
-use start::{BegunLaunch, FirstCompute, first_compute};
+use record::{LaunchRecord, Recording};
+use start::{FirstCompute, StartedLaunch, first_compute};
 
 /// Properties of a graph that do not depend on what is in flight.
 #[derive(Debug, Clone, Copy, Default)]
@@ -35,16 +35,16 @@ struct GraphTraits {
     /// The phase of its compute.
     phase: Phase,
     /// Whether there is nothing on compute's stream or on one serialised with it.
-    instant: bool,
+    without_compute: bool,
 }
 
 /// What is known of launches of a graph that begin with some transfers in flight.
 #[derive(Debug, Clone, Copy, Default)]
-struct Remembered {
+struct MemoEntry {
     gate: Gate,
     first: FirstPiece,
     /// The record in which all transfers outlast the launch, by index, and the latest of those in which some end.
-    along: Option<u32>,
+    outlasting: Option<u32>,
     latest: Option<u32>,
 }
 
@@ -69,13 +69,13 @@ enum Gate {
     /// Nothing but the next arrival.
     Open,
     /// One of the transfers in flight.
-    Flight(usize),
+    InFlight(usize),
     /// More than that.
-    Shut,
+    Closed,
 }
 
 /// Why a rank stopped moving from gap to gap.
-pub(super) enum Stride {
+pub(super) enum ReplayStop {
     /// It waits for another rank, until then at most.
     Until(Picos),
     /// It begins an iteration at which all ranks are compared with earlier states.
@@ -88,82 +88,82 @@ pub(super) enum Stride {
 #[derive(Debug, Default)]
 pub(super) struct Memo {
     pub states: InFlightSets,
-    kinds: Vec<GraphTraits>,
+    traits: Vec<GraphTraits>,
     /// By what is in flight, and by graph.
-    known: Vec<Remembered>,
-    records: Vec<RecordedLaunch>,
+    entries: Vec<MemoEntry>,
+    records: Vec<LaunchRecord>,
     recording: Option<Recording>,
 }
 
 impl Memo {
     pub fn clear(&mut self, code: &Code) {
         self.states.clear();
-        self.kinds.clear();
-        self.kinds.extend((0..code.graphs.len()).map(|graph| GraphTraits::new(code, graph)));
-        self.known.clear();
+        self.traits.clear();
+        self.traits.extend((0..code.graphs.len()).map(|graph| GraphTraits::new(code, graph)));
+        self.entries.clear();
         self.records.clear();
         self.recording = None;
     }
 
     /// Moves a rank from gap to gap, as far as records and known arrivals allow; all ranks have reached `now`.
-    pub fn stride<O: Observer>(
+    pub fn replay_launches<O: Observer>(
         &mut self,
         rank: &mut RankState,
         batch_loop: &mut StateHistory,
         now: Picos,
         context: &mut RankContext<'_, O>,
-    ) -> Stride {
+    ) -> ReplayStop {
         let role = context.role;
         while let (Some(at), Some(gap)) = (&rank.at, &rank.gap) {
             let graph = role.program.launch(at).graph as usize;
-            let GraphTraits { arrival: awaited, phase, instant, .. } = self.kinds[graph];
+            let GraphTraits { arrival: awaited, phase, without_compute, .. } = self.traits[graph];
             // A launch without compute, of gathers say, takes no time of the rank's own: it is replayed without asking
             // what compute waits for.
-            if !instant {
+            if !without_compute {
                 match self.gate(gap.state, graph, role.code) {
                     Gate::Open => {}
-                    Gate::Flight(transfer) => {
-                        self.states.expose(rank, transfer, context);
+                    Gate::InFlight(transfer) => {
+                        self.states.wait_for_transfer(rank, transfer, context);
                         continue;
                     }
-                    Gate::Shut | Gate::Unknown => break,
+                    Gate::Closed | Gate::Unknown => break,
                 }
                 let arrival = awaited.map_or(Some(rank.clock), |direction| context.inbox.arrivals(direction).next());
                 if arrival.is_none_or(|arrival| arrival > rank.clock) {
-                    let next = self.states.rest(rank, arrival.unwrap_or(now), phase, context);
+                    let next = self.states.drain_until(rank, arrival.unwrap_or(now), phase, context);
                     let Some(arrival) = arrival else {
                         *rank.awaits.get_mut(awaited.unwrap_or_default()) = true;
-                        return Stride::Until(next);
+                        return ReplayStop::Until(next);
                     };
                     self.states.wait_until(rank, arrival, phase, context);
                     rank.waited = true;
                 }
                 if !rank.paused && joint::begins(&role, rank) {
                     rank.paused = true;
-                    return Stride::Compare;
+                    return ReplayStop::Compare;
                 }
                 if local::worth_comparing(rank, &role) {
                     local::fold_micro_batches(rank, batch_loop, &self.states, context);
                 }
             }
-            if !self.replay(rank, context) {
+            if !self.replay_launch(rank, context) {
                 break;
             }
         }
         self.states.restore_streams(rank, &role);
         rank.gap = None;
-        Stride::Unknown
+        ReplayStop::Unknown
     }
 
     /// Runs a launch with which a rank can begin after a gap, if what it does is remembered.
-    fn replay<O>(&mut self, rank: &mut RankState, context: &mut RankContext<'_, O>) -> bool {
+    fn replay_launch<O>(&mut self, rank: &mut RankState, context: &mut RankContext<'_, O>) -> bool {
         let (Some(at), Some(gap)) = (&rank.at, &rank.gap) else { return false };
         let graph = context.role.program.launch(at).graph as usize;
-        let Remembered { along, latest, .. } = *self.known(gap.state, graph);
+        let MemoEntry { outlasting, latest, .. } = *self.entry(gap.state, graph);
         // First the record in which every transfer outlasts the launch: it fits whatever is left of them beyond that.
         // Then those in which some end inside, which fit only what they saw, to the picosecond.
         let some_end = std::iter::successors(latest, |record| self.records[*record as usize].earlier);
-        let mut records = along.into_iter().chain(some_end).map(|record| &self.records[record as usize]);
+        let mut records = outlasting.into_iter().chain(some_end).map(|record| &self.records[record as usize]);
         if let Some(record) = records.find(|record| record.fits(&gap.left)) {
             record.apply(&record.needs, rank, context);
             return true;
@@ -171,14 +171,14 @@ impl Memo {
         let Some(first) = self.start(gap.state, graph, context.role.code) else { return false };
         // No record fits as it is. Let transfers end one after the other beside the first piece of compute, until those
         // that are still in flight outlast a launch that is remembered.
-        let (mut begun, mut start) = (BegunLaunch::after(gap), first);
-        while begun.advance(&start, &mut self.states, context.role.code) {
-            let Some(next) = self.start(begun.state, graph, context.role.code) else { return false };
-            let along = self.known(begun.state, graph).along.map(|record| &self.records[record as usize]);
+        let (mut started, mut start) = (StartedLaunch::after(gap), first);
+        while started.advance(&start, &mut self.states, context.role.code) {
+            let Some(next) = self.start(started.state, graph, context.role.code) else { return false };
+            let outlasting = self.entry(started.state, graph).outlasting.map(|record| &self.records[record as usize]);
             if let Some((record, (late, needs))) =
-                along.and_then(|record| Some((record, begun.along(&next, record.needs)?)))
+                outlasting.and_then(|record| Some((record, started.delay(&next, record.needs)?)))
             {
-                begun.book(&first, late, rank, &self.states, context);
+                started.apply(&first, late, rank, &self.states, context);
                 record.apply(&needs, rank, context);
                 return true;
             }
@@ -187,55 +187,56 @@ impl Memo {
         false
     }
 
-    fn cell(&self, state: u32, graph: usize) -> usize {
-        state as usize * self.kinds.len() + graph
+    fn entry_index(&self, state: u32, graph: usize) -> usize {
+        state as usize * self.traits.len() + graph
     }
 
-    fn known(&mut self, state: u32, graph: usize) -> &mut Remembered {
-        let cell = self.cell(state, graph);
-        if cell >= self.known.len() {
-            self.known.resize((state as usize + 1) * self.kinds.len(), Remembered::default());
+    fn entry(&mut self, state: u32, graph: usize) -> &mut MemoEntry {
+        let index = self.entry_index(state, graph);
+        if index >= self.entries.len() {
+            self.entries.resize((state as usize + 1) * self.traits.len(), MemoEntry::default());
         }
-        &mut self.known[cell]
+        &mut self.entries[index]
     }
 
     fn start(&mut self, state: u32, graph: usize, code: &Code) -> Option<FirstCompute> {
-        if let FirstPiece::Unknown = self.known(state, graph).first {
+        if let FirstPiece::Unknown = self.entry(state, graph).first {
             let start = FirstCompute::new(self.states.get(state), graph, code);
-            self.known(state, graph).first = start.map_or(FirstPiece::Other, FirstPiece::Piece);
+            self.entry(state, graph).first = start.map_or(FirstPiece::Other, FirstPiece::Piece);
         }
-        let FirstPiece::Piece(start) = self.known(state, graph).first else { return None };
+        let FirstPiece::Piece(start) = self.entry(state, graph).first else { return None };
         Some(start)
     }
 
     fn gate(&mut self, state: u32, graph: usize, code: &Code) -> Gate {
-        if let gate @ (Gate::Open | Gate::Flight(_) | Gate::Shut) = self.known(state, graph).gate {
+        if let gate @ (Gate::Open | Gate::InFlight(_) | Gate::Closed) = self.entry(state, graph).gate {
             return gate;
         }
         let flying = self.states.get(state);
         let mut waits = code.graphs[graph].entry.iter().flatten().flatten();
-        // In a gap an event stands at what was announced less what is owed. A wait for what was announced plus an
-        // offset is open exactly if the two together are positive.
-        let unmet = waits.find(|wait| !wait.event.remote() && flying.owed[wait.event as usize] + wait.offset > 0);
+        // In a gap an event stands at its expected count less what is outstanding. A wait for the expected count plus an
+        // offset is unmet exactly if the two together are positive.
+        let unmet =
+            waits.find(|wait| !wait.event.remote() && flying.outstanding[wait.event as usize] + wait.offset > 0);
         let producer = |wait: &EventWait| {
             let stream = code.producer(wait.event);
-            (0..flying.transfers.count).find(|transfer| Some(flying.task(*transfer, code).stream) == stream)
+            (0..flying.transfers.len).find(|transfer| Some(flying.task(*transfer, code).stream) == stream)
         };
         let gate = match unmet {
-            _ if !self.kinds[graph].simple || !flying.plain => Gate::Shut,
+            _ if !self.traits[graph].simple || !flying.plain => Gate::Closed,
             None => Gate::Open,
             // What is serialised with compute may begin before it.
-            Some(_) if !code.graphs[graph].alone => Gate::Shut,
-            Some(wait) => producer(wait).map_or(Gate::Shut, Gate::Flight),
+            Some(_) if !code.graphs[graph].alone => Gate::Closed,
+            Some(wait) => producer(wait).map_or(Gate::Closed, Gate::InFlight),
         };
-        self.known(state, graph).gate = gate;
+        self.entry(state, graph).gate = gate;
         gate
     }
 
     /// Replays the launch that a rank begins, if a record fits; begins a recording otherwise.
     pub fn replay_or_record<O>(&mut self, rank: &mut RankState, context: &mut RankContext<'_, O>) -> bool {
-        rank.gap = self.states.gap(rank, rank.due(&context.role), context.role.code);
-        let remembered = self.replay(rank, context);
+        rank.gap = self.states.gap(rank, rank.queued_of_launch(&context.role), context.role.code);
+        let remembered = self.replay_launch(rank, context);
         if !remembered && let (Some(at), Some(gap)) = (rank.at, rank.gap.take()) {
             self.recording = Some(Recording::begin(rank, at, gap, context));
         }
@@ -243,8 +244,8 @@ impl Memo {
     }
 
     /// Whether a rank is at a launch in which there is nothing on compute's stream or on one serialised with it.
-    pub fn instant(&self, rank: &RankState, role: &RankRole<'_>) -> bool {
-        rank.at.is_some_and(|at| self.kinds[role.program.launch(&at).graph as usize].instant)
+    pub fn without_compute(&self, rank: &RankState, role: &RankRole<'_>) -> bool {
+        rank.at.is_some_and(|at| self.traits[role.program.launch(&at).graph as usize].without_compute)
     }
 
     /// Ends a recording: keeps it if the launch is over and nothing but transfers is in flight.
@@ -253,14 +254,14 @@ impl Memo {
         let over = rank.launch_is_over().then(|| self.states.gap(rank, &NOTHING_QUEUED, context.role.code)).flatten();
         let before = self.states.get(recording.gap.state);
         let record = over.and_then(|after| recording.record(before, rank, after.state, context));
-        recording.settle(rank);
+        recording.restore_peak(rank);
         let Some(mut record) = record else { return };
         let index = Some(self.records.len() as u32);
-        let known = self.known(recording.gap.state, context.role.program.launch(&recording.at).graph as usize);
+        let known = self.entry(recording.gap.state, context.role.program.launch(&recording.at).graph as usize);
         let ends = record.needs.as_slice().iter().any(|need| need.ends);
         // Where none ends, one record serves for whatever is left beyond the launch; where some do, each remainder is a
         // record of its own, found by going back from the latest.
-        let launch = if ends { &mut known.latest } else { &mut known.along };
+        let launch = if ends { &mut known.latest } else { &mut known.outlasting };
         record.earlier = std::mem::replace(launch, index);
         self.records.push(record);
     }
@@ -282,7 +283,7 @@ impl GraphTraits {
             simple: simple && Direction::ALL.iter().all(next),
             arrival,
             phase: phase.unwrap_or(Phase::Update),
-            instant: (*streams & SERIAL).is_empty(),
+            without_compute: (*streams & SERIAL).is_empty(),
         }
     }
 }

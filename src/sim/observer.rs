@@ -17,19 +17,19 @@ pub enum StallCause {
 /// and costs nothing.
 pub trait Observer {
     /// Whether it wants to see every task.
-    const SEES: bool = true;
+    const ENABLED: bool = true;
     /// A task began and will be reported again when it ends.
     fn started(&mut self, _rank: usize, _task: &Task, _place: TaskPosition, _at: Picos) {}
     /// A task ended.
     fn ended(&mut self, _rank: usize, _task: &Task, _at: Picos) {}
     /// Compute stalled.
     fn idle(&mut self, _rank: usize, _cause: StallCause, _from: Picos, _to: Picos) {}
-    /// Memory in use changed; what is held, by what it is held for.
+    /// Memory in use changed; what is allocated, by what it is allocated for.
     fn memory(&mut self, _rank: usize, _held: &[i64; HELD], _at: Picos) {}
     /// What a rank did between two moments repeats so many times more, and is skipped.
     fn folded(&mut self, _rank: usize, _from: Picos, _to: Picos, _times: u64) {}
 }
 
 impl Observer for () {
-    const SEES: bool = false;
+    const ENABLED: bool = false;
 }

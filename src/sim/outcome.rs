@@ -28,8 +28,8 @@ pub struct TimeTotals {
 /// The fullest moment of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MemoryPeak {
-    /// Memory held then, by what it is held for.
-    pub held: [i64; HELD],
+    /// Memory allocated then, by what it is allocated for.
+    pub allocated: [i64; HELD],
     /// When.
     pub at: Picos,
     /// The task that computes then, or another that runs where none does, by index.
@@ -41,7 +41,7 @@ pub struct MemoryPeak {
 impl TimeTotals {
     /// What has been added since an earlier moment.
     pub(super) fn since(&self, before: &Self) -> Self {
-        self.each(before, |now, before| now - before)
+        self.combine(before, |now, before| now - before)
     }
 
     pub(super) fn add(&mut self, more: &Self) {
@@ -55,7 +55,7 @@ impl TimeTotals {
         self.phases.iter_mut().zip(more.phases).for_each(|(now, more)| *now += more);
     }
 
-    pub(super) fn each(&self, other: &Self, both: impl Fn(Picos, Picos) -> Picos) -> Self {
+    pub(super) fn combine(&self, other: &Self, both: impl Fn(Picos, Picos) -> Picos) -> Self {
         Self {
             compute: both(self.compute, other.compute),
             optimizer: both(self.optimizer, other.optimizer),

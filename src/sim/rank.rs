@@ -1,18 +1,18 @@
 //! One rank: its streams, events, shared resources and memory. Not for how it goes from launch to launch ([`launch`]).
 
-mod books;
+mod accounting;
 mod launch;
 
 use crate::plan::pass::{Direction, PerDirection};
 use crate::program::{
-    EVENTS, HELD, LaunchPosition, PerStream, Picos, RESOURCES, Stream, StreamSet, TaskPosition, WHOLE,
+    EVENTS, FULL_DEMAND, HELD, LaunchPosition, PerStream, Picos, RESOURCES, Stream, StreamSet, TaskPosition,
 };
 
 use super::arrivals::{ArrivalTrain, Inbox, SentTrain};
 use super::gap::Gap;
 use super::observer::Observer;
 use super::outcome::{MemoryPeak, Outcome, TimeTotals};
-use super::pace::{pace, scaled, scaled_up};
+use super::slowdown::{slowdown, time_for, work_done};
 use super::stream::{Cursor, RankRole, Requirement, StreamHead};
 
 pub(super) use launch::{LaunchEntry, LaunchStage, NOTHING_QUEUED};
@@ -22,7 +22,7 @@ pub(super) use launch::{LaunchEntry, LaunchStage, NOTHING_QUEUED};
 pub(super) struct RankState {
     /// The launch that compute is at; none is left otherwise.
     pub at: Option<LaunchPosition>,
-    /// What was announced to the events before it.
+    /// How often the launches before it raise each event.
     base: [i64; EVENTS],
     /// Its progress in that launch.
     pub stage: LaunchStage,
@@ -42,13 +42,13 @@ pub(super) struct RankState {
     /// How much was sent to the next rank and to the one before, and when the last of it was.
     pub sent: PerDirection<Sent>,
     pub clock: Picos,
-    pub held: [i64; HELD],
+    pub allocated: [i64; HELD],
     /// Whether that has changed since the last sample, and its sum then.
-    pub changed: bool,
-    seen: i64,
+    pub memory_changed: bool,
+    last_sample: i64,
     pub totals: TimeTotals,
     pub peak: MemoryPeak,
-    pub fullest: i64,
+    pub peak_bytes: i64,
     pub load: [u32; RESOURCES],
     /// Its state instead, while it moves from gap to gap: the launch is not begun then, and streams, loads and events,
     /// arrivals apart, are stale.
@@ -98,12 +98,12 @@ impl RankState {
             events: [0; EVENTS],
             sent: PerDirection::default(),
             clock: 0,
-            held: [0; HELD],
-            changed: false,
-            seen: 0,
+            allocated: [0; HELD],
+            memory_changed: false,
+            last_sample: 0,
             totals: TimeTotals::default(),
             peak: MemoryPeak::default(),
-            fullest: 0,
+            peak_bytes: 0,
             load: [0; RESOURCES],
             gap: None,
         }
@@ -146,11 +146,11 @@ impl RankState {
     pub fn find_ends(&mut self, role: &RankRole<'_>) {
         // Two transfers that need 3/4 and 1/2 of a link load it with 5/4: both run at a pace of 5120 of 4096, that is
         // 5/4 of their time alone, and have 3/5 and 2/5 of the link.
-        let shared = self.load.iter().any(|load| *load > WHOLE);
+        let shared = self.load.iter().any(|load| *load > FULL_DEMAND);
         for stream in self.running.iter() {
             let stream = &mut self.streams[stream];
-            let pace = if shared { pace(&self.load, role.task(&stream.cursor)) } else { WHOLE };
-            (stream.pace, stream.end) = (pace, self.clock + scaled_up(stream.remaining, pace));
+            let slowdown = if shared { slowdown(&self.load, role.task(&stream.cursor)) } else { FULL_DEMAND };
+            (stream.slowdown, stream.end) = (slowdown, self.clock + time_for(stream.remaining, slowdown));
         }
     }
 
@@ -158,31 +158,35 @@ impl RankState {
     pub fn ready(&mut self, stream: Stream, role: RankRole<'_>, inbox: &Inbox) -> bool {
         // Events only grow, so that the condition that failed last is asked first; most often it fails again.
         let head = &self.streams[stream];
-        if head.unmet.is_some_and(|need| !self.met(&need, inbox)) {
+        if head.unmet.is_some_and(|need| !self.is_met(&need, inbox)) {
             return false;
         }
-        let unmet = self.needs(stream, role).find(|need| !self.met(need, inbox));
+        let unmet = self.requirements(stream, role).find(|need| !self.is_met(need, inbox));
         self.streams[stream].unmet = unmet;
         unmet.is_none()
     }
 
     /// The conditions of the task at a stream's head.
-    pub fn needs<'p>(&self, stream: Stream, role: RankRole<'p>) -> impl Iterator<Item = Requirement> + use<'_, 'p> {
+    pub fn requirements<'p>(
+        &self,
+        stream: Stream,
+        role: RankRole<'p>,
+    ) -> impl Iterator<Item = Requirement> + use<'_, 'p> {
         let cursor = self.streams[stream].cursor;
         let here = self.at == Some(cursor.at);
         role.task(&cursor).waits.iter().map_while(|wait| *wait).map(move |wait| {
             // A gather in iteration 3 of its loop (one gather each), 10 gathers into the step, with an offset of 0: at
             // least 10 + 3 + 0 = 13 must be done.
             let before =
-                if here { self.base[wait.event as usize] } else { role.program.announced(&cursor.at, wait.event) };
+                if here { self.base[wait.event as usize] } else { role.program.expected(&cursor.at, wait.event) };
             Requirement {
                 event: wait.event,
-                least: before + role.announced_in_launch(&cursor, wait.event) + wait.offset,
+                least: before + role.expected_in_launch(&cursor, wait.event) + wait.offset,
             }
         })
     }
 
-    fn met(&self, need: &Requirement, inbox: &Inbox) -> bool {
+    fn is_met(&self, need: &Requirement, inbox: &Inbox) -> bool {
         match need.event.direction() {
             Some(direction) => inbox.arrivals(direction).nth(need.least).is_some_and(|arrival| arrival <= self.clock),
             None => self.events[need.event as usize] >= need.least,
@@ -198,7 +202,7 @@ impl RankState {
             // Where something of the rank's own is missing too, the end of an own task is the next moment to look
             // again.
             let own = |need: &Requirement| !need.event.remote() && self.events[need.event as usize] < need.least;
-            if self.needs(stream, role).any(|need| own(&need)) {
+            if self.requirements(stream, role).any(|need| own(&need)) {
                 continue;
             }
             wait = match (wait, inbox.arrivals(direction).nth(unmet.least)) {
@@ -219,7 +223,7 @@ impl RankState {
                 let stream = &mut self.streams[stream];
                 // Work done is rounded down, and the end found from what is left is rounded up: no task ends before its
                 // work is done.
-                stream.remaining = stream.remaining.saturating_sub(scaled(passed, stream.pace));
+                stream.remaining = stream.remaining.saturating_sub(work_done(passed, stream.slowdown));
             }
             self.clock = at;
         }
@@ -256,9 +260,9 @@ impl RankState {
         for (load, demand) in self.load.iter_mut().zip(task.demand) {
             *load += demand;
         }
-        for (held, takes) in self.held.iter_mut().zip(task.takes) {
-            *held += takes;
-            self.changed |= takes != 0;
+        for (allocated, allocates) in self.allocated.iter_mut().zip(task.allocates) {
+            *allocated += allocates;
+            self.memory_changed |= allocates != 0;
         }
         context.observer.started(context.role.rank, task, place(&cursor), self.clock);
     }
@@ -270,9 +274,9 @@ impl RankState {
         for (load, demand) in self.load.iter_mut().zip(task.demand) {
             *load -= demand;
         }
-        for (held, gives) in self.held.iter_mut().zip(task.gives) {
-            *held -= gives;
-            self.changed |= gives != 0;
+        for (allocated, frees) in self.allocated.iter_mut().zip(task.frees) {
+            *allocated -= frees;
+            self.memory_changed |= frees != 0;
         }
         for event in task.signals.iter().flatten() {
             self.events[*event as usize] += 1;

@@ -10,7 +10,7 @@ use crate::plan::pass::PerDirection;
 use crate::program::{Picos, SERIAL, StreamSet};
 
 use super::fold::StateHistory;
-use super::memo::{Memo, Stride};
+use super::memo::{Memo, ReplayStop};
 use super::observer::Observer;
 use super::rank::{LaunchEntry, NOTHING_QUEUED, RankContext, RankState, RemoteWait};
 use super::{joint, local};
@@ -73,10 +73,10 @@ impl<O: Observer> RankTurn<'_, O> {
         if self.rank.gap.is_none() {
             return Step::Continue(());
         }
-        match self.memo.stride(self.rank, self.micro_batches, self.now, &mut self.context) {
-            Stride::Until(next) => until(next),
-            Stride::Compare => until(self.rank.clock),
-            Stride::Unknown => Step::Continue(()),
+        match self.memo.replay_launches(self.rank, self.micro_batches, self.now, &mut self.context) {
+            ReplayStop::Until(next) => until(next),
+            ReplayStop::Compare => until(self.rank.clock),
+            ReplayStop::Unknown => Step::Continue(()),
         }
     }
 
@@ -93,12 +93,13 @@ impl<O: Observer> RankTurn<'_, O> {
             Some(LaunchEntry::At(arrival)) => rank.stall_until(arrival, context),
             Some(LaunchEntry::Unknown) => {
                 rank.awaits = PerDirection::both(true);
-                return until(rank.rest(self.now, context));
+                return until(rank.drain_until(self.now, context));
             }
             None => {
                 // Something may start ahead of compute: the gathers of the next pass run while compute ends the one
                 // before. So the tasks are queued now, and compute's own turn comes when it can begin.
-                if self.remember && self.memo.instant(rank, &role) && self.memo.replay_or_record(rank, context) {
+                if self.remember && self.memo.without_compute(rank, &role) && self.memo.replay_or_record(rank, context)
+                {
                     return AGAIN;
                 }
                 rank.issue(&role);

@@ -8,7 +8,7 @@ use crate::program::Picos;
 pub(super) struct ReadyQueue {
     /// Ranks that have been sent something, in order; those before `asked` have run since.
     ready: Vec<usize>,
-    asked: usize,
+    head: usize,
     /// When each of the others has something to do, whatever is sent to it; `MAX` for never.
     moments: Vec<Picos>,
     /// No rank has anything to do before, and nothing can arrive before.
@@ -20,7 +20,7 @@ impl ReadyQueue {
     pub fn reset(&mut self, ranks: usize) {
         self.ready.clear();
         self.ready.extend(0..ranks);
-        self.asked = 0;
+        self.head = 0;
         self.moments.clear();
         self.moments.resize(ranks, Picos::MAX);
         self.now = 0;
@@ -28,17 +28,17 @@ impl ReadyQueue {
 
     /// The rank that runs next, and the moment that all have reached.
     pub fn next(&mut self) -> Option<(usize, Picos)> {
-        let Some(rank) = self.ready.get(self.asked) else {
+        let Some(rank) = self.ready.get(self.head) else {
             return self.first().map(|rank| (rank, self.now));
         };
-        self.asked += 1;
+        self.head += 1;
         Some((*rank, self.now))
     }
 
     /// The rank with the earliest moment, the first of several, which it has no longer. Seldom asked for.
     fn first(&mut self) -> Option<usize> {
         self.ready.clear();
-        self.asked = 0;
+        self.head = 0;
         // Every rank has run as far as it can without the others, so that nothing is sent before the earliest moment.
         let (rank, moment) = self.moments.iter_mut().enumerate().min_by_key(|(_, moment)| **moment)?;
         self.now = std::mem::replace(moment, Picos::MAX);

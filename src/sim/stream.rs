@@ -1,6 +1,8 @@
 //! One stream of one rank: its place in the program, and the task at its head.
 
-use crate::program::{Code, LaunchPosition, NONE, Picos, RankProgram, Stream, Task, TaskEvent, TaskGraph, WHOLE};
+use crate::program::{
+    Code, FULL_DEMAND, LaunchPosition, NO_TASK, Picos, RankProgram, Stream, Task, TaskEvent, TaskGraph,
+};
 
 /// What one rank runs.
 #[derive(Debug, Clone, Copy)]
@@ -21,8 +23,8 @@ impl<'p> RankRole<'p> {
         &self.code.tasks[cursor.task as usize]
     }
 
-    /// What a task's launch has announced to an event before the task's iteration of its task loop.
-    pub fn announced_in_launch(&self, cursor: &Cursor, event: TaskEvent) -> i64 {
+    /// How often a task's launch raises an event before the task's iteration of its task loop.
+    pub fn expected_in_launch(&self, cursor: &Cursor, event: TaskEvent) -> i64 {
         let task_loop = &self.code.task_loops[cursor.task_loop as usize];
         task_loop.base[event as usize] + i64::from(cursor.iteration) * task_loop.advance[event as usize]
     }
@@ -60,7 +62,7 @@ impl Cursor {
     pub fn next(&self, role: &RankRole<'_>, stream: Stream) -> Option<Self> {
         // On in the same iteration of its loop, then to the loop's next iteration, then to the loops behind it.
         let next = role.task(self).next;
-        if next != NONE {
+        if next != NO_TASK {
             return Some(Self { task: next, ..*self });
         }
         let task_loop = &role.code.task_loops[self.task_loop as usize];
@@ -79,7 +81,7 @@ impl Cursor {
     ) -> Option<Self> {
         task_loops.find_map(|task_loop| {
             let task = role.code.task_loops[task_loop as usize].first[stream];
-            (task != NONE).then_some(Self { at, task_loop, iteration: 0, task })
+            (task != NO_TASK).then_some(Self { at, task_loop, iteration: 0, task })
         })
     }
 }
@@ -92,14 +94,14 @@ pub(super) struct StreamHead {
     pub unmet: Option<Requirement>,
     /// What is left of the running task, at its own pace.
     pub remaining: Picos,
-    /// How much longer than alone it takes, in units of [`WHOLE`].
-    pub pace: u32,
+    /// How much longer than alone it takes, in units of [`FULL_DEMAND`].
+    pub slowdown: u32,
     /// When it ends at that pace.
     pub end: Picos,
 }
 
 impl Default for StreamHead {
     fn default() -> Self {
-        Self { cursor: Cursor::default(), unmet: None, remaining: 0, pace: WHOLE, end: Picos::MAX }
+        Self { cursor: Cursor::default(), unmet: None, remaining: 0, slowdown: FULL_DEMAND, end: Picos::MAX }
     }
 }

@@ -6,8 +6,8 @@ mod random;
 use super::*;
 use crate::program::build::{GraphBuilder, RankBuilder};
 use crate::program::{
-    DEVICE, EVENTS, EventWait, LaunchPosition, PerStream, SERIAL, Stream, Task, TaskClass, TaskEvent, TaskPosition,
-    WHOLE,
+    DEVICE, EVENTS, EventWait, FULL_DEMAND, LaunchPosition, PerStream, SERIAL, Stream, Task, TaskClass, TaskEvent,
+    TaskPosition,
 };
 use proptest::prelude::*;
 
@@ -79,7 +79,7 @@ fn run(program: &Program, fold: bool) -> Vec<Outcome> {
     (0..program.programs.len()).map(|rank| simulator.outcome(rank)).collect()
 }
 
-/// After everything announced to `event` in this iteration so far, less `behind`.
+/// After everything that raises `event` in this iteration so far, less `behind`.
 fn after(offset: i64, event: TaskEvent) -> EventWait {
     EventWait { event, offset }
 }

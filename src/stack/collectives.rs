@@ -8,11 +8,11 @@ use crate::units::Bytes;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Collectives {
-    /// Forms of the all-reduce.
-    pub all_reduce: Vec<AllReduceForm>,
-    /// Forms of all-gather and reduce-scatter.
+    /// Algorithms of the all-reduce.
+    pub all_reduce: Vec<AllReduceAlgorithm>,
+    /// Algorithms of all-gather and reduce-scatter.
     #[serde(default = "rings")]
-    pub gather: Vec<GatherForm>,
+    pub gather: Vec<GatherAlgorithm>,
     /// Protocols that rings and trees may take inside a node.
     #[serde(default = "simple")]
     pub protocols: Vec<Protocol>,
@@ -49,20 +49,20 @@ impl ParameterBuckets {
     }
 }
 
-/// A form of the all-reduce.
+/// An algorithm of the all-reduce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum AllReduceForm {
+pub enum AllReduceAlgorithm {
     /// Reduce-scatter, then all-gather, in a ring.
     Ring,
     /// Up and down a pair of trees: as many bytes, logarithmic latency.
     Tree,
 }
 
-/// A form of all-gather and reduce-scatter.
+/// An algorithm of all-gather and reduce-scatter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum GatherForm {
+pub enum GatherAlgorithm {
     /// One flat ring over all ranks.
     Ring,
     /// NCCL's parallel aggregated trees, of logarithmic latency: since 2.23, of groups with one rank per node only
@@ -70,8 +70,8 @@ pub enum GatherForm {
     Pat,
 }
 
-fn rings() -> Vec<GatherForm> {
-    vec![GatherForm::Ring]
+fn rings() -> Vec<GatherAlgorithm> {
+    vec![GatherAlgorithm::Ring]
 }
 
 /// How a rank tells the next one that data have arrived. Figures are of rings over NVLink in NCCL's own model

@@ -18,7 +18,7 @@ use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
 use crate::figures::{Figure, plan_words};
-use crate::search::plans::{Aim, PlanSearch, WholeAnswer, changed};
+use crate::search::plans::{Objective, PlanSearch, PlanSearchAnswer, searched_fields};
 
 pub use column::PlanColumn;
 pub use question::PlanQuestion;
@@ -63,7 +63,7 @@ pub struct BestView {
     /// The last search.
     asked: Option<Arc<PlanSearch>>,
     /// What it has found, best first.
-    answer: WholeAnswer,
+    answer: PlanSearchAnswer,
     /// Its plans in the order of the table.
     rows: Vec<PlanRow>,
     /// Whether that is all that it finds.
@@ -72,7 +72,7 @@ pub struct BestView {
 
 impl BestView {
     /// What was found so far.
-    pub const fn answer(&self) -> &WholeAnswer {
+    pub const fn answer(&self) -> &PlanSearchAnswer {
         &self.answer
     }
 
@@ -92,7 +92,7 @@ impl BestView {
     }
 
     /// Takes another answer over.
-    fn fill(&mut self, answer: WholeAnswer) {
+    fn fill(&mut self, answer: PlanSearchAnswer) {
         self.rows = (1..).zip(&answer.plans).map(|(rank, found)| PlanRow { rank, found: found.clone() }).collect();
         self.answer = answer;
         self.sort_by(self.sort);
@@ -129,7 +129,7 @@ impl BestView {
     fn take(&self, context: &Context) -> Vec<Effect> {
         let Some(PlanRow { found, .. }) = self.chosen() else { return told(self.nothing()) };
         let said = format!("took {}", plan_words(&found.scenario.plan));
-        vec![Effect::Revise(Box::new(context.file.with_plan(&found.scenario, changed())), said)]
+        vec![Effect::Revise(Box::new(context.file.with_plan(&found.scenario, searched_fields())), said)]
     }
 
     /// Pins the plan under the cursor, or compares those of the range.
@@ -179,8 +179,8 @@ impl View for BestView {
     /// What the plan is best in.
     fn figure(&self, _: &Context) -> Result<Asked, &'static str> {
         let PlanRow { found, .. } = self.chosen().ok_or(LATER)?;
-        let figure = match self.question.aim() {
-            Aim::Memory => Figure::Peak,
+        let figure = match self.question.objective() {
+            Objective::Memory => Figure::Peak,
             _ => Figure::TotalTokens,
         };
         Ok(Asked::Other(plan_words(&found.scenario.plan), figure, Box::new(found.scenario.clone())))
@@ -205,13 +205,13 @@ impl View for BestView {
     /// A plan of the last answer may have been taken: then the question is the same, and so is the answer.
     fn follow(&mut self, context: &Context) -> Option<Work> {
         let search = self.question.search(context.scenario);
-        let same = self.asked.as_ref().is_some_and(|asked| asked.asks_as(&search));
+        let same = self.asked.as_ref().is_some_and(|asked| asked.has_same_answer_as(&search));
         if same && self.complete {
             return None;
         }
         if !same {
             (self.asked, self.complete, self.mark) = (Some(Arc::new(search)), false, None);
-            self.fill(WholeAnswer::default());
+            self.fill(PlanSearchAnswer::default());
         }
         self.asked.clone().map(Work::BestPlans)
     }
@@ -222,8 +222,8 @@ impl View for BestView {
 
     fn hear(&mut self, found: Found, _: &Context) -> Vec<Effect> {
         let Found::BestPlans(answer, complete) = found else { return Vec::new() };
-        let aim = self.question.aim();
-        let best = |answer: &WholeAnswer| answer.plans.first().map(|plan| aim.of(plan));
+        let objective = self.question.objective();
+        let best = |answer: &PlanSearchAnswer| answer.plans.first().map(|plan| objective.of(plan));
         // A search that was interrupted begins again: until it has come as far, what it had found stays.
         let behind = best(&self.answer).is_some_and(|known| best(&answer).is_none_or(|new| new > known));
         let first = self.rows.is_empty();

@@ -17,7 +17,7 @@ use crate::figures::Figure;
 use crate::scenario::file::ScenarioFile;
 use crate::scenario::{Field, Scenario};
 use crate::search::Tuned;
-use crate::search::planner::{CostModel, FoundPlan, Ladder, Objective, PlanAnswer, PlanRequest};
+use crate::search::planner::{CostModel, FoundPlan, MemoryCurve, PlanAnswer, PlanRequest, PlannerObjective};
 
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {
@@ -35,7 +35,7 @@ pub const SPEC: ViewSpec = ViewSpec {
 };
 
 /// What a key steps through.
-const OBJECTIVES: [Objective; 2] = [Objective::Throughput, Objective::StepTime];
+const OBJECTIVES: [PlannerObjective; 2] = [PlannerObjective::Throughput, PlannerObjective::StepTime];
 
 /// What the view asks and what it knows.
 #[derive(Debug, Clone, Default)]
@@ -54,7 +54,7 @@ pub struct PlanView {
 #[derive(Debug, Clone)]
 pub struct PlanPicture {
     /// What is asked.
-    pub ladder: Arc<Ladder>,
+    pub curve: Arc<MemoryCurve>,
     /// What was found within each limit: by this search, or still by the one before.
     plans: Vec<Option<PlanAnswer>>,
     /// Which of them are of this search.
@@ -62,15 +62,15 @@ pub struct PlanPicture {
 }
 
 impl PlanPicture {
-    fn new(ladder: Ladder, last: Option<&Self>) -> Self {
+    fn new(curve: MemoryCurve, last: Option<&Self>) -> Self {
         // What was planned within the same limit stays on the screen until its new answer comes.
         let known = |limit: &f64| {
             let last = last?;
-            let place = last.ladder.limits.iter().position(|other| other.total_cmp(limit).is_eq())?;
+            let place = last.curve.limits.iter().position(|other| other.total_cmp(limit).is_eq())?;
             last.plans[place].clone()
         };
-        let plans: Vec<_> = ladder.limits.iter().map(known).collect();
-        Self { fresh: vec![false; plans.len()], ladder: Arc::new(ladder), plans }
+        let plans: Vec<_> = curve.limits.iter().map(known).collect();
+        Self { fresh: vec![false; plans.len()], curve: Arc::new(curve), plans }
     }
 
     fn fill(&mut self, place: usize, planned: PlanAnswer) {
@@ -102,7 +102,7 @@ impl PlanPicture {
 
 impl PlanView {
     /// What the plans are best in.
-    pub fn objective(&self) -> Objective {
+    pub fn objective(&self) -> PlannerObjective {
         OBJECTIVES[self.objective]
     }
 
@@ -112,9 +112,9 @@ impl PlanView {
     }
 
     fn place_in(&self, picture: &PlanPicture) -> usize {
-        let limits = &picture.ladder.limits;
+        let limits = &picture.curve.limits;
         let chosen = self.limit.and_then(|limit| limits.iter().position(|other| other.total_cmp(&limit).is_eq()));
-        chosen.unwrap_or_else(|| picture.ladder.own())
+        chosen.unwrap_or_else(|| picture.curve.own())
     }
 
     /// What was found within the limit under the cursor, as far as is known.
@@ -139,7 +139,7 @@ impl PlanView {
     /// The cursor goes to a limit, by its place.
     fn choose_limit(&mut self, place: usize) {
         if let Some(picture) = &self.picture {
-            self.limit = picture.ladder.limits.get(place).copied().or(self.limit);
+            self.limit = picture.curve.limits.get(place).copied().or(self.limit);
         }
     }
 
@@ -177,9 +177,9 @@ impl View for PlanView {
         }
         let found = self.chosen().ok_or("no plan fits within this limit: there is nothing to explain")?;
         let figure = match self.objective() {
-            Objective::StepTime => Figure::StepTime,
-            Objective::Memory => Figure::Peak,
-            Objective::Throughput | Objective::Devices => Figure::ModelFlops,
+            PlannerObjective::StepTime => Figure::StepTime,
+            PlannerObjective::Memory => Figure::Peak,
+            PlannerObjective::Throughput | PlannerObjective::Devices => Figure::ModelFlops,
         };
         let whose = format!("within {}", found.summary.memory.capacity);
         Ok(Asked::Other(whose, figure, Box::new(found.scenario.clone())))
@@ -209,12 +209,12 @@ impl View for PlanView {
 
     fn follow(&mut self, context: &Context) -> Option<Work> {
         let (scenario, objective) = (context.shown.clone(), self.objective());
-        let ladder = Ladder::new(PlanRequest { scenario, objective, cost_model: CostModel::Simulator, top: 1 });
+        let curve = MemoryCurve::new(PlanRequest { scenario, objective, cost_model: CostModel::Simulator, top: 1 });
         let picture = match self.picture.take() {
-            Some(last) if *last.ladder == ladder => last,
-            last => PlanPicture::new(ladder, last.as_ref()),
+            Some(last) if *last.curve == curve => last,
+            last => PlanPicture::new(curve, last.as_ref()),
         };
-        let work = Work::Plan(Arc::clone(&picture.ladder), self.place_in(&picture));
+        let work = Work::Plan(Arc::clone(&picture.curve), self.place_in(&picture));
         let open = !picture.is_complete();
         self.picture = Some(picture);
         open.then_some(work)

@@ -101,7 +101,7 @@ proptest! {
 #[test]
 fn no_interval_is_of_more_use_than_the_best() {
     let job = Interruptions { between: minutes(100.0), restart: minutes(2.0), write: minutes(1.0) };
-    let most = job.useful_at_most();
+    let most = job.max_useful_share();
     assert!((most - 0.848).abs() < 5e-4, "{most}");
     let found = (1..4000).map(|tenth| job.shares(minutes(f64::from(tenth) * 0.1)).useful).fold(0.0, f64::max);
     assert!(found <= most && found > most * (1.0 - 1e-5), "{found} of {most}");

@@ -1,7 +1,7 @@
 //! The intensity of each kind of transfer, from the plan's counts [layered B5]. Not for what it means.
 
 use crate::bounds::pipeline::Pipeline;
-use crate::cost::{self, Factors, Rates, beside_products};
+use crate::cost::{self, Factors, Rates, overlapped_share};
 use crate::hardware::Group;
 use crate::plan::Format;
 use crate::plan::pass::{PerDirection, PipelineCounts, StageCollectives};
@@ -287,7 +287,7 @@ impl<'a> Terms<'a> {
             (true, true) => 0.5,
             (true, false) => 0.0,
         };
-        let alone = 1.0 - beside_products(&self.scenario.plan);
+        let alone = 1.0 - overlapped_share(&self.scenario.plan);
         let reductions = 2.0 * (1.0 + backward + self.again) * alone;
         let bytes = reductions * 4.0 * self.stream * (ranks - 1.0);
         Some(Self::alone(self.activations(

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args};
 
 use crate::bounds::layered::CriticalBatch;
-use crate::search::planner::{CostModel, Objective};
+use crate::search::planner::{CostModel, PlannerObjective};
 use crate::units::Bytes;
 
 use super::{Bare, ReportForm, ScenarioArgs, words};
@@ -53,20 +53,20 @@ pub struct PlanArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlanGoal {
     /// The plans that are best in something.
-    Best(Objective),
+    Best(PlannerObjective),
     /// The shortest training of each method.
     TrainingTime,
 }
 
 const GOALS: [(&str, PlanGoal); 5] = [
-    best(Objective::Throughput),
-    best(Objective::StepTime),
-    best(Objective::Memory),
-    best(Objective::Devices),
+    best(PlannerObjective::Throughput),
+    best(PlannerObjective::StepTime),
+    best(PlannerObjective::Memory),
+    best(PlannerObjective::Devices),
     ("training-time", PlanGoal::TrainingTime),
 ];
 
-const fn best(objective: Objective) -> (&'static str, PlanGoal) {
+const fn best(objective: PlannerObjective) -> (&'static str, PlanGoal) {
     (objective.word(), PlanGoal::Best(objective))
 }
 

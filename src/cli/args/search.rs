@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::scenario::Field;
-use crate::search::plans::Aim;
+use crate::search::plans::Objective;
 use crate::search::{Axis, WorkPart};
 use crate::units::{Money, Seconds, read_share};
 
@@ -16,8 +16,8 @@ use super::{ScenarioArgs, TableForm, words};
 pub struct SearchArgs {
     /// What the best plan is best in, at the scenario's global batch: tokens per second of all devices, days, cost,
     /// energy, fewest devices or least memory. Days, cost and energy include failures where the cluster states them
-    #[arg(long, default_value = "throughput", value_parser = words(Aim::ALL))]
-    pub objective: Aim,
+    #[arg(long, default_value = "throughput", value_parser = words(Objective::ALL))]
+    pub objective: Objective,
     /// Values that a field may take, like nodes=4..32 or strategy=zero3,hsdp; may be repeated. `--nodes 4..32` says the
     /// same of nodes
     #[arg(long, value_name = "FIELD=VALUES")]
@@ -45,7 +45,7 @@ pub struct SearchArgs {
     pub top: u32,
     /// Also print the plans that nothing beats in all of these: days, cost, devices
     #[arg(long, value_name = "FIGURES", value_delimiter = ',', value_parser = words(FRONT))]
-    pub pareto: Vec<Aim>,
+    pub pareto: Vec<Objective>,
     /// Also write the best plan as a scenario, for eval, export or the explorer; an existing file needs --force
     #[arg(long, value_name = "FILE.toml")]
     pub out: Option<PathBuf>,
@@ -67,7 +67,8 @@ pub struct SearchArgs {
 }
 
 /// In what plans of a front are weighed against one another.
-const FRONT: [(&str, Aim); 3] = [("days", Aim::Days), ("cost", Aim::Cost), ("devices", Aim::Devices)];
+const FRONT: [(&str, Objective); 3] =
+    [("days", Objective::Days), ("cost", Objective::Cost), ("devices", Objective::Devices)];
 
 /// What a search may do beside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

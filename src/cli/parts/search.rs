@@ -11,7 +11,7 @@ use crate::cli::exit::{Exit, Failure};
 use crate::disk::Begun;
 use crate::figures::SearchReport;
 use crate::search::WorkPart;
-use crate::search::plans::{FoundWhole, PlanSearch, unbeaten, weighed};
+use crate::search::plans::{EvaluatedPlan, PlanSearch, pareto_figures, pareto_front};
 use crate::text::printable;
 
 use super::{Seal, hashed, mistakes, strangers};
@@ -80,12 +80,14 @@ impl SearchPart {
     /// The JSON of a part.
     pub(in crate::cli) fn json(part: WorkPart, report: &SearchReport) -> String {
         let SearchReport { search, answer, .. } = report;
-        let standing = |found: &FoundWhole| {
+        let standing = |found: &EvaluatedPlan| {
             let figures = hashed(&format!("{:?}", found.summary));
-            Standing { score: search.aim.of(found), figures }
+            Standing { score: search.objective.of(found), figures }
         };
-        let weighed =
-            |found: &FoundWhole| Weighed { devices: found.summary.devices, figures: weighed(&search.front, found) };
+        let weighed = |found: &EvaluatedPlan| Weighed {
+            devices: found.summary.devices,
+            figures: pareto_figures(&search.front, found),
+        };
         let record = PartRecord {
             index: part.index(),
             count: part.count(),
@@ -195,7 +197,8 @@ fn best(parts: &[SearchPart]) -> Vec<(&Standing, &Map<String, Value>)> {
 /// The plans that no other one beats in all that the front weighs, the fewest devices first.
 fn front(parts: &[SearchPart]) -> Vec<&Value> {
     let all = parts.iter().flat_map(|part| part.part.pareto.iter().zip(&part.pareto));
-    let mut front = unbeaten(all.map(|(weighed, plan)| (weighed.figures.clone(), (weighed.devices, plan))).collect());
+    let mut front =
+        pareto_front(all.map(|(weighed, plan)| (weighed.figures.clone(), (weighed.devices, plan))).collect());
     front.sort_by_key(|(devices, _)| *devices);
     front.into_iter().map(|(_, plan)| plan).collect()
 }

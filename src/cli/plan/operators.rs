@@ -10,7 +10,7 @@ use crate::evaluate::Workspace;
 use crate::figures::PlanReport;
 use crate::plan::{Plan, Recompute};
 use crate::scenario::{Field, Scenario};
-use crate::search::planner::{self, CostModel, Objective, PlanRequest};
+use crate::search::planner::{self, CostModel, PlanRequest, PlannerObjective};
 use crate::search::{self, Cancel};
 
 use super::best;
@@ -19,7 +19,7 @@ use super::best;
 const CHOSEN: [Field; 5] =
     [Field::Shard, Field::WeightsOver, Field::GradientsOver, Field::OptimizerOver, Field::Recompute];
 
-pub fn run(session: &Session, arguments: &PlanArgs, objective: Objective) -> Result<Exit, Failure> {
+pub fn run(session: &Session, arguments: &PlanArgs, objective: PlannerObjective) -> Result<Exit, Failure> {
     let mut scenario = session.open_possible(&arguments.input)?.scenario;
     note_idle(&arguments.input, [Plan { recompute: Recompute::Full, ..scenario.plan.clone() }]);
     note_chosen(&arguments.input, &CHOSEN);

@@ -11,7 +11,7 @@ use crate::evaluate::Workspace;
 use crate::figures::TrainingReport;
 use crate::scenario::{Field, Scenario};
 use crate::search::planner::CostModel;
-use crate::search::training::{Account, BestTraining, Closed, Goal, METHODS, Method, TrainingSearch};
+use crate::search::training::{BestTraining, ClosedForm, Goal, METHODS, Method, StepBreakdown, TrainingSearch};
 use crate::search::{Cancel, Evaluator};
 use crate::units::Seconds;
 
@@ -112,8 +112,8 @@ fn search(session: &Session, arguments: &PlanArgs, law: CriticalBatch) -> Result
 /// What was found.
 struct TrainingFindings {
     best: Vec<Option<BestTraining>>,
-    accounts: Vec<Option<Account>>,
-    closed: Vec<Option<Closed>>,
+    accounts: Vec<Option<StepBreakdown>>,
+    closed: Vec<Option<ClosedForm>>,
     plans: usize,
     simulated: usize,
     time: Seconds,
@@ -134,7 +134,7 @@ impl TrainingFindings {
         let mut workspace = Workspace::default();
         let last = best.chunks(training.budgets.len()).map(|method| method.last()?.as_ref());
         let account = |(method, best): (&Method, Option<&BestTraining>)| {
-            Account::from_scenario(&training.scenario(method, &best?.choice), &mut workspace)
+            StepBreakdown::from_scenario(&training.scenario(method, &best?.choice), &mut workspace)
         };
         let accounts = METHODS.iter().zip(last).map(account).collect();
         let closed = if cancel.is_cancelled() { Vec::new() } else { training.closed(&pool) };

@@ -20,11 +20,11 @@ pub struct TensorTransfers {
     /// After forward.
     pub forward: Transfer,
     /// While forward computes.
-    pub beside_forward: Transfer,
+    pub overlapped_forward: Transfer,
     /// After backward, while nothing computes.
     pub backward: Transfer,
     /// While backward computes.
-    pub beside_backward: Transfer,
+    pub overlapped_backward: Transfer,
     /// Around the embedding and the head.
     pub ends: EndTransfers,
 }
@@ -37,12 +37,12 @@ pub struct EndTransfers {
     /// After the head.
     pub head: PerDirection<Transfer>,
     /// While backward of the head computes.
-    pub beside_head: Transfer,
+    pub overlapped_head: Transfer,
 }
 
 /// The share of tensor parallelism's collectives that runs beside the products that they feed or follow. Of `n` pieces
 /// the first has nothing to run beside, so that `(n - 1) / n` could at most.
-pub fn beside_products(plan: &Plan) -> f64 {
+pub fn overlapped_share(plan: &Plan) -> f64 {
     if plan.tensor_overlap && plan.tensor > 1 {
         HIDDEN_BESIDE_PRODUCT * f64::from(plan.tensor - 1) / f64::from(plan.tensor)
     } else {
@@ -65,18 +65,18 @@ impl Rates<'_> {
         let gather = self.gather(payload, group).after(apart / 2.0);
         let forward =
             if stack.sequence_parallel { gather + gather } else { self.all_reduce(payload, group).after(apart) };
-        let (beside_forward, forward) = self.cut(forward);
+        let (overlapped_forward, forward) = self.cut(forward);
         let (beside_gather, gather_after) = self.cut(gather);
         // Backward gathers the gradients of outputs before it can begin. The inputs it gathers once more beside the
         // gradient of inputs, unless they were kept, and it reduces that beside the gradient of weights.
         let again = if stack.keeps_gathered { Transfer::default() } else { gather };
-        let (backward, beside_backward) = match (stack.tensor_overlap, stack.sequence_parallel) {
-            (false, _) => (forward, beside_forward),
+        let (backward, overlapped_backward) = match (stack.tensor_overlap, stack.sequence_parallel) {
+            (false, _) => (forward, overlapped_forward),
             (true, true) => (gather_after, beside_gather + again + gather),
-            (true, false) => (Transfer::default(), beside_forward + forward),
+            (true, false) => (Transfer::default(), overlapped_forward + forward),
         };
-        let ends = self.end_transfers(gather, forward + beside_forward, group);
-        TensorTransfers { forward, beside_forward, backward, beside_backward, ends }
+        let ends = self.end_transfers(gather, forward + overlapped_forward, group);
+        TensorTransfers { forward, overlapped_forward, backward, overlapped_backward, ends }
     }
 
     /// The embedding's outputs are sums over the ranks, and the head's inputs are needed whole; backward is the other way
@@ -94,14 +94,14 @@ impl Rates<'_> {
             (true, true) => (PerDirection { forward: gather, backward: gather }, gather + loss, gather),
             (true, false) => (PerDirection { forward: gather, backward: gather }, gather + loss, gather + gather),
         };
-        let (back, beside_head) =
+        let (back, overlapped_head) =
             if stack.tensor_overlap { (Transfer::default(), back) } else { (back, Transfer::default()) };
-        EndTransfers { embedding, head: PerDirection { forward: head, backward: back }, beside_head }
+        EndTransfers { embedding, head: PerDirection { forward: head, backward: back }, overlapped_head }
     }
 
     /// What of a collective runs beside the matrix product that it feeds or follows, and what does not.
     fn cut(&self, whole: Transfer) -> (Transfer, Transfer) {
-        let beside = beside_products(&self.scenario.plan);
+        let beside = overlapped_share(&self.scenario.plan);
         if beside > 0.0 { (whole * beside, whole * (1.0 - beside)) } else { (Transfer::default(), whole) }
     }
 }

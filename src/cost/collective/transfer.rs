@@ -7,7 +7,7 @@ use crate::plan::Format;
 use crate::stack::Protocol;
 use crate::units::{Bytes, Count, Seconds};
 
-use super::form::CollectiveForm;
+use super::algorithm::CollectiveAlgorithm;
 
 /// Time and traffic of one collective, alone on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -24,8 +24,8 @@ pub struct Transfer {
     pub bytes: [Bytes; MAX_LEVELS],
     /// What one device receives.
     pub received: Bytes,
-    /// The form taken.
-    pub form: CollectiveForm,
+    /// The algorithm taken.
+    pub algorithm: CollectiveAlgorithm,
     /// The protocol taken.
     pub protocol: Protocol,
 }
@@ -143,10 +143,10 @@ impl Mul<f64> for Transfer {
 impl Add for Transfer {
     type Output = Self;
 
-    /// One after the other, in the form and protocol of the first that is not nothing.
+    /// One after the other, by the algorithm and protocol of the first that is not nothing.
     fn add(mut self, other: Self) -> Self {
         if self.time == Seconds::ZERO {
-            (self.form, self.protocol) = (other.form, other.protocol);
+            (self.algorithm, self.protocol) = (other.algorithm, other.protocol);
         }
         self.time += other.time;
         self.steps += other.steps;

@@ -54,16 +54,17 @@ fn an_all_reduce_is_two_passes_or_a_tree() {
     let ring = rates(&scenario).all_reduce(payload(40e6, Format::Bf16), group);
     close(ring.time, 2.0 * (70e6 / 40e9 + 7e-6));
     // A small one: the tree's 2 (3 + log2 2) hops beat the ring's 14.
-    Arc::make_mut(&mut scenario.stack).collectives.all_reduce = vec![AllReduceForm::Ring, AllReduceForm::Tree];
+    Arc::make_mut(&mut scenario.stack).collectives.all_reduce =
+        vec![AllReduceAlgorithm::Ring, AllReduceAlgorithm::Tree];
     let rates = rates(&scenario);
     let tree = rates.all_reduce(payload(10.0, Format::Bf16), group);
-    assert_eq!(tree.form, CollectiveForm::Tree);
+    assert_eq!(tree.algorithm, CollectiveAlgorithm::Tree);
     // Between two nodes each byte passes once each way.
     close(tree.time, 8e-6 + 20.0 / 40e9);
     close(rates.all_reduce(payload(40e6, Format::Bf16), group).time, 8e-6 + 80e6 / 40e9);
     // Among four, the ring's 2 x 15 / 16 beat the trees' 2.
     let large = rates.all_reduce(payload(40e6, Format::Bf16), Group { stride: 1, size: 16 });
-    assert_eq!(large.form, CollectiveForm::Ring);
+    assert_eq!(large.algorithm, CollectiveAlgorithm::Ring);
 }
 
 /// A gather over the 4 devices of a node, 3 hops of 1 us, three quarters of it at 100 GB/s. Of 40 kB the wire takes 0.3 us:
@@ -90,20 +91,23 @@ fn small_messages_take_the_protocols_of_low_latency_inside_a_node() {
 fn switches_that_add_up_take_each_byte_once() {
     let mut scenario = with_latency();
     let (payload, group) = (payload(40e6, Format::Bf16), Group { stride: 1, size: 16 });
-    let form = |scenario: &Scenario| rates(scenario).all_reduce(payload, group).form;
-    assert_eq!(form(&scenario), CollectiveForm::Ring);
+    let algorithm = |scenario: &Scenario| rates(scenario).all_reduce(payload, group).algorithm;
+    assert_eq!(algorithm(&scenario), CollectiveAlgorithm::Ring);
     Arc::make_mut(&mut scenario.cluster).levels[1].sharp = true;
     let summed = rates(&scenario).all_reduce(payload, group);
-    assert_eq!(summed.form, CollectiveForm::Sharp);
+    assert_eq!(summed.algorithm, CollectiveAlgorithm::Sharp);
     close(summed.time, 1.2e-3 + 6e-6 + 2e-3 + 2e-6);
     close(summed.bytes[1], 20e6);
     // A group inside a node has nothing to do with the switches between nodes.
     let inside = rates(&scenario).all_reduce(payload, Group { stride: 1, size: 4 });
-    assert_eq!(inside.form, CollectiveForm::Ring);
+    assert_eq!(inside.algorithm, CollectiveAlgorithm::Ring);
     // A node whose switches add up reaches more than rings do: 1.25 for 1.
     Arc::make_mut(&mut scenario.calibration).architectures.get_mut("default").expect("default").wire_all_reduce =
         Some(1.25);
-    assert_eq!(rates(&scenario).all_reduce(payload, Group { stride: 1, size: 4 }).form, CollectiveForm::NodeSwitches);
+    assert_eq!(
+        rates(&scenario).all_reduce(payload, Group { stride: 1, size: 4 }).algorithm,
+        CollectiveAlgorithm::NodeSwitches
+    );
 }
 
 /// NCCL's PAT serves groups with one rank per node: 64 of them take log2(64) = 6 hops of 1 us, not 63. Two ranks of each
@@ -112,13 +116,13 @@ fn switches_that_add_up_take_each_byte_once() {
 fn aggregated_trees_serve_one_rank_of_each_node() {
     let mut scenario = with_latency();
     scenario.plan.size = Size::Nodes(64);
-    Arc::make_mut(&mut scenario.stack).collectives.gather = vec![GatherForm::Ring, GatherForm::Pat];
+    Arc::make_mut(&mut scenario.stack).collectives.gather = vec![GatherAlgorithm::Ring, GatherAlgorithm::Pat];
     let rates = rates(&scenario);
     let [alone, paired] = [(4, 64), (2, 128)].map(|(stride, size)| {
         let small = rates.gather(payload(10.0, Format::Bf16), Group { stride, size });
-        (small.form, small.time)
+        (small.algorithm, small.time)
     });
-    assert_eq!((alone.0, paired.0), (CollectiveForm::Pat, CollectiveForm::Ring));
+    assert_eq!((alone.0, paired.0), (CollectiveAlgorithm::Pat, CollectiveAlgorithm::Ring));
     close(alone.1, 6e-6 + 20.0 * 63.0 / 64.0 / 10e9);
 }
 
@@ -128,7 +132,7 @@ fn a_hierarchical_gather_crosses_nodes_once() {
     Arc::make_mut(&mut scenario.stack).collectives.hierarchical = true;
     // 8 bytes: flat 7 hops; level by level 1 hop between nodes and 3 inside.
     let transfer = rates(&scenario).gather(payload(4.0, Format::Bf16), Group { stride: 1, size: 8 });
-    assert_eq!(transfer.form, CollectiveForm::Hierarchical);
+    assert_eq!(transfer.algorithm, CollectiveAlgorithm::Hierarchical);
     // Across: 2 bytes of payload per column, half received, 10 GB/s. Inside: 8 bytes, 6 received, 100 GB/s.
     close(transfer.time, 4e-6 + 1.0 / 10e9 + 6.0 / 100e9);
 }
@@ -249,18 +253,18 @@ fn products_cut_into_pieces_hide_part_of_their_transfers_and_move_the_same() {
     scenario.plan.tensor_overlap = true;
     // 8 MB as above: 120 us of reduce-scatter and all-gather.
     let cut = rates(&scenario).tensor_transfers(Count::new(4e6), group);
-    close(cut.beside_forward.time, 0.495 * 120e-6);
+    close(cut.overlapped_forward.time, 0.495 * 120e-6);
     close(cut.forward.time, 0.505 * 120e-6);
-    close(cut.forward.received + cut.beside_forward.received, 12e6);
+    close(cut.forward.received + cut.overlapped_forward.received, 12e6);
     close(cut.backward.time, 0.505 * 120e-6);
-    close(cut.beside_backward.time, 0.495 * 120e-6);
+    close(cut.overlapped_backward.time, 0.495 * 120e-6);
     // Megatron's backward has its own overlap: of the gradients' gather the same share is hidden too.
     Arc::make_mut(&mut scenario.stack).tensor_overlap = true;
     let cut = rates(&scenario).tensor_transfers(Count::new(4e6), group);
     close(cut.backward.time, 0.505 * 60e-6);
-    close(cut.beside_backward.time, 0.495 * 60e-6 + 2.0 * 60e-6);
+    close(cut.overlapped_backward.time, 0.495 * 60e-6 + 2.0 * 60e-6);
     scenario.plan.tensor = 1;
-    close(1.0 + beside_products(&scenario.plan), 1.0);
+    close(1.0 + overlapped_share(&scenario.plan), 1.0);
 }
 
 #[test]

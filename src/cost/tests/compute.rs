@@ -5,7 +5,7 @@ use super::*;
 /// Time of `m x k` by `k x n` at the peak of the storage format, in elements of two bytes.
 fn product(rates: &Rates<'_>, m: f64, n: f64, k: f64) -> DeviceTime {
     let [m, n, k] = [m, n, k].map(Count::new);
-    rates.product(Product { m, n, k }, rates.matmul, Bytes::new(2.0))
+    rates.product(MatrixProduct { m, n, k }, rates.matmul, Bytes::new(2.0))
 }
 
 #[test]
@@ -96,8 +96,8 @@ fn a_slow_host_and_a_slow_device_make_a_soft_maximum() {
     let mut scenario = testing::scenario();
     Arc::make_mut(&mut scenario.calibration).software.host_exponent = 2.0;
     let rates = rates(&scenario);
-    close(rates.launched(Seconds::new(3.0), Seconds::new(4.0)), 5.0);
-    close(rates.launched(Seconds::new(3.0), Seconds::ZERO), 3.0);
+    close(rates.launch_bound(Seconds::new(3.0), Seconds::new(4.0)), 5.0);
+    close(rates.launch_bound(Seconds::new(3.0), Seconds::ZERO), 3.0);
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::calibrate::{self, Coverage, Determined, Fitted, FittedConstant, HELD, LeftOut, OwnSet, WithOwn};
+use crate::calibrate::{
+    self, Coverage, Fitted, FittedConstant, HoldOut, Identifiability, NOMINAL_COVERAGE, OwnSet, WithOwn,
+};
 use crate::measured::{Metric, Skipped, Validation};
 
 use super::ValidateReport;
@@ -26,7 +28,7 @@ impl CalibrateReport<'_> {
         let fitted = self.fitted;
         let crossed = ValidateReport { validation: &fitted.crossed };
         let of = |validation| ValidateReport { validation }.in_all();
-        let left_out = fitted.left_out.iter().map(|LeftOut { name, scores, seen, .. }| {
+        let left_out = fitted.left_out.iter().map(|HoldOut { name, scores, seen, .. }| {
             let scores = joined(json!({"left_out": name}), scored(Some(*scores)));
             joined(scores, json!({"mean_when_fitted": seen.mean}))
         });
@@ -40,7 +42,7 @@ impl CalibrateReport<'_> {
             "left_out": left_out.collect::<Vec<_>>(),
             "own": fitted.own.iter().map(own).collect::<Vec<_>>(),
             "error_bands": {
-                "wanted": HELD,
+                "wanted": NOMINAL_COVERAGE,
                 "coverage": fitted.coverage.iter().map(covered).collect::<Vec<_>>(),
                 "bands": fitted.calibration.bands,
             },
@@ -68,7 +70,7 @@ impl CalibrateReport<'_> {
         for (name, validation) in self.validations() {
             table.extend(ValidateReport { validation }.metric(Metric::StepTime).map(|scores| line(name, &scores)));
         }
-        for LeftOut { name, scores, seen, .. } in &self.fitted.left_out {
+        for HoldOut { name, scores, seen, .. } in &self.fitted.left_out {
             table.push(line(&format!("without {name}"), scores));
             table.push(line("  seen", seen));
         }
@@ -117,7 +119,7 @@ impl CalibrateReport<'_> {
         };
         let mut table = Table::headed(["", "rows", "groups", "held", "mean width"]);
         table.extend(self.fitted.coverage.iter().map(row));
-        let wanted = 100.0 * HELD;
+        let wanted = 100.0 * NOMINAL_COVERAGE;
         format!("rows within their {wanted} % band, which knows nothing of their group\n{}", table.text())
     }
 
@@ -138,8 +140,8 @@ impl CalibrateReport<'_> {
         });
         let table = Table::of_texts(&names, rows);
         let count =
-            |wanted: Determined| self.fitted.constants.iter().filter(|found| found.determined == wanted).count();
-        let (bound, without) = (count(Determined::AtBound), count(Determined::Without));
+            |wanted: Identifiability| self.fitted.constants.iter().filter(|found| found.determined == wanted).count();
+        let (bound, without) = (count(Identifiability::AtBound), count(Identifiability::Without));
         let all = self.fitted.constants.len();
         format!("{}{all} constants: {bound} at a bound, {without} without evidence\n", table.text())
     }

@@ -10,7 +10,7 @@ use crate::plan::{Accumulation, Offload, Plan};
 use crate::scenario::file::{ScenarioFile, printable};
 use crate::scenario::{Layout, Scenario};
 use crate::search::planner::FoundPlan;
-use crate::search::plans::{Aim, FoundWhole, PlanSearch, WholeAnswer};
+use crate::search::plans::{EvaluatedPlan, Objective, PlanSearch, PlanSearchAnswer};
 use crate::units::{Amount, Seconds, percent, signed, thousands};
 
 use super::lines::Lines;
@@ -22,7 +22,7 @@ pub struct SearchReport<'a> {
     /// What was asked for.
     pub search: &'a PlanSearch,
     /// What was found.
-    pub answer: &'a WholeAnswer,
+    pub answer: &'a PlanSearchAnswer,
     /// The evaluation of each plan.
     pub evaluations: &'a [Evaluation],
     /// The command line that gives each of them, where there is one.
@@ -61,30 +61,30 @@ pub fn plan_words(plan: &Plan) -> String {
 
 /// What a search has proven so far of the plans that it has not looked at: that none takes less time, money, memory or
 /// whatever else is sought than this share of what the best so far takes.
-pub fn proven_words(aim: Aim, answer: &WholeAnswer) -> String {
+pub fn proven_words(objective: Objective, answer: &PlanSearchAnswer) -> String {
     let share = percent(answer.proven);
-    let of = match aim {
-        Aim::Throughput => "time",
-        Aim::Days => "days",
-        Aim::Cost => "cost",
-        Aim::Energy => "energy",
-        Aim::Devices => "devices",
-        Aim::Memory => "memory",
+    let of = match objective {
+        Objective::Throughput => "time",
+        Objective::Days => "days",
+        Objective::Cost => "cost",
+        Objective::Energy => "energy",
+        Objective::Devices => "devices",
+        Objective::Memory => "memory",
     };
     format!("none gets below {share} of its {of}")
 }
 
 /// How far a search is: its best plan so far, and what is proven of it.
-pub fn so_far_words(aim: Aim, answer: &WholeAnswer) -> String {
+pub fn so_far_words(objective: Objective, answer: &PlanSearchAnswer) -> String {
     let simulated = thousands(answer.counts.simulated as f64);
-    let Some(FoundWhole { scenario, summary, .. }) = answer.plans.first() else {
+    let Some(EvaluatedPlan { scenario, summary, .. }) = answer.plans.first() else {
         return format!("{simulated} plans simulated, none fits so far");
     };
     let subject = FigureSubject::new(scenario, summary);
     let shown = |figure: Figure| figure.amount(&subject).map(Amount::in_row);
     let days = shown(Figure::DaysWithFailures).or_else(|| shown(Figure::Days));
     let days = days.map_or_else(String::new, |days| format!(", {days} days"));
-    let (tokens, proven) = (thousands(summary.tokens_per_s()), proven_words(aim, answer));
+    let (tokens, proven) = (thousands(summary.tokens_per_s()), proven_words(objective, answer));
     format!("best so far {tokens} tokens/s{days}; {simulated} plans simulated, {proven}")
 }
 
@@ -104,7 +104,7 @@ struct FoundColumn {
 /// A plan with its place.
 struct RankedPlan<'a> {
     rank: usize,
-    found: &'a FoundWhole,
+    found: &'a EvaluatedPlan,
 }
 
 impl RankedPlan<'_> {
@@ -164,7 +164,7 @@ const COLUMNS: [FoundColumn; 27] = [
 ];
 
 /// Plans, best first, in the columns that have a key, or a heading.
-fn table(plans: &[FoundWhole], has: fn(&FoundColumn) -> bool) -> Table {
+fn table(plans: &[EvaluatedPlan], has: fn(&FoundColumn) -> bool) -> Table {
     let columns = || COLUMNS.iter().filter(|column| has(column));
     let mut table = Table::new(columns().map(|column| (column.key, column.heading)));
     table.extend((1..).zip(plans).map(|(rank, found)| {
@@ -175,7 +175,7 @@ fn table(plans: &[FoundWhole], has: fn(&FoundColumn) -> bool) -> Table {
 }
 
 /// The same for people.
-fn shown(plans: &[FoundWhole]) -> String {
+fn shown(plans: &[EvaluatedPlan]) -> String {
     table(plans, |column| !column.heading.is_empty()).text()
 }
 
@@ -189,7 +189,7 @@ impl SearchReport<'_> {
             "{} on {}: whole plans by {}",
             printable(&model.name),
             printable(&cluster.name),
-            self.search.aim.word()
+            self.search.objective.word()
         ));
         if let Some(changed) = changed(&self.search.base) {
             lines.line(&changed);
@@ -237,12 +237,12 @@ impl SearchReport<'_> {
     }
 
     /// What failures make of the best plan, where the cluster states them; and that plans are weighed by that.
-    fn with_failures(&self, FoundWhole { scenario, summary, .. }: &FoundWhole) -> Option<String> {
+    fn with_failures(&self, EvaluatedPlan { scenario, summary, .. }: &EvaluatedPlan) -> Option<String> {
         let subject = FigureSubject::new(scenario, summary);
         let days = Figure::DaysWithFailures.amount(&subject)?.in_row();
         let cost =
             Figure::CostWithFailures.amount(&subject).map_or_else(String::new, |cost| format!(", {}", cost.in_row()));
-        let weighed = if matches!(self.search.aim, Aim::Days | Aim::Cost | Aim::Energy) {
+        let weighed = if matches!(self.search.objective, Objective::Days | Objective::Cost | Objective::Energy) {
             "; plans, deadline and budget are weighed by these"
         } else {
             "; a deadline and a budget are held to these"
@@ -272,7 +272,7 @@ impl SearchReport<'_> {
         let plans = self.answer.plans.iter().zip(self.evaluations).zip(self.commands).enumerate();
         json!({
             "format": FORMAT,
-            "objective": self.search.aim.word(),
+            "objective": self.search.objective.word(),
             "space": {
                 "plans": counts.plans,
                 "impossible": counts.impossible,
@@ -299,7 +299,7 @@ impl SearchReport<'_> {
 }
 
 /// A plan that nothing beats in days, cost and devices together.
-fn on_front(found: &FoundWhole) -> Value {
+fn on_front(found: &EvaluatedPlan) -> Value {
     let subject = FigureSubject::new(&found.scenario, &found.summary);
     let figure = |figure: Figure| figure.amount(&subject).and_then(Amount::in_files);
     json!({

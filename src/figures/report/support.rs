@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::evaluate::{Evaluation, HELD_SIGMA, evidence};
+use crate::evaluate::{COVERAGE_SIGMA, Evaluation, evidence};
 use crate::figures::table::{Table, TableCell, pretty};
 use crate::measured::{NearGroup, near};
 use crate::scenario::Scenario;
@@ -60,7 +60,7 @@ impl SupportReport<'_> {
             "band": half.map(|half| json!({
                 "half_width": half,
                 "of_rows": behind.map(|band| band.half_width),
-                "of_constants": self.open().map(|open| HELD_SIGMA * open),
+                "of_constants": self.open().map(|open| COVERAGE_SIGMA * open),
                 "rows": behind.map(|band| band.rows),
                 "groups": behind.map(|band| band.groups),
             })),
@@ -81,7 +81,7 @@ impl SupportReport<'_> {
         };
         let wide = |half: f64| percent(libm::expm1(half));
         let open = self.open().map_or_else(String::new, |open| {
-            format!("; what the constants leave open adds +-{}", wide(HELD_SIGMA * open))
+            format!("; what the constants leave open adds +-{}", wide(COVERAGE_SIGMA * open))
         });
         format!(
             "80 % interval of the step time: {} to {}\n+-{} by {behind}{open}",
@@ -154,7 +154,7 @@ impl SupportReport<'_> {
         let known = self.scenario.calibration.posterior().into_iter().flat_map(|posterior| &posterior.constants);
         let alone = |((slope, constant), known): ((&f64, &'static Constant), &PosteriorConstant)| ConstantShare {
             constant,
-            share: libm::expm1(HELD_SIGMA * libm::fabs(slope * known.error / constant.range())),
+            share: libm::expm1(COVERAGE_SIGMA * libm::fabs(slope * known.error / constant.range())),
         };
         let mut found: Vec<ConstantShare> =
             self.slopes.iter().zip(CONSTANTS).zip(known).map(alone).filter(|one| one.share > 0.0).collect();

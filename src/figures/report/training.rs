@@ -8,7 +8,9 @@ use crate::evaluate::FailureForecast;
 use crate::plan::{Accumulation, Offload};
 use crate::scenario::Scenario;
 use crate::scenario::file::{ScenarioFile, printable};
-use crate::search::training::{Account, BestTraining, Closed, METHODS, Method, TrainingChoice, TrainingSearch};
+use crate::search::training::{
+    BestTraining, ClosedForm, METHODS, Method, StepBreakdown, TrainingChoice, TrainingSearch,
+};
 use crate::units::{BytesPerSecond, Seconds, counted, devices, percent, significant, thousands};
 
 use super::lines::Lines;
@@ -28,9 +30,9 @@ pub struct TrainingReport<'a> {
     /// The best of each method within each budget.
     pub best: &'a [Option<BestTraining>],
     /// Of each method's best within the largest budget, where its days go, and what else is told of it.
-    pub accounts: &'a [Option<Account>],
+    pub accounts: &'a [Option<StepBreakdown>],
     /// What each method would take by the closed forms alone.
-    pub closed: &'a [Option<Closed>],
+    pub closed: &'a [Option<ClosedForm>],
     /// Plans that may fit.
     pub plans: usize,
     /// Those that were simulated.
@@ -70,7 +72,7 @@ fn needs_table() -> Table {
 
 /// What each transfer of a method's plan needs of its link so that arithmetic hides it, per device and direction; one
 /// that has no need never hides, however fast the link is.
-fn needs(name: &str, scenario: &Scenario, account: Option<&Account>) -> Table {
+fn needs(name: &str, scenario: &Scenario, account: Option<&StepBreakdown>) -> Table {
     let rate = |rate: BytesPerSecond| TableCell::new(rate.to_string(), rate.get());
     let row = |it: &Intensity| {
         let needed = it.needed(scenario).filter(|needed| needed.get().is_finite());
@@ -129,7 +131,7 @@ impl TrainingReport<'_> {
         FailureForecast::new(&self.training.base, Seconds::ZERO).is_some()
     }
 
-    fn account(&self, index: usize) -> Option<&Account> {
+    fn account(&self, index: usize) -> Option<&StepBreakdown> {
         self.accounts.get(index)?.as_ref()
     }
 
@@ -307,7 +309,7 @@ impl TrainingReport<'_> {
 
     fn closed_table(&self) -> Table {
         let found = METHODS.iter().zip(self.closed).filter_map(|(method, closed)| Some((method, closed.as_ref()?)));
-        let row = |(method, closed): (&Method, &Closed)| {
+        let row = |(method, closed): (&Method, &ClosedForm)| {
             let mut cells = chosen(method, closed.days, &closed.choice, closed.step.efficiency());
             cells.push(method.strategies[closed.choice.strategy].to_owned());
             cells

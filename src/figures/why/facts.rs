@@ -296,8 +296,8 @@ impl<'a> FormulaFacts<'a> {
     }
 
     /// How often what begins at a moment on the rank that ends last does so.
-    pub(super) fn often(&self, at: Seconds) -> f64 {
-        self.evaluation.trace.often(self.last as u32, at)
+    pub(super) fn times_at(&self, at: Seconds) -> f64 {
+        self.evaluation.trace.times_at(self.last as u32, at)
     }
 
     /// The counts of the pipeline; `None` where there is none.

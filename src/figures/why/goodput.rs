@@ -92,7 +92,7 @@ pub(super) const FIGURES: &[FigureEntry] = &[
         .why(|facts, _| {
             let rate = evaluate::writing(facts.scenario)?;
             let limited = facts.scenario.cluster.reliability.write_rate? > rate;
-            // Few devices cannot fill a fast file system: then their links to the host set the rate.
+            // InlineVec devices cannot fill a fast file system: then their links to the host set the rate.
             let rate = if limited {
                 let link = facts.scenario.cluster.device.host_bandwidth;
                 facts.devices() * input("link to the host", link, facts.sheet())

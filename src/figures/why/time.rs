@@ -224,14 +224,14 @@ impl FormulaFacts<'_> {
     fn listed(&self, kinds: impl Fn(TaskKind) -> bool) -> Seconds {
         let own = |span: &&Span| kinds(span.activity.kind);
         let spans = self.spans(Stream::Compute).filter(own);
-        spans.map(|span| (span.end - span.start) * self.often(span.start)).sum()
+        spans.map(|span| (span.end - span.start) * self.times_at(span.start)).sum()
     }
 
     /// What compute of some kinds takes alone, and how much longer it takes beside transfers.
     fn with_slowing(&self, alone: Formula, kinds: impl Fn(TaskKind) -> bool) -> Formula {
         let own = |span: &&Span| kinds(span.activity.kind);
         let spans = self.spans(Stream::Compute).filter(own);
-        let slowed: Seconds = spans.map(|span| (span.end - span.start - span.alone) * self.often(span.start)).sum();
+        let slowed: Seconds = spans.map(|span| (span.end - span.start - span.alone) * self.times_at(span.start)).sum();
         if slowed < LEAST {
             return alone;
         }
@@ -246,7 +246,7 @@ impl FormulaFacts<'_> {
         let own = |span: &&Span| span.activity.kind.computes_layers();
         let spans = self.spans(Stream::Compute).filter(own);
         let (run, alone) = spans.fold((Seconds::ZERO, Seconds::ZERO), |(run, alone), span| {
-            let often = self.often(span.start);
+            let often = self.times_at(span.start);
             (run + (span.end - span.start) * often, alone + span.alone * often)
         });
         let other = self.evaluation.details.slowed - (run - alone);
@@ -339,7 +339,7 @@ impl FormulaFacts<'_> {
         let own = |idle: &&crate::evaluate::Stall| idle.rank as usize == self.last && idle.cause == cause;
         let found = self.evaluation.trace.idle.iter().filter(own);
         let (number, total) = found.fold((0.0, Seconds::ZERO), |(number, total), idle| {
-            let often = self.often(idle.start);
+            let often = self.times_at(idle.start);
             (number + often, total + (idle.end - idle.start) * often)
         });
         if number == 0.0 {
@@ -400,7 +400,7 @@ impl FormulaFacts<'_> {
         let mut until = Seconds::ZERO;
         let mut union = Seconds::ZERO;
         for (start, end) in spans {
-            union += (end - start.max(until)).max(Seconds::ZERO) * self.often(start);
+            union += (end - start.max(until)).max(Seconds::ZERO) * self.times_at(start);
             until = until.max(end);
         }
         input("behind compute", union - self.summary().time.exposed, Citation::simulated())

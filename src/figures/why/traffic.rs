@@ -72,7 +72,7 @@ impl FormulaFacts<'_> {
     /// By what sends it, in which form.
     fn sent(&self, level: usize) -> Formula {
         let sent = &self.evaluation.details.sent;
-        let forms = &self.evaluation.details.forms;
+        let forms = &self.evaluation.details.algorithms;
         let name = |lane: Stream| format!("{} ({})", carried(lane), forms[lane as usize].words().join(", "));
         let lanes = Stream::ALL.into_iter().map(|lane| (lane, sent[lane as usize][level]));
         let used = lanes.filter(|(_, bytes)| *bytes > Bytes::ZERO);
@@ -81,7 +81,7 @@ impl FormulaFacts<'_> {
 
     /// How many copies, of what mean size.
     fn copied(&self, way: HostDirection) -> Formula {
-        let copies: f64 = self.spans(way.stream()).map(|span| self.often(span.start)).sum();
+        let copies: f64 = self.spans(way.stream()).map(|span| self.times_at(span.start)).sum();
         if copies == 0.0 {
             return Formula::from(0.0);
         }

@@ -53,17 +53,17 @@ pub(super) struct GradientDrain {
 
 impl<'a> PipelineContext<'a> {
     /// What a stage holds, by its layouts.
-    fn held(&self, work: usize) -> impl Iterator<Item = (&UnitCosts<'a>, StageParameters, Count)> {
+    fn holdings(&self, work: usize) -> impl Iterator<Item = (&UnitCosts<'a>, StageParameters, Count)> {
         let placed = |holding: &StageParameters| {
             let costs = &self.layout_costs[holding.layout];
             (costs, *holding, costs.local(holding.parameters))
         };
-        self.stages.works[work].holdings.iter().map(placed)
+        self.stages.distinct[work].holdings.iter().map(placed)
     }
 
     /// The sum of something over the parameters of a stage.
     fn sum(&self, work: usize, of: impl Fn(&UnitCosts<'a>, Count) -> Bytes) -> Bytes {
-        self.held(work).map(|(costs, _, elements)| of(costs, elements)).sum()
+        self.holdings(work).map(|(costs, _, elements)| of(costs, elements)).sum()
     }
 
     /// Bytes that a stage takes in its buffer beyond the one that it evicts.
@@ -73,8 +73,8 @@ impl<'a> PipelineContext<'a> {
     }
 
     /// Bytes of a gradient buffer that a stage's backward fills; none where gradients stay whole all the time.
-    pub(super) fn waiting(&self, work: usize) -> i64 {
-        self.held(work).map(|(costs, _, elements)| bytes(costs.waiting(elements))).sum()
+    pub(super) fn gradient_buffer(&self, work: usize) -> i64 {
+        self.holdings(work).map(|(costs, _, elements)| bytes(costs.gradient_buffer(elements))).sum()
     }
 
     /// Bytes of sums on the host that are still to be reduced over other ranks.
@@ -90,11 +90,11 @@ impl<'a> PipelineContext<'a> {
             // One stage may be several transfers, one for each layout of its operators. The first takes
             // the buffer and the last reports the stage: the stream is in order, so that all are done by then.
             if let Some(first) = tasks.first_mut() {
-                first.takes[held::GATHERED] += self.taken(work, evicts);
+                first.allocates[held::GATHERED] += self.taken(work, evicts);
             }
             if let Some(last) = tasks.last_mut() {
                 last.signals[1] = Some(TaskEvent::Gathered);
-                last.gives[held::SECONDARY] -= if leaves { bytes(self.sum(work, UnitCosts::secondary)) } else { 0 };
+                last.frees[held::SECONDARY] -= if leaves { bytes(self.sum(work, UnitCosts::secondary)) } else { 0 };
             }
             for task in tasks {
                 body.push(task);
@@ -114,7 +114,7 @@ impl<'a> PipelineContext<'a> {
             tasks.push(Task { waits: waits([released]), signals: [Some(TaskEvent::Loaded), None], ..task });
         }
         let mut gathered = false;
-        for (costs, holding, elements) in self.held(work) {
+        for (costs, holding, elements) in self.holdings(work) {
             let Some(gather) = costs.gather(elements, costs.parts(elements, holding.collectives), pass) else {
                 continue;
             };
@@ -147,27 +147,27 @@ impl<'a> PipelineContext<'a> {
         let task =
             body.transfer(&moved.transfer, stream, self.contention(), label(lane, moved.kind, ModelPart::Layer, phase));
         let buffer = held_bytes(held::COMMUNICATION, moved.buffer / units.get());
-        Task { takes: buffer, gives: buffer, ..task }
+        Task { allocates: buffer, frees: buffer, ..task }
     }
 
     /// A stage takes a gradient buffer, if it needs one; sums that it is to be reduced with come from the host beside
     /// its backward.
     pub(super) fn take(&self, graph: &mut GraphBuilder<'_>, GradientBuffer { work, resumed }: GradientBuffer) {
-        let waiting = self.waiting(work);
+        let waiting = self.gradient_buffer(work);
         graph.task_loop(u32::from(waiting > 0), |body| {
             let mut task = pause(body);
             // Two gradient buffers: this stage may begin while the one before is reduced, not before the one before
             // that is done.
             let emptied = if self.offload.state() { TaskEvent::Stored } else { TaskEvent::Reduced };
             task.waits = waits([Some(body.after(emptied, 1))]);
-            task.takes[held::GRADIENTS] = waiting;
+            task.allocates[held::GRADIENTS] = waiting;
             body.push(task);
             if resumed {
                 let label = label(Stream::HostIn, TaskKind::Copy, ModelPart::Layer, Phase::Backward);
                 let mut task = self.emit().copy(body, self.unreduced(work), label);
                 task.waits = waits([Some(body.after(TaskEvent::Released, 0)), Some(body.after(TaskEvent::Stored, 1))]);
                 task.signals = [Some(TaskEvent::Loaded), None];
-                task.takes[held::GRADIENTS] = bytes(self.unreduced(work));
+                task.allocates[held::GRADIENTS] = bytes(self.unreduced(work));
                 body.push(task);
             }
         });
@@ -180,11 +180,13 @@ impl<'a> PipelineContext<'a> {
         graph.task_loop(1, |body| {
             if second {
                 let mut task = pause(body);
-                task.gives[held::SECONDARY] = bytes(self.sum(work, UnitCosts::secondary));
+                task.frees[held::SECONDARY] = bytes(self.sum(work, UnitCosts::secondary));
                 body.push(task);
             }
             let (mut tasks, mut replicas) = (Vec::new(), Vec::new());
-            for (costs, holding, elements) in self.held(work).filter(|(costs, ..)| complete || !costs.whole()) {
+            for (costs, holding, elements) in
+                self.holdings(work).filter(|(costs, ..)| complete || !costs.keeps_whole_gradients())
+            {
                 let reduction = costs.reduction(elements, true, complete, costs.parts(elements, holding.collectives));
                 replicas.extend(reduction.replicas);
                 let Some(reduce) = reduction.reduce else { continue };
@@ -192,12 +194,13 @@ impl<'a> PipelineContext<'a> {
                     self.transfer(body, &reduce, self.streams.reduce, Stream::Reduce, Phase::Backward, holding.units);
                 let sums = resumed.then(|| body.after(TaskEvent::Loaded, 0));
                 task.waits = waits([Some(body.after(TaskEvent::Released, 0)), sums]);
-                task.gives[held::GRADIENTS] = bytes(costs.waiting(elements)) - bytes(costs.stored(elements, gradients));
+                task.frees[held::GRADIENTS] =
+                    bytes(costs.gradient_buffer(elements)) - bytes(costs.stored(elements, gradients));
                 tasks.push(task);
             }
             if let Some(task) = tasks.last_mut() {
                 task.signals = [Some(TaskEvent::Reduced), None];
-                task.gives[held::GRADIENTS] += if resumed { bytes(self.unreduced(work)) } else { 0 };
+                task.frees[held::GRADIENTS] += if resumed { bytes(self.unreduced(work)) } else { 0 };
             }
             for task in tasks {
                 body.push(task);
@@ -220,8 +223,8 @@ impl<'a> PipelineContext<'a> {
         let mut task = self.emit().copy(body, copied, label);
         task.waits = waits([TaskEvent::Released, TaskEvent::Reduced].map(|event| Some(body.after(event, 0))));
         task.signals = [Some(TaskEvent::Stored), None];
-        let left = self.held(work).map(|(costs, _, elements)| bytes(costs.stored(elements, gradients)));
-        task.gives[held::GRADIENTS] = left.sum();
+        let left = self.holdings(work).map(|(costs, _, elements)| bytes(costs.stored(elements, gradients)));
+        task.frees[held::GRADIENTS] = left.sum();
         body.push(task);
     }
 }

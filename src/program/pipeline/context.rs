@@ -36,7 +36,7 @@ pub(in crate::program) struct PipelineContext<'a> {
     pub(super) fetches: bool,
     pub(super) gathers: bool,
     /// Whether there is a second copy of any weights.
-    pub(super) seconds: bool,
+    pub(super) has_secondary: bool,
     /// What lives on the host.
     pub(super) offload: Offload,
     /// For each rank the first of those up to it, neighbour by neighbour, that hold the same.
@@ -63,7 +63,7 @@ impl<'a> PipelineContext<'a> {
         let plain = Rates::new(rates.scenario, &Factors::default());
         let stages = PipelineStages::new(layouts, &UnitCosts::new(&plain, layout, true), ranks, stages_per_rank);
         let held = |is: &dyn Fn(&UnitCosts<'a>) -> bool| {
-            let holdings = stages.works.iter().flat_map(|work| &work.holdings);
+            let holdings = stages.distinct.iter().flat_map(|work| &work.holdings);
             holdings.map(|holding| &layout_costs[holding.layout]).any(is)
         };
         let buffered = plan.offload.state() || held(&|costs| costs.layout.gradients > 1);
@@ -80,9 +80,9 @@ impl<'a> PipelineContext<'a> {
             rules: plan.effective_schedule().rules(),
             counts,
             streams: CollectiveStreams::new(rates.scenario.stack.overlap),
-            fetches: held(&UnitCosts::fetched),
+            fetches: held(&UnitCosts::fetches_weights),
             gathers: held(&|costs| costs.layout.weights > 1),
-            seconds: held(&|costs| costs.second().is_some()),
+            has_secondary: held(&|costs| costs.secondary_copy().is_some()),
             embedding: layouts.layout_of(Site::Embedding),
             stages,
             layout_costs,
@@ -93,8 +93,8 @@ impl<'a> PipelineContext<'a> {
     }
 
     /// Stages that differ.
-    pub fn works(&self) -> &[StageWork] {
-        &self.stages.works
+    pub fn distinct_stages(&self) -> &[StageWork] {
+        &self.stages.distinct
     }
 
     /// A stage's units in the order of a pass.
@@ -113,7 +113,7 @@ impl<'a> PipelineContext<'a> {
     }
 
     /// The first of the ranks up to this one, neighbour by neighbour, that hold the same.
-    pub fn alike(&self, rank: u32) -> u32 {
+    pub fn first_alike(&self, rank: u32) -> u32 {
         self.alike[rank as usize]
     }
 
@@ -121,7 +121,7 @@ impl<'a> PipelineContext<'a> {
     pub(super) fn shares(&self, rank: u32) -> Vec<ParameterGroup<'_>> {
         let mut parameters = vec![0; self.layout_costs.len()];
         let stages = (0..self.counts.stages).map(|stage| self.stages.place(rank, stage).work);
-        for holding in stages.flat_map(|work| &self.stages.works[work].holdings) {
+        for holding in stages.flat_map(|work| &self.stages.distinct[work].holdings) {
             parameters[holding.layout] += holding.parameters;
         }
         let held = self.layout_costs.iter().zip(parameters).filter(|(_, parameters)| *parameters > 0);

@@ -53,10 +53,10 @@ impl PipelineContext<'_> {
 }
 
 /// Gives back what is left in the buffers.
-pub(super) fn give_back(graph: &mut GraphBuilder<'_>, left: i64) {
+pub(super) fn free_buffers(graph: &mut GraphBuilder<'_>, left: i64) {
     graph.task_loop(u32::from(left > 0), |body| {
         let mut task = pause(body);
-        task.gives[held::GATHERED] = left;
+        task.frees[held::GATHERED] = left;
         body.push(task);
     });
 }

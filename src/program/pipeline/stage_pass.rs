@@ -26,7 +26,7 @@ pub(super) struct PassShape {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct NextPass {
     /// The host's fixed time, where a micro-batch begins.
-    pub opens: bool,
+    pub opens_micro_batch: bool,
     /// The copy of a checkpoint.
     pub checkpoint: Option<NextCheckpoint>,
 }
@@ -63,7 +63,7 @@ impl PipelineContext<'_> {
         }
         let emit = self.emit();
         let after = next.checkpoint.and_then(|copy| self.first_copy(copy));
-        let mut turns = self.list(&self.stages.works[work], pass).turns().peekable();
+        let mut turns = self.list(&self.stages.distinct[work], pass).turns().peekable();
         while let Some(runs) = turns.next() {
             let after = turns.peek().map_or(after, |next| CheckpointFetch::new(&next[0], 0));
             // Each layer's backward fetches the checkpoint of the next one. The last layer of a run fetches that of
@@ -89,14 +89,14 @@ impl PipelineContext<'_> {
         if let Some(level) = sends {
             graph.task_loop(1, |body| self.send(body, pass, level));
         }
-        if next.opens {
+        if next.opens_micro_batch {
             TaskEmitter::host(graph, self.costs().rates.calibrated.software.micro_batch);
         }
     }
 
     /// The copy of the checkpoint with which a backward begins.
     fn first_copy(&self, next: NextCheckpoint) -> Option<CheckpointFetch> {
-        let runs = &self.list(&self.stages.works[next.work], next.pass).runs;
+        let runs = &self.list(&self.stages.distinct[next.work], next.pass).runs;
         let copy = runs.first().and_then(|run| CheckpointFetch::new(run, 0));
         copy.map(|copy| copy.from(next.layer, next.micro_batch))
     }

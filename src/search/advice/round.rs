@@ -4,7 +4,7 @@ use crate::evaluate::Summary;
 use crate::scenario::Scenario;
 use crate::search::candidate::Candidate;
 
-use super::{Advice, Suggestion, WORTH};
+use super::{Advice, Suggestion, WORTHWHILE_GAIN};
 
 /// The most changes of one field that are tried together with those of others.
 const SAVINGS: usize = 3;
@@ -54,7 +54,7 @@ impl<'a> Round<'a> {
             // More devices are a way to fit; to be faster with them is no other plan. A larger micro-batch is no way to
             // fit, whatever is recomputed for it; pairs have only smaller ones.
             let idle = if now.fits {
-                gain < WORTH || summary.devices != now.devices
+                gain < WORTHWHILE_GAIN || summary.devices != now.devices
             } else {
                 !self.pairs && candidate.refills()
             };

@@ -8,7 +8,7 @@
 use super::candidate::{OperatorChoice, OperatorPlan};
 use super::judge::{Judge, JudgedPlan};
 use super::paper;
-use super::request::Objective;
+use super::request::PlannerObjective;
 use super::space::Space;
 
 /// Margin on the estimate of what a batch and recompute can reach: those that are further behind the best plan so far
@@ -30,13 +30,13 @@ pub(super) fn search(
         }
     }
     let mut hopes: Vec<(f64, Vec<&JudgedPlan>)> =
-        groups.into_iter().map(|group| (hope(&group, judge.objective), group)).collect();
+        groups.into_iter().map(|group| (optimistic_speed(&group, judge.objective), group)).collect();
     hopes.sort_by(|a, b| b.0.total_cmp(&a.0));
     let mut found: Vec<JudgedPlan> = Vec::new();
     for (hope, group) in hopes {
         let reached = found.iter().map(|one| speed(one, judge.objective)).fold(0.0, f64::max);
         // Hopes come descending: from here on no batch is hoped to come near what is reached.
-        if judge.objective != Objective::Memory && hope * MARGIN < reached {
+        if judge.objective != PlannerObjective::Memory && hope * MARGIN < reached {
             break;
         }
         let climbed = best_of_group(space, &group, judge);
@@ -47,16 +47,16 @@ pub(super) fn search(
 }
 
 /// The rate to be maximised where memory is no limit: tokens per second, or steps per second.
-fn speed(one: &JudgedPlan, objective: Objective) -> f64 {
+fn speed(one: &JudgedPlan, objective: PlannerObjective) -> f64 {
     match objective {
-        Objective::Throughput | Objective::Devices => one.summary.tokens_per_s_per_device,
-        Objective::StepTime | Objective::Memory => 1.0 / one.summary.step_time.get(),
+        PlannerObjective::Throughput | PlannerObjective::Devices => one.summary.tokens_per_s_per_device,
+        PlannerObjective::StepTime | PlannerObjective::Memory => 1.0 / one.summary.step_time.get(),
     }
 }
 
 /// The speed of the fastest mix of uniform plans within the memory, if time and memory were sums over the layers and
 /// slices made the gathered weights vanish; where no mix fits, that of the smallest plan.
-fn hope(group: &[&JudgedPlan], objective: Objective) -> f64 {
+fn optimistic_speed(group: &[&JudgedPlan], objective: PlannerObjective) -> f64 {
     let cost = |one: &JudgedPlan| {
         let memory = &one.summary.memory;
         ((memory.peak - memory.parts.gathered - memory.capacity).get(), one.summary.step_time.get())
@@ -80,7 +80,7 @@ fn best_of_group(space: &Space<'_>, group: &[&JudgedPlan], judge: &mut Judge<'_>
     let better = |best: JudgedPlan, one: JudgedPlan, judge: &Judge<'_>| {
         if judge.better(&one.summary, &best.summary) { one } else { best }
     };
-    let ways = useful(group);
+    let ways = non_dominated(group);
     let start = group.iter().copied().cloned().reduce(|best, one| better(best, one, judge))?;
     let mut best = climb(space, &ways, start, judge);
     let led = paper::PaperModel::new(space, space.batches[batch]).best(&ways, judge.objective);
@@ -92,7 +92,7 @@ fn best_of_group(space: &Space<'_>, group: &[&JudgedPlan], judge: &mut Judge<'_>
 }
 
 /// Ways that no other one beats in both time and memory where all operators take them.
-fn useful(group: &[&JudgedPlan]) -> Vec<usize> {
+fn non_dominated(group: &[&JudgedPlan]) -> Vec<usize> {
     let cost = |one: &JudgedPlan| (one.summary.step_time.get(), one.summary.memory.peak.get());
     let beaten = |one: &JudgedPlan| {
         let (time, memory) = cost(one);
@@ -110,7 +110,7 @@ fn climb(space: &Space<'_>, ways: &[usize], start: JudgedPlan, judge: &mut Judge
     loop {
         let mut next: Option<JudgedPlan> = None;
         for step in steps(space, ways, &best.candidate) {
-            let Some(one) = farthest(space, &best, &step, judge) else { continue };
+            let Some(one) = best_step_size(space, &best, &step, judge) else { continue };
             if next.as_ref().is_none_or(|next| judge.better(&one.summary, &next.summary)) {
                 next = Some(one);
             }
@@ -130,7 +130,7 @@ struct Move<'a> {
 
 /// A move for the best number of layers. All layers, if that helps; if not, often for lack of memory, as many as help;
 /// where nothing fitted before, as few as make it fit. Bisection finds the number.
-fn farthest(space: &Space<'_>, from: &JudgedPlan, step: &Move<'_>, judge: &mut Judge<'_>) -> Option<JudgedPlan> {
+fn best_step_size(space: &Space<'_>, from: &JudgedPlan, step: &Move<'_>, judge: &mut Judge<'_>) -> Option<JudgedPlan> {
     let mut helps = |layers: u32, than: &JudgedPlan| {
         let one = judge.judge(space, from.batch, (step.make)(layers))?;
         judge.better(&one.summary, &than.summary).then_some(one)

@@ -4,7 +4,7 @@ use crate::evaluate::Summary;
 use crate::plan::{Extents, Layers, Operator, Placement};
 use crate::scenario::Scenario;
 
-use super::why::PlacementGain;
+use super::placement_gain::PlacementGain;
 
 /// A plan that fits.
 #[derive(Debug, Clone, PartialEq)]

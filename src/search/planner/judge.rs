@@ -7,13 +7,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::evaluate::{Memory, Summary, Workspace, summary};
 use crate::plan::Recompute;
 use crate::search::evaluator::Cancel;
-use crate::search::plans::{PlanSearch, SearchLimits, WholeAnswer};
+use crate::search::plans::{PlanSearch, PlanSearchAnswer, SearchLimits};
 
 use super::candidate::{OperatorChoice, OperatorPlan};
 use super::found::FoundPlan;
-use super::request::Objective;
+use super::placement_gain::PlacementGain;
+use super::request::PlannerObjective;
 use super::space::Space;
-use super::why::PlacementGain;
 
 /// A candidate and what came out.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,7 +40,7 @@ impl PlanMemo {
 
 /// Simulates candidates, each once, and compares them.
 pub(super) struct Judge<'a> {
-    pub objective: Objective,
+    pub objective: PlannerObjective,
     pub searched: u64,
     known: &'a PlanMemo,
     /// Once asked to stop, it finds nothing possible any more, which ends every search.
@@ -51,7 +51,7 @@ pub(super) struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    pub fn new(objective: Objective, known: &'a PlanMemo, cancel: &'a Cancel) -> Self {
+    pub fn new(objective: PlannerObjective, known: &'a PlanMemo, cancel: &'a Cancel) -> Self {
         let limits = SearchLimits::default();
         Self { objective, searched: 0, known, cancel, workspace: Workspace::default(), limits }
     }
@@ -84,7 +84,7 @@ impl<'a> Judge<'a> {
     }
 
     /// What the search over whole plans answers.
-    pub fn whole(&mut self, search: &PlanSearch) -> WholeAnswer {
+    pub fn whole(&mut self, search: &PlanSearch) -> PlanSearchAnswer {
         let answer = search.run_alone(&mut self.workspace, self.cancel);
         self.searched += answer.counts.simulated;
         answer
@@ -132,9 +132,9 @@ impl<'a> Judge<'a> {
         }
         let speed = b.tokens_per_s_per_device.total_cmp(&a.tokens_per_s_per_device);
         match self.objective {
-            Objective::Throughput | Objective::Devices => speed.then(smaller),
-            Objective::StepTime => a.step_time.get().total_cmp(&b.step_time.get()).then(smaller),
-            Objective::Memory => smaller.then(speed),
+            PlannerObjective::Throughput | PlannerObjective::Devices => speed.then(smaller),
+            PlannerObjective::StepTime => a.step_time.get().total_cmp(&b.step_time.get()).then(smaller),
+            PlannerObjective::Memory => smaller.then(speed),
         }
     }
 

@@ -17,7 +17,7 @@ use crate::units::{Bytes, Count, Seconds};
 use super::candidate::{OperatorChoice, OperatorPlan};
 use super::classes::{Assignment, OperatorClass, OptionCost, fastest, relaxed};
 use super::judge::{Judge, JudgedPlan};
-use super::request::Objective;
+use super::request::PlannerObjective;
 use super::space::Space;
 
 /// The most times that a plan is made smaller when the simulator finds that it needs more memory than the model says.
@@ -37,7 +37,7 @@ pub(super) struct PaperModel<'a> {
 
 /// Equal operators of a model: all attentions, all MLPs, or one of the ends.
 #[derive(Debug, Clone, Copy)]
-struct Alike {
+struct EqualOperators {
     part: PaperOperator,
     copies: u32,
     /// Parameters of one of them on one tensor rank.
@@ -56,7 +56,7 @@ enum PaperOperator {
 
 /// One choice for an operator, and its cost.
 #[derive(Debug, Clone, Copy)]
-struct Treatment {
+struct OperatorTreatment {
     slot: OperatorChoice,
     cost: OptionCost,
     /// What is held of an operator while it computes, beside its state, in units of memory.
@@ -64,9 +64,9 @@ struct Treatment {
 }
 
 /// Equal operators with all choices for them.
-struct Treated {
+struct TreatedOperators {
     copies: u32,
-    treatments: Vec<Treatment>,
+    treatments: Vec<OperatorTreatment>,
 }
 
 /// The rings over which an operator's state travels where it lies in one way: the same for all operators and slices.
@@ -100,7 +100,7 @@ impl WayRings {
 }
 
 /// The assignments that hold at most a given part of an operator, in units of memory: a problem of its own.
-struct Bounded<'a> {
+struct BoundedProblem<'a> {
     held: u64,
     /// What of it counts as time.
     added: u64,
@@ -109,12 +109,12 @@ struct Bounded<'a> {
     /// What their states may take.
     limit: u64,
     /// By class.
-    allowed: Vec<Vec<&'a Treatment>>,
+    allowed: Vec<Vec<&'a OperatorTreatment>>,
     classes: Vec<OperatorClass>,
 }
 
 /// The optimum by the paper's model.
-pub(super) struct Led {
+pub(super) struct PaperOptimum {
     pub candidate: OperatorPlan,
     /// Seconds of a step by the model.
     seconds: f64,
@@ -136,11 +136,11 @@ pub(super) fn search(space: &Space<'_>, ways: &[usize], judge: &mut Judge<'_>) -
         }
     }
     let cost = |one: &JudgedPlan| match judge.objective {
-        Objective::Throughput | Objective::Devices => {
+        PlannerObjective::Throughput | PlannerObjective::Devices => {
             one.paper_s.unwrap_or(f64::INFINITY) / one.summary.tokens_per_step
         }
-        Objective::StepTime => one.paper_s.unwrap_or(f64::INFINITY),
-        Objective::Memory => one.summary.memory.peak.get(),
+        PlannerObjective::StepTime => one.paper_s.unwrap_or(f64::INFINITY),
+        PlannerObjective::Memory => one.summary.memory.peak.get(),
     };
     let memory = |one: &JudgedPlan| one.summary.memory.peak.get();
     found.sort_by(|a, b| cost(a).total_cmp(&cost(b)).then(memory(a).total_cmp(&memory(b))));
@@ -174,11 +174,11 @@ impl<'a> PaperModel<'a> {
     }
 
     /// The fastest assignment that fits by the model, or the smallest one.
-    pub fn best(&self, ways: &[usize], objective: Objective) -> Option<Led> {
+    pub fn best(&self, ways: &[usize], objective: PlannerObjective) -> Option<PaperOptimum> {
         let rates = Rates::new(&self.scenario, &Factors::default());
         let unit = (self.room / UNITS).max(1.0);
         let ways = self.rings(&rates, ways);
-        let treated: Vec<Treated> =
+        let treated: Vec<TreatedOperators> =
             self.operators().iter().map(|alike| self.treated(&rates, alike, &ways, unit)).collect();
         // The largest operator held is a maximum, not a sum, so it cannot be a cost of a class. Every value that it may
         // take is a problem of its own: only treatments that hold no more, and the limit less by it.
@@ -186,11 +186,11 @@ impl<'a> PaperModel<'a> {
         helds.sort_unstable();
         helds.dedup();
         let problems = helds.into_iter().filter_map(|held| self.bounded(&treated, held, unit, objective));
-        let mut problems: Vec<Bounded> = problems.collect();
+        let mut problems: Vec<BoundedProblem> = problems.collect();
         problems.sort_by_key(|problem| problem.least);
-        let mut best: Option<(Assignment, &Bounded)> = None;
+        let mut best: Option<(Assignment, &BoundedProblem)> = None;
         for problem in &problems {
-            let cost = |found: &Assignment, of: &Bounded| (found.time + of.added, found.memory + of.held);
+            let cost = |found: &Assignment, of: &BoundedProblem| (found.time + of.added, found.memory + of.held);
             // Problems come in the order of their bounds: none from here on beats the best.
             if best.as_ref().is_some_and(|(found, of)| cost(found, of).0 < problem.least) {
                 break;
@@ -201,38 +201,45 @@ impl<'a> PaperModel<'a> {
             }
         }
         let (found, problem) = best?;
-        let counted = |(allowed, counts): (&Vec<&Treatment>, &Vec<u32>)| {
+        let counted = |(allowed, counts): (&Vec<&OperatorTreatment>, &Vec<u32>)| {
             allowed.iter().zip(counts).filter(|(_, count)| **count > 0).map(|(one, count)| (**one, *count)).collect()
         };
-        let treated: Vec<Vec<(Treatment, u32)>> = problem.allowed.iter().zip(&found.counts).map(counted).collect();
+        let treated: Vec<Vec<(OperatorTreatment, u32)>> =
+            problem.allowed.iter().zip(&found.counts).map(counted).collect();
         self.led(&rates, &treated, unit)
     }
 
     /// The assignments that hold at most so much of an operator; `None` if there is none.
-    fn bounded<'t>(&self, treated: &'t [Treated], held: u64, unit: f64, objective: Objective) -> Option<Bounded<'t>> {
+    fn bounded<'t>(
+        &self,
+        treated: &'t [TreatedOperators],
+        held: u64,
+        unit: f64,
+        objective: PlannerObjective,
+    ) -> Option<BoundedProblem<'t>> {
         let limit = self.room / unit - held as f64;
-        let allowed: Vec<Vec<&Treatment>> =
+        let allowed: Vec<Vec<&OperatorTreatment>> =
             treated.iter().map(|of| of.treatments.iter().filter(|one| one.held <= held).collect()).collect();
         if limit < 0.0 || allowed.iter().any(Vec::is_empty) {
             return None;
         }
         // Where memory is the objective, it counts as the time too, what is held included.
-        let added = if objective == Objective::Memory { held } else { 0 };
-        let cost = |one: &&Treatment| match objective {
-            Objective::Memory => OptionCost { time: one.cost.memory, memory: one.cost.memory },
+        let added = if objective == PlannerObjective::Memory { held } else { 0 };
+        let cost = |one: &&OperatorTreatment| match objective {
+            PlannerObjective::Memory => OptionCost { time: one.cost.memory, memory: one.cost.memory },
             _ => one.cost,
         };
-        let class = |(of, allowed): (&Treated, &Vec<&Treatment>)| OperatorClass {
+        let class = |(of, allowed): (&TreatedOperators, &Vec<&OperatorTreatment>)| OperatorClass {
             copies: of.copies,
             choices: allowed.iter().map(cost).collect(),
         };
         let classes: Vec<OperatorClass> = treated.iter().zip(&allowed).map(class).collect();
         let least = relaxed(&classes, limit as u64) + added;
-        Some(Bounded { held, added, least, limit: limit as u64, allowed, classes })
+        Some(BoundedProblem { held, added, least, limit: limit as u64, allowed, classes })
     }
 
     /// An assignment with what it takes by the model.
-    fn led(&self, rates: &Rates<'_>, treated: &[Vec<(Treatment, u32)>], unit: f64) -> Option<Led> {
+    fn led(&self, rates: &Rates<'_>, treated: &[Vec<(OperatorTreatment, u32)>], unit: f64) -> Option<PaperOptimum> {
         let all = || treated.iter().flatten().map(|(one, count)| (one, u64::from(*count)));
         let picos: u64 = all().map(|(one, count)| count * one.cost.time).sum();
         let state: u64 = all().map(|(one, count)| count * one.cost.memory).sum();
@@ -240,23 +247,23 @@ impl<'a> PaperModel<'a> {
         let [attention, mlp, ends @ ..] = treated else { return None };
         let halves = [attention, mlp].map(|half| half.iter().map(|(one, count)| (one.slot, *count)).collect());
         let ends = ends.iter().filter_map(|end| Some(end.first()?.0.slot.way)).collect();
-        Some(Led {
+        Some(PaperOptimum {
             candidate: OperatorPlan::new(halves, ends),
             seconds: picos as f64 / PICOS + self.fixed(rates).get(),
             memory: (state + held) as f64 * unit,
         })
     }
 
-    fn operators(&self) -> Vec<Alike> {
+    fn operators(&self) -> Vec<EqualOperators> {
         let (model, tensor) = (&self.scenario.model, f64::from(self.scenario.plan.tensor));
         let matrices = f64::from(self.scenario.stack.collectives.per_layer);
-        let half = |index: usize, parameters: u64| Alike {
+        let half = |index: usize, parameters: u64| EqualOperators {
             part: PaperOperator::Half(index),
             copies: model.layers,
             parameters: parameters as f64 / tensor,
             collectives: (matrices / 2.0).max(1.0),
         };
-        let end = |part: PaperOperator, parameters: u64| Alike {
+        let end = |part: PaperOperator, parameters: u64| EqualOperators {
             part,
             copies: 1,
             parameters: parameters as f64 / tensor,
@@ -279,7 +286,13 @@ impl<'a> PaperModel<'a> {
         ways.iter().map(|way| (*way, WayRings::new(rates, &self.space.ways[*way].layout))).collect()
     }
 
-    fn treated(&self, rates: &Rates<'_>, alike: &Alike, ways: &[(usize, WayRings)], unit: f64) -> Treated {
+    fn treated(
+        &self,
+        rates: &Rates<'_>,
+        alike: &EqualOperators,
+        ways: &[(usize, WayRings)],
+        unit: f64,
+    ) -> TreatedOperators {
         let whole = [1];
         let slices: &[u32] = if matches!(alike.part, PaperOperator::Half(_)) { &self.space.slices } else { &whole };
         let compute: Vec<Seconds> = slices.iter().map(|slices| self.compute(rates, alike.part, *slices)).collect();
@@ -290,10 +303,10 @@ impl<'a> PaperModel<'a> {
                 let (memory, held) = self.memory(alike, layout, *slices);
                 let units = |bytes: f64| libm::ceil(bytes / unit) as u64;
                 let cost = OptionCost { time: picos(time), memory: units(memory) };
-                Treatment { slot: OperatorChoice { way: *way, slices: *slices }, cost, held: units(held) }
+                OperatorTreatment { slot: OperatorChoice { way: *way, slices: *slices }, cost, held: units(held) }
             })
         });
-        Treated { copies: alike.copies, treatments: treatments.collect() }
+        TreatedOperators { copies: alike.copies, treatments: treatments.collect() }
     }
 
     /// Arithmetic of a step: forward, backward, and forward again where that is.
@@ -315,13 +328,13 @@ impl<'a> PaperModel<'a> {
             PaperOperator::Embedding | PaperOperator::Head => Seconds::ZERO,
         };
         let slices = f64::from(slices);
-        let launched = |time: Seconds, host: Seconds| slices * rates.launched(time / slices, host);
+        let launched = |time: Seconds, host: Seconds| slices * rates.launch_bound(time / slices, host);
         f64::from(plan.accumulate) * (launched(forward.time + again, host) + launched(backward.time, 1.5 * host))
     }
 
     /// Transfers of a step [osdp C3]: gathers and reductions of what is sharded at each micro-batch, and what is left
     /// once: up to the optimizer's shards, over its replicas, and the updated weights back.
-    fn transfers(&self, rings: &WayRings, alike: &Alike, layout: &Layout, slices: u32) -> Seconds {
+    fn transfers(&self, rings: &WayRings, alike: &EqualOperators, layout: &Layout, slices: u32) -> Seconds {
         let plan = &self.scenario.plan;
         let wire = plan.sharding.wire;
         let collectives = alike.collectives * f64::from(slices);
@@ -347,7 +360,7 @@ impl<'a> PaperModel<'a> {
 
     /// State of an operator, and what is held of it beside: as many of its gathered weights and whole
     /// gradients as the runtime fetches ahead, and one more.
-    fn memory(&self, alike: &Alike, layout: &Layout, slices: u32) -> (f64, f64) {
+    fn memory(&self, alike: &EqualOperators, layout: &Layout, slices: u32) -> (f64, f64) {
         let plan = &self.scenario.plan;
         let weight = plan.precision.storage().bytes();
         let gradient = self.scenario.stack.gradient_format.unwrap_or(plan.precision.storage()).bytes();
@@ -369,7 +382,7 @@ impl<'a> PaperModel<'a> {
 }
 
 /// The optimizer's update of what a rank owns of an operator.
-fn update(rates: &Rates<'_>, alike: &Alike, layout: &Layout) -> Seconds {
+fn update(rates: &Rates<'_>, alike: &EqualOperators, layout: &Layout) -> Seconds {
     rates.optimizer(Count::new(alike.parameters / f64::from(layout.optimizer))).time
 }
 

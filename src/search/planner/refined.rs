@@ -6,12 +6,12 @@ use rayon::prelude::*;
 use crate::plan::{Extent, Recompute, Sharding};
 use crate::scenario::Scenario;
 use crate::search::evaluator::{Cancel, Evaluator};
-use crate::search::plans::{Aim, FoundWhole, PlanSearch, WholeAnswer};
+use crate::search::plans::{EvaluatedPlan, Objective, PlanSearch, PlanSearchAnswer};
 
 use super::climb;
 use super::found::FoundPlan;
 use super::judge::{Judge, PlanMemo};
-use super::request::Objective;
+use super::request::PlannerObjective;
 use super::space::Space;
 
 /// The least gain that is worth a choice for each operator.
@@ -22,23 +22,23 @@ const NEAR: f64 = 1.05;
 
 /// The best plan with a choice for each operator, if climbs from what a search found come to a better one than all that:
 /// within the same limits, and with nothing changed that the search holds. The scenario's own mesh is one to climb from.
-pub fn refined(search: &PlanSearch, answer: &WholeAnswer, evaluator: &Evaluator) -> Option<FoundPlan> {
-    let best = search.aim.of(answer.plans.first()?);
-    if !search.freedom.places_operators() {
+pub fn refined(search: &PlanSearch, answer: &PlanSearchAnswer, evaluator: &Evaluator) -> Option<FoundPlan> {
+    let best = search.objective.of(answer.plans.first()?);
+    if !search.space.places_operators() {
         return None;
     }
     let own = own_mesh(search, evaluator);
-    let near = answer.plans.iter().filter(|found| search.aim.of(found)[0] <= best[0] * NEAR);
+    let near = answer.plans.iter().filter(|found| search.objective.of(found)[0] <= best[0] * NEAR);
     let mut starts: Vec<&Scenario> = Vec::new();
-    for FoundWhole { scenario, .. } in near.chain(&own) {
+    for EvaluatedPlan { scenario, .. } in near.chain(&own) {
         if !starts.iter().any(|other| mesh(other) == mesh(scenario)) {
             starts.push(scenario);
         }
     }
     let climbed = |start: &&Scenario| {
         let found = climbed(search, start, evaluator.cancel())?;
-        let whole = FoundWhole::new(found.scenario.clone(), found.summary)?;
-        Some((search.aim.of(&whole), found))
+        let whole = EvaluatedPlan::new(found.scenario.clone(), found.summary)?;
+        Some((search.objective.of(&whole), found))
     };
     let found: Vec<_> = evaluator.pool().install(|| starts.par_iter().with_max_len(1).filter_map(climbed).collect());
     let order = |(one, _): &([f64; 2], FoundPlan), (other, _): &([f64; 2], FoundPlan)| {
@@ -53,11 +53,15 @@ pub fn refined(search: &PlanSearch, answer: &WholeAnswer, evaluator: &Evaluator)
 
 /// The best whole plans, and before them one placed operator by operator where that is better than all. Tells of what is
 /// found meanwhile, and of the whole plans when they are proven.
-pub fn best_plans(search: &PlanSearch, evaluator: &Evaluator, so_far: &mut dyn FnMut(&WholeAnswer)) -> WholeAnswer {
+pub fn best_plans(
+    search: &PlanSearch,
+    evaluator: &Evaluator,
+    so_far: &mut dyn FnMut(&PlanSearchAnswer),
+) -> PlanSearchAnswer {
     let mut answer = search.run(evaluator, so_far);
     so_far(&answer);
     let better = refined(search, &answer, evaluator);
-    if let Some(better) = better.and_then(|FoundPlan { scenario, summary, .. }| FoundWhole::new(scenario, summary)) {
+    if let Some(better) = better.and_then(|FoundPlan { scenario, summary, .. }| EvaluatedPlan::new(scenario, summary)) {
         answer.plans.insert(0, better);
         answer.plans.truncate(search.top);
     }
@@ -65,9 +69,9 @@ pub fn best_plans(search: &PlanSearch, evaluator: &Evaluator, so_far: &mut dyn F
 }
 
 /// The best plan on the mesh of the scenario that the search began with, where that is among its plans.
-fn own_mesh(search: &PlanSearch, evaluator: &Evaluator) -> Option<FoundWhole> {
-    let freedom = search.freedom.on_mesh_of(&search.base)?;
-    let own = PlanSearch { freedom, top: 1, front: Vec::new(), ..search.clone() };
+fn own_mesh(search: &PlanSearch, evaluator: &Evaluator) -> Option<EvaluatedPlan> {
+    let space = search.space.restricted_to_mesh_of(&search.base)?;
+    let own = PlanSearch { space, top: 1, front: Vec::new(), ..search.clone() };
     own.run(evaluator, &mut |_| {}).plans.into_iter().next()
 }
 
@@ -86,9 +90,10 @@ fn mesh(scenario: &Scenario) -> Scenario {
 
 /// The best that a climb from a plan finds, with any micro-batch and recompute that are free.
 fn climbed(search: &PlanSearch, start: &Scenario, cancel: &Cancel) -> Option<FoundPlan> {
-    let objective = if search.aim == Aim::Memory { Objective::Memory } else { Objective::Throughput };
+    let objective =
+        if search.objective == Objective::Memory { PlannerObjective::Memory } else { PlannerObjective::Throughput };
     let mut space = Space::around(start, objective).ok()?;
-    space.batches.retain(|tuned| search.freedom.takes(&search.base, tuned.micro_batch, tuned.recompute));
+    space.batches.retain(|tuned| search.space.contains(&search.base, tuned.micro_batch, tuned.recompute));
     let memo = PlanMemo::default();
     let mut judge = Judge::new(objective, &memo, cancel).within(search.limits);
     let uniform = judge.uniform(&space);

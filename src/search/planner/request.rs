@@ -4,7 +4,7 @@ use crate::scenario::Scenario;
 
 /// What a plan is best in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Objective {
+pub enum PlannerObjective {
     /// Tokens per second and device, at any micro-batch.
     Throughput,
     /// Time of a step with the scenario's sequences.
@@ -15,7 +15,7 @@ pub enum Objective {
     Devices,
 }
 
-impl Objective {
+impl PlannerObjective {
     /// Its word on the command line.
     pub const fn word(self) -> &'static str {
         match self {
@@ -42,7 +42,7 @@ pub struct PlanRequest {
     /// The job; the memory of its devices is the limit.
     pub scenario: Scenario,
     /// What the best plan is best in.
-    pub objective: Objective,
+    pub objective: PlannerObjective,
     /// What the search goes by.
     pub cost_model: CostModel,
     /// Plans to give.

@@ -3,11 +3,11 @@
 use crate::plan::Size;
 use crate::scenario::{Field, Problem, Scenario};
 use crate::search::evaluator::Cancel;
-use crate::search::plans::{Aim, FoundWhole, Freedom, PlanSearch, SearchLimits};
+use crate::search::plans::{EvaluatedPlan, Objective, PlanSearch, SearchLimits, SearchSpace};
 
 use super::found::{FoundPlan, PlanAnswer, Uniform};
 use super::judge::{Judge, PlanMemo};
-use super::request::{CostModel, Objective, PlanRequest};
+use super::request::{CostModel, PlanRequest, PlannerObjective};
 use super::space::{Space, StatePlacement};
 use super::{climb, paper};
 
@@ -26,7 +26,7 @@ pub(super) fn planned(request: &PlanRequest, known: &PlanMemo, cancel: &Cancel) 
         scenario.plan.size = size;
         scenario.settle_batch();
         let Ok(space) = Space::new(&scenario, request.objective) else { continue };
-        if request.objective != Objective::Devices || judge.can_fit(&space) {
+        if request.objective != PlannerObjective::Devices || judge.can_fit(&space) {
             found = search(request, &space, &mut judge);
             with_whole(request, &scenario, cancel, &mut found, &mut judge);
         }
@@ -48,15 +48,16 @@ fn with_whole(
     if request.cost_model == CostModel::Paper || cancel.is_cancelled() {
         return;
     }
-    let aim = if request.objective == Objective::Memory { Aim::Memory } else { Aim::Throughput };
+    let objective =
+        if request.objective == PlannerObjective::Memory { Objective::Memory } else { Objective::Throughput };
     let state = [Field::WeightsOver, Field::GradientsOver, Field::OptimizerOver];
-    let freedom = Freedom::only(&[&state[..], &[Field::MicroBatch, Field::Recompute]].concat());
+    let space = SearchSpace::only(&[&state[..], &[Field::MicroBatch, Field::Recompute]].concat());
     let limits = SearchLimits::default();
-    let search = PlanSearch { base: scenario.clone(), freedom, aim, limits, top: 1, front: Vec::new() };
+    let search = PlanSearch { base: scenario.clone(), space, objective, limits, top: 1, front: Vec::new() };
     let answer = judge.whole(&search);
     let sequences = |scenario: &Scenario| scenario.plan.micro_batch.saturating_mul(scenario.plan.accumulate);
-    let bound = matches!(request.objective, Objective::StepTime | Objective::Memory);
-    let same = |whole: &FoundWhole| !bound || sequences(&whole.scenario) == sequences(scenario);
+    let bound = matches!(request.objective, PlannerObjective::StepTime | PlannerObjective::Memory);
+    let same = |whole: &EvaluatedPlan| !bound || sequences(&whole.scenario) == sequences(scenario);
     for whole in answer.plans.iter().filter(|whole| same(whole)) {
         found.plans.extend(climbed(whole, request.objective, cancel));
     }
@@ -66,7 +67,7 @@ fn with_whole(
 }
 
 /// The best that a climb from a whole plan finds, with its batch and recompute.
-fn climbed(whole: &FoundWhole, objective: Objective, cancel: &Cancel) -> Option<FoundPlan> {
+fn climbed(whole: &EvaluatedPlan, objective: PlannerObjective, cancel: &Cancel) -> Option<FoundPlan> {
     let mut space = Space::around(&whole.scenario, objective).ok()?;
     space.batches.truncate(1);
     let memo = PlanMemo::default();
@@ -81,7 +82,7 @@ fn climbed(whole: &FoundWhole, objective: Objective, cancel: &Cancel) -> Option<
 /// are powers of two and whole nodes up to it.
 fn sizes(request: &PlanRequest) -> Vec<Size> {
     let Scenario { plan, cluster, .. } = &request.scenario;
-    if request.objective != Objective::Devices {
+    if request.objective != PlannerObjective::Devices {
         return vec![plan.size];
     }
     let (most, node) = (request.scenario.devices(), cluster.devices_per_node().max(1));

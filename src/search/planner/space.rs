@@ -6,7 +6,7 @@ use crate::search::levels::{all_of, levels};
 use crate::search::plans::{MOST_SEQUENCES, micro_batches};
 use crate::search::tune::{RECOMPUTE, Tuned};
 
-use super::request::Objective;
+use super::request::PlannerObjective;
 
 /// Slices into which a layer's operators may be cut [osdp C5].
 const SLICES: [u32; 5] = [1, 2, 4, 8, 16];
@@ -31,11 +31,11 @@ pub(super) struct Space<'a> {
 
 impl<'a> Space<'a> {
     /// The choices for a scenario that can be laid out.
-    pub fn new(scenario: &'a Scenario, objective: Objective) -> Result<Self, Vec<Problem>> {
+    pub fn new(scenario: &'a Scenario, objective: PlannerObjective) -> Result<Self, Vec<Problem>> {
         Ok(Self::laid_out(scenario, &scenario.layout()?, objective))
     }
 
-    fn laid_out(scenario: &'a Scenario, layout: &Layout, objective: Objective) -> Self {
+    fn laid_out(scenario: &'a Scenario, layout: &Layout, objective: PlannerObjective) -> Self {
         let model = &scenario.model;
         let even = |slices: &u32| model.hidden.is_multiple_of(*slices) && model.undivided_mlp(*slices).is_none();
         Self {
@@ -49,7 +49,7 @@ impl<'a> Space<'a> {
 
 impl<'a> Space<'a> {
     /// The choices around a plan: its own batch and recompute before the others, its own extents beside the levels.
-    pub fn around(scenario: &'a Scenario, objective: Objective) -> Result<Self, Vec<Problem>> {
+    pub fn around(scenario: &'a Scenario, objective: PlannerObjective) -> Result<Self, Vec<Problem>> {
         let layout = scenario.layout()?;
         let mut space = Self::laid_out(scenario, &layout, objective);
         let sharding = &scenario.plan.sharding;
@@ -86,11 +86,11 @@ fn ways(scenario: &Scenario, layout: &Layout) -> Vec<StatePlacement> {
 
 /// Micro-batches with every recompute: as many sequences a step as the scenario has, or, where throughput is
 /// what counts, more.
-fn batches(scenario: &Scenario, objective: Objective) -> Vec<Tuned> {
+fn batches(scenario: &Scenario, objective: PlannerObjective) -> Vec<Tuned> {
     let sequences = scenario.plan.micro_batch.saturating_mul(scenario.plan.accumulate);
     let sizes: Vec<u32> = match objective {
-        Objective::Throughput | Objective::Devices => micro_batches(),
-        Objective::StepTime | Objective::Memory => {
+        PlannerObjective::Throughput | PlannerObjective::Devices => micro_batches(),
+        PlannerObjective::StepTime | PlannerObjective::Memory => {
             (1..=sequences.min(MOST_SEQUENCES)).filter(|size| sequences.is_multiple_of(*size)).collect()
         }
     };

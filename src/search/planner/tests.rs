@@ -11,7 +11,7 @@ use crate::search::evaluator::{Cancel, Evaluator};
 use crate::testing;
 
 /// The toy machine, a small model with long sequences, and too little memory to replicate all of it.
-fn request(objective: Objective, cost_model: CostModel) -> PlanRequest {
+fn request(objective: PlannerObjective, cost_model: CostModel) -> PlanRequest {
     let mut scenario = testing::scenario();
     scenario.model = Arc::new(testing::model(4, 1024));
     let model = Arc::make_mut(&mut scenario.model);
@@ -26,18 +26,18 @@ fn found(request: &PlanRequest) -> Result<PlanAnswer, Vec<Problem>> {
     plan(request, &Cancel::default())
 }
 
-fn planned(objective: Objective, cost_model: CostModel) -> PlanAnswer {
+fn planned(objective: PlannerObjective, cost_model: CostModel) -> PlanAnswer {
     found(&request(objective, cost_model)).expect("a valid scenario")
 }
 
 /// What most tests look at.
-static FASTEST: LazyLock<PlanAnswer> = LazyLock::new(|| planned(Objective::Throughput, CostModel::Simulator));
-static SMALLEST: LazyLock<PlanAnswer> = LazyLock::new(|| planned(Objective::Memory, CostModel::Simulator));
+static FASTEST: LazyLock<PlanAnswer> = LazyLock::new(|| planned(PlannerObjective::Throughput, CostModel::Simulator));
+static SMALLEST: LazyLock<PlanAnswer> = LazyLock::new(|| planned(PlannerObjective::Memory, CostModel::Simulator));
 
 #[test]
 fn a_plan_is_at_least_as_good_as_what_it_is_compared_with() {
     let (known, cancel) = (judge::PlanMemo::default(), Cancel::default());
-    let judge = Judge::new(Objective::Throughput, &known, &cancel);
+    let judge = Judge::new(PlannerObjective::Throughput, &known, &cancel);
     let found = &*FASTEST;
     let best = found.plans.first().expect("fits");
     let uniform = found.uniform.iter().map(|way| &way.best);
@@ -56,7 +56,8 @@ fn a_plan_is_at_least_as_good_as_what_it_is_compared_with() {
 #[test]
 fn plans_evaluate_to_what_they_promise() {
     let mut workspace = Workspace::default();
-    let [fastest, smallest] = [Objective::Throughput, Objective::Memory].map(|one| planned(one, CostModel::Paper));
+    let [fastest, smallest] =
+        [PlannerObjective::Throughput, PlannerObjective::Memory].map(|one| planned(one, CostModel::Paper));
     for (found, paper) in [(&*FASTEST, false), (&*SMALLEST, false), (&fastest, true), (&smallest, true)] {
         assert!(!found.plans.is_empty());
         for plan in &found.plans {
@@ -76,13 +77,13 @@ fn plans_evaluate_to_what_they_promise() {
 
 #[test]
 fn a_search_gives_the_same_again() {
-    assert_eq!(planned(Objective::Throughput, CostModel::Simulator), *FASTEST);
+    assert_eq!(planned(PlannerObjective::Throughput, CostModel::Simulator), *FASTEST);
 }
 
 /// Sequences of a step stay the scenario's 2 x 2 per rank where time or memory of a step is asked for.
 #[test]
 fn a_step_keeps_its_sequences() {
-    let quickest = planned(Objective::StepTime, CostModel::Simulator);
+    let quickest = planned(PlannerObjective::StepTime, CostModel::Simulator);
     for plan in quickest.plans.iter().chain(&SMALLEST.plans) {
         assert_eq!(plan.scenario.plan.micro_batch * plan.scenario.plan.accumulate, 4);
     }
@@ -94,10 +95,10 @@ fn a_step_keeps_its_sequences() {
 /// No plan fits on fewer devices than the fewest.
 #[test]
 fn the_fewest_devices_are_the_fewest() {
-    let mut request = request(Objective::Devices, CostModel::Simulator);
+    let mut request = request(PlannerObjective::Devices, CostModel::Simulator);
     let fewest = found(&request).expect("valid").plans[0].summary.devices;
     assert!(fewest > 1 && fewest < 8, "{fewest}");
-    request.objective = Objective::Throughput;
+    request.objective = PlannerObjective::Throughput;
     request.scenario.plan.size = Size::Devices(fewest / 2);
     assert_eq!(found(&request).expect("valid").plans, []);
     request.scenario.plan.size = Size::Devices(fewest);
@@ -106,7 +107,7 @@ fn the_fewest_devices_are_the_fewest() {
 
 #[test]
 fn nothing_fits_where_nothing_can() {
-    let mut request = request(Objective::Throughput, CostModel::Simulator);
+    let mut request = request(PlannerObjective::Throughput, CostModel::Simulator);
     request.scenario.plan.memory_factor = 0.01;
     for cost_model in [CostModel::Simulator, CostModel::Paper] {
         request.cost_model = cost_model;
@@ -134,17 +135,17 @@ fn why_weighs_traffic_against_memory() {
 
 /// More memory allows all that less memory does.
 #[test]
-fn a_ladder_has_a_plan_for_each_limit() {
-    let request = request(Objective::Throughput, CostModel::Paper);
+fn a_memory_curve_has_a_plan_for_each_limit() {
+    let request = request(PlannerObjective::Throughput, CostModel::Paper);
     let (own, device) = (request.scenario.plan.memory_factor, request.scenario.cluster.device.memory);
-    let ladder = Ladder { limits: vec![own / 2.0, own, 2.0 * own], request };
+    let curve = MemoryCurve { limits: vec![own / 2.0, own, 2.0 * own], request };
     let plans = std::sync::Mutex::new(vec![None; 3]);
     let keep = |place: usize, found: PlanAnswer| plans.lock().unwrap()[place] = Some(found);
     let pool = crate::search::pool(Some(1)).expect("threads");
-    assert!(ladder.run(&Evaluator::on(&pool), ladder.own(), &keep));
+    assert!(curve.run(&Evaluator::on(&pool), curve.own(), &keep));
     let plans: Vec<PlanAnswer> = plans.into_inner().unwrap().into_iter().flatten().collect();
-    assert_eq!(plans[1], found(&ladder.request).expect("valid"), "its own limit is what `plan` searches");
-    for (found, limit) in plans.iter().zip(&ladder.limits) {
+    assert_eq!(plans[1], found(&curve.request).expect("valid"), "its own limit is what `plan` searches");
+    for (found, limit) in plans.iter().zip(&curve.limits) {
         assert!(found.plans.iter().all(|plan| plan.summary.memory.peak <= device * *limit));
     }
     let speeds: Vec<f64> = plans.iter().map(|found| found.plans[0].summary.tokens_per_s_per_device).collect();
@@ -153,24 +154,24 @@ fn a_ladder_has_a_plan_for_each_limit() {
 
 /// An eighth, a sixth and a quarter, the rest in twelfths, and the request's own limit once.
 #[test]
-fn a_ladder_names_its_own_limit_once() {
-    let mut request = request(Objective::Throughput, CostModel::Simulator);
-    assert_eq!((Ladder::new(request.clone()).limits.len(), Ladder::new(request.clone()).own()), (13, 0));
+fn a_memory_curve_names_its_own_limit_once() {
+    let mut request = request(PlannerObjective::Throughput, CostModel::Simulator);
+    assert_eq!((MemoryCurve::new(request.clone()).limits.len(), MemoryCurve::new(request.clone()).own()), (13, 0));
     request.scenario.plan.memory_factor = 1.0 / 3.0;
-    let ladder = Ladder::new(request.clone());
-    assert_eq!((ladder.limits.len(), ladder.own()), (12, 3));
+    let curve = MemoryCurve::new(request.clone());
+    assert_eq!((curve.limits.len(), curve.own()), (12, 3));
     request.scenario.plan.memory_factor = 2.0;
-    assert_eq!(Ladder::new(request).own(), 12);
+    assert_eq!(MemoryCurve::new(request).own(), 12);
 }
 
 #[test]
 fn a_cancelled_search_ends_with_nothing() {
     let cancel = Cancel::default();
     cancel.cancel();
-    let ladder = Ladder::new(request(Objective::Throughput, CostModel::Simulator));
+    let curve = MemoryCurve::new(request(PlannerObjective::Throughput, CostModel::Simulator));
     let pool = crate::search::pool(Some(1)).expect("threads");
-    assert!(!ladder.run(&Evaluator::new(&pool, &cancel), 0, &|_, _| panic!("it found something")));
-    let found = plan(&ladder.request, &cancel).expect("valid");
+    assert!(!curve.run(&Evaluator::new(&pool, &cancel), 0, &|_, _| panic!("it found something")));
+    let found = plan(&curve.request, &cancel).expect("valid");
     assert_eq!((found.plans.len(), found.searched), (0, 0));
 }
 

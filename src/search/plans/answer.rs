@@ -6,7 +6,7 @@ use crate::search::WorkPart;
 
 /// A plan that fits, with its figures.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FoundWhole {
+pub struct EvaluatedPlan {
     /// The job with the plan.
     pub scenario: Scenario,
     /// What it comes to: time, memory, throughput.
@@ -15,7 +15,7 @@ pub struct FoundWhole {
     pub layout: Layout,
 }
 
-impl FoundWhole {
+impl EvaluatedPlan {
     /// A job with a plan that was simulated; `None` where it cannot be laid out.
     pub fn new(scenario: Scenario, summary: Summary) -> Option<Self> {
         let layout = scenario.layout().ok()?;
@@ -48,11 +48,11 @@ pub struct PlanCounts {
 
 /// The answer to a search, or what it has so far.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct WholeAnswer {
+pub struct PlanSearchAnswer {
     /// The best plans, best first.
-    pub plans: Vec<FoundWhole>,
+    pub plans: Vec<EvaluatedPlan>,
     /// The plans that no other one beats in all that the front weighs, the fewest devices first.
-    pub front: Vec<FoundWhole>,
+    pub front: Vec<EvaluatedPlan>,
     /// How many plans there are.
     pub counts: PlanCounts,
     /// Whether all of them were looked at: no plan of the grid is better.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::aim::{Aim, TokenPace};
-use super::answer::FoundWhole;
+use super::answer::EvaluatedPlan;
+use super::objective::{Objective, TokenPace};
 use crate::plan::Schedule;
 
 /// Plans of one mesh, by its number in the search, with one schedule: they differ only in stages on each rank, recompute,
@@ -14,30 +14,30 @@ pub(super) type PlanKind = (usize, Schedule);
 /// The best plans, best first, one of each kind and no two with the same figures.
 #[derive(Debug)]
 pub(super) struct BestPlans {
-    aim: Aim,
+    objective: Objective,
     most: usize,
-    plans: Vec<([f64; 2], PlanKind, FoundWhole)>,
+    plans: Vec<([f64; 2], PlanKind, EvaluatedPlan)>,
     /// The score that a plan must beat, whatever is found here.
     known: Option<[f64; 2]>,
     /// In what plans of the front are not beaten; nothing where none was asked for.
-    front: Vec<Aim>,
+    front: Vec<Objective>,
     /// The fastest plan of each count of devices at each price, where a front was asked for: none of its size is better in
     /// anything that a front weighs.
-    fastest: BTreeMap<(u32, u64), FoundWhole>,
+    fastest: BTreeMap<(u32, u64), EvaluatedPlan>,
 }
 
 impl BestPlans {
-    pub fn new(aim: Aim, most: usize, front: &[Aim], known: Option<[f64; 2]>) -> Self {
-        Self { aim, most: most.max(1), plans: Vec::new(), known, front: front.to_vec(), fastest: BTreeMap::new() }
+    pub fn new(objective: Objective, most: usize, front: &[Objective], known: Option<[f64; 2]>) -> Self {
+        Self { objective, most: most.max(1), plans: Vec::new(), known, front: front.to_vec(), fastest: BTreeMap::new() }
     }
 
     /// Takes a plan; of two that are as good the first stays first.
-    pub fn add(&mut self, found: FoundWhole, kind: PlanKind) {
+    pub fn add(&mut self, found: EvaluatedPlan, kind: PlanKind) {
         let pace = TokenPace::of(&found.scenario, &found.summary);
         if self.leads_its_size(&pace) {
             self.fastest.insert(pace.size(), found.clone());
         }
-        let scores = self.aim.of(&found);
+        let scores = self.objective.of(&found);
         let place = self.plans.partition_point(|(other, ..)| *other <= scores);
         let (better, worse) = self.plans.split_at(place);
         let mut as_good = better.iter().rev().take_while(|(other, ..)| *other >= scores);
@@ -52,7 +52,7 @@ impl BestPlans {
         self.plans.truncate(self.most);
     }
 
-    /// Whether plans of these floors, and of a kind if they are all of one, can still be among the best, or the fastest
+    /// Whether plans of these lower bounds, and of a kind if they are all of one, can still be among the best, or the fastest
     /// of their size.
     pub fn may_take(&self, scores: [f64; 2], kind: Option<PlanKind>, pace: &TokenPace) -> bool {
         let of_kind = kind.and_then(|kind| self.plans.iter().find(|(_, other, _)| *other == kind));
@@ -64,7 +64,7 @@ impl BestPlans {
 
     /// Whether a front was asked for, and no plan of the same size was found that is as fast.
     fn leads_its_size(&self, pace: &TokenPace) -> bool {
-        let slower = |FoundWhole { scenario, summary, .. }: &FoundWhole| {
+        let slower = |EvaluatedPlan { scenario, summary, .. }: &EvaluatedPlan| {
             pace.with_failures < TokenPace::of(scenario, summary).with_failures
         };
         !self.front.is_empty() && self.fastest.get(&pace.size()).is_none_or(slower)
@@ -75,23 +75,23 @@ impl BestPlans {
         self.plans.first().map(|(scores, ..)| *scores)
     }
 
-    pub fn plans(&self) -> Vec<FoundWhole> {
+    pub fn plans(&self) -> Vec<EvaluatedPlan> {
         self.plans.iter().map(|(.., plan)| plan.clone()).collect()
     }
 
     /// The fastest plans of each size, without those that another one beats in all that the front weighs.
-    pub fn front(&self) -> Vec<FoundWhole> {
-        unbeaten(self.fastest.values().map(|found| (weighed(&self.front, found), found.clone())).collect())
+    pub fn front(&self) -> Vec<EvaluatedPlan> {
+        pareto_front(self.fastest.values().map(|found| (pareto_figures(&self.front, found), found.clone())).collect())
     }
 }
 
 /// What a front weighs of a plan, each the less the better.
-pub fn weighed(front: &[Aim], found: &FoundWhole) -> Vec<f64> {
-    front.iter().map(|aim| aim.of(found)[0]).collect()
+pub fn pareto_figures(front: &[Objective], found: &EvaluatedPlan) -> Vec<f64> {
+    front.iter().map(|objective| objective.of(found)[0]).collect()
 }
 
 /// What nothing beats: no other is as good in all figures, and better in one or before it.
-pub fn unbeaten<T>(plans: Vec<(Vec<f64>, T)>) -> Vec<T> {
+pub fn pareto_front<T>(plans: Vec<(Vec<f64>, T)>) -> Vec<T> {
     let figures: Vec<Vec<f64>> = plans.iter().map(|(figures, _)| figures.clone()).collect();
     let beats = |(place, one): (usize, &Vec<f64>), (other_place, other): (usize, &Vec<f64>)| {
         let as_good = one.iter().zip(other).all(|(one, other)| one <= other);

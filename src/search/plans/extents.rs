@@ -4,7 +4,7 @@ use crate::plan::{Extent, Extents, Format, Secondary, Sharding};
 use crate::scenario::{Field, Layout, Scenario, Value};
 use crate::search::levels::levels;
 
-use super::freedom::Freedom;
+use super::search_space::SearchSpace;
 
 /// One way of sharding the state.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,16 +20,16 @@ pub(super) struct StateExtents {
 impl StateExtents {
     /// Every way in which each part is sharded at least as far as the one before, and a second copy of the weights lies
     /// closer than they do; on a mesh whose own extents, where these are held, are those of `sharding`.
-    pub fn all(mesh: &Scenario, sharding: &Sharding, layout: &Layout, freedom: &Freedom) -> Vec<Self> {
-        if freedom.keeps_state() {
+    pub fn all(mesh: &Scenario, sharding: &Sharding, layout: &Layout, space: &SearchSpace) -> Vec<Self> {
+        if space.fixes_state() {
             return Self::kept(mesh, sharding).into_iter().collect();
         }
         let grid = grid(mesh, layout);
         let values = |field: Field, own: &Extent| -> Vec<(u32, Extent)> {
             let named = |extent: &Extent| ranks(mesh, layout, extent).map(|count| (count, extent.clone()));
-            match freedom.given(field) {
+            match space.given_values(field) {
                 Some(values) => values.iter().filter_map(Value::get).filter_map(|extent| named(&extent)).collect(),
-                None if freedom.is_held(field) => named(own).into_iter().collect(),
+                None if space.is_fixed(field) => named(own).into_iter().collect(),
                 None => grid.clone(),
             }
         };
@@ -37,7 +37,7 @@ impl StateExtents {
         let own = sharding.secondary.as_ref().map_or(Extent::Device, |copy| copy.extent.clone());
         let format = sharding.secondary.as_ref().map_or(Format::Bf16, |copy| copy.format);
         let copies =
-            if freedom.is_held(Field::Hpz) && own == Extent::Device { none() } else { values(Field::Hpz, &own) };
+            if space.is_fixed(Field::Hpz) && own == Extent::Device { none() } else { values(Field::Hpz, &own) };
         let (gradients, optimizers) =
             (values(Field::GradientsOver, &sharding.gradients), values(Field::OptimizerOver, &sharding.optimizer));
         let mut found = Vec::new();

@@ -8,12 +8,12 @@ use crate::plan::{Accumulation, Recompute, Schedule};
 use crate::scenario::{Layout, Scenario};
 use crate::units::Seconds;
 
-use super::aim::TokenPace;
-use super::answer::FoundWhole;
+use super::answer::EvaluatedPlan;
 use super::best_plans::PlanKind;
 use super::extents::{StateExtents, unsharded};
-use super::floor::{MeshWork, PlanFloor};
-use super::freedom::{Freedom, MeshOrder};
+use super::lower_bound::{LowerBound, MeshWork};
+use super::objective::TokenPace;
+use super::search_space::{MeshOrder, SearchSpace};
 
 /// A mesh with a micro-batch: a scenario whose state is nowhere sharded.
 #[derive(Debug)]
@@ -40,58 +40,58 @@ pub(super) struct MeshRun {
 /// Plans of a mesh that are opened together. Some hundred thousand wait at once, and few of them are ever opened: they
 /// hold no scenario, which is made anew then.
 #[derive(Debug)]
-pub(super) struct OpenPlans {
-    /// The floor of their scores.
+pub(super) struct SearchNode {
+    /// A lower bound of their scores.
     pub scores: [f64; 2],
     /// What none of them is faster than.
     pub pace: TokenPace,
     /// Settles ties, so that the order is the same in every run.
     pub number: usize,
     pub shape: Arc<Shape>,
-    pub which: OpenedPlans,
+    pub which: NodeLevel,
 }
 
 /// Which plans of the mesh, and how far they have been opened.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum OpenedPlans {
+pub(super) enum NodeLevel {
     /// All of them.
     All,
-    /// Those of one run, with the floor of the mesh.
+    /// Those of one run, with the bound of the mesh.
     OfRun(MeshRun),
-    /// The same, with the run's own floor.
-    Floored(MeshRun),
+    /// The same, with the run's own bound.
+    Bounded(MeshRun),
 }
 
-impl OpenPlans {
+impl SearchNode {
     /// The kind of the plans, where they are of one.
     pub fn kind(&self) -> Option<PlanKind> {
         match self.which {
-            OpenedPlans::All => None,
-            OpenedPlans::OfRun(run) | OpenedPlans::Floored(run) => Some(self.shape.kind(run.order)),
+            NodeLevel::All => None,
+            NodeLevel::OfRun(run) | NodeLevel::Bounded(run) => Some(self.shape.kind(run.order)),
         }
     }
 }
 
-impl PartialEq for OpenPlans {
+impl PartialEq for SearchNode {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for OpenPlans {}
+impl Eq for SearchNode {}
 
-impl PartialOrd for OpenPlans {
+impl PartialOrd for SearchNode {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for OpenPlans {
-    /// A heap's greatest is what is opened next: the lowest floor.
+impl Ord for SearchNode {
+    /// A heap's greatest is what is expanded next: the lowest bound.
     fn cmp(&self, other: &Self) -> Ordering {
         let [first, second] = self.scores;
         let [one, two] = other.scores;
-        // A heap gives its greatest first, and here the lowest floor is wanted: hence the turned order. The number
+        // A heap gives its greatest first, and here the lowest bound is wanted: hence the turned order. The number
         // breaks ties, so that the order of opening is the same on every machine.
         one.total_cmp(&first).then(two.total_cmp(&second)).then(other.number.cmp(&self.number))
     }
@@ -104,7 +104,7 @@ impl Shape {
         number: usize,
         base: &Scenario,
         [tensor, context, pipeline, micro_batch]: [u32; 4],
-        freedom: &Freedom,
+        space: &SearchSpace,
         extents: &mut Option<Arc<Vec<StateExtents>>>,
     ) -> Option<Self> {
         let mut scenario = base.clone();
@@ -114,7 +114,7 @@ impl Shape {
             plan.accumulate = base.accumulate_for(micro_batch)?;
         }
         (plan.tensor, plan.context, plan.pipeline, plan.micro_batch) = (tensor, context, pipeline, micro_batch);
-        if !freedom.keeps_state() {
+        if !space.fixes_state() {
             plan.operators.clear();
         }
         // A mesh is judged before it is known how its state is sharded: unsharded has no transfers, so that its time is
@@ -125,10 +125,10 @@ impl Shape {
         scenario.settle_batch();
         let layout = scenario.layout().ok()?;
         scenario.keeps_batch().ok()?;
-        let all = || Arc::new(StateExtents::all(&scenario, &base.plan.sharding, &layout, freedom));
+        let all = || Arc::new(StateExtents::all(&scenario, &base.plan.sharding, &layout, space));
         let extents = Arc::clone(extents.get_or_insert_with(all));
-        let orders = freedom.orders(base, pipeline);
-        let (work, useful) = (MeshWork::new(&scenario, &layout), FailureForecast::useful_at_most(&scenario));
+        let orders = space.orders(base, pipeline);
+        let (work, useful) = (MeshWork::new(&scenario, &layout), FailureForecast::max_useful_share(&scenario));
         (!extents.is_empty()).then_some(Self { number, scenario, layout, extents, orders, work, useful })
     }
 
@@ -156,12 +156,12 @@ impl Shape {
     }
 
     /// The plan of the first of its orders with a recompute whose state takes least memory, if that may fit.
-    pub fn smallest(&self, recompute: Recompute, workspace: &mut Workspace) -> Option<(PlanKind, FoundWhole)> {
+    pub fn smallest(&self, recompute: Recompute, workspace: &mut Workspace) -> Option<(PlanKind, EvaluatedPlan)> {
         let order = *self.orders.first()?;
         let mut scenario = self.run(MeshRun { order, recompute })?;
-        let floor = PlanFloor::new(&scenario, &self.layout);
-        let rates = PlanFloor::rates(&scenario);
-        let memory = |extents: &StateExtents| floor.memory(&rates, &extents.layout);
+        let bound = LowerBound::new(&scenario, &self.layout);
+        let rates = LowerBound::rates(&scenario);
+        let memory = |extents: &StateExtents| bound.memory(&rates, &extents.layout);
         let all = self.extents.iter().map(|extents| (memory(extents), extents));
         let (memory, extents) = all.min_by(|(one, _), (other, _)| one.get().total_cmp(&other.get()))?;
         let capacity = scenario.cluster.device.memory * scenario.plan.memory_factor;
@@ -170,7 +170,7 @@ impl Shape {
         }
         extents.apply(&mut scenario.plan.sharding);
         let summary = summary(&scenario, workspace).ok()?;
-        Some((self.kind(order), FoundWhole::new(scenario, summary)?))
+        Some((self.kind(order), EvaluatedPlan::new(scenario, summary)?))
     }
 
     /// The scenario as it may run; `None` where it cannot be laid out, or not near the batch.

@@ -1,4 +1,4 @@
-//! Floors are floors, the search is exact, and its answer is the same on any count of threads.
+//! Lower bounds are lower bounds, the search is exact, and its answer is the same on any count of threads.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +13,10 @@ use crate::search::{Axis, Cancel, Evaluator, WorkPart, pool};
 use crate::testing;
 use crate::units::{Seconds, Watts};
 
-use super::aim::tokens;
 use super::best_plans::PlanKind;
 use super::extents::StateExtents;
-use super::floor::PlanFloor;
+use super::lower_bound::LowerBound;
+use super::objective::tokens;
 use super::shape::{MeshRun, Shape};
 use super::*;
 
@@ -30,36 +30,38 @@ fn base(layers: u32, memory: f64) -> Scenario {
     scenario
 }
 
-fn search(base: Scenario, aim: Aim, over: &[&str]) -> PlanSearch {
-    let mut freedom = Freedom::default();
+fn search(base: Scenario, objective: Objective, over: &[&str]) -> PlanSearch {
+    let mut space = SearchSpace::default();
     for axis in over {
-        freedom.over(axis.parse::<Axis>().expect(axis));
+        space.vary(axis.parse::<Axis>().expect(axis));
     }
-    PlanSearch { base, freedom, aim, limits: SearchLimits::default(), top: 3, front: Vec::new() }
+    PlanSearch { base, space, objective, limits: SearchLimits::default(), top: 3, front: Vec::new() }
 }
 
-fn answer(search: &PlanSearch, threads: usize) -> WholeAnswer {
+fn answer(search: &PlanSearch, threads: usize) -> PlanSearchAnswer {
     let pool = pool(Some(threads)).expect("threads");
     search.run(&Evaluator::new(&pool, &Cancel::default()), &mut |_| {})
 }
 
 /// Every plan of the grid with its kind, laid out and simulated without any bound.
-fn brute_force(search: &PlanSearch) -> Vec<(PlanKind, FoundWhole)> {
-    let PlanSearch { base, freedom, .. } = search;
+fn brute_force(search: &PlanSearch) -> Vec<(PlanKind, EvaluatedPlan)> {
+    let PlanSearch { base, space, .. } = search;
     let (mut found, mut workspace, mut shapes) = (Vec::new(), Workspace::default(), 0);
-    for (tensor, context) in freedom
+    for (tensor, context) in space
         .tensors(base)
         .into_iter()
-        .flat_map(|tensor| freedom.contexts(base).into_iter().map(move |context| (tensor, context)))
+        .flat_map(|tensor| space.contexts(base).into_iter().map(move |context| (tensor, context)))
     {
-        for (pipeline, micro_batch) in freedom.pipelines(base).into_iter().flat_map(|pipeline| {
-            freedom.micro_batches(base).into_iter().map(move |micro_batch| (pipeline, micro_batch))
-        }) {
+        for (pipeline, micro_batch) in space
+            .pipelines(base)
+            .into_iter()
+            .flat_map(|pipeline| space.micro_batches(base).into_iter().map(move |micro_batch| (pipeline, micro_batch)))
+        {
             shapes += 1;
             let mesh = [tensor, context, pipeline, micro_batch];
-            let Some(shape) = Shape::new(shapes, base, mesh, freedom, &mut None) else { continue };
+            let Some(shape) = Shape::new(shapes, base, mesh, space, &mut None) else { continue };
             for order in &shape.orders {
-                for recompute in freedom.recomputes(base) {
+                for recompute in space.recomputes(base) {
                     let Some(scenario) = shape.run(MeshRun { order: *order, recompute }) else { continue };
                     for extents in &*shape.extents {
                         let mut scenario = scenario.clone();
@@ -67,7 +69,7 @@ fn brute_force(search: &PlanSearch) -> Vec<(PlanKind, FoundWhole)> {
                         if let Ok(summary) = summary(&scenario, &mut workspace) {
                             found.push((
                                 shape.kind(*order),
-                                FoundWhole::new(scenario, summary).expect("a plan that was simulated"),
+                                EvaluatedPlan::new(scenario, summary).expect("a plan that was simulated"),
                             ));
                         }
                     }
@@ -81,12 +83,14 @@ fn brute_force(search: &PlanSearch) -> Vec<(PlanKind, FoundWhole)> {
 #[test]
 fn the_search_finds_what_brute_force_finds() {
     let over = ["micro-batch=1,2,4", "recompute=none,0.5,full", "cp=1,2", "tp=1,2,4"];
-    for (aim, memory) in [(Aim::Throughput, 0.2), (Aim::Throughput, 1.0), (Aim::Memory, 1.0), (Aim::Cost, 0.1)] {
-        let search = search(base(4, memory), aim, &over);
+    for (objective, memory) in
+        [(Objective::Throughput, 0.2), (Objective::Throughput, 1.0), (Objective::Memory, 1.0), (Objective::Cost, 0.1)]
+    {
+        let search = search(base(4, memory), objective, &over);
         let found = answer(&search, 2);
         let all = brute_force(&search);
-        let mut best: Vec<&(PlanKind, FoundWhole)> = all.iter().filter(|(_, found)| found.summary.fits).collect();
-        best.sort_by(|(_, one), (_, other)| aim.of(one).partial_cmp(&aim.of(other)).expect("numbers"));
+        let mut best: Vec<&(PlanKind, EvaluatedPlan)> = all.iter().filter(|(_, found)| found.summary.fits).collect();
+        best.sort_by(|(_, one), (_, other)| objective.of(one).partial_cmp(&objective.of(other)).expect("numbers"));
         // The best of each kind: the first that is left.
         let mut kinds = Vec::new();
         best.retain(|(kind, _)| {
@@ -95,19 +99,19 @@ fn the_search_finds_what_brute_force_finds() {
                 true
             }
         });
-        let best: Vec<_> = best.iter().map(|(_, found)| aim.of(found)).take(search.top).collect();
-        let plans: Vec<_> = found.plans.iter().map(|plan| aim.of(plan)).collect();
-        assert_eq!(plans, best, "{aim:?}, memory x {memory}");
+        let best: Vec<_> = best.iter().map(|(_, found)| objective.of(found)).take(search.top).collect();
+        let plans: Vec<_> = found.plans.iter().map(|plan| objective.of(plan)).collect();
+        assert_eq!(plans, best, "{objective:?}, memory x {memory}");
         assert!(found.exact);
         let PlanCounts { plans, impossible, bounded, simulated } = found.counts;
         assert_eq!(plans, impossible + bounded + simulated, "each plan is counted once");
-        assert!(aim == Aim::Memory || simulated < all.len() as u64, "floors leave plans out");
+        assert!(objective == Objective::Memory || simulated < all.len() as u64, "bounds leave plans out");
     }
 }
 
 #[test]
 fn the_answer_is_the_same_on_any_number_of_threads_and_a_cancelled_one_says_so() {
-    let search = search(base(4, 0.2), Aim::Throughput, &["micro-batch=1,2", "recompute=none,full"]);
+    let search = search(base(4, 0.2), Objective::Throughput, &["micro-batch=1,2", "recompute=none,full"]);
     assert_eq!(answer(&search, 1), answer(&search, 3));
     let (pool, cancel) = (pool(Some(1)).expect("a thread"), Cancel::default());
     cancel.cancel();
@@ -116,9 +120,9 @@ fn the_answer_is_the_same_on_any_number_of_threads_and_a_cancelled_one_says_so()
 
 #[test]
 fn held_fields_stay_and_others_take_the_values_they_are_given() {
-    let mut search = search(base(4, 1.0), Aim::Devices, &["nodes=1,2", "micro-batch=2"]);
-    search.freedom.hold(Field::Recompute);
-    search.freedom.hold(Field::Strategy);
+    let mut search = search(base(4, 1.0), Objective::Devices, &["nodes=1,2", "micro-batch=2"]);
+    search.space.fix(Field::Recompute);
+    search.space.fix(Field::Strategy);
     search.base.plan.recompute = Recompute::Full;
     let found = answer(&search, 2);
     let best = found.plans.first().expect("a plan");
@@ -137,11 +141,11 @@ fn a_size_stays_where_another_mesh_keeps_the_batch() {
     let mut job = base(4, 1.0);
     job.plan.global_batch = GlobalBatch::Sequences(8);
     job.settle_batch();
-    let mut search = search(job, Aim::Throughput, &["nodes=1,2,4", "micro-batch=1", "recompute=none", "pp=1"]);
+    let mut search = search(job, Objective::Throughput, &["nodes=1,2,4", "micro-batch=1", "recompute=none", "pp=1"]);
     search.top = 1;
-    let (variants, impossible) = search.freedom.variants(&search.base);
+    let (variants, impossible) = search.space.variants(&search.base);
     assert_eq!((variants.len(), impossible), (3, 0));
-    let wide = Shape::new(0, &variants[2], [1, 1, 1, 1], &search.freedom, &mut None);
+    let wide = Shape::new(0, &variants[2], [1, 1, 1, 1], &search.space, &mut None);
     assert!(wide.is_none(), "16 data ranks do not keep the batch");
     let best = answer(&search, 2).plans.swap_remove(0);
     assert_eq!(best.summary.devices, 16, "the most devices are the fastest");
@@ -151,14 +155,14 @@ fn a_size_stays_where_another_mesh_keeps_the_batch() {
 
 #[test]
 fn the_front_has_the_fastest_plan_of_each_size() {
-    let mut search = search(base(4, 1.0), Aim::Throughput, &["nodes=1,2,4", "micro-batch=1,2", "recompute=none"]);
-    (search.front, search.top) = (vec![Aim::Days, Aim::Devices], 1);
+    let mut search = search(base(4, 1.0), Objective::Throughput, &["nodes=1,2,4", "micro-batch=1,2", "recompute=none"]);
+    (search.front, search.top) = (vec![Objective::Days, Objective::Devices], 1);
     let found = answer(&search, 2);
     for plan in &found.front {
         let mut one = search.clone();
         let nodes = vec![Value::Count(plan.summary.devices / 4)];
-        (one.front, one.freedom) = (Vec::new(), search.freedom.clone());
-        one.freedom.over(Axis { field: Field::Nodes, values: nodes });
+        (one.front, one.space) = (Vec::new(), search.space.clone());
+        one.space.vary(Axis { field: Field::Nodes, values: nodes });
         let best = answer(&one, 2).plans.swap_remove(0);
         assert_eq!(best.summary.step_time, plan.summary.step_time);
     }
@@ -170,8 +174,8 @@ fn the_front_has_the_fastest_plan_of_each_size() {
 #[test]
 fn stages_need_not_be_alike() {
     let over = ["micro-batch=1", "recompute=none", "cp=1", "tp=1", "pp=2"];
-    let search = search(base(11, 1.0), Aim::Throughput, &over);
-    let orders = search.freedom.orders(&search.base, 2);
+    let search = search(base(11, 1.0), Objective::Throughput, &over);
+    let orders = search.space.orders(&search.base, 2);
     let stages: Vec<u32> = orders.iter().map(|order| order.stages_per_rank).collect();
     assert_eq!(BTreeSet::from_iter(stages), BTreeSet::from([1, 2, 4]));
     let best = answer(&search, 2).plans.swap_remove(0);
@@ -198,22 +202,22 @@ fn money_and_energy_are_those_of_each_cluster() {
     };
     let values = vec![on("dear", "2.50 USD", 2000.0, 1.0), on("cheap", "0.50 USD", 250.0, 4.0)];
     let over = ["micro-batch=1", "recompute=none", "cp=1", "tp=1", "pp=1", "nodes=1"];
-    let mut search = search(base(4, 1.0), Aim::Cost, &over);
-    search.freedom.over(Axis { field: Field::Cluster, values });
-    for (aim, each) in [(Aim::Cost, 0.5 / 3600.0), (Aim::Energy, 250.0)] {
-        search.aim = aim;
+    let mut search = search(base(4, 1.0), Objective::Cost, &over);
+    search.space.vary(Axis { field: Field::Cluster, values });
+    for (objective, each) in [(Objective::Cost, 0.5 / 3600.0), (Objective::Energy, 250.0)] {
+        search.objective = objective;
         let best = answer(&search, 2).plans.swap_remove(0);
         let cluster = &best.scenario.cluster;
-        assert_eq!(cluster.price_per_device_hour.map(|price| price.amount), Some(0.5), "{aim:?}");
+        assert_eq!(cluster.price_per_device_hour.map(|price| price.amount), Some(0.5), "{objective:?}");
         let hand = f64::from(best.summary.devices) / best.summary.tokens_per_s() * each;
-        assert!((aim.of(&best)[0] / hand - 1.0).abs() < 1e-9, "{aim:?}");
+        assert!((objective.of(&best)[0] / hand - 1.0).abs() < 1e-9, "{objective:?}");
     }
-    search.aim = Aim::Throughput;
+    search.objective = Objective::Throughput;
     let fastest = answer(&search, 2).plans.swap_remove(0);
     assert_eq!(fastest.scenario.cluster.price_per_device_hour.map(|price| price.amount), Some(2.5));
-    search.limits = SearchLimits::default().for_at_most(0.999 * Aim::Cost.of(&fastest)[0], 1.0);
+    search.limits = SearchLimits::default().for_at_most(0.999 * Objective::Cost.of(&fastest)[0], 1.0);
     let kept = answer(&search, 2).plans.swap_remove(0);
-    assert!(Aim::Cost.of(&kept)[0] < 0.999 * Aim::Cost.of(&fastest)[0]);
+    assert!(Objective::Cost.of(&kept)[0] < 0.999 * Objective::Cost.of(&fastest)[0]);
 }
 
 /// Days, cost and devices of four plans. The third is beaten by the first in cost and devices, the fourth is as the
@@ -223,7 +227,7 @@ fn a_front_weighs_what_it_is_asked_for() {
     let plans = [[3.0, 10.0, 8.0], [2.0, 12.0, 16.0], [1.0, 20.0, 32.0], [2.0, 12.0, 16.0]];
     let front = |places: &[usize]| {
         let weighed = |plan: &[f64; 3]| places.iter().map(|place| plan[*place]).collect::<Vec<f64>>();
-        unbeaten(plans.iter().enumerate().map(|(index, plan)| (weighed(plan), index)).collect())
+        pareto_front(plans.iter().enumerate().map(|(index, plan)| (weighed(plan), index)).collect())
     };
     assert_eq!(front(&[0, 1, 2]), [0, 1, 2]);
     assert_eq!(front(&[1, 2]), [0]);
@@ -272,7 +276,7 @@ const STEPS: [&str; 12] = [
 fn no_single_change_of_the_best_plan_is_better() {
     let mut answered = 0;
     for job in jobs() {
-        let search = search(job, Aim::Throughput, &STEPS[..5]);
+        let search = search(job, Objective::Throughput, &STEPS[..5]);
         let found = answer(&search, 2);
         let Some(best) = found.plans.first() else { continue };
         answered += 1;
@@ -300,16 +304,16 @@ proptest! {
     fn parts_together_find_what_the_whole_finds(
         (count, informed, front) in (prop::sample::select(vec![1_u32, 2, 3, 7, 40]), any::<bool>(), any::<bool>()),
         memory in prop::sample::select(vec![0.1, 0.2, 1.0]),
-        aim in prop::sample::select(Aim::ALL.map(|(_, aim)| aim).to_vec()),
+        objective in prop::sample::select(Objective::ALL.map(|(_, objective)| objective).to_vec()),
     ) {
-        let mut search = search(base(4, memory), aim, &["micro-batch=1,2", "recompute=none,full", "nodes=1,2"]);
-        search.front = if front { vec![Aim::Days, Aim::Devices] } else { Vec::new() };
+        let mut search = search(base(4, memory), objective, &["micro-batch=1,2", "recompute=none,full", "nodes=1,2"]);
+        search.front = if front { vec![Objective::Days, Objective::Devices] } else { Vec::new() };
         let whole = answer(&search, 2);
         let pool = pool(Some(2)).expect("threads");
-        let (mut plans, mut looked_at): (Vec<FoundWhole>, u64) = (Vec::new(), 0);
+        let (mut plans, mut looked_at): (Vec<EvaluatedPlan>, u64) = (Vec::new(), 0);
         let mut fastest: std::collections::BTreeMap<u32, f64> = std::collections::BTreeMap::new();
         for part in WorkPart::all(count) {
-            let known = plans.get(search.top - 1).map(|last| aim.of(last));
+            let known = plans.get(search.top - 1).map(|last| objective.of(last));
             let share = SearchShare { part: Some(part), known: known.filter(|_| informed) };
             let found = search.run_share(&share, &Evaluator::new(&pool, &Cancel::default()), &mut |_| {});
             let PlanCounts { plans: all, impossible, bounded, simulated } = found.counts;
@@ -320,11 +324,11 @@ proptest! {
                 *rate = rate.max(found.summary.tokens_per_s());
             }
             plans.extend(found.plans);
-            plans.sort_by(|one, other| aim.of(one).partial_cmp(&aim.of(other)).expect("numbers"));
+            plans.sort_by(|one, other| objective.of(one).partial_cmp(&objective.of(other)).expect("numbers"));
             plans.dedup_by(|one, other| one.summary == other.summary);
             plans.truncate(search.top);
         }
-        let scores = |plans: &[FoundWhole]| plans.iter().map(|plan| aim.of(plan)).collect::<Vec<_>>();
+        let scores = |plans: &[EvaluatedPlan]| plans.iter().map(|plan| objective.of(plan)).collect::<Vec<_>>();
         prop_assert_eq!(scores(&plans), scores(&whole.plans));
         prop_assert_eq!(looked_at, whole.counts.plans);
         for found in &whole.front {
@@ -352,7 +356,7 @@ fn slowed(job: &mut Scenario, (contention, overlap, latency, bandwidth): (f64, u
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 
-    /// No plan takes less time or memory than the floors of its mesh and of its run say.
+    /// No plan takes less time or memory than the lower bounds of its mesh and of its run say.
     #[test]
     fn no_plan_goes_below_its_floors(
         (layers, nodes, batch) in (prop::sample::select(vec![4_u32, 7, 8, 11, 12]), 1_u32..4, prop::sample::select(vec![16_u32, 32, 96])),
@@ -370,21 +374,21 @@ proptest! {
             let wire = &mut job.plan.sharding.wire;
             (wire.weights, wire.gradients) = (Format::Int8, Format::Int4);
         }
-        let freedom = Freedom::default();
-        let Some(shape) = Shape::new(0, &job, mesh.map(|power| 1 << power), &freedom, &mut None) else { return Ok(()) };
-        let (order, recompute) = (*run.get(&shape.orders), *recompute.get(&freedom.recomputes(&job)));
+        let space = SearchSpace::default();
+        let Some(shape) = Shape::new(0, &job, mesh.map(|power| 1 << power), &space, &mut None) else { return Ok(()) };
+        let (order, recompute) = (*run.get(&shape.orders), *recompute.get(&space.recomputes(&job)));
         let Some(mut scenario) = shape.run(MeshRun { order, recompute }) else { return Ok(()) };
-        let floor = PlanFloor::new(&scenario, &shape.layout);
+        let bound = LowerBound::new(&scenario, &shape.layout);
         let extents: &StateExtents = extents.get(&shape.extents);
         extents.apply(&mut scenario.plan.sharding);
-        let memory = floor.memory(&PlanFloor::rates(&scenario), &extents.layout);
+        let memory = bound.memory(&LowerBound::rates(&scenario), &extents.layout);
         let Ok(summary) = summary(&scenario, &mut Workspace::default()) else { return Ok(()) };
-        prop_assert!(summary.step_time >= floor.time, "{} < {} of {:?}", summary.step_time, floor.time, scenario.plan);
-        let placed = floor.placed(&scenario, &extents.layout);
+        prop_assert!(summary.step_time >= bound.time, "{} < {} of {:?}", summary.step_time, bound.time, scenario.plan);
+        let placed = bound.placed(&scenario, &extents.layout);
         prop_assert!(summary.step_time >= placed.time, "{} < {placed:?} of {:?}", summary.step_time, scenario.plan);
         prop_assert!(summary.memory.peak >= placed.memory, "{} < {placed:?} of {:?}", summary.memory.peak, scenario.plan);
-        prop_assert!(placed.time >= floor.time && placed.memory * (1.0 + 1e-9) >= memory, "{placed:?}");
-        let anew = PlanFloor::new(&scenario, &extents.layout).placed(&scenario, &extents.layout);
+        prop_assert!(placed.time >= bound.time && placed.memory * (1.0 + 1e-9) >= memory, "{placed:?}");
+        let anew = LowerBound::new(&scenario, &extents.layout).placed(&scenario, &extents.layout);
         prop_assert!((placed.time / anew.time - 1.0).abs() < 1e-9, "{placed:?} is {anew:?} from the start");
         let least = shape.pace(Some(MeshRun { order, recompute })).per_token * tokens(&scenario);
         prop_assert!(summary.step_time.get() >= least, "{} < {least} s of {:?}", summary.step_time, scenario.plan);
@@ -406,7 +410,7 @@ fn how_long_searches_take() {
         for (flag, text) in flags {
             file.set(flag, text).unwrap();
         }
-        let search = search(library.resolve(&file).unwrap(), Aim::Throughput, &[]);
+        let search = search(library.resolve(&file).unwrap(), Objective::Throughput, &[]);
         let (pool, cancel) = (pool(Some(2)).expect("threads"), Cancel::default());
         let (start, mut first) = (std::time::Instant::now(), None);
         let found = search.run(&Evaluator::new(&pool, &cancel), &mut |so_far| {

@@ -130,7 +130,7 @@ impl TrainingSearch {
         let layered = method.accumulation == Accumulation::Layered;
         let bound =
             StepBounds::new(&terms, assignment, layered, choice.pipeline, trial.model.vocab > 0, trial.plan.prefetch);
-        let useful = FailureForecast::useful_at_most(trial);
+        let useful = FailureForecast::max_useful_share(trial);
         // A pipeline needs as many micro-batches as it has ranks to be filled, however large the batch gets.
         let most = MOST_CRITICAL * self.goal.critical / choice.sequences();
         for accumulate in counts().take_while(|count| f64::from(*count) <= most || *count <= choice.pipeline) {

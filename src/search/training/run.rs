@@ -86,7 +86,7 @@ impl TrainingSearch {
 
     /// Days of a choice whose step takes so long, with what failures take where the cluster states them.
     pub(super) fn days(&self, scenario: &Scenario, choice: &TrainingChoice, step: Seconds) -> f64 {
-        self.goal.days(choice.sequences(), step.get()) / FailureForecast::useful(scenario, step)
+        self.goal.days(choice.sequences(), step.get()) / FailureForecast::useful_share(scenario, step)
     }
 
     /// The best of each method within each budget: a larger budget is never worse, since it need not be

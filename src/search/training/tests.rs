@@ -104,7 +104,7 @@ fn the_parts_of_a_plan_sum_to_its_days() {
     let best = training.simulate(modular, &choice, &mut workspace).expect("it fits");
     assert!((best.days / 7.06 - 1.0).abs() < 0.1, "{} days", best.days);
     let account =
-        Account::from_scenario(&training.scenario(modular, &choice), &mut workspace).expect("a valid scenario");
+        StepBreakdown::from_scenario(&training.scenario(modular, &choice), &mut workspace).expect("a valid scenario");
     let days = |part: Seconds| best.days * (part / best.summary.step_time);
     assert!((days(account.ideal) - 5.975).abs() < 5e-4);
     assert!((days(account.tensor) - 5.975 * 520.0 / 3413.33).abs() < 5e-4, "{} days", days(account.tensor));
@@ -187,7 +187,7 @@ proptest! {
     fn no_part_of_a_step_is_negative((_, method, plan, scenario) in plans()) {
         let mut workspace = Workspace::default();
         if let Ok(summary) = summary(&scenario, &mut workspace) {
-            let account = Account::from_scenario(&scenario, &mut workspace).expect("a valid scenario");
+            let account = StepBreakdown::from_scenario(&scenario, &mut workspace).expect("a valid scenario");
             let rounding = summary.step_time * 1e-9;
             for (part, seconds) in account.named() {
                 prop_assert!(seconds >= -rounding, "{part}: {seconds:?} in {:?} of {}", plan.choice, method.name);

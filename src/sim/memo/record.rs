@@ -4,7 +4,7 @@ use crate::plan::pass::{Direction, PerDirection};
 use crate::program::{HELD, LaunchPosition, Picos, Stream, TaskEvent, TaskPosition};
 
 use super::super::arrivals::SentTrain;
-use super::super::gap::{Few, Gap, MOST_IN_FLIGHT};
+use super::super::gap::{Gap, InlineVec, MOST_IN_FLIGHT};
 use super::super::in_flight::InFlight;
 use super::super::outcome::{MemoryPeak, TimeTotals};
 use super::super::rank::{LaunchStage, RankContext, RankState};
@@ -20,14 +20,14 @@ pub(super) struct TransferNeed {
 
 /// What is left of a transfer when the launch is over.
 #[derive(Debug, Clone, Copy)]
-enum TransferLeft {
+enum TransferRemainder {
     /// Of one from before, less what it needed.
-    Of(usize),
+    Earlier(usize),
     /// Of one of the launch's.
     Own(Picos),
 }
 
-impl Default for TransferLeft {
+impl Default for TransferRemainder {
     fn default() -> Self {
         Self::Own(0)
     }
@@ -35,28 +35,28 @@ impl Default for TransferLeft {
 
 /// The fullest moment of a record.
 #[derive(Debug, Clone, Copy)]
-struct Fullest {
-    /// Memory held then beyond what was held when the launch began.
-    more: i64,
+struct RecordedPeak {
+    /// Memory allocated then beyond what was allocated when the launch began.
+    above_start: i64,
     peak: MemoryPeak,
     /// The transfer of that moment, where it is of a launch before.
-    beside: Option<usize>,
+    transfer: Option<usize>,
 }
 
 /// What a launch does, relative to its beginning.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RecordedLaunch {
-    pub needs: Few<TransferNeed>,
+pub(super) struct LaunchRecord {
+    pub needs: InlineVec<TransferNeed>,
     duration: Picos,
-    held: [i64; HELD],
+    allocated: [i64; HELD],
     totals: TimeTotals,
-    fullest: Fullest,
+    peak: RecordedPeak,
     /// What is sent, and how much of what arrives is taken.
-    sent: Few<RecordedSend>,
+    sent: InlineVec<SendRecord>,
     taken: PerDirection<u64>,
     /// What is in flight when it is over, by index, and how much of each is left.
     after: u32,
-    left: Few<TransferLeft>,
+    left: InlineVec<TransferRemainder>,
     /// Where compute stands then, if it has done anything.
     computed: Option<Cursor>,
     /// The record of the graph after the same transfers in flight that was remembered before this one, by index.
@@ -65,7 +65,7 @@ pub(super) struct RecordedLaunch {
 
 /// Something that a launch sends, so long after its beginning.
 #[derive(Debug, Clone, Copy, Default)]
-struct RecordedSend {
+struct SendRecord {
     after: Picos,
     direction: Direction,
 }
@@ -84,15 +84,15 @@ impl Recording {
     /// Begins to watch the launch after a gap, in which the rank is no longer.
     pub fn begin<O>(rank: &mut RankState, at: LaunchPosition, gap: Gap, context: &RankContext<'_, O>) -> Self {
         let watched = Self { before: *rank, at, gap, sent: context.sent.len() };
-        // The fullest moment is looked for apart; what is held now is seen when time passes.
-        (rank.fullest, rank.changed) = (i64::MIN, true);
+        // The fullest moment is looked for apart; what is allocated now is seen when time passes.
+        (rank.peak_bytes, rank.memory_changed) = (i64::MIN, true);
         watched
     }
 
     /// Gives a rank back its fullest moment, where it was before.
-    pub fn settle(&self, rank: &mut RankState) {
-        if rank.fullest <= self.before.fullest {
-            (rank.fullest, rank.peak) = (self.before.fullest, self.before.peak);
+    pub fn restore_peak(&self, rank: &mut RankState) {
+        if rank.peak_bytes <= self.before.peak_bytes {
+            (rank.peak_bytes, rank.peak) = (self.before.peak_bytes, self.before.peak);
         }
     }
 
@@ -104,19 +104,19 @@ impl Recording {
         rank: &RankState,
         after: u32,
         context: &RankContext<'_, O>,
-    ) -> Option<RecordedLaunch> {
+    ) -> Option<LaunchRecord> {
         let Self { before, at, gap, sent } = self;
         let advance = &context.role.graph(at).advance;
-        let mut record = RecordedLaunch {
-            needs: Few::default(),
+        let mut record = LaunchRecord {
+            needs: InlineVec::default(),
             duration: rank.clock - before.clock,
-            held: std::array::from_fn(|part| rank.held[part] - before.held[part]),
+            allocated: std::array::from_fn(|part| rank.allocated[part] - before.allocated[part]),
             totals: rank.totals.since(&before.totals),
-            fullest: self.fullest(state.transfers.count, rank)?,
-            sent: Few::default(),
+            peak: self.recorded_peak(state.transfers.len, rank)?,
+            sent: InlineVec::default(),
             taken: PerDirection::from_fn(|direction| advance[TaskEvent::arrival(direction) as usize] as u64),
             after,
-            left: Few::default(),
+            left: InlineVec::default(),
             computed: Some(rank.streams[Stream::Compute].cursor).filter(|cursor| cursor.at == *at),
             earlier: None,
         };
@@ -135,37 +135,37 @@ impl Recording {
             let StreamHead { cursor, remaining, .. } = rank.streams[stream];
             let earlier = || state.running.iter().position(|earlier| earlier == stream && goes_on(stream));
             record.left.push(if cursor.at == *at {
-                TransferLeft::Own(remaining)
+                TransferRemainder::Own(remaining)
             } else {
-                TransferLeft::Of(earlier()?)
+                TransferRemainder::Earlier(earlier()?)
             })?;
         }
         for SentTrain { train, direction } in &context.sent[*sent..] {
-            record.sent.push(RecordedSend { after: train.first - before.clock, direction: *direction })?;
+            record.sent.push(SendRecord { after: train.first - before.clock, direction: *direction })?;
         }
         Some(record)
     }
 
-    fn fullest(&self, in_flight: usize, rank: &RankState) -> Option<Fullest> {
-        let held = self.before.held;
+    fn recorded_peak(&self, in_flight: usize, rank: &RankState) -> Option<RecordedPeak> {
+        let allocated = self.before.allocated;
         let MemoryPeak { at, place, .. } = rank.peak;
-        if rank.fullest == i64::MIN {
-            return Some(Fullest { more: i64::MIN / 2, peak: MemoryPeak::default(), beside: None });
+        if rank.peak_bytes == i64::MIN {
+            return Some(RecordedPeak { above_start: i64::MIN / 2, peak: MemoryPeak::default(), transfer: None });
         }
         // The task at the fullest moment may belong to an earlier launch: a transfer in flight, which is another one at
         // each replay.
-        let beside = if place.at == self.at {
+        let transfer = if place.at == self.at {
             None
         } else {
-            Some(self.gap.of[..in_flight].iter().position(|of| *of == place.at)?)
+            Some(self.gap.launches[..in_flight].iter().position(|of| *of == place.at)?)
         };
-        let more = std::array::from_fn(|part| rank.peak.held[part] - held[part]);
-        let peak = MemoryPeak { held: more, at: at - self.before.clock, ..rank.peak };
-        Some(Fullest { more: rank.fullest - held.iter().sum::<i64>(), peak, beside })
+        let more = std::array::from_fn(|part| rank.peak.allocated[part] - allocated[part]);
+        let peak = MemoryPeak { allocated: more, at: at - self.before.clock, ..rank.peak };
+        Some(RecordedPeak { above_start: rank.peak_bytes - allocated.iter().sum::<i64>(), peak, transfer })
     }
 }
 
-impl RecordedLaunch {
+impl LaunchRecord {
     /// Whether transfers with so much left are what it needs.
     pub fn fits(&self, left: &[Picos; MOST_IN_FLIGHT]) -> bool {
         let fits =
@@ -174,39 +174,39 @@ impl RecordedLaunch {
     }
 
     /// Takes a rank from the gap before the launch to the one after it, with what it needs of the transfers in flight.
-    pub fn apply<O>(&self, needs: &Few<TransferNeed>, rank: &mut RankState, context: &mut RankContext<'_, O>) {
+    pub fn apply<O>(&self, needs: &InlineVec<TransferNeed>, rank: &mut RankState, context: &mut RankContext<'_, O>) {
         let (Some(at), Some(gap)) = (rank.at, &mut rank.gap) else { return };
-        // Before `held` moves on: the record's fullest moment is relative to what was held when the launch began.
-        let fullest = rank.held.iter().sum::<i64>() + self.fullest.more;
-        if fullest > rank.fullest {
-            let Fullest { peak, beside, .. } = &self.fullest;
-            let held = std::array::from_fn(|part| rank.held[part] + peak.held[part]);
-            let at = beside.map_or(at, |transfer| gap.of[transfer]);
-            rank.fullest = fullest;
+        // Before `allocated` moves on: the record's fullest moment is relative to what was allocated when the launch began.
+        let peak_bytes = rank.allocated.iter().sum::<i64>() + self.peak.above_start;
+        if peak_bytes > rank.peak_bytes {
+            let RecordedPeak { peak, transfer, .. } = &self.peak;
+            let allocated = std::array::from_fn(|part| rank.allocated[part] + peak.allocated[part]);
+            let at = transfer.map_or(at, |transfer| gap.launches[transfer]);
+            rank.peak_bytes = peak_bytes;
             rank.peak = MemoryPeak {
-                held,
+                allocated,
                 at: rank.clock + peak.at,
                 task: peak.task,
                 place: TaskPosition { at, ..peak.place },
             };
         }
-        let (left, of) = (gap.left, gap.of);
+        let (left, of) = (gap.left, gap.launches);
         for (transfer, after) in self.left.as_slice().iter().enumerate() {
-            (gap.left[transfer], gap.of[transfer]) = match *after {
-                TransferLeft::Of(earlier) => (left[earlier] - needs.items[earlier].left, of[earlier]),
-                TransferLeft::Own(left) => (left, at),
+            (gap.left[transfer], gap.launches[transfer]) = match *after {
+                TransferRemainder::Earlier(earlier) => (left[earlier] - needs.items[earlier].left, of[earlier]),
+                TransferRemainder::Own(left) => (left, at),
             };
         }
         gap.state = self.after;
         if let Some(cursor) = self.computed {
             gap.computed = Some(Cursor { at, ..cursor });
         }
-        for RecordedSend { after, direction } in self.sent.as_slice() {
+        for SendRecord { after, direction } in self.sent.as_slice() {
             rank.send(rank.clock + after, *direction, context);
         }
         rank.clock += self.duration;
-        for (held, more) in rank.held.iter_mut().zip(self.held) {
-            *held += more;
+        for (allocated, more) in rank.allocated.iter_mut().zip(self.allocated) {
+            *allocated += more;
         }
         rank.totals.add(&self.totals);
         for direction in Direction::ALL {

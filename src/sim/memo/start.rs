@@ -4,13 +4,13 @@
 
 use std::ops::Range;
 
-use crate::program::{Code, NONE, Picos, Stream, TaskClass, TaskPosition, WHOLE};
+use crate::program::{Code, FULL_DEMAND, NO_TASK, Picos, Stream, TaskClass, TaskPosition};
 
-use super::super::gap::{Few, Gap, MOST_IN_FLIGHT};
+use super::super::gap::{Gap, InlineVec, MOST_IN_FLIGHT};
 use super::super::in_flight::{InFlight, InFlightSets};
 use super::super::outcome::MemoryPeak;
-use super::super::pace::{pace, scaled, scaled_up};
 use super::super::rank::{RankContext, RankState};
+use super::super::slowdown::{slowdown, time_for, work_done};
 use super::record::TransferNeed;
 
 /// The first piece of a graph's compute beside transfers in flight.
@@ -19,9 +19,9 @@ pub(super) struct FirstCompute {
     /// The piece, by index, and its time alone.
     piece: u32,
     duration: Picos,
-    /// How much longer it and each transfer take, in units of [`WHOLE`].
-    own: u32,
-    its: [u32; MOST_IN_FLIGHT],
+    /// How much longer it and each transfer take, in units of [`FULL_DEMAND`].
+    own_slowdown: u32,
+    transfer_slowdowns: [u32; MOST_IN_FLIGHT],
 }
 
 impl FirstCompute {
@@ -30,11 +30,11 @@ impl FirstCompute {
         let index = first_compute(code, graph).filter(|_| code.graphs[graph].alone && state.plain)?;
         let piece = Some(&code.tasks[index as usize]).filter(|piece| piece.class == TaskClass::Compute)?;
         let load = std::array::from_fn(|resource| state.load[resource] + piece.demand[resource]);
-        let mut its = [WHOLE; MOST_IN_FLIGHT];
-        for (transfer, its) in its.iter_mut().enumerate().take(state.transfers.count) {
-            *its = pace(&load, state.task(transfer, code));
+        let mut transfer_slowdowns = [FULL_DEMAND; MOST_IN_FLIGHT];
+        for (transfer, transfer_slowdowns) in transfer_slowdowns.iter_mut().enumerate().take(state.transfers.len) {
+            *transfer_slowdowns = slowdown(&load, state.task(transfer, code));
         }
-        Some(Self { piece: index, duration: piece.duration, own: pace(&load, piece), its })
+        Some(Self { piece: index, duration: piece.duration, own_slowdown: slowdown(&load, piece), transfer_slowdowns })
     }
 }
 
@@ -42,12 +42,12 @@ impl FirstCompute {
 pub(super) fn first_compute(code: &Code, graph: usize) -> Option<u32> {
     let Range { start, end } = code.graphs[graph].task_loops;
     let task_loops = &code.task_loops[start as usize..end as usize];
-    task_loops.iter().map(|task_loop| task_loop.first[Stream::Compute]).find(|task| *task != NONE)
+    task_loops.iter().map(|task_loop| task_loop.first[Stream::Compute]).find(|task| *task != NO_TASK)
 }
 
 /// A launch whose first piece of compute runs.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct BegunLaunch {
+pub(super) struct StartedLaunch {
     /// What is still in flight, and what is left of it.
     pub state: u32,
     left: [Picos; MOST_IN_FLIGHT],
@@ -55,7 +55,7 @@ pub(super) struct BegunLaunch {
     passed: Picos,
     piece: Picos,
     /// Transfers that have ended.
-    ended: Few<EndedTransfer>,
+    ended: InlineVec<EndedTransfer>,
 }
 
 /// A transfer that has ended beside a launch's first piece of compute.
@@ -68,18 +68,18 @@ struct EndedTransfer {
     at: Picos,
 }
 
-impl BegunLaunch {
+impl StartedLaunch {
     /// Just now.
     pub fn after(gap: &Gap) -> Self {
-        Self { state: gap.state, left: gap.left, passed: 0, piece: 0, ended: Few::default() }
+        Self { state: gap.state, left: gap.left, passed: 0, piece: 0, ended: InlineVec::default() }
     }
 
     /// Lets the first transfer end that does so beside the piece; whether there is one.
     pub fn advance(&mut self, start: &FirstCompute, states: &mut InFlightSets, code: &Code) -> bool {
-        let FirstCompute { duration, own, its, .. } = *start;
-        let piece = if self.ended.count == 0 { duration } else { self.piece };
-        let count = states.get(self.state).transfers.count;
-        let ends = |transfer: usize| scaled_up(self.left[transfer], its[transfer]);
+        let FirstCompute { duration, own_slowdown, transfer_slowdowns, .. } = *start;
+        let piece = if self.ended.len == 0 { duration } else { self.piece };
+        let count = states.get(self.state).transfers.len;
+        let ends = |transfer: usize| time_for(self.left[transfer], transfer_slowdowns[transfer]);
         let Some((passed, transfer)) = (0..count).map(|transfer| (ends(transfer), transfer)).min() else {
             return false;
         };
@@ -87,16 +87,16 @@ impl BegunLaunch {
         // again, so that a run with it is worth remembering.
         let together = (0..count).filter(|transfer| ends(*transfer) == passed).count() > 1;
         let fresh = self.left[transfer] == states.get(self.state).task(transfer, code).duration;
-        if fresh || together || passed >= scaled_up(piece, own) || self.ended.count == MOST_IN_FLIGHT {
+        if fresh || together || passed >= time_for(piece, own_slowdown) || self.ended.len == MOST_IN_FLIGHT {
             return false;
         }
-        self.ended.items[self.ended.count] =
+        self.ended.items[self.ended.len] =
             EndedTransfer { before: self.state, index: transfer, at: self.passed + passed };
-        self.ended.count += 1;
+        self.ended.len += 1;
         self.passed += passed;
-        self.piece = piece - scaled(passed, own);
-        for (left, its) in self.left.iter_mut().zip(its).take(count) {
-            *left -= scaled(passed, its);
+        self.piece = piece - work_done(passed, own_slowdown);
+        for (left, transfer_slowdowns) in self.left.iter_mut().zip(transfer_slowdowns).take(count) {
+            *left -= work_done(passed, transfer_slowdowns);
         }
         // The state without the transfer lists the others in their old order, so what is left of them moves up with
         // them.
@@ -107,20 +107,24 @@ impl BegunLaunch {
 
     /// The delay of the rest of the launch against one that begins with what is still in flight (it may be negative:
     /// the sum wraps around), and what that needs of each transfer, if all outlast it.
-    pub fn along(&self, start: &FirstCompute, mut needs: Few<TransferNeed>) -> Option<(Picos, Few<TransferNeed>)> {
-        let FirstCompute { duration, own, its, .. } = *start;
+    pub fn delay(
+        &self,
+        start: &FirstCompute,
+        mut needs: InlineVec<TransferNeed>,
+    ) -> Option<(Picos, InlineVec<TransferNeed>)> {
+        let FirstCompute { duration, own_slowdown, transfer_slowdowns, .. } = *start;
         // The piece takes 10 beside what is still in flight. Another transfer ended after 4, and what was left of the
         // piece then takes 7: the rest of the launch is 4 + 7 - 10 = 1 later.
-        let (whole, left) = (scaled_up(duration, own), scaled_up(self.piece, own));
-        for (need, its) in needs.items.iter_mut().zip(its).take(needs.count) {
-            need.left = need.left + scaled(left, its) - scaled(whole, its);
+        let (whole, left) = (time_for(duration, own_slowdown), time_for(self.piece, own_slowdown));
+        for (need, transfer_slowdowns) in needs.items.iter_mut().zip(transfer_slowdowns).take(needs.len) {
+            need.left = need.left + work_done(left, transfer_slowdowns) - work_done(whole, transfer_slowdowns);
         }
         let outlast = needs.as_slice().iter().zip(&self.left).all(|(need, left)| *left > need.left);
         outlast.then_some(((self.passed + left).wrapping_sub(whole), needs))
     }
 
     /// Books what has ended, and that the rest is later.
-    pub fn book<O>(
+    pub fn apply<O>(
         &self,
         start: &FirstCompute,
         late: Picos,
@@ -130,10 +134,11 @@ impl BegunLaunch {
     ) {
         let Some(at) = rank.at else { return };
         let (piece, began) = (&context.role.code.tasks[start.piece as usize], rank.clock);
-        let held = std::array::from_fn(|part| rank.held[part] + piece.takes[part]);
-        if held.iter().sum::<i64>() > rank.fullest {
-            rank.fullest = held.iter().sum();
-            rank.peak = MemoryPeak { held, at: began, task: start.piece, place: TaskPosition { at, iteration: 0 } };
+        let allocated = std::array::from_fn(|part| rank.allocated[part] + piece.allocates[part]);
+        if allocated.iter().sum::<i64>() > rank.peak_bytes {
+            rank.peak_bytes = allocated.iter().sum();
+            rank.peak =
+                MemoryPeak { allocated, at: began, task: start.piece, place: TaskPosition { at, iteration: 0 } };
         }
         let after = self.ended.as_slice().iter().skip(1).map(|ended| ended.before).chain([self.state]);
         for (EndedTransfer { before, index, at }, after) in self.ended.as_slice().iter().zip(after) {
@@ -146,7 +151,7 @@ impl BegunLaunch {
         if let Some(gap) = &mut rank.gap {
             gap.left = self.left;
         }
-        let flies_on = states.get(self.state).transfers.count > 0;
+        let flies_on = states.get(self.state).transfers.len > 0;
         let totals = &mut rank.totals;
         let phase = &mut totals.phases[piece.label.phase as usize];
         (totals.compute, *phase) = (totals.compute.wrapping_add(late), phase.wrapping_add(late));

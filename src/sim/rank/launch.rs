@@ -65,7 +65,7 @@ impl RankState {
     }
 
     /// Tasks of the launch that compute is at on each stream, if they are there.
-    pub fn due<'p>(&self, role: &RankRole<'p>) -> &'p PerStream<u32> {
+    pub fn queued_of_launch<'p>(&self, role: &RankRole<'p>) -> &'p PerStream<u32> {
         match &self.at {
             Some(at) if self.stage.issued() => &role.graph(at).tasks,
             _ => &NOTHING_QUEUED,
@@ -90,7 +90,7 @@ impl RankState {
 
     /// Begins with the launch. Memory is looked at then in any case, so that a launch's own account of it is whole.
     pub fn begin(&mut self) {
-        (self.stage, self.paused, self.changed) = (self.stage.begin(), false, true);
+        (self.stage, self.paused, self.memory_changed) = (self.stage.begin(), false, true);
     }
 
     /// Whether compute can begin with a launch in which nothing starts before, while the rank has nothing on
@@ -127,14 +127,14 @@ impl RankState {
     /// Stalls before a launch until the arrival that it needs.
     pub fn stall_until<O: Observer>(&mut self, arrival: Picos, context: &mut RankContext<'_, O>) {
         self.waited = true;
-        self.rest(arrival, context);
+        self.drain_until(arrival, context);
         if self.clock < arrival {
             self.advance_to(arrival, context);
         }
     }
 
     /// Stalls before a launch while running tasks end, up to the moment `by`. Returns when the next one after it ends.
-    pub fn rest<O: Observer>(&mut self, by: Picos, context: &mut RankContext<'_, O>) -> Picos {
+    pub fn drain_until<O: Observer>(&mut self, by: Picos, context: &mut RankContext<'_, O>) -> Picos {
         loop {
             self.find_ends(&context.role);
             let next = self.next();
@@ -159,28 +159,28 @@ impl RankState {
                 context.inbox.arrivals_mut(direction).take(taken as u64);
             }
         }
-        for (base, announced) in self.base.iter_mut().zip(graph.advance) {
-            *base += announced;
+        for (base, expected) in self.base.iter_mut().zip(graph.advance) {
+            *base += expected;
         }
         self.at = context.role.program.after(at);
         (self.stage, self.waited) = (LaunchStage::Ahead, false);
     }
 
-    /// Sets the events to what was announced before the launch, less what is owed.
-    pub fn count(&mut self, role: &RankRole<'_>, owed: &[i64; EVENTS]) {
+    /// Sets the events to their expected counts before the launch, less what is outstanding.
+    pub fn reset_events(&mut self, role: &RankRole<'_>, outstanding: &[i64; EVENTS]) {
         let Some(at) = &self.at else { return };
-        // In a gap nothing is queued, so that each event stands at what was announced, less what transfers in flight
+        // In a gap nothing is queued, so that each event stands at its expected count, less what transfers in flight
         // have still to raise.
-        self.base = role.program.all_announced(at);
-        self.events = std::array::from_fn(|event| self.base[event] - owed[event]);
+        self.base = role.program.all_expected(at);
+        self.events = std::array::from_fn(|event| self.base[event] - outstanding[event]);
     }
 
-    /// Advances the events by what whole iterations announce; and what was announced before the launch too, where the
+    /// Advances the events by what whole iterations raise; and the expected counts before the launch too, where the
     /// iterations are of launches.
-    pub fn announce(&mut self, announced: &[i64; EVENTS], launches: bool) {
-        for ((count, base), announced) in self.events.iter_mut().zip(&mut self.base).zip(announced) {
-            *count += announced;
-            *base += if launches { *announced } else { 0 };
+    pub fn advance_events(&mut self, expected: &[i64; EVENTS], launches: bool) {
+        for ((count, base), expected) in self.events.iter_mut().zip(&mut self.base).zip(expected) {
+            *count += expected;
+            *base += if launches { *expected } else { 0 };
         }
     }
 

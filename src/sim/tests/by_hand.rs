@@ -19,13 +19,13 @@ fn compute_hides_a_gather_that_may_begin_early() {
 fn two_transfers_share_a_level() {
     // 100 and 50 ps of the whole level: both run at half pace until the shorter ends at 100, having
     // done 50 each; the longer does its other 50 alone: 150.
-    let level = |stream, duration, signal| demanding(task(stream, duration, signal), 0, WHOLE);
+    let level = |stream, duration, signal| demanding(task(stream, duration, signal), 0, FULL_DEMAND);
     let outcome =
         run(&once(&[level(Stream::Gather, 100, GATHERED), level(Stream::Reduce, 50, TaskEvent::Reduced)]), true)[0];
     assert_eq!(outcome.end, 150);
 
     // Half of the level each: nothing is shared.
-    let half = |stream, duration, signal| demanding(task(stream, duration, signal), 0, WHOLE / 2);
+    let half = |stream, duration, signal| demanding(task(stream, duration, signal), 0, FULL_DEMAND / 2);
     let outcome =
         run(&once(&[half(Stream::Gather, 100, GATHERED), half(Stream::Reduce, 50, TaskEvent::Reduced)]), true)[0];
     assert_eq!(outcome.end, 100);
@@ -34,8 +34,8 @@ fn two_transfers_share_a_level() {
 #[test]
 fn contention_adds_its_share_of_the_shorter() {
     // max + share x min [prototype: overlap]: 1000 + 0.25 x 400 = 1100.
-    let compute = demanding(task(Stream::Compute, 1000, COMPUTED), DEVICE, WHOLE);
-    let gather = demanding(task(Stream::Gather, 400, GATHERED), DEVICE, WHOLE / 4);
+    let compute = demanding(task(Stream::Compute, 1000, COMPUTED), DEVICE, FULL_DEMAND);
+    let gather = demanding(task(Stream::Gather, 400, GATHERED), DEVICE, FULL_DEMAND / 4);
     assert_eq!(run(&once(&[compute, gather]), true)[0].end, 1100);
 }
 
@@ -45,8 +45,8 @@ fn contention_adds_its_share_of_the_shorter() {
 /// compute: 500 + 0.25 x 400 = 600.
 #[test]
 fn transfers_on_two_streams_take_their_shares_both() {
-    let compute = |duration| demanding(task(Stream::Compute, duration, COMPUTED), DEVICE, WHOLE);
-    let beside = |stream, duration, signal| demanding(task(stream, duration, signal), DEVICE, WHOLE / 4);
+    let compute = |duration| demanding(task(Stream::Compute, duration, COMPUTED), DEVICE, FULL_DEMAND);
+    let beside = |stream, duration, signal| demanding(task(stream, duration, signal), DEVICE, FULL_DEMAND / 4);
     let (reduction, sum) = (beside(Stream::Reduce, 400, TaskEvent::Reduced), |duration| {
         beside(Stream::Replicas, duration, TaskEvent::Summed)
     });
@@ -72,10 +72,10 @@ fn computes_and_sends(graph: &mut GraphBuilder<'_>, waits: Option<TaskEvent>) {
     }
     graph.task_loop(1, |task_loop| {
         let arrived: Vec<EventWait> = waits.into_iter().map(|event| task_loop.after(event, 0)).collect();
-        task_loop.push(waiting(demanding(task(Stream::Compute, 100_000, COMPUTED), DEVICE, WHOLE), &arrived));
+        task_loop.push(waiting(demanding(task(Stream::Compute, 100_000, COMPUTED), DEVICE, FULL_DEMAND), &arrived));
         let computed = task_loop.after(COMPUTED, 0);
         task_loop.push(waiting(
-            demanding(task(Stream::Pipeline, 40_000, TaskEvent::Reduced), DEVICE, WHOLE / 4),
+            demanding(task(Stream::Pipeline, 40_000, TaskEvent::Reduced), DEVICE, FULL_DEMAND / 4),
             &[computed],
         ));
     });
@@ -119,14 +119,14 @@ fn what_is_left_of_a_transfer_slows_the_next_slot() {
 #[test]
 fn memory_peaks_where_takes_outweigh_gives() {
     let mut first = task(Stream::Compute, 10, COMPUTED);
-    (first.takes[2], first.gives[2]) = (100, 60);
+    (first.allocates[2], first.frees[2]) = (100, 60);
     let mut second = task(Stream::Compute, 10, COMPUTED);
-    (second.takes[2], second.gives[2]) = (50, 90);
+    (second.allocates[2], second.frees[2]) = (50, 90);
     let peak = run(&once(&[first, second]), true)[0].peak;
-    assert_eq!((peak.held[2], peak.at, peak.task), (100, 0, 0));
-    second.takes[2] = 70;
+    assert_eq!((peak.allocated[2], peak.at, peak.task), (100, 0, 0));
+    second.allocates[2] = 70;
     let peak = run(&once(&[first, second]), true)[0].peak;
-    assert_eq!((peak.held[2], peak.at, peak.task), (110, 10, 1), "100 - 60 + 70");
+    assert_eq!((peak.allocated[2], peak.at, peak.task), (110, 10, 1), "100 - 60 + 70");
 }
 
 #[test]
@@ -172,9 +172,10 @@ fn sharing_is_not_monotone_and_this_is_why() {
     let end = |first: Picos| {
         let first = task(Stream::Compute, first, COMPUTED);
         // Needed at once: compute waits for it.
-        let needed = waiting(demanding(task(Stream::Gather, 100, GATHERED), 0, WHOLE), &[after(0, COMPUTED)]);
+        let needed = waiting(demanding(task(Stream::Gather, 100, GATHERED), 0, FULL_DEMAND), &[after(0, COMPUTED)]);
         // Needed by nobody, begins after the first compute.
-        let spare = waiting(demanding(task(Stream::Reduce, 100, TaskEvent::Reduced), 0, WHOLE), &[after(1, COMPUTED)]);
+        let spare =
+            waiting(demanding(task(Stream::Reduce, 100, TaskEvent::Reduced), 0, FULL_DEMAND), &[after(1, COMPUTED)]);
         let last = waiting(task(Stream::Compute, 1000, COMPUTED), &[after(1, GATHERED)]);
         run(&once(&[first, needed, spare, last]), true)[0].end
     };
@@ -186,8 +187,8 @@ fn sharing_is_not_monotone_and_this_is_why() {
 #[test]
 fn a_faster_link_can_give_a_later_end() {
     let end = |rate: Picos| {
-        let node = |stream, duration, signal| demanding(task(stream, duration, signal), 1, WHOLE);
-        let system = |stream, duration, signal| demanding(task(stream, duration, signal), 0, WHOLE);
+        let node = |stream, duration, signal| demanding(task(stream, duration, signal), 1, FULL_DEMAND);
+        let system = |stream, duration, signal| demanding(task(stream, duration, signal), 0, FULL_DEMAND);
         // Inside the node a reduction; what follows it on its stream sums replicas over the system's link.
         let inside = node(Stream::Reduce, 100 / rate, TaskEvent::Reduced);
         let replicas = system(Stream::Reduce, 100, TaskEvent::Reduced);

@@ -2,15 +2,15 @@
 
 use super::*;
 
-/// A task of a random program: it waits for events as announced when it is listed, so there is no circle.
+/// A task of a random program: it waits for what the tasks listed before it raise, so there is no circle.
 #[derive(Debug, Clone)]
 struct Sketch {
     stream: u8,
     duration: Picos,
     demand: [u32; 2],
     waits: Vec<(u8, i64)>,
-    takes: i64,
-    gives: i64,
+    allocates: i64,
+    frees: i64,
 }
 
 const STREAMS: [Stream; 4] = [Stream::Compute, Stream::Gather, Stream::Reduce, Stream::Tensor];
@@ -19,10 +19,17 @@ const STREAMS: [Stream; 4] = [Stream::Compute, Stream::Gather, Stream::Reduce, S
 const SIGNALS: [TaskEvent; 4] = [TaskEvent::Computed, TaskEvent::Gathered, TaskEvent::Reduced, TaskEvent::Tensor];
 
 fn sketch() -> impl Strategy<Value = Sketch> {
-    let demand = prop_oneof![Just(0), Just(WHOLE), 1..WHOLE];
+    let demand = prop_oneof![Just(0), Just(FULL_DEMAND), 1..FULL_DEMAND];
     let waits = proptest::collection::vec((0..4_u8, 0..3_i64), 0..3);
     (0..4_u8, 0..500_u64, [demand.clone(), demand], waits, 0..100_i64, 0..100_i64).prop_map(
-        |(stream, duration, demand, waits, takes, gives)| Sketch { stream, duration, demand, waits, takes, gives },
+        |(stream, duration, demand, waits, allocates, frees)| Sketch {
+            stream,
+            duration,
+            demand,
+            waits,
+            allocates,
+            frees,
+        },
     )
 }
 
@@ -53,8 +60,8 @@ fn push(task_loop: &mut GraphBuilder<'_>, sketch: &Sketch, share: bool) {
         new.demand[0] = sketch.demand[0];
         new.demand[DEVICE] = sketch.demand[1];
     }
-    new.takes[2] = sketch.takes;
-    new.gives[2] = sketch.gives;
+    new.allocates[2] = sketch.allocates;
+    new.frees[2] = sketch.frees;
     let waits: Vec<EventWait> =
         sketch.waits.iter().map(|(event, behind)| task_loop.after(SIGNALS[usize::from(*event)], *behind)).collect();
     task_loop.push(waiting(new, &waits));
@@ -67,18 +74,18 @@ type Unrolled = (Task, Vec<(usize, i64)>);
 fn unrolled(program: &Program) -> Vec<Vec<Unrolled>> {
     let Program { code, programs } = program;
     let mut all = Vec::new();
-    let mut announced = [0_i64; EVENTS];
+    let mut expected = [0_i64; EVENTS];
     let mut at: Option<LaunchPosition> = programs[0].first();
     while let Some(position) = at {
         let mut launch = Vec::new();
         let graph = &code.graphs[programs[0].launch(&position).graph as usize];
         for task_loop in &code.task_loops[graph.task_loops.start as usize..graph.task_loops.end as usize] {
             for _ in 0..task_loop.repeat {
-                let start = announced;
+                let start = expected;
                 for task in &code.tasks[task_loop.tasks.start as usize..task_loop.tasks.end as usize] {
                     let wait = |wait: &EventWait| (wait.event as usize, start[wait.event as usize] + wait.offset);
                     launch.push((*task, task.waits.iter().flatten().map(wait).collect()));
-                    task.signals.iter().flatten().for_each(|event| announced[*event as usize] += 1);
+                    task.signals.iter().flatten().for_each(|event| expected[*event as usize] += 1);
                 }
             }
         }
@@ -180,11 +187,11 @@ fn a_peak_is_met_where_it_is_first_reached() {
             (
                 6,
                 vec![
-                    Sketch { stream: 2, duration: 20, demand: [0, 0], waits: vec![(0, 0)], takes: 87, gives: 87 },
-                    Sketch { stream: 0, duration: 50, demand: [0, 0], waits: vec![], takes: 19, gives: 11 },
+                    Sketch { stream: 2, duration: 20, demand: [0, 0], waits: vec![(0, 0)], allocates: 87, frees: 87 },
+                    Sketch { stream: 0, duration: 50, demand: [0, 0], waits: vec![], allocates: 19, frees: 11 },
                 ],
             ),
-            (1, vec![Sketch { stream: 1, duration: 10, demand: [0, 0], waits: vec![(2, 1)], takes: 0, gives: 8 }]),
+            (1, vec![Sketch { stream: 1, duration: 10, demand: [0, 0], waits: vec![(2, 1)], allocates: 0, frees: 8 }]),
         ],
     )];
     let program = build(&batch_loops, true).with_same();
@@ -192,16 +199,16 @@ fn a_peak_is_met_where_it_is_first_reached() {
     assert_eq!(folded, unfolded);
     // 8 more from each iteration to the next, and 87 + 19 within: 32 + 106 in the fifth, from 4 x 50 on; the
     // sixth has no more, because the last task gives back 8 after the fifth.
-    assert_eq!((unfolded[0].peak.held[2], unfolded[0].peak.at), (138, 200));
+    assert_eq!((unfolded[0].peak.allocated[2], unfolded[0].peak.at), (138, 200));
 }
 
 #[test]
 fn what_is_never_given_back_peaks_in_the_last_slot() {
-    let forever = || Sketch { stream: 0, duration: 0, demand: [0, 0], waits: vec![], takes: 19, gives: 0 };
+    let forever = || Sketch { stream: 0, duration: 0, demand: [0, 0], waits: vec![], allocates: 19, frees: 0 };
     for (launches, layers) in [(2, 1), (1, 2), (3, 2)] {
         let program = build(&vec![(launches, vec![(layers, vec![forever()])])], true);
         let (folded, unfolded) = (run(&program, true), run(&program, false));
         assert_eq!(folded, unfolded);
-        assert_eq!(unfolded[0].peak.held[2], i64::from(launches * layers) * 19);
+        assert_eq!(unfolded[0].peak.allocated[2], i64::from(launches * layers) * 19);
     }
 }

@@ -8,7 +8,7 @@ use crate::app::tests::{FRONTIER, explorer, explorer_on, figures, press, value};
 use crate::app::views;
 use crate::figures::Figure;
 use crate::scenario::Edit;
-use crate::search::WORTH;
+use crate::search::WORTHWHILE_GAIN;
 
 /// What the explanation on the screen is of.
 fn explained(app: &App) -> Option<Figure> {
@@ -72,7 +72,7 @@ fn where_it_fits_each_change_gains_and_the_most_comes_first() {
     press(&mut app, "W");
     let found = changes(&app);
     assert!(!found.is_empty());
-    assert!(found.iter().all(|(_, gain)| *gain >= WORTH), "{found:?}");
+    assert!(found.iter().all(|(_, gain)| *gain >= WORTHWHILE_GAIN), "{found:?}");
     let fields = |edits: &[Edit]| edits.iter().map(|edit| edit.field.spec().flag).collect::<Vec<_>>();
     let suggestions = &advice(&app).suggestions;
     for coarser in [false, true] {

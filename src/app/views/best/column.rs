@@ -1,7 +1,7 @@
 //! The columns of the table of plans: what it can be sorted by.
 
 use crate::plan::Recompute;
-use crate::search::plans::FoundWhole;
+use crate::search::plans::EvaluatedPlan;
 
 use super::PlanRow;
 
@@ -64,7 +64,7 @@ impl PlanColumn {
 
     /// What it sorts a plan by, the least first.
     pub(super) fn key(self, row: &PlanRow) -> f64 {
-        let FoundWhole { scenario, summary, layout } = &row.found;
+        let EvaluatedPlan { scenario, summary, layout } = &row.found;
         let plan = &scenario.plan;
         match self {
             Self::Rank => 0.0,

@@ -6,16 +6,16 @@ use crate::plan::Size;
 use crate::presets::Library;
 use crate::scenario::{Field, Scenario, Value};
 use crate::search::Axis;
-use crate::search::plans::{Aim, Allowed, Freedom, PlanSearch, SearchLimits};
+use crate::search::plans::{Allowed, Objective, PlanSearch, SearchLimits, SearchSpace};
 use crate::units::{Money, Seconds};
 
 /// What plans can be best in here, with words for it.
-const AIMS: [(Aim, &str); 5] = [
-    (Aim::Throughput, "fastest"),
-    (Aim::Cost, "fewest device-hours"),
-    (Aim::Devices, "fewest devices"),
-    (Aim::Memory, "least memory"),
-    (Aim::Days, "fewest days, failures included"),
+const OBJECTIVES: [(Objective, &str); 5] = [
+    (Objective::Throughput, "fastest"),
+    (Objective::Cost, "fewest device-hours"),
+    (Objective::Devices, "fewest devices"),
+    (Objective::Memory, "least memory"),
+    (Objective::Days, "fewest days, failures included"),
 ];
 
 /// What else than the scenario's own numbers is allowed.
@@ -44,8 +44,8 @@ const BUDGETS: [f64; 13] = [1e8, 5e7, 2e7, 1e7, 5e6, 2e6, 1e6, 5e5, 2e5, 1e5, 5e
 /// What is asked, whatever the scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PlanQuestion {
-    /// Its place in [`AIMS`].
-    aim: usize,
+    /// Its place in [`OBJECTIVES`].
+    objective: usize,
     /// Its place in [`NUMERICS`].
     numerics: usize,
     /// How often the count of devices is halved and doubled.
@@ -61,8 +61,8 @@ pub struct PlanQuestion {
 
 impl PlanQuestion {
     /// What plans are best in.
-    pub fn aim(self) -> Aim {
-        AIMS[self.aim].0
+    pub fn objective(self) -> Objective {
+        OBJECTIVES[self.objective].0
     }
 
     /// The question in words, what is asked for before what is so unless asked otherwise.
@@ -73,7 +73,7 @@ impl PlanQuestion {
             more => format!("devices x 1/{0} to {0}", 1 << more),
         };
         let asked = |text: String| (false, text);
-        let mut words = vec![asked(AIMS[self.aim].1.to_owned()), asked(devices)];
+        let mut words = vec![asked(OBJECTIVES[self.objective].1.to_owned()), asked(devices)];
         words.extend(self.held_to(scenario).into_iter().map(asked));
         words.push((!self.keeps_sharding, sharding.to_owned()));
         words.push((self.numerics == 0, NUMERICS[self.numerics].1.to_owned()));
@@ -127,7 +127,7 @@ impl PlanQuestion {
     /// Changes what an action is about; says whether it is about anything here.
     pub(super) fn change(&mut self, action: Action) -> bool {
         match action {
-            Action::Metric => self.aim = (self.aim + 1) % AIMS.len(),
+            Action::Metric => self.objective = (self.objective + 1) % OBJECTIVES.len(),
             Action::Numerics => self.numerics = (self.numerics + 1) % NUMERICS.len(),
             Action::Filter(Facet::Devices) => self.doublings = (self.doublings + 1) % (DOUBLINGS + 1),
             Action::Filter(Facet::Strategy) => self.keeps_sharding = !self.keeps_sharding,
@@ -142,13 +142,13 @@ impl PlanQuestion {
 
     /// The search for a scenario.
     pub(super) fn search(self, scenario: &Scenario) -> PlanSearch {
-        let mut freedom = Freedom::default();
+        let mut space = SearchSpace::default();
         if self.keeps_sharding {
-            freedom.hold(Field::Strategy);
+            space.fix(Field::Strategy);
         }
-        freedom.allow(NUMERICS[self.numerics].0, scenario);
+        space.allow(NUMERICS[self.numerics].0, scenario);
         if self.doublings > 0 {
-            freedom.over(self.sizes(scenario.plan.size));
+            space.vary(self.sizes(scenario.plan.size));
         }
         let mut limits = SearchLimits { margin: self.free(), ..SearchLimits::default() };
         if let (Some(days), Some(tokens)) = (self.days(), scenario.plan.tokens) {
@@ -157,29 +157,29 @@ impl PlanQuestion {
         if let (Some(most), Some(tokens)) = (self.most(scenario), scenario.plan.tokens) {
             limits = limits.for_at_most(most.amount, tokens);
         }
-        let front = if self.doublings > 0 { vec![Aim::Days, Aim::Devices] } else { Vec::new() };
-        PlanSearch { base: scenario.clone(), freedom, aim: self.aim(), limits, top: TOP, front }
+        let front = if self.doublings > 0 { vec![Objective::Days, Objective::Devices] } else { Vec::new() };
+        PlanSearch { base: scenario.clone(), space, objective: self.objective(), limits, top: TOP, front }
     }
 
     /// The command line of a search that it has asked for.
     pub(super) fn command(self, search: &PlanSearch, library: &Library) -> Option<String> {
-        let PlanSearch { base, freedom, aim, front, .. } = search;
+        let PlanSearch { base, space, objective, front, .. } = search;
         // What the view counts in device-hours then, or for a token, no flag does.
-        let lacks = match aim {
-            Aim::Cost => Figure::Cost.lacks(base).is_some(),
-            Aim::Days => base.plan.tokens.is_none(),
+        let lacks = match objective {
+            Objective::Cost => Figure::Cost.lacks(base).is_some(),
+            Objective::Days => base.plan.tokens.is_none(),
             _ => false,
         };
         if lacks {
             return None;
         }
-        let mut words = vec![library.search_command(base, |field| freedom.is_free(field))?];
-        words.push(format!("--objective {}", aim.word()));
+        let mut words = vec![library.search_command(base, |field| space.is_free(field))?];
+        words.push(format!("--objective {}", objective.word()));
         if !front.is_empty() {
             words.push(format!("--over {}", self.sizes(base.plan.size)));
             // Days and cost are of a length.
             words.extend(base.plan.tokens.map(|_| {
-                let figures: Vec<&str> = front.iter().map(|aim| aim.word()).collect();
+                let figures: Vec<&str> = front.iter().map(|objective| objective.word()).collect();
                 format!("--pareto {}", figures.join(","))
             }));
         }

@@ -1,6 +1,6 @@
 //! A row of the table of plans: the plan, and its place.
 
-use crate::search::plans::FoundWhole;
+use crate::search::plans::EvaluatedPlan;
 
 /// A row.
 #[derive(Debug, Clone)]
@@ -8,5 +8,5 @@ pub struct PlanRow {
     /// Its place by the objective.
     pub rank: usize,
     /// The plan, and what it comes to.
-    pub found: FoundWhole,
+    pub found: EvaluatedPlan,
 }

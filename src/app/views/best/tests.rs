@@ -6,7 +6,7 @@ use crate::app::work::{Desk, Found, Work};
 use crate::app::{App, Panel};
 use crate::plan::{Recompute, Size};
 use crate::scenario::Field;
-use crate::search::plans::{FoundWhole, WholeAnswer};
+use crate::search::plans::{EvaluatedPlan, PlanSearchAnswer};
 
 use super::{PlanColumn, PlanQuestion, SPEC};
 
@@ -20,10 +20,10 @@ fn explorer() -> App {
         scenario.plan.recompute = [Recompute::None, Recompute::Selective, Recompute::Full][index as usize];
         summary.tokens_per_s_per_device *= 2.0 - 0.1 * f64::from(index);
         summary.memory.peak = summary.memory.peak * (1.0 - 0.1 * f64::from(index));
-        FoundWhole::new(scenario, summary).expect("a plan that can be laid out")
+        EvaluatedPlan::new(scenario, summary).expect("a plan that can be laid out")
     };
     let plans = (0..3).map(found).collect();
-    let answer = Box::new(WholeAnswer { plans, exact: true, ..WholeAnswer::default() });
+    let answer = Box::new(PlanSearchAnswer { plans, exact: true, ..PlanSearchAnswer::default() });
     let generation = app.work;
     app.hear(JobReport::Found { generation, found: Found::BestPlans(answer, true) });
     app
@@ -122,14 +122,14 @@ fn advice_on_the_best_plan_has_no_change_of_what_was_searched() {
     let mut search = app.views.best.question.search(&app.scenario);
     // Values that advice steps to too.
     for axis in ["recompute=none,selective,0.25,0.5,0.75,full", "tp=1,2,4,8", "cp=1,2"] {
-        search.freedom.over(axis.parse().expect(axis));
+        search.space.vary(axis.parse().expect(axis));
     }
     let pool = crate::search::pool(Some(2)).expect("threads");
     let best = search.run(&crate::search::Evaluator::on(&pool), &mut |_| {}).plans.swap_remove(0);
     let mut app = explorer_on(&app.library.file(&best.scenario).to_toml().expect("a file"));
     assert_eq!(app.answer.as_ref().expect("an answer").evaluation.summary.step_time, best.summary.step_time);
     press(&mut app, "W");
-    let searched = |field| crate::search::plans::Freedom::default().is_free(field) && field != Field::Strategy;
+    let searched = |field| crate::search::plans::SearchSpace::default().is_free(field) && field != Field::Strategy;
     for change in &app.views.advice.advice().expect("advice").suggestions {
         let all = change.candidate.edits.iter().all(|edit| searched(edit.field));
         assert!(!all || change.gain < 1e-3, "{} gains {}", change.candidate, change.gain);
@@ -181,7 +181,7 @@ fn a_plan_placed_by_operator_comes_last_and_is_taken_like_others() {
     press(&mut app, "B");
     let mut search = app.views.best.asked().expect("a search").clone();
     for axis in ["tp=1", "cp=1", "pp=1", "micro-batch=1,2", "recompute=none,full"] {
-        search.freedom.over(axis.parse().expect(axis));
+        search.space.vary(axis.parse().expect(axis));
     }
     let (pool, cancel) = (crate::search::pool(Some(2)).expect("threads"), crate::search::Cancel::default());
     let told = std::sync::Mutex::new(Vec::new());
@@ -191,7 +191,7 @@ fn a_plan_placed_by_operator_comes_last_and_is_taken_like_others() {
     let mut told = told.into_inner().expect("a lock");
     let Some(Found::BestPlans(all, true)) = told.pop() else { panic!("no end: {told:?}") };
     let Some(Found::BestPlans(whole, false)) = told.pop() else { panic!("nothing before the end: {told:?}") };
-    let by_operator = |found: &FoundWhole| !found.scenario.plan.operators.is_empty();
+    let by_operator = |found: &EvaluatedPlan| !found.scenario.plan.operators.is_empty();
     assert!(whole.exact && !whole.plans.iter().any(by_operator));
     let (placed, best) = (all.plans[0].clone(), &whole.plans[0]);
     assert!(by_operator(&placed) && placed.summary.tokens_per_s() > 1.001 * best.summary.tokens_per_s());

@@ -30,10 +30,10 @@ fn press(app: &mut App, keys: &str) -> Vec<Command> {
 }
 
 /// Attention replicated, the rest sharded, and as many sequences as the limit has a place: what was found there.
-fn planned(ladder: &Ladder, place: usize) -> PlanAnswer {
-    let mut scenario = ladder.request.scenario.clone();
+fn planned(curve: &MemoryCurve, place: usize) -> PlanAnswer {
+    let mut scenario = curve.request.scenario.clone();
     (scenario.plan.micro_batch, scenario.plan.recompute) = (place as u32, Recompute::Full);
-    scenario.plan.memory_factor = ladder.limits[place];
+    scenario.plan.memory_factor = curve.limits[place];
     let all = |extent: Extent| Extents {
         weights: Some(extent.clone()),
         gradients: Some(extent.clone()),
@@ -51,10 +51,10 @@ fn planned(ladder: &Ladder, place: usize) -> PlanAnswer {
 fn filled(text: &str) -> App {
     let mut app = explorer_on(text);
     let commands = press(&mut app, "P");
-    let [Command::Work { generation, work: Work::Plan(ladder, _) }] = &commands[..] else { panic!("{commands:?}") };
+    let [Command::Work { generation, work: Work::Plan(curve, _) }] = &commands[..] else { panic!("{commands:?}") };
     assert!(app.is_waiting());
-    for place in 0..ladder.limits.len() {
-        let planned = if place == 0 { PlanAnswer::default() } else { planned(ladder, place) };
+    for place in 0..curve.limits.len() {
+        let planned = if place == 0 { PlanAnswer::default() } else { planned(curve, place) };
         let found = Found::Plan(place, Box::new(planned));
         app.hear(JobReport::Found { generation: *generation, found });
     }
@@ -129,10 +129,10 @@ fn a_plan_beyond_the_limit_brings_it_along() {
 fn m_asks_for_the_time_of_a_step_instead() {
     let mut app = filled(SLOW);
     let commands = press(&mut app, "m");
-    let [Command::Work { work: Work::Plan(ladder, _), .. }] = &commands[..] else { panic!("{commands:?}") };
-    assert_eq!(ladder.request.objective, Objective::StepTime);
+    let [Command::Work { work: Work::Plan(curve, _), .. }] = &commands[..] else { panic!("{commands:?}") };
+    assert_eq!(curve.request.objective, PlannerObjective::StepTime);
     assert_eq!(press(&mut app, "m").len(), 1);
-    assert_eq!(app.views.plan.objective(), Objective::Throughput);
+    assert_eq!(app.views.plan.objective(), PlannerObjective::Throughput);
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn an_edit_searches_again_and_keeps_the_picture() {
     let (mut planning, context) = (app.views.plan.clone(), app.context());
     assert!(planning.follow(&context).is_none(), "the same is not searched again");
     let context = Context { shown: &longer, ..context };
-    assert!(matches!(planning.follow(&context), Some(Work::Plan(ladder, 11)) if ladder.request.scenario == longer));
+    assert!(matches!(planning.follow(&context), Some(Work::Plan(curve, 11)) if curve.request.scenario == longer));
     assert!(planning.is_waiting(&context) && planning.chosen().is_some());
     assert!(!planning.picture.as_ref().unwrap().is_fresh(11));
 }
@@ -182,9 +182,9 @@ fn an_answer_ends_the_waiting_for_it() {
     press(&mut app, "P<ret>");
     let waits = |app: &App| app.notice.as_deref() == Some("still computing: take the plan when it is there");
     assert!(waits(&app));
-    let ladder = Arc::clone(&app.views.plan.picture.as_ref().unwrap().ladder);
-    app.hear_view(Found::Plan(3, Box::new(planned(&ladder, 3))));
+    let curve = Arc::clone(&app.views.plan.picture.as_ref().unwrap().curve);
+    app.hear_view(Found::Plan(3, Box::new(planned(&curve, 3))));
     assert!(waits(&app), "that was another limit");
-    app.hear_view(Found::Plan(app.views.plan.place(), Box::new(planned(&ladder, 11))));
+    app.hear_view(Found::Plan(app.views.plan.place(), Box::new(planned(&curve, 11))));
     assert_eq!(app.notice, None);
 }

@@ -1,22 +1,22 @@
 //! What no assignment beats: memory and time of the classes that are still open.
 
-use super::class::{OperatorClass, Useful};
+use super::class::{EfficientChoice, OperatorClass};
 
 /// A price of memory in time, as a fraction of whole numbers: exact, so that a bound never cuts off the
 /// optimum.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Price {
+pub(super) struct MemoryPrice {
     time: u64,
     memory: u64,
 }
 
 /// What a class has left to choose from, and bounds on what follows it.
 #[derive(Debug)]
-pub(super) struct Open {
+pub(super) struct UndecidedClass {
     /// The class's index.
     pub class: usize,
     pub copies: u64,
-    pub choices: Vec<Useful>,
+    pub choices: Vec<EfficientChoice>,
     /// For each choice the least that it or one behind it takes, memory at the price; asked for at every node of a search.
     pub priced: Vec<u128>,
     /// The least of the classes after this one: memory, time, and both together at the price.
@@ -25,9 +25,9 @@ pub(super) struct Open {
     pub priced_after: u128,
 }
 
-impl Price {
+impl MemoryPrice {
     /// Time and memory of one operator together.
-    pub fn total(self, choice: &Useful) -> u128 {
+    pub fn total(self, choice: &EfficientChoice) -> u128 {
         self.time(choice.cost.time) + self.spent(choice.cost.memory)
     }
 
@@ -47,7 +47,7 @@ impl Price {
         let mut left = limit;
         let mut steps: Vec<HullStep> = Vec::new();
         for class in classes {
-            let choices = class.useful();
+            let choices = class.efficient();
             let least = choices.last().map_or(0, |choice| choice.cost.memory);
             left = left.saturating_sub(least.saturating_mul(u64::from(class.copies)));
             steps.extend(hull(&choices).map(|step| HullStep { copies: u64::from(class.copies), ..step }));
@@ -68,8 +68,8 @@ impl Price {
 /// A time that no assignment within `limit` beats: that of the best way to spend memory if operators could
 /// be treated in fractions. Quick; says nothing of whether anything fits.
 pub fn relaxed(classes: &[OperatorClass], limit: u64) -> u64 {
-    let price = Price::at(classes, limit);
-    let least = |class: &OperatorClass| class.useful().iter().map(|choice| price.total(choice)).min().unwrap_or(0);
+    let price = MemoryPrice::at(classes, limit);
+    let least = |class: &OperatorClass| class.efficient().iter().map(|choice| price.total(choice)).min().unwrap_or(0);
     let priced: u128 = classes.iter().map(|class| u128::from(class.copies) * least(class)).sum();
     // Any assignment within the limit has time x memory' + memory x time' >= priced, so its time is at least what is
     // left when the whole limit is taken as spent; rounded up, since times are whole.
@@ -86,7 +86,7 @@ struct HullStep {
 }
 
 impl HullStep {
-    fn between(from: &Useful, to: &Useful) -> Self {
+    fn between(from: &EfficientChoice, to: &EfficientChoice) -> Self {
         Self { time: from.cost.time - to.cost.time, memory: to.cost.memory - from.cost.memory, copies: 1 }
     }
 
@@ -97,8 +97,8 @@ impl HullStep {
 }
 
 /// Steps along the lower hull of a class's choices from the smallest to the fastest, the best ones first.
-fn hull(choices: &[Useful]) -> impl Iterator<Item = HullStep> {
-    let mut corners: Vec<&Useful> = Vec::new();
+fn hull(choices: &[EfficientChoice]) -> impl Iterator<Item = HullStep> {
+    let mut corners: Vec<&EfficientChoice> = Vec::new();
     for choice in choices.iter().rev() {
         while let [.., before, last] = corners[..] {
             let (to, from) = (HullStep::between(before, last), HullStep::between(last, choice));
@@ -117,18 +117,18 @@ fn hull(choices: &[Useful]) -> impl Iterator<Item = HullStep> {
 
 /// The classes in the order of the search, largest operators first [osdp C4], with the bounds on what
 /// follows each.
-pub(super) fn open(classes: &[OperatorClass], price: Price) -> Vec<Open> {
+pub(super) fn open(classes: &[OperatorClass], price: MemoryPrice) -> Vec<UndecidedClass> {
     let of = |(class, of): (usize, &OperatorClass)| {
-        let choices = of.useful();
+        let choices = of.efficient();
         let mut priced: Vec<u128> = choices.iter().map(|choice| price.total(choice)).collect();
         for choice in (1..priced.len()).rev() {
             priced[choice - 1] = priced[choice - 1].min(priced[choice]);
         }
         let copies = u64::from(of.copies);
-        Open { class, copies, choices, priced, memory_after: 0, time_after: 0, priced_after: 0 }
+        UndecidedClass { class, copies, choices, priced, memory_after: 0, time_after: 0, priced_after: 0 }
     };
-    let mut open: Vec<Open> = classes.iter().enumerate().map(of).collect();
-    let largest = |open: &Open| open.choices.first().map_or(0, |choice| choice.cost.memory);
+    let mut open: Vec<UndecidedClass> = classes.iter().enumerate().map(of).collect();
+    let largest = |open: &UndecidedClass| open.choices.first().map_or(0, |choice| choice.cost.memory);
     open.sort_by_key(|open| std::cmp::Reverse(largest(open)));
     let (mut memory, mut time, mut priced) = (0, 0, 0);
     // From the last class to the first, so that each knows the sums of those behind it.

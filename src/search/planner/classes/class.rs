@@ -44,16 +44,16 @@ impl Assignment {
 
 /// A choice that no other one beats in both time and memory, and its index in the class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Useful {
+pub(super) struct EfficientChoice {
     pub index: usize,
     pub cost: OptionCost,
 }
 
 impl OperatorClass {
     /// The useful choices, fastest first, so that memory falls as time grows.
-    pub(super) fn useful(&self) -> Vec<Useful> {
-        let mut choices: Vec<Useful> =
-            self.choices.iter().enumerate().map(|(index, cost)| Useful { index, cost: *cost }).collect();
+    pub(super) fn efficient(&self) -> Vec<EfficientChoice> {
+        let mut choices: Vec<EfficientChoice> =
+            self.choices.iter().enumerate().map(|(index, cost)| EfficientChoice { index, cost: *cost }).collect();
         choices.sort_by_key(|choice| (choice.cost.time, choice.cost.memory));
         // Of (3 s, 9 GiB), (4 s, 9 GiB) and (5 s, 6 GiB) the second is slower for the same memory: the first and the
         // last stay.

@@ -4,7 +4,7 @@
 //! assignment so far even in its fastest [osdp C4]; the second test is made again with memory at its
 //! price, which makes the bound that of the linear relaxation.
 
-use super::bound::{Open, Price, open};
+use super::bound::{MemoryPrice, UndecidedClass, open};
 use super::class::{Assignment, OperatorClass};
 
 /// Nodes after which the search gives up: a few milliseconds.
@@ -12,12 +12,12 @@ const MOST_NODES: u64 = 100_000;
 
 /// The search has visited too many nodes: too many branches differ too little to be cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TooLong;
+pub struct NodeLimitReached;
 
 /// A search under way.
 struct DepthFirst<'a> {
-    open: &'a [Open],
-    price: Price,
+    open: &'a [UndecidedClass],
+    price: MemoryPrice,
     limit: u64,
     /// Counts on the branch at hand, by class and useful choice in the order of the search.
     counts: Vec<Vec<u32>>,
@@ -42,8 +42,8 @@ struct Node {
 }
 
 /// The least time within `limit`, then the least memory; `None` if nothing fits.
-pub fn depth_first(classes: &[OperatorClass], limit: u64) -> Result<Option<Assignment>, TooLong> {
-    let price = Price::at(classes, limit);
+pub fn depth_first(classes: &[OperatorClass], limit: u64) -> Result<Option<Assignment>, NodeLimitReached> {
+    let price = MemoryPrice::at(classes, limit);
     let open = open(classes, price);
     let counts = open.iter().map(|class| vec![0; class.choices.len()]).collect();
     let mut search = DepthFirst { open: &open, price, limit, counts, best: None, nodes: 0 };
@@ -62,7 +62,7 @@ pub fn depth_first(classes: &[OperatorClass], limit: u64) -> Result<Option<Assig
 impl DepthFirst<'_> {
     /// Continues with the class at `place`; behind the last one an assignment is complete, and better than those before
     /// it.
-    fn class(&mut self, place: usize, time: u64, memory: u64) -> Result<(), TooLong> {
+    fn class(&mut self, place: usize, time: u64, memory: u64) -> Result<(), NodeLimitReached> {
         if let Some(class) = self.open.get(place) {
             return self.count(class, Node { place, choice: 0, left: class.copies, time, memory });
         }
@@ -71,10 +71,10 @@ impl DepthFirst<'_> {
     }
 
     /// Tries every count of one choice, the largest first; the last choice takes what is left.
-    fn count(&mut self, class: &Open, node: Node) -> Result<(), TooLong> {
+    fn count(&mut self, class: &UndecidedClass, node: Node) -> Result<(), NodeLimitReached> {
         self.nodes += 1;
         if self.nodes > MOST_NODES {
-            return Err(TooLong);
+            return Err(NodeLimitReached);
         }
         let Some(choice) = class.choices.get(node.choice) else { return Ok(()) };
         let last = node.choice + 1 == class.choices.len();
@@ -89,7 +89,7 @@ impl DepthFirst<'_> {
                 memory: node.memory + count * choice.cost.memory,
                 ..node
             };
-            if self.hopeless(class, spent) {
+            if self.can_prune(class, spent) {
                 continue;
             }
             if last {
@@ -102,7 +102,7 @@ impl DepthFirst<'_> {
     }
 
     /// Whether a branch cannot fit, or cannot be better than the best so far.
-    fn hopeless(&self, class: &Open, node: Node) -> bool {
+    fn can_prune(&self, class: &UndecidedClass, node: Node) -> bool {
         let rest = &class.choices[node.choice..];
         let smallest = rest.last().map_or(0, |choice| node.left * choice.cost.memory) + class.memory_after;
         if node.memory + smallest > self.limit {

@@ -4,14 +4,14 @@
 
 use crate::search::evaluator::Cancel;
 
-use super::class::{Assignment, OperatorClass, Useful};
+use super::class::{Assignment, EfficientChoice, OperatorClass};
 
 /// No assignment.
 const NEVER: u64 = u64::MAX;
 
 /// The least time within `limit`, then the least memory; `None` if nothing fits, or if it was cancelled.
 pub fn dynamic(classes: &[OperatorClass], limit: u64, cancel: &Cancel) -> Option<Assignment> {
-    let useful: Vec<Vec<Useful>> = classes.iter().map(OperatorClass::useful).collect();
+    let efficient: Vec<Vec<EfficientChoice>> = classes.iter().map(OperatorClass::efficient).collect();
     let order: Vec<usize> =
         classes.iter().enumerate().flat_map(|(class, of)| (0..of.copies).map(move |_| class)).collect();
     // Nobody spends more than all operators in the way that takes most.
@@ -28,7 +28,7 @@ pub fn dynamic(classes: &[OperatorClass], limit: u64, cancel: &Cancel) -> Option
         if cancel.is_cancelled() {
             return None;
         }
-        let (next, choices) = extended(&times, &useful[*class]);
+        let (next, choices) = extended(&times, &efficient[*class]);
         times = next;
         taken.push(choices);
     }
@@ -37,7 +37,7 @@ pub fn dynamic(classes: &[OperatorClass], limit: u64, cancel: &Cancel) -> Option
     let mut counts: Vec<Vec<u32>> = classes.iter().map(|class| vec![0; class.choices.len()]).collect();
     // Back from the end: what was taken for the last operator says how much memory the others had.
     for (class, choices) in order.into_iter().zip(taken).rev() {
-        let choice = useful[class].get(usize::from(choices[memory]))?;
+        let choice = efficient[class].get(usize::from(choices[memory]))?;
         counts[class][choice.index] += 1;
         memory -= choice.cost.memory as usize;
     }
@@ -45,7 +45,7 @@ pub fn dynamic(classes: &[OperatorClass], limit: u64, cancel: &Cancel) -> Option
 }
 
 /// The least times with one more operator, and the choice for it, by memory spent.
-fn extended(times: &[u64], choices: &[Useful]) -> (Vec<u64>, Vec<u8>) {
+fn extended(times: &[u64], choices: &[EfficientChoice]) -> (Vec<u64>, Vec<u8>) {
     // The knapsack's recurrence: next[m] = min over choices of times[m - memory] + time.
     let mut next = vec![NEVER; times.len()];
     let mut taken = vec![0; times.len()];

@@ -59,7 +59,7 @@ fn a_search_among_equals_is_handed_to_the_programme() {
         OperatorClass { copies: 10, choices: vec![choice(0, size), choice(size / 2, size / 2), choice(size, 0)] }
     };
     let classes: Vec<OperatorClass> = (0..8).map(class).collect();
-    assert_eq!(depth_first(&classes, 13_219), Err(super::depth::TooLong));
+    assert_eq!(depth_first(&classes, 13_219), Err(super::depth::NodeLimitReached));
     let best = fastest(&classes, 13_219, &Cancel::default()).expect("fits");
     let all: u64 = (0..8).map(|index| 10 * 10 * (50 + index)).sum();
     assert_eq!((best.memory, best.time), (13_215, all - 13_215));

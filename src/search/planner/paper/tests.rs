@@ -28,7 +28,7 @@ fn scenario() -> Scenario {
 fn the_ends_of_the_hierarchy_are_the_papers_modes() {
     for recompute in [Recompute::None, Recompute::Full] {
         let scenario = scenario();
-        let space = Space::new(&scenario, Objective::Throughput).expect("valid");
+        let space = Space::new(&scenario, PlannerObjective::Throughput).expect("valid");
         let model = PaperModel::new(&space, Tuned { micro_batch: 1, recompute, accumulate: 1 });
         let rates = Rates::new(&model.scenario, &Factors::default());
         let alike = model.operators()[1];
@@ -54,7 +54,7 @@ fn the_ends_of_the_hierarchy_are_the_papers_modes() {
 #[test]
 fn a_hierarchy_pays_each_level_by_itself() {
     let scenario = scenario();
-    let space = Space::new(&scenario, Objective::Throughput).expect("valid");
+    let space = Space::new(&scenario, PlannerObjective::Throughput).expect("valid");
     let model = PaperModel::new(&space, space.batches[0]);
     let rates = Rates::new(&model.scenario, &Factors::default());
     let alike = model.operators()[0];
@@ -72,7 +72,7 @@ fn a_hierarchy_pays_each_level_by_itself() {
 #[test]
 fn the_ways_are_all_that_widen_outwards() {
     let scenario = scenario();
-    let space = Space::new(&scenario, Objective::Throughput).expect("valid");
+    let space = Space::new(&scenario, PlannerObjective::Throughput).expect("valid");
     // Three of device, node and system, none narrower than the one before: C(3 + 2, 3) = 10.
     assert_eq!(space.ways.len(), 10);
     let ranks = |way: usize| {
@@ -83,7 +83,7 @@ fn the_ways_are_all_that_widen_outwards() {
     // On one node, node and system are the same.
     let mut one = scenario.clone();
     one.plan.size = crate::plan::Size::Nodes(1);
-    let space = Space::new(&one, Objective::Throughput).expect("valid");
+    let space = Space::new(&one, PlannerObjective::Throughput).expect("valid");
     assert_eq!(space.ways.len(), 4);
     assert_eq!(space.ways[3].extents.weights, Some(Extent::System));
 }
@@ -96,7 +96,7 @@ fn brute_force(model: &PaperModel<'_>, ways: &[usize]) -> Option<(u64, u64)> {
     for alike in model.operators() {
         let treated = model.treated(&rates, &alike, &model.rings(&rates, ways), unit);
         for _ in 0..alike.copies {
-            let with = |(time, memory, held): &(u64, u64, u64), one: &Treatment| {
+            let with = |(time, memory, held): &(u64, u64, u64), one: &OperatorTreatment| {
                 (time + one.cost.time, memory + one.cost.memory, *held.max(&one.held))
             };
             sums = sums.iter().flat_map(|sum| treated.treatments.iter().map(move |one| with(sum, one))).collect();
@@ -127,12 +127,12 @@ proptest! {
         let mut scenario = scenario();
         scenario.model = Arc::new(testing::model(2, hidden));
         Arc::make_mut(&mut scenario.model).vocab = if vocab { 1000 } else { 0 };
-        let space = Space::new(&scenario, Objective::Throughput).expect("valid");
+        let space = Space::new(&scenario, PlannerObjective::Throughput).expect("valid");
         let mut model = PaperModel::new(&space, Tuned { micro_batch: 1, recompute: Recompute::None, accumulate: 1 });
         // From too little for anything to enough for everything.
         model.room = room * 16.0 * scenario.model.parameters() as f64;
         let ways = [0, 4, 9];
-        let found = model.best(&ways, Objective::Throughput);
+        let found = model.best(&ways, PlannerObjective::Throughput);
         let expected = brute_force(&model, &ways);
         prop_assert_eq!(found.is_some(), expected.is_some());
         if let (Some(found), Some((time, memory))) = (found, expected) {

@@ -11,7 +11,7 @@ use super::{Drawing, row};
 use crate::app::views::best::{BestView, PlanRow, SPEC};
 use crate::app::{App, Panel};
 use crate::figures::{Figure, FigureSubject, extent_words, plan_words, proven_words};
-use crate::search::plans::{Aim, FoundWhole};
+use crate::search::plans::{EvaluatedPlan, Objective};
 use crate::ui::panels::{frame, joined, outdated, panel_list, words};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::loglog::Curve;
@@ -112,21 +112,21 @@ fn proven(best: &BestView) -> String {
             format!("{simulated} simulated")
         };
     };
-    match best.asked().map_or(Aim::Throughput, |search| search.aim) {
+    match best.asked().map_or(Objective::Throughput, |search| search.objective) {
         _ if answer.proven <= 0.0 => format!("{simulated} simulated"),
         // Whole plans are done with, and what is placed operator by operator is not proven.
         _ if answer.exact => format!("{simulated} simulated: proven; placing operators"),
-        Aim::Throughput => {
+        Objective::Throughput => {
             let least: Seconds = first.summary.step_time * answer.proven;
             format!("{simulated} simulated, none takes less than {least}")
         }
-        aim => format!("{simulated} simulated, {}", proven_words(aim, answer)),
+        objective => format!("{simulated} simulated, {}", proven_words(objective, answer)),
     }
 }
 
 /// The plan under the cursor in words, and over how many ranks its state lies.
 fn about(best: &BestView, theme: Theme, width: u16) -> Vec<Line<'static>> {
-    let Some(PlanRow { found: FoundWhole { scenario, summary, layout }, .. }) = best.chosen() else {
+    let Some(PlanRow { found: EvaluatedPlan { scenario, summary, layout }, .. }) = best.chosen() else {
         return Vec::new();
     };
     let title = theme.style(Role::Title);

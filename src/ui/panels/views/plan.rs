@@ -72,7 +72,7 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         return;
     };
     let memory = &found.summary.memory;
-    let most = picture.ladder.limits.iter().copied().fold(0.0, f64::max);
+    let most = picture.curve.limits.iter().copied().fold(0.0, f64::max);
     let scale = found.scenario.cluster.device.memory * most;
     StackedBar { name: "memory", scale: Some(scale), ..StackedBar::new(theme, memory.parts, memory.capacity) }
         .render(bar, buf);
@@ -113,8 +113,8 @@ fn nothing(planning: &PlanView) -> String {
 
 /// The limit, and what the plan within it is.
 fn question(planning: &PlanView, picture: &PlanPicture, theme: Theme, width: u16) -> Line<'static> {
-    let device = picture.ladder.request.scenario.cluster.device.memory;
-    let limit = device * picture.ladder.limits[planning.place()];
+    let device = picture.curve.request.scenario.cluster.device.memory;
+    let limit = device * picture.curve.limits[planning.place()];
     let within = format!(" within {}", words::of_capacity(limit, device));
     let mut parts = vec![Span::styled(within, theme.style(Role::Title))];
     if let Some(found) = planning.chosen() {
@@ -132,8 +132,8 @@ fn tflops(summary: &Summary) -> String {
 
 /// Throughput over the limit: the plan's, and that of what it is compared with.
 fn chart<T>(planning: &PlanView, picture: &PlanPicture, theme: Theme, with: impl FnOnce(&LogLog) -> T) -> T {
-    let device = picture.ladder.request.scenario.cluster.device.memory;
-    let places: Vec<f64> = picture.ladder.limits.iter().map(|limit| (device * *limit).gib()).collect();
+    let device = picture.curve.request.scenario.cluster.device.memory;
+    let places: Vec<f64> = picture.curve.limits.iter().map(|limit| (device * *limit).gib()).collect();
     let curve = |mark: char, tone: Tone, of: &dyn Fn(&PlanAnswer) -> Option<f64>| {
         let points = places.iter().enumerate().filter_map(|(place, gib)| Some((*gib, of(picture.at(place)?)?)));
         Curve { mark, tone, points: points.collect() }

@@ -15,7 +15,7 @@ fn points(pairs: &[(f64, f64)]) -> Vec<MemoryPoint> {
         rank: 0,
         at: Seconds::new(*at),
         in_use: Bytes::new(gib * GIB),
-        held: Default::default(),
+        allocated: Default::default(),
     };
     pairs.iter().map(point).collect()
 }

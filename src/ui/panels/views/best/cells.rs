@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::app::views::best::{PlanColumn, PlanRow};
 use crate::figures::{CellTone, Figure, FigureSubject, Table, TableCell, extent_words};
-use crate::search::plans::FoundWhole;
+use crate::search::plans::EvaluatedPlan;
 use crate::ui::panels::words;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::table::Aligned;
@@ -78,7 +78,7 @@ fn heading(column: PlanColumn, timed: bool) -> &'static str {
 }
 
 fn cell(column: PlanColumn, (mark, row): (&str, &PlanRow), timed: bool, app: &App, theme: Theme) -> TableCell {
-    let PlanRow { rank, found: FoundWhole { scenario, summary, layout } } = row;
+    let PlanRow { rank, found: EvaluatedPlan { scenario, summary, layout } } = row;
     let plan = &scenario.plan;
     let figure = |figure: Figure| {
         let amount = figure.amount(&FigureSubject::new(scenario, summary));

@@ -1,4 +1,4 @@
-//! Floors: what no plan of a kind goes below, in time and in memory, in closed form.
+//! Lower bounds: what no plan of a kind goes below, in time and in memory, in closed form.
 //!
 //! A rank does all its work, one pass after the other, once the first micro-batch has come to it; and what it gives back
 //! last passes the ranks before it. Whatever else there is, transfers and the update, is assumed to be hidden. Once it is
@@ -12,16 +12,18 @@ use crate::cost::{Factors, Rates, Transfer};
 use crate::hardware::MAX_LEVELS;
 use crate::plan::pass::{PerDirection, PipelineCounts};
 use crate::plan::{Offload, Recompute};
-use crate::program::{EndTurns, ModelState, StageCost, StageTurns, StepTerms, turns_at_ends};
+use crate::program::{
+    EndTransferCounts, ModelState, StageCost, StageTransferCounts, StepTerms, transfer_counts_at_ends,
+};
 use crate::scenario::{Layout, Scenario};
 use crate::units::{Bytes, Count, Seconds};
 
 /// Slack for the rounding of each task, microseconds long, to picoseconds.
 const ROUNDING: f64 = 1.0 - 1e-6;
 
-/// Floors of the plans that differ in where their state lies only.
+/// Lower bounds of the plans that differ in where their state lies only.
 #[derive(Debug, Clone)]
-pub(super) struct PlanFloor {
+pub(super) struct LowerBound {
     /// Time of a step.
     pub time: Seconds,
     /// What their steps are made of, with the state nowhere sharded.
@@ -29,12 +31,12 @@ pub(super) struct PlanFloor {
     /// Parameters of each rank, and what it holds beside their state when it begins its first backward.
     ranks: Vec<(Count, Bytes)>,
     /// How often the stages of the first and of the last rank are gathered and reduced, once that has been asked for.
-    turns: OnceLock<EndTurns>,
+    turns: OnceLock<EndTransferCounts>,
 }
 
-/// Floors of one plan: time of a step, and memory of the fullest rank.
+/// Lower bounds of one plan: time of a step, and memory of the fullest rank.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct PlacedFloor {
+pub(super) struct PlacedLowerBound {
     pub time: Seconds,
     pub memory: Bytes,
 }
@@ -105,11 +107,11 @@ impl MeshWork {
     }
 }
 
-impl PlanFloor {
+impl LowerBound {
     /// Of a scenario whose state is nowhere sharded.
     pub fn new(scenario: &Scenario, layout: &Layout) -> Self {
         let terms = StepTerms::new(scenario, layout);
-        let no_turns = EndTurns::default();
+        let no_turns = EndTransferCounts::default();
         let ranks = RankWork::all(scenario, layout, &terms, &no_turns);
         let time = ranks.iter().map(|rank| rank.around + rank.until_next()).fold(Seconds::ZERO, Seconds::max);
         let count = ranks.len();
@@ -132,9 +134,9 @@ impl PlanFloor {
     /// Of a plan with its state in place. The first unit or stage is gathered before anything is computed; its gradients are
     /// reduced and summed over replicas, and what the first rank owns is updated, after everything is. Between its first and its last pass a rank
     /// computes, and shares the device with its transfers. It holds its state, and what is gathered for its first backward.
-    pub fn placed(&self, scenario: &Scenario, layout: &Layout) -> PlacedFloor {
+    pub fn placed(&self, scenario: &Scenario, layout: &Layout) -> PlacedLowerBound {
         let terms = self.terms.placed(scenario, layout);
-        let turns = self.turns.get_or_init(|| turns_at_ends(scenario, layout));
+        let turns = self.turns.get_or_init(|| transfer_counts_at_ends(scenario, layout));
         let ranks = RankWork::all(scenario, layout, &terms, turns);
         let computed = |rank: &RankWork<'_>| rank.around + (rank.until_next() + rank.stalled()).max(rank.device());
         let time = ranks.iter().map(computed).fold(Seconds::ZERO, Seconds::max);
@@ -148,7 +150,7 @@ impl PlanFloor {
             });
         }
         let fullest = ranks.iter().zip(&self.ranks).map(|(rank, (_, held))| rank.memory(*held));
-        PlacedFloor {
+        PlacedLowerBound {
             time: ((time + ends).max(streams) + update) * ROUNDING,
             memory: Self::reserved(scenario, fullest.fold(Bytes::ZERO, Bytes::max)),
         }
@@ -191,11 +193,11 @@ struct RankWork<'a> {
     around: Seconds,
     scenario: &'a Scenario,
     /// How often the stages of the first and of the last rank are gathered and reduced, where it is asked for.
-    turns: &'a EndTurns,
+    turns: &'a EndTransferCounts,
 }
 
 impl<'a> RankWork<'a> {
-    fn all(scenario: &'a Scenario, layout: &Layout, terms: &'a StepTerms, turns: &'a EndTurns) -> Vec<Self> {
+    fn all(scenario: &'a Scenario, layout: &Layout, terms: &'a StepTerms, turns: &'a EndTransferCounts) -> Vec<Self> {
         let count = if scenario.plan.staged() { layout.pipeline as usize } else { 1 };
         let mut before = PerDirection::<Seconds>::default();
         // Rank 2 of 4: forward of ranks 0 and 1, then all its own work, then backward of ranks 1 and 0: none of that can
@@ -277,10 +279,10 @@ impl<'a> RankWork<'a> {
     }
 
     /// How often each of its units or stages is gathered and reduced, at least.
-    fn turns(&self) -> impl Iterator<Item = StageTurns> {
+    fn turns(&self) -> impl Iterator<Item = StageTransferCounts> {
         let (parts, count) = (self.parts().count(), self.micro_batches());
         let staged = self.scenario.plan.staged();
-        let EndTurns { first_rank, last_rank } = self.turns;
+        let EndTransferCounts { first_rank, last_rank } = self.turns;
         let known = match self.place {
             (0, _) => Some(first_rank),
             (place, count) if place + 1 == count => Some(last_rank),
@@ -288,22 +290,25 @@ impl<'a> RankWork<'a> {
         };
         (0..parts).map(move |place| {
             if !staged {
-                StageTurns {
+                StageTransferCounts {
                     gathers: PerDirection { forward: count, backward: count },
                     reductions: count - 1.0,
-                    ..StageTurns::default()
+                    ..StageTransferCounts::default()
                 }
             } else if let Some(turns) = known.and_then(|turns| turns.get(place)) {
                 *turns
             } else {
                 // Once in either direction, but for the stages that are in their buffers at the turn.
                 let backward = if place + BUFFERS < parts { 1.0 } else { 0.0 };
-                StageTurns { gathers: PerDirection { forward: 1.0, backward }, ..StageTurns::default() }
+                StageTransferCounts {
+                    gathers: PerDirection { forward: 1.0, backward },
+                    ..StageTransferCounts::default()
+                }
             }
         })
     }
 
-    fn sum(&self, of: &dyn Fn(&StageCost, &StageTurns) -> Seconds) -> Seconds {
+    fn sum(&self, of: &dyn Fn(&StageCost, &StageTransferCounts) -> Seconds) -> Seconds {
         self.parts().zip(self.turns()).map(|(part, turns)| of(part, &turns)).sum()
     }
 

@@ -4,11 +4,11 @@ use crate::evaluate::{FailureForecast, Summary};
 use crate::scenario::Scenario;
 use crate::units::{Seconds, Watts};
 
-use super::answer::FoundWhole;
+use super::answer::EvaluatedPlan;
 
 /// What a plan is best in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Aim {
+pub enum Objective {
     /// Most tokens per second of all devices together.
     Throughput,
     /// Fewest days, with what failures take where the cluster states them.
@@ -23,7 +23,7 @@ pub enum Aim {
     Memory,
 }
 
-impl Aim {
+impl Objective {
     /// All of them, with their words on the command line.
     pub const ALL: [(&'static str, Self); 6] = [
         ("throughput", Self::Throughput),
@@ -36,11 +36,11 @@ impl Aim {
 
     /// Its word on the command line.
     pub fn word(self) -> &'static str {
-        Self::ALL.iter().find(|(_, aim)| *aim == self).map_or("", |(word, _)| word)
+        Self::ALL.iter().find(|(_, objective)| *objective == self).map_or("", |(word, _)| word)
     }
 
     /// Scores of a plan, the less the better, the first one first. They rise with each of what they are made of, so that
-    /// those of floors are floors of the scores.
+    /// those of lower bounds are lower bounds of the scores.
     pub(super) fn scores(self, pace: &TokenPace, memory: f64) -> [f64; 2] {
         let TokenPace { devices, per_token, with_failures, .. } = *pace;
         let devices = f64::from(devices);
@@ -55,7 +55,7 @@ impl Aim {
     }
 
     /// The scores of a plan that was simulated: the less the better.
-    pub fn of(self, found: &FoundWhole) -> [f64; 2] {
+    pub fn of(self, found: &EvaluatedPlan) -> [f64; 2] {
         self.scores(&TokenPace::of(&found.scenario, &found.summary), found.summary.memory.peak.get())
     }
 }
@@ -76,7 +76,7 @@ pub struct TokenPace {
 impl TokenPace {
     /// Of a plan that was simulated.
     pub fn of(scenario: &Scenario, summary: &Summary) -> Self {
-        let useful = FailureForecast::useful(scenario, summary.step_time);
+        let useful = FailureForecast::useful_share(scenario, summary.step_time);
         Self::new(scenario, summary.devices, 1.0 / summary.tokens_per_s(), useful)
     }
 

@@ -1,4 +1,4 @@
-//! A rank's books: where its time went and what memory it held. Not for what happens when.
+//! A rank's accounting: where its time went and how much memory it had allocated. Not for what happens when.
 
 use crate::program::{Phase, Picos, RESOURCES, SERIAL, STREAMS, Stream, Task, TaskClass};
 
@@ -10,7 +10,7 @@ use super::{RankContext, RankState, place};
 impl RankState {
     /// Books a span of time under what it was spent on, and samples the memory in use.
     pub(super) fn account<O: Observer>(&mut self, passed: Picos, context: &mut RankContext<'_, O>) {
-        if self.changed {
+        if self.memory_changed {
             self.sample_memory(context);
         }
         // Each picosecond is booked once: under what computes, or else under what compute waits for. Communication is
@@ -38,7 +38,7 @@ impl RankState {
         let cause = if running.is_some() {
             StallCause::Transfer(Stream::Compute)
         } else {
-            self.cause(Stream::Compute, STREAMS, role)
+            self.stall_cause(Stream::Compute, STREAMS, role)
         };
         let awaited = match cause {
             StallCause::Transfer(stream) => Some(role.task(&self.streams[stream].cursor)),
@@ -66,7 +66,7 @@ impl RankState {
     }
 
     /// What a stream's next task waits for: followed through waits to a transfer that runs.
-    fn cause(&self, stream: Stream, depth: usize, role: RankRole<'_>) -> StallCause {
+    fn stall_cause(&self, stream: Stream, depth: usize, role: RankRole<'_>) -> StallCause {
         if !self.stage.issued() && self.at.is_some() {
             // All that the launch needs of this rank is there.
             return StallCause::Bubble;
@@ -79,7 +79,7 @@ impl RankState {
         let mut waits = false;
         // Compute waits for a gather, which waits for a copy from the host that runs: the copy is the cause. A chain
         // without a circle visits each stream once at most, so that `depth` cuts nothing off.
-        for need in self.needs(stream, role) {
+        for need in self.requirements(stream, role) {
             let Some(producer) = role.code.producer(need.event) else { continue };
             if self.events[need.event as usize] >= need.least || producer == stream {
                 continue;
@@ -89,30 +89,32 @@ impl RankState {
                 return StallCause::Transfer(producer);
             }
             if depth > 0
-                && let found @ (StallCause::Transfer(_) | StallCause::Bubble) = self.cause(producer, depth - 1, role)
+                && let found @ (StallCause::Transfer(_) | StallCause::Bubble) =
+                    self.stall_cause(producer, depth - 1, role)
             {
                 return found;
             }
         }
         // What others have not sent counts once nothing else is missing.
-        let mut remote = self.needs(stream, role).filter(|need| need.event.remote());
+        let mut remote = self.requirements(stream, role).filter(|need| need.event.remote());
         if !waits && remote.next().is_some() { StallCause::Bubble } else { StallCause::Other }
     }
 
     /// Samples the memory in use from now on. What is allocated and freed at the same moment does not count.
     pub fn sample_memory<O: Observer>(&mut self, context: &mut RankContext<'_, O>) {
-        self.changed = false;
-        let held = self.held.iter().sum();
-        if held != self.seen {
-            self.seen = held;
-            context.observer.memory(context.role.rank, &self.held, self.clock);
+        self.memory_changed = false;
+        let allocated = self.allocated.iter().sum();
+        if allocated != self.last_sample {
+            self.last_sample = allocated;
+            context.observer.memory(context.role.rank, &self.allocated, self.clock);
         }
-        if held > self.fullest {
-            self.fullest = held;
+        if allocated > self.peak_bytes {
+            self.peak_bytes = allocated;
             // What computes then says most; then what else runs.
             let during = self.running.iter().next().unwrap_or(Stream::Compute);
             let cursor = &self.streams[during].cursor;
-            self.peak = MemoryPeak { held: self.held, at: self.clock, task: cursor.task, place: place(cursor) };
+            self.peak =
+                MemoryPeak { allocated: self.allocated, at: self.clock, task: cursor.task, place: place(cursor) };
         }
     }
 }

@@ -1,10 +1,10 @@
-//! The form that a collective takes, and which forms some of them take together. Not for what a form costs.
+//! The algorithms of collectives, as NCCL calls them, and which of them some transfers take. Not for what they cost.
 
 use crate::stack::Protocol;
 
-/// The form that a collective takes.
+/// The algorithm that a collective takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum CollectiveForm {
+pub enum CollectiveAlgorithm {
     /// From one device to another.
     #[default]
     Direct,
@@ -24,7 +24,7 @@ pub enum CollectiveForm {
     Pairwise,
 }
 
-impl CollectiveForm {
+impl CollectiveAlgorithm {
     /// All of them.
     pub const ALL: [Self; 8] = [
         Self::Direct,
@@ -52,31 +52,31 @@ impl CollectiveForm {
     }
 }
 
-/// Which forms and protocols some transfers take.
+/// Which algorithms and protocols some transfers take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CollectiveForms {
-    forms: u8,
+pub struct CollectiveAlgorithms {
+    algorithms: u8,
     protocols: u8,
 }
 
-impl CollectiveForms {
+impl CollectiveAlgorithms {
     /// With those of one more transfer.
-    pub fn add(&mut self, form: CollectiveForm, protocol: Protocol) {
-        self.forms |= 1 << form as u8;
+    pub fn add(&mut self, algorithm: CollectiveAlgorithm, protocol: Protocol) {
+        self.algorithms |= 1 << algorithm as u8;
         self.protocols |= 1 << protocol as u8;
     }
 
     /// With those of another.
     pub fn join(&mut self, other: Self) {
-        self.forms |= other.forms;
+        self.algorithms |= other.algorithms;
         self.protocols |= other.protocols;
     }
 
     /// Their names, the same order always; Simple, which all can take, goes without saying.
     pub fn words(self) -> Vec<&'static str> {
-        let form = |form: &CollectiveForm| self.forms & (1 << *form as u8) != 0;
+        let algorithm = |algorithm: &CollectiveAlgorithm| self.algorithms & (1 << *algorithm as u8) != 0;
         let protocol = |protocol: &Protocol| self.protocols & (1 << *protocol as u8) != 0;
-        let forms = CollectiveForm::ALL.into_iter().filter(form).map(CollectiveForm::word);
-        forms.chain([Protocol::Ll128, Protocol::Ll].into_iter().filter(protocol).map(Protocol::word)).collect()
+        let algorithms = CollectiveAlgorithm::ALL.into_iter().filter(algorithm).map(CollectiveAlgorithm::word);
+        algorithms.chain([Protocol::Ll128, Protocol::Ll].into_iter().filter(protocol).map(Protocol::word)).collect()
     }
 }

@@ -46,7 +46,7 @@ const ASKED: [Field; 6] =
     [Field::Nodes, Field::Devices, Field::Accumulate, Field::GlobalBatch, Field::Offload, Field::Precision];
 
 /// The fields in which a plan that a search has found may differ from the scenario that it began with.
-pub fn changed() -> impl Iterator<Item = Field> {
+pub fn searched_fields() -> impl Iterator<Item = Field> {
     FREE.into_iter().chain(ASKED)
 }
 
@@ -70,66 +70,66 @@ pub(in crate::search) fn micro_batches() -> Vec<u32> {
 
 /// The values that a search may give to fields.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Freedom {
+pub struct SearchSpace {
     /// Fields that stay as they are.
-    held: Vec<Field>,
+    fixed: Vec<Field>,
     /// Fields with the values that they may take.
-    over: BTreeMap<Field, Vec<Value>>,
+    values: BTreeMap<Field, Vec<Value>>,
 }
 
-impl Freedom {
+impl SearchSpace {
     /// Holds a field, and all that it says at once.
-    pub fn hold(&mut self, field: Field) {
-        self.held.push(field);
+    pub fn fix(&mut self, field: Field) {
+        self.fixed.push(field);
         if matches!(field, Field::Strategy | Field::Shard) {
-            self.held.extend(EXTENTS);
+            self.fixed.extend(EXTENTS);
         }
     }
 
     /// Holds all fields but these.
     pub fn only(fields: &[Field]) -> Self {
-        let held = FREE.into_iter().filter(|field| !fields.contains(field)).collect();
-        Self { held, ..Self::default() }
+        let fixed = FREE.into_iter().filter(|field| !fields.contains(field)).collect();
+        Self { fixed, ..Self::default() }
     }
 
     /// Whether the state of every operator lies where the base has it.
-    pub(super) fn keeps_state(&self) -> bool {
-        EXTENTS.into_iter().all(|field| self.is_held(field))
+    pub(super) fn fixes_state(&self) -> bool {
+        EXTENTS.into_iter().all(|field| self.is_fixed(field))
     }
 
     /// Whether the state of each operator may lie elsewhere than that of others.
     pub(in crate::search) fn places_operators(&self) -> bool {
-        let stays = |field: &Field| self.held.contains(field) || self.over.contains_key(field);
+        let stays = |field: &Field| self.fixed.contains(field) || self.values.contains_key(field);
         !EXTENTS[..3].iter().any(stays)
     }
 
     /// Whether plans may have a micro-batch with a recompute.
-    pub(in crate::search) fn takes(&self, base: &Scenario, micro_batch: u32, recompute: Recompute) -> bool {
+    pub(in crate::search) fn contains(&self, base: &Scenario, micro_batch: u32, recompute: Recompute) -> bool {
         self.micro_batches(base).contains(&micro_batch) && self.recomputes(base).contains(&recompute)
     }
 
     /// The same with all but what a plan for operators chooses as in a job; `None` where no plan is like it in that.
-    pub(in crate::search) fn on_mesh_of(&self, job: &Scenario) -> Option<Self> {
+    pub(in crate::search) fn restricted_to_mesh_of(&self, job: &Scenario) -> Option<Self> {
         let chosen = [Field::MicroBatch, Field::Recompute].into_iter().chain(EXTENTS);
         let stays = |field: &Field| !chosen.clone().any(|chosen| chosen == *field);
         let own = |(field, values): (&Field, &Vec<Value>)| {
             !stays(field) || field.value(job).is_some_and(|own| values.contains(&own))
         };
-        if !self.over.iter().all(own) {
+        if !self.values.iter().all(own) {
             return None;
         }
         let mut kept = self.clone();
-        kept.over.retain(|field, _| !stays(field));
-        kept.held.extend(FREE.into_iter().filter(stays));
+        kept.values.retain(|field, _| !stays(field));
+        kept.fixed.extend(FREE.into_iter().filter(stays));
         Some(kept)
     }
 
     /// Lets a field take some values, whatever else holds it; presets must have been looked up.
-    pub fn over(&mut self, axis: Axis) {
+    pub fn vary(&mut self, axis: Axis) {
         if matches!(axis.field, Field::Strategy | Field::Shard) {
-            self.held.extend(EXTENTS);
+            self.fixed.extend(EXTENTS);
         }
-        self.over.insert(axis.field, axis.values);
+        self.values.insert(axis.field, axis.values);
     }
 
     /// Lets fields take what is allowed, where they are not held.
@@ -146,8 +146,8 @@ impl Freedom {
             lists.push((Field::Precision, vec![Value::from(base.plan.precision), Value::from(Precision::Fp8)]));
         }
         for (field, values) in lists {
-            if !self.held.contains(&field) {
-                self.over.entry(field).or_insert(values);
+            if !self.fixed.contains(&field) {
+                self.values.entry(field).or_insert(values);
             }
         }
     }
@@ -155,25 +155,25 @@ impl Freedom {
     /// Whether plans may differ in a field; in a strategy, where their state may lie anywhere.
     pub fn is_free(&self, field: Field) -> bool {
         match field {
-            _ if self.over.contains_key(&field) => true,
-            Field::Strategy | Field::Shard => !self.keeps_state(),
-            _ => FREE.contains(&field) && !self.is_held(field),
+            _ if self.values.contains_key(&field) => true,
+            Field::Strategy | Field::Shard => !self.fixes_state(),
+            _ => FREE.contains(&field) && !self.is_fixed(field),
         }
     }
 
     /// Whether a field of the mesh, the schedule or the state stays as the base has it.
-    pub(super) fn is_held(&self, field: Field) -> bool {
-        self.held.contains(&field) && !self.over.contains_key(&field)
+    pub(super) fn is_fixed(&self, field: Field) -> bool {
+        self.fixed.contains(&field) && !self.values.contains_key(&field)
     }
 
     /// Gives another job what a job has in the fields that a search decides anyway.
-    pub(super) fn begin_as(&self, job: &Scenario, other: &mut Scenario) {
-        let scalars = FREE.into_iter().filter(|field| !EXTENTS.contains(field) && !self.is_held(*field));
-        for field in scalars.chain(self.over.keys().copied()) {
+    pub(super) fn copy_free_fields(&self, job: &Scenario, other: &mut Scenario) {
+        let scalars = FREE.into_iter().filter(|field| !EXTENTS.contains(field) && !self.is_fixed(*field));
+        for field in scalars.chain(self.values.keys().copied()) {
             // A value of one job is a value of another of the same model on the same cluster.
             field.value(job).and_then(|value| field.put(&value, other).ok());
         }
-        if !EXTENTS.into_iter().any(|field| self.is_held(field)) {
+        if !EXTENTS.into_iter().any(|field| self.is_fixed(field)) {
             other.plan.sharding.clone_from(&job.plan.sharding);
             other.strategy.clone_from(&job.strategy);
         }
@@ -190,7 +190,7 @@ impl Freedom {
         // A product, one field after the other: two values of offload and two of precision make four jobs, each of
         // which is searched as if it had been asked for.
         let (mut found, mut impossible) = (vec![base.clone()], 0);
-        for (field, values) in self.over.iter().filter(|(field, _)| !FREE.contains(field)) {
+        for (field, values) in self.values.iter().filter(|(field, _)| !FREE.contains(field)) {
             let mut next = Vec::with_capacity(found.len() * values.len());
             for scenario in &found {
                 for value in values {
@@ -214,9 +214,9 @@ impl Freedom {
     /// The counts that a field may take: those given, its own where it is held, or else those of its grid.
     fn counts(&self, field: Field, base: &Scenario, grid: impl FnOnce() -> Vec<u32>) -> Vec<u32> {
         let own = || field.value(base).and_then(|value| value.get::<u32>());
-        match self.over.get(&field) {
+        match self.values.get(&field) {
             Some(values) => values.iter().filter_map(Value::get).collect(),
-            None if self.is_held(field) => own().into_iter().collect(),
+            None if self.is_fixed(field) => own().into_iter().collect(),
             // What the base has competes, where the grid does not have it.
             None => {
                 let mut counts = grid();
@@ -296,17 +296,17 @@ impl Freedom {
     /// The words that a field may take.
     fn choices<T: crate::plan::OneOf>(&self, field: Field, base: &Scenario, all: &[T]) -> Vec<T> {
         let own = || field.value(base).and_then(|value| value.get());
-        match self.over.get(&field) {
+        match self.values.get(&field) {
             Some(values) => values.iter().filter_map(Value::get).collect(),
-            None if self.is_held(field) => own().into_iter().collect(),
+            None if self.is_fixed(field) => own().into_iter().collect(),
             None => all.to_vec(),
         }
     }
 
     pub(super) fn recomputes(&self, base: &Scenario) -> Vec<Recompute> {
-        match self.over.get(&Field::Recompute) {
+        match self.values.get(&Field::Recompute) {
             Some(values) => values.iter().filter_map(Value::get).collect(),
-            None if self.is_held(Field::Recompute) => vec![base.plan.recompute],
+            None if self.is_fixed(Field::Recompute) => vec![base.plan.recompute],
             None => {
                 let shares = (1..SHARES).map(|part| Recompute::Share(f64::from(part) / f64::from(SHARES)));
                 let grid = [Recompute::None, Recompute::Selective].into_iter().chain(shares).chain([Recompute::Full]);
@@ -320,7 +320,7 @@ impl Freedom {
     }
 
     /// The extents that a field was given, if any.
-    pub(super) fn given(&self, field: Field) -> Option<&[Value]> {
-        self.over.get(&field).map(Vec::as_slice)
+    pub(super) fn given_values(&self, field: Field) -> Option<&[Value]> {
+        self.values.get(&field).map(Vec::as_slice)
     }
 }

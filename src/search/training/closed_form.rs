@@ -16,7 +16,7 @@ use super::question::TrainingSearch;
 
 /// A plan by its closed forms.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Closed {
+pub struct ClosedForm {
     /// Days of the whole training.
     pub days: f64,
     /// What was chosen.
@@ -28,27 +28,27 @@ pub struct Closed {
 impl TrainingSearch {
     /// For each method the plan that takes the fewest days by the closed forms within the largest budget,
     /// and fits by them; `None` where none does.
-    pub fn closed(&self, pool: &Pool) -> Vec<Option<Closed>> {
+    pub fn closed(&self, pool: &Pool) -> Vec<Option<ClosedForm>> {
         let budget = self.budgets.last().copied().unwrap_or(0);
         pool.install(|| METHODS.par_iter().map(|method| self.closed_best(method, budget)).collect())
     }
 
     /// No plan beats its arithmetic at the peak, so plans are taken in that order until it is beyond the best.
-    fn closed_best(&self, method: &Method, budget: u32) -> Option<Closed> {
+    fn closed_best(&self, method: &Method, budget: u32) -> Option<ClosedForm> {
         let mut open: Vec<(f64, TrainingChoice)> = self
             .candidates(method, budget)
             .into_iter()
             .map(|BoundedChoice { choice, .. }| (self.ideal(&choice), choice))
             .collect();
         open.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let mut best: Option<Closed> = None;
+        let mut best: Option<ClosedForm> = None;
         for (ideal, choice) in open {
             // Ascending bounds again: arithmetic at the peak is less than any closed form.
             if best.is_some_and(|best| ideal > best.days) {
                 break;
             }
             let found = self.closed_form(method, &choice);
-            best = [best, found].into_iter().flatten().min_by(Closed::order);
+            best = [best, found].into_iter().flatten().min_by(ClosedForm::order);
         }
         best
     }
@@ -60,7 +60,7 @@ impl TrainingSearch {
         self.goal.days(choice.sequences(), (layers_flop(&self.base) * tokens / peak).get())
     }
 
-    fn closed_form(&self, method: &Method, choice: &TrainingChoice) -> Option<Closed> {
+    fn closed_form(&self, method: &Method, choice: &TrainingChoice) -> Option<ClosedForm> {
         let scenario = self.scenario(method, choice);
         let capacity = scenario.cluster.device.memory * scenario.plan.memory_factor;
         let checked = scenario.checked().ok()?;
@@ -68,11 +68,11 @@ impl TrainingSearch {
             return None;
         }
         let step = LayeredStep::new(&checked);
-        Some(Closed { days: self.days(&scenario, choice, step.time()), choice: *choice, step })
+        Some(ClosedForm { days: self.days(&scenario, choice, step.time()), choice: *choice, step })
     }
 }
 
-impl Closed {
+impl ClosedForm {
     fn order(&self, other: &Self) -> Ordering {
         self.days.total_cmp(&other.days).then(self.choice.cmp(&other.choice))
     }

@@ -1,12 +1,12 @@
-//! How long each form of a collective takes, and what it sends. Not for which form is taken.
+//! How long each algorithm of a collective takes, and what it sends. Not for which is taken.
 
 use crate::hardware::{Group, MAX_LEVELS};
 use crate::stack::{Efficiency, Protocol};
 use crate::units::{Bytes, BytesPerSecond, Count, Seconds};
 
 use super::super::rates::Rates;
+use super::algorithm::CollectiveAlgorithm;
 use super::cheaper;
-use super::form::CollectiveForm;
 use super::transfer::Transfer;
 
 impl Rates<'_> {
@@ -51,7 +51,7 @@ impl Rates<'_> {
         if group.size < 2 {
             return (transfer, Seconds::ZERO);
         }
-        transfer.form = CollectiveForm::Ring;
+        transfer.algorithm = CollectiveAlgorithm::Ring;
         let ranks = f64::from(group.size);
         transfer.received = bytes * (ranks - 1.0) / ranks;
         // Every hop adds its latency once for each collective; bytes are the same however many collectives carry them.
@@ -80,7 +80,7 @@ impl Rates<'_> {
         if crosses || faster <= 1.0 {
             return pass + pass;
         }
-        let summed = Transfer { form: CollectiveForm::NodeSwitches, ..faster_wire(simple + simple, faster) };
+        let summed = Transfer { algorithm: CollectiveAlgorithm::NodeSwitches, ..faster_wire(simple + simple, faster) };
         cheaper(summed, pass + pass)
     }
 
@@ -100,7 +100,7 @@ impl Rates<'_> {
         }
         latency += self.ramp(&ring, launches);
         let steps = latency * launches.get();
-        Transfer { time: steps + ring.slowest(), steps, form: CollectiveForm::Pat, ..ring }
+        Transfer { time: steps + ring.slowest(), steps, algorithm: CollectiveAlgorithm::Pat, ..ring }
     }
 
     /// Up and down two trees that share the payload, each member inside one and leaf of the other (Sanders et al.,
@@ -139,7 +139,7 @@ impl Rates<'_> {
             busy,
             bytes: sent,
             received: 2.0 * bytes,
-            form: CollectiveForm::Tree,
+            algorithm: CollectiveAlgorithm::Tree,
             protocol: Protocol::Simple,
         };
         self.in_fastest_protocol(trees, hops * both)
@@ -148,7 +148,7 @@ impl Rates<'_> {
     /// A ring on each level in turn: the outer ones carry only what each rank owns of the inner ones.
     pub(super) fn by_level(&self, bytes: Bytes, group: Group, launches: Count) -> Transfer {
         let mut total = self.stages(group, |inside, stage| self.ring_pass(bytes / f64::from(inside), stage, launches));
-        total.form = CollectiveForm::Hierarchical;
+        total.algorithm = CollectiveAlgorithm::Hierarchical;
         total
     }
 
@@ -173,7 +173,7 @@ impl Rates<'_> {
                 ..pass
             }
         });
-        total.form = CollectiveForm::Sharp;
+        total.algorithm = CollectiveAlgorithm::Sharp;
         total
     }
 
@@ -193,7 +193,7 @@ impl Rates<'_> {
     }
 
     pub(super) fn pairwise(&self, bytes: Bytes, group: Group, launches: Count) -> Transfer {
-        let mut transfer = Transfer { form: CollectiveForm::Pairwise, ..Transfer::default() };
+        let mut transfer = Transfer { algorithm: CollectiveAlgorithm::Pairwise, ..Transfer::default() };
         if group.size < 2 {
             return transfer;
         }

@@ -16,14 +16,14 @@ const SAME: f64 = 1e-3;
 
 /// What to plan, and within which limits.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ladder {
+pub struct MemoryCurve {
     /// What to plan; its own limit is one of them.
     pub request: PlanRequest,
     /// Limits as shares of the device's memory, ascending.
     pub limits: Vec<f64>,
 }
 
-impl Ladder {
+impl MemoryCurve {
     /// From an eighth of the device's memory to all of it, and the limit of the request.
     pub fn new(request: PlanRequest) -> Self {
         let own = request.scenario.plan.memory_factor;

@@ -11,7 +11,7 @@ use crate::units::Seconds;
 /// Parts of a simulated step, none of which counts another's time; they sum to it. The closed form [layered B8] knows
 /// the first three. With what else is told of the same step.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Account {
+pub struct StepBreakdown {
     /// Arithmetic at the peak: what a rank has of the model's.
     pub ideal: Seconds,
     /// Tensor collectives, beside which nothing computes.
@@ -40,7 +40,7 @@ pub struct Account {
     pub stages: Vec<Memory>,
 }
 
-impl Account {
+impl StepBreakdown {
     /// The account of a scenario; `None` if it cannot be laid out.
     pub fn from_scenario(scenario: &Scenario, workspace: &mut Workspace) -> Option<Self> {
         let scenario = &scenario.checked().ok()?;
