@@ -1,18 +1,22 @@
 //! What words of Megatron-LM's arguments mean, wherever they stand: at the head of a log or in a script.
 
-use crate::plan::Sharded;
+use crate::plan::{Precision, Sharded};
 
 /// Arguments that name a number format, and which; the first that is set counts.
-pub const FORMATS: [(&str, &str); 4] = [("fp8_format", "fp8"), ("fp8", "fp8"), ("bf16", "bf16"), ("fp16", "fp16")];
+pub const FORMATS: [(&str, Precision); 4] =
+    [("fp8_format", Precision::Fp8), ("fp8", Precision::Fp8), ("bf16", Precision::Bf16), ("fp16", Precision::Fp16)];
 
 /// What logs print of the weights' format: `torch.bfloat16`. It follows from the switches, which a log may lack.
 pub const DTYPE: &str = "params_dtype";
 
 /// The format of [`DTYPE`]'s value; none where it is unknown.
-pub fn storage(dtype: &str) -> Option<&'static str> {
-    let known =
-        [("torch.bfloat16", "bf16"), ("torch.float16", "fp16"), ("torch.half", "fp16"), ("torch.float32", "fp32")];
-    known.iter().find(|(name, _)| *name == dtype).map(|(_, format)| *format)
+pub fn storage(dtype: &str) -> Option<Precision> {
+    match dtype {
+        "torch.bfloat16" => Some(Precision::Bf16),
+        "torch.float16" | "torch.half" => Some(Precision::Fp16),
+        "torch.float32" => Some(Precision::Fp32),
+        _ => None,
+    }
 }
 
 /// A word that no version has.

@@ -8,13 +8,13 @@ mod draft;
 mod exported;
 mod megatron;
 mod refusals;
-mod said;
 mod sbatch;
 mod script;
 mod settings;
 mod table;
 mod torchtitan;
 mod trainer;
+mod writer;
 mod written;
 
 use std::path::Path;
@@ -226,14 +226,14 @@ fn finish(
     let model = draft.model.take();
     let of_default = "no file says it, so that of the default scenario is taken";
     if machine.is_none() {
-        draft.assume(Field::Cluster, &file.cluster, of_default);
+        draft.assume(Field::Cluster, Value::id(&file.cluster), of_default);
     }
     if let Some(stack) = draft.stack {
-        draft.assume(Field::Stack, stack, format!("what is known of {}", tool.name()));
+        draft.assume(Field::Stack, Value::id(stack), format!("what is known of {}", tool.name()));
     }
-    draft.assume(Field::Stack, &file.stack, of_default);
+    draft.assume(Field::Stack, Value::id(&file.stack), of_default);
     if model.is_none() {
-        draft.assume(Field::Model, &file.model, of_default);
+        draft.assume(Field::Model, Value::id(&file.model), of_default);
     }
     // In the order of the table: a strategy comes before what refines it, and a model before its sequence.
     for (field, value) in draft.fields() {
@@ -243,7 +243,7 @@ fn finish(
         adopt(&mut file, model, library, &mut draft);
     }
     if let Some(machine) = machine {
-        file.put(Field::Cluster, Some(Value::Id(machine.id.as_str().into())));
+        file.put(Field::Cluster, Some(Value::id(&machine.id)));
         draft.report.take("cluster", &machine.id, "in full under [machine]");
         file.machine = Some(machine);
     }
@@ -275,7 +275,7 @@ fn unlayable(file: &str, problem: &Problem) -> ImportError {
 fn adopt(file: &mut ScenarioFile, mut model: Model, library: &Library, draft: &mut PlanDraft) {
     let sequence = draft.value(Field::Sequence).cloned();
     model.id = library.new_id(Kind::Model, &model.name);
-    file.put(Field::Model, Some(Value::Id(model.id.as_str().into())));
+    file.put(Field::Model, Some(Value::id(&model.id)));
     file.put(Field::Sequence, sequence);
     draft.report.take("model", &model.id, "in full under [shape]");
     file.shape = Some(model);
@@ -286,11 +286,11 @@ fn adopt(file: &mut ScenarioFile, mut model: Model, library: &Library, draft: &m
 fn settle(scenario: &Scenario, file: &mut ScenarioFile, draft: &mut PlanDraft) -> Result<bool, Vec<ImportError>> {
     if let Some((elements, place)) = draft.prefetched.take() {
         let units = (elements / (scenario.model.layer_parameters() as f64).max(1.0)).round().clamp(0.0, 16.0);
-        draft.take(Field::Prefetch, &units.to_string(), &format!("{place}, in layers of the model"));
+        draft.take(Field::Prefetch, units as u32, &format!("{place}, in layers of the model"));
     }
     if let Some((layers, place)) = draft.layers_per_stage.take() {
         let stages = scenario.model.layers.div_ceil(layers) / scenario.plan.pipeline.max(1);
-        draft.take(Field::StagesPerRank, &stages.max(1).to_string(), &place);
+        draft.take(Field::StagesPerRank, stages.max(1), &place);
     }
     if !draft.errors.is_empty() {
         return Err(std::mem::take(&mut draft.errors));

@@ -71,6 +71,12 @@ macro_rules! choice {
                     $(Self::$variant => $text),+
                 }
             }
+
+            /// The same as a value of any choice.
+            pub const fn to_word(self) -> $crate::plan::Word {
+                // Variants are numbered in the order of their words.
+                $crate::plan::Word { words: <Self as $crate::plan::OneOf>::WORDS, index: self as usize }
+            }
         }
 
         impl $crate::plan::OneOf for $name {
@@ -84,8 +90,7 @@ macro_rules! choice {
 
         impl From<$name> for $crate::plan::Word {
             fn from(choice: $name) -> Self {
-                // Variants are numbered in the order of their words.
-                Self { words: <$name as $crate::plan::OneOf>::WORDS, index: choice as usize }
+                choice.to_word()
             }
         }
 

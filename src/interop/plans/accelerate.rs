@@ -1,13 +1,13 @@
 //! Accelerate's YAML: FSDP of both versions, its mesh, DeepSpeed inside it or beside it.
 
-use crate::plan::{Offload, Sharded};
-use crate::scenario::Field;
+use crate::plan::{Extent, Offload, Precision, Recompute, Sharded};
+use crate::scenario::{Field, Value};
 
 use super::deepspeed;
 use super::draft::PlanDraft;
-use super::said::{Line, PlanSaid};
 use super::settings::{Setting, ToolSettings};
-use super::table::{self, OFF, ToolKey, nothing, number, only, words};
+use super::table::{self, CHECKPOINTING, OFF, OFFLOADED, SWITCH, ToolKey, nothing, number, only, words};
+use super::writer::{Line, PlanWriter};
 
 /// How the program is started, and its mesh.
 const KEYS: &[ToolKey] = &[
@@ -17,7 +17,13 @@ const KEYS: &[ToolKey] = &[
     words(
         "mixed_precision",
         Field::Precision,
-        &[("no", "fp32"), ("bf16", "bf16"), ("fp16", "fp16"), ("fp8", "fp8"), ("false", "fp32")],
+        &[
+            ("no", Value::Word(Precision::Fp32.to_word())),
+            ("bf16", Value::Word(Precision::Bf16.to_word())),
+            ("fp16", Value::Word(Precision::Fp16.to_word())),
+            ("fp8", Value::Word(Precision::Fp8.to_word())),
+            ("false", Value::Word(Precision::Fp32.to_word())),
+        ],
     ),
     only("parallelism_config.parallelism_config_sp_size", &["1"], "a plan splits sequences by --cp alone"),
     only("use_cpu", OFF, "shardscope knows training on devices alone"),
@@ -27,8 +33,8 @@ const KEYS: &[ToolKey] = &[
 
 /// FSDP, whichever version.
 const FSDP: &[ToolKey] = &[
-    words("fsdp_activation_checkpointing", Field::Recompute, &[("false", "none"), ("true", "full")]),
-    words("fsdp_offload_params", Field::Offload, &[("false", "none"), ("true", "state")]),
+    words("fsdp_activation_checkpointing", Field::Recompute, CHECKPOINTING),
+    words("fsdp_offload_params", Field::Offload, OFFLOADED),
     only(
         "fsdp_auto_wrap_policy",
         &["TRANSFORMER_BASED_WRAP"],
@@ -44,22 +50,29 @@ const FSDP: &[ToolKey] = &[
 ];
 
 /// What FSDP1 alone heeds.
-const FIRST: &[ToolKey] =
-    &[words("fsdp_backward_prefetch", Field::Prefetch, &[("BACKWARD_PRE", "1"), ("NO_PREFETCH", "0")])];
+const FIRST: &[ToolKey] = &[words(
+    "fsdp_backward_prefetch",
+    Field::Prefetch,
+    &[("BACKWARD_PRE", Value::Count(1)), ("NO_PREFETCH", Value::Count(0))],
+)];
 
 /// Megatron-LM, where Accelerate starts it.
 const MEGATRON: &[ToolKey] = &[
     number("megatron_lm_tp_degree", Field::Tensor),
     number("megatron_lm_pp_degree", Field::Pipeline),
     number("megatron_lm_num_micro_batches", Field::Accumulate),
-    words("megatron_lm_recompute_activations", Field::Recompute, &[("false", "none"), ("true", "selective")]),
+    words(
+        "megatron_lm_recompute_activations",
+        Field::Recompute,
+        &[("false", Value::Recompute(Recompute::None)), ("true", Value::Recompute(Recompute::Selective))],
+    ),
     only("megatron_lm_num_layers_per_virtual_pipeline_stage", OFF, "give Megatron-LM's own arguments"),
     nothing("megatron_lm_sequence_parallelism", "the stack says it, --stack"),
     nothing("megatron_lm_gradient_clipping", "clipping changes no size"),
 ];
 
 /// Whether FSDP2 gathers weights again for backward.
-const RESHARD: &[ToolKey] = &[words("fsdp_reshard_after_forward", Field::Reshard, &[("true", "on"), ("false", "off")])];
+const RESHARD: &[ToolKey] = &[words("fsdp_reshard_after_forward", Field::Reshard, SWITCH)];
 
 const TENSOR: &str = "parallelism_config.parallelism_config_tp_size";
 const CONTEXT: &str = "parallelism_config.parallelism_config_cp_size";
@@ -67,12 +80,12 @@ const REPLICATE: &str = "parallelism_config.parallelism_config_dp_replicate_size
 const SHARD: &str = "parallelism_config.parallelism_config_dp_shard_size";
 
 /// Strategies of FSDP1: their names and numbers, the first part of the state that each shards, and over what.
-const STRATEGIES: [(&str, &str, Option<Sharded>, Option<&str>); 5] = [
+const STRATEGIES: [(&str, &str, Option<Sharded>, Option<Extent>); 5] = [
     ("FULL_SHARD", "1", Some(Sharded::Weights), None),
     ("SHARD_GRAD_OP", "2", Some(Sharded::Gradients), None),
     ("NO_SHARD", "3", None, None),
-    ("HYBRID_SHARD", "4", Some(Sharded::Weights), Some("node")),
-    ("HYBRID_SHARD_ZERO2", "5", Some(Sharded::Gradients), Some("node")),
+    ("HYBRID_SHARD", "4", Some(Sharded::Weights), Some(Extent::Node)),
+    ("HYBRID_SHARD_ZERO2", "5", Some(Sharded::Gradients), Some(Extent::Node)),
 ];
 
 /// Whether it is Accelerate's.
@@ -95,7 +108,7 @@ pub fn read(settings: &mut ToolSettings, deepspeed: Option<ToolSettings>, draft:
         Some("DEEPSPEED") => deepspeed::read_with_accelerate(&mut inside, deepspeed, draft),
         Some("MEGATRON_LM") => read_megatron(&mut settings.take_inside("megatron_lm_config"), &place, draft),
         Some("NO") => {
-            draft.take(Field::Devices, "1", &place);
+            draft.take(Field::Devices, 1_u32, &place);
             draft.shard(None, None, &place);
         }
         None | Some("MULTI_GPU") if !fsdp.is_empty() => read_fsdp(&mut fsdp, &mesh, &place, draft),
@@ -109,8 +122,8 @@ pub fn read(settings: &mut ToolSettings, deepspeed: Option<ToolSettings>, draft:
     table::leave(&fsdp, draft);
     table::leave(settings, draft);
     let missing = "Accelerate leaves it to the training script, so one is taken";
-    draft.assume(Field::MicroBatch, "1", missing);
-    draft.assume(Field::Accumulate, "1", missing);
+    draft.assume(Field::MicroBatch, 1_u32, missing);
+    draft.assume(Field::Accumulate, 1_u32, missing);
 }
 
 /// Megatron-LM's degrees, under Accelerate's names.
@@ -142,7 +155,7 @@ fn read_fsdp(fsdp: &mut ToolSettings, mesh: &[Option<Setting>; 2], place: &str, 
             draft.report.ignore(&setting.place, "FSDP2 shards by its mesh");
             read_mesh(Some(Sharded::Weights), mesh, place, draft);
         }
-        Some(((_, _, first, over), setting)) => draft.shard(*first, *over, &setting.place),
+        Some(((_, _, first, over), setting)) => draft.shard(*first, over.clone(), &setting.place),
         None => {
             if let Some(setting) = fsdp.take("fsdp_sharding_strategy") {
                 let known: Vec<&str> = STRATEGIES.iter().map(|(name, ..)| *name).collect();
@@ -167,7 +180,7 @@ fn read_mesh(first: Option<Sharded>, mesh: &[Option<Setting>; 2], place: &str, d
     match (first, shard) {
         (None, None) => draft.shard(None, None, place),
         (None, Some(_)) if over == 1 => draft.shard(None, None, place),
-        (_, Some(_)) if replicas > 1 => draft.shard(Some(Sharded::Weights), Some(&over.to_string()), place),
+        (_, Some(_)) if replicas > 1 => draft.shard(Some(Sharded::Weights), Some(Extent::Ranks(over)), place),
         _ if replicas > 1 => draft.shard(None, None, place),
         _ => draft.shard(Some(Sharded::Weights), None, place),
     }
@@ -186,53 +199,54 @@ fn read_mesh(first: Option<Sharded>, mesh: &[Option<Setting>; 2], place: &str, d
 pub const VERSIONS: &[&str] = &["1.15.0"];
 
 /// The lines of its file.
-pub fn write(said: &mut PlanSaid) -> Vec<Line> {
-    let nodes = said.scenario.devices().div_ceil(said.scenario.cluster.devices_per_node());
-    let shards = said.fsdp2_shards();
-    let context = said.layout.context;
+pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
+    let nodes = writer.scenario.devices().div_ceil(writer.scenario.cluster.devices_per_node());
+    let shards = writer.fsdp2_shards();
+    let context = writer.layout.context;
     // Its mesh knows no pipeline: what would be ranks of one hold copies.
-    let copies = shards.copies * said.layout.pipeline;
+    let copies = shards.copies * writer.layout.pipeline;
     let kind = if shards.first.is_some() { "FSDP" } else { "MULTI_GPU" };
     let mut lines = vec![
         Line::new("compute_environment", "LOCAL_MACHINE"),
-        Line::new("debug", "false"),
+        Line::new("debug", false),
         Line::new("distributed_type", kind),
-        Line::new("machine_rank", "0"),
+        Line::new("machine_rank", 0),
         Line::new("main_training_function", "main"),
-        Line::new("num_machines", &nodes.to_string()),
+        Line::new("num_machines", nodes),
         Line::new("rdzv_backend", if nodes > 1 { "c10d" } else { "static" }),
-        Line::new("same_network", "true"),
-        Line::new("use_cpu", "false"),
+        Line::new("same_network", true),
+        Line::new("use_cpu", false),
     ];
-    lines.extend(table::write(KEYS, said));
-    if copies > 1 && shards.first.is_some() || said.layout.tensor * context > 1 {
-        lines.push(Line::new(REPLICATE, &copies.to_string()));
-        lines.push(Line::new(SHARD, &(shards.over / context.min(shards.over)).to_string()));
+    lines.extend(table::write(KEYS, writer));
+    if copies > 1 && shards.first.is_some() || writer.layout.tensor * context > 1 {
+        lines.push(Line::new(REPLICATE, copies));
+        lines.push(Line::new(SHARD, shards.over / context.min(shards.over)));
     }
     if let Some(first) = shards.first {
-        said_of_fsdp(first, &mut lines, said);
+        write_fsdp(first, &mut lines, writer);
     }
-    said.leave(&[Field::MicroBatch, Field::Accumulate, Field::GlobalBatch, Field::Sequence, Field::Optimizer], SCRIPT);
+    writer
+        .leave(&[Field::MicroBatch, Field::Accumulate, Field::GlobalBatch, Field::Sequence, Field::Optimizer], SCRIPT);
     lines
 }
 
 const SCRIPT: &str = "the training script's own";
 
-fn said_of_fsdp(first: Sharded, lines: &mut Vec<Line>, said: &mut PlanSaid) {
+fn write_fsdp(first: Sharded, lines: &mut Vec<Line>, writer: &mut PlanWriter) {
     let inside = |line: Line| Line { name: format!("fsdp_config.{}", line.name), ..line };
-    lines.push(inside(Line::new("fsdp_version", "2")));
+    lines.push(inside(Line::new("fsdp_version", 2)));
     lines.push(inside(Line::new("fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP")));
     lines.push(inside(Line::new("fsdp_state_dict_type", "SHARDED_STATE_DICT")));
     let written = if first == Sharded::Weights {
-        table::write(RESHARD, said)
+        table::write(RESHARD, writer)
     } else {
-        vec![Line::new("fsdp_reshard_after_forward", "false")]
+        vec![Line::new("fsdp_reshard_after_forward", false)]
     };
-    let own = table::write(FSDP, said);
-    let rounded = said.recompute_rounded_up("Accelerate").then(|| Line::new("fsdp_activation_checkpointing", "true"));
+    let own = table::write(FSDP, writer);
+    let rounded = writer.recompute_rounded_up("Accelerate").then(|| Line::new("fsdp_activation_checkpointing", true));
     lines.extend(written.into_iter().chain(own).chain(rounded).map(inside));
-    if said.plan().offload == Offload::All {
-        said.note(Field::Offload, "checkpoints stay on the device");
-        lines.push(inside(Line::new("fsdp_offload_params", "true")));
+    if writer.plan().offload == Offload::All {
+        writer.note(Field::Offload, "checkpoints stay on the device");
+        lines.push(inside(Line::new("fsdp_offload_params", true)));
     }
 }

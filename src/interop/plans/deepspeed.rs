@@ -1,12 +1,14 @@
 //! DeepSpeed's JSON, by itself or in Accelerate's and the Trainer's hands.
 
-use crate::plan::{Offload, Precision, Sharded};
-use crate::scenario::Field;
+use serde_json::Value as Json;
+
+use crate::plan::{Offload, Optimizer, Precision, Recompute, Sharded};
+use crate::scenario::{Field, Value};
 
 use super::draft::PlanDraft;
-use super::said::{Line, PlanSaid};
 use super::settings::{Setting, ToolSettings};
-use super::table::{self, FILLED_IN, OFF, ToolKey, nothing, number, only, words};
+use super::table::{self, FILLED_IN, OFF, SWITCH, ToolKey, nothing, number, only, words};
+use super::writer::{Line, PlanWriter};
 
 /// What its configuration says.
 const KEYS: &[ToolKey] = &[
@@ -47,23 +49,21 @@ const WITH_ACCELERATE: &[ToolKey] = &[
     nothing("deepspeed_multinode_launcher", "how processes start is no part of a step"),
 ];
 
-const SWITCH: &[(&str, &str)] = &[("true", "on"), ("false", "off")];
 const RECOMPUTED: &str = "it says how checkpoints are kept, and the model's code whether there are any";
 
 /// Optimizers by the state that each keeps.
-const OPTIMIZERS: &[(&str, &str)] = &[
-    ("AdamW", "adam"),
-    ("Adam", "adam"),
-    ("FusedAdam", "adam"),
-    ("DeepSpeedCPUAdam", "adam"),
-    ("Lamb", "adam"),
-    ("SGD", "sgd-momentum"),
-    ("Muon", "muon"),
+const OPTIMIZERS: &[(&str, Value)] = &[
+    ("AdamW", Value::Word(Optimizer::Adam.to_word())),
+    ("Adam", Value::Word(Optimizer::Adam.to_word())),
+    ("FusedAdam", Value::Word(Optimizer::Adam.to_word())),
+    ("DeepSpeedCPUAdam", Value::Word(Optimizer::Adam.to_word())),
+    ("Lamb", Value::Word(Optimizer::Adam.to_word())),
+    ("SGD", Value::Word(Optimizer::SgdMomentum.to_word())),
+    ("Muon", Value::Word(Optimizer::Muon.to_word())),
 ];
 
 /// The first part of the state that each stage shards.
-const STAGES: [(&str, Option<Sharded>); 4] =
-    [("0", None), ("1", Some(Sharded::Optimizer)), ("2", Some(Sharded::Gradients)), ("3", Some(Sharded::Weights))];
+const STAGES: [Option<Sharded>; 4] = [None, Some(Sharded::Optimizer), Some(Sharded::Gradients), Some(Sharded::Weights)];
 
 const STAGE: &str = "zero_optimization.stage";
 const QUANTISED: &str = "zero_optimization.zero_quantized_gradients";
@@ -95,7 +95,7 @@ pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     table::read(KEYS, settings, draft);
     table::read(SCRIPT_TOO, settings, draft);
     table::leave(settings, draft);
-    draft.assume(Field::Recompute, "none", "the configuration says how checkpoints are kept, not whether");
+    draft.assume(Field::Recompute, Recompute::None, "the configuration says how checkpoints are kept, not whether");
 }
 
 /// The batch of all ranks: with a micro-batch it says how many of them are accumulated.
@@ -113,15 +113,16 @@ fn read_batch(all: &Setting, settings: &ToolSettings, draft: &mut PlanDraft) {
                 _ => draft.report.ignore(&all.place, "micro-batch and accumulation say it"),
             }
         }
-        _ => draft.take(Field::GlobalBatch, &all.text, &all.place),
+        _ => draft.read(Field::GlobalBatch, &all.text, &all.place),
     }
 }
 
 /// Names under which a format is switched on.
-const FORMATS: [(&str, &str); 3] = [("bf16", "bf16"), ("bfloat16", "bf16"), ("fp16", "fp16")];
+const FORMATS: [(&str, Precision); 3] =
+    [("bf16", Precision::Bf16), ("bfloat16", Precision::Bf16), ("fp16", Precision::Fp16)];
 
 fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
-    let (mut on, mut filled_in): (Option<(&str, Setting)>, Option<Setting>) = (None, None);
+    let (mut on, mut filled_in): (Option<(Precision, Setting)>, Option<Setting>) = (None, None);
     for (name, format) in FORMATS {
         let mut inside = settings.take_inside(name);
         match inside.take("enabled").filter(|enabled| enabled.text != "false") {
@@ -138,7 +139,11 @@ fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
         (Some((format, enabled)), _) => draft.take(Field::Precision, format, &enabled.place),
         (None, Some(auto)) => table::filled_in(Field::Precision, &auto.place, draft),
         (None, None) => {
-            draft.assume(Field::Precision, "fp32", "neither bf16 nor fp16 is enabled, and DeepSpeed's default is fp32");
+            draft.assume(
+                Field::Precision,
+                Precision::Fp32,
+                "neither bf16 nor fp16 is enabled, and DeepSpeed's default is fp32",
+            );
         }
     }
 }
@@ -150,14 +155,14 @@ fn read_stage(settings: &mut ToolSettings, draft: &mut PlanDraft) {
         let place = settings.file.clone();
         return draft.shard(None, None, &format!("{place}: no {STAGE}"));
     };
-    match (STAGES.iter().find(|(name, _)| *name == stage.text), mics) {
-        (Some((_, Some(Sharded::Weights))), Some(mics)) => {
-            draft.take(Field::Strategy, "mics", &mics.place);
-            draft.take(Field::Shard, &mics.text, &mics.place);
+    match (stage.text.parse().ok().and_then(|stage: usize| STAGES.get(stage)), mics) {
+        (Some(Some(Sharded::Weights)), Some(mics)) => {
+            draft.take(Field::Strategy, Value::id("mics"), &mics.place);
+            draft.read(Field::Shard, &mics.text, &mics.place);
         }
         // DeepSpeed's own word for what `fsdp` is too.
-        (Some((_, Some(Sharded::Weights))), None) => draft.take(Field::Strategy, "zero3", &stage.place),
-        (Some((_, first)), _) => draft.shard(*first, None, &stage.place),
+        (Some(Some(Sharded::Weights)), None) => draft.take(Field::Strategy, Value::id("zero3"), &stage.place),
+        (Some(first), _) => draft.shard(*first, None, &stage.place),
         (None, _) => draft.refuse(&stage.place, format!("'{}' is no stage from 0 to 3", stage.text), Field::Strategy),
     }
 }
@@ -189,12 +194,12 @@ fn read_offload(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let optimizer = on(settings, "zero_optimization.offload_optimizer", "zero_optimization.cpu_offload", draft);
     let params = on(settings, "zero_optimization.offload_param", "zero_optimization.cpu_offload_params", draft);
     let checkpoints = settings.take("activation_checkpointing.cpu_checkpointing").filter(|it| it.text == "true");
-    let word = match (optimizer, params, checkpoints.is_some()) {
-        (false, false, false) => "none",
-        (true, false, false) => "optimizer",
-        (true, true, false) => "state",
-        (false, false, true) => "checkpoints",
-        (true, true, true) => "all",
+    let offload = match (optimizer, params, checkpoints.is_some()) {
+        (false, false, false) => Offload::None,
+        (true, false, false) => Offload::Optimizer,
+        (true, true, false) => Offload::State,
+        (false, false, true) => Offload::Checkpoints,
+        (true, true, true) => Offload::All,
         _ => {
             let place = places.first().cloned().or(checkpoints.map(|it| it.place)).unwrap_or_default();
             let what = "a plan offloads the optimizer, or the whole state, or checkpoints, or all of them";
@@ -202,7 +207,7 @@ fn read_offload(settings: &mut ToolSettings, draft: &mut PlanDraft) {
         }
     };
     let place = places.first().cloned().or(checkpoints.map(|it| it.place));
-    draft.take(Field::Offload, word, &place.unwrap_or_else(|| format!("{}: no offload_optimizer", settings.file)));
+    draft.take(Field::Offload, offload, &place.unwrap_or_else(|| format!("{}: no offload_optimizer", settings.file)));
 }
 
 /// Reads it as Accelerate has it: what stands in its own file, or the configuration that this names.
@@ -237,69 +242,71 @@ pub fn read_with_accelerate(inside: &mut ToolSettings, named: Option<ToolSetting
 pub const VERSIONS: &[&str] = &["0.19.8", "0.18"];
 
 /// The lines of its file.
-pub fn write(version: &str, said: &mut PlanSaid) -> Vec<Line> {
-    let shards = said.shards();
-    let mut lines = table::write(KEYS, said);
-    let layout = said.layout;
+pub fn write(version: &str, writer: &mut PlanWriter) -> Vec<Line> {
+    let shards = writer.shards();
+    let mut lines = table::write(KEYS, writer);
+    let layout = writer.layout;
     if layout.tensor * layout.context * layout.pipeline == 1 {
-        lines.extend(said.say(Field::GlobalBatch).map(|all| Line::new(ALL, &all)));
+        lines.extend(writer.line(ALL, Field::GlobalBatch));
     } else {
         // DeepSpeed would count those ranks among the data-parallel ones, and refuse the product.
-        said.leave(&[Field::GlobalBatch], "micro-batch, accumulation and devices say it");
+        writer.leave(&[Field::GlobalBatch], "micro-batch, accumulation and devices say it");
     }
-    let format = said.plan().precision.storage().word();
-    for (name, own) in FORMATS.into_iter().filter(|(name, own)| name == own) {
-        lines.push(Line::new(&format!("{name}.enabled"), if own == format { "true" } else { "false" }));
+    let format = writer.plan().precision.storage();
+    for own in [Precision::Bf16, Precision::Fp16] {
+        lines.push(Line::new(&format!("{own}.enabled"), own.storage() == format));
     }
-    if said.plan().precision == Precision::Fp8 {
-        said.note(Field::Precision, "DeepSpeed computes in bf16; fp8 is the model's code");
+    if writer.plan().precision == Precision::Fp8 {
+        writer.note(Field::Precision, "DeepSpeed computes in bf16; fp8 is the model's code");
     } else {
-        said.say(Field::Precision);
+        writer.say(Field::Precision);
     }
-    let stage = STAGES.iter().find(|(_, first)| *first == shards.first).map_or("0", |(stage, _)| stage);
+    let stage = STAGES.iter().position(|first| *first == shards.first).unwrap_or_default();
     lines.push(Line::new(STAGE, stage));
-    if stage != "3" && said.text(Field::Qgz).is_some() {
-        said.note(Field::Qgz, "gradients are quantised in stage 3 alone");
+    if stage != 3 && writer.value(Field::Qgz).is_some() {
+        writer.note(Field::Qgz, "gradients are quantised in stage 3 alone");
         lines.retain(|line| line.name != QUANTISED);
     }
     if shards.copies > 1 && shards.first.is_some() {
         // MiCS went with 0.19, which refuses its key.
         if shards.first == Some(Sharded::Weights) && version == "0.18" {
-            lines.push(Line::new(MICS, &shards.over.to_string()));
+            lines.push(Line::new(MICS, shards.over));
         } else {
-            let ranks = said.layout.group();
-            said.notes.push(format!("shards over {} ranks: DeepSpeed {version} shards over all {ranks}", shards.over));
+            let ranks = writer.layout.group();
+            writer
+                .notes
+                .push(format!("shards over {} ranks: DeepSpeed {version} shards over all {ranks}", shards.over));
         }
     }
     if shards.first == Some(Sharded::Weights)
-        && let Some(units) = said.say(Field::Prefetch).and_then(|units| units.parse::<u64>().ok())
+        && let Some(units) = writer.say(Field::Prefetch).and_then(|units| units.get::<u32>())
     {
-        lines.push(Line::new(AHEAD, &units.saturating_mul(said.scenario.model.layer_parameters()).to_string()));
+        lines.push(Line::new(AHEAD, u64::from(units).saturating_mul(writer.scenario.model.layer_parameters())));
     }
-    write_offload(stage, &mut lines, said);
-    said.leave(&[Field::Recompute, Field::Optimizer, Field::Sequence], "the model's code and the training script");
-    said.leave(&[Field::Devices], "the launcher's");
+    write_offload(stage, &mut lines, writer);
+    writer.leave(&[Field::Recompute, Field::Optimizer, Field::Sequence], "the model's code and the training script");
+    writer.leave(&[Field::Devices], "the launcher's");
     lines
 }
 
 /// Weights can be offloaded by stage 3 alone, and the optimizer's state by any that shards it.
-fn write_offload(stage: &str, lines: &mut Vec<Line>, said: &mut PlanSaid) {
-    let wanted = said.plan().offload;
+fn write_offload(stage: usize, lines: &mut Vec<Line>, writer: &mut PlanWriter) {
+    let wanted = writer.plan().offload;
     let possible = match (stage, wanted) {
-        ("0", Offload::Checkpoints | Offload::All) => Offload::Checkpoints,
-        ("0", _) => Offload::None,
-        ("1" | "2", Offload::State | Offload::All) => Offload::Optimizer,
+        (0, Offload::Checkpoints | Offload::All) => Offload::Checkpoints,
+        (0, _) => Offload::None,
+        (1 | 2, Offload::State | Offload::All) => Offload::Optimizer,
         _ => wanted,
     };
     if possible == wanted {
-        said.say(Field::Offload);
+        writer.say(Field::Offload);
     } else {
-        said.note(Field::Offload, &format!("stage {stage} offloads {possible} at most"));
+        writer.note(Field::Offload, &format!("stage {stage} offloads {possible} at most"));
     }
     for (on, name, value) in [
-        (possible.optimizer(), "zero_optimization.offload_optimizer.device", "cpu"),
-        (possible.state(), "zero_optimization.offload_param.device", "cpu"),
-        (possible.checkpoints(), "activation_checkpointing.cpu_checkpointing", "true"),
+        (possible.optimizer(), "zero_optimization.offload_optimizer.device", "cpu".into()),
+        (possible.state(), "zero_optimization.offload_param.device", "cpu".into()),
+        (possible.checkpoints(), "activation_checkpointing.cpu_checkpointing", Json::Bool(true)),
     ] {
         lines.extend(on.then(|| Line::new(name, value)));
     }

@@ -7,7 +7,7 @@ use std::fmt::Display;
 
 use crate::interop::report::{ImportError, ImportReport};
 use crate::model::Model;
-use crate::plan::Sharded;
+use crate::plan::{Extent, Sharded};
 use crate::scenario::{Field, Value};
 
 use super::PlanWishes;
@@ -51,18 +51,10 @@ impl PlanDraft {
         draft
     }
 
-    /// A field that a setting gives, in shardscope's words.
-    pub fn take(&mut self, field: Field, text: &str, place: &str) {
-        // A strategy brings its extent, and nodes their devices.
-        let stronger = match field {
-            Field::Shard => Field::Strategy,
-            Field::Devices => Field::Nodes,
-            field => field,
-        };
-        // What the user says beside the files is not asked of them: the file's value is reported as ignored, whatever
-        // it is.
-        if let Some(said) = [field, stronger].into_iter().find(|field| self.given.contains(field)) {
-            return self.report.ignore(place, format!("--{said} says it"));
+    /// A field whose value a setting gives as people write it.
+    pub fn read(&mut self, field: Field, text: &str, place: &str) {
+        if self.is_overruled(field, place) {
+            return;
         }
         match field.read(text) {
             Ok(Some(value)) => self.put(field, value, place),
@@ -70,6 +62,29 @@ impl PlanDraft {
             Err(_) if text.contains('$') => self.refuse(place, format!("'{text}' is set outside the file"), field),
             Err(problem) => self.refuse(place, format!("{}: {}", problem.what, problem.fix), field),
         }
+    }
+
+    /// A field whose value follows from what a setting says.
+    pub fn take(&mut self, field: Field, value: impl Into<Value>, place: &str) {
+        if !self.is_overruled(field, place) {
+            self.put(field, value.into(), place);
+        }
+    }
+
+    /// Whether the user says a field, or what is stronger. Then the file is not asked: its value is reported as ignored,
+    /// whatever it is.
+    fn is_overruled(&mut self, field: Field, place: &str) -> bool {
+        // A strategy brings its extent, and nodes their devices.
+        let stronger = match field {
+            Field::Shard => Field::Strategy,
+            Field::Devices => Field::Nodes,
+            field => field,
+        };
+        let said = [field, stronger].into_iter().find(|field| self.given.contains(field));
+        if let Some(said) = said {
+            self.report.ignore(place, format!("--{said} says it"));
+        }
+        said.is_some()
     }
 
     fn put(&mut self, field: Field, value: Value, place: &str) {
@@ -86,26 +101,25 @@ impl PlanDraft {
     }
 
     /// A field that no file says, with what holds all the same.
-    pub fn assume(&mut self, field: Field, text: &str, why: impl Display) {
+    pub fn assume(&mut self, field: Field, value: impl Into<Value>, why: impl Display) {
         if self.values.contains_key(&field) {
             return;
         }
-        if let Ok(Some(value)) = field.read(text) {
-            self.report.assume(field.key(), &value, format!("{why}; --{field} says otherwise"));
-            self.values.insert(field, (value, String::new()));
-        }
+        let value = value.into();
+        self.report.assume(field.key(), &value, format!("{why}; --{field} says otherwise"));
+        self.values.insert(field, (value, String::new()));
     }
 
     /// Over how many ranks the state is sharded, from which part of it on; `None` is all ranks, and no part is `ddp`.
-    pub fn shard(&mut self, first: Option<Sharded>, over: Option<&str>, place: &str) {
-        let strategy = match (first, over) {
-            (None, _) | (_, Some("1")) => "ddp",
+    pub fn shard(&mut self, first: Option<Sharded>, over: Option<Extent>, place: &str) {
+        let strategy = match (first, &over) {
+            (None, _) | (_, Some(Extent::Ranks(1))) => "ddp",
             (Some(Sharded::Optimizer), _) => "zero1",
             (Some(Sharded::Gradients), _) => "zero2",
             (Some(Sharded::Weights), None) => "fsdp",
             (Some(Sharded::Weights), Some(_)) => "hsdp",
         };
-        self.take(Field::Strategy, strategy, place);
+        self.take(Field::Strategy, Value::id(strategy), place);
         if let Some(over) = over.filter(|_| strategy != "ddp") {
             self.take(Field::Shard, over, place);
         }

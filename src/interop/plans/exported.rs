@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use crate::scenario::{Field, Problem, Scenario};
 
-use super::said::{Line, PlanSaid};
 use super::sbatch::{self, JobWishes};
+use super::writer::{Line, PlanWriter};
 use super::written::{self, Head, Ranks};
 use super::{accelerate, deepspeed, megatron, torchtitan, trainer};
 
@@ -86,23 +86,23 @@ pub fn export(
     job: &JobWishes,
 ) -> Result<ExportedPlan, Vec<Problem>> {
     let version = target.version(version).map_err(|problem| vec![problem])?;
-    let mut said = PlanSaid::new(scenario, scenario.layout()?);
+    let mut writer = PlanWriter::new(scenario, scenario.layout()?);
     let form = match target {
-        PlanTarget::Accelerate => Written::Yaml("accelerate.yaml", accelerate::write(&mut said)),
-        PlanTarget::Trainer => Written::Yaml("training_arguments.yaml", trainer::write(&mut said)),
-        PlanTarget::DeepSpeed => Written::Json(deepspeed::write(version, &mut said)),
-        PlanTarget::Megatron => Written::Script(megatron::write(&mut said)),
+        PlanTarget::Accelerate => Written::Yaml("accelerate.yaml", accelerate::write(&mut writer)),
+        PlanTarget::Trainer => Written::Yaml("training_arguments.yaml", trainer::write(&mut writer)),
+        PlanTarget::DeepSpeed => Written::Json(deepspeed::write(version, &mut writer)),
+        PlanTarget::Megatron => Written::Script(megatron::write(&mut writer)),
         PlanTarget::Torchtitan => {
-            let lines = torchtitan::write(version, &mut said).map_err(|problem| vec![problem])?;
+            let lines = torchtitan::write(version, &mut writer).map_err(|problem| vec![problem])?;
             if version == "0.3.0" { Written::Command(lines) } else { Written::Toml(lines) }
         }
         PlanTarget::Sbatch => {
-            sbatch::say(&mut said, job.launcher);
+            sbatch::say(&mut writer, job.launcher);
             Written::Job
         }
     };
-    let fields = std::mem::take(&mut said.own);
-    let (notes, elsewhere) = said.rest(target.name());
+    let fields = std::mem::take(&mut writer.own);
+    let (notes, elsewhere) = writer.rest(target.name());
     let tool = format!("{} {version}", target.name());
     let head = Head { tool, scenario: scenario.name.clone(), notes: notes.clone(), elsewhere };
     let (file, text) = form.text(&head, &Ranks::of_scenario(scenario), job);

@@ -7,8 +7,8 @@ mod write;
 
 use crate::interop::megatron::{DTYPE, FORMATS, sharded, storage};
 use crate::interop::runs::{Arguments, padded_vocabulary, plain};
-use crate::plan::{Schedule, Sharded};
-use crate::scenario::Field;
+use crate::plan::{Extent, GlobalBatch, Offload, Optimizer, Precision, Recompute, Schedule, Sharded};
+use crate::scenario::{Field, Value};
 
 use super::draft::PlanDraft;
 use super::settings::{Setting, ToolSettings};
@@ -25,7 +25,15 @@ const KEYS: &[ToolKey] = &[
     number("pipeline_model_parallel_size", Field::Pipeline),
     words(ON_HOST, Field::Offload, SWITCHED),
     words("cpu_optimizer", Field::Offload, SWITCHED),
-    words("optimizer", Field::Optimizer, &[("adam", "adam"), ("sgd", "sgd-momentum"), ("muon", "muon")]),
+    words(
+        "optimizer",
+        Field::Optimizer,
+        &[
+            ("adam", Value::Word(Optimizer::Adam.to_word())),
+            ("sgd", Value::Word(Optimizer::SgdMomentum.to_word())),
+            ("muon", Value::Word(Optimizer::Muon.to_word())),
+        ],
+    ),
     only("expert_model_parallel_size", &["1"], "a plan shards experts like other parameters"),
     only("ds_sequence_parallel_size", &["1"], "a plan splits sequences by ring attention, --cp"),
     only("cpu_offloading", OFF, "a plan offloads checkpoints by --offload checkpoints"),
@@ -58,7 +66,8 @@ const KEYS: &[ToolKey] = &[
 const FP32: &[&str] = &["fp32", "torch.float32"];
 const MOMENTS: &str = "a plan keeps moments in fp32, or in 8 bits by --optimizer adam8bit";
 const ON_HOST: &str = "optimizer_cpu_offload";
-const SWITCHED: &[(&str, &str)] = &[("true", "optimizer"), ("false", "none")];
+const SWITCHED: &[(&str, Value)] =
+    &[("true", Value::Word(Offload::Optimizer.to_word())), ("false", Value::Word(Offload::None.to_word()))];
 const STACK: &str = "the stack says it, --stack";
 const WHOLE: &str = "a plan keeps checkpoints whole on each rank";
 const EVENLY: &str = "a plan cuts stages evenly";
@@ -94,7 +103,7 @@ pub fn from_log(file: &str, text: &str) -> ToolSettings {
 pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     draft.stack = Some("megatron-2024");
     if let Some(size) = settings.take("world_size") {
-        draft.take(Field::Devices, &size.text, &size.place);
+        draft.read(Field::Devices, &size.text, &size.place);
     }
     table::read(KEYS, settings, draft);
     read_precision(settings, draft);
@@ -104,7 +113,7 @@ pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     read_batch(settings, draft);
     read_length(settings, draft);
     shape::read(settings, draft);
-    draft.assume(Field::MicroBatch, "1", "no argument says it");
+    draft.assume(Field::MicroBatch, 1_u32, "no argument says it");
     table::leave(settings, draft);
 }
 
@@ -114,13 +123,17 @@ fn on(settings: &mut ToolSettings, name: &str) -> Option<Setting> {
 }
 
 fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
-    let set: Vec<(&str, Setting)> =
+    let set: Vec<(Precision, Setting)> =
         FORMATS.into_iter().filter_map(|(name, format)| Some((format, on(settings, name)?))).collect();
     let dtype = settings.take(DTYPE);
     let stored = dtype.as_ref().and_then(|dtype| Some((storage(&dtype.text)?, dtype)));
     match set.first().map(|(format, setting)| (*format, setting)).or(stored) {
         Some((format, setting)) => draft.take(Field::Precision, format, &setting.place),
-        None => draft.assume(Field::Precision, "fp32", "neither --bf16 nor --fp16 is there, and the default is fp32"),
+        None => draft.assume(
+            Field::Precision,
+            Precision::Fp32,
+            "neither --bf16 nor --fp16 is there, and the default is fp32",
+        ),
     }
 }
 
@@ -152,7 +165,7 @@ fn read_sharding(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let group = draft.data_ranks().map(|ranks| ranks * draft.ranks(Field::Context));
     match (copies.text.parse::<u32>().ok().filter(|copies| *copies > 0), group) {
         (Some(count), Some(group)) if group.is_multiple_of(count) => {
-            draft.shard(first, Some(&(group / count).to_string()), &copies.place);
+            draft.shard(first, Some(Extent::Ranks(group / count)), &copies.place);
         }
         (_, None) => draft.ask(Field::Devices, &copies.place, "how many ranks each copy has follows from the devices"),
         _ => draft.refuse(&copies.place, format!("'{}' copies do not divide the ranks", copies.text), Field::Strategy),
@@ -165,17 +178,21 @@ fn read_stages(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let stages = named.into_iter().find_map(|name| on(settings, name));
     let layers = on(settings, "num_layers_per_virtual_pipeline_stage");
     let per_stage = layers.as_ref().and_then(|layers| layers.text.parse::<u32>().ok()).filter(|layers| *layers > 0);
-    let (count, place) = match (stages, layers, per_stage, settings.count("num_layers")) {
-        (Some(stages), ..) => (stages.text, stages.place),
-        (None, Some(setting), Some(per_stage), Some(all)) => {
-            ((all / pipeline / per_stage).max(1).to_string(), setting.place)
+    if pipeline == 1 {
+        return;
+    }
+    let place = match (stages, layers, per_stage, settings.count("num_layers")) {
+        (Some(stages), ..) if stages.text != "1" => {
+            draft.read(Field::StagesPerRank, &stages.text, &stages.place);
+            stages.place
+        }
+        (None, Some(setting), Some(per_stage), Some(all)) if all / pipeline / per_stage > 1 => {
+            draft.take(Field::StagesPerRank, all / pipeline / per_stage, &setting.place);
+            setting.place
         }
         _ => return,
     };
-    if pipeline > 1 && count != "1" {
-        draft.take(Field::StagesPerRank, &count, &place);
-        draft.take(Field::Schedule, Schedule::INTERLEAVING.word(), &place);
-    }
+    draft.take(Field::Schedule, Schedule::INTERLEAVING, &place);
 }
 
 fn read_recompute(settings: &mut ToolSettings, draft: &mut PlanDraft) {
@@ -188,8 +205,10 @@ fn read_recompute(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let full = granularity.as_ref().filter(|it| it.text == "full").or(old.as_ref());
     let Some(full) = full else {
         return match granularity.as_ref().or(selective.as_ref()) {
-            Some(setting) => draft.take(Field::Recompute, "selective", &setting.place),
-            None => draft.take(Field::Recompute, "none", &format!("{}: no recompute_granularity", settings.file)),
+            Some(setting) => draft.take(Field::Recompute, Recompute::Selective, &setting.place),
+            None => {
+                draft.take(Field::Recompute, Recompute::None, &format!("{}: no recompute_granularity", settings.file));
+            }
         };
     };
     let layers = each.as_ref().and_then(|each| each.text.parse::<u32>().ok()).unwrap_or(1);
@@ -199,34 +218,37 @@ fn read_recompute(settings: &mut ToolSettings, draft: &mut PlanDraft) {
         (true, Some(each), Some(all)) => {
             let stages = u64::from(draft.ranks(Field::Pipeline)) * u64::from(draft.ranks(Field::StagesPerRank));
             let again = (u64::from(layers) * stages).min(all.into());
-            let share =
-                if again == u64::from(all) { "full".to_owned() } else { (again as f64 / f64::from(all)).to_string() };
-            draft.take(Field::Recompute, &share, &each.place);
+            let what =
+                if again == u64::from(all) { Recompute::Full } else { Recompute::Share(again as f64 / f64::from(all)) };
+            draft.take(Field::Recompute, what, &each.place);
         }
         (false, Some(each), _) if layers > 1 => {
             let fix = "a plan keeps the input of each layer: write --recompute-num-layers 1";
             draft.cannot(&each, "layers are computed again together", fix);
         }
-        _ => draft.take(Field::Recompute, "full", &full.place),
+        _ => draft.take(Field::Recompute, Recompute::Full, &full.place),
     }
 }
 
 fn read_batch(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     match settings.take(GLOBAL) {
-        Some(all) => draft.take(Field::GlobalBatch, &all.text, &all.place),
-        None => draft.assume(Field::Accumulate, "1", "without --global-batch-size each rank takes one micro-batch"),
+        Some(all) => draft.read(Field::GlobalBatch, &all.text, &all.place),
+        None => draft.assume(Field::Accumulate, 1_u32, "without --global-batch-size each rank takes one micro-batch"),
     }
 }
 
 /// How long the run is, where it says so.
 fn read_length(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let sequence = draft.count(Field::Sequence).map(f64::from);
-    let batch = draft.value(Field::GlobalBatch).and_then(|batch| batch.to_string().parse::<f64>().ok());
+    let batch = match draft.value(Field::GlobalBatch) {
+        Some(Value::Batch(GlobalBatch::Sequences(count))) => Some(f64::from(*count)),
+        _ => None,
+    };
     for (name, each) in [("train_samples", Some(1.0)), ("train_iters", batch)] {
         let Some(count) = on(settings, name) else { continue };
         match (count.text.parse::<f64>().ok().filter(|count| count.is_finite() && *count > 0.0), each, sequence) {
             (Some(number), Some(each), Some(sequence)) if draft.value(Field::Tokens).is_none() => {
-                draft.take(Field::Tokens, &(number * each * sequence).to_string(), &count.place);
+                draft.take(Field::Tokens, number * each * sequence, &count.place);
             }
             _ => draft.report.ignore(&count.place, "how long the run is changes no step"),
         }

@@ -3,7 +3,7 @@
 use crate::scenario::Field;
 use crate::units::Seconds;
 
-use super::said::PlanSaid;
+use super::writer::PlanWriter;
 use super::written::{Head, Ranks};
 
 /// The version that [`script`] is for.
@@ -40,11 +40,11 @@ pub enum JobLauncher {
 const MARGIN: f64 = 1.2;
 
 /// What a plan says of the job.
-pub fn say(said: &mut PlanSaid, launcher: JobLauncher) {
+pub fn say(writer: &mut PlanWriter, launcher: JobLauncher) {
     for field in Field::all() {
-        said.say(field);
+        writer.say(field);
     }
-    said.elsewhere.push(match launcher {
+    writer.elsewhere.push(match launcher {
         JobLauncher::Torchrun => "the plan: export it for the training program too".to_owned(),
         JobLauncher::Accelerate => {
             "the plan: accelerate.yaml of `export --to accelerate`, in the folder from which it is submitted".to_owned()

@@ -2,11 +2,14 @@
 //!
 //! Not for the lines themselves: each tool has its own beside what only it needs.
 
-use crate::scenario::Field;
+use serde_json::Value as Json;
+
+use crate::plan::{Offload, Recompute};
+use crate::scenario::{Field, Value};
 
 use super::draft::PlanDraft;
-use super::said::{Line, PlanSaid};
 use super::settings::ToolSettings;
+use super::writer::{Line, PlanWriter};
 
 /// A key of a tool.
 #[derive(Debug, Clone, Copy)]
@@ -22,8 +25,8 @@ pub struct ToolKey {
 pub enum Means {
     /// A field's number.
     Number(Field),
-    /// A field in other words: theirs beside ours. Of several for one of ours the first is written.
-    Words(Field, &'static [(&'static str, &'static str)]),
+    /// A field in other words: theirs beside the field's value. Of several for one value the first is written.
+    Words(Field, &'static [(&'static str, Value)]),
     /// Nothing at these values; at another one what a plan cannot say, with the way out.
     Only(&'static [&'static str], &'static str),
     /// Nothing of size, time or memory, and why.
@@ -36,7 +39,7 @@ pub const fn number(name: &'static str, field: Field) -> ToolKey {
 }
 
 /// A key for a field in other words.
-pub const fn words(name: &'static str, field: Field, words: &'static [(&'static str, &'static str)]) -> ToolKey {
+pub const fn words(name: &'static str, field: Field, words: &'static [(&'static str, Value)]) -> ToolKey {
     ToolKey { name, means: Means::Words(field, words) }
 }
 
@@ -49,6 +52,17 @@ pub const fn only(name: &'static str, values: &'static [&'static str], fix: &'st
 pub const fn nothing(name: &'static str, why: &'static str) -> ToolKey {
     ToolKey { name, means: Means::Nothing(why) }
 }
+
+/// What several tools say by a switch: a switch of the plan itself,
+pub const SWITCH: &[(&str, Value)] = &[("true", Value::Switch(true)), ("false", Value::Switch(false))];
+
+/// whether layers are computed again,
+pub const CHECKPOINTING: &[(&str, Value)] =
+    &[("true", Value::Recompute(Recompute::Full)), ("false", Value::Recompute(Recompute::None))];
+
+/// and whether the state is on the host.
+pub const OFFLOADED: &[(&str, Value)] =
+    &[("true", Value::Word(Offload::State.to_word())), ("false", Value::Word(Offload::None.to_word()))];
 
 /// What most tools take for off.
 pub const OFF: &[&str] = &["false", "False", "0", "", "none", "None", "no", "[]"];
@@ -64,13 +78,13 @@ pub fn read(table: &[ToolKey], settings: &mut ToolSettings, draft: &mut PlanDraf
         // A variable of a script that it does not set itself.
         let unset = text.contains('$');
         match key.means {
-            Means::Words(field, _) if unset => draft.take(field, text, place),
+            Means::Words(field, _) if unset => draft.read(field, text, place),
             Means::Only(..) if unset => draft.cannot(&setting, "is set outside the file", "set it in the file"),
             Means::Number(field) | Means::Words(field, _) if text == FILLED_IN => filled_in(field, place, draft),
-            Means::Number(field) => draft.take(field, text, place),
+            Means::Number(field) => draft.read(field, text, place),
             Means::Words(field, words) => {
-                if let Some((_, ours)) = words.iter().find(|(theirs, _)| theirs.eq_ignore_ascii_case(text)) {
-                    draft.take(field, ours, place);
+                if let Some((_, value)) = words.iter().find(|(theirs, _)| theirs.eq_ignore_ascii_case(text)) {
+                    draft.take(field, value.clone(), place);
                 } else {
                     let known: Vec<&str> = words.iter().map(|(theirs, _)| *theirs).collect();
                     let what = format!("'{text}' is nothing that a plan can say; known: {}", known.join(", "));
@@ -103,17 +117,17 @@ pub fn leave(settings: &ToolSettings, draft: &mut PlanDraft) {
 }
 
 /// Writes the fields that a table has words for.
-pub fn write(table: &[ToolKey], said: &mut PlanSaid) -> Vec<Line> {
+pub fn write(table: &[ToolKey], writer: &mut PlanWriter) -> Vec<Line> {
     let mut lines = Vec::new();
     for key in table {
         let line = match key.means {
-            Means::Number(field) => said.say(field).map(|text| Line::new(key.name, &text)),
+            Means::Number(field) => writer.line(key.name, field),
             Means::Words(field, words) => {
-                let text = said.text(field).unwrap_or_default().to_owned();
-                let theirs = words.iter().find(|(_, ours)| *ours == text).map(|(theirs, _)| *theirs);
+                let value = writer.value(field);
+                let theirs = words.iter().find(|(_, own)| Some(own) == value).map(|(theirs, _)| *theirs);
                 theirs.map(|theirs| {
-                    said.say(field);
-                    Line::new(key.name, theirs)
+                    writer.say(field);
+                    Line::new(key.name, theirs.parse::<bool>().map_or_else(|_| Json::from(theirs), Json::from))
                 })
             }
             Means::Only(..) | Means::Nothing(_) => None,

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::said::PlanSaid;
+use super::writer::PlanWriter;
 use super::*;
 use crate::scenario::Layout;
 use crate::scenario::file::FORMAT;
@@ -69,8 +69,8 @@ fn scenario(words: &[(&str, String)], library: &Library) -> Option<Scenario> {
     library.resolve(&file).ok().filter(|scenario| scenario.layout().is_ok())
 }
 
-fn texts(scenario: &Scenario) -> PlanSaid<'_> {
-    PlanSaid::new(scenario, scenario.layout().expect("a layout"))
+fn writer(scenario: &Scenario) -> PlanWriter<'_> {
+    PlanWriter::new(scenario, scenario.layout().expect("a layout"))
 }
 
 /// What a target's file is called, and what else has to be said to read it.
@@ -97,9 +97,9 @@ fn round_trip(scenario: &Scenario, target: PlanTarget, beside: &[Field], library
     let files = [LauncherFile { name: exported.file, text: &exported.text }];
     let imported = import(&files, wishes, library).unwrap_or_else(|errors| panic!("{errors:?}\n{}", exported.text));
     let back = library.resolve(&imported.made.scenario).expect("a scenario");
-    let (before, after) = (texts(scenario), texts(&back));
+    let (before, after) = (writer(scenario), writer(&back));
     for field in &exported.fields {
-        assert_eq!(before.text(*field), after.text(*field), "{field}\n{}", exported.text);
+        assert_eq!(before.value(*field), after.value(*field), "{field}\n{}", exported.text);
     }
     if exported.notes.is_empty() {
         // A copy over one rank is none.

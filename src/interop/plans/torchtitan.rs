@@ -1,12 +1,12 @@
 //! torchtitan's TOML of 0.1 to 0.2.2, and that of 2024 by its old names.
 
-use crate::plan::{Precision, Recompute, Schedule, Sharded};
+use crate::plan::{Extent, Optimizer, Precision, Recompute, Schedule, Sharded};
 use crate::scenario::{Field, Problem, Value};
 
 use super::draft::PlanDraft;
-use super::said::{Line, PlanSaid};
 use super::settings::ToolSettings;
-use super::table::{self, OFF, ToolKey, nothing, number, only, words};
+use super::table::{self, OFF, OFFLOADED, ToolKey, nothing, number, only, words};
+use super::writer::{Line, PlanWriter};
 use super::written::{self, Head, Ranks};
 
 /// What the sections of 2025 say.
@@ -19,14 +19,18 @@ const KEYS: &[ToolKey] = &[
         "parallelism.pipeline_parallel_schedule",
         Field::Schedule,
         &[
-            ("1F1B", Schedule::OneForwardOneBackward.word()),
-            ("GPipe", Schedule::GPipe.word()),
-            ("Interleaved1F1B", Schedule::Interleaved.word()),
-            ("LoopedBFS", Schedule::BreadthFirst.word()),
+            ("1F1B", Value::Word(Schedule::OneForwardOneBackward.to_word())),
+            ("GPipe", Value::Word(Schedule::GPipe.to_word())),
+            ("Interleaved1F1B", Value::Word(Schedule::Interleaved.to_word())),
+            ("LoopedBFS", Value::Word(Schedule::BreadthFirst.to_word())),
         ],
     ),
-    words("training.enable_cpu_offload", Field::Offload, &[("false", "none"), ("true", "state")]),
-    words("optimizer.name", Field::Optimizer, &[("AdamW", "adam"), ("Adam", "adam")]),
+    words("training.enable_cpu_offload", Field::Offload, OFFLOADED),
+    words(
+        "optimizer.name",
+        Field::Optimizer,
+        &[("AdamW", Value::Word(Optimizer::Adam.to_word())), ("Adam", Value::Word(Optimizer::Adam.to_word()))],
+    ),
     only("parallelism.expert_parallel_degree", &["1"], "a plan shards experts like other parameters"),
     only("parallelism.expert_tensor_parallel_degree", &["1"], "a plan shards experts like other parameters"),
     only("parallelism.module_fqns_per_model_part", OFF, "a plan cuts stages evenly"),
@@ -99,7 +103,7 @@ pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     read_stages(settings, draft);
     read_batch(settings, draft);
     table::leave(settings, draft);
-    draft.assume(Field::Sequence, "2048", DEFAULT);
+    draft.assume(Field::Sequence, 2048_u32, DEFAULT);
 }
 
 const DEFAULT: &str = "torchtitan's default";
@@ -124,7 +128,7 @@ fn read_model(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let [name, flavor] = ["model.name", "model.flavor"].map(|name| settings.take(name));
     let (Some(name), Some(flavor)) = (name, flavor) else { return };
     match MODELS.iter().find(|(own, size, _)| (*own, *size) == (name.text.as_str(), flavor.text.as_str())) {
-        Some((.., id)) => draft.take(Field::Model, id, &flavor.place),
+        Some((.., id)) => draft.take(Field::Model, Value::id(id), &flavor.place),
         None => draft.ask(Field::Model, &flavor.place, format!("'{} {}' is no preset", name.text, flavor.text)),
     }
 }
@@ -135,34 +139,34 @@ fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let old = settings.take("float8.enable_float8_linear").filter(|it| it.text == "true");
     let format = settings.take(FLOAT);
     if let Some(fp8) = converters.or(old) {
-        return draft.take(Field::Precision, "fp8", &fp8.place);
+        return draft.take(Field::Precision, Precision::Fp8, &fp8.place);
     }
     match format {
         Some(format) => match format.text.as_str() {
-            "bfloat16" => draft.take(Field::Precision, "bf16", &format.place),
-            "float32" => draft.take(Field::Precision, "fp32", &format.place),
+            "bfloat16" => draft.take(Field::Precision, Precision::Bf16, &format.place),
+            "float32" => draft.take(Field::Precision, Precision::Fp32, &format.place),
             other => {
                 draft.refuse(&format.place, format!("'{other}' is neither bfloat16 nor float32"), Field::Precision);
             }
         },
-        None => draft.assume(Field::Precision, "bf16", DEFAULT),
+        None => draft.assume(Field::Precision, Precision::Bf16, DEFAULT),
     }
 }
 
 fn read_recompute(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let option = settings.take(OPTION);
     let Some(mode) = settings.take(MODE) else {
-        return draft.assume(Field::Recompute, "selective", DEFAULT);
+        return draft.assume(Field::Recompute, Recompute::Selective, DEFAULT);
     };
     match (mode.text.as_str(), option) {
         ("selective", Some(option)) if option.text != "op" => match option.text.parse::<u32>() {
             // Every so many layers are computed again.
             Ok(every) if every > 0 => {
-                draft.take(Field::Recompute, &(1.0 / f64::from(every)).to_string(), &option.place);
+                draft.take(Field::Recompute, Recompute::Share(1.0 / f64::from(every)), &option.place);
             }
             _ => draft.refuse(&option.place, format!("'{}' is neither op nor a count", option.text), Field::Recompute),
         },
-        ("none" | "selective" | "full", _) => draft.take(Field::Recompute, &mode.text, &mode.place),
+        ("none" | "selective" | "full", _) => draft.read(Field::Recompute, &mode.text, &mode.place),
         (other, _) => {
             draft.refuse(&mode.place, format!("'{other}' is none of none, selective and full"), Field::Recompute);
         }
@@ -192,7 +196,7 @@ fn read_mesh(settings: &mut ToolSettings, draft: &mut PlanDraft) {
         inner.iter().chain([&replicas, &degree]).try_fold(1_u32, |product, ranks| product.checked_mul(*ranks));
     match (draft.devices(), product) {
         (None, Some(product)) => {
-            draft.take(Field::Devices, &product.to_string(), &format!("{place}, with the other degrees"));
+            draft.take(Field::Devices, product, &format!("{place}, with the other degrees"));
         }
         (Some(devices), product) if product != Some(devices) => {
             let product = product.map_or("more than can be counted".to_owned(), |product| product.to_string());
@@ -205,15 +209,15 @@ fn read_mesh(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     match (over, replicas) {
         (1, _) => draft.shard(None, None, &place),
         (_, 1) => draft.shard(Some(Sharded::Weights), None, &place),
-        _ => draft.shard(Some(Sharded::Weights), Some(&over.to_string()), &place),
+        _ => draft.shard(Some(Sharded::Weights), Some(Extent::Ranks(over)), &place),
     }
     let reshard = settings.take(RESHARD);
     let place = reshard.as_ref().map_or_else(|| place.clone(), |setting| setting.place.clone());
     match reshard.as_ref().map_or("default", |setting| setting.text.as_str()) {
-        "always" => draft.take(Field::Reshard, "on", &place),
-        "never" => draft.take(Field::Reshard, "off", &place),
+        "always" => draft.take(Field::Reshard, true, &place),
+        "never" => draft.take(Field::Reshard, false, &place),
         // With a pipeline the weights are kept, so that each micro-batch need not gather them again.
-        "default" if inner[2] > 1 => draft.take(Field::Reshard, "off", &format!("{place}, default with a pipeline")),
+        "default" if inner[2] > 1 => draft.take(Field::Reshard, false, &format!("{place}, default with a pipeline")),
         "default" => {}
         other => draft.refuse(&place, format!("'{other}' is none of default, always and never"), Field::Reshard),
     }
@@ -225,7 +229,7 @@ fn read_stages(settings: &mut ToolSettings, draft: &mut PlanDraft) {
         let schedule = draft.value(Field::Schedule).and_then(Value::get::<Schedule>);
         let loops = schedule.is_some_and(|schedule| schedule.rules().virtual_stages);
         if loops && draft.ranks(Field::Pipeline) > 1 {
-            draft.assume(Field::StagesPerRank, "2", DEFAULT);
+            draft.assume(Field::StagesPerRank, 2_u32, DEFAULT);
         }
         return;
     };
@@ -249,13 +253,13 @@ fn read_batch(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     };
     if draft.ranks(Field::Pipeline) == 1 {
         if local.is_some() {
-            draft.take(Field::MicroBatch, &batch, &place);
+            draft.take(Field::MicroBatch, count, &place);
         } else {
-            draft.assume(Field::MicroBatch, &batch, &place);
+            draft.assume(Field::MicroBatch, count, &place);
         }
         match all {
-            Some(all) => draft.take(Field::GlobalBatch, &all.text, &all.place),
-            None => draft.take(Field::Accumulate, "1", &format!("{}: no {GLOBAL}", settings.file)),
+            Some(all) => draft.read(Field::GlobalBatch, &all.text, &all.place),
+            None => draft.take(Field::Accumulate, 1_u32, &format!("{}: no {GLOBAL}", settings.file)),
         }
         return;
     }
@@ -263,8 +267,8 @@ fn read_batch(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     if size == 0 || !count.is_multiple_of(size) {
         return draft.refuse(&place, format!("micro-batches of {size} do not divide '{count}'"), Field::MicroBatch);
     }
-    draft.take(Field::MicroBatch, &size.to_string(), micro.as_ref().map_or(DEFAULT, |micro| &micro.place));
-    draft.take(Field::Accumulate, &(count / size).to_string(), &place);
+    draft.take(Field::MicroBatch, size, micro.as_ref().map_or(DEFAULT, |micro| &micro.place));
+    draft.take(Field::Accumulate, count / size, &place);
     if let (Some(all), Some(ranks)) = (all, draft.data_ranks())
         && all.text.parse() != Ok(u64::from(count) * u64::from(ranks))
     {
@@ -277,8 +281,8 @@ fn read_batch(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 pub const VERSIONS: &[&str] = &["0.3.0", "0.2.2"];
 
 /// The lines of its file or of its command; an error where it has no such model.
-pub fn write(version: &str, said: &mut PlanSaid) -> Result<Vec<Line>, Problem> {
-    let id = &said.scenario.model.id;
+pub fn write(version: &str, writer: &mut PlanWriter) -> Result<Vec<Line>, Problem> {
+    let id = &writer.scenario.model.id;
     let Some((name, flavor, _)) = MODELS.iter().find(|(_, _, own)| own == id) else {
         let known: Vec<&str> = MODELS.iter().map(|(.., id)| *id).collect();
         return Err(Problem {
@@ -289,96 +293,96 @@ pub fn write(version: &str, said: &mut PlanSaid) -> Result<Vec<Line>, Problem> {
     };
     let mut lines = if version == "0.3.0" {
         let config = format!("{name}_{}", flavor.to_lowercase());
-        vec![Line::new("module", name), Line::new("config", &config)]
+        vec![Line::new("module", *name), Line::new("config", config)]
     } else {
-        vec![Line::new("model.name", name), Line::text("model.flavor", flavor)]
+        vec![Line::new("model.name", *name), Line::new("model.flavor", *flavor)]
     };
-    lines.extend(table::write(KEYS, said));
+    lines.extend(table::write(KEYS, writer));
     // 0.3 has the optimizer in the configuration's function.
     lines.retain(|line| version != "0.3.0" || !line.name.starts_with("optimizer."));
-    write_precision(version, &mut lines, said);
-    write_mesh(&mut lines, said);
-    write_batch(version, &mut lines, said);
-    write_stages(&mut lines, said);
-    match said.plan().recompute {
+    write_precision(version, &mut lines, writer);
+    write_mesh(&mut lines, writer);
+    write_batch(version, &mut lines, writer);
+    write_stages(&mut lines, writer);
+    match writer.plan().recompute {
         Recompute::Share(_) => {
-            said.note(Field::Recompute, "torchtitan computes all layers again or none: all");
+            writer.note(Field::Recompute, "torchtitan computes all layers again or none: all");
             lines.push(Line::new(MODE, "full"));
         }
-        _ => lines.extend(said.say(Field::Recompute).map(|mode| Line::new(MODE, &mode))),
+        _ => lines.extend(writer.line(MODE, Field::Recompute)),
     }
-    if version != "0.3.0" && said.plan().recompute == Recompute::Selective {
+    if version != "0.3.0" && writer.plan().recompute == Recompute::Selective {
         lines.push(Line::new(OPTION, "op"));
     }
-    said.leave(&[Field::Devices], "the launcher's");
+    writer.leave(&[Field::Devices], "the launcher's");
     Ok(lines)
 }
 
-fn write_precision(version: &str, lines: &mut Vec<Line>, said: &mut PlanSaid) {
-    let format = match said.plan().precision {
+fn write_precision(version: &str, lines: &mut Vec<Line>, writer: &mut PlanWriter) {
+    let format = match writer.plan().precision {
         Precision::Bf16 | Precision::Fp8 => "bfloat16",
         Precision::Fp32 => "float32",
         Precision::Fp16 => {
-            said.note(Field::Precision, "torchtitan trains in bfloat16");
+            writer.note(Field::Precision, "torchtitan trains in bfloat16");
             "bfloat16"
         }
     };
     lines.push(Line::new(FLOAT, format));
-    match (said.plan().precision, version) {
-        (Precision::Fp8, "0.3.0") => said.note(Field::Precision, "another config function switches fp8 on"),
+    match (writer.plan().precision, version) {
+        (Precision::Fp8, "0.3.0") => writer.note(Field::Precision, "another config function switches fp8 on"),
         (Precision::Fp8, _) => {
-            lines.push(Line { name: "model.converters".to_owned(), value: vec!["quantize.linear.float8"].into() });
+            lines.push(Line::new("model.converters", vec!["quantize.linear.float8"]));
         }
         _ => {}
     }
-    said.say(Field::Precision);
+    writer.say(Field::Precision);
 }
 
-fn write_mesh(lines: &mut Vec<Line>, said: &mut PlanSaid) {
-    let shards = said.fsdp2_shards();
-    let context = said.layout.context;
-    lines.push(Line::new(REPLICATE, &shards.copies.to_string()));
-    lines.push(Line::new(SHARD, &(shards.over / context).to_string()));
+fn write_mesh(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
+    let shards = writer.fsdp2_shards();
+    let context = writer.layout.context;
+    lines.push(Line::new(REPLICATE, shards.copies));
+    lines.push(Line::new(SHARD, shards.over / context));
     let again = match shards.first {
-        Some(Sharded::Weights) => said.say(Field::Reshard).is_none_or(|on| on == "on"),
+        Some(Sharded::Weights) => writer.say(Field::Reshard) != Some(Value::Switch(false)),
         Some(_) => false,
         None => return,
     };
     lines.push(Line::new(RESHARD, if again { "always" } else { "never" }));
 }
 
-fn write_batch(version: &str, lines: &mut Vec<Line>, said: &mut PlanSaid) {
-    let plan = said.plan();
-    let pipelined = said.layout.pipeline > 1;
+fn write_batch(version: &str, lines: &mut Vec<Line>, writer: &mut PlanWriter) {
+    let plan = writer.plan();
+    let pipelined = writer.layout.pipeline > 1;
     let local =
         if pipelined { u64::from(plan.micro_batch) * u64::from(plan.accumulate) } else { plan.micro_batch.into() };
-    lines.push(Line::new(LOCAL, &local.to_string()));
-    lines.extend(said.say(Field::GlobalBatch).map(|all| Line::new(GLOBAL, &all)));
+    lines.push(Line::new(LOCAL, local));
+    lines.extend(writer.line(GLOBAL, Field::GlobalBatch));
     if pipelined {
-        lines.push(Line::new(MICRO, &plan.micro_batch.to_string()));
+        lines.push(Line::new(MICRO, plan.micro_batch));
         if version == "0.3.0" {
             // It is refused with CUDA graphs.
-            lines.push(Line::new("training.disable_cuda_graphs", "true"));
+            lines.push(Line::new("training.disable_cuda_graphs", true));
         }
     }
-    said.say(Field::MicroBatch);
-    said.say(Field::Accumulate);
+    writer.say(Field::MicroBatch);
+    writer.say(Field::Accumulate);
 }
 
 /// Stages as layers of each, the first and the last no smaller than the others.
-fn write_stages(lines: &mut Vec<Line>, said: &mut PlanSaid) {
-    let (layers, stages) = (said.scenario.model.layers, said.stages());
+fn write_stages(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
+    let (layers, stages) = (writer.scenario.model.layers, writer.stages());
     if stages == 1 {
         return;
     }
     let each = layers.div_ceil(stages);
     if layers.div_ceil(each) != stages {
-        said.note(Field::StagesPerRank, &format!("torchtitan cuts {layers} layers by those of a stage, {each}"));
+        writer.note(Field::StagesPerRank, &format!("torchtitan cuts {layers} layers by those of a stage, {each}"));
     }
-    said.say(Field::StagesPerRank);
-    lines.push(Line::new(PER_STAGE, &each.to_string()));
-    lines.push(Line::new("parallelism.pipeline_parallel_first_stage_less_layers", "0"));
-    lines.push(Line::new("parallelism.pipeline_parallel_last_stage_less_layers", "0"));
+    writer.say(Field::StagesPerRank);
+    lines.push(Line::new(PER_STAGE, each));
+    lines.push(Line::new("parallelism.pipeline_parallel_first_stage_less_layers", 0));
+    lines.push(Line::new("parallelism.pipeline_parallel_last_stage_less_layers", 0));
 }
 
 /// The command of 0.3, which has no file: recompute is a subcommand at the end.

@@ -1,13 +1,13 @@
 //! Arguments of Hugging Face's Trainer, as JSON or YAML, with FSDP or DeepSpeed inside them.
 
-use crate::plan::{Precision, Sharded};
-use crate::scenario::Field;
+use crate::plan::{Extent, Offload, Optimizer, Precision, Recompute, Sharded};
+use crate::scenario::{Field, Value};
 
 use super::deepspeed;
 use super::draft::PlanDraft;
-use super::said::{Line, PlanSaid};
 use super::settings::ToolSettings;
-use super::table::{self, OFF, ToolKey, nothing, number, only, words};
+use super::table::{self, CHECKPOINTING, OFF, OFFLOADED, SWITCH, ToolKey, nothing, number, only, words};
+use super::writer::{Line, PlanWriter};
 
 /// What the arguments say.
 const KEYS: &[ToolKey] = &[
@@ -18,14 +18,14 @@ const KEYS: &[ToolKey] = &[
         "optim",
         Field::Optimizer,
         &[
-            ("adamw_torch_fused", "adam"),
-            ("adamw_torch", "adam"),
-            ("adamw_hf", "adam"),
-            ("adamw_apex_fused", "adam"),
-            ("adamw_bnb_8bit", "adam8bit"),
-            ("adamw_8bit", "adam8bit"),
-            ("adamw_torch_8bit", "adam8bit"),
-            ("sgd", "sgd-momentum"),
+            ("adamw_torch_fused", Value::Word(Optimizer::Adam.to_word())),
+            ("adamw_torch", Value::Word(Optimizer::Adam.to_word())),
+            ("adamw_hf", Value::Word(Optimizer::Adam.to_word())),
+            ("adamw_apex_fused", Value::Word(Optimizer::Adam.to_word())),
+            ("adamw_bnb_8bit", Value::Word(Optimizer::Adam8bit.to_word())),
+            ("adamw_8bit", Value::Word(Optimizer::Adam8bit.to_word())),
+            ("adamw_torch_8bit", Value::Word(Optimizer::Adam8bit.to_word())),
+            ("sgd", Value::Word(Optimizer::SgdMomentum.to_word())),
         ],
     ),
     only("use_cpu", OFF, "shardscope knows training on devices alone"),
@@ -52,9 +52,9 @@ const ACCELERATE: &str = "give the file of `accelerate config` beside the script
 
 /// What stands in `fsdp_config`, with and without the prefix of Accelerate.
 const FSDP: &[ToolKey] = &[
-    words("reshard_after_forward", Field::Reshard, &[("true", "on"), ("false", "off")]),
+    words("reshard_after_forward", Field::Reshard, SWITCH),
     words("activation_checkpointing", Field::Recompute, CHECKPOINTING),
-    words("offload_params", Field::Offload, &[("true", "state"), ("false", "none")]),
+    words("offload_params", Field::Offload, OFFLOADED),
     only("xla", OFF, "give the plan of FSDP on GPUs"),
     nothing("version", "both versions of FSDP shard alike"),
     nothing("transformer_layer_cls_to_wrap", "a plan gathers layer by layer"),
@@ -68,19 +68,21 @@ const FSDP: &[ToolKey] = &[
 ];
 
 /// What FSDP1 alone heeds.
-const FIRST: &[ToolKey] =
-    &[words("backward_prefetch", Field::Prefetch, &[("backward_pre", "1"), ("no_prefetch", "0")])];
+const FIRST: &[ToolKey] = &[words(
+    "backward_prefetch",
+    Field::Prefetch,
+    &[("backward_pre", Value::Count(1)), ("no_prefetch", Value::Count(0))],
+)];
 
-const CHECKPOINTING: &[(&str, &str)] = &[("true", "full"), ("false", "none")];
 const MICRO_BATCH: &str = "per_device_train_batch_size";
 
 /// The words of `fsdp` that say a strategy, with the first part of the state that each shards and over what.
-const STRATEGIES: [(&str, Option<Sharded>, Option<&str>); 6] = [
+const STRATEGIES: [(&str, Option<Sharded>, Option<Extent>); 6] = [
     ("full_shard", Some(Sharded::Weights), None),
     ("shard_grad_op", Some(Sharded::Gradients), None),
     ("no_shard", None, None),
-    ("hybrid_shard", Some(Sharded::Weights), Some("node")),
-    ("hybrid_shard_zero2", Some(Sharded::Gradients), Some("node")),
+    ("hybrid_shard", Some(Sharded::Weights), Some(Extent::Node)),
+    ("hybrid_shard_zero2", Some(Sharded::Gradients), Some(Extent::Node)),
     ("true", Some(Sharded::Weights), None),
 ];
 
@@ -145,13 +147,13 @@ pub fn read(settings: &mut ToolSettings, deepspeed: Option<ToolSettings>, launch
     table::leave(settings, draft);
     // The defaults of transformers 5.23.
     let default = "the Trainer's default";
-    draft.assume(Field::MicroBatch, "8", default);
-    draft.assume(Field::Accumulate, "1", default);
-    draft.assume(Field::Recompute, "none", default);
+    draft.assume(Field::MicroBatch, 8_u32, default);
+    draft.assume(Field::Accumulate, 1_u32, default);
+    draft.assume(Field::Recompute, Recompute::None, default);
 }
 
 fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
-    let formats = ["bf16", "fp16"].map(|format| (format, settings.take(format)));
+    let formats = [Precision::Bf16, Precision::Fp16].map(|format| (format, settings.take(format.word())));
     let on = formats.iter().find_map(|(format, setting)| {
         let setting = setting.as_ref().filter(|setting| setting.text.eq_ignore_ascii_case("true"))?;
         Some((*format, setting))
@@ -159,7 +161,11 @@ fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     match on {
         Some((format, setting)) => draft.take(Field::Precision, format, &setting.place),
         None => {
-            draft.assume(Field::Precision, "fp32", "neither bf16 nor fp16 is on, and the Trainer's default is fp32");
+            draft.assume(
+                Field::Precision,
+                Precision::Fp32,
+                "neither bf16 nor fp16 is on, and the Trainer's default is fp32",
+            );
         }
     }
 }
@@ -176,7 +182,7 @@ fn read_fsdp(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let setting = settings.take("fsdp").filter(|setting| !OFF.contains(&setting.text.as_str()));
     let Some(setting) = setting else {
         let why = "no fsdp and no deepspeed: the Trainer then runs DDP";
-        draft.assume(Field::Strategy, "ddp", why);
+        draft.assume(Field::Strategy, Value::id("ddp"), why);
         return table::leave(&inside, draft);
     };
     // `"full_shard auto_wrap offload"`, or a list of the same words.
@@ -184,11 +190,11 @@ fn read_fsdp(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let split = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
     let words: Vec<&str> = text.split(split).filter(|word| !word.is_empty()).collect();
     match STRATEGIES.iter().find(|(name, ..)| words.contains(name)) {
-        Some((_, first, over)) => draft.shard(*first, *over, &setting.place),
+        Some((_, first, over)) => draft.shard(*first, over.clone(), &setting.place),
         None => draft.refuse(&setting.place, format!("'{}' names no strategy of FSDP", setting.text), Field::Strategy),
     }
     if words.contains(&"offload") {
-        draft.take(Field::Offload, "state", &setting.place);
+        draft.take(Field::Offload, Offload::State, &setting.place);
     }
     if inside.text("version") != Some("2") {
         table::read(FIRST, &mut inside, draft);
@@ -201,48 +207,48 @@ fn read_fsdp(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 pub const VERSIONS: &[&str] = &["5.23.0"];
 
 /// The lines of its file.
-pub fn write(said: &mut PlanSaid) -> Vec<Line> {
-    let shards = said.shards();
-    let meshed = [("tensor", said.layout.tensor), ("context", said.layout.context)];
+pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
+    let shards = writer.shards();
+    let meshed = [("tensor", writer.layout.tensor), ("context", writer.layout.context)];
     let mut notes: Vec<String> =
         meshed.into_iter().filter(|(_, ranks)| *ranks > 1).map(|(name, ranks)| format!("{name} {ranks}")).collect();
     if shards.copies > 1 && shards.first.is_some() {
         notes.push(format!("shards over {} ranks", shards.over));
     }
-    let format = said.plan().precision;
+    let format = writer.plan().precision;
     let mut lines = vec![Line::new("output_dir", "output")];
-    for name in ["bf16", "fp16"] {
-        lines.push(Line::new(name, if format.storage().word() == name { "true" } else { "false" }));
+    for own in [Precision::Bf16, Precision::Fp16] {
+        lines.push(Line::new(own.word(), own.storage() == format.storage()));
     }
     if format == Precision::Fp8 {
-        said.note(Field::Precision, "the Trainer computes in bf16; fp8 is Accelerate's to switch on");
+        writer.note(Field::Precision, "the Trainer computes in bf16; fp8 is Accelerate's to switch on");
     } else {
-        said.say(Field::Precision);
+        writer.say(Field::Precision);
     }
     if !notes.is_empty() {
         let mesh = "the mesh stands in the file of `export --to accelerate`: launch with both";
-        said.elsewhere.push(format!("{}: {mesh}", notes.join(", ")));
-        said.say(Field::Tensor);
-        said.say(Field::Context);
+        writer.elsewhere.push(format!("{}: {mesh}", notes.join(", ")));
+        writer.say(Field::Tensor);
+        writer.say(Field::Context);
     }
     let whole = shards.first.is_some();
     let inside = |line: Line| Line { name: format!("fsdp_config.{}", line.name), ..line };
     if let Some(first) = shards.first {
         if first != Sharded::Weights {
-            said.notes.push("FSDP2 shards weights with what is sharded: they are gathered once and kept".to_owned());
-            lines.push(inside(Line::new("reshard_after_forward", "false")));
+            writer.notes.push("FSDP2 shards weights with what is sharded: they are gathered once and kept".to_owned());
+            lines.push(inside(Line::new("reshard_after_forward", false)));
         }
-        lines.push(Line::new("fsdp", "true"));
-        lines.push(inside(Line::new("version", "2")));
-        let written = table::write(FSDP, said).into_iter();
-        let rounded = said.recompute_rounded_up("the Trainer").then(|| Line::new("activation_checkpointing", "true"));
+        lines.push(Line::new("fsdp", true));
+        lines.push(inside(Line::new("version", 2)));
+        let written = table::write(FSDP, writer).into_iter();
+        let rounded = writer.recompute_rounded_up("the Trainer").then(|| Line::new("activation_checkpointing", true));
         lines.extend(written.chain(rounded).map(inside));
     }
     // Switched on in both places, the blocks would be wrapped twice.
-    let own = table::write(KEYS, said);
+    let own = table::write(KEYS, writer);
     lines.extend(own.into_iter().filter(|line| !(whole && line.name == "gradient_checkpointing")));
-    said.leave(&[Field::GlobalBatch], "micro-batch, accumulation and devices say it");
-    said.leave(&[Field::Devices], "the launcher's");
-    said.leave(&[Field::Sequence], "the data's own, or max_length of TRL's SFTConfig");
+    writer.leave(&[Field::GlobalBatch], "micro-batch, accumulation and devices say it");
+    writer.leave(&[Field::Devices], "the launcher's");
+    writer.leave(&[Field::Sequence], "the data's own, or max_length of TRL's SFTConfig");
     lines
 }

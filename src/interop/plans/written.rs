@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::scenario::Scenario;
 
-use super::said::Line;
+use super::writer::Line;
 
 /// Who writes for whom, and what the file does not say.
 #[derive(Debug, Clone, Default)]

@@ -4,7 +4,7 @@
 
 use crate::interop::megatron::{DTYPE, FORMATS, UnknownWord, sharded, storage};
 use crate::interop::report::ImportError;
-use crate::plan::Sharded;
+use crate::plan::{Precision, Sharded};
 
 use super::arguments::Arguments;
 use super::draft::RowDraft;
@@ -123,7 +123,7 @@ fn precision(row: &mut RowDraft, arguments: &Arguments<'_>) {
     } else if let Some(format) = storage(arguments.text(DTYPE)) {
         row.take("precision", format, place(DTYPE, arguments.get(DTYPE).unwrap_or_default().1));
     } else if arguments.get("bf16").is_some() && arguments.get("fp16").is_some() {
-        row.take("precision", "fp32", "neither bf16 nor fp16 of the arguments");
+        row.take("precision", Precision::Fp32, "neither bf16 nor fp16 of the arguments");
     }
 }
 

@@ -132,6 +132,11 @@ impl<T: OneOf> Typed for T {
 }
 
 impl Value {
+    /// The id of a preset.
+    pub fn id(id: &str) -> Self {
+        Self::Id(id.into())
+    }
+
     /// The value as a type of the domain; `None` if it is of another one.
     pub fn get<T: Typed>(&self) -> Option<T> {
         T::from_value(self)
@@ -188,11 +193,7 @@ impl Type {
             Self::Factor => number(read_share(text)).ok_or_else(|| "write a factor, like 0.5 or 50%".to_owned()),
             Self::Tokens => number(read_count(text)).ok_or_else(|| "write a number, like 300B or 300e9".to_owned()),
             Self::Batch => text.parse().map(Value::Batch),
-            Self::Switch => match text {
-                "on" => Ok(Value::Switch(true)),
-                "off" => Ok(Value::Switch(false)),
-                _ => Err("write on or off".to_owned()),
-            },
+            Self::Switch => switch(text).map(Value::Switch),
             Self::Extent => text.parse().map(Value::Extent),
             Self::Recompute => text.parse().map(Value::Recompute),
             Self::OneOf(words) => words.read(text).map(Value::Word),
@@ -293,6 +294,15 @@ impl Visitor<'_> for Type {
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Value, E> {
         self.read(text).map_err(|_| E::invalid_type(Unexpected::Str(text), &self))
+    }
+}
+
+/// Reads a switch as people and files write it.
+pub fn switch(text: &str) -> Result<bool, String> {
+    match text {
+        "on" | "true" => Ok(true),
+        "off" | "false" => Ok(false),
+        _ => Err("write on or off".to_owned()),
     }
 }
 

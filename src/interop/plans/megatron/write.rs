@@ -3,10 +3,10 @@
 use crate::interop::megatron::SHARDED;
 use crate::model::{Model, Norm, Positions, QkNorm};
 use crate::plan::{Offload, Precision, Recompute, Sharded};
-use crate::scenario::Field;
+use crate::scenario::{Field, Value};
 
-use super::super::said::{Line, PlanSaid, Shards};
 use super::super::table;
+use super::super::writer::{Line, PlanWriter, Shards};
 use super::super::written::{Head, Ranks, arguments};
 use super::{COPIES, GLOBAL, KEYS, ON_HOST};
 
@@ -14,34 +14,34 @@ use super::{COPIES, GLOBAL, KEYS, ON_HOST};
 pub const VERSIONS: &[&str] = &["0.20"];
 
 /// The lines of its arguments, and what its environment needs.
-pub fn script(said: &mut PlanSaid) -> (Vec<Line>, &'static str) {
-    let mut lines = of_model(&said.scenario.model, said);
-    lines.extend(table::write(KEYS, said));
+pub fn script(writer: &mut PlanWriter) -> (Vec<Line>, &'static str) {
+    let mut lines = of_model(&writer.scenario.model, writer);
+    lines.extend(table::write(KEYS, writer));
     lines.retain(|line| line.name != "cpu_optimizer" && (line.name != ON_HOST || line.value == true));
-    if said.plan().offload == Offload::Optimizer {
-        lines.push(Line::new("use_precision_aware_optimizer", "true"));
+    if writer.plan().offload == Offload::Optimizer {
+        lines.push(Line::new("use_precision_aware_optimizer", true));
     }
-    lines.extend(said.say(Field::GlobalBatch).map(|all| Line::new(GLOBAL, &all)));
-    said.say(Field::Accumulate);
-    lines.push(positions(&said.scenario.model, said));
-    if said.layout.tensor > 1 && said.scenario.stack.sequence_parallel {
-        lines.push(Line::new("sequence_parallel", "true"));
+    lines.extend(writer.line(GLOBAL, Field::GlobalBatch));
+    writer.say(Field::Accumulate);
+    lines.push(positions(&writer.scenario.model, writer));
+    if writer.layout.tensor > 1 && writer.scenario.stack.sequence_parallel {
+        lines.push(Line::new("sequence_parallel", true));
     }
-    write_precision(&mut lines, said);
-    write_pipeline(&mut lines, said);
-    write_recompute(&mut lines, said);
-    if let Some(tokens) = said.plan().tokens {
-        let samples = (tokens / f64::from(said.plan().sequence)).ceil();
-        lines.push(Line::new("train_samples", &samples.to_string()));
+    write_precision(&mut lines, writer);
+    write_pipeline(&mut lines, writer);
+    write_recompute(&mut lines, writer);
+    if let Some(tokens) = writer.plan().tokens {
+        let samples = (tokens / f64::from(writer.plan().sequence)).ceil();
+        lines.push(Line::new("train_samples", samples as u64));
     }
-    let fsdp = write_sharding(&mut lines, said);
-    let meshed = said.layout.tensor * said.layout.context > 1;
+    let fsdp = write_sharding(&mut lines, writer);
+    let meshed = writer.layout.tensor * writer.layout.context > 1;
     let environment = match (fsdp, meshed) {
         (true, _) => "unset CUDA_DEVICE_MAX_CONNECTIONS  # FSDP overlaps on several connections\n",
         (false, true) => "export CUDA_DEVICE_MAX_CONNECTIONS=1  # tensor and context parallelism need it\n",
         (false, false) => "",
     };
-    said.say(Field::Devices);
+    writer.say(Field::Devices);
     (lines, environment)
 }
 
@@ -61,7 +61,7 @@ pub fn text(head: &Head, lines: &[Line], environment: &str, ranks: &Ranks) -> St
     )
 }
 
-fn of_model(model: &Model, said: &mut PlanSaid) -> Vec<Line> {
+fn of_model(model: &Model, writer: &mut PlanWriter) -> Vec<Line> {
     let mut lines: Vec<Line> = [
         ("num_layers", model.layers),
         ("hidden_size", model.hidden),
@@ -72,7 +72,7 @@ fn of_model(model: &Model, said: &mut PlanSaid) -> Vec<Line> {
         // The vocabulary is filled up already.
         ("make_vocab_size_divisible_by", 1),
     ]
-    .map(|(name, count)| Line::new(name, &count.to_string()))
+    .map(|(name, count)| Line::new(name, count))
     .into();
     let rms = model.norm == Norm::RmsNorm;
     let computed = model.positions == Positions::Computed;
@@ -85,17 +85,17 @@ fn of_model(model: &Model, said: &mut PlanSaid) -> Vec<Line> {
         (!model.bias, "disable_bias_linear"),
         (model.qk_norm == QkNorm::Head, "qk_layernorm"),
     ] {
-        lines.extend(on.then(|| Line::new(name, "true")));
+        lines.extend(on.then(|| Line::new(name, true)));
     }
     if model.kv_heads != model.heads {
-        lines.push(Line::new("num_query_groups", &model.kv_heads.to_string()));
+        lines.push(Line::new("num_query_groups", model.kv_heads));
     }
     if let Some(experts) = model.experts {
         let width = experts.ffn_hidden.unwrap_or(model.ffn_hidden);
         for (name, count) in
             [("num_experts", experts.count), ("moe_router_topk", experts.active), ("moe_ffn_hidden_size", width)]
         {
-            lines.push(Line::new(name, &count.to_string()));
+            lines.push(Line::new(name, count));
         }
     }
     let own = [
@@ -110,100 +110,94 @@ fn of_model(model: &Model, said: &mut PlanSaid) -> Vec<Line> {
         ),
     ];
     for (_, what) in own.into_iter().filter(|(there, _)| *there) {
-        said.notes.push(format!("model {}: {what} take further arguments", model.id));
+        writer.notes.push(format!("model {}: {what} take further arguments", model.id));
     }
     lines
 }
 
 /// The longest sequence, or the rows of the table of learned positions.
-fn positions(model: &Model, said: &mut PlanSaid) -> Line {
-    let sequence = said.plan().sequence;
+fn positions(model: &Model, writer: &mut PlanWriter) -> Line {
+    let sequence = writer.plan().sequence;
     let rows = match model.positions {
         Positions::Learned => model.position_rows.unwrap_or(model.sequence),
         Positions::Computed => sequence,
     };
     if rows < sequence {
-        said.notes.push(format!("sequence {sequence}: the model's table has {rows} positions, and gets more"));
+        writer.notes.push(format!("sequence {sequence}: the model's table has {rows} positions, and gets more"));
     }
-    Line::new("max_position_embeddings", &rows.max(sequence).to_string())
+    Line::new("max_position_embeddings", rows.max(sequence))
 }
 
-fn write_precision(lines: &mut Vec<Line>, said: &mut PlanSaid) {
-    let names: &[(&str, &str)] = match said.plan().precision {
-        Precision::Bf16 => &[("bf16", "true")],
-        Precision::Fp16 => &[("fp16", "true")],
-        Precision::Fp8 => &[("bf16", "true"), ("fp8_format", "hybrid")],
-        Precision::Fp32 => &[],
-    };
-    lines.extend(names.iter().map(|(name, value)| Line::new(name, value)));
-    said.say(Field::Precision);
+fn write_precision(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
+    let precision = writer.plan().precision;
+    if precision != Precision::Fp32 {
+        lines.push(Line::new(precision.storage().word(), true));
+    }
+    if precision == Precision::Fp8 {
+        lines.push(Line::new("fp8_format", "hybrid"));
+    }
+    writer.say(Field::Precision);
 }
 
-fn write_pipeline(lines: &mut Vec<Line>, said: &mut PlanSaid) {
-    if let Some(stages) = said.say(Field::StagesPerRank) {
-        lines.push(Line::new("num_virtual_stages_per_pipeline_rank", &stages));
-    }
-    match said.text(Field::Schedule) {
+fn write_pipeline(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
+    lines.extend(writer.line("num_virtual_stages_per_pipeline_rank", Field::StagesPerRank));
+    match writer.value(Field::Schedule) {
         None => {}
-        Some(_) if said.plan().schedule.rules().alternates => drop(said.say(Field::Schedule)),
-        Some(_) => said.note(Field::Schedule, "Megatron-LM runs 1f1b, or interleaved with several stages on a rank"),
+        Some(_) if writer.plan().schedule.rules().alternates => drop(writer.say(Field::Schedule)),
+        Some(_) => writer.note(Field::Schedule, "Megatron-LM runs 1f1b, or interleaved with several stages on a rank"),
     }
 }
 
-fn write_recompute(lines: &mut Vec<Line>, said: &mut PlanSaid) {
-    let layers = said.scenario.model.layers;
-    let stages = said.stages();
-    let [granularity, method, each] = match said.plan().recompute {
-        Recompute::None => return drop(said.say(Field::Recompute)),
-        Recompute::Selective => ["selective", "", ""].map(str::to_owned),
-        Recompute::Full => ["full", "uniform", "1"].map(str::to_owned),
+fn write_recompute(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
+    let layers = writer.scenario.model.layers;
+    let stages = writer.stages();
+    let (granularity, method) = match writer.plan().recompute {
+        Recompute::None => return drop(writer.say(Field::Recompute)),
+        Recompute::Selective => ("selective", None),
+        Recompute::Full => ("full", Some(("uniform", 1))),
         Recompute::Share(share) => {
             // Half of 32 layers in 2 x 2 stages: the first 4 layers of each.
             let of_stage = share * f64::from(layers) / f64::from(stages);
             let whole = of_stage.round();
             if (of_stage - whole).abs() > 1e-9 {
-                said.note(Field::Recompute, &format!("{whole} whole layers of each stage are computed again"));
+                writer.note(Field::Recompute, &format!("{whole} whole layers of each stage are computed again"));
             }
             if whole < 1.0 {
-                return drop(said.say(Field::Recompute));
+                return drop(writer.say(Field::Recompute));
             }
-            ["full".to_owned(), "block".to_owned(), whole.to_string()]
+            ("full", Some(("block", whole as u64)))
         }
     };
-    said.say(Field::Recompute);
-    for (name, value) in
-        [("recompute_granularity", granularity), ("recompute_method", method), ("recompute_num_layers", each)]
-    {
-        if !value.is_empty() {
-            lines.push(Line::new(name, &value));
-        }
+    writer.say(Field::Recompute);
+    lines.push(Line::new("recompute_granularity", granularity));
+    if let Some((method, layers)) = method {
+        lines.push(Line::new("recompute_method", method));
+        lines.push(Line::new("recompute_num_layers", layers));
     }
 }
 
 /// Says whether it is FSDP.
-fn write_sharding(lines: &mut Vec<Line>, said: &mut PlanSaid) -> bool {
-    let Shards { first, copies, .. } = said.shards();
+fn write_sharding(lines: &mut Vec<Line>, writer: &mut PlanWriter) -> bool {
+    let Shards { first, copies, .. } = writer.shards();
     if first.is_none() {
         return false;
     }
-    lines.push(Line::new("use_distributed_optimizer", "true"));
+    lines.push(Line::new("use_distributed_optimizer", true));
     if copies > 1 {
-        lines.push(Line::new(COPIES, &copies.to_string()));
+        lines.push(Line::new(COPIES, copies));
     }
-    if said.text(Field::Reshard) == Some("on") {
-        said.say(Field::Reshard);
+    if writer.value(Field::Reshard) == Some(&Value::Switch(true)) {
+        writer.say(Field::Reshard);
     }
     let fsdp = first != Some(Sharded::Optimizer);
     if fsdp {
         let word = SHARDED.iter().find(|(.., own)| *own == first).map_or("no_shard", |(word, ..)| word);
-        for (name, value) in [
-            ("use_megatron_fsdp", "true"),
-            ("data_parallel_sharding_strategy", word),
-            ("no_gradient_accumulation_fusion", "true"),
-            ("ckpt_format", "fsdp_dtensor"),
-        ] {
-            lines.push(Line::new(name, value));
-        }
+        lines.extend([
+            Line::new("use_megatron_fsdp", true),
+            Line::new("data_parallel_sharding_strategy", word),
+            Line::new("no_gradient_accumulation_fusion", true),
+            Line::new("ckpt_format", "fsdp_dtensor"),
+        ]);
     }
     fsdp
 }

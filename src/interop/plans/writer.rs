@@ -1,4 +1,5 @@
-//! A plan while it is written for another tool: what each field says, which of them have been said, and what is left.
+//! A plan while it is written for another tool: the value of each field, which of them the tool's file says, and what is
+//! left.
 //!
 //! Not for any tool's names.
 
@@ -6,16 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
-use crate::plan::{Accumulation, Plan, Precision, Recompute, Reduction, Sharded};
-use crate::scenario::{Field, Layout, Scenario};
+use crate::plan::{Accumulation, Extent, GlobalBatch, Plan, Precision, Recompute, Reduction, Sharded};
+use crate::scenario::{Field, Layout, Scenario, Value};
 
 /// A plan's fields, and which of them a tool's file says.
 #[derive(Debug)]
-pub struct PlanSaid<'a> {
+pub struct PlanWriter<'a> {
     /// What is written.
     pub scenario: &'a Scenario,
     pub layout: Layout,
-    texts: BTreeMap<Field, String>,
+    values: BTreeMap<Field, Value>,
     said: BTreeSet<Field>,
     /// Those of them that the file itself says, as planned.
     pub own: BTreeSet<Field>,
@@ -45,48 +46,52 @@ pub struct Shards {
 }
 
 impl Line {
-    /// A number, a switch or a text.
-    pub fn new(name: &str, text: &str) -> Self {
-        let number = || text.parse::<u64>().map(Json::from);
-        let value = match text {
-            "true" => Json::Bool(true),
-            "false" => Json::Bool(false),
-            _ => number().unwrap_or_else(|_| Json::from(text)),
-        };
-        Self { name: name.to_owned(), value }
+    /// What a key says: a number, a switch or a text.
+    pub fn new(name: &str, value: impl Into<Json>) -> Self {
+        Self { name: name.to_owned(), value: value.into() }
     }
 
-    /// A text, whatever it looks like.
-    pub fn text(name: &str, text: &str) -> Self {
-        Self { name: name.to_owned(), value: Json::from(text) }
+    /// What a key says whose value is that of a field: numbers and switches as such, all else by its word.
+    pub fn of_field(name: &str, value: &Value) -> Self {
+        match value {
+            Value::Count(count) | Value::Batch(GlobalBatch::Sequences(count)) | Value::Extent(Extent::Ranks(count)) => {
+                Self::new(name, *count)
+            }
+            Value::Number(whole) if whole.fract() == 0.0 => Self::new(name, *whole as u64),
+            Value::Switch(on) => Self::new(name, *on),
+            other => Self::new(name, other.to_string()),
+        }
     }
 }
 
-impl<'a> PlanSaid<'a> {
+impl<'a> PlanWriter<'a> {
     /// Of a scenario whose layout is right.
     pub fn new(scenario: &'a Scenario, layout: Layout) -> Self {
         let plan = &scenario.plan;
         // As the layout has it, not as the file does: two ways of saying one plan are written alike.
-        let mut texts: BTreeMap<Field, String> = Field::all()
+        let mut values: BTreeMap<Field, Value> = Field::all()
             .filter(|field| field.is_in_plan() && !field.is_in_sharding())
-            .filter_map(|field| Some((field, field.in_plan(plan)?.to_string())))
+            .filter_map(|field| Some((field, field.in_plan(plan)?)))
             .collect();
-        texts.remove(&Field::Nodes);
-        texts.insert(Field::Devices, layout.devices.to_string());
-        texts.insert(Field::GlobalBatch, scenario.sequences().to_string());
-        texts.insert(Field::Schedule, plan.effective_schedule().to_string());
-        texts.insert(Field::StagesPerRank, plan.virtual_stages().to_string());
+        values.remove(&Field::Nodes);
+        values.insert(Field::Devices, layout.devices.into());
+        // More than the field itself could hold is still said.
+        let sequences = scenario.sequences();
+        let batch = GlobalBatch::sequences(sequences).map_or(Value::Number(sequences), Value::Batch);
+        values.insert(Field::GlobalBatch, batch);
+        values.insert(Field::Schedule, plan.effective_schedule().into());
+        values.insert(Field::StagesPerRank, plan.virtual_stages().into());
         // What is 1 is what every tool does where nothing is said; without a pipeline no schedule is.
         for field in [Field::Tensor, Field::Context, Field::Pipeline, Field::StagesPerRank] {
-            texts.retain(|key, text| *key != field || text != "1");
+            values.retain(|key, value| *key != field || *value != Value::Count(1));
         }
         if layout.pipeline == 1 {
-            texts.remove(&Field::Schedule);
-            texts.remove(&Field::StagesPerRank);
+            values.remove(&Field::Schedule);
+            values.remove(&Field::StagesPerRank);
         }
         let sharding = &plan.sharding;
         if layout.weights > 1 {
-            texts.insert(Field::Reshard, if sharding.reshard_after_forward { "on" } else { "off" }.to_owned());
+            values.insert(Field::Reshard, sharding.reshard_after_forward.into());
         }
         // What is quantised travels only where it is sharded.
         for (field, format, ranks) in [
@@ -94,16 +99,16 @@ impl<'a> PlanSaid<'a> {
             (Field::Qgz, sharding.wire.gradients, layout.gradients),
         ] {
             if format.quantised() && ranks > 1 {
-                texts.insert(field, "on".to_owned());
+                values.insert(field, true.into());
             }
         }
         if let Some(ranks) = layout.secondary.filter(|ranks| *ranks > 1 && layout.weights > 1) {
-            texts.insert(Field::Hpz, ranks.to_string());
+            values.insert(Field::Hpz, Extent::Ranks(ranks).into());
         }
         Self {
             scenario,
             layout,
-            texts,
+            values,
             said: BTreeSet::new(),
             own: BTreeSet::new(),
             notes: Vec::new(),
@@ -112,42 +117,47 @@ impl<'a> PlanSaid<'a> {
     }
 
     /// What a field says; `None` where it says nothing of its own.
-    pub fn text(&self, field: Field) -> Option<&str> {
-        self.texts.get(&field).map(String::as_str)
+    pub fn value(&self, field: Field) -> Option<&Value> {
+        self.values.get(&field)
     }
 
     /// The same, and the tool's file says it too.
-    pub fn say(&mut self, field: Field) -> Option<String> {
+    pub fn say(&mut self, field: Field) -> Option<Value> {
         let before = self.said.contains(&field);
-        let text = self.pass(field)?;
+        let value = self.pass(field)?;
         // What was noted or left before stays so.
         if !before {
             self.own.insert(field);
         }
-        Some(text)
+        Some(value)
+    }
+
+    /// The same as the line of a key.
+    pub fn line(&mut self, name: &str, field: Field) -> Option<Line> {
+        self.say(field).map(|value| Line::of_field(name, &value))
     }
 
     /// The same, where something else says it.
-    fn pass(&mut self, field: Field) -> Option<String> {
-        let text = self.texts.get(&field)?.clone();
+    fn pass(&mut self, field: Field) -> Option<Value> {
+        let value = self.values.get(&field)?.clone();
         self.said.insert(field);
-        Some(text)
+        Some(value)
     }
 
     /// Fields that are said elsewhere: by the launcher, or by the script that trains.
     pub fn leave(&mut self, fields: &[Field], to: &str) {
         for field in fields {
-            if let Some(text) = self.pass(*field) {
-                self.elsewhere.push(format!("{} {text}: {to}", field.key()));
+            if let Some(value) = self.pass(*field) {
+                self.elsewhere.push(format!("{} {value}: {to}", field.key()));
             }
         }
     }
 
     /// Notes what the tool does otherwise.
     pub fn note(&mut self, field: Field, instead: &str) {
-        let text = self.pass(field).unwrap_or_default();
+        let value = self.pass(field).map_or_else(String::new, |value| value.to_string());
         self.own.remove(&field);
-        self.notes.push(format!("{} {text}: {instead}", field.key()));
+        self.notes.push(format!("{} {value}: {instead}", field.key()));
     }
 
     /// Whether a part of the layers, or of each, is computed again, which a tool can only say of all: a plan that fits
@@ -162,7 +172,7 @@ impl<'a> PlanSaid<'a> {
         part
     }
 
-    /// The plan, whose fields [`PlanSaid::text`] has in words.
+    /// The plan that is written.
     pub fn plan(&self) -> &'a Plan {
         &self.scenario.plan
     }
@@ -224,13 +234,12 @@ impl<'a> PlanSaid<'a> {
     pub fn rest(mut self, tool: &str) -> (Vec<String>, Vec<String>) {
         let plan = self.plan();
         let usual = Plan::new(plan.sharding.clone(), plan.sequence);
-        let words: Vec<(Field, String)> = self.texts.iter().map(|(field, text)| (*field, text.clone())).collect();
-        for (field, text) in words.into_iter().filter(|(field, _)| !self.said.contains(field)) {
+        for (field, value) in self.values.iter().filter(|(field, _)| !self.said.contains(field)) {
             let says = match field {
                 // What a file of a run does not hold: its length, the count of its flop, and what-ifs on the machine.
                 Field::Tokens | Field::FlopCount => false,
-                Field::Bandwidth | Field::Memory => text != "1",
-                Field::Reshard => text == "off",
+                Field::Bandwidth | Field::Memory => *value != Value::Number(1.0),
+                Field::Reshard => *value == Value::Switch(false),
                 Field::Reduction => plan.reduction != Reduction::Default && plan.accumulate > 1,
                 Field::Accumulation => plan.accumulation == Accumulation::Layered && plan.accumulate > 1,
                 Field::Recompute => plan.recompute != Recompute::None,
@@ -242,10 +251,10 @@ impl<'a> PlanSaid<'a> {
                 | Field::Qwz
                 | Field::Qgz
                 | Field::Hpz => true,
-                _ => field.in_plan(&usual).is_none_or(|usual| usual.to_string() != text),
+                _ => field.in_plan(&usual).is_none_or(|usual| usual != *value),
             };
             if says {
-                self.notes.push(format!("{} {text}: {tool} has no word for it", field.key()));
+                self.notes.push(format!("{} {value}: {tool} has no word for it", field.key()));
             }
         }
         if !plan.operators.is_empty() {
