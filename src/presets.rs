@@ -25,7 +25,7 @@ use crate::disk;
 use crate::hardware::Cluster;
 use crate::model::Model;
 use crate::plan::Strategy;
-use crate::scenario::Field;
+use crate::scenario::field::{Field, PresetField};
 use crate::scenario::file::printable;
 use crate::stack::{Calibration, Stack};
 
@@ -71,7 +71,12 @@ impl Kind {
 
     /// The kind of preset that a field names; `None` for a field of the plan.
     pub fn from_field(field: Field) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.word() == field.path())
+        Some(match field.preset()? {
+            PresetField::Cluster => Self::Cluster,
+            PresetField::Stack => Self::Stack,
+            PresetField::Model => Self::Model,
+            PresetField::Strategy => Self::Strategy,
+        })
     }
 
     /// The flag that takes the id of one; `None` for what no flag takes.

@@ -10,6 +10,7 @@ use crate::config::{self, Config, Place, Terminal};
 use crate::interop::report::ImportReport;
 use crate::plan::{Idle, Plan};
 use crate::presets::{Kind, Library};
+use crate::scenario::field::PLACEMENT;
 use crate::scenario::{Field, Problem};
 use crate::search::{self, Pool};
 use crate::snapshot::{self, OpenError, Opened};
@@ -184,7 +185,7 @@ pub(super) fn refused(problems: &[Problem], input: &ScenarioArgs) -> Failure {
         return problems.to_vec().into();
     }
     // One mistake in the three extents of the state is said once.
-    let extent = |problem: &Problem| problem.field.starts_with("plan.sharding.");
+    let extent = |problem: &Problem| problem.field.starts_with(PLACEMENT);
     let mut problems = problems.to_vec();
     problems.dedup_by(|next, one| next.what == one.what && extent(next) && extent(one));
     let line = |problem: &Problem| match input.flag(&problem.field) {

@@ -313,11 +313,7 @@ impl KeyType {
             Self::Text => Ok(text.into()),
             Self::Count => field::count(text).map(|count| i64::from(count).into()),
             Self::Number => number.map(Value::from).ok_or_else(|| "write a number, like 0.5".to_owned()),
-            Self::Switch => match text {
-                "on" | "true" => Ok(true.into()),
-                "off" | "false" => Ok(false.into()),
-                _ => Err("write on or off".to_owned()),
-            },
+            Self::Switch => field::switch(text).map(Value::from),
             Self::Word(words) if words.contains(&text) => Ok(text.into()),
             Self::Word(words) => Err(format!("write one of {}", words.join(", "))),
             Self::Quantity(_) => Ok(number.map_or_else(|| text.into(), Value::from)),

@@ -5,7 +5,7 @@ mod operators;
 use crate::plan::{Extent, Precision, Recompute, Size};
 use crate::units::significant;
 
-use super::field::{Field, MOST, Value};
+use super::field::{Field, MOST, PLACEMENT, Value};
 use super::file::printable;
 use super::layout::{devices, ranks};
 use super::{Problem, Scenario};
@@ -58,9 +58,9 @@ fn ranges(scenario: &Scenario, checks: &mut Checks) {
         let what = || format!("{} is out of range", wrong.as_ref().map_or_else(String::new, shown));
         checks.refuse(wrong.is_some(), field.path(), what, || format!("choose {}", takes.range()));
     }
-    let wire = "plan.sharding.wire.block";
+    let wire = format!("{PLACEMENT}wire.block");
     let block = || "a scale for every 0 elements is out of range".to_owned();
-    checks.refuse(plan.sharding.wire.block == 0, wire, block, || "choose a block of at least 1 element".to_owned());
+    checks.refuse(plan.sharding.wire.block == 0, &wire, block, || "choose a block of at least 1 element".to_owned());
     if let Recompute::Share(share) = plan.recompute {
         let wrong = !(0.0..=1.0).contains(&share);
         checks.refuse(
@@ -235,13 +235,13 @@ fn extents(scenario: &Scenario, checks: &mut Checks) {
     let sharding = &plan.sharding;
     let group = devices(scenario) / (plan.tensor * plan.pipeline);
     let named = [
-        Some(("plan.sharding.weights", &sharding.weights)),
-        Some(("plan.sharding.gradients", &sharding.gradients)),
-        Some(("plan.sharding.optimizer", &sharding.optimizer)),
-        sharding.secondary.as_ref().map(|secondary| ("plan.sharding.secondary", &secondary.extent)),
+        Some((Field::WeightsOver, &sharding.weights)),
+        Some((Field::GradientsOver, &sharding.gradients)),
+        Some((Field::OptimizerOver, &sharding.optimizer)),
+        sharding.secondary.as_ref().map(|secondary| (Field::Hpz, &secondary.extent)),
     ];
     for (field, one) in named.into_iter().flatten() {
-        extent(scenario, group, field, one, checks);
+        extent(scenario, group, field.path_in_full(), one, checks);
     }
     operators::extents(scenario, group, checks);
 }

@@ -15,7 +15,7 @@ use super::{Problem, Scenario};
 
 pub use table::Field;
 pub(super) use table::MOST;
-pub use value::{Resolved, Type, Typed, Value, count};
+pub use value::{Resolved, Type, Typed, Value, count, switch};
 
 /// What is known of a field.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +24,8 @@ pub struct FieldSpec {
     pub field: Field,
     /// Its path in the file (`plan.micro_batch`), as in [`Problem::field`].
     pub path: &'static str,
+    /// Its path where a file places the state in full (`plan.sharding.weights`), which problems name.
+    pub in_full: Option<&'static str>,
     /// The name of its flag (`micro-batch`).
     pub flag: &'static str,
     /// Its name on the screen.
@@ -96,11 +98,24 @@ pub struct AxisSpec {
     pub range: (u32, u32),
 }
 
+/// A field that names a preset by its id. Who matches on it forgets none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PresetField {
+    /// The machine that trains, under `cluster`.
+    Cluster,
+    /// The software that trains, under `stack`.
+    Stack,
+    /// What is trained, under `model`.
+    Model,
+    /// How its state is placed at first, under `strategy`.
+    Strategy,
+}
+
 /// Where a field lies.
 #[derive(Debug, Clone, Copy)]
 enum FieldPlace {
     /// The id of a preset, at the top of the file.
-    Id,
+    Id(PresetField),
     /// In the plan.
     Plan(Lens<Plan>),
     /// In how the plan places its state, over what the strategy says.
@@ -160,14 +175,17 @@ impl Field {
     /// The fields that say what a problem names by its path (`plan.micro_batch`), the nearest first: what a strategy says
     /// of its shards, other fields refine.
     pub fn behind(path: &str) -> Vec<Self> {
-        match path {
-            "plan.sharding.weights" => vec![Self::WeightsOver, Self::Shard, Self::Strategy],
-            "plan.sharding.gradients" => vec![Self::GradientsOver, Self::Shard, Self::Strategy],
-            "plan.sharding.optimizer" => vec![Self::OptimizerOver, Self::Shard, Self::Strategy],
-            "plan.sharding.secondary" => vec![Self::Hpz, Self::Strategy],
-            path if path.starts_with("plan.sharding.") => vec![Self::Strategy],
-            path => Self::all().filter(|field| field.path() == path).collect(),
+        if !path.starts_with(PLACEMENT) {
+            return Self::all().filter(|field| field.path() == path).collect();
         }
+        let own = Self::all().find(|field| field.spec().in_full == Some(path));
+        let moved = own.filter(|own| own.spec().steps == Steps::Extents).map(|_| Self::Shard);
+        own.into_iter().chain(moved).chain([Self::Strategy]).collect()
+    }
+
+    /// Its path where a file places the state in full, else its own.
+    pub fn path_in_full(self) -> &'static str {
+        self.spec().in_full.unwrap_or(self.path())
     }
 
     /// The field of an axis (`memory`).
@@ -183,7 +201,15 @@ impl Field {
 
     /// Whether a plan holds it, rather than the top of the file.
     pub const fn is_in_plan(self) -> bool {
-        !matches!(self.spec().place, FieldPlace::Id)
+        self.preset().is_none()
+    }
+
+    /// Which preset it names; `None` for a field of the plan.
+    pub const fn preset(self) -> Option<PresetField> {
+        match self.spec().place {
+            FieldPlace::Id(preset) => Some(preset),
+            FieldPlace::Plan(_) | FieldPlace::Sharding(_) => None,
+        }
     }
 
     /// Whether a strategy says it where nobody else does.
@@ -207,7 +233,7 @@ impl Field {
     /// Its value in a plan; `None` where the plan has none, or where it is no field of a plan.
     pub fn in_plan(self, plan: &Plan) -> Option<Value> {
         match self.spec().place {
-            FieldPlace::Id => None,
+            FieldPlace::Id(_) => None,
             FieldPlace::Plan(lens) => (lens.get)(plan),
             FieldPlace::Sharding(lens) => (lens.get)(&plan.sharding),
         }
@@ -215,14 +241,13 @@ impl Field {
 
     /// Its value in a scenario; `None` where the scenario has none.
     pub fn value(self, scenario: &Scenario) -> Option<Value> {
-        let id = |id: &str| Some(Value::Id(id.into()));
-        match self {
-            Self::Cluster => id(&scenario.cluster.id),
-            Self::Stack => id(&scenario.stack.id),
-            Self::Model => id(&scenario.model.id),
-            Self::Strategy => id(&scenario.strategy),
-            _ => self.in_plan(&scenario.plan),
-        }
+        let Some(preset) = self.preset() else { return self.in_plan(&scenario.plan) };
+        Some(Value::id(match preset {
+            PresetField::Cluster => &scenario.cluster.id,
+            PresetField::Stack => &scenario.stack.id,
+            PresetField::Model => &scenario.model.id,
+            PresetField::Strategy => &scenario.strategy,
+        }))
     }
 
     /// The same as people think of it, however the scenario says it: whole nodes where only devices are given, and devices
@@ -263,7 +288,7 @@ impl Field {
     /// Gives a plan's field a value.
     pub(super) fn put_in_plan(self, plan: &mut Plan, value: &Value) -> Result<(), Problem> {
         let taken = match self.spec().place {
-            FieldPlace::Id => false,
+            FieldPlace::Id(_) => false,
             FieldPlace::Plan(lens) => (lens.set)(plan, value),
             FieldPlace::Sharding(lens) => (lens.set)(&mut plan.sharding, value),
         };
@@ -283,6 +308,9 @@ impl fmt::Display for Field {
 
 /// What begins the path of a plan's field.
 const PLAN: &str = "plan.";
+
+/// What begins the paths of the placement of the state in full.
+pub const PLACEMENT: &str = "plan.sharding.";
 
 /// One field of a scenario and the value that it gets: what undo, sweeps, tuning, advice and training have in common.
 #[derive(Debug, Clone, PartialEq)]
@@ -320,13 +348,12 @@ impl Resolved {
     /// The preset that a scenario has in a field; `None` for a field of the plan.
     pub fn from_scenario(field: Field, scenario: &Scenario) -> Option<Self> {
         let Scenario { cluster, stack, calibration, model, strategy, plan, .. } = scenario.clone();
-        match field {
-            Field::Cluster => Some(Self::Cluster(cluster, plan.precision)),
-            Field::Stack => Some(Self::Stack(stack, calibration)),
-            Field::Model => Some(Self::Model(model, plan.sequence)),
-            Field::Strategy => Some(Self::Strategy(strategy, plan.sharding)),
-            _ => None,
-        }
+        Some(match field.preset()? {
+            PresetField::Cluster => Self::Cluster(cluster, plan.precision),
+            PresetField::Stack => Self::Stack(stack, calibration),
+            PresetField::Model => Self::Model(model, plan.sequence),
+            PresetField::Strategy => Self::Strategy(strategy, plan.sharding),
+        })
     }
 
     /// Puts the preset into a scenario, with what it brings along; operators that were placed one by one were placed for

@@ -9,7 +9,7 @@ use crate::plan::{
     Schedule, Secondary, Sharding, Size,
 };
 
-use super::{AxisSpec, FieldPlace, FieldSpec, Lens, Steps, Type, Value};
+use super::{AxisSpec, FieldPlace, FieldSpec, Lens, PresetField, Steps, Type, Value};
 
 /// A field of a scenario; [`Field::spec`] says what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -67,11 +67,13 @@ const LENGTHS: Steps = Steps::Numbers(&[1e9, 1e10, 1e11, 3e11, 1e12, 2e12, 5e12,
 
 /// All fields. The position of each is its number, which the compiler checks below.
 pub(super) static TABLE: &[FieldSpec] = &[
-    id(Field::Cluster, "cluster", "hardware").help("ID", "Cluster (`shardscope presets clusters`)"),
-    id(Field::Stack, "stack", "stack").help("ID", "Software stack (`shardscope presets stacks`)"),
-    id(Field::Model, "model", "model")
+    id(Field::Cluster, PresetField::Cluster, "cluster", "hardware")
+        .help("ID", "Cluster (`shardscope presets clusters`)"),
+    id(Field::Stack, PresetField::Stack, "stack", "stack").help("ID", "Software stack (`shardscope presets stacks`)"),
+    id(Field::Model, PresetField::Model, "model", "model")
         .help("ID", "Model (`shardscope presets models`); sets the default sequence length"),
-    id(Field::Strategy, "strategy", "strategy").help("ID", "Sharding strategy (`shardscope presets strategies`)"),
+    id(Field::Strategy, PresetField::Strategy, "strategy", "strategy")
+        .help("ID", "Sharding strategy (`shardscope presets strategies`)"),
     plan(Field::Nodes, "plan.nodes", "nodes", COUNT, "1")
         .help("N", "Number of nodes")
         .steps(Steps::Nodes)
@@ -104,18 +106,21 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .steps(Steps::Extents)
         .state(|sharding| some(sharding.first_extent().cloned().unwrap_or(Extent::Device)), shard),
     sharding(Field::WeightsOver, "plan.weights_over", "weights-over", Type::Extent)
+        .in_full("plan.sharding.weights")
         .label("weights")
         .help("EXTENT", "Extent over which weights are sharded, overriding the strategy")
         .steps(Steps::Extents)
         .rare()
         .state(|sharding| some(sharding.weights.clone()), |sharding, extent| extent.put(&mut sharding.weights)),
     sharding(Field::GradientsOver, "plan.gradients_over", "gradients-over", Type::Extent)
+        .in_full("plan.sharding.gradients")
         .label("gradients")
         .help("EXTENT", "Extent over which gradients are sharded; at least that of the weights")
         .steps(Steps::Extents)
         .rare()
         .state(|sharding| some(sharding.gradients.clone()), |sharding, extent| extent.put(&mut sharding.gradients)),
     sharding(Field::OptimizerOver, "plan.optimizer_over", "optimizer-over", Type::Extent)
+        .in_full("plan.sharding.optimizer")
         .label("moments")
         .help("EXTENT", "Extent over which optimizer state is sharded; at least that of the gradients")
         .steps(Steps::Extents)
@@ -197,6 +202,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .help("SWITCH", "All-gather weights in int8 (ZeRO++ qwZ)")
         .state(|sharding| some(sharding.wire.weights.quantised()), quantise_weights),
     sharding(Field::Hpz, "plan.hpz", "hpz", Type::Extent)
+        .in_full("plan.sharding.secondary")
         .label("hpZ")
         .help("EXTENT", "Extent of the second copy of the weights that backward gathers (ZeRO++ hpZ); device: none")
         .steps(Steps::Levels)
@@ -255,6 +261,7 @@ const fn field(field: Field, path: &'static str, flag: &'static str, takes: Type
     FieldSpec {
         field,
         path,
+        in_full: None,
         flag,
         label: flag,
         takes,
@@ -269,8 +276,9 @@ const fn field(field: Field, path: &'static str, flag: &'static str, takes: Type
     }
 }
 
-const fn id(id: Field, path: &'static str, flag: &'static str) -> FieldSpec {
-    FieldSpec { label: path, default: "of the default scenario", ..field(id, path, flag, Type::Id, FieldPlace::Id) }
+const fn id(id: Field, preset: PresetField, path: &'static str, flag: &'static str) -> FieldSpec {
+    let place = FieldPlace::Id(preset);
+    FieldSpec { label: path, default: "of the default scenario", ..field(id, path, flag, Type::Id, place) }
 }
 
 const fn plan(of: Field, path: &'static str, flag: &'static str, takes: Type, default: &'static str) -> FieldSpec {
@@ -294,6 +302,10 @@ impl FieldSpec {
 
     const fn help(self, value_name: &'static str, help: &'static str) -> Self {
         Self { value_name, help, ..self }
+    }
+
+    const fn in_full(self, path: &'static str) -> Self {
+        Self { in_full: Some(path), ..self }
     }
 
     const fn unit(self, one: &'static str, several: &'static str) -> Self {

@@ -1,6 +1,6 @@
 //! Editing a scenario's file: a field gets a value, and what hangs on it follows.
 
-use crate::scenario::field::{Edit, Field, Value};
+use crate::scenario::field::{Edit, Field, PresetField, Value};
 use crate::scenario::{Problem, Scenario};
 
 use super::{ScenarioFile, printable};
@@ -35,8 +35,8 @@ impl ScenarioFile {
             Field::GlobalBatch if value.is_some() => plan.put(Field::Accumulate, None),
             _ => {}
         }
-        match (self.id(field), value) {
-            (Some(id), Some(value)) => *id = value.to_string(),
+        match (field.preset(), value) {
+            (Some(preset), Some(value)) => *self.id_mut(preset) = value.to_string(),
             (Some(_), None) => {}
             (None, value) => self.plan.put(field, value),
         }
@@ -67,28 +67,34 @@ impl ScenarioFile {
 
     /// The value that the file gives a field; `None` where it leaves it to a default.
     pub fn value(&self, field: Field) -> Option<Value> {
-        let id = |id: &str| Some(Value::Id(id.into()));
         match field {
-            Field::Cluster => id(&self.cluster),
-            Field::Stack => id(&self.stack),
-            Field::Model => id(&self.model),
-            Field::Strategy => id(&self.strategy),
             Field::Shard => self.plan.get(field).cloned().or_else(|| {
                 // A placement that is given in full says it too.
                 Some(self.plan.sharding.as_ref()?.first_extent()?.clone().into())
             }),
-            _ => self.plan.get(field).cloned(),
+            _ => match field.preset() {
+                Some(preset) => Some(Value::id(self.id(preset))),
+                None => self.plan.get(field).cloned(),
+            },
         }
     }
 
-    /// Where the id of a preset stands; `None` for a field of the plan.
-    fn id(&mut self, field: Field) -> Option<&mut String> {
-        match field {
-            Field::Cluster => Some(&mut self.cluster),
-            Field::Stack => Some(&mut self.stack),
-            Field::Model => Some(&mut self.model),
-            Field::Strategy => Some(&mut self.strategy),
-            _ => None,
+    /// The id of a preset.
+    pub fn id(&self, preset: PresetField) -> &str {
+        match preset {
+            PresetField::Cluster => &self.cluster,
+            PresetField::Stack => &self.stack,
+            PresetField::Model => &self.model,
+            PresetField::Strategy => &self.strategy,
+        }
+    }
+
+    fn id_mut(&mut self, preset: PresetField) -> &mut String {
+        match preset {
+            PresetField::Cluster => &mut self.cluster,
+            PresetField::Stack => &mut self.stack,
+            PresetField::Model => &mut self.model,
+            PresetField::Strategy => &mut self.strategy,
         }
     }
 

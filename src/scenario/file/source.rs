@@ -6,7 +6,8 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::scenario::{Field, Problem};
+use crate::scenario::Problem;
+use crate::scenario::field::{Field, PLACEMENT};
 
 use super::error::{FileError, Mistake, printable};
 
@@ -86,7 +87,7 @@ impl<'a> Source<'a> {
     /// the nearest field behind it.
     fn place(&self, path: &str) -> (String, usize) {
         let (exact, offset) = self.find(path);
-        let (prefix, named) = path.find("plan.sharding").map_or(("", path), |at| path.split_at(at));
+        let (prefix, named) = path.find(PLACEMENT).map_or(("", path), |at| path.split_at(at));
         let behind = Field::behind(named).into_iter().filter(|_| !exact);
         // A file that gives only `strategy` has no `plan.sharding.weights`: what is wrong there is said at the field
         // that set it.
