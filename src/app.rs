@@ -34,6 +34,7 @@ pub mod layer;
 pub mod list;
 mod matching;
 pub mod memory;
+pub mod notice;
 pub mod own_run;
 pub mod page;
 pub mod palette;

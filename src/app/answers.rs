@@ -8,9 +8,6 @@ use crate::figures::FigureSubject;
 use crate::scenario::Scenario;
 use crate::search::Fixes;
 
-/// How a notice begins that something has to be waited for.
-pub const COMPUTING: &str = "still computing";
-
 /// An answered question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {

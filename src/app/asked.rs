@@ -1,17 +1,26 @@
 //! What `i` is asked to explain: a figure of the step shown, or of something else that a view shows beside it.
 
+use std::borrow::Cow;
+
 use crate::bounds::fsdp::FsdpLimits;
 use crate::figures::run::TrainingRun;
 use crate::figures::{Figure, Limit};
 use crate::scenario::Scenario;
 
 use super::answers::Answer;
+use super::notice::Notice;
 
 /// What is said where there is no figure.
-pub const NOTHING: &str = "there is no figure here yet";
+pub const NOTHING: Notice = Notice::Said(Cow::Borrowed("there is no figure here yet"));
 
 /// What is said where it is still computed.
-pub const LATER: &str = "still computing: there is no figure yet";
+pub const LATER: Notice = Notice::Computing("still computing: there is no figure yet");
+
+/// What is said where figures are to be written that are still computed.
+pub const FIGURES_LATER: Notice = Notice::Computing("still computing: export when the figures are there");
+
+/// What is said where a plan is to be taken that is still computed.
+pub const PLAN_LATER: Notice = Notice::Computing("still computing: take the plan when it is there");
 
 /// What is to be explained.
 #[derive(Debug, Clone)]

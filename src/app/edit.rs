@@ -126,13 +126,24 @@ impl App {
     pub(super) fn edit(&mut self, edits: &[Edit]) -> Vec<Command> {
         let mut file = self.file.clone();
         file.edit(edits);
-        self.revise(file)
+        // What an edit has looked up already need not be looked up by its id again.
+        let mut known = self.scenario.clone();
+        for edit in edits.iter().filter(|edit| matches!(edit.value, Value::Preset(_))) {
+            let _ = edit.apply(&mut known);
+        }
+        self.revise_over(file, &known)
     }
 
     /// Another file takes the place of the scenario's, if the scenario can be that way.
     pub(super) fn revise(&mut self, file: ScenarioFile) -> Vec<Command> {
+        let known = self.scenario.clone();
+        self.revise_over(file, &known)
+    }
+
+    /// The same, where the presets of a scenario are known.
+    fn revise_over(&mut self, file: ScenarioFile, known: &Scenario) -> Vec<Command> {
         let before = self.said();
-        match resolve(&self.library, &file, &self.scenario) {
+        match resolve(&self.library, &file, known) {
             Ok(scenario) => {
                 let commands = self.noted(None, |app| {
                     app.inputs.wrong.clear();
@@ -143,7 +154,7 @@ impl App {
                 commands
             }
             Err(problems) => {
-                self.notice = problems.first().map(ToString::to_string);
+                self.notice = problems.first().map(|problem| problem.to_string().into());
                 Vec::new()
             }
         }
@@ -190,7 +201,7 @@ impl App {
             return self.noted(Some(field), |app| app.put(field, Some(value)));
         }
         let place = if forward { "after" } else { "before" };
-        self.notice = Some(format!("{}: no valid value {place}", field.spec().label));
+        self.tell(format!("{}: no valid value {place}", field.spec().label));
         Vec::new()
     }
 
@@ -206,7 +217,7 @@ impl App {
         let mut commands = self.ask(Ok(self.scenario.clone()));
         commands.extend(redo.then(|| self.fill_map()));
         if lost {
-            let said = self.notice.take().map_or_else(String::new, |said| format!("{said}; "));
+            let said = self.notice.take().map_or_else(String::new, |said| format!("{}; ", &*said));
             let lost = "the stack changed: the calibration to your run does not apply here; u undoes it";
             self.tell(format!("{said}{lost}"));
         }
@@ -235,7 +246,7 @@ impl App {
     fn refuse(&mut self, field: Field, text: &str, problems: &[Problem], in_file: bool) {
         let own = problems.iter().find(|problem| Field::behind(&problem.field).contains(&field)).or(problems.first());
         let why = own.map_or_else(String::new, |problem| format!("{}; {}", problem.what, problem.fix));
-        self.notice = Some(format!("{}: {why}", field.spec().label));
+        self.tell(format!("{}: {why}", field.spec().label));
         self.inputs.wrong.push(Wrong { field, text: text.to_owned(), why, in_file });
     }
 }

@@ -12,6 +12,7 @@ use crate::units::Seconds;
 use super::action::{Action, Command};
 use super::exporting::ExportForm;
 use super::keys::KeyPlace;
+use super::notice::Notice;
 use super::panel::ViewId;
 
 /// Something that the explorer is to do.
@@ -20,7 +21,7 @@ pub enum Effect {
     /// The rest of the program does this.
     Run(Command),
     /// The status line says this.
-    Tell(String),
+    Tell(Notice),
     /// The top layer closes.
     Close,
     /// A layer lies over the panels, instead of the one that may be there.
@@ -133,6 +134,6 @@ pub enum Opening {
 }
 
 /// The status line says this, and nothing else happens.
-pub fn told(what: impl Into<String>) -> Vec<Effect> {
+pub fn told(what: impl Into<Notice>) -> Vec<Effect> {
     vec![Effect::Tell(what.into())]
 }

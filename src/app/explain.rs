@@ -11,6 +11,7 @@ use super::answers::Answer;
 use super::asked::{Asked, LATER, NOTHING};
 use super::explaining::{Awaited, Explaining};
 use super::layer::Layer;
+use super::notice::Notice;
 use super::state::App;
 
 impl App {
@@ -24,24 +25,23 @@ impl App {
                 Some(answer) => Explaining::new(figure, &answer, Some(whose)).ok_or(NOTHING),
                 None => return vec![self.await_explanation(Awaited { whose, figure, scenario })],
             },
-            Ok(Asked::Limit(which, limits)) => {
-                Explaining::limit(which, limits).ok_or("the state alone does not fit: this figure means nothing here")
-            }
+            Ok(Asked::Limit(which, limits)) => Explaining::limit(which, limits)
+                .ok_or_else(|| "the state alone does not fit: this figure means nothing here".into()),
             Ok(Asked::Training(run)) => Explaining::training(run).ok_or(NOTHING),
         };
         self.open_explanation(found);
         Vec::new()
     }
 
-    fn open_explanation(&mut self, found: Result<Explaining, &'static str>) {
+    fn open_explanation(&mut self, found: Result<Explaining, Notice>) {
         match found {
             Ok(explaining) => self.layer = Some(Layer::Explain(Box::new(explaining))),
-            Err(why) => self.tell(why.to_owned()),
+            Err(why) => self.tell(why),
         }
     }
 
     /// The explanation of a figure of what is shown.
-    fn explanation(&self, figure: Figure) -> Result<Explaining, &'static str> {
+    fn explanation(&self, figure: Figure) -> Result<Explaining, Notice> {
         let found = self.answer.as_ref().and_then(|answer| Explaining::new(figure, answer, None));
         found.ok_or(NOTHING)
     }
@@ -57,7 +57,7 @@ impl App {
         self.explanation += 1;
         let scenario = awaited.scenario.clone();
         self.awaited = Some(awaited);
-        self.tell(LATER.to_owned());
+        self.tell(LATER);
         Command::Explain { generation: self.explanation, scenario }
     }
 

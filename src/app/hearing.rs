@@ -53,7 +53,7 @@ impl App {
             JobReport::Failed { generation, job, message }
                 if [self.question, self.views.map.generation, self.explanation, self.work].contains(&generation) =>
             {
-                self.notice = Some(format!("{job} failed: {message}; this is a bug, please report it"));
+                self.tell(format!("{job} failed: {message}; this is a bug, please report it"));
             }
             _ => {}
         }

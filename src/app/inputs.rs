@@ -15,6 +15,7 @@ use super::asked::Asked;
 use super::context::Context;
 use super::cursor::ListCursor;
 use super::effect::{Effect, Opening};
+use super::notice::Notice;
 use super::own_run::OwnRun;
 use super::view::View;
 
@@ -167,7 +168,7 @@ impl View for Inputs {
         vec![effect]
     }
 
-    fn figure(&self, _: &Context) -> Result<Asked, &'static str> {
+    fn figure(&self, _: &Context) -> Result<Asked, Notice> {
         Ok(Asked::Shown(self.field().map_or(Figure::StepTime, changed_by)))
     }
 

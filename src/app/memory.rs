@@ -5,6 +5,7 @@ use super::asked::Asked;
 use super::context::Context;
 use super::cursor::ListCursor;
 use super::effect::Effect;
+use super::notice::Notice;
 use super::view::View;
 use crate::figures::Figure;
 
@@ -25,7 +26,7 @@ impl View for MemoryPanel {
         vec![Effect::Rank(rank.row(count))]
     }
 
-    fn figure(&self, _: &Context) -> Result<Asked, &'static str> {
+    fn figure(&self, _: &Context) -> Result<Asked, Notice> {
         Ok(Asked::Shown(Figure::Peak))
     }
 

@@ -11,7 +11,7 @@ use crate::scenario::{Problem, Scenario};
 use crate::search::{Cell, Fixes};
 
 use super::action::Command;
-use super::answers::{Answer, Answers, COMPUTING};
+use super::answers::{Answer, Answers};
 use super::axes;
 use super::explaining::Awaited;
 use super::find::Find;
@@ -21,6 +21,7 @@ use super::keymap::Keymap;
 use super::keys::KeyPlace;
 use super::layer::Layer;
 use super::memory::MemoryPanel;
+use super::notice::Notice;
 use super::panel::{Panel, ViewId};
 use super::pins::{Pin, Pins};
 use super::pointing::Mouse;
@@ -88,7 +89,7 @@ pub struct App {
     /// The search among the rows of what has the keys.
     pub find: Option<Find>,
     /// What just happened, until the next key.
-    pub notice: Option<String>,
+    pub notice: Option<Notice>,
     /// The explanation that is opened when its figures are there.
     pub(super) awaited: Option<Awaited>,
     /// The table of keys, with the user's own in it.
@@ -152,7 +153,7 @@ impl App {
             enlarged: false,
             layer: None,
             find: None,
-            notice: options.notice,
+            notice: options.notice.map(Notice::from),
             awaited: None,
             keymap: options.keymap,
             underway: None,
@@ -229,17 +230,18 @@ impl App {
 
     /// What the status line says before all else: what just happened, or what a person waits for.
     pub fn status(&self) -> Option<String> {
-        self.notice.clone().or_else(|| self.underway.as_ref().map(Underway::said))
+        let notice = self.notice.as_deref().map(str::to_owned);
+        notice.or_else(|| self.underway.as_ref().map(Underway::said))
     }
 
     /// What was waited for is there: that it is still computed is no longer to be said.
     pub(super) fn computed(&mut self) {
-        self.notice.take_if(|notice| notice.starts_with(COMPUTING));
+        self.notice.take_if(|notice| matches!(notice, Notice::Computing(_)));
     }
 
     /// What just happened, for the status line.
-    pub fn tell(&mut self, notice: String) {
-        self.notice = Some(notice);
+    pub fn tell(&mut self, notice: impl Into<Notice>) {
+        self.notice = Some(notice.into());
     }
 
     /// Says so where a file holds other figures of a scenario than come out here.

@@ -7,6 +7,7 @@ use super::answers::Answer;
 use super::asked::Asked;
 use super::context::Context;
 use super::cursor::ListCursor;
+use super::notice::Notice;
 use super::view::View;
 
 /// The row that has the keys.
@@ -14,7 +15,7 @@ use super::view::View;
 pub struct TimePanel(ListCursor);
 
 impl View for TimePanel {
-    fn figure(&self, context: &Context) -> Result<Asked, &'static str> {
+    fn figure(&self, context: &Context) -> Result<Asked, Notice> {
         let figure = breakdown(context.answer).get(self.cursor(context)).copied();
         Ok(Asked::Shown(figure.unwrap_or(Figure::StepTime)))
     }

@@ -13,6 +13,7 @@ use super::action::Action;
 use super::asked::Asked;
 use super::context::Context;
 use super::effect::{Effect, told};
+use super::notice::Notice;
 use super::view::View;
 
 impl View for Timeline {
@@ -33,7 +34,7 @@ impl View for Timeline {
     }
 
     /// What the span that is chosen adds to.
-    fn figure(&self, context: &Context) -> Result<Asked, &'static str> {
+    fn figure(&self, context: &Context) -> Result<Asked, Notice> {
         let chosen = context.answer.and_then(|answer| self.chosen(ShownStep::new(&answer.evaluation))?.first());
         let figure = chosen.map_or(Figure::Exposed, |span| match span.activity.kind {
             kind if kind.computes_layers() => Figure::Compute,

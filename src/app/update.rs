@@ -8,7 +8,7 @@ use crate::scenario::Field;
 use crate::text::printable;
 
 use super::action::{Action, Command};
-use super::answers::COMPUTING;
+use super::asked::FIGURES_LATER;
 use super::diagnostics::{Finding, LINES};
 use super::effect::Opening;
 use super::importing::is_path;
@@ -171,7 +171,7 @@ impl App {
             return Vec::new();
         }
         let Some(answer) = self.answer.clone().filter(|_| !self.stale) else {
-            self.tell(format!("{COMPUTING}: export when the figures are there"));
+            self.tell(FIGURES_LATER);
             return Vec::new();
         };
         self.tell("exporting".to_owned());

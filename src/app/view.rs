@@ -10,6 +10,7 @@ use super::context::Context;
 use super::cursor::ListCursor;
 use super::effect::Effect;
 use super::keys::{KeyLines, KeyPlace};
+use super::notice::Notice;
 use super::panel::{Panel, ViewId};
 use super::work::{Found, Work};
 
@@ -58,7 +59,7 @@ pub trait View {
     }
 
     /// What `i` explains: the figure under the cursor, or why there is none.
-    fn figure(&self, _: &Context) -> Result<Asked, &'static str> {
+    fn figure(&self, _: &Context) -> Result<Asked, Notice> {
         Err(NOTHING)
     }
 

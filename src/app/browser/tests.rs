@@ -213,7 +213,7 @@ fn each_evaluation_of_a_set_that_does_not_come_out_again_is_named() {
         again.hear(report);
     }
     let said = again.notice.unwrap();
-    assert!(said.contains("fsdp") && said.contains("nodes 24: the evaluation in the file differs"), "{said}");
+    assert!(said.contains("fsdp") && said.contains("nodes 24: the evaluation in the file differs"), "{}", &*said);
 }
 
 #[test]

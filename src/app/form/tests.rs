@@ -146,7 +146,7 @@ fn presets_changed_on_disk_are_read_again_and_wrong_ones_leave_what_was_there() 
     fs::write(&path, "format = 1\nnodes = \"many\"\n").unwrap();
     reload(&mut app);
     let said = app.notice.clone().unwrap();
-    assert!(said.contains("mine.toml") && said.contains("line 2") && said.contains("stays"), "{said}");
+    assert!(said.contains("mine.toml") && said.contains("line 2") && said.contains("stays"), "{}", &*said);
     assert_eq!(app.scenario.cluster.device.memory, before * 0.5, "what was there stays");
     press(&mut app, "u");
     assert_eq!(app.scenario.cluster.device.memory, before, "reading again can be undone");

@@ -83,8 +83,8 @@ impl App {
         (file.name, file.about, file.published) = (None, None, None);
         let commands = self.switch(file, &scenario);
         self.inputs.mark(Field::all().filter(|field| Kind::from_field(*field) == Some(kind)));
-        let then = self.notice.take().unwrap_or_else(|| "u goes back to what it was".to_owned());
-        self.tell(format!("saved to {path}; {then}"));
+        let then = self.notice.take().unwrap_or_else(|| "u goes back to what it was".into());
+        self.tell(format!("saved to {path}; {}", &*then));
         commands
     }
 
@@ -125,7 +125,7 @@ impl App {
             Ok(scenario) if file == self.file && scenario == self.scenario => Vec::new(),
             Ok(scenario) => self.adopt(file, scenario),
             Err(problems) => {
-                self.notice = problems.first().map(|problem| format!("the scenario stays as it was: {problem}"));
+                self.notice = problems.first().map(|problem| format!("the scenario stays as it was: {problem}").into());
                 Vec::new()
             }
         }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::app::action::Command;
-use crate::app::answers::COMPUTING;
+use crate::app::asked::FIGURES_LATER;
 use crate::app::effect::Opening;
 use crate::app::exporting::{ExportForm, ExportOutcome, ExportQuestion};
 use crate::app::importing::{ImportChange, ImportQuestion, ImportWords, ImportedFile};
@@ -113,7 +113,7 @@ impl App {
         // A job asks for as much time as the training takes.
         let summary = self.answer.as_ref().filter(|_| !self.stale).map(|answer| answer.evaluation.summary);
         let Some(summary) = summary else {
-            self.tell(format!("{COMPUTING}: export when the figures are there"));
+            self.tell(FIGURES_LATER);
             return Vec::new();
         };
         let time = scenario.plan.tokens.map(|tokens| summary.training_time(tokens));

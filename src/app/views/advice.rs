@@ -7,6 +7,7 @@ use crate::app::asked::{Asked, NOTHING};
 use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
 use crate::app::effect::Effect;
+use crate::app::notice::Notice;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
@@ -81,7 +82,7 @@ impl AdviceView {
             AdviceRow::Resource(..) => Effect::Explain,
             AdviceRow::Change(_) if !context.is_possible => {
                 let why = "these changes are of the last possible scenario: fix the fields first";
-                Effect::Tell(why.to_owned())
+                Effect::Tell(why.into())
             }
             AdviceRow::Change(Suggestion { candidate, .. }) => {
                 Effect::Edit(candidate.edits.clone(), format!("took {candidate}: u undoes it"))
@@ -95,10 +96,10 @@ impl View for AdviceView {
         if action == Action::Take { self.take(context).into_iter().collect() } else { Vec::new() }
     }
 
-    fn figure(&self, _: &Context) -> Result<Asked, &'static str> {
+    fn figure(&self, _: &Context) -> Result<Asked, Notice> {
         match self.chosen().ok_or(NOTHING)? {
             AdviceRow::Resource(index, ..) => Ok(Asked::Shown(Figure::Elasticity(*index))),
-            AdviceRow::Change(_) => Err("a change of the plan is no figure to explain: Enter takes it"),
+            AdviceRow::Change(_) => Err("a change of the plan is no figure to explain: Enter takes it".into()),
         }
     }
 

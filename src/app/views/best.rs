@@ -9,11 +9,11 @@ mod row;
 use std::sync::Arc;
 
 use crate::app::action::{Action, Facet};
-use crate::app::answers::COMPUTING;
 use crate::app::asked::{Asked, LATER};
 use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
 use crate::app::effect::{Effect, told};
+use crate::app::notice::Notice;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
@@ -141,7 +141,7 @@ impl BestView {
             if several { format!("pinned {} plans", pinned.len()) } else { "pinned the plan: c compares".into() };
         let mut effects: Vec<Effect> =
             pinned.iter().map(|row| Effect::Pin(Box::new(row.found.scenario.clone()))).collect();
-        effects.push(Effect::Tell(said));
+        effects.push(Effect::Tell(said.into()));
         self.mark = None;
         if several {
             effects.push(Effect::Show(super::compare::SPEC.id));
@@ -152,8 +152,8 @@ impl BestView {
         effects
     }
 
-    fn nothing(&self) -> String {
-        if self.complete { "no plan fits".to_owned() } else { format!("{COMPUTING}: no plan is known yet") }
+    fn nothing(&self) -> Notice {
+        if self.complete { "no plan fits".into() } else { Notice::Computing("still computing: no plan is known yet") }
     }
 }
 
@@ -177,7 +177,7 @@ impl View for BestView {
     }
 
     /// What the plan is best in.
-    fn figure(&self, _: &Context) -> Result<Asked, &'static str> {
+    fn figure(&self, _: &Context) -> Result<Asked, Notice> {
         let PlanRow { found, .. } = self.chosen().ok_or(LATER)?;
         let figure = match self.question.objective() {
             Objective::Memory => Figure::Peak,

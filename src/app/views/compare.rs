@@ -8,6 +8,7 @@ use crate::app::asked::{Asked, LATER, NOTHING};
 use crate::app::context::Context;
 use crate::app::cursor::{ListCursor, across};
 use crate::app::effect::{Effect, Opening, told};
+use crate::app::notice::Notice;
 use crate::app::panel::ViewId;
 use crate::app::pins::letter;
 use crate::app::view::{View, ViewSpec};
@@ -171,7 +172,7 @@ impl View for CompareView {
     }
 
     /// The map's figure of the column.
-    fn figure(&self, context: &Context) -> Result<Asked, &'static str> {
+    fn figure(&self, context: &Context) -> Result<Asked, Notice> {
         let columns = columns(context);
         let column = columns.get(self.cursor(context)).ok_or(NOTHING)?;
         let evaluation = Arc::clone(column.evaluation.ok_or(LATER)?);

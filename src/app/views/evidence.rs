@@ -11,6 +11,7 @@ use crate::app::asked::{Asked, NOTHING};
 use crate::app::context::Context;
 use crate::app::cursor::{ListCursor, across};
 use crate::app::effect::Effect;
+use crate::app::notice::Notice;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
@@ -187,7 +188,7 @@ impl View for EvidenceView {
     }
 
     /// What is compared, of the run; of two runs between which it lies that with fewer micro-batches.
-    fn figure(&self, _: &Context) -> Result<Asked, &'static str> {
+    fn figure(&self, _: &Context) -> Result<Asked, Notice> {
         let (residual, run) = self.chosen().ok_or(NOTHING)?;
         let figure = Figure::from(residual.metric);
         Ok(Asked::Other(residual.id.clone(), figure, Box::new(run.scenario.clone())))

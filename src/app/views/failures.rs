@@ -6,6 +6,7 @@ use crate::app::asked::{Asked, LATER};
 use crate::app::context::Context;
 use crate::app::cursor::{ListCursor, across};
 use crate::app::effect::Effect;
+use crate::app::notice::Notice;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::bounds::goodput::{IntervalLaw, TimeShares};
@@ -83,10 +84,10 @@ impl View for FailuresView {
         Vec::new()
     }
 
-    fn figure(&self, context: &Context) -> Result<Asked, &'static str> {
+    fn figure(&self, context: &Context) -> Result<Asked, Notice> {
         match self.picture {
             _ if context.answer.is_none() => Err(LATER),
-            None => Err("the cluster does not say what goes wrong: there is no figure to explain"),
+            None => Err("the cluster does not say what goes wrong: there is no figure to explain".into()),
             Some(_) => Ok(Asked::Shown(Figure::GoodputEvery(INTERVALS[self.place()] as usize))),
         }
     }

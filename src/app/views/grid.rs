@@ -8,7 +8,8 @@ use crate::app::action::Action;
 use crate::app::asked::Asked;
 use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
-use crate::app::effect::Effect;
+use crate::app::effect::{Effect, told};
+use crate::app::notice::Notice;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
@@ -79,7 +80,7 @@ impl GridView {
     /// The point under the cursor becomes the scenario's: data parallelism alone, each batch at once.
     fn take(&self, context: &Context) -> Vec<Effect> {
         let Some((row, point)) = self.rows.get(self.row(context.shown)).and_then(|row| Some((*row, row.point?))) else {
-            return vec![Effect::Tell("not even one sequence fits on this many devices, at any stage".to_owned())];
+            return told("not even one sequence fits on this many devices, at any stage");
         };
         let recompute = match 1.0 - point.gamma {
             none if none <= 0.0 => Recompute::None,
@@ -125,8 +126,8 @@ impl View for GridView {
         vec![Effect::Follow]
     }
 
-    fn figure(&self, _: &Context) -> Result<Asked, &'static str> {
-        Err("the limits behind these points are explained in their view, L")
+    fn figure(&self, _: &Context) -> Result<Asked, Notice> {
+        Err("the limits behind these points are explained in their view, L".into())
     }
 
     fn rows(&self, _: &Context) -> Option<Vec<String>> {

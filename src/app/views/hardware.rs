@@ -7,7 +7,8 @@ use crate::app::action::Action;
 use crate::app::asked::{Asked, LATER};
 use crate::app::axes;
 use crate::app::context::Context;
-use crate::app::effect::Effect;
+use crate::app::effect::{Effect, told};
+use crate::app::notice::Notice;
 use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
 use crate::scenario::Scenario;
@@ -88,7 +89,7 @@ impl View for HardwareView {
         let Some(map) = &mut self.map else { return Vec::new() };
         match action {
             Action::Take if context.fields_agree && map.is_home(context.scenario) => {
-                return vec![Effect::Tell(NOTHING_TO_TAKE.to_owned())];
+                return told(NOTHING_TO_TAKE);
             }
             Action::Take => {
                 let said = "took the hardware of the cell: u undoes it".to_owned();
@@ -103,7 +104,7 @@ impl View for HardwareView {
     }
 
     /// The figure of the cell.
-    fn figure(&self, _: &Context) -> Result<Asked, &'static str> {
+    fn figure(&self, _: &Context) -> Result<Asked, Notice> {
         let map = self.map.as_ref().ok_or(LATER)?;
         if !map.is_fresh(map.cursor) {
             return Err(LATER);

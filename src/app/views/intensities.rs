@@ -3,6 +3,7 @@
 use crate::app::asked::{Asked, LATER};
 use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
+use crate::app::notice::Notice;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::bounds::intensity::Intensity;
@@ -33,10 +34,10 @@ fn transfers<'a>(context: &Context<'a>) -> &'a [Intensity] {
 }
 
 impl View for IntensitiesView {
-    fn figure(&self, context: &Context) -> Result<Asked, &'static str> {
+    fn figure(&self, context: &Context) -> Result<Asked, Notice> {
         match transfers(context).len() {
             _ if context.answer.is_none() => Err(LATER),
-            0 => Err("nothing is transferred: there is no figure to explain"),
+            0 => Err("nothing is transferred: there is no figure to explain".into()),
             count => Ok(Asked::Shown(Figure::Slowdown(self.row(count)))),
         }
     }

@@ -6,6 +6,7 @@ use crate::app::assumed::{Assumption, LimitAssumptions};
 use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
 use crate::app::effect::Effect;
+use crate::app::notice::Notice;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::bounds::fsdp::{FsdpLimits, ZeroStage};
@@ -144,7 +145,7 @@ impl View for LimitsView {
         Vec::new()
     }
 
-    fn figure(&self, context: &Context) -> Result<Asked, &'static str> {
+    fn figure(&self, context: &Context) -> Result<Asked, Notice> {
         Ok(Asked::Limit(self.figure(), Box::new(self.assumed.limits(context.shown))))
     }
 

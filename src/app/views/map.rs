@@ -11,6 +11,7 @@ use crate::app::asked::Asked;
 use crate::app::axes::{self, LookedUp};
 use crate::app::context::Context;
 use crate::app::effect::{Effect, Opening, told};
+use crate::app::notice::Notice;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 
@@ -356,7 +357,7 @@ impl Map {
         let Some(text) = self.csv() else { return Vec::new() };
         let (done, all) = self.progress();
         let lacks = format!("{done} of {all} cells are computed; the others are left empty");
-        let lacks = (done < all).then_some(Effect::Tell(lacks));
+        let lacks = (done < all).then_some(Effect::Tell(lacks.into()));
         lacks.into_iter().chain([Effect::Run(to(text))]).collect()
     }
 }
@@ -394,7 +395,7 @@ impl View for Map {
         Vec::new()
     }
 
-    fn figure(&self, _: &Context) -> Result<Asked, &'static str> {
+    fn figure(&self, _: &Context) -> Result<Asked, Notice> {
         Ok(Asked::Shown(self.metric))
     }
 

@@ -8,6 +8,7 @@ use crate::app::asked::{Asked, NOTHING};
 use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
 use crate::app::effect::{Effect, Opening};
+use crate::app::notice::Notice;
 use crate::app::own_run::OwnRun;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
@@ -55,7 +56,7 @@ impl View for MeasuredView {
         if action == Action::Take { vec![Effect::Open(Opening::OwnFigure)] } else { Vec::new() }
     }
 
-    fn figure(&self, context: &Context) -> Result<Asked, &'static str> {
+    fn figure(&self, context: &Context) -> Result<Asked, Notice> {
         let run = context.measured.as_ref().ok_or("no measured run is typed in: Enter types one")?;
         self.found.as_ref().ok_or(NOTHING)?;
         Ok(Asked::Other("the run".to_owned(), Figure::StepTime, Box::new(run.scenario.clone())))

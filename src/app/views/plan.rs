@@ -5,11 +5,11 @@
 use std::sync::Arc;
 
 use crate::app::action::Action;
-use crate::app::answers::COMPUTING;
-use crate::app::asked::{Asked, LATER};
+use crate::app::asked::{Asked, LATER, PLAN_LATER};
 use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
 use crate::app::effect::Effect;
+use crate::app::notice::Notice;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
@@ -146,10 +146,10 @@ impl PlanView {
     /// The plan within the limit under the cursor becomes the scenario's.
     fn take(&self, context: &Context) -> Effect {
         if !self.picture.as_ref().is_some_and(|picture| picture.is_fresh(self.place())) {
-            return Effect::Tell(format!("{COMPUTING}: take the plan when it is there"));
+            return Effect::Tell(PLAN_LATER);
         }
         let Some(found) = self.chosen() else {
-            return Effect::Tell("no plan fits within this limit".to_owned());
+            return Effect::Tell("no plan fits within this limit".into());
         };
         Effect::Revise(Box::new(with_plan(context.file, found, context.scenario)), said(found))
     }
@@ -171,7 +171,7 @@ impl View for PlanView {
     }
 
     /// What the plan within the limit is the best in.
-    fn figure(&self, _: &Context) -> Result<Asked, &'static str> {
+    fn figure(&self, _: &Context) -> Result<Asked, Notice> {
         if !self.picture.as_ref().is_some_and(|picture| picture.is_fresh(self.place())) {
             return Err(LATER);
         }

@@ -5,6 +5,7 @@ use crate::app::asked::{Asked, LATER, NOTHING};
 use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
 use crate::app::effect::Effect;
+use crate::app::notice::Notice;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
@@ -124,7 +125,7 @@ impl View for StrategiesView {
     }
 
     /// What the table is sorted by, of the strategy.
-    fn figure(&self, context: &Context) -> Result<Asked, &'static str> {
+    fn figure(&self, context: &Context) -> Result<Asked, Notice> {
         if !self.complete {
             return Err(LATER);
         }

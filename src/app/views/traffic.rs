@@ -4,6 +4,7 @@ use crate::app::action::Action;
 use crate::app::asked::{Asked, NOTHING};
 use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
+use crate::app::notice::Notice;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::evaluate::HostDirection;
@@ -43,7 +44,7 @@ pub fn carried(context: &Context) -> Vec<Figure> {
 }
 
 impl View for TrafficView {
-    fn figure(&self, context: &Context) -> Result<Asked, &'static str> {
+    fn figure(&self, context: &Context) -> Result<Asked, Notice> {
         carried(context).get(self.cursor(context)).copied().map(Asked::Shown).ok_or(NOTHING)
     }
 

@@ -5,11 +5,11 @@
 use std::sync::Arc;
 
 use crate::app::action::Action;
-use crate::app::answers::COMPUTING;
-use crate::app::asked::Asked;
+use crate::app::asked::{Asked, PLAN_LATER};
 use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
-use crate::app::effect::Effect;
+use crate::app::effect::{Effect, told};
+use crate::app::notice::Notice;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
@@ -200,14 +200,13 @@ impl TrainingView {
 
     /// The plan under the cursor becomes the scenario's.
     fn take(&self, context: &Context) -> Vec<Effect> {
-        let tell = |what: &str| vec![Effect::Tell(what.to_owned())];
         if !context.is_possible {
-            return tell("these plans are of the last possible scenario: fix the fields first");
+            return told("these plans are of the last possible scenario: fix the fields first");
         }
         let Some(picture) = self.picture.as_ref().filter(|_| self.is_answered()) else {
-            return tell(&format!("{COMPUTING}: take the plan when it is there"));
+            return told(PLAN_LATER);
         };
-        let Some((method, best)) = self.chosen() else { return tell("no plan of this method fits here") };
+        let Some((method, best)) = self.chosen() else { return told("no plan of this method fits here") };
         let said = format!("took the {} plan on {}: u undoes it", method.name, devices(best.choice.devices));
         vec![Effect::Edit(picture.search.edits(method, &best.choice), said)]
     }
@@ -217,7 +216,7 @@ impl TrainingView {
 fn change_network(factor: f64, context: &Context) -> Effect {
     let next = context.scenario.plan.bandwidth_factor * factor;
     if !FACTORS.contains(&next) {
-        return Effect::Tell(format!("no further: the network is x {}", short(next / factor, 3)));
+        return Effect::Tell(format!("no further: the network is x {}", short(next / factor, 3)).into());
     }
     let mut scenario = context.scenario.clone();
     scenario.plan.bandwidth_factor = next;
@@ -257,8 +256,8 @@ impl View for TrainingView {
         Vec::new()
     }
 
-    fn figure(&self, _: &Context) -> Result<Asked, &'static str> {
-        self.run().map(Box::new).map(Asked::Training).ok_or("there is no plan here to explain")
+    fn figure(&self, _: &Context) -> Result<Asked, Notice> {
+        self.run().map(Box::new).map(Asked::Training).ok_or_else(|| "there is no plan here to explain".into())
     }
 
     fn rows(&self, _: &Context) -> Option<Vec<String>> {

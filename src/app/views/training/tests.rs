@@ -112,7 +112,10 @@ fn enter_takes_the_plan_under_the_cursor_once_there_is_one() {
     let (plan, devices) = (&app.scenario.plan, app.scenario.devices());
     assert_eq!((devices, plan.tensor, plan.accumulate), (4 * figures(&open()).devices, 2, 3));
     assert_eq!(&*app.scenario.strategy, METHODS[0].strategies[0]);
-    assert_eq!(app.notice, Some(format!("took the {} plan on {devices} devices: u undoes it", METHODS[0].name)));
+    assert_eq!(
+        app.notice.as_deref(),
+        Some(&*format!("took the {} plan on {devices} devices: u undoes it", METHODS[0].name))
+    );
 }
 
 #[test]
