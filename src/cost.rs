@@ -14,8 +14,9 @@ mod kernel;
 mod layer;
 mod matmul;
 mod rates;
+mod sublayer;
 
-pub use activation::{Activations, HalfActivations};
+pub use activation::{Activations, SublayerActivations};
 pub use calibrated::{Calibrated, own_entries, same_memory};
 pub use collective::{
     CollectiveAlgorithm, CollectiveAlgorithms, EndTransfers, Payload, TensorTransfers, Transfer, TransferParts,
@@ -27,6 +28,7 @@ pub use kernel::Kernel;
 pub use layer::{LayerWork, PassTimes};
 pub(crate) use rates::peak;
 pub use rates::{Factors, Rates};
+pub use sublayer::{PerSublayer, Sublayer};
 
 #[cfg(test)]
 mod tests;

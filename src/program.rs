@@ -39,7 +39,6 @@
 mod boundary;
 pub(crate) mod build;
 mod gradients;
-mod halves;
 mod host;
 mod label;
 mod operator_layouts;
@@ -52,6 +51,7 @@ mod stage_buffers;
 mod state;
 mod step;
 mod stream;
+mod sublayers;
 mod task;
 mod terms;
 mod unit_costs;

@@ -5,6 +5,7 @@ use crate::stack::Selective;
 use crate::units::{Bytes, Count};
 
 use super::rates::Rates;
+use super::sublayer::PerSublayer;
 
 /// Activation bytes of one rank and one micro-batch.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -22,13 +23,13 @@ pub struct Activations {
     /// The embedding's output.
     pub embedding: Bytes,
     /// A layer's attention and its MLP by themselves.
-    pub halves: [HalfActivations; 2],
+    pub sublayers: PerSublayer<SublayerActivations>,
 }
 
-/// Activation bytes of half a layer.
+/// Activation bytes of a sublayer.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct HalfActivations {
-    /// Kept by a half that is not computed again from the layer's input.
+pub struct SublayerActivations {
+    /// Kept by a sublayer that is not computed again from the layer's input.
     pub kept: Bytes,
     /// Everything that its backward reads.
     pub whole: Bytes,
@@ -61,29 +62,31 @@ impl Rates<'_> {
             Recompute::Selective => stack.selective,
             _ => Selective::NOTHING,
         };
-        // The outputs of the half's first matrices, and what else it keeps beside its norm's input and output.
-        let half = |outputs: f64, core: f64, product: f64, scores: Bytes| {
+        // The outputs of the sublayer's first matrices, and what else it keeps beside its norm's input and output.
+        let sublayer = |outputs: f64, core: f64, product: f64, scores: Bytes| {
             let stream = tokens * (hidden * storage * (1.0 / streams + 1.0 / inputs) + masks / 2.0 / streams);
             let whole = stream + tokens * (outputs + core + product) * storage / tensor + scores;
             let element_wise = tokens * (hidden / inputs + product / tensor) * storage;
             let matmul = tokens * outputs * storage / tensor;
             // Selective recompute keeps what these are computed from, which is counted above.
             let dropped = scores * again.core + element_wise * again.element_wise + matmul * again.matmul;
-            // Tensor ranks need the gradient of the half's output whole, and have that of its input whole before it is
+            // Tensor ranks need the gradient of the sublayer's output whole, and have that of its input whole before it is
             // reduced.
             let whole_gradients = if plan.tensor > 1 { 2.0 } else { 1.0 };
             let working = tokens * (hidden * whole_gradients + outputs / tensor) * storage;
-            HalfActivations { kept: whole - dropped, whole, working }
+            SublayerActivations { kept: whole - dropped, whole, working }
         };
-        let halves = [half(qkv, attention, 0.0, self.scores(tokens)), half(up, 0.0, product, Bytes::ZERO)];
-        let sum = |part: fn(&HalfActivations) -> Bytes| halves.iter().map(part).sum();
+        let sublayers = PerSublayer {
+            attention: sublayer(qkv, attention, 0.0, self.scores(tokens)),
+            mlp: sublayer(up, 0.0, product, Bytes::ZERO),
+        };
         Activations {
-            halves,
+            sublayers,
             checkpoint: self.stream(),
-            layer: sum(|half| half.kept),
-            whole: sum(|half| half.whole),
+            layer: sublayers.map(|sublayer| sublayer.kept).sum(),
+            whole: sublayers.map(|sublayer| sublayer.whole).sum(),
             // The widest are the MLP's.
-            working: halves[1].working,
+            working: sublayers.mlp.working,
             logits: tokens * f64::from(model.vocab) / tensor * self.calibrated.logits_held
                 + tokens * hidden * storage * (1.0 / inputs - 1.0 / streams),
             embedding: self.stream(),
@@ -93,15 +96,15 @@ impl Rates<'_> {
     /// What the gradients of the weights of attention and of the MLP are computed from, in bytes: the inputs of their
     /// matrices, and the gradients of the outputs. 16 h elements per token for `f = 4 h`, the `32 s b h` bytes of a pass for
     /// weights (Qi et al., arXiv 2401.10241, table 1).
-    pub fn weight_gradient_inputs(&self) -> [Bytes; 2] {
+    pub fn weight_gradient_inputs(&self) -> PerSublayer<Bytes> {
         let model = &self.scenario.model;
-        let matrices = [
-            (model.attention_inputs().map(|matrix| matrix.output as f64).sum(), model.value_width() as f64),
-            (
+        let matrices = PerSublayer {
+            attention: (model.attention_inputs().map(|matrix| matrix.output as f64).sum(), model.value_width() as f64),
+            mlp: (
                 model.over_mlps(|mlps| mlps.up.output as f64 * mlps.active as f64),
                 model.over_mlps(|mlps| mlps.down.input as f64 * mlps.active as f64),
             ),
-        ];
+        };
         // The first matrices read the residual stream, and the second add to it; what is between them lies on the tensor
         // ranks.
         matrices.map(|(outputs, inputs): (f64, f64)| {

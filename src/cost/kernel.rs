@@ -8,7 +8,7 @@ use crate::units::{Bytes, Count, Flop, FlopPerSecond};
 
 use super::attention::KernelWork;
 use super::device_time::DeviceTime;
-use super::layer::{BACKWARD_TRAFFIC, PassTimes};
+use super::layer::{BACKWARD_TRAFFIC, ElementWiseTimes, PassTimes};
 use super::matmul::MatrixProduct;
 use super::rates::Rates;
 
@@ -29,7 +29,7 @@ pub struct Kernel {
 
 impl Rates<'_> {
     /// Those of forward, and those of backward without recompute; what takes no time with this software is left out.
-    pub fn kernels(&self) -> [Vec<Kernel>; 2] {
+    pub fn kernels(&self) -> PerDirection<Vec<Kernel>> {
         let model = &self.scenario.model;
         let tokens = self.tokens();
         let names = match model.attention_inputs().count() {
@@ -38,23 +38,23 @@ impl Rates<'_> {
             _ => ["compressed queries and keys", "queries", "keys and values"],
         };
         let inputs = model.attention_inputs().zip(names);
-        let mut both: Vec<[Kernel; 2]> =
+        let mut both: Vec<PerDirection<Kernel>> =
             inputs.map(|(matrix, name)| self.weighted(name, self.column_parallel(matrix, tokens), 1.0)).collect();
         both.push(self.core());
         both.push(self.weighted("output projection", self.row_parallel(model.projection(), tokens), 1.0));
         for mlps in model.mlps() {
             both.extend(self.mlp(&mlps, tokens));
         }
-        let [streams, ffn] = self.element_wise(tokens);
-        both.push(self.streaming("norms and residuals", streams * 2.0));
+        let ElementWiseTimes { residual, ffn } = self.element_wise(tokens);
+        both.push(self.streaming("norms and residuals", residual * 2.0));
         both.push(self.streaming("activation function", ffn));
-        both.retain(|[forward, _]| forward.time != DeviceTime::default());
-        let (forward, backward) = both.into_iter().map(|[forward, backward]| (forward, backward)).unzip();
-        [forward, backward]
+        both.retain(|kernel| kernel.forward.time != DeviceTime::default());
+        let (forward, backward) = both.into_iter().map(|kernel| (kernel.forward, kernel.backward)).unzip();
+        PerDirection { forward, backward }
     }
 
     /// Both products of MLPs of a shape, of a mean layer where layers differ.
-    fn mlp(&self, mlps: &Mlps, tokens: Count) -> [[Kernel; 2]; 2] {
+    fn mlp(&self, mlps: &Mlps, tokens: Count) -> [PerDirection<Kernel>; 2] {
         let model = &self.scenario.model;
         let of = match model.experts {
             None => "MLP's ",
@@ -86,7 +86,7 @@ impl Rates<'_> {
     }
 
     /// So many products of activations by weights; backward has two of the size of forward's.
-    fn weighted(&self, name: &str, product: MatrixProduct, times: f64) -> [Kernel; 2] {
+    fn weighted(&self, name: &str, product: MatrixProduct, times: f64) -> PerDirection<Kernel> {
         let PassTimes { forward, backward, .. } = self.passes(product, self.matmul);
         let [m, n, k] = [product.m, product.n, product.k].map(Count::get);
         let flop = Flop::new(2.0 * m * n * k) * times;
@@ -98,11 +98,11 @@ impl Rates<'_> {
             peak: self.peak,
             time: time * times,
         };
-        [kernel(1.0, forward), kernel(2.0, backward)]
+        PerDirection { forward: kernel(1.0, forward), backward: kernel(2.0, backward) }
     }
 
     /// Attention itself.
-    fn core(&self) -> [Kernel; 2] {
+    fn core(&self) -> PerDirection<Kernel> {
         let sequences = self.scenario.plan.micro_batch;
         let passes = self.attention(sequences);
         let name = match self.attention {
@@ -117,12 +117,12 @@ impl Rates<'_> {
             time,
         };
         let PerDirection { forward, backward } = self.attention_work(sequences);
-        [kernel(forward, passes.forward), kernel(backward, passes.backward)]
+        PerDirection { forward: kernel(forward, passes.forward), backward: kernel(backward, passes.backward) }
     }
 
     /// What only moves data.
-    fn streaming(&self, name: &str, time: DeviceTime) -> [Kernel; 2] {
-        [1.0, BACKWARD_TRAFFIC].map(|more| Kernel {
+    fn streaming(&self, name: &str, time: DeviceTime) -> PerDirection<Kernel> {
+        PerDirection { forward: 1.0, backward: BACKWARD_TRAFFIC }.map(|more| Kernel {
             name: name.to_owned(),
             flop: Flop::ZERO,
             bytes: self.memory * (time.time * more),

@@ -11,6 +11,7 @@ use crate::units::{Bytes, Count, Flop, FlopPerSecond, Seconds};
 use super::device_time::DeviceTime;
 use super::matmul::MatrixProduct;
 use super::rates::Rates;
+use super::sublayer::{PerSublayer, Sublayer};
 
 /// Device time of forward and backward of some operators.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -59,37 +60,49 @@ impl Add for PassTimes {
     }
 }
 
-/// Device time of one layer for one micro-batch, in its two halves: tensor parallelism meets between them.
+/// Device time of one layer for one micro-batch, by sublayer: tensor parallelism meets between them.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct LayerWork {
     /// Forward of attention and of the MLP.
-    pub forward: [DeviceTime; 2],
+    pub forward: PerSublayer<DeviceTime>,
     /// Backward of attention and of the MLP, recompute apart.
-    pub backward: [DeviceTime; 2],
+    pub backward: PerSublayer<DeviceTime>,
     /// What of backward computes gradients of weights, as in [`Passes::weights`].
-    pub weights: [DeviceTime; 2],
+    pub weights: PerSublayer<DeviceTime>,
     /// What selective recompute repeats of each forward.
-    pub selective: [DeviceTime; 2],
+    pub selective: PerSublayer<DeviceTime>,
 }
 
 impl LayerWork {
-    /// Device time of one pass over attention or over the MLP, by index.
-    pub fn work(&self, half: usize, pass: Pass) -> DeviceTime {
-        let [forward, backward, weights] = [self.forward, self.backward, self.weights].map(|halves| halves[half]);
+    /// Device time of one pass over attention or over the MLP.
+    pub fn work(&self, sublayer: Sublayer, pass: Pass) -> DeviceTime {
+        let [forward, backward, weights] = [self.forward, self.backward, self.weights].map(|each| *each.get(sublayer));
         PassTimes { forward, backward, weights }.work(pass)
     }
 }
 
-/// Intermediates of the residual stream's width that element-wise operators read or write per half
-/// of a layer: norm in and out, residual in and out, projection in and out, cast. Seven each, 14 per
+/// Device time of element-wise operators in forward.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct ElementWiseTimes {
+    /// On the residual stream, in each sublayer.
+    pub residual: DeviceTime,
+    /// On the MLP's intermediates.
+    pub ffn: DeviceTime,
+}
+
+/// Intermediates of the residual stream's width that element-wise operators read or write per
+/// sublayer: norm in and out, residual in and out, projection in and out, cast. Seven each, 14 per
 /// layer, from the step-time prototype; `element_wise` of the stack scales them.
 const STREAM_PASSES: f64 = 7.0;
 
 /// Those of a norm, in and out.
 const NORM_PASSES: f64 = 2.0;
 
-/// The same of the MLP's width: activation in and out twice; six with a gate.
-const FFN_PASSES: [f64; 2] = [4.0, 6.0];
+/// The same of the MLP's width: activation in and out twice.
+const FFN_PASSES: f64 = 4.0;
+
+/// The same with a gate.
+const GATED_FFN_PASSES: f64 = 6.0;
 
 /// Host time of a layer whose softmax falls apart into scale, mask and softmax over that of the fused
 /// kernel: from vTrain's rows (MICRO 2024) with tensor 8, which fall behind those with tensor 4 by that much.
@@ -122,13 +135,13 @@ impl Rates<'_> {
 
     /// One layer, one micro-batch.
     pub fn layer(&self) -> LayerWork {
-        self.sliced_layer([1, 1])
+        self.sliced_layer(PerSublayer::both(1))
     }
 
     /// The same with the matrices of attention and of the MLP cut into slices along what they sum over
     /// [osdp C5]: thinner products, and additions of their outputs in forward.
-    pub fn sliced_layer(&self, slices: [u32; 2]) -> LayerWork {
-        let [attention, mlp] = slices.map(f64::from);
+    pub fn sliced_layer(&self, slices: PerSublayer<u32>) -> LayerWork {
+        let PerSublayer { attention, mlp } = slices.map(f64::from);
         let model = &self.scenario.model;
         let tokens = self.tokens();
         // Attention's core has no weights: its backward is of inputs alone, and nothing of it can be put off.
@@ -137,22 +150,22 @@ impl Rates<'_> {
         let inputs = inputs.fold(PassTimes::default(), PassTimes::add);
         let projection = self.row_parallel_times(model.projection(), tokens, attention);
         let mlps = self.mlps(tokens, mlp);
-        let [streams, ffn] = self.element_wise(tokens);
+        let ElementWiseTimes { residual, ffn } = self.element_wise(tokens);
         let (forward, mlp_forward) = (inputs.forward + projection.forward, mlps.forward);
         let again = self.scenario.stack.selective;
         // Residuals are added again only where the products before them are computed again.
-        let repeated = if again.matmul > 0.0 { streams } else { streams * (NORM_PASSES / STREAM_PASSES) };
+        let repeated = if again.matmul > 0.0 { residual } else { residual * (NORM_PASSES / STREAM_PASSES) };
         LayerWork {
-            forward: [forward + core.forward + streams, mlp_forward + streams + ffn],
-            backward: [
-                inputs.backward + core.backward + projection.backward + streams * BACKWARD_TRAFFIC,
-                mlps.backward + (streams + ffn) * BACKWARD_TRAFFIC,
-            ],
-            weights: [inputs.weights + projection.weights, mlps.weights],
-            selective: [
-                core.forward * again.core + forward * again.matmul + repeated * again.element_wise,
-                mlp_forward * again.matmul + (repeated + ffn) * again.element_wise,
-            ],
+            forward: PerSublayer { attention: forward + core.forward + residual, mlp: mlp_forward + residual + ffn },
+            backward: PerSublayer {
+                attention: inputs.backward + core.backward + projection.backward + residual * BACKWARD_TRAFFIC,
+                mlp: mlps.backward + (residual + ffn) * BACKWARD_TRAFFIC,
+            },
+            weights: PerSublayer { attention: inputs.weights + projection.weights, mlp: mlps.weights },
+            selective: PerSublayer {
+                attention: core.forward * again.core + forward * again.matmul + repeated * again.element_wise,
+                mlp: mlp_forward * again.matmul + (repeated + ffn) * again.element_wise,
+            },
         }
     }
 
@@ -198,15 +211,17 @@ impl Rates<'_> {
         PassTimes { forward: time(product), backward: time(product.input_gradient()) + weights, weights }
     }
 
-    /// Forward traffic of norms, residuals and activation functions: of the residual stream (half a
-    /// layer; sequence parallelism splits it) and of the MLP's width.
-    pub(super) fn element_wise(&self, tokens: Count) -> [DeviceTime; 2] {
+    /// Forward traffic of norms, residuals and activation functions; sequence parallelism splits that of the residual stream.
+    pub(super) fn element_wise(&self, tokens: Count) -> ElementWiseTimes {
         let model = &self.scenario.model;
         let scale = tokens * (self.calibrated.element_wise * self.storage()) / self.memory;
-        let streams = scale * STREAM_PASSES * f64::from(model.hidden) / f64::from(self.sequence_ranks());
+        let residual = scale * STREAM_PASSES * f64::from(model.hidden) / f64::from(self.sequence_ranks());
         let width = model.over_mlps(|mlps| mlps.down.input as f64 * mlps.active as f64);
-        let ffn = FFN_PASSES[usize::from(model.gated)] * width;
-        [DeviceTime::traffic(streams), DeviceTime::traffic(scale * ffn / f64::from(self.scenario.plan.tensor))]
+        let ffn = if model.gated { GATED_FFN_PASSES } else { FFN_PASSES } * width;
+        ElementWiseTimes {
+            residual: DeviceTime::traffic(residual),
+            ffn: DeviceTime::traffic(scale * ffn / f64::from(self.scenario.plan.tensor)),
+        }
     }
 
     /// Forward and backward of the embedding: a row read and written per token, and its gradient added. What puts gradients

@@ -4,7 +4,7 @@ use crate::hardware::{MAX_LEVELS, Network};
 use crate::plan::Precision;
 use crate::scenario::Scenario;
 use crate::stack::Attention;
-use crate::units::{BytesPerSecond, FlopPerSecond};
+use crate::units::{BytesPerSecond, FlopPerSecond, Share};
 
 use super::calibrated::Calibrated;
 
@@ -55,7 +55,7 @@ pub struct Rates<'a> {
     /// The first level beyond the node: what lies there is `wire_between`'s.
     pub beyond_node: usize,
     /// Share of the wire beyond the node that collectives reach.
-    pub wire_between: f64,
+    pub wire_between: Share,
 }
 
 /// Scores of one device that Megatron's kernel of scale, mask and softmax takes together: sequences x heads
@@ -104,7 +104,9 @@ impl<'a> Rates<'a> {
             host: device.host_bandwidth * factors.host,
             network: network.with_latency(latency),
             beyond_node,
-            wire_between: efficiency.wire_between / (1.0 + (efficiency.wire_loss + runtime.wire_loss) * doublings),
+            wire_between: Share::new(
+                efficiency.wire_between / (1.0 + (efficiency.wire_loss + runtime.wire_loss) * doublings),
+            ),
         }
     }
 }

@@ -9,7 +9,7 @@ use super::parameter_group::ParameterGroup;
 use super::stream::{CollectiveStreams, Stream};
 use super::task::{EventWait, Task, TaskClass, TaskEvent, WAITS, held, held_bytes, waits};
 use super::unit_costs::UnitCosts;
-use super::unit_pass::UnitCollective;
+use super::unit_pass::{ReductionScope, UnitCollective};
 use crate::cost::{Payload, Transfer};
 use crate::stack::TensorDivision;
 
@@ -72,8 +72,8 @@ fn reduce(share: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut 
     let ParameterGroup { costs, parameters } = *share;
     let scenario = costs.rates.scenario;
     let parts = buckets(costs, parameters * costs.rates.gradient());
-    let shard = scenario.plan.reduction == Reduction::Step;
-    let Some(reduce) = costs.reduction(parameters, shard, true, parts).in_turn() else { return };
+    let scope = ReductionScope { shards: scenario.plan.reduction == Reduction::Step, replicas: true };
+    let Some(reduce) = costs.reduction(parameters, scope, parts).in_turn() else { return };
     let label = label(Stream::Reduce, reduce.kind);
     let mut task = builder.transfer(&reduce.transfer, streams.reduce, costs.contention(), label);
     task.waits = waits([Some(builder.after(TaskEvent::Released, 0))]);
@@ -157,8 +157,8 @@ fn weight_gathers(share: &ParameterGroup<'_>, launched: bool) -> impl Iterator<I
 pub(super) fn lower_bound(share: &ParameterGroup<'_>) -> Seconds {
     let ParameterGroup { costs, parameters } = *share;
     let late = costs.reduces_after_backward() && !costs.staged;
-    let shard = costs.rates.scenario.plan.reduction == Reduction::Step;
-    let reduced = late.then(|| costs.reduction(parameters, shard, true, Count::ZERO).in_turn()).flatten();
+    let scope = ReductionScope { shards: costs.rates.scenario.plan.reduction == Reduction::Step, replicas: true };
+    let reduced = late.then(|| costs.reduction(parameters, scope, Count::ZERO).in_turn()).flatten();
     let reduced = reduced.map_or(Seconds::ZERO, |reduce| reduce.transfer.time);
     let (rates, owned) = (share.costs.rates, share.parameters / f64::from(share.costs.layout.optimizer));
     let offload = rates.scenario.plan.offload;

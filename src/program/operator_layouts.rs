@@ -7,13 +7,13 @@
 use crate::units::Count;
 use std::ops::Range;
 
-use crate::cost::Rates;
+use crate::cost::{PerSublayer, Rates};
 use crate::plan::Site;
 use crate::plan::pass::Pass;
 use crate::scenario::{Layout, Scenario};
 
-use super::halves;
 use super::label::ModelPart;
+use super::sublayers;
 use super::unit_costs::UnitCosts;
 use super::unit_order::UnitList;
 use super::unit_pass::UnitPass;
@@ -32,7 +32,7 @@ struct LayerRange {
     first: u32,
     layers: u32,
     /// How attention and MLP are placed, by index.
-    placed: [usize; 2],
+    placed: PerSublayer<usize>,
     /// Whether the two are units of their own.
     apart: bool,
     recomputed: bool,
@@ -110,11 +110,11 @@ impl<'a> OperatorLayouts<'a> {
     pub fn stage_layers(&self, layers: Range<u32>, recomputed: u32, ends: StageEnds) -> StageLayers {
         let mut ranges: Vec<LayerRange> = Vec::new();
         for layer in layers.clone() {
-            let sites = [Site::Attention(layer), Site::Mlp(layer)];
+            let sites = PerSublayer { attention: Site::Attention(layer), mlp: Site::Mlp(layer) };
             let placed = sites.map(|site| self.layout_of(site));
-            let [attention, mlp] = sites.map(|site| self.scenario.plan.placement(site));
+            let entries = sites.map(|site| self.scenario.plan.placement(site));
             // Compared by entry, not by layout: two entries are two units for a runtime even where they shard alike.
-            let apart = attention != mlp || self.layouts[placed[0]].slices > 1;
+            let apart = entries.attention != entries.mlp || self.layouts[placed.attention].slices > 1;
             let first = layer - layers.start;
             let next = LayerRange { first, layers: 1, placed, apart, recomputed: layer < recomputed };
             // 32 equal layers are one range; with every fourth layer placed elsewhere they are ranges of 3, 1, 3, 1 ...
@@ -138,9 +138,11 @@ impl<'a> OperatorLayouts<'a> {
             held[layout].units += units;
             held[layout].collectives += collectives * units.get();
         };
-        for LayerRange { layers: count, placed: [attention, mlp], apart, .. } in layers.ranges.iter().copied() {
+        for LayerRange { layers: count, placed: PerSublayer { attention, mlp }, apart, .. } in
+            layers.ranges.iter().copied()
+        {
             if apart {
-                let half = halves::collectives(whole);
+                let half = sublayers::collectives(whole);
                 add(attention, (count, self.layouts[attention].slices), model.attention_parameters(), half);
                 add(mlp, (count, self.layouts[mlp].slices), model.mlp_parameters(), half);
             } else {
@@ -187,11 +189,10 @@ impl<'a> OperatorLayouts<'a> {
 
     /// A pass over one of the layers, unit by unit.
     fn layer(&self, costs: &[UnitCosts<'_>], range: &LayerRange, pass: Pass) -> Vec<UnitPass> {
-        let [attention, mlp] = range.placed;
         if !range.apart {
-            return vec![costs[attention].layer_pass(range.recomputed, pass)];
+            return vec![costs[range.placed.attention].layer_pass(range.recomputed, pass)];
         }
         let slices = range.placed.map(|layout| self.layouts[layout].slices);
-        halves::layer([&costs[attention], &costs[mlp]], slices, range.recomputed, pass)
+        sublayers::layer(range.placed.map(|layout| &costs[layout]), slices, range.recomputed, pass)
     }
 }

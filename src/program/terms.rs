@@ -19,7 +19,7 @@ use super::state::ModelState;
 use super::task::FULL_DEMAND;
 use super::unit_costs::{UnitCosts, whole_gradients};
 use super::unit_order::{UnitList, UnitRun, whole_layers};
-use super::unit_pass::{ComputeStep, UnitCollective, UnitPass};
+use super::unit_pass::{ComputeStep, ReductionScope, UnitCollective, UnitPass};
 
 /// A unit, or a stage with all its units: seconds and bytes on one rank, of one micro-batch where they are
 /// not of the state.
@@ -200,8 +200,10 @@ fn stage<'c, 'a: 'c>(
             *gather = *gather + transfer(costs.gather(elements, costs.parts(elements, holding.collectives), pass));
             *cost.load.get_mut(pass) += costs.rates.host_copy(costs.loaded(elements, pass));
         }
-        let reduction =
-            |complete: bool| costs.reduction(elements, true, complete, costs.parts(elements, holding.collectives));
+        let reduction = |replicas: bool| {
+            let scope = ReductionScope { shards: true, replicas };
+            costs.reduction(elements, scope, costs.parts(elements, holding.collectives))
+        };
         if !costs.keeps_whole_gradients() {
             cost.reduce.partial = cost.reduce.partial + transfer(reduction(false).reduce);
         }

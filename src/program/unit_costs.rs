@@ -1,5 +1,5 @@
 //! What passes over units are made of, with their costs. Not for the passes of a kind of unit ([`super::whole_units`],
-//! [`super::halves`]), nor for their transfers, beyond what each needs ([`super::unit_transfers`]).
+//! [`super::sublayers`]), nor for their transfers, beyond what each needs ([`super::unit_transfers`]).
 
 use crate::cost::{Activations, LayerWork, Payload, Rates, TensorTransfers, Transfer};
 use crate::plan::pass::Pass;

@@ -48,9 +48,9 @@ impl Traversal {
 pub(super) enum TensorExchange {
     #[default]
     Nothing,
-    /// After it, so many times what forward of half a layer ends with.
+    /// After it, so many times what forward of a sublayer ends with.
     Forward(u32),
-    /// What backward of half a layer sends, after it and beside it.
+    /// What backward of a sublayer sends, after it and beside it.
     Backward,
     /// What the embedding or the head sends in a pass.
     End(ModelPart, Pass),
@@ -108,6 +108,15 @@ pub(super) struct UnitCollective {
     pub kind: TaskKind,
     /// Bytes of buffers while it runs.
     pub buffer: Bytes,
+}
+
+/// Which sums over ranks a reduction of gradients makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ReductionScope {
+    /// Into shards over the gradients' extent.
+    pub shards: bool,
+    /// What is left, up to the optimizer's extent and over its replicas.
+    pub replicas: bool,
 }
 
 /// How a unit's gradients are reduced.

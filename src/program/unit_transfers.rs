@@ -11,7 +11,7 @@ use crate::units::{Bytes, Count};
 use super::gradients::PerGradients;
 use super::label::TaskKind;
 use super::unit_costs::UnitCosts;
-use super::unit_pass::{GradientReduction, UnitCollective, UnitParameters};
+use super::unit_pass::{GradientReduction, ReductionScope, UnitCollective, UnitParameters};
 
 impl UnitCosts<'_> {
     /// The gather of a unit's weights: from the second copy in backward, where there is one.
@@ -70,33 +70,34 @@ impl UnitCosts<'_> {
     pub fn reductions(&self, elements: Count) -> PerGradients<GradientReduction> {
         let plan = &self.rates.scenario.plan;
         let (once, later) = (plan.reduction == Reduction::Step, self.reduces_after_backward());
-        let shard = self.layout.gradients > 1 && !(later && once);
         if elements == Count::ZERO {
             return PerGradients::default();
         }
-        let reduction = |shard, rest| self.reduction(elements, shard, rest, self.parts(elements, self.collectives));
-        let complete = reduction(shard, !later);
+        let reduction = |scope| self.reduction(elements, scope, self.parts(elements, self.collectives));
+        let last = ReductionScope { shards: self.layout.gradients > 1 && !(later && once), replicas: !later };
+        let each = ReductionScope {
+            shards: last.shards && !once,
+            replicas: self.rates.scenario.sums_each_micro_batch() && !later,
+        };
+        let complete = reduction(last);
         // Most plans reduce each micro-batch like the last: that is worked out once.
-        let rest = self.rates.scenario.sums_each_micro_batch() && !later;
-        let alike = (shard && !once, rest) == (shard, !later);
-        PerGradients { partial: if alike { complete } else { reduction(shard && !once, rest) }, complete }
+        PerGradients { partial: if each == last { complete } else { reduction(each) }, complete }
     }
 
-    /// Sums gradients: into shards over the gradients' extent (`shard`), then what is left up to the optimizer's extent
-    /// and over its replicas (`rest`).
-    pub fn reduction(&self, elements: Count, shard: bool, rest: bool, parts: Count) -> GradientReduction {
+    /// Sums gradients over the ranks of a scope: into shards, then over replicas.
+    pub fn reduction(&self, elements: Count, scope: ReductionScope, parts: Count) -> GradientReduction {
         let (layout, wire) = (self.layout, self.rates.scenario.plan.sharding.wire);
         // With 64 ranks, gradients over 8 and optimizer state over 32: a reduce-scatter over 8 leaves 1/8, one over the
         // 4 groups up to 32 leaves 1/32, and an all-reduce of that over the 2 replicas is the end. With both over 8 it
         // is the reduce-scatter and the all-reduce of FSDP's `HYBRID_SHARD`.
         let format = self.gradient_wire(wire.gradients);
         let payload = Payload { parts, ..self.payload(elements, format) };
-        let sharded = (shard && layout.gradients > 1).then(|| {
+        let sharded = (scope.shards && layout.gradients > 1).then(|| {
             let two_hop = self.rates.scenario.plan.sharding.two_hop_gradients;
             let (transfer, kind) = self.scattered(payload, layout.shard_group(layout.gradients), two_hop);
             UnitCollective { transfer, kind, buffer: self.packed(payload) }
         });
-        let sums = if rest { self.replica_sums(elements, parts) } else { [None; 2] };
+        let sums = if scope.replicas { self.replica_sums(elements, parts) } else { [None; 2] };
         let add = |found: Option<UnitCollective>, (transfer, kind): (Transfer, TaskKind)| match found {
             Some(before) => Some(UnitCollective { transfer: before.transfer + transfer, ..before }),
             None => Some(UnitCollective { transfer, kind, buffer: self.packed(payload) }),

@@ -1,14 +1,14 @@
 //! Passes over whole layers, over the embedding and over the head. Not for layers whose attention and MLP are units of
-//! their own ([`super::halves`]).
+//! their own ([`super::sublayers`]).
 
-use crate::cost::DeviceTime;
+use crate::cost::{DeviceTime, Sublayer};
 use crate::plan::Recompute;
 use crate::plan::pass::Pass;
 use crate::units::{Bytes, Seconds};
 
 use super::build::LaunchedWork;
-use super::halves::BACKWARD_LAUNCHES;
 use super::label::ModelPart;
+use super::sublayers::BACKWARD_LAUNCHES;
 use super::unit_costs::UnitCosts;
 use super::unit_pass::{ComputeStep, TensorExchange, Traversal, UnitParameters, UnitPass, deferred_bytes};
 
@@ -20,7 +20,7 @@ impl UnitCosts<'_> {
         let again = activations.whole - kept;
         let offloaded = recomputed && self.rates.scenario.plan.offload.checkpoints();
         let checkpoint = if offloaded { kept } else { Bytes::ZERO };
-        let held = deferred_bytes(pass, || self.rates.weight_gradient_inputs().into_iter().sum());
+        let held = deferred_bytes(pass, || self.rates.weight_gradient_inputs().sum());
         let own = self.unit_pass(self.layer_unit(), Traversal::Pass(pass), self.layer_steps(recomputed, pass));
         match pass {
             Pass::Forward => UnitPass { working: again, kept, to_host: checkpoint, ..own },
@@ -37,20 +37,20 @@ impl UnitCosts<'_> {
 
     /// The compute of a pass over a layer.
     fn layer_steps(&self, recomputed: bool, pass: Pass) -> [ComputeStep; 3] {
-        // `late` is what the host adds to the device's time of the whole layer; each half has its share, so that
-        // cutting the layer into halves does not change its total.
+        // `late` is what the host adds to the device's time of the whole layer; each sublayer has its share, so that
+        // cutting the layer into two units does not change its total.
         let late = |work: DeviceTime, launches: f64| {
             self.rates.launch_bound(work.time, launches * self.rates.host_layer()) - work.time
         };
-        let whole = |passes: [DeviceTime; 2]| passes[0] + passes[1];
-        let half = |index: usize, all: DeviceTime, late: Seconds, tensor: TensorExchange, exchange: u32| {
-            let work = self.layer.work(index, pass);
+        let part = |sublayer: Sublayer, all: DeviceTime, late: Seconds, tensor: TensorExchange, exchange: u32| {
+            let work = self.layer.work(sublayer, pass);
             ComputeStep { piece: LaunchedWork { work, host: late * share(work, all) }, tensor, exchange }
         };
-        let ahead = whole(self.layer.forward);
+        let ahead = self.layer.forward.sum();
         if pass == Pass::Forward {
             let (late, once) = (late(ahead, 1.0), TensorExchange::Forward(1));
-            return [half(0, ahead, late, once, 1), half(1, ahead, late, once, 0), ComputeStep::default()];
+            let attention = part(Sublayer::Attention, ahead, late, once, 1);
+            return [attention, part(Sublayer::Mlp, ahead, late, once, 0), ComputeStep::default()];
         }
         // Backward first repeats the whole layer with its collectives, or only the core of attention, which with
         // context parallelism needs keys and values passed around again.
@@ -62,19 +62,19 @@ impl UnitCosts<'_> {
                 ComputeStep { piece, tensor: TensorExchange::Forward(2), exchange: 1 }
             }
             (false, true) => {
-                let work = whole(self.layer.selective);
+                let work = self.layer.selective.sum();
                 let exchange = u32::from(self.repeats_attention());
                 ComputeStep { piece: LaunchedWork { work, host: Seconds::ZERO }, exchange, ..ComputeStep::default() }
             }
             (false, false) => ComputeStep::default(),
         };
-        let back = whole(self.layer.backward);
+        let back = self.layer.backward.sum();
         let late = late(back, BACKWARD_LAUNCHES);
         // Backward passes keys and values around once more, and their gradients with them (arXiv 2310.01889). All that
         // ranks exchange goes with the gradients of inputs; those of weights need nothing from other ranks.
         let (meet, around) =
             if pass.propagates() { (TensorExchange::Backward, 2) } else { (TensorExchange::Nothing, 0) };
-        [again, half(1, back, late, meet, 0), half(0, back, late, meet, around)]
+        [again, part(Sublayer::Mlp, back, late, meet, 0), part(Sublayer::Attention, back, late, meet, around)]
     }
 
     /// A pass over the embedding, or over last norm, logits and loss.

@@ -2,7 +2,7 @@
 
 use crate::hardware::{Group, MAX_LEVELS};
 use crate::stack::{Efficiency, Protocol};
-use crate::units::{Bytes, BytesPerSecond, Count, Seconds};
+use crate::units::{Bytes, BytesPerSecond, Count, Seconds, Share};
 
 use super::super::rates::Rates;
 use super::algorithm::CollectiveAlgorithm;
@@ -11,16 +11,16 @@ use super::transfer::Transfer;
 
 impl Rates<'_> {
     /// The share of a level's wire that collectives reach.
-    fn wire(&self, level: usize) -> f64 {
+    fn wire_share(&self, level: usize) -> Share {
         if self.network.measured(level).is_some() {
-            return 1.0;
+            return Share::new(1.0);
         }
-        if level < self.beyond_node { self.calibrated.efficiency.wire_in_node } else { self.wire_between }
+        if level < self.beyond_node { Share::new(self.calibrated.efficiency.wire_in_node) } else { self.wire_between }
     }
 
     /// What a ring reaches of a level's rate.
     fn reached(&self, level: usize, rate: BytesPerSecond) -> BytesPerSecond {
-        let wire = rate * self.wire(level);
+        let wire = rate * self.wire_share(level).get();
         match self.calibrated.runtime.most_received {
             Some(most) if level >= self.beyond_node => wire.min(most),
             _ => wire,
@@ -37,7 +37,7 @@ impl Rates<'_> {
     /// One rank of a group to another, over the level that joins them, while all other groups do the same.
     pub fn send(&self, bytes: Bytes, group: Group, level: usize) -> Transfer {
         let span = self.network.ring(group)[level];
-        let seconds = bytes / (span.per_rank * self.wire(level));
+        let seconds = bytes / (span.per_rank * self.wire_share(level).get());
         let mut transfer = Transfer { received: bytes, ..Transfer::default() };
         transfer.steps = self.calibrated.efficiency.collective_launch + span.latency;
         transfer.time = transfer.steps + seconds;
@@ -209,7 +209,7 @@ impl Rates<'_> {
             latency += peers * span.latency;
             transfer.bytes[level] = each * peers;
             transfer.received += each * peers;
-            transfer.busy[level] = each * peers / (span.per_rank * self.wire(level));
+            transfer.busy[level] = each * peers / (span.per_rank * self.wire_share(level).get());
             slowest = slowest.max(transfer.busy[level]);
             inside = span.members;
         }

@@ -1,6 +1,7 @@
 //! Products, layers, the optimizer and the host.
 
 use super::*;
+use crate::plan::pass::PerDirection;
 
 /// Time of `m x k` by `k x n` at the peak of the storage format, in elements of two bytes.
 fn product(rates: &Rates<'_>, m: f64, n: f64, k: f64) -> DeviceTime {
@@ -46,17 +47,18 @@ fn slices_are_thinner_and_add_their_outputs() {
     let scenario = testing::scenario();
     let rates = rates(&scenario);
     let (m, h) = (rates.tokens().get(), f64::from(scenario.model.hidden));
-    let more = |slices: u32, half: usize| {
-        (rates.sliced_layer([slices; 2]).forward[half].time - rates.layer().forward[half].time).get()
+    let more = |slices: u32, sublayer: Sublayer| {
+        let [sliced, whole] = [rates.sliced_layer(PerSublayer::both(slices)), rates.layer()];
+        (sliced.forward.get(sublayer).time - whole.forward.get(sublayer).time).get()
     };
-    // By half, the products with h inputs and how many times h outputs: qkv and projection; of the MLP up and down, which
+    // By sublayer, the products with h inputs and how many times h outputs: qkv and projection; of the MLP up and down, which
     // has 4 h inputs.
-    let products = [[(h, 3.0 * h), (h, h)], [(h, 4.0 * h), (4.0 * h, h)]];
-    for (half, products) in products.into_iter().enumerate() {
+    let products = [(Sublayer::Attention, [(h, 3.0 * h), (h, h)]), (Sublayer::Mlp, [(h, 4.0 * h), (4.0 * h, h)])];
+    for (sublayer, products) in products {
         let additions =
             |slices: f64| products.iter().map(|(_, n)| 3.0 * (slices - 1.0) * m * n * 2.0 / 1e12).sum::<f64>();
         // Products of 256 run at the peak, so that the additions are all that is new.
-        assert!((more(4, half) / additions(4.0) - 1.0).abs() < 1e-6, "{half}: {}", more(4, half));
+        assert!((more(4, sublayer) / additions(4.0) - 1.0).abs() < 1e-6, "{sublayer:?}: {}", more(4, sublayer));
         // Of 64 inputs, as thin as 16 slices are where h is 1024, memory sets the pace; of 256, the peak.
         let paced = |(k, n): &(f64, f64)| {
             let k = k / 16.0;
@@ -64,7 +66,7 @@ fn slices_are_thinner_and_add_their_outputs() {
             16.0 * f64::max(memory, 2.0 * m * n * k / 100e12) - 2.0 * m * n * k * 16.0 / 100e12
         };
         let slower: f64 = products.iter().map(paced).sum();
-        assert!(slower > 0.0 && (more(16, half) / (additions(16.0) + slower) - 1.0).abs() < 1e-6, "{half}");
+        assert!(slower > 0.0 && (more(16, sublayer) / (additions(16.0) + slower) - 1.0).abs() < 1e-6, "{sublayer:?}");
     }
 }
 
@@ -75,9 +77,9 @@ fn a_layer_of_blocks_does_two_flop_per_weight_and_token() {
     // 1024 tokens x 12 x 1024^2 weights x 2, and causal attention 2 x 1024 x 1024 x 1024, at 100 TFLOP/s.
     let weights = 2.0 * 1024.0 * 12.0 * 1024.0 * 1024.0 / 100e12;
     let attention = 2.0 * 1024.0 * 1024.0 * 1024.0 / 100e12;
-    close(layer.forward[0].time + layer.forward[1].time, weights + attention);
+    close(layer.forward.sum().time, weights + attention);
     // Backward: twice the weights', and flash attention's 2.5.
-    close(layer.backward[0].time + layer.backward[1].time, 2.0 * weights + 2.5 * attention);
+    close(layer.backward.sum().time, 2.0 * weights + 2.5 * attention);
 }
 
 /// Each product has as many flop in the gradient of its weight as in that of its input; attention and what is
@@ -86,7 +88,7 @@ fn a_layer_of_blocks_does_two_flop_per_weight_and_token() {
 fn half_of_the_products_backward_is_the_weights() {
     let scenario = testing::scenario();
     let layer = rates(&scenario).layer();
-    close(layer.weights[0].time + layer.weights[1].time, 2.0 * 1024.0 * 12.0 * 1024.0 * 1024.0 / 100e12);
+    close(layer.weights.sum().time, 2.0 * 1024.0 * 12.0 * 1024.0 * 1024.0 / 100e12);
     assert_eq!(rates(&scenario).attention(1).weights, DeviceTime::default());
     assert_eq!(rates(&scenario).embedding().weights, DeviceTime::default());
 }
@@ -165,12 +167,12 @@ fn softmax_is_fused_in_fours() {
 #[test]
 fn the_slowest_of_many_nodes_sets_the_pace() {
     let mut scenario = testing::scenario();
-    let alone = rates(&scenario).layer().forward[0].time;
+    let alone = rates(&scenario).layer().forward.attention.time;
     Arc::make_mut(&mut scenario.calibration).software.stragglers = 0.05;
     // Two nodes: one doubling.
-    close(rates(&scenario).layer().forward[0].time, 1.05 * alone);
+    close(rates(&scenario).layer().forward.attention.time, 1.05 * alone);
     scenario.plan.size = crate::plan::Size::Nodes(16);
-    close(rates(&scenario).layer().forward[0].time, 1.2 * alone);
+    close(rates(&scenario).layer().forward.attention.time, 1.2 * alone);
 }
 
 #[test]
@@ -192,7 +194,7 @@ fn gates_that_are_not_fused_move_more() {
         Arc::make_mut(&mut scenario.stack).element_wise_gated = Some("unfused".to_owned());
         let entries = [("none".to_owned(), 0.5), ("unfused".to_owned(), 1.0)];
         Arc::make_mut(&mut scenario.calibration).element_wise.extend(entries);
-        rates(&scenario).layer().forward[0].memory
+        rates(&scenario).layer().forward.attention.memory
     };
     close(attention(true), 7.0 * 2.0 * 1024.0 * 1024.0 / 1e12);
     close(attention(false), 3.5 * 2.0 * 1024.0 * 1024.0 / 1e12);
@@ -211,7 +213,7 @@ fn the_host_cuts_every_tensor_into_slices() {
     assert_eq!(rates(&scenario).host_step(1), Seconds::ZERO);
 }
 
-/// The kernels of a layer are what its halves sum up, whatever the attention, the experts and the ranks.
+/// The kernels of a layer are what its sublayers sum up, whatever the attention, the experts and the ranks.
 #[test]
 fn the_kernels_of_a_layer_add_up_to_it() {
     let library = Library::embedded();
@@ -228,10 +230,11 @@ fn the_kernels_of_a_layer_add_up_to_it() {
         let scenario = library.resolve(&file).unwrap();
         let rates = rates(&scenario);
         let layer = rates.layer();
-        for (kernels, halves) in rates.kernels().iter().zip([layer.forward, layer.backward]) {
-            close(kernels.iter().map(|kernel| kernel.time.time).sum::<Seconds>(), halves[0].time + halves[1].time);
+        let PerDirection { forward, backward } = rates.kernels();
+        for (kernels, sublayers) in [(forward, layer.forward), (backward, layer.backward)] {
+            close(kernels.iter().map(|kernel| kernel.time.time).sum::<Seconds>(), sublayers.sum().time);
             let bound_by_memory = kernels.iter().map(|kernel| kernel.time.memory).sum::<Seconds>();
-            close(bound_by_memory, halves[0].memory + halves[1].memory);
+            close(bound_by_memory, sublayers.sum().memory);
         }
     }
 }
@@ -242,7 +245,7 @@ fn the_kernels_of_a_layer_add_up_to_it() {
 #[test]
 fn each_kernel_says_what_it_computes_and_moves() {
     let scenario = testing::scenario();
-    let [forward, backward] = rates(&scenario).kernels();
+    let PerDirection { forward, backward } = rates(&scenario).kernels();
     let names: Vec<&str> = forward.iter().map(|kernel| kernel.name.as_str()).collect();
     // The ideal stack has no element-wise traffic.
     assert_eq!(names, ["queries, keys and values", "flash attention", "output projection", "MLP's up", "MLP's down"]);

@@ -9,6 +9,7 @@ use crate::cost::{Factors, Rates};
 use crate::evaluate::{
     Details, Elasticity, Evaluation, Expense, FailureForecast, HostDirection, Memory, Span, Stream, Summary,
 };
+use crate::plan::pass::PerDirection;
 use crate::scenario::{Layout, Scenario};
 
 use crate::figures::figure::Figure;
@@ -238,7 +239,7 @@ impl Citation {
 
 /// What a kernel of a layer is called, those of forward first: `forward of gate and up`.
 fn kernel_name(scenario: &Scenario, index: usize) -> Option<String> {
-    let [forward, backward] = Rates::new(scenario, &Factors::default()).kernels();
+    let PerDirection { forward, backward } = Rates::new(scenario, &Factors::default()).kernels();
     let (pass, kernel) = match index.checked_sub(forward.len()) {
         None => ("forward", forward.get(index)?),
         Some(index) => ("backward", backward.get(index)?),

@@ -1,6 +1,7 @@
 //! A layer's forward and backward, kernel by kernel: what each computes and moves, what it reaches, what bounds it.
 
 use crate::cost::{Factors, Kernel, Rates};
+use crate::plan::pass::{Direction, PerDirection};
 use crate::scenario::Scenario;
 use crate::units::{Dimension, Flop, Seconds, percent};
 
@@ -13,25 +14,26 @@ use super::formula::{Citation, Formula};
 pub(super) const FIGURES: &[FigureEntry] = &[
     figure(Figure::LayerForward, "layer-forward", "forward of a layer", Dimension::Seconds)
         .about("One layer computes one micro-batch alone, with no transfer beside it, operator by operator.")
-        .value(|of, _| Some(all_of(of)[0].iter().map(|kernel| kernel.time.time).sum::<Seconds>().get()))
-        .why(|facts, _| facts.layer_pass(0)),
+        .value(|of, _| Some(all_of(of).forward.iter().map(|kernel| kernel.time.time).sum::<Seconds>().get()))
+        .why(|facts, _| facts.layer_pass(Direction::Forward)),
     figure(Figure::LayerBackward, "layer-backward", "backward of a layer", Dimension::Seconds)
         .about("The same for the gradients of inputs and weights, recompute apart.")
-        .value(|of, _| Some(all_of(of)[1].iter().map(|kernel| kernel.time.time).sum::<Seconds>().get()))
-        .why(|facts, _| facts.layer_pass(1)),
+        .value(|of, _| Some(all_of(of).backward.iter().map(|kernel| kernel.time.time).sum::<Seconds>().get()))
+        .why(|facts, _| facts.layer_pass(Direction::Backward)),
     figure(Figure::Kernel(0), "kernel", "{}", Dimension::Seconds)
         .about("Arithmetic at the share of the peak that its shape reaches, or its bytes at the memory's rate.")
-        .value(|of, at| Some(all_of(of).iter().flatten().nth(at)?.time.time.get()))
+        .value(|of, at| Some(all(of.scenario).get(at)?.time.time.get()))
         .why(|facts, at| facts.kernel(all(facts.scenario).get(at)?)),
 ];
 
-fn all_of(of: &FigureSubject) -> [Vec<Kernel>; 2] {
+fn all_of(of: &FigureSubject) -> PerDirection<Vec<Kernel>> {
     Rates::new(of.scenario, &Factors::default()).kernels()
 }
 
 /// The kernels of forward, then those of backward.
 pub(super) fn all(scenario: &Scenario) -> Vec<Kernel> {
-    Rates::new(scenario, &Factors::default()).kernels().concat()
+    let PerDirection { forward, backward } = Rates::new(scenario, &Factors::default()).kernels();
+    [forward, backward].concat()
 }
 
 /// What its arithmetic reaches of the peak; `None` where memory alone takes the time.
@@ -42,11 +44,12 @@ fn reached(kernel: &Kernel) -> Option<f64> {
 
 impl FormulaFacts<'_> {
     /// A pass of a layer: the sum of its kernels, with what each reaches.
-    fn layer_pass(&self, pass: usize) -> Option<Why> {
+    fn layer_pass(&self, direction: Direction) -> Option<Why> {
         let kernels = self.rates.kernels();
-        let first = if pass == 0 { 0 } else { kernels[0].len() };
-        let parts = (first..).take(kernels[pass].len()).map(|at| self.figure(Figure::Kernel(at)));
-        let said = kernels[pass].iter().map(|kernel| match reached(kernel) {
+        let first = if direction == Direction::Forward { 0 } else { kernels.forward.len() };
+        let kernels = kernels.get(direction);
+        let parts = (first..).take(kernels.len()).map(|at| self.figure(Figure::Kernel(at)));
+        let said = kernels.iter().map(|kernel| match reached(kernel) {
             Some(share) => format!("{} {}", kernel.name, percent(share)),
             None => format!("{} bound by memory", kernel.name),
         });

@@ -180,7 +180,7 @@ impl FormulaFacts<'_> {
         match plan.recompute {
             Recompute::None => {}
             Recompute::Selective => {
-                let again = layer.selective[0].time + layer.selective[1].time;
+                let again = layer.selective.sum().time;
                 passes = passes + layers() * cost("selective recompute of a layer", again);
             }
             Recompute::Full | Recompute::Share(_) => {

@@ -18,7 +18,7 @@ use super::super::operator_layouts::StageParameters;
 use super::super::stream::Stream;
 use super::super::task::{Task, TaskEvent, bytes, held, held_bytes, waits};
 use super::super::unit_costs::UnitCosts;
-use super::super::unit_pass::UnitCollective;
+use super::super::unit_pass::{ReductionScope, UnitCollective};
 use super::context::{PipelineContext, label, pause};
 
 /// A stage that comes into a buffer.
@@ -187,7 +187,8 @@ impl<'a> PipelineContext<'a> {
             for (costs, holding, elements) in
                 self.holdings(work).filter(|(costs, ..)| complete || !costs.keeps_whole_gradients())
             {
-                let reduction = costs.reduction(elements, true, complete, costs.parts(elements, holding.collectives));
+                let scope = ReductionScope { shards: true, replicas: complete };
+                let reduction = costs.reduction(elements, scope, costs.parts(elements, holding.collectives));
                 replicas.extend(reduction.replicas);
                 let Some(reduce) = reduction.reduce else { continue };
                 let mut task =

@@ -6,7 +6,7 @@
 //! there, what is left is summed over its replicas.
 
 use crate::bounds::osdp::Ring;
-use crate::cost::{Factors, Payload, Rates};
+use crate::cost::{Factors, Payload, PerSublayer, Rates, Sublayer};
 use crate::plan::{Format, Recompute};
 use crate::program::{PICOS, picos};
 use crate::scenario::{Layout, Scenario};
@@ -48,8 +48,7 @@ struct EqualOperators {
 
 #[derive(Debug, Clone, Copy)]
 enum PaperOperator {
-    /// Attention or MLP, by index.
-    Half(usize),
+    Sublayer(Sublayer),
     Embedding,
     Head,
 }
@@ -257,8 +256,8 @@ impl<'a> PaperModel<'a> {
     fn operators(&self) -> Vec<EqualOperators> {
         let (model, tensor) = (&self.scenario.model, f64::from(self.scenario.plan.tensor));
         let matrices = f64::from(self.scenario.stack.collectives.per_layer);
-        let half = |index: usize, parameters: u64| EqualOperators {
-            part: PaperOperator::Half(index),
+        let in_layer = |sublayer: Sublayer, parameters: u64| EqualOperators {
+            part: PaperOperator::Sublayer(sublayer),
             copies: model.layers,
             parameters: parameters as f64 / tensor,
             collectives: (matrices / 2.0).max(1.0),
@@ -270,7 +269,10 @@ impl<'a> PaperModel<'a> {
             collectives: matrices,
         };
         let (embedding, head) = (model.embedding_parameters(), model.head_parameters());
-        let mut operators = vec![half(0, model.attention_parameters()), half(1, model.mlp_parameters())];
+        let mut operators = vec![
+            in_layer(Sublayer::Attention, model.attention_parameters()),
+            in_layer(Sublayer::Mlp, model.mlp_parameters()),
+        ];
         match (model.vocab > 0, model.tied) {
             (false, _) => {}
             (true, true) => operators.push(end(PaperOperator::Embedding, embedding + head)),
@@ -294,7 +296,7 @@ impl<'a> PaperModel<'a> {
         unit: f64,
     ) -> TreatedOperators {
         let whole = [1];
-        let slices: &[u32] = if matches!(alike.part, PaperOperator::Half(_)) { &self.space.slices } else { &whole };
+        let slices: &[u32] = if matches!(alike.part, PaperOperator::Sublayer(_)) { &self.space.slices } else { &whole };
         let compute: Vec<Seconds> = slices.iter().map(|slices| self.compute(rates, alike.part, *slices)).collect();
         let treatments = ways.iter().flat_map(|(way, rings)| {
             let layout = &self.space.ways[*way].layout;
@@ -312,19 +314,19 @@ impl<'a> PaperModel<'a> {
     /// Arithmetic of a step: forward, backward, and forward again where that is.
     fn compute(&self, rates: &Rates<'_>, part: PaperOperator, slices: u32) -> Seconds {
         let plan = &self.scenario.plan;
-        let layer = rates.sliced_layer([slices; 2]);
+        let layer = rates.sliced_layer(PerSublayer::both(slices));
         let (forward, backward) = match part {
             PaperOperator::Embedding => (rates.embedding().forward, rates.embedding().backward),
             PaperOperator::Head => (rates.head().forward, rates.head().backward),
-            PaperOperator::Half(half) => (layer.forward[half], layer.backward[half]),
+            PaperOperator::Sublayer(sublayer) => (*layer.forward.get(sublayer), *layer.backward.get(sublayer)),
         };
         let again = match (part, plan.recompute) {
-            (PaperOperator::Half(_), Recompute::Full) => forward.time,
-            (PaperOperator::Half(half), Recompute::Selective) => layer.selective[half].time,
+            (PaperOperator::Sublayer(_), Recompute::Full) => forward.time,
+            (PaperOperator::Sublayer(sublayer), Recompute::Selective) => layer.selective.get(sublayer).time,
             _ => Seconds::ZERO,
         };
         let host = match part {
-            PaperOperator::Half(_) => rates.host_layer() / 2.0,
+            PaperOperator::Sublayer(_) => rates.host_layer() / 2.0,
             PaperOperator::Embedding | PaperOperator::Head => Seconds::ZERO,
         };
         let slices = f64::from(slices);

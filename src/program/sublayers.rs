@@ -1,10 +1,10 @@
 //! Layers whose attention and MLP are units of their own, each cut into slices if the plan says so.
 //!
-//! A layer that is computed again from its input runs both halves forward before either goes backward:
+//! A layer that is computed again from its input runs both sublayers forward before either goes backward:
 //! weights are gathered a third time for that, as FSDP does with units inside a recomputed block. Only an
 //! MLP in one piece goes backward at once, on the weights that it has [osdp C3].
 
-use crate::cost::{DeviceTime, HalfActivations, LayerWork};
+use crate::cost::{DeviceTime, LayerWork, PerSublayer, Sublayer, SublayerActivations};
 use crate::plan::Recompute;
 use crate::plan::pass::Pass;
 use crate::units::{Bytes, Count, Seconds};
@@ -14,16 +14,15 @@ use super::label::ModelPart;
 use super::unit_costs::UnitCosts;
 use super::unit_pass::{ComputeStep, TensorExchange, Traversal, UnitParameters, UnitPass, deferred_bytes};
 
-/// What passes over half a layer are made from.
-struct HalfLayer<'a> {
+/// What passes over a sublayer are made from.
+struct SublayerUnits<'a> {
     costs: UnitCosts<'a>,
-    /// Which half: 0 is attention, 1 the MLP.
-    index: usize,
+    sublayer: Sublayer,
     unit: UnitParameters,
     work: &'a LayerWork,
     /// Whether the layer is computed again from its input.
     recomputed: bool,
-    /// Slices of this half.
+    /// Slices of this sublayer.
     slices: u32,
     /// Time of the host to launch one unit of this size.
     host: Seconds,
@@ -52,35 +51,42 @@ const NO_COMPUTE: SliceCompute = SliceCompute {
 pub(super) const BACKWARD_LAUNCHES: f64 = 1.5;
 
 /// A pass over one layer whose attention and MLP are sharded as `costs`.
-pub(super) fn layer(costs: [&UnitCosts<'_>; 2], slices: [u32; 2], recomputed: bool, pass: Pass) -> Vec<UnitPass> {
-    let work = &costs[0].rates.sliced_layer(slices);
-    let [attention, mlp] = [0, 1].map(|index| HalfLayer::new(costs[index], index, work, slices[index], recomputed));
+pub(super) fn layer(
+    costs: PerSublayer<&UnitCosts<'_>>,
+    slices: PerSublayer<u32>,
+    recomputed: bool,
+    pass: Pass,
+) -> Vec<UnitPass> {
+    let work = &costs.attention.rates.sliced_layer(slices);
+    let units =
+        |sublayer: Sublayer| SublayerUnits::new(costs.get(sublayer), sublayer, work, *slices.get(sublayer), recomputed);
+    let (attention, mlp) = (units(Sublayer::Attention), units(Sublayer::Mlp));
     match pass {
         Pass::Forward => [attention.forward(), mlp.forward()].concat(),
         Pass::Backward | Pass::BackwardInputs => {
-            [attention.again(), mlp.again(), mlp.backward(pass), attention.backward(pass)].concat()
+            [attention.recompute(), mlp.recompute(), mlp.backward(pass), attention.backward(pass)].concat()
         }
         Pass::BackwardWeights => [mlp.weights(), attention.weights()].concat(),
     }
 }
 
-/// Collectives for a slice of one half of a layer that takes `whole`: half of its matrices, where they travel one by
+/// Collectives for a slice of one sublayer, where the layer takes `whole`: half of its matrices, where they travel one by
 /// one.
 pub(super) fn collectives(whole: Count) -> Count {
     (whole / 2.0).max(Count::new(1.0))
 }
 
-impl<'a> HalfLayer<'a> {
-    fn new(costs: &UnitCosts<'a>, index: usize, work: &'a LayerWork, slices: u32, recomputed: bool) -> Self {
+impl<'a> SublayerUnits<'a> {
+    fn new(costs: &UnitCosts<'a>, sublayer: Sublayer, work: &'a LayerWork, slices: u32, recomputed: bool) -> Self {
         let model = &costs.rates.scenario.model;
-        let (part, parameters) = match index {
-            0 => (ModelPart::Attention, model.attention_parameters()),
-            _ => (ModelPart::Mlp, model.mlp_parameters()),
+        let (part, parameters) = match sublayer {
+            Sublayer::Attention => (ModelPart::Attention, model.attention_parameters()),
+            Sublayer::Mlp => (ModelPart::Mlp, model.mlp_parameters()),
         };
         let own = costs.local(parameters) / f64::from(slices);
         Self {
             costs: UnitCosts { collectives: collectives(costs.collectives), ..*costs },
-            index,
+            sublayer,
             unit: UnitParameters { part, gathered: own, reduced: own },
             work,
             recomputed,
@@ -89,29 +95,32 @@ impl<'a> HalfLayer<'a> {
         }
     }
 
-    fn activations(&self) -> HalfActivations {
-        self.costs.activations.halves[self.index]
+    fn activations(&self) -> SublayerActivations {
+        *self.costs.activations.sublayers.get(self.sublayer)
     }
 
     /// Times that keys and values travel around the context ranks in forward: once for attention, which alone has them.
     fn exchange(&self) -> u32 {
-        u32::from(self.index == 0)
+        u32::from(self.sublayer == Sublayer::Attention)
     }
 
     /// The layer's input, which is kept where all else is computed again. It is attention's.
     fn input(&self) -> Bytes {
-        if self.index == 0 { self.share(self.costs.activations.checkpoint) } else { Bytes::ZERO }
+        match self.sublayer {
+            Sublayer::Attention => self.share(self.costs.activations.checkpoint),
+            Sublayer::Mlp => Bytes::ZERO,
+        }
     }
 
     /// Whether that is kept on the host.
     fn offloaded(&self) -> bool {
-        self.index == 0 && self.recomputed && self.costs.rates.scenario.plan.offload.checkpoints()
+        self.sublayer == Sublayer::Attention && self.recomputed && self.costs.rates.scenario.plan.offload.checkpoints()
     }
 
     /// The compute of forward, or of its repeat.
-    fn ahead(&self) -> SliceCompute {
+    fn forward_compute(&self) -> SliceCompute {
         let tensor = TensorExchange::Forward(1);
-        SliceCompute { work: self.work.forward[self.index], launch: 1.0, tensor, exchange: self.exchange() }
+        SliceCompute { work: *self.work.forward.get(self.sublayer), launch: 1.0, tensor, exchange: self.exchange() }
     }
 
     fn forward(&self) -> Vec<UnitPass> {
@@ -121,7 +130,8 @@ impl<'a> HalfLayer<'a> {
         } else {
             (own.whole - own.kept, self.share(own.kept))
         };
-        let mut forward = self.sliced(Traversal::Pass(Pass::Forward), [self.ahead(), NO_COMPUTE], [working, kept]);
+        let mut forward =
+            self.sliced(Traversal::Pass(Pass::Forward), [self.forward_compute(), NO_COMPUTE], [working, kept]);
         for unit_pass in forward.iter_mut().filter(|_| self.offloaded()) {
             unit_pass.to_host = kept;
         }
@@ -129,18 +139,18 @@ impl<'a> HalfLayer<'a> {
     }
 
     /// Whether the second forward and backward are one pass on one gather: of an MLP in one piece.
-    fn at_once(&self) -> bool {
-        self.index == 1 && self.slices == 1
+    fn recomputes_at_once(&self) -> bool {
+        self.sublayer == Sublayer::Mlp && self.slices == 1
     }
 
     /// Forward once more, before backward; empty where nothing is, or where backward does it. All that backward reads but
     /// the layer's input is gone when forward ends, and comes back here.
-    fn again(&self) -> Vec<UnitPass> {
-        if !self.recomputed || self.at_once() {
+    fn recompute(&self) -> Vec<UnitPass> {
+        if !self.recomputed || self.recomputes_at_once() {
             return Vec::new();
         }
         let left = self.share(self.activations().whole) - self.input();
-        let mut again = self.sliced(Traversal::Recompute, [self.ahead(), NO_COMPUTE], [Bytes::ZERO, left]);
+        let mut again = self.sliced(Traversal::Recompute, [self.forward_compute(), NO_COMPUTE], [Bytes::ZERO, left]);
         if self.offloaded() {
             let inputs = self.input() * f64::from(self.slices);
             again[0].from_host += inputs;
@@ -153,7 +163,7 @@ impl<'a> HalfLayer<'a> {
     fn backward(&self, pass: Pass) -> Vec<UnitPass> {
         let (own, rates) = (self.activations(), self.costs.rates);
         let back = SliceCompute {
-            work: self.work.work(self.index, pass),
+            work: self.work.work(self.sublayer, pass),
             launch: if pass.completes_gradients() { BACKWARD_LAUNCHES } else { BACKWARD_LAUNCHES / 2.0 },
             tensor: TensorExchange::Backward,
             // Gradients of keys and values travel with them.
@@ -162,11 +172,11 @@ impl<'a> HalfLayer<'a> {
         let (compute, working, kept) = if !self.recomputed {
             let selective = rates.scenario.plan.recompute == Recompute::Selective;
             let exchange = if self.costs.repeats_attention() { self.exchange() } else { 0 };
-            let again = SliceCompute { work: self.work.selective[self.index], exchange, ..NO_COMPUTE };
+            let again = SliceCompute { work: *self.work.selective.get(self.sublayer), exchange, ..NO_COMPUTE };
             let compute = [if selective { again } else { NO_COMPUTE }, back];
             (compute, own.whole - own.kept + own.working, self.share(own.kept))
-        } else if self.at_once() {
-            ([self.ahead(), back], own.whole + own.working, Bytes::ZERO)
+        } else if self.recomputes_at_once() {
+            ([self.forward_compute(), back], own.whole + own.working, Bytes::ZERO)
         } else {
             ([back, NO_COMPUTE], own.working, self.share(own.whole))
         };
@@ -177,13 +187,13 @@ impl<'a> HalfLayer<'a> {
     fn weights(&self) -> Vec<UnitPass> {
         let pass = Pass::BackwardWeights;
         let launch = BACKWARD_LAUNCHES / 2.0;
-        let compute = SliceCompute { work: self.work.work(self.index, pass), launch, ..NO_COMPUTE };
+        let compute = SliceCompute { work: self.work.work(self.sublayer, pass), launch, ..NO_COMPUTE };
         self.sliced(Traversal::Pass(pass), [compute, NO_COMPUTE], [Bytes::ZERO, self.deferred_bytes(pass)])
     }
 
     /// What a slice's pass leaves for the gradients of weights, or gives back.
     fn deferred_bytes(&self, pass: Pass) -> Bytes {
-        deferred_bytes(pass, || self.share(self.costs.rates.weight_gradient_inputs()[self.index]))
+        deferred_bytes(pass, || self.share(*self.costs.rates.weight_gradient_inputs().get(self.sublayer)))
     }
 
     /// What one slice has of some memory, in whole bytes, so that what forward leaves is what backward frees.
