@@ -41,6 +41,7 @@ pub(crate) mod build;
 mod gradients;
 mod host;
 mod label;
+mod memory;
 mod operator_layouts;
 mod operators;
 mod parameter_group;
@@ -74,6 +75,7 @@ use unit_order::UnitList;
 pub use gradients::PerGradients;
 pub use host::{Copies, HostCopies, HostDirection};
 pub use label::{Activity, Label, ModelPart, PHASES, Phase, TaskKind};
+pub use memory::{MemoryKind, PerMemoryKind};
 pub use rank_program::{
     Code, GroupLoop, Launch, LaunchPosition, MicroBatchLoop, RankProgram, TaskGraph, TaskLoop, TaskPosition,
 };
@@ -81,8 +83,8 @@ pub use stage_buffers::{EndTransferCounts, StageTransferCounts};
 pub use state::ModelState;
 pub use stream::{PerStream, SERIAL, STREAMS, Stream, StreamSet};
 pub use task::{
-    DEVICE, EVENTS, EventWait, FULL_DEMAND, HELD, MAX_SERIAL_TIME, NO_TASK, PICOS, Picos, RESOURCES, Task, TaskClass,
-    TaskEvent, WAITS, held, picos, seconds,
+    DEVICE, EVENTS, EventWait, FULL_DEMAND, MAX_SERIAL_TIME, NO_TASK, PICOS, Picos, RESOURCES, Task, TaskClass,
+    TaskEvent, WAITS, picos, seconds,
 };
 pub use terms::{StageCost, StepTerms, transfer_counts_at_ends};
 pub use volume::Volume;

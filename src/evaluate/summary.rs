@@ -3,7 +3,7 @@
 
 use crate::cost::{Factors, TokenFlop, peak};
 use crate::hardware::MAX_LEVELS;
-use crate::program::{MAX_SERIAL_TIME, Program, Volume, held, seconds};
+use crate::program::{MAX_SERIAL_TIME, MemoryKind, Program, Volume, seconds};
 use crate::scenario::{Checked, Layout, Problem, Scenario};
 use crate::sim::{MemoryPeak, Observer, Outcome, Simulator};
 use crate::units::{Bytes, Flop, Seconds};
@@ -216,15 +216,15 @@ impl<'a> RunFigures<'a> {
 fn memory(scenario: &Scenario, program: &Program, rank: usize, peak: &MemoryPeak) -> Memory {
     let state = &program.states[rank];
     let MemoryPeak { allocated: in_use, at, task, place } = *peak;
-    let dynamic = |part: usize| Bytes::new(in_use[part] as f64);
+    let dynamic = |kind: MemoryKind| Bytes::new(in_use[kind] as f64);
     let mut parts = MemoryParts {
         weights: state.weights,
-        gradients: state.gradients + dynamic(held::GRADIENTS),
+        gradients: state.gradients + dynamic(MemoryKind::Gradients),
         optimizer: state.optimizer,
-        secondary_weights: dynamic(held::SECONDARY),
-        activations: dynamic(held::ACTIVATIONS),
-        gathered: dynamic(held::GATHERED),
-        communication: state.buffers + dynamic(held::COMMUNICATION),
+        secondary_weights: dynamic(MemoryKind::Secondary),
+        activations: dynamic(MemoryKind::Activations),
+        gathered: dynamic(MemoryKind::Gathered),
+        communication: state.buffers + dynamic(MemoryKind::Communication),
         reserved: Bytes::ZERO,
     };
     // The allocator reserves more than is asked for: fragments, and the runtime's own memory.

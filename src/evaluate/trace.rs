@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use crate::cost::Factors;
 use crate::program::{
-    Activity, HELD, ModelPart, ModelState, Picos, Program, STREAMS, Stream, Task, TaskClass, TaskKind, TaskPosition,
-    held, picos, seconds,
+    Activity, MemoryKind, ModelPart, ModelState, PerMemoryKind, Picos, Program, STREAMS, Stream, Task, TaskClass,
+    TaskKind, TaskPosition, picos, seconds,
 };
 use crate::scenario::{Checked, Problem, Scenario};
 use crate::sim::{self, Observer};
@@ -58,7 +58,7 @@ pub struct MemoryPoint {
     /// In use from then on.
     pub in_use: Bytes,
     /// The part of it that comes and goes, by what it is allocated for.
-    pub allocated: [Bytes; HELD],
+    pub allocated: PerMemoryKind<Bytes>,
 }
 
 impl MemoryPoint {
@@ -66,12 +66,12 @@ impl MemoryPoint {
     pub fn parts(&self, state: &ModelState) -> MemoryParts {
         let mut parts = MemoryParts {
             weights: state.weights,
-            gradients: state.gradients + self.allocated[held::GRADIENTS],
+            gradients: state.gradients + self.allocated[MemoryKind::Gradients],
             optimizer: state.optimizer,
-            secondary_weights: self.allocated[held::SECONDARY],
-            activations: self.allocated[held::ACTIVATIONS],
-            gathered: self.allocated[held::GATHERED],
-            communication: state.buffers + self.allocated[held::COMMUNICATION],
+            secondary_weights: self.allocated[MemoryKind::Secondary],
+            activations: self.allocated[MemoryKind::Activations],
+            gathered: self.allocated[MemoryKind::Gathered],
+            communication: state.buffers + self.allocated[MemoryKind::Communication],
             reserved: Bytes::ZERO,
         };
         parts.reserved = self.in_use - parts.total();
@@ -362,8 +362,8 @@ impl Observer for Recorder<'_> {
         }
     }
 
-    fn memory(&mut self, rank: usize, allocated: &[i64; HELD], at: Picos) {
-        let all: i64 = allocated.iter().sum();
+    fn memory(&mut self, rank: usize, allocated: &PerMemoryKind<i64>, at: Picos) {
+        let all = allocated.total();
         // The state lies there all the time, so that the simulator does not count it; the allocator's losses are on top
         // of both.
         let in_use = Bytes::new((self.states[rank] + all as f64) * self.lost) + self.reserve;

@@ -5,9 +5,10 @@ use crate::units::{Bytes, Count, Seconds};
 
 use super::build::{GraphBuilder, LaunchedWork};
 use super::label::{Activity, Label, ModelPart, Phase, TaskKind};
+use super::memory::MemoryKind;
 use super::parameter_group::ParameterGroup;
 use super::stream::{CollectiveStreams, Stream};
-use super::task::{EventWait, Task, TaskClass, TaskEvent, WAITS, held, held_bytes, waits};
+use super::task::{EventWait, Task, TaskClass, TaskEvent, WAITS, memory_of, waits};
 use super::unit_costs::UnitCosts;
 use super::unit_pass::{ReductionScope, UnitCollective};
 use crate::cost::{Payload, Transfer};
@@ -44,7 +45,7 @@ pub(super) fn build(shares: &[ParameterGroup<'_>], streams: CollectiveStreams, b
         task.signals = [Some(TaskEvent::Computed), None];
         // Copies that the update makes live as long as it does.
         (task.allocates, task.frees) =
-            [(); 2].map(|()| held_bytes(held::GRADIENTS, owned * Bytes::new(stack.update_copies))).into();
+            [(); 2].map(|()| memory_of(MemoryKind::Gradients, owned * Bytes::new(stack.update_copies))).into();
         builder.push(task);
     }
     for share in shares {

@@ -8,10 +8,11 @@ use super::boundary;
 use super::build::{GraphBuilder, LaunchedWork, RankBuilder};
 use super::gradients::Gradients;
 use super::label::{Activity, Label, ModelPart, Phase, TaskKind};
+use super::memory::MemoryKind;
 use super::parameter_group::ParameterGroup;
 use super::state::local;
 use super::stream::{CollectiveStreams, Stream};
-use super::task::{EventWait, Task, TaskClass, TaskEvent, WAITS, bytes, held, held_bytes, waits};
+use super::task::{EventWait, Task, TaskClass, TaskEvent, WAITS, bytes, memory_of, waits};
 use super::unit_costs::UnitCosts;
 use super::unit_order::{CheckpointFetch, UnitList, UnitOrder, UnitPosition, UnitRun, whole_layers};
 use super::unit_pass::{GradientReduction, UnitCollective, UnitPass};
@@ -133,7 +134,7 @@ impl TaskEmitter<'_> {
         let released = builder.after(TaskEvent::Released, 0);
         // The first task that brings weights takes their memory: the copy from the host where there is one, else the
         // gather.
-        let mut taken = held_bytes(held::GATHERED, unit_pass.gathered);
+        let mut taken = memory_of(MemoryKind::Gathered, unit_pass.gathered);
         if unit_pass.from_host > Bytes::ZERO {
             let label = Self::label(run, place.position, Stream::HostIn, TaskKind::Copy, micro_batch);
             let mut task = self.copy(builder, unit_pass.from_host, label);
@@ -147,7 +148,7 @@ impl TaskEmitter<'_> {
             });
             task.waits = waits([Some(released), written]);
             task.signals = [Some(TaskEvent::HostIn), None];
-            taken[held::ACTIVATIONS] = bytes(unit_pass.checkpoint);
+            taken[MemoryKind::Activations] = bytes(unit_pass.checkpoint);
             task.allocates = std::mem::take(&mut taken);
             builder.push(task);
         }
@@ -157,9 +158,9 @@ impl TaskEmitter<'_> {
             let copied = (unit_pass.from_host > Bytes::ZERO).then(|| builder.after(TaskEvent::HostIn, 0));
             task.waits = waits([Some(released), copied]);
             task.signals = [Some(TaskEvent::Gathered), None];
-            taken[held::COMMUNICATION] += bytes(gather.buffer);
+            taken[MemoryKind::Communication] += bytes(gather.buffer);
             task.allocates = taken;
-            task.frees = held_bytes(held::COMMUNICATION, gather.buffer);
+            task.frees = memory_of(MemoryKind::Communication, gather.buffer);
             builder.push(task);
         }
     }
@@ -213,7 +214,7 @@ impl TaskEmitter<'_> {
         let mut task = self.copy(builder, bytes, label);
         task.waits = waits([Some(builder.after(TaskEvent::Released, 1)), Some(builder.after(TaskEvent::HostOut, 0))]);
         task.signals = [Some(TaskEvent::HostIn), None];
-        task.allocates = held_bytes(held::ACTIVATIONS, bytes);
+        task.allocates = memory_of(MemoryKind::Activations, bytes);
         builder.push(task);
     }
 
@@ -227,7 +228,7 @@ impl TaskEmitter<'_> {
         let mut task = self.copy(builder, moved, label);
         task.waits = waits([Some(builder.after(TaskEvent::Released, 0))]);
         task.signals = [Some(TaskEvent::HostOut), None];
-        task.frees = held_bytes(held::ACTIVATIONS, moved);
+        task.frees = memory_of(MemoryKind::Activations, moved);
         builder.push(task);
     }
 
@@ -248,7 +249,7 @@ impl TaskEmitter<'_> {
             task.waits =
                 waits([Some(builder.after(TaskEvent::Released, 1)), Some(builder.after(TaskEvent::Stored, 1))]);
             task.signals = [Some(TaskEvent::Loaded), None];
-            task.allocates = held_bytes(held::GRADIENTS, sums);
+            task.allocates = memory_of(MemoryKind::Gradients, sums);
             builder.push(task);
         }
         let GradientReduction { reduce, replicas } = unit_pass.reduce.get(gradients);
@@ -257,9 +258,9 @@ impl TaskEmitter<'_> {
             let mut task = builder.transfer(&reduce.transfer, self.streams.reduce, self.contention, label);
             task.waits = waits([Some(released), (sums > Bytes::ZERO).then(|| builder.after(TaskEvent::Loaded, 0))]);
             task.signals = [Some(TaskEvent::Reduced), None];
-            task.allocates = held_bytes(held::COMMUNICATION, reduce.buffer);
-            task.frees = held_bytes(held::COMMUNICATION, reduce.buffer);
-            task.frees[held::GRADIENTS] = bytes(unit_pass.gradients) + bytes(sums) - bytes(store);
+            task.allocates = memory_of(MemoryKind::Communication, reduce.buffer);
+            task.frees = memory_of(MemoryKind::Communication, reduce.buffer);
+            task.frees[MemoryKind::Gradients] = bytes(unit_pass.gradients) + bytes(sums) - bytes(store);
             builder.push(task);
         }
         if let Some(sum) = replicas {
@@ -271,7 +272,7 @@ impl TaskEmitter<'_> {
             let mut task = self.copy(builder, store, label(Stream::HostOut, TaskKind::Copy));
             task.waits = waits([Some(released), reduce.as_ref().map(|_| builder.after(TaskEvent::Reduced, 0))]);
             task.signals = [Some(TaskEvent::Stored), None];
-            task.frees = held_bytes(held::GRADIENTS, store);
+            task.frees = memory_of(MemoryKind::Gradients, store);
             builder.push(task);
         }
     }

@@ -10,6 +10,7 @@ use crate::plan::pass::Direction;
 use crate::units::{Bytes, Seconds};
 
 use super::label::Label;
+use super::memory::{MemoryKind, PerMemoryKind};
 use super::stream::{STREAMS, Stream};
 
 /// Whole picoseconds.
@@ -40,23 +41,6 @@ pub const DEVICE: usize = MAX_LEVELS;
 
 /// The whole of a resource, as a demand.
 pub const FULL_DEMAND: u32 = 4096;
-
-/// What memory is held for while the step runs.
-pub const HELD: usize = 5;
-
-/// Indices into what is held.
-pub mod held {
-    /// Gradients of units that are not reduced yet.
-    pub const GRADIENTS: usize = 0;
-    /// The second copy of the weights.
-    pub const SECONDARY: usize = 1;
-    /// Activations.
-    pub const ACTIVATIONS: usize = 2;
-    /// Gathered units.
-    pub const GATHERED: usize = 3;
-    /// Buffers of collectives.
-    pub const COMMUNICATION: usize = 4;
-}
 
 /// What tasks count when they finish, per rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,10 +145,10 @@ pub struct Task {
     pub signals: [Option<TaskEvent>; 2],
     /// Whether something arrives at the next rank (forward) or at the one before (backward) when it ends.
     pub sends: Option<Direction>,
-    /// Memory taken when it starts, by what it is held for.
-    pub allocates: [i64; HELD],
-    /// Memory given back (or, negative, left behind) when it ends.
-    pub frees: [i64; HELD],
+    /// Memory that it allocates when it starts.
+    pub allocates: PerMemoryKind<i64>,
+    /// Memory that it frees (or, negative, leaves behind) when it ends.
+    pub frees: PerMemoryKind<i64>,
     /// For people.
     pub label: Label,
     /// The stream's next task in the loop, by index; [`NO_TASK`] if there is none.
@@ -190,8 +174,7 @@ pub(super) fn bytes(amount: Bytes) -> i64 {
     libm::round(amount.get()) as i64
 }
 
-pub(super) fn held_bytes(part: usize, amount: Bytes) -> [i64; HELD] {
-    let mut held = [0; HELD];
-    held[part] = bytes(amount);
-    held
+/// Whole bytes of one kind of memory.
+pub(super) fn memory_of(kind: MemoryKind, amount: Bytes) -> PerMemoryKind<i64> {
+    PerMemoryKind::only(kind, bytes(amount))
 }

@@ -233,8 +233,8 @@ fn the_second_copy_is_there_as_soon_as_the_unit_is() {
     let share = 12 * 1024 * 1024 * 2 / 4;
     let program = built(&scenario);
     let of = |kind: TaskKind| program.code.tasks.iter().find(move |task| task.label.first.kind == kind).expect("one");
-    assert_eq!(of(TaskKind::Forward).allocates[held::SECONDARY], share);
-    assert_eq!(of(TaskKind::Backward).frees[held::SECONDARY], share);
+    assert_eq!(of(TaskKind::Forward).allocates[MemoryKind::Secondary], share);
+    assert_eq!(of(TaskKind::Backward).frees[MemoryKind::Secondary], share);
 }
 
 /// FSDP2 keeps in forward what a gather left until the next unit is copied out of its own: beside the unit that computes
@@ -249,7 +249,7 @@ fn what_a_gather_leaves_stays_in_forward() {
         let of = |kind: TaskKind| program.code.tasks.iter().find(|task| task.label.first.kind == kind).expect("one");
         [TaskKind::AllGather, TaskKind::Forward, TaskKind::Backward].map(|kind| {
             let task = of(kind);
-            [task.allocates[held::GATHERED], task.frees[held::GATHERED]]
+            [task.allocates[MemoryKind::Gathered], task.frees[MemoryKind::Gathered]]
         })
     };
     assert_eq!(held_by(&scenario), [[unit, 0], [0, unit], [0, unit]]);

@@ -8,7 +8,8 @@ use crate::units::{Bytes, Count};
 use super::build::LaunchedWork;
 use super::gradients::PerGradients;
 use super::label::{ModelPart, TaskKind};
-use super::task::{HELD, bytes, held, held_bytes};
+use super::memory::{MemoryKind, PerMemoryKind};
+use super::task::{bytes, memory_of};
 
 /// A unit: what is gathered and reduced together.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -152,21 +153,21 @@ impl UnitPass {
         self.freed > Bytes::ZERO || self.gathered > Bytes::ZERO || self.gather.is_some()
     }
 
-    pub fn allocates(&self) -> [i64; HELD] {
-        let mut allocates = held_bytes(held::ACTIVATIONS, self.working);
-        allocates[held::GATHERED] = bytes(self.gather_left);
-        allocates[held::GRADIENTS] = bytes(self.gradients);
+    pub fn allocates(&self) -> PerMemoryKind<i64> {
+        let mut allocates = memory_of(MemoryKind::Activations, self.working);
+        allocates[MemoryKind::Gathered] = bytes(self.gather_left);
+        allocates[MemoryKind::Gradients] = bytes(self.gradients);
         // The second copy is made from the gathered unit: both are there at once.
-        allocates[held::SECONDARY] = bytes(self.secondary.max(Bytes::ZERO));
+        allocates[MemoryKind::Secondary] = bytes(self.secondary.max(Bytes::ZERO));
         allocates
     }
 
-    pub fn frees(&self) -> [i64; HELD] {
-        let mut frees = held_bytes(held::ACTIVATIONS, self.working);
+    pub fn frees(&self) -> PerMemoryKind<i64> {
+        let mut frees = memory_of(MemoryKind::Activations, self.working);
         // What forward keeps is given back less; backward has `kept` negative, and gives back more than it took.
-        frees[held::ACTIVATIONS] -= bytes(self.kept);
-        frees[held::GATHERED] = bytes(self.gather_left) + bytes(self.freed);
-        frees[held::SECONDARY] = bytes((-self.secondary).max(Bytes::ZERO));
+        frees[MemoryKind::Activations] -= bytes(self.kept);
+        frees[MemoryKind::Gathered] = bytes(self.gather_left) + bytes(self.freed);
+        frees[MemoryKind::Secondary] = bytes((-self.secondary).max(Bytes::ZERO));
         frees
     }
 }

@@ -7,7 +7,7 @@
 //! stream reaches the end of its loop, no waiting stream is let go and no task ends that ran all along:
 //! that many iterations are skipped.
 
-use crate::program::{EVENTS, HELD, LaunchPosition, Picos, RankProgram, Stream};
+use crate::program::{EVENTS, LaunchPosition, Picos, RankProgram, Stream};
 
 use super::gap::MOST_IN_FLIGHT;
 use super::in_flight::InFlightSets;
@@ -161,8 +161,7 @@ pub(super) fn find_shift(
         _ => return None,
     }
     // Memory that grows is fullest in the last of the equal iterations: that one is run.
-    let allocated = |rank: &RankState| rank.allocated.iter().sum::<i64>();
-    let grows = u64::from(allocated(now) > allocated(before));
+    let grows = u64::from(now.allocated.total() > before.allocated.total());
     Some(Shift { level, iterations, advance, times: times.saturating_sub(grows) })
 }
 
@@ -239,9 +238,7 @@ impl Shift {
         // In a gap this counts for what arrives only.
         let expected = self.advance.map(|advance| i64::from(iterations) * advance);
         rank.advance_events(&expected, self.level != LoopLevel::Task);
-        for part in 0..HELD {
-            rank.allocated[part] += (rank.allocated[part] - before.allocated[part]) * times.cast_signed();
-        }
+        rank.allocated += (rank.allocated - before.allocated) * times.cast_signed();
         rank.totals = rank.totals.combine(&before.totals, |now, before| now + (now - before) * times);
         // Nothing is estimated in a skip: all that moved in one period moves as often again, in whole numbers, so that
         // the end is what running each iteration would give.

@@ -51,7 +51,7 @@ impl InFlight {
                 state.outstanding[*event as usize] += 1;
             }
             // What leaves memory behind when it ends could set a new peak at a moment that no record has seen.
-            state.plain &= task.class == TaskClass::Transfer && task.frees.iter().sum::<i64>() >= 0;
+            state.plain &= task.class == TaskClass::Transfer && task.frees.total() >= 0;
         }
         for transfer in 0..in_flight.len {
             state.slowdowns[transfer] = slowdown(&state.load, state.task(transfer, code));
@@ -191,7 +191,7 @@ impl InFlightSets {
 
     /// Looks at the memory in use from now on.
     fn sample_memory(&self, rank: &mut RankState) {
-        let allocated = rank.allocated.iter().sum();
+        let allocated = rank.allocated.total();
         if allocated > rank.peak_bytes
             && let Some(gap) = &rank.gap
         {
@@ -215,9 +215,7 @@ impl InFlightSets {
     ) {
         let Some(gap) = &mut rank.gap else { return };
         let (task, count) = (self.get(before).task(transfer, context.role.code), self.get(before).transfers.len);
-        for (allocated, frees) in rank.allocated.iter_mut().zip(task.frees) {
-            *allocated -= frees;
-        }
+        rank.allocated -= task.frees;
         gap.state = after;
         for later in transfer + 1..count {
             (gap.left[later - 1], gap.launches[later - 1]) = (gap.left[later], gap.launches[later]);

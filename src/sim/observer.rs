@@ -1,6 +1,6 @@
 //! What a run reports while it runs: for traces and tests. The summary needs none of it.
 
-use crate::program::{HELD, Picos, Stream, Task, TaskPosition};
+use crate::program::{PerMemoryKind, Picos, Stream, Task, TaskPosition};
 
 /// Why compute stalls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub trait Observer {
     /// Compute stalled.
     fn idle(&mut self, _rank: usize, _cause: StallCause, _from: Picos, _to: Picos) {}
     /// Memory in use changed; what is allocated, by what it is allocated for.
-    fn memory(&mut self, _rank: usize, _held: &[i64; HELD], _at: Picos) {}
+    fn memory(&mut self, _rank: usize, _held: &PerMemoryKind<i64>, _at: Picos) {}
     /// What a rank did between two moments repeats so many times more, and is skipped.
     fn folded(&mut self, _rank: usize, _from: Picos, _to: Picos, _times: u64) {}
 }

@@ -1,7 +1,7 @@
 //! What came of a run, rank by rank.
 
 use crate::hardware::MAX_LEVELS;
-use crate::program::{HELD, PHASES, Picos, TaskPosition};
+use crate::program::{PHASES, PerMemoryKind, Picos, TaskPosition};
 
 /// Where one rank's time goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,7 +29,7 @@ pub struct TimeTotals {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MemoryPeak {
     /// Memory allocated then, by what it is allocated for.
-    pub allocated: [i64; HELD],
+    pub allocated: PerMemoryKind<i64>,
     /// When.
     pub at: Picos,
     /// The task that computes then, or another that runs where none does, by index.

@@ -5,7 +5,7 @@ mod launch;
 
 use crate::plan::pass::{Direction, PerDirection};
 use crate::program::{
-    EVENTS, FULL_DEMAND, HELD, LaunchPosition, PerStream, Picos, RESOURCES, Stream, StreamSet, TaskPosition,
+    EVENTS, FULL_DEMAND, LaunchPosition, PerMemoryKind, PerStream, Picos, RESOURCES, Stream, StreamSet, TaskPosition,
 };
 
 use super::arrivals::{ArrivalTrain, Inbox, SentTrain};
@@ -42,7 +42,7 @@ pub(super) struct RankState {
     /// How much was sent to the next rank and to the one before, and when the last of it was.
     pub sent: PerDirection<Sent>,
     pub clock: Picos,
-    pub allocated: [i64; HELD],
+    pub allocated: PerMemoryKind<i64>,
     /// Whether that has changed since the last sample, and its sum then.
     pub memory_changed: bool,
     last_sample: i64,
@@ -98,7 +98,7 @@ impl RankState {
             events: [0; EVENTS],
             sent: PerDirection::default(),
             clock: 0,
-            allocated: [0; HELD],
+            allocated: PerMemoryKind::default(),
             memory_changed: false,
             last_sample: 0,
             totals: TimeTotals::default(),
@@ -260,10 +260,8 @@ impl RankState {
         for (load, demand) in self.load.iter_mut().zip(task.demand) {
             *load += demand;
         }
-        for (allocated, allocates) in self.allocated.iter_mut().zip(task.allocates) {
-            *allocated += allocates;
-            self.memory_changed |= allocates != 0;
-        }
+        self.allocated += task.allocates;
+        self.memory_changed |= task.allocates != PerMemoryKind::default();
         context.observer.started(context.role.rank, task, place(&cursor), self.clock);
     }
 
@@ -274,10 +272,8 @@ impl RankState {
         for (load, demand) in self.load.iter_mut().zip(task.demand) {
             *load -= demand;
         }
-        for (allocated, frees) in self.allocated.iter_mut().zip(task.frees) {
-            *allocated -= frees;
-            self.memory_changed |= frees != 0;
-        }
+        self.allocated -= task.frees;
+        self.memory_changed |= task.frees != PerMemoryKind::default();
         for event in task.signals.iter().flatten() {
             self.events[*event as usize] += 1;
         }

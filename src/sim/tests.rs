@@ -6,8 +6,8 @@ mod random;
 use super::*;
 use crate::program::build::{GraphBuilder, RankBuilder};
 use crate::program::{
-    DEVICE, EVENTS, EventWait, FULL_DEMAND, LaunchPosition, PerStream, SERIAL, Stream, Task, TaskClass, TaskEvent,
-    TaskPosition,
+    DEVICE, EVENTS, EventWait, FULL_DEMAND, LaunchPosition, MemoryKind, PerStream, SERIAL, Stream, Task, TaskClass,
+    TaskEvent, TaskPosition,
 };
 use proptest::prelude::*;
 

@@ -14,9 +14,10 @@ use crate::units::{Bytes, Count, Share};
 use super::super::build::GraphBuilder;
 use super::super::gradients::Gradients;
 use super::super::label::{ModelPart, Phase, TaskKind};
+use super::super::memory::MemoryKind;
 use super::super::operator_layouts::StageParameters;
 use super::super::stream::Stream;
-use super::super::task::{Task, TaskEvent, bytes, held, held_bytes, waits};
+use super::super::task::{Task, TaskEvent, bytes, memory_of, waits};
 use super::super::unit_costs::UnitCosts;
 use super::super::unit_pass::{ReductionScope, UnitCollective};
 use super::context::{PipelineContext, label, pause};
@@ -90,11 +91,12 @@ impl<'a> PipelineContext<'a> {
             // One stage may be several transfers, one for each layout of its operators. The first takes
             // the buffer and the last reports the stage: the stream is in order, so that all are done by then.
             if let Some(first) = tasks.first_mut() {
-                first.allocates[held::GATHERED] += self.taken(work, evicts);
+                first.allocates[MemoryKind::Gathered] += self.taken(work, evicts);
             }
             if let Some(last) = tasks.last_mut() {
                 last.signals[1] = Some(TaskEvent::Gathered);
-                last.frees[held::SECONDARY] -= if leaves { bytes(self.sum(work, UnitCosts::secondary)) } else { 0 };
+                last.frees[MemoryKind::Secondary] -=
+                    if leaves { bytes(self.sum(work, UnitCosts::secondary)) } else { 0 };
             }
             for task in tasks {
                 body.push(task);
@@ -146,7 +148,7 @@ impl<'a> PipelineContext<'a> {
     ) -> Task {
         let task =
             body.transfer(&moved.transfer, stream, self.contention(), label(lane, moved.kind, ModelPart::Layer, phase));
-        let buffer = held_bytes(held::COMMUNICATION, moved.buffer / units.get());
+        let buffer = memory_of(MemoryKind::Communication, moved.buffer / units.get());
         Task { allocates: buffer, frees: buffer, ..task }
     }
 
@@ -160,14 +162,14 @@ impl<'a> PipelineContext<'a> {
             // that is done.
             let emptied = if self.offload.state() { TaskEvent::Stored } else { TaskEvent::Reduced };
             task.waits = waits([Some(body.after(emptied, 1))]);
-            task.allocates[held::GRADIENTS] = waiting;
+            task.allocates[MemoryKind::Gradients] = waiting;
             body.push(task);
             if resumed {
                 let label = label(Stream::HostIn, TaskKind::Copy, ModelPart::Layer, Phase::Backward);
                 let mut task = self.emit().copy(body, self.unreduced(work), label);
                 task.waits = waits([Some(body.after(TaskEvent::Released, 0)), Some(body.after(TaskEvent::Stored, 1))]);
                 task.signals = [Some(TaskEvent::Loaded), None];
-                task.allocates[held::GRADIENTS] = bytes(self.unreduced(work));
+                task.allocates[MemoryKind::Gradients] = bytes(self.unreduced(work));
                 body.push(task);
             }
         });
@@ -180,7 +182,7 @@ impl<'a> PipelineContext<'a> {
         graph.task_loop(1, |body| {
             if second {
                 let mut task = pause(body);
-                task.frees[held::SECONDARY] = bytes(self.sum(work, UnitCosts::secondary));
+                task.frees[MemoryKind::Secondary] = bytes(self.sum(work, UnitCosts::secondary));
                 body.push(task);
             }
             let (mut tasks, mut replicas) = (Vec::new(), Vec::new());
@@ -195,13 +197,13 @@ impl<'a> PipelineContext<'a> {
                     self.transfer(body, &reduce, self.streams.reduce, Stream::Reduce, Phase::Backward, holding.units);
                 let sums = resumed.then(|| body.after(TaskEvent::Loaded, 0));
                 task.waits = waits([Some(body.after(TaskEvent::Released, 0)), sums]);
-                task.frees[held::GRADIENTS] =
+                task.frees[MemoryKind::Gradients] =
                     bytes(costs.gradient_buffer(elements)) - bytes(costs.stored(elements, gradients));
                 tasks.push(task);
             }
             if let Some(task) = tasks.last_mut() {
                 task.signals = [Some(TaskEvent::Reduced), None];
-                task.frees[held::GRADIENTS] += if resumed { bytes(self.unreduced(work)) } else { 0 };
+                task.frees[MemoryKind::Gradients] += if resumed { bytes(self.unreduced(work)) } else { 0 };
             }
             for task in tasks {
                 body.push(task);
@@ -225,7 +227,7 @@ impl<'a> PipelineContext<'a> {
         task.waits = waits([TaskEvent::Released, TaskEvent::Reduced].map(|event| Some(body.after(event, 0))));
         task.signals = [Some(TaskEvent::Stored), None];
         let left = self.holdings(work).map(|(costs, _, elements)| bytes(costs.stored(elements, gradients)));
-        task.frees[held::GRADIENTS] = left.sum();
+        task.frees[MemoryKind::Gradients] = left.sum();
         body.push(task);
     }
 }

@@ -5,9 +5,10 @@ use crate::plan::pass::Direction;
 use super::super::boundary;
 use super::super::build::GraphBuilder;
 use super::super::label::{ModelPart, Phase, TaskKind};
+use super::super::memory::MemoryKind;
 use super::super::step::TaskEmitter;
 use super::super::stream::Stream;
-use super::super::task::{TaskEvent, held, waits};
+use super::super::task::{TaskEvent, waits};
 use super::context::{PipelineContext, label, pause};
 
 impl PipelineContext<'_> {
@@ -56,7 +57,7 @@ impl PipelineContext<'_> {
 pub(super) fn free_buffers(graph: &mut GraphBuilder<'_>, left: i64) {
     graph.task_loop(u32::from(left > 0), |body| {
         let mut task = pause(body);
-        task.frees[held::GATHERED] = left;
+        task.frees[MemoryKind::Gathered] = left;
         body.push(task);
     });
 }

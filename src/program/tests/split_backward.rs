@@ -57,8 +57,8 @@ impl Observer for Drawing<'_> {
         row.push(format!("{letter}{micro_batch}"));
     }
 
-    fn memory(&mut self, rank: usize, held: &[i64; HELD], _at: Picos) {
-        self.held[rank] = held[held::ACTIVATIONS];
+    fn memory(&mut self, rank: usize, held: &PerMemoryKind<i64>, _at: Picos) {
+        self.held[rank] = held[MemoryKind::Activations];
         self.most[rank] = self.most[rank].max(self.held[rank]);
     }
 }

@@ -1,7 +1,7 @@
 //! One record of a launch, from the gap before it to the one after it.
 
 use crate::plan::pass::{Direction, PerDirection};
-use crate::program::{HELD, LaunchPosition, Picos, Stream, TaskEvent, TaskPosition};
+use crate::program::{LaunchPosition, PerMemoryKind, Picos, Stream, TaskEvent, TaskPosition};
 
 use super::super::arrivals::SentTrain;
 use super::super::gap::{Gap, InlineVec, MOST_IN_FLIGHT};
@@ -48,7 +48,7 @@ struct RecordedPeak {
 pub(super) struct LaunchRecord {
     pub needs: InlineVec<TransferNeed>,
     duration: Picos,
-    allocated: [i64; HELD],
+    allocated: PerMemoryKind<i64>,
     totals: TimeTotals,
     peak: RecordedPeak,
     /// What is sent, and how much of what arrives is taken.
@@ -110,7 +110,7 @@ impl Recording {
         let mut record = LaunchRecord {
             needs: InlineVec::default(),
             duration: rank.clock - before.clock,
-            allocated: std::array::from_fn(|part| rank.allocated[part] - before.allocated[part]),
+            allocated: rank.allocated - before.allocated,
             totals: rank.totals.since(&before.totals),
             peak: self.recorded_peak(state.transfers.len, rank)?,
             sent: InlineVec::default(),
@@ -159,9 +159,8 @@ impl Recording {
         } else {
             Some(self.gap.launches[..in_flight].iter().position(|of| *of == place.at)?)
         };
-        let more = std::array::from_fn(|part| rank.peak.allocated[part] - allocated[part]);
-        let peak = MemoryPeak { allocated: more, at: at - self.before.clock, ..rank.peak };
-        Some(RecordedPeak { above_start: rank.peak_bytes - allocated.iter().sum::<i64>(), peak, transfer })
+        let peak = MemoryPeak { allocated: rank.peak.allocated - allocated, at: at - self.before.clock, ..rank.peak };
+        Some(RecordedPeak { above_start: rank.peak_bytes - allocated.total(), peak, transfer })
     }
 }
 
@@ -177,10 +176,10 @@ impl LaunchRecord {
     pub fn apply<O>(&self, needs: &InlineVec<TransferNeed>, rank: &mut RankState, context: &mut RankContext<'_, O>) {
         let (Some(at), Some(gap)) = (rank.at, &mut rank.gap) else { return };
         // Before `allocated` moves on: the record's fullest moment is relative to what was allocated when the launch began.
-        let peak_bytes = rank.allocated.iter().sum::<i64>() + self.peak.above_start;
+        let peak_bytes = rank.allocated.total() + self.peak.above_start;
         if peak_bytes > rank.peak_bytes {
             let RecordedPeak { peak, transfer, .. } = &self.peak;
-            let allocated = std::array::from_fn(|part| rank.allocated[part] + peak.allocated[part]);
+            let allocated = rank.allocated + peak.allocated;
             let at = transfer.map_or(at, |transfer| gap.launches[transfer]);
             rank.peak_bytes = peak_bytes;
             rank.peak = MemoryPeak {
@@ -205,9 +204,7 @@ impl LaunchRecord {
             rank.send(rank.clock + after, *direction, context);
         }
         rank.clock += self.duration;
-        for (allocated, more) in rank.allocated.iter_mut().zip(self.allocated) {
-            *allocated += more;
-        }
+        rank.allocated += self.allocated;
         rank.totals.add(&self.totals);
         for direction in Direction::ALL {
             let taken = *self.taken.get(direction);

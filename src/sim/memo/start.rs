@@ -134,9 +134,9 @@ impl StartedLaunch {
     ) {
         let Some(at) = rank.at else { return };
         let (piece, began) = (&context.role.code.tasks[start.piece as usize], rank.clock);
-        let allocated = std::array::from_fn(|part| rank.allocated[part] + piece.allocates[part]);
-        if allocated.iter().sum::<i64>() > rank.peak_bytes {
-            rank.peak_bytes = allocated.iter().sum();
+        let allocated = rank.allocated + piece.allocates;
+        if allocated.total() > rank.peak_bytes {
+            rank.peak_bytes = allocated.total();
             rank.peak =
                 MemoryPeak { allocated, at: began, task: start.piece, place: TaskPosition { at, iteration: 0 } };
         }

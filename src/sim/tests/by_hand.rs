@@ -119,14 +119,14 @@ fn what_is_left_of_a_transfer_slows_the_next_slot() {
 #[test]
 fn memory_peaks_where_takes_outweigh_gives() {
     let mut first = task(Stream::Compute, 10, COMPUTED);
-    (first.allocates[2], first.frees[2]) = (100, 60);
+    (first.allocates[MemoryKind::Activations], first.frees[MemoryKind::Activations]) = (100, 60);
     let mut second = task(Stream::Compute, 10, COMPUTED);
-    (second.allocates[2], second.frees[2]) = (50, 90);
+    (second.allocates[MemoryKind::Activations], second.frees[MemoryKind::Activations]) = (50, 90);
     let peak = run(&once(&[first, second]), true)[0].peak;
-    assert_eq!((peak.allocated[2], peak.at, peak.task), (100, 0, 0));
-    second.allocates[2] = 70;
+    assert_eq!((peak.allocated[MemoryKind::Activations], peak.at, peak.task), (100, 0, 0));
+    second.allocates[MemoryKind::Activations] = 70;
     let peak = run(&once(&[first, second]), true)[0].peak;
-    assert_eq!((peak.allocated[2], peak.at, peak.task), (110, 10, 1), "100 - 60 + 70");
+    assert_eq!((peak.allocated[MemoryKind::Activations], peak.at, peak.task), (110, 10, 1), "100 - 60 + 70");
 }
 
 #[test]

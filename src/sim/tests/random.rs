@@ -60,8 +60,8 @@ fn push(task_loop: &mut GraphBuilder<'_>, sketch: &Sketch, share: bool) {
         new.demand[0] = sketch.demand[0];
         new.demand[DEVICE] = sketch.demand[1];
     }
-    new.allocates[2] = sketch.allocates;
-    new.frees[2] = sketch.frees;
+    new.allocates[MemoryKind::Activations] = sketch.allocates;
+    new.frees[MemoryKind::Activations] = sketch.frees;
     let waits: Vec<EventWait> =
         sketch.waits.iter().map(|(event, behind)| task_loop.after(SIGNALS[usize::from(*event)], *behind)).collect();
     task_loop.push(waiting(new, &waits));
@@ -199,7 +199,7 @@ fn a_peak_is_met_where_it_is_first_reached() {
     assert_eq!(folded, unfolded);
     // 8 more from each iteration to the next, and 87 + 19 within: 32 + 106 in the fifth, from 4 x 50 on; the
     // sixth has no more, because the last task gives back 8 after the fifth.
-    assert_eq!((unfolded[0].peak.allocated[2], unfolded[0].peak.at), (138, 200));
+    assert_eq!((unfolded[0].peak.allocated[MemoryKind::Activations], unfolded[0].peak.at), (138, 200));
 }
 
 #[test]
@@ -209,6 +209,6 @@ fn what_is_never_given_back_peaks_in_the_last_slot() {
         let program = build(&vec![(launches, vec![(layers, vec![forever()])])], true);
         let (folded, unfolded) = (run(&program, true), run(&program, false));
         assert_eq!(folded, unfolded);
-        assert_eq!(unfolded[0].peak.allocated[2], i64::from(launches * layers) * 19);
+        assert_eq!(unfolded[0].peak.allocated[MemoryKind::Activations], i64::from(launches * layers) * 19);
     }
 }

@@ -20,6 +20,7 @@ use crate::measured::runs::{ComparedRuns, PublishedRun};
 use crate::measured::{Metric, Residual, Validation, validate};
 use crate::plan::{Extent, Extents, Layers, Offload, Operator, Placement, Recompute, Size};
 use crate::presets::Kind as Presets;
+use crate::program::PerMemoryKind;
 use crate::scenario::{Problem, Scenario};
 use crate::search::planner::{FoundPlan, PlacementGain, PlanAnswer, Uniform};
 use crate::search::plans::{EvaluatedPlan, PlanCounts, PlanSearchAnswer};
@@ -174,7 +175,7 @@ fn all_forward_then_all_backward(trace: &mut Trace, rank: u32) {
                 });
             }
             let in_use = gib(30.0 + at(micro_batch, if kind == TaskKind::Forward { 1.0 } else { -1.0 }));
-            trace.memory.push(MemoryPoint { rank, at: ms(start), in_use, allocated: Default::default() });
+            trace.memory.push(MemoryPoint { rank, at: ms(start), in_use, allocated: PerMemoryKind::default() });
         }
     }
     let ends = [(0.0, at(rank, 100.0)), (at(turns + rank, 100.0), 900.0 + at(last - rank, 200.0))];
@@ -302,7 +303,7 @@ fn trace() -> Trace {
         let wait = Stall { rank: 0, cause: IdleCause::Communication, start: ms(start), end: ms(start + 60.0) };
         trace.idle.push(wait);
         let in_use = gib(30.0 + 11.2 * f64::from(layer) / 39.0);
-        trace.memory.push(MemoryPoint { rank: 0, at: ms(start), in_use, allocated: Default::default() });
+        trace.memory.push(MemoryPoint { rank: 0, at: ms(start), in_use, allocated: PerMemoryKind::default() });
     }
     trace.in_order()
 }

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use ratatui::style::Modifier;
 
 use super::*;
+use crate::program::PerMemoryKind;
 use crate::ui::caps::{Caps, Depth};
 
 const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
@@ -15,7 +16,7 @@ fn points(pairs: &[(f64, f64)]) -> Vec<MemoryPoint> {
         rank: 0,
         at: Seconds::new(*at),
         in_use: Bytes::new(gib * GIB),
-        allocated: Default::default(),
+        allocated: PerMemoryKind::default(),
     };
     pairs.iter().map(point).collect()
 }

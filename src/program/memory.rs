@@ -1,0 +1,101 @@
+//! What memory is allocated for while a step runs. Not for the state that is there all the time ([`super::state`]).
+
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Index, IndexMut, Mul, Sub, SubAssign};
+
+/// What memory is allocated for while a step runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum MemoryKind {
+    /// Gradients of units that are not reduced yet.
+    Gradients,
+    /// The second copy of the weights.
+    Secondary,
+    /// Activations.
+    Activations,
+    /// Gathered units.
+    Gathered,
+    /// Buffers of collectives.
+    Communication,
+}
+
+/// Number of kinds, of which this is the last.
+const KINDS: usize = MemoryKind::Communication as usize + 1;
+
+/// An amount of memory of each kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PerMemoryKind<T>([T; KINDS]);
+
+impl<T: Copy> PerMemoryKind<T> {
+    /// What comes of each.
+    pub fn map<U>(self, make: impl FnMut(T) -> U) -> PerMemoryKind<U> {
+        PerMemoryKind(self.0.map(make))
+    }
+
+    /// All kinds together.
+    pub fn total(&self) -> T
+    where
+        T: Sum,
+    {
+        self.0.iter().copied().sum()
+    }
+
+    fn combine(self, other: Self, both: impl Fn(T, T) -> T) -> Self {
+        Self(std::array::from_fn(|kind| both(self.0[kind], other.0[kind])))
+    }
+}
+
+impl<T: Copy + Default> PerMemoryKind<T> {
+    /// So much of one kind, and nothing of the others.
+    pub fn only(kind: MemoryKind, amount: T) -> Self {
+        let mut all = Self::default();
+        all[kind] = amount;
+        all
+    }
+}
+
+impl<T> Index<MemoryKind> for PerMemoryKind<T> {
+    type Output = T;
+    fn index(&self, kind: MemoryKind) -> &T {
+        &self.0[kind as usize]
+    }
+}
+
+impl<T> IndexMut<MemoryKind> for PerMemoryKind<T> {
+    fn index_mut(&mut self, kind: MemoryKind) -> &mut T {
+        &mut self.0[kind as usize]
+    }
+}
+
+impl<T: Copy + Add<Output = T>> Add for PerMemoryKind<T> {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        self.combine(other, T::add)
+    }
+}
+
+impl<T: Copy + Sub<Output = T>> Sub for PerMemoryKind<T> {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        self.combine(other, T::sub)
+    }
+}
+
+impl<T: Copy + Mul<Output = T>> Mul<T> for PerMemoryKind<T> {
+    type Output = Self;
+    fn mul(self, factor: T) -> Self {
+        self.map(|amount| amount * factor)
+    }
+}
+
+impl<T: Copy + Add<Output = T>> AddAssign for PerMemoryKind<T> {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl<T: Copy + Sub<Output = T>> SubAssign for PerMemoryKind<T> {
+    fn sub_assign(&mut self, other: Self) {
+        *self = *self - other;
+    }
+}
