@@ -23,8 +23,8 @@ use std::sync::Arc;
 use crate::evaluate::Summary;
 use crate::measured::{self, Case, Metric, Scores, Validation};
 use crate::scenario::{Problem, Scenario};
-use crate::stack::constants::{CONSTANTS, Constant};
-use crate::stack::{Calibration, Posterior};
+use crate::stack::constants::Constant;
+use crate::stack::{Calibration, ConstantValues, Posterior};
 
 use fit::KnownSlopes;
 pub use holdout::HoldOutReason;
@@ -158,7 +158,7 @@ pub fn calibrate(
         return None;
     }
     begins("fit");
-    let start: Vec<f64> = CONSTANTS.iter().map(|constant| calibration.get(constant).unwrap_or(f64::NAN)).collect();
+    let start = ConstantValues::from_fn(|id| calibration.get(id.constant()).unwrap_or(f64::NAN));
     let all: Vec<usize> = (0..model.len()).collect();
     // The slopes at the solution serve all that follows: a fit without some rows is a few steps away from there.
     let values = fit::solve(&model, &prior, KnownSlopes::at(&model, all.clone(), start.clone()));
@@ -267,7 +267,7 @@ impl HoldOuts {
 }
 
 /// Rows of a source, with what a fit without them makes of them.
-fn unseen_source(model: &FitModel<'_>, known: &KnownSlopes, values: &[f64], rows: &[usize]) -> UnseenSource {
+fn unseen_source(model: &FitModel<'_>, known: &KnownSlopes, values: &ConstantValues, rows: &[usize]) -> UnseenSource {
     let logs = model.logs(values, rows);
     let errors: Vec<f64> = rows.iter().zip(logs).map(|(row, log)| model.measured[*row] - log).collect();
     let weights: Vec<f64> = rows.iter().map(|row| model.weights[*row]).collect();
@@ -278,7 +278,7 @@ fn unseen_source(model: &FitModel<'_>, known: &KnownSlopes, values: &[f64], rows
 fn open(model: &FitModel<'_>, known: &KnownSlopes, posterior: &Posterior, rows: &[usize]) -> BTreeMap<String, f64> {
     let slopes = known.of(rows);
     let one = |(place, row): (usize, &usize)| {
-        let slopes: Vec<f64> = slopes.row(place).iter().copied().collect();
+        let slopes = ConstantValues::from_fn(|id| slopes[(place, id.index())]);
         (model.case(*row).row.id(), posterior.uncertainty(&slopes))
     };
     rows.iter().enumerate().map(one).collect()

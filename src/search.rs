@@ -20,6 +20,7 @@ mod tune;
 
 use crate::evaluate::{self, ErrorBand, Evaluation, Nudge, details, nudges, stages, summary, traced};
 use crate::scenario::{Checked, Problem, Scenario};
+use crate::stack::ConstantValues;
 use crate::units::Seconds;
 
 pub use crate::evaluate::Workspace;
@@ -45,7 +46,7 @@ pub fn full(scenario: &Scenario, workspace: &mut Workspace) -> Result<Evaluation
 }
 
 /// How the logarithm of a scenario's step time changes with each constant, per share of its range.
-pub fn slopes(scenario: &Scenario, step_time: Seconds, workspace: &mut Workspace) -> Vec<f64> {
+pub fn slopes(scenario: &Scenario, step_time: Seconds, workspace: &mut Workspace) -> ConstantValues {
     let moved = |nudge: Nudge| {
         let moved = summary(&nudge.scenario, workspace).ok()?.step_time.get();
         Some((nudge, moved))

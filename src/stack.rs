@@ -7,6 +7,7 @@
 mod band;
 mod calibration;
 mod collectives;
+mod constant_values;
 pub mod constants;
 mod posterior;
 mod uncertainty;
@@ -21,6 +22,7 @@ use crate::units::Bytes;
 pub use band::{Band, Division, Likeness};
 pub use calibration::{Allocator, Calibration, Efficiency, Runtime, Software};
 pub use collectives::{AllReduceAlgorithm, Collectives, GatherAlgorithm, ParameterBuckets, Protocol};
+pub use constant_values::{ConstantId, ConstantValues};
 pub use posterior::{Posterior, PosteriorConstant};
 
 /// A training stack.

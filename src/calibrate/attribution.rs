@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use nalgebra::{DMatrix, DVector};
+use nalgebra::DMatrix;
 
 use crate::evaluate::{self, COVERAGE_SIGMA, ErrorBand};
 use crate::scenario::Scenario;
-use crate::stack::constants::{CONSTANTS, Constant};
-use crate::stack::{Band, Calibration, Likeness, Posterior};
+use crate::stack::constants::Constant;
+use crate::stack::{Band, Calibration, ConstantId, ConstantValues, Likeness, Posterior};
 use crate::units::Seconds;
 
 use super::prior::OWN_NOISE;
@@ -54,20 +54,23 @@ pub struct Attribution {
 pub fn attribute(scenario: &Scenario, measured: f64, evaluate: &Evaluate<'_>) -> Option<Attribution> {
     let posterior = scenario.calibration.posterior()?;
     let (predicted, slopes) = step(scenario, evaluate)?;
-    let band_before = ErrorBand::around(scenario, Seconds::new(predicted), Some(slopes.as_slice()));
+    let band_before = ErrorBand::around(scenario, Seconds::new(predicted), Some(&slopes));
     let covariance = posterior.covariance() + posterior.spread();
-    let told = PosteriorUpdate::new(&slopes, &covariance, posterior.noise, libm::log(measured / predicted));
-    let value = |constant: &Constant| scenario.calibration.get(constant);
-    let causes = CONSTANTS.iter().enumerate().map(|(column, constant)| Cause {
-        constant,
-        value: (value(constant).unwrap_or(f64::NAN) + told.shifts[column] * constant.range())
-            .clamp(constant.low, constant.high),
-        shift_in_sigma: told.shifts[column] / told.sigmas[column].max(f64::MIN_POSITIVE),
-        share: told.shares[column],
-    });
-    let mut causes: Vec<Cause> = causes.filter(|cause| cause.share.abs() >= LEAST_SHARE).collect();
+    let update = PosteriorUpdate::new(&slopes, &covariance, posterior.noise, libm::log(measured / predicted));
+    let cause = |id: ConstantId| {
+        let constant = id.constant();
+        let value = scenario.calibration.get(constant).unwrap_or(f64::NAN) + update.shifts[id] * constant.range();
+        Cause {
+            constant,
+            value: value.clamp(constant.low, constant.high),
+            shift_in_sigma: update.shifts[id] / update.sigmas[id].max(f64::MIN_POSITIVE),
+            share: update.shares[id],
+        }
+    };
+    let mut causes: Vec<Cause> =
+        ConstantId::all().map(cause).filter(|cause| cause.share.abs() >= LEAST_SHARE).collect();
     causes.sort_by(|one, other| other.share.total_cmp(&one.share));
-    let calibration = learned(scenario, posterior, &told, &slopes, measured);
+    let calibration = learned(scenario, posterior, &update, &slopes, measured);
     // What is shown from now on counts with what was learned: its band is that of any step.
     let after = Scenario { calibration: Arc::new(calibration.clone()), ..scenario.clone() };
     let (now, slopes) = step(&after, evaluate)?;
@@ -75,15 +78,15 @@ pub fn attribute(scenario: &Scenario, measured: f64, evaluate: &Evaluate<'_>) ->
         step_time: measured,
         gap: measured / predicted - 1.0,
         causes,
-        unexplained: told.unexplained,
+        unexplained: update.unexplained,
         band_before,
-        band_after: ErrorBand::around(&after, Seconds::new(now), Some(slopes.as_slice()))?,
+        band_after: ErrorBand::around(&after, Seconds::new(now), Some(&slopes))?,
         calibration,
     })
 }
 
 /// The seconds of a scenario's step, and how their logarithm changes with each constant.
-fn step(scenario: &Scenario, evaluate: &Evaluate<'_>) -> Option<(f64, DVector<f64>)> {
+fn step(scenario: &Scenario, evaluate: &Evaluate<'_>) -> Option<(f64, ConstantValues)> {
     let nudges = evaluate::nudges(scenario);
     let own = std::iter::once(scenario.clone());
     let scenarios: Vec<Scenario> = own.chain(nudges.iter().map(|nudge| nudge.scenario.clone())).collect();
@@ -91,19 +94,21 @@ fn step(scenario: &Scenario, evaluate: &Evaluate<'_>) -> Option<(f64, DVector<f6
         evaluate(&scenarios).iter().map(|one| Some(one.as_ref().ok()?.step_time.get())).collect();
     let times = times?;
     let (own, moved) = times.split_first()?;
-    Some((*own, DVector::from_vec(evaluate::slopes(*own, nudges.into_iter().zip(moved.iter().copied())))))
+    Some((*own, evaluate::slopes(*own, nudges.into_iter().zip(moved.iter().copied()))))
 }
 
-/// What a scenario's calibration becomes with the row: it began at `posterior`, and moves as the row told.
+/// What a scenario's calibration becomes with the row: it began at `posterior`, and moves by the update.
 fn learned(
     scenario: &Scenario,
     posterior: &Posterior,
-    told: &PosteriorUpdate,
-    slopes: &DVector<f64>,
+    update: &PosteriorUpdate,
+    slopes: &ConstantValues,
     measured: f64,
 ) -> Calibration {
     let mut calibration = (*scenario.calibration).clone();
-    for (constant, shift) in CONSTANTS.iter().zip(&told.shifts).filter(|(_, shift)| **shift != 0.0) {
+    let slopes = &slopes.vector();
+    for (id, shift) in update.shifts.iter().filter(|(_, shift)| *shift != 0.0) {
+        let constant = id.constant();
         if let Some(value) = calibration.get(constant) {
             calibration.set(constant, rounded(value + shift * constant.range()));
         }
@@ -112,12 +117,12 @@ fn learned(
     // are then no surer than the row allows.
     let narrowed = |covariance: DMatrix<f64>| {
         let along = &covariance * slopes;
-        covariance - &along * along.transpose() / told.all
+        covariance - &along * along.transpose() / update.variance
     };
     let spread = narrowed(posterior.spread());
     let among = (&spread * slopes).dot(slopes).max(0.0) + posterior.noise * posterior.noise;
     calibration.bands.insert(0, own_band(scenario, COVERAGE_SIGMA * libm::sqrt(among)));
-    let spread: Vec<f64> = spread.diagonal().iter().map(|variance| variance.max(0.0)).collect();
+    let spread = ConstantValues::from_fn(|id| spread[(id.index(), id.index())].max(0.0));
     calibration.posterior = Some(posterior::written(&narrowed(posterior.covariance()), &spread, posterior.noise));
     let (model, cluster) = (&scenario.model.id, &scenario.cluster.id);
     calibration.source = format!(
@@ -149,27 +154,28 @@ fn own_band(scenario: &Scenario, half_width: f64) -> Band {
 #[derive(Debug, Clone, PartialEq)]
 struct PosteriorUpdate {
     /// By how much each constant moves, in shares of its range; its standard deviation before; its share of the gap.
-    shifts: Vec<f64>,
-    sigmas: Vec<f64>,
-    shares: Vec<f64>,
+    shifts: ConstantValues,
+    sigmas: ConstantValues,
+    shares: ConstantValues,
     unexplained: f64,
     /// Variance of the row, by what is unsure of the constants and by itself.
-    all: f64,
+    variance: f64,
 }
 
 impl PosteriorUpdate {
     /// A row that is off by `error`, in the logarithm.
-    fn new(slopes: &DVector<f64>, covariance: &DMatrix<f64>, noise: f64, error: f64) -> Self {
+    fn new(slopes: &ConstantValues, covariance: &DMatrix<f64>, noise: f64, error: f64) -> Self {
         // With slopes g, covariance C and noise s: each constant moves by C g / (g' C g + s^2) of the error.
-        let along = covariance * slopes;
+        let vector = slopes.vector();
+        let along = covariance * &vector;
         let noise = OWN_NOISE * OWN_NOISE * noise * noise;
-        let all = slopes.dot(&along) + noise;
+        let variance = vector.dot(&along) + noise;
         Self {
-            shifts: along.iter().map(|along| along * error / all).collect(),
-            sigmas: covariance.diagonal().iter().map(|variance| libm::sqrt(*variance)).collect(),
-            shares: along.iter().zip(slopes).map(|(along, slope)| along * slope / all).collect(),
-            unexplained: noise / all,
-            all,
+            shifts: ConstantValues::from_fn(|id| along[id.index()] * error / variance),
+            sigmas: ConstantValues::from_fn(|id| libm::sqrt(covariance[(id.index(), id.index())])),
+            shares: ConstantValues::from_fn(|id| along[id.index()] * slopes[id] / variance),
+            unexplained: noise / variance,
+            variance,
         }
     }
 }
@@ -181,10 +187,18 @@ mod tests {
     use crate::presets::Library;
     use crate::scenario::file;
 
-    fn told(slopes: [f64; 2], error: f64) -> PosteriorUpdate {
+    /// A number for each of the first two constants, and 0 for all others.
+    fn two(numbers: [f64; 2]) -> ConstantValues {
+        ConstantValues::from_fn(|id| numbers.get(id.index()).copied().unwrap_or(0.0))
+    }
+
+    /// By constant, with what is said of the first two.
+    fn updated(slopes: [f64; 2], error: f64) -> (PosteriorUpdate, [ConstantId; 2]) {
         // Standard deviations 0.2 and 0.1, independent; noise 1/15, which one's own row counts with 1.5 times.
-        let covariance = DMatrix::from_row_slice(2, 2, &[0.04, 0.0, 0.0, 0.01]);
-        PosteriorUpdate::new(&DVector::from_column_slice(&slopes), &covariance, 1.0 / 15.0, error)
+        let covariance = DMatrix::from_diagonal(&two([0.04, 0.01]).vector());
+        let mut ids = ConstantId::all();
+        let first = [ids.next(), ids.next()].map(|id| id.expect("there are more than two"));
+        (PosteriorUpdate::new(&two(slopes), &covariance, 1.0 / 15.0, error), first)
     }
 
     fn near(found: f64, expected: f64) {
@@ -195,21 +209,21 @@ mod tests {
     /// half a standard deviation, and 0.05 is left to the run.
     #[test]
     fn a_row_moves_each_constant_by_how_unsure_it_is() {
-        let told = told([1.0, 1.0], 0.3);
-        near(told.shifts[0], 0.2);
-        near(told.shifts[1], 0.05);
-        near(told.shifts[0] / told.sigmas[0], 1.0);
-        near(told.shifts[1] / told.sigmas[1], 0.5);
-        near(told.shares[0] + told.shares[1] + told.unexplained, 1.0);
-        near(told.shares[0], 2.0 / 3.0);
-        near(told.all, 0.06);
+        let (update, [first, second]) = updated([1.0, 1.0], 0.3);
+        near(update.shifts[first], 0.2);
+        near(update.shifts[second], 0.05);
+        near(update.shifts[first] / update.sigmas[first], 1.0);
+        near(update.shifts[second] / update.sigmas[second], 0.5);
+        near(update.shares[first] + update.shares[second] + update.unexplained, 1.0);
+        near(update.shares[first], 2.0 / 3.0);
+        near(update.variance, 0.06);
     }
 
     #[test]
     fn a_row_moves_nothing_that_it_is_not_sensitive_to() {
-        let told = told([0.0, 1.0], 0.3);
-        assert!(told.shifts[0].abs() < 1e-15 && told.shares[0].abs() < 1e-15);
-        near(told.shifts[1], 0.15);
+        let (update, [first, second]) = updated([0.0, 1.0], 0.3);
+        assert!(update.shifts[first].abs() < 1e-15 && update.shares[first].abs() < 1e-15);
+        near(update.shifts[second], 0.15);
     }
 
     /// What a step of one's own says of the next is what any band is made of: how far like steps differ, and what the
@@ -230,6 +244,7 @@ mod tests {
         let told = attribute(&scenario, predicted, &evaluate).expect("a posterior");
         assert_eq!(told.band_before, None);
         let posterior = scenario.calibration.posterior().expect("fitted");
+        let slopes = slopes.vector();
         let square = |covariance: &DMatrix<f64>| (covariance * &slopes).dot(&slopes);
         let (open, spread) = (square(&posterior.covariance()), square(&posterior.spread()));
         let noise = posterior.noise * posterior.noise;

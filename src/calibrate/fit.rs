@@ -8,7 +8,8 @@ use levenberg_marquardt::{LeastSquaresProblem, LevenbergMarquardt};
 use nalgebra::storage::Owned;
 use nalgebra::{DMatrix, DVector, Dyn};
 
-use crate::stack::constants::{CONSTANTS, Constant};
+use crate::stack::constants::Constant;
+use crate::stack::{ConstantId, ConstantValues};
 
 use super::model::FitModel;
 use super::prior::FitPrior;
@@ -34,16 +35,16 @@ const TOLERANCE: f64 = 1e-3;
 const AT_BOUND: f64 = 0.005;
 
 /// The best values for the rows of `known`, starting from its values; constants on which none of them depends stay.
-pub(super) fn solve(model: &FitModel<'_>, prior: &FitPrior, mut known: KnownSlopes) -> Vec<f64> {
+pub(super) fn solve(model: &FitModel<'_>, prior: &FitPrior, mut known: KnownSlopes) -> ConstantValues {
     for round in 1..=ROUNDS {
         // Slopes cost one evaluation for each row and constant, values one for each row: so a few steps go on the same
         // slopes, and only a round that has moved far pays for new ones.
         let (best, before, after) = Fit::new(model, prior, &known).solve();
         // Rounded in every round, so that the slopes of the next one are those of values that can be written down.
-        let of = |column: usize| {
-            if known.depends_on(column, |_| true) { rounded(best[column]) } else { known.values[column] }
+        let value = |id: ConstantId| {
+            if known.depends_on(id, |_| true) { rounded(best[id]) } else { known.values[id] }
         };
-        let values = (0..CONSTANTS.len()).map(of).collect();
+        let values = ConstantValues::from_fn(value);
         if round == ROUNDS || after >= before * (1.0 - SETTLED) {
             return values;
         }
@@ -54,7 +55,7 @@ pub(super) fn solve(model: &FitModel<'_>, prior: &FitPrior, mut known: KnownSlop
 
 /// Slopes of some rows' predictions, and the values of the constants at which they hold.
 pub(super) struct KnownSlopes {
-    pub values: Vec<f64>,
+    pub values: ConstantValues,
     rows: Vec<usize>,
     /// Change of each row's logarithm as a constant moves through its whole range: rows by constants.
     slopes: DMatrix<f64>,
@@ -67,26 +68,26 @@ impl KnownSlopes {
         self.slopes.select_rows(&places)
     }
 
-    pub fn at(model: &FitModel<'_>, rows: Vec<usize>, values: Vec<f64>) -> Self {
+    pub fn at(model: &FitModel<'_>, rows: Vec<usize>, values: ConstantValues) -> Self {
         Self { slopes: model.slopes(&values, &rows), values, rows }
     }
 
     /// The same for some of the rows; constants that only the others depend on are as the prior has them.
     pub fn among(&self, prior: &FitPrior, wanted: impl Fn(usize) -> bool) -> Self {
         // Else a row that is left out would still be predicted by a value that only it has determined.
-        let lost = |column: usize| self.depends_on(column, |_| true) && !self.depends_on(column, &wanted);
-        let value = |column: usize| if lost(column) { prior.centre[column] } else { self.values[column] };
+        let lost = |id: ConstantId| self.depends_on(id, |_| true) && !self.depends_on(id, &wanted);
+        let value = |id: ConstantId| if lost(id) { prior.centre[id] } else { self.values[id] };
         let places: Vec<usize> = (0..self.rows.len()).filter(|place| wanted(self.rows[*place])).collect();
         Self {
-            values: (0..CONSTANTS.len()).map(value).collect(),
+            values: ConstantValues::from_fn(value),
             rows: places.iter().map(|place| self.rows[*place]).collect(),
             slopes: self.slopes.select_rows(&places),
         }
     }
 
     /// Whether any of the rows that are `wanted` depends on a constant.
-    pub fn depends_on(&self, column: usize, wanted: impl Fn(usize) -> bool) -> bool {
-        (0..self.rows.len()).any(|place| self.slopes[(place, column)] != 0.0 && wanted(self.rows[place]))
+    pub fn depends_on(&self, id: ConstantId, wanted: impl Fn(usize) -> bool) -> bool {
+        (0..self.rows.len()).any(|place| self.slopes[(place, id.index())] != 0.0 && wanted(self.rows[place]))
     }
 }
 
@@ -102,12 +103,12 @@ struct Fit<'a> {
 
 impl<'a> Fit<'a> {
     fn new(model: &'a FitModel<'a>, prior: &'a FitPrior, known: &'a KnownSlopes) -> Self {
-        let free = CONSTANTS.iter().zip(&known.values).map(|(constant, value)| {
+        let free = known.values.iter().map(|(id, value)| {
             // At a bound the sine is flat, and nothing would move the constant away from it.
-            let share = share(constant, *value).clamp(AT_BOUND / 2.0, 1.0 - AT_BOUND / 2.0);
+            let share = share(id.constant(), value).clamp(AT_BOUND / 2.0, 1.0 - AT_BOUND / 2.0);
             libm::asin(2.0 * share - 1.0)
         });
-        let free = DVector::from_iterator(CONSTANTS.len(), free);
+        let free = DVector::from_iterator(ConstantId::COUNT, free);
         let mut fit = Self { model, prior, known, free, logs: Vec::new(), steps: Cell::new(0) };
         fit.logs = fit.predicted();
         fit
@@ -118,7 +119,7 @@ impl<'a> Fit<'a> {
     }
 
     /// The best values, and the loss before and there.
-    fn solve(self) -> (Vec<f64>, f64, f64) {
+    fn solve(self) -> (ConstantValues, f64, f64) {
         let before = self.loss();
         let (fit, _) = LevenbergMarquardt::new().with_ftol(TOLERANCE).with_xtol(TOLERANCE).minimize(self);
         (fit.values(), before, fit.loss())
@@ -128,12 +129,12 @@ impl<'a> Fit<'a> {
         self.residuals().map_or(f64::NAN, |residuals| residuals.norm_squared())
     }
 
-    fn values(&self) -> Vec<f64> {
+    fn values(&self) -> ConstantValues {
         // A range from 0.2 to 1: u = 0 is the middle, 0.6, and no u leaves the range, so the method needs no bounds.
-        let value = |(constant, free): (&Constant, &f64)| {
-            constant.low + constant.range() * f64::midpoint(1.0, libm::sin(*free))
-        };
-        CONSTANTS.iter().zip(self.free.iter()).map(value).collect()
+        ConstantValues::from_fn(|id| {
+            let constant = id.constant();
+            constant.low + constant.range() * f64::midpoint(1.0, libm::sin(self.free[id.index()]))
+        })
     }
 
     /// A row's error in the logarithm, in units of [`SCALE`].
@@ -167,10 +168,10 @@ impl LeastSquaresProblem<f64, Dyn, Dyn> for Fit<'_> {
             libm::sqrt(self.model.weights[*row]) * SCALE * soft(error) * error.signum()
         });
         let values = self.values();
-        let places = CONSTANTS.iter().zip(values).zip(&self.prior.centre);
-        let distance = places.map(|((constant, value), centre)| share(constant, value) - share(constant, *centre));
-        let held = &self.prior.roots * DVector::from_iterator(CONSTANTS.len(), distance);
-        Some(DVector::from_iterator(self.known.rows.len() + CONSTANTS.len(), rows.chain(held.iter().copied())))
+        let distance =
+            values.iter().map(|(id, value)| share(id.constant(), value) - share(id.constant(), self.prior.centre[id]));
+        let held = &self.prior.roots * DVector::from_iterator(ConstantId::COUNT, distance);
+        Some(DVector::from_iterator(self.known.rows.len() + ConstantId::COUNT, rows.chain(held.iter().copied())))
     }
 
     fn jacobian(&self) -> Option<DMatrix<f64>> {
@@ -181,7 +182,7 @@ impl LeastSquaresProblem<f64, Dyn, Dyn> for Fit<'_> {
         let KnownSlopes { slopes, rows, .. } = self.known;
         // The chain rule through the sine: a share of the range moves by cos(u) / 2 for each unit of u.
         let inner: Vec<f64> = self.free.iter().map(|free| libm::cos(*free) / 2.0).collect();
-        Some(DMatrix::from_fn(rows.len() + CONSTANTS.len(), CONSTANTS.len(), |place, column| {
+        Some(DMatrix::from_fn(rows.len() + ConstantId::COUNT, ConstantId::COUNT, |place, column| {
             let Some(row) = rows.get(place) else {
                 return self.prior.roots[(place - rows.len(), column)] * inner[column];
             };
@@ -230,67 +231,73 @@ pub(super) fn normal(model: &FitModel<'_>, known: &KnownSlopes) -> DMatrix<f64> 
 
 /// What the rows say of each constant at the solution. Standard errors are those of the weighted least squares
 /// there, groups and what is usual counting as one observation each.
-pub(super) fn found(model: &FitModel<'_>, prior: &FitPrior, known: &KnownSlopes, start: &[f64]) -> Vec<FittedConstant> {
+pub(super) fn found(
+    model: &FitModel<'_>,
+    prior: &FitPrior,
+    known: &KnownSlopes,
+    start: &ConstantValues,
+) -> Vec<FittedConstant> {
     let KnownSlopes { rows, slopes, .. } = known;
     let places = 0..rows.len();
     let errors = errors(model, known);
     let weight = |place: usize| weight(model, known, &errors, place);
-    let at_bound = |column: usize| {
-        let share = share(&CONSTANTS[column], known.values[column]);
+    let at_bound = |id: ConstantId| {
+        let share = share(id.constant(), known.values[id]);
         !(AT_BOUND..=1.0 - AT_BOUND).contains(&share)
     };
-    let free: Vec<usize> =
-        (0..CONSTANTS.len()).filter(|column| known.depends_on(*column, |_| true) && !at_bound(*column)).collect();
+    let free: Vec<ConstantId> =
+        ConstantId::all().filter(|id| known.depends_on(*id, |_| true) && !at_bound(*id)).collect();
+    let columns: Vec<usize> = free.iter().map(|id| id.index()).collect();
     // What is usual stands beside the rows as if it had been observed: a constant that few rows tell keeps near it, and
     // its error says so.
     let normal = normal(model, known) + prior.roots.transpose() * &prior.roots;
-    let normal = normal.select_rows(&free).select_columns(&free);
-    let metric = |column: usize| {
-        let first = places.clone().find(|place| slopes[(*place, column)] != 0.0);
+    let normal = normal.select_rows(&columns).select_columns(&columns);
+    let metric = |id: ConstantId| {
+        let first = places.clone().find(|place| slopes[(*place, id.index())] != 0.0);
         first.map(|place| model.metric(rows[place]))
     };
     // No constant changes both step times and memory, so each has the variance of its own kind: squared errors over
     // groups less constants. Rows of one group are no independent observations.
-    let variance = |column: usize| {
+    let variance = |id: ConstantId| {
         // One row that is met exactly does not tell how far off rows are; those behind the prior do.
         if let Some(noise) = prior.noise {
             return noise * noise;
         }
-        let alike = || places.clone().filter(|place| Some(model.metric(rows[*place])) == metric(column));
+        let alike = || places.clone().filter(|place| Some(model.metric(rows[*place])) == metric(id));
         let groups: f64 = alike().map(|place| model.weights[rows[place]]).sum();
         let squares: f64 = alike().map(|place| weight(place) * errors[place] * errors[place] * SCALE * SCALE).sum();
-        let count = free.iter().filter(|other| metric(**other) == metric(column)).count();
+        let count = free.iter().filter(|other| metric(**other) == metric(id)).count();
         squares / (groups - count as f64).max(1.0)
     };
     let inverse = normal.try_inverse();
-    let error = |column: usize| {
-        let place = free.iter().position(|free| *free == column)?;
+    let error = |id: ConstantId| {
+        let place = free.iter().position(|free| *free == id)?;
         let spread = inverse.as_ref().map_or(f64::INFINITY, |inverse| inverse[(place, place)]);
-        Some(libm::sqrt((spread * variance(column)).max(0.0)))
+        Some(libm::sqrt((spread * variance(id)).max(0.0)))
     };
-    let one = |(column, constant): (usize, &'static Constant)| {
-        let error = error(column);
+    let one = |id: ConstantId| {
+        let error = error(id);
         let determined = match error {
-            _ if !known.depends_on(column, |_| true) => Identifiability::Without,
+            _ if !known.depends_on(id, |_| true) => Identifiability::Without,
             None => Identifiability::AtBound,
             Some(share) if share <= 1.0 / 20.0 => Identifiability::Well,
             Some(share) if share <= 1.0 / 6.0 => Identifiability::Fairly,
             Some(_) => Identifiability::Weakly,
         };
-        let told = places.clone().filter(|place| slopes[(*place, column)] != 0.0);
+        let told = places.clone().filter(|place| slopes[(*place, id.index())] != 0.0);
         let cases: Vec<_> = told.map(|place| &model.case(rows[place]).row).collect();
         let set = |of: &dyn Fn(&crate::measured::MeasuredRow) -> String| {
             cases.iter().map(|row| of(row)).collect::<BTreeSet<_>>()
         };
         FittedConstant {
-            constant,
-            before: start[column],
-            value: known.values[column],
-            error: error.map(|share| share * constant.range()),
+            constant: id.constant(),
+            before: start[id],
+            value: known.values[id],
+            error: error.map(|share| share * id.constant().range()),
             determined,
             groups: set(&|row| row.group()).len(),
             stacks: set(&|row| row.text("stack").to_owned()).into_iter().collect(),
         }
     };
-    CONSTANTS.iter().enumerate().map(one).collect()
+    ConstantId::all().map(one).collect()
 }

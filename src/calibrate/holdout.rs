@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::measured::Metric;
 use crate::scenario::file::printable;
+use crate::stack::ConstantValues;
 
 use super::fit::{self, KnownSlopes};
 use super::model::FitModel;
@@ -102,6 +103,6 @@ pub(super) fn without(
     prior: &FitPrior,
     known: &KnownSlopes,
     out: impl Fn(usize) -> bool,
-) -> Vec<f64> {
+) -> ConstantValues {
     fit::solve(model, prior, known.among(prior, |row| !out(row)))
 }

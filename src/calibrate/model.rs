@@ -10,8 +10,7 @@ use nalgebra::DMatrix;
 use crate::cost::{self, Calibrated};
 use crate::measured::{Case, Metric, Validation, read_peak};
 use crate::scenario::Scenario;
-use crate::stack::Calibration;
-use crate::stack::constants::CONSTANTS;
+use crate::stack::{Calibration, ConstantId, ConstantValues};
 
 use super::Evaluate;
 
@@ -75,37 +74,40 @@ impl<'a> FitModel<'a> {
     }
 
     /// The calibration with these values of the constants; those that are not numbers are left as they are.
-    pub fn calibration(&self, values: &[f64]) -> Calibration {
+    pub fn calibration(&self, values: &ConstantValues) -> Calibration {
         let mut calibration = self.base.clone();
-        for (constant, value) in CONSTANTS.iter().zip(values).filter(|(_, value)| value.is_finite()) {
-            calibration.set(constant, *value);
+        for (id, value) in values.iter().filter(|(_, value)| value.is_finite()) {
+            calibration.set(id.constant(), value);
         }
         calibration
     }
 
     /// Logarithms of the predicted seconds or bytes of some rows.
-    pub fn logs(&self, values: &[f64], rows: &[usize]) -> Vec<f64> {
+    pub fn logs(&self, values: &ConstantValues, rows: &[usize]) -> Vec<f64> {
         let calibration = Arc::new(self.calibration(values));
         self.predict(rows.iter().map(|row| (*row, &calibration)))
     }
 
     /// How those change with each constant, per share of its range.
-    pub fn slopes(&self, values: &[f64], rows: &[usize]) -> DMatrix<f64> {
+    pub fn slopes(&self, values: &ConstantValues, rows: &[usize]) -> DMatrix<f64> {
         let at = Arc::new(self.calibration(values));
         let logs = self.predict(rows.iter().map(|row| (*row, &at)));
-        let nudged = CONSTANTS.iter().zip(values).map(|(constant, value)| at.nudged(constant, *value));
-        let nudged: Vec<(f64, Arc<Calibration>)> = nudged.map(|(share, nudged)| (share, Arc::new(nudged))).collect();
+        let nudge = |(id, value): (ConstantId, f64)| {
+            let (share, nudged) = at.nudged(id.constant(), value);
+            (id, share, Arc::new(nudged))
+        };
+        let nudged: Vec<(ConstantId, f64, Arc<Calibration>)> = values.iter().map(nudge).collect();
         let mut wanted = Vec::new();
-        for (column, (_, calibration)) in nudged.iter().enumerate() {
+        for one @ (_, _, calibration) in &nudged {
             // Most constants touch few rows, those of fp8 kernels only runs in fp8. To ask costs no run, and spares
             // most of them.
             let depends = |place: &usize| self.depends(rows[*place], &at, calibration);
-            wanted.extend((0..rows.len()).filter(depends).map(|place| (place, column)));
+            wanted.extend((0..rows.len()).filter(depends).map(|place| (place, one)));
         }
-        let moved = self.predict(wanted.iter().map(|(place, column)| (rows[*place], &nudged[*column].1)));
-        let mut slopes = DMatrix::zeros(rows.len(), CONSTANTS.len());
-        for ((place, column), moved) in wanted.into_iter().zip(moved) {
-            slopes[(place, column)] = (moved - logs[place]) / nudged[column].0;
+        let moved = self.predict(wanted.iter().map(|(place, (_, _, calibration))| (rows[*place], calibration)));
+        let mut slopes = DMatrix::zeros(rows.len(), ConstantId::COUNT);
+        for ((place, (id, share, _)), moved) in wanted.into_iter().zip(moved) {
+            slopes[(place, id.index())] = (moved - logs[place]) / share;
         }
         slopes
     }

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::measured::Metric;
+use crate::stack::ConstantValues;
 
 use super::fit::{self, KnownSlopes};
 use super::holdout;
@@ -108,7 +109,7 @@ pub(super) fn sets(
 }
 
 /// Mean error over groups, of the predicted over the measured less 1.
-fn error<'a>(model: &FitModel<'_>, values: &[f64], groups: impl Iterator<Item = &'a Vec<usize>>) -> f64 {
+fn error<'a>(model: &FitModel<'_>, values: &ConstantValues, groups: impl Iterator<Item = &'a Vec<usize>>) -> f64 {
     let groups: Vec<&Vec<usize>> = groups.collect();
     let of_group = |rows: &Vec<usize>| {
         let logs = model.logs(values, rows);

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 
 use nalgebra::{DMatrix, DVector};
 
-use crate::stack::constants::{CONSTANTS, Constant};
-use crate::stack::{Posterior, PosteriorConstant};
+use crate::stack::{ConstantId, ConstantValues, Posterior, PosteriorConstant};
 
 use super::fit::{self, KnownSlopes};
 use super::model::FitModel;
@@ -67,9 +66,12 @@ impl UnseenSource {
 /// Variance of each constant between sources, and of a row whose source's constants are known: by expectation and
 /// maximisation, each source having constants of its own around the shared ones. `assumed` has the spread of each constant
 /// that counts as one source.
-pub(super) fn spread<'a>(sources: impl IntoIterator<Item = &'a UnseenSource>, assumed: &[f64]) -> (Vec<f64>, f64) {
-    let (sources, count): (Vec<&UnseenSource>, usize) = (sources.into_iter().collect(), assumed.len());
-    let assumed: Vec<f64> = assumed.iter().map(|spread| spread * spread).collect();
+pub(super) fn spread<'a>(
+    sources: impl IntoIterator<Item = &'a UnseenSource>,
+    assumed: &ConstantValues,
+) -> (ConstantValues, f64) {
+    let sources: Vec<&UnseenSource> = sources.into_iter().collect();
+    let assumed = ConstantValues::from_fn(|id| assumed[id] * assumed[id]);
     let mut variances = assumed.clone();
     let groups: f64 = sources.iter().map(|source| source.groups).sum();
     let usual = USUAL_NOISE * USUAL_NOISE;
@@ -77,21 +79,22 @@ pub(super) fn spread<'a>(sources: impl IntoIterator<Item = &'a UnseenSource>, as
     // constants.
     let mut noise = (sources.iter().map(|source| source.squares).sum::<f64>() + usual) / (groups + 1.0);
     for _ in 0..ROUNDS {
-        let (mut sums, mut told, mut left) = (assumed.clone(), vec![1.0; count], 0.0);
+        let (mut sums, mut told, mut left) = (assumed.clone(), ConstantValues::from_fn(|_| 1.0), 0.0);
         for UnseenSource { normal, toward, squares, .. } in &sources {
-            let held = DMatrix::from_diagonal(&DVector::from_iterator(count, variances.iter().map(|one| 1.0 / one)));
+            let held = DMatrix::from_diagonal(&variances.vector().map(|one| 1.0 / one));
             let Some(open) = (held + normal / noise).try_inverse() else { continue };
             // Expectation: the most likely constants of this source, held near the shared ones by how much sources
             // differ, and `open`, how unsure they are.
             let own = &open * toward / noise;
-            for column in (0..count).filter(|column| normal[(*column, *column)] > 0.0) {
-                sums[column] += own[column] * own[column] + open[(column, column)];
-                told[column] += 1.0;
+            for id in ConstantId::all().filter(|id| normal[(id.index(), id.index())] > 0.0) {
+                let at = id.index();
+                sums[id] += own[at] * own[at] + open[(at, at)];
+                told[id] += 1.0;
             }
             left += squares - 2.0 * own.dot(toward) + own.dot(&(normal * &own)) + (&open * normal).trace();
         }
         // Maximisation: how much sources differ is the mean square of what was found, their own uncertainty added.
-        variances = sums.iter().zip(&told).map(|(sum, told)| sum / told).collect();
+        variances = ConstantValues::from_fn(|id| sums[id] / told[id]);
         noise = (left + usual) / (groups + 1.0);
     }
     (variances, noise)
@@ -113,11 +116,11 @@ pub(super) fn posterior<'a>(
     known: &KnownSlopes,
     sources: impl IntoIterator<Item = &'a UnseenSource>,
 ) -> Posterior {
-    let count = CONSTANTS.len();
-    let assumed = |constant: &Constant| {
-        if constant.is_of_machine() { USUAL_SPREAD_OF_MACHINES } else { USUAL_SPREAD }
+    let count = ConstantId::COUNT;
+    let assumed = |id: ConstantId| {
+        if id.constant().is_of_machine() { USUAL_SPREAD_OF_MACHINES } else { USUAL_SPREAD }
     };
-    let (variances, noise) = spread(sources, &CONSTANTS.iter().map(assumed).collect::<Vec<_>>());
+    let (variances, noise) = spread(sources, &ConstantValues::from_fn(assumed));
     // A matrix without an inverse is of constants that no row tells apart: then each is as good as unknown, which the
     // report says.
     let precision = fit::normal(model, known) / noise + DMatrix::identity(count, count) / UNKNOWN;
@@ -128,26 +131,26 @@ pub(super) fn posterior<'a>(
 /// The posterior after rows of one's own: that of their source, from which nothing differs any more. `noise` is what
 /// those rows counted with.
 fn updated(model: &FitModel<'_>, prior: &FitPrior, known: &KnownSlopes, noise: f64) -> Posterior {
-    let count = CONSTANTS.len();
+    let count = ConstantId::COUNT;
     let normal = fit::normal(model, known) + prior.roots.transpose() * &prior.roots;
     let open = normal.try_inverse().unwrap_or_else(|| DMatrix::identity(count, count)) * (noise * noise);
-    written(&open, &vec![0.0; count], noise / OWN_NOISE)
+    written(&open, &ConstantValues::from_fn(|_| 0.0), noise / OWN_NOISE)
 }
 
 /// As a calibration has it: what a fit leaves open, variances between sources, and a row's standard deviation.
-pub(super) fn written(open: &DMatrix<f64>, variances: &[f64], noise: f64) -> Posterior {
-    let error = |of: usize| libm::sqrt(open[(of, of)].max(f64::MIN_POSITIVE));
-    let constants = CONSTANTS.iter().enumerate().map(|(of, constant)| {
-        let range = constant.range();
-        let with = |other: usize| {
-            let correlation = open[(of, other)] / (error(of) * error(other));
+pub(super) fn written(open: &DMatrix<f64>, variances: &ConstantValues, noise: f64) -> Posterior {
+    let error = |id: ConstantId| libm::sqrt(open[(id.index(), id.index())].max(f64::MIN_POSITIVE));
+    let constants = ConstantId::all().map(|id| {
+        let range = id.constant().range();
+        let with = |other: ConstantId| {
+            let correlation = open[(id.index(), other.index())] / (error(id) * error(other));
             libm::round(correlation.clamp(-1.0, 1.0) * 1e3) / 1e3
         };
         PosteriorConstant {
-            name: constant.name.to_owned(),
-            error: rounded(error(of) * range),
-            spread: rounded(libm::sqrt(variances[of]) * range),
-            with: (0..of).map(with).collect(),
+            name: id.constant().name.to_owned(),
+            error: rounded(error(id) * range),
+            spread: rounded(libm::sqrt(variances[id]) * range),
+            with: ConstantId::all().take_while(|other| *other < id).map(with).collect(),
         }
     });
     Posterior { noise: rounded(noise), constants: constants.collect() }
@@ -161,9 +164,10 @@ mod tests {
     /// one assumed source of 0.1: only the sum of the variances is told, 0.04; a constant that no row tells keeps 0.1.
     #[test]
     fn the_spread_is_what_sources_differ_by() {
-        let slopes = DMatrix::from_row_slice(4, 2, &[1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0]);
+        let slopes = DMatrix::from_fn(4, ConstantId::COUNT, |_, column| if column == 0 { 1.0 } else { 0.0 });
         let sources = [0.2, -0.2].map(|error| UnseenSource::new(BTreeSet::new(), &slopes, &[error; 4], &[1.0; 4]));
-        let (variances, noise) = spread(&sources, &[0.1; 2]);
+        let (variances, noise) = spread(&sources, &ConstantValues::from_fn(|_| 0.1));
+        let variances = variances.vector();
         // Rows of a source agree, so that nearly nothing is noise, 0.0036 / 7: (0.01 + 2 x 0.04) / 3 = 0.03.
         assert!((variances[0] - 0.03).abs() < 1e-3, "{variances:?}");
         assert!((variances[1] - 0.01).abs() < 1e-12 && noise < 1e-3, "{variances:?} {noise}");

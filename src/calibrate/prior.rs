@@ -4,8 +4,7 @@
 
 use nalgebra::{DMatrix, SymmetricEigen};
 
-use crate::stack::Calibration;
-use crate::stack::constants::{CONSTANTS, Constant};
+use crate::stack::{Calibration, ConstantId, ConstantValues};
 
 /// The weight of the prior of a fit from scratch: a constant its whole range away from its usual value costs as much as
 /// one group that is off by this, in the logarithm.
@@ -29,7 +28,7 @@ pub enum Prior {
 /// What holds the constants of a fit beside its rows.
 pub(super) struct FitPrior {
     /// Where they stay without rows.
-    pub centre: Vec<f64>,
+    pub centre: ConstantValues,
     /// Squares of this matrix times the distance from there, in shares of the ranges, are added to those of the rows.
     pub roots: DMatrix<f64>,
     /// How far off a row of one's own counts as, if rows before have told how far off rows are.
@@ -39,12 +38,12 @@ pub(super) struct FitPrior {
 impl FitPrior {
     /// The posterior of a calibration, where that is asked for and there is one; else what a fit from scratch has.
     pub fn new(prior: Prior, calibration: &Calibration) -> Self {
-        let count = CONSTANTS.len();
+        let count = ConstantId::COUNT;
         let Some(posterior) = calibration.posterior().filter(|_| prior == Prior::Shipped) else {
-            let centre = CONSTANTS.iter().map(|constant| constant.usual).collect();
+            let centre = ConstantValues::from_fn(|id| id.constant().usual);
             return Self { centre, roots: DMatrix::identity(count, count) * FROM_SCRATCH, noise: None };
         };
-        let value = |constant: &Constant| calibration.get(constant).unwrap_or(constant.usual);
+        let value = |id: ConstantId| calibration.get(id.constant()).unwrap_or(id.constant().usual);
         let noise = OWN_NOISE * posterior.noise;
         let SymmetricEigen { eigenvalues, eigenvectors } =
             SymmetricEigen::new(posterior.covariance() + posterior.spread());
@@ -52,6 +51,6 @@ impl FitPrior {
         let least = eigenvalues.max() * 1e-9;
         let scale = eigenvalues.map(|along| noise / libm::sqrt(along.max(least)));
         let roots = DMatrix::from_diagonal(&scale) * eigenvectors.transpose();
-        Self { centre: CONSTANTS.iter().map(value).collect(), roots, noise: Some(noise) }
+        Self { centre: ConstantValues::from_fn(value), roots, noise: Some(noise) }
     }
 }

@@ -4,6 +4,7 @@ use crate::evaluate::COVERAGE_SIGMA;
 use crate::measured::{Residual, cases, read};
 use crate::presets::Library;
 use crate::search::{Evaluator, pool};
+use crate::stack::ConstantId;
 use crate::stack::constants::named;
 use crate::stack::{Division, Likeness};
 
@@ -352,9 +353,9 @@ fn one_row_moves_what_it_tells_and_nothing_else() {
         posterior.covariance() + posterior.spread()
     };
     let (before, after) = (sure(&known), sure(&found.calibration));
-    for (column, constant) in CONSTANTS.iter().enumerate() {
-        let [before, after] = [&before, &after].map(|covariance| covariance[(column, column)]);
-        assert!(after <= before * 1.02, "{}: {after} {before}", constant.name);
+    for id in ConstantId::all() {
+        let [before, after] = [&before, &after].map(|covariance| covariance[(id.index(), id.index())]);
+        assert!(after <= before * 1.02, "{}: {after} {before}", id.constant().name);
     }
     assert!(found.calibration.bands.ends_with(&known.bands), "bands of others serve where one's own do not");
     // Without rows the prior's centre is the solution, so that a row which is met changes nothing.
@@ -390,7 +391,7 @@ fn the_guide_lists_every_constant_as_the_calibration_has_it() {
     let posterior = calibration.posterior().expect("fitted");
     let entry = library.entries(crate::presets::Kind::Calibration).find(|entry| entry.id == "measured").expect("it is");
     let document: toml_edit::DocumentMut = entry.text.parse().expect("a calibration");
-    let rows = CONSTANTS.iter().zip(&posterior.constants).map(|(constant, known)| {
+    let rows = crate::stack::constants::CONSTANTS.iter().zip(&posterior.constants).map(|(constant, known)| {
         let short = |value: f64| crate::units::short(value, 3);
         let unit = if constant.unit.is_empty() { String::new() } else { format!(" {}", constant.unit) };
         let value = short(calibration.get(constant).expect("a place"));

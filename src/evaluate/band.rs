@@ -1,7 +1,7 @@
 //! How sure a step time is, by the calibration's bands. Not for working bands out of measured rows.
 
 use crate::scenario::Scenario;
-use crate::stack::{Band, Division, Likeness};
+use crate::stack::{Band, ConstantValues, Division, Likeness};
 use crate::units::{FlopPerSecond, Seconds};
 
 use super::figures::Summary;
@@ -28,7 +28,7 @@ impl ErrorBand {
     /// ([`super::slopes`]; none: as if they were exact), as independent of one another: the first is how far rows, or
     /// sources, differ from a fit beside them; the second grows with what no such row told, like the latency of thousands
     /// of nodes.
-    pub fn around(scenario: &Scenario, step_time: Seconds, slopes: Option<&[f64]>) -> Option<Self> {
+    pub fn around(scenario: &Scenario, step_time: Seconds, slopes: Option<&ConstantValues>) -> Option<Self> {
         let Band { half_width, rows, .. } = *evidence(scenario)?;
         let open =
             scenario.calibration.posterior().zip(slopes).map(|(posterior, slopes)| posterior.uncertainty(slopes));

@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use crate::cost::{Calibrated, own_entries};
 use crate::scenario::Scenario;
-use crate::stack::constants::CONSTANTS;
+use crate::stack::{ConstantId, ConstantValues};
 
 /// A scenario with one constant moved a little.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Nudge {
-    /// The constant's place in [`CONSTANTS`].
-    pub constant: usize,
+    constant: ConstantId,
     /// The share of its range that it moved.
     share: f64,
     /// The scenario that it makes.
@@ -23,23 +22,23 @@ pub fn nudges(scenario: &Scenario) -> Vec<Nudge> {
     let own = Calibrated::new(scenario, &scenario.calibration);
     // Copied for every constant: what this step time does not depend on, and is most of it, stays behind.
     let plain = own_entries(scenario, &scenario.calibration);
-    let nudge = |(constant, of): (usize, _)| {
-        let (share, nudged) = plain.nudged(of, plain.get(of)?);
+    let nudge = |id: ConstantId| {
+        let (share, nudged) = plain.nudged(id.constant(), plain.get(id.constant())?);
         let depends = !own.same_time(&Calibrated::new(scenario, &nudged), scenario);
         depends.then(|| Nudge {
-            constant,
+            constant: id,
             share,
             scenario: Scenario { calibration: Arc::new(nudged), ..scenario.clone() },
         })
     };
     let known = scenario.calibration.posterior().is_some();
-    CONSTANTS.iter().enumerate().filter(|_| known).filter_map(nudge).collect()
+    ConstantId::all().filter(|_| known).filter_map(nudge).collect()
 }
 
 /// How the logarithm of a step time changes with each constant, per share of its range, from what steps take with each of
 /// them nudged. A step of 2.000 s that takes 2.002 s with a thousandth more of one: about 1.
-pub fn slopes(step_time: f64, nudged: impl IntoIterator<Item = (Nudge, f64)>) -> Vec<f64> {
-    let mut slopes = vec![0.0; CONSTANTS.len()];
+pub fn slopes(step_time: f64, nudged: impl IntoIterator<Item = (Nudge, f64)>) -> ConstantValues {
+    let mut slopes = ConstantValues::from_fn(|_| 0.0);
     for (nudge, moved) in nudged {
         slopes[nudge.constant] = libm::log(moved / step_time) / nudge.share;
     }

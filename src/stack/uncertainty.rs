@@ -3,7 +3,7 @@
 use nalgebra::{DMatrix, DVector};
 
 use super::constants::{CONSTANTS, Constant};
-use super::{Calibration, Posterior, PosteriorConstant};
+use super::{Calibration, ConstantValues, Posterior, PosteriorConstant};
 
 impl Calibration {
     /// Its posterior, where it has one of the constants that this version knows.
@@ -39,8 +39,8 @@ impl Posterior {
 
     /// How far off a step time may be since its constants may: a standard deviation, in the logarithm, of a step that
     /// changes with each constant by so much per share of its range.
-    pub fn uncertainty(&self, slopes: &[f64]) -> f64 {
-        let slopes = DVector::from_column_slice(slopes);
+    pub fn uncertainty(&self, slopes: &ConstantValues) -> f64 {
+        let slopes = slopes.vector();
         libm::sqrt((self.covariance() * &slopes).dot(&slopes).max(0.0))
     }
 }
@@ -48,23 +48,30 @@ impl Posterior {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stack::ConstantId;
 
     /// Errors 0.3 and 0.4 of ranges, correlated by 0.5, and spreads 0 and 0.3: 0.09, 0.5 x 0.12 and 0.16, and 0.09 between
     /// sources. A step that grows by 2 and 1 per range: 4 x 0.09 + 2 x 2 x 0.06 + 0.16 = 0.76.
     #[test]
     fn a_step_is_as_unsure_as_the_constants_it_depends_on() {
-        let one = |of: usize, error: f64, spread: f64, with: &[f64]| PosteriorConstant {
-            name: CONSTANTS[of].name.to_owned(),
-            error: error * CONSTANTS[of].range(),
-            spread: spread * CONSTANTS[of].range(),
-            with: with.to_vec(),
+        // All other constants are exact.
+        let one = |id: ConstantId| {
+            let (index, constant) = (id.index(), id.constant());
+            let (error, spread) = [(0.3, 0.0), (0.4, 0.3)].get(index).copied().unwrap_or_default();
+            let mut with = vec![0.0; index];
+            if index == 1 {
+                with[0] = 0.5;
+            }
+            let [error, spread] = [error, spread].map(|share| share * constant.range());
+            PosteriorConstant { name: constant.name.to_owned(), error, spread, with }
         };
-        let posterior = Posterior { noise: 0.05, constants: vec![one(0, 0.3, 0.0, &[]), one(1, 0.4, 0.3, &[0.5])] };
+        let posterior = Posterior { noise: 0.05, constants: ConstantId::all().map(one).collect() };
         let near = |found: &DMatrix<f64>, expected: [f64; 4]| {
-            assert!((found - DMatrix::from_row_slice(2, 2, &expected)).amax() < 1e-12, "{found}");
+            assert!((found.view((0, 0), (2, 2)) - DMatrix::from_row_slice(2, 2, &expected)).amax() < 1e-12, "{found}");
         };
         near(&posterior.covariance(), [0.09, 0.06, 0.06, 0.16]);
         near(&posterior.spread(), [0.0, 0.0, 0.0, 0.09]);
-        assert!((posterior.uncertainty(&[2.0, 1.0]) - libm::sqrt(0.76)).abs() < 1e-12);
+        let slopes = ConstantValues::from_fn(|id| [2.0, 1.0].get(id.index()).copied().unwrap_or(0.5));
+        assert!((posterior.uncertainty(&slopes) - libm::sqrt(0.76)).abs() < 1e-12);
     }
 }

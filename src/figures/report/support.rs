@@ -6,8 +6,8 @@ use crate::evaluate::{COVERAGE_SIGMA, Evaluation, evidence};
 use crate::figures::table::{Table, TableCell, pretty};
 use crate::measured::{NearGroup, near};
 use crate::scenario::Scenario;
-use crate::stack::PosteriorConstant;
-use crate::stack::constants::{CONSTANTS, Constant};
+use crate::stack::constants::Constant;
+use crate::stack::{ConstantId, ConstantValues, PosteriorConstant};
 use crate::units::{percent, thousands};
 
 /// Groups that are listed one by one.
@@ -27,7 +27,7 @@ pub struct SupportReport<'a> {
     /// What it is evaluated to.
     pub evaluation: &'a Evaluation,
     /// How its step time changes with each constant, per share of its range ([`crate::evaluate::slopes`]).
-    pub slopes: &'a [f64],
+    pub slopes: &'a ConstantValues,
     /// The runs behind its calibration, the nearest first.
     pub groups: &'a [NearGroup<'a>],
 }
@@ -152,12 +152,12 @@ impl SupportReport<'_> {
     /// The constants that the step leans on most: each alone, so that together they need not add up.
     fn constants(self) -> Vec<ConstantShare> {
         let known = self.scenario.calibration.posterior().into_iter().flat_map(|posterior| &posterior.constants);
-        let alone = |((slope, constant), known): ((&f64, &'static Constant), &PosteriorConstant)| ConstantShare {
-            constant,
-            share: libm::expm1(COVERAGE_SIGMA * libm::fabs(slope * known.error / constant.range())),
+        let alone = |((id, slope), known): ((ConstantId, f64), &PosteriorConstant)| ConstantShare {
+            constant: id.constant(),
+            share: libm::expm1(COVERAGE_SIGMA * libm::fabs(slope * known.error / id.constant().range())),
         };
         let mut found: Vec<ConstantShare> =
-            self.slopes.iter().zip(CONSTANTS).zip(known).map(alone).filter(|one| one.share > 0.0).collect();
+            self.slopes.iter().zip(known).map(alone).filter(|one| one.share > 0.0).collect();
         found.sort_by(|one, other| other.share.total_cmp(&one.share));
         // The table is for people; the band has all of them in it.
         found.truncate(CONSTANTS_LISTED);
