@@ -180,7 +180,7 @@ fn explorer() -> App {
     let file = parse(&library.scenario_text("default").unwrap().text).unwrap();
     let scenario = library.resolve(&file).unwrap();
     let (mut app, commands) = App::new(Start::new(library, file, scenario));
-    commands.into_iter().flat_map(jobs::in_line).for_each(|report| drop(app.hear(report)));
+    commands.into_iter().flat_map(jobs::in_line).for_each(|report| drop(app.receive(report)));
     app
 }
 
@@ -194,7 +194,7 @@ fn screen(criterion: &mut Criterion) {
         });
     }
     let mut app = explorer();
-    app.hear(JobReport::Evaluated { generation: 1, result: Ok(Arc::new(long(&app))) });
+    app.receive(JobReport::Evaluated { generation: 1, result: Ok(Arc::new(long(&app))) });
     let mut terminal = Terminal::new(TestBackend::new(200, 50)).unwrap();
     criterion.bench_function("draw 200 x 50, 100k spans of 8 ranks (target 5 ms)", |bench| {
         bench.iter(|| terminal.draw(|frame| draw(&app, &caps, frame)).map(|_| ()));

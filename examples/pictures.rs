@@ -137,6 +137,6 @@ fn draw(picture: &Picture, library: &Arc<Library>, folder: &Path) -> Result<()> 
 
 /// Does what the explorer's threads do, at once.
 fn obey(app: &mut App, commands: Vec<Command>) {
-    commands.into_iter().flat_map(jobs::in_line_to_the_end).for_each(|report| drop(app.hear(report)));
-    app.follow_cursor().into_iter().flat_map(jobs::in_line_to_the_end).for_each(|report| drop(app.hear(report)));
+    commands.into_iter().flat_map(jobs::in_line_to_the_end).for_each(|report| drop(app.receive(report)));
+    app.follow_cursor().into_iter().flat_map(jobs::in_line_to_the_end).for_each(|report| drop(app.receive(report)));
 }

@@ -36,7 +36,7 @@ use prior::FitPrior;
 pub use attribution::{Attribution, Cause};
 pub use bands::{Coverage, NOMINAL_COVERAGE};
 pub use bars::{AccuracyBar, BARS, JudgedBar, JudgedFigure, judge};
-pub use own::{OwnSet, WithOwn};
+pub use own::{OwnRowsEffect, OwnSet};
 pub use own_run::{AttributionError, OwnFigure};
 pub use prior::Prior;
 pub use text::write;
@@ -148,7 +148,7 @@ pub fn calibrate(
     evaluate: &Evaluate<'_>,
     begins: &dyn Fn(&str),
 ) -> Option<Fitted> {
-    let with = |calibration: &Calibration| under(cases, &[Arc::new(calibration.clone())], |_| 0);
+    let with = |calibration: &Calibration| recalibrated(cases, &[Arc::new(calibration.clone())], |_| 0);
     let validate = |cases: &[Case]| measured::validate(cases, |scenarios| evaluate(scenarios));
     let (base, prior) = (calibration, FitPrior::new(options.prior, calibration));
     begins("before");
@@ -165,9 +165,9 @@ pub fn calibrate(
     let known = KnownSlopes::at(&model, all, values);
     let mut calibration = model.calibration(&known.values);
     let after = validate(&with(&calibration));
-    let constants = fit::found(&model, &prior, &known, &start);
+    let constants = fit::fitted_constants(&model, &prior, &known, &start);
     begins("cross-validation by group");
-    let crossed = crossed(cases, &model, &prior, &known, evaluate);
+    let crossed = cross_validate(cases, &model, &prior, &known, evaluate);
     begins("leaving out one source at a time");
     let (mut left_out, mut unseen, mut sources) = (HoldOuts::default(), Vec::new(), Vec::new());
     for HoldOutRows { name, why, out, related } in holdout::held_out_sets(&model) {
@@ -175,7 +175,7 @@ pub fn calibrate(
         let rows: Vec<usize> = (0..model.len()).filter(|row| out[*row]).collect();
         let fitted = model.calibration(&values);
         let own: Vec<Case> = rows.iter().map(|row| model.case(*row).clone()).collect();
-        let validation = |calibration: &Calibration| validate(&under(&own, &[Arc::new(calibration.clone())], |_| 0));
+        let validation = |with: &Calibration| validate(&recalibrated(&own, &[Arc::new(with.clone())], |_| 0));
         let (without, with) = (validation(&fitted), validation(&calibration));
         left_out.add(name, why, &without, with);
         // Bands for stacks without rows of their own come from sources that a fit has not seen.
@@ -186,10 +186,10 @@ pub fn calibrate(
     }
     let posterior = posterior::after(&model, &prior, &known, &sources);
     let rows: Vec<usize> = (0..model.len()).collect();
-    let shipped = open(&model, &known, &posterior, &rows);
+    let shipped = uncertainties(&model, &known, &posterior, &rows);
     let crossed_misses = bands::unseen(cases, &crossed, &shipped);
     let of_sources: Vec<_> = unseen.iter().map(|validation| bands::unseen(cases, validation, &shipped)).collect();
-    let unaware = |source| open_without(&model, &prior, &known, &sources, source);
+    let unaware = |source| uncertainties_without(&model, &prior, &known, &sources, source);
     let judged = zip(&unseen, 0..).map(|(validation, source)| bands::unseen(cases, validation, &unaware(source)));
     let judged: Vec<_> = judged.collect();
     let unseen = of_sources.concat();
@@ -223,7 +223,7 @@ pub fn calibrate(
 }
 
 /// Predictions of rows by fits without them.
-fn crossed(
+fn cross_validate(
     cases: &[Case],
     model: &FitModel<'_>,
     prior: &FitPrior,
@@ -238,7 +238,7 @@ fn crossed(
     let of_group: BTreeMap<String, usize> =
         (0..model.len()).map(|row| (model.case(row).row.group(), folds[row])).collect();
     let place = |case: usize| of_group.get(&cases[case].row.group()).copied().unwrap_or(0);
-    measured::validate(&under(cases, &fitted, place), |scenarios| evaluate(scenarios))
+    measured::validate(&recalibrated(cases, &fitted, place), |scenarios| evaluate(scenarios))
 }
 
 /// Predictions of rows that were left out, by constants that had not seen them and by those that had. Those of one name are
@@ -271,12 +271,17 @@ fn unseen_source(model: &FitModel<'_>, known: &KnownSlopes, values: &ConstantVal
     let logs = model.logs(values, rows);
     let errors: Vec<f64> = rows.iter().zip(logs).map(|(row, log)| model.measured[*row] - log).collect();
     let weights: Vec<f64> = rows.iter().map(|row| model.weights[*row]).collect();
-    UnseenSource::new(rows.iter().copied().collect(), &known.of(rows), &errors, &weights)
+    UnseenSource::new(rows.iter().copied().collect(), &known.select(rows), &errors, &weights)
 }
 
 /// How unsure the step times of rows are by what a fit leaves open of the constants, by the rows' ids.
-fn open(model: &FitModel<'_>, known: &KnownSlopes, posterior: &Posterior, rows: &[usize]) -> BTreeMap<String, f64> {
-    let slopes = known.of(rows);
+fn uncertainties(
+    model: &FitModel<'_>,
+    known: &KnownSlopes,
+    posterior: &Posterior,
+    rows: &[usize],
+) -> BTreeMap<String, f64> {
+    let slopes = known.select(rows);
     let one = |(place, row): (usize, &usize)| {
         let slopes = ConstantValues::from_fn(|id| slopes[(place, id.index())]);
         (model.case(*row).row.id(), posterior.uncertainty(&slopes))
@@ -285,7 +290,7 @@ fn open(model: &FitModel<'_>, known: &KnownSlopes, posterior: &Posterior, rows: 
 }
 
 /// The same of the rows of a source, by a fit that has not seen it.
-fn open_without(
+fn uncertainties_without(
     model: &FitModel<'_>,
     prior: &FitPrior,
     known: &KnownSlopes,
@@ -294,13 +299,13 @@ fn open_without(
 ) -> BTreeMap<String, f64> {
     let rows: Vec<usize> = sources[source].rows.iter().copied().collect();
     let groups: BTreeSet<String> = rows.iter().map(|row| model.case(*row).row.group()).collect();
-    let rest = known.among(prior, |row| !groups.contains(&model.case(row).row.group()));
+    let rest = known.restricted(prior, |row| !groups.contains(&model.case(row).row.group()));
     let others = sources.iter().enumerate().filter(|(other, _)| *other != source).map(|(_, one)| one);
-    open(model, known, &posterior::posterior(model, &rest, others), &rows)
+    uncertainties(model, known, &posterior::posterior(model, &rest, others), &rows)
 }
 
 /// The cases with other calibrations: each takes that of its place.
-fn under(cases: &[Case], calibrations: &[Arc<Calibration>], place: impl Fn(usize) -> usize) -> Vec<Case> {
+fn recalibrated(cases: &[Case], calibrations: &[Arc<Calibration>], place: impl Fn(usize) -> usize) -> Vec<Case> {
     let mut cases = cases.to_vec();
     for (index, case) in cases.iter_mut().enumerate() {
         let Some(calibration) = calibrations.get(place(index)) else { continue };

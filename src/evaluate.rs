@@ -22,7 +22,7 @@ pub use band::{COVERAGE_SIGMA, ErrorBand, evidence, likeness};
 pub use details::Details;
 pub use evaluation::{Elasticity, Evaluation, Property};
 pub use expense::Expense;
-pub use failures::{FailureForecast, checkpoint, writing};
+pub use failures::{FailureForecast, checkpoint_bandwidth, checkpoint_size};
 pub use figures::{Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Traffic};
 pub use host::HostTraffic;
 pub use sensitivity::{Nudge, nudges, slopes};

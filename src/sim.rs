@@ -168,7 +168,7 @@ impl Simulator {
     }
 
     /// The rank that ends last.
-    pub fn last(&self) -> usize {
+    pub fn last_rank(&self) -> usize {
         let end = |index: &usize| (self.ranks[*index].outcome().end, std::cmp::Reverse(*index));
         (0..self.ranks.len()).max_by_key(end).unwrap_or(0)
     }

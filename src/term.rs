@@ -32,7 +32,7 @@ use crate::ui::caps::{Caps, Overrides};
 use crate::ui::export;
 
 use event::Event;
-use keys::Heard;
+use keys::Input;
 use pace::{HeldKey, Progress};
 use screen::Screen;
 
@@ -162,7 +162,7 @@ impl Explorer {
 
     fn handle(&mut self, event: Event) -> io::Result<ControlFlow<()>> {
         match event {
-            Event::Heard(heard) => return self.hear(heard),
+            Event::Input(input) => return self.receive(input),
             Event::Resize => self.resize()?,
             Event::Report(report) => {
                 match report {
@@ -172,7 +172,7 @@ impl Explorer {
                     }
                     _ => self.dirty = true,
                 }
-                let commands = self.app.hear(report);
+                let commands = self.app.receive(report);
                 return self.obey_all(commands);
             }
             Event::Suspend => screen::suspend()?,
@@ -191,20 +191,20 @@ impl Explorer {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn hear(&mut self, heard: Heard) -> io::Result<ControlFlow<()>> {
-        let commands = match heard {
-            Heard::Key(key) => {
+    fn receive(&mut self, input: Input) -> io::Result<ControlFlow<()>> {
+        let commands = match input {
+            Input::Key(key) => {
                 let Some(action) = self.app.keymap.action(self.app.place(), key) else {
                     return Ok(ControlFlow::Continue(()));
                 };
                 self.app.update(action)
             }
-            Heard::Mouse(gesture, place) => {
+            Input::Mouse(gesture, place) => {
                 let target = ui::pointing::target(&self.app, &self.caps, self.screen.size()?, place);
                 self.app.point(target, gesture)
             }
-            Heard::Paste(text) => self.app.paste(&text),
-            Heard::Interrupt => return Ok(ControlFlow::Break(())),
+            Input::Paste(text) => self.app.paste(&text),
+            Input::Interrupt => return Ok(ControlFlow::Break(())),
         };
         self.dirty = true;
         self.held.press(Instant::now());

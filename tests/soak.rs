@@ -161,15 +161,15 @@ impl Desk {
         let commands = action.map_or_else(Vec::new, |action| self.app.update(action));
         self.obey(commands);
         while let Ok(report) = self.reports.try_recv() {
-            self.hear(report);
+            self.receive(report);
         }
     }
 
-    fn hear(&mut self, report: JobReport) {
+    fn receive(&mut self, report: JobReport) {
         if let JobReport::Failed { job, message, .. } = &report {
             panic!("{job} broke down: {message}");
         }
-        let commands = self.app.hear(report);
+        let commands = self.app.receive(report);
         self.obey(commands);
     }
 
@@ -188,7 +188,7 @@ impl Desk {
         let start = Instant::now();
         while self.app.is_waiting() && start.elapsed() < PATIENCE {
             if let Ok(report) = self.reports.recv_timeout(PATIENCE) {
-                self.hear(report);
+                self.receive(report);
             }
         }
     }
@@ -207,14 +207,14 @@ impl Desk {
                 // Only of this folder: nobody's own snapshots are opened or deleted.
                 Command::List => {
                     let files = snapshot::list(&[PathBuf::from(".")]);
-                    self.hear(JobReport::Listed(files));
+                    self.receive(JobReport::Listed(files));
                 }
                 Command::Transfer { number, transfer: transfer @ FileTransfer::Open(_) } => {
                     self.files.transfer(number, transfer, Arc::clone(&self.app.library));
                 }
                 Command::Transfer { number, .. } => {
                     let report = Box::new(JobReport::Said("no file of another tool is touched".to_owned()));
-                    self.hear(JobReport::Transferred { number, report });
+                    self.receive(JobReport::Transferred { number, report });
                 }
                 Command::StopTransfer => self.files.stop(),
                 Command::Delete(path) => self.files.run(Errand::Delete(path)),

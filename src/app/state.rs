@@ -1,6 +1,6 @@
 //! What the explorer knows, and what it asks about next.
 //!
-//! Not for what keys and reports do to it ([`super::update`], [`super::hearing`]).
+//! Not for what keys and reports do to it ([`super::update`], [`super::receiving`]).
 
 use std::sync::Arc;
 

@@ -86,7 +86,7 @@ pub(crate) fn obey(app: &mut App, commands: Vec<Command>) {
     let mut waiting = commands;
     while !waiting.is_empty() {
         let reports = waiting.drain(..).flat_map(jobs::in_line).collect::<Vec<_>>();
-        waiting = reports.into_iter().flat_map(|report| app.hear(report)).collect();
+        waiting = reports.into_iter().flat_map(|report| app.receive(report)).collect();
         waiting.extend(app.follow_cursor());
     }
 }

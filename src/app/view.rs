@@ -108,7 +108,7 @@ pub trait View {
     }
 
     /// Takes in what was found.
-    fn hear(&mut self, _: Found, _: &Context) -> Vec<Effect> {
+    fn receive(&mut self, _: Found, _: &Context) -> Vec<Effect> {
         Vec::new()
     }
 

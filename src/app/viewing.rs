@@ -147,7 +147,7 @@ impl App {
 
     /// Takes in what was found for the view that asked for it; gives what is to be computed then.
     pub(super) fn hear_view(&mut self, found: Found) -> Vec<Command> {
-        let effects = self.with_view(|view, context| view.hear(found, context));
+        let effects = self.with_view(|view, context| view.receive(found, context));
         self.perform(effects)
     }
 }

@@ -70,7 +70,7 @@ pub fn attribute(scenario: &Scenario, measured: f64, evaluate: &Evaluate<'_>) ->
     let mut causes: Vec<Cause> =
         ConstantId::all().map(cause).filter(|cause| cause.share.abs() >= LEAST_SHARE).collect();
     causes.sort_by(|one, other| other.share.total_cmp(&one.share));
-    let calibration = learned(scenario, posterior, &update, &slopes, measured);
+    let calibration = updated_calibration(scenario, posterior, &update, &slopes, measured);
     // What is shown from now on counts with what was learned: its band is that of any step.
     let after = Scenario { calibration: Arc::new(calibration.clone()), ..scenario.clone() };
     let (now, slopes) = step(&after, evaluate)?;
@@ -98,7 +98,7 @@ fn step(scenario: &Scenario, evaluate: &Evaluate<'_>) -> Option<(f64, ConstantVa
 }
 
 /// What a scenario's calibration becomes with the row: it began at `posterior`, and moves by the update.
-fn learned(
+fn updated_calibration(
     scenario: &Scenario,
     posterior: &Posterior,
     update: &PosteriorUpdate,
@@ -123,7 +123,7 @@ fn learned(
     let among = (&spread * slopes).dot(slopes).max(0.0) + posterior.noise * posterior.noise;
     calibration.bands.insert(0, own_band(scenario, COVERAGE_SIGMA * libm::sqrt(among)));
     let spread = ConstantValues::from_fn(|id| spread[(id.index(), id.index())].max(0.0));
-    calibration.posterior = Some(posterior::written(&narrowed(posterior.covariance()), &spread, posterior.noise));
+    calibration.posterior = Some(posterior::to_posterior(&narrowed(posterior.covariance()), &spread, posterior.noise));
     let (model, cluster) = (&scenario.model.id, &scenario.cluster.id);
     calibration.source = format!(
         "{}; then a step of {model} on {} devices of {cluster} that took {}",

@@ -30,7 +30,7 @@ pub(super) struct UnseenResidual<'a> {
 impl UnseenResidual<'_> {
     /// The half width of the narrowest band of runs like it that holds it, with what the constants leave open: as an
     /// interval has both, in squares, a row that the second explains asks nothing of the first.
-    fn needed(&self) -> f64 {
+    fn required_half_width(&self) -> f64 {
         let (error, open) = (error(self.residual), COVERAGE_SIGMA * self.open);
         libm::sqrt((error * error - open * open).max(0.0))
     }
@@ -93,7 +93,7 @@ pub(super) fn bands(crossed: &[UnseenResidual<'_>], unseen: &[UnseenResidual<'_>
         }
         let one = |((_, architecture, near), rows): (BandPool<'_>, Vec<&UnseenResidual<'_>>)| {
             let needed: Vec<(&str, f64)> =
-                rows.iter().map(|miss| (miss.residual.group.as_str(), miss.needed())).collect();
+                rows.iter().map(|miss| (miss.residual.group.as_str(), miss.required_half_width())).collect();
             let groups = sizes(&needed).len();
             let stacks: BTreeSet<&str> = rows.iter().filter(|_| known).map(|miss| miss.run.stack).collect();
             Some(Band {

@@ -63,7 +63,7 @@ pub(super) struct KnownSlopes {
 
 impl KnownSlopes {
     /// Slopes of some of its rows, which the model has at these places.
-    pub fn of(&self, rows: &[usize]) -> DMatrix<f64> {
+    pub fn select(&self, rows: &[usize]) -> DMatrix<f64> {
         let places: Vec<usize> = (0..self.rows.len()).filter(|place| rows.contains(&self.rows[*place])).collect();
         self.slopes.select_rows(&places)
     }
@@ -73,7 +73,7 @@ impl KnownSlopes {
     }
 
     /// The same for some of the rows; constants that only the others depend on are as the prior has them.
-    pub fn among(&self, prior: &FitPrior, wanted: impl Fn(usize) -> bool) -> Self {
+    pub fn restricted(&self, prior: &FitPrior, wanted: impl Fn(usize) -> bool) -> Self {
         // Else a row that is left out would still be predicted by a value that only it has determined.
         let lost = |id: ConstantId| self.depends_on(id, |_| true) && !self.depends_on(id, &wanted);
         let value = |id: ConstantId| if lost(id) { prior.centre[id] } else { self.values[id] };
@@ -231,7 +231,7 @@ pub(super) fn normal(model: &FitModel<'_>, known: &KnownSlopes) -> DMatrix<f64> 
 
 /// What the rows say of each constant at the solution. Standard errors are those of the weighted least squares
 /// there, groups and what is usual counting as one observation each.
-pub(super) fn found(
+pub(super) fn fitted_constants(
     model: &FitModel<'_>,
     prior: &FitPrior,
     known: &KnownSlopes,

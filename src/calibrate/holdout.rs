@@ -104,5 +104,5 @@ pub(super) fn without(
     known: &KnownSlopes,
     out: impl Fn(usize) -> bool,
 ) -> ConstantValues {
-    fit::solve(model, prior, known.among(prior, |row| !out(row)))
+    fit::solve(model, prior, known.restricted(prior, |row| !out(row)))
 }

@@ -50,7 +50,7 @@ impl<'a> FitModel<'a> {
     }
 
     /// The same, each row counting alike whatever group it is of: a row of one's own is one run.
-    pub fn counting_alike(&self) -> Self {
+    pub fn unweighted(&self) -> Self {
         let Self { cases, base, evaluate, .. } = *self;
         let weights = vec![1.0; self.len()];
         Self { cases, rows: self.rows.clone(), base, evaluate, measured: self.measured.clone(), weights }

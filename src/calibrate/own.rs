@@ -28,21 +28,21 @@ pub struct OwnSet {
     /// Mean error, over groups, without any row of the set.
     pub none: f64,
     /// The same of the rest of the set, with one of its rows as one's own.
-    pub one: WithOwn,
+    pub one: OwnRowsEffect,
     /// The same with three, each of another group.
-    pub three: WithOwn,
+    pub three: OwnRowsEffect,
 }
 
 /// What own rows make of the rest of their set: means over choices of those rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct WithOwn {
+pub struct OwnRowsEffect {
     /// How far off the rest is without them.
     pub before: f64,
     /// How far off it is with them.
     pub after: f64,
 }
 
-impl WithOwn {
+impl OwnRowsEffect {
     /// Less than a tenth of a point is no difference.
     const NO_DIFFERENCE: f64 = 1e-3;
 
@@ -74,12 +74,12 @@ pub(super) fn sets(
         let values = holdout::without(model, scratch, known, related);
         // A source that shares rows with the set would tell the spread what the set says itself.
         let others = sources.iter().filter(|source| source.rows.is_disjoint(&own));
-        let rest = known.among(scratch, |row| !related(row));
+        let rest = known.restricted(scratch, |row| !related(row));
         let shipped = posterior::posterior(model, &rest, others);
         let mut calibration = model.calibration(&values);
         calibration.posterior = Some(shipped);
         let prior = FitPrior::new(Prior::Shipped, &calibration);
-        let alike = model.counting_alike();
+        let alike = model.unweighted();
         let given = |count: usize| {
             let choices = CHOICES.min(groups.len());
             let choice = |choice: usize| {
@@ -95,7 +95,7 @@ pub(super) fn sets(
             };
             let tried: Vec<[f64; 2]> = (0..choices).map(choice).collect();
             let mean = |of: usize| tried.iter().map(|errors| errors[of]).sum::<f64>() / choices as f64;
-            WithOwn { before: mean(0), after: mean(1) }
+            OwnRowsEffect { before: mean(0), after: mean(1) }
         };
         OwnSet {
             name,

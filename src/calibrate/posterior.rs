@@ -125,7 +125,7 @@ pub(super) fn posterior<'a>(
     // report says.
     let precision = fit::normal(model, known) / noise + DMatrix::identity(count, count) / UNKNOWN;
     let open = precision.try_inverse().unwrap_or_else(|| DMatrix::identity(count, count) * UNKNOWN);
-    written(&open, &variances, libm::sqrt(noise))
+    to_posterior(&open, &variances, libm::sqrt(noise))
 }
 
 /// The posterior after rows of one's own: that of their source, from which nothing differs any more. `noise` is what
@@ -134,11 +134,11 @@ fn updated(model: &FitModel<'_>, prior: &FitPrior, known: &KnownSlopes, noise: f
     let count = ConstantId::COUNT;
     let normal = fit::normal(model, known) + prior.roots.transpose() * &prior.roots;
     let open = normal.try_inverse().unwrap_or_else(|| DMatrix::identity(count, count)) * (noise * noise);
-    written(&open, &ConstantValues::from_fn(|_| 0.0), noise / OWN_NOISE)
+    to_posterior(&open, &ConstantValues::from_fn(|_| 0.0), noise / OWN_NOISE)
 }
 
 /// As a calibration has it: what a fit leaves open, variances between sources, and a row's standard deviation.
-pub(super) fn written(open: &DMatrix<f64>, variances: &ConstantValues, noise: f64) -> Posterior {
+pub(super) fn to_posterior(open: &DMatrix<f64>, variances: &ConstantValues, noise: f64) -> Posterior {
     let error = |id: ConstantId| libm::sqrt(open[(id.index(), id.index())].max(f64::MIN_POSITIVE));
     let constants = ConstantId::all().map(|id| {
         let range = id.constant().range();

@@ -40,7 +40,7 @@ fn embedded() -> Calibration {
 
 /// What the rows take under a calibration.
 fn planted(calibration: &Calibration) -> BTreeMap<String, f64> {
-    let cases = under(&built(&BTreeMap::new()), &[Arc::new(calibration.clone())], |_| 0);
+    let cases = recalibrated(&built(&BTreeMap::new()), &[Arc::new(calibration.clone())], |_| 0);
     let pool = pool(Some(1)).expect("a thread");
     let validation = measured::validate(&cases, |scenarios| Evaluator::on(&pool).summaries(scenarios));
     validation.residuals.into_iter().map(|one| (one.id, one.predicted)).collect()
@@ -102,7 +102,7 @@ fn a_planted_change_of_memory_is_found() {
     let evaluate = |scenarios: &[Scenario]| Evaluator::on(&pool).summaries(scenarios);
     let mut leaner = embedded();
     leaner.set(named("logits-torch").expect("a constant"), 8.0);
-    let planted = under(&table(&BTreeMap::new()), &[Arc::new(leaner)], |_| 0);
+    let planted = recalibrated(&table(&BTreeMap::new()), &[Arc::new(leaner)], |_| 0);
     let planted = measured::validate(&planted, evaluate).residuals.into_iter();
     let peaks = planted.map(|one| (one.id, one.predicted / f64::from(1 << 30))).collect();
     let found = calibrate(&table(&peaks), &embedded(), FROM_SCRATCH, &evaluate, &|_| {}).expect("rows");
@@ -340,7 +340,7 @@ fn one_row_moves_what_it_tells_and_nothing_else() {
     assert!(error(&found.after) < 0.9 * error(&found.before), "{:?} {:?}", found.after, found.before);
     // The rest of the same device is nearer too.
     let rest = |calibration: &Calibration| {
-        let cases = under(&built(&seconds), &[Arc::new(calibration.clone())], |_| 0);
+        let cases = recalibrated(&built(&seconds), &[Arc::new(calibration.clone())], |_| 0);
         error(&measured::validate(&cases, evaluate))
     };
     assert!(rest(&found.calibration) < rest(&known));

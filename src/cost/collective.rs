@@ -33,14 +33,14 @@ impl Rates<'_> {
     /// Flat: `launch + sum over levels of hops x latency + S (n - 1) / n / slowest crossed level`.
     pub fn gather(&self, payload: Payload, group: Group) -> Transfer {
         let (launches, stack) = (self.launches(payload), &self.scenario.stack.collectives);
-        let mut best = self.ring_pass(payload.bytes(), group, launches);
+        let mut best = self.ring_gather(payload.bytes(), group, launches);
         // What the library offers is tried, and the fastest taken, as its tuner would. Form and time are kept together,
         // so that a report can name what was taken.
         if stack.gather.contains(&GatherAlgorithm::Pat) && self.one_per_node(group) {
-            best = cheaper(best, self.aggregated_trees(payload.bytes(), group, launches));
+            best = cheaper(best, self.pat_gather(payload.bytes(), group, launches));
         }
         if stack.hierarchical {
-            best = cheaper(best, self.by_level(payload.bytes(), group, launches));
+            best = cheaper(best, self.hierarchical_gather(payload.bytes(), group, launches));
         }
         best
     }
@@ -54,17 +54,17 @@ impl Rates<'_> {
     pub fn all_reduce(&self, payload: Payload, group: Group) -> Transfer {
         let launches = self.launches(payload);
         let algorithm = |algorithm: &AllReduceAlgorithm| match algorithm {
-            AllReduceAlgorithm::Ring => self.rings(payload.bytes(), group, launches),
-            AllReduceAlgorithm::Tree => self.trees(payload.bytes(), group, launches),
+            AllReduceAlgorithm::Ring => self.ring_all_reduce(payload.bytes(), group, launches),
+            AllReduceAlgorithm::Tree => self.tree_all_reduce(payload.bytes(), group, launches),
         };
         let stack = &self.scenario.stack.collectives;
         let mut best = stack.all_reduce.iter().map(algorithm).reduce(cheaper).unwrap_or_default();
         if stack.hierarchical {
-            let pass = self.by_level(payload.bytes(), group, launches);
+            let pass = self.hierarchical_gather(payload.bytes(), group, launches);
             best = cheaper(best, Transfer { algorithm: CollectiveAlgorithm::Hierarchical, ..pass + pass });
         }
         if (self.beyond_node..MAX_LEVELS).any(|level| self.network.sums(level)) {
-            best = cheaper(best, self.summed_by_switches(payload.bytes(), group, launches));
+            best = cheaper(best, self.switch_all_reduce(payload.bytes(), group, launches));
         }
         best
     }
@@ -75,19 +75,19 @@ impl Rates<'_> {
         let launches = self.launches(payload);
         // After the hop inside a node of 8, eight gradients have become one sum: an eighth of the bytes goes across.
         if !two_hop {
-            return self.pairwise(payload.bytes(), group, launches);
+            return self.pairwise_all_to_all(payload.bytes(), group, launches);
         }
         let node = self.network.ring(group)[..self.beyond_node].last().map_or(1, |span| span.members);
         let inside = Group { size: node, ..group };
         let across = Group { stride: group.stride * node, size: group.size / node };
-        self.pairwise(payload.bytes(), inside, launches)
-            + self.pairwise(payload.bytes() / f64::from(node), across, launches)
+        self.pairwise_all_to_all(payload.bytes(), inside, launches)
+            + self.pairwise_all_to_all(payload.bytes() / f64::from(node), across, launches)
     }
 
     /// One rank's payload to all others, piece by piece along a chain.
     pub fn broadcast(&self, payload: Payload, group: Group) -> Transfer {
         let launches = self.launches(payload);
-        let ring = self.ring_pass(payload.bytes(), group, launches);
+        let ring = self.ring_gather(payload.bytes(), group, launches);
         // A gather's rank receives all but its own part; here it receives everything.
         let whole = payload.bytes() / ring.received.max(Bytes::new(f64::MIN_POSITIVE));
         if group.size < 2 {
@@ -110,7 +110,7 @@ impl Rates<'_> {
     }
 
     /// Around a ring, in the fastest protocol.
-    fn ring_pass(&self, bytes: Bytes, group: Group, launches: Count) -> Transfer {
+    fn ring_gather(&self, bytes: Bytes, group: Group, launches: Count) -> Transfer {
         let (ring, hops) = self.simple_ring(bytes, group, launches);
         self.in_fastest_protocol(ring, hops)
     }

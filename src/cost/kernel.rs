@@ -39,9 +39,9 @@ impl Rates<'_> {
         };
         let inputs = model.attention_inputs().zip(names);
         let mut both: Vec<PerDirection<Kernel>> =
-            inputs.map(|(matrix, name)| self.weighted(name, self.column_parallel(matrix, tokens), 1.0)).collect();
-        both.push(self.core());
-        both.push(self.weighted("output projection", self.row_parallel(model.projection(), tokens), 1.0));
+            inputs.map(|(matrix, name)| self.weight_product(name, self.column_parallel(matrix, tokens), 1.0)).collect();
+        both.push(self.attention_core());
+        both.push(self.weight_product("output projection", self.row_parallel(model.projection(), tokens), 1.0));
         for mlps in model.mlps() {
             both.extend(self.mlp(&mlps, tokens));
         }
@@ -68,8 +68,8 @@ impl Rates<'_> {
         let routed = tokens * mlps.active as f64 / mlps.count as f64;
         let times = mlps.count as f64 * model.share(mlps);
         [
-            self.weighted(&format!("{of}{up}"), self.column_parallel(mlps.up, routed), times),
-            self.weighted(&format!("{of}down"), self.row_parallel(mlps.down, routed), times),
+            self.weight_product(&format!("{of}{up}"), self.column_parallel(mlps.up, routed), times),
+            self.weight_product(&format!("{of}down"), self.row_parallel(mlps.down, routed), times),
         ]
     }
 
@@ -86,7 +86,7 @@ impl Rates<'_> {
     }
 
     /// So many products of activations by weights; backward has two of the size of forward's.
-    fn weighted(&self, name: &str, product: MatrixProduct, times: f64) -> PerDirection<Kernel> {
+    fn weight_product(&self, name: &str, product: MatrixProduct, times: f64) -> PerDirection<Kernel> {
         let PassTimes { forward, backward, .. } = self.passes(product, self.matmul);
         let [m, n, k] = [product.m, product.n, product.k].map(Count::get);
         let flop = Flop::new(2.0 * m * n * k) * times;
@@ -102,7 +102,7 @@ impl Rates<'_> {
     }
 
     /// Attention itself.
-    fn core(&self) -> PerDirection<Kernel> {
+    fn attention_core(&self) -> PerDirection<Kernel> {
         let sequences = self.scenario.plan.micro_batch;
         let passes = self.attention(sequences);
         let name = match self.attention {

@@ -35,7 +35,7 @@ impl Details {
     /// Those of the run that was made last.
     pub(super) fn new(scenario: &Checked, trace: &Trace, workspace: &Workspace) -> Self {
         let Workspace { program, simulator } = workspace;
-        let volume = program.volume(simulator.last());
+        let volume = program.volume(simulator.last_rank());
         Self {
             layout: *scenario.layout(),
             states: program.states.clone(),

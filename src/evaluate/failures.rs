@@ -23,7 +23,7 @@ impl FailureForecast {
         let interruptions = Interruptions {
             between: known.device_mtbf? / f64::from(scenario.devices()),
             restart: known.restart?,
-            write: checkpoint(scenario) / writing(scenario)?,
+            write: checkpoint_size(scenario) / checkpoint_bandwidth(scenario)?,
         };
         let interval = interruptions.interval(IntervalLaw::Daly).max(step);
         Some(Self { interruptions, interval, shares: interruptions.shares(interval) })
@@ -41,14 +41,14 @@ impl FailureForecast {
 }
 
 /// Bytes of a checkpoint: weights, master weights and moments, each once, however many ranks hold them.
-pub fn checkpoint(scenario: &Scenario) -> Bytes {
+pub fn checkpoint_size(scenario: &Scenario) -> Bytes {
     let storage = scenario.plan.precision.storage();
     let each = Bytes::new(storage.bytes() + scenario.plan.optimizer.state(storage));
     Count::from(scenario.model.parameters()) * each
 }
 
 /// How fast it is written: as the file system takes it, and no faster than the devices' links to their hosts.
-pub fn writing(scenario: &Scenario) -> Option<BytesPerSecond> {
+pub fn checkpoint_bandwidth(scenario: &Scenario) -> Option<BytesPerSecond> {
     let links = scenario.cluster.device.host_bandwidth * f64::from(scenario.devices());
     Some(scenario.cluster.reliability.write_rate?.min(links))
 }

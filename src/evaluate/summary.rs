@@ -105,7 +105,7 @@ struct RunFigures<'a> {
 impl<'a> RunFigures<'a> {
     fn new(scenario: &'a Scenario, layout: Layout, workspace: &'a Workspace) -> Self {
         let (program, simulator) = (&workspace.program, &workspace.simulator);
-        let last = simulator.last();
+        let last = simulator.last_rank();
         let of_rank = |rank: usize| memory(scenario, program, rank, &simulator.outcome(rank).peak);
         // Only a fuller rank replaces: of equals the first is shown.
         let fuller = |best: Memory, rank: usize| {

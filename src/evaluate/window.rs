@@ -45,7 +45,7 @@ impl Trace {
     }
 
     /// How long compute of one rank stalls for a cause.
-    pub fn still(&self, rank: u32, cause: IdleCause) -> Seconds {
+    pub fn stall_time(&self, rank: u32, cause: IdleCause) -> Seconds {
         self.stalled(rank, cause, Seconds::ZERO, Seconds::new(f64::INFINITY))
     }
 

@@ -14,19 +14,19 @@ use super::unit_pass::{ReductionScope, UnitCollective};
 use crate::cost::{Payload, Transfer};
 use crate::stack::TensorDivision;
 
-/// Fills the last task loop of a step; there is at least one share.
-pub(super) fn build(shares: &[ParameterGroup<'_>], streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) {
-    let Some(ParameterGroup { costs, .. }) = shares.first() else { return };
+/// Fills the last task loop of a step; there is at least one group of parameters.
+pub(super) fn build(groups: &[ParameterGroup<'_>], streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) {
+    let Some(ParameterGroup { costs, .. }) = groups.first() else { return };
     let rates = costs.rates;
     let (plan, stack) = (&rates.scenario.plan, &rates.scenario.stack);
     if costs.reduces_after_backward() && !costs.staged {
-        for share in shares {
-            reduce(share, streams, builder);
+        for group in groups {
+            reduce(group, streams, builder);
         }
     }
     // Each rank updates what it owns of every sharding: with per-operator plans these are several, and one task updates
     // all.
-    let owned: Count = shares.iter().map(|share| share.parameters / f64::from(share.costs.layout.optimizer)).sum();
+    let owned: Count = groups.iter().map(|group| group.parameters / f64::from(group.costs.layout.optimizer)).sum();
     if plan.offload.optimizer() {
         // The host's own arithmetic is not counted: it overlaps the copies on a machine made for it.
         // A whole state on the host has its gradients there already, and its weights come back with the next gather.
@@ -37,7 +37,7 @@ pub(super) fn build(shares: &[ParameterGroup<'_>], streams: CollectiveStreams, b
     } else {
         let piece = LaunchedWork { work: rates.optimizer(owned), host: Seconds::ZERO };
         let mut task = builder.compute(piece, TaskClass::Optimizer, label(Stream::Compute, TaskKind::Optimizer));
-        task.waits = if gather_matrices(shares, streams, builder) {
+        task.waits = if gather_matrices(groups, streams, builder) {
             waits([Some(builder.after(TaskEvent::Gathered, 0))])
         } else {
             gradients_ready(builder)
@@ -48,15 +48,15 @@ pub(super) fn build(shares: &[ParameterGroup<'_>], streams: CollectiveStreams, b
             [(); 2].map(|()| memory_of(MemoryKind::Gradients, owned * Bytes::new(stack.update_copies))).into();
         builder.push(task);
     }
-    for share in shares {
-        gather_weights(share, streams, builder);
+    for group in groups {
+        gather_weights(group, streams, builder);
     }
 }
 
 /// Brings matrices that the update needs whole, and what takes their updates back with it; returns whether any.
-fn gather_matrices(shares: &[ParameterGroup<'_>], streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) -> bool {
+fn gather_matrices(groups: &[ParameterGroup<'_>], streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) -> bool {
     let mut any = false;
-    for ParameterGroup { costs, parameters } in shares {
+    for ParameterGroup { costs, parameters } in groups {
         let Some(moved) = costs.whole_matrices(*parameters) else { continue };
         let (contention, label) = (costs.contention(), label(Stream::Gather, moved.kind));
         let mut task = builder.transfer(&moved.transfer, streams.gather, contention, label);
@@ -69,8 +69,8 @@ fn gather_matrices(shares: &[ParameterGroup<'_>], streams: CollectiveStreams, bu
 }
 
 /// Reduces what waited for the end of backward.
-fn reduce(share: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) {
-    let ParameterGroup { costs, parameters } = *share;
+fn reduce(group: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) {
+    let ParameterGroup { costs, parameters } = *group;
     let scenario = costs.rates.scenario;
     let parts = buckets(costs, parameters * costs.rates.gradient());
     let scope = ReductionScope { shards: scenario.plan.reduction == Reduction::Step, replicas: true };
@@ -109,10 +109,10 @@ fn copy(costs: &UnitCosts<'_>, builder: &mut GraphBuilder<'_>, bytes: Bytes, str
     builder.push(task);
 }
 
-fn gather_weights(share: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) {
-    for gather in weight_gathers(share, true) {
+fn gather_weights(group: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) {
+    for gather in weight_gathers(group, true) {
         let label = label(Stream::Gather, gather.kind);
-        let contention = share.costs.contention();
+        let contention = group.costs.contention();
         let mut task = builder.transfer(&gather.transfer, streams.gather, contention, label);
         // The update itself is the last thing that raises `Computed`; where the host updates, its copy raises `HostIn`.
         let before = [TaskEvent::Computed, TaskEvent::Gathered, TaskEvent::HostIn, TaskEvent::Stored];
@@ -125,8 +125,8 @@ fn gather_weights(share: &ParameterGroup<'_>, streams: CollectiveStreams, builde
 /// Updated weights from the optimizer's shards back to the weights': across the gradients' groups first, then inside them
 /// [frontier D4, boundary of the three levels]; as collectives that are `launched`, or their bytes alone. Where the next
 /// step's first forward hides them, only the rest is left.
-fn weight_gathers(share: &ParameterGroup<'_>, launched: bool) -> impl Iterator<Item = UnitCollective> {
-    let ParameterGroup { costs, parameters } = *share;
+fn weight_gathers(group: &ParameterGroup<'_>, launched: bool) -> impl Iterator<Item = UnitCollective> {
+    let ParameterGroup { costs, parameters } = *group;
     let (rates, layout) = (costs.rates, costs.layout);
     // With weights over 8 ranks and optimizer state over 64, each rank gathers the 8 shards that make up its own, once
     // across. With ZeRO-3 all extents are equal and nothing is gathered here: the next forward does it.
@@ -141,10 +141,10 @@ fn weight_gathers(share: &ParameterGroup<'_>, launched: bool) -> impl Iterator<I
         let parts = owners.unwrap_or_else(|| buckets(costs, elements * Bytes::new(format.bytes())));
         let parts = if launched { parts } else { Count::ZERO };
         let payload = Payload { elements, format, block: wire.block.into(), parts };
-        let group = layout.replica_group(inner, outer);
-        let mut gather = costs.gathered(payload, group);
+        let replicas = layout.replica_group(inner, outer);
+        let mut gather = costs.all_gather(payload, replicas);
         if owners.is_some() {
-            gather.transfer = rates.broadcast(payload, group);
+            gather.transfer = rates.broadcast(payload, replicas);
         }
         if rates.scenario.stack.gather_during_forward {
             gather.transfer.time -= gather.transfer.time.min(costs.forward_time()) * (1.0 - costs.contention().get());
@@ -155,21 +155,21 @@ fn weight_gathers(share: &ParameterGroup<'_>, launched: bool) -> impl Iterator<I
 
 /// Time that the end of a step takes at least, latencies left out: reductions that wait for it, the update and the
 /// weights' way back.
-pub(super) fn lower_bound(share: &ParameterGroup<'_>) -> Seconds {
-    let ParameterGroup { costs, parameters } = *share;
+pub(super) fn lower_bound(group: &ParameterGroup<'_>) -> Seconds {
+    let ParameterGroup { costs, parameters } = *group;
     let late = costs.reduces_after_backward() && !costs.staged;
     let scope = ReductionScope { shards: costs.rates.scenario.plan.reduction == Reduction::Step, replicas: true };
     let reduced = late.then(|| costs.reduction(parameters, scope, Count::ZERO).in_turn()).flatten();
     let reduced = reduced.map_or(Seconds::ZERO, |reduce| reduce.transfer.time);
-    let (rates, owned) = (share.costs.rates, share.parameters / f64::from(share.costs.layout.optimizer));
+    let (rates, owned) = (group.costs.rates, group.parameters / f64::from(group.costs.layout.optimizer));
     let offload = rates.scenario.plan.offload;
-    let matrices = share.costs.whole_matrices(share.parameters).map_or(Seconds::ZERO, |moved| moved.transfer.slowest());
+    let matrices = group.costs.whole_matrices(group.parameters).map_or(Seconds::ZERO, |moved| moved.transfer.slowest());
     let update = match (offload.optimizer(), offload.state()) {
         (false, _) => rates.optimizer(owned).time + matrices,
         (true, false) => rates.host_copy(owned * (rates.gradient() + rates.storage())),
         (true, true) => Seconds::ZERO,
     };
-    reduced + update + weight_gathers(share, false).map(|gather| gather.transfer.time).sum::<Seconds>()
+    reduced + update + weight_gathers(group, false).map(|gather| gather.transfer.time).sum::<Seconds>()
 }
 
 /// Collectives for so many bytes of the whole model.
@@ -209,8 +209,8 @@ mod tests {
             let (rates, layout) =
                 (Rates::new(&scenario, &Factors::default()), scenario.layout().expect("it is possible"));
             let costs = UnitCosts::new(&rates, &layout, false);
-            let share = ParameterGroup { costs: &costs, parameters: local(&scenario.model, &layout) };
-            weight_gathers(&share, true).map(|way| way.transfer.time.get()).sum::<f64>()
+            let group = ParameterGroup { costs: &costs, parameters: local(&scenario.model, &layout) };
+            weight_gathers(&group, true).map(|way| way.transfer.time.get()).sum::<f64>()
         };
         let bytes = 8.0 * 12.0 * 1024.0 * 1024.0 * 2.0;
         let close =

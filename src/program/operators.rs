@@ -23,8 +23,8 @@ pub(super) fn build(rates: &Rates<'_>, layout: &Layout, list: &mut UnitList, bui
         layouts.list(&costs, &whole, pass, list);
     }
     let held = layouts.holdings(&whole);
-    let share = |held: &StageParameters| ParameterGroup::new(&costs[held.layout], held.parameters);
-    let shares: Vec<ParameterGroup<'_>> = held.iter().map(share).collect();
-    build_order(list.order(), &shares, builder);
-    ModelState::of_groups(&shares)
+    let group = |held: &StageParameters| ParameterGroup::new(&costs[held.layout], held.parameters);
+    let groups: Vec<ParameterGroup<'_>> = held.iter().map(group).collect();
+    build_order(list.order(), &groups, builder);
+    ModelState::of_groups(&groups)
 }

@@ -117,8 +117,9 @@ impl<'a> PipelineBuilder<'a> {
         let mut progress = RankProgress { stages, runs, loops, gathers, stretches, ..RankProgress::default() };
         // The last stage stays in its buffer when the step ends; the memory goes back, so that a step begins and ends
         // alike.
-        let left =
-            resident_at_end(&progress.gathers).map(|stage| context.taken(progress.stage(stage).work, None)).sum();
+        let left = resident_at_end(&progress.gathers)
+            .map(|stage| context.net_buffer_bytes(progress.stage(stage).work, None))
+            .sum();
         let rest = group.end..progress.runs.len();
         // Before the first pass both buffers are free, so that up to two stages are gathered here.
         self.issue_gathers(&mut builder, &mut progress, 0);
@@ -200,7 +201,13 @@ impl<'a> PipelineBuilder<'a> {
         if let Some(begun) = stretch.filter(|stretch| stretch.begins == index && context.buffered) {
             let work = progress.stage(begun.stage).work;
             let key = GradientBuffer { work, resumed: self.resumed(work, begun) };
-            self.once(builder, 0, |cache| &mut cache.gradient_buffers, key, |graph| context.take(graph, key));
+            self.once(
+                builder,
+                0,
+                |cache| &mut cache.gradient_buffers,
+                key,
+                |graph| context.take_gradient_buffer(graph, key),
+            );
         }
         let (run, ahead) = (progress.runs[index], progress.gathered_ahead(index));
         let rest = run.later(run.repeat - 1);
@@ -304,9 +311,9 @@ impl<'a> PipelineBuilder<'a> {
         let context = self.context;
         while let Some(gather) = progress.gathers.get(progress.gathers_issued).filter(|gather| gather.place == runs) {
             let VirtualStage { work, layer, .. } = progress.stage(gather.stage);
-            let leaves = context.has_secondary && gather.first && progress.regathers(gather.stage);
+            let keeps_secondary = context.has_secondary && gather.first && progress.regathers(gather.stage);
             let evicts = gather.evicts.map(|stage| progress.stage(stage).work);
-            let fill = StageFill { work, evicts, pass: gather.pass, leaves };
+            let fill = StageFill { work, evicts, pass: gather.pass, keeps_secondary };
             self.once(builder, layer, |cache| &mut cache.fills, fill, |graph| context.fill(graph, fill));
             progress.gathers_issued += 1;
         }
@@ -320,9 +327,9 @@ impl<'a> PipelineBuilder<'a> {
     /// Reduces a stage's gradients when backward leaves it.
     fn drain(&mut self, builder: &mut RankBuilder<'_>, progress: &RankProgress, stretch: BackwardStretch) {
         let (context, VirtualStage { work, layer, .. }) = (self.context, progress.stage(stretch.stage));
-        let second = stretch.last && context.has_secondary && progress.regathers(stretch.stage);
+        let frees_secondary = stretch.last && context.has_secondary && progress.regathers(stretch.stage);
         let gradients = Gradients::new(stretch.last);
-        let drain = GradientDrain { work, gradients, resumed: self.resumed(work, stretch), second };
+        let drain = GradientDrain { work, gradients, resumed: self.resumed(work, stretch), frees_secondary };
         self.once(builder, layer, |cache| &mut cache.drains, drain, |graph| context.drain(graph, drain));
     }
 }

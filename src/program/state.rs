@@ -37,8 +37,8 @@ impl ModelState {
     }
 
     /// Of all parameters of one rank.
-    pub(super) fn of_groups(shares: &[ParameterGroup<'_>]) -> Self {
-        let states = shares.iter().map(|share| Self::new(share.costs.rates, share.costs.layout, share.parameters));
+    pub(super) fn of_groups(groups: &[ParameterGroup<'_>]) -> Self {
+        let states = groups.iter().map(|group| Self::new(group.costs.rates, group.costs.layout, group.parameters));
         states.reduce(Self::with).unwrap_or_default()
     }
 

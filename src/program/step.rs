@@ -34,9 +34,9 @@ pub(super) fn build(rates: &Rates<'_>, layout: &Layout, list: &mut UnitList, bui
     build_order(list.order(), &[ParameterGroup { costs: &costs, parameters }], builder);
 }
 
-/// Builds the step of one rank from its unit passes and the shares of its parameters, of which there is at least one.
-pub(super) fn build_order(order: UnitOrder<'_>, shares: &[ParameterGroup<'_>], mut builder: RankBuilder<'_>) {
-    let Some(ParameterGroup { costs, .. }) = shares.first() else { return };
+/// Builds the step of one rank from its unit passes and the groups of its parameters, of which there is at least one.
+pub(super) fn build_order(order: UnitOrder<'_>, groups: &[ParameterGroup<'_>], mut builder: RankBuilder<'_>) {
+    let Some(ParameterGroup { costs, .. }) = groups.first() else { return };
     let (plan, stack) = (&costs.rates.scenario.plan, &costs.rates.scenario.stack);
     let streams = CollectiveStreams::new(stack.overlap);
     // A gather that stops compute gains nothing from being early.
@@ -56,7 +56,7 @@ pub(super) fn build_order(order: UnitOrder<'_>, shares: &[ParameterGroup<'_>], m
         builder.batch_loop(last, |graph| emit.micro_batch(graph, order, None));
     }
     builder.batch_loop(1, |graph| emit.micro_batch(graph, order, Some(last)));
-    builder.batch_loop(1, |graph| graph.task_loop(1, |body| boundary::build(shares, emit.streams, body)));
+    builder.batch_loop(1, |graph| graph.task_loop(1, |body| boundary::build(groups, emit.streams, body)));
 }
 
 impl TaskEmitter<'_> {

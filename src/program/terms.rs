@@ -94,13 +94,13 @@ impl StepTerms {
             let layouts = OperatorLayouts::new(scenario, layout);
             let pipeline = PipelineContext::new(&rates, layout, &layouts);
             terms.stateless.extend(
-                pipeline.distinct_stages().iter().map(|work| (computed(&pipeline, work), work.holdings.clone())),
+                pipeline.distinct_stages().iter().map(|work| (stateless_cost(&pipeline, work), work.holdings.clone())),
             );
             terms.parts.extend(
                 terms
                     .stateless
                     .iter()
-                    .map(|(stateless, held)| stage(stateless, held, |layout| pipeline.costs_of(layout))),
+                    .map(|(stateless, held)| stage_cost(stateless, held, |layout| pipeline.costs_of(layout))),
             );
             terms.order.extend(pipeline.order().map(|place| place as u16));
         } else {
@@ -109,7 +109,7 @@ impl StepTerms {
             // The list goes through the units and comes back: each unit's two passes are as far from its two ends.
             let (ahead, behind) = list.runs.split_at(list.runs.len() / 2);
             for (ahead, behind) in ahead.iter().zip(behind.iter().rev()) {
-                terms.add(&unit(&costs, ahead, behind), ahead.count);
+                terms.add(&unit_cost(&costs, ahead, behind), ahead.count);
             }
         }
         terms
@@ -124,7 +124,7 @@ impl StepTerms {
         let rates = Rates::new(scenario, &Factors::default());
         let costs = UnitCosts::new(&rates, layout, true);
         Self {
-            parts: self.stateless.iter().map(|(stateless, held)| stage(stateless, held, |_| &costs)).collect(),
+            parts: self.stateless.iter().map(|(stateless, held)| stage_cost(stateless, held, |_| &costs)).collect(),
             order: self.order.clone(),
             send: self.send,
             buffered: !whole_gradients(&rates, layout),
@@ -159,7 +159,7 @@ pub fn transfer_counts_at_ends(scenario: &Scenario, layout: &Layout) -> EndTrans
 }
 
 /// One of the units of a run, there and back.
-fn unit(costs: &UnitCosts<'_>, ahead: &UnitRun, behind: &UnitRun) -> StageCost {
+fn unit_cost(costs: &UnitCosts<'_>, ahead: &UnitRun, behind: &UnitRun) -> StageCost {
     let model = &costs.rates.scenario.model;
     let parameters = match ahead.unit_pass.part {
         ModelPart::Embedding => model.embedding_parameters(),
@@ -178,13 +178,13 @@ fn unit(costs: &UnitCosts<'_>, ahead: &UnitRun, behind: &UnitRun) -> StageCost {
 }
 
 /// A stage with all its units, its state apart.
-fn computed(pipeline: &PipelineContext<'_>, work: &StageWork) -> StageCost {
+fn stateless_cost(pipeline: &PipelineContext<'_>, work: &StageWork) -> StageCost {
     let [ahead, behind] = [Pass::Forward, Pass::Backward].map(|pass| &pipeline.list(work, pass).runs);
     passes(pipeline.costs_of(0), ahead, behind)
 }
 
 /// A stage with the state that it holds, by the costs of each layout of operators.
-fn stage<'c, 'a: 'c>(
+fn stage_cost<'c, 'a: 'c>(
     stateless: &StageCost,
     held: &[StageParameters],
     of_layout: impl Fn(usize) -> &'c UnitCosts<'a>,
@@ -192,8 +192,8 @@ fn stage<'c, 'a: 'c>(
     let mut cost = *stateless;
     for holding in held {
         let costs = of_layout(holding.layout);
-        let share = ParameterGroup::new(costs, holding.parameters);
-        let elements = share.parameters;
+        let group = ParameterGroup::new(costs, holding.parameters);
+        let elements = group.parameters;
         for pass in [Pass::Forward, Pass::Backward] {
             let gather = cost.gather.get_mut(pass);
             // Groups of parameters with shards of their own are gathered one after the other, so their times add up.
@@ -212,7 +212,7 @@ fn stage<'c, 'a: 'c>(
         cost.replicas = cost.replicas + transfer(reduction.replicas);
         cost.store += costs.rates.host_copy(costs.stored(elements, Gradients::Complete));
         cost.buffers += costs.buffer(elements) + costs.gradient_buffer(elements);
-        cost = cost.with_state(&share);
+        cost = cost.with_state(&group);
     }
     cost
 }
@@ -255,12 +255,12 @@ fn passes(costs: &UnitCosts<'_>, ahead: &[UnitRun], behind: &[UnitRun]) -> Stage
 
 impl StageCost {
     /// With the state of some of its parameters.
-    fn with_state(self, share: &ParameterGroup<'_>) -> Self {
-        let state = ModelState::of_groups(&[*share]);
+    fn with_state(self, group: &ParameterGroup<'_>) -> Self {
+        let state = ModelState::of_groups(&[*group]);
         Self {
             parameters: self.parameters + state.parameters,
             state: self.state + state.total(),
-            update: self.update + boundary::lower_bound(share),
+            update: self.update + boundary::lower_bound(group),
             ..self
         }
     }

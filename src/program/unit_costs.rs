@@ -199,7 +199,7 @@ impl<'a> UnitCosts<'a> {
             pass,
             from_host: self.loaded(fetched, pass),
             checkpoint: Bytes::ZERO,
-            gather: self.weights(unit, pass),
+            gather: self.unit_gather(unit, pass),
             gathered: fetched * self.rates.storage(),
             gather_left: if copies_out { fetched * self.rates.storage() } else { Bytes::ZERO },
             freed: if drops { dropped * self.rates.storage() } else { Bytes::ZERO },
@@ -219,7 +219,7 @@ impl<'a> UnitCosts<'a> {
             } else {
                 PerGradients::default()
             },
-            sums: if last { self.resumed(unit.reduced) } else { Bytes::ZERO },
+            sums: if last { self.host_sums(unit.reduced) } else { Bytes::ZERO },
         }
     }
 

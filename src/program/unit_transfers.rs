@@ -15,7 +15,7 @@ use super::unit_pass::{GradientReduction, ReductionScope, UnitCollective, UnitPa
 
 impl UnitCosts<'_> {
     /// The gather of a unit's weights: from the second copy in backward, where there is one.
-    pub fn weights(&self, unit: UnitParameters, pass: Pass) -> Option<UnitCollective> {
+    pub fn unit_gather(&self, unit: UnitParameters, pass: Pass) -> Option<UnitCollective> {
         let elements = unit.gathered;
         let there = elements == Count::ZERO || (pass.is_backward() && !self.regathers(unit.part));
         if there { None } else { self.gather(elements, self.parts(elements, self.collectives), pass) }
@@ -27,11 +27,11 @@ impl UnitCosts<'_> {
         let own = (self.layout.weights, plan.precision.wire(plan.sharding.wire.weights));
         let (ranks, format) = self.secondary_copy().filter(|_| pass.is_backward()).unwrap_or(own);
         let payload = Payload { parts, ..self.payload(elements, format) };
-        (self.layout.weights > 1).then(|| self.gathered(payload, self.layout.shard_group(ranks)))
+        (self.layout.weights > 1).then(|| self.all_gather(payload, self.layout.shard_group(ranks)))
     }
 
     /// An all-gather of weights, with the passes that quantise and dequantise them.
-    pub fn gathered(&self, payload: Payload, group: Group) -> UnitCollective {
+    pub fn all_gather(&self, payload: Payload, group: Group) -> UnitCollective {
         let (elements, format) = (payload.elements, payload.format);
         let transfer = self.rates.gather(payload, group);
         let storage = self.rates.storage();
@@ -54,7 +54,7 @@ impl UnitCosts<'_> {
 
     /// [`Self::unreduced`] where micro-batches are passed one by one: nothing is left of those before where there
     /// are none, or where each was reduced over all ranks.
-    pub fn resumed(&self, elements: Count) -> Bytes {
+    pub fn host_sums(&self, elements: Count) -> Bytes {
         let plan = &self.rates.scenario.plan;
         let later = plan.accumulate > 1 && !self.rates.scenario.sums_each_micro_batch();
         if later { self.unreduced(elements) } else { Bytes::ZERO }
@@ -94,7 +94,7 @@ impl UnitCosts<'_> {
         let payload = Payload { parts, ..self.payload(elements, format) };
         let sharded = (scope.shards && layout.gradients > 1).then(|| {
             let two_hop = self.rates.scenario.plan.sharding.two_hop_gradients;
-            let (transfer, kind) = self.scattered(payload, layout.shard_group(layout.gradients), two_hop);
+            let (transfer, kind) = self.reduce_scatter(payload, layout.shard_group(layout.gradients), two_hop);
             UnitCollective { transfer, kind, buffer: self.packed(payload) }
         });
         let sums = if scope.replicas { self.replica_sums(elements, parts) } else { [None; 2] };
@@ -120,7 +120,7 @@ impl UnitCosts<'_> {
         };
         let scattered = (layout.optimizer > layout.gradients).then(|| {
             let group = layout.replica_group(layout.gradients, layout.optimizer);
-            self.scattered(payload(layout.gradients), group, false)
+            self.reduce_scatter(payload(layout.gradients), group, false)
         });
         let summed = (layout.group() > layout.optimizer).then(|| {
             let group = layout.replica_group(layout.optimizer, layout.group());
@@ -155,7 +155,7 @@ impl UnitCosts<'_> {
 
     /// The sum of what two pipeline ranks have found as gradients of weights that logits share with the embedding,
     /// each rank with its shard; `None` where one rank has both.
-    pub fn tied(&self) -> Option<Transfer> {
+    pub fn tied_gradient_sum(&self) -> Option<Transfer> {
         let (model, layout) = (&self.rates.scenario.model, self.layout);
         let shared = u64::from(model.vocab) * u64::from(model.hidden);
         let apart = model.tied && shared > 0 && layout.pipeline > 1;
@@ -168,7 +168,7 @@ impl UnitCosts<'_> {
 
     /// A sum that leaves each rank its shard: a ring, or an all-to-all where gradients are quantised, since only
     /// what has been dequantised can be added [frontier D4].
-    fn scattered(&self, payload: Payload, group: Group, two_hop: bool) -> (Transfer, TaskKind) {
+    fn reduce_scatter(&self, payload: Payload, group: Group, two_hop: bool) -> (Transfer, TaskKind) {
         if !payload.format.quantised() {
             return (self.rates.gather(payload, group), TaskKind::ReduceScatter);
         }

@@ -115,7 +115,7 @@ impl Arrivals {
 
     /// How many in a row, from the `nth` on, arrive at `start + period`, `start + 2 period` and so on;
     /// or, unless `exactly`, no later.
-    pub fn in_step(&self, nth: i64, start: Picos, period: Picos, exactly: bool) -> u64 {
+    pub fn count_in_step(&self, nth: i64, start: Picos, period: Picos, exactly: bool) -> u64 {
         let Some(ArrivalTrain { first, period: own, count }) = self.train_from(nth) else { return 0 };
         // The first one decides how early the train is; its distances decide how long that lasts.
         let Some(early) = (start + period).checked_sub(first) else { return 0 };
@@ -136,7 +136,7 @@ impl Arrivals {
         }
     }
 
-    fn shifted(&self, before: &Self, shift: Picos) -> bool {
+    fn is_shifted(&self, before: &Self, shift: Picos) -> bool {
         let same = |(now, before): (&ArrivalTrain, &ArrivalTrain)| {
             now.first == before.first + shift
                 && now.count == before.count
@@ -174,8 +174,8 @@ impl Inbox {
     }
 
     /// Whether what is left to take is what was left before, later by `shift`.
-    pub fn shifted(&self, before: &Self, shift: Picos) -> bool {
-        self.0.forward.shifted(&before.0.forward, shift) && self.0.backward.shifted(&before.0.backward, shift)
+    pub fn is_shifted(&self, before: &Self, shift: Picos) -> bool {
+        self.0.forward.is_shifted(&before.0.forward, shift) && self.0.backward.is_shifted(&before.0.backward, shift)
     }
 
     /// Moves on by `times` shifts from an earlier state.

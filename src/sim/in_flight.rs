@@ -8,7 +8,7 @@ use crate::program::{
 
 use super::gap::{Gap, InlineVec, MOST_IN_FLIGHT};
 use super::outcome::MemoryPeak;
-use super::rank::{RankContext, RankState, place};
+use super::rank::{RankContext, RankState, task_position};
 use super::slowdown::{slowdown, time_for, work_done};
 use super::stream::{Cursor, RankRole, StreamHead};
 
@@ -199,8 +199,12 @@ impl InFlightSets {
             let transfer = in_flight.as_slice().first().map(|transfer| Cursor { at: gap.launches[0], ..*transfer });
             let cursor = transfer.or(gap.computed).unwrap_or(rank.streams[Stream::Compute].cursor);
             rank.peak_bytes = allocated;
-            rank.peak =
-                MemoryPeak { allocated: rank.allocated, at: rank.clock, task: cursor.task, place: place(&cursor) };
+            rank.peak = MemoryPeak {
+                allocated: rank.allocated,
+                at: rank.clock,
+                task: cursor.task,
+                place: task_position(&cursor),
+            };
         }
     }
 

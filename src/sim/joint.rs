@@ -51,7 +51,7 @@ const PERIODS: usize = 3;
 
 /// Whether a rank that can begin a launch begins an iteration at which all ranks should be compared: an iteration of
 /// the first rank, in a loop through which ranks wait for each other.
-pub(super) fn begins(role: &RankRole<'_>, rank: &RankState) -> bool {
+pub(super) fn begins_iteration(role: &RankRole<'_>, rank: &RankState) -> bool {
     let Some(at) = rank.at.filter(|_| role.rank == 0) else { return false };
     let (group_loop, batch_loop) =
         (&role.program.group_loops[at.group_loop as usize], &role.program.batch_loops[at.batch_loop as usize]);
@@ -125,7 +125,7 @@ impl JointFold {
         for (rank, (earlier, now)) in before.ranks.iter().zip(ranks.iter()).enumerate() {
             let (moment, inbox) = (ready_queue.moment(rank), &inboxes[rank]);
             // A rank that has finished, say: it has not moved, and nothing new is on its way.
-            if earlier == now && moment == Picos::MAX && inbox.shifted(&before.inboxes[rank], 0) {
+            if earlier == now && moment == Picos::MAX && inbox.is_shifted(&before.inboxes[rank], 0) {
                 self.shifts.push(None);
                 continue;
             }
@@ -137,7 +137,7 @@ impl JointFold {
             // off: then the next period is the last one, shifted.
             let in_step = now.clock - earlier.clock == period
                 && moment == later(before.moments[rank])
-                && inbox.shifted(&before.inboxes[rank], period);
+                && inbox.is_shifted(&before.inboxes[rank], period);
             if !in_step {
                 return None;
             }

@@ -111,7 +111,7 @@ fn times_in_step<O>(before: &RankState, now: &RankState, context: &RankContext<'
         if passed == 1 {
             // The launch that begins now has arrival `taken + 1`; the one a period later needs the next.
             let arrivals = context.inbox.arrivals(direction);
-            times = times.min(arrivals.in_step(taken + 2, now.clock, period, now.waited));
+            times = times.min(arrivals.count_in_step(taken + 2, now.clock, period, now.waited));
         }
     }
     times

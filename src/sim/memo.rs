@@ -138,7 +138,7 @@ impl Memo {
                     self.states.wait_until(rank, arrival, phase, context);
                     rank.waited = true;
                 }
-                if !rank.paused && joint::begins(&role, rank) {
+                if !rank.paused && joint::begins_iteration(&role, rank) {
                     rank.paused = true;
                     return ReplayStop::Compare;
                 }

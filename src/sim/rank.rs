@@ -262,7 +262,7 @@ impl RankState {
         }
         self.allocated += task.allocates;
         self.memory_changed |= task.allocates != PerMemoryKind::default();
-        context.observer.started(context.role.rank, task, place(&cursor), self.clock);
+        context.observer.started(context.role.rank, task, task_position(&cursor), self.clock);
     }
 
     fn end<O: Observer>(&mut self, stream: Stream, context: &mut RankContext<'_, O>) {
@@ -286,18 +286,18 @@ impl RankState {
         if self.pending[stream] == 0 {
             self.active.remove(stream);
         } else {
-            let next = cursor.next(&context.role, stream).or_else(|| later(&context.role, cursor.at, stream));
+            let next = cursor.next(&context.role, stream).or_else(|| first_after(&context.role, cursor.at, stream));
             self.streams[stream] = StreamHead { cursor: next.unwrap_or(cursor), ..StreamHead::default() };
         }
     }
 }
 
-pub(super) fn place(cursor: &Cursor) -> TaskPosition {
+pub(super) fn task_position(cursor: &Cursor) -> TaskPosition {
     TaskPosition { at: cursor.at, iteration: cursor.iteration }
 }
 
 /// The first task of a stream in the launches after `at`.
-fn later(role: &RankRole<'_>, mut at: LaunchPosition, stream: Stream) -> Option<Cursor> {
+fn first_after(role: &RankRole<'_>, mut at: LaunchPosition, stream: Stream) -> Option<Cursor> {
     loop {
         at = role.program.after(at)?;
         if role.graph(&at).streams.contains(stream) {

@@ -65,7 +65,7 @@ impl<O: Observer> RankTurn<'_, O> {
         self.rank.start_ready(StreamSet::ALL, &mut self.context);
         self.end_launch()?;
         self.skip_layers()?;
-        self.pass_time()
+        self.advance_time()
     }
 
     /// Replays the launches after a gap, as far as they are remembered.
@@ -116,7 +116,7 @@ impl<O: Observer> RankTurn<'_, O> {
         if rank.stage.begun() || (rank.stage.issued() && !rank.can_begin(role, context.inbox)) {
             return Step::Continue(());
         }
-        if self.fold && !rank.paused && joint::begins(&role, rank) {
+        if self.fold && !rank.paused && joint::begins_iteration(&role, rank) {
             rank.paused = true;
             return until(rank.clock);
         }
@@ -151,7 +151,7 @@ impl<O: Observer> RankTurn<'_, O> {
     }
 
     /// Lets time pass until a task ends or something arrives, if it is known when.
-    fn pass_time(&mut self) -> Step {
+    fn advance_time(&mut self) -> Step {
         let Self { rank, context, memo, .. } = self;
         let next = rank.next();
         let moment = match rank.wait(context.role, context.inbox) {

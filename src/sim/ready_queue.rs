@@ -6,7 +6,7 @@ use crate::program::Picos;
 /// Ranks that can run, and when the others have something to do.
 #[derive(Debug, Default)]
 pub(super) struct ReadyQueue {
-    /// Ranks that have been sent something, in order; those before `asked` have run since.
+    /// Ranks that have been sent something, in order; those before `head` have run since.
     ready: Vec<usize>,
     head: usize,
     /// When each of the others has something to do, whatever is sent to it; `MAX` for never.
@@ -29,14 +29,14 @@ impl ReadyQueue {
     /// The rank that runs next, and the moment that all have reached.
     pub fn next(&mut self) -> Option<(usize, Picos)> {
         let Some(rank) = self.ready.get(self.head) else {
-            return self.first().map(|rank| (rank, self.now));
+            return self.pop_earliest().map(|rank| (rank, self.now));
         };
         self.head += 1;
         Some((*rank, self.now))
     }
 
     /// The rank with the earliest moment, the first of several, which it has no longer. Seldom asked for.
-    fn first(&mut self) -> Option<usize> {
+    fn pop_earliest(&mut self) -> Option<usize> {
         self.ready.clear();
         self.head = 0;
         // Every rank has run as far as it can without the others, so that nothing is sent before the earliest moment.

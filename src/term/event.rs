@@ -2,12 +2,12 @@
 
 use crate::app::action::JobReport;
 
-use super::keys::Heard;
+use super::keys::Input;
 
 /// What the loop waits for.
 #[derive(Debug)]
 pub(super) enum Event {
-    Heard(Heard),
+    Input(Input),
     Resize,
     Report(JobReport),
     /// Someone asked the program to stop until it is continued.

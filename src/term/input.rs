@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::event::Event;
-use super::keys::{Heard, KeyReader};
+use super::keys::{Input, KeyReader};
 
 /// More than a terminal's line holds.
 const BURST: usize = 64 * 1024;
@@ -34,10 +34,10 @@ pub(super) fn watch(events: Sender<Event>) -> io::Result<()> {
         loop {
             let mut heard = true;
             let mut say = |input| {
-                if input == Heard::Interrupt {
+                if input == Input::Interrupt {
                     INTERRUPTED.store(true, Ordering::SeqCst);
                 }
-                heard &= events.send(Event::Heard(input)).is_ok();
+                heard &= events.send(Event::Input(input)).is_ok();
             };
             match next(&mut bytes, keys.patience()) {
                 Ok(Some(0)) | Err(_) => {

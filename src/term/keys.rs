@@ -29,7 +29,7 @@ const CTRL_C: u8 = 0x03;
 
 /// What a person did at the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum Input {
     Key(KeyEvent),
     /// The mouse did something at a column and a row.
     Mouse(Gesture, (u16, u16)),
@@ -57,23 +57,23 @@ enum Meaning {
     Unfinished,
     Nothing,
     PasteBegins,
-    Heard(Heard),
+    Input(Input),
 }
 
 impl KeyReader {
     /// Takes bytes as they come, and says what they mean.
-    pub(super) fn take(&mut self, bytes: &[u8], say: &mut impl FnMut(Heard)) {
+    pub(super) fn take(&mut self, bytes: &[u8], say: &mut impl FnMut(Input)) {
         // No text in UTF-8 and no sequence that is understood holds this byte, so it is looked for before anything else.
         if bytes.contains(&CTRL_C) {
             *self = Self::default();
-            return say(Heard::Interrupt);
+            return say(Input::Interrupt);
         }
         for byte in bytes {
             self.take_byte(*byte, say);
         }
     }
 
-    fn take_byte(&mut self, byte: u8, say: &mut impl FnMut(Heard)) {
+    fn take_byte(&mut self, byte: u8, say: &mut impl FnMut(Input)) {
         if let Some(paste) = &mut self.paste {
             if paste.ends_with(byte) {
                 self.settle(say);
@@ -89,7 +89,7 @@ impl KeyReader {
             Meaning::Unfinished if self.sequence.len() < LONGEST => return,
             Meaning::Unfinished | Meaning::Nothing => {}
             Meaning::PasteBegins => self.paste = Some(Paste::default()),
-            Meaning::Heard(input) => say(input),
+            Meaning::Input(input) => say(input),
         }
         self.sequence.clear();
     }
@@ -103,12 +103,12 @@ impl KeyReader {
     }
 
     /// Nothing more came: an Esc was a key, a paste is whole, and half a sequence means nothing.
-    pub(super) fn settle(&mut self, say: &mut impl FnMut(Heard)) {
+    pub(super) fn settle(&mut self, say: &mut impl FnMut(Input)) {
         let Self { sequence, paste } = std::mem::take(self);
         if let Some(paste) = paste {
-            say(Heard::Paste(String::from_utf8_lossy(&paste.text).into_owned()));
+            say(Input::Paste(String::from_utf8_lossy(&paste.text).into_owned()));
         } else if sequence == [ESC] {
-            say(Heard::Key(KeyCode::Esc.into()));
+            say(Input::Key(KeyCode::Esc.into()));
         }
     }
 }
@@ -136,7 +136,7 @@ fn meaning(bytes: &[u8]) -> Meaning {
         [ESC, b'O', last] => named(*last).map_or(Meaning::Nothing, |code| key(code, KeyModifiers::NONE)),
         [ESC, b'[', rest @ ..] => control_sequence(rest),
         [ESC, rest @ ..] => match meaning(rest) {
-            Meaning::Heard(Heard::Key(pressed)) => key(pressed.code, pressed.modifiers | KeyModifiers::ALT),
+            Meaning::Input(Input::Key(pressed)) => key(pressed.code, pressed.modifiers | KeyModifiers::ALT),
             other => other,
         },
         [byte] if byte.is_ascii() => single(*byte),
@@ -145,7 +145,7 @@ fn meaning(bytes: &[u8]) -> Meaning {
 }
 
 fn key(code: KeyCode, modifiers: KeyModifiers) -> Meaning {
-    Meaning::Heard(Heard::Key(KeyEvent::new(code, modifiers)))
+    Meaning::Input(Input::Key(KeyEvent::new(code, modifiers)))
 }
 
 /// A key that is one byte of ASCII.
@@ -219,7 +219,7 @@ fn control_sequence(bytes: &[u8]) -> Meaning {
     };
     let Ok(text) = std::str::from_utf8(parameters) else { return Meaning::Nothing };
     if let Some(place) = text.strip_prefix('<') {
-        return mouse(place, last).map_or(Meaning::Nothing, Meaning::Heard);
+        return mouse(place, last).map_or(Meaning::Nothing, Meaning::Input);
     }
     // Where a terminal says more of a key than it is asked for, this is one that is let go of.
     if text.ends_with(":3") {
@@ -239,7 +239,7 @@ fn control_sequence(bytes: &[u8]) -> Meaning {
     let modifiers = if last == b'Z' { KeyModifiers::SHIFT } else { modifiers(second.unwrap_or(1)) };
     match code {
         // However a terminal spells it.
-        Some(KeyCode::Char('c')) if modifiers == KeyModifiers::CONTROL => Meaning::Heard(Heard::Interrupt),
+        Some(KeyCode::Char('c')) if modifiers == KeyModifiers::CONTROL => Meaning::Input(Input::Interrupt),
         Some(code) => key(code, modifiers),
         None => Meaning::Nothing,
     }
@@ -253,7 +253,7 @@ fn modifiers(number: u16) -> KeyModifiers {
 }
 
 /// What the mouse did, in SGR's form: `button ; column ; row`, then `M`, or `m` where a button is let go of.
-fn mouse(text: &str, last: u8) -> Option<Heard> {
+fn mouse(text: &str, last: u8) -> Option<Input> {
     let mut numbers = text.split(';').map(|number| number.parse::<u16>().ok());
     let (button, column, row) = (numbers.next()??, numbers.next()??, numbers.next()??);
     // Shift, Alt and Control (4, 8, 16) change nothing.
@@ -264,7 +264,7 @@ fn mouse(text: &str, last: u8) -> Option<Heard> {
         (65, b'M') => Gesture::WheelDown,
         _ => return None,
     };
-    Some(Heard::Mouse(gesture, (column.saturating_sub(1), row.saturating_sub(1))))
+    Some(Input::Mouse(gesture, (column.saturating_sub(1), row.saturating_sub(1))))
 }
 
 #[cfg(test)]

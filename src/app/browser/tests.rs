@@ -40,7 +40,7 @@ fn browsing() -> App {
         listed("pair.toml", Ok(vec![held("A"), held("B")])),
         listed("broken.toml", Err("broken.toml:3:1: is wrong".to_owned())),
     ];
-    app.hear(JobReport::Listed(files));
+    app.receive(JobReport::Listed(files));
     app
 }
 
@@ -54,12 +54,12 @@ fn the_list_is_asked_for_and_comes_when_it_comes() {
     let mut app = explorer();
     assert_eq!(app.update(Action::Snapshots), [Command::List]);
     assert!(browser(&app).files.is_none());
-    app.hear(JobReport::Listed(Vec::new()));
+    app.receive(JobReport::Listed(Vec::new()));
     assert_eq!(browser(&app).files.as_ref().map(Vec::len), Some(0));
     press(&mut app, "<ret>x");
     assert!(!browser(&app).asking, "there is nothing to delete");
     press(&mut app, "<esc>");
-    app.hear(JobReport::Listed(Vec::new()));
+    app.receive(JobReport::Listed(Vec::new()));
     assert!(app.layer.is_none(), "a list that comes too late opens nothing");
 }
 
@@ -96,14 +96,14 @@ fn a_set_is_saved_under_a_name() {
     assert!(app.notice.as_ref().unwrap().contains("nothing is pinned"), "{:?}", app.notice);
     let mut app = explorer();
     press(&mut app, "ps");
-    app.hear(JobReport::Listed(Vec::new()));
+    app.receive(JobReport::Listed(Vec::new()));
     assert_eq!(press(&mut app, "s<c-u>pair<ret>"), [Command::SaveSet("pair".to_owned())]);
     // Figures that are still computed are no reason to wait: who writes the file computes them.
     let other = Scenario { name: "other".to_owned(), ..app.scenario.clone() };
     app.pins.pin(other, None);
     assert!(app.pins.are_waiting());
     press(&mut app, "s");
-    app.hear(JobReport::Listed(Vec::new()));
+    app.receive(JobReport::Listed(Vec::new()));
     assert_eq!(press(&mut app, "s<c-u>both<ret>"), [Command::SaveSet("both".to_owned())]);
 }
 
@@ -126,9 +126,9 @@ fn an_opened_set_is_pinned_and_evaluated_and_can_be_undone() {
 
     let mut again = explorer();
     press(&mut again, "1gjjjj<ret><c-u>2<ret>");
-    let commands = again.hear(JobReport::Opened(Box::new(opened), "pair.toml".to_owned()));
+    let commands = again.receive(JobReport::Opened(Box::new(opened), "pair.toml".to_owned()));
     for report in commands.into_iter().flat_map(crate::app::jobs::in_line) {
-        again.hear(report);
+        again.receive(report);
     }
     assert_eq!(value(&again, "nodes"), "16", "the first of the set is in hand");
     assert_eq!(again.pins.all().iter().map(|pin| pin.name.as_str()).collect::<Vec<_>>(), ["fsdp", "nodes 24"]);
@@ -153,7 +153,7 @@ fn an_opened_snapshot_stays_what_it_holds_by_value() {
     let path = snapshot::write(directory.path(), &scenario, &text).unwrap();
     let opened = snapshot::open(&path.display().to_string(), &Library::embedded()).unwrap();
     let mut app = explorer();
-    app.hear(JobReport::Opened(Box::new(opened), "own.toml".to_owned()));
+    app.receive(JobReport::Opened(Box::new(opened), "own.toml".to_owned()));
     assert_eq!(app.scenario.cluster.device.memory, crate::units::Bytes::new(7e9));
     press(&mut app, "1gjjjjl");
     assert_eq!(app.scenario.cluster.device.memory, crate::units::Bytes::new(7e9), "also after an edit");
@@ -182,11 +182,11 @@ fn a_snapshot_whose_figures_do_not_come_out_again_is_reported() {
 
     let doubts =
         |app: &App| app.notice.as_ref().is_some_and(|notice| notice.contains("differs from what this same version"));
-    let commands = app.hear(JobReport::Opened(Box::new(honest), "honest.toml".to_owned()));
+    let commands = app.receive(JobReport::Opened(Box::new(honest), "honest.toml".to_owned()));
     obey(&mut app, commands);
     assert_eq!(app.notice.as_deref(), Some("opened honest.toml"));
     // Its answer is kept, and there at once.
-    let commands = app.hear(JobReport::Opened(Box::new(tampered.clone()), "tampered.toml".to_owned()));
+    let commands = app.receive(JobReport::Opened(Box::new(tampered.clone()), "tampered.toml".to_owned()));
     obey(&mut app, commands);
     assert!(doubts(&app), "{:?}", app.notice);
     // Where the explorer opens on it, the answer comes after the first frame.
@@ -208,9 +208,9 @@ fn each_evaluation_of_a_set_that_does_not_come_out_again_is_named() {
     let path = snapshot::write_set(directory.path(), "pair", &set.to_toml().unwrap()).unwrap();
     let opened = snapshot::open(&path.display().to_string(), &Library::embedded()).unwrap();
     let mut again = explorer();
-    let commands = again.hear(JobReport::Opened(Box::new(opened), "pair.toml".to_owned()));
+    let commands = again.receive(JobReport::Opened(Box::new(opened), "pair.toml".to_owned()));
     for report in commands.into_iter().flat_map(crate::app::jobs::in_line) {
-        again.hear(report);
+        again.receive(report);
     }
     let said = again.notice.unwrap();
     assert!(said.contains("fsdp") && said.contains("nodes 24: the evaluation in the file differs"), "{}", &*said);

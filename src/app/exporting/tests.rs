@@ -10,7 +10,7 @@ fn press_writing(app: &mut App, keys: &str) {
     for command in press(app, keys) {
         if let Command::Transfer { number, transfer } = command {
             let report = Box::new(transfer.run(&app.library, &patient()));
-            let next = app.hear(JobReport::Transferred { number, report });
+            let next = app.receive(JobReport::Transferred { number, report });
             obey(app, next);
         }
     }

@@ -93,17 +93,17 @@ fn one_file_at_a_time_is_waited_for_and_escape_stops_it() {
     let mut app = explorer();
     let [Command::Transfer { number: 1, .. }] = app.paste("/tmp/one.json")[..] else { panic!("{:?}", app.notice) };
     assert_eq!(app.status().unwrap(), "reading /tmp/one.json; Esc stops it");
-    app.hear(JobReport::Transferring { number: 1, so_far: Transferred { seconds: 3, bytes: Bytes::new(2e6) } });
+    app.receive(JobReport::Transferring { number: 1, so_far: Transferred { seconds: 3, bytes: Bytes::new(2e6) } });
     assert!(app.status().unwrap().contains("after 3 s"), "{:?}", app.status());
     assert_eq!(app.paste("/tmp/two.json"), []);
     assert!(app.notice.as_ref().unwrap().contains("still reading /tmp/one.json"), "{:?}", app.notice);
     assert_eq!(press(&mut app, "<esc>"), [Command::StopTransfer]);
     assert_eq!(app.notice.as_deref(), Some("stopped reading /tmp/one.json"));
     let late = Box::new(JobReport::Said("cannot be".to_owned()));
-    assert_eq!(app.hear(JobReport::Transferred { number: 1, report: late.clone() }), []);
+    assert_eq!(app.receive(JobReport::Transferred { number: 1, report: late.clone() }), []);
     assert_eq!(app.notice.as_deref(), Some("stopped reading /tmp/one.json"));
     assert!(matches!(app.paste("/tmp/two.json")[..], [Command::Transfer { number: 2, .. }]));
-    app.hear(JobReport::Transferred { number: 2, report: late });
+    app.receive(JobReport::Transferred { number: 2, report: late });
     assert_eq!(app.status().as_deref(), Some("cannot be"));
 }
 

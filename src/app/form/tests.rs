@@ -34,8 +34,8 @@ fn enter(app: &mut App, label: &str, value: &str) {
     press(app, &format!("{}<ret>{value}<ret>", "j".repeat(at)));
 }
 
-fn hear(app: &mut App, errand: Errand) {
-    let commands = app.hear(errand.run(None));
+fn receive(app: &mut App, errand: Errand) {
+    let commands = app.receive(errand.run(None));
     crate::app::tests::obey(app, commands);
 }
 
@@ -44,13 +44,13 @@ fn save(app: &mut App) {
     let commands = app.update(Action::Save);
     let [Command::SavePreset(saving)] = &commands[..] else { panic!("not saved: {:?}, {commands:?}", app.notice) };
     let errand = Errand::SavePreset(saving.clone(), Arc::clone(&app.library));
-    hear(app, errand);
+    receive(app, errand);
 }
 
 fn reload(app: &mut App) {
     assert_eq!(app.update(Action::Reload), [Command::Reload]);
     let errand = Errand::Reload(Arc::clone(&app.library));
-    hear(app, errand);
+    receive(app, errand);
 }
 
 #[test]
@@ -161,6 +161,6 @@ fn a_file_that_cannot_be_written_loses_nothing_that_was_typed() {
     let [Command::SavePreset(saving)] = &commands[..] else { panic!("not asked for") };
     let report = Errand::SavePreset(saving.clone(), Arc::clone(&app.library)).run(None);
     assert!(matches!(&report, JobReport::Said(why) if why.contains("no home")), "{report:?}");
-    app.hear(report);
+    app.receive(report);
     assert!(form(&app).is_changed());
 }

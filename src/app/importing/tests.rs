@@ -16,7 +16,7 @@ fn read(app: &mut App, commands: Vec<Command>) {
         match command {
             Command::Transfer { number, transfer } => {
                 let report = Box::new(transfer.run(&app.library, &patient()));
-                let next = app.hear(JobReport::Transferred { number, report });
+                let next = app.receive(JobReport::Transferred { number, report });
                 obey(app, next);
             }
             other => obey(app, vec![other]),

@@ -14,9 +14,9 @@ fn what_does_not_fit_says_by_how_much_and_what_would_fix_it() {
     let excess = app.excess(&summary).unwrap();
     assert!(excess.ends_with("too many"), "{excess}");
     let fix = search::Fixes(vec![crate::scenario::Edit::new(crate::scenario::Field::Nodes, 4)]);
-    app.hear(JobReport::Fixed { generation: app.question + 1, fix: fix.clone() });
+    app.receive(JobReport::Fixed { generation: app.question + 1, fix: fix.clone() });
     assert_eq!(app.fix, None, "the fix of another question");
-    app.hear(JobReport::Fixed { generation: app.question, fix });
+    app.receive(JobReport::Fixed { generation: app.question, fix });
     assert_eq!(app.excess(&summary).unwrap(), format!("{excess}: nodes 4 would fit"));
     let commands = app.update(action::Action::Right);
     assert_eq!(app.fix, None, "another cell, another fix");
@@ -130,7 +130,7 @@ fn the_last_picture_stays_until_it_is_replaced() {
 fn a_broken_job_is_told_and_survived() {
     let mut app = explorer();
     let generation = app.views.map.generation;
-    app.hear(JobReport::Failed { generation, job: "the map", message: "index out of bounds".to_owned() });
+    app.receive(JobReport::Failed { generation, job: "the map", message: "index out of bounds".to_owned() });
     assert!(app.notice.as_ref().unwrap().contains("the map failed: index out of bounds"));
     press(&mut app, "l");
     assert_eq!(figures(&app).devices, 32 * 8);

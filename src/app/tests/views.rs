@@ -66,7 +66,7 @@ fn a_views_work_is_asked_for_when_it_is_shown_and_follows_the_scenario() {
     press(&mut app, "<esc>");
     assert!(!asks(&press(&mut app, "l")), "nobody looks at it");
     let old = JobReport::Found { generation: 1, found: work::Found::Hardware(Vec::new()) };
-    app.hear(old);
+    app.receive(old);
     assert!(asks(&app.update(action::Action::View(views::hardware::SPEC.id))));
 }
 

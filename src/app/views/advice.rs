@@ -145,7 +145,7 @@ impl View for AdviceView {
     }
 
     /// The figures of the changes are there.
-    fn hear(&mut self, found: Found, context: &Context) -> Vec<Effect> {
+    fn receive(&mut self, found: Found, context: &Context) -> Vec<Effect> {
         let Found::Advice(advice) = found else { return Vec::new() };
         if self.asked.as_ref() == Some(context.scenario) {
             self.advice = Some(advice);

@@ -220,7 +220,7 @@ impl View for BestView {
         !self.complete
     }
 
-    fn hear(&mut self, found: Found, _: &Context) -> Vec<Effect> {
+    fn receive(&mut self, found: Found, _: &Context) -> Vec<Effect> {
         let Found::BestPlans(answer, complete) = found else { return Vec::new() };
         let objective = self.question.objective();
         let best = |answer: &PlanSearchAnswer| answer.plans.first().map(|plan| objective.of(plan));

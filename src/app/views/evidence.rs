@@ -227,7 +227,7 @@ impl View for EvidenceView {
         self.picture.is_none()
     }
 
-    fn hear(&mut self, found: Found, _: &Context) -> Vec<Effect> {
+    fn receive(&mut self, found: Found, _: &Context) -> Vec<Effect> {
         if let Found::Evidence(picture) = found {
             self.picture = Some(*picture);
         }

@@ -159,7 +159,7 @@ impl View for GridView {
         !self.complete
     }
 
-    fn hear(&mut self, found: Found, _: &Context) -> Vec<Effect> {
+    fn receive(&mut self, found: Found, _: &Context) -> Vec<Effect> {
         if let Found::Grid(rows) = found {
             (self.rows, self.complete) = (rows, true);
         }

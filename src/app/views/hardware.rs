@@ -145,7 +145,7 @@ impl View for HardwareView {
         self.map.as_ref().is_some_and(|map| !map.is_complete())
     }
 
-    fn hear(&mut self, found: Found, _: &Context) -> Vec<Effect> {
+    fn receive(&mut self, found: Found, _: &Context) -> Vec<Effect> {
         if let (Found::Hardware(cells), Some(map)) = (found, &mut self.map) {
             map.fill(cells);
         }

@@ -87,7 +87,7 @@ impl View for MeasuredView {
         self.asked.is_some() && self.found.is_none()
     }
 
-    fn hear(&mut self, found: Found, _: &Context) -> Vec<Effect> {
+    fn receive(&mut self, found: Found, _: &Context) -> Vec<Effect> {
         let Found::Measured(found) = found else { return Vec::new() };
         let learned = found.as_ref().as_ref().ok().map(|told| Effect::Learn(Box::new(told.calibration.clone())));
         self.found = Some(*found);

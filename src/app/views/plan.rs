@@ -224,7 +224,7 @@ impl View for PlanView {
         self.picture.as_ref().is_some_and(|picture| !picture.is_complete())
     }
 
-    fn hear(&mut self, found: Found, _: &Context) -> Vec<Effect> {
+    fn receive(&mut self, found: Found, _: &Context) -> Vec<Effect> {
         let Found::Plan(place, planned) = found else { return Vec::new() };
         if let Some(picture) = &mut self.picture {
             picture.fill(place, *planned);

@@ -168,7 +168,7 @@ impl View for StrategiesView {
         !self.complete
     }
 
-    fn hear(&mut self, found: Found, _: &Context) -> Vec<Effect> {
+    fn receive(&mut self, found: Found, _: &Context) -> Vec<Effect> {
         if let Found::Strategies(rows) = found {
             (self.rows, self.complete) = (rows, true);
             self.sort();

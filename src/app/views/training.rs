@@ -293,7 +293,7 @@ impl View for TrainingView {
         let steps = scenario.plan.tokens.map_or(USUAL_STEPS, |tokens| tokens / critical / sequence);
         let mut search = TrainingSearch::new(scenario.clone(), Goal { critical, steps }, most, context.library).ok()?;
         // What the search decides itself is no reason to begin anew.
-        search.base = search.plainest();
+        search.base = search.simplest();
         search.base.name.clear();
         let same = self.picture.as_ref().is_some_and(|picture| *picture.search == search);
         if !same {
@@ -308,7 +308,7 @@ impl View for TrainingView {
         self.picture.as_ref().is_some_and(|picture| !picture.is_complete())
     }
 
-    fn hear(&mut self, found: Found, _: &Context) -> Vec<Effect> {
+    fn receive(&mut self, found: Found, _: &Context) -> Vec<Effect> {
         let Found::Training(index, answer) = found else { return Vec::new() };
         self.fill(index, *answer);
         if self.is_answered() { vec![Effect::Arrived] } else { Vec::new() }

@@ -65,8 +65,8 @@ impl Rates<'_> {
         let gather = self.gather(payload, group).after(apart / 2.0);
         let forward =
             if stack.sequence_parallel { gather + gather } else { self.all_reduce(payload, group).after(apart) };
-        let (overlapped_forward, forward) = self.cut(forward);
-        let (beside_gather, gather_after) = self.cut(gather);
+        let (overlapped_forward, forward) = self.split_overlapped(forward);
+        let (beside_gather, gather_after) = self.split_overlapped(gather);
         // Backward gathers the gradients of outputs before it can begin. The inputs it gathers once more beside the
         // gradient of inputs, unless they were kept, and it reduces that beside the gradient of weights.
         let again = if stack.keeps_gathered { Transfer::default() } else { gather };
@@ -100,7 +100,7 @@ impl Rates<'_> {
     }
 
     /// What of a collective runs beside the matrix product that it feeds or follows, and what does not.
-    fn cut(&self, whole: Transfer) -> (Transfer, Transfer) {
+    fn split_overlapped(&self, whole: Transfer) -> (Transfer, Transfer) {
         let beside = overlapped_share(&self.scenario.plan);
         if beside > 0.0 { (whole * beside, whole * (1.0 - beside)) } else { (Transfer::default(), whole) }
     }

@@ -19,7 +19,7 @@ impl Rates<'_> {
     }
 
     /// What a ring reaches of a level's rate.
-    fn reached(&self, level: usize, rate: BytesPerSecond) -> BytesPerSecond {
+    fn reached_rate(&self, level: usize, rate: BytesPerSecond) -> BytesPerSecond {
         let wire = rate * self.wire_share(level).get();
         match self.calibrated.runtime.most_received {
             Some(most) if level >= self.beyond_node => wire.min(most),
@@ -59,7 +59,7 @@ impl Rates<'_> {
         // Pieces pass all levels at once, so the slowest sets the pace; hops come one after the other.
         for (level, span) in self.network.ring(group).iter().enumerate().filter(|(_, span)| span.edges > 0) {
             hops += f64::from(span.hops) * span.latency;
-            transfer.busy[level] = transfer.received / self.reached(level, span.rate);
+            transfer.busy[level] = transfer.received / self.reached_rate(level, span.rate);
             transfer.bytes[level] = transfer.received * f64::from(span.edges) / ranks;
             slowest = slowest.max(transfer.busy[level]);
         }
@@ -70,7 +70,7 @@ impl Rates<'_> {
     }
 
     /// Around a ring and back; inside a node at the rate of all-reduces.
-    pub(super) fn rings(&self, bytes: Bytes, group: Group, launches: Count) -> Transfer {
+    pub(super) fn ring_all_reduce(&self, bytes: Bytes, group: Group, launches: Count) -> Transfer {
         let (simple, hops) = self.simple_ring(bytes, group, launches);
         let pass = self.in_fastest_protocol(simple, hops);
         // Inside a node switches may add up (NVLS, in Simple), which a pass between nodes cannot use: then each of the two
@@ -91,7 +91,7 @@ impl Rates<'_> {
     }
 
     /// As many bytes as around a ring, in as many steps as the ranks can be halved (NCCL's PAT, since 2.23).
-    pub(super) fn aggregated_trees(&self, bytes: Bytes, group: Group, launches: Count) -> Transfer {
+    pub(super) fn pat_gather(&self, bytes: Bytes, group: Group, launches: Count) -> Transfer {
         let (ring, _) = self.simple_ring(bytes, group, launches);
         let (mut latency, mut inside) = (self.calibrated.efficiency.collective_launch, 1);
         for span in self.network.ring(group).iter().filter(|span| span.edges > 0) {
@@ -108,7 +108,7 @@ impl Rates<'_> {
     /// and half down to each child: once the payload between two nodes, 1.5 times among three, twice from four on.
     /// Inside a node they are chains, so that the latency grows with the logarithm of the nodes (NCCL's
     /// `src/graph/tuning.cc`).
-    pub(super) fn trees(&self, bytes: Bytes, group: Group, launches: Count) -> Transfer {
+    pub(super) fn tree_all_reduce(&self, bytes: Bytes, group: Group, launches: Count) -> Transfer {
         let (ring, _) = self.simple_ring(bytes, group, launches);
         if group.size < 2 {
             return ring;
@@ -146,8 +146,9 @@ impl Rates<'_> {
     }
 
     /// A ring on each level in turn: the outer ones carry only what each rank owns of the inner ones.
-    pub(super) fn by_level(&self, bytes: Bytes, group: Group, launches: Count) -> Transfer {
-        let mut total = self.stages(group, |inside, stage| self.ring_pass(bytes / f64::from(inside), stage, launches));
+    pub(super) fn hierarchical_gather(&self, bytes: Bytes, group: Group, launches: Count) -> Transfer {
+        let mut total =
+            self.sum_over_levels(group, |inside, stage| self.ring_gather(bytes / f64::from(inside), stage, launches));
         total.algorithm = CollectiveAlgorithm::Hierarchical;
         total
     }
@@ -156,8 +157,8 @@ impl Rates<'_> {
     /// its part up once and receives the sum once, at the same time, where a ring would pass `2 (n - 1) / n` of it; up and
     /// down are two hops, whatever the number of nodes (Graham et al., Scalable Hierarchical Aggregation Protocol,
     /// COMHPC 2016; Streaming-Aggregation, ISC 2020).
-    pub(super) fn summed_by_switches(&self, bytes: Bytes, group: Group, launches: Count) -> Transfer {
-        let mut total = self.stages(group, |inside, stage| {
+    pub(super) fn switch_all_reduce(&self, bytes: Bytes, group: Group, launches: Count) -> Transfer {
+        let mut total = self.sum_over_levels(group, |inside, stage| {
             let (pass, _) = self.simple_ring(bytes / f64::from(inside), stage, launches);
             let Some(level) = pass.level().filter(|level| self.network.sums(*level)) else { return pass + pass };
             // A ring's (n - 1) / n of the part, and the rest of it.
@@ -178,7 +179,7 @@ impl Rates<'_> {
     }
 
     /// Sums a collective over the levels that a group crosses: `stage(ranks inside, group across)`.
-    fn stages(&self, group: Group, stage: impl Fn(u32, Group) -> Transfer) -> Transfer {
+    fn sum_over_levels(&self, group: Group, stage: impl Fn(u32, Group) -> Transfer) -> Transfer {
         let mut total = Transfer::default();
         let mut inside = 1;
         // A gather of 64 MB over 8 nodes of 8: inside a node all 64 MB arrive, in 8 pieces; across nodes each of the 8
@@ -192,7 +193,7 @@ impl Rates<'_> {
         total
     }
 
-    pub(super) fn pairwise(&self, bytes: Bytes, group: Group, launches: Count) -> Transfer {
+    pub(super) fn pairwise_all_to_all(&self, bytes: Bytes, group: Group, launches: Count) -> Transfer {
         let mut transfer = Transfer { algorithm: CollectiveAlgorithm::Pairwise, ..Transfer::default() };
         if group.size < 2 {
             return transfer;

@@ -15,11 +15,11 @@ fn llama() -> Scenario {
 fn a_checkpoint_is_the_state_once() {
     let mut scenario = llama();
     // 405.85e9 parameters x (2 bytes of bf16 weights + 4 of master weights + 8 of Adam's moments) = 5.682 TB.
-    assert!((checkpoint(&scenario).get() / 5.682e12 - 1.0).abs() < 1e-3, "{}", checkpoint(&scenario));
+    assert!((checkpoint_size(&scenario).get() / 5.682e12 - 1.0).abs() < 1e-3, "{}", checkpoint_size(&scenario));
     // The file system takes 2 TB/s; 16 devices give 16 x 63 GB/s = 1.008 TB/s at most.
-    assert_eq!(writing(&scenario), Some(BytesPerSecond::new(2e12)));
+    assert_eq!(checkpoint_bandwidth(&scenario), Some(BytesPerSecond::new(2e12)));
     scenario.plan.size = Size::Nodes(2);
-    assert_eq!(writing(&scenario), Some(BytesPerSecond::new(1.008e12)));
+    assert_eq!(checkpoint_bandwidth(&scenario), Some(BytesPerSecond::new(1.008e12)));
 }
 
 /// The Llama 3 paper (arXiv 2407.21783, section 3.3.4) counts 419 unexpected interruptions of 16,384 H100 in 54 days and

@@ -27,7 +27,7 @@ proptest! {
         }
         // Waits are explained by what transfers take alone: the parts that are counted are those of the spans.
         if trace.folded.is_empty() {
-            let last = workspace.simulator.last();
+            let last = workspace.simulator.last_rank();
             let between = |span: &&Span| {
                 span.rank as usize == last && ![Stream::Compute, Stream::HostOut, Stream::HostIn].contains(&span.lane)
             };

@@ -92,7 +92,7 @@ fn a_folded_trace_keeps_time_and_order() {
         let end = |rank: u32| trace.spans_on(rank, Stream::Compute).last().map_or(Seconds::ZERO, |span| span.end);
         end(*a).get().total_cmp(&end(*b).get())
     });
-    let bubble = trace.still(last.expect("a rank"), IdleCause::Bubble);
+    let bubble = trace.stall_time(last.expect("a rank"), IdleCause::Bubble);
     assert!((bubble - summary.time.bubble).get().abs() < 1e-6, "{bubble} is not {}", summary.time.bubble);
     for rank in 0..trace.ranks() {
         for lane in Stream::ALL {

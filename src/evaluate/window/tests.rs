@@ -67,7 +67,7 @@ fn repeats_that_are_folded_away_count_as_far_as_they_are_in_sight() {
     let whole = trace.totals(0, Seconds::ZERO, s(16.0));
     // 7 s, and twice the 3 s of compute and the 1 s of waiting in the stretch.
     assert_eq!((whole.busy, whole.exposed), (s(13.0), s(3.0)));
-    assert_eq!(trace.still(0, IdleCause::Communication), s(3.0));
+    assert_eq!(trace.stall_time(0, IdleCause::Communication), s(3.0));
     // Up to 12 one of the two repeats is seen.
     assert_eq!(trace.totals(0, Seconds::ZERO, s(12.0)).busy, s(10.0));
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::calibrate::{
-    self, Coverage, Fitted, FittedConstant, HoldOut, Identifiability, NOMINAL_COVERAGE, OwnSet, WithOwn,
+    self, Coverage, Fitted, FittedConstant, HoldOut, Identifiability, NOMINAL_COVERAGE, OwnRowsEffect, OwnSet,
 };
 use crate::measured::{Metric, Skipped, Validation};
 
@@ -150,8 +150,10 @@ impl CalibrateReport<'_> {
 /// The mean over sets.
 fn mean(sets: &[OwnSet]) -> OwnSet {
     let mean = |of: &dyn Fn(&OwnSet) -> f64| sets.iter().map(of).sum::<f64>() / sets.len() as f64;
-    let with =
-        |of: fn(&OwnSet) -> WithOwn| WithOwn { before: mean(&|set| of(set).before), after: mean(&|set| of(set).after) };
+    let with = |of: fn(&OwnSet) -> OwnRowsEffect| OwnRowsEffect {
+        before: mean(&|set| of(set).before),
+        after: mean(&|set| of(set).after),
+    };
     OwnSet {
         name: "mean".to_owned(),
         groups: sets.iter().map(|set| set.groups).sum(),

@@ -74,7 +74,7 @@ pub(super) const FIGURES: &[FigureEntry] = &[
             "Weights, master weights and the optimizer's moments, each written once, however many ranks hold them. \
              Gradients are not saved.",
         )
-        .value(|of, _| Some(evaluate::checkpoint(of.scenario).get()))
+        .value(|of, _| Some(evaluate::checkpoint_size(of.scenario).get()))
         .why(|facts, _| {
             let plan = &facts.scenario.plan;
             let storage = plan.precision.storage();
@@ -90,7 +90,7 @@ pub(super) const FIGURES: &[FigureEntry] = &[
         .about("For how long a checkpoint holds the job up: nothing is computed beside it.")
         .value(|of, _| Some(of.failures()?.interruptions.write.get()))
         .why(|facts, _| {
-            let rate = evaluate::writing(facts.scenario)?;
+            let rate = evaluate::checkpoint_bandwidth(facts.scenario)?;
             let limited = facts.scenario.cluster.reliability.write_rate? > rate;
             // InlineVec devices cannot fill a fast file system: then their links to the host set the rate.
             let rate = if limited {

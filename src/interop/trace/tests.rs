@@ -189,7 +189,7 @@ fn what_the_explorer_folds_away_stands_in_the_file() {
     let kernels = length(&union(trace, |event| event["args"]["stream"] == 7));
     let host: u64 = events(trace, "X").filter(|event| event["name"] == "host").map(|event| picos(event, "dur")).sum();
     let causes = [IdleCause::Communication, IdleCause::Bubble, IdleCause::Other];
-    let still: Seconds = causes.map(|cause| evaluation.trace.still(0, cause)).into_iter().sum();
+    let still: Seconds = causes.map(|cause| evaluation.trace.stall_time(0, cause)).into_iter().sum();
     let (busy, report) = (kernels + host as f64 / 1e12, (evaluation.summary.step_time - still).get());
     assert!((busy - report).abs() < 1e-6 * report, "{busy} s busy, {report} s in the report");
 }

@@ -30,7 +30,7 @@ pub(super) struct StageFill {
     pub evicts: Option<usize>,
     pub pass: Pass,
     /// Whether it leaves a second copy.
-    pub leaves: bool,
+    pub keeps_secondary: bool,
 }
 
 /// A gradient buffer that backward of a stage takes.
@@ -49,7 +49,7 @@ pub(super) struct GradientDrain {
     /// Whether sums of its gradients have come back from the host.
     pub resumed: bool,
     /// Whether a second copy goes with it.
-    pub second: bool,
+    pub frees_secondary: bool,
 }
 
 impl<'a> PipelineContext<'a> {
@@ -68,7 +68,7 @@ impl<'a> PipelineContext<'a> {
     }
 
     /// Bytes that a stage takes in its buffer beyond the one that it evicts.
-    pub(super) fn taken(&self, work: usize, evicts: Option<usize>) -> i64 {
+    pub(super) fn net_buffer_bytes(&self, work: usize, evicts: Option<usize>) -> i64 {
         let buffer = |work: usize| bytes(self.sum(work, UnitCosts::buffer));
         buffer(work) - evicts.map_or(0, buffer)
     }
@@ -85,18 +85,18 @@ impl<'a> PipelineContext<'a> {
 
     /// Fills a buffer, once what was in it has been used for the last time.
     pub(super) fn fill(&self, graph: &mut GraphBuilder<'_>, fill: StageFill) {
-        let StageFill { work, evicts, pass, leaves } = fill;
+        let StageFill { work, evicts, pass, keeps_secondary } = fill;
         graph.task_loop(1, |body| {
-            let mut tasks = self.bring(body, work, pass);
+            let mut tasks = self.fetch_weights(body, work, pass);
             // One stage may be several transfers, one for each layout of its operators. The first takes
             // the buffer and the last reports the stage: the stream is in order, so that all are done by then.
             if let Some(first) = tasks.first_mut() {
-                first.allocates[MemoryKind::Gathered] += self.taken(work, evicts);
+                first.allocates[MemoryKind::Gathered] += self.net_buffer_bytes(work, evicts);
             }
             if let Some(last) = tasks.last_mut() {
                 last.signals[1] = Some(TaskEvent::Gathered);
                 last.frees[MemoryKind::Secondary] -=
-                    if leaves { bytes(self.sum(work, UnitCosts::secondary)) } else { 0 };
+                    if keeps_secondary { bytes(self.sum(work, UnitCosts::secondary)) } else { 0 };
             }
             for task in tasks {
                 body.push(task);
@@ -105,7 +105,7 @@ impl<'a> PipelineContext<'a> {
     }
 
     /// What brings a stage's weights; the last task is on the same stream for all stages.
-    fn bring(&self, body: &mut GraphBuilder<'_>, work: usize, pass: Pass) -> Vec<Task> {
+    fn fetch_weights(&self, body: &mut GraphBuilder<'_>, work: usize, pass: Pass) -> Vec<Task> {
         let phase = Phase::from(pass);
         let released = Some(body.after(TaskEvent::Released, 0));
         let copied = self.sum(work, |costs, elements| costs.loaded(elements, pass));
@@ -154,7 +154,11 @@ impl<'a> PipelineContext<'a> {
 
     /// A stage takes a gradient buffer, if it needs one; sums that it is to be reduced with come from the host beside
     /// its backward.
-    pub(super) fn take(&self, graph: &mut GraphBuilder<'_>, GradientBuffer { work, resumed }: GradientBuffer) {
+    pub(super) fn take_gradient_buffer(
+        &self,
+        graph: &mut GraphBuilder<'_>,
+        GradientBuffer { work, resumed }: GradientBuffer,
+    ) {
         let waiting = self.gradient_buffer(work);
         graph.task_loop(u32::from(waiting > 0), |body| {
             let mut task = pause(body);
@@ -177,10 +181,10 @@ impl<'a> PipelineContext<'a> {
 
     /// Reduces a stage's gradients when backward leaves it: those that are sharded, and after its last backward all.
     pub(super) fn drain(&self, graph: &mut GraphBuilder<'_>, drain: GradientDrain) {
-        let GradientDrain { work, gradients, resumed, second } = drain;
+        let GradientDrain { work, gradients, resumed, frees_secondary } = drain;
         let complete = gradients == Gradients::Complete;
         graph.task_loop(1, |body| {
-            if second {
+            if frees_secondary {
                 let mut task = pause(body);
                 task.frees[MemoryKind::Secondary] = bytes(self.sum(work, UnitCosts::secondary));
                 body.push(task);

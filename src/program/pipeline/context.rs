@@ -118,7 +118,7 @@ impl<'a> PipelineContext<'a> {
     }
 
     /// One rank's parameters, by layout.
-    pub(super) fn shares(&self, rank: u32) -> Vec<ParameterGroup<'_>> {
+    pub(super) fn parameter_groups(&self, rank: u32) -> Vec<ParameterGroup<'_>> {
         let mut parameters = vec![0; self.layout_costs.len()];
         let stages = (0..self.counts.stages).map(|stage| self.stages.place(rank, stage).work);
         for holding in stages.flat_map(|work| &self.stages.distinct[work].holdings) {
@@ -130,7 +130,7 @@ impl<'a> PipelineContext<'a> {
 
     /// Memory of one rank's parameters that does not change during the step.
     pub fn state(&self, rank: u32) -> ModelState {
-        ModelState::of_groups(&self.shares(rank))
+        ModelState::of_groups(&self.parameter_groups(rank))
     }
 
     /// Buffers for what every micro-batch brings: inputs to every stage but the first, gradients of outputs to every stage

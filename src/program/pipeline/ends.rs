@@ -15,27 +15,27 @@ impl PipelineContext<'_> {
     /// The host's fixed times before all else.
     pub(super) fn begin(&self, graph: &mut GraphBuilder<'_>, rank: u32) {
         let rates = self.costs().rates;
-        let owners = self.shares(rank).first().map_or(1, |share| share.costs.layout.optimizer);
+        let owners = self.parameter_groups(rank).first().map_or(1, |group| group.costs.layout.optimizer);
         TaskEmitter::host(graph, rates.host_step(owners));
         TaskEmitter::host(graph, rates.calibrated.software.micro_batch);
     }
 
     /// The boundary, after what the ends of the pipeline sum.
     pub(super) fn end(&self, graph: &mut GraphBuilder<'_>, rank: u32) {
-        self.tie(graph, rank);
-        graph.task_loop(1, |body| boundary::build(&self.shares(rank), self.streams, body));
+        self.sum_tied_gradients(graph, rank);
+        graph.task_loop(1, |body| boundary::build(&self.parameter_groups(rank), self.streams, body));
     }
 
     /// Sums the gradients of an embedding and of logits that are tied to it, where the first and the last rank have
     /// a copy each, once they are reduced (`finalize_model_grads` of Megatron-LM). The two ranks are neighbours
     /// where the pipeline closes: each has the sum when both have done their part.
-    fn tie(&self, graph: &mut GraphBuilder<'_>, rank: u32) {
+    fn sum_tied_gradients(&self, graph: &mut GraphBuilder<'_>, rank: u32) {
         let (sends, arrival) = match rank {
             0 => (Direction::Backward, TaskEvent::ArrivedForward),
             last if last + 1 == self.counts.ranks => (Direction::Forward, TaskEvent::ArrivedBackward),
             _ => return,
         };
-        let Some(transfer) = self.layout_costs[self.embedding].tied() else { return };
+        let Some(transfer) = self.layout_costs[self.embedding].tied_gradient_sum() else { return };
         // Each rank sends its share and waits for the other's, so that both go on at the later of the two.
         graph.expect(arrival);
         graph.task_loop(1, |body| {

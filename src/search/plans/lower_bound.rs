@@ -97,7 +97,7 @@ impl MeshWork {
     /// it gives back last passes them again: with work `w` of a micro-batch on each rank, `T >= m w_r + sum w_s (s < r)`.
     /// Whoever shares the work `W` out best has all of these equal, `w_r = T / m (1 - 1/m)^r`, which add up to `W` for
     /// `T = W / (1 - (1 - 1/m)^P)`. Otherwise the mean of the ranks' work, `m W / P`.
-    pub fn least(&self, recompute: Recompute, micro_batches: u32, ranks: u32, turn: bool) -> Seconds {
+    pub fn step_lower_bound(&self, recompute: Recompute, micro_batches: u32, ranks: u32, turn: bool) -> Seconds {
         let [passed, done] = [self.passed, self.done].map(|work| work.of(recompute, self.layers));
         let (count, ranks) = (f64::from(micro_batches), f64::from(ranks));
         let mean = done * (count / ranks);

@@ -45,15 +45,15 @@ const RUNS_TOGETHER: usize = 32;
 /// Meshes in which a first plan is looked for.
 const FIRST_TRIES: usize = 400;
 
-/// A run of a search.
-struct Running<'a> {
+/// A search that runs: branch and bound over nodes of plans.
+struct SearchRun<'a> {
     search: &'a PlanSearch,
     workers: Workers<'a>,
     share: &'a SearchShare,
-    open: BinaryHeap<SearchNode>,
+    frontier: BinaryHeap<SearchNode>,
     ranking: BestPlans,
     counts: PlanCounts,
-    /// How many kinds of plans have been put up.
+    /// How many nodes have been made.
     numbered: usize,
     recomputes: Vec<Recompute>,
 }
@@ -80,26 +80,26 @@ impl PlanSearch {
         evaluator: &Evaluator,
         progress: &mut dyn FnMut(&PlanSearchAnswer),
     ) -> PlanSearchAnswer {
-        let mut running = Running::new(self, Workers::many(evaluator), share);
-        if share.part.is_none() && running.begin() {
-            progress(&running.answer(false, 0.0));
+        let mut run = SearchRun::new(self, Workers::many(evaluator), share);
+        if share.part.is_none() && run.find_first_plan() {
+            progress(&run.answer(false, 0.0));
         }
-        running.run(progress)
+        run.run(progress)
     }
 
     /// The same in the thread that asks, for small questions that are asked by the thousand.
     pub fn run_alone(&self, workspace: &mut Workspace, cancel: &Cancel) -> PlanSearchAnswer {
-        Running::new(self, Workers::One(workspace, cancel), &SearchShare::default()).run(&mut |_| {})
+        SearchRun::new(self, Workers::One(workspace, cancel), &SearchShare::default()).run(&mut |_| {})
     }
 }
 
-impl<'a> Running<'a> {
+impl<'a> SearchRun<'a> {
     fn new(search: &'a PlanSearch, workers: Workers<'a>, share: &'a SearchShare) -> Self {
         Self {
             search,
             workers,
             share,
-            open: BinaryHeap::new(),
+            frontier: BinaryHeap::new(),
             ranking: BestPlans::new(search.objective, search.top, &search.front, share.known),
             counts: PlanCounts::default(),
             numbered: 0,
@@ -108,14 +108,14 @@ impl<'a> Running<'a> {
     }
 
     fn run(mut self, progress: &mut dyn FnMut(&PlanSearchAnswer)) -> PlanSearchAnswer {
-        self.meshes();
-        while let Some(next) = self.open.pop() {
+        self.add_meshes();
+        while let Some(next) = self.frontier.pop() {
             if self.workers.is_cancelled() {
                 return self.answer(false, next.scores[0]);
             }
             let scores = next.scores;
             // PosteriorUpdate of each kind of plans that was simulated, better or not: it shows how far the proof is.
-            if self.open_one(next) {
+            if self.expand(next) {
                 progress(&self.answer(false, scores[0]));
             }
         }
@@ -125,7 +125,7 @@ impl<'a> Running<'a> {
 
     /// Finds some plan that fits, so that there is one to show at once: what has the lowest bound mostly fits nowhere. The
     /// least parallel mesh with all computed again and all sharded comes first. It is not counted: the search comes by it.
-    fn begin(&mut self) -> bool {
+    fn find_first_plan(&mut self) -> bool {
         let PlanSearch { base, space, .. } = self.search;
         let most = self.recomputes.iter().copied().max_by(|one, other| one.layers().total_cmp(&other.layers()));
         let Some(recompute) = most else { return false };
@@ -149,8 +149,8 @@ impl<'a> Running<'a> {
         false
     }
 
-    /// Puts up every mesh with every micro-batch.
-    fn meshes(&mut self) {
+    /// Adds every mesh with every micro-batch to the frontier.
+    fn add_meshes(&mut self) {
         let PlanSearch { base, space, .. } = self.search;
         let (variants, impossible) = space.variants(base);
         if self.is_mine(0) {
@@ -176,7 +176,7 @@ impl<'a> Running<'a> {
                 let runs = space.orders(variant, mesh[2]).len() * self.recomputes.len();
                 if let Some((pace, shape)) = shape {
                     self.counts.plans += (runs * shape.extents.len()) as u64;
-                    self.put(pace, Bytes::ZERO, &Arc::new(shape), NodeLevel::All);
+                    self.push(pace, Bytes::ZERO, &Arc::new(shape), NodeLevel::Mesh);
                 } else {
                     // Extents are not counted where there is nothing to shard over.
                     self.counts.plans += runs as u64;
@@ -191,44 +191,45 @@ impl<'a> Running<'a> {
         self.share.part.is_none_or(|part| number % part.count() as usize == part.index() as usize)
     }
 
-    /// Puts up plans, none of which is faster or takes less memory, unless that is known to be too slow already.
-    fn put(&mut self, pace: TokenPace, memory: Bytes, shape: &Arc<Shape>, which: NodeLevel) {
+    /// Adds a node of plans, none of which is faster or takes less memory, to the frontier, unless that is known to be too
+    /// slow already.
+    fn push(&mut self, pace: TokenPace, memory: Bytes, shape: &Arc<Shape>, level: NodeLevel) {
         let scores = self.search.objective.scores(&pace, memory.get());
-        let open = SearchNode { scores, pace, number: self.numbered, shape: Arc::clone(shape), which };
+        let node = SearchNode { scores, pace, number: self.numbered, shape: Arc::clone(shape), level };
         self.numbered += 1;
-        if !self.leaves_out(&open) {
-            self.open.push(open);
+        if !self.prune(&node) {
+            self.frontier.push(node);
         }
     }
 
     /// Expands the node with the lowest bound; says whether any plan was simulated.
-    fn open_one(&mut self, next: SearchNode) -> bool {
-        match next.which {
-            NodeLevel::OfRun(_) => {
-                self.open_runs(next);
+    fn expand(&mut self, next: SearchNode) -> bool {
+        match next.level {
+            NodeLevel::Run(_) => {
+                self.bound_runs(next);
                 false
             }
-            NodeLevel::All | NodeLevel::Bounded(_) if self.leaves_out(&next) => false,
-            NodeLevel::All => {
-                self.runs(&next.shape);
+            NodeLevel::Mesh | NodeLevel::BoundedRun(_) if self.prune(&next) => false,
+            NodeLevel::Mesh => {
+                self.expand_mesh(&next.shape);
                 false
             }
-            NodeLevel::Bounded(run) => self.plans(run, &next.shape),
+            NodeLevel::BoundedRun(run) => self.expand_run(run, &next.shape),
         }
     }
 
     /// Finds the bounds of a run and of those that would be expanded next.
-    fn open_runs(&mut self, first: SearchNode) {
+    fn bound_runs(&mut self, first: SearchNode) {
         let mut runs = Vec::new();
         let mut next = Some(first);
-        while let Some(open) = next {
-            let NodeLevel::OfRun(run) = open.which else { break };
-            if !self.leaves_out(&open) {
-                runs.push((run, open.shape));
+        while let Some(node) = next {
+            let NodeLevel::Run(run) = node.level else { break };
+            if !self.prune(&node) {
+                runs.push((run, node.shape));
             }
             let more = runs.len() < RUNS_TOGETHER
-                && self.open.peek().is_some_and(|open| matches!(open.which, NodeLevel::OfRun(_)));
-            next = more.then(|| self.open.pop()).flatten();
+                && self.frontier.peek().is_some_and(|node| matches!(node.level, NodeLevel::Run(_)));
+            next = more.then(|| self.frontier.pop()).flatten();
         }
         let objective = self.search.objective;
         let opened = self.workers.map(&runs, 4, |_, (run, shape)| {
@@ -240,7 +241,7 @@ impl<'a> Running<'a> {
         });
         for ((run, shape), opened) in runs.into_iter().zip(opened) {
             match opened {
-                Some(Some((pace, least))) => self.put(pace, least, &shape, NodeLevel::Bounded(run)),
+                Some(Some((pace, least))) => self.push(pace, least, &shape, NodeLevel::BoundedRun(run)),
                 Some(None) => self.counts.impossible += shape.extents.len() as u64,
                 // The search was stopped.
                 None => {}
@@ -249,28 +250,28 @@ impl<'a> Running<'a> {
     }
 
     /// Leaves plans out, and counts them, where none of them keeps to the limits and can be among the best.
-    fn leaves_out(&mut self, open: &SearchNode) -> bool {
-        let SearchNode { scores, pace, shape, which, .. } = open;
-        let beyond = !self.search.limits.allow(pace) || !self.ranking.may_take(*scores, open.kind(), pace);
+    fn prune(&mut self, node: &SearchNode) -> bool {
+        let SearchNode { scores, pace, shape, level, .. } = node;
+        let beyond = !self.search.limits.allow(pace) || !self.ranking.may_improve(*scores, node.kind(), pace);
         if beyond {
-            let runs = if matches!(which, NodeLevel::All) { shape.orders.len() * self.recomputes.len() } else { 1 };
+            let runs = if matches!(level, NodeLevel::Mesh) { shape.orders.len() * self.recomputes.len() } else { 1 };
             self.counts.bounded += (runs * shape.extents.len()) as u64;
         }
         beyond
     }
 
-    /// Puts up what a mesh can run.
-    fn runs(&mut self, shape: &Arc<Shape>) {
+    /// Adds what a mesh can run to the frontier.
+    fn expand_mesh(&mut self, shape: &Arc<Shape>) {
         for order in &shape.orders {
             for recompute in self.recomputes.clone() {
                 let run = MeshRun { order: *order, recompute };
-                self.put(shape.pace(Some(run)), Bytes::ZERO, shape, NodeLevel::OfRun(run));
+                self.push(shape.pace(Some(run)), Bytes::ZERO, shape, NodeLevel::Run(run));
             }
         }
     }
 
-    /// Simulates the plans of a run that may fit.
-    fn plans(&mut self, run: MeshRun, shape: &Shape) -> bool {
+    /// Simulates the plans of a run that may fit, and says whether there were any.
+    fn expand_run(&mut self, run: MeshRun, shape: &Shape) -> bool {
         let PlanSearch { limits, objective, .. } = self.search;
         let Some(scenario) = shape.run(run) else { return false };
         let (bound, kind) = (LowerBound::new(&scenario, &shape.layout), shape.kind(run.order));
@@ -279,7 +280,7 @@ impl<'a> Running<'a> {
         let may = |time: Seconds, memory: Bytes, ranking: &BestPlans| {
             let pace = shape.pace_of(&scenario, time);
             let scores = objective.scores(&pace, memory.get());
-            memory <= capacity && limits.allow(&pace) && ranking.may_take(scores, Some(kind), &pace)
+            memory <= capacity && limits.allow(&pace) && ranking.may_improve(scores, Some(kind), &pace)
         };
         let possible = |extents: &&StateExtents| may(bound.time, bound.memory(&rates, &extents.layout), &self.ranking);
         let fitting: Vec<_> = shape.extents.iter().filter(possible).collect();

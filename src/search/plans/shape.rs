@@ -1,4 +1,4 @@
-//! What the search opens: shapes of the mesh with a micro-batch, and in them schedules with a recompute.
+//! What the search expands: shapes of the mesh with a micro-batch, and in them schedules with a recompute.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -37,8 +37,8 @@ pub(super) struct MeshRun {
     pub recompute: Recompute,
 }
 
-/// Plans of a mesh that are opened together. Some hundred thousand wait at once, and few of them are ever opened: they
-/// hold no scenario, which is made anew then.
+/// A node of the search: plans of a mesh that are expanded together. Some hundred thousand wait at once, and few of them
+/// are ever expanded: they hold no scenario, which is made anew then.
 #[derive(Debug)]
 pub(super) struct SearchNode {
     /// A lower bound of their scores.
@@ -48,26 +48,26 @@ pub(super) struct SearchNode {
     /// Settles ties, so that the order is the same in every run.
     pub number: usize,
     pub shape: Arc<Shape>,
-    pub which: NodeLevel,
+    pub level: NodeLevel,
 }
 
-/// Which plans of the mesh, and how far they have been opened.
+/// Which plans of the mesh a node stands for, and how far they have been expanded.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum NodeLevel {
     /// All of them.
-    All,
+    Mesh,
     /// Those of one run, with the bound of the mesh.
-    OfRun(MeshRun),
+    Run(MeshRun),
     /// The same, with the run's own bound.
-    Bounded(MeshRun),
+    BoundedRun(MeshRun),
 }
 
 impl SearchNode {
     /// The kind of the plans, where they are of one.
     pub fn kind(&self) -> Option<PlanKind> {
-        match self.which {
-            NodeLevel::All => None,
-            NodeLevel::OfRun(run) | NodeLevel::Bounded(run) => Some(self.shape.kind(run.order)),
+        match self.level {
+            NodeLevel::Mesh => None,
+            NodeLevel::Run(run) | NodeLevel::BoundedRun(run) => Some(self.shape.kind(run.order)),
         }
     }
 }
@@ -146,7 +146,7 @@ impl Shape {
         let turn = run.is_some_and(|run| turns(run.order));
         let recompute = run.map_or(Recompute::None, |run| run.recompute);
         let micro_batches = self.scenario.plan.accumulate;
-        let step = self.work.least(recompute, micro_batches, self.layout.pipeline, turn);
+        let step = self.work.step_lower_bound(recompute, micro_batches, self.layout.pipeline, turn);
         self.pace_of(&self.scenario, step)
     }
 

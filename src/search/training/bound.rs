@@ -63,12 +63,12 @@ impl StepBounds {
         let mut bound = Self::default();
         let order: Vec<&StageCost> = terms.order.iter().map(|place| &terms.parts[usize::from(*place)]).collect();
         match assignment {
-            StageAssignment::None if !layered => bound.unit_by_unit(&order, terms.buffered, ends, ahead),
+            StageAssignment::None if !layered => bound.bound_units(&order, terms.buffered, ends, ahead),
             _ => {
                 let stages = StageOrder::new(&order, ranks as usize, terms.send);
                 let schedule =
                     if let StageAssignment::Contiguous(schedule) = assignment { schedule } else { Schedule::LAYERED };
-                bound.staged(&stages, schedule.rules());
+                bound.bound_stages(&stages, schedule.rules());
             }
         }
         bound
@@ -90,7 +90,7 @@ impl StepBounds {
 
     /// Each micro-batch passes all units, there and back. The gathers of a pass run one after the other,
     /// each when compute begins the unit that is `ahead` units earlier.
-    fn unit_by_unit(&mut self, order: &[&StageCost], buffered: bool, ends: bool, ahead: u32) {
+    fn bound_units(&mut self, order: &[&StageCost], buffered: bool, ends: bool, ahead: u32) {
         let layers = if ends { &order[1..order.len() - 1] } else { order };
         let (first, last) = (order[0], order[order.len() - 1]);
         let outside =
@@ -136,7 +136,7 @@ impl StepBounds {
     }
 
     /// Ranks pass their stages with all micro-batches, in the order of a schedule.
-    fn staged(&mut self, stages: &StageOrder<'_>, rules: &ScheduleRules) {
+    fn bound_stages(&mut self, stages: &StageOrder<'_>, rules: &ScheduleRules) {
         let StageOrder { order, ranks, send, .. } = *stages;
         let (first, last, hops) = (order[0], order[order.len() - 1], order.len() - 1);
         let opening = first.load.forward + first.gather.forward.time;
@@ -158,10 +158,10 @@ impl StepBounds {
             let of_rank = |of: fn(&StageCost) -> Seconds| sum(stages.of_rank(rank), of);
             self.whole.add(of_rank(|stage| stage.load.forward), of_rank(|stage| stage.from_host));
             self.whole.add(of_rank(|stage| stage.store), of_rank(|stage| stage.to_host));
-            self.remember(stages, rank, rules);
+            self.bound_memory(stages, rank, rules);
         }
         if rules.alternates {
-            self.alternate(stages, opening, closing);
+            self.bound_alternating(stages, opening, closing);
             return;
         }
         // The first micro-batch passes all stages, the others follow through the last one.
@@ -188,7 +188,7 @@ impl StepBounds {
     /// round trip between the two ranks, with a send at each step, and there are at least `micro-batches / held - 1`
     /// round trips between the first and the last backward of the last rank. Before them the first micro-batch passes
     /// all ranks forward, and after them the last one passes all ranks backward.
-    fn alternate(&mut self, stages: &StageOrder<'_>, opening: Seconds, closing: Seconds) {
+    fn bound_alternating(&mut self, stages: &StageOrder<'_>, opening: Seconds, closing: Seconds) {
         let StageOrder { order, ranks, send, .. } = *stages;
         // Both ways, from a rank to the last one.
         let between = |from: usize| {
@@ -211,7 +211,7 @@ impl StepBounds {
     }
 
     /// The memory of one rank when it begins its first backward.
-    fn remember(&mut self, stages: &StageOrder<'_>, rank: usize, rules: &ScheduleRules) {
+    fn bound_memory(&mut self, stages: &StageOrder<'_>, rank: usize, rules: &ScheduleRules) {
         // Of any number of micro-batches: 1F1B starts backward once the ranks behind are full; others pass everything
         // forward first.
         let counts = PipelineCounts { ranks: stages.ranks as u32, stages: 1, micro_batches: u32::MAX };

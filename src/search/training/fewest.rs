@@ -31,9 +31,9 @@ const AS_GOOD: f64 = 1e-3;
 
 /// The plans found so far: the fastest of each offload, which is all that can be chosen.
 #[derive(Debug, Default)]
-pub(super) struct Fewest([Option<BestTraining>; Offload::ALL.len()]);
+pub(super) struct FewestDays([Option<BestTraining>; Offload::ALL.len()]);
 
-impl Fewest {
+impl FewestDays {
     /// Takes a plan into account.
     pub fn add(&mut self, found: BestTraining) {
         // Equal days are settled by the choice itself, so that the order of simulations does not matter.

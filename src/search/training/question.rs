@@ -38,7 +38,7 @@ impl TrainingSearch {
     }
 
     /// What the search leaves as it is, with the plainest plan of the grid.
-    pub fn plainest(&self) -> Scenario {
+    pub fn simplest(&self) -> Scenario {
         let context = self.base.plan.context;
         let devices = self.devices(self.budgets.last().copied().unwrap_or(0), context);
         self.scenario(&METHODS[0], &TrainingChoice { devices: devices.max(context), ..TrainingChoice::PLAINEST })
@@ -46,7 +46,7 @@ impl TrainingSearch {
 
     /// What is wrong with what the search leaves as it is.
     pub fn problems(&self) -> Vec<Problem> {
-        self.plainest().layout().err().unwrap_or_default()
+        self.simplest().layout().err().unwrap_or_default()
     }
 
     /// Questions: each method within each budget.

@@ -9,7 +9,7 @@ use crate::search::evaluator::{Cancel, Evaluator};
 use crate::units::Seconds;
 
 use super::choice::TrainingChoice;
-use super::fewest::{BestTraining, Fewest};
+use super::fewest::{BestTraining, FewestDays};
 use super::grid::BoundedChoice;
 use super::method::{METHODS, Method};
 use super::question::TrainingSearch;
@@ -49,7 +49,7 @@ impl TrainingSearch {
     /// that asks least of the host.
     fn answer(&self, method: &Method, budget: u32, cancel: &Cancel, workspace: &mut Workspace) -> TrainingAnswer {
         let mut open = BinaryHeap::from(self.candidates(method, budget));
-        let (mut found, mut simulated) = (Fewest::default(), 0);
+        let (mut found, mut simulated) = (FewestDays::default(), 0);
         let plans = open.len();
         // Bounds come out ascending. Once one is beyond the best found, all that follow are too: no plan takes less than its
         // bound, so the best found is the grid's best.

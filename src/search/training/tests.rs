@@ -218,7 +218,7 @@ fn of_plans_as_good_the_one_that_offloads_least_is_chosen() {
             summary: plain.summary,
         };
         for order in [[&plain, &offloaded], [&offloaded, &plain]] {
-            let mut fewest = fewest::Fewest::default();
+            let mut fewest = fewest::FewestDays::default();
             for plan in order {
                 fewest.add(plan.clone());
             }

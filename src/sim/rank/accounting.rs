@@ -5,7 +5,7 @@ use crate::program::{Phase, Picos, RESOURCES, SERIAL, STREAMS, Stream, Task, Tas
 use super::super::observer::{Observer, StallCause};
 use super::super::outcome::MemoryPeak;
 use super::super::stream::{Cursor, RankRole};
-use super::{RankContext, RankState, place};
+use super::{RankContext, RankState, task_position};
 
 impl RankState {
     /// Books a span of time under what it was spent on, and samples the memory in use.
@@ -113,8 +113,12 @@ impl RankState {
             // What computes then says most; then what else runs.
             let during = self.running.iter().next().unwrap_or(Stream::Compute);
             let cursor = &self.streams[during].cursor;
-            self.peak =
-                MemoryPeak { allocated: self.allocated, at: self.clock, task: cursor.task, place: place(cursor) };
+            self.peak = MemoryPeak {
+                allocated: self.allocated,
+                at: self.clock,
+                task: cursor.task,
+                place: task_position(cursor),
+            };
         }
     }
 }

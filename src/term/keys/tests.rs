@@ -8,12 +8,12 @@ use super::*;
 #[test]
 fn ctrl_c_is_one_however_it_is_spelt() {
     for bytes in ["\x03", "\x1b[27;5;99~", "\x1b[99;5u"] {
-        assert_eq!(read(&[bytes.as_bytes()]), [Heard::Interrupt], "{bytes:?}");
+        assert_eq!(read(&[bytes.as_bytes()]), [Input::Interrupt], "{bytes:?}");
     }
 }
 
 /// What bytes mean that come in pieces, and then nothing more.
-fn read(pieces: &[&[u8]]) -> Vec<Heard> {
+fn read(pieces: &[&[u8]]) -> Vec<Input> {
     let (mut keys, mut said) = (KeyReader::default(), Vec::new());
     for piece in pieces {
         keys.take(piece, &mut |input| said.push(input));
@@ -23,8 +23,8 @@ fn read(pieces: &[&[u8]]) -> Vec<Heard> {
     said
 }
 
-fn pressed(code: KeyCode, modifiers: KeyModifiers) -> Heard {
-    Heard::Key(KeyEvent::new(code, modifiers))
+fn pressed(code: KeyCode, modifiers: KeyModifiers) -> Input {
+    Input::Key(KeyEvent::new(code, modifiers))
 }
 
 #[test]
@@ -67,10 +67,10 @@ fn keys_are_what_terminals_send() {
 
 #[test]
 fn the_mouse_says_where_it_is() {
-    assert_eq!(read(&[b"\x1b[<0;5;6M\x1b[<0;5;6m"]), [Heard::Mouse(Gesture::Click, (4, 5))]);
+    assert_eq!(read(&[b"\x1b[<0;5;6M\x1b[<0;5;6m"]), [Input::Mouse(Gesture::Click, (4, 5))]);
     assert_eq!(
         read(&[b"\x1b[<65;1;1M\x1b[<36;300;2M"]),
-        [Heard::Mouse(Gesture::WheelDown, (0, 0)), Heard::Mouse(Gesture::Drag, (299, 1)),]
+        [Input::Mouse(Gesture::WheelDown, (0, 0)), Input::Mouse(Gesture::Drag, (299, 1)),]
     );
     assert_eq!(read(&[b"\x1b[<0;99999;1M\x1b[<;;M\x1b[<M"]), []);
 }
@@ -89,12 +89,12 @@ fn pasted_text_is_no_key() {
     let pasted = format!("\x1b[200~{text}\x1b[201~j");
     assert_eq!(
         read(&[pasted.as_bytes()]),
-        [Heard::Paste(text.to_owned()), pressed(KeyCode::Char('j'), KeyModifiers::NONE)]
+        [Input::Paste(text.to_owned()), pressed(KeyCode::Char('j'), KeyModifiers::NONE)]
     );
     let long = [b"\x1b[200~".as_slice(), &vec![b'x'; 1 << 20], PASTE_END].concat();
-    let [Heard::Paste(kept)] = &read(&[&long])[..] else { panic!("one paste") };
+    let [Input::Paste(kept)] = &read(&[&long])[..] else { panic!("one paste") };
     assert_eq!(kept.len(), MOST_PASTED);
-    assert_eq!(read(&[b"\x1b[200~abc"]), [Heard::Paste("abc".to_owned())], "an unfinished one ends in silence");
+    assert_eq!(read(&[b"\x1b[200~abc"]), [Input::Paste("abc".to_owned())], "an unfinished one ends in silence");
 }
 
 #[test]
@@ -140,7 +140,7 @@ proptest! {
         }
         let mut said = Vec::new();
         keys.take(b"j\x03j", &mut |input| said.push(input));
-        prop_assert_eq!(said, vec![Heard::Interrupt]);
+        prop_assert_eq!(said, vec![Input::Interrupt]);
         prop_assert!(keys.patience().is_none());
     }
 }

@@ -140,7 +140,8 @@ fn note(app: &App, answer: &Answer, (from, to): (Seconds, Seconds), theme: Theme
         return if width < LONG { format!("{window}, {exposed}") } else { format!("{window}: {busy}, {exposed}") };
     }
     let rank = app.timeline.rank(step);
-    let [bubble, exposed] = [IdleCause::Bubble, IdleCause::Communication].map(|cause| step.trace.still(rank, cause));
+    let [bubble, exposed] =
+        [IdleCause::Bubble, IdleCause::Communication].map(|cause| step.trace.stall_time(rank, cause));
     let waits = format!("rank {rank} of {}: bubble {bubble}, exposed {exposed}", step.trace.ranks());
     if width < LONG { waits } else { format!("{window}, {waits}") }
 }

@@ -140,7 +140,7 @@ fn figures_of_an_older_scenario_are_dropped() {
     let late = asked.into_iter().find(|command| matches!(command, Command::Work { .. })).expect("trials");
     press(&mut app, "M1gjjjjl");
     for report in jobs::in_line(late) {
-        assert_eq!(app.hear(report), []);
+        assert_eq!(app.receive(report), []);
     }
     assert!(app.views.advice.advice().is_none());
     press(&mut app, "W");

@@ -25,7 +25,7 @@ fn explorer() -> App {
     let plans = (0..3).map(found).collect();
     let answer = Box::new(PlanSearchAnswer { plans, exact: true, ..PlanSearchAnswer::default() });
     let generation = app.work;
-    app.hear(JobReport::Found { generation, found: Found::BestPlans(answer, true) });
+    app.receive(JobReport::Found { generation, found: Found::BestPlans(answer, true) });
     app
 }
 
@@ -197,7 +197,7 @@ fn a_plan_placed_by_operator_comes_last_and_is_taken_like_others() {
     assert!(by_operator(&placed) && placed.summary.tokens_per_s() > 1.001 * best.summary.tokens_per_s());
     assert_eq!(all.plans[1].summary, best.summary);
     let generation = app.work;
-    app.hear(JobReport::Found { generation, found: Found::BestPlans(all, true) });
+    app.receive(JobReport::Found { generation, found: Found::BestPlans(all, true) });
     press(&mut app, "g<ret>");
     assert_eq!(app.scenario.plan.operators, placed.scenario.plan.operators);
     assert!(app.notice.as_ref().is_some_and(|said| said.contains("by operator")), "{:?}", app.notice);

@@ -130,7 +130,7 @@ fn the_programs_own_rows_are_read_behind_the_screen() {
     assert!(app.is_waiting() && tables.files.is_empty());
     assert_eq!(press(&mut app, "ldtnmr<ret>"), [], "no key needs what is not there yet");
     let empty = ComparedRuns { validation: measured::validate(&[], |_| Vec::new()), runs: BTreeMap::new() };
-    app.hear(JobReport::Found { generation: *generation, found: Found::Evidence(Box::new(empty)) });
+    app.receive(JobReport::Found { generation: *generation, found: Found::Evidence(Box::new(empty)) });
     assert!(!app.is_waiting());
     assert_eq!(app.update(Action::View(views::evidence::SPEC.id)), []);
 }

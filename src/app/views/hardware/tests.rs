@@ -22,7 +22,7 @@ fn filled() -> HardwareView {
         (summary.fits, summary.tokens_per_s_per_device) = (memory > 0.125, throughput);
         (index, Cell::Possible { summary, choice: crate::search::Tuned::from(&app.scenario) })
     };
-    hardware.hear(Found::Hardware((0..49).map(cell).collect()), &app.context());
+    hardware.receive(Found::Hardware((0..49).map(cell).collect()), &app.context());
     hardware
 }
 

@@ -56,7 +56,7 @@ fn filled(text: &str) -> App {
     for place in 0..curve.limits.len() {
         let planned = if place == 0 { PlanAnswer::default() } else { planned(curve, place) };
         let found = Found::Plan(place, Box::new(planned));
-        app.hear(JobReport::Found { generation: *generation, found });
+        app.receive(JobReport::Found { generation: *generation, found });
     }
     assert_eq!((app.view, app.is_waiting()), (views::plan::SPEC.id, false));
     app

@@ -58,9 +58,9 @@ fn answered(mut app: App) -> App {
     evaluation.summary.bottleneck = Resource::Level(node);
     evaluation.elasticity[0].property = Property::LevelBandwidth(node);
     evaluation.elasticity[2].property = Property::LevelLatency(system);
-    app.hear(JobReport::Evaluated { generation: FIRST, result: Ok(Arc::new(evaluation)) });
+    app.receive(JobReport::Evaluated { generation: FIRST, result: Ok(Arc::new(evaluation)) });
     let (width, all) = (app.views.map.width(), app.views.map.progress().1);
-    app.hear(JobReport::Cells {
+    app.receive(JobReport::Cells {
         generation: FIRST,
         cells: (0..all).map(|index| (index, cell(index, width))).collect(),
     });
@@ -73,7 +73,7 @@ pub(super) fn tuned() -> App {
     let commands = app.update(Action::Tune);
     let [Command::Sweep { generation, .. }] = commands[..] else { panic!("{commands:?}") };
     let (width, all) = (app.views.map.width(), app.views.map.progress().1);
-    app.hear(JobReport::Cells { generation, cells: (0..all).map(|index| (index, cell(index, width))).collect() });
+    app.receive(JobReport::Cells { generation, cells: (0..all).map(|index| (index, cell(index, width))).collect() });
     app
 }
 
@@ -95,7 +95,7 @@ pub(super) fn browsing(keys: &[Action]) -> App {
         holds,
     };
     let wrong = "broken.toml:12:1: cluster.device.compute_units: must be above 0; export the snapshot again, or fix it";
-    app.hear(JobReport::Listed(vec![
+    app.receive(JobReport::Listed(vec![
         file("gpt-neox-20b-mi250x-frontier-zero-topo-384.toml", Ok(vec![held("", "zero-topo")])),
         file("topo-against-zeropp.toml", Ok(vec![held("zeropp", "zeropp"), held("zero-topo", "zero-topo")])),
         file("broken.toml", Err(wrong.to_owned())),
@@ -128,7 +128,7 @@ pub(super) fn pipeline() -> App {
     let trace = trace.in_order();
     let details = Details { slowed: trace.slowed(), ..details(&app.scenario) };
     let evaluation = Evaluation { summary, stages, trace, elasticity: Vec::new(), error_band: None, details };
-    app.hear(JobReport::Evaluated { generation: FIRST, result: Ok(Arc::new(evaluation)) });
+    app.receive(JobReport::Evaluated { generation: FIRST, result: Ok(Arc::new(evaluation)) });
     app
 }
 

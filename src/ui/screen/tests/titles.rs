@@ -76,7 +76,7 @@ fn how_far_a_search_is_is_said_at_every_answer() {
         assert!(row.contains(", last possible scenario ") && row.contains(&format!(" {index}/{all} ")), "{row}");
         app.shown = shown;
         let answer = Box::new(TrainingAnswer { best: None, needs: None, plans: 0, simulated: 0 });
-        app.hear(JobReport::Found { generation, found: Found::Training(index, answer) });
+        app.receive(JobReport::Found { generation, found: Found::Training(index, answer) });
     }
     assert_eq!(short, all - 10);
     let row = title(&app, "Training time");

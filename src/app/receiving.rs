@@ -17,7 +17,7 @@ mod transfers;
 
 impl App {
     /// Takes in what a job says; an answer to an older question is dropped. Gives what is to be computed then.
-    pub fn hear(&mut self, report: JobReport) -> Vec<Command> {
+    pub fn receive(&mut self, report: JobReport) -> Vec<Command> {
         // Numbers only grow. Question 7 is asked while 6 still runs; what 6 reports then carries a 6 and finds no arm
         // below. So nothing has to be recalled, and no order of arrival can show an older answer over a newer one.
         let commands = self.take_in(report);
