@@ -83,9 +83,19 @@ pub fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
+/// The same with three digits: `4.67 %`, `36.1 %`.
+pub fn precise_percent(share: f64) -> String {
+    format!("{} %", significant(100.0 * share, 3))
+}
+
+/// The same without digits behind the point: `36 %`.
+pub fn whole_percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
 /// The same with no more digits than one would say: `4.7 %`, `36 %`.
 pub fn rounded_percent(share: f64) -> String {
-    if (100.0 * share).abs() < 9.95 { percent(share) } else { format!("{:.0} %", 100.0 * share) }
+    if (100.0 * share).abs() < 9.95 { percent(share) } else { whole_percent(share) }
 }
 
 /// A relative change, for people: `+4.7 %`.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::evaluate::{self, Summary, Workspace};
 use crate::scenario::{Problem, Scenario};
 use crate::search::Evaluator;
-use crate::units::{Seconds, significant};
+use crate::units::{Seconds, precise_percent};
 
 use super::attribution::{Attribution, attribute};
 
@@ -54,7 +54,7 @@ impl OwnFigure {
     pub fn typed(self) -> String {
         match self {
             Self::StepTime(time) => time.to_string(),
-            Self::Mfu(share) => format!("{} %", significant(100.0 * share, 3)),
+            Self::Mfu(share) => precise_percent(share),
         }
     }
 

@@ -8,6 +8,7 @@ use crate::figures::CalibrateReport;
 use crate::measured::{self, Case, Metric, Scores, Skipped, Validation};
 use crate::presets::Kind;
 use crate::search::Evaluator;
+use crate::units::percent;
 
 use super::args::CalibrateArgs;
 use super::exit::{Exit, Failure};
@@ -78,10 +79,10 @@ fn source(id: &str, fitted: &Fitted) -> String {
     let scores = |validation: &Validation| validation.scores(|one| one.metric == Metric::StepTime);
     let [after, crossed] = [&fitted.after, &fitted.crossed].map(scores);
     let (rows, groups) = after.as_ref().map_or((0, 0), |after| (after.rows, after.groups));
-    let mean = |scores: Option<Scores>| scores.map_or(f64::NAN, |scores| 100.0 * scores.mean);
+    let mean = |scores: Option<Scores>| percent(scores.map_or(f64::NAN, |scores| scores.mean));
     let (after, crossed) = (mean(after), mean(crossed));
     format!(
-        "constants that `calibrate` fitted to {rows} step times: {after:.1} % off on the mean of {groups} groups, \
-         {crossed:.1} % where a group was left out of the fit; what no row tells is as '{id}' had it before"
+        "constants that `calibrate` fitted to {rows} step times: {after} off on the mean of {groups} groups, \
+         {crossed} where a group was left out of the fit; what no row tells is as '{id}' had it before"
     )
 }

@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::hardware::{Cluster, MeasuredLevel};
 use crate::scenario::Scenario;
 use crate::text::printable;
-use crate::units::{Bytes, Seconds};
+use crate::units::{Bytes, Seconds, percent, whole_percent};
 
 use super::report::{ImportError, ImportReport, Imported};
 
@@ -333,12 +333,12 @@ fn explained(fitted: &FittedLevel, places: &[String], of: &str) -> String {
     let half =
         half_rate.map_or_else(String::new, |half| format!("; half of the most is reached at {}", Bytes::new(half)));
     format!(
-        "{}, {of}: bandwidth from sizes {}{half}; {latency}; ramp from sizes between; times come out again {:.1} % off on \
-         the mean, {:.0} % at most, at {}",
+        "{}, {of}: bandwidth from sizes {}{half}; {latency}; ramp from sizes between; times come out again {} off on \
+         the mean, {} at most, at {}",
         places.join(", "),
         sizes(*rate_sizes),
-        100.0 * residual.0,
-        100.0 * residual.1,
+        percent(residual.0),
+        whole_percent(residual.1),
         Bytes::new(fitted.worst),
     )
 }

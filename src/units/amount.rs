@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::{
-    Bytes, BytesPerSecond, Currency, Flop, FlopPerSecond, Joules, Money, Seconds, Watts, counted, engineering, short,
-    signed, significant, thousands,
+    Bytes, BytesPerSecond, Currency, Flop, FlopPerSecond, Joules, Money, Seconds, Watts, counted, engineering,
+    precise_percent, short, signed, significant, thousands,
 };
 
 /// What a number counts.
@@ -140,7 +140,7 @@ impl fmt::Display for Amount {
         match self.unit {
             Dimension::Of("") => f.pad(&plain(value)),
             Dimension::Of(name) => f.pad(&format!("{} {name}", plain(value))),
-            Dimension::Share => f.pad(&format!("{} %", significant(100.0 * value, 3))),
+            Dimension::Share => f.pad(&precise_percent(value)),
             Dimension::Change => f.pad(&signed(value)),
             Dimension::Seconds => Seconds::new(value).fmt(f),
             Dimension::Bytes => Bytes::new(value).fmt(f),

@@ -300,6 +300,11 @@ impl Bytes {
         self / Self::GIB
     }
 
+    /// The unit in which amounts up to this one stand beside each other, and its name.
+    pub fn common_unit(self) -> (Self, &'static str) {
+        if self >= Self::GIB { (Self::GIB, "GiB") } else { (Self::MIB, "MiB") }
+    }
+
     /// The number of GiB, for people, where the unit stands beside several: `82.8`.
     pub fn in_gib(self) -> String {
         super::significant(self.gib(), 3)

@@ -16,6 +16,7 @@ use crate::app::work::{Found, Work};
 use crate::plan::{Accumulation, Offload, Recompute};
 use crate::scenario::{Edit, Field, Scenario, Value};
 use crate::search::{Best, GridRow, GridSearch};
+use crate::units::percent;
 
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {
@@ -103,8 +104,8 @@ impl GridView {
             Edit::new(Field::Sequence, point.sequence as u32),
             Edit::new(Field::MicroBatch, point.batch as u32),
         ];
-        let percent = 100.0 * point.reached.mfu;
-        let said = format!("took {percent:.1} % MFU by the limits; the headline simulates it; u goes back");
+        let mfu = percent(point.reached.mfu);
+        let said = format!("took {mfu} MFU by the limits; the headline simulates it; u goes back");
         vec![Effect::Edit(edits, said)]
     }
 }

@@ -9,7 +9,7 @@ use crate::figures::why::facts::FigureSubject;
 use crate::scenario::Scenario;
 use crate::scenario::file::{PublishedFigure, PublishedQuantity, printable};
 use crate::search::{Comparison, PublishedComparison};
-use crate::units::{Amount, signed};
+use crate::units::{Amount, signed, whole_percent};
 
 use super::lines::{Lines, row};
 
@@ -85,9 +85,9 @@ impl<'a> PublishedAmounts<'a> {
 
     fn row(&self) -> (String, String) {
         let Self { published, amount, here } = self;
-        let (error, tolerance) = (signed(self.error()), 100.0 * published.tolerance);
+        let (error, tolerance) = (signed(self.error()), whole_percent(published.tolerance));
         let verdict = if self.within() { "within" } else { "not within" };
-        let beside = format!("{amount:>12}, {here:>12} ({error}, {verdict} {tolerance:.0} %)");
+        let beside = format!("{amount:>12}, {here:>12} ({error}, {verdict} {tolerance})");
         row(&printable(&published.to_string()), beside)
     }
 }

@@ -8,7 +8,7 @@ use crate::plan::{Accumulation, FlopCount, Offload, Plan};
 use crate::scenario::file::printable;
 use crate::scenario::{NEAR, Scenario};
 use crate::search::Fixes;
-use crate::units::{Amount, Seconds, counted, devices, signed, significant, thousands};
+use crate::units::{Amount, Seconds, counted, devices, percent, signed, significant, thousands, whole_percent};
 
 use crate::figures::figure::{Figure, MEMORY_PARTS, PHASES, TIME_PARTS, WITHIN};
 use crate::figures::why::facts::FigureSubject;
@@ -164,7 +164,7 @@ pub(super) fn held(sequences: Option<f64>) -> Option<String> {
 
 /// What stands for a batch that does not divide.
 pub(super) fn nearest() -> String {
-    format!("the nearest within {:.0} %", 100.0 * NEAR)
+    format!("the nearest within {}", whole_percent(NEAR))
 }
 
 /// In what the hardware differs from the cluster's, if anything: `changed: memory x 0.5 = 39.8 GiB`.
@@ -229,7 +229,7 @@ fn on_host(plan: &Plan) -> &'static str {
 /// `fits: 67.1 GiB of 79.7 GiB, 84 %, 12.6 GiB spare (80 % interval +-5.5 GiB)`.
 fn verdict(scenario: &Scenario, summary: &Summary) -> String {
     let (peak, capacity) = (summary.memory.peak, summary.memory.capacity);
-    let used = format!("{peak} of {capacity}, {:.0} %", 100.0 * (peak / capacity));
+    let used = format!("{peak} of {capacity}, {}", whole_percent(peak / capacity));
     let sure = scenario.calibration.peak_half_width;
     let sure = sure.map_or_else(String::new, |half| format!(" (80 % interval +-{})", peak * libm::expm1(half)));
     match Verdict::new(summary) {
@@ -354,5 +354,5 @@ fn traffic(subject: &FigureSubject, details: &Details) -> Vec<(String, String)> 
 /// A part, and its share of the whole.
 fn share(part: Figure, whole: Figure, subject: &FigureSubject) -> Option<(String, String)> {
     let (amount, whole) = (part.amount(subject)?, whole.amount(subject)?);
-    Some(row(&part.name(subject)?, format!("{amount:>10} {:>6.1} %", 100.0 * (amount.value / whole.value))))
+    Some(row(&part.name(subject)?, format!("{amount:>10} {:>8}", percent(amount.value / whole.value))))
 }

@@ -4,7 +4,7 @@ use crate::bounds::pipeline::Pipeline;
 use crate::evaluate::{ErrorBand, IdleCause, Span, Stream, TaskKind, evidence};
 use crate::plan::{Accumulation, Recompute};
 use crate::scenario::file::printable;
-use crate::units::{Amount, Dimension, Flop, Seconds, significant};
+use crate::units::{Amount, Dimension, Flop, Seconds, precise_percent};
 
 use crate::figures::figure::{Figure, TIME_PARTS};
 
@@ -324,12 +324,12 @@ impl FormulaFacts<'_> {
     /// The law, and the same bubble as an overhead and as a share of the step.
     fn overhead_and_share(&self) -> Citation {
         let time = &self.summary().time;
-        let percent = |share: f64| significant(100.0 * share, 3);
-        let (over, of) = (percent(time.bubble / time.compute), percent(time.bubble / self.summary().step_time));
+        let over = precise_percent(time.bubble / time.compute);
+        let of = precise_percent(time.bubble / self.summary().step_time);
         match self.pipeline() {
             None => Citation::convention(PARTS),
             Some(_) => Citation::paper(&format!(
-                "{LAYERED}. Here: overhead, idle over busy, {over} %; share of the step, as in the headline, {of} %"
+                "{LAYERED}. Here: overhead, idle over busy, {over}; share of the step, as in the headline, {of}"
             )),
         }
     }

@@ -13,7 +13,7 @@ use crate::evaluate::Elasticity;
 use crate::figures::{Figure, TRAINING};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
-use crate::units::Amount;
+use crate::units::{Amount, percent};
 
 /// Columns that it takes.
 pub(in crate::ui) const WIDTH: u16 = 40;
@@ -104,12 +104,12 @@ fn row(figure: Figure, answer: &Answer, theme: Theme) -> Line<'static> {
         // A part of the line above it, so that it has no bar of its own.
         Figure::Slowed => {
             let share = amount.map_or(0.0, |amount| amount.value / summary.step_time.get());
-            format!("  {label:<9}{value:>9} {:>5.1} %  transfers", 100.0 * share)
+            format!("  {label:<9}{value:>9} {:>7}  transfers", percent(share))
         }
         _ => {
             let share = amount.map_or(0.0, |amount| amount.value / summary.step_time.get());
             let bar = theme.glyphs().fills[0].repeat((share.min(1.0) * BAR as f64).round() as usize);
-            format!(" {label:<10}{value:>9} {:>5.1} %  {bar}", 100.0 * share)
+            format!(" {label:<10}{value:>9} {:>7}  {bar}", percent(share))
         }
     })
 }

@@ -17,7 +17,7 @@ use crate::ui::widgets::gantt::{self, Track, TrackForm};
 use crate::ui::widgets::list::in_view;
 use crate::ui::widgets::text::draw_lines;
 use crate::ui::widgets::{Gantt, MemoryLine};
-use crate::units::{Bytes, Seconds};
+use crate::units::{Bytes, Seconds, whole_percent};
 
 /// The fewest rows in which memory over the window says anything.
 const HELD: u16 = 5;
@@ -136,7 +136,7 @@ fn note(app: &App, answer: &Answer, (from, to): (Seconds, Seconds), theme: Theme
     if step.trace.ranks() == 1 {
         let seen = step.trace.totals(0, from, to);
         let exposed = format!("exposed {} of {}", seen.exposed, time.exposed);
-        let busy = format!("busy {:.0} %", 100.0 * (seen.busy / (to - from)));
+        let busy = format!("busy {}", whole_percent(seen.busy / (to - from)));
         return if width < LONG { format!("{window}, {exposed}") } else { format!("{window}: {busy}, {exposed}") };
     }
     let rank = app.timeline.rank(step);
@@ -276,7 +276,7 @@ fn fullest(span: &evaluate::Span, answer: &Answer, theme: Theme) -> Option<Line<
 
 /// What the window comes to, on rows of whole parts: `busy 88.1 ms 88 %, exposed 12.1 ms, gather 6.90 GiB`.
 fn totals(totals: &WindowTotals, time: Seconds, width: u16) -> Vec<Line<'static>> {
-    let share = |part: Seconds| format!("{part} {:.0} %", 100.0 * (part / time));
+    let share = |part: Seconds| format!("{part} {}", whole_percent(part / time));
     let mut parts = vec![format!("busy {}", share(totals.busy)), format!("exposed {}", share(totals.exposed))];
     if totals.bubble > Seconds::ZERO {
         parts.push(format!("bubble {}", share(totals.bubble)));

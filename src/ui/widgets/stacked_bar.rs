@@ -113,8 +113,8 @@ impl StackedBar<'_> {
 
     /// The unit of all figures.
     fn unit(&self) -> (f64, &'static str) {
-        const MI: f64 = 1024.0 * 1024.0;
-        if self.peak().max(amount(self.capacity)) >= 1024.0 * MI { (1024.0 * MI, "GiB") } else { (MI, "MiB") }
+        let (unit, name) = Bytes::new(self.peak().max(amount(self.capacity))).common_unit();
+        (unit.get(), name)
     }
 
     /// The cells of the bar over `cells` columns; `None` is the limit.

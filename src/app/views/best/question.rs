@@ -7,7 +7,7 @@ use crate::presets::Library;
 use crate::scenario::{Field, Scenario, Value};
 use crate::search::Axis;
 use crate::search::plans::{Allowed, Objective, PlanSearch, SearchLimits, SearchSpace};
-use crate::units::{Money, Seconds};
+use crate::units::{Money, Seconds, whole_percent};
 
 /// What plans can be best in here, with words for it.
 const OBJECTIVES: [(Objective, &str); 5] = [
@@ -85,7 +85,7 @@ impl PlanQuestion {
     pub fn held_to(self, scenario: &Scenario) -> Vec<String> {
         let days = self.days().map(|days| format!("within {days} days"));
         let most = self.most(scenario).map(|most| format!("for at most {most}"));
-        let free = (self.margins > 0).then(|| format!("{:.0} % of memory free", self.free() * 100.0));
+        let free = (self.margins > 0).then(|| format!("{} of memory free", whole_percent(self.free())));
         [days, most, free].into_iter().flatten().collect()
     }
 

@@ -138,7 +138,7 @@ struct ComparedRow {
     /// What the values count.
     dimension: Dimension,
     /// What its difference is in.
-    unit: &'static str,
+    unit: String,
 }
 
 impl<'a> Shown<'a> {
@@ -208,11 +208,11 @@ impl<'a> Shown<'a> {
         let same = amounts.iter().all(|amount| amount.unit == dimension);
         let in_column = amounts.into_iter().map(Amount::in_column);
         let (unit, values) = match dimension {
-            Dimension::Seconds => (time, in_column.map(|value| value * factor).collect()),
-            Dimension::Bytes => ("GiB", in_column.collect()),
-            _ => ("", in_column.collect()),
+            Dimension::Seconds => (time.to_owned(), in_column.map(|value| value * factor).collect()),
+            Dimension::Bytes => (dimension.column_unit(), in_column.collect()),
+            _ => (String::new(), in_column.collect()),
         };
-        let written = if unit.is_empty() { dimension.column_unit() } else { unit.to_owned() };
+        let written = if unit.is_empty() { dimension.column_unit() } else { unit.clone() };
         let known = written.is_empty() || written == entry.label;
         let name = if known { entry.label.to_owned() } else { format!("{}, {written}", entry.label) };
         same.then_some(ComparedRow { figure, name, values, better: entry.better, dimension, unit })

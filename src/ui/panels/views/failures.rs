@@ -16,7 +16,7 @@ use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::LogLog;
 use crate::ui::widgets::loglog::Curve;
 use crate::ui::widgets::text::draw_line;
-use crate::units::{Amount, Seconds, significant};
+use crate::units::{Amount, Seconds, precise_percent};
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing =
@@ -98,12 +98,12 @@ fn what_goes_wrong(picture: &FailurePicture, theme: Theme, width: u16) -> Line<'
 
 fn lines(app: &App, picture: &FailurePicture, theme: Theme, width: u16) -> Vec<Line<'static>> {
     let dim = theme.style(Role::Dim);
-    let percent = |share: f64| format!("{} %", significant(100.0 * share, 3));
     let legend =
         CURVES.map(|LossCurve { mark, tone, name, .. }| Span::styled(format!("{mark} {name}"), theme.fill(tone)));
     let place = app.views.failures.place();
     let (interval, shares) = (Seconds::new(INTERVALS[place]), picture.shares[place]);
-    let here = CURVES.map(|LossCurve { name, share, .. }| Span::raw(format!("{name} {}", percent(share(shares)))));
+    let here =
+        CURVES.map(|LossCurve { name, share, .. }| Span::raw(format!("{name} {}", precise_percent(share(shares)))));
     let goodput = format!("every {interval}: {:.2} % goodput", 100.0 * shares.useful);
     let rules = picture.best.map(|(law, interval)| format!("{} {interval}", law.name()));
     let rules = std::iter::once("best by".to_owned()).chain(rules).map(Span::raw);

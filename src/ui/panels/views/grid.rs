@@ -15,7 +15,7 @@ use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::table::{self, Aligned};
 use crate::ui::widgets::text::draw_lines;
-use crate::units::{significant, thousands};
+use crate::units::{precise_percent, thousands};
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {
@@ -49,8 +49,8 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let note = if app.views.grid.is_complete() { &scenario.model.id } else { "computing" };
     let inside = frame(app, theme, Panel::Map, &title, note, area, buf);
     let [head, rows] = halves(inside);
-    let percent = significant(100.0 * app.views.grid.efficiency(), 3);
-    let asked = format!(" kernels at {percent} % of the peak; over stage, activations kept, sequence, batch");
+    let percent = precise_percent(app.views.grid.efficiency());
+    let asked = format!(" kernels at {percent} of the peak; over stage, activations kept, sequence, batch");
     let heading = table::headings(&points(&[], theme), &COLUMNS, |_| Role::Dim, theme);
     draw_lines(buf, head, &[Line::raw(asked), heading], theme);
     list(app, theme).render(rows, buf);
@@ -80,7 +80,7 @@ fn points(rows: &[GridRow], theme: Theme) -> Table {
         let figures = row.point.map_or_else(
             || vec![TableCell::aside(format!("{} not one sequence fits", theme.glyphs().too_big))],
             |point| {
-                let mfu = format!("{} %", significant(100.0 * point.reached.mfu, 3));
+                let mfu = precise_percent(point.reached.mfu);
                 let [speed, sequence, batch] = [point.reached.tokens_per_s, point.sequence, point.batch]
                     .map(|count| TableCell::word(thousands(count)));
                 let stage = TableCell::word(point.stage.number().to_string());

@@ -20,7 +20,7 @@ use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::LogLog;
 use crate::ui::widgets::loglog::Curve;
 use crate::ui::widgets::text::{self, draw_line, draw_lines};
-use crate::units::{Amount, BytesPerSecond, devices, short, significant};
+use crate::units::{Amount, BytesPerSecond, devices, precise_percent, short, significant};
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing =
@@ -275,11 +275,11 @@ fn plan(
             words::count(sequences),
         )),
         Line::raw(format!(
-            "{}, {order}, recompute {}, offload {}; {memory}, {} % MFU",
+            "{}, {order}, recompute {}, offload {}; {memory}, {} MFU",
             scenario.strategy,
             plan.recompute,
             choice.offload,
-            significant(100.0 * best.summary.mfu, 3)
+            precise_percent(best.summary.mfu)
         )),
         picture.needs(index, place).map_or_else(Line::default, |needs| network(needs, scenario, theme, width)),
         joined(said, theme, width),
