@@ -78,6 +78,7 @@ const COMPUTING: &[(&str, usize)] = &[
     ("scenario", 2),
     ("limits", 1),
     ("network_floor", 0),
+    ("scores", 1),
 ];
 
 const FUNCTION_LINES: usize = 80;

@@ -1,7 +1,8 @@
 //! The cursor of a list: where it is, and where a motion leads. Every list, panel, form and page of text has one, and
 //! [`super::view::View`] moves it.
 //!
-//! Not for maps, which have two ways to go, nor for the timeline, whose rows and moments go their own.
+//! Maps and charts with rows have two ways to go: one of the same along each. Not for the timeline, whose rows and moments
+//! go their own.
 
 use super::action::Action;
 
@@ -47,6 +48,33 @@ pub fn across(action: Action) -> Action {
         Action::Left => Action::Up,
         Action::Right => Action::Down,
         other => other,
+    }
+}
+
+/// The cell of a map that has the keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GridCursor {
+    /// Its place among the columns.
+    pub column: usize,
+    /// Its place among the rows.
+    pub row: usize,
+}
+
+impl GridCursor {
+    /// Goes where an action leads on so many columns and rows, all of which are seen: the first and the last are those of
+    /// the row, and a page is a whole column. Says whether it is another cell then.
+    pub fn go(&mut self, action: Action, columns: usize, rows: usize) -> bool {
+        let before = *self;
+        let (mut column, mut row) = (ListCursor::at(self.column), ListCursor::at(self.row));
+        match action {
+            Action::Left | Action::Right | Action::First | Action::Last => column.go(across(action), columns, columns),
+            Action::PageUp => row.go(Action::First, rows, rows),
+            Action::PageDown => row.go(Action::Last, rows, rows),
+            Action::Up | Action::Down => row.go(action, rows, rows),
+            _ => false,
+        };
+        *self = Self { column: column.row(columns), row: row.row(rows) };
+        *self != before
     }
 }
 

@@ -23,3 +23,20 @@ fn a_shorter_list_is_read_from_its_last_row_and_an_empty_one_from_its_first() {
     assert!(cursor.go(Action::Up, 5, 5));
     assert_eq!(cursor.row(20), 3);
 }
+
+/// On 5 columns and 4 rows, of column 2 in row 1.
+#[test]
+fn on_a_map_ends_are_those_of_the_row_and_pages_those_of_the_column() {
+    let gone = |action| {
+        let mut cell = GridCursor { column: 2, row: 1 };
+        let moved = cell.go(action, 5, 4);
+        (cell.column, cell.row, moved)
+    };
+    assert_eq!([Action::Left, Action::Right].map(gone), [(1, 1, true), (3, 1, true)]);
+    assert_eq!([Action::Up, Action::Down].map(gone), [(2, 0, true), (2, 2, true)]);
+    assert_eq!([Action::First, Action::Last].map(gone), [(0, 1, true), (4, 1, true)]);
+    assert_eq!([Action::PageUp, Action::PageDown].map(gone), [(2, 0, true), (2, 3, true)]);
+    assert_eq!(gone(Action::Take), (2, 1, false), "taking is no motion");
+    let mut corner = GridCursor { column: 4, row: 3 };
+    assert!(!corner.go(Action::Right, 5, 4) && !corner.go(Action::PageDown, 5, 4), "no further");
+}

@@ -57,6 +57,12 @@ pub struct EvidenceView {
     files: Arc<Vec<(String, String)>>,
     /// What was found.
     pub picture: Option<ComparedRuns>,
+    /// The runs that the filters leave, by what was measured: their places among what was compared.
+    rows: Vec<usize>,
+    /// How many there are without the filters.
+    all: usize,
+    /// How good the predictions of those rows are.
+    scores: Option<Scores>,
 }
 
 impl Default for EvidenceView {
@@ -68,6 +74,9 @@ impl Default for EvidenceView {
             chosen: None,
             files: Arc::default(),
             picture: None,
+            rows: Vec::new(),
+            all: 0,
+            scores: None,
         }
     }
 }
@@ -85,11 +94,24 @@ impl EvidenceView {
 
     /// The runs of the metric, by what was measured; and how many there are without the filters.
     pub fn shown(&self) -> (Vec<&Residual>, usize) {
-        let Some(picture) = &self.picture else { return (Vec::new(), 0) };
-        let of_metric = || picture.validation.residuals.iter().filter(|one| one.metric == self.metric);
-        let mut shown: Vec<&Residual> = of_metric().filter(|one| self.is_wanted(one, picture)).collect();
-        shown.sort_by(|a, b| a.measured.total_cmp(&b.measured).then_with(|| a.id.cmp(&b.id)));
-        (shown, of_metric().count())
+        let residuals =
+            self.picture.iter().flat_map(|picture| self.rows.iter().map(|row| &picture.validation.residuals[*row]));
+        (residuals.collect(), self.all)
+    }
+
+    /// Works out what the filters leave: the picture, the figure or a filter is another one.
+    fn sift(&mut self) {
+        let Some(picture) = &self.picture else { return };
+        let residuals = &picture.validation.residuals;
+        let of_metric = |row: &usize| residuals[*row].metric == self.metric;
+        let wanted = |one: &Residual| one.metric == self.metric && self.is_wanted(one, picture);
+        let mut rows: Vec<usize> = (0..residuals.len()).filter(|row| wanted(&residuals[*row])).collect();
+        rows.sort_by(|a, b| {
+            let (a, b) = (&residuals[*a], &residuals[*b]);
+            a.measured.total_cmp(&b.measured).then_with(|| a.id.cmp(&b.id))
+        });
+        let (all, scores) = ((0..residuals.len()).filter(of_metric).count(), picture.validation.scores(wanted));
+        (self.rows, self.all, self.scores) = (rows, all, scores);
     }
 
     fn is_wanted(&self, residual: &Residual, picture: &ComparedRuns) -> bool {
@@ -97,10 +119,9 @@ impl EvidenceView {
         Facet::ALL.iter().all(is)
     }
 
-    /// The scores of what is shown.
-    pub fn scores(&self) -> Option<Scores> {
-        let picture = self.picture.as_ref()?;
-        picture.validation.scores(|one| one.metric == self.metric && self.is_wanted(one, picture))
+    /// How good the predictions of what is shown are.
+    pub const fn quality(&self) -> Option<&Scores> {
+        self.scores.as_ref()
     }
 
     /// The place of the cursor among what is shown.
@@ -182,8 +203,12 @@ impl View for EvidenceView {
             Action::Ratio => self.ratio = !self.ratio,
             Action::Filter(facet) => self.filter(facet),
             Action::Whole => self.wanted = [const { None }; 3],
-            _ => self.go(action, context.page),
+            _ => {
+                self.go(action, context.page);
+                return Vec::new();
+            }
         }
+        self.sift();
         Vec::new()
     }
 
@@ -230,6 +255,7 @@ impl View for EvidenceView {
     fn receive(&mut self, found: Found, _: &Context) -> Vec<Effect> {
         if let Found::Evidence(picture) = found {
             self.picture = Some(*picture);
+            self.sift();
         }
         Vec::new()
     }

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use crate::figures::{Figure, METRICS, SweepReport};
 use crate::scenario::{Edit, Field, Problem, Scenario, Value};
-use crate::search::{Candidate, Cell, Sweep, Tuned};
+use crate::search::{Axis, Candidate, Cell, Sweep, Tuned};
 
 use crate::app::action::{Action, Command};
 use crate::app::asked::Asked;
 use crate::app::axes::{self, LookedUp};
 use crate::app::context::Context;
+use crate::app::cursor::GridCursor;
 use crate::app::effect::{Effect, Opening, told};
 use crate::app::notice::Notice;
 use crate::app::panel::ViewId;
@@ -147,25 +148,17 @@ impl Map {
             return;
         }
         // Old figures go where their cell went, marked as stale, until the new ones come: the map never goes blank.
-        self.cells = (0..sweep.len()).map(|index| self.cell_of(&sweep, index)).collect();
+        let (columns, rows) = (last_places(&self.sweep.x, &sweep.x), last_places(&self.sweep.y, &sweep.y));
+        let width = self.width();
+        let last =
+            |(row, column): (&Option<usize>, &Option<usize>)| self.cells.get((*row)? * width + (*column)?)?.clone();
+        self.cells = rows.iter().flat_map(|row| columns.iter().map(move |column| (row, column))).map(last).collect();
         self.fresh = vec![false; sweep.len()];
         self.sweep = Arc::new(sweep);
         self.home = home;
         self.cursor = home.unwrap_or(self.cursor.min(self.cells.len().saturating_sub(1)));
         self.settled = self.cursor;
         self.show(self.metric);
-    }
-
-    /// The last picture of a cell of another map with the same coordinates.
-    fn cell_of(&self, other: &Sweep, index: usize) -> Option<Cell> {
-        let width = other.x.values.len();
-        if (self.sweep.x.field, self.sweep.y.field) != (other.x.field, other.y.field) {
-            return None;
-        }
-        // Found by value: a step along an axis may add a column, and every other one has moved.
-        let x = self.sweep.x.values.iter().position(|value| *value == other.x.values[index % width])?;
-        let y = self.sweep.y.values.iter().position(|value| *value == other.y.values[index / width])?;
-        self.cells.get(y * self.width() + x)?.clone()
     }
 
     /// Takes cells over.
@@ -300,27 +293,11 @@ impl Map {
 
     /// Moves the cursor as the keys of a map do; says whether it moved.
     pub fn go(&mut self, action: Action) -> bool {
-        let (width, height) = (self.width().cast_signed(), self.height().cast_signed());
-        match action {
-            Action::Left => self.step(-1, 0),
-            Action::Right => self.step(1, 0),
-            Action::Up => self.step(0, -1),
-            Action::Down => self.step(0, 1),
-            Action::First => self.step(-width, 0),
-            Action::Last => self.step(width, 0),
-            Action::PageUp => self.step(0, -height),
-            Action::PageDown => self.step(0, height),
-            _ => false,
-        }
-    }
-
-    /// Moves the cursor by columns and rows, as far as the map goes; says whether it moved.
-    fn step(&mut self, columns: isize, rows: isize) -> bool {
         let (width, height) = (self.width(), self.height());
-        let x = (self.cursor % width).saturating_add_signed(columns).min(width - 1);
-        let y = (self.cursor / width).saturating_add_signed(rows).min(height.saturating_sub(1));
-        let before = std::mem::replace(&mut self.cursor, y * width + x);
-        before != self.cursor
+        let mut cell = GridCursor { column: self.cursor % width, row: self.cursor / width };
+        let moved = cell.go(action, width, height);
+        self.cursor = cell.row * width + cell.column;
+        moved
     }
 
     /// The values of a cell's column and row.
@@ -413,6 +390,12 @@ impl View for Map {
 /// The sweep around a scenario. What its axes set is taken from `base`, so that moving along them changes no cell.
 fn sweep(base: &Scenario, scenario: &Scenario, [x, y]: [Field; 2], tune: bool, presets: &LookedUp<'_>) -> Sweep {
     Sweep { base: base.clone(), x: axes::axis(x, scenario, presets), y: axes::axis(y, scenario, presets), tune }
+}
+
+/// Where each value of an axis stood on the last one: a step along an axis may add a column, and every other one has moved.
+fn last_places(last: &Axis, now: &Axis) -> Vec<Option<usize>> {
+    let place = |value| last.values.iter().position(|other| last.field == now.field && other == value);
+    now.values.iter().map(place).collect()
 }
 
 fn home(sweep: &Sweep, scenario: &Scenario) -> Option<usize> {

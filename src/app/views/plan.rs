@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::app::action::Action;
 use crate::app::asked::{Asked, LATER, PLAN_LATER};
 use crate::app::context::Context;
-use crate::app::cursor::ListCursor;
+use crate::app::cursor::{ListCursor, across};
 use crate::app::effect::Effect;
 use crate::app::notice::Notice;
 use crate::app::panel::ViewId;
@@ -159,8 +159,12 @@ impl View for PlanView {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
         match action {
             Action::Take => return vec![self.take(context)],
-            Action::Left => self.choose_limit(self.place().saturating_sub(1)),
-            Action::Right => self.choose_limit(self.place() + 1),
+            Action::Left | Action::Right => {
+                let limits = self.picture.as_ref().map_or(0, |picture| picture.curve.limits.len());
+                let mut limit = ListCursor::at(self.place());
+                limit.go(across(action), limits, limits);
+                self.choose_limit(limit.row(limits));
+            }
             Action::Metric => {
                 self.objective = (self.objective + 1) % OBJECTIVES.len();
                 return vec![Effect::Follow];

@@ -18,20 +18,28 @@ pub const SPEC: ViewSpec = ViewSpec {
     keys: |keys| keys.rows("figure").key("enter", Action::Explain, "explain", "explain the figure"),
 };
 
-/// Knows nothing but the figure under its cursor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct TrafficView(ListCursor);
+/// The figures of what is shown, and the one under the cursor.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TrafficView {
+    figures: Vec<Figure>,
+    cursor: ListCursor,
+}
 
 impl TrafficView {
-    /// The figure that has the keys, of so many.
-    pub fn row(self, count: usize) -> usize {
-        self.0.row(count)
+    /// What the rows are of.
+    pub fn figures(&self) -> &[Figure] {
+        &self.figures
+    }
+
+    /// The figure that has the keys.
+    pub fn row(&self) -> usize {
+        self.cursor.row(self.figures.len())
     }
 }
 
 /// The figures of what is shown, in the order of the view's rows: what each level carries, and each way of the link to
 /// the host if anything crosses it, here or with the pinned scenario.
-pub fn carried(context: &Context) -> Vec<Figure> {
+fn carried(context: &Context) -> Vec<Figure> {
     let Some(answer) = context.answer else { return Vec::new() };
     let pinned = context.pins.reference().is_some_and(|(_, summary)| summary.host.any());
     let copies = pinned || answer.evaluation.summary.host.any();
@@ -44,20 +52,24 @@ pub fn carried(context: &Context) -> Vec<Figure> {
 }
 
 impl View for TrafficView {
-    fn figure(&self, context: &Context) -> Result<Asked, Notice> {
-        carried(context).get(self.cursor(context)).copied().map(Asked::Shown).ok_or(NOTHING)
+    fn figure(&self, _: &Context) -> Result<Asked, Notice> {
+        self.figures.get(self.row()).copied().map(Asked::Shown).ok_or(NOTHING)
     }
 
     fn rows(&self, context: &Context) -> Option<Vec<String>> {
-        context.names(carried(context))
+        context.names(self.figures.clone())
     }
 
-    fn cursor(&self, context: &Context) -> usize {
-        self.row(carried(context).len())
+    fn cursor(&self, _: &Context) -> usize {
+        self.row()
     }
 
     fn list(&mut self) -> Option<&mut ListCursor> {
-        Some(&mut self.0)
+        Some(&mut self.cursor)
+    }
+
+    fn renew(&mut self, context: &Context) {
+        self.figures = carried(context);
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::app::action::Action;
 use crate::app::asked::{Asked, PLAN_LATER};
 use crate::app::context::Context;
-use crate::app::cursor::ListCursor;
+use crate::app::cursor::{GridCursor, ListCursor};
 use crate::app::effect::{Effect, told};
 use crate::app::notice::Notice;
 use crate::app::panel::ViewId;
@@ -233,10 +233,6 @@ impl View for TrainingView {
             Action::Take => return self.take(context),
             Action::Slower => return vec![change_network(1.0 / FACTOR, context)],
             Action::Faster => return vec![change_network(FACTOR, context)],
-            Action::Left => self.back = (self.back + 1).min(self.last_budget()),
-            Action::Right => self.back = self.back.saturating_sub(1),
-            Action::First => self.choose_budget(0),
-            Action::Last => self.back = 0,
             Action::Metric => {
                 self.law = (self.law + 1) % CriticalBatch::LAWS.len();
                 return vec![Effect::Follow];
@@ -247,9 +243,11 @@ impl View for TrainingView {
                 self.most = Some(next.clamp(1, MOST));
                 return vec![Effect::Follow];
             }
-            // All methods are seen at once, so that a page is all of them.
             _ => {
-                self.method.go(action, METHODS.len(), METHODS.len() + 1);
+                let mut cell = GridCursor { column: self.budget(), row: self.method() };
+                cell.go(action, self.last_budget() + 1, METHODS.len());
+                self.choose_budget(cell.column);
+                self.method = ListCursor::at(cell.row);
             }
         }
         self.choose();
@@ -268,7 +266,7 @@ impl View for TrainingView {
         self.method()
     }
 
-    // No `list` for the explorer to move: its ends are those of the budgets.
+    // No `list` for the explorer to move: rows and devices are moved together.
     fn go_to(&mut self, row: usize, _: &Context) -> Option<Effect> {
         self.method = ListCursor::at(row);
         self.choose();

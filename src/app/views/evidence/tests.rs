@@ -81,7 +81,7 @@ fn filters_leave_what_is_wanted_and_end_with_everything() {
     let picture = evidence.picture.as_ref().unwrap();
     let devices = |one: &&Residual| picture.run(one).unwrap().scenario.devices();
     assert!(evidence.shown().0.iter().all(|one| (9..=64).contains(&devices(one))));
-    assert_eq!(evidence.scores().unwrap().rows, evidence.shown().0.len());
+    assert_eq!(evidence.quality().unwrap().rows, evidence.shown().0.len());
     press(&mut app, "0");
     assert_eq!(ids(&app).len(), 8);
     press(&mut app, "d");

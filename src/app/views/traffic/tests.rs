@@ -16,7 +16,7 @@ fn shown(app: &mut App, keys: &str) -> Figure {
 fn each_row_is_explained() {
     let mut app = explorer();
     press(&mut app, "T");
-    let rows = carried(&app.context());
+    let rows = app.views.traffic.figures().to_vec();
     assert_eq!(rows, [Figure::Traffic(0), Figure::Busy(0), Figure::Traffic(1), Figure::Busy(1)], "two levels");
     for figure in rows {
         assert_eq!(shown(&mut app, "i"), figure);
@@ -34,7 +34,7 @@ fn the_link_to_the_host_is_listed_where_anything_crosses_it() {
     to_field(&mut app, "offload");
     press(&mut app, "lT");
     let host = HostDirection::ALL.map(|way| [Figure::Copied(way), Figure::Copying(way)]).concat();
-    assert_eq!(carried(&app.context())[4..], host);
+    assert_eq!(app.views.traffic.figures()[4..], host);
     for figure in host.iter().rev() {
         assert_eq!(shown(&mut app, if *figure == host[3] { "Gi" } else { "ki" }), *figure);
     }
@@ -42,5 +42,5 @@ fn the_link_to_the_host_is_listed_where_anything_crosses_it() {
     to_field(&mut app, "offload");
     press(&mut app, "hT");
     assert_eq!(figures(&app).host, HostTraffic::default());
-    assert_eq!(carried(&app.context())[4..], host);
+    assert_eq!(app.views.traffic.figures()[4..], host);
 }

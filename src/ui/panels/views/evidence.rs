@@ -118,7 +118,7 @@ fn filtered(evidence: &EvidenceView, (shown, all): (usize, usize), theme: Theme,
 
 /// How good the predictions of what is shown are.
 fn scored(evidence: &EvidenceView, shown: &[&Residual], theme: Theme, width: u16) -> Line<'static> {
-    let Some(scores) = evidence.scores() else { return Line::default() };
+    let Some(scores) = evidence.quality() else { return Line::default() };
     let inside = shown.iter().filter(|one| one.error().abs() <= BAND).count();
     let parts = [
         Span::styled(format!(" off by {} on average", percent(scores.mean)), theme.style(Role::Title)),

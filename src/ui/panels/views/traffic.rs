@@ -8,7 +8,6 @@ use ratatui::widgets::Widget;
 
 use super::{Drawing, row};
 use crate::app::views;
-use crate::app::views::traffic;
 use crate::app::{App, Panel};
 use crate::evaluate::{Copies, Summary, Traffic};
 use crate::figures::{CellTone, Figure, Table, TableCell};
@@ -46,7 +45,7 @@ struct DrawnRun<'a> {
 
 /// Rows that it wants: frame, two rows per link and run, a row between links, a sentence per run.
 fn height(app: &App) -> u16 {
-    let links = traffic::carried(&app.context()).len() / 2;
+    let links = app.views.traffic.figures().len() / 2;
     let runs = 1 + usize::from(app.pins.reference().is_some());
     u16::try_from(2 + links * (2 * runs + 1) + runs).unwrap_or(u16::MAX)
 }
@@ -65,10 +64,10 @@ fn row_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> 
 }
 
 fn list(app: &App, theme: Theme, inside: Rect) -> RowList<'static> {
-    let (runs, figures) = (runs(app, theme), traffic::carried(&app.context()));
-    let mut lines = links(&runs, &figures, inside.width.into(), theme);
+    let (runs, traffic) = (runs(app, theme), &app.views.traffic);
+    let mut lines = links(&runs, traffic.figures(), inside.width.into(), theme);
     lines.extend(runs.iter().map(|run| (outside(run), None)));
-    panel_list(app, theme, lines, app.views.traffic.row(figures.len()))
+    panel_list(app, theme, lines, traffic.row())
 }
 
 /// The scenario shown, then the pinned one.
