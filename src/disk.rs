@@ -238,8 +238,8 @@ impl Staged {
         Self::empty(directory)?.written(text)
     }
 
-    /// What is to become a file of this name, or to replace it: for a text that comes piece by piece, and ends with a
-    /// flush.
+    /// What is to become a file of this name, or to replace it: for a text that comes piece by piece, and ends with
+    /// [`Staged::finish`].
     pub fn beside(path: &Path, replacing: bool) -> io::Result<Self> {
         let path = if replacing { replaceable(path)? } else { path.to_owned() };
         Self::empty(parent(&path))
@@ -281,6 +281,12 @@ impl Staged {
         }
     }
 
+    /// Ends a text that came piece by piece, and gives it a name that no file has, or may have if it is replaced.
+    pub fn finish(mut self, path: &Path, replacing: bool) -> io::Result<()> {
+        self.flush()?;
+        if replacing { self.replace(path) } else { self.create(path).map_err(|(_, error)| error) }
+    }
+
     /// Gives it a name; a file that has it is replaced, through a link what it leads to.
     pub fn replace(self, path: &Path) -> io::Result<()> {
         let path = replaceable(path)?;
@@ -317,6 +323,14 @@ pub fn create<'a>(files: &'a [(PathBuf, &str)]) -> Result<(), (&'a Path, io::Err
         }
     }
     Ok(())
+}
+
+/// The same, or each in the place of what is there.
+pub fn write<'a>(files: &'a [(PathBuf, &str)], replacing: bool) -> Result<(), (&'a Path, io::Error)> {
+    if !replacing {
+        return create(files);
+    }
+    files.iter().try_for_each(|(path, text)| replace(path, text).map_err(|error| (&**path, error)))
 }
 
 /// Makes a folder, with those around it, where it is missing.

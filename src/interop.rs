@@ -2,6 +2,7 @@
 //! profilers read, plans and traces written. Not for shardscope's own files ([`crate::snapshot`]), nor for the disk.
 
 pub mod content;
+pub mod export;
 pub mod fsdp2;
 pub mod huggingface;
 pub mod job_array;

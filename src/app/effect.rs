@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::figures::Figure;
+use crate::interop::export::ExportForm;
 use crate::presets::Kind;
 use crate::scenario::file::ScenarioFile;
 use crate::scenario::{Edit, Field, Scenario, Value};
@@ -10,7 +11,6 @@ use crate::stack::Calibration;
 use crate::units::Seconds;
 
 use super::action::{Action, Command};
-use super::exporting::ExportForm;
 use super::keys::KeyPlace;
 use super::notice::Notice;
 use super::panel::ViewId;

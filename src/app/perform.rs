@@ -8,7 +8,6 @@ use crate::scenario::file::ScenarioFile;
 use super::action::{Action, Command, Format};
 use super::command_lines::CommandLines;
 use super::effect::{Effect, Opening};
-use super::exporting::ExportForm;
 use super::form::Form;
 use super::help::Help;
 use super::keys::KeyPlace;
@@ -22,6 +21,7 @@ use super::transfer::FileTransfer;
 use super::typing::{Entry, Purpose};
 use super::view::View;
 use super::views::SPECS;
+use crate::interop::export::ExportForm;
 use crate::scenario::Field;
 use crate::search;
 use crate::search::options::options;
@@ -241,10 +241,10 @@ fn list_of_formats() -> List {
 }
 
 fn list_of_export_forms() -> List {
-    let items = ExportForm::ALL.map(|form| Item {
-        name: form.name().to_owned(),
-        note: form.about().to_owned(),
-        effect: Effect::Open(Opening::ExportFolder(form)),
+    let items = ExportForm::ALL.map(|form| {
+        let (name, about) = form.words();
+        let effect = Effect::Open(Opening::ExportFolder(form));
+        Item { name: name.to_owned(), note: about.to_owned(), effect }
     });
     List::new("Write the plan for", items.into(), "")
 }

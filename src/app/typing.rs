@@ -2,12 +2,12 @@
 
 use tui_input::{Input, InputRequest};
 
+use crate::interop::export::ExportForm;
 use crate::scenario::Field;
 
 use super::action::{Action, Command};
 use super::context::Context;
 use super::effect::Effect;
-use super::exporting::ExportForm;
 use super::importing::path;
 use super::view::View;
 

@@ -138,8 +138,9 @@ pub enum EvalFormat {
 }
 
 /// Forms of a report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum ReportForm {
+    #[default]
     Text,
     Json,
 }

@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::process::{ExitCode, Termination};
 
+use crate::interop::report::ImportError;
 use crate::scenario::Problem;
 
 /// How the program ends.
@@ -84,6 +85,12 @@ impl Refusals {
 
     pub(super) fn end(self) -> Result<(), Failure> {
         if self.0.is_empty() { Ok(()) } else { Err(Failure::Input(self.0)) }
+    }
+}
+
+impl From<Vec<ImportError>> for Failure {
+    fn from(errors: Vec<ImportError>) -> Self {
+        Self::Input(errors.iter().map(ToString::to_string).collect())
     }
 }
 

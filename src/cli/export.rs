@@ -3,11 +3,11 @@
 mod array;
 mod trace;
 
-use std::fs;
-
+use crate::disk;
 use crate::evaluate::{self, Workspace};
-use crate::interop::fsdp2::{self, Names};
-use crate::interop::plans::{self, JobLauncher, JobWishes, PlanTarget};
+use crate::interop::export::{ExportForm, ExportedFiles};
+use crate::interop::fsdp2::Names;
+use crate::interop::plans::{JobLauncher, JobWishes, PlanTarget};
 use crate::scenario::Scenario;
 use crate::text::printable;
 use crate::units::Seconds;
@@ -17,44 +17,34 @@ use super::exit::{Exit, Failure};
 use super::session::{Session, note_idle, refused};
 use super::{files, output};
 
-/// What an export comes to.
-struct Export {
-    /// Names and texts; the first is what is printed where no folder is given.
-    files: Vec<(&'static str, String)>,
-    /// What the tool does otherwise than planned.
-    notes: Vec<String>,
-}
-
 pub(super) fn run(session: &Session, everywhere: &Everywhere, arguments: &ExportArgs) -> Result<Exit, Failure> {
-    let export = match arguments.to {
-        ExportTarget::Sbatch if arguments.array.sweep => {
-            let script = array::script(session, everywhere, arguments)?;
-            Export { files: vec![(array::FILE, script)], notes: Vec::new() }
-        }
-        _ if arguments.array.sweep => {
+    if arguments.array.sweep {
+        if arguments.to != ExportTarget::Sbatch {
             return Err(Failure::input("--sweep: a job array is a script for Slurm; choose --to sbatch"));
         }
-        ExportTarget::Trace => return trace::run(session, arguments),
-        target => {
-            let scenario = session.open_possible(&arguments.input)?.scenario;
-            note_idle(&arguments.input, [scenario.plan.clone()]);
-            match plan_target(target) {
-                Some(target) => of_plan(target, &scenario, arguments)?,
-                None => of_modules(&scenario, arguments)?,
-            }
-        }
-    };
-    if arguments.strict && !export.notes.is_empty() {
-        let fix = "change the plan, or leave --strict out";
-        return Err(Failure::Input(export.notes.iter().map(|note| format!("{note}; {fix}")).collect()));
+        let script = array::script(session, everywhere, arguments)?;
+        return hand_over(session, &[(array::FILE, script)], &[], arguments);
     }
-    hand_over(session, &export, arguments)
+    let scenario = session.open_possible(&arguments.input)?.scenario;
+    note_idle(&arguments.input, [scenario.plan.clone()]);
+    let (form, version) = (form(arguments), arguments.target_version.as_deref());
+    let exported = form.files(version, &scenario, &wishes(form, &scenario, arguments)?);
+    match exported.map_err(|problems| refused(&problems, &arguments.input))? {
+        ExportedFiles::Texts(files, notes) => hand_over(session, &files, &notes, arguments),
+        ExportedFiles::Traces(traces) => trace::hand_over(session, &traces, arguments),
+    }
 }
 
-/// What is written as a launcher's configuration; module by module else.
-fn plan_target(target: ExportTarget) -> Option<PlanTarget> {
-    Some(match target {
-        ExportTarget::Fsdp2 | ExportTarget::Trace => return None,
+/// What is written.
+fn form(arguments: &ExportArgs) -> ExportForm {
+    ExportForm::Plan(match arguments.to {
+        ExportTarget::Trace => return ExportForm::Trace,
+        ExportTarget::Fsdp2 => {
+            return ExportForm::Modules(match arguments.module_names {
+                ModuleNames::Torchtitan => Names::Torchtitan,
+                ModuleNames::Huggingface => Names::HuggingFace,
+            });
+        }
         ExportTarget::Accelerate => PlanTarget::Accelerate,
         ExportTarget::HfTrainer => PlanTarget::Trainer,
         ExportTarget::Deepspeed => PlanTarget::DeepSpeed,
@@ -64,29 +54,11 @@ fn plan_target(target: ExportTarget) -> Option<PlanTarget> {
     })
 }
 
-/// Module by module, as FSDP2 is applied.
-fn of_modules(scenario: &Scenario, arguments: &ExportArgs) -> Result<Export, Failure> {
-    if let Some(version) = arguments.target_version.as_deref().filter(|version| *version != fsdp2::VERSION) {
-        let (version, known) = (printable(version), fsdp2::VERSION);
-        return Err(Failure::input(format!("--target-version: '{version}' of PyTorch is not known; choose {known}")));
-    }
-    let names = match arguments.module_names {
-        ModuleNames::Torchtitan => Names::Torchtitan,
-        ModuleNames::Huggingface => Names::HuggingFace,
-    };
-    let spec = fsdp2::specify(scenario, names).map_err(|problems| refused(&problems, &arguments.input))?;
-    let files = spec.files().map_err(Failure::unwritten)?.into();
-    Ok(Export { files, notes: spec.notes })
-}
-
-/// As a launcher's configuration.
-fn of_plan(target: PlanTarget, scenario: &Scenario, arguments: &ExportArgs) -> Result<Export, Failure> {
-    let ExportArgs { partition, account, target_version, cpus_per_task, gpu_type, launcher, .. } = arguments;
-    let time = match target {
-        PlanTarget::Sbatch => length(scenario)?,
-        _ => None,
-    };
-    let job = JobWishes {
+/// What a job is to have beside its size.
+fn wishes(form: ExportForm, scenario: &Scenario, arguments: &ExportArgs) -> Result<JobWishes, Failure> {
+    let ExportArgs { partition, account, cpus_per_task, gpu_type, launcher, .. } = arguments;
+    let time = if form == ExportForm::Plan(PlanTarget::Sbatch) { length(scenario)? } else { None };
+    Ok(JobWishes {
         partition: word("--partition", partition.as_deref())?,
         account: word("--account", account.as_deref())?,
         time,
@@ -96,10 +68,7 @@ fn of_plan(target: PlanTarget, scenario: &Scenario, arguments: &ExportArgs) -> R
             Launcher::Torchrun => JobLauncher::Torchrun,
             Launcher::Accelerate => JobLauncher::Accelerate,
         },
-    };
-    let exported = plans::export(target, target_version.as_deref(), scenario, &job)
-        .map_err(|problems| refused(&problems, &arguments.input))?;
-    Ok(Export { files: vec![(exported.file, exported.text)], notes: exported.notes })
+    })
 }
 
 /// A name that a script can hold as it is.
@@ -122,19 +91,30 @@ fn length(scenario: &Scenario) -> Result<Option<Seconds>, Failure> {
 }
 
 /// Writes the files into the folder, or prints the first.
-fn hand_over(session: &Session, export: &Export, arguments: &ExportArgs) -> Result<Exit, Failure> {
+fn hand_over(
+    session: &Session,
+    exported: &[(&'static str, String)],
+    notes: &[String],
+    arguments: &ExportArgs,
+) -> Result<Exit, Failure> {
+    if arguments.strict && !notes.is_empty() {
+        let fix = "change the plan, or leave --strict out";
+        return Err(Failure::Input(notes.iter().map(|note| format!("{note}; {fix}")).collect()));
+    }
     let Some(folder) = &arguments.out else {
-        let (_, text) = &export.files[0];
+        let (_, text) = &exported[0];
         return output::result(text).map(|()| Exit::Done);
     };
-    fs::create_dir_all(folder).map_err(|error| Failure::io(folder, &error))?;
-    let written: Vec<_> = export.files.iter().map(|(name, text)| (folder.join(name), text.as_str())).collect();
+    disk::create_folder(folder).map_err(|error| Failure::io(folder, &error))?;
+    let written: Vec<_> = exported.iter().map(|(name, text)| (folder.join(name), text.as_str())).collect();
     for (file, _) in &written {
         files::vacant(file, arguments.force, &session.inputs)?;
     }
     files::write(&written, arguments.force)?;
     if arguments.to != ExportTarget::Fsdp2 {
-        export.notes.iter().for_each(|note| output::to_stderr(&format!("not as planned: {note}\n")));
+        for note in notes {
+            output::to_stderr(&format!("not as planned: {note}\n"));
+        }
     }
     let lines: Vec<String> = written.iter().map(|(file, _)| format!("{}\n", file.display())).collect();
     output::result(&lines.concat()).map(|()| Exit::Done)

@@ -1,7 +1,7 @@
 //! Files that commands write: whole or not at all, never over what is read, and over another file only where that is
 //! insisted on.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use crate::disk::{self, Staged};
@@ -36,15 +36,10 @@ pub(super) fn write_as_it_comes<T>(
     let failed = |error: io::Error| Failure::io(file, &error);
     let mut staged = Staged::beside(file, force).map_err(failed)?;
     let filled = fill(&mut staged)?;
-    staged.flush().map_err(failed)?;
-    let named = if force { staged.replace(file) } else { staged.create(file).map_err(|(_, error)| error) };
-    named.map(|()| filled).map_err(failed)
+    staged.finish(file, force).map(|()| filled).map_err(failed)
 }
 
 /// Writes files: new ones all or none, or each in the place of what is there.
 pub(super) fn write(files: &[(PathBuf, &str)], force: bool) -> Result<(), Failure> {
-    if !force {
-        return disk::create(files).map_err(|(file, error)| Failure::io(file, &error));
-    }
-    files.iter().try_for_each(|(file, text)| disk::replace(file, text).map_err(|error| Failure::io(file, &error)))
+    disk::write(files, force).map_err(|(file, error)| Failure::io(file, &error))
 }

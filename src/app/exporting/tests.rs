@@ -4,6 +4,8 @@ use crate::app::action::{Command, JobReport};
 use crate::app::files::tests::patient;
 use crate::app::layer::Layer;
 use crate::app::tests::{explorer, obey, press};
+use crate::interop::fsdp2::Names;
+use crate::interop::plans::PlanTarget;
 
 /// Presses keys and writes what is asked for.
 fn press_writing(app: &mut App, keys: &str) {
@@ -29,7 +31,7 @@ fn every_form_is_written_once_and_nothing_is_replaced_unasked() {
     for (place, form) in ExportForm::ALL.into_iter().enumerate() {
         let folder = directory.path().join(place.to_string()).join("new");
         let mut question = question(form, &folder);
-        let ExportOutcome::Written(files, _) = question.answer(&patient()) else { panic!("{}", form.name()) };
+        let ExportOutcome::Written(files, _) = question.answer(&patient()) else { panic!("{form:?}") };
         assert!(!files.is_empty() && files.iter().all(|file| Path::new(file).is_file()), "{files:?}");
         let first = Path::new(&files[0]);
         std::fs::write(first, "mine").unwrap();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::app::action::Command;
 use crate::app::asked::FIGURES_LATER;
 use crate::app::effect::Opening;
-use crate::app::exporting::{ExportForm, ExportOutcome, ExportQuestion};
+use crate::app::exporting::{ExportOutcome, ExportQuestion};
 use crate::app::importing::{ImportChange, ImportQuestion, ImportWords, ImportedFile};
 use crate::app::layer::Layer;
 use crate::app::own_run::OwnRun;
@@ -16,6 +16,7 @@ use crate::app::transfer::FileTransfer;
 use crate::app::typing::{Entry, Purpose};
 use crate::app::views::measured;
 use crate::calibrate::OwnFigure;
+use crate::interop::export::ExportForm;
 use crate::stack::Calibration;
 
 impl App {

@@ -42,7 +42,7 @@ pub enum ImportKind {
 }
 
 /// Arguments of `import model`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct ImportModelArgs {
     /// Hugging Face configuration; `-` is standard input
     #[arg(value_name = "CONFIG.json")]
@@ -58,7 +58,7 @@ pub struct ImportModelArgs {
 }
 
 /// Arguments of `import run`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct ImportRunArgs {
     /// Logs, one row for each; `-` is standard input
     #[arg(value_name = "LOG", required = true)]
@@ -80,7 +80,7 @@ pub struct ImportRunArgs {
 }
 
 /// Arguments of `import plan`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct ImportPlanArgs {
     /// Configuration, with the DeepSpeed file that it refers to; a Megatron-LM script or log; `-` is standard input
     #[arg(value_name = "FILE", required = true)]
@@ -93,7 +93,7 @@ pub struct ImportPlanArgs {
 }
 
 /// Arguments of `import cluster`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct ImportClusterArgs {
     /// What the tools print, told apart by content; `-` is standard input
     #[arg(value_name = "FILE", required = true)]
@@ -157,7 +157,7 @@ const COLLECTIVES: [(&str, TimedCollective); 3] = [
 ];
 
 /// Where an import goes, and in what form.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct ImportOutput {
     /// Write the result here; an existing file needs --force
     #[arg(long, value_name = "FILE")]

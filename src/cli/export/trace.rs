@@ -1,6 +1,5 @@
 //! `export --to trace`: the simulated step as Chrome traces, a file for each pipeline rank.
 
-use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,19 +8,15 @@ use flate2::write::GzEncoder;
 
 use crate::cli::args::ExportArgs;
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::session::{Session, note_idle, refused};
+use crate::cli::session::Session;
 use crate::cli::{files, output};
-use crate::evaluate::Workspace;
+use crate::disk;
 use crate::interop::trace::RankTrace;
 
-pub(super) fn run(session: &Session, arguments: &ExportArgs) -> Result<Exit, Failure> {
-    let input = &arguments.input;
-    let scenario = session.open_possible(input)?.scenario;
-    note_idle(input, [scenario.plan.clone()]);
-    let wrong = |problems: Vec<_>| refused(&problems, input);
-    let traces = RankTrace::all(&scenario, &mut Workspace::default()).map_err(wrong)?;
+/// Writes the files, or prints the only one.
+pub(super) fn hand_over(session: &Session, traces: &[RankTrace], arguments: &ExportArgs) -> Result<Exit, Failure> {
     let Some(out) = &arguments.out else {
-        let [trace] = &traces[..] else {
+        let [trace] = traces else {
             let ranks = traces.len();
             return Err(Failure::input(format!(
                 "--out: is missing; the step has {ranks} pipeline ranks, a file for each"
@@ -36,7 +31,7 @@ pub(super) fn run(session: &Session, arguments: &ExportArgs) -> Result<Exit, Fai
     for (file, _) in &named {
         files::vacant(file, arguments.force, &session.inputs)?;
         if let Some(folder) = file.parent() {
-            fs::create_dir_all(folder).map_err(|error| Failure::io(folder, &error))?;
+            disk::create_folder(folder).map_err(|error| Failure::io(folder, &error))?;
         }
     }
     for (file, trace) in &named {

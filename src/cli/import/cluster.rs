@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use crate::interop::content::MOST_BYTES;
-use crate::interop::report::ImportError;
 use crate::interop::topology::{self, MachineWishes};
 
 use super::super::args::ImportClusterArgs;
@@ -18,8 +17,7 @@ pub(super) fn run(session: &Session, arguments: &ImportClusterArgs, read: ReadTe
     let texts = files.iter().map(named).collect::<Result<Vec<_>, Failure>>()?;
     let (name, device) = (name.as_deref(), device.as_deref());
     let wishes = MachineWishes { name, nodes: *nodes, rate: *rate, node_bandwidth: *node_bandwidth, device };
-    let refused = |errors: Vec<ImportError>| Failure::Input(errors.iter().map(ToString::to_string).collect());
-    let imported = topology::machine(&texts, &session.library, wishes).map_err(refused)?;
+    let imported = topology::machine(&texts, &session.library, wishes)?;
     let text = imported.made.to_toml().map_err(Failure::unwritten)?;
     deliver(&imported, &text, &session.inputs, output)
 }

@@ -48,11 +48,16 @@ fn kind(file: &Path, text: &str, to: &ImportOutput) -> Result<ImportKind, Failur
         return Err(refusal("is no file whose content is known".to_owned(), fix));
     };
     let (word, what) = (kind.word(), kind.name());
+    let (file, output) = (file.to_owned(), to.clone());
     let import = match kind {
-        ForeignKind::Model => as_model,
-        ForeignKind::Run => as_run,
-        ForeignKind::Plan => as_plan,
-        ForeignKind::Cluster => as_cluster,
+        ForeignKind::Model => ImportKind::Model(ImportModelArgs { file, output, ..ImportModelArgs::default() }),
+        ForeignKind::Run => ImportKind::Run(ImportRunArgs { files: vec![file], output, ..ImportRunArgs::default() }),
+        ForeignKind::Plan => {
+            ImportKind::Plan(ImportPlanArgs { files: vec![file], output, ..ImportPlanArgs::default() })
+        }
+        ForeignKind::Cluster => {
+            ImportKind::Cluster(ImportClusterArgs { files: vec![file], output, ..ImportClusterArgs::default() })
+        }
         // Whose links they are is not in the log.
         ForeignKind::Links => {
             let fix = format!("write `shardscope import {word} {name} --cluster ID`");
@@ -60,37 +65,5 @@ fn kind(file: &Path, text: &str, to: &ImportOutput) -> Result<ImportKind, Failur
         }
     };
     output::to_stderr(&format!("{name} is {what}: import {word}\n"));
-    Ok(import(file, to))
-}
-
-fn as_model(file: &Path, to: &ImportOutput) -> ImportKind {
-    ImportKind::Model(ImportModelArgs { file: file.to_owned(), name: None, like: None, output: to.clone() })
-}
-
-fn as_run(file: &Path, to: &ImportOutput) -> ImportKind {
-    ImportKind::Run(ImportRunArgs {
-        files: vec![file.to_owned()],
-        skip: None,
-        hardware: None,
-        stack: None,
-        set: Vec::new(),
-        output: to.clone(),
-    })
-}
-
-fn as_cluster(file: &Path, to: &ImportOutput) -> ImportKind {
-    ImportKind::Cluster(ImportClusterArgs {
-        files: vec![file.to_owned()],
-        name: None,
-        nodes: None,
-        rate: None,
-        node_bandwidth: None,
-        device: None,
-        output: to.clone(),
-    })
-}
-
-fn as_plan(file: &Path, to: &ImportOutput) -> ImportKind {
-    let flags = ScenarioFlags::default();
-    ImportKind::Plan(ImportPlanArgs { files: vec![file.to_owned()], output: to.clone(), flags })
+    Ok(import)
 }

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use crate::interop::content::MOST_BYTES;
 use crate::interop::nccl::{self, LinkOptions};
-use crate::interop::report::ImportError;
 
 use super::super::args::ImportLinksArgs;
 use super::super::cluster;
@@ -19,8 +18,7 @@ pub(super) fn run(session: &Session, arguments: &ImportLinksArgs, read: ReadText
     let named = |file: &PathBuf| Ok((called(file), read(file, MOST_BYTES)?));
     let logs = files.iter().map(named).collect::<Result<Vec<_>, Failure>>()?;
     let options = LinkOptions { collective: *collective, name: name.as_deref() };
-    let refused = |errors: Vec<ImportError>| Failure::Input(errors.iter().map(ToString::to_string).collect());
-    let imported = nccl::links(&logs, &base, options).map_err(refused)?;
+    let imported = nccl::links(&logs, &base, options)?;
     let text = imported.made.to_toml().map_err(Failure::unwritten)?;
     deliver(&imported, &text, &session.inputs, output)
 }

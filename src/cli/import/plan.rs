@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use crate::interop::content::MOST_CONFIGURATION;
 use crate::interop::plans::{self, LauncherFile, PlanWishes};
-use crate::interop::report::ImportError;
 use crate::presets::Library;
 use crate::scenario::Field;
 
@@ -20,8 +19,7 @@ pub(super) fn run(session: &Session, arguments: &ImportPlanArgs, read: ReadText<
     let library = &session.library;
     let texts = texts(files, read)?;
     let named: Vec<LauncherFile> = texts.iter().map(|(name, text)| LauncherFile { name, text }).collect();
-    let refused = |errors: Vec<ImportError>| Failure::Input(errors.iter().map(ToString::to_string).collect());
-    let imported = plans::import(&named, wishes(library, flags)?, library).map_err(refused)?;
+    let imported = plans::import(&named, wishes(library, flags)?, library)?;
     // The file that the first refers to is read too.
     let inputs: Vec<PathBuf> =
         session.inputs.iter().cloned().chain(named.iter().map(|file| file.name.into())).collect();
