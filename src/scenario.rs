@@ -24,8 +24,8 @@ pub use batch::NEAR;
 pub use field::{Edit, Field, Value};
 pub use layout::Layout;
 
-/// Everything that an evaluation needs. Cloning it is cheap: the facts are shared.
-#[derive(Debug, Clone, PartialEq)]
+/// Everything that an evaluation needs. Cloning it is cheap, and so is comparing clones: the facts are shared.
+#[derive(Debug, Clone)]
 pub struct Scenario {
     /// Its name, for people.
     pub name: String,
@@ -41,6 +41,23 @@ pub struct Scenario {
     pub strategy: Arc<str>,
     /// How the job is laid out on the devices.
     pub plan: Plan,
+}
+
+impl PartialEq for Scenario {
+    fn eq(&self, other: &Self) -> bool {
+        fn same<T: PartialEq>(one: &Arc<T>, other: &Arc<T>) -> bool {
+            Arc::ptr_eq(one, other) || one == other
+        }
+        let Self { name, cluster, stack, calibration, model, strategy, plan } = self;
+        // What edits change comes first. Facts are large, and seldom others: a calibration alone has thousands of numbers.
+        *plan == other.plan
+            && *strategy == other.strategy
+            && *name == other.name
+            && same(model, &other.model)
+            && same(cluster, &other.cluster)
+            && same(stack, &other.stack)
+            && same(calibration, &other.calibration)
+    }
 }
 
 /// Something in a scenario that cannot be, and how to fix it.
@@ -123,11 +140,39 @@ impl Deref for Checked<'_> {
     }
 }
 
+/// The same with facts of its own, to be kept and handed on: only the check makes one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckedScenario {
+    scenario: Scenario,
+    layout: Layout,
+}
+
+impl CheckedScenario {
+    /// What an evaluation takes.
+    pub const fn checked(&self) -> Checked<'_> {
+        Checked { scenario: &self.scenario, layout: self.layout }
+    }
+}
+
+impl Deref for CheckedScenario {
+    type Target = Scenario;
+
+    fn deref(&self) -> &Scenario {
+        &self.scenario
+    }
+}
+
 impl Scenario {
     /// The scenario with the layout that its plan asks for, or everything that is wrong with it.
     pub fn checked(&self) -> Result<Checked<'_>, Vec<Problem>> {
         let problems = check::problems(self);
         if problems.is_empty() { Ok(Checked { scenario: self, layout: Layout::of(self) }) } else { Err(problems) }
+    }
+
+    /// The same, kept with the scenario.
+    pub fn into_checked(self) -> Result<CheckedScenario, Vec<Problem>> {
+        let layout = self.layout()?;
+        Ok(CheckedScenario { scenario: self, layout })
     }
 
     /// The layout that the plan asks for, or everything that is wrong with it.

@@ -37,12 +37,16 @@ pub use tune::{Tuned, tuned};
 
 /// Everything about one scenario: figures, trace, elasticities, and how sure the step time is.
 pub fn full(scenario: &Scenario, workspace: &mut Workspace) -> Result<Evaluation, Vec<Problem>> {
-    let checked = scenario.checked()?;
-    let once = evaluation(&checked, workspace)?;
+    full_of_checked(&scenario.checked()?, workspace)
+}
+
+/// The same about one that was checked.
+pub fn full_of_checked(scenario: &Checked, workspace: &mut Workspace) -> Result<Evaluation, Vec<Problem>> {
+    let once = evaluation(scenario, workspace)?;
     let step_time = once.summary.step_time;
     let slopes = slopes(scenario, step_time, workspace);
     let error_band = ErrorBand::around(scenario, step_time, Some(&slopes));
-    Ok(Evaluation { elasticity: elasticity::all(&checked, step_time, workspace), error_band, ..once })
+    Ok(Evaluation { elasticity: elasticity::all(scenario, step_time, workspace), error_band, ..once })
 }
 
 /// How the logarithm of a scenario's step time changes with each constant, per share of its range.

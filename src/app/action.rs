@@ -7,7 +7,7 @@ use tui_input::InputRequest;
 
 use crate::evaluate::Evaluation;
 use crate::presets::{Kind, Library, Saving, Warning};
-use crate::scenario::{Problem, Scenario};
+use crate::scenario::{CheckedScenario, Problem, Scenario};
 use crate::search::{Cell, Fixes, Sweep};
 use crate::snapshot::{Listed, Opened};
 
@@ -233,7 +233,7 @@ pub enum Command {
         /// Comes back with the answer.
         generation: u64,
         /// What is run.
-        scenario: Box<Scenario>,
+        scenario: Box<CheckedScenario>,
     },
     /// Run a scenario that is not shown, for one explanation of it.
     Explain {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::figures::Figure;
 use crate::presets::Library;
+use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
-use crate::scenario::{Edit, Scenario};
 
 use super::answers::Answer;
 use super::assumed::LimitAssumptions;
@@ -35,8 +35,6 @@ pub struct Context<'a> {
     pub pins: &'a Pins,
     /// The figure that the map shows.
     pub metric: Figure,
-    /// What makes the map's cell that is shown of the current scenario; nothing where that is shown itself.
-    pub cell: Vec<Edit>,
     /// A run of the user's own.
     pub measured: Option<Arc<OwnRun>>,
     /// What is assumed of the limits.

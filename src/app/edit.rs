@@ -3,7 +3,7 @@
 use super::resolve::{base, resolve};
 use crate::presets::Kind;
 use crate::scenario::file::ScenarioFile;
-use crate::scenario::{Edit, Field, Problem, Scenario, Value};
+use crate::scenario::{CheckedScenario, Edit, Field, Problem, Scenario, Value};
 use crate::search::options::toward;
 
 use super::action::Command;
@@ -57,12 +57,12 @@ impl App {
     }
 
     /// Another scenario becomes the one in hand.
-    pub(super) fn adopt(&mut self, file: ScenarioFile, scenario: Scenario) -> Vec<Command> {
+    pub(super) fn adopt(&mut self, file: ScenarioFile, scenario: CheckedScenario) -> Vec<Command> {
         self.noted(None, |app| app.take_up(file, scenario))
     }
 
     /// The same as a part of a larger change.
-    pub(super) fn take_up(&mut self, file: ScenarioFile, scenario: Scenario) -> Vec<Command> {
+    pub(super) fn take_up(&mut self, file: ScenarioFile, scenario: CheckedScenario) -> Vec<Command> {
         self.inputs.wrong.clear();
         self.inputs.changed.clear();
         self.file = file;
@@ -86,10 +86,10 @@ impl App {
         let repinned = !are_same(self.pins.all(), &pins);
         self.pins.restore(&pins);
         // What was possible when it was edited may be so no longer: a preset may have been read again since.
-        let possible = resolve(&self.library, &file, &scenario).map(|_| ());
+        let possible = resolve(&self.library, &file, &scenario);
         (self.file, self.inputs.wrong) = (file, wrong);
         let commands = match possible {
-            Ok(()) => self.follow(scenario),
+            Ok(scenario) => self.follow(scenario),
             Err(problems) => {
                 self.scenario = scenario;
                 self.ask(Err(problems))
@@ -131,17 +131,12 @@ impl App {
         for edit in edits.iter().filter(|edit| matches!(edit.value, Value::Preset(_))) {
             let _ = edit.apply(&mut known);
         }
-        self.revise_over(file, &known)
+        self.revise(file, &known)
     }
 
-    /// Another file takes the place of the scenario's, if the scenario can be that way.
-    pub(super) fn revise(&mut self, file: ScenarioFile) -> Vec<Command> {
-        let known = self.scenario.clone();
-        self.revise_over(file, &known)
-    }
-
-    /// The same, where the presets of a scenario are known.
-    fn revise_over(&mut self, file: ScenarioFile, known: &Scenario) -> Vec<Command> {
+    /// Another file takes the place of the scenario's, if the scenario can be that way; what a scenario that is `known`
+    /// has of it need not be looked up.
+    pub(super) fn revise(&mut self, file: ScenarioFile, known: &Scenario) -> Vec<Command> {
         let before = self.said();
         match resolve(&self.library, &file, known) {
             Ok(scenario) => {
@@ -205,16 +200,32 @@ impl App {
         Vec::new()
     }
 
+    /// Says why the scenario does not become another one.
+    pub(super) fn stay(&mut self, problems: &[Problem]) {
+        self.notice = problems.first().map(|problem| format!("the scenario stays as it was: {problem}").into());
+    }
+
+    /// The scenario is another one, which may be impossible: then the screen says why.
+    pub(super) fn turn_to(&mut self, scenario: Scenario) -> Vec<Command> {
+        match scenario.clone().into_checked() {
+            Ok(scenario) => self.follow(scenario),
+            Err(problems) => {
+                self.scenario = scenario;
+                self.ask(Err(problems))
+            }
+        }
+    }
+
     /// The scenario is another one: the map follows it, and the screen shows it.
-    pub(super) fn follow(&mut self, scenario: Scenario) -> Vec<Command> {
+    pub(super) fn follow(&mut self, scenario: CheckedScenario) -> Vec<Command> {
         self.inputs.wrong.retain(|wrong| !wrong.in_file);
         let base = base(&self.library, &self.file, &scenario, self.views.map.kinds(&scenario));
         let redo = self.follow_map(&base, &scenario);
         let run = self.inputs.measured.as_ref();
         let lost = run.is_some_and(|run| run.counts_in(&self.scenario) && run.is_lost_in(&scenario));
-        self.scenario = scenario;
+        self.scenario = Scenario::clone(&scenario);
         self.looking = false;
-        let mut commands = self.ask(Ok(self.scenario.clone()));
+        let mut commands = self.ask(Ok(scenario));
         commands.extend(redo.then(|| self.fill_map()));
         if lost {
             let said = self.notice.take().map_or_else(String::new, |said| format!("{}; ", &*said));

@@ -34,6 +34,8 @@ pub enum Effect {
     Step(Field, bool),
     /// The scenario gets these edits, if it can be that way; then this is said.
     Edit(Vec<Edit>, String),
+    /// The same over what the screen shows, which may be a cell of the map.
+    EditShown(Vec<Edit>, String),
     /// The scenario becomes what this file says, if it can be; then this is said.
     Revise(Box<ScenarioFile>, String),
     /// Another scenario becomes the current one, and this is said.

@@ -19,7 +19,7 @@ use crate::interop::kineto::{self, TraceComparison};
 use crate::interop::report::{ImportError, ImportReport};
 use crate::presets::{Kind, Library};
 use crate::scenario::file::{ScenarioFile, Source};
-use crate::scenario::{Problem, Scenario};
+use crate::scenario::{CheckedScenario, Problem, Scenario};
 use crate::snapshot::{self, Opened};
 use crate::text::printable;
 use crate::units::Seconds;
@@ -54,7 +54,7 @@ pub struct ImportedFile {
 #[derive(Debug, Clone, PartialEq)]
 pub enum ImportChange {
     /// Another one; a run that was measured brings the seconds of its step.
-    Scenario(Box<ScenarioFile>, Box<Scenario>, Option<Seconds>),
+    Scenario(Box<ScenarioFile>, Box<CheckedScenario>, Option<Seconds>),
     /// What a file of shardscope's own holds.
     Opened(Box<Opened>),
     /// The same one, whose step took so long.

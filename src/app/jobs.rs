@@ -13,7 +13,7 @@ use std::sync::{self, Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use crate::scenario::Scenario;
+use crate::scenario::{CheckedScenario, Scenario};
 use crate::search::{self, Cancel, Evaluator, Pool, Sweep, Workspace};
 
 use super::action::{Command, JobReport};
@@ -31,11 +31,11 @@ struct Numbered<J> {
 }
 
 /// A scenario to be evaluated for the screen.
-struct Question(Box<Scenario>);
+struct Question(Box<CheckedScenario>);
 
 impl Question {
     fn answer(&self, generation: u64, workspace: &mut Workspace, tell: &Tell) {
-        let result = search::full(&self.0, workspace).map(Arc::new);
+        let result = search::full_of_checked(&self.0.checked(), workspace).map(Arc::new);
         // The verdict goes out first: what would make the scenario fit takes many more runs, and nobody should wait for
         // them.
         let too_big = result.as_ref().is_ok_and(|evaluation| !evaluation.summary.fits);
@@ -120,7 +120,7 @@ impl Jobs {
     }
 
     /// Evaluates a scenario in full, instead of any that waits.
-    pub fn evaluate(&self, generation: u64, scenario: Box<Scenario>) {
+    pub fn evaluate(&self, generation: u64, scenario: Box<CheckedScenario>) {
         self.questions.put(Numbered { generation, job: Question(scenario) });
     }
 

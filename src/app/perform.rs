@@ -22,7 +22,7 @@ use super::typing::{Entry, Purpose};
 use super::view::View;
 use super::views::SPECS;
 use crate::interop::export::ExportForm;
-use crate::scenario::Field;
+use crate::scenario::{Edit, Field};
 use crate::search;
 use crate::search::options::options;
 
@@ -54,16 +54,22 @@ impl App {
                 self.tell_unless_refused(said);
                 return commands;
             }
+            Effect::EditShown(edits, said) => {
+                return self.perform_one(Effect::Edit([self.edits_shown(), edits].concat(), said));
+            }
             Effect::Revise(file, said) => {
-                let commands = self.revise(*file);
+                let commands = self.revise(*file, &self.scenario.clone());
                 self.tell_unless_refused(said);
                 return commands;
             }
-            Effect::Adopt(scenario, said) => {
-                let commands = self.adopt(ScenarioFile::of(&scenario), *scenario);
-                self.tell(said);
-                return commands;
-            }
+            Effect::Adopt(scenario, said) => match scenario.into_checked() {
+                Ok(scenario) => {
+                    let commands = self.adopt(ScenarioFile::of(&scenario), scenario);
+                    self.tell(said);
+                    return commands;
+                }
+                Err(problems) => self.stay(&problems),
+            },
             // As if the cursor had gone there and Enter was pressed: the layer that asked for it is closed by now.
             Effect::Choose(field) => {
                 self.focus = Panel::Inputs;
@@ -109,6 +115,12 @@ impl App {
             Effect::Arrived => self.computed(),
         }
         Vec::new()
+    }
+
+    /// What makes what the screen shows of the current scenario: nothing, unless that is a cell of the map.
+    fn edits_shown(&self) -> Vec<Edit> {
+        let map = &self.views.map;
+        if self.looking { map.edits(map.cursor) } else { Vec::new() }
     }
 
     /// What was done, where nothing was said of why it was not.
@@ -221,7 +233,7 @@ impl App {
 
     /// The command lines that give the scenario shown, the view, and the map around the scenario in hand.
     pub(super) fn command_lines(&self) -> Result<CommandLines, &'static str> {
-        let scenario = self.shown.as_ref().map_err(|_| "not possible, so no command line gives it")?;
+        let scenario = self.shown.as_deref().map_err(|_| "not possible, so no command line gives it")?;
         let shown = self.library.command(scenario).ok_or(NO_FLAGS)?;
         let context = self.context();
         let view = (self.view != ViewId::MAP).then(|| self.views.get(self.view).command_line(&context));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::evaluate::Evaluation;
-use crate::scenario::Problem;
+use crate::scenario::{Problem, Scenario};
 use crate::search::{Cell, Fixes};
 
 use super::action::{Command, JobReport};
@@ -63,7 +63,7 @@ impl App {
     fn take_answer(&mut self, result: Result<Arc<Evaluation>, Vec<Problem>>) -> Vec<Command> {
         match (result, &self.shown) {
             (Ok(evaluation), Ok(scenario)) => {
-                let answer = Answer { scenario: scenario.clone(), evaluation };
+                let answer = Answer { scenario: Scenario::clone(scenario), evaluation };
                 self.pins.answered(&answer);
                 self.answers.keep(answer.clone());
                 self.show(answer);
@@ -87,7 +87,7 @@ impl App {
         self.views.map.fill(cells);
         // A tuned cell may settle on another micro-batch than the one that is shown: then the panels follow it.
         let settled = self.looking && self.views.map.tuned(self.views.map.cursor).is_some();
-        if settled && self.views.map.scenario(self.views.map.cursor).ok().as_ref() != self.shown.as_ref().ok() {
+        if settled && self.views.map.scenario(self.views.map.cursor).ok().as_ref() != self.shown.as_deref().ok() {
             self.look();
         }
     }

@@ -2,16 +2,18 @@
 
 use crate::presets::Library;
 use crate::scenario::file::ScenarioFile;
-use crate::scenario::{Field, Problem, Scenario};
+use crate::scenario::{CheckedScenario, Field, Problem, Scenario};
 
 use super::axes;
 
 /// The scenario that a file means, if it can be laid out; what it shares with the last one stays as it was there,
 /// which may come from a snapshot.
-pub(super) fn resolve(library: &Library, file: &ScenarioFile, last: &Scenario) -> Result<Scenario, Vec<Problem>> {
-    let scenario = library.resolve_over(file, Some(last))?;
-    scenario.layout()?;
-    Ok(scenario)
+pub(super) fn resolve(
+    library: &Library,
+    file: &ScenarioFile,
+    last: &Scenario,
+) -> Result<CheckedScenario, Vec<Problem>> {
+    library.resolve_over(file, Some(last))?.into_checked()
 }
 
 /// What the map's cells start from: the scenario without what the axes set, so that moving along them changes no cell.

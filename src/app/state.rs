@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::evaluate::{Evaluation, Summary};
 use crate::presets::Library;
 use crate::scenario::file::ScenarioFile;
-use crate::scenario::{Problem, Scenario};
+use crate::scenario::{CheckedScenario, Problem, Scenario};
 use crate::search::{Cell, Fixes};
 
 use super::action::Command;
@@ -55,7 +55,7 @@ pub struct App {
     /// What the views know, the map among them.
     pub views: Views,
     /// What is evaluated for the screen: the scenario, or the map's cell under the cursor; or why it cannot be.
-    pub shown: Result<Scenario, Vec<Problem>>,
+    pub shown: Result<CheckedScenario, Vec<Problem>>,
     /// Whether that is the cell, and not the scenario itself.
     pub looking: bool,
     /// The last answer, perhaps of an earlier question.
@@ -135,7 +135,7 @@ impl App {
             inputs: Inputs::default(),
             view: ViewId::MAP,
             views: Views { evidence: EvidenceView::new(options.rows), ..Views::new(Map::around(&base, &scenario)) },
-            shown: Ok(scenario.clone()),
+            shown: scenario.clone().into_checked(),
             looking: false,
             stored: StoredEvaluations::of(scenario.clone(), stored),
             scenario,
@@ -167,7 +167,7 @@ impl App {
             works_for: None,
         };
         app.pin_all(pins);
-        let mut commands = app.ask(Ok(app.scenario.clone()));
+        let mut commands = app.ask(app.shown.clone());
         commands.push(app.fill_map());
         app.mark_pinned();
         if let Some(spec) = SPECS.iter().find(|spec| view.as_deref() == Some(spec.id.word)) {
@@ -179,7 +179,7 @@ impl App {
     /// The scenario that the screen shows: the current one, or the map's cell under its cursor; where what it is to show
     /// cannot be, the last one that could.
     pub fn on_screen(&self) -> &Scenario {
-        self.shown.as_ref().unwrap_or(&self.scenario)
+        self.shown.as_deref().unwrap_or(&self.scenario)
     }
 
     /// What has the keys.
@@ -261,7 +261,7 @@ impl App {
     }
 
     /// Asks about a scenario for the screen, if it can be one; what was answered before is there at once.
-    pub(super) fn ask(&mut self, shown: Result<Scenario, Vec<Problem>>) -> Vec<Command> {
+    pub(super) fn ask(&mut self, shown: Result<CheckedScenario, Vec<Problem>>) -> Vec<Command> {
         // Whatever was asked before is of the past from here on, also where nothing is asked now: the number alone
         // drops a late answer.
         self.question += 1;
@@ -269,7 +269,7 @@ impl App {
         self.stale = true;
         self.fix = None;
         self.inputs.idle = self.scenario.plan.idle();
-        self.shown = shown.and_then(|scenario| scenario.layout().map(|_| scenario));
+        self.shown = shown;
         // The view is asked in any case: it may have to stop what it computes of the scenario before.
         let Ok(scenario) = &self.shown else { return self.ask_view().into_iter().collect() };
         let evaluate = Command::Evaluate { generation: self.question, scenario: Box::new(scenario.clone()) };
@@ -297,14 +297,14 @@ impl App {
         if !self.following {
             return Vec::new();
         }
-        let cell = || self.views.map.scenario(self.views.map.cursor).map_err(|problem| vec![problem]);
+        let cell = || self.views.map.scenario(self.views.map.cursor).map_err(|problem| vec![problem])?.into_checked();
         let scenario = if self.looking { cell() } else { self.in_hand() };
         self.ask(scenario)
     }
 
     /// The scenario of the fields, or why they make none.
-    pub(super) fn in_hand(&self) -> Result<Scenario, Vec<Problem>> {
-        resolve(&self.library, &self.file, &self.scenario).map(|_| self.scenario.clone())
+    pub(super) fn in_hand(&self) -> Result<CheckedScenario, Vec<Problem>> {
+        resolve(&self.library, &self.file, &self.scenario)
     }
 
     /// The map's axes or the pins may have changed: where the first pinned scenario is on it.

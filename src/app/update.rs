@@ -134,7 +134,7 @@ impl App {
 
     /// Pins what is on the screen, once its figures are there; the same again takes that back, or lets go of it.
     pub(super) fn pin(&mut self) -> Vec<Command> {
-        let said = match self.shown.clone() {
+        let said = match self.shown.as_deref().cloned() {
             Err(_) => "not possible, so there is nothing to pin".to_owned(),
             Ok(scenario) => match self.pins.position(&scenario) {
                 Some(index) => {

@@ -25,12 +25,12 @@ impl Library {
         let cluster = match (base.filter(|base| base.cluster.id == file.cluster), &file.machine) {
             (Some(base), _) => Some(Arc::clone(&base.cluster)),
             (None, Some(machine)) => Some(Arc::new(Cluster { id: file.cluster.clone(), ..machine.clone() })),
-            (None, None) => found("cluster", self.cluster(&file.cluster), &mut problems),
+            (None, None) => found(Field::Cluster, self.cluster(&file.cluster), &mut problems),
         };
         let stack = match base.filter(|base| base.stack.id == file.stack) {
             Some(base) => Some((Arc::clone(&base.stack), Arc::clone(&base.calibration))),
-            None => found("stack", self.stack(&file.stack), &mut problems).and_then(|stack| {
-                let calibration = found("stack", self.calibration(&stack.calibration), &mut problems)?;
+            None => found(Field::Stack, self.stack(&file.stack), &mut problems).and_then(|stack| {
+                let calibration = found(Field::Stack, self.calibration(&stack.calibration), &mut problems)?;
                 let lacking = calibration.lacks(&stack).into_iter();
                 problems.extend(lacking.map(|(field, what)| unnamed(&stack.id, &field, what)));
                 Some((stack, calibration))
@@ -39,11 +39,11 @@ impl Library {
         let model = match (base.filter(|base| base.model.id == file.model), &file.shape) {
             (Some(base), _) => Some(Arc::clone(&base.model)),
             (None, Some(shape)) => Some(Arc::new(Model { id: file.model.clone(), ..shape.clone() })),
-            (None, None) => found("model", self.model(&file.model), &mut problems),
+            (None, None) => found(Field::Model, self.model(&file.model), &mut problems),
         };
         let sharding = match &file.plan.sharding {
             Some(sharding) => Some(sharding.clone()),
-            None => found("strategy", self.strategy(&file.strategy), &mut problems).map(|it| it.sharding.clone()),
+            None => found(Field::Strategy, self.strategy(&file.strategy), &mut problems).map(|it| it.sharding.clone()),
         };
         let sequence = model.as_ref().map_or(1, |model| model.sequence);
         let plan = sharding.map(|sharding| file.plan.plan(&sharding, sequence)).transpose();
@@ -86,12 +86,13 @@ impl Library {
 
 /// A name in a stack's file that its calibration does not have.
 fn unnamed(stack: &str, field: &str, what: String) -> Problem {
-    Problem { field: "stack".to_owned(), what, fix: format!("change '{field}' of stack '{stack}'") }
+    Problem { field: Field::Stack.path().to_owned(), what, fix: format!("change '{field}' of stack '{stack}'") }
 }
 
 /// What the library has under an id; an unknown id is noted as a problem.
-fn found<T>(field: &str, looked_up: Result<Arc<T>, Unknown>, problems: &mut Vec<Problem>) -> Option<Arc<T>> {
-    let problem = |unknown: Unknown| Problem { field: field.to_owned(), what: unknown.what(), fix: unknown.fix() };
+fn found<T>(field: Field, looked_up: Result<Arc<T>, Unknown>, problems: &mut Vec<Problem>) -> Option<Arc<T>> {
+    let problem =
+        |unknown: Unknown| Problem { field: field.path().to_owned(), what: unknown.what(), fix: unknown.fix() };
     looked_up.map_err(|unknown| problems.push(problem(unknown))).ok()
 }
 

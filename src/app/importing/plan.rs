@@ -7,7 +7,7 @@ use crate::interop::content::MOST_CONFIGURATION;
 use crate::interop::plans::{self, ImportedPlan, LauncherFile, PlanWishes};
 use crate::interop::report::{ImportError, Imported};
 use crate::presets::Library;
-use crate::scenario::{Field, Value};
+use crate::scenario::{Field, Scenario, Value};
 
 use super::{ImportChange, ImportQuestion, ImportedFile, NamedText, lines, named};
 
@@ -32,7 +32,8 @@ impl ImportQuestion {
         }
         let imported = self.read_plan(&texts, library)?;
         let file = imported.made.scenario;
-        let scenario = library.resolve(&file).map_err(|problems| lines(&problems))?;
+        let resolved = library.resolve(&file).and_then(Scenario::into_checked);
+        let scenario = resolved.map_err(|problems| lines(&problems))?;
         let change = ImportChange::Scenario(Box::new(file), Box::new(scenario), None);
         Ok(ImportedFile::new(kind, change, imported.report.text()))
     }

@@ -7,7 +7,7 @@ use crate::presets::{Kind, Library};
 use crate::scenario::file::ScenarioFile;
 use crate::units::Seconds;
 
-use super::{ImportChange, ImportQuestion, ImportedFile, refused};
+use super::{ImportChange, ImportQuestion, ImportedFile, lines, refused};
 
 impl ImportQuestion {
     pub(super) fn run(
@@ -43,7 +43,7 @@ impl ImportQuestion {
             imported.made.rows.iter().map(|cells| MeasuredRow::from_cells(name, cells)).collect();
         let (cases, unbuilt) = measured::cases(&rows, library);
         if let Some(case) = cases.first() {
-            let scenario = case.scenario().clone();
+            let scenario = case.scenario().clone().into_checked().map_err(|problems| lines(&problems))?;
             let step = case.step_time.map(Seconds::new);
             let change = ImportChange::Scenario(Box::new(ScenarioFile::of(&scenario)), Box::new(scenario), step);
             return Ok(ImportedFile::new(kind, change, report));

@@ -32,7 +32,7 @@ fn the_waiting_job_is_overwritten() {
 fn a_scenario_is_answered_under_its_number() {
     let (tell, queue) = listen();
     let jobs = Jobs::start(Some(1), Duration::ZERO, &tell).unwrap();
-    jobs.evaluate(7, Box::new(explorer().scenario));
+    jobs.evaluate(7, Box::new(explorer().scenario.into_checked().unwrap()));
     let JobReport::Evaluated { generation: 7, result: Ok(evaluation) } = queue.recv_timeout(PATIENCE).unwrap() else {
         panic!("no answer");
     };

@@ -23,15 +23,18 @@ impl App {
     /// A file was opened: its scenario is the one in hand, a set's are pinned.
     pub(crate) fn opened(&mut self, opened: Opened, path: &str) -> Vec<Command> {
         let Opened { file, scenario, stored, pins, .. } = opened;
-        if let Err(problems) = scenario.layout() {
-            self.tell(format!("{path}: {}", problems[0]));
-            return Vec::new();
-        }
+        let scenario = match scenario.into_checked() {
+            Ok(scenario) => scenario,
+            Err(problems) => {
+                self.tell(format!("{path}: {}", problems[0]));
+                return Vec::new();
+            }
+        };
         self.noted(None, |app| {
             let pinned = app.pin_all(pins);
             // First, so that what its answer tells replaces it: that may be known at once.
             app.tell(format!("opened {path}{pinned}"));
-            app.stored.expect(scenario.clone(), stored);
+            app.stored.expect(Scenario::clone(&scenario), stored);
             app.check_pins();
             app.take_up(file, scenario)
         })
@@ -122,10 +125,10 @@ impl App {
     /// The file with other facts becomes the scenario, if it can be; else what was there stays.
     fn switch(&mut self, file: ScenarioFile, facts: &Scenario) -> Vec<Command> {
         match resolve(&self.library, &file, facts) {
-            Ok(scenario) if file == self.file && scenario == self.scenario => Vec::new(),
+            Ok(scenario) if file == self.file && *scenario == self.scenario => Vec::new(),
             Ok(scenario) => self.adopt(file, scenario),
             Err(problems) => {
-                self.notice = problems.first().map(|problem| format!("the scenario stays as it was: {problem}").into());
+                self.stay(&problems);
                 Vec::new()
             }
         }

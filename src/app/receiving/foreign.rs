@@ -68,7 +68,7 @@ impl App {
         if text.is_empty() {
             let Some(run) = self.inputs.measured.take() else { return Vec::new() };
             let before = run.before(&self.scenario);
-            let mut commands = self.noted(None, |app| app.follow(before));
+            let mut commands = self.noted(None, |app| app.turn_to(before));
             commands.extend(self.ask_view());
             return commands;
         }
@@ -85,7 +85,7 @@ impl App {
 
     /// The scenario shown was run, and this was measured of it: a view shows what that says.
     fn ran(&mut self, figure: OwnFigure) -> Vec<Command> {
-        let Ok(scenario) = self.shown.clone() else {
+        let Ok(scenario) = self.shown.as_deref().cloned() else {
             self.tell("not possible, so it cannot have run".to_owned());
             return Vec::new();
         };
@@ -102,12 +102,12 @@ impl App {
         self.tell(
             "what is shown is calibrated to your run; u, or an empty line in its field, takes it back".to_owned(),
         );
-        self.noted(None, |app| app.follow(scenario))
+        self.noted(None, |app| app.turn_to(scenario))
     }
 
     /// Has the plan of the scenario shown written for another tool.
     pub(crate) fn export_plan(&mut self, form: ExportForm, folder: PathBuf, replacing: bool) -> Vec<Command> {
-        let Ok(scenario) = self.shown.clone() else {
+        let Ok(scenario) = self.shown.as_deref().cloned() else {
             self.tell("not possible, so there is nothing to export".to_owned());
             return Vec::new();
         };

@@ -90,7 +90,7 @@ impl StrategiesView {
     fn take(&self, context: &Context) -> Option<Effect> {
         let row = self.rows.get(self.row())?;
         let tried = with_strategy(context.library, context.shown, &row.id)?;
-        Some(Effect::Edit([context.cell.clone(), tried.edits].concat(), format!("took {}", row.id)))
+        Some(Effect::EditShown(tried.edits, format!("took {}", row.id)))
     }
 
     fn sort(&mut self) {

@@ -84,7 +84,7 @@ fn the_cursor_stays_on_the_point_that_was_taken() {
     let mut app = open();
     let mut file = app.file.clone();
     file.set("nodes", "12").unwrap();
-    let asked = app.revise(file);
+    let asked = app.revise(file, &app.scenario.clone());
     obey(&mut app, asked);
     let under = |app: &App| {
         let (rows, cursor) = grid(app);
@@ -111,7 +111,7 @@ fn where_nothing_fits_nothing_is_taken() {
     app.file.put(Field::Memory, Some(1e-3.into()));
     let file = app.file.clone();
     press(&mut app, "1");
-    let asked = app.revise(file);
+    let asked = app.revise(file, &app.scenario.clone());
     obey(&mut app, asked);
     press(&mut app, "F<ret>");
     assert_eq!(app.notice.as_deref(), Some("not even one sequence fits on this many devices, at any stage"));
@@ -138,7 +138,7 @@ fn the_rows_are_always_those_of_what_is_shown() {
     // So slow that no batch hides its transfers.
     let mut file = app.file.clone();
     file.set("bandwidth", "0.001").unwrap();
-    let asked = app.revise(file);
+    let asked = app.revise(file, &app.scenario.clone());
     obey(&mut app, asked);
     holds(&app, "a slow network");
     for keys in ["F+", "F-", "LgjlF", "LgjhF", "1u", "1U"] {

@@ -16,7 +16,7 @@ use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::table::{self, Aligned};
 use crate::ui::widgets::text::{columns, draw_line};
-use crate::units::Seconds;
+use crate::units::{Seconds, percent};
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {
@@ -61,7 +61,7 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
             }
             draw_line(buf, head, &table::headings(&compared(&[]), &SET, |_| Role::Title, theme), theme);
             list(app, theme).render(causes, buf);
-            let left = format!("{:>7.1} %  unexplained by any constant", 100.0 * told.unexplained);
+            let left = format!("{:>9}  unexplained by any constant", percent(told.unexplained));
             draw_line(buf, rest, &Line::styled(left, theme.style(Role::Dim)), theme);
             let text = meaning_of_cause(app);
             Paragraph::new(text).wrap(Wrap { trim: true }).style(theme.style(Role::Dim)).render(meaning, buf);
@@ -103,12 +103,12 @@ fn lines(app: &App, run: &OwnRun, told: &Attribution, theme: Theme) -> Vec<Line<
     });
     let way = if told.gap < 0.0 { "shorter" } else { "longer" };
     let gap = format!(
-        " measured {measured}, predicted {}: {:.1} % {way}{place}",
+        " measured {measured}, predicted {}: {} {way}{place}",
         measured / (1.0 + told.gap),
-        100.0 * told.gap.abs()
+        percent(told.gap.abs())
     );
     let bands = format!(" {}", band_words(told));
-    let of = if app.shown.as_ref().is_ok_and(|shown| *shown == run.scenario) {
+    let of = if app.shown.as_deref().is_ok_and(|shown| *shown == run.scenario) {
         " of the scenario shown".to_owned()
     } else {
         format!(" of the scenario as it was: {}; Enter measures the one shown", run.name())

@@ -21,7 +21,7 @@ fn hostile_explorer() -> App {
     for id in [&mut app.file.cluster, &mut app.file.model, &mut app.file.strategy, &mut app.file.stack] {
         spoil(id);
     }
-    app.shown = Ok(app.scenario.clone());
+    app.shown = app.scenario.clone().into_checked();
     app.tell(HOSTILE.to_owned());
     app
 }
