@@ -115,9 +115,9 @@ pub(super) fn bands(crossed: &[UnseenResidual<'_>], unseen: &[UnseenResidual<'_>
     bands
 }
 
-/// The half width that holds [`HELD`] of runs to come, from a group and an error of each run that there was: the error of
-/// rank `HELD (n + 1)` of `n`, groups equal (split conformal prediction: Lei et al., Journal of the American Statistical
-/// Association 113, 2018, p. 1094); `None` where there are too few groups to have that rank.
+/// The half width that holds [`NOMINAL_COVERAGE`] of runs to come, from a group and an error of each run that there was:
+/// the error of rank `NOMINAL_COVERAGE (n + 1)` of `n`, groups equal (split conformal prediction: Lei et al., Journal of
+/// the American Statistical Association 113, 2018, p. 1094); `None` where there are too few groups to have that rank.
 fn width(rows: &[(&str, f64)]) -> Option<f64> {
     let sizes = sizes(rows);
     let rank = NOMINAL_COVERAGE * (sizes.len() as f64 + 1.0);

@@ -67,7 +67,7 @@ pub struct LayerWork {
     pub forward: PerSublayer<DeviceTime>,
     /// Backward of attention and of the MLP, recompute apart.
     pub backward: PerSublayer<DeviceTime>,
-    /// What of backward computes gradients of weights, as in [`Passes::weights`].
+    /// What of backward computes gradients of weights, as in [`PassTimes::weights`].
     pub weights: PerSublayer<DeviceTime>,
     /// What selective recompute repeats of each forward.
     pub selective: PerSublayer<DeviceTime>,
@@ -211,7 +211,8 @@ impl Rates<'_> {
         PassTimes { forward: time(product), backward: time(product.input_gradient()) + weights, weights }
     }
 
-    /// Forward traffic of norms, residuals and activation functions; sequence parallelism splits that of the residual stream.
+    /// Forward traffic of norms, residuals and activation functions; sequence parallelism splits that of the residual
+    /// stream.
     pub(super) fn element_wise(&self, tokens: Count) -> ElementWiseTimes {
         let model = &self.scenario.model;
         let scale = tokens * (self.calibrated.element_wise * self.storage()) / self.memory;

@@ -2,9 +2,10 @@
 //! recompute, order of accumulation, and over how many ranks each part of the state is sharded.
 //!
 //! Branch and bound, exact over its grid: shapes of the mesh, then their schedules with each recompute, then extents.
-//! Each has a lower bound on the time of its plans (module `lower_bound`) and is expanded in the order of the bounds, until
-//! no bound is below the best plans found: what is left out cannot be better. Rounds are the same on any number of threads. Not
-//! for a choice of sharding for each operator ([`super::planner`]), nor for batches of any size ([`super::training`]).
+//! Each has a lower bound on the time of its plans (module `lower_bound`) and is expanded in the order of the bounds,
+//! until no bound is below the best plans found: what is left out cannot be better. Rounds are the same on any number
+//! of threads. Not for a choice of sharding for each operator ([`super::planner`]), nor for batches of any size
+//! ([`super::training`]).
 
 mod answer;
 mod best_plans;

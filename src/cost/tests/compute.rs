@@ -51,8 +51,8 @@ fn slices_are_thinner_and_add_their_outputs() {
         let [sliced, whole] = [rates.sliced_layer(PerSublayer::both(slices)), rates.layer()];
         (sliced.forward.get(sublayer).time - whole.forward.get(sublayer).time).get()
     };
-    // By sublayer, the products with h inputs and how many times h outputs: qkv and projection; of the MLP up and down, which
-    // has 4 h inputs.
+    // By sublayer, the products with h inputs and how many times h outputs: qkv and projection; of the MLP up and down,
+    // which has 4 h inputs.
     let products = [(Sublayer::Attention, [(h, 3.0 * h), (h, h)]), (Sublayer::Mlp, [(h, 4.0 * h), (4.0 * h, h)])];
     for (sublayer, products) in products {
         let additions =

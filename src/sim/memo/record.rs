@@ -175,7 +175,8 @@ impl LaunchRecord {
     /// Takes a rank from the gap before the launch to the one after it, with what it needs of the transfers in flight.
     pub fn apply<O>(&self, needs: &InlineVec<TransferNeed>, rank: &mut RankState, context: &mut RankContext<'_, O>) {
         let (Some(at), Some(gap)) = (rank.at, &mut rank.gap) else { return };
-        // Before `allocated` moves on: the record's fullest moment is relative to what was allocated when the launch began.
+        // Before `allocated` moves on: the record's fullest moment is relative to what was allocated when the launch
+        // began.
         let peak_bytes = rank.allocated.total() + self.peak.above_start;
         if peak_bytes > rank.peak_bytes {
             let RecordedPeak { peak, transfer, .. } = &self.peak;
