@@ -167,7 +167,10 @@ impl InFlightSets {
 
     /// Moves to the moment `at`, ending what ends then; nothing ends before.
     fn advance_to<O>(&mut self, rank: &mut RankState, at: Picos, phase: Phase, context: &mut RankContext<'_, O>) {
-        self.sample_memory(rank);
+        if at > rank.clock {
+            // What a transfer that takes no time allocates and frees at once does not count.
+            self.sample_memory(rank);
+        }
         let Some(gap) = &mut rank.gap else { return };
         let (passed, state) = (at - rank.clock, self.get(gap.state));
         let ended = state.ends(gap, rank.clock).enumerate();

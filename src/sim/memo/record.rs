@@ -106,7 +106,7 @@ impl Recording {
         context: &RankContext<'_, O>,
     ) -> Option<LaunchRecord> {
         let Self { before, at, gap, sent } = self;
-        let advance = &context.role.graph(at).advance;
+        let graph = context.role.graph(at);
         let mut record = LaunchRecord {
             needs: InlineVec::default(),
             duration: rank.clock - before.clock,
@@ -114,10 +114,10 @@ impl Recording {
             totals: rank.totals.since(&before.totals),
             peak: self.recorded_peak(state.transfers.len, rank)?,
             sent: InlineVec::default(),
-            taken: PerDirection::from_fn(|direction| advance[TaskEvent::arrival(direction) as usize] as u64),
+            taken: PerDirection::from_fn(|direction| graph.advance[TaskEvent::arrival(direction) as usize] as u64),
             after,
             left: InlineVec::default(),
-            computed: Some(rank.streams[Stream::Compute].cursor).filter(|cursor| cursor.at == *at),
+            computed: graph.streams.contains(Stream::Compute).then_some(rank.streams[Stream::Compute].cursor),
             earlier: None,
         };
         let goes_on = |stream: Stream| {
