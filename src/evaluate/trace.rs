@@ -140,9 +140,9 @@ impl Trace {
     /// A trace of what was written down in the order of time.
     #[must_use]
     pub fn in_order(mut self) -> Self {
-        self.spans = grouped(&self.spans, |span| span.rank as usize * Stream::ALL.len() + span.lane as usize);
-        self.idle = grouped(&self.idle, |idle| idle.rank as usize);
-        self.memory = grouped(&self.memory, |point| point.rank as usize);
+        group(&mut self.spans, |span| span.rank as usize * Stream::ALL.len() + span.lane as usize);
+        group(&mut self.idle, |idle| idle.rank as usize);
+        group(&mut self.memory, |point| point.rank as usize);
         self.folded.sort_by_key(|folded| folded.rank);
         self
     }
@@ -217,10 +217,11 @@ impl Trace {
     }
 }
 
-/// The items by their groups, and in each as they were: a sort by counting, for groups are few.
-fn grouped<T: Copy>(items: &[T], group: impl Fn(&T) -> usize) -> Vec<T> {
+/// Brings the items into the order of their groups, and leaves them as they were in each: a sort by counting, for groups
+/// are few.
+fn group<T>(items: &mut [T], group: impl Fn(&T) -> usize) {
     let mut next = Vec::new();
-    for item in items {
+    for item in items.iter() {
         let group = group(item);
         if next.len() <= group {
             next.resize(group + 1, 0);
@@ -232,13 +233,20 @@ fn grouped<T: Copy>(items: &[T], group: impl Fn(&T) -> usize) -> Vec<T> {
     for count in &mut next {
         (*count, before) = (before, before + *count);
     }
-    let mut sorted = items.to_vec();
-    for item in items {
-        let place = &mut next[group(item)];
-        sorted[*place] = *item;
-        *place += 1;
+    let place = |item: &T| {
+        let next = &mut next[group(item)];
+        *next += 1;
+        *next - 1
+    };
+    let mut places: Vec<usize> = items.iter().map(place).collect();
+    // In place: a list of 100,000 spans is several megabytes. Each swap brings one item where it belongs.
+    for at in 0..items.len() {
+        while places[at] != at {
+            let to = places[at];
+            items.swap(at, to);
+            places.swap(at, to);
+        }
     }
-    sorted
 }
 
 /// The part of a list in the order of ranks that belongs to one.

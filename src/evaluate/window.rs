@@ -4,7 +4,7 @@
 use crate::program::Stream;
 use crate::units::{Bytes, Seconds};
 
-use super::trace::{Folded, IdleCause, Span, Trace};
+use super::trace::{Folded, IdleCause, Span, Stall, Trace};
 
 /// One rank's totals between two moments.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,21 +19,49 @@ pub struct WindowTotals {
     pub moved: Vec<(Stream, Bytes)>,
 }
 
+/// What begins and ends.
+pub trait Timed: Sized {
+    /// When it does.
+    fn ends(&self) -> (Seconds, Seconds);
+
+    /// The part of a list, in order and without overlaps, that touches a window of time.
+    fn within(items: &[Self], (from, to): (Seconds, Seconds)) -> &[Self] {
+        // Both ends rise along the list, so that two binary searches do, however long the step is.
+        let first = items.partition_point(|item| item.ends().1 <= from);
+        let last = items.partition_point(|item| item.ends().0 < to);
+        items.get(first..last).unwrap_or_default()
+    }
+}
+
+impl Timed for Span {
+    fn ends(&self) -> (Seconds, Seconds) {
+        (self.start, self.end)
+    }
+}
+
+impl Timed for Stall {
+    fn ends(&self) -> (Seconds, Seconds) {
+        (self.start, self.end)
+    }
+}
+
 impl Trace {
     /// What one rank does between two moments.
     pub fn totals(&self, rank: u32, from: Seconds, to: Seconds) -> WindowTotals {
         let busy = |from: Seconds, to: Seconds| -> f64 {
-            let spans = self.spans_on(rank, Stream::Compute).iter();
-            spans.map(|span| overlap((span.start, span.end), from, to)).sum::<Seconds>().get()
+            let spans = Span::within(self.spans_on(rank, Stream::Compute), (from, to)).iter();
+            spans.map(|span| overlap(span.ends(), from, to)).sum::<Seconds>().get()
         };
         let bytes = |lane: Stream| {
             let part = |span: &Span, from, to| {
                 let time = (span.end - span.start).get();
-                let inside = overlap((span.start, span.end), from, to).get();
+                let inside = overlap(span.ends(), from, to).get();
                 if time > 0.0 { span.bytes.get() * inside / time } else { 0.0 }
             };
             let spans = self.spans_on(rank, lane);
-            unfolded(self.folded_of(rank), (from, to), &|from, to| spans.iter().map(|span| part(span, from, to)).sum())
+            unfolded(self.folded_of(rank), (from, to), &|from, to| {
+                Span::within(spans, (from, to)).iter().map(|span| part(span, from, to)).sum()
+            })
         };
         let moved = Stream::ALL.into_iter().map(|lane| (lane, Bytes::new(bytes(lane))));
         WindowTotals {
@@ -71,8 +99,8 @@ impl Trace {
 
     fn stalled(&self, rank: u32, cause: IdleCause, from: Seconds, to: Seconds) -> Seconds {
         let within = |from: Seconds, to: Seconds| -> f64 {
-            let stalls = self.idle_of(rank).iter().filter(|idle| idle.cause == cause);
-            stalls.map(|idle| overlap((idle.start, idle.end), from, to)).sum::<Seconds>().get()
+            let stalls = Stall::within(self.idle_of(rank), (from, to)).iter().filter(|idle| idle.cause == cause);
+            stalls.map(|idle| overlap(idle.ends(), from, to)).sum::<Seconds>().get()
         };
         Seconds::new(unfolded(self.folded_of(rank), (from, to), &within))
     }

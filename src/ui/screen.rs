@@ -91,7 +91,9 @@ fn draw_on(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) -> Option<Posi
 fn show_what_is_hidden(theme: Theme, buf: &mut Buffer) {
     let mark = if theme.caps().ascii { '?' } else { REPLACEMENT };
     for cell in &mut buf.content {
-        if cell.symbol().chars().any(is_hidden) {
+        // Nearly all cells hold one letter that anybody can see.
+        let plain = matches!(cell.symbol().as_bytes(), [b' '..=b'~']);
+        if !plain && cell.symbol().chars().any(is_hidden) {
             cell.set_char(mark);
         }
     }

@@ -45,18 +45,19 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
     };
     let (timeline, step) = (&app.timeline, ShownStep::new(&answer.evaluation));
     let (from, to) = timeline.window(step).times(step);
-    let note = note(app, answer, (from, to), theme, area.width);
+    let seen = step.trace.totals(timeline.rank(step), from, to);
+    let note = note(app, answer, (from, to), &seen, theme, area.width);
     let mut title = format!("Timeline, step {}", step.time);
     // While the next answer is computed the note stays, for a line that is slow: the other panels say so, too.
     if app.shown.is_err() || has_room(&format!("4 {title}{}", staleness(app)), &note, area) {
         title.push_str(staleness(app));
     }
     let inside = frame(app, theme, Panel::Timeline, &title, &note, area, buf);
-    gantt(app, answer, theme, inside, |gantt, _| lanes(app, answer, theme, gantt, inside, buf));
+    gantt(app, answer, theme, inside, |gantt, _| lanes(app, answer, &seen, theme, gantt, inside, buf));
 }
 
 /// The lanes, what is chosen on them, and under them the memory.
-fn lanes(app: &App, answer: &Answer, theme: Theme, gantt: &Gantt, inside: Rect, buf: &mut Buffer) {
+fn lanes(app: &App, answer: &Answer, seen: &WindowTotals, theme: Theme, gantt: &Gantt, inside: Rect, buf: &mut Buffer) {
     let (timeline, step) = (&app.timeline, ShownStep::new(&answer.evaluation));
     let (rank, chosen) = (timeline.rank(step), timeline.chosen(step));
     let (from, to) = timeline.window(step).times(step);
@@ -70,7 +71,7 @@ fn lanes(app: &App, answer: &Answer, theme: Theme, gantt: &Gantt, inside: Rect, 
         Some(spans) => visit(spans, step, (from, to), theme),
     };
     if chosen.is_none() {
-        lines = totals(&step.trace.totals(rank, from, to), to - from, said.width);
+        lines = totals(seen, to - from, said.width);
         // What the marks mean has a row before bytes that need a second one.
         if lines.len() >= usize::from(said.height) {
             lines.truncate(1);
@@ -130,11 +131,17 @@ fn gantt<T>(
 }
 
 /// The window, and what compute of the rank waits for; where there is little room, of several ranks only that.
-fn note(app: &App, answer: &Answer, (from, to): (Seconds, Seconds), theme: Theme, width: u16) -> String {
+fn note(
+    app: &App,
+    answer: &Answer,
+    (from, to): (Seconds, Seconds),
+    seen: &WindowTotals,
+    theme: Theme,
+    width: u16,
+) -> String {
     let (step, time) = (ShownStep::new(&answer.evaluation), &answer.evaluation.summary.time);
     let window = words::window((from, to), theme);
     if step.trace.ranks() == 1 {
-        let seen = step.trace.totals(0, from, to);
         let exposed = format!("exposed {} of {}", seen.exposed, time.exposed);
         let busy = format!("busy {}", whole_percent(seen.busy / (to - from)));
         return if width < LONG { format!("{window}, {exposed}") } else { format!("{window}: {busy}, {exposed}") };

@@ -38,39 +38,36 @@ impl<'a> MemoryLine<'a> {
 
     /// The fullest moment of each column; `None` before anything is known.
     fn samples(&self, count: usize) -> Vec<Option<f64>> {
-        let mut samples = vec![None; count];
         let length = self.window.1 - self.window.0;
         if !(length.get() > 0.0 && length.get().is_finite()) {
-            return samples;
+            return vec![None; count];
         }
-        let column = |moment: Seconds| ((moment - self.window.0) / length * count as f64).clamp(0.0, count as f64);
-        let ends = self.points.iter().skip(1).map(|point| point.at).chain([self.window.1]);
-        for (point, end) in self.points.iter().zip(ends) {
-            let (from, to) = (column(point.at) as usize, column(end).ceil() as usize);
-            // What lies before or behind the window has no column; a jump that is over at once still has one.
-            let inside = point.at < self.window.1 && end > self.window.0;
-            for sample in samples.iter_mut().take(to.max(from + 1)).skip(from).filter(|_| inside) {
-                *sample = Some(sample.unwrap_or(0.0).max(point.in_use.get()));
-            }
-        }
-        samples
+        let edge = |column: usize| self.window.0 + length * (column as f64 / count as f64);
+        let fullest = |column: usize| {
+            let held = self.held((edge(column), edge(column + 1))).iter();
+            held.map(|point| point.in_use.get()).reduce(f64::max)
+        };
+        (0..count).map(fullest).collect()
+    }
+
+    /// The points that hold at some moment of a stretch of time.
+    fn held(&self, (start, end): (Seconds, Seconds)) -> &'a [MemoryPoint] {
+        let first = self.points.partition_point(|point| point.at < start);
+        let last = self.points.partition_point(|point| point.at < end);
+        // What held before holds on, unless that changes at the very first moment.
+        let holds_on = self.points.get(first).is_none_or(|point| point.at > start);
+        self.points.get(first.saturating_sub(usize::from(holds_on))..last).unwrap_or_default()
     }
 
     /// The fullest moment in the window.
     fn peak(&self) -> Option<&MemoryPoint> {
-        let inside = |point: &&MemoryPoint| point.at >= self.window.0 && point.at < self.window.1;
-        self.points.iter().filter(inside).reduce(|one, other| if other.in_use > one.in_use { other } else { one })
+        let begun = self.held(self.window).iter().filter(|point| point.at >= self.window.0);
+        begun.reduce(|one, other| if other.in_use > one.in_use { other } else { one })
     }
 
     /// The least in use in the window, however few columns show it.
     fn least(&self) -> Option<Bytes> {
-        let ends = self.points.iter().skip(1).map(|point| point.at).chain([self.window.1]);
-        let lasting = self
-            .points
-            .iter()
-            .zip(ends)
-            .filter(|(point, end)| point.at < self.window.1 && *end > self.window.0 && *end > point.at);
-        lasting.map(|(point, _)| point.in_use).reduce(Bytes::min)
+        self.held(self.window).iter().map(|point| point.in_use).reduce(Bytes::min)
     }
 
     /// The peak's mark under its column, its figures beside it, and the least in use where that leaves room.

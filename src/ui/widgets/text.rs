@@ -3,13 +3,13 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 
 use crate::ui::theme::Theme;
 
 /// Columns that a text takes.
 pub fn width(text: &str) -> usize {
-    Line::from(text).width()
+    Span::raw(text).width()
 }
 
 /// A text in at most `columns` columns, cut with a mark if it is longer.

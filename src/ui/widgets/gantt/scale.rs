@@ -29,6 +29,17 @@ impl Scale {
         ((moment - self.window.0).get() * self.columns_per_second).max(0.0).min(self.columns as f64)
     }
 
+    /// The stretch of time that a column shows.
+    pub(super) fn stretch(self, column: usize) -> (Seconds, Seconds) {
+        let edge = |column: usize| self.window.0 + Seconds::new(column as f64 / self.columns_per_second);
+        (edge(column), edge(column + 1))
+    }
+
+    /// Whether a stretch of time takes part of a column, and not only what rounding leaves of it.
+    pub(super) fn touches(self, from: Seconds, to: Seconds, column: usize) -> bool {
+        share(column, self.at(from), self.at(to)) > 1e-9
+    }
+
     /// Shares of each column's time, which `each` counts on any scale; what is folded away counts as often as it
     /// happens, spread over its repeats.
     pub(super) fn shares<const N: usize>(
@@ -57,8 +68,11 @@ impl Scale {
     /// The same between two places on the screen.
     fn cover_columns(self, from: f64, to: f64, mut each: impl FnMut(usize, f64)) {
         // The first and the last column are touched in part only.
-        for column in from as usize..(to.ceil() as usize).min(self.columns) {
-            let share = to.min(column as f64 + 1.0) - from.max(column as f64);
+        for column in from as usize..self.columns {
+            if column as f64 >= to {
+                break;
+            }
+            let share = share(column, from, to);
             if share > 0.0 {
                 each(column, share);
             }
@@ -66,10 +80,8 @@ impl Scale {
     }
 }
 
-/// The part of a list, ordered and without overlaps, that touches a window.
-pub(super) fn overlapping<T>(items: &[T], ends: impl Fn(&T) -> (Seconds, Seconds), window: (Seconds, Seconds)) -> &[T] {
-    // Both ends rise along the list, so that two binary searches do, however long the step is.
-    let first = items.partition_point(|item| ends(item).1 <= window.0);
-    let last = items.partition_point(|item| ends(item).0 < window.1);
-    items.get(first..last).unwrap_or_default()
+/// The share of a column that lies between two places on the screen.
+fn share(column: usize, from: f64, to: f64) -> f64 {
+    let left = column as f64;
+    to.min(left + 1.0) - from.max(left)
 }

@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::label::{labels, names, way};
-use super::scale::{Scale, overlapping};
-use crate::evaluate::{Folded, IdleCause, Span, Stall, TaskKind};
+use super::scale::Scale;
+use crate::evaluate::{Folded, IdleCause, Span, Stall, TaskKind, Timed};
 use crate::ui::caps::Depth;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::{columns, put, width};
@@ -63,12 +63,12 @@ impl Density {
 impl Track<'_> {
     /// The spans that touch a window.
     pub(super) fn within(&self, window: (Seconds, Seconds)) -> &[Span] {
-        overlapping(self.spans, |span| (span.start, span.end), window)
+        Span::within(self.spans, window)
     }
 
     /// The stretches in which compute stalls that touch a window.
     pub(super) fn stalls(&self, window: (Seconds, Seconds)) -> &[Stall] {
-        overlapping(self.idle, |idle| (idle.start, idle.end), window)
+        Stall::within(self.idle, window)
     }
 
     pub(super) fn draw_spans(&self, theme: Theme, scale: Scale, plot: Rect, buf: &mut Buffer) {
