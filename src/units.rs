@@ -13,6 +13,7 @@ mod count;
 mod money;
 mod parse;
 mod quantity;
+mod rounding;
 mod unit;
 
 pub use amount::{Amount, Dimension};
@@ -20,6 +21,7 @@ pub use count::{read_count, read_share, written_count};
 pub use money::{Currency, Money};
 pub use parse::ParseError;
 pub use quantity::{Bytes, BytesPerSecond, Count, Flop, FlopPerSecond, Joules, Seconds, Share, Watts};
+pub use rounding::{ceil, nearest};
 pub use unit::{Quantity, Unit};
 
 /// A count with thousands separated, for people: `9420` is `9,420`.

@@ -1,6 +1,6 @@
 //! Matrix products: tiles, waves and the memory's floor.
 
-use crate::units::{Bytes, Count, Flop, FlopPerSecond, Seconds};
+use crate::units::{Bytes, Count, Flop, FlopPerSecond, Seconds, ceil};
 
 use super::device_time::DeviceTime;
 use super::rates::Rates;
@@ -53,7 +53,7 @@ impl Rates<'_> {
             let exact = m * n / (height * width);
             // Tiles run in waves of as many as there are compute units; a last wave that is not full takes as long: 109
             // tiles on the 108 units of an A100 take two waves, as 216 would.
-            let whole = libm::ceil(libm::ceil(m / height) * libm::ceil(n / width) / units) * units;
+            let whole = ceil(ceil(m / height) * ceil(n / width) / units) * units;
             let tiles = wave * whole + (1.0 - wave) * exact;
             Flop::new(tiles * height * width * 2.0 * (k + self.calibrated.efficiency.matmul_depth)) / (rate * share)
         };

@@ -3,7 +3,7 @@
 
 use crate::cost::{DeviceTime, Transfer};
 use crate::hardware::MAX_LEVELS;
-use crate::units::{Seconds, Share};
+use crate::units::{Seconds, Share, ceil, nearest};
 
 use super::host::{Copies, HostDirection};
 use super::label::Label;
@@ -131,13 +131,13 @@ impl GraphBuilder<'_> {
                 // A transfer of 8 ms, 2 of them latency, keeps its link busy for 6: it demands 3/4 of the link, 3072 of
                 // 4096, and another one of 1/4 beside it slows neither down. Rounded up, so that no demand vanishes.
                 let share = (busy / transfer.time).min(1.0);
-                *demand = (libm::ceil(share * f64::from(FULL_DEMAND)) as u32).min(FULL_DEMAND);
+                *demand = (ceil(share * f64::from(FULL_DEMAND)) as u32).min(FULL_DEMAND);
             }
         }
         // Kernels of a collective occupy part of the device: compute beside them runs slower by `contention`.
         demand[DEVICE] = device_demand(contention);
         let label = Label {
-            bytes: libm::round(transfer.received.get()) as u64,
+            bytes: nearest(transfer.received.get()),
             level: transfer.level().map(|level| level as u8),
             ..label
         };
@@ -147,7 +147,7 @@ impl GraphBuilder<'_> {
 
 /// What a transfer takes of the device, of [`FULL_DEMAND`], so that compute beside it runs slower by `contention`.
 pub(super) fn device_demand(contention: Share) -> u32 {
-    libm::round(contention.get() * f64::from(FULL_DEMAND)) as u32
+    nearest(contention.get() * f64::from(FULL_DEMAND)) as u32
 }
 
 /// A graph to run, and what its labels count from.

@@ -7,7 +7,7 @@
 
 use crate::hardware::MAX_LEVELS;
 use crate::plan::pass::Direction;
-use crate::units::{Bytes, Seconds};
+use crate::units::{Bytes, Seconds, nearest};
 
 use super::label::Label;
 use super::memory::{MemoryKind, PerMemoryKind};
@@ -25,7 +25,7 @@ pub const MAX_SERIAL_TIME: Seconds = Seconds::new(Picos::MAX as f64 / PICOS / ST
 
 /// Rounds seconds to picoseconds, once, where a task is made.
 pub fn picos(time: Seconds) -> Picos {
-    libm::round(time.get() * PICOS) as Picos
+    nearest(time.get() * PICOS)
 }
 
 /// Whole picoseconds in seconds.
@@ -169,9 +169,10 @@ pub(super) fn waits(conditions: impl IntoIterator<Item = Option<EventWait>>) -> 
 /// The index of no task.
 pub const NO_TASK: u32 = u32::MAX;
 
-/// Whole bytes.
+/// Whole bytes: less than none where a task leaves less behind than it found.
 pub(super) fn bytes(amount: Bytes) -> i64 {
-    libm::round(amount.get()) as i64
+    let whole = nearest(amount.get().abs()).cast_signed();
+    if amount < Bytes::ZERO { -whole } else { whole }
 }
 
 /// Whole bytes of one kind of memory.

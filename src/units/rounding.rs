@@ -1,0 +1,32 @@
+//! Rounding of numbers that are not negative. An evaluation rounds hundreds of times, and the mathematical library takes
+//! some 60 instructions for each, since it may not assume a processor that rounds by itself.
+
+/// The nearest whole number; of a half the greater.
+pub fn nearest(value: f64) -> u64 {
+    let whole = value as u64;
+    whole.saturating_add(u64::from(value - whole as f64 >= 0.5))
+}
+
+/// The least whole number that is not less; of numbers up to 2^64.
+pub fn ceil(value: f64) -> f64 {
+    let whole = value as u64 as f64;
+    if whole < value { whole + 1.0 } else { whole }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// As the library does, halves and whole numbers too.
+        #[test]
+        fn agrees_with_the_library(value in 0.0..1e19_f64, halves in 0..1_u64 << 52) {
+            for value in [value, value / 1e18, halves as f64 / 2.0, f64::from_bits(0.5_f64.to_bits() - 1)] {
+                prop_assert_eq!(nearest(value), libm::round(value) as u64);
+                prop_assert_eq!(ceil(value).to_bits(), libm::ceil(value).to_bits());
+            }
+            prop_assert_eq!((nearest(f64::INFINITY), nearest(f64::NAN)), (u64::MAX, 0));
+        }
+    }
+}
