@@ -115,7 +115,7 @@ pub enum ScoreKey {
 }
 
 impl ScoreKey {
-    /// All of them.
+    /// Every key.
     pub const ALL: [Self; 4] = [Self::Stack, Self::Hardware, Self::Class, Self::Group];
 
     /// Its name in reports: the column that it stands in.

@@ -169,7 +169,7 @@ pub enum Facet {
 }
 
 impl Facet {
-    /// All of them.
+    /// Every facet.
     pub const ALL: [Self; 3] = [Self::Hardware, Self::Strategy, Self::Devices];
 
     /// What it is called over its list of values.
@@ -194,7 +194,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// All of them.
+    /// Every format.
     pub const ALL: [Self; 3] = [Self::Text, Self::Ansi, Self::Svg];
 
     /// What it is called in the list of formats.

@@ -22,7 +22,7 @@ pub enum Pass {
 }
 
 impl Pass {
-    /// All of them.
+    /// Every pass, the whole backward pass before its halves.
     pub const ALL: [Self; 4] = [Self::Forward, Self::Backward, Self::BackwardInputs, Self::BackwardWeights];
 
     /// Whether it runs against the order of the layers.

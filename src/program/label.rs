@@ -35,7 +35,7 @@ pub enum TaskKind {
 }
 
 impl TaskKind {
-    /// All of them.
+    /// Every kind.
     pub const ALL: [Self; 12] = [
         Self::Forward,
         Self::Backward,

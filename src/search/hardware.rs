@@ -20,7 +20,7 @@ pub enum LimitingFactor {
 }
 
 impl LimitingFactor {
-    /// All of them.
+    /// Every factor.
     pub const ALL: [Self; 3] = [Self::Compute, Self::Memory, Self::Network];
 
     /// Its name, which begins with its letter.

@@ -25,7 +25,7 @@ pub enum CollectiveAlgorithm {
 }
 
 impl CollectiveAlgorithm {
-    /// All of them.
+    /// Every algorithm.
     pub const ALL: [Self; 8] = [
         Self::Direct,
         Self::Ring,

@@ -123,7 +123,7 @@ pub struct BenchmarkRun {
 /// How the ranks of one collective lie on hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct RankSpread {
-    /// All of them.
+    /// Ranks of the whole run.
     pub ranks: u32,
     /// Hosts that they lie on.
     pub hosts: u32,

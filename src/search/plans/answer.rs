@@ -36,7 +36,7 @@ pub struct SearchShare {
 /// Plans of the grid, each counted once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PlanCounts {
-    /// All of them.
+    /// How many there are.
     pub plans: u64,
     /// Those that cannot be laid out.
     pub impossible: u64,

@@ -54,7 +54,7 @@ pub(super) struct SearchNode {
 /// Which plans of the mesh a node stands for, and how far they have been expanded.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum NodeLevel {
-    /// All of them.
+    /// All plans of the mesh.
     Mesh,
     /// Those of one run, with the bound of the mesh.
     Run(MeshRun),

@@ -29,7 +29,7 @@ pub(in crate::ui) fn height(app: &App) -> u16 {
     rows(bars) + LEGEND + LINE + 3
 }
 
-/// Draws it.
+/// Draws the memory.
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let title = format!("Memory per device{}", staleness(app));
     let Some(answer) = &app.answer else {

@@ -15,7 +15,7 @@ use crate::units::Seconds;
 /// Rows that it takes: bar and legend of the memory, one line of exposed communication.
 pub(in crate::ui) const HEIGHT: u16 = 4;
 
-/// Draws it.
+/// Draws the strips.
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let Some(answer) = app.answer.as_ref().filter(|_| area.height >= HEIGHT) else { return };
     let summary = &answer.evaluation.summary;

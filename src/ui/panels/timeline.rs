@@ -37,7 +37,7 @@ pub(in crate::ui) fn height(app: &App) -> u16 {
     u16::try_from(rows.min(MOST_ROWS)).unwrap_or(u16::MAX).saturating_add(5 + WORDS)
 }
 
-/// Draws it.
+/// Draws the timeline.
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let Some(answer) = &app.answer else {
         frame(app, theme, Panel::Timeline, &format!("Timeline{}", staleness(app)), "", area, buf);

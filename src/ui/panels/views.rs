@@ -69,7 +69,7 @@ pub(in crate::ui) fn height(app: &App) -> u16 {
     (drawing(app).height)(app)
 }
 
-/// Draws it.
+/// Draws the view in the map's place.
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     (drawing(app).render)(app, theme, area, buf);
 }

@@ -40,7 +40,7 @@ fn height(app: &App) -> u16 {
     u16::try_from(app.views.advice.rows().len()).unwrap_or(u16::MAX).saturating_add(6)
 }
 
-/// Draws it.
+/// Draws the changes that would help.
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let note = match (app.views.advice.advice(), app.shown.is_ok()) {
         (Some(advice), _) => format!("{} changes tried", advice.tried),

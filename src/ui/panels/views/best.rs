@@ -38,7 +38,7 @@ const SAID: u16 = 2;
 const LEAST_CHART: u16 = 7;
 const CHART: u16 = 10;
 
-/// Draws it.
+/// Draws the best plans that were found.
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let best = &app.views.best;
     let title = format!("Best plans{}", outdated(app));

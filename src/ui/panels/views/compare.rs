@@ -45,7 +45,7 @@ fn height(app: &App) -> u16 {
     u16::try_from(shown.figures.len()).unwrap_or(u16::MAX).saturating_add(each).saturating_add(6)
 }
 
-/// Draws it.
+/// Draws the scenarios side by side.
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let shown = Shown::fitting(app, area.width.saturating_sub(2).into());
     let all = columns(&app.context()).len();

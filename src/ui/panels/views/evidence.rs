@@ -41,7 +41,7 @@ const RUN: u16 = 5;
 /// The band around a measurement.
 const BAND: f64 = 0.1;
 
-/// Draws it.
+/// Draws the scatter and the run under the cursor.
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let evidence = &app.views.evidence;
     let figure = Figure::from(evidence.metric);

@@ -46,7 +46,7 @@ const CURVES: [LossCurve; 3] = [
     LossCurve { mark: 'l', tone: Tone::Teal, name: "lost together", share: |shares| 1.0 - shares.useful },
 ];
 
-/// Draws it.
+/// Draws what failures cost.
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let title = format!("Failures{}", staleness(app));
     let inside = frame(app, theme, Panel::Map, &title, "time lost by checkpoint interval", area, buf);

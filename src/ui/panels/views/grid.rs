@@ -42,7 +42,7 @@ const COLUMNS: [Aligned; 8] = [
     Aligned::Right(6),
 ];
 
-/// Draws it.
+/// Draws the best points of each size.
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let scenario = app.on_screen();
     let title = format!("Best points of data parallelism{}", outdated(app));

@@ -32,7 +32,7 @@ pub(super) const DRAWING: Drawing = Drawing {
 /// Rows that it takes: frame, header, seven rows with lines between them, legend, two sentences.
 const HEIGHT: u16 = 2 + 1 + 13 + 1 + 2;
 
-/// Draws it.
+/// Draws throughput over memory and bandwidth.
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let hardware = &app.views.hardware;
     let Some(map) = &hardware.map else {

@@ -43,7 +43,7 @@ const COLUMNS: [Aligned; 6] = [
     Aligned::Indented(2, 0),
 ];
 
-/// Draws it.
+/// Draws each kind of transfer against its threshold.
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let title = format!("Arithmetic intensities{}", staleness(app));
     let inside = frame(app, theme, Panel::Map, &title, "flop per byte", area, buf);

@@ -36,7 +36,7 @@ const WORDS: Aligned = Aligned::Indented(2, 0);
 const GIVEN_COLUMNS: [Aligned; 3] = [NAMES, NUMBER, WORDS];
 const BOUND_COLUMNS: [Aligned; 4] = [NAMES, NUMBER, NUMBER, WORDS];
 
-/// Draws it.
+/// Draws the bounds of memory and bandwidth.
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let scenario = app.on_screen();
     let Some(picture) = &app.views.limits.picture else { return };

@@ -33,7 +33,7 @@ fn height(app: &App) -> u16 {
     rows.saturating_add(contour).saturating_add(5 + profile::HEIGHT)
 }
 
-/// Draws it.
+/// Draws the map and its legend.
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let map = &app.views.map;
     let (done, all) = map.progress();

@@ -54,7 +54,7 @@ const AGAINST: [(char, Tone, &str, BestOf); 4] = [
     ('t', Tone::Teal, "two-way", |found| found.two_way.as_ref()),
 ];
 
-/// Draws it.
+/// Draws the planner's answer.
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let planning = &app.views.plan;
     let Some(picture) = &planning.picture else {

@@ -40,7 +40,7 @@ fn height(app: &App) -> u16 {
     4 + u16::try_from(strategies).unwrap_or(u16::MAX - 4)
 }
 
-/// Draws it.
+/// Draws the strategies, one a row.
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let strategies = &app.views.strategies;
     let scenario = app.on_screen();

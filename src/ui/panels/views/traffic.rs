@@ -50,7 +50,7 @@ fn height(app: &App) -> u16 {
     u16::try_from(2 + links * (2 * runs + 1) + runs).unwrap_or(u16::MAX)
 }
 
-/// Draws it.
+/// Draws what each kind of transfer moves over each level.
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let title = format!("Traffic per device and step{}", staleness(app));
     let hint = if app.pins.reference().is_some() { "" } else { "p pins one to compare with" };

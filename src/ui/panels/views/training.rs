@@ -49,7 +49,7 @@ const WORDS: [(&str, Tone); 5] = [
 const NAMES: usize = 23;
 const NUMBER: usize = 8;
 
-/// Draws it.
+/// Draws the shortest training and what it trades.
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let Some(picture) = &app.views.training.picture else {
         frame(app, theme, Panel::Map, "Training time", "", area, buf);
