@@ -29,7 +29,7 @@ pub use sensitivity::{Nudge, nudges, slopes};
 pub use span_micro_batches::SpanMicroBatches;
 pub use summary::Workspace;
 pub use trace::{Folded, IdleCause, MemoryPoint, Span, Stall, Trace};
-pub use window::{Timed, WindowTotals};
+pub use window::{InOrder, Timed, WindowTotals};
 
 /// The figures of one scenario. Nothing is allocated once the workspace has grown to its size.
 pub fn summary(scenario: &Scenario, workspace: &mut Workspace) -> Result<Summary, Vec<Problem>> {

@@ -20,16 +20,23 @@ pub struct WindowTotals {
 }
 
 /// What begins and ends.
-pub trait Timed: Sized {
+pub trait Timed {
     /// When it does.
     fn ends(&self) -> (Seconds, Seconds);
+}
 
-    /// The part of a list, in order and without overlaps, that touches a window of time.
-    fn within(items: &[Self], (from, to): (Seconds, Seconds)) -> &[Self] {
+/// A list in order of time, without overlaps.
+pub trait InOrder {
+    /// The part of it that touches a window of time.
+    fn within(&self, window: (Seconds, Seconds)) -> &Self;
+}
+
+impl<T: Timed> InOrder for [T] {
+    fn within(&self, (from, to): (Seconds, Seconds)) -> &Self {
         // Both ends rise along the list, so that two binary searches do, however long the step is.
-        let first = items.partition_point(|item| item.ends().1 <= from);
-        let last = items.partition_point(|item| item.ends().0 < to);
-        items.get(first..last).unwrap_or_default()
+        let first = self.partition_point(|item| item.ends().1 <= from);
+        let last = self.partition_point(|item| item.ends().0 < to);
+        self.get(first..last).unwrap_or_default()
     }
 }
 
@@ -49,7 +56,7 @@ impl Trace {
     /// What one rank does between two moments.
     pub fn totals(&self, rank: u32, from: Seconds, to: Seconds) -> WindowTotals {
         let busy = |from: Seconds, to: Seconds| -> f64 {
-            let spans = Span::within(self.spans_on(rank, Stream::Compute), (from, to)).iter();
+            let spans = self.spans_on(rank, Stream::Compute).within((from, to)).iter();
             spans.map(|span| overlap(span.ends(), from, to)).sum::<Seconds>().get()
         };
         let bytes = |lane: Stream| {
@@ -60,7 +67,7 @@ impl Trace {
             };
             let spans = self.spans_on(rank, lane);
             unfolded(self.folded_of(rank), (from, to), &|from, to| {
-                Span::within(spans, (from, to)).iter().map(|span| part(span, from, to)).sum()
+                spans.within((from, to)).iter().map(|span| part(span, from, to)).sum()
             })
         };
         let moved = Stream::ALL.into_iter().map(|lane| (lane, Bytes::new(bytes(lane))));
@@ -99,7 +106,7 @@ impl Trace {
 
     fn stalled(&self, rank: u32, cause: IdleCause, from: Seconds, to: Seconds) -> Seconds {
         let within = |from: Seconds, to: Seconds| -> f64 {
-            let stalls = Stall::within(self.idle_of(rank), (from, to)).iter().filter(|idle| idle.cause == cause);
+            let stalls = self.idle_of(rank).within((from, to)).iter().filter(|idle| idle.cause == cause);
             stalls.map(|idle| overlap(idle.ends(), from, to)).sum::<Seconds>().get()
         };
         Seconds::new(unfolded(self.folded_of(rank), (from, to), &within))

@@ -137,7 +137,7 @@ impl GraphBuilder<'_> {
         // Kernels of a collective occupy part of the device: compute beside them runs slower by `contention`.
         demand[DEVICE] = device_demand(contention);
         let label = Label {
-            bytes: nearest(transfer.received.get()),
+            bytes: nearest(transfer.received.get()).cast_unsigned(),
             level: transfer.level().map(|level| level as u8),
             ..label
         };

@@ -39,13 +39,14 @@ impl<T: Copy> PerMemoryKind<T> {
     {
         self.0.iter().copied().sum()
     }
-
-    fn combine(self, other: Self, both: impl Fn(T, T) -> T) -> Self {
-        Self(std::array::from_fn(|kind| both(self.0[kind], other.0[kind])))
-    }
 }
 
-impl<T: Copy + Default> PerMemoryKind<T> {
+impl<T: Copy + Default + PartialEq> PerMemoryKind<T> {
+    /// Whether there is none of any kind.
+    pub fn is_zero(&self) -> bool {
+        self.0.iter().all(|amount| *amount == T::default())
+    }
+
     /// So much of one kind, and nothing of the others.
     pub fn only(kind: MemoryKind, amount: T) -> Self {
         let mut all = Self::default();
@@ -69,15 +70,17 @@ impl<T> IndexMut<MemoryKind> for PerMemoryKind<T> {
 
 impl<T: Copy + Add<Output = T>> Add for PerMemoryKind<T> {
     type Output = Self;
-    fn add(self, other: Self) -> Self {
-        self.combine(other, T::add)
+    fn add(mut self, other: Self) -> Self {
+        self += other;
+        self
     }
 }
 
 impl<T: Copy + Sub<Output = T>> Sub for PerMemoryKind<T> {
     type Output = Self;
-    fn sub(self, other: Self) -> Self {
-        self.combine(other, T::sub)
+    fn sub(mut self, other: Self) -> Self {
+        self -= other;
+        self
     }
 }
 
@@ -90,12 +93,12 @@ impl<T: Copy + Mul<Output = T>> Mul<T> for PerMemoryKind<T> {
 
 impl<T: Copy + Add<Output = T>> AddAssign for PerMemoryKind<T> {
     fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
+        self.0.iter_mut().zip(other.0).for_each(|(amount, more)| *amount = *amount + more);
     }
 }
 
 impl<T: Copy + Sub<Output = T>> SubAssign for PerMemoryKind<T> {
     fn sub_assign(&mut self, other: Self) {
-        *self = *self - other;
+        self.0.iter_mut().zip(other.0).for_each(|(amount, less)| *amount = *amount - less);
     }
 }

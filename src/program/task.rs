@@ -25,7 +25,7 @@ pub const MAX_SERIAL_TIME: Seconds = Seconds::new(Picos::MAX as f64 / PICOS / ST
 
 /// Rounds seconds to picoseconds, once, where a task is made.
 pub fn picos(time: Seconds) -> Picos {
-    nearest(time.get() * PICOS)
+    nearest(time.get() * PICOS).cast_unsigned()
 }
 
 /// Whole picoseconds in seconds.
@@ -171,7 +171,7 @@ pub const NO_TASK: u32 = u32::MAX;
 
 /// Whole bytes: less than none where a task leaves less behind than it found.
 pub(super) fn bytes(amount: Bytes) -> i64 {
-    let whole = nearest(amount.get().abs()).cast_signed();
+    let whole = nearest(amount.get().abs());
     if amount < Bytes::ZERO { -whole } else { whole }
 }
 

@@ -58,9 +58,11 @@ fn ranges(scenario: &Scenario, checks: &mut Checks) {
         let what = || format!("{} is out of range", wrong.as_ref().map_or_else(String::new, shown));
         checks.refuse(wrong.is_some(), field.path(), what, || format!("choose {}", takes.range()));
     }
-    let wire = format!("{PLACEMENT}wire.block");
-    let block = || "a scale for every 0 elements is out of range".to_owned();
-    checks.refuse(plan.sharding.wire.block == 0, &wire, block, || "choose a block of at least 1 element".to_owned());
+    if plan.sharding.wire.block == 0 {
+        let what = || "a scale for every 0 elements is out of range".to_owned();
+        let field = format!("{PLACEMENT}wire.block");
+        checks.refuse(true, &field, what, || "choose a block of at least 1 element".to_owned());
+    }
     if let Recompute::Share(share) = plan.recompute {
         let wrong = !(0.0..=1.0).contains(&share);
         checks.refuse(

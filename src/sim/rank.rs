@@ -261,7 +261,7 @@ impl RankState {
             *load += demand;
         }
         self.allocated += task.allocates;
-        self.memory_changed |= task.allocates != PerMemoryKind::default();
+        self.memory_changed |= !task.allocates.is_zero();
         context.observer.started(context.role.rank, task, task_position(&cursor), self.clock);
     }
 
@@ -273,7 +273,7 @@ impl RankState {
             *load -= demand;
         }
         self.allocated -= task.frees;
-        self.memory_changed |= task.frees != PerMemoryKind::default();
+        self.memory_changed |= !task.frees.is_zero();
         for event in task.signals.iter().flatten() {
             self.events[*event as usize] += 1;
         }

@@ -16,7 +16,7 @@ use ratatui::widgets::Widget;
 
 use super::axis;
 use super::text::{columns, fit, put, width};
-use crate::evaluate::{Folded, IdleCause, Span, Stall, Timed};
+use crate::evaluate::{Folded, IdleCause, InOrder, Span, Stall};
 use crate::ui::theme::{Role, Theme};
 use crate::units::Seconds;
 
@@ -102,14 +102,14 @@ impl<'a> Gantt<'a> {
         let Some((idle, communicated)) = self.exposed else { return };
         let shares = scale.shares(self.folded, &|scale| {
             let mut shares = vec![[0.0; 2]; scale.columns];
-            let waits = Stall::within(idle, scale.window);
+            let waits = idle.within(scale.window);
             for idle in waits.iter().filter(|idle| idle.cause == IdleCause::Communication) {
                 scale.cover(idle.start, idle.end, |column, share| shares[column][0] += share);
             }
             // Of what is communicated a column shows only whether there is anything.
             for (column, [_, moving]) in shares.iter_mut().enumerate() {
                 let here = |span: &Span| scale.touches(span.start, span.end, column);
-                let moves = |line: &&[Span]| Span::within(line, scale.stretch(column)).iter().any(here);
+                let moves = |line: &&[Span]| line.within(scale.stretch(column)).iter().any(here);
                 *moving = f64::from(u8::from(communicated.iter().any(moves)));
             }
             shares

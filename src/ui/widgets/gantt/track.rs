@@ -6,7 +6,7 @@ use ratatui::style::Style;
 
 use super::label::{labels, names, way};
 use super::scale::Scale;
-use crate::evaluate::{Folded, IdleCause, Span, Stall, TaskKind, Timed};
+use crate::evaluate::{Folded, IdleCause, InOrder, Span, Stall, TaskKind};
 use crate::ui::caps::Depth;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::{columns, put, width};
@@ -63,12 +63,12 @@ impl Density {
 impl Track<'_> {
     /// The spans that touch a window.
     pub(super) fn within(&self, window: (Seconds, Seconds)) -> &[Span] {
-        Span::within(self.spans, window)
+        self.spans.within(window)
     }
 
     /// The stretches in which compute stalls that touch a window.
     pub(super) fn stalls(&self, window: (Seconds, Seconds)) -> &[Stall] {
-        Stall::within(self.idle, window)
+        self.idle.within(window)
     }
 
     pub(super) fn draw_spans(&self, theme: Theme, scale: Scale, plot: Rect, buf: &mut Buffer) {
