@@ -219,10 +219,10 @@ impl Trace {
 
 /// Brings the items into the order of their groups, and leaves them as they were in each: a sort by counting, for groups
 /// are few.
-fn group<T>(items: &mut [T], group: impl Fn(&T) -> usize) {
+fn group<T>(items: &mut [T], group_of: impl Fn(&T) -> usize) {
     let mut next = Vec::new();
     for item in items.iter() {
-        let group = group(item);
+        let group = group_of(item);
         if next.len() <= group {
             next.resize(group + 1, 0);
         }
@@ -234,7 +234,7 @@ fn group<T>(items: &mut [T], group: impl Fn(&T) -> usize) {
         (*count, before) = (before, before + *count);
     }
     let place = |item: &T| {
-        let next = &mut next[group(item)];
+        let next = &mut next[group_of(item)];
         *next += 1;
         *next - 1
     };

@@ -31,8 +31,8 @@ impl FirstCompute {
         let piece = Some(&code.tasks[index as usize]).filter(|piece| piece.class == TaskClass::Compute)?;
         let load = std::array::from_fn(|resource| state.load[resource] + piece.demand[resource]);
         let mut transfer_slowdowns = [FULL_DEMAND; MOST_IN_FLIGHT];
-        for (transfer, transfer_slowdowns) in transfer_slowdowns.iter_mut().enumerate().take(state.transfers.len) {
-            *transfer_slowdowns = slowdown(&load, state.task(transfer, code));
+        for (transfer, factor) in transfer_slowdowns.iter_mut().enumerate().take(state.transfers.len) {
+            *factor = slowdown(&load, state.task(transfer, code));
         }
         Some(Self { piece: index, duration: piece.duration, own_slowdown: slowdown(&load, piece), transfer_slowdowns })
     }
@@ -95,8 +95,8 @@ impl StartedLaunch {
         self.ended.len += 1;
         self.passed += passed;
         self.piece = piece - work_done(passed, own_slowdown);
-        for (left, transfer_slowdowns) in self.left.iter_mut().zip(transfer_slowdowns).take(count) {
-            *left -= work_done(passed, transfer_slowdowns);
+        for (left, slowdown) in self.left.iter_mut().zip(transfer_slowdowns).take(count) {
+            *left -= work_done(passed, slowdown);
         }
         // The state without the transfer lists the others in their old order, so what is left of them moves up with
         // them.
@@ -116,8 +116,8 @@ impl StartedLaunch {
         // The piece takes 10 beside what is still in flight. Another transfer ended after 4, and what was left of the
         // piece then takes 7: the rest of the launch is 4 + 7 - 10 = 1 later.
         let (whole, left) = (time_for(duration, own_slowdown), time_for(self.piece, own_slowdown));
-        for (need, transfer_slowdowns) in needs.items.iter_mut().zip(transfer_slowdowns).take(needs.len) {
-            need.left = need.left + work_done(left, transfer_slowdowns) - work_done(whole, transfer_slowdowns);
+        for (need, slowdown) in needs.items.iter_mut().zip(transfer_slowdowns).take(needs.len) {
+            need.left = need.left + work_done(left, slowdown) - work_done(whole, slowdown);
         }
         let outlast = needs.as_slice().iter().zip(&self.left).all(|(need, left)| *left > need.left);
         outlast.then_some(((self.passed + left).wrapping_sub(whole), needs))
