@@ -10,22 +10,21 @@ use ratatui::backend::TestBackend;
 use shardscope::app::action::JobReport;
 use shardscope::app::jobs;
 use shardscope::app::{App, Start};
-use shardscope::evaluate::{
-    Activity, Evaluation, IdleCause, ModelPart, Span, Stall, Stream, TaskKind, Trace, Workspace, summary, traced,
-};
-use shardscope::plan::{Plan, Recompute, Schedule, Size};
-use shardscope::presets::Library;
-use shardscope::scenario::Scenario;
-use shardscope::scenario::file::parse;
-use shardscope::search::planner::{CostModel, MemoryCurve, PlanRequest, PlannerObjective, plan};
-use shardscope::search::training::{Goal, TrainingSearch};
-use shardscope::search::{Cancel, Evaluator, Sweep, full, pool};
 use shardscope::ui::caps::{Caps, Depth};
 use shardscope::ui::draw;
+use shardscope_engine::evaluate::{
+    Activity, Evaluation, IdleCause, ModelPart, Span, Stall, Stream, TaskKind, Trace, Workspace, summary, traced,
+};
+use shardscope_engine::plan::{Plan, Recompute, Schedule, Size};
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::scenario::file::parse;
+use shardscope_engine::search::planner::{CostModel, MemoryCurve, PlanRequest, PlannerObjective, plan};
+use shardscope_engine::search::training::{Goal, TrainingSearch};
+use shardscope_engine::search::{Cancel, Evaluator, Sweep, full, pool};
 
 /// FSDP of a 7B model on 8 nodes of H100s, with another count of layers and micro-batches.
 fn scenario(layers: u32, accumulate: u32) -> Scenario {
-    let library = Library::embedded();
+    let library = shardscope_presets::library();
     let (stack, strategy) = (library.stack("default").unwrap(), library.strategy("fsdp").unwrap());
     let mut model = (*library.model("llama-2-7b").unwrap()).clone();
     model.layers = layers;
@@ -62,7 +61,7 @@ fn pipeline(
     (ranks, stages, micro_batches): (u32, u32, u32),
     schedule: Schedule,
 ) -> Scenario {
-    let library = Library::embedded();
+    let library = shardscope_presets::library();
     let mut scenario = scenario(128, micro_batches);
     let strategy = library.strategy(strategy).unwrap();
     scenario.cluster = library.cluster("a100-80gb-dgx").unwrap();
@@ -122,7 +121,7 @@ fn many(criterion: &mut Criterion) {
 
 /// The exact search of every batch and recompute, each plan checked by the simulator.
 fn plans(criterion: &mut Criterion) {
-    let library = Library::embedded();
+    let library = shardscope_presets::library();
     let mut base = scenario(96, 1);
     base.model = library.model("gpt3-175b").unwrap();
     base.plan.size = Size::Nodes(16);
@@ -153,7 +152,7 @@ fn plans(criterion: &mut Criterion) {
 
 /// The shortest training of a trillion parameters on at most 100,000 devices.
 fn training(criterion: &mut Criterion) {
-    let library = Library::embedded();
+    let library = shardscope_presets::library();
     let mut base = scenario(1, 1);
     base.cluster = library.cluster("a100-80gb-nvlink16").unwrap();
     base.stack = library.stack("ideal").unwrap();
@@ -176,7 +175,7 @@ fn training(criterion: &mut Criterion) {
 
 /// The explorer on the default scenario, with everything answered.
 fn explorer() -> App {
-    let library = Arc::new(Library::embedded());
+    let library = Arc::new(shardscope_presets::library());
     let file = parse(&library.scenario_text("default").unwrap().text).unwrap();
     let scenario = library.resolve(&file).unwrap();
     let (mut app, commands) = App::new(Start::new(library, file, scenario));

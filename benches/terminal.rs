@@ -13,10 +13,9 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use shardscope::presets::Library;
-use shardscope::scenario::Scenario;
-use shardscope::scenario::file::parse;
-use shardscope::search::{Evaluator, Sweep, pool};
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::scenario::file::parse;
+use shardscope_engine::search::{Evaluator, Sweep, pool};
 
 use harness::{INTERLEAVED, Options, PIPELINE, READY, Session};
 
@@ -243,7 +242,7 @@ fn slow_line() {
 }
 
 fn scenario(text: &str) -> Scenario {
-    Library::embedded().resolve(&parse(text).unwrap()).unwrap()
+    shardscope_presets::library().resolve(&parse(text).unwrap()).unwrap()
 }
 
 /// Tuned maps of 64 x 32 cells on two threads.

@@ -13,10 +13,10 @@ use ratatui::backend::TestBackend;
 use shardscope::app::action::Command;
 use shardscope::app::jobs;
 use shardscope::app::{App, Start};
-use shardscope::presets::Library;
-use shardscope::scenario::file;
 use shardscope::ui::caps::{Caps, Depth};
 use shardscope::ui::{self, export};
+use shardscope_engine::presets::Library;
+use shardscope_engine::scenario::file;
 
 /// One picture: its name, the preset scenario and what is changed in it, what is pressed, the screen.
 struct Picture {
@@ -107,7 +107,7 @@ const PICTURES: [Picture; 17] = [
 
 fn main() -> Result<()> {
     let folder = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("assets"), PathBuf::from);
-    let library = Arc::new(Library::embedded());
+    let library = Arc::new(shardscope_presets::library());
     PICTURES.iter().try_for_each(|picture| draw(picture, &library, &folder))
 }
 

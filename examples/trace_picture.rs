@@ -7,10 +7,9 @@ use std::fmt::Write as _;
 
 use color_eyre::eyre::{Result, eyre};
 use serde_json::Value;
-use shardscope::evaluate::Workspace;
-use shardscope::interop::trace::RankTrace;
-use shardscope::presets::Library;
-use shardscope::scenario::file;
+use shardscope_engine::evaluate::Workspace;
+use shardscope_engine::scenario::file;
+use shardscope_interop::trace::RankTrace;
 
 /// A model of 24 layers on two nodes, sharded over all of them.
 const CHANGES: [(&str, &str); 4] =
@@ -23,7 +22,7 @@ const AXIS: f64 = 26.0;
 const COUNTER: f64 = 70.0;
 
 fn main() -> Result<()> {
-    let library = Library::embedded();
+    let library = shardscope_presets::library();
     let mut file = file::parse(&library.scenario_text("default").map_err(|unknown| eyre!("{unknown}"))?.text)
         .map_err(|error| eyre!("{error}"))?;
     for (field, value) in CHANGES {

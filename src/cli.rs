@@ -1,6 +1,6 @@
 //! The command line: reads arguments, does what they ask, says how it ended.
 //!
-//! stdout carries only the result. Not for what a result looks like ([`crate::figures`]), and not for
+//! stdout carries only the result. Not for what a result looks like ([`shardscope_report::figures`]), and not for
 //! the explorer itself ([`crate::term`]).
 
 mod args;
@@ -40,7 +40,7 @@ use clap::{CommandFactory, Parser};
 
 use crate::app::keymap;
 use crate::config;
-use crate::text::visible;
+use shardscope_engine::text::visible;
 
 use args::{Cli, CliCommand};
 use exit::Failure;

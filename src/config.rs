@@ -7,7 +7,7 @@
 //! `$SHARDSCOPE_CONFIG` likewise, else `$XDG_CONFIG_HOME/shardscope` on every system, else where
 //! [`directories`] says. A missing or unreadable one never stops the start.
 //!
-//! Not for the presets inside the folder ([`crate::presets`]), nor for what the settings do.
+//! Not for the presets inside the folder ([`shardscope_engine::presets`]), nor for what the settings do.
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, de};
 
-use crate::disk;
-use crate::scenario::file::{self, FileError};
+use shardscope_engine::disk;
+use shardscope_engine::scenario::file::{self, FileError};
 
 /// The largest configuration that is read.
 const MOST_BYTES: u64 = 1 << 20;

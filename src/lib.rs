@@ -1,79 +1,14 @@
-//! How long a step of sharded training takes on a cluster, whether it fits, where its time and memory
-//! go, and why.
+//! The terminal program: the explorer is [`app`], [`ui`] and [`term`], the command line [`cli`].
 //!
-//! A [`scenario::Scenario`] (cluster, software stack, model and plan) goes in, an
-//! [`evaluate::Evaluation`] comes out; everything else calls that once or many times.
-//!
-//! ```
-//! use shardscope::{presets::Library, scenario::file, search};
-//!
-//! let library = Library::embedded();
-//! let mut file = file::parse(&library.scenario_text("default")?.text)?;
-//! file.set("hardware", "a100-80gb-dgx")?;
-//! file.set("nodes", "16")?;
-//! let scenario = library.resolve(&file).map_err(|problems| problems[0].clone())?;
-//! let evaluation = search::full(&scenario, &mut Default::default()).map_err(|problems| problems[0].clone())?;
-//! assert!(evaluation.summary.step_time.get() > 0.0);
-//! println!("{} a step, limited by {}", evaluation.summary.step_time, evaluation.bottleneck().name(&scenario));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! Many scenarios at once are a [`search::Sweep`]:
-//!
-//! ```
-//! use std::sync::atomic::{AtomicUsize, Ordering};
-//!
-//! use shardscope::{presets::Library, scenario::file};
-//! use shardscope::search::{Cell, Evaluator, Sweep, pool};
-//!
-//! let library = Library::embedded();
-//! let file = file::parse(&library.scenario_text("default")?.text)?;
-//! let base = library.resolve(&file).map_err(|problems| problems[0].clone())?;
-//! let sweep = Sweep { base, x: "nodes=1..64".parse()?, y: "shard=node,system".parse()?, tune: false };
-//! let fitting = AtomicUsize::new(0);
-//! sweep.run(&Evaluator::on(&pool(None)?), 0, &|_, cell| {
-//!     if matches!(cell, Cell::Possible { summary, .. } if summary.fits) {
-//!         fitting.fetch_add(1, Ordering::Relaxed);
-//!     }
-//! });
-//! assert!(fitting.into_inner() > 0);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
+//! The rooms beside it are crates of their own: `shardscope-engine` computes, `shardscope-evidence` knows what was
+//! measured, `shardscope-report` names and prints figures, `shardscope-interop` reads and writes other tools' files.
 //! What the model counts, what it leaves out and where it is wrong stands in the [`guide`].
-//!
-//! Read on in the order in which knowledge flows: [`units`], [`hardware`], [`model`], [`plan`], [`stack`],
-//! [`scenario`], [`presets`]; [`cost`] and [`bounds`]; [`program`], [`sim`], [`evaluate`], [`search`], [`measured`];
-//! [`figures`] and [`snapshot`]. The explorer is [`app`], [`ui`] and [`term`], the command line [`cli`].
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod app;
-pub mod bounds;
-pub mod calibrate;
 pub mod cli;
 pub mod config;
-pub mod cost;
-pub mod disk;
-pub mod evaluate;
-pub mod figures;
 pub mod guide;
-pub mod hardware;
-pub mod interop;
-pub mod measured;
-pub mod model;
-pub mod plan;
-pub mod presets;
-pub mod program;
-pub mod scenario;
-pub mod search;
-pub mod sim;
-pub mod snapshot;
-pub mod stack;
 pub mod term;
-pub mod text;
 pub mod ui;
-pub mod units;
-
-#[cfg(test)]
-mod testing;

@@ -8,7 +8,7 @@ use std::panic::UnwindSafe;
 use color_eyre::config::{HookBuilder, Theme};
 use shardscope::cli::{self, Exit, log};
 use shardscope::term;
-use shardscope::text::visible;
+use shardscope_engine::text::visible;
 
 fn main() -> Exit {
     report_panics();

@@ -25,11 +25,11 @@ use crate::app::action::{Command, Format, JobReport};
 use crate::app::files::{Errand, Files};
 use crate::app::jobs::{Jobs, Tell, is_to_break};
 use crate::app::{App, Options, Start};
-use crate::snapshot;
-use crate::text::visible;
 use crate::ui;
 use crate::ui::caps::{Caps, Overrides};
 use crate::ui::export;
+use shardscope_engine::text::visible;
+use shardscope_report::snapshot;
 
 use event::Event;
 use keys::Input;

@@ -1,26 +1,16 @@
 //! What hostile people send: files of every kind, command lines, keys. Nothing panics, hangs, eats the memory, writes
 //! where nobody asked, or says what commands a terminal.
 //!
-//! `SHARDSCOPE_ATTACK=600 cargo test --release --test attack -- --nocapture` attacks for 600 seconds in each way, and in
+//! `SHARDSCOPE_ATTACK=600 cargo test --release --test integration attack:: -- --nocapture` attacks for 600 seconds in each way, and in
 //! other ways every time; without it each takes a second or two and is the same every time.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a helper of tests ends the test")]
 
-#[path = "attack/files.rs"]
 mod files;
-#[path = "attack/fixtures.rs"]
 mod fixtures;
-#[path = "attack/harness.rs"]
 mod harness;
-#[path = "attack/keys.rs"]
 mod keys;
-#[path = "attack/kills.rs"]
 mod kills;
-#[path = "attack/lines.rs"]
 mod lines;
-#[path = "attack/readers.rs"]
 mod readers;
-#[expect(dead_code, reason = "the tests of terminals ask for more")]
-#[path = "terminal/harness.rs"]
-mod terminal;

@@ -10,10 +10,9 @@ use std::path::{Path, PathBuf};
 
 use shardscope::app::keymap::Keymap;
 use shardscope::config::{self, Place};
-use shardscope::hardware::Cluster;
-use shardscope::presets::Library;
-use shardscope::scenario::file;
-use shardscope::snapshot;
+use shardscope_engine::hardware::Cluster;
+use shardscope_engine::scenario::file;
+use shardscope_report::snapshot;
 
 /// The files of one kind, by name.
 fn files(kind: &str) -> Vec<(String, PathBuf)> {
@@ -27,7 +26,7 @@ fn files(kind: &str) -> Vec<(String, PathBuf)> {
 
 /// What opening a scenario or a snapshot and laying it out says.
 fn opening(path: &str) -> String {
-    let opened = match snapshot::open(path, &Library::embedded()) {
+    let opened = match snapshot::open(path, &shardscope_presets::library()) {
         Ok(opened) => opened,
         Err(error) => return error.to_string(),
     };

@@ -2,30 +2,28 @@
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a helper of tests ends the test")]
 
-mod cli {
-    pub mod run;
-    mod search;
+pub mod run;
+mod search;
 
-    mod calibrate;
-    mod documents;
-    mod earlier;
-    mod eval;
-    mod export;
-    mod export_plan;
-    mod files;
-    mod grid;
-    mod hostile;
-    mod import;
-    mod import_plan;
-    mod limits;
-    mod logs;
-    mod notes;
-    mod parts;
-    mod plan;
-    mod profile;
-    mod support;
-    mod sweep;
-    mod trace;
-    mod training;
-    mod validate;
-}
+mod calibrate;
+mod documents;
+mod earlier;
+mod eval;
+mod export;
+mod export_plan;
+mod files;
+mod grid;
+mod hostile;
+mod import;
+mod import_plan;
+mod limits;
+mod logs;
+mod notes;
+mod parts;
+mod plan;
+mod profile;
+mod support;
+mod sweep;
+mod trace;
+mod training;
+mod validate;

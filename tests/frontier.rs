@@ -2,12 +2,10 @@
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a helper of tests ends the test")]
 
-mod frontier {
-    pub mod run;
+pub mod run;
 
-    mod bars;
-    mod log;
-    mod published;
-    mod ratios;
-    mod volumes;
-}
+mod bars;
+mod log;
+mod published;
+mod ratios;
+mod volumes;

@@ -12,16 +12,16 @@ use std::fs;
 use std::sync::Arc;
 use std::thread;
 
-use shardscope::calibrate::{Coverage, FitOptions, FittedConstant, Prior, calibrate};
-use shardscope::cost::{Factors, Payload, Rates};
-use shardscope::hardware::Group;
-use shardscope::measured::{MeasuredRow, Metric, Validation, cases, read, validate};
-use shardscope::plan::Format;
-use shardscope::presets::Library;
-use shardscope::scenario::Scenario;
-use shardscope::scenario::file::parse;
-use shardscope::search::{Evaluator, Pool, pool};
-use shardscope::units::{BytesPerSecond, Count};
+use shardscope_engine::cost::{Factors, Payload, Rates};
+use shardscope_engine::hardware::Group;
+use shardscope_engine::plan::Format;
+use shardscope_engine::presets::Library;
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::scenario::file::parse;
+use shardscope_engine::search::{Evaluator, Pool, pool};
+use shardscope_engine::units::{BytesPerSecond, Count};
+use shardscope_evidence::calibrate::{Coverage, FitOptions, FittedConstant, Prior, calibrate};
+use shardscope_evidence::measured::{MeasuredRow, Metric, Validation, cases, read, validate};
 
 /// All cores: nobody else waits for this machine.
 fn all_cores() -> Pool {
@@ -29,7 +29,7 @@ fn all_cores() -> Pool {
 }
 
 fn validated(rows: &[MeasuredRow]) -> Validation {
-    let (cases, unbuilt) = cases(rows, &Library::embedded());
+    let (cases, unbuilt) = cases(rows, &shardscope_presets::library());
     let pool = all_cores();
     let mut validation = validate(&cases, |scenarios| Evaluator::on(&pool).summaries(scenarios));
     validation.skipped.extend(unbuilt);
@@ -47,7 +47,8 @@ fn judge(validation: &Validation, metric: Metric, rows: usize, most: f64) {
 /// What the program carries is predicted as well as when this was last set; each row names its source.
 #[test]
 fn embedded_rows_are_predicted() {
-    let rows: Vec<MeasuredRow> = Library::measured().iter().flat_map(|(name, text)| read(name, text).0).collect();
+    let rows: Vec<MeasuredRow> =
+        shardscope_presets::MEASURED.iter().flat_map(|(name, text)| read(name, text).0).collect();
     for row in &rows {
         assert!(row.text("source").len() > 5 && row.text("url_or_repo_path").len() > 5, "{}", row.id());
     }
@@ -87,7 +88,8 @@ fn refusals(validation: &Validation) -> [f64; REFUSED.len()] {
 
 #[test]
 fn embedded_runs_that_fitted_fit() {
-    let rows: Vec<MeasuredRow> = Library::measured().iter().flat_map(|(name, text)| read(name, text).0).collect();
+    let rows: Vec<MeasuredRow> =
+        shardscope_presets::MEASURED.iter().flat_map(|(name, text)| read(name, text).0).collect();
     println!("{:?}", refusals(&validated(&rows)));
 }
 
@@ -181,7 +183,7 @@ fn measured_bands_hold() {
         println!("SHARDSCOPE_MEASURED is not set: there are no measured rows from outside");
         return;
     };
-    let library = Library::embedded();
+    let library = shardscope_presets::library();
     let (mut cases, _) = cases(&rows_of(&folder), &library);
     cases.retain(|case| case.scenario().stack.calibration == "measured");
     let pool = all_cores();
@@ -240,7 +242,7 @@ fn measured_collectives_take_as_long() {
         println!("SHARDSCOPE_MEASURED is not set: there are no measured collectives from outside");
         return;
     };
-    let library = Library::embedded();
+    let library = shardscope_presets::library();
     let mut table = csv::Reader::from_path(std::path::Path::new(&folder).join("collectives.csv")).unwrap();
     let (mut errors, mut rows) = (0.0, 0.0);
     for row in table.records() {

@@ -1,11 +1,11 @@
 //! Parameter counts of the preset models against published ones.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test fails as a test does")]
 
-use shardscope::model::Model;
-use shardscope::presets::{Kind, Library};
+use shardscope_engine::model::Model;
+use shardscope_engine::presets::Kind;
 
 fn model(id: &str) -> Model {
-    let found = Library::embedded().model(id).unwrap_or_else(|unknown| panic!("{unknown}"));
+    let found = shardscope_presets::library().model(id).unwrap_or_else(|unknown| panic!("{unknown}"));
     Model::clone(&found)
 }
 
@@ -87,7 +87,7 @@ fn mixtral_active() {
 /// which leaves out the last norm's 2 h.
 #[test]
 fn megatron_formula() {
-    for entry in Library::embedded().entries(Kind::Model).filter(|entry| entry.id.starts_with("megatron-")) {
+    for entry in shardscope_presets::library().entries(Kind::Model).filter(|entry| entry.id.starts_with("megatron-")) {
         let model = model(&entry.id);
         let [l, h, v, s] = [model.layers, model.hidden, model.vocab, model.sequence].map(f64::from);
         let formula = 12.0 * l * h * h * (1.0 + 13.0 / (12.0 * h) + (v + s) / (12.0 * l * h));

@@ -4,25 +4,22 @@
 //! difference of `tests/predictions/*.csv`. To write the files anew:
 //!
 //! ```sh
-//! SHARDSCOPE_PREDICTIONS=renew cargo test --test predictions
+//! SHARDSCOPE_PREDICTIONS=renew cargo test predictions::
 //! ```
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a helper of tests ends the test")]
 
-mod predictions {
-    pub mod commands;
-    pub mod difference;
-    pub mod scenarios;
-    pub mod steps;
-    pub mod table;
-}
+pub mod commands;
+pub mod difference;
+pub mod scenarios;
+pub mod steps;
+pub mod table;
 
-use predictions::difference::Difference;
-use predictions::table::Table;
-use predictions::{commands, scenarios, steps};
+use difference::Difference;
+use table::Table;
 
 /// The command that writes the files anew, as a failure names it.
-const RENEW: &str = "SHARDSCOPE_PREDICTIONS=renew cargo test --test predictions";
+const RENEW: &str = "SHARDSCOPE_PREDICTIONS=renew cargo test predictions::";
 
 /// Compares a table with its file, or writes the file where that was asked for.
 fn holds(name: &str, now: &Table) {

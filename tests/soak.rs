@@ -24,9 +24,8 @@ use shardscope::app::files::{Errand, Files};
 use shardscope::app::jobs::{Jobs, Tell};
 use shardscope::app::transfer::FileTransfer;
 use shardscope::app::{App, Start};
-use shardscope::presets::Library;
-use shardscope::snapshot;
 use shardscope::ui::{self, caps::Caps};
+use shardscope_report::snapshot;
 
 /// The most memory that is ever resident, whatever was pressed, in MB: code and the frames of this test included.
 /// Answers that are kept are 40 of it (`app/answers.rs`), and the timelines of pins as much again (`app/pins.rs`). A
@@ -144,7 +143,7 @@ struct Desk {
 
 impl Desk {
     fn open() -> Self {
-        let library = Arc::new(Library::embedded());
+        let library = Arc::new(shardscope_presets::library());
         let opened = snapshot::open("default", &library).unwrap();
         let (tell, reports) = mpsc::channel();
         let tell: Tell = Arc::new(move |report| drop(tell.send(report)));

@@ -2,24 +2,15 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a helper of tests ends the test")]
 
-#[path = "terminal/budgets.rs"]
 mod budgets;
-#[path = "terminal/floods.rs"]
 mod floods;
-#[path = "terminal/harness.rs"]
-mod harness;
-#[path = "terminal/host.rs"]
+pub mod harness;
 mod host;
-#[path = "terminal/jobs.rs"]
 mod jobs;
-#[path = "terminal/matrix.rs"]
 mod matrix;
 #[cfg(debug_assertions)]
-#[path = "terminal/panics.rs"]
 mod panics;
-#[path = "terminal/promises.rs"]
 mod promises;
-#[path = "terminal/tmux.rs"]
 mod tmux;
 
 use std::fs;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use tui_input::InputRequest;
 
-use crate::evaluate::Evaluation;
-use crate::presets::{Kind, Library, Saving, Warning};
-use crate::scenario::{CheckedScenario, Problem, Scenario};
-use crate::search::{Cell, Fixes, Sweep};
-use crate::snapshot::{Listed, Opened};
+use shardscope_engine::evaluate::Evaluation;
+use shardscope_engine::presets::{Kind, Library, Saving, Warning};
+use shardscope_engine::scenario::{CheckedScenario, Problem, Scenario};
+use shardscope_engine::search::{Cell, Fixes, Sweep};
+use shardscope_report::snapshot::{Listed, Opened};
 
 use super::answers::Answer;
 use super::exporting::{ExportOutcome, ExportQuestion};

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::evaluate::Evaluation;
-use crate::figures::FigureSubject;
-use crate::scenario::Scenario;
-use crate::search::Fixes;
+use shardscope_engine::evaluate::Evaluation;
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::search::Fixes;
+use shardscope_report::figures::FigureSubject;
 
 /// An answered question.
 #[derive(Debug, Clone, PartialEq)]

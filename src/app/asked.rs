@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::bounds::fsdp::FsdpLimits;
-use crate::figures::run::TrainingRun;
-use crate::figures::{Figure, Limit};
-use crate::scenario::Scenario;
+use shardscope_engine::bounds::fsdp::FsdpLimits;
+use shardscope_engine::scenario::Scenario;
+use shardscope_report::figures::run::TrainingRun;
+use shardscope_report::figures::{Figure, Limit};
 
 use super::answers::Answer;
 use super::notice::Notice;

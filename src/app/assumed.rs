@@ -1,8 +1,8 @@
 //! What is assumed of the FSDP limits beyond the scenario: the view of the limits changes it, that of the grid searches
 //! under it.
 
-use crate::bounds::fsdp::{self, ZeroStage};
-use crate::scenario::Scenario;
+use shardscope_engine::bounds::fsdp::{self, ZeroStage};
+use shardscope_engine::scenario::Scenario;
 
 /// An assumption that keys change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! The map's axes: which values of each are worth a column or a row.
 
-use crate::plan::{Extent, Plan, Precision};
-use crate::scenario::Scenario;
-use crate::scenario::field::{Field, Steps, Type, Value};
-use crate::search::Axis;
-use crate::search::options::{nodes_in_ranks, plan_options, same};
+use shardscope_engine::plan::{Extent, Plan, Precision};
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::scenario::field::{Field, Steps, Type, Value};
+use shardscope_engine::search::Axis;
+use shardscope_engine::search::options::{nodes_in_ranks, plan_options, same};
 
 /// Factors on what the hardware has.
 const FACTORS: [f64; 7] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];

@@ -4,7 +4,7 @@ use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::search::Cell;
+use shardscope_engine::search::Cell;
 
 /// Holds cells back until the pause since the last report is over; the first cell is reported at once.
 pub(super) struct Batch<'a> {

@@ -1,6 +1,6 @@
 //! Snapshots and sets on disk: a list with a preview, from which they are opened, saved and deleted.
 
-use crate::snapshot::Listed;
+use shardscope_report::snapshot::Listed;
 
 use super::action::{Action, Command};
 use super::context::Context;

@@ -1,5 +1,5 @@
 //! The command lines that give what is shown, to read and to copy. Not for making them: see
-//! [`crate::presets::Library::command`].
+//! [`shardscope_engine::presets::Library::command`].
 
 use super::action::{Action, Command};
 use super::context::Context;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::figures::Figure;
-use crate::presets::Library;
-use crate::scenario::Scenario;
-use crate::scenario::file::ScenarioFile;
+use shardscope_engine::presets::Library;
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::scenario::file::ScenarioFile;
+use shardscope_report::figures::Figure;
 
 use super::answers::Answer;
 use super::assumed::LimitAssumptions;

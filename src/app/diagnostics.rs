@@ -2,7 +2,7 @@
 //!
 //! Not for finding it out: `ui` knows what can be drawn, `term` the rest.
 
-use crate::scenario::file::printable;
+use shardscope_engine::scenario::file::printable;
 
 /// Lines that a finding takes on the page.
 pub const LINES: usize = 2;

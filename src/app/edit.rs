@@ -1,10 +1,10 @@
 //! Changing the scenario: fields get values, and the scenario follows if it can be.
 
 use super::resolve::{base, resolve};
-use crate::presets::Kind;
-use crate::scenario::file::ScenarioFile;
-use crate::scenario::{CheckedScenario, Edit, Field, Problem, Scenario, Value};
-use crate::search::options::toward;
+use shardscope_engine::presets::Kind;
+use shardscope_engine::scenario::file::ScenarioFile;
+use shardscope_engine::scenario::{CheckedScenario, Edit, Field, Problem, Scenario, Value};
+use shardscope_engine::search::options::toward;
 
 use super::action::Command;
 use super::history::Edited;

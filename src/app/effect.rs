@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use crate::figures::Figure;
-use crate::interop::export::ExportForm;
-use crate::presets::Kind;
-use crate::scenario::file::ScenarioFile;
-use crate::scenario::{Edit, Field, Scenario, Value};
-use crate::stack::Calibration;
-use crate::units::Seconds;
+use shardscope_engine::presets::Kind;
+use shardscope_engine::scenario::file::ScenarioFile;
+use shardscope_engine::scenario::{Edit, Field, Scenario, Value};
+use shardscope_engine::stack::Calibration;
+use shardscope_engine::units::Seconds;
+use shardscope_interop::export::ExportForm;
+use shardscope_report::figures::Figure;
 
 use super::action::{Action, Command};
 use super::keys::KeyPlace;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::evaluate::Evaluation;
-use crate::figures::Figure;
-use crate::scenario::{Problem, Scenario};
+use shardscope_engine::evaluate::Evaluation;
+use shardscope_engine::scenario::{Problem, Scenario};
+use shardscope_report::figures::Figure;
 
 use super::action::Command;
 use super::answers::Answer;

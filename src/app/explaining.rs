@@ -1,9 +1,9 @@
 //! The explanation on the screen: which figure, what its cursor is on, and the way that led there.
 
-use crate::bounds::fsdp;
-use crate::figures::run::TrainingRun;
-use crate::figures::{BoundForm, Explanation, Figure, Limit, RunFigure, explain, figures, limits, run};
-use crate::scenario::Scenario;
+use shardscope_engine::bounds::fsdp;
+use shardscope_engine::scenario::Scenario;
+use shardscope_report::figures::run::TrainingRun;
+use shardscope_report::figures::{BoundForm, Explanation, Figure, Limit, RunFigure, explain, figures, limits, run};
 
 use super::action::Action;
 use super::answers::Answer;

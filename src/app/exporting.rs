@@ -1,16 +1,16 @@
 //! Plans as files for other tools, written into a folder. Nothing that is there is replaced unless that was asked for. Not
-//! for what is in them ([`crate::interop::export`]), nor for snapshots.
+//! for what is in them ([`shardscope_interop::export`]), nor for snapshots.
 
 use std::io::{self, BufWriter, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use crate::disk::{self, Staged, Watch};
-use crate::interop::export::{ExportForm, ExportedFiles};
-use crate::interop::plans::JobWishes;
-use crate::interop::trace::RankTrace;
-use crate::scenario::Scenario;
-use crate::text::printable;
-use crate::units::Seconds;
+use shardscope_engine::disk::{self, Staged, Watch};
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::text::printable;
+use shardscope_engine::units::Seconds;
+use shardscope_interop::export::{ExportForm, ExportedFiles};
+use shardscope_interop::plans::JobWishes;
+use shardscope_interop::trace::RankTrace;
 
 /// A plan to be written.
 #[derive(Debug, Clone, PartialEq)]

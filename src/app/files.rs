@@ -1,6 +1,6 @@
 //! Files, as the explorer asks for them, one errand after the other: snapshots, sets and maps written, snapshots and sets
 //! looked for and deleted, presets saved and read again, plans written for other tools; on a thread of their own, files
-//! of any length opened or taken in. What they hold is [`crate::snapshot`]'s and [`crate::interop`]'s.
+//! of any length opened or taken in. What they hold is [`shardscope_report::snapshot`]'s and [`shardscope_interop`]'s.
 
 use std::cell::Cell;
 use std::fmt::Display;
@@ -13,12 +13,12 @@ use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::disk::Watch;
-use crate::presets::{Library, Saving};
-use crate::scenario::file::printable;
-use crate::search::{self, Cancel, Workspace};
-use crate::snapshot::{self, Set, Snapshot, WriteError};
-use crate::units::Bytes;
+use shardscope_engine::disk::Watch;
+use shardscope_engine::presets::{Library, Saving};
+use shardscope_engine::scenario::file::printable;
+use shardscope_engine::search::{self, Cancel, Workspace};
+use shardscope_engine::units::Bytes;
+use shardscope_report::snapshot::{self, Set, Snapshot, WriteError};
 
 use super::action::JobReport;
 use super::answers::Answer;

@@ -1,8 +1,8 @@
 //! The form of a cluster or a model: its fields, what is typed into them, and what is wrong with it. Not for the file
-//! ([`crate::presets::Draft`]).
+//! ([`shardscope_engine::presets::Draft`]).
 
-use crate::presets::{Draft, DraftField, Kind, Library};
-use crate::scenario::Scenario;
+use shardscope_engine::presets::{Draft, DraftField, Kind, Library};
+use shardscope_engine::scenario::Scenario;
 
 use super::action::{Action, Command};
 use super::context::Context;

@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::scenario::file::ScenarioFile;
-use crate::scenario::{Field, Scenario};
+use shardscope_engine::scenario::file::ScenarioFile;
+use shardscope_engine::scenario::{Field, Scenario};
 
 use super::inputs::Wrong;
 use super::pins::{Pin, are_same};

@@ -1,7 +1,7 @@
 //! Other tools' files, and shardscope's own that lie anywhere, as the explorer takes them: what was asked for in words,
 //! and what came of it. The content of a file says what it is, as for `import FILE` on the command line.
 //!
-//! Not for reading any format ([`crate::interop`]).
+//! Not for reading any format ([`shardscope_interop`]).
 
 mod cluster;
 mod plan;
@@ -12,17 +12,17 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::disk::{Begun, Watch};
-use crate::interop::content::{ForeignKind, MOST_BYTES};
-use crate::interop::huggingface::{self, ImportOptions};
-use crate::interop::kineto::{self, TraceComparison};
-use crate::interop::report::{ImportError, ImportReport};
-use crate::presets::{Kind, Library};
-use crate::scenario::file::{ScenarioFile, Source};
-use crate::scenario::{CheckedScenario, Problem, Scenario};
-use crate::snapshot::{self, Opened};
-use crate::text::printable;
-use crate::units::Seconds;
+use shardscope_engine::disk::{Begun, Watch};
+use shardscope_engine::presets::{Kind, Library};
+use shardscope_engine::scenario::file::{ScenarioFile, Source};
+use shardscope_engine::scenario::{CheckedScenario, Problem, Scenario};
+use shardscope_engine::text::printable;
+use shardscope_engine::units::Seconds;
+use shardscope_interop::content::{ForeignKind, MOST_BYTES};
+use shardscope_interop::huggingface::{self, ImportOptions};
+use shardscope_interop::kineto::{self, TraceComparison};
+use shardscope_interop::report::{ImportError, ImportReport};
+use shardscope_report::snapshot::{self, Opened};
 
 use super::resolve::resolve;
 

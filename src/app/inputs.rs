@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use crate::figures::Figure;
-use crate::hardware::Level;
-use crate::plan::{Extent, Idle};
-use crate::presets::{Kind, Library};
-use crate::scenario::{Field, Problem, Scenario, Value};
-use crate::units::{counted, devices, short};
+use shardscope_engine::hardware::Level;
+use shardscope_engine::plan::{Extent, Idle};
+use shardscope_engine::presets::{Kind, Library};
+use shardscope_engine::scenario::{Field, Problem, Scenario, Value};
+use shardscope_engine::units::{counted, devices, short};
+use shardscope_report::figures::Figure;
 
 use super::action::Action;
 use super::asked::Asked;

@@ -2,7 +2,7 @@
 //! the map and one for the other views, both on a private pool, so that an edit never queues behind a map.
 //!
 //! The latest question wins: each thread has one running and one waiting job, and a new one takes the waiting one's
-//! place. A panic ends its job, not the thread. Not for what is computed ([`crate::search`]).
+//! place. A panic ends its job, not the thread. Not for what is computed ([`shardscope_engine::search`]).
 
 mod slot;
 
@@ -13,8 +13,8 @@ use std::sync::{self, Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use crate::scenario::{CheckedScenario, Scenario};
-use crate::search::{self, Cancel, Evaluator, Pool, Sweep, Workspace};
+use shardscope_engine::scenario::{CheckedScenario, Scenario};
+use shardscope_engine::search::{self, Cancel, Evaluator, Pool, Sweep, Workspace};
 
 use super::action::{Command, JobReport};
 use super::batch::Batch;

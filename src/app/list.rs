@@ -2,7 +2,7 @@
 
 use tui_input::Input;
 
-use crate::scenario::Field;
+use shardscope_engine::scenario::Field;
 
 use super::action::Action;
 use super::context::Context;

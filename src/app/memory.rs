@@ -7,7 +7,7 @@ use super::cursor::ListCursor;
 use super::effect::Effect;
 use super::notice::Notice;
 use super::view::View;
-use crate::figures::Figure;
+use shardscope_report::figures::Figure;
 
 /// The rank that is looked at is the timeline's; the panel has nothing of its own.
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,10 +1,10 @@
-//! A run of the user's own: what ran, and what was measured of it. Not for what that says ([`crate::calibrate`]).
+//! A run of the user's own: what ran, and what was measured of it. Not for what that says ([`shardscope_evidence::calibrate`]).
 
 use std::sync::Arc;
 
-use crate::calibrate::OwnFigure;
-use crate::scenario::Scenario;
-use crate::stack::Calibration;
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::stack::Calibration;
+use shardscope_evidence::calibrate::OwnFigure;
 
 /// A run that was measured.
 #[derive(Debug, Clone, PartialEq)]

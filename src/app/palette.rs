@@ -1,8 +1,8 @@
 //! The command palette: everything that can be asked for, by name, with its key. Its list is made from the table of
 //! keys, from the fields and from the figures of the map; what moves a cursor has no place in it.
 
-use crate::figures::METRICS;
-use crate::scenario::Field;
+use shardscope_engine::scenario::Field;
+use shardscope_report::figures::METRICS;
 
 use super::action::Action;
 use super::effect::Effect;

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::figures::Figure;
-use crate::scenario::file::ScenarioFile;
+use shardscope_engine::scenario::file::ScenarioFile;
+use shardscope_report::figures::Figure;
 
 use super::action::{Action, Command, Format};
 use super::command_lines::CommandLines;
@@ -21,10 +21,10 @@ use super::transfer::FileTransfer;
 use super::typing::{Entry, Purpose};
 use super::view::View;
 use super::views::SPECS;
-use crate::interop::export::ExportForm;
-use crate::scenario::{Edit, Field};
-use crate::search;
-use crate::search::options::options;
+use shardscope_engine::scenario::{Edit, Field};
+use shardscope_engine::search;
+use shardscope_engine::search::options::options;
+use shardscope_interop::export::ExportForm;
 
 /// Said where no command line gives what is shown.
 const NO_FLAGS: &str = "no flags can express this scenario: e exports it as a file, which every command accepts";

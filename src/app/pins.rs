@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::evaluate::{Evaluation, Summary};
-use crate::scenario::{Field, Scenario};
+use shardscope_engine::evaluate::{Evaluation, Summary};
+use shardscope_engine::scenario::{Field, Scenario};
 
 use super::answers::{Answer, MOST_SPANS};
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::evaluate::Evaluation;
-use crate::scenario::{Problem, Scenario};
-use crate::search::{Cell, Fixes};
+use shardscope_engine::evaluate::Evaluation;
+use shardscope_engine::scenario::{Problem, Scenario};
+use shardscope_engine::search::{Cell, Fixes};
 
 use super::action::{Command, JobReport};
 use super::answers::Answer;

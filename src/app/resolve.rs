@@ -1,8 +1,8 @@
 //! The scenario that a file means, and what a map around it starts from.
 
-use crate::presets::Library;
-use crate::scenario::file::ScenarioFile;
-use crate::scenario::{CheckedScenario, Field, Problem, Scenario};
+use shardscope_engine::presets::Library;
+use shardscope_engine::scenario::file::ScenarioFile;
+use shardscope_engine::scenario::{CheckedScenario, Field, Problem, Scenario};
 
 use super::axes;
 

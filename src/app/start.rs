@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::keymap::Keymap;
 use crate::config::Terminal;
-use crate::presets::Library;
-use crate::scenario::Scenario;
-use crate::scenario::file::ScenarioFile;
-use crate::snapshot::{Stored, StoredPin};
+use shardscope_engine::presets::Library;
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::scenario::file::ScenarioFile;
+use shardscope_report::snapshot::{Stored, StoredPin};
 
 /// What the explorer opens on.
 #[derive(Debug, Clone)]

@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
-use crate::evaluate::{Evaluation, Summary};
-use crate::presets::Library;
-use crate::scenario::file::ScenarioFile;
-use crate::scenario::{CheckedScenario, Problem, Scenario};
-use crate::search::{Cell, Fixes};
+use shardscope_engine::evaluate::{Evaluation, Summary};
+use shardscope_engine::presets::Library;
+use shardscope_engine::scenario::file::ScenarioFile;
+use shardscope_engine::scenario::{CheckedScenario, Problem, Scenario};
+use shardscope_engine::search::{Cell, Fixes};
 
 use super::action::Command;
 use super::answers::{Answer, Answers};

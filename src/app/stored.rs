@@ -1,9 +1,9 @@
 //! What opened files say came out, held against what comes out here as the answers arrive.
 
-use crate::evaluate::Evaluation;
-use crate::figures::Figures;
-use crate::scenario::Scenario;
-use crate::snapshot::Stored;
+use shardscope_engine::evaluate::Evaluation;
+use shardscope_engine::scenario::Scenario;
+use shardscope_report::figures::Figures;
+use shardscope_report::snapshot::Stored;
 
 /// Evaluations in files that have not come out here yet, and those that came out otherwise.
 #[derive(Debug, Clone, Default)]

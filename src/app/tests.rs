@@ -13,11 +13,10 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::action::{Command, JobReport};
 use super::layer::Layer;
 use super::*;
-use crate::evaluate::Summary;
-use crate::figures::Figure;
-use crate::presets::Library;
-use crate::scenario::{Field, file};
-use crate::search;
+use shardscope_engine::evaluate::Summary;
+use shardscope_engine::scenario::{Field, file};
+use shardscope_engine::search;
+use shardscope_report::figures::Figure;
 
 /// 7 B parameters on 16 nodes: memory to spare, communication partly exposed.
 pub(crate) const H100: &str = r#"
@@ -75,7 +74,7 @@ pub(crate) fn explorer() -> App {
 }
 
 pub(crate) fn start(text: &str) -> Start {
-    let library = Arc::new(Library::embedded());
+    let library = Arc::new(shardscope_presets::library());
     let file = file::parse(text).unwrap();
     let scenario = library.resolve(&file).unwrap();
     Start::new(library, file, scenario)

@@ -1,7 +1,7 @@
 //! The panel of the time: where the step's time goes, what is sent where, and what would shorten it.
 
-use crate::evaluate::HostDirection;
-use crate::figures::{self, Figure, FigureSubject, TIME_PARTS};
+use shardscope_engine::evaluate::HostDirection;
+use shardscope_report::figures::{self, Figure, FigureSubject, TIME_PARTS};
 
 use super::answers::Answer;
 use super::asked::Asked;

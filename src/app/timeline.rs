@@ -6,8 +6,8 @@ mod shown;
 pub use follow::counterpart;
 pub use shown::{ShownStep, Timeline, TrackRow, Window};
 
-use crate::evaluate::{HostDirection, Stream, TaskKind};
-use crate::figures::Figure;
+use shardscope_engine::evaluate::{HostDirection, Stream, TaskKind};
+use shardscope_report::figures::Figure;
 
 use super::action::Action;
 use super::asked::Asked;

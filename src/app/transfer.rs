@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::text::printable;
-use crate::units::Bytes;
+use shardscope_engine::text::printable;
+use shardscope_engine::units::Bytes;
 
 use super::exporting::ExportQuestion;
 use super::importing::ImportQuestion;

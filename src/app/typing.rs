@@ -2,8 +2,8 @@
 
 use tui_input::{Input, InputRequest};
 
-use crate::interop::export::ExportForm;
-use crate::scenario::Field;
+use shardscope_engine::scenario::Field;
+use shardscope_interop::export::ExportForm;
 
 use super::action::{Action, Command};
 use super::context::Context;

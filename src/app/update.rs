@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tui_input::InputRequest;
 
-use crate::scenario::Field;
-use crate::text::printable;
+use shardscope_engine::scenario::Field;
+use shardscope_engine::text::printable;
 
 use super::action::{Action, Command};
 use super::asked::FIGURES_LATER;

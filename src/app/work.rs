@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::calibrate::Attribution;
-use crate::evaluate::Evaluation;
-use crate::measured::runs::{self, ComparedRuns, Tables};
-use crate::scenario::{Problem, Scenario};
-use crate::search::planner::{self, MemoryCurve, PlanAnswer};
-use crate::search::plans::{PlanSearch, PlanSearchAnswer};
-use crate::search::training::{TrainingAnswer, TrainingSearch};
-use crate::search::{
+use shardscope_engine::evaluate::Evaluation;
+use shardscope_engine::scenario::{Problem, Scenario};
+use shardscope_engine::search::planner::{self, MemoryCurve, PlanAnswer};
+use shardscope_engine::search::plans::{PlanSearch, PlanSearchAnswer};
+use shardscope_engine::search::training::{TrainingAnswer, TrainingSearch};
+use shardscope_engine::search::{
     self, Advice, AdviceSearch, Cancel, Candidate, Cell, Evaluator, GridRow, GridSearch, Pool, StrategyOutcome, Sweep,
     Workspace,
 };
+use shardscope_evidence::calibrate::Attribution;
+use shardscope_evidence::measured::runs::{self, ComparedRuns, Tables};
 
 use super::batch::Batch;
 use super::own_run::OwnRun;

@@ -1,6 +1,6 @@
 //! The command line as types: what `--help`, the completions and the man page say.
 //!
-//! Not for what the values mean: scenario flags stay text here, and [`crate::scenario::file`] reads them.
+//! Not for what the values mean: scenario flags stay text here, and [`shardscope_engine::scenario::file`] reads them.
 
 mod array;
 mod export;
@@ -17,13 +17,13 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use crate::bounds::fsdp::ZeroStage;
-use crate::calibrate::Prior;
 use crate::config::{ColorDepth, PALETTES};
-use crate::presets::Kind;
-use crate::scenario::Field;
-use crate::snapshot;
-use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
+use shardscope_engine::bounds::fsdp::ZeroStage;
+use shardscope_engine::presets::Kind;
+use shardscope_engine::scenario::Field;
+use shardscope_engine::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
+use shardscope_evidence::calibrate::Prior;
+use shardscope_report::snapshot;
 
 pub use export::{ExportArgs, ExportTarget, Launcher, ModuleNames};
 pub use flags::ScenarioFlags;

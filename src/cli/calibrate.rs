@@ -3,12 +3,12 @@
 use indicatif::ProgressBar;
 use toml_edit::DocumentMut;
 
-use crate::calibrate::{self, FitOptions, Fitted};
-use crate::figures::CalibrateReport;
-use crate::measured::{self, Case, Metric, Scores, Skipped, Validation};
-use crate::presets::Kind;
-use crate::search::Evaluator;
-use crate::units::percent;
+use shardscope_engine::presets::Kind;
+use shardscope_engine::search::Evaluator;
+use shardscope_engine::units::percent;
+use shardscope_evidence::calibrate::{self, FitOptions, Fitted};
+use shardscope_evidence::measured::{self, Case, Metric, Scores, Skipped, Validation};
+use shardscope_report::figures::CalibrateReport;
 
 use super::args::CalibrateArgs;
 use super::exit::{Exit, Failure};
@@ -34,7 +34,7 @@ pub(super) fn run(session: &Session, arguments: &CalibrateArgs) -> Result<Exit, 
         let why = format!("its stack uses calibration '{other}', not '{id}', which the first row has");
         Skipped::new(&case.row.id(), &why)
     }));
-    let unknown = |error: crate::presets::Unknown| Failure::input(error.to_string());
+    let unknown = |error: shardscope_engine::presets::Unknown| Failure::input(error.to_string());
     let calibration = session.library.calibration(&id).map_err(unknown)?;
     let pool = session.pool()?;
     let bar: ProgressBar = progress::spinner(session.options.terminal.low_bandwidth);

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::disk;
-use crate::hardware::Cluster;
-use crate::presets::Library;
-use crate::scenario::Scenario;
-use crate::scenario::file::FileError;
-use crate::snapshot;
+use shardscope_engine::disk;
+use shardscope_engine::hardware::Cluster;
+use shardscope_engine::presets::Library;
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::scenario::file::FileError;
+use shardscope_report::snapshot;
 
 use super::exit::Failure;
 

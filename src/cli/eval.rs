@@ -1,12 +1,12 @@
 //! `eval`: one scenario, everything about it.
 
-use crate::calibrate::{Attribution, AttributionError, OwnFigure};
-use crate::evaluate::Workspace;
-use crate::figures::{self, EvaluationReport, Figures};
-use crate::presets::Library;
-use crate::scenario::Scenario;
-use crate::search::{self, Cancel, Evaluator};
-use crate::snapshot::Opened;
+use shardscope_engine::evaluate::Workspace;
+use shardscope_engine::presets::Library;
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::search::{self, Cancel, Evaluator};
+use shardscope_evidence::calibrate::{Attribution, AttributionError, OwnFigure};
+use shardscope_report::figures::{self, EvaluationReport, Figures};
+use shardscope_report::snapshot::Opened;
 
 use super::args::{EvalArgs, EvalFormat};
 use super::exit::{Exit, Failure};

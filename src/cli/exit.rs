@@ -5,8 +5,8 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::process::{ExitCode, Termination};
 
-use crate::interop::report::ImportError;
-use crate::scenario::Problem;
+use shardscope_engine::scenario::Problem;
+use shardscope_interop::report::ImportError;
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,10 +5,10 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use crate::app::Start;
-use crate::measured;
-use crate::snapshot::{self, LastSession, Opened};
 use crate::term;
-use crate::text::printable;
+use shardscope_engine::text::printable;
+use shardscope_evidence::measured;
+use shardscope_report::snapshot::{self, LastSession, Opened};
 
 use super::args::{Cli, EvalFormat};
 use super::exit::{Exit, Failure};

@@ -3,14 +3,14 @@
 mod array;
 mod trace;
 
-use crate::disk;
-use crate::evaluate::{self, Workspace};
-use crate::interop::export::{ExportForm, ExportedFiles};
-use crate::interop::fsdp2::Names;
-use crate::interop::plans::{JobLauncher, JobWishes, PlanTarget};
-use crate::scenario::Scenario;
-use crate::text::printable;
-use crate::units::Seconds;
+use shardscope_engine::disk;
+use shardscope_engine::evaluate::{self, Workspace};
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::text::printable;
+use shardscope_engine::units::Seconds;
+use shardscope_interop::export::{ExportForm, ExportedFiles};
+use shardscope_interop::fsdp2::Names;
+use shardscope_interop::plans::{JobLauncher, JobWishes, PlanTarget};
 
 use super::args::{Everywhere, ExportArgs, ExportTarget, Launcher, ModuleNames};
 use super::exit::{Exit, Failure};

@@ -4,7 +4,7 @@
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use crate::disk::{self, Staged};
+use shardscope_engine::disk::{self, Staged};
 
 use super::exit::Failure;
 

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use crate::disk;
-use crate::interop::report::ImportError;
-use crate::text::printable;
+use shardscope_engine::disk;
+use shardscope_engine::text::printable;
+use shardscope_interop::report::ImportError;
 
 use super::exit::Failure;
 

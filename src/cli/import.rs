@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::interop::report::Imported;
+use shardscope_interop::report::Imported;
 
 use super::args::{ImportArgs, ImportKind, ImportOutput, ReportForm};
 use super::exit::{Exit, Failure};

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use crate::config::Place;
-use crate::scenario::Field;
+use shardscope_engine::scenario::Field;
 
 use super::args::{Cli, CliCommand, ImportArgs, ImportKind, ScenarioArgs, ScenarioFlags};
 use super::{cluster, model};

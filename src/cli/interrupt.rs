@@ -5,7 +5,7 @@ use std::io;
 use signal_hook::consts::SIGINT;
 use signal_hook::{flag, low_level};
 
-use crate::search::Cancel;
+use shardscope_engine::search::Cancel;
 
 use super::exit::Failure;
 

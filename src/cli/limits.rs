@@ -1,9 +1,9 @@
 //! `limits`: what memory, bandwidth and peak allow a model at best.
 
-use crate::bounds::fsdp;
-use crate::figures::LimitsReport;
-use crate::scenario::{Field, Scenario};
-use crate::units::{BytesPerSecond, FlopPerSecond};
+use shardscope_engine::bounds::fsdp;
+use shardscope_engine::scenario::{Field, Scenario};
+use shardscope_engine::units::{BytesPerSecond, FlopPerSecond};
+use shardscope_report::figures::LimitsReport;
 
 use super::args::{Bare, LimitsArgs, ScenarioArgs};
 use super::exit::{Exit, Failure, Refusals};

@@ -7,8 +7,8 @@ use std::iter::{once, repeat_with, zip};
 use std::path::PathBuf;
 
 use crate::app::Options;
-use crate::disk::Begun;
-use crate::text::{escaped, visible};
+use shardscope_engine::disk::Begun;
+use shardscope_engine::text::{escaped, visible};
 
 use super::args::MergeArgs;
 use super::exit::{Exit, Failure};

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use crate::interop::content::MOST_CONFIGURATION;
-use crate::interop::huggingface::{self, CountedModel, ImportOptions};
-use crate::interop::report::Imported;
+use shardscope_interop::content::MOST_CONFIGURATION;
+use shardscope_interop::huggingface::{self, CountedModel, ImportOptions};
+use shardscope_interop::report::Imported;
 
 use super::exit::Failure;
 use super::foreign::{refused, text_of};

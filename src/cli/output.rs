@@ -1,4 +1,4 @@
-//! What reaches stdout and stderr: through [`crate::text`], since what is printed may repeat what a file says.
+//! What reaches stdout and stderr: through [`shardscope_engine::text`], since what is printed may repeat what a file says.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use super::args::{ReportForm, TableForm};
 use super::exit::Failure;
 use super::log;
-use crate::text::{escaped, visible};
+use shardscope_engine::text::{escaped, visible};
 
 /// Writes a text to stdout. A reader that has gone (`| head`) is no failure.
 pub(super) fn result(text: &str) -> Result<(), Failure> {

@@ -8,9 +8,9 @@ use std::str::FromStr;
 
 use serde_json::{Value, json};
 
-use crate::scenario::Scenario;
-use crate::scenario::file::ScenarioFile;
-use crate::search::WorkPart;
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::scenario::file::ScenarioFile;
+use shardscope_engine::search::WorkPart;
 
 /// What a line of CSV begins with that is none of its rows.
 pub(super) const COMMENT: &str = "# ";

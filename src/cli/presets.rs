@@ -1,12 +1,12 @@
 //! `presets`: lists what can be chosen with its key figures, or prints a preset's file.
 
-use crate::hardware::Cluster;
-use crate::model::Model;
-use crate::plan::Strategy;
-use crate::presets::{Kind, Library, Origin, PresetFile, Unknown};
-use crate::scenario::file;
-use crate::text::printable;
-use crate::units::{short, significant, thousands};
+use shardscope_engine::hardware::Cluster;
+use shardscope_engine::model::Model;
+use shardscope_engine::plan::Strategy;
+use shardscope_engine::presets::{Kind, Library, Origin, PresetFile, Unknown};
+use shardscope_engine::scenario::file;
+use shardscope_engine::text::printable;
+use shardscope_engine::units::{short, significant, thousands};
 
 use super::args::{KINDS, PresetsArgs};
 use super::exit::{Exit, Failure};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::app::Options;
-use crate::units::thousands;
+use shardscope_engine::units::thousands;
 
 /// Runs a search of `count` results with a bar, and collects what it hands over by index; what it left out is `None`.
 pub(super) fn collect<T: Clone + Send>(

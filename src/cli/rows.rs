@@ -2,9 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::disk;
-use crate::measured::{self, MeasuredRow, Skipped};
-use crate::presets::Library;
+use shardscope_engine::disk;
+use shardscope_evidence::measured::{self, MeasuredRow, Skipped};
 
 use super::exit::Failure;
 
@@ -52,7 +51,7 @@ pub(super) fn read(files: &[PathBuf]) -> Result<(Vec<MeasuredRow>, Vec<Skipped>)
         add(measured::read(&called(file), &text(file)?));
     }
     if files.is_empty() {
-        for (name, text) in Library::measured() {
+        for (name, text) in shardscope_presets::MEASURED {
             add(measured::read(name, text));
         }
     }

@@ -2,13 +2,15 @@
 
 use std::time::Instant;
 
-use crate::evaluate::Workspace;
-use crate::figures::{Figure, SearchReport, so_far_words};
-use crate::scenario::{Field, Scenario};
-use crate::search::planner::{self, FoundPlan};
-use crate::search::plans::{Allowed, Objective, PlanSearch, PlanSearchAnswer, SearchLimits, SearchShare, SearchSpace};
-use crate::search::{self, Axis, Cancel, Evaluator};
-use crate::units::{Money, Seconds};
+use shardscope_engine::evaluate::Workspace;
+use shardscope_engine::scenario::{Field, Scenario};
+use shardscope_engine::search::planner::{self, FoundPlan};
+use shardscope_engine::search::plans::{
+    Allowed, Objective, PlanSearch, PlanSearchAnswer, SearchLimits, SearchShare, SearchSpace,
+};
+use shardscope_engine::search::{self, Axis, Cancel, Evaluator};
+use shardscope_engine::units::{Money, Seconds};
+use shardscope_report::figures::{Figure, SearchReport, so_far_words};
 
 use super::args::{Allow, ScenarioArgs, SearchArgs, TableForm};
 use super::exit::{Exit, Failure, Refusals};

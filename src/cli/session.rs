@@ -7,13 +7,13 @@ use std::sync::Arc;
 use crate::app::Options;
 use crate::app::keymap::Keymap;
 use crate::config::{self, Config, Place, Terminal};
-use crate::interop::report::ImportReport;
-use crate::plan::{Idle, Plan};
-use crate::presets::{Kind, Library};
-use crate::scenario::field::PLACEMENT;
-use crate::scenario::{Field, Problem};
-use crate::search::{self, Pool};
-use crate::snapshot::{self, OpenError, Opened};
+use shardscope_engine::plan::{Idle, Plan};
+use shardscope_engine::presets::{Kind, Library};
+use shardscope_engine::scenario::field::PLACEMENT;
+use shardscope_engine::scenario::{Field, Problem};
+use shardscope_engine::search::{self, Pool};
+use shardscope_interop::report::ImportReport;
+use shardscope_report::snapshot::{self, OpenError, Opened};
 
 use super::args::{Everywhere, ScenarioArgs, ScenarioFlags};
 use super::exit::Failure;
@@ -45,7 +45,8 @@ impl Session {
             Failure::input(place)
         })?;
         let file = place.as_ref().map(|place| place.file.clone());
-        let (library, warnings) = Library::open(place.map(|place| place.folder), &everywhere.presets);
+        let (library, warnings) =
+            shardscope_presets::library().with_folders(place.map(|place| place.folder), &everywhere.presets);
         for warning in &warnings {
             output::warning(warning);
         }

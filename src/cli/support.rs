@@ -1,9 +1,9 @@
 //! `support`: which measured runs stand behind a scenario, and how near they are.
 
-use crate::evaluate::Workspace;
-use crate::figures::SupportReport;
-use crate::measured;
-use crate::search;
+use shardscope_engine::evaluate::Workspace;
+use shardscope_engine::search;
+use shardscope_evidence::measured;
+use shardscope_report::figures::SupportReport;
 
 use super::args::SupportArgs;
 use super::exit::{Exit, Failure};

@@ -2,11 +2,11 @@
 
 mod stream;
 
-use crate::figures::SweepReport;
-use crate::plan::{Plan, Recompute};
-use crate::scenario::{Field, Problem, Value};
-use crate::search::{self, Axis, Cancel, Cell, Evaluator};
-use crate::snapshot::Opened;
+use shardscope_engine::plan::{Plan, Recompute};
+use shardscope_engine::scenario::{Field, Problem, Value};
+use shardscope_engine::search::{self, Axis, Cancel, Cell, Evaluator};
+use shardscope_report::figures::SweepReport;
+use shardscope_report::snapshot::Opened;
 
 use super::args::{ReportForm, ScenarioArgs, ScenarioFlags, SweepArgs, TableForm};
 use super::exit::{Exit, Failure, Refusals};

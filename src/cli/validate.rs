@@ -1,8 +1,8 @@
 //! `validate`: predictions against published measurements.
 
-use crate::figures::ValidateReport;
-use crate::measured;
-use crate::search::Evaluator;
+use shardscope_engine::search::Evaluator;
+use shardscope_evidence::measured;
+use shardscope_report::figures::ValidateReport;
 
 use super::args::ValidateArgs;
 use super::exit::{Exit, Failure};

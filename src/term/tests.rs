@@ -11,7 +11,6 @@ use super::*;
 use crate::app::action::Action;
 use crate::app::tests::{FRONTIER, H100, PIPELINE, explorer, explorer_on, follow, press};
 use crate::config::{self, ColorDepth};
-use crate::presets::Library;
 use crate::ui::caps::Depth;
 
 /// A writer that counts.
@@ -93,7 +92,7 @@ const MOTIONS: [Action; 16] = [
 
 #[test]
 fn the_cursor_moves_first_and_the_panels_follow_both_within_their_budgets() {
-    let default = Library::embedded().scenario_text("default").unwrap().text.to_string();
+    let default = shardscope_presets::library().scenario_text("default").unwrap().text.to_string();
     for text in [&default, H100, FRONTIER, PIPELINE] {
         for size in [(80, 24), (120, 40), (200, 50)] {
             let (mut line, mut app) = (Line::new(size), explorer_on(text));

@@ -10,7 +10,7 @@ use super::panels::{breakdown, headline, inputs, layers, memory, status, strips,
 use super::theme::{Role, Theme};
 use crate::app::panel::ViewId;
 use crate::app::{App, Panel};
-use crate::text::{REPLACEMENT, is_hidden};
+use shardscope_engine::text::{REPLACEMENT, is_hidden};
 
 /// Below this nothing can be read.
 const SMALLEST: (u16, u16) = (40, 10);

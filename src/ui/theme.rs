@@ -14,7 +14,7 @@ use ratatui::style::{Color, Modifier, Style};
 
 use super::caps::{Caps, Depth};
 use crate::config::Markers;
-use crate::evaluate::TaskKind;
+use shardscope_engine::evaluate::TaskKind;
 
 pub use glyphs::Glyphs;
 pub use palette::Tone;

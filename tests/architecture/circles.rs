@@ -1,4 +1,4 @@
-//! Circles among the files of a module.
+//! Circles among the files of a crate.
 //!
 //! A file uses another one where it names something that is *defined* there. Declaring a child (`mod x;`) and handing
 //! on what it defines (`pub use x::X`) is no use: a name is followed through such a `use` to the file that defines it.
@@ -22,16 +22,17 @@ pub struct Circle {
 
 /// All circles among siblings, at every depth.
 pub fn circles(sources: &[Source]) -> Vec<Circle> {
-    // By parent: its children, and who uses whom where.
-    let mut folders: BTreeMap<&[String], BTreeMap<(&str, &str), String>> = BTreeMap::new();
+    // By crate and parent: its children, and who uses whom where.
+    let mut folders: BTreeMap<(&str, &[String]), BTreeMap<(&str, &str), String>> = BTreeMap::new();
     for ((from, to), line) in uses(sources) {
         let (one, other) = (&sources[from].module, &sources[to].module);
         let shared = one.iter().zip(other).take_while(|(a, b)| a == b).count();
         let (Some(child), Some(sibling)) = (one.get(shared), other.get(shared)) else { continue };
         let place = format!("{}:{line} uses {}", sources[from].file, other.join("::"));
-        folders.entry(&one[..shared]).or_default().entry((child, sibling)).or_insert(place);
+        folders.entry((&sources[from].package, &one[..shared])).or_default().entry((child, sibling)).or_insert(place);
     }
-    folders.into_iter().flat_map(|(parent, uses)| among(&parent.join("::"), &uses)).collect()
+    let parent = |(package, parent): (&str, &[String])| [&[package.to_owned()], parent].concat().join("::");
+    folders.into_iter().flat_map(|(place, uses)| among(&parent(place), &uses)).collect()
 }
 
 fn among(parent: &str, uses: &BTreeMap<(&str, &str), String>) -> Vec<Circle> {
@@ -82,9 +83,11 @@ fn reached(from: usize, uses: &Uses) -> BTreeSet<usize> {
     found
 }
 
-/// The uses between files of the same module.
+/// The uses between files of the same crate.
 fn uses(sources: &[Source]) -> Uses {
-    let crowd = Crowd::of_all(sources);
+    let packages: BTreeSet<&str> = sources.iter().map(|source| source.package.as_str()).collect();
+    let crowds: BTreeMap<&str, Crowd> =
+        packages.into_iter().map(|package| (package, Crowd::of_crate(package, sources))).collect();
     let mut found = Uses::new();
     for (from, source) in sources.iter().enumerate() {
         for named in &source.named {
@@ -92,8 +95,8 @@ fn uses(sources: &[Source]) -> Uses {
             if named.import {
                 continue;
             }
-            let Some(to) = crowd.definer(from, &named.path, 0) else { continue };
-            if to != from && sources[to].module.first() == source.module.first() {
+            let Some(to) = crowds[source.package.as_str()].definer(from, &named.path, 0) else { continue };
+            if to != from {
                 found.entry((from, to)).or_insert(named.line);
             }
         }
@@ -104,15 +107,17 @@ fn uses(sources: &[Source]) -> Uses {
 /// The most `use` items that a name is followed through.
 const MOST_STEPS: usize = 8;
 
-/// All files, found by their modules.
+/// The files of a crate, found by their modules.
 struct Crowd<'a> {
     sources: &'a [Source],
     files: HashMap<&'a [String], usize>,
 }
 
 impl<'a> Crowd<'a> {
-    fn of_all(sources: &'a [Source]) -> Self {
-        let files = (0..).zip(sources).map(|(file, source)| (&source.module[..], file)).collect();
+    fn of_crate(package: &str, sources: &'a [Source]) -> Self {
+        let files = (0..).zip(sources);
+        let files = files.filter(|(_, source)| source.package == package);
+        let files = files.map(|(file, source)| (&source.module[..], file)).collect();
         Self { sources, files }
     }
 

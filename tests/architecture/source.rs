@@ -17,7 +17,9 @@ use syn::{Attribute, Block, Item, Meta, Signature, UseTree};
 pub struct Source {
     /// Its path, from the root of the project.
     pub file: String,
-    /// Its module (`["app", "keymap"]`); empty for `lib.rs`.
+    /// Its crate, as paths name it (`shardscope_engine`).
+    pub package: String,
+    /// Its module in that crate (`["app", "keymap"]`); empty for `lib.rs`.
     pub module: Vec<String>,
     /// Its first line.
     pub first_line: String,
@@ -67,11 +69,15 @@ pub struct Function {
     pub lines: usize,
 }
 
-/// Every file under `src` that is part of the product.
+/// Every file of the program and of the crates beside it that is part of the product.
 pub fn product() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
     collect(&root.join("src"), &mut files);
+    for folder in fs::read_dir(root.join("crates")).unwrap() {
+        collect(&folder.unwrap().path().join("src"), &mut files);
+    }
+    files.sort();
     let sources: Vec<Source> = files
         .iter()
         .map(|path| {
@@ -79,9 +85,14 @@ pub fn product() -> Vec<Source> {
             parse(path.strip_prefix(root).unwrap().to_str().unwrap(), &text)
         })
         .collect();
-    let tests: Vec<Vec<String>> = sources.iter().flat_map(|source| source.tests.clone()).collect();
-    let is_product = |source: &Source| !tests.iter().any(|test| source.module.starts_with(test));
-    sources.into_iter().filter(is_product).collect()
+    let tests: Vec<(String, Vec<String>)> = sources
+        .iter()
+        .flat_map(|source| source.tests.iter().map(|test| (source.package.clone(), test.clone())))
+        .collect();
+    let is_test = |source: &Source| {
+        tests.iter().any(|(package, test)| *package == source.package && source.module.starts_with(test))
+    };
+    sources.into_iter().filter(|source| !is_test(source)).collect()
 }
 
 fn collect(folder: &Path, files: &mut Vec<std::path::PathBuf>) {
@@ -93,14 +104,13 @@ fn collect(folder: &Path, files: &mut Vec<std::path::PathBuf>) {
             files.push(path);
         }
     }
-    files.sort();
 }
 
 /// Reads one file.
 pub fn parse(file: &str, text: &str) -> Source {
     let syntax = syn::parse_file(text).unwrap_or_else(|error| panic!("{file}: {error}"));
-    let module = module(file);
-    let mut reader = Reader { module: module.clone(), ..Reader::default() };
+    let (package, module) = place(file);
+    let mut reader = Reader { package: package.clone(), module: module.clone(), ..Reader::default() };
     reader.visit_file(&syntax);
     let (code, comments) = count(text, &reader.test_ranges);
     Source {
@@ -113,6 +123,7 @@ pub fn parse(file: &str, text: &str) -> Source {
         code,
         comments,
         file: file.to_owned(),
+        package,
         module,
         first_line: text.lines().next().unwrap_or_default().to_owned(),
         named: reader.named,
@@ -121,14 +132,20 @@ pub fn parse(file: &str, text: &str) -> Source {
     }
 }
 
-/// `src/app/keymap.rs` is `app::keymap`; `src/lib.rs` is the root.
-fn module(file: &str) -> Vec<String> {
-    let path = file.strip_prefix("src/").unwrap_or(file).trim_end_matches(".rs");
-    if path == "lib" { Vec::new() } else { path.split('/').map(str::to_owned).collect() }
+/// The crate and module of a file: `crates/engine/src/cost/ring.rs` is `cost::ring` of `shardscope_engine`, and a
+/// `lib.rs` is the root of its crate.
+fn place(file: &str) -> (String, Vec<String>) {
+    let (package, path) = match file.strip_prefix("crates/").and_then(|rest| rest.split_once("/src/")) {
+        Some((name, path)) => (format!("shardscope_{name}"), path),
+        None => ("shardscope".to_owned(), file.strip_prefix("src/").unwrap_or(file)),
+    };
+    let path = path.trim_end_matches(".rs");
+    (package, if path == "lib" { Vec::new() } else { path.split('/').map(str::to_owned).collect() })
 }
 
 #[derive(Default)]
 struct Reader {
+    package: String,
     /// The module around what is being read, inline modules included.
     module: Vec<String>,
     named: Vec<Named>,
@@ -153,7 +170,8 @@ impl Reader {
         let mut base = vec!["crate".to_owned()];
         let mut rest = segments;
         match segments.first().map(String::as_str) {
-            Some("crate" | env!("CARGO_PKG_NAME")) => rest = &segments[1..],
+            Some("crate") => rest = &segments[1..],
+            Some(first) if first == self.package => rest = &segments[1..],
             Some("self" | "super") => {
                 base.extend(self.module.iter().cloned());
                 while let Some(step @ ("self" | "super")) = rest.first().map(String::as_str) {
@@ -361,9 +379,11 @@ impl<'ast> Visit<'ast> for Reader {
     }
 }
 
-/// Whether an attribute is `#[cfg(test)]`.
+/// Whether an attribute is `#[cfg(test)]`, or `#[cfg(any(test, ...))]`, by which a crate lends its tests' helpers.
 fn is_test(attribute: &Attribute) -> bool {
-    attribute.path().is_ident("cfg") && attribute.parse_args::<syn::Path>().is_ok_and(|path| path.is_ident("test"))
+    let Meta::List(list) = &attribute.meta else { return false };
+    let condition = list.tokens.to_string();
+    list.path.is_ident("cfg") && (condition == "test" || condition.starts_with("any (test"))
 }
 
 /// Whether another file can see it.

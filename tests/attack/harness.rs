@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
-use shardscope::text::is_hidden;
+use shardscope_engine::text::is_hidden;
 use tempfile::TempDir;
 
 /// What no command takes longer than, on a busy machine and without optimisation.

@@ -1,7 +1,7 @@
 //! Keys as no hand presses them, on a real terminal: whatever came before, Ctrl-C ends the program at once.
 
 use super::harness::Attack;
-use super::terminal::{Options, READY, Session};
+use crate::terminal::harness::{Options, READY, Session};
 
 /// Sessions where nobody asks for more.
 const SESSIONS: usize = 6;

@@ -5,23 +5,22 @@
 
 use shardscope::app::keymap::Keymap;
 use shardscope::config::Config;
-use shardscope::hardware::Cluster;
-use shardscope::interop::huggingface::{self, ImportOptions};
-use shardscope::interop::kineto::{self, TraceComparison};
-use shardscope::interop::nccl::{self, LinkOptions};
-use shardscope::interop::plans::{self, LauncherFile, PlanWishes};
-use shardscope::interop::runs::{self, RunOptions};
-use shardscope::interop::topology::{self, MachineWishes};
-use shardscope::measured;
-use shardscope::model::Model;
-use shardscope::plan::Strategy;
-use shardscope::presets::Library;
-use shardscope::scenario::file::{self, FileError, Source};
-use shardscope::scenario::{Field, Value};
-use shardscope::search::planner::profile::MeasuredProfile;
-use shardscope::snapshot::{Set, Snapshot, open_last};
-use shardscope::stack::Stack;
-use shardscope::text::is_hidden;
+use shardscope_engine::hardware::Cluster;
+use shardscope_engine::model::Model;
+use shardscope_engine::plan::Strategy;
+use shardscope_engine::scenario::file::{self, FileError, Source};
+use shardscope_engine::scenario::{Field, Value};
+use shardscope_engine::search::planner::profile::MeasuredProfile;
+use shardscope_engine::stack::Stack;
+use shardscope_engine::text::is_hidden;
+use shardscope_evidence::measured;
+use shardscope_interop::huggingface::{self, ImportOptions};
+use shardscope_interop::kineto::{self, TraceComparison};
+use shardscope_interop::nccl::{self, LinkOptions};
+use shardscope_interop::plans::{self, LauncherFile, PlanWishes};
+use shardscope_interop::runs::{self, RunOptions};
+use shardscope_interop::topology::{self, MachineWishes};
+use shardscope_report::snapshot::{Set, Snapshot, open_last};
 
 use super::harness::{Attack, seeds};
 
@@ -60,7 +59,7 @@ fn preset<P: serde::de::DeserializeOwned>(text: &str, problems: impl Fn(&P) -> V
 
 #[test]
 fn scenarios() {
-    let library = Library::embedded();
+    let library = shardscope_presets::library();
     fuzz("scenario", |text| match file::parse(text).map(|file| library.resolve(&file)) {
         Ok(Ok(scenario)) => scenario.layout().err().iter().flatten().map(ToString::to_string).collect(),
         Ok(Err(problems)) => problems.iter().map(ToString::to_string).collect(),
@@ -103,7 +102,7 @@ fn configurations() {
 
 #[test]
 fn measured_rows() {
-    let library = Library::embedded();
+    let library = shardscope_presets::library();
     fuzz("rows", |text| {
         let (rows, mut skipped) = measured::read("rows.csv", text);
         skipped.extend(measured::cases(&rows, &library).1);
@@ -139,7 +138,7 @@ fn logs_of_runs() {
 
 #[test]
 fn configurations_of_launchers() {
-    let library = Library::embedded();
+    let library = shardscope_presets::library();
     let wishes = PlanWishes {
         fields: vec![(Field::Devices, 64.into()), (Field::Cluster, Value::Id("mi250x-lumi".into()))],
         ..PlanWishes::default()
@@ -156,8 +155,8 @@ fn configurations_of_launchers() {
 
 #[test]
 fn logs_of_benchmarks() {
-    let library = Library::embedded();
-    let base = shardscope::snapshot::open("default", &library).expect("the default").scenario;
+    let library = shardscope_presets::library();
+    let base = shardscope_report::snapshot::open("default", &library).expect("the default").scenario;
     fuzz("links", |text| match nccl::links(&[("it.log".to_owned(), text.to_owned())], &base, LinkOptions::default()) {
         Ok(imported) => {
             assert_eq!(imported.made.cluster.problems(), []);
@@ -169,7 +168,7 @@ fn logs_of_benchmarks() {
 
 #[test]
 fn outputs_of_tools() {
-    let library = Library::embedded();
+    let library = shardscope_presets::library();
     fuzz("topo", |text| {
         let wishes = MachineWishes { nodes: Some(2), rate: "400 GB/s".parse().ok(), ..MachineWishes::default() };
         match topology::machine(&[("it.txt".to_owned(), text.to_owned())], &library, wishes) {
@@ -197,7 +196,7 @@ fn traces_of_profilers() {
 
 #[test]
 fn last_sessions() {
-    let library = Library::embedded();
+    let library = shardscope_presets::library();
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("last.toml");
     fuzz("last", |text| {

@@ -177,7 +177,7 @@ operators = [{ layers = "5", operator = "layer", split = 2 }]
 "#;
 
 /// What PyTorch makes of specifications: a small model trains as it does in one piece, and each rank holds what it should.
-/// A minute on two cores, with PyTorch 2.6 or newer: `PATH=VENV/bin:$PATH cargo test --test cli pytorch -- --ignored`.
+/// A minute on two cores, with PyTorch 2.6 or newer: `PATH=VENV/bin:$PATH cargo test --test integration pytorch -- --ignored`.
 #[test]
 #[ignore = "needs PyTorch, as the python3 on the path has it"]
 fn pytorch_does_what_the_plan_says() {

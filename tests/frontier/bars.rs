@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use shardscope::plan::Size;
-use shardscope::scenario::Scenario;
+use shardscope_engine::plan::Size;
+use shardscope_engine::scenario::Scenario;
 
 use super::run::{error, scenario, summary};
 

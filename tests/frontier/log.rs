@@ -1,11 +1,11 @@
 //! The log of `DeepSpeed`'s ZeRO++ tutorial, iteration 40, against the preset `zeropp-18b-v100` [frontier D6]: 64
 //! V100s on 4 nodes, 12.5 GB/s per node, and what the stack `deepspeed-zeropp-2023` says: no overlap.
 
-use shardscope::cost::Factors;
-use shardscope::program::{PICOS, Program, RESOURCES};
-use shardscope::scenario::Scenario;
-use shardscope::sim::Simulator;
-use shardscope::stack::Overlap;
+use shardscope_engine::cost::Factors;
+use shardscope_engine::program::{PICOS, Program, RESOURCES};
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::sim::Simulator;
+use shardscope_engine::stack::Overlap;
 
 use super::run::{efficiency, error, scenario, summary, within};
 
@@ -20,7 +20,7 @@ fn run(strategy: &str) -> Scenario {
 
 fn times(scenario: &Scenario) -> [f64; 3] {
     let summary = summary(scenario);
-    [summary.phases.forward, summary.phases.backward, summary.step_time].map(shardscope::units::Seconds::get)
+    [summary.phases.forward, summary.phases.backward, summary.step_time].map(shardscope_engine::units::Seconds::get)
 }
 
 #[test]
@@ -45,10 +45,10 @@ fn its_flop_rates() {
 /// MiB, so that not all of it is there at the peak [frontier D6, checks].
 #[test]
 fn its_second_copy() {
-    let mib = |bytes: shardscope::units::Bytes| bytes.get() / 1024.0 / 1024.0;
+    let mib = |bytes: shardscope_engine::units::Bytes| bytes.get() / 1024.0 / 1024.0;
     let (zero3, zeropp) = (summary(&run("zero3")).memory, summary(&run("zeropp")).memory);
     within(0.001, "second copy", mib(zeropp.parts.secondary_weights), 2197.7);
-    let allocated = |memory: shardscope::evaluate::Memory| mib(memory.peak - memory.parts.reserved);
+    let allocated = |memory: shardscope_engine::evaluate::Memory| mib(memory.peak - memory.parts.reserved);
     within(0.20, "rise of the peak", allocated(zeropp) - allocated(zero3), 1973.4);
     within(0.20, "ZeRO-3's peak", allocated(zero3), 8284.73);
     within(0.20, "ZeRO++'s peak", allocated(zeropp), 10_258.17);

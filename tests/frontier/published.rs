@@ -1,9 +1,9 @@
 //! The preset scenarios print what was published beside their own figures, within what they promise.
 
-use shardscope::evaluate::Workspace;
-use shardscope::figures::PublishedAmounts;
-use shardscope::scenario::file;
-use shardscope::search::{Comparison, compare, full};
+use shardscope_engine::evaluate::Workspace;
+use shardscope_engine::scenario::file;
+use shardscope_engine::search::{Comparison, compare, full};
+use shardscope_report::figures::PublishedAmounts;
 
 use super::run::LIBRARY;
 
@@ -83,7 +83,7 @@ fn osdp_is_held_to_its_measured_runs() {
 /// [osdp C7]: the preset is the plan of the search, 2 layers of strategy 1 and 46 of strategy 2.
 #[test]
 fn osdps_preset_is_the_plan_of_its_search() {
-    use shardscope::plan::{Extent, Site};
+    use shardscope_engine::plan::{Extent, Site};
     let entry = LIBRARY.scenario_text("osdp-48x1536").expect("a preset");
     let plan = LIBRARY.resolve(&file::parse(&entry.text).expect("valid")).expect("valid").plan;
     let sharded = |site: Site| match plan.placement(site) {

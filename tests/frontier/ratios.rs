@@ -1,11 +1,11 @@
 //! Throughput of ZeRO-3, ZeRO++ and the three levels on Frontier: 20B on 384 GCDs, weak scaling from 16 and 64
-//! [frontier D5, A9, addendum]. `cargo test --test frontier tables -- --nocapture` prints the tables.
+//! [frontier D5, A9, addendum]. `cargo test --test integration frontier::tables -- --nocapture` prints the tables.
 
 use std::sync::Arc;
 
-use shardscope::plan::Size;
-use shardscope::scenario::Scenario;
-use shardscope::units::{BytesPerSecond, Seconds};
+use shardscope_engine::plan::Size;
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::units::{BytesPerSecond, Seconds};
 
 use super::run::{LIBRARY, efficiency, error, scenario, summary, within};
 
@@ -167,7 +167,7 @@ fn volume_alone_misses() {
 fn volume_only(scenario: &mut Scenario, rate: f64) {
     scenario.plan.bandwidth_factor = rate;
     let cluster = Arc::make_mut(&mut scenario.cluster);
-    cluster.rings = shardscope::hardware::Rings::default();
+    cluster.rings = shardscope_engine::hardware::Rings::default();
     let outermost = cluster.levels.len() - 1;
     for level in &mut cluster.levels[..outermost] {
         level.links.clear();

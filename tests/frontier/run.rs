@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, LazyLock};
 
-use shardscope::evaluate::{self, Summary, Workspace};
-use shardscope::presets::Library;
-use shardscope::scenario::Scenario;
-use shardscope::scenario::file;
+use shardscope_engine::evaluate::{self, Summary, Workspace};
+use shardscope_engine::presets::Library;
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::scenario::file;
 
 /// The presets, read once.
-pub static LIBRARY: LazyLock<Library> = LazyLock::new(Library::embedded);
+pub static LIBRARY: LazyLock<Library> = LazyLock::new(shardscope_presets::library);
 
 /// A preset scenario with another strategy; its other fields are there to be changed.
 pub fn scenario(id: &str, strategy: &str) -> Scenario {
@@ -23,7 +23,7 @@ pub fn summary(scenario: &Scenario) -> Summary {
 }
 
 /// What the calibration says of the scenario's device, to be changed.
-pub fn efficiency(scenario: &mut Scenario) -> &mut shardscope::stack::Efficiency {
+pub fn efficiency(scenario: &mut Scenario) -> &mut shardscope_engine::stack::Efficiency {
     let architecture = scenario.cluster.device.architecture.clone();
     let calibration = Arc::make_mut(&mut scenario.calibration);
     calibration.architectures.get_mut(&architecture).expect("the architecture has an entry")

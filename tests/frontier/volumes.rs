@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use shardscope::scenario::Scenario;
+use shardscope_engine::scenario::Scenario;
 
 use super::run::{scenario, summary};
 

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use shardscope::plan::{OneOf, Schedule};
+use shardscope_engine::plan::{OneOf, Schedule};
 
 /// A key of a scenario file and its value; [`LEFT`] leaves the key to its default.
 type Setting = (&'static str, &'static str);

@@ -2,11 +2,11 @@
 
 use rayon::prelude::*;
 use serde_json::Value;
-use shardscope::evaluate::{Evaluation, Workspace};
-use shardscope::figures::EvaluationReport;
-use shardscope::presets::Library;
-use shardscope::scenario::{Problem, Scenario, file};
-use shardscope::search;
+use shardscope_engine::evaluate::{Evaluation, Workspace};
+use shardscope_engine::presets::Library;
+use shardscope_engine::scenario::{Problem, Scenario, file};
+use shardscope_engine::search;
+use shardscope_report::figures::EvaluationReport;
 
 use super::scenarios::Question;
 use super::table::Table;
@@ -65,7 +65,7 @@ const FIGURES: [(&str, &[&str]); 37] = [
 
 /// The figures of each scenario, or the fields for which it is refused.
 pub fn steps(questions: &[Question]) -> Table {
-    let library = Library::embedded();
+    let library = shardscope_presets::library();
     let rows = questions.par_iter().map_init(Workspace::default, |workspace, question| {
         let answer = scenario(&library, question)
             .and_then(|scenario| search::once(&scenario, workspace).map(|evaluation| json(&scenario, &evaluation)));
@@ -87,7 +87,7 @@ pub fn steps(questions: &[Question]) -> Table {
 
 /// The bottleneck and the elasticities of some of the scenarios.
 pub fn elasticities(questions: &[Question]) -> Table {
-    let library = Library::embedded();
+    let library = shardscope_presets::library();
     let some: Vec<&Question> = questions.iter().step_by(ELASTIC).collect();
     let rows = some.par_iter().map_init(Workspace::default, |workspace, question| {
         let scenario = scenario(&library, question).ok()?;

@@ -1,6 +1,6 @@
 //! Kinds of terminals: `TERM`, `COLORTERM`, `NO_COLOR`, locale and size in every combination, and twelve of them each time.
 //!
-//! All: `cargo test --test terminal -- --ignored every_terminal`.
+//! All: `cargo test --test integration every_terminal -- --ignored`.
 
 use std::time::Duration;
 

@@ -281,7 +281,7 @@ fn texts(folders: &[&str]) -> Vec<String> {
 /// Fonts with icons put them where Unicode has no letters (its private use areas).
 #[test]
 fn no_text_needs_a_font_of_its_own() {
-    let texts = texts(&["src", "presets"]);
+    let texts = texts(&["src", "crates", "presets"]);
     let private = |letter: &char| matches!(letter, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{10ffff}');
     let found: Vec<char> = texts.iter().flat_map(|text| text.chars()).filter(private).collect();
     assert!(texts.len() > 300 && found.is_empty(), "{found:?}");
@@ -289,7 +289,7 @@ fn no_text_needs_a_font_of_its_own() {
 
 #[test]
 fn each_promise_has_its_tests() {
-    let texts = texts(&["src", "tests"]);
+    let texts = texts(&["src", "crates", "tests"]);
     let known = texts.iter().flat_map(|text| text.split("#[test]").skip(1));
     let known: Vec<&str> = known.filter_map(|after| Some(after.split_once("fn ")?.1.split_once('(')?.0)).collect();
     let mut promises = [COLOUR, GLYPHS, KEYS, SIZE, BYTES, LIFE, HOST, MORE].concat();

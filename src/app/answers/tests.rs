@@ -1,6 +1,6 @@
 use super::*;
 use crate::app::tests::explorer;
-use crate::plan::Size;
+use shardscope_engine::plan::Size;
 
 fn answer(nodes: u32) -> Answer {
     let mut answer = explorer().answer.unwrap();
@@ -13,7 +13,7 @@ fn an_answer_is_found_by_its_scenario() {
     let mut answers = Answers::default();
     let (one, two) = (answer(1), answer(2));
     answers.keep(one.clone());
-    let fix = Fixes(vec![crate::scenario::Edit::new(crate::scenario::Field::Nodes, 4)]);
+    let fix = Fixes(vec![shardscope_engine::scenario::Edit::new(shardscope_engine::scenario::Field::Nodes, 4)]);
     answers.fix(&one.scenario, &fix);
     assert_eq!(answers.find(&one.scenario).map(|(_, fix)| fix), Some(Some(fix.clone())));
     assert!(answers.find(&two.scenario).is_none());
@@ -40,7 +40,7 @@ fn the_oldest_answers_are_forgotten() {
 fn long_timelines_push_others_out_but_never_the_latest() {
     let mut answers = Answers::default();
     let mut long = answer(1);
-    let mut evaluation = crate::evaluate::Evaluation::clone(&long.evaluation);
+    let mut evaluation = shardscope_engine::evaluate::Evaluation::clone(&long.evaluation);
     let span = evaluation.trace.spans[0];
     evaluation.trace.spans = vec![span; MOST_SPANS + 1];
     long.evaluation = Arc::new(evaluation);

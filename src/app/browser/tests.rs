@@ -9,16 +9,15 @@ use crate::app::keys::KeyPlace;
 use crate::app::tests::{H100, explorer, obey, press, start, value};
 use crate::app::transfer::FileTransfer;
 use crate::app::{Start, views};
-use crate::evaluate::Evaluation;
-use crate::presets::Library;
-use crate::scenario::Scenario;
-use crate::snapshot::{self, HeldSnapshot, Opened, Set, Snapshot};
-use crate::units::Seconds;
+use shardscope_engine::evaluate::Evaluation;
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::units::Seconds;
+use shardscope_report::snapshot::{self, HeldSnapshot, Opened, Set, Snapshot};
 
 fn held(name: &str) -> HeldSnapshot {
     let app = explorer();
     let answer = app.answer.unwrap();
-    let figures = crate::figures::Figures::new(&answer.scenario, &answer.evaluation);
+    let figures = shardscope_report::figures::Figures::new(&answer.scenario, &answer.evaluation);
     HeldSnapshot { name: name.to_owned(), what: "MPT-7B".to_owned(), version: "0.1.0".to_owned(), figures }
 }
 
@@ -122,7 +121,7 @@ fn an_opened_set_is_pinned_and_evaluated_and_can_be_undone() {
     let text = Set::new(members).to_toml().unwrap();
     let directory = tempfile::tempdir().unwrap();
     let path = snapshot::write_set(directory.path(), "pair", &text).unwrap();
-    let opened = snapshot::open(&path.display().to_string(), &Library::embedded()).unwrap();
+    let opened = snapshot::open(&path.display().to_string(), &shardscope_presets::library()).unwrap();
 
     let mut again = explorer();
     press(&mut again, "1gjjjj<ret><c-u>2<ret>");
@@ -145,18 +144,18 @@ fn an_opened_snapshot_stays_what_it_holds_by_value() {
     let app = explorer();
     let answer = app.answer.as_ref().unwrap();
     let mut scenario = answer.scenario.clone();
-    let mut cluster = crate::hardware::Cluster::clone(&scenario.cluster);
-    cluster.device.memory = crate::units::Bytes::new(7e9);
+    let mut cluster = shardscope_engine::hardware::Cluster::clone(&scenario.cluster);
+    cluster.device.memory = shardscope_engine::units::Bytes::new(7e9);
     scenario.cluster = std::sync::Arc::new(cluster);
     let text = Snapshot::new(&scenario, &answer.evaluation).to_toml().unwrap();
     let directory = tempfile::tempdir().unwrap();
     let path = snapshot::write(directory.path(), &scenario, &text).unwrap();
-    let opened = snapshot::open(&path.display().to_string(), &Library::embedded()).unwrap();
+    let opened = snapshot::open(&path.display().to_string(), &shardscope_presets::library()).unwrap();
     let mut app = explorer();
     app.receive(JobReport::Opened(Box::new(opened), "own.toml".to_owned()));
-    assert_eq!(app.scenario.cluster.device.memory, crate::units::Bytes::new(7e9));
+    assert_eq!(app.scenario.cluster.device.memory, shardscope_engine::units::Bytes::new(7e9));
     press(&mut app, "1gjjjjl");
-    assert_eq!(app.scenario.cluster.device.memory, crate::units::Bytes::new(7e9), "also after an edit");
+    assert_eq!(app.scenario.cluster.device.memory, shardscope_engine::units::Bytes::new(7e9), "also after an edit");
 }
 
 /// An evaluation that says of a step what it does not come to.
@@ -175,7 +174,7 @@ fn a_snapshot_whose_figures_do_not_come_out_again_is_reported() {
     let open = |snapshot: &Snapshot, name: &str| {
         let path = directory.path().join(name);
         std::fs::write(&path, snapshot.to_toml().unwrap()).unwrap();
-        snapshot::open(&path.display().to_string(), &Library::embedded()).unwrap()
+        snapshot::open(&path.display().to_string(), &shardscope_presets::library()).unwrap()
     };
     let honest = open(&snapshot, "honest.toml");
     let tampered = open(&Snapshot::new(&answer.scenario, &faster(&answer.evaluation)), "tampered.toml");
@@ -206,7 +205,7 @@ fn each_evaluation_of_a_set_that_does_not_come_out_again_is_named() {
     let set = Set::new(pins.iter().map(|(pin, evaluation)| (pin.name.as_str(), &pin.scenario, evaluation)));
     let directory = tempfile::tempdir().unwrap();
     let path = snapshot::write_set(directory.path(), "pair", &set.to_toml().unwrap()).unwrap();
-    let opened = snapshot::open(&path.display().to_string(), &Library::embedded()).unwrap();
+    let opened = snapshot::open(&path.display().to_string(), &shardscope_presets::library()).unwrap();
     let mut again = explorer();
     let commands = again.receive(JobReport::Opened(Box::new(opened), "pair.toml".to_owned()));
     for report in commands.into_iter().flat_map(crate::app::jobs::in_line) {

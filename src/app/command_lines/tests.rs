@@ -1,6 +1,6 @@
 use super::*;
 use crate::app::tests::{explorer, press};
-use crate::search::Axis;
+use shardscope_engine::search::Axis;
 
 /// What Enter hands to the clipboard.
 fn copied(commands: &[Command]) -> Option<&str> {

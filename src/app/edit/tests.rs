@@ -5,7 +5,7 @@ use crate::app::tests::{FRONTIER, explorer, explorer_on, figures, press, value};
 use crate::app::{App, Panel};
 
 /// What an undo must bring back.
-fn state(app: &App) -> (crate::scenario::file::ScenarioFile, crate::scenario::Scenario) {
+fn state(app: &App) -> (shardscope_engine::scenario::file::ScenarioFile, shardscope_engine::scenario::Scenario) {
     (app.file.clone(), app.scenario.clone())
 }
 

@@ -6,9 +6,9 @@ use crate::app::action::Command;
 use crate::app::layer::Layer;
 use crate::app::tests::{H100, explorer, explorer_on, press, press_obeying};
 use crate::app::time::breakdown;
-use crate::figures::{BoundForm, Limit, RunFigure};
-use crate::plan::Offload;
-use crate::search::training::{self, BestTraining, TrainingChoice};
+use shardscope_engine::plan::Offload;
+use shardscope_engine::search::training::{self, BestTraining, TrainingChoice};
+use shardscope_report::figures::{BoundForm, Limit, RunFigure};
 
 fn page(app: &App) -> &Page {
     let Some(Layer::Explain(explaining)) = &app.layer else { panic!("no explanation: {:?}", app.layer) };

@@ -4,8 +4,8 @@ use crate::app::action::{Command, JobReport};
 use crate::app::files::tests::patient;
 use crate::app::layer::Layer;
 use crate::app::tests::{explorer, obey, press};
-use crate::interop::fsdp2::Names;
-use crate::interop::plans::PlanTarget;
+use shardscope_interop::fsdp2::Names;
+use shardscope_interop::plans::PlanTarget;
 
 /// Presses keys and writes what is asked for.
 fn press_writing(app: &mut App, keys: &str) {
@@ -21,7 +21,7 @@ fn press_writing(app: &mut App, keys: &str) {
 fn question(form: ExportForm, folder: &Path) -> ExportQuestion {
     let mut scenario = explorer().scenario;
     // A model that all tools know.
-    scenario.model = crate::presets::Library::embedded().model("llama-3.1-8b").unwrap();
+    scenario.model = shardscope_presets::library().model("llama-3.1-8b").unwrap();
     ExportQuestion { form, folder: folder.to_owned(), replacing: false, scenario, time: None }
 }
 

@@ -48,7 +48,7 @@ fn a_snapshot_is_opened_and_what_cannot_be_is_said() {
     let answer = explorer().answer.unwrap();
     let text = Snapshot::new(&answer.scenario, &answer.evaluation).to_toml().unwrap();
     let path = snapshot::write(directory.path(), &answer.scenario, &text).unwrap();
-    let library = Arc::new(Library::embedded());
+    let library = Arc::new(shardscope_presets::library());
     let (mut files, queue) = start();
     files.transfer(1, FileTransfer::Open(path), Arc::clone(&library));
     files.transfer(2, FileTransfer::Open(directory.path().join("none.toml")), library);
@@ -74,7 +74,7 @@ fn what_is_stopped_is_told_of_no_more_and_holds_nothing_up() {
     let pipe = directory.path().join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let (mut files, queue) = start();
-    let library = Arc::new(Library::embedded());
+    let library = Arc::new(shardscope_presets::library());
     let begun = Instant::now();
     files.transfer(1, FileTransfer::Open(pipe), Arc::clone(&library));
     // It says that it waits, and how far it is.

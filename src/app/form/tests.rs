@@ -16,7 +16,7 @@ use crate::app::tests::{explorer, press, to_field};
 /// The explorer with a folder of the user's.
 fn at_home(home: &Path) -> App {
     let mut app = explorer();
-    app.library = Arc::new(Library::open(Some(home.to_owned()), &[]).0);
+    app.library = Arc::new(shardscope_presets::library().with_folders(Some(home.to_owned()), &[]).0);
     app
 }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::app::tests::explorer;
-use crate::scenario::Field;
+use shardscope_engine::scenario::Field;
 
 /// What edits change, told apart by a number.
 fn edited(nodes: u32) -> Edited {

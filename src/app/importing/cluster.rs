@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::hardware::Cluster;
-use crate::interop::nccl::{self, LinkOptions};
-use crate::interop::report::ImportReport;
-use crate::interop::topology::{self, MachineWishes};
-use crate::presets::{Kind, Library};
-use crate::scenario::Scenario;
-use crate::units::BytesPerSecond;
+use shardscope_engine::hardware::Cluster;
+use shardscope_engine::presets::{Kind, Library};
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::units::BytesPerSecond;
+use shardscope_interop::nccl::{self, LinkOptions};
+use shardscope_interop::report::ImportReport;
+use shardscope_interop::topology::{self, MachineWishes};
 
 use super::{ImportQuestion, ImportedFile, NamedText};
 

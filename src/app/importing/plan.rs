@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use crate::disk::{Begun, Watch};
-use crate::interop::content::MOST_CONFIGURATION;
-use crate::interop::plans::{self, ImportedPlan, LauncherFile, PlanWishes};
-use crate::interop::report::{ImportError, Imported};
-use crate::presets::Library;
-use crate::scenario::{Field, Scenario, Value};
+use shardscope_engine::disk::{Begun, Watch};
+use shardscope_engine::presets::Library;
+use shardscope_engine::scenario::{Field, Scenario, Value};
+use shardscope_interop::content::MOST_CONFIGURATION;
+use shardscope_interop::plans::{self, ImportedPlan, LauncherFile, PlanWishes};
+use shardscope_interop::report::{ImportError, Imported};
 
 use super::{ImportChange, ImportQuestion, ImportedFile, NamedText, lines, named};
 

@@ -1,11 +1,11 @@
 //! The log of a run: what ran becomes the scenario, where the log says it, and how long a step took is held against what
 //! is predicted.
 
-use crate::interop::runs::{self, RunOptions};
-use crate::measured::{self, MeasuredRow};
-use crate::presets::{Kind, Library};
-use crate::scenario::file::ScenarioFile;
-use crate::units::Seconds;
+use shardscope_engine::presets::{Kind, Library};
+use shardscope_engine::scenario::file::ScenarioFile;
+use shardscope_engine::units::Seconds;
+use shardscope_evidence::measured::{self, MeasuredRow};
+use shardscope_interop::runs::{self, RunOptions};
 
 use super::{ImportChange, ImportQuestion, ImportedFile, lines, refused};
 

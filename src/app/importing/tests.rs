@@ -4,7 +4,7 @@ use crate::app::action::{Command, JobReport};
 use crate::app::files::tests::patient;
 use crate::app::layer::Layer;
 use crate::app::tests::{explorer, obey, press};
-use crate::scenario::Field;
+use shardscope_engine::scenario::Field;
 
 fn fixture(name: &str) -> String {
     format!("{}/tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))
@@ -96,7 +96,7 @@ fn a_machine_that_is_not_told_whole_names_the_option_and_takes_it() {
     assert!(app.scenario.cluster.source.starts_with("imported from"), "{}", app.scenario.cluster.source);
     // What a node of eight sends is 50 GB/s for each.
     let network = app.scenario.cluster.levels.last().unwrap();
-    assert_eq!(network.injection.map(crate::units::BytesPerSecond::get), Some(400e9));
+    assert_eq!(network.injection.map(shardscope_engine::units::BytesPerSecond::get), Some(400e9));
 }
 
 #[test]

@@ -6,8 +6,7 @@ use std::time::Instant;
 use super::*;
 use crate::app::tests::explorer;
 use crate::app::work::Found;
-use crate::measured::runs::Tables;
-use crate::presets::Library;
+use shardscope_evidence::measured::runs::Tables;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -116,7 +115,7 @@ fn a_views_work_is_done_and_a_new_one_cancels_it() {
 #[test]
 fn evidence_that_nobody_waits_for_any_more_is_not_told() {
     let (pool, cancel) = (search::pool(Some(1)).unwrap(), Cancel::default());
-    let tables = Tables { library: Arc::new(Library::embedded()), files: Arc::default() };
+    let tables = Tables { library: Arc::new(shardscope_presets::library()), files: Arc::default() };
     let told = std::sync::atomic::AtomicUsize::new(0);
     let tell = |_| {
         told.fetch_add(1, std::sync::atomic::Ordering::Relaxed);

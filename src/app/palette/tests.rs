@@ -7,7 +7,7 @@ use crate::app::matching::score;
 use crate::app::panel::ViewId;
 use crate::app::tests::{explorer, press, value};
 use crate::app::views;
-use crate::figures::Figure;
+use shardscope_report::figures::Figure;
 
 fn names(app: &App) -> Vec<String> {
     let Some(Layer::List(palette)) = &app.layer else { panic!("no palette") };

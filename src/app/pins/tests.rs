@@ -1,6 +1,6 @@
 use super::*;
 use crate::app::tests::explorer;
-use crate::plan::Size;
+use shardscope_engine::plan::Size;
 
 fn answer(nodes: u32) -> Answer {
     let mut answer = explorer().answer.unwrap();

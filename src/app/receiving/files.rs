@@ -7,10 +7,10 @@ use crate::app::layer::Layer;
 use crate::app::pins::{MOST, Pin};
 use crate::app::resolve::resolve;
 use crate::app::state::App;
-use crate::presets::{Kind, Library, Warning};
-use crate::scenario::file::ScenarioFile;
-use crate::scenario::{Field, Scenario};
-use crate::snapshot::{Listed, Opened, StoredPin};
+use shardscope_engine::presets::{Kind, Library, Warning};
+use shardscope_engine::scenario::file::ScenarioFile;
+use shardscope_engine::scenario::{Field, Scenario};
+use shardscope_report::snapshot::{Listed, Opened, StoredPin};
 
 impl App {
     /// The files that were found.

@@ -15,9 +15,9 @@ use crate::app::state::App;
 use crate::app::transfer::FileTransfer;
 use crate::app::typing::{Entry, Purpose};
 use crate::app::views::measured;
-use crate::calibrate::OwnFigure;
-use crate::interop::export::ExportForm;
-use crate::stack::Calibration;
+use shardscope_engine::stack::Calibration;
+use shardscope_evidence::calibrate::OwnFigure;
+use shardscope_interop::export::ExportForm;
 
 impl App {
     /// Has files read that are named on a line, and taken in. The line is kept for `O`, which may add what was missing.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::app::pointing::{Gesture, PointerTarget};
-use crate::search::Cell;
+use shardscope_engine::search::Cell;
 
 #[test]
 fn what_does_not_fit_says_by_how_much_and_what_would_fix_it() {
@@ -13,7 +13,7 @@ fn what_does_not_fit_says_by_how_much_and_what_would_fix_it() {
     app.fix = None;
     let excess = app.excess(&summary).unwrap();
     assert!(excess.ends_with("too many"), "{excess}");
-    let fix = search::Fixes(vec![crate::scenario::Edit::new(crate::scenario::Field::Nodes, 4)]);
+    let fix = search::Fixes(vec![shardscope_engine::scenario::Edit::new(shardscope_engine::scenario::Field::Nodes, 4)]);
     app.receive(JobReport::Fixed { generation: app.question + 1, fix: fix.clone() });
     assert_eq!(app.fix, None, "the fix of another question");
     app.receive(JobReport::Fixed { generation: app.question, fix });

@@ -153,7 +153,10 @@ fn a_changed_network_has_a_field_that_puts_it_back() {
     assert_eq!((value(&app, "network").as_str(), app.scenario.altered()), ("0.5", Some("system x 0.5".to_owned())));
     assert_eq!(aside(&app), "= 25.0 GB/s");
     press(&mut app, "l");
-    assert_eq!((app.file.plan.get(crate::scenario::Field::Bandwidth), app.scenario.altered()), (None, None));
+    assert_eq!(
+        (app.file.plan.get(shardscope_engine::scenario::Field::Bandwidth), app.scenario.altered()),
+        (None, None)
+    );
     app.scenario.plan.bandwidth_factor = 0.123_456_789;
     assert_eq!(app.scenario.altered().as_deref(), Some("system x 0.123"));
 }

@@ -1,7 +1,7 @@
 //! The map: its cursor, taking a cell, what it shows.
 
 use super::*;
-use crate::search::Cell;
+use shardscope_engine::search::Cell;
 
 #[test]
 fn moving_on_the_map_shows_the_cell_and_enter_takes_it() {
@@ -80,7 +80,7 @@ fn the_metric_changes_and_the_best_cell_follows() {
     let all: Vec<f64> = (0..app.views.map.progress().1).filter_map(|index| app.views.map.figure(index)).collect();
     assert_eq!(app.views.map.figure(best), all.iter().copied().reduce(f64::max));
     press(&mut app, "mmb");
-    assert_eq!(app.views.map.metric(), crate::figures::Figure::StepTime);
+    assert_eq!(app.views.map.metric(), shardscope_report::figures::Figure::StepTime);
     let all: Vec<f64> = (0..app.views.map.progress().1).filter_map(|index| app.views.map.figure(index)).collect();
     assert_eq!(app.views.map.figure(app.views.map.cursor), all.iter().copied().reduce(f64::min));
 }

@@ -37,7 +37,7 @@ fn the_timeline_shows_all_ranks_or_the_lanes_of_one() {
     let mut app = explorer_on(PIPELINE);
     let rows = |app: &App| app.timeline.rows(step(app));
     assert_eq!(rows(&app).len(), 8);
-    assert!(rows(&app).iter().all(|row| row.lane == crate::evaluate::Stream::Compute));
+    assert!(rows(&app).iter().all(|row| row.lane == shardscope_engine::evaluate::Stream::Compute));
     press(&mut app, "4kkkkkkkkjjl");
     assert_eq!(app.timeline.rank(step(&app)), 2);
     let visit = app.timeline.chosen(step(&app)).unwrap();
@@ -83,7 +83,7 @@ fn with_layered_accumulation_the_gathers_merge() {
     let mut app = explorer();
     to_field(&mut app, "accum");
     press(&mut app, "<ret>8<ret>");
-    let gathers = |app: &App| step(app).trace.spans_on(0, crate::evaluate::Stream::Gather).len() as f64;
+    let gathers = |app: &App| step(app).trace.spans_on(0, shardscope_engine::evaluate::Stream::Gather).len() as f64;
     let before = gathers(&app);
     to_field(&mut app, "order");
     press(&mut app, "l");

@@ -28,7 +28,7 @@ fn a_view_takes_the_maps_place_and_escape_gives_it_back() {
 #[test]
 fn it_opens_on_each_reproduction() {
     for (id, devices) in [("frontier-20b-384", 384), ("zeropp-18b-v100", 64), ("osdp-48x1536", 8)] {
-        let text = Library::embedded().scenario_text(id).unwrap().text.clone();
+        let text = shardscope_presets::library().scenario_text(id).unwrap().text.clone();
         let (mut app, commands) = App::new(start(&text));
         obey(&mut app, commands.into_iter().filter(|one| matches!(one, Command::Evaluate { .. })).collect());
         assert!(!app.stale && figures(&app).fits && figures(&app).devices == devices, "{id}");

@@ -1,8 +1,8 @@
 //! Where the timeline goes when asked for a thing and not for a way: a layer, what a gather is for, the next wait for a
 //! transfer, the peak of the memory.
 
-use crate::evaluate::{Activity, IdleCause, ModelPart, Span, Stream, Trace};
-use crate::units::Seconds;
+use shardscope_engine::evaluate::{Activity, IdleCause, ModelPart, Span, Stream, Trace};
+use shardscope_engine::units::Seconds;
 
 use super::shown::{ShownStep, Timeline, Window};
 

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::evaluate::{Evaluation, IdleCause, Span, Stream, TaskKind, Trace};
-use crate::units::Seconds;
+use shardscope_engine::evaluate::{Evaluation, IdleCause, Span, Stream, TaskKind, Trace};
+use shardscope_engine::units::Seconds;
 
 use crate::app::action::Action;
 

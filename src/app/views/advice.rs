@@ -11,9 +11,9 @@ use crate::app::notice::Notice;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
-use crate::figures::Figure;
-use crate::scenario::Scenario;
-use crate::search::{self, Advice, AdviceSearch, Suggestion};
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::search::{self, Advice, AdviceSearch, Suggestion};
+use shardscope_report::figures::Figure;
 
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {

@@ -1,6 +1,6 @@
 //! The view of the best plans: a search over whole plans for the current scenario, what it leaves free, and its table.
 //!
-//! Not for the search itself ([`crate::search::plans`]).
+//! Not for the search itself ([`shardscope_engine::search::plans`]).
 
 mod column;
 mod question;
@@ -17,8 +17,8 @@ use crate::app::notice::Notice;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
-use crate::figures::{Figure, plan_words};
-use crate::search::plans::{Objective, PlanSearch, PlanSearchAnswer, searched_fields};
+use shardscope_engine::search::plans::{Objective, PlanSearch, PlanSearchAnswer, searched_fields};
+use shardscope_report::figures::{Figure, plan_words};
 
 pub use column::PlanColumn;
 pub use question::PlanQuestion;

@@ -12,10 +12,10 @@ use crate::app::notice::Notice;
 use crate::app::panel::ViewId;
 use crate::app::pins::letter;
 use crate::app::view::{View, ViewSpec};
-use crate::evaluate::Evaluation;
-use crate::figures::difference::{Side, choice, sentence};
-use crate::scenario::{NEAR, Scenario};
-use crate::units::counted;
+use shardscope_engine::evaluate::Evaluation;
+use shardscope_engine::scenario::{NEAR, Scenario};
+use shardscope_engine::units::counted;
+use shardscope_report::figures::difference::{Side, choice, sentence};
 
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {

@@ -1,6 +1,6 @@
 //! The view of the evidence: predictions against published measurements, filtered, with a cursor on one run.
 //!
-//! Not for building or scoring the runs ([`crate::measured`]).
+//! Not for building or scoring the runs ([`shardscope_evidence::measured`]).
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -15,9 +15,9 @@ use crate::app::notice::Notice;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
-use crate::figures::Figure;
-use crate::measured::runs::{ComparedRuns, PublishedRun, Tables};
-use crate::measured::{Metric, Residual, Scores};
+use shardscope_evidence::measured::runs::{ComparedRuns, PublishedRun, Tables};
+use shardscope_evidence::measured::{Metric, Residual, Scores};
+use shardscope_report::figures::Figure;
 
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {

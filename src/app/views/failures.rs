@@ -9,10 +9,10 @@ use crate::app::effect::Effect;
 use crate::app::notice::Notice;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
-use crate::bounds::goodput::{IntervalLaw, TimeShares};
-use crate::evaluate::FailureForecast;
-use crate::figures::Figure;
-use crate::units::{Amount, Seconds};
+use shardscope_engine::bounds::goodput::{IntervalLaw, TimeShares};
+use shardscope_engine::evaluate::FailureForecast;
+use shardscope_engine::units::{Amount, Seconds};
+use shardscope_report::figures::Figure;
 
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {

@@ -13,10 +13,10 @@ use crate::app::notice::Notice;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
-use crate::plan::{Accumulation, Offload, Recompute};
-use crate::scenario::{Edit, Field, Scenario, Value};
-use crate::search::{Best, GridRow, GridSearch};
-use crate::units::percent;
+use shardscope_engine::plan::{Accumulation, Offload, Recompute};
+use shardscope_engine::scenario::{Edit, Field, Scenario, Value};
+use shardscope_engine::search::{Best, GridRow, GridSearch};
+use shardscope_engine::units::percent;
 
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {

@@ -11,10 +11,10 @@ use crate::app::effect::{Effect, told};
 use crate::app::notice::Notice;
 use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
-use crate::scenario::Scenario;
-use crate::scenario::{Field, Value};
-use crate::search::hardware::{Gains, LimitingFactor, gains, limiting};
-use crate::search::{Axis, Sweep};
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::scenario::{Field, Value};
+use shardscope_engine::search::hardware::{Gains, LimitingFactor, gains, limiting};
+use shardscope_engine::search::{Axis, Sweep};
 
 use super::map::{Map, NOTHING_TO_TAKE};
 use crate::app::panel::ViewId;

@@ -6,8 +6,8 @@ use crate::app::cursor::ListCursor;
 use crate::app::notice::Notice;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
-use crate::bounds::intensity::Intensity;
-use crate::figures::Figure;
+use shardscope_engine::bounds::intensity::Intensity;
+use shardscope_report::figures::Figure;
 
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {

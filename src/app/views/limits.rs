@@ -9,9 +9,9 @@ use crate::app::effect::Effect;
 use crate::app::notice::Notice;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
-use crate::bounds::fsdp::{FsdpLimits, ZeroStage};
-use crate::figures::{BoundForm, Limit, limits};
-use crate::scenario::Scenario;
+use shardscope_engine::bounds::fsdp::{FsdpLimits, ZeroStage};
+use shardscope_engine::scenario::Scenario;
+use shardscope_report::figures::{BoundForm, Limit, limits};
 
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {

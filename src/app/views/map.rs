@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::figures::{Figure, METRICS, SweepReport};
-use crate::scenario::{Edit, Field, Problem, Scenario, Value};
-use crate::search::{Axis, Candidate, Cell, Sweep, Tuned};
+use shardscope_engine::scenario::{Edit, Field, Problem, Scenario, Value};
+use shardscope_engine::search::{Axis, Candidate, Cell, Sweep, Tuned};
+use shardscope_report::figures::{Figure, METRICS, SweepReport};
 
 use crate::app::action::{Action, Command};
 use crate::app::asked::Asked;

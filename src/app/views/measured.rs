@@ -13,8 +13,8 @@ use crate::app::own_run::OwnRun;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
-use crate::calibrate::{Attribution, Cause};
-use crate::figures::Figure;
+use shardscope_evidence::calibrate::{Attribution, Cause};
+use shardscope_report::figures::Figure;
 
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {

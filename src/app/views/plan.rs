@@ -1,6 +1,6 @@
 //! The view of the plan: which operators to shard within each memory limit, with cursors on a limit and on an operator.
 //!
-//! Not for finding the plans ([`crate::search::planner`]).
+//! Not for finding the plans ([`shardscope_engine::search::planner`]).
 
 use std::sync::Arc;
 
@@ -13,11 +13,13 @@ use crate::app::notice::Notice;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
-use crate::figures::Figure;
-use crate::scenario::file::ScenarioFile;
-use crate::scenario::{Field, Scenario};
-use crate::search::Tuned;
-use crate::search::planner::{CostModel, FoundPlan, MemoryCurve, PlanAnswer, PlanRequest, PlannerObjective};
+use shardscope_engine::scenario::file::ScenarioFile;
+use shardscope_engine::scenario::{Field, Scenario};
+use shardscope_engine::search::Tuned;
+use shardscope_engine::search::planner::{
+    CostModel, FoundPlan, MemoryCurve, PlanAnswer, PlanRequest, PlannerObjective,
+};
+use shardscope_report::figures::Figure;
 
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {

@@ -9,9 +9,9 @@ use crate::app::notice::Notice;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
-use crate::figures::{Figure, FigureSubject};
-use crate::scenario::Scenario;
-use crate::search::{StrategyOutcome, strategies, with_strategy};
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::search::{StrategyOutcome, strategies, with_strategy};
+use shardscope_report::figures::{Figure, FigureSubject};
 
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {

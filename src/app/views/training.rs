@@ -1,6 +1,6 @@
 //! The view of the training time: the curve of days against devices of each method, with a cursor on it.
 //!
-//! Not for finding the plans ([`crate::search::training`]).
+//! Not for finding the plans ([`shardscope_engine::search::training`]).
 
 use std::sync::Arc;
 
@@ -13,12 +13,14 @@ use crate::app::notice::Notice;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
-use crate::bounds::intensity::LinkNeeds;
-use crate::bounds::layered::CriticalBatch;
-use crate::figures::run::TrainingRun;
-use crate::scenario::{Edit, Field, Scenario};
-use crate::search::training::{BestTraining, Goal, METHODS, Method, TrainingAnswer, TrainingSearch, USUAL_STEPS};
-use crate::units::{devices, short};
+use shardscope_engine::bounds::intensity::LinkNeeds;
+use shardscope_engine::bounds::layered::CriticalBatch;
+use shardscope_engine::scenario::{Edit, Field, Scenario};
+use shardscope_engine::search::training::{
+    BestTraining, Goal, METHODS, Method, TrainingAnswer, TrainingSearch, USUAL_STEPS,
+};
+use shardscope_engine::units::{devices, short};
+use shardscope_report::figures::run::TrainingRun;
 
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {

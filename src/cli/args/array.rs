@@ -4,9 +4,9 @@
 
 use clap::Args;
 
-use crate::figures::Figure;
-use crate::interop::job_array::MOST_PARTS;
-use crate::search::Axis;
+use shardscope_engine::search::Axis;
+use shardscope_interop::job_array::MOST_PARTS;
+use shardscope_report::figures::Figure;
 
 use super::sweep::metrics;
 

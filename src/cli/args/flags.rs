@@ -6,8 +6,8 @@ use clap::builder::PossibleValuesParser;
 use clap::error::Error;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
-use crate::scenario::Field;
-use crate::scenario::field::Type;
+use shardscope_engine::scenario::Field;
+use shardscope_engine::scenario::field::Type;
 
 /// Flags over the scenario, as they were written.
 #[derive(Debug, Clone, Default)]

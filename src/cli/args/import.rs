@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::interop::nccl::TimedCollective;
-use crate::units::BytesPerSecond;
+use shardscope_engine::units::BytesPerSecond;
+use shardscope_interop::nccl::TimedCollective;
 
 use super::{ReportForm, ScenarioArgs, ScenarioFlags, words};
 

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
 
-use crate::bounds::layered::CriticalBatch;
-use crate::search::planner::{CostModel, PlannerObjective};
-use crate::units::Bytes;
+use shardscope_engine::bounds::layered::CriticalBatch;
+use shardscope_engine::search::planner::{CostModel, PlannerObjective};
+use shardscope_engine::units::Bytes;
 
 use super::{Bare, ReportForm, ScenarioArgs, words};
 

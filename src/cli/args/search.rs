@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::scenario::Field;
-use crate::search::plans::Objective;
-use crate::search::{Axis, WorkPart};
-use crate::units::{Money, Seconds, read_share};
+use shardscope_engine::scenario::Field;
+use shardscope_engine::search::plans::Objective;
+use shardscope_engine::search::{Axis, WorkPart};
+use shardscope_engine::units::{Money, Seconds, read_share};
 
 use super::{ScenarioArgs, TableForm, words};
 

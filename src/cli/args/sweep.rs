@@ -5,8 +5,8 @@
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::figures::{self, Figure, METRICS};
-use crate::search::{Axis, WorkPart};
+use shardscope_engine::search::{Axis, WorkPart};
+use shardscope_report::figures::{self, Figure, METRICS};
 
 use super::{ScenarioArgs, TableForm};
 

@@ -7,7 +7,7 @@ use crate::cli::args::{Everywhere, ExportArgs, SweepArgs, TableForm};
 use crate::cli::exit::Failure;
 use crate::cli::session::Session;
 use crate::cli::sweep;
-use crate::interop::job_array::JobArray;
+use shardscope_interop::job_array::JobArray;
 
 /// How the script is called.
 pub(super) const FILE: &str = "sweep.sbatch";

@@ -10,8 +10,8 @@ use crate::cli::args::ExportArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::session::Session;
 use crate::cli::{files, output};
-use crate::disk;
-use crate::interop::trace::RankTrace;
+use shardscope_engine::disk;
+use shardscope_interop::trace::RankTrace;
 
 /// Writes the files, or prints the only one.
 pub(super) fn hand_over(session: &Session, traces: &[RankTrace], arguments: &ExportArgs) -> Result<Exit, Failure> {

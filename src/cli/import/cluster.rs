@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::interop::content::MOST_BYTES;
-use crate::interop::topology::{self, MachineWishes};
+use shardscope_interop::content::MOST_BYTES;
+use shardscope_interop::topology::{self, MachineWishes};
 
 use super::super::args::ImportClusterArgs;
 use super::super::exit::{Exit, Failure};

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use crate::disk::Begun;
-use crate::interop::content::{ForeignKind, MOST_BYTES};
-use crate::interop::kineto;
+use shardscope_engine::disk::Begun;
+use shardscope_interop::content::{ForeignKind, MOST_BYTES};
+use shardscope_interop::kineto;
 
 use super::super::args::{
     ImportClusterArgs, ImportKind, ImportModelArgs, ImportOutput, ImportPlanArgs, ImportRunArgs, ImportTraceArgs,
@@ -15,7 +15,7 @@ use super::super::foreign::{refused, text_of};
 use super::super::output;
 use super::super::session::Session;
 use super::{called, named, trace};
-use crate::interop::report::ImportError;
+use shardscope_interop::report::ImportError;
 
 /// Imports a file as what it is, which is said.
 pub(super) fn run(session: &Session, file: &Path, to: &ImportOutput) -> Result<Exit, Failure> {

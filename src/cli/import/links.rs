@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::interop::content::MOST_BYTES;
-use crate::interop::nccl::{self, LinkOptions};
+use shardscope_interop::content::MOST_BYTES;
+use shardscope_interop::nccl::{self, LinkOptions};
 
 use super::super::args::ImportLinksArgs;
 use super::super::cluster;

@@ -1,6 +1,6 @@
 //! `import model`: a preset from another tool's model.
 
-use crate::interop::content::MOST_CONFIGURATION;
+use shardscope_interop::content::MOST_CONFIGURATION;
 
 use super::super::args::ImportModelArgs;
 use super::super::exit::{Exit, Failure};

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::interop::content::MOST_CONFIGURATION;
-use crate::interop::plans::{self, LauncherFile, PlanWishes};
-use crate::presets::Library;
-use crate::scenario::Field;
+use shardscope_engine::presets::Library;
+use shardscope_engine::scenario::Field;
+use shardscope_interop::content::MOST_CONFIGURATION;
+use shardscope_interop::plans::{self, LauncherFile, PlanWishes};
 
 use super::super::args::{ImportPlanArgs, ScenarioFlags};
 use super::super::exit::{Exit, Failure};

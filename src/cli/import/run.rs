@@ -1,9 +1,9 @@
 //! `import run`: logs of training runs as rows of measured runs.
 
-use crate::interop::content::MOST_BYTES;
-use crate::interop::report::Imported;
-use crate::interop::runs::{self, RunOptions, RunRows};
-use crate::measured;
+use shardscope_evidence::measured;
+use shardscope_interop::content::MOST_BYTES;
+use shardscope_interop::report::Imported;
+use shardscope_interop::runs::{self, RunOptions, RunRows};
 
 use super::super::args::ImportRunArgs;
 use super::super::exit::{Exit, Failure};

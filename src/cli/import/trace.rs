@@ -2,8 +2,8 @@
 
 use std::io::Read;
 
-use crate::disk;
-use crate::interop::kineto::{self, TraceComparison};
+use shardscope_engine::disk;
+use shardscope_interop::kineto::{self, TraceComparison};
 
 use super::super::args::ImportTraceArgs;
 use super::super::exit::{Exit, Failure};

@@ -8,9 +8,9 @@ use csv_core::ReadRecordResult;
 
 use crate::cli::exit::Failure;
 use crate::cli::parts::{self, COMMENT, Seal};
-use crate::disk;
-use crate::figures::SweepCells;
-use crate::text::printable;
+use shardscope_engine::disk;
+use shardscope_engine::text::printable;
+use shardscope_report::figures::SweepCells;
 
 /// Where pieces of the whole go; returns whether anyone reads on.
 pub(super) type Sink<'a> = &'a mut dyn FnMut(&str) -> Result<bool, Failure>;

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::cli::exit::{Exit, Failure};
-use crate::disk::Begun;
-use crate::figures::SearchReport;
-use crate::search::WorkPart;
-use crate::search::plans::{EvaluatedPlan, PlanSearch, pareto_figures, pareto_front};
-use crate::text::printable;
+use shardscope_engine::disk::Begun;
+use shardscope_engine::search::WorkPart;
+use shardscope_engine::search::plans::{EvaluatedPlan, PlanSearch, pareto_figures, pareto_front};
+use shardscope_engine::text::printable;
+use shardscope_report::figures::SearchReport;
 
 use super::{Seal, hashed, mistakes, strangers};
 

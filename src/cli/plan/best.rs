@@ -3,9 +3,9 @@
 use crate::cli::args::PlanArgs;
 use crate::cli::exit::Failure;
 use crate::cli::files;
-use crate::presets::Library;
-use crate::scenario::Scenario;
-use crate::units::Bytes;
+use shardscope_engine::presets::Library;
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::units::Bytes;
 
 /// Lets a device use no more memory than this, and never more than it may.
 pub fn limit_memory(scenario: &mut Scenario, limit: Option<Bytes>) {

@@ -1,12 +1,12 @@
 //! `plan --grid`: the search of the FSDP limits.
 
-use crate::bounds::fsdp::{self, grid};
 use crate::cli::args::PlanArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::session::Session;
 use crate::cli::{limits, output};
-use crate::figures::GridReport;
-use crate::units::Bytes;
+use shardscope_engine::bounds::fsdp::{self, grid};
+use shardscope_engine::units::Bytes;
+use shardscope_report::figures::GridReport;
 
 pub fn run(session: &Session, arguments: &PlanArgs) -> Result<Exit, Failure> {
     let wanted = &arguments.grid;

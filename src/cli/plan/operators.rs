@@ -6,12 +6,12 @@ use crate::cli::args::PlanArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::session::{Session, note_chosen, note_idle};
 use crate::cli::{interrupt, log, output, progress};
-use crate::evaluate::Workspace;
-use crate::figures::PlanReport;
-use crate::plan::{Plan, Recompute};
-use crate::scenario::{Field, Scenario};
-use crate::search::planner::{self, CostModel, PlanRequest, PlannerObjective};
-use crate::search::{self, Cancel};
+use shardscope_engine::evaluate::Workspace;
+use shardscope_engine::plan::{Plan, Recompute};
+use shardscope_engine::scenario::{Field, Scenario};
+use shardscope_engine::search::planner::{self, CostModel, PlanRequest, PlannerObjective};
+use shardscope_engine::search::{self, Cancel};
+use shardscope_report::figures::PlanReport;
 
 use super::best;
 

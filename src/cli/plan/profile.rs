@@ -6,11 +6,11 @@ use crate::cli::args::PlanArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::session::Session;
 use crate::cli::{interrupt, log, output, progress};
-use crate::disk;
-use crate::figures::ProfileReport;
-use crate::search::Cancel;
-use crate::search::planner::profile::{MeasuredProfile, ProfileRequest};
-use crate::units::Bytes;
+use shardscope_engine::disk;
+use shardscope_engine::search::Cancel;
+use shardscope_engine::search::planner::profile::{MeasuredProfile, ProfileRequest};
+use shardscope_engine::units::Bytes;
+use shardscope_report::figures::ProfileReport;
 
 /// What the authors' search keeps free of each device's memory: 800 of its MB, which are MiB [osdp C5].
 const RESERVE: Bytes = Bytes::new(800.0 * Bytes::MIB.get());

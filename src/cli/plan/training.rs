@@ -2,18 +2,20 @@
 
 use std::time::Instant;
 
-use crate::bounds::layered::CriticalBatch;
 use crate::cli::args::PlanArgs;
 use crate::cli::exit::{Exit, Failure, Refusals};
 use crate::cli::session::{Session, note_chosen, refused};
 use crate::cli::{interrupt, log, output, progress};
-use crate::evaluate::Workspace;
-use crate::figures::TrainingReport;
-use crate::scenario::{Field, Scenario};
-use crate::search::planner::CostModel;
-use crate::search::training::{BestTraining, ClosedForm, Goal, METHODS, Method, StepBreakdown, TrainingSearch};
-use crate::search::{Cancel, Evaluator};
-use crate::units::Seconds;
+use shardscope_engine::bounds::layered::CriticalBatch;
+use shardscope_engine::evaluate::Workspace;
+use shardscope_engine::scenario::{Field, Scenario};
+use shardscope_engine::search::planner::CostModel;
+use shardscope_engine::search::training::{
+    BestTraining, ClosedForm, Goal, METHODS, Method, StepBreakdown, TrainingSearch,
+};
+use shardscope_engine::search::{Cancel, Evaluator};
+use shardscope_engine::units::Seconds;
+use shardscope_report::figures::TrainingReport;
 
 use super::best;
 

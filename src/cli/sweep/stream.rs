@@ -7,8 +7,8 @@ use crate::cli::exit::Failure;
 use crate::cli::parts::{COMMENT, Seal};
 use crate::cli::session::Session;
 use crate::cli::{output, progress};
-use crate::figures::SweepCells;
-use crate::search::{self, Axis, Evaluator, WorkPart};
+use shardscope_engine::search::{self, Axis, Evaluator, WorkPart};
+use shardscope_report::figures::SweepCells;
 
 /// Writes the cells in order. Returns whether any fits.
 pub(super) fn run(

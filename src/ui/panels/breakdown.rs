@@ -9,11 +9,11 @@ use super::{frame, has_keys, staleness};
 use crate::app::time::breakdown;
 use crate::app::view::View;
 use crate::app::{Answer, App, Panel};
-use crate::evaluate::Elasticity;
-use crate::figures::{Figure, TRAINING};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
-use crate::units::{Amount, percent};
+use shardscope_engine::evaluate::Elasticity;
+use shardscope_engine::units::{Amount, percent};
+use shardscope_report::figures::{Figure, TRAINING};
 
 /// Columns that it takes.
 pub(in crate::ui) const WIDTH: u16 = 40;

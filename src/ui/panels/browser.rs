@@ -5,11 +5,11 @@ use ratatui::text::Line;
 
 use super::overlay::{LEAST, Overlay, Prompt, picked, room};
 use crate::app::browser::Browser;
-use crate::figures::Figure;
-use crate::snapshot::{HeldSnapshot, Listed};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::text::wrapped;
+use shardscope_report::figures::Figure;
+use shardscope_report::snapshot::{HeldSnapshot, Listed};
 
 /// Columns that it takes, as far as there is room.
 const WIDTH: u16 = 110;
@@ -58,8 +58,10 @@ fn about(file: &Listed) -> String {
 fn preview(browser: &Browser, theme: Theme, width: usize) -> Vec<Line<'static>> {
     let Some(file) = browser.file() else { return Vec::new() };
     let path = file.path.strip_prefix(".").unwrap_or(&file.path).display().to_string();
-    let mut lines =
-        vec![Line::default(), Line::styled(crate::scenario::file::printable(&path), theme.style(Role::Title))];
+    let mut lines = vec![
+        Line::default(),
+        Line::styled(shardscope_engine::scenario::file::printable(&path), theme.style(Role::Title)),
+    ];
     if browser.asking {
         let question = "delete this file for good? Enter deletes it, Esc leaves it";
         lines.push(Line::styled(question, theme.style(Role::Bad)));

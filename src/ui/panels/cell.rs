@@ -5,13 +5,13 @@ use ratatui::text::Span;
 use super::words;
 use crate::app::views::map::Map;
 use crate::app::{App, axes};
-use crate::evaluate::Resource;
-use crate::figures::Figure;
-use crate::plan::Sharded;
-use crate::scenario::Field;
-use crate::search::{Axis, Cell, word};
 use crate::ui::widgets::heatmap::CellEntry;
-use crate::units::devices;
+use shardscope_engine::evaluate::Resource;
+use shardscope_engine::plan::Sharded;
+use shardscope_engine::scenario::Field;
+use shardscope_engine::search::{Axis, Cell, word};
+use shardscope_engine::units::devices;
+use shardscope_report::figures::Figure;
 
 /// What a cell shows.
 pub(super) fn entry(map: &Map, index: usize) -> CellEntry {

@@ -5,11 +5,11 @@ use ratatui::text::{Line, Span};
 
 use super::overlay::{Overlay, room};
 use crate::app::explaining::{Explaining, Page};
-use crate::figures::FormulaInput;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::list::ListLine;
 use crate::ui::widgets::text::{fit, wrapped};
+use shardscope_report::figures::FormulaInput;
 
 /// Columns that it takes, as far as there is room.
 const WIDTH: u16 = 100;

@@ -6,11 +6,11 @@ use ratatui::text::{Line, Span};
 
 use super::{fits, two_sided, words};
 use crate::app::{Answer, App};
-use crate::evaluate::{Evaluation, Summary};
-use crate::figures::{self, Figure, Verdict};
-use crate::scenario::Scenario;
 use crate::ui::theme::{Role, Theme};
-use crate::units::{Amount, Seconds, devices, percent, rounded_percent, significant, thousands};
+use shardscope_engine::evaluate::{Evaluation, Summary};
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::units::{Amount, Seconds, devices, percent, rounded_percent, significant, thousands};
+use shardscope_report::figures::{self, Figure, Verdict};
 
 /// Rows that it takes on a terminal of so many.
 pub(in crate::ui) const fn height(rows: u16) -> u16 {

@@ -11,11 +11,11 @@ use super::{frame, has_keys, words};
 use crate::app::inputs::{InputRow, aside};
 use crate::app::pins::Pin;
 use crate::app::{App, Panel};
-use crate::evaluate::Summary;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::text::{columns, wrapped};
-use crate::units::devices;
+use shardscope_engine::evaluate::Summary;
+use shardscope_engine::units::devices;
 
 /// Columns that it takes.
 pub(in crate::ui) const WIDTH: u16 = 36;
@@ -148,7 +148,7 @@ fn comparison(app: &App, pin: &Pin, summary: &Summary, theme: Theme) -> Vec<Line
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::Field;
+    use shardscope_engine::scenario::Field;
 
     #[test]
     fn a_blank_follows_every_name() {

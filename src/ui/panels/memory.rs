@@ -7,11 +7,11 @@ use ratatui::widgets::Widget;
 use super::{frame, staleness, words};
 use crate::app::timeline::ShownStep;
 use crate::app::{Answer, App, Panel};
-use crate::evaluate::Memory;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list::in_view;
 use crate::ui::widgets::{MemoryLine, StackedBar};
-use crate::units::Bytes;
+use shardscope_engine::evaluate::Memory;
+use shardscope_engine::units::Bytes;
 
 /// Rows over time that are worth their place, and the fewest that say anything.
 pub(super) const LINE: u16 = 8;

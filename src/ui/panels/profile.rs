@@ -8,10 +8,10 @@ use super::cell::{down, entry};
 use super::words;
 use crate::app::views::map::Map;
 use crate::app::{App, axes};
-use crate::search::Axis;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::heatmap::CellEntry;
 use crate::ui::widgets::text::{draw_line, fit, width};
+use shardscope_engine::search::Axis;
 
 /// Rows that it takes.
 pub(super) const HEIGHT: u16 = 2;

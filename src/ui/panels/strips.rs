@@ -10,7 +10,7 @@ use crate::app::timeline::ShownStep;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::text::draw_line;
 use crate::ui::widgets::{Gantt, StackedBar};
-use crate::units::Seconds;
+use shardscope_engine::units::Seconds;
 
 /// Rows that it takes: bar and legend of the memory, one line of exposed communication.
 pub(in crate::ui) const HEIGHT: u16 = 4;

@@ -11,13 +11,13 @@ use super::memory::LINE;
 use super::{frame, has_room, staleness, words};
 use crate::app::timeline::{ShownStep, Timeline, TrackRow, Window, counterpart};
 use crate::app::{Answer, App, Panel};
-use crate::evaluate::{self, IdleCause, ModelPart, SpanMicroBatches, Stream, Trace, WindowTotals};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::gantt::{self, Track, TrackForm};
 use crate::ui::widgets::list::in_view;
 use crate::ui::widgets::text::draw_lines;
 use crate::ui::widgets::{Gantt, MemoryLine};
-use crate::units::{Bytes, Seconds, whole_percent};
+use shardscope_engine::evaluate::{self, IdleCause, ModelPart, SpanMicroBatches, Stream, Trace, WindowTotals};
+use shardscope_engine::units::{Bytes, Seconds, whole_percent};
 
 /// The fewest rows in which memory over the window says anything.
 const HELD: u16 = 5;

@@ -1,10 +1,10 @@
 //! Figures as words, the same in every panel.
 
-use crate::evaluate::{Activity, ModelPart};
 use crate::ui::theme::Theme;
-use crate::units::{Bytes, Quantity, Seconds, rounded_percent, significant, thousands};
+use shardscope_engine::evaluate::{Activity, ModelPart};
+use shardscope_engine::units::{Bytes, Quantity, Seconds, rounded_percent, significant, thousands};
 
-pub(super) use crate::units::counted as count;
+pub(super) use shardscope_engine::units::counted as count;
 
 /// A figure of a map, three digits, or all of them before the point: `57.1`, `738,697`.
 pub(super) fn figure(value: f64) -> String {

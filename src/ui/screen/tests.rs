@@ -14,8 +14,6 @@ use crate::app::action::Action;
 use crate::app::pointing::Gesture;
 use crate::app::tests as engine;
 use crate::config::Markers;
-use crate::figures::Figure;
-use crate::search::Cell;
 use crate::ui::caps::Depth;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -23,6 +21,8 @@ use proptest::sample::select;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::Color;
+use shardscope_engine::search::Cell;
+use shardscope_report::figures::Figure;
 
 const UTF8: Caps =
     Caps { depth: Depth::C256, ascii: false, light: false, markers: Markers::Braille, low_bandwidth: false };
@@ -173,7 +173,7 @@ fn the_headline_says_what_the_whole_job_takes() {
         cluster.price_per_device_hour = "2.50 EUR".parse().ok();
         cluster.watts_per_device = "1.2 kW".parse().ok();
         if pinned {
-            let mut slower = crate::evaluate::Evaluation::clone(&answer.evaluation);
+            let mut slower = shardscope_engine::evaluate::Evaluation::clone(&answer.evaluation);
             slower.summary.tokens_per_s_per_device /= 1.5;
             let scenario = app.scenario.clone();
             app.pins.add("before".to_owned(), scenario, Some(std::sync::Arc::new(slower)));

@@ -1,6 +1,6 @@
 //! Ticks of a time axis: few, on round moments, labelled with no more digits than they need.
 
-use crate::units::Seconds;
+use shardscope_engine::units::Seconds;
 
 /// A tick: its column and its label.
 #[derive(Debug, Clone, PartialEq)]

@@ -16,9 +16,9 @@ use ratatui::widgets::Widget;
 
 use super::axis;
 use super::text::{columns, fit, put, width};
-use crate::evaluate::{Folded, IdleCause, InOrder, Span, Stall};
 use crate::ui::theme::{Role, Theme};
-use crate::units::Seconds;
+use shardscope_engine::evaluate::{Folded, IdleCause, InOrder, Span, Stall};
+use shardscope_engine::units::Seconds;
 
 use scale::Scale;
 

@@ -9,8 +9,8 @@ use ratatui::widgets::Widget;
 
 use super::text::{columns, put, width};
 use crate::ui::theme::{Role, Theme, Tone};
-use crate::units::counted;
 use axes::{Axes, range};
+use shardscope_engine::units::counted;
 
 pub use scatter::{Dot, Scatter};
 

@@ -6,9 +6,9 @@ use ratatui::style::Style;
 use ratatui::widgets::{Sparkline, SparklineBar, Widget};
 
 use super::text::{columns, put, width};
-use crate::evaluate::MemoryPoint;
 use crate::ui::theme::{Role, Theme, Tone};
-use crate::units::{Bytes, Seconds};
+use shardscope_engine::evaluate::MemoryPoint;
+use shardscope_engine::units::{Bytes, Seconds};
 
 /// Memory of one rank over a stretch of time, as high as its rectangle, from the least that is in use to the most: what
 /// is held all through is the bar's to show. With two rows or more the last one names both ends; in a single row the

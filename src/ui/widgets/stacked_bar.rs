@@ -7,10 +7,10 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::text::{columns, put, width};
-use crate::evaluate::MemoryParts;
-use crate::figures::Figure;
 use crate::ui::theme::{Role, Theme, Tone};
-use crate::units::Bytes;
+use shardscope_engine::evaluate::MemoryParts;
+use shardscope_engine::units::Bytes;
+use shardscope_report::figures::Figure;
 
 /// Memory parts against capacity: a bar, and under it a legend with figures that wraps to the width.
 ///

@@ -6,9 +6,9 @@ use ratatui::style::Style;
 use ratatui::widgets::Widget;
 
 use super::text::put;
-use crate::evaluate::{Folded, IdleCause, Stall};
 use crate::ui::theme::{Role, Theme, Tone};
-use crate::units::Seconds;
+use shardscope_engine::evaluate::{Folded, IdleCause, Stall};
+use shardscope_engine::units::Seconds;
 
 /// What a column can show.
 const KINDS: usize = 4;

@@ -3,8 +3,8 @@
 use ratatui::text::{Line, Span};
 
 use super::text::{pad, width};
-use crate::figures::{CellTone, Table, TableCell};
 use crate::ui::theme::{Role, Theme};
+use shardscope_report::figures::{CellTone, Table, TableCell};
 
 /// How a column is set: names to the left, numbers to the right, in so many screen columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

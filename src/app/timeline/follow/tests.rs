@@ -2,7 +2,7 @@
 
 use crate::app::tests::{PIPELINE, explorer, explorer_on, press};
 use crate::app::{App, Panel};
-use crate::evaluate::TaskKind;
+use shardscope_engine::evaluate::TaskKind;
 
 use super::*;
 

@@ -6,9 +6,9 @@ use crate::app::jobs;
 use crate::app::layer::Layer;
 use crate::app::tests::{FRONTIER, explorer, explorer_on, figures, press, value};
 use crate::app::views;
-use crate::figures::Figure;
-use crate::scenario::Edit;
-use crate::search::WORTHWHILE_GAIN;
+use shardscope_engine::scenario::Edit;
+use shardscope_engine::search::WORTHWHILE_GAIN;
+use shardscope_report::figures::Figure;
 
 /// What the explanation on the screen is of.
 fn explained(app: &App) -> Option<Figure> {

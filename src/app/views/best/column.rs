@@ -1,7 +1,7 @@
 //! The columns of the table of plans: what it can be sorted by.
 
-use crate::plan::Recompute;
-use crate::search::plans::EvaluatedPlan;
+use shardscope_engine::plan::Recompute;
+use shardscope_engine::search::plans::EvaluatedPlan;
 
 use super::PlanRow;
 

@@ -1,13 +1,13 @@
 //! What the view asks of a scenario: what is best, and what the search may change.
 
 use crate::app::action::{Action, Facet};
-use crate::figures::Figure;
-use crate::plan::Size;
-use crate::presets::Library;
-use crate::scenario::{Field, Scenario, Value};
-use crate::search::Axis;
-use crate::search::plans::{Allowed, Objective, PlanSearch, SearchLimits, SearchSpace};
-use crate::units::{Money, Seconds, whole_percent};
+use shardscope_engine::plan::Size;
+use shardscope_engine::presets::Library;
+use shardscope_engine::scenario::{Field, Scenario, Value};
+use shardscope_engine::search::Axis;
+use shardscope_engine::search::plans::{Allowed, Objective, PlanSearch, SearchLimits, SearchSpace};
+use shardscope_engine::units::{Money, Seconds, whole_percent};
+use shardscope_report::figures::Figure;
 
 /// What plans can be best in here, with words for it.
 const OBJECTIVES: [(Objective, &str); 5] = [

@@ -1,6 +1,6 @@
 //! A row of the table of plans: the plan, and its place.
 
-use crate::search::plans::EvaluatedPlan;
+use shardscope_engine::search::plans::EvaluatedPlan;
 
 /// A row.
 #[derive(Debug, Clone)]

@@ -4,9 +4,9 @@ use crate::app::action::{Action, Command, JobReport};
 use crate::app::tests::{H100, explorer_on, press};
 use crate::app::work::{Desk, Found, Work};
 use crate::app::{App, Panel};
-use crate::plan::{Recompute, Size};
-use crate::scenario::Field;
-use crate::search::plans::{EvaluatedPlan, PlanSearchAnswer};
+use shardscope_engine::plan::{Recompute, Size};
+use shardscope_engine::scenario::Field;
+use shardscope_engine::search::plans::{EvaluatedPlan, PlanSearchAnswer};
 
 use super::{PlanColumn, PlanQuestion, SPEC};
 
@@ -104,7 +104,7 @@ fn a_deadline_needs_tokens_and_a_budget_a_price() {
     assert!(question.words(&app.scenario).contains(&"within 365 days".to_owned()));
     std::sync::Arc::make_mut(&mut scenario.cluster).price_per_device_hour = None;
     assert!(PlanQuestion::lacks(Action::Budget, &scenario).is_some_and(|why| why.contains("no price")));
-    let price = crate::units::Money { amount: 2.0, currency: None };
+    let price = shardscope_engine::units::Money { amount: 2.0, currency: None };
     std::sync::Arc::make_mut(&mut scenario.cluster).price_per_device_hour = Some(price);
     assert!(PlanQuestion::lacks(Action::Budget, &scenario).is_none() && question.change(Action::Budget));
     // 1e8 USD for 100 tokens.
@@ -124,12 +124,13 @@ fn advice_on_the_best_plan_has_no_change_of_what_was_searched() {
     for axis in ["recompute=none,selective,0.25,0.5,0.75,full", "tp=1,2,4,8", "cp=1,2"] {
         search.space.vary(axis.parse().expect(axis));
     }
-    let pool = crate::search::pool(Some(2)).expect("threads");
-    let best = search.run(&crate::search::Evaluator::on(&pool), &mut |_| {}).plans.swap_remove(0);
+    let pool = shardscope_engine::search::pool(Some(2)).expect("threads");
+    let best = search.run(&shardscope_engine::search::Evaluator::on(&pool), &mut |_| {}).plans.swap_remove(0);
     let mut app = explorer_on(&app.library.file(&best.scenario).to_toml().expect("a file"));
     assert_eq!(app.answer.as_ref().expect("an answer").evaluation.summary.step_time, best.summary.step_time);
     press(&mut app, "W");
-    let searched = |field| crate::search::plans::SearchSpace::default().is_free(field) && field != Field::Strategy;
+    let searched =
+        |field| shardscope_engine::search::plans::SearchSpace::default().is_free(field) && field != Field::Strategy;
     for change in &app.views.advice.advice().expect("advice").suggestions {
         let all = change.candidate.edits.iter().all(|edit| searched(edit.field));
         assert!(!all || change.gain < 1e-3, "{} gains {}", change.candidate, change.gain);
@@ -183,7 +184,8 @@ fn a_plan_placed_by_operator_comes_last_and_is_taken_like_others() {
     for axis in ["tp=1", "cp=1", "pp=1", "micro-batch=1,2", "recompute=none,full"] {
         search.space.vary(axis.parse().expect(axis));
     }
-    let (pool, cancel) = (crate::search::pool(Some(2)).expect("threads"), crate::search::Cancel::default());
+    let (pool, cancel) =
+        (shardscope_engine::search::pool(Some(2)).expect("threads"), shardscope_engine::search::Cancel::default());
     let told = std::sync::Mutex::new(Vec::new());
     let tell = |found| told.lock().expect("a lock").push(found);
     let desk = Desk { pool: &pool, cancel: &cancel, pause: std::time::Duration::ZERO, tell: &tell };

@@ -2,7 +2,7 @@ use super::*;
 use crate::app::App;
 use crate::app::tests::{explained, explorer, figures, press, value};
 use crate::app::views;
-use crate::figures::Figure;
+use shardscope_report::figures::Figure;
 
 fn letters(app: &App) -> Vec<String> {
     columns(&app.context()).iter().map(ComparedColumn::letter).collect()

@@ -6,14 +6,13 @@ use crate::app::action::Command;
 use crate::app::action::JobReport;
 use crate::app::tests::{explained, explorer, figures, press, start};
 use crate::app::views;
-use crate::figures::Figure;
-use crate::measured;
-use crate::presets::Library;
+use shardscope_evidence::measured;
+use shardscope_report::figures::Figure;
 use std::collections::BTreeMap;
 
 /// The first rows of a table that the program carries.
 fn few(name: &str, rows: usize) -> (String, String) {
-    let (_, text) = Library::measured().iter().find(|(other, _)| *other == name).unwrap();
+    let (_, text) = shardscope_presets::MEASURED.iter().find(|(other, _)| *other == name).unwrap();
     (name.to_owned(), text.lines().take(1 + rows).collect::<Vec<_>>().join("\n"))
 }
 

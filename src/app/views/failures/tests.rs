@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::app::tests::{explorer, press};
-use crate::hardware::Reliability;
+use shardscope_engine::hardware::Reliability;
 
 #[test]
 fn the_cursor_begins_at_the_best_interval_and_stays_among_them() {

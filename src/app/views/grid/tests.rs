@@ -2,10 +2,10 @@ use super::*;
 use crate::app::App;
 use crate::app::tests::{explorer, obey, press, to_field, value};
 use crate::app::views;
-use crate::bounds::fsdp::grid::GridPoint;
-use crate::bounds::fsdp::{self, FsdpLimits, ZeroStage};
-use crate::scenario::Scenario;
-use crate::search::Cancel;
+use shardscope_engine::bounds::fsdp::grid::GridPoint;
+use shardscope_engine::bounds::fsdp::{self, FsdpLimits, ZeroStage};
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::search::Cancel;
 
 fn open() -> App {
     let mut app = explorer();
@@ -103,7 +103,7 @@ fn the_cursor_stays_on_the_point_that_was_taken() {
 fn where_nothing_fits_nothing_is_taken() {
     let mut app = open();
     let limits = FsdpLimits {
-        memory: crate::units::Bytes::new(1e6),
+        memory: shardscope_engine::units::Bytes::new(1e6),
         stage: ZeroStage::One,
         ..FsdpLimits::of_family(&app.scenario)
     };

@@ -3,9 +3,9 @@
 use super::*;
 use crate::app::action::Command;
 use crate::app::tests::{explained, explorer, press, press_obeying};
-use crate::evaluate::{Workspace, summary};
-use crate::figures::Figure;
-use crate::search::Cell;
+use shardscope_engine::evaluate::{Workspace, summary};
+use shardscope_engine::search::Cell;
+use shardscope_report::figures::Figure;
 
 const FACTORS: [f64; 7] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
 
@@ -20,7 +20,7 @@ fn filled() -> HardwareView {
         let throughput = (40.0 * memory).min(30.0 * bandwidth).min(60.0);
         let mut summary = summary;
         (summary.fits, summary.tokens_per_s_per_device) = (memory > 0.125, throughput);
-        (index, Cell::Possible { summary, choice: crate::search::Tuned::from(&app.scenario) })
+        (index, Cell::Possible { summary, choice: shardscope_engine::search::Tuned::from(&app.scenario) })
     };
     hardware.receive(Found::Hardware((0..49).map(cell).collect()), &app.context());
     hardware

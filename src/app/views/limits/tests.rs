@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::app::tests::{PIPELINE, explorer, explorer_on};
-use crate::bounds::fsdp::{self, ZeroStage};
+use shardscope_engine::bounds::fsdp::{self, ZeroStage};
 
 #[test]
 fn keys_change_the_assumption_under_the_cursor_within_its_range() {

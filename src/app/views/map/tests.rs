@@ -3,9 +3,9 @@
 use crate::app::App;
 use crate::app::action::Command;
 use crate::app::tests::{explorer, figures, press, value};
-use crate::evaluate::Workspace;
-use crate::scenario::Field;
-use crate::search::{Cell, Tuned};
+use shardscope_engine::evaluate::Workspace;
+use shardscope_engine::scenario::Field;
+use shardscope_engine::search::{Cell, Tuned};
 
 fn choice(app: &App) -> Tuned {
     app.views.map.tuned(app.views.map.cursor).unwrap()

@@ -2,10 +2,10 @@ use super::*;
 use crate::app::layer::Layer;
 use crate::app::tests::{explorer, figures, press, to_field};
 use crate::app::{App, Panel};
-use crate::calibrate::OwnFigure;
-use crate::scenario::Scenario;
-use crate::search::{self, Workspace};
-use crate::units::Seconds;
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::search::{self, Workspace};
+use shardscope_engine::units::Seconds;
+use shardscope_evidence::calibrate::OwnFigure;
 
 fn told(app: &App) -> &Attribution {
     app.views.measured.told().expect("an answer").as_ref().expect("a posterior")

@@ -6,10 +6,10 @@ use crate::app::action::Command;
 use crate::app::action::JobReport;
 use crate::app::tests::{explained, explorer_on, figures, press_obeying, value};
 use crate::app::views;
-use crate::evaluate::{Workspace, summary};
-use crate::figures::Figure;
-use crate::plan::{Extent, Extents, Operator, Placement, Recompute};
-use crate::scenario::file::parse;
+use shardscope_engine::evaluate::{Workspace, summary};
+use shardscope_engine::plan::{Extent, Extents, Operator, Placement, Recompute};
+use shardscope_engine::scenario::file::parse;
+use shardscope_report::figures::Figure;
 
 /// A small model on one node of a slow network.
 const SLOW: &str = r#"

@@ -2,9 +2,9 @@
 
 use crate::app::App;
 use crate::app::tests::{FRONTIER, H100, PIPELINE, explained, explorer_on, press};
-use crate::evaluate::Summary;
-use crate::figures::Figure;
-use crate::presets::Kind;
+use shardscope_engine::evaluate::Summary;
+use shardscope_engine::presets::Kind;
+use shardscope_report::figures::Figure;
 
 fn ids(app: &App) -> Vec<&str> {
     app.views.strategies.rows().iter().map(|row| row.id.as_str()).collect()
@@ -82,7 +82,7 @@ fn an_edited_placement_is_the_row_of_its_strategy() {
     let mut app = explorer_on(FRONTIER);
     app.file.set("qwz", "off").expect("valid");
     let scenario = app.library.resolve(&app.file).expect("valid");
-    let candidates = crate::search::strategies(&app.library, &scenario);
+    let candidates = shardscope_engine::search::strategies(&app.library, &scenario);
     let of = |id: &str| &candidates.iter().find(|(other, _)| other == id).expect(id).1.scenario.plan.sharding;
     assert_eq!(of("zero-topo"), &scenario.plan.sharding);
     assert_eq!(of("zeropp"), &app.library.strategy("zeropp").expect("a preset").sharding);

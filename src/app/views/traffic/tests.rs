@@ -1,5 +1,5 @@
 use crate::app::tests::{explained, explorer, figures, press, to_field};
-use crate::evaluate::HostTraffic;
+use shardscope_engine::evaluate::HostTraffic;
 
 use super::*;
 use crate::app::App;

@@ -3,8 +3,8 @@ use crate::app::App;
 use crate::app::action::Command;
 use crate::app::tests::{explorer, figures, press_obeying};
 use crate::app::views;
-use crate::plan::Offload;
-use crate::search::training::TrainingChoice;
+use shardscope_engine::plan::Offload;
+use shardscope_engine::search::training::TrainingChoice;
 
 /// Presses keys while nobody searches.
 fn press(app: &mut App, keys: &str) {

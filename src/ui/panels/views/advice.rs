@@ -9,14 +9,14 @@ use super::{Drawing, row};
 use crate::app::views;
 use crate::app::views::advice::AdviceRow;
 use crate::app::{App, Panel};
-use crate::figures::{Figure, FigureSubject};
-use crate::search::{Advice, Suggestion};
 use crate::ui::panels::{frame, outdated, panel_list, words};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::list::ListLine;
 use crate::ui::widgets::text::fit;
-use crate::units::{Amount, thousands};
+use shardscope_engine::search::{Advice, Suggestion};
+use shardscope_engine::units::{Amount, thousands};
+use shardscope_report::figures::{Figure, FigureSubject};
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {

@@ -10,14 +10,14 @@ use ratatui::widgets::{Paragraph, Widget, Wrap};
 use super::{Drawing, row};
 use crate::app::views::best::{BestView, PlanRow, SPEC};
 use crate::app::{App, Panel};
-use crate::figures::{Figure, FigureSubject, extent_words, plan_words, proven_words};
-use crate::search::plans::{EvaluatedPlan, Objective};
 use crate::ui::panels::{frame, joined, outdated, panel_list, words};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::loglog::Curve;
 use crate::ui::widgets::text::{columns, draw_line, draw_lines};
 use crate::ui::widgets::{LogLog, RowList, table};
-use crate::units::{Amount, Seconds, thousands};
+use shardscope_engine::search::plans::{EvaluatedPlan, Objective};
+use shardscope_engine::units::{Amount, Seconds, thousands};
+use shardscope_report::figures::{Figure, FigureSubject, extent_words, plan_words, proven_words};
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {

@@ -9,14 +9,14 @@ use super::{Drawing, row};
 use crate::app::views;
 use crate::app::views::compare::{ComparedColumn, MOST, columns};
 use crate::app::{App, Panel};
-use crate::evaluate::{Evaluation, Summary};
-use crate::figures::{Better, COMPARED, CellTone, Figure, FigureSubject, Table, TableCell};
 use crate::ui::panels::{frame, outdated, words};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::table::{self, Aligned};
 use crate::ui::widgets::text::{fit, fit_end, width, wrapped};
 use crate::ui::widgets::{StackedBar, Strip};
-use crate::units::{Amount, Bytes, Dimension, Seconds, devices};
+use shardscope_engine::evaluate::{Evaluation, Summary};
+use shardscope_engine::units::{Amount, Bytes, Dimension, Seconds, devices};
+use shardscope_report::figures::{Better, COMPARED, CellTone, Figure, FigureSubject, Table, TableCell};
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {

@@ -11,17 +11,17 @@ use crate::app::pointing::PointerTarget;
 use crate::app::views;
 use crate::app::views::evidence::EvidenceView;
 use crate::app::{App, Panel};
-use crate::figures::{Figure, FigureSubject, TIME_PARTS};
-use crate::measured::Residual;
-use crate::measured::runs::PublishedRun;
-use crate::scenario::file::printable;
-use crate::search::Tuned;
 use crate::ui::panels::{frame, joined};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::Scatter;
 use crate::ui::widgets::loglog::Dot;
 use crate::ui::widgets::text::draw_line;
-use crate::units::{Amount, percent, significant, thousands};
+use shardscope_engine::scenario::file::printable;
+use shardscope_engine::search::Tuned;
+use shardscope_engine::units::{Amount, percent, significant, thousands};
+use shardscope_evidence::measured::Residual;
+use shardscope_evidence::measured::runs::PublishedRun;
+use shardscope_report::figures::{Figure, FigureSubject, TIME_PARTS};
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {

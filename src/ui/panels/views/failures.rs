@@ -9,14 +9,14 @@ use super::Drawing;
 use crate::app::pointing::PointerTarget;
 use crate::app::views::failures::{FailurePicture, INTERVALS, SPEC};
 use crate::app::{App, Panel};
-use crate::bounds::goodput::TimeShares;
-use crate::figures::Figure;
 use crate::ui::panels::{frame, joined, staleness};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::LogLog;
 use crate::ui::widgets::loglog::Curve;
 use crate::ui::widgets::text::draw_line;
-use crate::units::{Amount, Seconds, precise_percent};
+use shardscope_engine::bounds::goodput::TimeShares;
+use shardscope_engine::units::{Amount, Seconds, precise_percent};
+use shardscope_report::figures::Figure;
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing =

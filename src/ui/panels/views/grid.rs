@@ -8,14 +8,14 @@ use ratatui::widgets::Widget;
 use super::{Drawing, row};
 use crate::app::views;
 use crate::app::{App, Panel};
-use crate::figures::{Table, TableCell};
-use crate::search::GridRow;
 use crate::ui::panels::{frame, outdated, panel_list};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::table::{self, Aligned};
 use crate::ui::widgets::text::draw_lines;
-use crate::units::{precise_percent, thousands};
+use shardscope_engine::search::GridRow;
+use shardscope_engine::units::{precise_percent, thousands};
+use shardscope_report::figures::{Table, TableCell};
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {

@@ -10,15 +10,15 @@ use crate::app::pointing::PointerTarget;
 use crate::app::views;
 use crate::app::views::map::Map;
 use crate::app::{App, Panel};
-use crate::scenario::Value;
-use crate::search::Cell;
-use crate::search::hardware::{Gains, LimitingFactor};
 use crate::ui::panels::cell::{entry, unit};
 use crate::ui::panels::{frame, outdated, progress, words};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::Heatmap;
 use crate::ui::widgets::heatmap::CellEntry;
 use crate::ui::widgets::text::draw_lines;
+use shardscope_engine::scenario::Value;
+use shardscope_engine::search::Cell;
+use shardscope_engine::search::hardware::{Gains, LimitingFactor};
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {

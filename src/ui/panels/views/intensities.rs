@@ -8,15 +8,15 @@ use ratatui::widgets::{Paragraph, Widget, Wrap};
 use super::{Drawing, row};
 use crate::app::views;
 use crate::app::{Answer, App, Panel};
-use crate::bounds::intensity::Intensity;
-use crate::figures::{CellTone, Table, TableCell, bandwidth, carries, intensities, verdict};
-use crate::scenario::Scenario;
 use crate::ui::panels::{frame, panel_list, staleness};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::table::{Aligned, headings, lines};
 use crate::ui::widgets::text::{columns, draw_line};
-use crate::units::thousands;
+use shardscope_engine::bounds::intensity::Intensity;
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::units::thousands;
+use shardscope_report::figures::{CellTone, Table, TableCell, bandwidth, carries, intensities, verdict};
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {

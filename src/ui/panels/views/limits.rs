@@ -10,12 +10,12 @@ use crate::app::assumed::Assumption;
 use crate::app::views;
 use crate::app::views::limits::{GIVEN, LimitNumber, LimitsPicture, LimitsView, NUMBERS};
 use crate::app::{App, Panel};
-use crate::figures::{Limit, Table, TableCell};
 use crate::ui::panels::{frame, outdated, panel_list};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::table::{self, Aligned};
-use crate::units::devices;
+use shardscope_engine::units::devices;
+use shardscope_report::figures::{Limit, Table, TableCell};
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {

@@ -9,13 +9,13 @@ use crate::app::panel::ViewId;
 use crate::app::pointing::PointerTarget;
 use crate::app::views::map::Map;
 use crate::app::{App, Panel, axes};
-use crate::search::Axis;
 use crate::ui::panels::cell;
 use crate::ui::panels::cell::{down, entry};
 use crate::ui::panels::{LAST_POSSIBLE, frame, profile, roomiest, words};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::Heatmap;
 use crate::ui::widgets::heatmap::CellEntry;
+use shardscope_engine::search::Axis;
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {

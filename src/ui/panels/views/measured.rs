@@ -9,14 +9,14 @@ use super::{Drawing, row};
 use crate::app::own_run::OwnRun;
 use crate::app::views::measured::SPEC;
 use crate::app::{App, Panel};
-use crate::calibrate::{Attribution, Cause};
-use crate::figures::{CellTone, Table, band_words, cause_cells};
 use crate::ui::panels::{frame, panel_list};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::table::{self, Aligned};
 use crate::ui::widgets::text::{columns, draw_line};
-use crate::units::{Seconds, percent};
+use shardscope_engine::units::{Seconds, percent};
+use shardscope_evidence::calibrate::{Attribution, Cause};
+use shardscope_report::figures::{CellTone, Table, band_words, cause_cells};
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {

@@ -12,17 +12,17 @@ use crate::app::pointing::PointerTarget;
 use crate::app::views;
 use crate::app::views::plan::{PlanPicture, PlanView};
 use crate::app::{App, Panel};
-use crate::evaluate::Summary;
-use crate::figures::{Figure, Table, TableCell};
-use crate::search::Tuned;
-use crate::search::planner::{FoundPlan, PlanAnswer};
 use crate::ui::panels::{frame, joined, outdated, progress, words};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::loglog::Curve;
 use crate::ui::widgets::table::{self, Aligned};
 use crate::ui::widgets::text::{draw_line, draw_lines};
 use crate::ui::widgets::{LogLog, StackedBar};
-use crate::units::significant;
+use shardscope_engine::evaluate::Summary;
+use shardscope_engine::search::Tuned;
+use shardscope_engine::search::planner::{FoundPlan, PlanAnswer};
+use shardscope_engine::units::significant;
+use shardscope_report::figures::{Figure, Table, TableCell};
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing =

@@ -8,17 +8,17 @@ use ratatui::widgets::{Paragraph, Widget, Wrap};
 use super::{Drawing, row};
 use crate::app::views;
 use crate::app::{App, Panel};
-use crate::evaluate::Summary;
-use crate::figures::{CellTone, Figure, FigureSubject, STRATEGIES, Table, TableCell};
-use crate::presets::Kind;
-use crate::scenario::Scenario;
-use crate::search::StrategyOutcome as Row;
 use crate::ui::panels::{frame, outdated, panel_list, roomiest, words};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::table::{self, Aligned};
 use crate::ui::widgets::text::{columns, draw_line};
-use crate::units::Amount;
+use shardscope_engine::evaluate::Summary;
+use shardscope_engine::presets::Kind;
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::search::StrategyOutcome as Row;
+use shardscope_engine::units::Amount;
+use shardscope_report::figures::{CellTone, Figure, FigureSubject, STRATEGIES, Table, TableCell};
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {

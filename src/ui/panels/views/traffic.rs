@@ -9,15 +9,15 @@ use ratatui::widgets::Widget;
 use super::{Drawing, row};
 use crate::app::views;
 use crate::app::{App, Panel};
-use crate::evaluate::{Copies, Summary, Traffic};
-use crate::figures::{CellTone, Figure, Table, TableCell};
-use crate::scenario::Scenario;
 use crate::ui::panels::{frame, panel_list, staleness};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::list::ListLine;
 use crate::ui::widgets::table::{self, Aligned};
-use crate::units::{Bytes, percent};
+use shardscope_engine::evaluate::{Copies, Summary, Traffic};
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::units::{Bytes, percent};
+use shardscope_report::figures::{CellTone, Figure, Table, TableCell};
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {

@@ -10,17 +10,17 @@ use crate::app::pointing::PointerTarget;
 use crate::app::views;
 use crate::app::views::training::TrainingPicture;
 use crate::app::{App, Panel};
-use crate::bounds::intensity::{Intensity, LinkNeed, LinkNeeds, TransferLink};
-use crate::figures::Figure;
-use crate::plan::Offload;
-use crate::scenario::Scenario;
-use crate::search::training::{BestTraining, METHODS};
 use crate::ui::panels::{frame, joined, outdated, progress, words};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::LogLog;
 use crate::ui::widgets::loglog::Curve;
 use crate::ui::widgets::text::{self, draw_line, draw_lines};
-use crate::units::{Amount, BytesPerSecond, devices, precise_percent, short, significant};
+use shardscope_engine::bounds::intensity::{Intensity, LinkNeed, LinkNeeds, TransferLink};
+use shardscope_engine::plan::Offload;
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::search::training::{BestTraining, METHODS};
+use shardscope_engine::units::{Amount, BytesPerSecond, devices, precise_percent, short, significant};
+use shardscope_report::figures::Figure;
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing =
@@ -241,8 +241,8 @@ fn plan(
     let sequences = choice.sequences();
     let steps = words::count(picture.search.goal.steps(sequences));
     let order = match (choice.pipeline, plan.accumulation) {
-        (1, crate::plan::Accumulation::Layered) => "layer by layer".to_owned(),
-        (1, crate::plan::Accumulation::Standard) => "no pipeline".to_owned(),
+        (1, shardscope_engine::plan::Accumulation::Layered) => "layer by layer".to_owned(),
+        (1, shardscope_engine::plan::Accumulation::Standard) => "no pipeline".to_owned(),
         _ => plan.schedule.to_string(),
     };
     let context = if plan.context > 1 { format!(" x cp {}", plan.context) } else { String::new() };

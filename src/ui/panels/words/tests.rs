@@ -1,7 +1,7 @@
 //! Figures as words.
 
 use super::*;
-use crate::evaluate::TaskKind;
+use shardscope_engine::evaluate::TaskKind;
 
 #[test]
 fn an_activity_names_its_layer_if_it_has_one() {

@@ -8,26 +8,26 @@ use crate::app::action::{Action, Command, Facet, JobReport};
 use crate::app::tests::{FRONTIER, start};
 use crate::app::work::{Found, Work};
 use crate::app::{App, Panel};
-use crate::bounds::intensity::LinkNeeds;
-use crate::evaluate::{
+use shardscope_engine::bounds::intensity::LinkNeeds;
+use shardscope_engine::evaluate::{
     Activity, Copies, Details, Elasticity, ErrorBand, Evaluation, HostTraffic, IdleCause, Memory, MemoryParts,
     MemoryPoint, ModelPart, Phases, Property, Resource, Span, Stall, Stream, Summary, TaskKind, TimeParts, Trace,
     Traffic, Workspace,
 };
-use crate::figures::Figures;
-use crate::hardware::MAX_LEVELS;
-use crate::measured::runs::{ComparedRuns, PublishedRun};
-use crate::measured::{Metric, Residual, Validation, validate};
-use crate::plan::{Extent, Extents, Layers, Offload, Operator, Placement, Recompute, Size};
-use crate::presets::Kind as Presets;
-use crate::program::PerMemoryKind;
-use crate::scenario::{Problem, Scenario};
-use crate::search::planner::{FoundPlan, PlacementGain, PlanAnswer, Uniform};
-use crate::search::plans::{EvaluatedPlan, PlanCounts, PlanSearchAnswer};
-use crate::search::training::{BestTraining, METHODS, StageAssignment, TrainingChoice};
-use crate::search::{self, Cell, StrategyOutcome as Row, Tuned};
-use crate::snapshot::{HeldSnapshot, Listed};
-use crate::units::{Bytes, FlopPerSecond, Seconds};
+use shardscope_engine::hardware::MAX_LEVELS;
+use shardscope_engine::plan::{Extent, Extents, Layers, Offload, Operator, Placement, Recompute, Size};
+use shardscope_engine::presets::Kind as Presets;
+use shardscope_engine::program::PerMemoryKind;
+use shardscope_engine::scenario::{Problem, Scenario};
+use shardscope_engine::search::planner::{FoundPlan, PlacementGain, PlanAnswer, Uniform};
+use shardscope_engine::search::plans::{EvaluatedPlan, PlanCounts, PlanSearchAnswer};
+use shardscope_engine::search::training::{BestTraining, METHODS, StageAssignment, TrainingChoice};
+use shardscope_engine::search::{self, Cell, StrategyOutcome as Row, Tuned};
+use shardscope_engine::units::{Bytes, FlopPerSecond, Seconds};
+use shardscope_evidence::measured::runs::{ComparedRuns, PublishedRun};
+use shardscope_evidence::measured::{Metric, Residual, Validation, validate};
+use shardscope_report::figures::Figures;
+use shardscope_report::snapshot::{HeldSnapshot, Listed};
 
 pub(super) use views::{
     advised, best, best_by_operator, compared, copies, evidence, hardware, planned, strategies, strategies_in_fp8,

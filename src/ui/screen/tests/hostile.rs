@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::scenario::Problem;
+use shardscope_engine::scenario::Problem;
 
 const HOSTILE: &str = "x\u{1b}]52;c;eA==\u{7}\u{9b}\u{202e}\u{200d}y\u{e0041}\u{fe0f}z\u{feff}";
 

@@ -1,7 +1,7 @@
 //! What the timeline says of a chosen span where there is little room, and of its window.
 
 use super::*;
-use crate::evaluate::TaskKind;
+use shardscope_engine::evaluate::TaskKind;
 
 #[test]
 fn how_long_a_gather_is_held_is_said_before_what_it_is_for() {
@@ -9,7 +9,8 @@ fn how_long_a_gather_is_held_is_said_before_what_it_is_for() {
     engine::press(&mut app, "4jgll");
     let spans = &app.answer.as_ref().unwrap().evaluation.trace.spans;
     let first = |kind: TaskKind| {
-        let of_layer = |span: &&crate::evaluate::Span| (span.activity.kind, span.activity.layer) == (kind, 1);
+        let of_layer =
+            |span: &&shardscope_engine::evaluate::Span| (span.activity.kind, span.activity.layer) == (kind, 1);
         spans.iter().find(of_layer).unwrap()
     };
     let held = first(TaskKind::Forward).start - first(TaskKind::AllGather).end;

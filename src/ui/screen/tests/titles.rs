@@ -3,7 +3,7 @@
 use super::*;
 use crate::app::action::{Command, JobReport};
 use crate::app::work::Found;
-use crate::search::training::TrainingAnswer;
+use shardscope_engine::search::training::TrainingAnswer;
 
 /// The row of the frame in which a title begins.
 fn title(app: &App, begins: &str) -> String {

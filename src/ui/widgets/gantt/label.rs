@@ -1,6 +1,6 @@
 //! What is written into a span: as much as fits.
 
-use crate::evaluate::{Activity, ModelPart, TaskKind};
+use shardscope_engine::evaluate::{Activity, ModelPart, TaskKind};
 
 /// The labels of an activity, longest first, with its micro-batch where `turns` asks for it; a letter alone would say
 /// nothing.

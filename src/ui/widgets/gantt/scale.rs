@@ -1,7 +1,7 @@
 //! Which columns a stretch of time takes on the screen.
 
-use crate::evaluate::Folded;
-use crate::units::Seconds;
+use shardscope_engine::evaluate::Folded;
+use shardscope_engine::units::Seconds;
 
 /// A window of time over columns.
 #[derive(Debug, Clone, Copy)]

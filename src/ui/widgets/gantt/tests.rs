@@ -2,9 +2,9 @@ use proptest::prelude::*;
 use ratatui::style::{Color, Modifier};
 
 use super::*;
-use crate::evaluate::{Activity, ModelPart, Stream, TaskKind};
 use crate::ui::caps::{Caps, Depth};
-use crate::units::Bytes;
+use shardscope_engine::evaluate::{Activity, ModelPart, Stream, TaskKind};
+use shardscope_engine::units::Bytes;
 
 fn theme(depth: Depth, ascii: bool) -> Theme {
     Theme::new(Caps { depth, ascii, ..Caps::default() })

@@ -6,11 +6,11 @@ use ratatui::style::Style;
 
 use super::label::{labels, names, way};
 use super::scale::Scale;
-use crate::evaluate::{Folded, IdleCause, InOrder, Span, Stall, TaskKind};
 use crate::ui::caps::Depth;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::{columns, put, width};
-use crate::units::Seconds;
+use shardscope_engine::evaluate::{Folded, IdleCause, InOrder, Span, Stall, TaskKind};
+use shardscope_engine::units::Seconds;
 
 /// What a track draws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -10,9 +10,9 @@ use ratatui::style::Style;
 
 use super::scale::Scale;
 use super::track::Track;
-use crate::evaluate::{IdleCause, Span, TaskKind};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::{columns, put};
+use shardscope_engine::evaluate::{IdleCause, Span, TaskKind};
 
 /// What a column's time goes into, by its place in the shares.
 const FORWARD: usize = 0;

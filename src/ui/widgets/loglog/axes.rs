@@ -7,7 +7,7 @@ use ratatui::style::Style;
 use crate::config::Markers;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::{columns, width};
-use crate::units::{counted, significant};
+use shardscope_engine::units::{counted, significant};
 
 /// Dots of a Braille cell, across and down; the bit of each [Unicode, block Braille Patterns].
 const DOTS: (usize, usize) = (2, 4);

@@ -2,8 +2,8 @@ use proptest::prelude::*;
 use ratatui::style::Modifier;
 
 use super::*;
-use crate::program::PerMemoryKind;
 use crate::ui::caps::{Caps, Depth};
+use shardscope_engine::program::PerMemoryKind;
 
 const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
 

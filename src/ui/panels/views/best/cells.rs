@@ -2,12 +2,12 @@
 
 use crate::app::App;
 use crate::app::views::best::{PlanColumn, PlanRow};
-use crate::figures::{CellTone, Figure, FigureSubject, Table, TableCell, extent_words};
-use crate::search::plans::EvaluatedPlan;
 use crate::ui::panels::words;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::table::Aligned;
-use crate::units::{Amount, thousands};
+use shardscope_engine::search::plans::EvaluatedPlan;
+use shardscope_engine::units::{Amount, thousands};
+use shardscope_report::figures::{CellTone, Figure, FigureSubject, Table, TableCell, extent_words};
 
 /// The columns that have room.
 pub(super) fn shown(app: &App, width: usize) -> Vec<PlanColumn> {

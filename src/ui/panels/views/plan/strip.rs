@@ -6,10 +6,10 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use crate::plan::{Extents, Placement, Site};
-use crate::search::planner::FoundPlan;
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::text::put;
+use shardscope_engine::plan::{Extents, Placement, Site};
+use shardscope_engine::search::planner::FoundPlan;
 
 /// Rows: attention, MLP, the cursor with the layers' numbers, embedding and head with the legend.
 pub(super) const HEIGHT: u16 = 4;

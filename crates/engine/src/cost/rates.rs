@@ -1,0 +1,146 @@
+//! What the device and the network reach with this software: peaks times shares.
+
+use crate::hardware::{MAX_LEVELS, Network};
+use crate::plan::Precision;
+use crate::scenario::Scenario;
+use crate::stack::Attention;
+use crate::units::{BytesPerSecond, FlopPerSecond, Share};
+
+use super::calibrated::Calibrated;
+
+/// What-if factors on the hardware, all 1 outside elasticities.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Factors {
+    /// On every arithmetic peak.
+    pub peak: f64,
+    /// On the device's memory bandwidth.
+    pub memory: f64,
+    /// On the bandwidth of the link to the host's memory.
+    pub host: f64,
+    /// On each level's bandwidth.
+    pub bandwidth: [f64; MAX_LEVELS],
+    /// On each level's latency.
+    pub latency: [f64; MAX_LEVELS],
+}
+
+impl Default for Factors {
+    fn default() -> Self {
+        Self { peak: 1.0, memory: 1.0, host: 1.0, bandwidth: [1.0; MAX_LEVELS], latency: [1.0; MAX_LEVELS] }
+    }
+}
+
+/// The rates of one scenario.
+#[derive(Debug, Clone, Copy)]
+pub struct Rates<'a> {
+    /// The scenario they belong to.
+    pub scenario: &'a Scenario,
+    /// What its calibration says of it.
+    pub calibrated: Calibrated<'a>,
+    /// The attention kernel that runs.
+    pub attention: Attention,
+    /// Peak in the format of the layers' matrix products.
+    pub peak: FlopPerSecond,
+    /// What a large matrix product of a layer reaches.
+    pub matmul: FlopPerSecond,
+    /// What a large product reaches in the storage format: the logits' under fp8.
+    pub matmul_storage: FlopPerSecond,
+    /// Peak in the storage format: attention's.
+    pub peak_storage: FlopPerSecond,
+    /// What streaming kernels reach.
+    pub memory: BytesPerSecond,
+    /// To and from the host, each way.
+    pub host: BytesPerSecond,
+    /// Bandwidths and latencies of the levels, factors included.
+    pub network: Network<'a>,
+    /// The first level beyond the node: what lies there is `wire_between`'s.
+    pub beyond_node: usize,
+    /// Share of the wire beyond the node that collectives reach.
+    pub wire_between: Share,
+}
+
+/// Scores of one device that Megatron's kernel of scale, mask and softmax takes together: sequences x heads
+/// must be a multiple of it (NVIDIA/Megatron-LM, `fused_softmax.py`, `is_kernel_available`).
+const FUSED_SOFTMAX_BATCH: u32 = 4;
+
+impl<'a> Rates<'a> {
+    /// The rates of a scenario with what-if factors.
+    pub fn new(scenario: &'a Scenario, factors: &Factors) -> Self {
+        let cluster = &*scenario.cluster;
+        let device = &cluster.device;
+        let calibrated = Calibrated::new(scenario, &scenario.calibration);
+        let Calibrated { efficiency, software, runtime, .. } = calibrated;
+        let doublings = libm::log2(f64::from(nodes(scenario)));
+        // The slowest of all devices sets the pace of the others' kernels, and power that of arithmetic.
+        let pace = 1.0 / (1.0 + software.stragglers * doublings);
+        // Power grows with about the cube of the clock (voltage squared times clock): a device held to half its power
+        // keeps 0.79 of its clock.
+        let clock = libm::cbrt(device.power_share) * pace;
+        let precision = scenario.plan.precision;
+        let peak = peak(scenario, precision) * (factors.peak * clock);
+        let peak_storage = peak_storage(scenario) * (factors.peak * clock);
+        let share_storage = efficiency.matmul * calibrated.kernels;
+        let share = if precision == Precision::Fp8 { efficiency.matmul_fp8 } else { share_storage };
+        // A plan's what-if bandwidth is that of the network, the outermost level.
+        let mut bandwidth = factors.bandwidth;
+        let outermost = cluster.levels.len().clamp(1, MAX_LEVELS) - 1;
+        bandwidth[outermost] *= scenario.plan.bandwidth_factor;
+        let beyond_node = cluster.level("node").map_or(0, |node| node + 1);
+        // `ideal` has no latency, and no use for what was measured.
+        let stated = Network::new(cluster, bandwidth, factors.latency);
+        let network = if efficiency.latency > 0.0 { stated } else { stated.as_stated() };
+        let mut latency = factors.latency;
+        for (level, factor) in latency.iter_mut().enumerate().filter(|(level, _)| network.measured(*level).is_none()) {
+            *factor *= if level < beyond_node { efficiency.latency } else { efficiency.latency_between };
+        }
+        Self {
+            scenario,
+            calibrated,
+            attention: attention(scenario),
+            peak,
+            matmul: peak * share,
+            matmul_storage: peak_storage * share_storage,
+            peak_storage,
+            memory: device.memory_bandwidth * (efficiency.memory * factors.memory * pace),
+            host: device.host_bandwidth * factors.host,
+            network: network.with_latency(latency),
+            beyond_node,
+            wire_between: Share::new(
+                efficiency.wire_between / (1.0 + (efficiency.wire_loss + runtime.wire_loss) * doublings),
+            ),
+        }
+    }
+}
+
+/// Nodes of the job.
+fn nodes(scenario: &Scenario) -> u32 {
+    scenario.devices().div_ceil(scenario.cluster.devices_per_node().max(1)).max(1)
+}
+
+/// The attention kernel: softmax is fused only where the kernel takes the shape.
+fn attention(scenario: &Scenario) -> Attention {
+    let batch = u64::from(scenario.plan.micro_batch) * u64::from(scenario.model.heads / scenario.plan.tensor.max(1));
+    match scenario.attention() {
+        Attention::FusedSoftmax if !batch.is_multiple_of(u64::from(FUSED_SOFTMAX_BATCH)) => Attention::Plain,
+        kernel => kernel,
+    }
+}
+
+/// The device's peak at a precision: the denominator of MFU and HFU.
+pub fn peak(scenario: &Scenario, precision: Precision) -> FlopPerSecond {
+    let peaks = &scenario.cluster.device.peak;
+    match precision {
+        Precision::Bf16 => peaks.bf16,
+        Precision::Fp16 => peaks.fp16,
+        Precision::Fp8 => peaks.fp8,
+        Precision::Fp32 => None,
+    }
+    .unwrap_or(peaks.fp32)
+}
+
+fn peak_storage(scenario: &Scenario) -> FlopPerSecond {
+    // Beside fp8 products attention and logits run in bf16, which is also what is kept.
+    match scenario.plan.precision {
+        Precision::Fp8 => peak(scenario, Precision::Bf16),
+        precision => peak(scenario, precision),
+    }
+}

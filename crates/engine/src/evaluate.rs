@@ -1,0 +1,73 @@
+//! Evaluates one scenario: builds its program, runs it, and works out the figures. Not for what takes many runs, as
+//! sweeps and elasticities do ([`crate::search`]), and not for explaining or printing figures (`figures`).
+
+mod band;
+mod details;
+mod evaluation;
+mod expense;
+mod failures;
+mod figures;
+mod host;
+mod sensitivity;
+mod span_micro_batches;
+mod summary;
+mod trace;
+mod window;
+
+use crate::cost::Factors;
+use crate::scenario::{Checked, Problem, Scenario};
+
+pub use crate::program::{Activity, Copies, HostDirection, ModelPart, Stream, TaskKind};
+pub use band::{COVERAGE_SIGMA, ErrorBand, evidence, likeness};
+pub use details::Details;
+pub use evaluation::{Elasticity, Evaluation, Property};
+pub use expense::Expense;
+pub use failures::{FailureForecast, checkpoint_bandwidth, checkpoint_size};
+pub use figures::{Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Traffic};
+pub use host::HostTraffic;
+pub use sensitivity::{Nudge, nudges, slopes};
+pub use span_micro_batches::SpanMicroBatches;
+pub use summary::Workspace;
+pub use trace::{Folded, IdleCause, MemoryPoint, Span, Stall, Trace};
+pub use window::{InOrder, Timed, WindowTotals};
+
+/// The figures of one scenario. Nothing is allocated once the workspace has grown to its size.
+pub fn summary(scenario: &Scenario, workspace: &mut Workspace) -> Result<Summary, Vec<Problem>> {
+    summary_with(&scenario.checked()?, &Factors::default(), workspace)
+}
+
+/// The same on hardware with what-if factors.
+pub fn summary_with(scenario: &Checked, factors: &Factors, workspace: &mut Workspace) -> Result<Summary, Vec<Problem>> {
+    summary::run(scenario, factors, workspace, true)
+}
+
+/// The figures of one scenario, and what runs when.
+pub fn traced(scenario: &Checked, workspace: &mut Workspace) -> Result<(Summary, Trace), Vec<Problem>> {
+    trace::run(scenario, workspace)
+}
+
+/// A timeline of a step of at most so many tasks with nothing folded away; nothing where it has more.
+pub fn traced_whole(scenario: &Checked, most: u64, workspace: &mut Workspace) -> Result<Option<Trace>, Vec<Problem>> {
+    trace::whole(scenario, most, workspace)
+}
+
+/// Memory of each pipeline rank in the run that was made last in this workspace.
+pub fn stages(scenario: &Scenario, workspace: &Workspace) -> Vec<Memory> {
+    summary::stages(scenario, workspace)
+}
+
+/// What reasons count with of the run that was made last in this workspace.
+pub fn details(scenario: &Checked, trace: &Trace, workspace: &Workspace) -> Details {
+    Details::new(scenario, trace, workspace)
+}
+
+/// The step of a pipeline in the order of ZB-H1, for which a plan has no word.
+#[cfg(any(test, feature = "testing"))]
+pub fn zero_bubble(scenario: &Scenario) -> Trace {
+    let program = crate::program::Program::scheduled(scenario, &crate::plan::zero_bubble::RULES);
+    let mut workspace = Workspace { program, ..Workspace::default() };
+    trace::record(scenario, &mut workspace, false).unwrap_or_else(|problems| panic!("{problems:?}"))
+}
+
+#[cfg(test)]
+mod tests;

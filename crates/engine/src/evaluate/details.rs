@@ -1,0 +1,57 @@
+//! What reasons count with beyond the figures. Not for the reasons themselves, which are `figures`'s.
+
+use crate::bounds::intensity::{self, Intensity};
+use crate::cost::{CollectiveAlgorithms, TransferParts};
+use crate::hardware::MAX_LEVELS;
+use crate::program::{ModelState, Stream, seconds};
+use crate::scenario::{Checked, Layout};
+use crate::units::{Bytes, Seconds};
+
+use super::summary::Workspace;
+use super::trace::Trace;
+
+/// What reasons count with beyond the figures, so that whoever asks for one later need not build the step again.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Details {
+    /// How many ranks each part of the plan has.
+    pub layout: Layout,
+    /// Each pipeline rank's part of the model.
+    pub states: Vec<ModelState>,
+    /// What a device of the rank that ends last sends into each level, by lane in the order of [`Stream::ALL`].
+    pub sent: [[Bytes; MAX_LEVELS]; Stream::ALL.len()],
+    /// The algorithms of the collectives that send it.
+    pub algorithms: [CollectiveAlgorithms; Stream::ALL.len()],
+    /// Where the time of that rank's transfers goes, each alone.
+    pub parts: TransferParts,
+    /// How much later that rank's compute begins because the host launches it too slowly.
+    pub late_launches: Seconds,
+    /// By how much transfers beside it lengthen that rank's compute.
+    pub slowed: Seconds,
+    /// Each kind of transfer against the link that carries it.
+    pub transfers: Vec<Intensity>,
+}
+
+impl Details {
+    /// Those of the run that was made last.
+    pub(super) fn new(scenario: &Checked, trace: &Trace, workspace: &Workspace) -> Self {
+        let Workspace { program, simulator } = workspace;
+        let volume = program.volume(simulator.last_rank());
+        Self {
+            layout: *scenario.layout(),
+            states: program.states.clone(),
+            sent: volume.sent,
+            algorithms: volume.algorithms,
+            parts: volume.parts,
+            late_launches: seconds(volume.host),
+            slowed: trace.slowed(),
+            transfers: intensity::transfers(scenario),
+        }
+    }
+
+    /// The algorithms and protocols of the collectives of each lane that sends anything.
+    pub fn collectives(&self) -> impl Iterator<Item = (Stream, Vec<&'static str>)> {
+        let lanes = Stream::ALL.into_iter().zip(self.sent.iter().zip(self.algorithms));
+        let sends = |sent: &[Bytes; MAX_LEVELS]| sent.iter().any(|bytes| *bytes > Bytes::ZERO);
+        lanes.filter(move |(_, (sent, _))| sends(sent)).map(|(lane, (_, algorithms))| (lane, algorithms.words()))
+    }
+}

@@ -1,0 +1,219 @@
+//! How a job is laid out: mesh, sharding extents, batch, formats, recompute. No costs.
+
+mod batch;
+mod choice;
+mod extent;
+mod idle;
+mod numbers;
+mod operators;
+pub mod pass;
+mod schedule;
+
+use serde::{Deserialize, Serialize};
+
+pub use batch::GlobalBatch;
+pub use choice::{
+    Accumulation, FlopCount, Format, Offload, OneOf, Operator, Optimizer, Precision, Recompute, Reduction, Word, Words,
+};
+pub use extent::{Extent, Sharded};
+pub use idle::{Idle, IdleChoice};
+pub use operators::{Extents, Layers, Placement, Site};
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use schedule::zero_bubble;
+pub use schedule::{Schedule, ScheduleRules};
+
+/// A way of placing the model's state, as data: DDP, ZeRO, FSDP, HSDP, ZeRO++ and Frontier's three
+/// levels differ in nothing else.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Strategy {
+    /// Version of the file format.
+    pub format: u32,
+    /// The id that `--strategy` takes.
+    #[serde(default)]
+    pub id: String,
+    /// The name that people use.
+    pub name: String,
+    /// What it does, in a sentence.
+    pub about: String,
+    /// Where it was published.
+    pub source: String,
+    /// The choice itself.
+    pub sharding: Sharding,
+}
+
+/// Over how many ranks each part of the state is sharded, and in which formats it travels.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sharding {
+    /// Extent of the weights' shards.
+    pub weights: Extent,
+    /// Extent over which gradients are sharded; at least that of the weights.
+    pub gradients: Extent,
+    /// Extent over which optimizer state is sharded; at least that of the gradients.
+    pub optimizer: Extent,
+    /// A second copy of the weights from which backward gathers, if any (`hpZ` of ZeRO++).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secondary: Option<Secondary>,
+    /// What travels.
+    pub wire: Wire,
+    /// Whether gathered weights are freed after forward and gathered again for backward.
+    #[serde(default = "yes")]
+    pub reshard_after_forward: bool,
+    /// Whether gradients are reduced by all-to-all inside the node and then across nodes (`qgZ` of ZeRO++).
+    #[serde(default)]
+    pub two_hop_gradients: bool,
+    /// Whether the replicas of a shard sum its gradients at each micro-batch, and not once a step.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sums_each_micro_batch: bool,
+}
+
+/// A second, closer copy of the weights, alive between a micro-batch's forward and its backward.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Secondary {
+    /// Extent of its shards.
+    pub extent: Extent,
+    /// Format in which it is kept and gathered.
+    pub format: Format,
+}
+
+/// Formats on the wire; a quantised one carries one 32-bit scale per `block` elements, a 16-bit one is
+/// that of the precision ([`Precision::wire`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wire {
+    /// Gathered weights.
+    pub weights: Format,
+    /// Reduced gradients.
+    pub gradients: Format,
+    /// Gradients and weights exchanged once per step, at the optimizer's boundary.
+    pub boundary: Format,
+    /// Elements per scale of a quantised format.
+    #[serde(default = "default_block")]
+    pub block: u32,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// `DeepSpeed` quantises weights in blocks of a little under 8,000 elements [frontier D4].
+fn default_block() -> u32 {
+    8000
+}
+
+/// How many devices the job has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Size {
+    /// Whole nodes.
+    Nodes(u32),
+    /// Devices, the first ones of the first node first.
+    Devices(u32),
+}
+
+/// A job: where it runs, how its state is placed and how a step is cut into work.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Devices.
+    pub size: Size,
+    /// Placement of the state.
+    pub sharding: Sharding,
+    /// Operators whose state lies elsewhere; the last entry that names one decides.
+    pub operators: Vec<Placement>,
+    /// Ranks that share each matrix (tensor parallelism with sequence parallelism).
+    pub tensor: u32,
+    /// Ranks that share each sequence (ring attention).
+    pub context: u32,
+    /// Pipeline ranks.
+    pub pipeline: u32,
+    /// Pipeline schedule.
+    pub schedule: Schedule,
+    /// Stages on each pipeline rank.
+    pub stages_per_rank: u32,
+    /// Sequences per data-parallel rank and micro-batch.
+    pub micro_batch: u32,
+    /// Micro-batches per optimizer step.
+    pub accumulate: u32,
+    /// What a step takes in all; where it is held, `accumulate` follows from it.
+    pub global_batch: GlobalBatch,
+    /// Order in which micro-batches and layers are visited.
+    pub accumulation: Accumulation,
+    /// Tokens per sequence.
+    pub sequence: u32,
+    /// Number formats of weights, activations and arithmetic.
+    pub precision: Precision,
+    /// Optimizer.
+    pub optimizer: Optimizer,
+    /// What backward computes again.
+    pub recompute: Recompute,
+    /// What is offloaded to host memory.
+    pub offload: Offload,
+    /// Whether matrix products that tensor ranks share are cut into pieces, so that their collectives run beside them.
+    pub tensor_overlap: bool,
+    /// When gradients are reduced.
+    pub reduction: Reduction,
+    /// How many gathers may run ahead of the unit that computes.
+    pub prefetch: u32,
+    /// Training length in tokens, for days and device-hours.
+    pub tokens: Option<f64>,
+    /// What counts as model flop.
+    pub flop_count: FlopCount,
+    /// What-if factor on the outermost level's bandwidth.
+    pub bandwidth_factor: f64,
+    /// What-if factor on the device's memory.
+    pub memory_factor: f64,
+}
+
+impl Plan {
+    /// The plan that a scenario starts from: one node, one sequence at a time.
+    pub fn new(sharding: Sharding, sequence: u32) -> Self {
+        Self {
+            size: Size::Nodes(1),
+            sharding,
+            operators: Vec::new(),
+            tensor: 1,
+            context: 1,
+            pipeline: 1,
+            schedule: Schedule::USUAL,
+            stages_per_rank: 1,
+            micro_batch: 1,
+            accumulate: 1,
+            global_batch: GlobalBatch::Free,
+            accumulation: Accumulation::Standard,
+            sequence,
+            precision: Precision::Bf16,
+            optimizer: Optimizer::Adam,
+            recompute: Recompute::None,
+            offload: Offload::None,
+            tensor_overlap: false,
+            reduction: Reduction::Default,
+            prefetch: 1,
+            tokens: None,
+            flop_count: FlopCount::Parameters,
+            bandwidth_factor: 1.0,
+            memory_factor: 1.0,
+        }
+    }
+
+    /// The schedule that its pipeline runs: layer by layer it is breadth first whatever was chosen, and with one stage
+    /// per rank there is nothing to interleave.
+    pub fn effective_schedule(&self) -> Schedule {
+        match self.accumulation {
+            Accumulation::Layered => Schedule::LAYERED,
+            Accumulation::Standard if self.stages_per_rank == 1 => self.schedule.with_one_stage(),
+            Accumulation::Standard => self.schedule,
+        }
+    }
+
+    /// Whether weights are gathered and gradients reduced by stages rather than by units: in a pipeline, and layer by
+    /// layer.
+    pub fn staged(&self) -> bool {
+        self.pipeline > 1 || self.accumulation == Accumulation::Layered
+    }
+
+    /// Virtual stages on each rank, as the schedule runs them.
+    pub fn virtual_stages(&self) -> u32 {
+        if self.effective_schedule().rules().virtual_stages { self.stages_per_rank } else { 1 }
+    }
+}

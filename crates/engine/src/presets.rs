@@ -1,0 +1,321 @@
+//! The presets: clusters, stacks, calibrations, models, strategies and scenarios, found, read and merged.
+//!
+//! The embedded ones come first, then those of the user's folders in order; a later file of the same
+//! kind and name wins. A folder or file that cannot be used is a [`Warning`], never an error. A [`Draft`] of
+//! one is written to the user's own folder, and nothing else ever is. Not for what a scenario means: that is [`crate::scenario`]'s, which takes
+//! a preset scenario as text.
+
+mod command;
+mod draft;
+mod outside;
+mod read;
+mod report;
+mod resolve;
+mod schema;
+mod write;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::disk;
+use crate::hardware::Cluster;
+use crate::model::Model;
+use crate::plan::Strategy;
+use crate::scenario::field::{Field, PresetField};
+use crate::scenario::file::printable;
+use crate::stack::{Calibration, Stack};
+
+use read::Preset;
+
+pub use draft::{Draft, DraftField};
+pub use report::{Unknown, Warning};
+pub use write::Saving;
+
+/// What a preset describes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A machine.
+    Cluster,
+    /// A training stack.
+    Stack,
+    /// What software reaches of hardware.
+    Calibration,
+    /// A transformer.
+    Model,
+    /// A way of placing the state.
+    Strategy,
+    /// All of them together, with a plan.
+    Scenario,
+}
+
+impl Kind {
+    /// All kinds, in the order in which lists show them.
+    pub const ALL: [Self; 6] =
+        [Self::Cluster, Self::Stack, Self::Calibration, Self::Model, Self::Strategy, Self::Scenario];
+
+    /// The folder that holds presets of this kind.
+    pub const fn folder(self) -> &'static str {
+        match self {
+            Self::Cluster => "clusters",
+            Self::Stack => "stacks",
+            Self::Calibration => "calibration",
+            Self::Model => "models",
+            Self::Strategy => "strategies",
+            Self::Scenario => "scenarios",
+        }
+    }
+
+    /// The kind of preset that a field names; `None` for a field of the plan.
+    pub fn from_field(field: Field) -> Option<Self> {
+        Some(match field.preset()? {
+            PresetField::Cluster => Self::Cluster,
+            PresetField::Stack => Self::Stack,
+            PresetField::Model => Self::Model,
+            PresetField::Strategy => Self::Strategy,
+        })
+    }
+
+    /// The flag that takes the id of one; `None` for what no flag takes.
+    pub fn flag(self) -> Option<String> {
+        let field = Field::all().find(|field| Self::from_field(*field) == Some(self))?;
+        Some(format!("--{}", field.spec().flag))
+    }
+
+    /// The word for one of them.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Cluster => "cluster",
+            Self::Stack => "stack",
+            Self::Calibration => "calibration",
+            Self::Model => "model",
+            Self::Strategy => "strategy",
+            Self::Scenario => "scenario",
+        }
+    }
+}
+
+/// Where a preset comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// The program itself.
+    Embedded,
+    /// A file of the user.
+    File(PathBuf),
+}
+
+/// One preset of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PresetFile {
+    /// What flags and scenario files call it: the file's name without `.toml`.
+    pub id: String,
+    /// What people call it.
+    pub name: String,
+    /// What it describes.
+    pub kind: Kind,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Whether it stands in for an embedded preset of the same id.
+    pub overrides_embedded: bool,
+    /// The file's text.
+    pub text: Arc<str>,
+}
+
+/// The largest table of runs behind a calibration that is read: some 10,000 groups.
+const MOST_EVIDENCE: u64 = 1 << 20;
+
+/// Presets that a program carries, as text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PresetTexts {
+    /// Folder, id and text of each preset, in the order in which lists show them.
+    pub presets: &'static [(&'static str, &'static str, &'static str)],
+    /// Id of each calibration that was fitted, and the table of the runs behind it.
+    pub evidence: &'static [(&'static str, &'static str)],
+}
+
+type ById<T> = BTreeMap<String, Arc<T>>;
+
+/// All presets, by kind and id.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Library {
+    /// The user's own folder, and others.
+    folders: (Option<PathBuf>, Vec<PathBuf>),
+    texts: PresetTexts,
+    entries: Vec<PresetFile>,
+    clusters: ById<Cluster>,
+    stacks: ById<Stack>,
+    calibrations: ById<Calibration>,
+    models: ById<Model>,
+    strategies: ById<Strategy>,
+}
+
+impl Library {
+    /// The presets that a program carries. A text that cannot be used is left out: the tests of whoever carries it read
+    /// every one.
+    pub fn of(texts: PresetTexts) -> Self {
+        let mut library = Self { texts, ..Self::default() };
+        for (folder, id, text) in texts.presets {
+            if let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.folder() == *folder) {
+                let _ = library.add(kind, id, text, Origin::Embedded);
+            }
+        }
+        library
+    }
+
+    /// Adds the presets of the user's own folder, which need not exist yet, and of other folders
+    /// (`FOLDER/clusters/*.toml`, ...); later ones win.
+    pub fn with_folders(mut self, home: Option<PathBuf>, others: &[PathBuf]) -> (Self, Vec<Warning>) {
+        self.folders = (home, others.to_vec());
+        let home = self.folders.0.iter().filter(|folder| !matches!(folder.try_exists(), Ok(false)));
+        let all: Vec<PathBuf> = home.chain(others).cloned().collect();
+        let warnings = all.iter().flat_map(|folder| self.add_folder(folder)).collect();
+        (self, warnings)
+    }
+
+    /// The table of the runs behind a calibration: a CSV file beside the user's own, or the program's; empty where there is
+    /// none, and what is wrong with one that cannot be read.
+    pub fn evidence(&self, id: &str) -> Result<String, String> {
+        let embedded = || self.texts.evidence.iter().find(|(name, _)| *name == id).map_or("", |(_, text)| text);
+        let entry = self.entries(Kind::Calibration).find(|entry| entry.id == id);
+        let Some(Origin::File(file)) = entry.map(|entry| &entry.origin) else { return Ok(embedded().to_owned()) };
+        let table = file.with_extension("csv");
+        match disk::read_text(&table, MOST_EVIDENCE) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
+            read => read.map_err(|error| format!("{}: {error}", printable(&table.display().to_string()))),
+        }
+    }
+
+    /// The presets of one kind: the embedded ones in the order of their table, then the user's by name.
+    pub fn entries(&self, kind: Kind) -> impl Iterator<Item = &PresetFile> {
+        self.entries.iter().filter(move |entry| entry.kind == kind)
+    }
+
+    /// What people call the preset that a field names by its id.
+    pub fn title(&self, field: Field, id: &str) -> Option<&str> {
+        let entry = self.entries(Kind::from_field(field)?).find(|entry| entry.id == id)?;
+        Some(&entry.name)
+    }
+
+    /// A cluster.
+    pub fn cluster(&self, id: &str) -> Result<Arc<Cluster>, Unknown> {
+        self.find(&self.clusters, Kind::Cluster, id)
+    }
+
+    /// A stack.
+    pub fn stack(&self, id: &str) -> Result<Arc<Stack>, Unknown> {
+        self.find(&self.stacks, Kind::Stack, id)
+    }
+
+    /// A calibration.
+    pub fn calibration(&self, id: &str) -> Result<Arc<Calibration>, Unknown> {
+        self.find(&self.calibrations, Kind::Calibration, id)
+    }
+
+    /// A model.
+    pub fn model(&self, id: &str) -> Result<Arc<Model>, Unknown> {
+        self.find(&self.models, Kind::Model, id)
+    }
+
+    /// A strategy.
+    pub fn strategy(&self, id: &str) -> Result<Arc<Strategy>, Unknown> {
+        self.find(&self.strategies, Kind::Strategy, id)
+    }
+
+    /// A scenario, as text.
+    pub fn scenario_text(&self, id: &str) -> Result<&PresetFile, Unknown> {
+        self.entries(Kind::Scenario).find(|entry| entry.id == id).ok_or_else(|| self.unknown(Kind::Scenario, id))
+    }
+
+    fn find<T>(&self, facts: &ById<T>, kind: Kind, id: &str) -> Result<Arc<T>, Unknown> {
+        facts.get(id).cloned().ok_or_else(|| self.unknown(kind, id))
+    }
+
+    fn unknown(&self, kind: Kind, id: &str) -> Unknown {
+        let other = Kind::ALL.into_iter().find(|kind| self.entries(*kind).any(|entry| entry.id == id));
+        Unknown::new(kind, id, self.entries(kind).map(|entry| entry.id.as_str()), other)
+    }
+
+    /// How many presets are not what they are in another library.
+    pub fn difference(&self, other: &Self) -> usize {
+        let same = |entry: &&PresetFile| {
+            let of = |there: &&PresetFile| there.kind == entry.kind && there.id == entry.id;
+            other.entries.iter().find(of).is_some_and(|there| there.text == entry.text)
+        };
+        let gone = other.entries.len().saturating_sub(self.entries.len());
+        self.entries.iter().filter(|entry| !same(entry)).count() + gone
+    }
+
+    /// Why a new preset cannot have an id.
+    pub fn refusal(&self, kind: Kind, id: &str) -> Option<String> {
+        let taken = self.entries(kind).any(|entry| entry.id == id).then(|| "is taken; choose another id".to_owned());
+        read::id(Path::new(&format!("{id}.toml"))).err().or(taken)
+    }
+
+    /// Everything usable in a user's folder.
+    fn add_folder(&mut self, folder: &Path) -> Vec<Warning> {
+        if let Err(error) = fs::read_dir(folder) {
+            let what =
+                format!("cannot be read ({error}); name a folder that can, with clusters/, models/ or others in it");
+            return vec![Warning::new(folder, &what)];
+        }
+        Kind::ALL.into_iter().flat_map(|kind| self.add_files(kind, &folder.join(kind.folder()))).collect()
+    }
+
+    /// The files of one kind; a folder need not have every kind.
+    fn add_files(&mut self, kind: Kind, folder: &Path) -> Vec<Warning> {
+        let files = match fs::read_dir(folder) {
+            Ok(files) => files,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Vec::new(),
+            Err(error) => return vec![Warning::new(folder, &format!("cannot be read ({error}); check its rights"))],
+        };
+        let mut paths: Vec<PathBuf> = files.filter_map(|file| Some(file.ok()?.path())).collect();
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+        paths.sort();
+        paths.iter().filter_map(|path| Some(Warning::new(path, &self.add_file(kind, path).err()?))).collect()
+    }
+
+    fn add_file(&mut self, kind: Kind, path: &Path) -> Result<(), String> {
+        let id = read::id(path)?;
+        // A pipe would be waited for by every command.
+        if path.metadata().is_ok_and(|facts| !facts.is_file()) {
+            return Err("is no regular file, so it is not read; put a file there".to_owned());
+        }
+        let text = read::text(path)?;
+        self.add(kind, &id, &text, Origin::File(path.to_owned()))
+    }
+
+    /// Reads a preset and puts it in the place of one with the same id, or at the end.
+    fn add(&mut self, kind: Kind, id: &str, text: &str, origin: Origin) -> Result<(), String> {
+        let name = match kind {
+            Kind::Cluster => keep(&mut self.clusters, id, text)?,
+            Kind::Stack => keep(&mut self.stacks, id, text)?,
+            Kind::Calibration => keep(&mut self.calibrations, id, text)?,
+            Kind::Model => keep(&mut self.models, id, text)?,
+            Kind::Strategy => keep(&mut self.strategies, id, text)?,
+            Kind::Scenario => read::scenario_name(id, text)?,
+        };
+        let mut entry =
+            PresetFile { id: id.to_owned(), name, kind, origin, overrides_embedded: false, text: text.into() };
+        match self.entries.iter_mut().find(|other| other.kind == kind && other.id == id) {
+            Some(other) => {
+                entry.overrides_embedded = other.overrides_embedded || other.origin == Origin::Embedded;
+                *other = entry;
+            }
+            None => self.entries.push(entry),
+        }
+        Ok(())
+    }
+}
+
+/// Reads a preset, keeps it and returns its name.
+fn keep<P: Preset>(facts: &mut ById<P>, id: &str, text: &str) -> Result<String, String> {
+    let preset: P = read::preset(id, text)?;
+    let name = preset.name().to_owned();
+    facts.insert(id.to_owned(), Arc::new(preset));
+    Ok(name)
+}
+
+#[cfg(test)]
+mod tests;

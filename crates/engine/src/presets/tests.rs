@@ -1,0 +1,282 @@
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use super::*;
+use crate::hardware::{Group, MAX_LEVELS, Network};
+use crate::plan::Sharding;
+use crate::units::{BytesPerSecond, Watts};
+
+/// The ids of the interface contract.
+const CLUSTERS: &str = "a100-40gb-dgx a100-80gb-dgx a100-40gb-juwels a100-40gb-perlmutter a100-80gb-jeanzay a800-80gb \
+    h800-80gb h100-80gb-dgx h100-96gb-hbm2e h200-141gb-dgx gh200-96gb-alps v100-32gb-dgx1 v100-32gb-dgx2 \
+    mi250x-frontier mi250x-lumi mi250-mosaic a100-80gb-nvlink16 titan-rtx-pcie";
+const STACKS: &str = "default ideal deepspeed-zero3-2021 deepspeed-zero3-2022 deepspeed-zeropp-2023 fms-fsdp internevo jax-xla-2024 \
+    jax-xla-2025 maxtext-2024 llm-foundry-2023 llm-foundry-2024 megatron-2021 megatron-2022 megatron-2024 megatron-bridge-2025 \
+    megatron-deepspeed-2022 megatron-deepspeed-2023 megatron-kwai megatron-lumi-2023 mi250x-various mosaic-2023 nanotron nemo-2024 nemo-2025 \
+    torchtitan various";
+const MODELS: &str = "mpt-125m mpt-350m mpt-760m mpt-1b mpt-3b mpt-7b mpt-13b mpt-30b mpt-70b gpt3-175b gpt-neox-10b \
+    gpt-neox-20b gpt-18b-zeropp opt-30b gpt-48x1536 llama-2-7b llama-2-13b llama-2-34b llama-2-70b llama-3.1-8b \
+    llama-3.1-70b llama-3.1-405b mixtral-8x7b megatron-1.7b megatron-3.6b megatron-7.5b megatron-18b megatron-39b \
+    megatron-76b megatron-145b megatron-310b megatron-530b megatron-1t fsdp-1.3b fsdp-7b fsdp-13b fsdp-30b fsdp-66b \
+    fsdp-175b fsdp-310b x-32 x-108 x-160";
+const SCENARIOS: &str = "default h100-7b zeropp-18b-v100 frontier-20b-384 frontier-20b osdp-48x1536";
+const STRATEGIES: &str = "ddp zero1 zero1-hier zero2 zero3 fsdp hsdp mics zeropp zero-topo";
+
+fn ids(library: &Library, kind: Kind) -> BTreeSet<&str> {
+    library.entries(kind).map(|entry| entry.id.as_str()).collect()
+}
+
+fn write(folder: &Path, file: &str, text: &str) {
+    let path = folder.join(file);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// The embedded text of a preset.
+fn text(kind: Kind, id: &str) -> Arc<str> {
+    Library::embedded().entries(kind).find(|entry| entry.id == id).unwrap().text.clone()
+}
+
+/// The warnings of a folder with this one file.
+fn warning(file: &str, text: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), file, text);
+    let (_, warnings) = Library::embedded().with_folders(None, &[folder.path().to_owned()]);
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].to_string().contains(file), "names the file: {}", warnings[0]);
+    warnings[0].what.clone()
+}
+
+#[test]
+fn the_ids_of_the_contract_are_there() {
+    let library = Library::embedded();
+    for (kind, words) in [
+        (Kind::Cluster, CLUSTERS),
+        (Kind::Stack, STACKS),
+        (Kind::Model, MODELS),
+        (Kind::Strategy, STRATEGIES),
+        (Kind::Scenario, SCENARIOS),
+    ] {
+        assert_eq!(ids(&library, kind), words.split_whitespace().collect(), "{}", kind.folder());
+    }
+}
+
+#[test]
+fn every_figure_has_a_source() {
+    let library = Library::embedded();
+    let mut sources = Vec::new();
+    for cluster in library.clusters.values() {
+        sources.extend([(&cluster.id, &cluster.source), (&cluster.id, &cluster.device.source)]);
+        sources.extend(cluster.levels.iter().map(|level| (&cluster.id, &level.source)));
+    }
+    sources.extend(library.stacks.values().map(|stack| (&stack.id, &stack.source)));
+    sources.extend(library.calibrations.values().map(|calibration| (&calibration.id, &calibration.source)));
+    sources.extend(library.models.values().map(|model| (&model.id, &model.source)));
+    sources.extend(library.strategies.values().map(|strategy| (&strategy.id, &strategy.source)));
+    for (id, source) in sources {
+        assert!(source.len() > 10, "{id}: '{source}'");
+    }
+}
+
+#[test]
+fn clusters_have_their_levels_and_calibrations_their_architectures() {
+    let library = Library::embedded();
+    let measured = library.calibration("measured").unwrap();
+    for cluster in library.clusters.values() {
+        let named: Vec<&str> = cluster.levels.iter().map(|level| level.name.as_str()).collect();
+        let package = cluster.id.starts_with("mi250").then_some("package");
+        let wanted: Vec<&str> = package.into_iter().chain(["node", "system"]).collect();
+        assert_eq!(named, wanted, "{}", cluster.id);
+        assert!(measured.architectures.contains_key(&cluster.device.architecture), "{}", cluster.id);
+    }
+    for stack in library.stacks.values() {
+        let wanted = if stack.id == "ideal" { "ideal" } else { "measured" };
+        assert_eq!(stack.calibration, wanted, "{}", stack.id);
+    }
+}
+
+#[test]
+fn aliases_shard_alike() {
+    let library = Library::embedded();
+    let sharding = |id: &str| library.strategy(id).unwrap().sharding.clone();
+    assert_eq!(sharding("zero3"), sharding("fsdp"));
+    assert_eq!(sharding("hsdp"), Sharding { sums_each_micro_batch: true, ..sharding("mics") });
+}
+
+/// In whole MB/s.
+fn mega(rate: BytesPerSecond) -> u64 {
+    (rate.get() / 1e6).round() as u64
+}
+
+/// Rates of rings on Frontier in MB/s, by hand from the OLCF user guide's links.
+#[test]
+fn rings_on_frontier() {
+    let cluster = Library::embedded().cluster("mi250x-frontier").unwrap();
+    let network = Network::new(&cluster, [1.0; MAX_LEVELS], [1.0; MAX_LEVELS]);
+    let rate = |stride, size, level: usize| mega(network.ring(Group { stride, size })[level].rate);
+    // The two GCDs of a package: 4 links of 50 GB/s.
+    assert_eq!(rate(1, 2, 0), 200_000);
+    // All eight of a node: {0, 1, 6, 7} and {2, 3, 4, 5} are joined by single links of 50 GB/s only.
+    assert_eq!(rate(1, 8, 1), 50_000);
+    // Four, two packages: 0-1 200, 1-3 50, 3-2 200, 2-0 50.
+    assert_eq!(rate(1, 4, 1), 50_000);
+    // All ranks of many nodes in one ring: min(8 x 25, 100) GB/s per node.
+    assert_eq!(rate(1, 64, 2), 100_000);
+    // One rank of each node, eight such groups at once: an eighth of the node's 100 GB/s.
+    assert_eq!(rate(8, 8, 2), 12_500);
+}
+
+/// Inter-node rates per node in MB/s, by hand from the adapters.
+#[test]
+fn rings_between_nodes() {
+    let library = Library::embedded();
+    // Adapters times their rate: 8 x 200 Gb/s, 8 x 400 Gb/s, 4 x 100 Gb/s, 4 x 200 Gb/s, 16 x 200 Gb/s.
+    for (id, per_node, expected) in [
+        ("a100-80gb-dgx", 8, 200_000),
+        ("h100-80gb-dgx", 8, 400_000),
+        ("a100-80gb-jeanzay", 8, 50_000),
+        ("a100-40gb-juwels", 4, 100_000),
+        ("a100-80gb-nvlink16", 16, 400_000),
+    ] {
+        let cluster = library.cluster(id).unwrap();
+        assert_eq!(cluster.devices_per_node(), per_node, "{id}");
+        let network = Network::new(&cluster, [1.0; MAX_LEVELS], [1.0; MAX_LEVELS]);
+        let spans = network.ring(Group { stride: 1, size: 4 * per_node });
+        assert_eq!(mega(spans[cluster.level("system").unwrap()].rate), expected, "{id}");
+    }
+}
+
+#[test]
+fn the_users_file_wins_and_keeps_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let mine = text(Kind::Cluster, "h100-80gb-dgx").replace("DGX H100\"", "Ours\"");
+    write(folder.path(), "clusters/h100-80gb-dgx.toml", &mine);
+    write(folder.path(), "clusters/ours.toml", &mine);
+    write(folder.path(), "clusters/notes.txt", "not a preset");
+    let (library, warnings) = Library::embedded().with_folders(None, &[folder.path().to_owned()]);
+    assert_eq!(warnings, []);
+
+    let cluster = library.cluster("h100-80gb-dgx").unwrap();
+    assert_eq!((cluster.id.as_str(), cluster.name.as_str()), ("h100-80gb-dgx", "Ours"));
+    let first = library.entries(Kind::Cluster).next().unwrap();
+    assert_eq!((first.id.as_str(), first.name.as_str(), first.overrides_embedded), ("h100-80gb-dgx", "Ours", true));
+    let last = library.entries(Kind::Cluster).last().unwrap();
+    assert_eq!((last.id.as_str(), last.overrides_embedded), ("ours", false));
+    assert_eq!(last.origin, Origin::File(folder.path().join("clusters/ours.toml")));
+}
+
+#[test]
+fn a_later_folder_wins() {
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let llama = text(Kind::Model, "llama-2-7b");
+    write(one.path(), "models/llama-2-7b.toml", &llama.replace("layers = 32", "layers = 33"));
+    write(two.path(), "models/llama-2-7b.toml", &llama.replace("layers = 32", "layers = 34"));
+    let (library, warnings) = Library::embedded().with_folders(None, &[one.path().to_owned(), two.path().to_owned()]);
+    assert_eq!(warnings, []);
+    assert_eq!(library.model("llama-2-7b").unwrap().layers, 34);
+    assert!(library.entries(Kind::Model).find(|entry| entry.id == "llama-2-7b").unwrap().overrides_embedded);
+}
+
+#[test]
+fn a_missing_folder_is_a_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    let (library, warnings) = Library::embedded().with_folders(None, &[folder.path().join("nowhere")]);
+    assert_eq!(warnings.len(), 1);
+    assert!(warnings[0].to_string().contains("nowhere: cannot be read"), "{}", warnings[0]);
+    assert_eq!(library.entries.len(), Library::embedded().entries.len());
+}
+
+#[test]
+fn bad_files_are_warnings_that_say_where_and_what() {
+    let good = text(Kind::Model, "llama-2-7b");
+    let line = good.lines().position(|line| line.starts_with("layers")).unwrap() + 1;
+    for (file, text, parts) in [
+        (
+            "models/a.toml",
+            good.replace("layers", "layres"),
+            vec![format!("line {line}, column 1"), "layers".to_owned()],
+        ),
+        ("models/b.toml", good.replace("layers = 32", "layers = 0"), vec!["layers: must be at least 1".to_owned()]),
+        ("models/c.toml", good.replace("format = 1", "format = 2"), vec!["use a shardscope newer than".to_owned()]),
+        ("models/d.toml", good.replace("format = 1", ""), vec!["write 'format = 1'".to_owned()]),
+        ("models/e.toml", good.replace("Llama 2 7B", r"\u001b[31m"), vec!["control characters".to_owned()]),
+        ("models/f.toml", "layers = [".to_owned(), vec!["line 1, column".to_owned()]),
+        ("models/g h.toml", good.to_string(), vec!["its name is not an id".to_owned()]),
+        (
+            "scenarios/h.toml",
+            "name = 'x\u{9b}31m'".to_owned(),
+            vec!["line 1, column 10: the file holds a control".to_owned()],
+        ),
+        ("scenarios/i.toml", "name = 'x\u{1b}[31m'".to_owned(), vec!["line 1, column 10".to_owned()]),
+    ] {
+        let what = warning(file, &text);
+        assert!(!what.chars().any(char::is_control), "{what:?}");
+        for part in parts {
+            assert!(what.contains(&part), "{file}: {what}");
+        }
+    }
+}
+
+#[test]
+fn a_price_and_a_power_are_typed_and_never_negative() {
+    let good = text(Kind::Cluster, "h100-80gb-dgx");
+    let with = |line: &str| format!("{line}\n{good}");
+    let mut library = Library::default();
+    let priced = with("price_per_device_hour = '2.50 EUR'\nwatts_per_device = '1.2 kW'");
+    library.add(Kind::Cluster, "dear", &priced, Origin::Embedded).unwrap();
+    let dear = library.cluster("dear").unwrap();
+    assert_eq!(dear.price_per_device_hour.unwrap().to_string(), "2.50 EUR");
+    assert_eq!(dear.watts_per_device, Some(Watts::new(1200.0)));
+    library
+        .add(Kind::Cluster, "bare", &with("price_per_device_hour = 2\nwatts_per_device = 700"), Origin::Embedded)
+        .unwrap();
+    assert_eq!(library.cluster("bare").unwrap().watts_per_device, Some(Watts::new(700.0)));
+    for (line, field) in [
+        ("price_per_device_hour = '-1 EUR'", "price_per_device_hour"),
+        ("price_per_device_hour = -2.5", "price_per_device_hour"),
+        ("watts_per_device = -700", "watts_per_device"),
+        ("watts_per_device = '-700 W'", "watts_per_device"),
+    ] {
+        let what = warning("clusters/dear.toml", &with(line));
+        let place = format!("line 1, column {}: {field}: ", field.len() + 4);
+        assert!(what.starts_with(&place) && what.contains("not negative"), "{line}: {what}");
+    }
+}
+
+#[test]
+fn a_bad_file_leaves_the_embedded_one() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "models/llama-2-7b.toml", "format = 1\n");
+    let (library, warnings) = Library::embedded().with_folders(None, &[folder.path().to_owned()]);
+    assert_eq!(warnings.len(), 1);
+    assert_eq!(library.model("llama-2-7b").unwrap().layers, 32);
+}
+
+#[test]
+fn a_folder_in_place_of_a_file_is_a_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir_all(folder.path().join("models/deep.toml")).unwrap();
+    let (_, warnings) = Library::embedded().with_folders(None, &[folder.path().to_owned()]);
+    assert!(warnings[0].what.contains("put a file there"), "{}", warnings[0]);
+}
+
+#[test]
+fn an_unknown_id_names_its_neighbours() {
+    let library = Library::embedded();
+    let unknown = library.cluster("h200").unwrap_err();
+    assert_eq!(unknown.near[0], "h200-141gb-dgx");
+    let said = unknown.to_string();
+    assert!(said.starts_with("no cluster 'h200'; did you mean h200-141gb-dgx"), "{said}");
+    assert!(said.ends_with("? `shardscope presets clusters` lists them"), "{said}");
+    assert_eq!(
+        library.model("\u{1b}[2J").unwrap_err().to_string(),
+        "no model '\u{fffd}[2J'; `shardscope presets models` lists them"
+    );
+    assert_eq!(library.model("llama2-7b").unwrap_err().near[0], "llama-2-7b");
+    let said = |unknown: Unknown| unknown.to_string();
+    let scenario = said(library.model("osdp-48x1536").unwrap_err());
+    assert!(scenario.contains("it is a scenario: give it in place of a file, without a flag"), "{scenario}");
+    let cluster = said(library.model("h100-80gb-dgx").unwrap_err());
+    assert!(cluster.contains("it is a cluster: --hardware"), "{cluster}");
+}

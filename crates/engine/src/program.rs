@@ -1,0 +1,168 @@
+//! Scenario in, what each rank does in a step out: units, buffers, and tasks with their dependencies.
+//!
+//! Follows the rules of FSDP's runtime: a unit (layer, embedding, head) is gathered at most `prefetch` units ahead of
+//! compute, dropped after its forward, gathered again for backward, and reduced after it, with two gradient buffers.
+//! Every other way of sharding the state is the same rules with fewer transfers. Not for running it: that is
+//! [`crate::sim`]'s.
+//!
+//! One step of 1F1B on 2 ranks with 3 micro-batches, where backward takes twice the time of forward and nothing is
+//! sharded. `F1` is the forward of micro-batch 1 over the rank's only stage; below, `>` before a pass is an event of the
+//! other rank that it waits for, and `>` behind it what the pass sends there:
+//!
+//! ```text
+#![doc = include_str!("program/step.txt")]
+//! ```
+//!
+//! Rank 0 warms up with one forward more than rank 1, so that it has a checkpoint more. The bubble is 3 of 12 on each:
+//! rank 0 idles from 2 to 4 and from 9 to 10, rank 1 from 0 to 1 and from 10 to 12. [`crate::sim`] says which event wakes
+//! which pass.
+//!
+//! Each pass is one [`Launch`] of a [`TaskGraph`]; `F0` and `F1` of a rank launch the same graph, micro-batches apart. In
+//! it a [`TaskLoop`] has the tasks of a layer, once for each layer:
+//! - the graph of `F` on rank 0 computes layers on the stream of compute, each task in order, and sends the last one's
+//!   activations on the stream of the pipeline, which waits for [`TaskEvent::Released`] of the last layer;
+//! - that raises [`TaskEvent::ArrivedForward`] on rank 1, for which the first task of `>F` there waits; so backward with
+//!   [`TaskEvent::ArrivedBackward`] the other way;
+//! - with sharded weights each layer also has a gather on a stream of its own, which waits for `Released` of the layer
+//!   before the last one and raises [`TaskEvent::Gathered`], for which the layer's compute waits; and behind its backward
+//!   a reduction, which waits for `Released` and raises [`TaskEvent::Reduced`];
+//! - the boundary's optimizer waits for `Reduced`, and for everything else that changes gradients.
+//!
+//! A schedule may run `B` as two passes. The first, [`Pass::BackwardInputs`](crate::plan::pass::Pass::BackwardInputs), has
+//! what `B` receives and sends; behind the second, `BackwardWeights`, come the reductions. What that one needs of the
+//! activations stays in memory between the two.
+//!
+//! A [`RankProgram`] lists launches in loops: launches that repeat for each micro-batch are a [`MicroBatchLoop`], as `F B`
+//! is between warm-up and cool-down, and loops that repeat for each group of as many micro-batches as ranks a [`GroupLoop`]
+//! (interleaved schedules). So a step of thousands of layers and micro-batches is a few dozen tasks.
+
+mod boundary;
+pub(crate) mod build;
+mod gradients;
+mod host;
+mod label;
+mod memory;
+mod operator_layouts;
+mod operators;
+mod parameter_group;
+mod pipeline;
+mod rank_program;
+mod stage;
+mod stage_buffers;
+mod state;
+mod step;
+mod stream;
+mod sublayers;
+mod task;
+mod terms;
+mod unit_costs;
+mod unit_order;
+mod unit_pass;
+mod unit_transfers;
+mod volume;
+mod whole_units;
+
+use crate::cost::{Factors, Rates};
+use crate::scenario::{Layout, Scenario};
+use crate::units::Seconds;
+
+use build::RankBuilder;
+use operator_layouts::OperatorLayouts;
+use pipeline::PipelineBuilder;
+use pipeline::context::PipelineContext;
+use unit_order::UnitList;
+
+pub use gradients::PerGradients;
+pub use host::{Copies, HostCopies, HostDirection};
+pub use label::{Activity, Label, ModelPart, PHASES, Phase, TaskKind};
+pub use memory::{MemoryKind, PerMemoryKind};
+pub use rank_program::{
+    Code, GroupLoop, Launch, LaunchPosition, MicroBatchLoop, RankProgram, TaskGraph, TaskLoop, TaskPosition,
+};
+pub use stage_buffers::{EndTransferCounts, StageTransferCounts};
+pub use state::ModelState;
+pub use stream::{PerStream, SERIAL, STREAMS, Stream, StreamSet};
+pub use task::{
+    DEVICE, EVENTS, EventWait, FULL_DEMAND, MAX_SERIAL_TIME, NO_TASK, PICOS, Picos, RESOURCES, Task, TaskClass,
+    TaskEvent, WAITS, picos, seconds,
+};
+pub use terms::{StageCost, StepTerms, transfer_counts_at_ends};
+pub use volume::Volume;
+
+/// A step, ready to run, and what is known of it before it runs.
+#[derive(Debug, Default)]
+pub struct Program {
+    /// What ranks do, listed once.
+    pub code: Code,
+    /// Which of it each pipeline rank does, and how often.
+    pub ranks: Vec<RankProgram>,
+    /// Each rank's memory that does not change during the step.
+    pub states: Vec<ModelState>,
+    /// The unit passes of a micro-batch, to build from; empty where they are not passed one by one.
+    units: UnitList,
+}
+
+impl Program {
+    /// Builds the step of a checked scenario, reusing this program's memory.
+    pub fn build(&mut self, scenario: &Scenario, layout: &Layout, factors: &Factors) {
+        let rates = Rates::new(scenario, factors);
+        let ranks = layout.pipeline as usize;
+        self.code.clear();
+        self.ranks.resize_with(ranks, RankProgram::default);
+        self.ranks.iter_mut().for_each(RankProgram::clear);
+        self.states.clear();
+        if scenario.plan.staged() {
+            let layouts = OperatorLayouts::new(scenario, layout);
+            self.pipeline(&PipelineContext::new(&rates, layout, &layouts));
+        } else {
+            for program in &mut self.ranks {
+                let builder = RankBuilder::new(&mut self.code, program);
+                if scenario.plan.operators.is_empty() {
+                    self.states.push(ModelState::new(&rates, layout, state::local(&scenario.model, layout)));
+                    step::build(&rates, layout, &mut self.units, builder);
+                } else {
+                    self.states.push(operators::build(&rates, layout, &mut self.units, builder));
+                }
+            }
+        }
+    }
+
+    fn pipeline(&mut self, context: &PipelineContext<'_>) {
+        let mut pipeline = PipelineBuilder::new(context);
+        for (rank, program) in (0..).zip(&mut self.ranks) {
+            let known = self.states.get(context.first_alike(rank) as usize).copied();
+            let state = known.unwrap_or_else(|| context.state(rank));
+            self.states.push(ModelState { buffers: context.buffers(rank), ..state });
+            pipeline.build(rank, RankBuilder::new(&mut self.code, program));
+        }
+    }
+
+    /// What one rank's tasks move and need, repeats counted.
+    pub fn volume(&self, rank: usize) -> Volume {
+        self.ranks[rank].volume(&self.code)
+    }
+
+    /// What the tasks of all ranks would take one after the other.
+    pub fn serial(&self) -> Seconds {
+        self.ranks.iter().map(|program| program.serial(&self.code)).sum()
+    }
+}
+
+#[cfg(any(test, feature = "testing"))]
+impl Program {
+    /// The step of a plan's pipeline in the order of a schedule, for which a plan need have no word.
+    pub(crate) fn scheduled(scenario: &Scenario, rules: &'static crate::plan::ScheduleRules) -> Self {
+        let layout = scenario.layout().unwrap_or_else(|problems| panic!("{problems:?}"));
+        let factors = Factors { bandwidth: [1e30; crate::hardware::MAX_LEVELS], ..Factors::default() };
+        let (rates, layouts) = (Rates::new(scenario, &factors), OperatorLayouts::new(scenario, &layout));
+        let mut program = Self::default();
+        program.ranks.resize_with(layout.pipeline as usize, RankProgram::default);
+        let mut context = PipelineContext::new(&rates, &layout, &layouts);
+        context.rules = rules;
+        program.pipeline(&context);
+        program
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

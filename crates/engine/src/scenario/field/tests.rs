@@ -1,0 +1,38 @@
+//! What the README says of fields is what the table says.
+
+use super::*;
+
+/// What a field takes, in words.
+fn values(takes: Type) -> String {
+    match takes {
+        Type::Id => "an id".to_owned(),
+        Type::Count(least, _) => format!("a count from {least}"),
+        Type::Factor => "a factor above 0".to_owned(),
+        Type::Tokens => "a number".to_owned(),
+        Type::Batch => "sequences, tokens or `free`".to_owned(),
+        Type::Switch => "on, off".to_owned(),
+        Type::Extent => "a level, or a count of ranks".to_owned(),
+        Type::Recompute => "none, selective, full, or a share".to_owned(),
+        Type::OneOf(words) => words.all.join(", "),
+    }
+}
+
+#[test]
+fn the_readme_lists_every_field_as_the_table_has_it() {
+    let rows = Field::all().map(|field| {
+        let FieldSpec { path, flag, takes, default, help, axis, .. } = field.spec();
+        format!("| `{path}` | `--{flag}` | `{}` | {} | {default} | {help} |\n", axis.word, values(*takes))
+    });
+    let head = "| In files | Flag | Axis | Values | Default | What it is |\n|---|---|---|---|---|---|\n";
+    let table = head.to_owned() + &rows.collect::<String>();
+    let readme = include_str!("../../../../../README.md");
+    assert!(readme.contains(&table), "README.md lacks this table of fields:\n{table}");
+}
+
+#[test]
+fn names_are_taken_once() {
+    let twice = |name: fn(&FieldSpec) -> &'static str| {
+        Field::all().find(|field| Field::all().filter(|other| name(other.spec()) == name(field.spec())).count() > 1)
+    };
+    assert_eq!((twice(|spec| spec.flag), twice(|spec| spec.path), twice(|spec| spec.label)), (None, None, None));
+}

@@ -1,0 +1,60 @@
+//! What is to be planned, and what it is best in.
+
+use crate::scenario::Scenario;
+
+/// What a plan is best in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlannerObjective {
+    /// Tokens per second and device, at any micro-batch.
+    Throughput,
+    /// Time of a step with the scenario's sequences.
+    StepTime,
+    /// Memory of the fullest device, with the scenario's sequences.
+    Memory,
+    /// Fewest devices, then throughput.
+    Devices,
+}
+
+impl PlannerObjective {
+    /// Its word on the command line.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Throughput => "throughput",
+            Self::StepTime => "step-time",
+            Self::Memory => "memory",
+            Self::Devices => "devices",
+        }
+    }
+}
+
+/// What the search takes a plan to cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CostModel {
+    /// Each candidate is simulated.
+    Simulator,
+    /// Alpha, beta and gamma, added up: nothing overlaps [osdp C3].
+    Paper,
+}
+
+impl CostModel {
+    /// Its word on the command line.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Simulator => "simulator",
+            Self::Paper => "paper",
+        }
+    }
+}
+
+/// What to plan.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlanRequest {
+    /// The job; the memory of its devices is the limit.
+    pub scenario: Scenario,
+    /// What the best plan is best in.
+    pub objective: PlannerObjective,
+    /// What the search goes by.
+    pub cost_model: CostModel,
+    /// Plans to give.
+    pub top: usize,
+}

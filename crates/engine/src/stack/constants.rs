@@ -1,0 +1,417 @@
+//! The constants of a calibration that a fit may move: one table of their names, bounds, meanings and places.
+//! Everything else in a calibration is measured or published.
+
+use crate::units::Seconds;
+
+use super::{Calibration, Efficiency, Runtime, Software};
+
+/// A constant that a fit may move.
+#[derive(Debug, Clone, Copy)]
+pub struct Constant {
+    /// What reports call it.
+    pub name: &'static str,
+    /// Least value.
+    pub low: f64,
+    /// The value where no row determines it: a published one, or one at which the mechanism costs nothing.
+    pub usual: f64,
+    /// Greatest value.
+    pub high: f64,
+    /// Unit of the values here; nothing where it is a plain number.
+    pub unit: &'static str,
+    /// The numbers of the calibration that it sets, all to one value.
+    pub place: ConstantPlace,
+    /// What it stands for.
+    pub meaning: &'static str,
+}
+
+/// The step of the finite differences that give slopes, as a share of a constant's range.
+const NUDGE: f64 = 1e-3;
+
+impl Constant {
+    /// Whether it is of a machine's host or network, which may be worse than those of all published runs.
+    pub fn is_of_machine(&self) -> bool {
+        match self.place {
+            ConstantPlace::Runtime(_, key) => key.of_machine,
+            ConstantPlace::Architectures(_, key) => key.of_machine,
+            _ => false,
+        }
+    }
+
+    /// From its least to its greatest value.
+    pub fn range(&self) -> f64 {
+        self.high - self.low
+    }
+}
+
+/// Names are unique.
+impl PartialEq for Constant {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+/// A number in a calibration, or several that are one constant.
+#[derive(Debug, Clone, Copy)]
+pub enum ConstantPlace {
+    /// Of all programs.
+    Software(FieldKey<Software>),
+    /// An entry of the table of element-wise traffic.
+    ElementWise(&'static str),
+    /// An entry of the table of kernel libraries.
+    Kernels(&'static str),
+    /// An entry of the table of losses.
+    Loss(&'static str),
+    /// An entry of the table of what logits hold.
+    LogitsHeld(&'static str),
+    /// Of a runtime; a name that ends in `*` stands for all names that begin so.
+    Runtime(&'static str, FieldKey<Runtime>),
+    /// Of some architectures.
+    Architectures(&'static [&'static str], FieldKey<Efficiency>),
+}
+
+/// A number of a `T`: its name in the file, and how to read and write it.
+#[derive(Debug, Clone, Copy)]
+pub struct FieldKey<T> {
+    name: &'static str,
+    get: fn(&T) -> f64,
+    set: fn(&mut T, f64),
+    /// Whether it is of a machine's host or network.
+    of_machine: bool,
+}
+
+impl<T> FieldKey<T> {
+    const fn of_machine(self) -> Self {
+        Self { of_machine: true, ..self }
+    }
+}
+
+/// What a constant may be kept as.
+trait ConstantNumber {
+    fn get(&self) -> f64;
+    fn set(&mut self, value: f64);
+}
+
+impl ConstantNumber for f64 {
+    fn get(&self) -> f64 {
+        *self
+    }
+
+    fn set(&mut self, value: f64) {
+        *self = value;
+    }
+}
+
+impl ConstantNumber for Seconds {
+    fn get(&self) -> f64 {
+        Self::get(*self)
+    }
+
+    fn set(&mut self, value: f64) {
+        *self = Self::new(value);
+    }
+}
+
+/// The key of a field, or of an element of one, which files name `field.index`.
+macro_rules! key {
+    ($of:ident, $field:ident $([$index:literal])?) => {
+        FieldKey {
+            name: concat!(stringify!($field) $(, ".", $index)?),
+            get: |from: &$of| ConstantNumber::get(&from.$field$([$index])?),
+            set: |from: &mut $of, value| ConstantNumber::set(&mut from.$field$([$index])?, value),
+            of_machine: false,
+        }
+    };
+}
+
+const MATMUL: FieldKey<Efficiency> = key!(Efficiency, matmul);
+const MATMUL_FP8: FieldKey<Efficiency> = key!(Efficiency, matmul_fp8);
+const WAVE: FieldKey<Efficiency> = key!(Efficiency, wave);
+const MISALIGNMENT: FieldKey<Efficiency> = key!(Efficiency, misalignment);
+const ATTENTION_FLASH_0: FieldKey<Efficiency> = key!(Efficiency, attention_flash[0]);
+const ATTENTION_FLASH_1: FieldKey<Efficiency> = key!(Efficiency, attention_flash[1]);
+const ATTENTION_FLASH_2: FieldKey<Efficiency> = key!(Efficiency, attention_flash[2]);
+const ATTENTION_BACKWARD: FieldKey<Efficiency> = key!(Efficiency, attention_backward);
+const ATTENTION_HALF_SEQUENCE: FieldKey<Efficiency> = key!(Efficiency, attention_half_sequence);
+const ATTENTION_MISALIGNED: FieldKey<Efficiency> = key!(Efficiency, attention_misaligned);
+const ATTENTION_SCORE_BYTES: FieldKey<Efficiency> = key!(Efficiency, attention_score_bytes);
+const MICRO_BATCH: FieldKey<Software> = key!(Software, micro_batch);
+const HOST_EXPONENT: FieldKey<Software> = key!(Software, host_exponent);
+const STRAGGLERS: FieldKey<Software> = key!(Software, stragglers);
+const LAYER: FieldKey<Runtime> = key!(Runtime, layer).of_machine();
+const CONTENTION: FieldKey<Runtime> = key!(Runtime, contention);
+const TENSOR_COLLECTIVE: FieldKey<Runtime> = key!(Runtime, tensor_collective);
+const WIRE_LOSS: FieldKey<Runtime> = key!(Runtime, wire_loss);
+const STEP: FieldKey<Runtime> = key!(Runtime, step);
+const WIRE_IN_NODE: FieldKey<Efficiency> = key!(Efficiency, wire_in_node).of_machine();
+const WIRE_BETWEEN: FieldKey<Efficiency> = key!(Efficiency, wire_between).of_machine();
+const WIRE_LOSS_BETWEEN: FieldKey<Efficiency> = key!(Efficiency, wire_loss);
+const LATENCY_BETWEEN: FieldKey<Efficiency> = key!(Efficiency, latency_between);
+
+const fn constant(
+    name: &'static str,
+    [low, usual, high]: [f64; 3],
+    unit: &'static str,
+    place: ConstantPlace,
+    meaning: &'static str,
+) -> Constant {
+    Constant { name, low, usual, high, unit, place, meaning }
+}
+
+const AMPERE: &[&str] = &["ampere"];
+const HOPPER: &[&str] = &["hopper"];
+const NVIDIA: &[&str] = &["ampere", "hopper"];
+const CDNA2: &[&str] = &["cdna2"];
+/// What a kernel does whoever made the device: the same source, translated.
+const ALL: &[&str] = &["ampere", "hopper", "cdna2"];
+
+/// All of them: name, least, usual and greatest value, unit, place and meaning.
+#[rustfmt::skip]
+pub const CONSTANTS: &[Constant] = &[
+    constant("matmul-ampere", [0.6, 0.8, 1.0], "", ConstantPlace::Architectures(AMPERE, MATMUL),
+        "large matrix products on the A100, share of the peak"),
+    constant("matmul-hopper", [0.45, 0.7, 0.95], "", ConstantPlace::Architectures(HOPPER, MATMUL),
+        "large matrix products on the H100, share of the peak"),
+    constant("matmul-cdna2", [0.38, 0.6, 0.77], "", ConstantPlace::Architectures(CDNA2, MATMUL),
+        "large matrix products on a GCD of the MI250X: from what whole training steps reach (arXiv 2312.12705) to the best product measured (stas00/ml-engineering)"),
+    constant("matmul-fp8", [0.3, 0.7, 0.9], "", ConstantPlace::Architectures(HOPPER, MATMUL_FP8),
+        "the same in fp8, casts included"),
+    constant("wave", [0.0, 0.8, 1.0], "", ConstantPlace::Architectures(ALL, WAVE),
+        "share of tile and wave quantisation that shows"),
+    constant("misalignment", [0.0, 0.1, 0.5], "", ConstantPlace::Architectures(ALL, MISALIGNMENT),
+        "growth per power of two below 64 in a product's width or depth"),
+    constant("flash1-ampere", [0.1, 0.5, 0.72], "", ConstantPlace::Architectures(AMPERE, ATTENTION_FLASH_0),
+        "flash attention 1 on the A100, forward, share of the peak"),
+    constant("flash2-ampere", [0.15, 0.65, 0.8], "", ConstantPlace::Architectures(AMPERE, ATTENTION_FLASH_1),
+        "flash attention 2 on the A100"),
+    constant("flash2-hopper", [0.1, 0.4, 0.8], "", ConstantPlace::Architectures(HOPPER, ATTENTION_FLASH_1),
+        "flash attention 2 on the H100"),
+    constant("flash3-hopper", [0.1, 0.6, 0.9], "", ConstantPlace::Architectures(HOPPER, ATTENTION_FLASH_2),
+        "cuDNN's attention on the H100"),
+    constant("flash-backward", [0.5, 0.75, 1.0], "", ConstantPlace::Architectures(ALL, ATTENTION_BACKWARD),
+        "flash attention's rate in backward over that in forward"),
+    constant("flash-half-sequence", [0.0, 1000.0, 3000.0], "", ConstantPlace::Architectures(ALL, ATTENTION_HALF_SEQUENCE),
+        "sequence at which flash attention reaches half its rate"),
+    constant("plain-misaligned", [1.0, 5.0, 30.0], "", ConstantPlace::Architectures(ALL, ATTENTION_MISALIGNED),
+        "their slow-down where heads are no multiple of 8"),
+    constant("plain-score-bytes", [4.0, 20.0, 100.0], "B", ConstantPlace::Architectures(ALL, ATTENTION_SCORE_BYTES),
+        "bytes per score of plain attention, unfused"),
+    constant("element-wise-fused", [0.0, 0.7, 3.0], "", ConstantPlace::ElementWise("fused"),
+        "element-wise traffic of Megatron's fused kernels"),
+    constant("element-wise-eager", [0.0, 1.0, 4.0], "", ConstantPlace::ElementWise("eager"),
+        "the same of eager PyTorch with fused norms"),
+    constant("element-wise-eager-2022", [0.2, 1.5, 5.0], "", ConstantPlace::ElementWise("eager-2022"),
+        "the same of PyTorch 1 with norms and loss in fp32"),
+    constant("element-wise-unfused", [0.3, 1.5, 6.0], "", ConstantPlace::ElementWise("unfused"),
+        "the same of eager Llama blocks: RMSNorm, rotary and SwiGLU unfused"),
+    constant("element-wise-compiled", [0.0, 0.5, 3.0], "", ConstantPlace::ElementWise("compiled"),
+        "the same under torch.compile"),
+    constant("element-wise-te", [0.1, 1.0, 4.0], "", ConstantPlace::ElementWise("transformer-engine"),
+        "the same of TransformerEngine's fp8 until the middle of 2024, casts included"),
+    constant("kernels-late-2024", [1.0, 1.05, 1.2], "", ConstantPlace::Kernels("late-2024"),
+        "matrix products of 16 bits with cuBLAS of late 2024 over those before; up to the 0.84 of the peak that the best product measured reaches"),
+    constant("loss-torch", [4.0, 30.0, 100.0], "B", ConstantPlace::Loss("torch"),
+        "bytes per logit moved by PyTorch's loss"),
+    constant("loss-vocab-parallel", [4.0, 40.0, 150.0], "B", ConstantPlace::Loss("vocab-parallel"),
+        "the same of Megatron's loss, split over the vocabulary"),
+    constant("micro-batch", [0.0, 0.001, 0.02], "s", ConstantPlace::Software(MICRO_BATCH),
+        "fixed seconds per micro-batch"),
+    constant("host-exponent", [1.5, 3.0, 12.0], "", ConstantPlace::Software(HOST_EXPONENT),
+        "exponent of the soft maximum of host and device"),
+    constant("stragglers", [0.0, 0.01, 0.1], "", ConstantPlace::Software(STRAGGLERS),
+        "growth of compute per doubling of the nodes"),
+    constant("host-megatron", [0.0, 0.0005, 0.001], "s", ConstantPlace::Runtime("megatron", LAYER),
+        "host seconds per layer of Megatron"),
+    constant("host-fsdp", [0.0, 0.001, 0.004], "s", ConstantPlace::Runtime("fsdp", LAYER),
+        "host seconds per layer of FSDP with nested Python modules"),
+    constant("host-fsdp2", [0.0, 0.001, 0.004], "s", ConstantPlace::Runtime("fsdp2", LAYER),
+        "the same of FSDP2: from 50 launches of 5 us forward to what nested modules cost"),
+    constant("host-overlapped", [0.0, 0.00015, 0.001], "s", ConstantPlace::Runtime("overlapped", LAYER),
+        "host seconds per layer of Megatron and XLA with overlap switched on: 30 launches of 5 us"),
+    constant("contention-fsdp", [0.0, 0.3, 1.0], "", ConstantPlace::Runtime("fsdp*", CONTENTION),
+        "share of the shorter of compute and communication that FSDP does not hide"),
+    constant("contention-overlapped", [0.0, 0.3, 1.0], "", ConstantPlace::Runtime("overlapped", CONTENTION),
+        "the same of Megatron and XLA with overlap switched on"),
+    constant("host-megatron-deepspeed-2023", [0.0, 0.0006, 0.0015], "s", ConstantPlace::Runtime("megatron-deepspeed-2023", LAYER),
+        "host seconds per layer of Megatron-DeepSpeed: 18 launches and 12 modules of 15 us, two collectives of 40 us, and 100 us for the state of random numbers that dropout sets aside"),
+    constant("tensor-collective-2022", [0.0, 0.0, 0.005], "s", ConstantPlace::Runtime("megatron-deepspeed-2022", TENSOR_COLLECTIVE),
+        "seconds that each tensor collective takes beside the wire's on Jean Zay"),
+    constant("wire-loss-deepspeed-2022", [0.0, 0.09, 0.2], "", ConstantPlace::Runtime("deepspeed-2022", WIRE_LOSS),
+        "growth per doubling of the nodes of what the wire between them takes under DeepSpeed's ZeRO-3 (0.09: reduce-scatter on 4 to 128 nodes, NVIDIA/nccl issue 1229; at most that twice)"),
+    constant("step-internevo", [0.0, 0.0, 2.0], "s", ConstantPlace::Runtime("internevo", STEP),
+        "seconds of InternEvo's step beside what is modelled"),
+    constant("logits-torch", [2.0, 14.0, 20.0], "B", ConstantPlace::LogitsHeld("torch"),
+        "bytes held per logit by PyTorch's loss: in bf16, in fp32, as logarithms, and their gradient"),
+    constant("logits-vocab-parallel", [2.0, 10.0, 20.0], "B", ConstantPlace::LogitsHeld("vocab-parallel"),
+        "the same of Megatron's loss: in bf16, in fp32, and less their maximum"),
+    constant("latency-between", [0.7, 1.0, 1.8], "", ConstantPlace::Architectures(NVIDIA, LATENCY_BETWEEN),
+        "factor on the 20 us of a hop between nodes: from the 14 us that NCCL's own model has (src/graph/tuning.cc, ring, Simple) to the 36 us measured on Kestrel"),
+    constant("wire-loss", [0.0, 0.03, 0.07], "", ConstantPlace::Architectures(ALL, WIRE_LOSS_BETWEEN),
+        "growth per doubling of the nodes of what the wire between them takes: nothing, to what reduce-scatters on 4 to 128 nodes lose (NVIDIA/nccl issue 1229)"),
+    constant("wire-in-node", [0.5, 0.78, 0.9], "", ConstantPlace::Architectures(NVIDIA, WIRE_IN_NODE),
+        "share of NVLink that gathers and reduce-scatters reach: 0.77 on 8 A100, 0.80 on 8 H200 (stas00/ml-engineering), half of it on a faulty node"),
+    constant("wire-between", [0.4, 0.91, 0.98], "", ConstantPlace::Architectures(NVIDIA, WIRE_BETWEEN),
+        "share of the wire between nodes that collectives reach: 0.92 to 0.96 on NDR (NVIDIA/nccl-tests issue 290), less than half on a fabric without adaptive routing"),
+    constant("wire-in-node-cdna2", [0.5, 0.7, 1.0], "", ConstantPlace::Architectures(CDNA2, WIRE_IN_NODE),
+        "share that collectives reach of the slowest link that a ring over a node of MI250X has to pass"),
+    constant("wire-between-cdna2", [0.4, 0.85, 1.0], "", ConstantPlace::Architectures(CDNA2, WIRE_BETWEEN),
+        "the same of Slingshot 11 under RCCL"),
+    constant("latency-between-cdna2", [0.8, 1.0, 1.7], "", ConstantPlace::Architectures(CDNA2, LATENCY_BETWEEN),
+        "factor on the 6 us of a hop between nodes of MI250X: published results on Frontier imply 5 to 10 us for a step of a ring"),
+];
+
+/// The constant of this name.
+pub fn named(name: &str) -> Option<&'static Constant> {
+    CONSTANTS.iter().find(|constant| constant.name == name)
+}
+
+impl ConstantPlace {
+    /// Where it stands in the file: `architectures.ampere.attention_flash.1`.
+    pub fn paths(self) -> Vec<String> {
+        match self {
+            Self::Software(key) => vec![format!("software.{}", key.name)],
+            Self::ElementWise(name) => vec![format!("element_wise.{name}")],
+            Self::Kernels(name) => vec![format!("kernels.{name}")],
+            Self::Loss(name) => vec![format!("loss.{name}")],
+            Self::LogitsHeld(name) => vec![format!("logits_held.{name}")],
+            Self::Runtime(name, key) => vec![format!("runtimes.{name}.{}", key.name)],
+            Self::Architectures(names, key) => {
+                names.iter().map(|name| format!("architectures.{name}.{}", key.name)).collect()
+            }
+        }
+    }
+
+    /// The first of the numbers that it leads to; none where the calibration lacks its entry.
+    fn first(self, from: &Calibration) -> Option<f64> {
+        match self {
+            Self::Software(key) => Some((key.get)(&from.software)),
+            Self::ElementWise(name) => from.element_wise.get(name).copied(),
+            Self::Kernels(name) => from.kernels.get(name).copied(),
+            Self::Loss(name) => from.loss.get(name).copied(),
+            Self::LogitsHeld(name) => from.logits_held.get(name).copied(),
+            Self::Runtime(pattern, key) => {
+                let mut runtimes = from.runtimes.iter().filter(|(name, _)| matches(pattern, name));
+                runtimes.next().map(|(_, runtime)| (key.get)(runtime))
+            }
+            Self::Architectures(names, key) => {
+                let mut found = from.architectures.iter().filter(|(name, _)| names.contains(&name.as_str()));
+                found.next().map(|(_, efficiency)| (key.get)(efficiency))
+            }
+        }
+    }
+
+    /// Sets all of them; returns how many there are.
+    fn set(self, into: &mut Calibration, value: f64) -> usize {
+        let entry = |entry: Option<&mut f64>| entry.map(|number| *number = value).into_iter().count();
+        match self {
+            Self::Software(key) => {
+                (key.set)(&mut into.software, value);
+                1
+            }
+            Self::ElementWise(name) => entry(into.element_wise.get_mut(name)),
+            Self::Kernels(name) => entry(into.kernels.get_mut(name)),
+            Self::Loss(name) => entry(into.loss.get_mut(name)),
+            Self::LogitsHeld(name) => entry(into.logits_held.get_mut(name)),
+            Self::Runtime(pattern, key) => {
+                let runtimes = into.runtimes.iter_mut().filter(|(name, _)| matches(pattern, name));
+                runtimes.map(|(_, runtime)| (key.set)(runtime, value)).count()
+            }
+            Self::Architectures(names, key) => {
+                let found = into.architectures.iter_mut().filter(|(name, _)| names.contains(&name.as_str()));
+                found.map(|(_, efficiency)| (key.set)(efficiency, value)).count()
+            }
+        }
+    }
+}
+
+impl Calibration {
+    /// The value of a constant; `None` where the calibration lacks its place.
+    pub fn get(&self, constant: &Constant) -> Option<f64> {
+        constant.place.first(self)
+    }
+
+    /// Sets a constant, within its bounds; returns whether the calibration has it.
+    pub fn set(&mut self, constant: &Constant, value: f64) -> bool {
+        constant.place.set(self, value.clamp(constant.low, constant.high)) > 0
+    }
+
+    /// The same with a constant moved a little inside its bounds, and the share of its range that it moved.
+    pub fn nudged(&self, constant: &Constant, value: f64) -> (f64, Self) {
+        // At the upper bound the step goes down, so that nothing is evaluated with a value that the file would refuse.
+        let share = if value + NUDGE * constant.range() > constant.high { -NUDGE } else { NUDGE };
+        let mut nudged = self.clone();
+        nudged.set(constant, value + share * constant.range());
+        (share, nudged)
+    }
+}
+
+/// Whether a name is the pattern, or begins like one that ends in `*`.
+pub fn matches(pattern: &str, name: &str) -> bool {
+    pattern.strip_suffix('*').map_or(pattern == name, |start| name.starts_with(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::presets::Library;
+
+    /// What a constant of one program stands for: runtimes and element-wise traffic have names that stacks give.
+    #[test]
+    fn a_stack_owns_at_most_two_constants() {
+        let library = Library::embedded();
+        let stacks: Vec<_> = library
+            .entries(crate::presets::Kind::Stack)
+            .map(|entry| library.stack(&entry.id).expect("it is embedded"))
+            .collect();
+        let uses = |stack: &crate::stack::Stack, place: ConstantPlace| match place {
+            ConstantPlace::Runtime(pattern, _) => matches(pattern, &stack.runtime),
+            ConstantPlace::ElementWise(name) => stack.element_wise_names().any(|other| other == name),
+            ConstantPlace::Loss(name) | ConstantPlace::LogitsHeld(name) => {
+                let also = [&stack.loss_compiled, &stack.loss_divided];
+                stack.loss == name || also.into_iter().flatten().any(|other| other == name)
+            }
+            ConstantPlace::Kernels(name) => stack.kernels.as_deref() == Some(name),
+            ConstantPlace::Software(_) | ConstantPlace::Architectures(..) => true,
+        };
+        let mut owned = std::collections::BTreeMap::<&str, Vec<&str>>::new();
+        for constant in CONSTANTS {
+            let users: Vec<&str> =
+                stacks.iter().filter(|stack| uses(stack, constant.place)).map(|stack| stack.id.as_str()).collect();
+            assert!(!users.is_empty(), "no stack uses {}", constant.name);
+            if let [one] = users[..] {
+                owned.entry(one).or_default().push(constant.name);
+            }
+        }
+        assert!(owned.contains_key("internevo"), "{owned:?}");
+        assert!(owned.values().all(|constants| constants.len() <= 2), "{owned:?}");
+    }
+
+    #[test]
+    fn every_constant_is_found_inside_its_bounds_and_takes_a_value() {
+        let mut calibration = (*Library::embedded().calibration("measured").expect("it is embedded")).clone();
+        assert!(CONSTANTS.len() <= 48);
+        for constant in CONSTANTS {
+            let Constant { name, low, high, .. } = constant;
+            let value = calibration.get(constant).unwrap_or_else(|| panic!("{name} leads nowhere"));
+            assert!((*low..=*high).contains(&value), "{name}: {value} is not in [{low}, {high}]");
+            let middle = f64::midpoint(*low, *high);
+            assert!(calibration.set(constant, middle));
+            assert_eq!(calibration.get(constant), Some(middle), "{name}");
+            calibration.set(constant, high + 1.0);
+            assert_eq!(calibration.get(constant), Some(*high), "{name}");
+        }
+        assert!(calibration.problems().is_empty(), "{:?}", calibration.problems());
+        calibration.architectures.clear();
+        let gone = named("matmul-ampere").expect("a constant");
+        assert_eq!((calibration.get(gone), calibration.set(gone, 1.0)), (None, false));
+    }
+
+    #[test]
+    fn a_path_is_where_the_number_stands_in_the_file() {
+        let path = |name: &str| named(name).expect("a constant").place.paths().join(" ");
+        assert_eq!(path("wave"), "architectures.ampere.wave architectures.hopper.wave architectures.cdna2.wave");
+        assert_eq!(path("flash2-hopper"), "architectures.hopper.attention_flash.1");
+        assert_eq!(path("contention-fsdp"), "runtimes.fsdp*.contention");
+        assert_eq!(path("micro-batch"), "software.micro_batch");
+        assert_eq!(path("logits-torch"), "logits_held.torch");
+    }
+}

@@ -1,0 +1,224 @@
+//! Small hand-made scenarios for the engine's tests: round numbers, so that arithmetic can be shown. And the largest one
+//! of a paper.
+
+#![expect(clippy::expect_used, reason = "a toy that cannot be made ends the test")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::hardware::{Cluster, Device, Level, Peaks, Reliability, Rings};
+use crate::model::Model;
+use crate::plan::{Extent, Format, Plan, Sharding, Size, Wire};
+use crate::presets::Library;
+use crate::scenario::{Scenario, file};
+use crate::stack::{
+    AllReduceAlgorithm, Allocator, Attention, Balance, Calibration, Collectives, Efficiency, GatherAlgorithm,
+    GradientCopies, Overlap, Protocol, Runtime, Selective, Software, Stack,
+};
+use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
+
+#[cfg(test)]
+#[path = "../../../presets/texts.rs"]
+mod texts;
+
+#[cfg(test)]
+impl Library {
+    /// The presets that shardscope carries.
+    pub fn embedded() -> Self {
+        Self::of(texts::TEXTS)
+    }
+}
+
+/// Nodes of four devices: 100 TFLOP/s, 1 TB/s, 10 GB; 100 GB/s in the node, 10 GB/s per device out of it.
+pub fn cluster() -> Cluster {
+    let rate = BytesPerSecond::new;
+    let level = |name: &str, members: Option<u32>, bandwidth: f64, injection: Option<f64>| Level {
+        name: name.to_owned(),
+        members,
+        bandwidth: rate(bandwidth),
+        injection: injection.map(rate),
+        sharp: false,
+        latency: Seconds::new(1e-6),
+        links: Vec::new(),
+        measured: None,
+        source: "made up".to_owned(),
+    };
+    Cluster {
+        format: 1,
+        id: "toy".to_owned(),
+        name: "Toy".to_owned(),
+        source: "made up".to_owned(),
+        device: Device {
+            name: "toy".to_owned(),
+            architecture: "toy".to_owned(),
+            memory: Bytes::new(10e9),
+            memory_bandwidth: rate(1e12),
+            compute_units: 100,
+            peak: Peaks {
+                fp32: FlopPerSecond::new(50e12),
+                fp16: Some(FlopPerSecond::new(100e12)),
+                bf16: Some(FlopPerSecond::new(100e12)),
+                fp8: None,
+            },
+            host_bandwidth: rate(10e9),
+            power_share: 1.0,
+            source: "made up".to_owned(),
+        },
+        levels: vec![level("node", Some(4), 100e9, None), level("system", None, 10e9, Some(40e9))],
+        nodes: None,
+        note: None,
+        price_per_device_hour: None,
+        watts_per_device: None,
+        reliability: Reliability::default(),
+        rings: Rings::default(),
+    }
+}
+
+/// Everything free but arithmetic, memory and wire.
+pub fn ideal() -> Stack {
+    Stack {
+        format: 1,
+        id: "ideal".to_owned(),
+        name: "Ideal".to_owned(),
+        about: "no cost of its own".to_owned(),
+        source: "made up".to_owned(),
+        calibration: "ideal".to_owned(),
+        attention: Attention::Flash2,
+        attention_on: BTreeMap::new(),
+        element_wise: "none".to_owned(),
+        element_wise_compiled: None,
+        element_wise_fp8: None,
+        element_wise_gated: None,
+        kernels: None,
+        loss: "none".to_owned(),
+        loss_compiled: None,
+        loss_compiled_since: None,
+        loss_divided: None,
+        runtime: "none".to_owned(),
+        sequence_parallel: true,
+        selective: Selective::default(),
+        balance: Balance::Time,
+        dropout: false,
+        overlap: Overlap::Independent,
+        collectives: Collectives {
+            all_reduce: vec![AllReduceAlgorithm::Ring],
+            gather: vec![GatherAlgorithm::Ring],
+            protocols: vec![Protocol::Simple],
+            hierarchical: false,
+            per_layer: 1,
+            separate_scales: false,
+            bucket: Bytes::new(1e9),
+            buckets: None,
+        },
+        reduce_format: None,
+        reduce_format_of_bf16: None,
+        gradient_format: None,
+        unreduced_format: None,
+        gradient_copies: GradientCopies::default(),
+        division: None,
+        pipeline_buffers: false,
+        update_copies: 0.0,
+        keeps_gate: false,
+        tensor_overlap: false,
+        keeps_gathered: false,
+        cached_exchanges: 0.0,
+        balanced_context: false,
+        replica_stream: false,
+        keeps_head: false,
+        copies_out: false,
+        reduce_during_backward: true,
+        gather_during_forward: false,
+    }
+}
+
+/// Blocks only: `12 layers hidden^2` parameters.
+pub fn model(layers: u32, hidden: u32) -> Model {
+    let (id, name, source) = ("blocks".to_owned(), "Blocks".to_owned(), "made up".to_owned());
+    Model { id, name, source, ..Model::dense(layers, hidden, hidden / 64) }
+}
+
+/// Weights, gradients and optimizer state over these extents, bf16 on the wire.
+pub fn sharding(weights: Extent, gradients: Extent, optimizer: Extent) -> Sharding {
+    Sharding {
+        weights,
+        gradients,
+        optimizer,
+        secondary: None,
+        wire: Wire { weights: Format::Bf16, gradients: Format::Bf16, boundary: Format::Bf16, block: 8000 },
+        reshard_after_forward: true,
+        two_hop_gradients: false,
+        sums_each_micro_batch: false,
+    }
+}
+
+/// ZeRO-3: everything over all ranks.
+pub fn zero3() -> Sharding {
+    sharding(Extent::System, Extent::System, Extent::System)
+}
+
+/// Everything on every device.
+pub fn ddp() -> Sharding {
+    sharding(Extent::Device, Extent::Device, Extent::Device)
+}
+
+/// Two nodes, ZeRO-3, one sequence of 1024 tokens, 8 layers of 1024.
+pub fn scenario() -> Scenario {
+    let calibration = Calibration {
+        format: 1,
+        id: "ideal".to_owned(),
+        source: "made up".to_owned(),
+        software: Software::IDEAL,
+        element_wise: BTreeMap::from([("none".to_owned(), 0.0)]),
+        kernels: BTreeMap::new(),
+        loss: BTreeMap::from([("none".to_owned(), 0.0)]),
+        logits_held: BTreeMap::from([("none".to_owned(), 0.0)]),
+        allocator: Allocator::IDEAL,
+        runtimes: BTreeMap::from([("none".to_owned(), Runtime::IDEAL)]),
+        architectures: BTreeMap::from([("default".to_owned(), Efficiency::IDEAL)]),
+        bands: Vec::new(),
+        peak_half_width: None,
+        posterior: None,
+    };
+    let mut plan = Plan::new(zero3(), 1024);
+    plan.size = Size::Nodes(2);
+    Scenario {
+        name: "toy".to_owned(),
+        cluster: Arc::new(cluster()),
+        stack: Arc::new(ideal()),
+        calibration: Arc::new(calibration),
+        model: Arc::new(model(8, 1024)),
+        strategy: "zero3".into(),
+        plan,
+    }
+}
+
+/// [`x_160_in`] the presets that shardscope carries.
+#[cfg(test)]
+pub fn x_160(flags: &[(&str, &str)]) -> Scenario {
+    x_160_in(&Library::embedded(), flags)
+}
+
+/// [layered B8]: `X_160` on 483 x 5 x 16 A100, 5 micro-batches of one sequence, layer by layer, a layer per
+/// stage, everything computed again and every state partitioned; flags change it.
+pub fn x_160_in(library: &Library, flags: &[(&str, &str)]) -> Scenario {
+    let mut file = file::parse(&library.scenario_text("default").expect("a preset").text).expect("valid");
+    let paper = [
+        ("hardware", "a100-80gb-nvlink16"),
+        ("stack", "ideal"),
+        ("model", "x-160"),
+        ("strategy", "zero3"),
+        ("nodes", "2415"),
+        ("tp", "16"),
+        ("pp", "5"),
+        ("stages-per-rank", "32"),
+        ("accumulate", "5"),
+        ("accumulation", "layered"),
+        ("recompute", "full"),
+    ];
+    for (flag, value) in paper.iter().chain(flags) {
+        file.set(flag, value).expect("a flag");
+    }
+    let scenario = library.resolve(&file).expect("a scenario");
+    assert_eq!(scenario.layout().expect("a valid scenario").devices % 16, 0);
+    scenario
+}

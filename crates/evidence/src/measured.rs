@@ -1,0 +1,322 @@
+//! Published measurements: rows become scenarios, predictions meet what was measured, and the errors are
+//! scored beside a null model's.
+//!
+//! Takes the text of CSV files and a function that evaluates scenarios. Not for reading files, for threads, or for the
+//! layout of a report.
+
+mod case;
+mod columns;
+mod evidence;
+mod null;
+mod rank;
+mod row;
+pub mod runs;
+mod score;
+mod words;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use shardscope_engine::cost::{Factors, Rates};
+use shardscope_engine::evaluate::Summary;
+use shardscope_engine::hardware::Device;
+use shardscope_engine::presets::Library;
+use shardscope_engine::scenario::{Problem, Scenario};
+use shardscope_engine::units::Bytes;
+
+pub use case::{Assumed, Case, Peak, Reading};
+pub use columns::{is_column, table, template};
+pub use evidence::{NearGroup, RunGroup, groups, near, nearest, read_groups, write_groups};
+pub use rank::{Pairs, Ranking};
+pub use row::{MeasuredRow, Skipped, read};
+pub use score::Scores;
+
+use null::NullRow;
+use rank::TimedLayout;
+use score::ScoredError;
+
+/// What was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Metric {
+    /// Seconds of an optimizer step.
+    StepTime,
+    /// Peak of memory in bytes.
+    Memory,
+}
+
+impl Metric {
+    /// Its name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::StepTime => "step_time",
+            Self::Memory => "memory",
+        }
+    }
+}
+
+/// A prediction beside what was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Residual {
+    /// The row's id.
+    pub id: String,
+    /// Near-duplicates share one.
+    pub group: String,
+    /// The stack that ran it.
+    pub stack: String,
+    /// The cluster that it ran on.
+    pub hardware: String,
+    /// The class of its strategy.
+    pub class: String,
+    /// Whether it ran on several nodes.
+    pub across: bool,
+    /// Model, machine, software and batch: layouts that have these in common answer the same question.
+    pub choice: String,
+    /// What is compared.
+    pub metric: Metric,
+    /// Who read a peak of memory.
+    pub reading: Option<Reading>,
+    /// By how much more than the device's memory the run is predicted to need, although it ran.
+    pub refused: Option<Bytes>,
+    /// In seconds or bytes.
+    pub predicted: f64,
+    /// In seconds or bytes.
+    pub measured: f64,
+    /// Signed error of the null model.
+    pub null: f64,
+}
+
+impl Residual {
+    /// Predicted over measured, less 1.
+    pub fn error(&self) -> f64 {
+        self.predicted / self.measured - 1.0
+    }
+
+    /// What a key of a report is in this row.
+    pub fn key(&self, by: ScoreKey) -> &str {
+        match by {
+            ScoreKey::Stack => &self.stack,
+            ScoreKey::Hardware => &self.hardware,
+            ScoreKey::Class => &self.class,
+            ScoreKey::Group => &self.group,
+        }
+    }
+}
+
+/// What scores are split by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScoreKey {
+    /// The id of the software stack.
+    Stack,
+    /// The id of the cluster.
+    Hardware,
+    /// The class of the strategy.
+    Class,
+    /// Near-duplicates.
+    Group,
+}
+
+impl ScoreKey {
+    /// Every key.
+    pub const ALL: [Self; 4] = [Self::Stack, Self::Hardware, Self::Class, Self::Group];
+
+    /// Its name in reports: the column that it stands in.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Stack => "stack",
+            Self::Hardware => "hardware",
+            Self::Class => "strategy_class",
+            Self::Group => "group",
+        }
+    }
+}
+
+/// The comparison of predictions with measured rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Validation {
+    /// What could be compared: step times in the order of the rows, then peaks of memory.
+    pub residuals: Vec<Residual>,
+    /// What could not.
+    pub skipped: Vec<Skipped>,
+    /// What stood for blank cells, and in how many rows.
+    pub assumed: BTreeMap<Assumed, usize>,
+    /// How well layouts were ordered.
+    pub ranking: Ranking,
+}
+
+/// The cases of some rows, and the rows that have none.
+pub fn cases(rows: &[MeasuredRow], library: &Library) -> (Vec<Case>, Vec<Skipped>) {
+    let (mut cases, mut skipped) = (Vec::new(), Vec::new());
+    for row in rows {
+        match Case::new(row, library) {
+            Ok(case) => cases.push(case),
+            Err(why) => skipped.push(Skipped::new(&row.id(), &why)),
+        }
+    }
+    (cases, skipped)
+}
+
+/// Evaluates cases and compares them with what was measured; `evaluate` answers scenarios in their order.
+pub fn validate(
+    cases: &[Case],
+    evaluate: impl FnOnce(&[Scenario]) -> Vec<Result<Summary, Vec<Problem>>>,
+) -> Validation {
+    let scenarios: Vec<Scenario> = cases.iter().flat_map(|case| case.scenarios.iter().cloned()).collect();
+    let mut summaries = evaluate(&scenarios).into_iter();
+    let (mut skipped, mut assumed) = (Vec::new(), BTreeMap::new());
+    let mut answered = Vec::new();
+    for case in cases {
+        // Two scenarios where the micro-batches are no whole number; if one cannot be evaluated, the row is dropped.
+        let own: Result<Vec<Summary>, _> = summaries.by_ref().take(case.scenarios.len()).collect();
+        match own {
+            Ok(own) if !own.is_empty() => {
+                case.assumed.iter().for_each(|one| *assumed.entry(one.clone()).or_default() += 1);
+                answered.push((case, own));
+            }
+            Ok(_) => {}
+            Err(problems) => {
+                let why = problems.first().map_or_else(String::new, ToString::to_string);
+                skipped.push(Skipped::new(&case.row.id(), &why));
+            }
+        }
+    }
+    let step_times = answered.iter().filter_map(|(case, own)| Some(time(case, own, case.step_time?)));
+    let peaks = answered.iter().filter_map(|(case, own)| Some(memory(case, own.first()?, case.peak?)));
+    let (mut residuals, simple): (Vec<Residual>, Vec<NullRow>) = step_times.chain(peaks).unzip();
+    for metric in [Metric::StepTime, Metric::Memory] {
+        let of_metric: Vec<usize> = (0..residuals.len()).filter(|index| residuals[*index].metric == metric).collect();
+        let rows: Vec<NullRow> = of_metric.iter().map(|index| simple[*index].clone()).collect();
+        for (index, error) in of_metric.into_iter().zip(null::errors(&rows)) {
+            residuals[index].null = error;
+        }
+    }
+    let ranking = ranking(&residuals, |_| true);
+    Validation { residuals, skipped, assumed, ranking }
+}
+
+impl Validation {
+    /// Scores of what `wanted` picks.
+    pub fn scores(&self, wanted: impl Fn(&Residual) -> bool) -> Option<Scores> {
+        let picked = self.residuals.iter().filter(|one| wanted(one));
+        Scores::new(picked.map(|one| ScoredError { group: &one.group, error: one.error(), null: one.null }))
+    }
+
+    /// How well layouts are ordered among what `wanted` picks.
+    pub fn ranking_of(&self, wanted: impl Fn(&Residual) -> bool) -> Ranking {
+        ranking(&self.residuals, wanted)
+    }
+
+    /// The values that a key has among a metric's residuals, in order.
+    pub fn values(&self, metric: Metric, by: ScoreKey) -> BTreeSet<&str> {
+        self.residuals.iter().filter(|one| one.metric == metric).map(|one| one.key(by)).collect()
+    }
+}
+
+fn residual(case: &Case, own: &Summary, metric: Metric, predicted: f64, measured: f64) -> Residual {
+    let text = |column: &str| shardscope_engine::scenario::file::printable(case.row.text(column));
+    Residual {
+        id: case.row.id(),
+        group: case.row.group(),
+        stack: text("stack"),
+        hardware: text("cluster"),
+        class: text("strategy_class"),
+        across: case.across(),
+        choice: choice(case),
+        metric,
+        reading: None,
+        refused: (!own.fits).then(|| own.memory.peak - own.memory.capacity),
+        predicted,
+        measured,
+        null: f64::NAN,
+    }
+}
+
+/// What the null model scales: cells are of one device and stack, inside a node or across nodes.
+fn simple(case: &Case, base: f64, measured: f64) -> NullRow {
+    let scenario = case.scenario();
+    let Device { name, .. } = &scenario.cluster.device;
+    NullRow { cell: (name.clone(), scenario.stack.id.clone(), case.across()), group: case.row.group(), base, measured }
+}
+
+/// Step time: between the two scenarios where there are two. The null model scales the time that the model
+/// flop (6 N + 12 L d s per token) takes at the peak.
+fn time(case: &Case, own: &[Summary], measured: f64) -> (Residual, NullRow) {
+    let predicted = case.between(own, |summary| summary.step_time.get());
+    let at_peak = case.between(own, |summary| summary.mfu * summary.step_time.get());
+    (residual(case, &own[0], Metric::StepTime, predicted, measured), simple(case, at_peak, measured))
+}
+
+/// Stages whose activations are on the device although they are kept on the host: one leaves, and two buffers for
+/// what comes back change hands (kwai/Megatron-Kwai, `megatron/core/pipeline_parallel/offload.py`).
+const PASSING: f64 = 3.0;
+
+/// Peak memory as its reader would have read it: an allocator's without what the runtime takes.
+pub(crate) fn read_peak(scenario: &Scenario, summary: &Summary, peak: Peak) -> Bytes {
+    let allocator = &scenario.calibration.allocator;
+    let all = if peak.first { summary.first_peak } else { summary.memory.peak };
+    let whole = match peak.reading {
+        Reading::Device => all,
+        Reading::Reserved => allocator.held(all) + cached(scenario),
+        Reading::Allocator => allocator.asked(all),
+    };
+    if peak.offloaded == 0.0 {
+        return whole;
+    }
+    // What a layer works in stays on the device, whatever is kept elsewhere.
+    let own = Rates::new(scenario, &Factors::default()).activations();
+    let kept = (summary.memory.parts.activations - (own.whole + own.working)).max(Bytes::ZERO);
+    let stages = f64::from(scenario.plan.pipeline) * f64::from(scenario.plan.stages_per_rank);
+    let stage = own.layer * f64::from(scenario.model.layers) / stages;
+    whole - (kept - stage * PASSING).max(Bytes::ZERO) * peak.offloaded
+}
+
+/// Blocks that collectives of tensor parallelism have left in an allocator's cache, beside what it holds at the peak. In a
+/// pipeline the fullest rank has no logits, for which they would be too small; those of cut products lie elsewhere
+/// (PyTorch's symmetric memory).
+fn cached(scenario: &Scenario) -> Bytes {
+    let Scenario { plan, stack, model, .. } = scenario;
+    if plan.pipeline > 1 || plan.tensor_overlap {
+        return Bytes::ZERO;
+    }
+    let whole = Rates::new(scenario, &Factors::default()).tokens() * f64::from(model.hidden);
+    let others = 1.0 - 1.0 / f64::from(plan.tensor);
+    whole * others * stack.cached_exchanges * Bytes::new(plan.precision.storage().bytes())
+}
+
+/// Peak memory. The null model scales the state's bytes.
+fn memory(case: &Case, summary: &Summary, peak: Peak) -> (Residual, NullRow) {
+    let parts = &summary.memory.parts;
+    let predicted = read_peak(case.scenario(), summary, peak);
+    let state: Bytes = [parts.weights, parts.gradients, parts.optimizer].into_iter().sum();
+    let mut residual = residual(case, summary, Metric::Memory, predicted.get(), peak.bytes.get());
+    residual.reading = Some(peak.reading);
+    (residual, simple(case, state.get(), peak.bytes.get()))
+}
+
+/// What layouts are compared within: the cells that say what is trained, where and with what.
+fn choice(case: &Case) -> String {
+    let columns = [
+        "cluster",
+        "inter_node_gbps",
+        "num_gpus",
+        "stack",
+        "compiled",
+        "precision",
+        "model",
+        "layers",
+        "hidden",
+        "heads",
+        "ffn_hidden",
+        "seq_len",
+        "global_batch",
+    ];
+    columns.map(|column| case.row.text(column)).join("|")
+}
+
+fn ranking(residuals: &[Residual], wanted: impl Fn(&Residual) -> bool) -> Ranking {
+    let timed = residuals.iter().filter(|one| one.metric == Metric::StepTime && wanted(one));
+    let layouts: Vec<TimedLayout> =
+        timed.map(|one| TimedLayout { key: &one.choice, predicted: one.predicted, measured: one.measured }).collect();
+    Ranking::new(&layouts)
+}
+
+#[cfg(test)]
+mod tests;

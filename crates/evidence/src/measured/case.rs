@@ -1,0 +1,240 @@
+//! From a row to the scenario that it measured, and what was assumed on the way.
+//!
+//! A blank cell takes a default that is named in [`Assumed`]; a row that needs more than a default is
+//! refused with the reason. Not for running it.
+
+mod model;
+mod plan;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use shardscope_engine::evaluate::Summary;
+use shardscope_engine::hardware::Cluster;
+use shardscope_engine::plan::Format;
+use shardscope_engine::presets::Library;
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::stack::Stack;
+use shardscope_engine::units::{Bytes, BytesPerSecond};
+
+use super::row::MeasuredRow;
+use super::words;
+
+/// What stands for a cell that does not say.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Assumed {
+    /// The column whose cell is empty.
+    pub column: &'static str,
+    /// What was taken.
+    pub value: String,
+    /// Why that.
+    pub why: &'static str,
+}
+
+/// Who read a peak of memory, and so what it contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// The allocator: what the program asked for.
+    Allocator,
+    /// The allocator: what it holds for the program, fragments included.
+    Reserved,
+    /// `nvidia-smi`: with the runtime and what the allocator holds back.
+    Device,
+}
+
+/// A measured peak of memory.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Peak {
+    /// What was reported, as a number of bytes.
+    pub bytes: Bytes,
+    /// Who read it.
+    pub reading: Reading,
+    /// Share of the activations that was in the host's memory at the time.
+    pub offloaded: f64,
+    /// Whether it is that of the first pipeline rank, rather than of the fullest.
+    pub first: bool,
+}
+
+/// A row with the scenarios that stand for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// As the file has it.
+    pub row: MeasuredRow,
+    /// What it ran. Two where the micro-batches of a step are no whole number: one with fewer, one with more.
+    pub scenarios: Vec<Scenario>,
+    /// The share of the last scenario in the step time, from 0 to 1; the rest is the first one's.
+    pub more: f64,
+    /// What was assumed.
+    pub assumed: Vec<Assumed>,
+    /// Seconds of one optimizer step, if the row is scored for it.
+    pub step_time: Option<f64>,
+    /// Peak of memory, if it states one.
+    pub peak: Option<Peak>,
+}
+
+/// Reads cells and notes what stands for those that are blank.
+struct Cells<'a> {
+    row: &'a MeasuredRow,
+    assumed: Vec<Assumed>,
+}
+
+impl Cells<'_> {
+    fn assume(&mut self, column: &'static str, value: &dyn ToString, why: &'static str) {
+        self.assumed.push(Assumed { column, value: value.to_string(), why });
+    }
+
+    /// A count, or what stands for it.
+    fn count_or(
+        &mut self,
+        column: &'static str,
+        default: impl FnOnce() -> u32,
+        why: &'static str,
+    ) -> Result<u32, String> {
+        if let Some(count) = self.row.count(column)? {
+            return Ok(count);
+        }
+        let value = default();
+        self.assume(column, &value, why);
+        Ok(value)
+    }
+}
+
+impl Case {
+    /// The case of a row, or why there is none.
+    pub fn new(row: &MeasuredRow, library: &Library) -> Result<Self, String> {
+        let step_time = match row.text("scored") {
+            "no" => None,
+            _ => row.number("step_time_s")?.filter(|seconds| *seconds > 0.0),
+        };
+        let peak = peak(row)?;
+        if step_time.is_none() && peak.is_none() {
+            let timed = row.number("step_time_s")?.is_some_and(|seconds| seconds > 0.0);
+            return Err(if timed {
+                "'scored' is no, so that its step time is not compared; write yes to compare it".to_owned()
+            } else {
+                "has nothing to compare; write seconds into 'step_time_s', or GiB into 'metric_peak_mem_gb'".to_owned()
+            });
+        }
+        let cluster = cluster(row, library)?;
+        let filed = row.text("stack");
+        let named = words::later_stack(filed, row.text("notes"))
+            .or_else(|| words::ported_stack(filed, &cluster.device.architecture))
+            .unwrap_or(filed);
+        let stack = library.stack(named).map_err(|unknown| unknown.to_string())?;
+        let calibration = library.calibration(&stack.calibration).map_err(|unknown| unknown.to_string())?;
+        let mut cells = Cells { row, assumed: Vec::new() };
+        let plan::RowPlan { plan, strategy, tensor, more } = plan::read(&mut cells, library, &cluster, &stack)?;
+        let model = model::read(&mut cells, tensor, plan.sequence)?;
+        let (stack, precision) = (Arc::new(as_run(row, &stack)), plan.precision);
+        let mut scenario = Scenario {
+            name: row.id(),
+            cluster: Arc::new(cluster),
+            stack,
+            calibration,
+            model: Arc::new(model),
+            strategy: strategy.into(),
+            plan,
+        };
+        scenario.plan.precision = precision;
+        scenario.plan.tensor_overlap = scenario.stack.sequence_parallel && words::cuts_products(row.text("notes"));
+        let mut scenarios = vec![scenario];
+        if more > 0.0 {
+            // A batch between two whole counts of micro-batches is taken between their step times.
+            let mut longer = scenarios[0].clone();
+            longer.plan.accumulate = longer.plan.accumulate.saturating_add(1);
+            scenarios.push(longer);
+        }
+        Ok(Self { row: row.clone(), scenarios, more, assumed: cells.assumed, step_time, peak })
+    }
+
+    /// A figure of the row, from the summaries of its scenarios: between the two where there are two.
+    pub fn between(&self, own: &[Summary], of: fn(&Summary) -> f64) -> f64 {
+        let (first, last) = (own.first().map_or(f64::NAN, of), own.last().map_or(f64::NAN, of));
+        first + (last - first) * self.more
+    }
+
+    /// Whether it ran on several nodes.
+    pub fn across(&self) -> bool {
+        let scenario = self.scenario();
+        scenario.devices() > scenario.cluster.devices_per_node()
+    }
+
+    /// The scenario, or the one with fewer micro-batches.
+    pub fn scenario(&self) -> &Scenario {
+        &self.scenarios[0]
+    }
+}
+
+/// The preset of the row's cluster, with the bandwidth between nodes that the row states.
+fn cluster(row: &MeasuredRow, library: &Library) -> Result<Cluster, String> {
+    let mut cluster = (*library.cluster(row.text("cluster")).map_err(|unknown| unknown.to_string())?).clone();
+    let per_node = f64::from(cluster.devices_per_node());
+    if let (Some(gigabits), Some(outermost)) = (row.number("inter_node_gbps")?, cluster.levels.last_mut())
+        && gigabits > 0.0
+    {
+        let injection = BytesPerSecond::new(gigabits * 1e9 / 8.0);
+        // A row states what a node sends in all. Where that is more for each device than the cluster's file has, the
+        // level carries as much.
+        outermost.bandwidth = outermost.bandwidth.max(injection / per_node);
+        outermost.injection = Some(injection);
+    }
+    Ok(cluster)
+}
+
+/// The stack as the row ran it: its kernel, whether it was compiled, what split the sequence, and the format
+/// of the reduction (`PURE` is bf16 throughout, `DEFAULT` reduces in fp32).
+fn as_run(row: &MeasuredRow, stack: &Stack) -> Stack {
+    let mut stack = stack.clone();
+    if let Some(kernel) = words::attention(row.text("attn")) {
+        (stack.attention, stack.attention_on) = (kernel, BTreeMap::new());
+    }
+    if row.text("compiled") == "yes"
+        && let Some(compiled) = &stack.element_wise_compiled
+    {
+        stack.element_wise.clone_from(compiled);
+        stack.keeps_gate = false;
+    }
+    let since = stack.loss_compiled_since.unwrap_or(0);
+    if row.text("compiled") == "yes"
+        && let Some(compiled) = &stack.loss_compiled
+        && words::month(row.text("url_or_repo_path")).unwrap_or(0) >= since
+    {
+        stack.loss.clone_from(compiled);
+        stack.loss_divided = None;
+    }
+    match row.text("notes") {
+        notes if notes.contains("sequence parallel=no") => stack.sequence_parallel = false,
+        notes if notes.contains("sequence parallel=yes") => stack.sequence_parallel = true,
+        _ => {}
+    }
+    match row.text("precision") {
+        mode if mode.ends_with("/PURE") => stack.reduce_format = Some(Format::Bf16),
+        mode if mode.ends_with("/DEFAULT") => stack.reduce_format = Some(Format::Fp32),
+        _ => {}
+    }
+    stack
+}
+
+/// Stacks whose logs give what the allocator holds: `max_memory_reserved`.
+const RESERVED: [&str; 2] = ["torchtitan", "nanotron"];
+
+/// Stacks whose logs are of the first rank, which is in the first stage of the pipeline: nanotron writes its table of
+/// benchmarks there (huggingface/nanotron, src/nanotron/helpers.py, `log_throughput`).
+const OF_FIRST_RANK: [&str; 1] = ["nanotron"];
+
+/// The peak of memory that a row states.
+fn peak(row: &MeasuredRow) -> Result<Option<Peak>, String> {
+    let Some(amount) = row.number("metric_peak_mem_gb")?.filter(|amount| *amount > 0.0) else { return Ok(None) };
+    let notes = row.text("notes");
+    // Sources count in GiB unless their note gives bytes or decimal units. LitGPT divides by 1e9 (pretrain.py).
+    let decimal = ["1e9 bytes", "MiB"].iter().any(|unit| notes.contains(unit)) || row.text("source").contains("litgpt");
+    let unit = if decimal { Bytes::new(1e9) } else { Bytes::GIB };
+    let reading = match row.text("stack") {
+        _ if notes.contains("nvidia-smi") => Reading::Device,
+        stack if RESERVED.contains(&stack) => Reading::Reserved,
+        _ => Reading::Allocator,
+    };
+    let offloaded = words::after(notes, "offload alpha=").unwrap_or(0.0).clamp(0.0, 1.0);
+    let first = OF_FIRST_RANK.contains(&row.text("stack"));
+    Ok(Some(Peak { bytes: amount * unit, reading, offloaded, first }))
+}

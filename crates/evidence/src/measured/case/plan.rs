@@ -1,0 +1,217 @@
+//! The layout and the batch of a row.
+
+use shardscope_engine::hardware::Cluster;
+use shardscope_engine::plan::{Extent, FlopCount, Plan, Recompute, Schedule, Sharding, Size};
+use shardscope_engine::presets::{Kind, Library};
+use shardscope_engine::stack::Stack;
+
+use super::Cells;
+use crate::measured::words;
+
+/// The plan of a row and what belongs to it.
+pub(super) struct RowPlan {
+    pub plan: Plan,
+    /// The id of the strategy.
+    pub strategy: String,
+    /// Tensor ranks.
+    pub tensor: u32,
+    /// What the count of micro-batches lacks, from 0 to 1.
+    pub more: f64,
+}
+
+pub(super) fn read(
+    cells: &mut Cells<'_>,
+    library: &Library,
+    cluster: &Cluster,
+    stack: &Stack,
+) -> Result<RowPlan, String> {
+    let row = cells.row;
+    let ranks = |column: &str| Ok::<u32, String>(row.count(column)?.unwrap_or(1));
+    let (tensor, pipeline, context) = (ranks("tp")?, ranks("pp")?, ranks("cp")?);
+    let devices = row.needed("num_gpus")?;
+    let shared = tensor.saturating_mul(pipeline).saturating_mul(context);
+    if shared == 0 || !devices.is_multiple_of(shared) {
+        return Err(format!("{devices} devices are not a multiple of tp {tensor} x pp {pipeline} x cp {context}"));
+    }
+    let data = cells.row.count("dp")?.unwrap_or(devices / shared);
+    if data.saturating_mul(shared) != devices {
+        return Err(format!(
+            "tp, pp, cp and dp multiply to {}, not to the {devices} devices",
+            u64::from(data) * u64::from(shared)
+        ));
+    }
+    let (strategy, sharding) = sharding(cells, library, stack)?;
+    let batch = batch(cells, data, pipeline)?;
+    let sequence = cells.row.needed("seq_len")?;
+    let mut plan = Plan::new(sharding, sequence);
+    plan.size = Size::Devices(devices);
+    (plan.tensor, plan.pipeline, plan.context) = (tensor, pipeline, context);
+    (plan.micro_batch, plan.accumulate) = (batch.micro, batch.whole);
+    plan.flop_count = FlopCount::Parameters;
+    plan.precision = precision(cells, cluster);
+    plan.recompute = recompute(cells);
+    (plan.schedule, plan.stages_per_rank) = schedule(cells, pipeline, batch.whole)?;
+    Ok(RowPlan { plan, strategy, tensor, more: batch.more })
+}
+
+/// The strategy of a class, and how it shards.
+fn sharding(cells: &Cells<'_>, library: &Library, stack: &Stack) -> Result<(String, Sharding), String> {
+    let class = cells.row.text("strategy_class").to_lowercase();
+    // PyTorch writes NO_SHARD, DeepSpeed stage 3, ZeRO's paper ZeRO-3.
+    let word = class.replace(['-', '_', ' '], "");
+    let id = match word.as_str() {
+        "ddp" | "dp" | "3d" | "noshard" | "zero0" | "stage0" => "ddp",
+        "zero1" | "stage1" | "zero1+3d" => "zero1",
+        // PyTorch's ZeRO-2 is FSDP that keeps gathered weights until backward.
+        "zero2" if stack.id.starts_with("llm-foundry") || stack.id.starts_with("mosaic") => "fsdp",
+        "zero2" | "stage2" | "4d" => "zero2",
+        "fullshard" | "fullshard+3d" | "fsdp1" | "fsdp2" | "shardgradop" => "fsdp",
+        "zero3" | "stage3" => "zero3",
+        "hybridshard" => "hsdp",
+        "zero++" => "zeropp",
+        "" => return Err(format!("'strategy_class' is blank; write one of {}", strategies(library))),
+        _ => class.as_str(),
+    };
+    let Ok(strategy) = library.strategy(id) else {
+        let written = cells.row.text("strategy_class");
+        return Err(format!("strategy_class '{written}' is unknown; write one of {}", strategies(library)));
+    };
+    let mut sharding = strategy.sharding.clone();
+    if let Some(ranks) = words::after(cells.row.text("strategy"), "sharded over ").filter(|ranks| *ranks >= 1.0) {
+        sharding.optimizer = Extent::Ranks(ranks as u32);
+    }
+    if word == "shardgradop" || word == "zero2" && id == "fsdp" {
+        sharding.reshard_after_forward = false;
+    }
+    Ok((id.to_owned(), sharding))
+}
+
+/// What a class may be: the presets, the user's own among them.
+fn strategies(library: &Library) -> String {
+    library.entries(Kind::Strategy).map(|entry| entry.id.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// Sequences per micro-batch and micro-batches per step.
+struct RowBatch {
+    micro: u32,
+    whole: u32,
+    more: f64,
+}
+
+/// A step does the work of `global_batch`: its micro-batches may be no whole number, where the last one
+/// of each rank is smaller.
+fn batch(cells: &mut Cells<'_>, data: u32, pipeline: u32) -> Result<RowBatch, String> {
+    let usual = if pipeline == 1 { 8 } else { 1 };
+    let micro =
+        cells.count_or("micro_batch", || usual, "1 in a pipeline, else all that a rank has up to 8; no source says")?;
+    let per_rank = if let Some(sequences) = cells.row.number("global_batch")? {
+        sequences / f64::from(data)
+    } else {
+        let accumulate = cells.row.count("grad_accum")?.unwrap_or(1);
+        let per_rank = f64::from(micro) * f64::from(accumulate);
+        cells.assume("global_batch", &(f64::from(data) * per_rank), "dp x micro_batch x grad_accum");
+        per_rank
+    };
+    let (micro, count) = match per_rank / f64::from(micro) {
+        // A rank has no more sequences than that.
+        count if count < 1.0 => ((per_rank as u32).max(1), 1.0),
+        count => (micro, count),
+    };
+    if per_rank < 1.0 {
+        return Err(format!(
+            "a global batch of {} sequences leaves some of {data} ranks without one",
+            per_rank * f64::from(data)
+        ));
+    }
+    let whole = count.floor();
+    Ok(RowBatch { micro, whole: whole as u32, more: count - whole })
+}
+
+fn precision(cells: &mut Cells<'_>, cluster: &Cluster) -> shardscope_engine::plan::Precision {
+    let usual = shardscope_engine::plan::Precision::usual(&cluster.device.peak);
+    words::precision(cells.row.text("precision")).unwrap_or_else(|| {
+        cells.assume("precision", &usual, "what the device is trained in");
+        usual
+    })
+}
+
+/// Stacks that recomputed every layer unless a row says otherwise.
+const RECOMPUTING: [&str; 5] = [
+    "megatron-2021",
+    "megatron-deepspeed-2022",
+    "megatron-deepspeed-2023",
+    "deepspeed-zero3-2021",
+    "deepspeed-zero3-2022",
+];
+
+/// What is recomputed; blank: nothing, but everything on stacks of before 2024 whose runs did, and for
+/// the models beyond 100 billion parameters that the A100 ran.
+fn recompute(cells: &mut Cells<'_>) -> Recompute {
+    if let Some(stated) = words::recompute(cells.row.text("act_ckpt")) {
+        return stated;
+    }
+    let large = cells.row.number("params_b").ok().flatten().is_some_and(|billions| billions > 100.0);
+    let (value, why) = if RECOMPUTING.contains(&cells.row.text("stack")) {
+        (Recompute::Full, "what this stack's published runs did")
+    } else if large && cells.row.text("cluster").starts_with("a100") {
+        (Recompute::Full, "more than 100 billion parameters on A100s")
+    } else {
+        (Recompute::None, "what the stack's launchers default to")
+    };
+    cells.assume("act_ckpt", &value, why);
+    value
+}
+
+/// The most stages per rank that are assumed where a source leaves them out.
+const MOST_STAGES: u32 = 10;
+
+/// The order of a pipeline's work: interleaved where the note gives stages per rank or layers per stage.
+fn schedule(cells: &mut Cells<'_>, pipeline: u32, micro_batches: u32) -> Result<(Schedule, u32), String> {
+    let plain = Ok((Schedule::USUAL, 1));
+    if pipeline == 1 {
+        return plain;
+    }
+    let notes = cells.row.text("notes");
+    let layers = f64::from(cells.row.needed("layers")?) / f64::from(pipeline);
+    let per_stage = ["layers per virtual stage)=", "layers per virtual stage="];
+    let stated = words::after(notes, "pipeline interleaving=")
+        .or_else(|| words::after(notes, "VP="))
+        .or_else(|| per_stage.iter().find_map(|key| words::after(notes, key)).map(|each| layers / each));
+    let stages = stated.map_or_else(|| usual_stages(cells, layers as u32), |stages| stages.round().max(1.0) as u32);
+    if stages == 1 {
+        return plain;
+    }
+    if !micro_batches.is_multiple_of(pipeline) {
+        cells.assume("notes", &"not interleaved", "the interleaved schedule takes micro-batches in groups of pp");
+        return plain;
+    }
+    Ok((Schedule::INTERLEAVING, stages))
+}
+
+/// Stages of a rank with so many layers where a source leaves them out.
+fn usual_stages(cells: &mut Cells<'_>, layers: u32) -> u32 {
+    let most = || (1..=MOST_STAGES).rev().find(|stages| layers.is_multiple_of(*stages)).unwrap_or(1);
+    let (stages, why) = match cells.row.text("stack") {
+        // One published run: of the scored rows only that of Megatron's README on A100s.
+        "megatron-2024" if cells.row.text("cluster").starts_with("a100") => {
+            (1, "Megatron-LM's examples/pretrain_gpt3_175B.sh does not interleave")
+        }
+        "nemo-2024" | "megatron-2024" | "megatron-bridge-2025" => {
+            (most(), "the most up to 10 that divide a rank's layers; no source says")
+        }
+        // 175 and 530 billion parameters have 12 and 3 layers on a rank; those of a trillion have 2.
+        "megatron-2022" => {
+            let stages = if layers.is_multiple_of(3) { 3 } else { 1 };
+            (stages, "three for 175 and 530 billion parameters (arXiv 2205.05198, section 6)")
+        }
+        "megatron-kwai" => {
+            let stages = if layers.is_multiple_of(2) { layers / 2 } else { layers.max(1) };
+            (stages, "PP_l=2 in the script of figure 7 (kwai/Megatron-Kwai, examples/atc24)")
+        }
+        _ => (1, ""),
+    };
+    if !why.is_empty() {
+        cells.assume("notes", &format!("{stages} stages per rank"), why);
+    }
+    stages
+}

@@ -1,0 +1,160 @@
+//! The columns of a table of measured runs: what each says, for people who write one. Not for reading them
+//! ([`super::row`], [`super::case`]).
+
+use std::collections::BTreeMap;
+
+use super::row::NEEDED;
+
+/// A column: its name, what the example has there, and what it means.
+struct Column(&'static str, &'static str, &'static str);
+
+/// All that are read, in the order of the template; then what tells a reader where a run comes from.
+const COLUMNS: &[Column] = &[
+    Column("id", "my-run", "a name of your own; each row has another one"),
+    Column("cluster", "h100-80gb-dgx", "the machine, as `shardscope presets clusters` lists it"),
+    Column(
+        "inter_node_gbps",
+        "",
+        "gigabits per second and direction of all ports of a node; blank: as the preset says",
+    ),
+    Column("num_gpus", "64", "devices of the job"),
+    Column("stack", "torchtitan", "the software, as `shardscope presets stacks` lists it; default where none is near"),
+    Column("compiled", "yes", "yes with torch.compile; blank: no"),
+    Column("model", "Llama 3.1 8B", "llama, mistral, qwen or gemma in it: gated MLP, RMSNorm, no biases; else as GPT"),
+    Column(
+        "params_b",
+        "8.03",
+        "billions of parameters: tells whether the embedding is tied; blank: the family's habit",
+    ),
+    Column("layers", "32", "layers of the transformer"),
+    Column("hidden", "4096", "width of the model"),
+    Column("heads", "32", "attention heads; blank: of 128 each"),
+    Column("kv_heads", "8", "heads of keys and values; blank: as many as heads"),
+    Column("ffn_hidden", "14336", "width inside the MLP; blank: four times hidden"),
+    Column("vocab", "128256", "words of the vocabulary; blank: 51200"),
+    Column("seq_len", "8192", "tokens of a sequence"),
+    Column("micro_batch", "1", "sequences per data rank and micro-batch; blank: 1 in a pipeline, else up to 8"),
+    Column("grad_accum", "", "micro-batches of a step; blank: what global_batch leaves, or 1"),
+    Column("global_batch", "64", "sequences of an optimizer step; blank: data ranks x micro_batch x grad_accum"),
+    Column("precision", "bf16", "bf16, fp16, fp8 or fp32; blank: what the device is trained in"),
+    Column(
+        "strategy_class",
+        "fsdp",
+        "ddp, zero1, zero2, zero3, fsdp, hsdp, zero++ or any of `shardscope presets strategies`",
+    ),
+    Column("strategy", "", "`sharded over 8`: the ranks that share the optimizer's state; blank: as the strategy says"),
+    Column("tp", "1", "tensor-parallel ranks; blank: 1"),
+    Column("pp", "1", "pipeline stages; blank: 1"),
+    Column("cp", "1", "context-parallel ranks; blank: 1"),
+    Column("dp", "64", "data-parallel ranks; blank: num_gpus over tp x pp x cp"),
+    Column("act_ckpt", "selective", "what is recomputed: none, selective, full, or a share of the layers like 0.5"),
+    Column("attn", "", "flash1, flash2, sdpa, flash3, cudnn, plain or `fused softmax`; blank: the stack's"),
+    Column("step_time_s", "1.4", "seconds of an optimizer step: the median of those after the first ten, say"),
+    Column("metric_peak_mem_gb", "", "peak memory of the fullest device in GiB, as the allocator reports it"),
+    Column("scored", "yes", "no: keep the step time out of the comparison; blank: yes"),
+    Column("group", "", "the same word for near-duplicates, which then count as one; blank: the id"),
+    Column("source", "", "who measured it"),
+    Column("url_or_repo_path", "", "where that stands"),
+    Column("notes", "", "`VP=4`: stages per pipeline rank; `nvidia-smi`: who read the memory; else anything"),
+];
+
+/// A table to fill in: each column explained on a line that is skipped, the header, and one run.
+pub fn template() -> String {
+    let explained = COLUMNS.iter().map(|Column(name, _, meaning)| {
+        let needed = if NEEDED.contains(name) { " (needed)" } else { "" };
+        format!("# {name}{needed}: {meaning}\n")
+    });
+    let line = |cell: fn(&Column) -> &'static str| COLUMNS.iter().map(cell).collect::<Vec<_>>().join(",");
+    let (header, example) = (line(|Column(name, ..)| name), line(|Column(_, example, _)| example));
+    format!(
+        "# Measured runs, one in a line; a line that begins with # is skipped. A row counts where it states seconds of a \
+         step\n# or a peak of memory. The run below is invented: put yours in its place, then `shardscope validate \
+         FILE.csv`.\n#\n{}{header}\n{example}\n",
+        explained.collect::<String>()
+    )
+}
+
+/// Whether a table has a column of this name.
+pub fn is_column(name: &str) -> bool {
+    COLUMNS.iter().any(|Column(known, ..)| *known == name)
+}
+
+/// A table with the cells of each row by column; a column that a row has not is blank.
+pub fn table(rows: &[BTreeMap<String, String>]) -> String {
+    let names = || COLUMNS.iter().map(|Column(name, ..)| *name);
+    let lines = rows.iter().map(|row| names().map(|name| row.get(name).map_or("", String::as_str)).collect());
+    let lines = std::iter::once(names().collect::<Vec<_>>()).chain(lines);
+    lines.map(|cells| cells.into_iter().map(quoted).collect::<Vec<_>>().join(",") + "\n").collect()
+}
+
+/// A cell as CSV has it. What begins with # would be a comment at the head of a line.
+fn quoted(cell: &str) -> String {
+    if cell.contains(['"', ',', '#', '\n', '\r']) {
+        format!("\"{}\"", cell.replace('"', "\"\""))
+    } else {
+        cell.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::{cases, read};
+    use shardscope_engine::plan::Extent;
+
+    /// 64 ranks of one sequence; Llama 3.1 8B has 8.03e9 parameters (arXiv 2407.21783, table 3: 8B).
+    #[test]
+    fn the_template_is_a_table_that_reads_back() {
+        let (rows, unread) = read("rows.csv", &template());
+        assert!(unread.is_empty(), "{unread:?}");
+        let (cases, skipped) = cases(&rows, &shardscope_presets::library());
+        assert!(skipped.is_empty() && cases.len() == 1, "{skipped:?}");
+        let case = &cases[0];
+        assert_eq!((case.step_time, case.assumed.len()), (Some(1.4), 0), "{:?}", case.assumed);
+        let scenario = case.scenario();
+        assert_eq!((scenario.devices(), scenario.plan.micro_batch, scenario.plan.accumulate), (64, 1, 1));
+        assert!((scenario.model.parameters() as f64 / 8.03e9 - 1.0).abs() < 0.001);
+    }
+
+    #[test]
+    fn the_template_explains_every_column_of_the_published_tables() {
+        let known = |name: &str| COLUMNS.iter().any(|Column(known, ..)| *known == name) || name == "step_time_from";
+        for (file, text) in shardscope_presets::MEASURED {
+            let unknown: Vec<&str> =
+                text.lines().next().expect("a header").split(',').filter(|name| !known(name)).collect();
+            assert!(unknown.is_empty(), "{file}: {unknown:?}");
+        }
+    }
+
+    /// Words of users, of PyTorch (`ShardingStrategy`) and of DeepSpeed (stages), beside the presets' ids.
+    #[test]
+    fn strategies_go_by_the_names_that_users_know() {
+        use Extent::{Device, Node, System};
+        for (word, weights, reshards) in [
+            ("fsdp", System, true),
+            ("FSDP2", System, true),
+            ("zero3", System, true),
+            ("ZeRO-3", System, true),
+            ("stage3", System, true),
+            ("stage_2", Device, true),
+            ("NO_SHARD", Device, true),
+            ("full_shard", System, true),
+            ("shard_grad_op", System, false),
+            ("hybrid_shard", Node, true),
+            ("hsdp", Node, true),
+            ("mics", Node, true),
+            ("zeropp", System, true),
+            ("ddp", Device, true),
+            ("zero-1", Device, true),
+        ] {
+            let text = template().replace(",fsdp,", &format!(",{word},"));
+            let (cases, skipped) = cases(&read("rows.csv", &text).0, &shardscope_presets::library());
+            assert!(skipped.is_empty(), "{word}: {skipped:?}");
+            let sharding = &cases[0].scenario().plan.sharding;
+            assert_eq!((&sharding.weights, sharding.reshard_after_forward), (&weights, reshards), "{word}");
+        }
+        let text = template().replace(",fsdp,", ",magic,");
+        let (_, skipped) = cases(&read("rows.csv", &text).0, &shardscope_presets::library());
+        assert!(skipped[0].why.contains("'magic' is unknown; write one of ddp, zero1, zero1-hier"), "{skipped:?}");
+    }
+}

@@ -1,0 +1,147 @@
+//! Rows of published measurements, as a CSV file holds them. Not for what they mean: a cell is text or
+//! a number here, and a blank one is unknown.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use shardscope_engine::scenario::file::printable;
+
+/// One row of a file. Columns that nothing asks for are kept and ignored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MeasuredRow {
+    file: Arc<str>,
+    line: u64,
+    columns: Arc<[String]>,
+    cells: Vec<String>,
+}
+
+/// A row or file that has no prediction, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// The row's id, or its file and line.
+    pub id: String,
+    /// Why, where, and how to fix it, in one printable line.
+    pub why: String,
+}
+
+impl Skipped {
+    /// Says why, whatever foreign text that repeats.
+    pub fn new(id: &str, why: &str) -> Self {
+        Self { id: printable(id), why: printable(why) }
+    }
+}
+
+/// Columns without which a row cannot be a measurement.
+pub(super) const NEEDED: [&str; 8] =
+    ["id", "cluster", "stack", "num_gpus", "strategy_class", "layers", "hidden", "seq_len"];
+
+/// The most that a count may be: what a model may have of anything, so that a few can be multiplied.
+const MOST: u32 = 1 << 24;
+
+/// The rows of a file's text; those that cannot be read are listed with the reason.
+pub fn read(file: &str, text: &str) -> (Vec<MeasuredRow>, Vec<Skipped>) {
+    let (mut rows, mut skipped) = (Vec::new(), Vec::new());
+    let mut skip = |line: u64, why: &str| {
+        let id = if line > 1 { format!("{file}:{line}") } else { file.to_owned() };
+        skipped.push(Skipped::new(&id, why));
+    };
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
+    let columns: Arc<[String]> = match reader.headers() {
+        Ok(header) => header.iter().map(str::to_owned).collect(),
+        Err(error) => {
+            skip(1, &format!("is not a table: {error}"));
+            return (rows, skipped);
+        }
+    };
+    let missing = NEEDED.iter().filter(|needed| !columns.iter().any(|column| column == *needed));
+    let missing: Vec<String> = missing.map(|column| format!("'{column}'")).collect();
+    if !missing.is_empty() {
+        let word = if missing.len() == 1 { "column" } else { "columns" };
+        let lacks = missing.join(", ");
+        skip(1, &format!("its header has no {word} {lacks}; `shardscope validate --template` prints one that has all"));
+        return (rows, skipped);
+    }
+    let name: Arc<str> = file.into();
+    for record in reader.records() {
+        match record {
+            Ok(record) => rows.push(MeasuredRow {
+                file: Arc::clone(&name),
+                line: record.position().map_or(0, csv::Position::line),
+                columns: Arc::clone(&columns),
+                cells: record.iter().map(str::to_owned).collect(),
+            }),
+            Err(error) => {
+                skip(error.position().map_or(2, csv::Position::line), &format!("line cannot be read: {error}"));
+            }
+        }
+    }
+    (rows, skipped)
+}
+
+impl MeasuredRow {
+    /// The first row of a table, by its columns.
+    pub fn from_cells(file: &str, cells: &BTreeMap<String, String>) -> Self {
+        let columns = cells.keys().cloned().collect();
+        Self { file: file.into(), line: 2, columns, cells: cells.values().map(|cell| cell.trim().to_owned()).collect() }
+    }
+
+    /// The text of a cell; nothing where it is blank or the file has no such column.
+    pub fn text(&self, column: &str) -> &str {
+        let index = self.columns.iter().position(|name| name == column);
+        index.and_then(|index| self.cells.get(index)).map_or("", String::as_str)
+    }
+
+    /// The number of a cell; `None` where it is blank.
+    pub fn number(&self, column: &str) -> Result<Option<f64>, String> {
+        let text = self.text(column);
+        if text.is_empty() {
+            return Ok(None);
+        }
+        // A cell may say `inf` or `nan`, which parse: no measurement is that.
+        let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
+        number.map(Some).ok_or_else(|| self.wrong(column, "no number; write one like 0.85, or leave it blank"))
+    }
+
+    /// The whole number of a cell, from 1 to 2^24; `None` where it is blank.
+    pub fn count(&self, column: &str) -> Result<Option<u32>, String> {
+        let Some(number) = self.number(column)? else { return Ok(None) };
+        let whole = number >= 1.0 && number <= f64::from(MOST) && number.fract() == 0.0;
+        if whole {
+            return Ok(Some(number as u32));
+        }
+        Err(self.wrong(column, &format!("no count; write a whole number from 1 to {MOST}, or leave it blank")))
+    }
+
+    /// The count of a cell that must not be blank.
+    pub fn needed(&self, column: &str) -> Result<u32, String> {
+        self.count(column)?
+            .ok_or_else(|| format!("'{column}' is blank, and nothing can stand for it; write a whole number"))
+    }
+
+    /// Its id, or where it is if it has none.
+    pub fn id(&self) -> String {
+        match self.text("id") {
+            "" => printable(&format!("{}:{}", self.file, self.line)),
+            id => printable(id),
+        }
+    }
+
+    /// The file that it stands in.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// What it is averaged with before anything else: near-duplicates share a group.
+    pub fn group(&self) -> String {
+        match self.text("group") {
+            "" => self.id(),
+            group => printable(group),
+        }
+    }
+
+    /// What is wrong with a cell, and where it is.
+    pub fn wrong(&self, column: &str, what: &str) -> String {
+        let (file, line) = (&self.file, self.line);
+        printable(&format!("{file}:{line}: column '{column}': '{}' is {what}", self.text(column)))
+    }
+}

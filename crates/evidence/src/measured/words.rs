@@ -1,0 +1,175 @@
+//! What the words of a cell mean: spellings differ from source to source, so they are read by the
+//! words in them. Not for what stands for a blank cell.
+
+use shardscope_engine::plan::{Precision, Recompute};
+use shardscope_engine::stack::Attention;
+
+/// A precision: the fp8 of a mixture wins, then bf16.
+pub(super) fn precision(cell: &str) -> Option<Precision> {
+    let cell = cell.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| cell.contains(word));
+    [
+        (&["fp8", "float8", "mxfp8"][..], Precision::Fp8),
+        (&["bf16", "bfloat16"], Precision::Bf16),
+        (&["fp16", "float16", "half"], Precision::Fp16),
+        (&["fp32", "float32", "tf32", "single"], Precision::Fp32),
+    ]
+    .into_iter()
+    .find_map(|(words, precision)| has(words).then_some(precision))
+}
+
+/// What is recomputed: nothing, everything, what the stack selects, or the share of layers that a
+/// cell names (`4 of 32 layers`, `0.5`).
+pub(super) fn recompute(cell: &str) -> Option<Recompute> {
+    let cell = cell.to_lowercase();
+    let words: Vec<&str> = cell.split(|c: char| !c.is_ascii_alphanumeric() && c != '.').collect();
+    let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(word));
+    if has(&["selective", "select", "sel", "core"]) {
+        return Some(Recompute::Selective);
+    }
+    let numbers: Vec<f64> = words.iter().filter_map(|word| word.parse().ok()).collect();
+    match numbers[..] {
+        [part, whole] if cell.contains(" of ") && part <= whole && whole > 0.0 => {
+            return Some(Recompute::Share(part / whole));
+        }
+        [share] if (0.0..=1.0).contains(&share) => return Some(Recompute::Share(share)),
+        _ => {}
+    }
+    if has(&["full", "yes", "true", "on", "all", "every", "block", "uniform"]) {
+        return Some(Recompute::Full);
+    }
+    has(&["none", "no", "not", "off", "false", "without"]).then_some(Recompute::None)
+}
+
+/// An attention kernel; `None` where the cell says no more than `flash`, or nothing.
+pub(super) fn attention(cell: &str) -> Option<Attention> {
+    let cell = cell.to_lowercase();
+    if cell.contains("fused softmax") || cell.contains("no flash") {
+        return Some(Attention::FusedSoftmax);
+    }
+    let versions = [
+        ("flash1", Attention::Flash1),
+        ("flash-1", Attention::Flash1),
+        ("flash2", Attention::Flash2),
+        ("flash-2", Attention::Flash2),
+        ("sdpa", Attention::Flash2),
+        ("flash3", Attention::Flash3),
+        ("flash-3", Attention::Flash3),
+        ("cudnn", Attention::Flash3),
+    ];
+    let named = versions.into_iter().find(|(word, _)| cell.contains(word)).map(|(_, kernel)| kernel);
+    named.or_else(|| (cell.contains("plain") || cell.contains("torch")).then_some(Attention::Plain))
+}
+
+/// The number behind a key in a note: `after("...; VP=5; ...", "VP=")` is 5.
+pub(super) fn after(note: &str, key: &str) -> Option<f64> {
+    let rest = &note[note.find(key)? + key.len()..];
+    let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+    rest[..digits].trim_end_matches('.').parse().ok()
+}
+
+/// The month in the name of a published file, as in 202506: `llama3-8b_h200_202506_....md`, `..._2025-06_....md`.
+pub(super) fn month(path: &str) -> Option<u32> {
+    let joined = path.replace('-', "");
+    let numbers = joined.split(|c: char| !c.is_ascii_digit()).filter(|digits| digits.len() == 6);
+    numbers.filter_map(|digits| digits.parse().ok()).find(|month| (201_001..210_013).contains(month))
+}
+
+/// Releases of a program from which on its rows are of another stack than the one that they were filed under.
+const LATER: [(&str, &str, [u32; 2], &str); 2] =
+    [("nemo-2024", "NeMo ", [2024, 9], "nemo-2025"), ("jax-xla-2025", "MaxText image of ", [2024, 1], "maxtext-2024")];
+
+/// The stack of a row that was filed under that of another machine's software, by the architecture of its own: what
+/// Megatron-DeepSpeed lost to collectives on Jean Zay, its port to `ROCm` did not lose on LUMI.
+pub(super) fn ported_stack(stack: &str, architecture: &str) -> Option<&'static str> {
+    (stack == "megatron-deepspeed-2022" && architecture == "cdna2").then_some("megatron-lumi-2023")
+}
+
+/// Whether a note says that the products of tensor parallelism were cut so that collectives run beside them: PyTorch's
+/// async tensor parallelism.
+pub fn cuts_products(notes: &str) -> bool {
+    ["Async TP", "AsyncTP", "async TP"].iter().any(|name| notes.contains(name))
+}
+
+/// The stack of a row whose notes name a program or a release that the stack of its own has not: `NeMo 25.02; ...`,
+/// `MaxText image of 2024-12-09`.
+pub(super) fn later_stack(stack: &str, notes: &str) -> Option<&'static str> {
+    LATER.into_iter().find_map(|(filed, program, since, later)| {
+        let mut numbers =
+            notes.split_once(program)?.1.split(|c: char| !c.is_ascii_digit()).map_while(|n| n.parse().ok());
+        let (year, month): (u32, u32) = (numbers.next()?, numbers.next()?);
+        let released = [if year < 100 { 2000 + year } else { year }, month];
+        (filed == stack && released >= since).then_some(later)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spellings_are_read_by_their_words() {
+        for (cell, wanted) in [
+            ("bf16+float8-linear(fp8 all-gather)", Some(Precision::Fp8)),
+            ("amp_bf16/DEFAULT", Some(Precision::Bf16)),
+            ("bf16/fp16 AMP", Some(Precision::Bf16)),
+            ("TF32", Some(Precision::Fp32)),
+            ("", None),
+        ] {
+            assert_eq!(precision(cell), wanted, "{cell}");
+        }
+        for (cell, wanted) in [
+            ("selective(ours: recompute activation func+norm, offload)", Some(Recompute::Selective)),
+            ("Full AC", Some(Recompute::Full)),
+            ("no", Some(Recompute::None)),
+            ("8 of 32 layers", Some(Recompute::Share(0.25))),
+            ("0.5", Some(Recompute::Share(0.5))),
+            ("unclear", None),
+            ("", None),
+        ] {
+            assert_eq!(recompute(cell), wanted, "{cell}");
+        }
+        for (cell, wanted) in [
+            ("other(fused softmax, no flash)", Some(Attention::FusedSoftmax)),
+            ("flash(TE/cuDNN)", Some(Attention::Flash3)),
+            ("flash2.0.4", Some(Attention::Flash2)),
+            ("flash", None),
+        ] {
+            assert_eq!(attention(cell), wanted, "{cell}");
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_file_gives_its_month() {
+        for (path, wanted) in [
+            (
+                "github:pytorch/torchtitan@b5bcd76c6:benchmarks/llama3-8b_h200_202506_trainy-whitefiber.md",
+                Some(202_506),
+            ),
+            ("benchmarks/asyncTP_llama3_h100_2025-06_torchtitan.md", Some(202_506)),
+            ("github:pytorch/torchtitan@3faaa1a0d:docs/performance.md", None),
+            ("github:Lightning-AI/litgpt@26857050:extensions/thunder/README.md", None),
+        ] {
+            assert_eq!(month(path), wanted, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_note_gives_the_number_behind_a_key() {
+        assert_eq!(after("NeMo 24.07; VP=10; task=x", "VP="), Some(10.0));
+        assert_eq!(after("offload alpha=0.276 (activations)", "alpha="), Some(0.276));
+        assert_eq!(after("VP=; task=SFT", "VP="), None);
+        assert_eq!(after("nothing", "VP="), None);
+    }
+
+    #[test]
+    fn later_releases_are_of_a_later_stack() {
+        let later = |notes: &str| later_stack("nemo-2024", notes);
+        assert_eq!(later("NeMo 24.09; training step time"), Some("nemo-2025"));
+        assert_eq!(later("NeMo 25.02"), Some("nemo-2025"));
+        assert_eq!(later("NeMo 24.07, doc of 2024-09-09"), None);
+        assert_eq!(later("Launcher examples"), None);
+        assert_eq!(later_stack("megatron-2024", "NeMo 25.02"), None);
+        assert_eq!(later_stack("jax-xla-2025", "MaxText image of 2024-12-09; FSDP=64"), Some("maxtext-2024"));
+    }
+}

@@ -1,0 +1,99 @@
+//! A plan as another tool's files: which tools there are, and what is written for each. Not for any tool's keys, nor for
+//! the disk.
+
+use shardscope_engine::evaluate::Workspace;
+use shardscope_engine::scenario::{Problem, Scenario};
+use shardscope_engine::text::printable;
+
+use super::fsdp2::{self, Names};
+use super::plans::{self, JobWishes, PlanTarget};
+use super::trace::RankTrace;
+
+/// What a plan is written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExportForm {
+    /// A launcher's configuration, or a job.
+    Plan(PlanTarget),
+    /// Module by module, under a library's names.
+    Modules(Names),
+    /// The simulated step.
+    Trace,
+}
+
+impl ExportForm {
+    /// All of them, in the order of the command line.
+    pub const ALL: [Self; 9] = [
+        Self::Modules(Names::Torchtitan),
+        Self::Modules(Names::HuggingFace),
+        Self::Plan(PlanTarget::Accelerate),
+        Self::Plan(PlanTarget::Trainer),
+        Self::Plan(PlanTarget::DeepSpeed),
+        Self::Plan(PlanTarget::Megatron),
+        Self::Plan(PlanTarget::Torchtitan),
+        Self::Plan(PlanTarget::Sbatch),
+        Self::Trace,
+    ];
+
+    /// What it is called, mostly by the word of `export --to`.
+    pub const fn name(self) -> &'static str {
+        self.words().0
+    }
+
+    /// Its name, and what is written.
+    pub const fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Modules(Names::Torchtitan) => ("fsdp2", "fsdp2.json and fsdp2.py, torchtitan's modules"),
+            Self::Modules(Names::HuggingFace) => ("fsdp2, Hugging Face", "the same, Hugging Face's modules"),
+            Self::Plan(PlanTarget::Accelerate) => ("accelerate", "YAML for accelerate launch"),
+            Self::Plan(PlanTarget::Trainer) => ("hf-trainer", "arguments of HF's Trainer, as YAML"),
+            Self::Plan(PlanTarget::DeepSpeed) => ("deepspeed", "DeepSpeed's JSON"),
+            Self::Plan(PlanTarget::Megatron) => ("megatron", "a script of Megatron-LM's arguments"),
+            Self::Plan(PlanTarget::Torchtitan) => ("torchtitan", "torchtitan's command"),
+            Self::Plan(PlanTarget::Sbatch) => ("sbatch", "a job for Slurm"),
+            Self::Trace => ("trace", "the simulated step, for Perfetto"),
+        }
+    }
+
+    /// The files of a scenario's plan, for a version of the tool or the newest that is known.
+    pub fn files(
+        self,
+        version: Option<&str>,
+        scenario: &Scenario,
+        job: &JobWishes,
+    ) -> Result<ExportedFiles, Vec<Problem>> {
+        match self {
+            Self::Plan(target) => {
+                let exported = plans::export(target, version, scenario, job)?;
+                Ok(ExportedFiles::Texts(vec![(exported.file, exported.text)], exported.notes))
+            }
+            Self::Modules(names) => {
+                known(version).map_err(|problem| vec![problem])?;
+                let spec = fsdp2::specify(scenario, names)?;
+                let files = spec.files().map_err(|error| vec![Problem::bug("fsdp2", error.to_string())])?;
+                Ok(ExportedFiles::Texts(files.into(), spec.notes))
+            }
+            Self::Trace => RankTrace::all(scenario, &mut Workspace::default()).map(ExportedFiles::Traces),
+        }
+    }
+}
+
+/// Refuses a version of PyTorch that nothing is known of.
+fn known(version: Option<&str>) -> Result<(), Problem> {
+    match version.filter(|version| *version != fsdp2::VERSION) {
+        None => Ok(()),
+        Some(version) => Err(Problem {
+            field: "--target-version".to_owned(),
+            what: format!("'{}' of PyTorch is not known", printable(version)),
+            fix: format!("choose {}", fsdp2::VERSION),
+        }),
+    }
+}
+
+/// What a plan comes to.
+#[derive(Debug)]
+pub enum ExportedFiles {
+    /// Names and texts, the first of which says all of it, and what the tool does otherwise than planned.
+    Texts(Vec<(&'static str, String)>, Vec<String>),
+    /// The simulated step of each pipeline rank, which may take hundreds of MB.
+    Traces(Vec<RankTrace>),
+}

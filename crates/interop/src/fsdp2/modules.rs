@@ -1,0 +1,132 @@
+//! The modules of a plan: which ranges are treated alike, and how FSDP2 does that.
+
+use shardscope_engine::plan::{Extents, Layers, Operator, Recompute, Reduction, Site};
+use shardscope_engine::scenario::{Layout, Scenario};
+
+use super::names::Names;
+use super::spec::{Module, Reduce, Reshard};
+
+/// One module's plan, as the scenario has it.
+#[derive(Debug, Clone, PartialEq)]
+struct Wanted {
+    operator: Operator,
+    extents: Extents,
+    split: u32,
+    recompute: Recompute,
+}
+
+/// All modules, and what FSDP2 does otherwise.
+pub(super) fn modules(scenario: &Scenario, layout: &Layout, names: Names) -> (Vec<Module>, Vec<String>) {
+    let model = &scenario.model;
+    let mut ranges: Vec<(Option<Layers>, Wanted)> = Vec::new();
+    for layer in 0..model.layers {
+        for wanted in of_layer(scenario, layer) {
+            let follows = |(layers, before): &&mut (Option<Layers>, Wanted)| {
+                layers.is_some_and(|layers| layers.last + 1 == layer) && *before == wanted
+            };
+            match ranges.iter_mut().find(follows) {
+                Some((Some(layers), _)) => layers.last = layer,
+                _ => ranges.push((Some(Layers { first: layer, last: layer }), wanted)),
+            }
+        }
+    }
+    if model.vocab > 0 {
+        ranges.push((None, wanted(scenario, Operator::Embedding, Site::Embedding, Recompute::None)));
+    }
+    if model.vocab > 0 && !model.tied {
+        ranges.push((None, wanted(scenario, Operator::Head, Site::Head, Recompute::None)));
+    }
+    let mut notes = Vec::new();
+    let mut module = |(layers, wanted): (Option<Layers>, Wanted)| {
+        let (module, why) = as_fsdp2(scenario, layout, layers, wanted, names);
+        notes.extend(why.map(|why| format!("{}: {why}", module.path)));
+        module
+    };
+    let modules = ranges.into_iter().map(&mut module).collect();
+    notes.sort();
+    notes.dedup();
+    (modules, notes)
+}
+
+/// A layer in one piece, or its two halves.
+fn of_layer(scenario: &Scenario, layer: u32) -> Vec<Wanted> {
+    let recompute = match scenario.plan.recompute {
+        Recompute::Selective => Recompute::Selective,
+        // The first layers are computed again.
+        other if f64::from(layer) < libm::round(other.layers() * f64::from(scenario.model.layers)) => Recompute::Full,
+        _ => Recompute::None,
+    };
+    let sites = [Site::Attention(layer), Site::Mlp(layer)];
+    let [attention, mlp] = sites.map(|site| scenario.plan.placement(site));
+    let whole = wanted(scenario, Operator::Layer, sites[0], recompute);
+    if attention == mlp && whole.split == 1 {
+        return vec![whole];
+    }
+    let halves = [Operator::Attention, Operator::Mlp].into_iter().zip(sites);
+    halves.map(|(operator, site)| wanted(scenario, operator, site, recompute)).collect()
+}
+
+fn wanted(scenario: &Scenario, operator: Operator, site: Site, recompute: Recompute) -> Wanted {
+    let (plan, sharding) = (&scenario.plan, &scenario.plan.sharding);
+    let entry = plan.placement(site).map(|entry| &plan.operators[entry]);
+    let own = entry.map(|entry| entry.extents.clone()).unwrap_or_default();
+    let extents = Extents {
+        weights: own.weights.or_else(|| Some(sharding.weights.clone())),
+        gradients: own.gradients.or_else(|| Some(sharding.gradients.clone())),
+        optimizer: own.optimizer.or_else(|| Some(sharding.optimizer.clone())),
+    };
+    let sliced = !matches!(operator, Operator::Embedding | Operator::Head);
+    let split = entry.filter(|_| sliced).map_or(1, |entry| entry.split);
+    Wanted { operator, extents, split, recompute }
+}
+
+/// FSDP2 shards weights, gradients and optimizer state of a module over the same ranks. Weights that are to be
+/// whole are gathered once per step and kept; those that are to be sharded over fewer ranks are kept so
+/// between forward and backward.
+fn as_fsdp2(
+    scenario: &Scenario,
+    layout: &Layout,
+    layers: Option<Layers>,
+    wanted: Wanted,
+    names: Names,
+) -> (Module, Option<&'static str>) {
+    let plan = &scenario.plan;
+    let placed = layout.placed(scenario, &wanted.extents);
+    let (weights, gradients, shard) = (placed.weights, placed.gradients, placed.optimizer);
+    let second = placed.secondary.filter(|ranks| weights == shard && *ranks < shard);
+    let reshard_after_forward = match (weights, second) {
+        (1, _) => Reshard::Drop(false),
+        (_, Some(ranks)) => Reshard::Over(ranks),
+        (weights, None) if weights == shard => Reshard::Drop(plan.sharding.reshard_after_forward),
+        (weights, None) => Reshard::Over(weights),
+    };
+    let once = match plan.reduction {
+        Reduction::Default => gradients == 1,
+        Reduction::MicroBatch => false,
+        Reduction::Step => true,
+    };
+    let why = match (weights, gradients) {
+        (weights, _) if weights > 1 && weights < shard => {
+            Some("weights are sharded over the optimizer's ranks too, and gathered from there for forward")
+        }
+        (_, gradients) if gradients > 1 && gradients < shard => {
+            Some("gradients are reduced over the optimizer's ranks at once")
+        }
+        _ => None,
+    };
+    let module = Module {
+        path: names.path(wanted.operator),
+        layers,
+        operator: wanted.operator,
+        extents: wanted.extents,
+        shard,
+        replicate: layout.group() / shard,
+        reshard_after_forward,
+        reshard_after_backward: weights > 1,
+        reduce: if once { Reduce::Step } else { Reduce::MicroBatch },
+        split: wanted.split,
+        recompute: wanted.recompute,
+        exact: why.is_none(),
+    };
+    (module, why)
+}

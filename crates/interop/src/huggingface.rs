@@ -1,0 +1,140 @@
+//! Hugging Face `config.json`: the shape of a decoder, as the class of transformers that `model_type` chooses builds it.
+//!
+//! Checked against transformers 5.23.0. Not for weights, nor for what a shape costs.
+
+mod experts;
+mod family;
+mod ignored;
+mod keys;
+mod refusals;
+mod shape;
+mod window;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use shardscope_engine::model::Model;
+
+use super::report::{ImportError, ImportReport, Imported};
+use family::Family;
+use keys::Keys;
+
+/// What to make of a configuration, beside what it says.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ImportOptions<'a> {
+    /// The file, as its result names it.
+    pub file: &'a str,
+    /// The model's name; by default the one in the configuration, or else that of the file.
+    pub name: Option<&'a str>,
+    /// The known `model_type` as which to read an unknown one.
+    pub like: Option<&'a str>,
+}
+
+/// A model with its exact counts.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CountedModel {
+    /// Trained parameters.
+    pub parameters: u64,
+    /// Those that take part in a token's arithmetic.
+    pub active_parameters: u64,
+    /// Its shape, as a preset has it.
+    pub model: Model,
+}
+
+impl CountedModel {
+    /// The file of a preset: what its name gives is left out.
+    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
+        let mut table = toml::Table::try_from(&self.model)?;
+        table.remove("id");
+        toml::to_string(&table)
+    }
+}
+
+/// The model of a configuration's text, and where each part of it comes from.
+pub fn model(text: &str, options: ImportOptions<'_>) -> Result<Imported<CountedModel>, ImportError> {
+    let outer = parsed(text)?;
+    refusals::whole(&outer)?;
+    let mut report = ImportReport::default();
+    let (object, inside) = inner(&outer)?;
+    refusals::whole(object)?;
+    let family = family(object, options.like, inside)?;
+    let mut keys = Keys::new(object, inside, &mut report);
+    let model = shape::model(&mut keys, family, options)?;
+    refusals::unread(&keys, family)?;
+    ignored::note(&mut keys);
+    if !inside.is_empty() {
+        ignored::note_around(&outer, &mut report);
+    }
+    if let Some((field, must)) = model.problems().into_iter().next() {
+        return Err(ImportError::new(field, format!("the file's values make a model whose {must}"), "correct them"));
+    }
+    // Not before: sizes that cannot be would overflow.
+    let made = CountedModel { parameters: model.parameters(), active_parameters: model.active_parameters(), model };
+    Ok(Imported { made, report })
+}
+
+/// Whether a text is such a configuration, of whatever class.
+pub fn is_config(text: &str) -> bool {
+    parsed(text).is_ok_and(|object| ["model_type", "text_config"].iter().any(|key| object.contains_key(*key)))
+}
+
+/// The object of a file; Python's JSON writes numbers that are none, which stand where no shape is read.
+fn parsed(text: &str) -> Result<Map<String, Value>, ImportError> {
+    let text = without_infinities(text.trim_start_matches('\u{feff}'));
+    let wrong = |what: String| ImportError::new("", what, "name the config.json of a model");
+    match serde_json::from_str(&text) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err(wrong("it is JSON, though not an object".to_owned())),
+        Err(error) => Err(wrong(format!("it is not JSON ({error})"))),
+    }
+}
+
+/// The text with `Infinity` and `NaN` outside strings written as `null`.
+fn without_infinities(text: &str) -> String {
+    let parts = text.split('"');
+    let (mut inside, mut escaped) = (false, false);
+    let mut found = String::with_capacity(text.len());
+    for (index, part) in parts.enumerate() {
+        if index > 0 {
+            found.push('"');
+            // A quotation mark behind an odd number of backslashes does not end a string.
+            inside = if inside { escaped } else { true };
+        }
+        let backslashes = part.len() - part.trim_end_matches('\\').len();
+        escaped = inside && !backslashes.is_multiple_of(2);
+        if inside {
+            found.push_str(part);
+        } else {
+            found.push_str(&part.replace("-Infinity", "null").replace("Infinity", "null").replace("NaN", "null"));
+        }
+    }
+    found
+}
+
+/// Where the decoder stands: under `text_config` in models of text and pictures.
+fn inner(outer: &Map<String, Value>) -> Result<(&Map<String, Value>, &'static str), ImportError> {
+    match outer.get("text_config") {
+        None | Some(Value::Null) => Ok((outer, "")),
+        Some(Value::Object(inner)) => Ok((inner, "text_config.")),
+        Some(_) => Err(ImportError::new("text_config", "it is not an object", "write the decoder's keys into it")),
+    }
+}
+
+fn family(object: &Map<String, Value>, like: Option<&str>, inside: &str) -> Result<&'static Family, ImportError> {
+    let known = || format!("known: {}", family::names().collect::<Vec<_>>().join(", "));
+    if let Some(like) = like {
+        let what = || ImportError::new("--like", format!("'{like}' is no known model_type"), known());
+        return family::find(like).ok_or_else(what);
+    }
+    let place = format!("{inside}model_type");
+    match object.get("model_type").and_then(Value::as_str) {
+        None => Err(ImportError::new(place, "is missing", format!("say with --like which it is; {}", known()))),
+        Some(name) => family::find(name).ok_or_else(|| {
+            let fix = format!("{}; --like llama reads it as that", known());
+            ImportError::new(place, format!("unknown model_type '{name}'"), fix)
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,159 @@
+//! The MLPs of a configuration: their widths, experts, and the layers that have none.
+
+use serde_json::Value;
+
+use shardscope_engine::model::{Experts, Model};
+
+use super::super::report::ImportError;
+use super::family::{ExpertRule, Family};
+use super::keys::Keys;
+
+/// Names of the count of experts.
+pub(super) const COUNT: [&str; 3] = ["n_routed_experts", "num_local_experts", "num_experts"];
+
+/// Experts' MLPs beside those of layers without experts.
+struct Widths {
+    /// Inside an expert.
+    expert: u32,
+    /// Of a layer's MLP without experts.
+    dense: u32,
+    /// Of all shared experts together.
+    shared: Option<u32>,
+    /// Layers without experts.
+    dense_layers: u32,
+}
+
+/// Gives a model its MLPs.
+pub(super) fn put(keys: &mut Keys<'_>, family: &Family, model: &mut Model) -> Result<(), ImportError> {
+    let widths = match family.experts {
+        ExpertRule::None => None,
+        ExpertRule::All => Some(all(keys)?),
+        ExpertRule::Qwen { shared } => Some(qwen(keys, shared, model.layers)?),
+        ExpertRule::DeepSeek(dense) => deepseek(keys, dense)?,
+        ExpertRule::Llama4 => Some(llama4(keys, model.layers)?),
+    };
+    let Some(Widths { expert, dense, shared, dense_layers }) = widths else {
+        model.ffn_hidden = plain(keys, family, model.hidden)?;
+        return Ok(());
+    };
+    // The format's plain width is that of the layers without experts, where there are any: DeepSeek-V3's 18432 beside
+    // experts of 2048. Qwen's files have one that no layer uses.
+    let mixed = dense_layers > 0;
+    model.ffn_hidden = if mixed { dense } else { expert };
+    model.experts = Some(Experts {
+        count: keys.needed("experts.count", &COUNT)?,
+        active: keys.needed("experts.active", &["num_experts_per_tok"])?,
+        ffn_hidden: mixed.then_some(expert).filter(|width| *width != dense),
+        shared_ffn: shared,
+        shared_gate: matches!(family.experts, ExpertRule::Qwen { shared: true }),
+        dense_layers: mixed.then_some(dense_layers),
+    });
+    if mixed {
+        let why = "those with and without experts count as one mean layer in time and memory; parameters and flop are \
+                   exact";
+        keys.report.assume("layers", "alike", why);
+    }
+    let why = "experts are sharded like other parameters: expert parallelism is not modelled";
+    keys.report.assume("experts", "sharded", why);
+    Ok(())
+}
+
+/// The width of the MLP of a model without experts.
+fn plain(keys: &mut Keys<'_>, family: &Family, hidden: u32) -> Result<u32, ImportError> {
+    if family.name == "mpt" {
+        let ratio = keys.count("ffn_hidden over hidden", &["expansion_ratio"])?.unwrap_or(4);
+        return Ok(hidden.saturating_mul(ratio));
+    }
+    let names = ["intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size"];
+    if !family.four_times {
+        return keys.needed("ffn_hidden", &names);
+    }
+    let said = keys.count("ffn_hidden", &names)?;
+    if said.is_none() {
+        keys.report.assume("ffn_hidden", 4 * hidden, "no width is said: its class takes 4 x hidden");
+    }
+    Ok(said.unwrap_or(4 * hidden))
+}
+
+/// The width of an expert.
+fn own(keys: &mut Keys<'_>) -> Result<u32, ImportError> {
+    match keys.count("experts.ffn_hidden", &["moe_intermediate_size"])? {
+        Some(width) => Ok(width),
+        None => keys.needed("experts.ffn_hidden", &["intermediate_size"]),
+    }
+}
+
+fn all(keys: &mut Keys<'_>) -> Result<Widths, ImportError> {
+    Ok(Widths { expert: own(keys)?, dense: 0, shared: None, dense_layers: 0 })
+}
+
+/// Layers without experts are listed, or between each so-manieth.
+fn qwen(keys: &mut Keys<'_>, shared: bool, layers: u32) -> Result<Widths, ImportError> {
+    let expert = own(keys)?;
+    let mut width = || keys.needed("experts.shared_ffn", &["shared_expert_intermediate_size"]);
+    let shared = shared.then(&mut width).transpose()?;
+    let step = keys.count("layers from experts to experts", &["decoder_sparse_step"])?.unwrap_or(1).max(1);
+    let listed = keys.list("mlp_only_layers")?.unwrap_or_default();
+    let plain = |layer: &u32| {
+        let number = u64::from(*layer);
+        !(layer + 1).is_multiple_of(step) || listed.iter().any(|value| value.as_u64() == Some(number))
+    };
+    let dense_layers = (0..layers.min(1 << 16)).filter(plain).count() as u32;
+    let dense = if dense_layers > 0 {
+        keys.needed("ffn_hidden", &["intermediate_size"])?
+    } else {
+        keys.skip(&["intermediate_size"]);
+        0
+    };
+    Ok(Widths { expert, dense, shared, dense_layers })
+}
+
+fn deepseek(keys: &mut Keys<'_>, usual: u32) -> Result<Option<Widths>, ImportError> {
+    if keys.is_null("n_routed_experts") {
+        return Ok(None);
+    }
+    if keys.count("layers from experts to experts", &["moe_layer_freq"])?.is_some_and(|step| step != 1) {
+        return Err(keys.error("moe_layer_freq", "is not 1", "transformers' own class has no such layers either"));
+    }
+    let expert = keys.needed("experts.ffn_hidden", &["moe_intermediate_size"])?;
+    let shared = if keys.is_null("n_shared_experts") {
+        keys.skip(&["n_shared_experts"]);
+        None
+    } else {
+        Some(keys.needed("shared experts", &["n_shared_experts"])?)
+    };
+    let said = keys.count("experts.dense_layers", &["first_k_dense_replace"])?;
+    if said.is_none() {
+        keys.assume("experts.dense_layers", usual, "first_k_dense_replace");
+    }
+    let shared = shared.filter(|count| *count > 0).map(|count| count.saturating_mul(expert));
+    let dense = keys.needed("ffn_hidden", &["intermediate_size"])?;
+    Ok(Some(Widths { expert, dense, shared, dense_layers: said.unwrap_or(usual) }))
+}
+
+/// Each so-manieth layer has experts, or those that are listed.
+fn llama4(keys: &mut Keys<'_>, layers: u32) -> Result<Widths, ImportError> {
+    let expert = keys.needed("experts.ffn_hidden", &["intermediate_size"])?;
+    let step = keys.count("layers from experts to experts", &["interleave_moe_layer_step"])?;
+    if step.is_none() {
+        keys.assume("layers from experts to experts", 1, "interleave_moe_layer_step");
+    }
+    let step = step.unwrap_or(1);
+    let with = match keys.list("moe_layers")? {
+        Some(listed) => listed.iter().filter(|layer| layer.as_u64() < Some(layers.into())).count() as u32,
+        None => layers.checked_div(step).unwrap_or(0),
+    };
+    let dense_layers = layers - with.min(layers);
+    let dense = if dense_layers > 0 {
+        keys.needed("ffn_hidden", &["intermediate_size_mlp"])?
+    } else {
+        keys.skip(&["intermediate_size_mlp"]);
+        0
+    };
+    Ok(Widths { expert, dense, shared: Some(expert), dense_layers })
+}
+
+/// How many experts a configuration says that its class does not have.
+pub(super) fn misplaced<'a>(key: &str, value: &'a Value) -> Option<&'a Value> {
+    COUNT.contains(&key).then_some(value).filter(|value| value.as_u64().is_some_and(|count| count > 1))
+}

@@ -1,0 +1,259 @@
+//! What the classes of transformers build where a configuration does not say it, by `model_type`.
+//!
+//! As in transformers 5.23.0: each class's defaults, and what its layers are made of.
+
+use shardscope_engine::model::{Norm, QkNorm};
+
+/// A class.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Family {
+    pub name: &'static str,
+    pub gated: bool,
+    pub norm: Norm,
+    pub norms: Norms,
+    pub qk_norm: QkNormRule,
+    /// Whether the logits reuse the embedding; `None` where the configuration must say it.
+    pub tied: Option<bool>,
+    pub kv_heads: KvHeads,
+    /// The size of a head that does not follow from the width.
+    pub head_size: Option<u32>,
+    /// Whether the MLP is four times as wide where nothing is said.
+    pub four_times: bool,
+    pub biases: BiasRules,
+    /// Rows of the table of learned positions beyond the sequence; `None` where positions are computed.
+    pub learned: Option<u32>,
+    pub window: WindowRule,
+    pub experts: ExpertRule,
+    /// Whether queries, keys and values are computed from compressed ones.
+    pub latent: bool,
+    /// Sizes that its published files leave to the class.
+    pub unsaid: &'static [(&'static str, u32)],
+}
+
+/// Norms of a layer.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Norms {
+    Count(u32),
+    /// 1 where this switch is on: the halves run side by side.
+    OneIf(&'static str),
+    Falcon,
+}
+
+/// Norms of queries and keys.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum QkNormRule {
+    Always(QkNorm),
+    /// Over all heads where this switch is on.
+    WidthIf(&'static str),
+}
+
+/// Heads of keys and values where they are absent.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum KvHeads {
+    /// As many as of queries.
+    Heads,
+    /// A constant of the class.
+    Constant(u32),
+    /// One, unless `multi_query` is false.
+    MultiQuery,
+}
+
+/// Whether something is there.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Has {
+    No,
+    Yes,
+    /// By a switch, with the default of the class.
+    If(&'static str, bool),
+}
+
+/// Which matrices have biases.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BiasRules {
+    pub qkv: Has,
+    pub projection: Has,
+    pub mlp: Has,
+    pub router: Has,
+    pub head: Has,
+    pub sinks: Has,
+}
+
+impl BiasRules {
+    const NONE: Self =
+        Self { qkv: Has::No, projection: Has::No, mlp: Has::No, router: Has::No, head: Has::No, sinks: Has::No };
+
+    const fn attention(has: Has) -> Self {
+        Self { qkv: has, projection: has, ..Self::NONE }
+    }
+
+    /// All of the layers.
+    const fn layers(has: Has) -> Self {
+        Self { mlp: has, ..Self::attention(has) }
+    }
+}
+
+/// Which layers have a window.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum WindowRule {
+    None,
+    /// All, of a size that has this default.
+    All(Option<u32>),
+    /// All but each so-manieth, of a size that has this default.
+    AllBut(u32, u32),
+    /// Those from `max_window_layers` on, if `use_sliding_window`.
+    Qwen,
+    /// All but each fourth, in chunks.
+    Llama4,
+}
+
+/// How experts are said.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum ExpertRule {
+    None,
+    /// In all layers.
+    All,
+    /// In all layers but some, with a shared expert of its own width in Qwen2.
+    Qwen {
+        shared: bool,
+    },
+    /// In all layers but the first, with shared experts, dense first layers by default.
+    DeepSeek(u32),
+    /// In each so-manieth layer, with a shared expert.
+    Llama4,
+}
+
+const ATTENTION: Has = Has::If("attention_bias", false);
+
+const LLAMA: Family = Family {
+    name: "llama",
+    gated: true,
+    norm: Norm::RmsNorm,
+    norms: Norms::Count(2),
+    qk_norm: QkNormRule::Always(QkNorm::None),
+    tied: Some(false),
+    kv_heads: KvHeads::Heads,
+    head_size: None,
+    four_times: false,
+    biases: BiasRules::attention(ATTENTION),
+    learned: None,
+    window: WindowRule::None,
+    experts: ExpertRule::None,
+    latent: false,
+    unsaid: &[],
+};
+
+/// Those of Llama itself and of what its code was copied for, by two switches.
+const BY_SWITCHES: BiasRules = BiasRules { mlp: Has::If("mlp_bias", false), ..BiasRules::attention(ATTENTION) };
+
+const GEMMA: Family =
+    Family { name: "gemma", tied: Some(true), kv_heads: KvHeads::Constant(16), head_size: Some(256), ..LLAMA };
+
+const GPT2: Family = Family {
+    name: "gpt2",
+    gated: false,
+    norm: Norm::LayerNorm,
+    tied: Some(true),
+    four_times: true,
+    biases: BiasRules::layers(Has::Yes),
+    learned: Some(0),
+    ..LLAMA
+};
+
+const QK_HEAD: QkNormRule = QkNormRule::Always(QkNorm::Head);
+const QK_WIDTH: QkNormRule = QkNormRule::Always(QkNorm::Width);
+
+const DEEPSEEK_V3: Family = Family { name: "deepseek_v3", experts: ExpertRule::DeepSeek(3), latent: true, ..LLAMA };
+
+const PHI: Family = Family {
+    name: "phi",
+    tied: Some(false),
+    norms: Norms::Count(1),
+    four_times: false,
+    biases: BiasRules { head: Has::Yes, ..BiasRules::layers(Has::Yes) },
+    learned: None,
+    ..GPT2
+};
+
+const FALCON: Family = Family {
+    name: "falcon",
+    norms: Norms::Falcon,
+    kv_heads: KvHeads::MultiQuery,
+    biases: BiasRules::layers(Has::If("bias", false)),
+    learned: None,
+    ..GPT2
+};
+
+#[rustfmt::skip]
+const FAMILIES: [Family; 35] = [
+    Family { biases: BY_SWITCHES, ..LLAMA },
+    Family { name: "llama4_text", kv_heads: KvHeads::Constant(8), head_size: Some(128), window: WindowRule::Llama4,
+        experts: ExpertRule::Llama4, ..LLAMA },
+    Family { name: "mistral", kv_heads: KvHeads::Constant(8), window: WindowRule::All(Some(4096)),
+        biases: BiasRules::NONE, ..LLAMA },
+    Family { name: "mixtral", kv_heads: KvHeads::Constant(8), window: WindowRule::All(None),
+        biases: BiasRules::NONE, experts: ExpertRule::All, ..LLAMA },
+    Family { name: "qwen2", kv_heads: KvHeads::Constant(32), biases: BiasRules { qkv: Has::Yes, ..BiasRules::NONE },
+        window: WindowRule::Qwen, ..LLAMA },
+    Family { name: "qwen2_moe", kv_heads: KvHeads::Constant(16), biases: BiasRules { qkv: Has::If("qkv_bias", true), ..BiasRules::NONE },
+        window: WindowRule::Qwen, experts: ExpertRule::Qwen { shared: true }, ..LLAMA },
+    Family { name: "qwen3", kv_heads: KvHeads::Constant(32), head_size: Some(128), qk_norm: QK_HEAD,
+        window: WindowRule::Qwen, ..LLAMA },
+    Family { name: "qwen3_moe", kv_heads: KvHeads::Constant(4), qk_norm: QK_HEAD, window: WindowRule::Qwen,
+        experts: ExpertRule::Qwen { shared: false }, ..LLAMA },
+    GEMMA,
+    Family { name: "gemma2", kv_heads: KvHeads::Constant(4), norms: Norms::Count(4),
+        window: WindowRule::AllBut(2, 4096), ..GEMMA },
+    // The published file of Gemma 3 4B has neither.
+    Family { name: "gemma3_text", kv_heads: KvHeads::Constant(4), norms: Norms::Count(4), qk_norm: QK_HEAD,
+        window: WindowRule::AllBut(6, 4096), unsaid: &[("num_attention_heads", 8), ("vocab_size", 262_208)], ..GEMMA },
+    PHI,
+    Family { name: "phi-msft", four_times: true, ..PHI },
+    Family { name: "phi3", window: WindowRule::All(None), biases: BiasRules::NONE, ..LLAMA },
+    Family { name: "phimoe", norm: Norm::LayerNorm, kv_heads: KvHeads::Constant(8), biases: BiasRules { head: Has::If("lm_head_bias", false), ..BiasRules::attention(ATTENTION) },
+        window: WindowRule::All(None), experts: ExpertRule::All, ..LLAMA },
+    GPT2,
+    Family { name: "gpt_bigcode", kv_heads: KvHeads::MultiQuery, ..GPT2 },
+    Family { name: "gptj", norms: Norms::Count(1), tied: Some(false), biases: BiasRules { mlp: Has::Yes, head: Has::Yes, ..BiasRules::NONE }, learned: None,
+        ..GPT2 },
+    Family { name: "gpt_neox", tied: Some(false), four_times: false, learned: None,
+        biases: BiasRules { mlp: Has::Yes, ..BiasRules::attention(Has::If("attention_bias", true)) }, ..GPT2 },
+    Family { name: "opt", four_times: false, learned: Some(2), biases: BiasRules::layers(Has::If("enable_bias", true)), ..GPT2 },
+    FALCON,
+    // Its norms have no biases, so that they count as RMS norms do.
+    Family { name: "mpt", norm: Norm::RmsNorm, biases: BiasRules::NONE, learned: None, ..GPT2 },
+    Family { name: "starcoder2", kv_heads: KvHeads::Constant(2), four_times: false, learned: None,
+        biases: BiasRules::layers(Has::If("use_bias", true)), window: WindowRule::All(None), ..GPT2 },
+    Family { name: "stablelm", norm: Norm::LayerNorm, norms: Norms::OneIf("use_parallel_residual"),
+        qk_norm: QkNormRule::WidthIf("qk_layernorm"), kv_heads: KvHeads::Constant(32),
+        biases: BiasRules { qkv: Has::If("use_qkv_bias", false), ..BiasRules::NONE }, ..LLAMA },
+    Family { name: "olmo", norm: Norm::None, ..LLAMA },
+    Family { name: "olmo2", qk_norm: QK_WIDTH, ..LLAMA },
+    Family { name: "olmo3", qk_norm: QK_WIDTH, window: WindowRule::AllBut(4, 4096), ..LLAMA },
+    Family { name: "olmoe", qk_norm: QK_WIDTH, experts: ExpertRule::All, ..LLAMA },
+    Family { name: "granite", biases: BY_SWITCHES, ..LLAMA },
+    Family { name: "granitemoe", experts: ExpertRule::All, ..LLAMA },
+    Family { name: "smollm3", biases: BY_SWITCHES, tied: None, kv_heads: KvHeads::Constant(4), window: WindowRule::Qwen, ..LLAMA },
+    Family { name: "gpt_oss", kv_heads: KvHeads::Constant(8), head_size: Some(64), biases: BiasRules { mlp: Has::Yes, router: Has::Yes,
+            sinks: Has::Yes, ..BiasRules::attention(Has::If("attention_bias", true)) },
+        window: WindowRule::AllBut(2, 128), experts: ExpertRule::All, ..LLAMA },
+    Family { name: "deepseek_v2", experts: ExpertRule::DeepSeek(0), ..DEEPSEEK_V3 },
+    DEEPSEEK_V3,
+    // The first one with experts, before latent attention.
+    Family { name: "deepseek", experts: ExpertRule::DeepSeek(0), ..LLAMA },
+];
+
+/// Other names of classes.
+const ALIASES: [(&str, &str); 3] =
+    [("kimi_k2", "deepseek_v3"), ("RefinedWeb", "falcon"), ("RefinedWebModel", "falcon")];
+
+/// What a `model_type` stands for.
+pub(super) fn find(name: &str) -> Option<&'static Family> {
+    // Checkpoints keep the name that their class had when they were written.
+    let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| name);
+    FAMILIES.iter().find(|family| family.name == name)
+}
+
+/// Every `model_type` that is known.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    FAMILIES.iter().map(|family| family.name).chain(ALIASES.iter().map(|(alias, _)| *alias))
+}

@@ -1,0 +1,251 @@
+//! From a configuration's keys to a model's shape.
+
+use shardscope_engine::model::{Biases, LatentAttention, Model, Positions, QkNorm};
+
+use super::super::report::ImportError;
+use super::family::{Family, Has, KvHeads, Norms, QkNormRule};
+use super::keys::Keys;
+use super::{ImportOptions, experts, window};
+
+/// The longest sequence that is assumed: what a model was mostly trained with, where its limit is longer.
+const USUAL_SEQUENCE: u32 = 4096;
+
+/// The limit of a sequence that classes have where a configuration has none, but for those of GPT-2.
+const NO_LIMIT: u32 = 2048;
+const NO_LIMIT_GPT2: u32 = 1024;
+
+/// The model of a configuration.
+pub(super) fn model(keys: &mut Keys<'_>, family: &Family, options: ImportOptions<'_>) -> Result<Model, ImportError> {
+    let layers = keys.needed("layers", &["num_hidden_layers", "n_layer", "n_layers"])?;
+    let hidden = keys.needed("hidden", &["hidden_size", "n_embd", "d_model"])?;
+    let heads = needed_or(keys, family, "heads", &["num_attention_heads", "n_head", "n_heads"])?;
+    let latent = latent(keys, family)?;
+    let head_size = match latent {
+        Some((_, head)) => head,
+        None => head_size(keys, family, hidden, heads)?,
+    };
+    let kv_heads = if latent.is_some() { heads } else { kv_heads(keys, family, heads)? };
+    let vocab = needed_or(keys, family, "vocab", &["vocab_size"])?;
+    let (sequence, limit) = sequence(keys, family)?;
+    // A learned table keeps its rows, however long the sequences are that it is trained with.
+    let learned = learned(keys, family);
+    let mut model = Model {
+        format: 1,
+        id: String::new(),
+        name: name(keys, options),
+        source: source(keys, options),
+        layers,
+        hidden,
+        heads,
+        kv_heads,
+        head_size,
+        ffn_hidden: 0,
+        gated: family.gated,
+        vocab,
+        tied: tied(keys, family)?,
+        positions: if learned.is_some() { Positions::Learned } else { Positions::Computed },
+        position_rows: learned.map(|more| limit + more).filter(|rows| *rows != sequence),
+        norm: family.norm,
+        norms: norms(keys, family)?,
+        qk_norm: qk_norm(keys, family)?,
+        bias: false,
+        causal: true,
+        sequence,
+        biases: None,
+        latent: latent.map(|(latent, _)| latent),
+        window: window::read(keys, family, layers)?,
+        experts: None,
+    };
+    experts::put(keys, family, &mut model)?;
+    put_biases(keys, family, &mut model)?;
+    Ok(model)
+}
+
+/// What the user calls it, or its file.
+fn name(keys: &mut Keys<'_>, options: ImportOptions<'_>) -> String {
+    let own = keys.value("_name_or_path").and_then(|value| value.as_str());
+    let own = own.and_then(|name| name.trim_end_matches('/').rsplit('/').next()).filter(|name| !name.is_empty());
+    let file = options.file.rsplit('/').next().unwrap_or_default().trim_end_matches(".json");
+    options.name.or(own).unwrap_or(file).to_owned()
+}
+
+fn source(keys: &Keys<'_>, options: ImportOptions<'_>) -> String {
+    let written = keys.object.get("model_type").and_then(|value| value.as_str()).unwrap_or("none");
+    let like = options.like.map_or_else(String::new, |like| format!(", read as {like}"));
+    let file = options.file.rsplit('/').next().unwrap_or_default();
+    format!("imported from {file} (HF config.json, model_type {written}{like})")
+}
+
+/// A size that published files leave to their class in some families.
+fn needed_or(keys: &mut Keys<'_>, family: &Family, field: &str, names: &[&str]) -> Result<u32, ImportError> {
+    let usual = family.unsaid.iter().find(|(name, _)| *name == names[0]);
+    match (keys.count(field, names)?, usual) {
+        (Some(count), _) => Ok(count),
+        (None, Some((name, usual))) => {
+            keys.assume(field, usual, name);
+            Ok(*usual)
+        }
+        (None, None) => keys.needed(field, names),
+    }
+}
+
+/// The length that is trained, and the longest that there can be.
+fn sequence(keys: &mut Keys<'_>, family: &Family) -> Result<(u32, u32), ImportError> {
+    let mut limit = None;
+    for name in ["max_position_embeddings", "n_positions", "max_seq_len"] {
+        if let Some(value) = keys.value(name).filter(|_| limit.is_none()) {
+            limit = Some((name, keys.number(name, value)?));
+        }
+    }
+    let usual = if ["gpt2", "gpt_bigcode"].contains(&family.name) { NO_LIMIT_GPT2 } else { NO_LIMIT };
+    let (why, limit) = match limit {
+        Some((name, limit)) => (format!("{} is the limit, {limit}", keys.place(name)), limit),
+        None => (format!("no limit is said, and that of the class is {usual}"), usual),
+    };
+    let sequence = limit.min(USUAL_SEQUENCE);
+    keys.report.assume("sequence", sequence, format!("{why}; --seq says what is trained"));
+    Ok((sequence, limit))
+}
+
+fn head_size(keys: &mut Keys<'_>, family: &Family, hidden: u32, heads: u32) -> Result<u32, ImportError> {
+    if let Some(size) = keys.count("head_size", &["head_dim"])? {
+        return Ok(size);
+    }
+    if let Some(size) = family.head_size {
+        keys.assume("head_size", size, "head_dim");
+        return Ok(size);
+    }
+    if heads == 0 || !hidden.is_multiple_of(heads) {
+        let what = format!("is absent, and {heads} heads do not divide a width of {hidden}");
+        return Err(keys.error("head_dim", what, "add it"));
+    }
+    Ok(hidden / heads)
+}
+
+fn kv_heads(keys: &mut Keys<'_>, family: &Family, heads: u32) -> Result<u32, ImportError> {
+    const NAMES: [&str; 3] = ["num_key_value_heads", "num_kv_heads", "n_head_kv"];
+    if let KvHeads::MultiQuery = family.kv_heads {
+        let new = family.name == "falcon" && new_decoder(keys)?;
+        if !new {
+            // What else is said of them, the class does not read.
+            keys.skip(&NAMES);
+            return Ok(if keys.switch_or("kv_heads of 1", "multi_query", true)? { 1 } else { heads });
+        }
+        keys.skip(&["multi_query"]);
+        return Ok(keys.count("kv_heads", &NAMES)?.unwrap_or(heads));
+    }
+    if let Some(count) = keys.count("kv_heads", &NAMES)? {
+        return Ok(count);
+    }
+    let KvHeads::Constant(count) = family.kv_heads else { return Ok(heads) };
+    if count == 0 || !heads.is_multiple_of(count) {
+        let what = format!("is absent, and the default of its class, {count}, does not divide the {heads} heads");
+        return Err(keys.error(NAMES[0], what, "add it"));
+    }
+    keys.assume("kv_heads", count, NAMES[0]);
+    Ok(count)
+}
+
+/// Whether a Falcon is of the later architecture, that of 40B: its first files say so by their `model_type` alone.
+fn new_decoder(keys: &mut Keys<'_>) -> Result<bool, ImportError> {
+    let first = keys.object.get("model_type").is_some_and(|name| name == "RefinedWeb");
+    Ok(keys.switch("kv_heads", "new_decoder_architecture")?.unwrap_or(first))
+}
+
+/// Compressed queries, keys and values, and the size of a head of queries.
+fn latent(keys: &mut Keys<'_>, family: &Family) -> Result<Option<(LatentAttention, u32)>, ImportError> {
+    /// What the classes of DeepSeek-V2 and V3 take where a configuration leaves the width of queries out.
+    const QUERY: u32 = 1536;
+    if !family.latent {
+        return Ok(None);
+    }
+    let key_value = keys.needed("latent.key_value", &["kv_lora_rank"])?;
+    // Null is none, and absent is the default of the class: the published files mean it.
+    let query = if keys.is_null("q_lora_rank") {
+        keys.skip(&["q_lora_rank"]);
+        keys.report.take("latent.query", "none", keys.inside.to_owned() + "q_lora_rank is null");
+        None
+    } else {
+        let said = keys.count("latent.query", &["q_lora_rank"])?;
+        if said.is_none() {
+            let why = "q_lora_rank is absent: the default of its class in transformers; write null where queries are \
+                       not compressed";
+            keys.report.assume("latent.query", QUERY, why);
+        }
+        Some(said.unwrap_or(QUERY))
+    };
+    let plain = keys.needed("head_size without positions", &["qk_nope_head_dim"])?;
+    let rotary = keys.needed("latent.rotary", &["qk_rope_head_dim"])?;
+    let value_head = keys.needed("latent.value_head", &["v_head_dim"])?;
+    // Each head has its own keys and values, whatever these say.
+    keys.skip(&["num_key_value_heads", "head_dim", "qk_head_dim"]);
+    let why = "tensor ranks split the matrices that compress as they split the others; frameworks mostly copy them";
+    keys.report.assume("latent", "split", why);
+    Ok(Some((LatentAttention { query, key_value, rotary, value_head }, plain + rotary)))
+}
+
+fn tied(keys: &mut Keys<'_>, family: &Family) -> Result<bool, ImportError> {
+    match (keys.switch("tied", "tie_word_embeddings")?, family.tied) {
+        (Some(tied), _) => Ok(tied),
+        (None, Some(usual)) => {
+            keys.assume("tied", usual, "tie_word_embeddings");
+            Ok(usual)
+        }
+        (None, None) => Err(keys.error("tie_word_embeddings", "is missing", "add it")),
+    }
+}
+
+/// Rows of the table of learned positions beyond the limit; `None` where positions are computed.
+fn learned(keys: &mut Keys<'_>, family: &Family) -> Option<u32> {
+    if family.name != "mpt" {
+        return family.learned;
+    }
+    let attention = keys.value("attn_config")?;
+    let alibi = attention.get("alibi").and_then(serde_json::Value::as_bool).unwrap_or(true);
+    keys.report.take("positions", if alibi { "computed" } else { "learned" }, "attn_config.alibi");
+    (!alibi).then_some(0)
+}
+
+fn norms(keys: &mut Keys<'_>, family: &Family) -> Result<u32, ImportError> {
+    match family.norms {
+        Norms::Count(count) => Ok(count),
+        Norms::OneIf(switch) => Ok(if keys.switch_or("norms of 1", switch, false)? { 1 } else { 2 }),
+        Norms::Falcon => {
+            let parallel = keys.switch_or("norms of 1", "parallel_attn", true)?;
+            // Falcon-40B has a norm for each half, side by side; Falcon-7B shares one.
+            let usual = if new_decoder(keys)? { 2 } else { 1 };
+            let said = keys.count("norms", &["num_ln_in_parallel_attn"])?;
+            Ok(if parallel { said.unwrap_or(usual) } else { 2 })
+        }
+    }
+}
+
+fn qk_norm(keys: &mut Keys<'_>, family: &Family) -> Result<QkNorm, ImportError> {
+    match family.qk_norm {
+        QkNormRule::Always(norm) => Ok(norm),
+        QkNormRule::WidthIf(switch) => {
+            Ok(if keys.switch_or("qk_norm", switch, false)? { QkNorm::Width } else { QkNorm::None })
+        }
+    }
+}
+
+/// Biases: all of the layers, none, or some.
+fn put_biases(keys: &mut Keys<'_>, family: &Family, model: &mut Model) -> Result<(), ImportError> {
+    let rules = &family.biases;
+    let mut given = |field: &str, has: Has| match has {
+        Has::No => Ok(false),
+        Has::Yes => Ok(true),
+        Has::If(switch, usual) => keys.switch_or(field, switch, usual),
+    };
+    let biases = Biases {
+        qkv: given("biases.qkv", rules.qkv)?,
+        projection: given("biases.projection", rules.projection)?,
+        mlp: given("biases.mlp", rules.mlp)?,
+        router: given("biases.router", rules.router)?,
+        head: given("biases.head", rules.head)?,
+        sinks: given("biases.sinks", rules.sinks)?,
+    };
+    model.bias = biases == Biases { qkv: true, projection: true, mlp: true, ..Biases::default() };
+    model.biases = Some(biases).filter(|biases| !model.bias && *biases != Biases::default());
+    Ok(())
+}

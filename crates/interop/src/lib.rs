@@ -1,0 +1,16 @@
+//! Other tools' files, in and out: models of Hugging Face, launchers' plans, logs of runs and of benchmarks, traces of
+//! profilers read, plans and traces written. Not for shardscope's own files ([`shardscope_report::snapshot`]), nor for the disk.
+
+pub mod content;
+pub mod export;
+pub mod fsdp2;
+pub mod huggingface;
+pub mod job_array;
+pub mod kineto;
+mod megatron;
+pub mod nccl;
+pub mod plans;
+pub mod report;
+pub mod runs;
+pub mod topology;
+pub mod trace;

@@ -1,0 +1,39 @@
+//! What words of Megatron-LM's arguments mean, wherever they stand: at the head of a log or in a script.
+
+use shardscope_engine::plan::{Precision, Sharded};
+
+/// Arguments that name a number format, and which; the first that is set counts.
+pub const FORMATS: [(&str, Precision); 4] =
+    [("fp8_format", Precision::Fp8), ("fp8", Precision::Fp8), ("bf16", Precision::Bf16), ("fp16", Precision::Fp16)];
+
+/// What logs print of the weights' format: `torch.bfloat16`. It follows from the switches, which a log may lack.
+pub const DTYPE: &str = "params_dtype";
+
+/// The format of [`DTYPE`]'s value; none where it is unknown.
+pub fn storage(dtype: &str) -> Option<Precision> {
+    match dtype {
+        "torch.bfloat16" => Some(Precision::Bf16),
+        "torch.float16" | "torch.half" => Some(Precision::Fp16),
+        "torch.float32" => Some(Precision::Fp32),
+        _ => None,
+    }
+}
+
+/// A word that no version has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnknownWord;
+
+/// Words of Megatron-FSDP, stages of Megatron-DeepSpeed, and what is sharded first with them, if anything.
+pub const SHARDED: [(&str, &str, Option<Sharded>); 4] = [
+    ("no_shard", "0", None),
+    ("optim", "1", Some(Sharded::Optimizer)),
+    ("optim_grads", "2", Some(Sharded::Gradients)),
+    ("optim_grads_params", "3", Some(Sharded::Weights)),
+];
+
+/// What is sharded first by a word or a stage (`1` or `1.0`), if anything; an error where it is unknown.
+pub fn sharded(word: &str) -> Result<Option<Sharded>, UnknownWord> {
+    let word = word.trim_end_matches(".0");
+    let known = SHARDED.iter().find(|(name, stage, _)| [*name, *stage].contains(&word));
+    known.map(|(.., first)| *first).ok_or(UnknownWord)
+}

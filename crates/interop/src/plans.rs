@@ -1,0 +1,308 @@
+//! Plans as launchers have them: Accelerate, the Trainer, DeepSpeed, Megatron-LM and torchtitan, in and out.
+//!
+//! Takes texts, and gives texts. What corresponds to what stands once for both directions, in the module of each tool.
+
+mod accelerate;
+mod deepspeed;
+mod draft;
+mod exported;
+mod megatron;
+mod refusals;
+mod sbatch;
+mod script;
+mod settings;
+mod table;
+mod torchtitan;
+mod trainer;
+mod writer;
+mod written;
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use shardscope_engine::hardware::Cluster;
+use shardscope_engine::model::Model;
+use shardscope_engine::presets::{Kind, Library};
+use shardscope_engine::scenario::file::{self, PlanFile, ScenarioFile};
+use shardscope_engine::scenario::{Field, Problem, Scenario, Value};
+
+use shardscope_engine::text::printable;
+
+use super::report::{ImportError, Imported};
+
+use draft::PlanDraft;
+use settings::ToolSettings;
+
+pub use exported::{ExportedPlan, PlanTarget, export};
+pub use sbatch::{JobLauncher, JobWishes};
+
+/// A scenario that was read from a launcher's configuration.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ImportedPlan {
+    /// The scenario, as a file has it.
+    pub scenario: ScenarioFile,
+}
+
+/// A file of a launcher: its name and its text.
+#[derive(Debug, Clone, Copy)]
+pub struct LauncherFile<'a> {
+    /// As messages name it.
+    pub name: &'a str,
+    /// What it holds.
+    pub text: &'a str,
+}
+
+/// Who writes configurations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tool {
+    Accelerate,
+    Trainer,
+    DeepSpeed,
+    Megatron,
+    Torchtitan,
+}
+
+impl Tool {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Accelerate => "Accelerate",
+            Self::Trainer => "HF Trainer",
+            Self::DeepSpeed => "DeepSpeed",
+            Self::Megatron => "Megatron-LM arguments",
+            Self::Torchtitan => "torchtitan",
+        }
+    }
+}
+
+/// Whether a text is a launcher's configuration, by what is in it.
+pub fn is_plan(name: &str, text: &str) -> bool {
+    recognised(LauncherFile { name, text }).is_ok() || refusals::foreign(text, &parsed(name, text)).is_some()
+}
+
+/// The file of DeepSpeed that a configuration refers to, if it does.
+pub fn referred(text: &str) -> Option<String> {
+    let settings = parsed("", text);
+    let names = ["deepspeed_config.deepspeed_config_file", "deepspeed"];
+    names.into_iter().find_map(|name| settings.text(name)).map(str::to_owned)
+}
+
+/// What the user says beside the files, and before them.
+#[derive(Debug, Clone, Default)]
+pub struct PlanWishes {
+    /// Fields.
+    pub fields: Vec<(Field, Value)>,
+    /// A model that is no preset.
+    pub model: Option<Model>,
+    /// A cluster that is no preset, with an id that none has.
+    pub machine: Option<Cluster>,
+}
+
+/// The scenario of some files that belong together.
+pub fn import(
+    files: &[LauncherFile<'_>],
+    wishes: PlanWishes,
+    library: &Library,
+) -> Result<Imported<ImportedPlan>, Vec<ImportError>> {
+    let mut read = Vec::new();
+    for file in files {
+        read.push(recognised(*file).map_err(|error| vec![error])?);
+    }
+    let of_nodes = devices_of_nodes(&wishes, library);
+    let machine = wishes.machine.clone();
+    let mut draft = PlanDraft::new(wishes, of_nodes);
+    let tool = take_over(read, &mut draft)?;
+    if !draft.errors.is_empty() {
+        return Err(draft.errors);
+    }
+    finish(files, tool, draft, (machine, library))
+}
+
+/// Devices of the nodes that the user says, on the cluster that is said too or else that of the default scenario.
+fn devices_of_nodes(wishes: &PlanWishes, library: &Library) -> Option<u32> {
+    let said = |wanted| wishes.fields.iter().find(|(field, _)| *field == wanted).map(|(_, value)| value);
+    let base = || Some(file::parse(&library.scenario_text("default").ok()?.text).ok()?.cluster);
+    let cluster = said(Field::Cluster).map(ToString::to_string).or_else(base)?;
+    let preset = || Some(library.cluster(&cluster).ok()?.devices_per_node());
+    let each = wishes.machine.as_ref().map(Cluster::devices_per_node).or_else(preset)?;
+    said(Field::Nodes)?.get::<u32>()?.checked_mul(each)
+}
+
+/// Says whether settings are a tool's.
+type Recogniser = fn(&ToolSettings) -> bool;
+
+/// Whose a file is, and what it says.
+fn recognised(file: LauncherFile<'_>) -> Result<(Tool, ToolSettings), ImportError> {
+    let LauncherFile { name, text } = file;
+    let settings = parsed(name, text);
+    if let Some(error) = refusals::foreign(text, &settings) {
+        return Err(ImportError::new(name, error.what, error.fix));
+    }
+    if text.contains("- arguments --") {
+        return Ok((Tool::Megatron, megatron::from_log(name, text)));
+    }
+    let kinds: [(Tool, Recogniser); 4] = [
+        (Tool::Torchtitan, torchtitan::is_of),
+        (Tool::DeepSpeed, deepspeed::is_of),
+        // Its `fsdp_config` may have Accelerate's names.
+        (Tool::Trainer, trainer::is_of),
+        (Tool::Accelerate, accelerate::is_of),
+    ];
+    if let Some((tool, _)) = kinds.into_iter().find(|(_, is_of)| is_of(&settings)) {
+        return Ok((tool, settings));
+    }
+    for (tool, known) in [(Tool::Megatron, megatron::ARGUMENTS), (Tool::Trainer, trainer::ARGUMENTS)] {
+        if script::runs(known, text)
+            && let Some(settings) = script::arguments(known, name, text)
+        {
+            return Ok((tool, settings));
+        }
+    }
+    let what = "is no configuration of Accelerate, HF Trainer, DeepSpeed, Megatron-LM or torchtitan";
+    Err(ImportError::new(name, what, "give the file that the launcher reads, or the log of a Megatron-LM run"))
+}
+
+/// The settings of a text in JSON, TOML or YAML; none where it is in none of them.
+fn parsed(name: &str, text: &str) -> ToolSettings {
+    let text = text.trim_start_matches('\u{feff}');
+    let json = || serde_json::from_str::<Json>(text).ok();
+    let toml = || toml::from_str::<Json>(text).ok();
+    let yaml = || serde_saphyr::from_str::<Json>(text).ok();
+    // In this order, since YAML reads nearly any text as something: JSON is YAML too, and so is much of TOML.
+    let object = json().or_else(toml).or_else(yaml).filter(Json::is_object);
+    object.map_or_else(|| ToolSettings::new(name), |object| ToolSettings::from_object(name, &object))
+}
+
+/// Reads the files of one launcher: one configuration, and that of DeepSpeed which it refers to.
+fn take_over(mut read: Vec<(Tool, ToolSettings)>, draft: &mut PlanDraft) -> Result<Tool, Vec<ImportError>> {
+    let of_deepspeed = |(tool, _): &(Tool, ToolSettings)| *tool == Tool::DeepSpeed;
+    // DeepSpeed's file alone is a plan. Beside another it is what that one refers to.
+    let at = if read.len() > 1 { read.iter().position(of_deepspeed) } else { None };
+    let deepspeed = at.map(|at| read.remove(at).1);
+    let alone = |read: &[(Tool, ToolSettings)]| {
+        let place = read.first().map_or("", |(_, settings)| settings.file.as_str());
+        let names: Vec<&str> = read.iter().map(|(tool, _)| tool.name()).collect();
+        let what = format!("files of {} do not make one plan", names.join(" and "));
+        vec![ImportError::new(place, what, "give one configuration, and the DeepSpeed file that it refers to")]
+    };
+    // The arguments of the Trainer and the configuration that launches it belong together too.
+    read.sort_by_key(|(tool, _)| *tool == Tool::Accelerate);
+    let pair = read.iter().map(|(tool, _)| *tool).collect::<Vec<_>>();
+    let ([tool] | [tool @ Tool::Trainer, Tool::Accelerate]) = pair[..] else { return Err(alone(&read)) };
+    let both = read.len() == 2;
+    for (tool, mut settings) in read {
+        match tool {
+            Tool::Accelerate => accelerate::read(&mut settings, deepspeed.clone(), draft),
+            Tool::Trainer => trainer::read(&mut settings, deepspeed.clone(), both, draft),
+            Tool::DeepSpeed => deepspeed::read(&mut settings, draft),
+            Tool::Megatron => megatron::read(&mut settings, draft),
+            Tool::Torchtitan => torchtitan::read(&mut settings, draft),
+        }
+    }
+    Ok(tool)
+}
+
+/// Fields whose defaults are said where no file says them.
+const LEFT_OPEN: [Field; 6] =
+    [Field::MicroBatch, Field::Sequence, Field::Recompute, Field::Precision, Field::Optimizer, Field::Strategy];
+
+/// The scenario of what was found, over the default one.
+fn finish(
+    files: &[LauncherFile<'_>],
+    tool: Tool,
+    mut draft: PlanDraft,
+    (machine, library): (Option<Cluster>, &Library),
+) -> Result<Imported<ImportedPlan>, Vec<ImportError>> {
+    let bug = |what: String| vec![ImportError::new("", what, "report it: the default scenario should be readable")];
+    let base = library.scenario_text("default").map_err(|unknown| bug(unknown.to_string()))?;
+    let mut file = file::parse(&base.text).map_err(|error| bug(error.to_string()))?;
+    file.plan = PlanFile::default();
+    let first = files.first().map_or("", |file| file.name);
+    if draft.devices().is_none() {
+        let what = "no file says how many devices the job has";
+        return Err(vec![ImportError::new(first, what, "say it with --devices N or --nodes N")]);
+    }
+    let model = draft.model.take();
+    let of_default = "no file says it, so that of the default scenario is taken";
+    if machine.is_none() {
+        draft.assume(Field::Cluster, Value::id(&file.cluster), of_default);
+    }
+    if let Some(stack) = draft.stack {
+        draft.assume(Field::Stack, Value::id(stack), format!("what is known of {}", tool.name()));
+    }
+    draft.assume(Field::Stack, Value::id(&file.stack), of_default);
+    if model.is_none() {
+        draft.assume(Field::Model, Value::id(&file.model), of_default);
+    }
+    // In the order of the table: a strategy comes before what refines it, and a model before its sequence.
+    for (field, value) in draft.fields() {
+        file.put(field, Some(value.clone()));
+    }
+    if let Some(model) = model {
+        adopt(&mut file, model, library, &mut draft);
+    }
+    if let Some(machine) = machine {
+        file.put(Field::Cluster, Some(Value::id(&machine.id)));
+        draft.report.take("cluster", &machine.id, "in full under [machine]");
+        file.machine = Some(machine);
+    }
+    let stem = Path::new(first).file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    let refused = |problems: Vec<Problem>| problems.iter().map(|problem| unlayable(first, problem)).collect::<Vec<_>>();
+    let scenario = library.resolve(&file).map_err(refused)?;
+    let scenario =
+        if settle(&scenario, &mut file, &mut draft)? { library.resolve(&file).map_err(refused)? } else { scenario };
+    scenario.layout().map_err(refused)?;
+    scenario.divides_batch().map_err(|problem| refused(vec![problem]))?;
+    for field in LEFT_OPEN {
+        if draft.value(field).is_none() {
+            let value = field.value(&scenario).map_or_else(String::new, |value| value.to_string());
+            draft.report.assume(field.key(), value, format!("no file says it; --{field} says otherwise"));
+        }
+    }
+    file.name = Some(printable(&stem));
+    file.about = Some(printable(&format!("imported from {first} ({})", tool.name())));
+    Ok(Imported { made: ImportedPlan { scenario: file }, report: draft.report })
+}
+
+/// What a scenario's problem is to whoever imports: the field of the result, and the flag that says otherwise.
+fn unlayable(file: &str, problem: &Problem) -> ImportError {
+    let flag = Field::behind(&problem.field).last().map_or_else(String::new, |field| format!(" (--{field})"));
+    ImportError::new(format!("{file}: {}{flag}", problem.field), &problem.what, &problem.fix)
+}
+
+/// Puts a model that is no preset into the file.
+fn adopt(file: &mut ScenarioFile, mut model: Model, library: &Library, draft: &mut PlanDraft) {
+    let sequence = draft.value(Field::Sequence).cloned();
+    model.id = library.new_id(Kind::Model, &model.name);
+    file.put(Field::Model, Some(Value::id(&model.id)));
+    file.put(Field::Sequence, sequence);
+    draft.report.take("model", &model.id, "in full under [shape]");
+    file.shape = Some(model);
+}
+
+/// What follows only from model and machine together, units gathered ahead and stages of a rank; says whether anything
+/// did.
+fn settle(scenario: &Scenario, file: &mut ScenarioFile, draft: &mut PlanDraft) -> Result<bool, Vec<ImportError>> {
+    if let Some((elements, place)) = draft.prefetched.take() {
+        let units = (elements / (scenario.model.layer_parameters() as f64).max(1.0)).round().clamp(0.0, 16.0);
+        draft.take(Field::Prefetch, units as u32, &format!("{place}, in layers of the model"));
+    }
+    if let Some((layers, place)) = draft.layers_per_stage.take() {
+        let stages = scenario.model.layers.div_ceil(layers) / scenario.plan.pipeline.max(1);
+        draft.take(Field::StagesPerRank, stages.max(1), &place);
+    }
+    if !draft.errors.is_empty() {
+        return Err(std::mem::take(&mut draft.errors));
+    }
+    let before = file.clone();
+    for field in [Field::Prefetch, Field::StagesPerRank] {
+        if let Some(value) = draft.value(field) {
+            file.put(field, Some(value.clone()));
+        }
+    }
+    Ok(*file != before)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,252 @@
+//! Accelerate's YAML: FSDP of both versions, its mesh, DeepSpeed inside it or beside it.
+
+use shardscope_engine::plan::{Extent, Offload, Precision, Recompute, Sharded};
+use shardscope_engine::scenario::{Field, Value};
+
+use super::deepspeed;
+use super::draft::PlanDraft;
+use super::settings::{Setting, ToolSettings};
+use super::table::{self, CHECKPOINTING, OFF, OFFLOADED, SWITCH, ToolKey, nothing, number, only, words};
+use super::writer::{Line, PlanWriter};
+
+/// How the program is started, and its mesh.
+const KEYS: &[ToolKey] = &[
+    number("num_processes", Field::Devices),
+    number(TENSOR, Field::Tensor),
+    number(CONTEXT, Field::Context),
+    words(
+        "mixed_precision",
+        Field::Precision,
+        &[
+            ("no", Value::Word(Precision::Fp32.to_word())),
+            ("bf16", Value::Word(Precision::Bf16.to_word())),
+            ("fp16", Value::Word(Precision::Fp16.to_word())),
+            ("fp8", Value::Word(Precision::Fp8.to_word())),
+            ("false", Value::Word(Precision::Fp32.to_word())),
+        ],
+    ),
+    only("parallelism_config.parallelism_config_sp_size", &["1"], "a plan splits sequences by --cp alone"),
+    only("use_cpu", OFF, "shardscope knows training on devices alone"),
+    nothing("num_machines", "num_processes counts the devices of all machines"),
+    nothing("compute_environment", "where it runs is said by --hardware"),
+];
+
+/// FSDP, whichever version.
+const FSDP: &[ToolKey] = &[
+    words("fsdp_activation_checkpointing", Field::Recompute, CHECKPOINTING),
+    words("fsdp_offload_params", Field::Offload, OFFLOADED),
+    only(
+        "fsdp_auto_wrap_policy",
+        &["TRANSFORMER_BASED_WRAP"],
+        "wrap by TRANSFORMER_BASED_WRAP: a plan gathers layer by layer",
+    ),
+    nothing("fsdp_min_num_params", "layers are wrapped by their class"),
+    nothing("fsdp_transformer_layer_cls_to_wrap", "a plan gathers layer by layer"),
+    nothing("fsdp_cpu_ram_efficient_loading", "loading is no part of a step"),
+    nothing("fsdp_sync_module_states", "loading is no part of a step"),
+    nothing("fsdp_state_dict_type", "checkpoints are no part of a step"),
+    nothing("fsdp_use_orig_params", "the same weights are sharded either way"),
+    nothing("fsdp_forward_prefetch", "the device runs ahead of the program either way"),
+];
+
+/// What FSDP1 alone heeds.
+const FIRST: &[ToolKey] = &[words(
+    "fsdp_backward_prefetch",
+    Field::Prefetch,
+    &[("BACKWARD_PRE", Value::Count(1)), ("NO_PREFETCH", Value::Count(0))],
+)];
+
+/// Megatron-LM, where Accelerate starts it.
+const MEGATRON: &[ToolKey] = &[
+    number("megatron_lm_tp_degree", Field::Tensor),
+    number("megatron_lm_pp_degree", Field::Pipeline),
+    number("megatron_lm_num_micro_batches", Field::Accumulate),
+    words(
+        "megatron_lm_recompute_activations",
+        Field::Recompute,
+        &[("false", Value::Recompute(Recompute::None)), ("true", Value::Recompute(Recompute::Selective))],
+    ),
+    only("megatron_lm_num_layers_per_virtual_pipeline_stage", OFF, "give Megatron-LM's own arguments"),
+    nothing("megatron_lm_sequence_parallelism", "the stack says it, --stack"),
+    nothing("megatron_lm_gradient_clipping", "clipping changes no size"),
+];
+
+/// Whether FSDP2 gathers weights again for backward.
+const RESHARD: &[ToolKey] = &[words("fsdp_reshard_after_forward", Field::Reshard, SWITCH)];
+
+const TENSOR: &str = "parallelism_config.parallelism_config_tp_size";
+const CONTEXT: &str = "parallelism_config.parallelism_config_cp_size";
+const REPLICATE: &str = "parallelism_config.parallelism_config_dp_replicate_size";
+const SHARD: &str = "parallelism_config.parallelism_config_dp_shard_size";
+
+/// Strategies of FSDP1: their names and numbers, the first part of the state that each shards, and over what.
+const STRATEGIES: [(&str, &str, Option<Sharded>, Option<Extent>); 5] = [
+    ("FULL_SHARD", "1", Some(Sharded::Weights), None),
+    ("SHARD_GRAD_OP", "2", Some(Sharded::Gradients), None),
+    ("NO_SHARD", "3", None, None),
+    ("HYBRID_SHARD", "4", Some(Sharded::Weights), Some(Extent::Node)),
+    ("HYBRID_SHARD_ZERO2", "5", Some(Sharded::Gradients), Some(Extent::Node)),
+];
+
+/// Whether it is Accelerate's.
+pub fn is_of(settings: &ToolSettings) -> bool {
+    ["distributed_type", "compute_environment", "num_processes", "fsdp_config.fsdp_version"]
+        .iter()
+        .any(|name| settings.has(name))
+}
+
+/// Reads it; `deepspeed` is the configuration that it refers to, if that was given.
+pub fn read(settings: &mut ToolSettings, deepspeed: Option<ToolSettings>, draft: &mut PlanDraft) {
+    let kind = settings.take("distributed_type");
+    let mut inside = settings.take_inside("deepspeed_config");
+    let mut fsdp = settings.take_inside("fsdp_config");
+    let mesh = [REPLICATE, SHARD].map(|name| settings.take(name));
+    table::read(KEYS, settings, draft);
+    let place = kind.as_ref().map_or_else(|| settings.file.clone(), |kind| kind.place.clone());
+    match kind.as_ref().map(|kind| kind.text.as_str()) {
+        Some("FSDP") => read_fsdp(&mut fsdp, &mesh, &place, draft),
+        Some("DEEPSPEED") => deepspeed::read_with_accelerate(&mut inside, deepspeed, draft),
+        Some("MEGATRON_LM") => read_megatron(&mut settings.take_inside("megatron_lm_config"), &place, draft),
+        Some("NO") => {
+            draft.take(Field::Devices, 1_u32, &place);
+            draft.shard(None, None, &place);
+        }
+        None | Some("MULTI_GPU") if !fsdp.is_empty() => read_fsdp(&mut fsdp, &mesh, &place, draft),
+        None | Some("MULTI_GPU") => read_mesh(None, &mesh, &place, draft),
+        Some(other) => draft.refuse(
+            &place,
+            format!("'{other}' is none of FSDP, DEEPSPEED, MEGATRON_LM, MULTI_GPU and NO; give the file of the tool behind it"),
+            Field::Strategy,
+        ),
+    }
+    table::leave(&fsdp, draft);
+    table::leave(settings, draft);
+    let missing = "Accelerate leaves it to the training script, so one is taken";
+    draft.assume(Field::MicroBatch, 1_u32, missing);
+    draft.assume(Field::Accumulate, 1_u32, missing);
+}
+
+/// Megatron-LM's degrees, under Accelerate's names.
+fn read_megatron(inside: &mut ToolSettings, place: &str, draft: &mut PlanDraft) {
+    table::read(MEGATRON, inside, draft);
+    match inside.take("megatron_lm_use_distributed_optimizer") {
+        Some(distributed) if distributed.text.eq_ignore_ascii_case("true") => {
+            draft.shard(Some(Sharded::Optimizer), None, &distributed.place);
+        }
+        _ => draft.shard(None, None, place),
+    }
+    table::leave(inside, draft);
+}
+
+fn read_fsdp(fsdp: &mut ToolSettings, mesh: &[Option<Setting>; 2], place: &str, draft: &mut PlanDraft) {
+    let version = fsdp.take("fsdp_version");
+    let named = ["fsdp_sharding_strategy", "fsdp_reshard_after_forward"].into_iter().find_map(|name| {
+        let text = fsdp.text(name)?;
+        let strategy = STRATEGIES.iter().find(|(name, number, ..)| [*name, *number].contains(&text))?;
+        Some((strategy, fsdp.take(name)?))
+    });
+    table::read(FSDP, fsdp, draft);
+    if version.as_ref().is_none_or(|version| version.text != "2") {
+        table::read(FIRST, fsdp, draft);
+    }
+    match named {
+        // The second version has no strategies, and passes over them.
+        Some((_, setting)) if version.as_ref().is_some_and(|version| version.text == "2") => {
+            draft.report.ignore(&setting.place, "FSDP2 shards by its mesh");
+            read_mesh(Some(Sharded::Weights), mesh, place, draft);
+        }
+        Some(((_, _, first, over), setting)) => draft.shard(*first, over.clone(), &setting.place),
+        None => {
+            if let Some(setting) = fsdp.take("fsdp_sharding_strategy") {
+                let known: Vec<&str> = STRATEGIES.iter().map(|(name, ..)| *name).collect();
+                let what = format!("'{}' is no strategy of FSDP; known: {}", setting.text, known.join(", "));
+                return draft.refuse(&setting.place, what, Field::Strategy);
+            }
+            table::read(RESHARD, fsdp, draft);
+            read_mesh(Some(Sharded::Weights), mesh, place, draft);
+        }
+    }
+}
+
+/// Shards lie over the ranks of `dp_shard` and of context parallelism, and are replicated over the rest.
+fn read_mesh(first: Option<Sharded>, mesh: &[Option<Setting>; 2], place: &str, draft: &mut PlanDraft) {
+    // 8 processes of 2 tensor ranks, replicate 2 and shard 2: each of two copies lies over two ranks.
+    let [replicate, shard] = mesh;
+    let count = |setting: &Option<Setting>| setting.as_ref().and_then(|setting| setting.text.parse::<u32>().ok());
+    let replicas = count(replicate).unwrap_or(1).max(1);
+    let place = replicate.as_ref().or(shard.as_ref()).map_or(place, |setting| setting.place.as_str());
+    let context = draft.ranks(Field::Context);
+    let over = count(shard).unwrap_or(1).max(1).saturating_mul(context);
+    match (first, shard) {
+        (None, None) => draft.shard(None, None, place),
+        (None, Some(_)) if over == 1 => draft.shard(None, None, place),
+        (_, Some(_)) if replicas > 1 => draft.shard(Some(Sharded::Weights), Some(Extent::Ranks(over)), place),
+        _ if replicas > 1 => draft.shard(None, None, place),
+        _ => draft.shard(Some(Sharded::Weights), None, place),
+    }
+    let mesh_size = over.checked_mul(replicas).and_then(|product| product.checked_mul(draft.ranks(Field::Tensor)));
+    let devices = draft.devices();
+    if let (Some(_), Some(devices), Some(product)) = (shard, devices, mesh_size)
+        && devices != product
+    {
+        let what =
+            format!("replicate {replicas} x shard and context {over} x tensor are {product} devices, not {devices}");
+        draft.contradict(place, what);
+    }
+}
+
+/// The version that [`write()`] is for.
+pub const VERSIONS: &[&str] = &["1.15.0"];
+
+/// The lines of its file.
+pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
+    let nodes = writer.scenario.devices().div_ceil(writer.scenario.cluster.devices_per_node());
+    let shards = writer.fsdp2_shards();
+    let context = writer.layout.context;
+    // Its mesh knows no pipeline: what would be ranks of one hold copies.
+    let copies = shards.copies * writer.layout.pipeline;
+    let kind = if shards.first.is_some() { "FSDP" } else { "MULTI_GPU" };
+    let mut lines = vec![
+        Line::new("compute_environment", "LOCAL_MACHINE"),
+        Line::new("debug", false),
+        Line::new("distributed_type", kind),
+        Line::new("machine_rank", 0),
+        Line::new("main_training_function", "main"),
+        Line::new("num_machines", nodes),
+        Line::new("rdzv_backend", if nodes > 1 { "c10d" } else { "static" }),
+        Line::new("same_network", true),
+        Line::new("use_cpu", false),
+    ];
+    lines.extend(table::write(KEYS, writer));
+    if copies > 1 && shards.first.is_some() || writer.layout.tensor * context > 1 {
+        lines.push(Line::new(REPLICATE, copies));
+        lines.push(Line::new(SHARD, shards.over / context.min(shards.over)));
+    }
+    if let Some(first) = shards.first {
+        write_fsdp(first, &mut lines, writer);
+    }
+    writer
+        .leave(&[Field::MicroBatch, Field::Accumulate, Field::GlobalBatch, Field::Sequence, Field::Optimizer], SCRIPT);
+    lines
+}
+
+const SCRIPT: &str = "the training script's own";
+
+fn write_fsdp(first: Sharded, lines: &mut Vec<Line>, writer: &mut PlanWriter) {
+    let inside = |line: Line| Line { name: format!("fsdp_config.{}", line.name), ..line };
+    lines.push(inside(Line::new("fsdp_version", 2)));
+    lines.push(inside(Line::new("fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP")));
+    lines.push(inside(Line::new("fsdp_state_dict_type", "SHARDED_STATE_DICT")));
+    let written = if first == Sharded::Weights {
+        table::write(RESHARD, writer)
+    } else {
+        vec![Line::new("fsdp_reshard_after_forward", false)]
+    };
+    let own = table::write(FSDP, writer);
+    let rounded = writer.recompute_rounded_up("Accelerate").then(|| Line::new("fsdp_activation_checkpointing", true));
+    lines.extend(written.into_iter().chain(own).chain(rounded).map(inside));
+    if writer.plan().offload == Offload::All {
+        writer.note(Field::Offload, "checkpoints stay on the device");
+        lines.push(inside(Line::new("fsdp_offload_params", true)));
+    }
+}

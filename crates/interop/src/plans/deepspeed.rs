@@ -1,0 +1,313 @@
+//! DeepSpeed's JSON, by itself or in Accelerate's and the Trainer's hands.
+
+use serde_json::Value as Json;
+
+use shardscope_engine::plan::{Offload, Optimizer, Precision, Recompute, Sharded};
+use shardscope_engine::scenario::{Field, Value};
+
+use super::draft::PlanDraft;
+use super::settings::{Setting, ToolSettings};
+use super::table::{self, FILLED_IN, OFF, SWITCH, ToolKey, nothing, number, only, words};
+use super::writer::{Line, PlanWriter};
+
+/// What its configuration says.
+const KEYS: &[ToolKey] = &[
+    number("train_micro_batch_size_per_gpu", Field::MicroBatch),
+    number("gradient_accumulation_steps", Field::Accumulate),
+    words("zero_optimization.zero_quantized_weights", Field::Qwz, SWITCH),
+    words(QUANTISED, Field::Qgz, SWITCH),
+    number("zero_optimization.zero_hpz_partition_size", Field::Hpz),
+    only("sequence_parallel_size", &["1"], "a plan splits sequences by ring attention, --cp"),
+    only("activation_checkpointing.partition_activations", OFF, "a plan keeps checkpoints whole on each rank"),
+    only("elasticity.enabled", OFF, "say the batch by --global-batch, and switch elasticity off"),
+    only("progressive_layer_drop.enabled", OFF, "a plan runs every layer"),
+    only("amp.enabled", OFF, "write bf16 or fp16"),
+    nothing("activation_checkpointing.number_checkpoints", RECOMPUTED),
+    nothing("activation_checkpointing.contiguous_memory_optimization", RECOMPUTED),
+    nothing("activation_checkpointing.synchronize_checkpoint_boundary", RECOMPUTED),
+    nothing("zero_optimization.overlap_comm", "the stack says what overlaps"),
+    nothing("zero_optimization.contiguous_gradients", "the stack says where gradients lie"),
+    nothing("zero_optimization.reduce_scatter", "the stack says how gradients are reduced"),
+    nothing("zero_optimization.reduce_bucket_size", "gradients are reduced layer by layer"),
+    nothing("zero_optimization.allgather_bucket_size", "weights are gathered layer by layer"),
+    nothing("zero_optimization.allgather_partitions", "weights are gathered layer by layer"),
+    nothing("zero_optimization.sub_group_size", "the update's share of a step is the same"),
+    nothing("zero_optimization.stage3_max_live_parameters", "gathered layers are freed as soon as they are used"),
+    nothing("zero_optimization.stage3_max_reuse_distance", "gathered layers are freed as soon as they are used"),
+    nothing("zero_optimization.stage3_param_persistence_threshold", "small parameters are a small part of the whole"),
+];
+
+/// What a file may say and a plan leaves to the script that trains.
+const SCRIPT_TOO: &[ToolKey] =
+    &[words("optimizer.type", Field::Optimizer, OPTIMIZERS), number("tensor_parallel.autotp_size", Field::Tensor)];
+
+/// Accelerate's own names for some of it.
+const WITH_ACCELERATE: &[ToolKey] = &[
+    number("gradient_accumulation_steps", Field::Accumulate),
+    nothing("zero3_init_flag", "loading is no part of a step"),
+    nothing("zero3_save_16bit_model", "checkpoints are no part of a step"),
+    nothing("deepspeed_multinode_launcher", "how processes start is no part of a step"),
+];
+
+const RECOMPUTED: &str = "it says how checkpoints are kept, and the model's code whether there are any";
+
+/// Optimizers by the state that each keeps.
+const OPTIMIZERS: &[(&str, Value)] = &[
+    ("AdamW", Value::Word(Optimizer::Adam.to_word())),
+    ("Adam", Value::Word(Optimizer::Adam.to_word())),
+    ("FusedAdam", Value::Word(Optimizer::Adam.to_word())),
+    ("DeepSpeedCPUAdam", Value::Word(Optimizer::Adam.to_word())),
+    ("Lamb", Value::Word(Optimizer::Adam.to_word())),
+    ("SGD", Value::Word(Optimizer::SgdMomentum.to_word())),
+    ("Muon", Value::Word(Optimizer::Muon.to_word())),
+];
+
+/// The first part of the state that each stage shards.
+const STAGES: [Option<Sharded>; 4] = [None, Some(Sharded::Optimizer), Some(Sharded::Gradients), Some(Sharded::Weights)];
+
+const STAGE: &str = "zero_optimization.stage";
+const QUANTISED: &str = "zero_optimization.zero_quantized_gradients";
+const MICS: &str = "zero_optimization.mics_shard_size";
+const AHEAD: &str = "zero_optimization.stage3_prefetch_bucket_size";
+const ALL: &str = "train_batch_size";
+
+/// Whether it is DeepSpeed's.
+pub fn is_of(settings: &ToolSettings) -> bool {
+    ["zero_optimization", "train_micro_batch_size_per_gpu", ALL].iter().any(|name| settings.has(name))
+}
+
+/// Reads it.
+pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    // Before the table takes away the two counts that this one has to agree with.
+    let all = settings.take(ALL);
+    if let Some(all) = all.as_ref().filter(|all| all.text != FILLED_IN) {
+        read_batch(all, settings, draft);
+    }
+    read_precision(settings, draft);
+    read_stage(settings, draft);
+    read_offload(settings, draft);
+    if let Some(ahead) = settings.take(AHEAD) {
+        match ahead.text.parse::<f64>() {
+            Ok(elements) if elements.is_finite() => draft.prefetched = Some((elements, ahead.place)),
+            _ => draft.report.ignore(&ahead.place, "it is filled in when the tool starts"),
+        }
+    }
+    table::read(KEYS, settings, draft);
+    table::read(SCRIPT_TOO, settings, draft);
+    table::leave(settings, draft);
+    draft.assume(Field::Recompute, Recompute::None, "the configuration says how checkpoints are kept, not whether");
+}
+
+/// The batch of all ranks: with a micro-batch it says how many of them are accumulated.
+fn read_batch(all: &Setting, settings: &ToolSettings, draft: &mut PlanDraft) {
+    let counts = ["train_micro_batch_size_per_gpu", "gradient_accumulation_steps"].map(|name| settings.count(name));
+    match counts {
+        [Some(micro), Some(steps)] => {
+            let wanted = all.text.parse::<u64>().ok();
+            let each = u64::from(micro) * u64::from(steps);
+            match draft.data_ranks().map(|ranks| each.saturating_mul(ranks.into())) {
+                Some(product) if Some(product) != wanted => draft.contradict(
+                    &all.place,
+                    format!("'{}' is not micro-batch x accumulation x data-parallel ranks, {product}", all.text),
+                ),
+                _ => draft.report.ignore(&all.place, "micro-batch and accumulation say it"),
+            }
+        }
+        _ => draft.read(Field::GlobalBatch, &all.text, &all.place),
+    }
+}
+
+/// Names under which a format is switched on.
+const FORMATS: [(&str, Precision); 3] =
+    [("bf16", Precision::Bf16), ("bfloat16", Precision::Bf16), ("fp16", Precision::Fp16)];
+
+fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let (mut on, mut filled_in): (Option<(Precision, Setting)>, Option<Setting>) = (None, None);
+    for (name, format) in FORMATS {
+        let mut inside = settings.take_inside(name);
+        match inside.take("enabled").filter(|enabled| enabled.text != "false") {
+            Some(enabled) if enabled.text == FILLED_IN => filled_in = Some(enabled),
+            Some(enabled) if on.is_some() => draft.cannot(&enabled, "is a second format", "switch one of them off"),
+            Some(enabled) => on = Some((format, enabled)),
+            None => {}
+        }
+        for (_, other) in inside.rest() {
+            draft.report.ignore(&other.place, "how losses are scaled is no part of a step");
+        }
+    }
+    match (on, filled_in) {
+        (Some((format, enabled)), _) => draft.take(Field::Precision, format, &enabled.place),
+        (None, Some(auto)) => table::filled_in(Field::Precision, &auto.place, draft),
+        (None, None) => {
+            draft.assume(
+                Field::Precision,
+                Precision::Fp32,
+                "neither bf16 nor fp16 is enabled, and DeepSpeed's default is fp32",
+            );
+        }
+    }
+}
+
+fn read_stage(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let stage = settings.take(STAGE);
+    let mics = settings.take(MICS).filter(|mics| mics.text.parse::<u32>().is_ok_and(|ranks| ranks > 0));
+    let Some(stage) = stage else {
+        let place = settings.file.clone();
+        return draft.shard(None, None, &format!("{place}: no {STAGE}"));
+    };
+    match (stage.text.parse().ok().and_then(|stage: usize| STAGES.get(stage)), mics) {
+        (Some(Some(Sharded::Weights)), Some(mics)) => {
+            draft.take(Field::Strategy, Value::id("mics"), &mics.place);
+            draft.read(Field::Shard, &mics.text, &mics.place);
+        }
+        // DeepSpeed's own word for what `fsdp` is too.
+        (Some(Some(Sharded::Weights)), None) => draft.take(Field::Strategy, Value::id("zero3"), &stage.place),
+        (Some(first), _) => draft.shard(*first, None, &stage.place),
+        (None, _) => draft.refuse(&stage.place, format!("'{}' is no stage from 0 to 3", stage.text), Field::Strategy),
+    }
+}
+
+fn read_offload(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let mut places = Vec::new();
+    let mut on = |settings: &mut ToolSettings, object: &str, old: &str, draft: &mut PlanDraft| {
+        let mut inside = settings.take_inside(object);
+        let old = settings.take(old).filter(|old| old.text == "true");
+        let device = inside.take("device").or(old);
+        for (_, other) in inside.rest() {
+            draft.report.ignore(&other.place, "the stack says how host copies run");
+        }
+        match device.as_ref().map(|device| device.text.as_str()) {
+            None | Some("none") => false,
+            Some("cpu" | "true") => {
+                places.extend(device.map(|device| device.place));
+                true
+            }
+            Some(_) => {
+                let fix = "write cpu or none";
+                if let Some(device) = &device {
+                    draft.cannot(device, "is no place that a plan can offload to", fix);
+                }
+                false
+            }
+        }
+    };
+    let optimizer = on(settings, "zero_optimization.offload_optimizer", "zero_optimization.cpu_offload", draft);
+    let params = on(settings, "zero_optimization.offload_param", "zero_optimization.cpu_offload_params", draft);
+    let checkpoints = settings.take("activation_checkpointing.cpu_checkpointing").filter(|it| it.text == "true");
+    let offload = match (optimizer, params, checkpoints.is_some()) {
+        (false, false, false) => Offload::None,
+        (true, false, false) => Offload::Optimizer,
+        (true, true, false) => Offload::State,
+        (false, false, true) => Offload::Checkpoints,
+        (true, true, true) => Offload::All,
+        _ => {
+            let place = places.first().cloned().or(checkpoints.map(|it| it.place)).unwrap_or_default();
+            let what = "a plan offloads the optimizer, or the whole state, or checkpoints, or all of them";
+            return draft.refuse(&place, what, Field::Offload);
+        }
+    };
+    let place = places.first().cloned().or(checkpoints.map(|it| it.place));
+    draft.take(Field::Offload, offload, &place.unwrap_or_else(|| format!("{}: no offload_optimizer", settings.file)));
+}
+
+/// Reads it as Accelerate has it: what stands in its own file, or the configuration that this names.
+pub fn read_with_accelerate(inside: &mut ToolSettings, named: Option<ToolSettings>, draft: &mut PlanDraft) {
+    if let Some(file) = inside.take("deepspeed_config_file") {
+        if let Some(mut named) = named {
+            read(&mut named, draft);
+        } else {
+            let fix = "give that file too: shardscope import plan CONFIG.yaml DEEPSPEED.json";
+            draft.cannot(&file, "says the rest, and was not found", fix);
+        }
+        table::leave(inside, draft);
+        return;
+    }
+    let mut own = ToolSettings::new(&inside.file);
+    for (theirs, name) in [
+        ("zero_stage", STAGE),
+        ("offload_optimizer_device", "zero_optimization.offload_optimizer.device"),
+        ("offload_param_device", "zero_optimization.offload_param.device"),
+    ] {
+        if let Some(setting) = inside.take(theirs) {
+            own.put(name, &setting.text, &format!("deepspeed_config.{theirs}"));
+        }
+    }
+    read_stage(&mut own, draft);
+    read_offload(&mut own, draft);
+    table::read(WITH_ACCELERATE, inside, draft);
+    table::leave(inside, draft);
+}
+
+/// Versions that [`write()`] is for, the newest first.
+pub const VERSIONS: &[&str] = &["0.19.8", "0.18"];
+
+/// The lines of its file.
+pub fn write(version: &str, writer: &mut PlanWriter) -> Vec<Line> {
+    let shards = writer.shards();
+    let mut lines = table::write(KEYS, writer);
+    let layout = writer.layout;
+    if layout.tensor * layout.context * layout.pipeline == 1 {
+        lines.extend(writer.line(ALL, Field::GlobalBatch));
+    } else {
+        // DeepSpeed would count those ranks among the data-parallel ones, and refuse the product.
+        writer.leave(&[Field::GlobalBatch], "micro-batch, accumulation and devices say it");
+    }
+    let format = writer.plan().precision.storage();
+    for own in [Precision::Bf16, Precision::Fp16] {
+        lines.push(Line::new(&format!("{own}.enabled"), own.storage() == format));
+    }
+    if writer.plan().precision == Precision::Fp8 {
+        writer.note(Field::Precision, "DeepSpeed computes in bf16; fp8 is the model's code");
+    } else {
+        writer.say(Field::Precision);
+    }
+    let stage = STAGES.iter().position(|first| *first == shards.first).unwrap_or_default();
+    lines.push(Line::new(STAGE, stage));
+    if stage != 3 && writer.value(Field::Qgz).is_some() {
+        writer.note(Field::Qgz, "gradients are quantised in stage 3 alone");
+        lines.retain(|line| line.name != QUANTISED);
+    }
+    if shards.copies > 1 && shards.first.is_some() {
+        // MiCS went with 0.19, which refuses its key.
+        if shards.first == Some(Sharded::Weights) && version == "0.18" {
+            lines.push(Line::new(MICS, shards.over));
+        } else {
+            let ranks = writer.layout.group();
+            writer
+                .notes
+                .push(format!("shards over {} ranks: DeepSpeed {version} shards over all {ranks}", shards.over));
+        }
+    }
+    if shards.first == Some(Sharded::Weights)
+        && let Some(units) = writer.say(Field::Prefetch).and_then(|units| units.get::<u32>())
+    {
+        lines.push(Line::new(AHEAD, u64::from(units).saturating_mul(writer.scenario.model.layer_parameters())));
+    }
+    write_offload(stage, &mut lines, writer);
+    writer.leave(&[Field::Recompute, Field::Optimizer, Field::Sequence], "the model's code and the training script");
+    writer.leave(&[Field::Devices], "the launcher's");
+    lines
+}
+
+/// Weights can be offloaded by stage 3 alone, and the optimizer's state by any that shards it.
+fn write_offload(stage: usize, lines: &mut Vec<Line>, writer: &mut PlanWriter) {
+    let wanted = writer.plan().offload;
+    let possible = match (stage, wanted) {
+        (0, Offload::Checkpoints | Offload::All) => Offload::Checkpoints,
+        (0, _) => Offload::None,
+        (1 | 2, Offload::State | Offload::All) => Offload::Optimizer,
+        _ => wanted,
+    };
+    if possible == wanted {
+        writer.say(Field::Offload);
+    } else {
+        writer.note(Field::Offload, &format!("stage {stage} offloads {possible} at most"));
+    }
+    for (on, name, value) in [
+        (possible.optimizer(), "zero_optimization.offload_optimizer.device", "cpu".into()),
+        (possible.state(), "zero_optimization.offload_param.device", "cpu".into()),
+        (possible.checkpoints(), "activation_checkpointing.cpu_checkpointing", Json::Bool(true)),
+    ] {
+        lines.extend(on.then(|| Line::new(name, value)));
+    }
+}

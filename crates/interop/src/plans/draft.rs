@@ -1,0 +1,191 @@
+//! A plan while it is read from another tool's files: its fields, and where each comes from.
+//!
+//! Not for any tool's names.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use crate::report::{ImportError, ImportReport};
+use shardscope_engine::model::Model;
+use shardscope_engine::plan::{Extent, Sharded};
+use shardscope_engine::scenario::{Field, Value};
+
+use super::PlanWishes;
+use super::settings::Setting;
+
+/// Fields as they are found, with what is wrong.
+#[derive(Debug, Default)]
+pub struct PlanDraft {
+    values: BTreeMap<Field, (Value, String)>,
+    /// Where the values come from.
+    pub report: ImportReport,
+    /// What cannot be taken over.
+    pub errors: Vec<ImportError>,
+    /// The model, where the files describe one.
+    pub model: Option<Model>,
+    /// The stack that the files' tool stands for.
+    pub stack: Option<&'static str>,
+    /// Elements that may be gathered ahead, where a file says so: how many units that is depends on the model.
+    pub prefetched: Option<(f64, String)>,
+    /// Layers of a pipeline stage, where a file says so: how many stages that makes depends on the model.
+    pub layers_per_stage: Option<(u32, String)>,
+    /// Devices of the nodes, where the user says these.
+    of_nodes: Option<u32>,
+    /// Fields that the user says, whatever the files have.
+    given: Vec<Field>,
+}
+
+impl PlanDraft {
+    /// Starts from what the user says, which files do not change.
+    pub fn new(wishes: PlanWishes, of_nodes: Option<u32>) -> Self {
+        let mut draft = Self { model: wishes.model, of_nodes, ..Self::default() };
+        if draft.model.is_some() {
+            draft.given.push(Field::Model);
+        }
+        for (field, value) in wishes.fields {
+            let flag = format!("--{field}");
+            draft.report.take(field.key(), &value, &flag);
+            draft.values.insert(field, (value, flag));
+            draft.given.push(field);
+        }
+        draft
+    }
+
+    /// A field whose value a setting gives as people write it.
+    pub fn read(&mut self, field: Field, text: &str, place: &str) {
+        if self.is_overruled(field, place) {
+            return;
+        }
+        match field.read(text) {
+            Ok(Some(value)) => self.put(field, value, place),
+            Ok(None) => self.ask(field, place, "is empty"),
+            Err(_) if text.contains('$') => self.refuse(place, format!("'{text}' is set outside the file"), field),
+            Err(problem) => self.refuse(place, format!("{}: {}", problem.what, problem.fix), field),
+        }
+    }
+
+    /// A field whose value follows from what a setting says.
+    pub fn take(&mut self, field: Field, value: impl Into<Value>, place: &str) {
+        if !self.is_overruled(field, place) {
+            self.put(field, value.into(), place);
+        }
+    }
+
+    /// Whether the user says a field, or what is stronger. Then the file is not asked: its value is reported as ignored,
+    /// whatever it is.
+    fn is_overruled(&mut self, field: Field, place: &str) -> bool {
+        // A strategy brings its extent, and nodes their devices.
+        let stronger = match field {
+            Field::Shard => Field::Strategy,
+            Field::Devices => Field::Nodes,
+            field => field,
+        };
+        let said = [field, stronger].into_iter().find(|field| self.given.contains(field));
+        if let Some(said) = said {
+            self.report.ignore(place, format!("--{said} says it"));
+        }
+        said.is_some()
+    }
+
+    fn put(&mut self, field: Field, value: Value, place: &str) {
+        // Two files of one job, say the Trainer's and Accelerate's, must agree: which of them the launcher believes
+        // depends on its version.
+        if let Some((other, said)) = self.values.get(&field).filter(|(other, _)| *other != value) {
+            let what = format!("{} is {value} here and {other} in {said}", field.key());
+            return self.errors.push(ImportError::new(place, what, "let both say the same"));
+        }
+        if !self.values.contains_key(&field) {
+            self.report.take(field.key(), &value, place);
+        }
+        self.values.insert(field, (value, place.to_owned()));
+    }
+
+    /// A field that no file says, with what holds all the same.
+    pub fn assume(&mut self, field: Field, value: impl Into<Value>, why: impl Display) {
+        if self.values.contains_key(&field) {
+            return;
+        }
+        let value = value.into();
+        self.report.assume(field.key(), &value, format!("{why}; --{field} says otherwise"));
+        self.values.insert(field, (value, String::new()));
+    }
+
+    /// Over how many ranks the state is sharded, from which part of it on; `None` is all ranks, and no part is `ddp`.
+    pub fn shard(&mut self, first: Option<Sharded>, over: Option<Extent>, place: &str) {
+        let strategy = match (first, &over) {
+            (None, _) | (_, Some(Extent::Ranks(1))) => "ddp",
+            (Some(Sharded::Optimizer), _) => "zero1",
+            (Some(Sharded::Gradients), _) => "zero2",
+            (Some(Sharded::Weights), None) => "fsdp",
+            (Some(Sharded::Weights), Some(_)) => "hsdp",
+        };
+        self.take(Field::Strategy, Value::id(strategy), place);
+        if let Some(over) = over.filter(|_| strategy != "ddp") {
+            self.take(Field::Shard, over, place);
+        }
+    }
+
+    /// What is said of a field.
+    pub fn value(&self, field: Field) -> Option<&Value> {
+        self.values.get(&field).map(|(value, _)| value)
+    }
+
+    /// A count that is said.
+    pub fn count(&self, field: Field) -> Option<u32> {
+        self.value(field)?.get()
+    }
+
+    /// A count that is said, or 1.
+    pub fn ranks(&self, field: Field) -> u32 {
+        self.count(field).unwrap_or(1).max(1)
+    }
+
+    /// Devices of the job, where they are known.
+    pub fn devices(&self) -> Option<u32> {
+        self.count(Field::Devices).or(self.of_nodes)
+    }
+
+    /// Data-parallel ranks, where the devices are known and divide.
+    pub fn data_ranks(&self) -> Option<u32> {
+        let product = [Field::Tensor, Field::Context, Field::Pipeline]
+            .into_iter()
+            .try_fold(1_u32, |product, field| product.checked_mul(self.ranks(field)))?;
+        let devices = self.devices()?;
+        devices.is_multiple_of(product).then_some(devices / product)
+    }
+
+    /// Whether the user says a field.
+    pub fn is_given(&self, field: Field) -> bool {
+        self.given.contains(&field)
+    }
+
+    /// A value that a plan cannot hold, with the flag that says another one.
+    pub fn refuse(&mut self, place: &str, what: impl Display, field: Field) {
+        if !self.is_given(field) {
+            let fix = format!("say it with --{field}, which goes before the file");
+            self.errors.push(ImportError::new(place, what, fix));
+        }
+    }
+
+    /// `ToolSettings` that contradict one another, or the user.
+    pub fn contradict(&mut self, place: &str, what: impl Display) {
+        self.errors.push(ImportError::new(place, what, "correct one of them, or say another --devices"));
+    }
+
+    /// A setting that changes size, time or memory as no plan can say.
+    pub fn cannot(&mut self, setting: &Setting, what: &str, fix: &str) {
+        self.errors.push(ImportError::new(&setting.place, format!("'{}' {what}", setting.text), fix));
+    }
+
+    /// A field that the user has to say.
+    pub fn ask(&mut self, field: Field, place: &str, what: impl Display) {
+        if !self.is_given(field) {
+            self.errors.push(ImportError::new(place, what, format!("say it with --{field}")));
+        }
+    }
+
+    /// The fields with their values.
+    pub fn fields(&self) -> impl Iterator<Item = (Field, &Value)> {
+        self.values.iter().map(|(field, (value, _))| (*field, value))
+    }
+}

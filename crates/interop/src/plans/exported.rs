@@ -1,0 +1,134 @@
+//! Plans as text that a tool accepts, each for a version of it.
+//!
+//! Not for the keys of any tool, nor for the disk.
+
+use std::collections::BTreeSet;
+
+use shardscope_engine::scenario::{Field, Problem, Scenario};
+
+use super::sbatch::{self, JobWishes};
+use super::writer::{Line, PlanWriter};
+use super::written::{self, Head, Ranks};
+use super::{accelerate, deepspeed, megatron, torchtitan, trainer};
+
+/// Tools that plans are written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlanTarget {
+    /// Accelerate's YAML.
+    Accelerate,
+    /// Arguments of Hugging Face's Trainer, as YAML.
+    Trainer,
+    /// DeepSpeed's JSON.
+    DeepSpeed,
+    /// Arguments of Megatron-LM.
+    Megatron,
+    /// torchtitan's command, or the TOML of earlier versions.
+    Torchtitan,
+    /// A job for Slurm.
+    Sbatch,
+}
+
+/// A file for a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExportedPlan {
+    /// Its usual name.
+    pub file: &'static str,
+    /// What is in it.
+    pub text: String,
+    /// What the tool does otherwise than planned.
+    pub notes: Vec<String>,
+    /// Fields that the file says as planned.
+    pub fields: BTreeSet<Field>,
+}
+
+impl PlanTarget {
+    /// The tool's name.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Accelerate => "accelerate",
+            Self::Trainer => "transformers",
+            Self::DeepSpeed => "deepspeed",
+            Self::Megatron => "Megatron-LM core",
+            Self::Torchtitan => "torchtitan",
+            Self::Sbatch => "Slurm",
+        }
+    }
+
+    /// Versions that are known, the newest first.
+    pub const fn versions(self) -> &'static [&'static str] {
+        match self {
+            Self::Accelerate => accelerate::VERSIONS,
+            Self::Trainer => trainer::VERSIONS,
+            Self::DeepSpeed => deepspeed::VERSIONS,
+            Self::Megatron => megatron::VERSIONS,
+            Self::Torchtitan => torchtitan::VERSIONS,
+            Self::Sbatch => sbatch::VERSIONS,
+        }
+    }
+
+    /// The version that is asked for, or the newest.
+    fn version(self, wanted: Option<&str>) -> Result<&'static str, Problem> {
+        let known = self.versions();
+        let found = known.iter().find(|version| wanted.is_none_or(|wanted| wanted == **version));
+        found.copied().ok_or_else(|| Problem {
+            field: "--target-version".to_owned(),
+            what: format!("'{}' of {} is not known", wanted.unwrap_or_default(), self.name()),
+            fix: format!("choose one of {}", known.join(", ")),
+        })
+    }
+}
+
+/// A scenario's plan for a tool, or why there is none.
+pub fn export(
+    target: PlanTarget,
+    version: Option<&str>,
+    scenario: &Scenario,
+    job: &JobWishes,
+) -> Result<ExportedPlan, Vec<Problem>> {
+    let version = target.version(version).map_err(|problem| vec![problem])?;
+    let mut writer = PlanWriter::new(scenario, scenario.layout()?);
+    let form = match target {
+        PlanTarget::Accelerate => Written::Yaml("accelerate.yaml", accelerate::write(&mut writer)),
+        PlanTarget::Trainer => Written::Yaml("training_arguments.yaml", trainer::write(&mut writer)),
+        PlanTarget::DeepSpeed => Written::Json(deepspeed::write(version, &mut writer)),
+        PlanTarget::Megatron => Written::Script(megatron::write(&mut writer)),
+        PlanTarget::Torchtitan => {
+            let lines = torchtitan::write(version, &mut writer).map_err(|problem| vec![problem])?;
+            if version == "0.3.0" { Written::Command(lines) } else { Written::Toml(lines) }
+        }
+        PlanTarget::Sbatch => {
+            sbatch::say(&mut writer, job.launcher);
+            Written::Job
+        }
+    };
+    let fields = std::mem::take(&mut writer.own);
+    let (notes, elsewhere) = writer.rest(target.name());
+    let tool = format!("{} {version}", target.name());
+    let head = Head { tool, scenario: scenario.name.clone(), notes: notes.clone(), elsewhere };
+    let (file, text) = form.text(&head, &Ranks::of_scenario(scenario), job);
+    Ok(ExportedPlan { file, text, notes, fields })
+}
+
+/// What a plan is written as.
+enum Written {
+    Yaml(&'static str, Vec<Line>),
+    Json(Vec<Line>),
+    Toml(Vec<Line>),
+    Command(Vec<Line>),
+    Script((Vec<Line>, &'static str)),
+    Job,
+}
+
+impl Written {
+    /// The usual name of the file, and its text.
+    fn text(&self, head: &Head, ranks: &Ranks, job: &JobWishes) -> (&'static str, String) {
+        match self {
+            Self::Yaml(file, lines) => (file, written::yaml(head, lines)),
+            Self::Json(lines) => ("deepspeed.json", written::json(head, lines)),
+            Self::Toml(lines) => ("torchtitan.toml", written::toml(head, lines)),
+            Self::Command(lines) => ("torchtitan.sh", torchtitan::command(head, lines, ranks)),
+            Self::Script((lines, environment)) => ("megatron.sh", megatron::text(head, lines, environment, ranks)),
+            Self::Job => ("job.sh", sbatch::script(head, ranks, job)),
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Megatron-LM's arguments, from a script or from the head of a log: both say the same names.
+//!
+//! What is absent from a script has the parser's default; a log has every argument.
+
+mod shape;
+mod write;
+
+use crate::megatron::{DTYPE, FORMATS, sharded, storage};
+use crate::runs::{Arguments, padded_vocabulary, plain};
+use shardscope_engine::plan::{Extent, GlobalBatch, Offload, Optimizer, Precision, Recompute, Schedule, Sharded};
+use shardscope_engine::scenario::{Field, Value};
+
+use super::draft::PlanDraft;
+use super::settings::{Setting, ToolSettings};
+use super::table::{self, OFF, ToolKey, nothing, number, only, words};
+
+pub use write::{VERSIONS, script as write, text};
+
+/// What single arguments say.
+const KEYS: &[ToolKey] = &[
+    number("seq_length", Field::Sequence),
+    number("micro_batch_size", Field::MicroBatch),
+    number("tensor_model_parallel_size", Field::Tensor),
+    number("context_parallel_size", Field::Context),
+    number("pipeline_model_parallel_size", Field::Pipeline),
+    words(ON_HOST, Field::Offload, SWITCHED),
+    words("cpu_optimizer", Field::Offload, SWITCHED),
+    words(
+        "optimizer",
+        Field::Optimizer,
+        &[
+            ("adam", Value::Word(Optimizer::Adam.to_word())),
+            ("sgd", Value::Word(Optimizer::SgdMomentum.to_word())),
+            ("muon", Value::Word(Optimizer::Muon.to_word())),
+        ],
+    ),
+    only("expert_model_parallel_size", &["1"], "a plan shards experts like other parameters"),
+    only("ds_sequence_parallel_size", &["1"], "a plan splits sequences by ring attention, --cp"),
+    only("cpu_offloading", OFF, "a plan offloads checkpoints by --offload checkpoints"),
+    only("checkpoint_in_cpu", OFF, "a plan offloads checkpoints by --offload checkpoints"),
+    only("partition_activations", OFF, WHOLE),
+    only("distribute_saved_activations", OFF, WHOLE),
+    only("distribute_checkpointed_activations", OFF, WHOLE),
+    only("decoder_first_pipeline_num_layers", OFF, EVENLY),
+    only("decoder_last_pipeline_num_layers", OFF, EVENLY),
+    only("pipeline_model_parallel_layout", OFF, EVENLY),
+    only("account_for_embedding_in_pipeline_split", OFF, EVENLY),
+    only("account_for_loss_in_pipeline_split", OFF, EVENLY),
+    only("exp_avg_dtype", FP32, MOMENTS),
+    only("exp_avg_sq_dtype", FP32, MOMENTS),
+    only("main_params_dtype", FP32, "a plan keeps master weights in fp32"),
+    nothing("use_precision_aware_optimizer", "its formats are fp32 unless others are named"),
+    only("mtp_num_layers", OFF, "a model has no further heads: leave them out"),
+    only("fp4_format", OFF, "a plan computes in bf16, fp16, fp8 or fp32"),
+    nothing("sequence_parallel", STACK),
+    nothing("overlap_grad_reduce", STACK),
+    nothing("overlap_param_gather", STACK),
+    nothing("use_flash_attn", STACK),
+    nothing("tp_comm_overlap", STACK),
+    nothing("accumulate_allreduce_grads_in_fp32", STACK),
+    nothing("grad_reduce_in_bf16", STACK),
+    nothing("data_parallel_size", "it follows from the devices"),
+    nothing("rampup_batch_size", "the plan is that of the whole batch, behind the ramp"),
+];
+
+const FP32: &[&str] = &["fp32", "torch.float32"];
+const MOMENTS: &str = "a plan keeps moments in fp32, or in 8 bits by --optimizer adam8bit";
+const ON_HOST: &str = "optimizer_cpu_offload";
+const SWITCHED: &[(&str, Value)] =
+    &[("true", Value::Word(Offload::Optimizer.to_word())), ("false", Value::Word(Offload::None.to_word()))];
+const STACK: &str = "the stack says it, --stack";
+const WHOLE: &str = "a plan keeps checkpoints whole on each rank";
+const EVENLY: &str = "a plan cuts stages evenly";
+
+const GLOBAL: &str = "global_batch_size";
+const COPIES: &str = "num_distributed_optimizer_instances";
+
+/// Arguments by which a script of Megatron-LM is known.
+pub const ARGUMENTS: &[&str] = &[
+    "--num-layers",
+    "--hidden-size",
+    "--micro-batch-size",
+    "--tensor-model-parallel-size",
+    "--seq-length",
+    "--global-batch-size",
+];
+
+/// The arguments at the head of a log.
+pub fn from_log(file: &str, text: &str) -> ToolSettings {
+    let lines: Vec<String> = text.lines().map(plain).collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let mut settings = ToolSettings::new(file);
+    for (name, value, line) in Arguments::of_megatron(&lines).all().filter(|(_, value, _)| *value != "None") {
+        settings.put(name, value, &format!("line {line}, {name}"));
+    }
+    if let Some((size, at)) = padded_vocabulary(&lines) {
+        settings.put("padded_vocab_size", &size.to_string(), &format!("line {}, padded vocab", at + 1));
+    }
+    settings
+}
+
+/// Reads them.
+pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    draft.stack = Some("megatron-2024");
+    if let Some(size) = settings.take("world_size") {
+        draft.read(Field::Devices, &size.text, &size.place);
+    }
+    table::read(KEYS, settings, draft);
+    read_precision(settings, draft);
+    read_sharding(settings, draft);
+    read_stages(settings, draft);
+    read_recompute(settings, draft);
+    read_batch(settings, draft);
+    read_length(settings, draft);
+    shape::read(settings, draft);
+    draft.assume(Field::MicroBatch, 1_u32, "no argument says it");
+    table::leave(settings, draft);
+}
+
+/// Takes an argument that is on away, and one that is off with it.
+fn on(settings: &mut ToolSettings, name: &str) -> Option<Setting> {
+    settings.take(name).filter(|setting| !OFF.contains(&setting.text.as_str()))
+}
+
+fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let set: Vec<(Precision, Setting)> =
+        FORMATS.into_iter().filter_map(|(name, format)| Some((format, on(settings, name)?))).collect();
+    let dtype = settings.take(DTYPE);
+    let stored = dtype.as_ref().and_then(|dtype| Some((storage(&dtype.text)?, dtype)));
+    match set.first().map(|(format, setting)| (*format, setting)).or(stored) {
+        Some((format, setting)) => draft.take(Field::Precision, format, &setting.place),
+        None => draft.assume(
+            Field::Precision,
+            Precision::Fp32,
+            "neither --bf16 nor --fp16 is there, and the default is fp32",
+        ),
+    }
+}
+
+fn read_sharding(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let torch = on(settings, "use_torch_fsdp2");
+    let own = on(settings, "use_megatron_fsdp").or_else(|| on(settings, "use_custom_fsdp"));
+    let strategy = settings.take("data_parallel_sharding_strategy");
+    let deepspeed = on(settings, "deepspeed");
+    let stage = settings.take("zero_stage");
+    let distributed = on(settings, "use_distributed_optimizer");
+    let (first, place) = match (torch, own, deepspeed.and(stage)) {
+        (Some(torch), ..) => (Some(Some(Sharded::Weights)), torch.place),
+        (_, Some(own), _) => match strategy {
+            Some(strategy) => (sharded(&strategy.text).ok(), strategy.place),
+            None => (Some(None), own.place),
+        },
+        (.., Some(stage)) => (sharded(&stage.text).ok(), stage.place),
+        _ => match distributed {
+            Some(distributed) => (Some(Some(Sharded::Optimizer)), distributed.place),
+            None => (Some(None), format!("{}: no use_distributed_optimizer", settings.file)),
+        },
+    };
+    let Some(first) = first else {
+        return draft.refuse(&place, "what it shards is not known", Field::Strategy);
+    };
+    let copies = settings.take(COPIES).filter(|copies| copies.text != "1");
+    let Some(copies) = copies.filter(|_| first.is_some()) else { return draft.shard(first, None, &place) };
+    // 64 ranks in 4 instances of the optimizer: each instance lies over 16.
+    let group = draft.data_ranks().map(|ranks| ranks * draft.ranks(Field::Context));
+    match (copies.text.parse::<u32>().ok().filter(|copies| *copies > 0), group) {
+        (Some(count), Some(group)) if group.is_multiple_of(count) => {
+            draft.shard(first, Some(Extent::Ranks(group / count)), &copies.place);
+        }
+        (_, None) => draft.ask(Field::Devices, &copies.place, "how many ranks each copy has follows from the devices"),
+        _ => draft.refuse(&copies.place, format!("'{}' copies do not divide the ranks", copies.text), Field::Strategy),
+    }
+}
+
+fn read_stages(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let pipeline = draft.ranks(Field::Pipeline);
+    let named = ["virtual_pipeline_model_parallel_size", "num_virtual_stages_per_pipeline_rank"];
+    let stages = named.into_iter().find_map(|name| on(settings, name));
+    let layers = on(settings, "num_layers_per_virtual_pipeline_stage");
+    let per_stage = layers.as_ref().and_then(|layers| layers.text.parse::<u32>().ok()).filter(|layers| *layers > 0);
+    if pipeline == 1 {
+        return;
+    }
+    let place = match (stages, layers, per_stage, settings.count("num_layers")) {
+        (Some(stages), ..) if stages.text != "1" => {
+            draft.read(Field::StagesPerRank, &stages.text, &stages.place);
+            stages.place
+        }
+        (None, Some(setting), Some(per_stage), Some(all)) if all / pipeline / per_stage > 1 => {
+            draft.take(Field::StagesPerRank, all / pipeline / per_stage, &setting.place);
+            setting.place
+        }
+        _ => return,
+    };
+    draft.take(Field::Schedule, Schedule::INTERLEAVING, &place);
+}
+
+fn read_recompute(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let granularity = on(settings, "recompute_granularity");
+    let method = on(settings, "recompute_method").or_else(|| on(settings, "activations_checkpoint_method"));
+    let named = ["recompute_num_layers", "checkpoint_num_layers"];
+    let each = named.into_iter().find_map(|name| settings.take(name));
+    let old = on(settings, "checkpoint_activations");
+    let selective = on(settings, "recompute_activations");
+    let full = granularity.as_ref().filter(|it| it.text == "full").or(old.as_ref());
+    let Some(full) = full else {
+        return match granularity.as_ref().or(selective.as_ref()) {
+            Some(setting) => draft.take(Field::Recompute, Recompute::Selective, &setting.place),
+            None => {
+                draft.take(Field::Recompute, Recompute::None, &format!("{}: no recompute_granularity", settings.file));
+            }
+        };
+    };
+    let layers = each.as_ref().and_then(|each| each.text.parse::<u32>().ok()).unwrap_or(1);
+    let block = method.is_some_and(|method| method.text == "block");
+    match (block, each, settings.count("num_layers")) {
+        // So many layers of each stage.
+        (true, Some(each), Some(all)) => {
+            let stages = u64::from(draft.ranks(Field::Pipeline)) * u64::from(draft.ranks(Field::StagesPerRank));
+            let again = (u64::from(layers) * stages).min(all.into());
+            let what =
+                if again == u64::from(all) { Recompute::Full } else { Recompute::Share(again as f64 / f64::from(all)) };
+            draft.take(Field::Recompute, what, &each.place);
+        }
+        (false, Some(each), _) if layers > 1 => {
+            let fix = "a plan keeps the input of each layer: write --recompute-num-layers 1";
+            draft.cannot(&each, "layers are computed again together", fix);
+        }
+        _ => draft.take(Field::Recompute, Recompute::Full, &full.place),
+    }
+}
+
+fn read_batch(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    match settings.take(GLOBAL) {
+        Some(all) => draft.read(Field::GlobalBatch, &all.text, &all.place),
+        None => draft.assume(Field::Accumulate, 1_u32, "without --global-batch-size each rank takes one micro-batch"),
+    }
+}
+
+/// How long the run is, where it says so.
+fn read_length(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let sequence = draft.count(Field::Sequence).map(f64::from);
+    let batch = match draft.value(Field::GlobalBatch) {
+        Some(Value::Batch(GlobalBatch::Sequences(count))) => Some(f64::from(*count)),
+        _ => None,
+    };
+    for (name, each) in [("train_samples", Some(1.0)), ("train_iters", batch)] {
+        let Some(count) = on(settings, name) else { continue };
+        match (count.text.parse::<f64>().ok().filter(|count| count.is_finite() && *count > 0.0), each, sequence) {
+            (Some(number), Some(each), Some(sequence)) if draft.value(Field::Tokens).is_none() => {
+                draft.take(Field::Tokens, number * each * sequence, &count.place);
+            }
+            _ => draft.report.ignore(&count.place, "how long the run is changes no step"),
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The model that Megatron-LM's arguments describe.
+//!
+//! Not for the plan.
+
+use std::path::Path;
+
+use crate::report::ImportError;
+use shardscope_engine::model::{AttentionWindow, Experts, Model, Norm, Positions, QkNorm};
+use shardscope_engine::scenario::Field;
+
+use super::super::draft::PlanDraft;
+use super::super::settings::ToolSettings;
+use super::super::table::{self, OFF, ToolKey, only};
+use super::on;
+
+/// Arguments that say of a model what no shape here has.
+const KEYS: &[ToolKey] = &[
+    only("multi_latent_attention", OFF, CONFIG),
+    only("hybrid_override_pattern", OFF, "only plain decoders are known"),
+    only("hybrid_attention_ratio", OFF, "only plain decoders are known"),
+    only("moe_layer_freq", &["1"], CONFIG),
+    only("moe_shared_expert_intermediate_size", OFF, CONFIG),
+    only("add_qkv_bias", OFF, CONFIG),
+];
+
+const CONFIG: &str = "name the model by --model ID or --model config.json";
+
+/// Vocabularies of the tokenizers that bring their own.
+const TOKENIZERS: [(&str, u32); 3] =
+    [("GPT2BPETokenizer", 50_257), ("Llama2Tokenizer", 32_000), ("BertWordPieceLowerCase", 30_522)];
+
+/// Reads the model, unless the user names one.
+pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    if draft.is_given(Field::Model) {
+        for name in NAMES.into_iter().chain(KEYS.iter().map(|key| key.name)) {
+            if let Some(setting) = settings.take(name) {
+                draft.report.ignore(&setting.place, "--model says it");
+            }
+        }
+        return;
+    }
+    table::read(KEYS, settings, draft);
+    match shape(settings, draft) {
+        Ok(model) => draft.model = Some(model),
+        Err(error) => draft.errors.push(error),
+    }
+}
+
+/// Arguments that are read here.
+const NAMES: [&str; 23] = [
+    "num_layers",
+    "hidden_size",
+    "num_attention_heads",
+    "ffn_hidden_size",
+    "kv_channels",
+    "group_query_attention",
+    "num_query_groups",
+    "swiglu",
+    "glu_activation",
+    "normalization",
+    "position_embedding_type",
+    "untie_embeddings_and_output_weights",
+    "disable_bias_linear",
+    "add_bias_linear",
+    "padded_vocab_size",
+    "vocab_size",
+    "num_experts",
+    "moe_router_topk",
+    "moe_ffn_hidden_size",
+    "use_rotary_position_embeddings",
+    "qk_layernorm",
+    "window_size",
+    "max_position_embeddings",
+];
+
+fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, ImportError> {
+    let file = settings.file.clone();
+    let mut count = |name: &str, field: &str| count(settings, draft, name, field);
+    let missing = |name: &str| ImportError::new(&file, format!("no --{name}, so the model is not known"), CONFIG);
+    let layers = count("num_layers", "layers")?.ok_or_else(|| missing("num-layers"))?;
+    let hidden = count("hidden_size", "hidden")?.ok_or_else(|| missing("hidden-size"))?;
+    let heads = count("num_attention_heads", "heads")?.ok_or_else(|| missing("num-attention-heads"))?;
+    let groups = count("num_query_groups", "kv_heads")?;
+    let ffn = count("ffn_hidden_size", "ffn_hidden")?;
+    let head = count("kv_channels", "head_size")?;
+    let rows = count("max_position_embeddings", "position_rows")?;
+    let padded = count("padded_vocab_size", "vocab")?;
+    let vocab = if padded.is_none() { count("vocab_size", "vocab")? } else { None };
+    let experts = experts(settings, draft)?;
+    let gated = on(settings, "swiglu").or_else(|| on(settings, "glu_activation"));
+    let grouped = on(settings, "group_query_attention").is_some();
+    let rotary = on(settings, "use_rotary_position_embeddings").is_some();
+    let per_head = on(settings, "qk_layernorm").is_some();
+    let learned = !rotary && settings.take("position_embedding_type").is_none_or(|it| it.text == "learned_absolute");
+    let rms = settings.take("normalization").is_some_and(|it| it.text == "RMSNorm");
+    let free = on(settings, "disable_bias_linear").is_some()
+        || settings.take("add_bias_linear").is_some_and(|it| it.text == "False");
+    let tied = on(settings, "untie_embeddings_and_output_weights").is_none();
+    let window = on(settings, "window_size");
+    let vocab = match padded {
+        Some(padded) => padded,
+        None => padded_vocabulary(vocab, settings, draft)?,
+    };
+    let sequence = draft.count(Field::Sequence).unwrap_or(2048);
+    let positions = if learned { Positions::Learned } else { Positions::Computed };
+    let model = Model {
+        format: 1,
+        id: String::new(),
+        name: format!("model of {}", stem(&file)),
+        source: format!("imported from {file} (Megatron-LM arguments)"),
+        layers,
+        hidden,
+        heads,
+        kv_heads: groups.filter(|_| grouped).unwrap_or(heads),
+        head_size: head.unwrap_or_else(|| (hidden / heads).max(1)),
+        // With a gate Megatron-LM's default keeps the parameters of the two matrices of 4 x hidden.
+        ffn_hidden: ffn.unwrap_or(if gated.is_some() { (4 * hidden * 2 / 3) / 64 * 64 } else { 4 * hidden }),
+        gated: gated.is_some(),
+        vocab,
+        tied,
+        positions,
+        position_rows: rows.filter(|rows| learned && *rows != sequence),
+        norm: if rms { Norm::RmsNorm } else { Norm::LayerNorm },
+        norms: 2,
+        qk_norm: if per_head { QkNorm::Head } else { QkNorm::None },
+        bias: !free,
+        causal: true,
+        sequence,
+        biases: None,
+        latent: None,
+        window: window.and_then(|window| attention_window(&window.text, layers)),
+        experts,
+    };
+    match model.problems().into_iter().next() {
+        Some((field, must)) => Err(ImportError::new(&file, format!("its model's {field} {must}"), CONFIG)),
+        None => Ok(model),
+    }
+}
+
+/// The name of a file without its folders and its ending: it becomes the model's id.
+fn stem(file: &str) -> String {
+    Path::new(file).file_stem().map_or_else(|| file.to_owned(), |stem| stem.to_string_lossy().into_owned())
+}
+
+/// A size of the model; `None` where it is off or absent.
+fn count(
+    settings: &mut ToolSettings,
+    draft: &mut PlanDraft,
+    name: &str,
+    field: &str,
+) -> Result<Option<u32>, ImportError> {
+    let Some(setting) = settings.take(name).filter(|setting| !OFF.contains(&setting.text.as_str())) else {
+        return Ok(None);
+    };
+    // Megatron-DeepSpeed prints a list for each group of layers: `[1]` where there is one.
+    let text = setting.text.trim_start_matches('[').trim_end_matches(']');
+    let Some(count) = text.parse::<u32>().ok().filter(|count| (1..=1 << 24).contains(count)) else {
+        return Err(ImportError::new(&setting.place, format!("'{}' is no count", setting.text), CONFIG));
+    };
+    draft.report.take(&format!("model.{field}"), count, &setting.place);
+    Ok(Some(count))
+}
+
+fn experts(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Option<Experts>, ImportError> {
+    let mut count = |name: &str, field: &str| count(settings, draft, name, field);
+    let [experts, active, ffn_hidden] = [
+        count("num_experts", "experts.count")?,
+        count("moe_router_topk", "experts.active")?,
+        count("moe_ffn_hidden_size", "experts.ffn_hidden")?,
+    ];
+    // The parser's default is two experts of each token; one expert is a dense model.
+    Ok(experts.filter(|count| *count > 1).map(|count| Experts {
+        count,
+        active: active.unwrap_or(2),
+        ffn_hidden,
+        shared_ffn: None,
+        shared_gate: false,
+        dense_layers: None,
+    }))
+}
+
+/// `(4096, 0)` looks back over 4096 tokens.
+fn attention_window(text: &str, layers: u32) -> Option<AttentionWindow> {
+    let size = text.trim_matches(['(', ')']).split([',', ' ']).next()?.parse().ok().filter(|size| *size > 0)?;
+    Some(AttentionWindow { size, layers, chunked: false })
+}
+
+/// Rows of the embedding: the vocabulary, filled up to a multiple of what tensor ranks share evenly.
+fn padded_vocabulary(
+    vocab: Option<u32>,
+    settings: &mut ToolSettings,
+    draft: &mut PlanDraft,
+) -> Result<u32, ImportError> {
+    let multiple =
+        settings.take("make_vocab_size_divisible_by").and_then(|it| it.text.parse::<u32>().ok()).unwrap_or(128);
+    let step = multiple.max(1).saturating_mul(draft.ranks(Field::Tensor));
+    let tokenizer = settings.text("tokenizer_type").unwrap_or_default().to_owned();
+    let known = TOKENIZERS.iter().find(|(name, _)| *name == tokenizer).map(|(_, size)| *size);
+    let Some(size) = vocab.or(known) else {
+        let what = match tokenizer.as_str() {
+            "" => "neither --vocab-size nor --tokenizer-type is there, so the size of the vocabulary is not known"
+                .to_owned(),
+            name => format!("no --vocab-size, and --tokenizer-type {name} does not say how large the vocabulary is"),
+        };
+        return Err(ImportError::new(&settings.file, what, CONFIG));
+    };
+    let rows = size.div_ceil(step).saturating_mul(step);
+    if vocab.is_none() {
+        let why = format!(
+            "{size} is what {tokenizer} usually has, filled up to a multiple of {step}; --model says otherwise"
+        );
+        draft.report.assume("model.vocab", rows, why);
+    }
+    Ok(rows)
+}

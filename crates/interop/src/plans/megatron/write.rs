@@ -1,0 +1,203 @@
+//! A plan as arguments of Megatron-LM: a list in a shell script, with what its environment needs.
+
+use crate::megatron::SHARDED;
+use shardscope_engine::model::{Model, Norm, Positions, QkNorm};
+use shardscope_engine::plan::{Offload, Precision, Recompute, Sharded};
+use shardscope_engine::scenario::{Field, Value};
+
+use super::super::table;
+use super::super::writer::{Line, PlanWriter, Shards};
+use super::super::written::{Head, Ranks, arguments};
+use super::{COPIES, GLOBAL, KEYS, ON_HOST};
+
+/// The version that [`script`] is for.
+pub const VERSIONS: &[&str] = &["0.20"];
+
+/// The lines of its arguments, and what its environment needs.
+pub fn script(writer: &mut PlanWriter) -> (Vec<Line>, &'static str) {
+    let mut lines = of_model(&writer.scenario.model, writer);
+    lines.extend(table::write(KEYS, writer));
+    lines.retain(|line| line.name != "cpu_optimizer" && (line.name != ON_HOST || line.value == true));
+    if writer.plan().offload == Offload::Optimizer {
+        lines.push(Line::new("use_precision_aware_optimizer", true));
+    }
+    lines.extend(writer.line(GLOBAL, Field::GlobalBatch));
+    writer.say(Field::Accumulate);
+    lines.push(positions(&writer.scenario.model, writer));
+    if writer.layout.tensor > 1 && writer.scenario.stack.sequence_parallel {
+        lines.push(Line::new("sequence_parallel", true));
+    }
+    write_precision(&mut lines, writer);
+    write_pipeline(&mut lines, writer);
+    write_recompute(&mut lines, writer);
+    if let Some(tokens) = writer.plan().tokens {
+        let samples = (tokens / f64::from(writer.plan().sequence)).ceil();
+        lines.push(Line::new("train_samples", samples as u64));
+    }
+    let fsdp = write_sharding(&mut lines, writer);
+    let meshed = writer.layout.tensor * writer.layout.context > 1;
+    let environment = match (fsdp, meshed) {
+        (true, _) => "unset CUDA_DEVICE_MAX_CONNECTIONS  # FSDP overlaps on several connections\n",
+        (false, true) => "export CUDA_DEVICE_MAX_CONNECTIONS=1  # tensor and context parallelism need it\n",
+        (false, false) => "",
+    };
+    writer.say(Field::Devices);
+    (lines, environment)
+}
+
+/// The script: a list that the user's command takes.
+pub fn text(head: &Head, lines: &[Line], environment: &str, ranks: &Ranks) -> String {
+    let devices = ranks.devices;
+    let words: Vec<String> = lines
+        .iter()
+        .map(|line| Line { name: line.name.replace('_', "-"), value: line.value.clone() })
+        .flat_map(|line| arguments(&[line]))
+        .collect();
+    let list = words.join("\n    ");
+    let run = "# torchrun --nnodes NODES --nproc-per-node DEVICES pretrain_gpt.py \"${MEGATRON_ARGS[@]}\" ...";
+    format!(
+        "{}{environment}WORLD_SIZE={devices}  # nodes x devices of each\nMEGATRON_ARGS=(\n    {list}\n)\n{run}\n",
+        head.comments()
+    )
+}
+
+fn of_model(model: &Model, writer: &mut PlanWriter) -> Vec<Line> {
+    let mut lines: Vec<Line> = [
+        ("num_layers", model.layers),
+        ("hidden_size", model.hidden),
+        ("ffn_hidden_size", model.ffn_hidden),
+        ("num_attention_heads", model.heads),
+        ("kv_channels", model.head_size),
+        ("vocab_size", model.vocab),
+        // The vocabulary is filled up already.
+        ("make_vocab_size_divisible_by", 1),
+    ]
+    .map(|(name, count)| Line::new(name, count))
+    .into();
+    let rms = model.norm == Norm::RmsNorm;
+    let computed = model.positions == Positions::Computed;
+    lines.push(Line::new("normalization", if rms { "RMSNorm" } else { "LayerNorm" }));
+    lines.push(Line::new("position_embedding_type", if computed { "rope" } else { "learned_absolute" }));
+    for (on, name) in [
+        (model.kv_heads != model.heads, "group_query_attention"),
+        (model.gated, "swiglu"),
+        (!model.tied, "untie_embeddings_and_output_weights"),
+        (!model.bias, "disable_bias_linear"),
+        (model.qk_norm == QkNorm::Head, "qk_layernorm"),
+    ] {
+        lines.extend(on.then(|| Line::new(name, true)));
+    }
+    if model.kv_heads != model.heads {
+        lines.push(Line::new("num_query_groups", model.kv_heads));
+    }
+    if let Some(experts) = model.experts {
+        let width = experts.ffn_hidden.unwrap_or(model.ffn_hidden);
+        for (name, count) in
+            [("num_experts", experts.count), ("moe_router_topk", experts.active), ("moe_ffn_hidden_size", width)]
+        {
+            lines.push(Line::new(name, count));
+        }
+    }
+    let own = [
+        (model.latent.is_some(), "its attention's compressed keys and values"),
+        (model.window.is_some(), "the window of its attention"),
+        (model.biases.is_some(), "its own set of biases"),
+        (model.norms != 2, "its norms per layer"),
+        (model.qk_norm == QkNorm::Width, "its norm over all heads"),
+        (
+            model.experts.is_some_and(|it| it.shared_ffn.is_some() || it.dense_layers.is_some()),
+            "its shared experts and dense layers",
+        ),
+    ];
+    for (_, what) in own.into_iter().filter(|(there, _)| *there) {
+        writer.notes.push(format!("model {}: {what} take further arguments", model.id));
+    }
+    lines
+}
+
+/// The longest sequence, or the rows of the table of learned positions.
+fn positions(model: &Model, writer: &mut PlanWriter) -> Line {
+    let sequence = writer.plan().sequence;
+    let rows = match model.positions {
+        Positions::Learned => model.position_rows.unwrap_or(model.sequence),
+        Positions::Computed => sequence,
+    };
+    if rows < sequence {
+        writer.notes.push(format!("sequence {sequence}: the model's table has {rows} positions, and gets more"));
+    }
+    Line::new("max_position_embeddings", rows.max(sequence))
+}
+
+fn write_precision(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
+    let precision = writer.plan().precision;
+    if precision != Precision::Fp32 {
+        lines.push(Line::new(precision.storage().word(), true));
+    }
+    if precision == Precision::Fp8 {
+        lines.push(Line::new("fp8_format", "hybrid"));
+    }
+    writer.say(Field::Precision);
+}
+
+fn write_pipeline(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
+    lines.extend(writer.line("num_virtual_stages_per_pipeline_rank", Field::StagesPerRank));
+    match writer.value(Field::Schedule) {
+        None => {}
+        Some(_) if writer.plan().schedule.rules().alternates => drop(writer.say(Field::Schedule)),
+        Some(_) => writer.note(Field::Schedule, "Megatron-LM runs 1f1b, or interleaved with several stages on a rank"),
+    }
+}
+
+fn write_recompute(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
+    let layers = writer.scenario.model.layers;
+    let stages = writer.stages();
+    let (granularity, method) = match writer.plan().recompute {
+        Recompute::None => return drop(writer.say(Field::Recompute)),
+        Recompute::Selective => ("selective", None),
+        Recompute::Full => ("full", Some(("uniform", 1))),
+        Recompute::Share(share) => {
+            // Half of 32 layers in 2 x 2 stages: the first 4 layers of each.
+            let of_stage = share * f64::from(layers) / f64::from(stages);
+            let whole = of_stage.round();
+            if (of_stage - whole).abs() > 1e-9 {
+                writer.note(Field::Recompute, &format!("{whole} whole layers of each stage are computed again"));
+            }
+            if whole < 1.0 {
+                return drop(writer.say(Field::Recompute));
+            }
+            ("full", Some(("block", whole as u64)))
+        }
+    };
+    writer.say(Field::Recompute);
+    lines.push(Line::new("recompute_granularity", granularity));
+    if let Some((method, layers)) = method {
+        lines.push(Line::new("recompute_method", method));
+        lines.push(Line::new("recompute_num_layers", layers));
+    }
+}
+
+/// Says whether it is FSDP.
+fn write_sharding(lines: &mut Vec<Line>, writer: &mut PlanWriter) -> bool {
+    let Shards { first, copies, .. } = writer.shards();
+    if first.is_none() {
+        return false;
+    }
+    lines.push(Line::new("use_distributed_optimizer", true));
+    if copies > 1 {
+        lines.push(Line::new(COPIES, copies));
+    }
+    if writer.value(Field::Reshard) == Some(&Value::Switch(true)) {
+        writer.say(Field::Reshard);
+    }
+    let fsdp = first != Some(Sharded::Optimizer);
+    if fsdp {
+        let word = SHARDED.iter().find(|(.., own)| *own == first).map_or("no_shard", |(word, ..)| word);
+        lines.extend([
+            Line::new("use_megatron_fsdp", true),
+            Line::new("data_parallel_sharding_strategy", word),
+            Line::new("no_gradient_accumulation_fusion", true),
+            Line::new("ckpt_format", "fsdp_dtensor"),
+        ]);
+    }
+    fsdp
+}

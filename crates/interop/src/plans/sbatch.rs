@@ -1,0 +1,101 @@
+//! A job for Slurm: nodes, devices and time of a plan. The program to train with is the job's own argument.
+
+use shardscope_engine::scenario::Field;
+use shardscope_engine::units::Seconds;
+
+use super::writer::PlanWriter;
+use super::written::{Head, Ranks};
+
+/// The version that [`script`] is for.
+pub const VERSIONS: &[&str] = &["22.05"];
+
+/// What a cluster wants to know of a job beside its size.
+#[derive(Debug, Clone, Default)]
+pub struct JobWishes {
+    /// The partition, as the user says it.
+    pub partition: Option<String>,
+    /// The account, as the user says it.
+    pub account: Option<String>,
+    /// How long the training takes, where its length is known.
+    pub time: Option<Seconds>,
+    /// Processors of each node, as the user says them: one task has them all.
+    pub cpus: Option<u32>,
+    /// The type of the devices, as the scheduler calls it.
+    pub device: Option<String>,
+    /// What starts the processes.
+    pub launcher: JobLauncher,
+}
+
+/// What starts a job's processes on each node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum JobLauncher {
+    /// `torchrun`, with the program and its arguments.
+    #[default]
+    Torchrun,
+    /// `accelerate launch` with the file of its own export, beside the job.
+    Accelerate,
+}
+
+/// A margin over the predicted time: start-up, checkpoints and what the prediction is off by.
+const MARGIN: f64 = 1.2;
+
+/// What a plan says of the job.
+pub fn say(writer: &mut PlanWriter, launcher: JobLauncher) {
+    for field in Field::all() {
+        writer.say(field);
+    }
+    writer.elsewhere.push(match launcher {
+        JobLauncher::Torchrun => "the plan: export it for the training program too".to_owned(),
+        JobLauncher::Accelerate => {
+            "the plan: accelerate.yaml of `export --to accelerate`, in the folder from which it is submitted".to_owned()
+        }
+    });
+}
+
+/// The script: `sbatch job.sh train.py ARGUMENTS`.
+pub fn script(head: &Head, ranks: &Ranks, wishes: &JobWishes) -> String {
+    let Ranks { nodes, each, .. } = ranks;
+    let mut options = vec![
+        format!("--nodes={nodes}"),
+        "--ntasks-per-node=1".to_owned(),
+        format!("--gpus-per-node={}{each}", wishes.device.as_ref().map_or_else(String::new, |name| format!("{name}:"))),
+        "--mem=0".to_owned(),
+        "--exclusive".to_owned(),
+    ];
+    options.extend(wishes.cpus.map(|count| format!("--cpus-per-task={count}")));
+    options.extend(wishes.partition.iter().map(|name| format!("--partition={name}")));
+    options.extend(wishes.account.iter().map(|name| format!("--account={name}")));
+    options.extend(wishes.time.map(|time| format!("--time={}", limit(time))));
+    let options: Vec<String> = options.iter().map(|option| format!("#SBATCH {option}\n")).collect();
+    let untimed = if wishes.time.is_some() { "" } else { "# no --time: say how long the training is by --tokens\n" };
+    // Steps of 22.05 and later do not inherit the processors of their job.
+    let (processors, unsaid) = match wishes.cpus {
+        Some(_) => (" --cpus-per-task \"$SLURM_CPUS_PER_TASK\"", ""),
+        None => ("", "# no --cpus-per-task: --exclusive gives the task all of its node\n"),
+    };
+    let launch = match wishes.launcher {
+        JobLauncher::Torchrun => format!(
+            "torchrun --nnodes \"$SLURM_JOB_NUM_NODES\" --nproc-per-node {each} \\\n    \
+             --rdzv-id \"$SLURM_JOB_ID\" --rdzv-backend c10d --rdzv-endpoint \"$head:29500\""
+        ),
+        // Nodes and processes stand in the file; of the file's rendezvous version 1.15 heeds none, and static ranks would
+        // have to be told to each node.
+        JobLauncher::Accelerate => "accelerate launch --config_file accelerate.yaml \\\n    \
+                                    --rdzv_backend c10d --main_process_ip \"$head\" --main_process_port 29500"
+            .to_owned(),
+    };
+    format!(
+        "#!/bin/bash\n{}{}{untimed}{unsaid}\
+         # sbatch job.sh train.py ARGUMENTS\n\
+         head=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)\n\
+         srun{processors} {launch} \"$@\"\n",
+        options.concat(),
+        head.comments(),
+    )
+}
+
+/// `days-hours:minutes:00`, whole minutes up, with the margin.
+fn limit(time: Seconds) -> String {
+    let minutes = (time.get() * MARGIN / 60.0).ceil().clamp(1.0, 1e9) as u64;
+    format!("{}-{:02}:{:02}:00", minutes / 1440, minutes / 60 % 24, minutes % 60)
+}

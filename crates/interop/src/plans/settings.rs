@@ -1,0 +1,105 @@
+//! The settings of a file, whatever it is written in: a text under each dotted name, and where it stands.
+//!
+//! Whoever understands a setting takes it away; what is left was not understood. Not for what settings mean.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use shardscope_engine::text::printable;
+
+/// What a file says under names like `zero_optimization.stage`.
+#[derive(Debug, Clone, Default)]
+pub struct ToolSettings {
+    /// The file, as messages name it.
+    pub file: String,
+    values: BTreeMap<String, Setting>,
+}
+
+/// One value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// As the file has it; `true` and `false` for switches.
+    pub text: String,
+    /// File and name, for messages.
+    pub place: String,
+}
+
+impl ToolSettings {
+    /// Without any.
+    pub fn new(file: &str) -> Self {
+        Self { file: printable(file), values: BTreeMap::new() }
+    }
+
+    /// Those of an object, with the names of objects inside it before a dot. Null counts as absent.
+    pub fn from_object(file: &str, object: &Value) -> Self {
+        let mut settings = Self::new(file);
+        settings.flatten("", object);
+        settings
+    }
+
+    fn flatten(&mut self, name: &str, value: &Value) {
+        // `{"bf16": {"enabled": true}}` is `bf16.enabled`; a list stays one text.
+        match value {
+            Value::Null => {}
+            Value::Object(object) => {
+                for (key, value) in object {
+                    let name = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
+                    self.flatten(&name, value);
+                }
+            }
+            Value::String(text) => self.put(name, text.trim(), name),
+            other => self.put(name, &other.to_string(), name),
+        }
+    }
+
+    /// Adds one, called `shown` in messages; the last of a name counts.
+    pub fn put(&mut self, name: &str, text: &str, shown: &str) {
+        let setting = Setting { text: text.to_owned(), place: format!("{}: {}", self.file, printable(shown)) };
+        self.values.insert(name.to_owned(), setting);
+    }
+
+    /// The text of one that stays.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.values.get(name).map(|setting| setting.text.as_str())
+    }
+
+    /// A whole number from 1 that stays.
+    pub fn count(&self, name: &str) -> Option<u32> {
+        self.text(name)?.parse().ok().filter(|count| *count > 0)
+    }
+
+    /// Whether any is called so, or stands inside an object that is.
+    pub fn has(&self, name: &str) -> bool {
+        // A whole section counts too: `fsdp_config.version` is enough for `fsdp_config`.
+        let inside = format!("{name}.");
+        self.values.keys().any(|key| key == name || key.starts_with(&inside))
+    }
+
+    /// Takes one away.
+    pub fn take(&mut self, name: &str) -> Option<Setting> {
+        self.values.remove(name)
+    }
+
+    /// Takes away all that stand inside an object, named as they are in it.
+    pub fn take_inside(&mut self, name: &str) -> Self {
+        let inside = format!("{name}.");
+        let names: Vec<String> = self.values.keys().filter(|key| key.starts_with(&inside)).cloned().collect();
+        let mut found = Self::new(&self.file);
+        for key in names {
+            let value = self.values.remove(&key);
+            found.values.extend(value.map(|value| (key[inside.len()..].to_owned(), value)));
+        }
+        found
+    }
+
+    /// Whether nothing is left.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// What is left: name and value.
+    pub fn rest(&self) -> impl Iterator<Item = (&str, &Setting)> {
+        self.values.iter().map(|(name, setting)| (name.as_str(), setting))
+    }
+}

@@ -1,0 +1,138 @@
+//! Correspondences between a tool's keys and the fields of a plan: each stands in one line, for both directions.
+//!
+//! Not for the lines themselves: each tool has its own beside what only it needs.
+
+use serde_json::Value as Json;
+
+use shardscope_engine::plan::{Offload, Recompute};
+use shardscope_engine::scenario::{Field, Value};
+
+use super::draft::PlanDraft;
+use super::settings::ToolSettings;
+use super::writer::{Line, PlanWriter};
+
+/// A key of a tool.
+#[derive(Debug, Clone, Copy)]
+pub struct ToolKey {
+    /// Its name, with those of the objects around it before dots.
+    pub name: &'static str,
+    /// What it says.
+    pub means: Means,
+}
+
+/// What a key says.
+#[derive(Debug, Clone, Copy)]
+pub enum Means {
+    /// A field's number.
+    Number(Field),
+    /// A field in other words: theirs beside the field's value. Of several for one value the first is written.
+    Words(Field, &'static [(&'static str, Value)]),
+    /// Nothing at these values; at another one what a plan cannot say, with the way out.
+    Only(&'static [&'static str], &'static str),
+    /// Nothing of size, time or memory, and why.
+    Nothing(&'static str),
+}
+
+/// A key for a field's number.
+pub const fn number(name: &'static str, field: Field) -> ToolKey {
+    ToolKey { name, means: Means::Number(field) }
+}
+
+/// A key for a field in other words.
+pub const fn words(name: &'static str, field: Field, words: &'static [(&'static str, Value)]) -> ToolKey {
+    ToolKey { name, means: Means::Words(field, words) }
+}
+
+/// A key that a plan can say nothing else of.
+pub const fn only(name: &'static str, values: &'static [&'static str], fix: &'static str) -> ToolKey {
+    ToolKey { name, means: Means::Only(values, fix) }
+}
+
+/// A key of no effect.
+pub const fn nothing(name: &'static str, why: &'static str) -> ToolKey {
+    ToolKey { name, means: Means::Nothing(why) }
+}
+
+/// What several tools say by a switch: a switch of the plan itself,
+pub const SWITCH: &[(&str, Value)] = &[("true", Value::Switch(true)), ("false", Value::Switch(false))];
+
+/// whether layers are computed again,
+pub const CHECKPOINTING: &[(&str, Value)] =
+    &[("true", Value::Recompute(Recompute::Full)), ("false", Value::Recompute(Recompute::None))];
+
+/// and whether the state is on the host.
+pub const OFFLOADED: &[(&str, Value)] =
+    &[("true", Value::Word(Offload::State.to_word())), ("false", Value::Word(Offload::None.to_word()))];
+
+/// What most tools take for off.
+pub const OFF: &[&str] = &["false", "False", "0", "", "none", "None", "no", "[]"];
+
+/// What several tools fill in from elsewhere when they start.
+pub const FILLED_IN: &str = "auto";
+
+/// Reads the settings that a table knows.
+pub fn read(table: &[ToolKey], settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    for key in table {
+        let Some(setting) = settings.take(key.name) else { continue };
+        let (text, place) = (setting.text.as_str(), setting.place.as_str());
+        // A variable of a script that it does not set itself.
+        let unset = text.contains('$');
+        match key.means {
+            Means::Words(field, _) if unset => draft.read(field, text, place),
+            Means::Only(..) if unset => draft.cannot(&setting, "is set outside the file", "set it in the file"),
+            Means::Number(field) | Means::Words(field, _) if text == FILLED_IN => filled_in(field, place, draft),
+            Means::Number(field) => draft.read(field, text, place),
+            Means::Words(field, words) => {
+                if let Some((_, value)) = words.iter().find(|(theirs, _)| theirs.eq_ignore_ascii_case(text)) {
+                    draft.take(field, value.clone(), place);
+                } else {
+                    let known: Vec<&str> = words.iter().map(|(theirs, _)| *theirs).collect();
+                    let what = format!("'{text}' is nothing that a plan can say; known: {}", known.join(", "));
+                    draft.refuse(place, what, field);
+                }
+            }
+            Means::Only(values, _) if values.iter().any(|value| value.eq_ignore_ascii_case(text)) => {
+                draft.report.ignore(place, format!("'{text}' changes nothing"));
+            }
+            Means::Only(_, fix) => draft.cannot(&setting, "changes size, time or memory as no plan can say", fix),
+            Means::Nothing(why) => draft.report.ignore(place, why),
+        }
+    }
+}
+
+/// A value that the tool fills in when it starts: known where another file says it.
+pub fn filled_in(field: Field, place: &str, draft: &mut PlanDraft) {
+    if draft.value(field).is_some() {
+        draft.report.ignore(place, "'auto' is what another setting says");
+    } else {
+        draft.ask(field, place, "'auto' is filled in elsewhere when the tool starts");
+    }
+}
+
+/// Notes what a file says and no table knows.
+pub fn leave(settings: &ToolSettings, draft: &mut PlanDraft) {
+    for (_, setting) in settings.rest() {
+        draft.report.ignore(&setting.place, "not known to change size, time or memory");
+    }
+}
+
+/// Writes the fields that a table has words for.
+pub fn write(table: &[ToolKey], writer: &mut PlanWriter) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for key in table {
+        let line = match key.means {
+            Means::Number(field) => writer.line(key.name, field),
+            Means::Words(field, words) => {
+                let value = writer.value(field);
+                let theirs = words.iter().find(|(_, own)| Some(own) == value).map(|(theirs, _)| *theirs);
+                theirs.map(|theirs| {
+                    writer.say(field);
+                    Line::new(key.name, theirs.parse::<bool>().map_or_else(|_| Json::from(theirs), Json::from))
+                })
+            }
+            Means::Only(..) | Means::Nothing(_) => None,
+        };
+        lines.extend(line);
+    }
+    lines
+}

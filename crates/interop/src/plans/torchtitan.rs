@@ -1,0 +1,396 @@
+//! torchtitan's TOML of 0.1 to 0.2.2, and that of 2024 by its old names.
+
+use shardscope_engine::plan::{Extent, Optimizer, Precision, Recompute, Schedule, Sharded};
+use shardscope_engine::scenario::{Field, Problem, Value};
+
+use super::draft::PlanDraft;
+use super::settings::ToolSettings;
+use super::table::{self, OFF, OFFLOADED, ToolKey, nothing, number, only, words};
+use super::writer::{Line, PlanWriter};
+use super::written::{self, Head, Ranks};
+
+/// What the sections of 2025 say.
+const KEYS: &[ToolKey] = &[
+    number("training.seq_len", Field::Sequence),
+    number(TENSOR, Field::Tensor),
+    number(CONTEXT, Field::Context),
+    number(PIPELINE, Field::Pipeline),
+    words(
+        "parallelism.pipeline_parallel_schedule",
+        Field::Schedule,
+        &[
+            ("1F1B", Value::Word(Schedule::OneForwardOneBackward.to_word())),
+            ("GPipe", Value::Word(Schedule::GPipe.to_word())),
+            ("Interleaved1F1B", Value::Word(Schedule::Interleaved.to_word())),
+            ("LoopedBFS", Value::Word(Schedule::BreadthFirst.to_word())),
+        ],
+    ),
+    words("training.enable_cpu_offload", Field::Offload, OFFLOADED),
+    words(
+        "optimizer.name",
+        Field::Optimizer,
+        &[("AdamW", Value::Word(Optimizer::Adam.to_word())), ("Adam", Value::Word(Optimizer::Adam.to_word()))],
+    ),
+    only("parallelism.expert_parallel_degree", &["1"], "a plan shards experts like other parameters"),
+    only("parallelism.expert_tensor_parallel_degree", &["1"], "a plan shards experts like other parameters"),
+    only("parallelism.module_fqns_per_model_part", OFF, "a plan cuts stages evenly"),
+    only("parallelism.pipeline_parallel_split_points", OFF, "a plan cuts stages evenly"),
+    only("training.dtype", &["float32"], "a plan keeps master weights in fp32"),
+    only("optimizer.early_step_in_backward", OFF, "a plan updates at the end of the step"),
+    only("fault_tolerance.enable", OFF, "give the plan of one replica"),
+    nothing("training.mixed_precision_reduce", "the stack says in which format gradients are reduced"),
+    nothing("training.compile", "the stack says what is compiled"),
+    nothing("compile.enable", "the stack says what is compiled"),
+    nothing("parallelism.enable_async_tensor_parallel", "the stack says what overlaps"),
+    only("parallelism.disable_loss_parallel", OFF, "the stack divides the loss over tensor ranks (`loss_divided`)"),
+    nothing("parallelism.pipeline_parallel_first_stage_less_layers", EVENLY),
+    nothing("parallelism.pipeline_parallel_last_stage_less_layers", EVENLY),
+];
+
+const EVENLY: &str = "a plan cuts stages evenly";
+const TENSOR: &str = "parallelism.tensor_parallel_degree";
+const CONTEXT: &str = "parallelism.context_parallel_degree";
+const PIPELINE: &str = "parallelism.pipeline_parallel_degree";
+const SHARD: &str = "parallelism.data_parallel_shard_degree";
+const REPLICATE: &str = "parallelism.data_parallel_replicate_degree";
+const RESHARD: &str = "parallelism.fsdp_reshard_after_forward";
+const PER_STAGE: &str = "parallelism.pipeline_parallel_layers_per_stage";
+const MICRO: &str = "parallelism.pipeline_parallel_microbatch_size";
+const LOCAL: &str = "training.local_batch_size";
+const GLOBAL: &str = "training.global_batch_size";
+const MODE: &str = "activation_checkpoint.mode";
+const OPTION: &str = "activation_checkpoint.selective_ac_option";
+const FLOAT: &str = "training.mixed_precision_param";
+
+/// What the names of 2024 became.
+const RENAMED: [(&str, &str); 9] = [
+    ("training.batch_size", LOCAL),
+    ("training.data_parallel_degree", SHARD),
+    ("training.data_parallel_shard_degree", SHARD),
+    ("training.data_parallel_replicate_degree", REPLICATE),
+    ("training.tensor_parallel_degree", TENSOR),
+    ("experimental.context_parallel_degree", CONTEXT),
+    ("experimental.pipeline_parallel_degree", PIPELINE),
+    ("experimental.pipeline_parallel_schedule", "parallelism.pipeline_parallel_schedule"),
+    ("experimental.pipeline_parallel_split_points", "parallelism.pipeline_parallel_split_points"),
+];
+
+/// Models of its own, by name and flavour, beside the presets of the same shape.
+const MODELS: [(&str, &str, &str); 6] = [
+    ("llama3", "8B", "llama-3.1-8b"),
+    ("llama3", "70B", "llama-3.1-70b"),
+    ("llama3", "405B", "llama-3.1-405b"),
+    ("llama2", "7B", "llama-2-7b"),
+    ("llama2", "13B", "llama-2-13b"),
+    ("llama2", "70B", "llama-2-70b"),
+];
+
+/// Whether it is torchtitan's.
+pub fn is_of(settings: &ToolSettings) -> bool {
+    let sections = ["training", "parallelism", "activation_checkpoint", "job", "model.flavor"];
+    sections.iter().filter(|name| settings.has(name)).count() >= 2
+}
+
+/// Reads it.
+pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    draft.stack = Some("torchtitan");
+    rename(settings, draft);
+    read_model(settings, draft);
+    read_precision(settings, draft);
+    read_recompute(settings, draft);
+    table::read(KEYS, settings, draft);
+    read_mesh(settings, draft);
+    read_stages(settings, draft);
+    read_batch(settings, draft);
+    table::leave(settings, draft);
+    draft.assume(Field::Sequence, 2048_u32, DEFAULT);
+}
+
+const DEFAULT: &str = "torchtitan's default";
+
+fn rename(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let mut old = Vec::new();
+    for (name, new) in RENAMED {
+        if let Some(setting) = settings.take(name) {
+            settings.put(new, &setting.text, name);
+            old.push(name);
+        }
+    }
+    if !old.is_empty() {
+        draft.report.ignore(
+            &settings.file,
+            format!("it has names of 2024, which are read as those of 2025: {}", old.join(", ")),
+        );
+    }
+}
+
+fn read_model(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let [name, flavor] = ["model.name", "model.flavor"].map(|name| settings.take(name));
+    let (Some(name), Some(flavor)) = (name, flavor) else { return };
+    match MODELS.iter().find(|(own, size, _)| (*own, *size) == (name.text.as_str(), flavor.text.as_str())) {
+        Some((.., id)) => draft.take(Field::Model, Value::id(id), &flavor.place),
+        None => draft.ask(Field::Model, &flavor.place, format!("'{} {}' is no preset", name.text, flavor.text)),
+    }
+}
+
+fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let converters =
+        settings.take("model.converters").filter(|it| it.text.contains("float8") || it.text.contains("mx"));
+    let old = settings.take("float8.enable_float8_linear").filter(|it| it.text == "true");
+    let format = settings.take(FLOAT);
+    if let Some(fp8) = converters.or(old) {
+        return draft.take(Field::Precision, Precision::Fp8, &fp8.place);
+    }
+    match format {
+        Some(format) => match format.text.as_str() {
+            "bfloat16" => draft.take(Field::Precision, Precision::Bf16, &format.place),
+            "float32" => draft.take(Field::Precision, Precision::Fp32, &format.place),
+            other => {
+                draft.refuse(&format.place, format!("'{other}' is neither bfloat16 nor float32"), Field::Precision);
+            }
+        },
+        None => draft.assume(Field::Precision, Precision::Bf16, DEFAULT),
+    }
+}
+
+fn read_recompute(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let option = settings.take(OPTION);
+    let Some(mode) = settings.take(MODE) else {
+        return draft.assume(Field::Recompute, Recompute::Selective, DEFAULT);
+    };
+    match (mode.text.as_str(), option) {
+        ("selective", Some(option)) if option.text != "op" => match option.text.parse::<u32>() {
+            // Every so many layers are computed again.
+            Ok(every) if every > 0 => {
+                draft.take(Field::Recompute, Recompute::Share(1.0 / f64::from(every)), &option.place);
+            }
+            _ => draft.refuse(&option.place, format!("'{}' is neither op nor a count", option.text), Field::Recompute),
+        },
+        ("none" | "selective" | "full", _) => draft.read(Field::Recompute, &mode.text, &mode.place),
+        (other, _) => {
+            draft.refuse(&mode.place, format!("'{other}' is none of none, selective and full"), Field::Recompute);
+        }
+    }
+}
+
+/// The mesh: shards lie over the ranks of the shard degree and of context parallelism.
+fn read_mesh(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let [replicate, shard] = [REPLICATE, SHARD].map(|name| settings.take(name));
+    let place = [&shard, &replicate].into_iter().flatten().next().map(|setting| setting.place.clone());
+    let place = place.unwrap_or_else(|| format!("{}: no {SHARD}", settings.file));
+    let replicas = replicate.and_then(|setting| setting.text.parse().ok()).unwrap_or(1_u32).max(1);
+    // -1 is what the other degrees leave.
+    let own = shard.and_then(|setting| setting.text.parse::<i64>().ok()).and_then(|degree| u32::try_from(degree).ok());
+    // 64 devices of 8 tensor ranks with replicate 2 leave a degree of 64 / 8 / 2 = 4.
+    let all = draft.data_ranks();
+    let rest = all.filter(|all| all.is_multiple_of(replicas)).map(|all| all / replicas);
+    let inner = [Field::Tensor, Field::Context, Field::Pipeline].map(|field| draft.ranks(field));
+    let Some(degree) = own.or(rest).filter(|degree| *degree > 0) else {
+        return draft.ask(
+            Field::Devices,
+            &place,
+            "the degree of sharding is what the devices leave, and no file counts them",
+        );
+    };
+    let product =
+        inner.iter().chain([&replicas, &degree]).try_fold(1_u32, |product, ranks| product.checked_mul(*ranks));
+    match (draft.devices(), product) {
+        (None, Some(product)) => {
+            draft.take(Field::Devices, product, &format!("{place}, with the other degrees"));
+        }
+        (Some(devices), product) if product != Some(devices) => {
+            let product = product.map_or("more than can be counted".to_owned(), |product| product.to_string());
+            draft.contradict(&place, format!("the degrees come to {product} devices, not {devices}"));
+        }
+        (_, None) => draft.refuse(&place, "the degrees come to more than can be counted", Field::Devices),
+        (Some(_), Some(_)) => {}
+    }
+    let over = degree.saturating_mul(inner[1]);
+    match (over, replicas) {
+        (1, _) => draft.shard(None, None, &place),
+        (_, 1) => draft.shard(Some(Sharded::Weights), None, &place),
+        _ => draft.shard(Some(Sharded::Weights), Some(Extent::Ranks(over)), &place),
+    }
+    let reshard = settings.take(RESHARD);
+    let place = reshard.as_ref().map_or_else(|| place.clone(), |setting| setting.place.clone());
+    match reshard.as_ref().map_or("default", |setting| setting.text.as_str()) {
+        "always" => draft.take(Field::Reshard, true, &place),
+        "never" => draft.take(Field::Reshard, false, &place),
+        // With a pipeline the weights are kept, so that each micro-batch need not gather them again.
+        "default" if inner[2] > 1 => draft.take(Field::Reshard, false, &format!("{place}, default with a pipeline")),
+        "default" => {}
+        other => draft.refuse(&place, format!("'{other}' is none of default, always and never"), Field::Reshard),
+    }
+}
+
+/// Stages of each pipeline rank: as many as the layers of a stage leave, else two where the schedule loops.
+fn read_stages(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let Some(per_stage) = settings.take(PER_STAGE) else {
+        let schedule = draft.value(Field::Schedule).and_then(Value::get::<Schedule>);
+        let loops = schedule.is_some_and(|schedule| schedule.rules().virtual_stages);
+        if loops && draft.ranks(Field::Pipeline) > 1 {
+            draft.assume(Field::StagesPerRank, 2_u32, DEFAULT);
+        }
+        return;
+    };
+    draft.layers_per_stage =
+        per_stage.text.parse().ok().filter(|layers| *layers > 0).map(|layers| (layers, per_stage.place.clone()));
+    if draft.layers_per_stage.is_none() {
+        draft.refuse(&per_stage.place, format!("'{}' is no count of layers", per_stage.text), Field::StagesPerRank);
+    }
+}
+
+/// A rank's batch is one micro-batch, or what a pipeline cuts into some.
+fn read_batch(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let [local, global, micro] = [LOCAL, GLOBAL, MICRO].map(|name| settings.take(name));
+    let (batch, place) = match &local {
+        Some(local) => (local.text.clone(), local.place.clone()),
+        None => ("8".to_owned(), DEFAULT.to_owned()),
+    };
+    let all = global.filter(|global| global.text.parse::<u32>().is_ok_and(|count| count > 0));
+    let Ok(count) = batch.parse::<u32>() else {
+        return draft.refuse(&place, format!("'{batch}' is no count of sequences"), Field::MicroBatch);
+    };
+    if draft.ranks(Field::Pipeline) == 1 {
+        if local.is_some() {
+            draft.take(Field::MicroBatch, count, &place);
+        } else {
+            draft.assume(Field::MicroBatch, count, &place);
+        }
+        match all {
+            Some(all) => draft.read(Field::GlobalBatch, &all.text, &all.place),
+            None => draft.take(Field::Accumulate, 1_u32, &format!("{}: no {GLOBAL}", settings.file)),
+        }
+        return;
+    }
+    let size = micro.as_ref().and_then(|micro| micro.text.parse().ok()).unwrap_or(1_u32);
+    if size == 0 || !count.is_multiple_of(size) {
+        return draft.refuse(&place, format!("micro-batches of {size} do not divide '{count}'"), Field::MicroBatch);
+    }
+    draft.take(Field::MicroBatch, size, micro.as_ref().map_or(DEFAULT, |micro| &micro.place));
+    draft.take(Field::Accumulate, count / size, &place);
+    if let (Some(all), Some(ranks)) = (all, draft.data_ranks())
+        && all.text.parse() != Ok(u64::from(count) * u64::from(ranks))
+    {
+        let fix = format!("write {LOCAL} into both, or leave it out: a plan runs one pipeline over the whole batch");
+        draft.cannot(&all, "repeats the whole pipeline for one step, which a plan cannot say", &fix);
+    }
+}
+
+/// Versions that [`write()`] is for, the newest first.
+pub const VERSIONS: &[&str] = &["0.3.0", "0.2.2"];
+
+/// The lines of its file or of its command; an error where it has no such model.
+pub fn write(version: &str, writer: &mut PlanWriter) -> Result<Vec<Line>, Problem> {
+    let id = &writer.scenario.model.id;
+    let Some((name, flavor, _)) = MODELS.iter().find(|(_, _, own)| own == id) else {
+        let known: Vec<&str> = MODELS.iter().map(|(.., id)| *id).collect();
+        return Err(Problem {
+            field: Field::Model.path().to_owned(),
+            what: format!("torchtitan has no model of the shape of '{id}'"),
+            fix: format!("choose one of {}", known.join(", ")),
+        });
+    };
+    let mut lines = if version == "0.3.0" {
+        let config = format!("{name}_{}", flavor.to_lowercase());
+        vec![Line::new("module", *name), Line::new("config", config)]
+    } else {
+        vec![Line::new("model.name", *name), Line::new("model.flavor", *flavor)]
+    };
+    lines.extend(table::write(KEYS, writer));
+    // 0.3 has the optimizer in the configuration's function.
+    lines.retain(|line| version != "0.3.0" || !line.name.starts_with("optimizer."));
+    write_precision(version, &mut lines, writer);
+    write_mesh(&mut lines, writer);
+    write_batch(version, &mut lines, writer);
+    write_stages(&mut lines, writer);
+    match writer.plan().recompute {
+        Recompute::Share(_) => {
+            writer.note(Field::Recompute, "torchtitan computes all layers again or none: all");
+            lines.push(Line::new(MODE, "full"));
+        }
+        _ => lines.extend(writer.line(MODE, Field::Recompute)),
+    }
+    if version != "0.3.0" && writer.plan().recompute == Recompute::Selective {
+        lines.push(Line::new(OPTION, "op"));
+    }
+    writer.leave(&[Field::Devices], "the launcher's");
+    Ok(lines)
+}
+
+fn write_precision(version: &str, lines: &mut Vec<Line>, writer: &mut PlanWriter) {
+    let format = match writer.plan().precision {
+        Precision::Bf16 | Precision::Fp8 => "bfloat16",
+        Precision::Fp32 => "float32",
+        Precision::Fp16 => {
+            writer.note(Field::Precision, "torchtitan trains in bfloat16");
+            "bfloat16"
+        }
+    };
+    lines.push(Line::new(FLOAT, format));
+    match (writer.plan().precision, version) {
+        (Precision::Fp8, "0.3.0") => writer.note(Field::Precision, "another config function switches fp8 on"),
+        (Precision::Fp8, _) => {
+            lines.push(Line::new("model.converters", vec!["quantize.linear.float8"]));
+        }
+        _ => {}
+    }
+    writer.say(Field::Precision);
+}
+
+fn write_mesh(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
+    let shards = writer.fsdp2_shards();
+    let context = writer.layout.context;
+    lines.push(Line::new(REPLICATE, shards.copies));
+    lines.push(Line::new(SHARD, shards.over / context));
+    let again = match shards.first {
+        Some(Sharded::Weights) => writer.say(Field::Reshard) != Some(Value::Switch(false)),
+        Some(_) => false,
+        None => return,
+    };
+    lines.push(Line::new(RESHARD, if again { "always" } else { "never" }));
+}
+
+fn write_batch(version: &str, lines: &mut Vec<Line>, writer: &mut PlanWriter) {
+    let plan = writer.plan();
+    let pipelined = writer.layout.pipeline > 1;
+    let local =
+        if pipelined { u64::from(plan.micro_batch) * u64::from(plan.accumulate) } else { plan.micro_batch.into() };
+    lines.push(Line::new(LOCAL, local));
+    lines.extend(writer.line(GLOBAL, Field::GlobalBatch));
+    if pipelined {
+        lines.push(Line::new(MICRO, plan.micro_batch));
+        if version == "0.3.0" {
+            // It is refused with CUDA graphs.
+            lines.push(Line::new("training.disable_cuda_graphs", true));
+        }
+    }
+    writer.say(Field::MicroBatch);
+    writer.say(Field::Accumulate);
+}
+
+/// Stages as layers of each, the first and the last no smaller than the others.
+fn write_stages(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
+    let (layers, stages) = (writer.scenario.model.layers, writer.stages());
+    if stages == 1 {
+        return;
+    }
+    let each = layers.div_ceil(stages);
+    if layers.div_ceil(each) != stages {
+        writer.note(Field::StagesPerRank, &format!("torchtitan cuts {layers} layers by those of a stage, {each}"));
+    }
+    writer.say(Field::StagesPerRank);
+    lines.push(Line::new(PER_STAGE, each));
+    lines.push(Line::new("parallelism.pipeline_parallel_first_stage_less_layers", 0));
+    lines.push(Line::new("parallelism.pipeline_parallel_last_stage_less_layers", 0));
+}
+
+/// The command of 0.3, which has no file: recompute is a subcommand at the end.
+pub fn command(head: &Head, lines: &[Line], ranks: &Ranks) -> String {
+    let Ranks { nodes, each, .. } = ranks;
+    let (mode, flags): (Vec<_>, Vec<_>) = lines.iter().cloned().partition(|line| line.name == MODE);
+    let mut words = vec![format!("torchrun --nnodes {nodes} --nproc-per-node {each} -m torchtitan.train")];
+    words.extend(written::arguments(&flags));
+    words.extend(mode.iter().map(|line| format!("activation-checkpoint:{}", line.value.as_str().unwrap_or("none"))));
+    format!("#!/bin/bash\n{}{}\n", head.comments(), words.join(" \\\n    "))
+}

@@ -1,0 +1,254 @@
+//! Arguments of Hugging Face's Trainer, as JSON or YAML, with FSDP or DeepSpeed inside them.
+
+use shardscope_engine::plan::{Extent, Offload, Optimizer, Precision, Recompute, Sharded};
+use shardscope_engine::scenario::{Field, Value};
+
+use super::deepspeed;
+use super::draft::PlanDraft;
+use super::settings::ToolSettings;
+use super::table::{self, CHECKPOINTING, OFF, OFFLOADED, SWITCH, ToolKey, nothing, number, only, words};
+use super::writer::{Line, PlanWriter};
+
+/// What the arguments say.
+const KEYS: &[ToolKey] = &[
+    number(MICRO_BATCH, Field::MicroBatch),
+    number("gradient_accumulation_steps", Field::Accumulate),
+    words("gradient_checkpointing", Field::Recompute, CHECKPOINTING),
+    words(
+        "optim",
+        Field::Optimizer,
+        &[
+            ("adamw_torch_fused", Value::Word(Optimizer::Adam.to_word())),
+            ("adamw_torch", Value::Word(Optimizer::Adam.to_word())),
+            ("adamw_hf", Value::Word(Optimizer::Adam.to_word())),
+            ("adamw_apex_fused", Value::Word(Optimizer::Adam.to_word())),
+            ("adamw_bnb_8bit", Value::Word(Optimizer::Adam8bit.to_word())),
+            ("adamw_8bit", Value::Word(Optimizer::Adam8bit.to_word())),
+            ("adamw_torch_8bit", Value::Word(Optimizer::Adam8bit.to_word())),
+            ("sgd", Value::Word(Optimizer::SgdMomentum.to_word())),
+        ],
+    ),
+    only("use_cpu", OFF, "shardscope knows training on devices alone"),
+    only("no_cuda", OFF, "shardscope knows training on devices alone"),
+    only("use_liger_kernel", OFF, "choose a --stack whose kernels are fused, and leave it out"),
+    only("auto_find_batch_size", OFF, "say the batch by --micro-batch, and switch it off"),
+    nothing("per_device_eval_batch_size", "evaluation is no part of a step"),
+    nothing("gradient_checkpointing_kwargs", "how it is computed again changes no size"),
+    nothing("tf32", "the device says how fast it multiplies"),
+    nothing("torch_compile", "the stack says whether code is compiled"),
+];
+
+/// What other classes of arguments add.
+const OTHERS: &[ToolKey] = &[
+    number("max_length", Field::Sequence),
+    number("max_seq_length", Field::Sequence),
+    number("max_seq_len", Field::Sequence),
+    number("world_size", Field::Devices),
+    only("use_fsdp", OFF, ACCELERATE),
+    only("use_deepspeed", OFF, ACCELERATE),
+];
+
+const ACCELERATE: &str = "give the file of `accelerate config` beside the script";
+
+/// What stands in `fsdp_config`, with and without the prefix of Accelerate.
+const FSDP: &[ToolKey] = &[
+    words("reshard_after_forward", Field::Reshard, SWITCH),
+    words("activation_checkpointing", Field::Recompute, CHECKPOINTING),
+    words("offload_params", Field::Offload, OFFLOADED),
+    only("xla", OFF, "give the plan of FSDP on GPUs"),
+    nothing("version", "both versions of FSDP shard alike"),
+    nothing("transformer_layer_cls_to_wrap", "a plan gathers layer by layer"),
+    nothing("min_num_params", "a plan gathers layer by layer"),
+    nothing("limit_all_gathers", "a plan limits them by --prefetch"),
+    nothing("use_orig_params", "the same weights are sharded either way"),
+    nothing("sync_module_states", "loading is no part of a step"),
+    nothing("cpu_ram_efficient_loading", "loading is no part of a step"),
+    nothing("state_dict_type", "checkpoints are no part of a step"),
+    nothing("forward_prefetch", "the device runs ahead of the program either way"),
+];
+
+/// What FSDP1 alone heeds.
+const FIRST: &[ToolKey] = &[words(
+    "backward_prefetch",
+    Field::Prefetch,
+    &[("backward_pre", Value::Count(1)), ("no_prefetch", Value::Count(0))],
+)];
+
+const MICRO_BATCH: &str = "per_device_train_batch_size";
+
+/// The words of `fsdp` that say a strategy, with the first part of the state that each shards and over what.
+const STRATEGIES: [(&str, Option<Sharded>, Option<Extent>); 6] = [
+    ("full_shard", Some(Sharded::Weights), None),
+    ("shard_grad_op", Some(Sharded::Gradients), None),
+    ("no_shard", None, None),
+    ("hybrid_shard", Some(Sharded::Weights), Some(Extent::Node)),
+    ("hybrid_shard_zero2", Some(Sharded::Gradients), Some(Extent::Node)),
+    ("true", Some(Sharded::Weights), None),
+];
+
+/// Names that only the Trainer's arguments have; others have a rate of learning and a folder of output too.
+const OWN: [&str; 8] = [
+    MICRO_BATCH,
+    "per_device_eval_batch_size",
+    "gradient_checkpointing_kwargs",
+    "fsdp_transformer_layer_cls_to_wrap",
+    "fsdp_config.transformer_layer_cls_to_wrap",
+    "lr_scheduler_type",
+    "logging_strategy",
+    "save_strategy",
+];
+
+/// Arguments by which a script that starts it is known.
+pub const ARGUMENTS: &[&str] = &[
+    "--per_device_train_batch_size",
+    "--gradient_accumulation_steps",
+    "--gradient_checkpointing",
+    "--model_name_or_path",
+    "--fsdp_transformer_layer_cls_to_wrap",
+];
+
+/// Whether they are the Trainer's.
+pub fn is_of(settings: &ToolSettings) -> bool {
+    OWN.iter().any(|name| settings.has(name))
+        || settings.has("output_dir") && (settings.has("fsdp") || settings.has("deepspeed"))
+}
+
+/// Reads them; `deepspeed` is the configuration that they refer to, if that was given, and `launched` says that
+/// Accelerate's configuration is there too, which then says how the state is sharded.
+pub fn read(settings: &mut ToolSettings, deepspeed: Option<ToolSettings>, launched: bool, draft: &mut PlanDraft) {
+    // Its own arguments come first: DeepSpeed's 'auto' stands for what they say.
+    read_precision(settings, draft);
+    if let Some(model) = settings.take("model_name_or_path") {
+        draft.ask(
+            Field::Model,
+            &model.place,
+            format!("'{}' is a model's name, and its shape is in no file", model.text),
+        );
+    }
+    for name in ["fsdp_config", "config_file"] {
+        if let Some(file) = settings.take(name).filter(|_| !(launched && name == "config_file")) {
+            draft.cannot(&file, "is a file that says more of the plan", "give a file with what is in both");
+        }
+    }
+    let named = settings.take("deepspeed");
+    let inside = settings.take_inside("deepspeed");
+    table::read(KEYS, settings, draft);
+    table::read(OTHERS, settings, draft);
+    let own = if inside.is_empty() { deepspeed } else { Some(inside) };
+    match (own, named) {
+        (Some(mut own), _) => deepspeed::read(&mut own, draft),
+        (None, Some(file)) => {
+            let fix = "give that file too: shardscope import plan ARGUMENTS.json DEEPSPEED.json";
+            draft.cannot(&file, "says how the state is sharded, and was not found", fix);
+        }
+        (None, None) if launched && !settings.has("fsdp") => {}
+        (None, None) => read_fsdp(settings, draft),
+    }
+    table::leave(settings, draft);
+    // The defaults of transformers 5.23.
+    let default = "the Trainer's default";
+    draft.assume(Field::MicroBatch, 8_u32, default);
+    draft.assume(Field::Accumulate, 1_u32, default);
+    draft.assume(Field::Recompute, Recompute::None, default);
+}
+
+fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let formats = [Precision::Bf16, Precision::Fp16].map(|format| (format, settings.take(format.word())));
+    let on = formats.iter().find_map(|(format, setting)| {
+        let setting = setting.as_ref().filter(|setting| setting.text.eq_ignore_ascii_case("true"))?;
+        Some((*format, setting))
+    });
+    match on {
+        Some((format, setting)) => draft.take(Field::Precision, format, &setting.place),
+        None => {
+            draft.assume(
+                Field::Precision,
+                Precision::Fp32,
+                "neither bf16 nor fp16 is on, and the Trainer's default is fp32",
+            );
+        }
+    }
+}
+
+fn read_fsdp(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let mut inside = settings.take_inside("fsdp_config");
+    // Both spellings stand in real files.
+    let mut config = ToolSettings::new(&inside.file);
+    for (name, setting) in inside.rest() {
+        let short = name.strip_prefix("fsdp_").unwrap_or(name);
+        config.put(short, &setting.text, &format!("fsdp_config.{name}"));
+    }
+    inside = config;
+    let setting = settings.take("fsdp").filter(|setting| !OFF.contains(&setting.text.as_str()));
+    let Some(setting) = setting else {
+        let why = "no fsdp and no deepspeed: the Trainer then runs DDP";
+        draft.assume(Field::Strategy, Value::id("ddp"), why);
+        return table::leave(&inside, draft);
+    };
+    // `"full_shard auto_wrap offload"`, or a list of the same words.
+    let text = setting.text.to_lowercase();
+    let split = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
+    let words: Vec<&str> = text.split(split).filter(|word| !word.is_empty()).collect();
+    match STRATEGIES.iter().find(|(name, ..)| words.contains(name)) {
+        Some((_, first, over)) => draft.shard(*first, over.clone(), &setting.place),
+        None => draft.refuse(&setting.place, format!("'{}' names no strategy of FSDP", setting.text), Field::Strategy),
+    }
+    if words.contains(&"offload") {
+        draft.take(Field::Offload, Offload::State, &setting.place);
+    }
+    if inside.text("version") != Some("2") {
+        table::read(FIRST, &mut inside, draft);
+    }
+    table::read(FSDP, &mut inside, draft);
+    table::leave(&inside, draft);
+}
+
+/// The version that [`write()`] is for.
+pub const VERSIONS: &[&str] = &["5.23.0"];
+
+/// The lines of its file.
+pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
+    let shards = writer.shards();
+    let meshed = [("tensor", writer.layout.tensor), ("context", writer.layout.context)];
+    let mut notes: Vec<String> =
+        meshed.into_iter().filter(|(_, ranks)| *ranks > 1).map(|(name, ranks)| format!("{name} {ranks}")).collect();
+    if shards.copies > 1 && shards.first.is_some() {
+        notes.push(format!("shards over {} ranks", shards.over));
+    }
+    let format = writer.plan().precision;
+    let mut lines = vec![Line::new("output_dir", "output")];
+    for own in [Precision::Bf16, Precision::Fp16] {
+        lines.push(Line::new(own.word(), own.storage() == format.storage()));
+    }
+    if format == Precision::Fp8 {
+        writer.note(Field::Precision, "the Trainer computes in bf16; fp8 is Accelerate's to switch on");
+    } else {
+        writer.say(Field::Precision);
+    }
+    if !notes.is_empty() {
+        let mesh = "the mesh stands in the file of `export --to accelerate`: launch with both";
+        writer.elsewhere.push(format!("{}: {mesh}", notes.join(", ")));
+        writer.say(Field::Tensor);
+        writer.say(Field::Context);
+    }
+    let whole = shards.first.is_some();
+    let inside = |line: Line| Line { name: format!("fsdp_config.{}", line.name), ..line };
+    if let Some(first) = shards.first {
+        if first != Sharded::Weights {
+            writer.notes.push("FSDP2 shards weights with what is sharded: they are gathered once and kept".to_owned());
+            lines.push(inside(Line::new("reshard_after_forward", false)));
+        }
+        lines.push(Line::new("fsdp", true));
+        lines.push(inside(Line::new("version", 2)));
+        let written = table::write(FSDP, writer).into_iter();
+        let rounded = writer.recompute_rounded_up("the Trainer").then(|| Line::new("activation_checkpointing", true));
+        lines.extend(written.chain(rounded).map(inside));
+    }
+    // Switched on in both places, the blocks would be wrapped twice.
+    let own = table::write(KEYS, writer);
+    lines.extend(own.into_iter().filter(|line| !(whole && line.name == "gradient_checkpointing")));
+    writer.leave(&[Field::GlobalBatch], "micro-batch, accumulation and devices say it");
+    writer.leave(&[Field::Devices], "the launcher's");
+    writer.leave(&[Field::Sequence], "the data's own, or max_length of TRL's SFTConfig");
+    lines
+}

@@ -1,0 +1,167 @@
+//! What an import made of another tool's file: what it took, what it assumed, what it ignored, or why it refuses.
+//!
+//! Not for reading any format, nor for printing.
+
+use std::fmt::{self, Write};
+
+use serde::Serialize;
+
+use shardscope_engine::text::printable;
+
+/// A file of shardscope's own, and where each part of it comes from.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Imported<T> {
+    /// What was made of the files.
+    #[serde(flatten)]
+    pub made: T,
+    /// Where it comes from.
+    #[serde(flatten)]
+    pub report: ImportReport,
+}
+
+/// Where each part of an import comes from, so that nothing is guessed in silence.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ImportReport {
+    /// What the files say.
+    pub taken: Vec<Taken>,
+    /// What they leave open.
+    pub assumed: Vec<AssumedValue>,
+    /// What they say and nothing here depends on.
+    pub ignored: Vec<Ignored>,
+}
+
+/// A value that a file gives.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Taken {
+    /// The field of the result.
+    pub field: String,
+    /// What the field gets.
+    pub value: String,
+    /// Where it stands: a key, or a file and its line.
+    #[serde(rename = "where")]
+    pub place: String,
+}
+
+/// A value that no file gives.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AssumedValue {
+    /// The field of the result.
+    pub field: String,
+    /// What the field gets all the same.
+    pub value: String,
+    /// Whose default it is, and how to say otherwise.
+    pub why: String,
+}
+
+/// What a file says without effect.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Ignored {
+    /// The field of the file.
+    pub field: String,
+    /// Why it does not matter.
+    pub why: String,
+}
+
+impl ImportReport {
+    /// Notes a value that stands in a file.
+    pub fn take(&mut self, field: &str, value: impl fmt::Display, place: impl fmt::Display) {
+        let [value, place] = [value.to_string(), place.to_string()].map(|text| printable(&text));
+        self.taken.push(Taken { field: printable(field), value, place });
+    }
+
+    /// Notes a value that stands in none.
+    pub fn assume(&mut self, field: &str, value: impl fmt::Display, why: impl fmt::Display) {
+        let [value, why] = [value.to_string(), why.to_string()].map(|text| printable(&text));
+        self.assumed.push(AssumedValue { field: printable(field), value, why });
+    }
+
+    /// Notes what has no effect.
+    pub fn ignore(&mut self, field: &str, why: impl fmt::Display) {
+        self.ignored.push(Ignored { field: printable(field), why: printable(&why.to_string()) });
+    }
+
+    /// Adds what another file gave.
+    pub fn append(&mut self, other: Self) {
+        self.taken.extend(other.taken);
+        self.assumed.extend(other.assumed);
+        self.ignored.extend(other.ignored);
+    }
+
+    /// The three lists as lines; a list without entries is left out.
+    pub fn text(&self) -> String {
+        let taken = self.taken.iter().map(|Taken { field, value, place }| format!("{field} = {value} ({place})"));
+        let assumed =
+            self.assumed.iter().map(|AssumedValue { field, value, why }| format!("{field} = {value} ({why})"));
+        let ignored = self.ignored.iter().map(|Ignored { field, why }| format!("{field}: {why}"));
+        let mut text = String::new();
+        for (head, lines) in
+            [("taken", taken.collect::<Vec<_>>()), ("assumed", assumed.collect()), ("ignored", ignored.collect())]
+        {
+            if !lines.is_empty() {
+                // A string takes every text.
+                let _ = writeln!(text, "{head}:\n  {}", lines.join("\n  "));
+            }
+        }
+        text
+    }
+}
+
+/// Why a file is refused: what stands where, and how to go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImportError {
+    /// The field or the line; empty where it is the file as a whole.
+    pub place: String,
+    /// What is wrong there.
+    pub what: String,
+    /// A way out.
+    pub fix: String,
+}
+
+impl ImportError {
+    /// Of a field or a line; an empty place is the whole file.
+    pub fn new(place: impl fmt::Display, what: impl fmt::Display, fix: impl fmt::Display) -> Self {
+        let [place, what, fix] = [place.to_string(), what.to_string(), fix.to_string()].map(|text| printable(&text));
+        Self { place, what, fix }
+    }
+}
+
+impl fmt::Display for ImportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { place, what, fix } = self;
+        let colon = if place.is_empty() { "" } else { ": " };
+        write!(f, "{place}{colon}{what}; {fix}")
+    }
+}
+
+impl std::error::Error for ImportError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_list_has_a_head_and_foreign_text_is_made_harmless() {
+        let mut report = ImportReport::default();
+        assert_eq!(report.text(), "");
+        report.take("layers", 32, "num_hidden_layers");
+        report.assume("sequence", 4096, "the file's limit is 131072; --seq says otherwise");
+        report.ignore("eos\u{1b}[2J_token_id", "a token's number");
+        let expected = "taken:\n  layers = 32 (num_hidden_layers)\nassumed:\n  sequence = 4096 (the file's limit is \
+                        131072; --seq says otherwise)\nignored:\n  eos\u{fffd}[2J_token_id: a token's number\n";
+        assert_eq!(report.text(), expected);
+        let json = serde_json::to_value(&report).unwrap();
+        assert_eq!(
+            json["taken"][0],
+            serde_json::json!({
+                "field": "layers", "value": "32", "where": "num_hidden_layers",
+            })
+        );
+    }
+
+    #[test]
+    fn a_refusal_names_the_place_and_a_way_out() {
+        let of_field = ImportError::new("vocab_size", "is missing", "add it");
+        assert_eq!(of_field.to_string(), "vocab_size: is missing; add it");
+        assert_eq!(ImportError::new("", "it is an index", "name another").to_string(), "it is an index; name another");
+    }
+}

@@ -1,0 +1,321 @@
+//! What a login node or a compute node says of its machine, as a cluster: Slurm, NVIDIA's and AMD's tools, InfiniBand's,
+//! and NCCL's topology files.
+//!
+//! Takes the text of files. What none says is refused with the option that does. Not for measured links ([`super::nccl`]).
+
+mod facts;
+mod found;
+mod hosts;
+mod inside;
+mod nodes;
+mod ports;
+mod rocm;
+mod slurm;
+mod xml;
+
+use serde::Serialize;
+
+use shardscope_engine::hardware::{Cluster, Reliability};
+use shardscope_engine::presets::Library;
+use shardscope_engine::text::printable;
+use shardscope_engine::units::{Bytes, BytesPerSecond};
+
+use super::report::{ImportError, ImportReport, Imported};
+
+use facts::MachineFacts;
+use nodes::NodeGroup;
+
+/// A machine as a preset has it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FoundMachine {
+    /// With the device and the inner links of a preset.
+    pub cluster: Cluster,
+}
+
+/// What is said beside the files.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MachineWishes<'a> {
+    /// The cluster's name.
+    pub name: Option<&'a str>,
+    /// How many nodes it has.
+    pub nodes: Option<u32>,
+    /// What a node sends to others, all ports together.
+    pub rate: Option<BytesPerSecond>,
+    /// What a device sends to others of its node, where the preset's links are not there.
+    pub node_bandwidth: Option<BytesPerSecond>,
+    /// The preset whose device, and whose links inside a node, it has.
+    pub device: Option<&'a str>,
+}
+
+/// Devices by words of their names, and the presets that have them; of several, the options say which.
+const DEVICES: [(&str, &[&str]); 8] = [
+    ("h100", &["h100-80gb-dgx"]),
+    ("h200", &["h200-141gb-dgx"]),
+    ("gh200", &["gh200-96gb-alps"]),
+    ("h800", &["h800-80gb"]),
+    ("a800", &["a800-80gb"]),
+    ("a100", &["a100-40gb-dgx", "a100-80gb-dgx"]),
+    ("v100", &["v100-32gb-dgx1", "v100-32gb-dgx2"]),
+    ("mi250", &["mi250x-frontier", "mi250x-lumi", "mi250-mosaic"]),
+];
+
+impl FoundMachine {
+    /// The file of a preset: what its name gives is left out.
+    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
+        let mut table = toml::Table::try_from(&self.cluster)?;
+        table.remove("id");
+        toml::to_string(&table)
+    }
+}
+
+/// Whether a text is one that a machine can be made from.
+pub fn is_machine(file: &str, text: &str) -> bool {
+    found::read(&printable(file), text, &mut MachineFacts::default()).is_ok()
+}
+
+/// The machine that `files`, each a name and a text, describe.
+pub fn machine(
+    files: &[(String, String)],
+    library: &Library,
+    wishes: MachineWishes<'_>,
+) -> Result<Imported<FoundMachine>, Vec<ImportError>> {
+    let mut facts = MachineFacts::default();
+    // Every file is read into the same facts, in any order: what two say differently is a contradiction, found where it
+    // is used.
+    let read = files.iter().filter_map(|(file, text)| found::read(&printable(file), text, &mut facts).err());
+    let errors: Vec<ImportError> = read.collect();
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let mut report = ImportReport::default();
+    described(&facts, files, library, wishes, &mut report)
+        .map(|cluster| Imported { made: FoundMachine { cluster }, report })
+        .map_err(|error| vec![error])
+}
+
+fn described(
+    facts: &MachineFacts,
+    files: &[(String, String)],
+    library: &Library,
+    wishes: MachineWishes<'_>,
+    report: &mut ImportReport,
+) -> Result<Cluster, ImportError> {
+    let mut groups = nodes::groups(&facts.kinds);
+    let kind = kind(facts, &mut groups, library, wishes.device, report)?;
+    let kind = kind.as_ref();
+    let id = device(facts, kind, wishes.device, report)?;
+    let found = library.cluster(&id).map_err(|unknown| ImportError::new("--device", unknown.what(), unknown.fix()))?;
+    let mut cluster = (*found).clone();
+    report.take("device", &cluster.device.name, format!("preset {id}"));
+    if let Some(other) = facts.names.first().filter(|name| !is_same(&name.value, &cluster.device.name)) {
+        let why = format!("--device says so, where {} has '{}'", other.place, other.value);
+        report.assume("device", &cluster.device.name, why);
+    }
+    memory(facts, &mut cluster, report);
+    inside::put(facts, kind, wishes.node_bandwidth, &mut cluster, report)?;
+    rate(facts, wishes, &mut cluster, report)?;
+    cluster.nodes = Some(counted(kind, wishes.nodes, report)?);
+    let names: Vec<&str> = files.iter().map(|(file, _)| file.as_str()).collect();
+    cluster.source = printable(&format!("imported from {}; device and links inside a node as {id}", names.join(", ")));
+    cluster.name = printable(wishes.name.unwrap_or(&format!("{}, imported", cluster.device.name)));
+    // What the preset's own site pays, draws and suffers is not this machine's.
+    (cluster.price_per_device_hour, cluster.watts_per_device) = (None, None);
+    cluster.reliability = Reliability::default();
+    for (place, why) in &facts.ignored {
+        report.ignore(place, *why);
+    }
+    report.ignore("switches between nodes", "no file says how they are joined, nor what other jobs send");
+    match cluster.problems().into_iter().next() {
+        Some((field, must)) => Err(ImportError::new(field, must, "name another preset with --device")),
+        None => Ok(cluster),
+    }
+}
+
+/// The scheduler's nodes that count: those of the device that is meant, or the only ones that have devices.
+fn kind<'a>(
+    facts: &MachineFacts,
+    groups: &mut Vec<NodeGroup<'a>>,
+    library: &Library,
+    device: Option<&str>,
+    report: &mut ImportReport,
+) -> Result<Option<NodeGroup<'a>>, ImportError> {
+    let preset = device.and_then(|id| library.cluster(id).ok()).map(|cluster| cluster.device.name.clone());
+    let meant = preset.or_else(|| facts.names.first().map(|name| name.value.clone()));
+    let is_meant = |group: &NodeGroup| meant.as_deref().is_some_and(|name| is_same(name, group.device));
+    // A single type may be called anything; of several that which is meant counts.
+    let several = groups.iter().any(|group| group.device != groups[0].device);
+    let fit = |group: &&NodeGroup| !several || is_meant(group);
+    let of_type: Vec<&str> = groups.iter().filter(fit).map(|group| group.device).collect();
+    let told = |group: &NodeGroup| match group.device {
+        "" => format!("{} of {} devices without a type", group.nodes, group.devices),
+        device => format!("{} of {device}", group.nodes),
+    };
+    let of_one_type = of_type.first().is_some_and(|first| of_type.iter().all(|device| device == first));
+    if several && !of_one_type {
+        let all: Vec<String> = groups.iter().map(told).collect();
+        let what = format!("there are nodes of several kinds ({})", all.join(", "));
+        return Err(ImportError::new("", what, "say with --device which of them count"));
+    }
+    // Nodes of one type may differ in how many devices they have: the larger part of the machine counts.
+    let size = |at: &usize| u64::from(groups[*at].nodes) * u64::from(groups[*at].devices);
+    let chosen = (0..groups.len()).filter(|at| fit(&&groups[*at])).max_by_key(size);
+    let Some(chosen) = chosen else { return Ok(None) };
+    let chosen = groups.swap_remove(chosen);
+    for other in groups.iter() {
+        let why = format!("{} nodes of another kind, {} devices each", other.nodes, other.devices);
+        let name = if other.device.is_empty() { "nodes without a type" } else { other.device };
+        report.ignore(name, why);
+    }
+    Ok(Some(chosen))
+}
+
+/// How many nodes the cluster has, and where that is stated.
+fn counted(kind: Option<&NodeGroup>, said: Option<u32>, report: &mut ImportReport) -> Result<u32, ImportError> {
+    match (said, kind) {
+        (Some(nodes), _) => {
+            report.take("nodes", nodes, "--nodes");
+            Ok(nodes)
+        }
+        (None, Some(kind)) => {
+            let more = match kind.lines {
+                0 | 1 => String::new(),
+                lines => format!(" and {} more", lines - 1),
+            };
+            if kind.named {
+                report.take("nodes", kind.nodes, format!("{}{more}, each node once", kind.place));
+            } else {
+                let why = "counted without names, of the partition with the most, since partitions may share nodes; \
+                           sinfo's %N names them, --nodes says otherwise";
+                report.assume("nodes", kind.nodes, format!("{}{more}: {why}", kind.place));
+            }
+            Ok(kind.nodes)
+        }
+        (None, None) => Err(ImportError::new("", "no file says how many nodes there are", "say so with --nodes")),
+    }
+}
+
+/// The device that a name means, and the presets that have it.
+fn known(name: &str) -> Option<&'static (&'static str, &'static [&'static str])> {
+    let words = words(name);
+    DEVICES.iter().find(|(word, _)| words.iter().any(|other| *other == *word || *other == format!("{word}x")))
+}
+
+/// Whether a device of this name is what a scheduler calls so.
+fn is_same(name: &str, kind: &str) -> bool {
+    match (known(name), known(kind)) {
+        (Some((one, _)), Some((other, _))) => one == other,
+        (None, None) => words(name).iter().any(|word| word == kind),
+        _ => false,
+    }
+}
+
+fn words(name: &str) -> Vec<String> {
+    name.to_lowercase().split(|c: char| !c.is_ascii_alphanumeric()).map(str::to_owned).collect()
+}
+
+/// The preset that has the device which the files name.
+fn device(
+    facts: &MachineFacts,
+    kind: Option<&NodeGroup>,
+    said: Option<&str>,
+    report: &mut ImportReport,
+) -> Result<String, ImportError> {
+    if let Some(id) = said {
+        return Ok(id.to_owned());
+    }
+    let listed = facts.names.first().map(|name| (name.value.clone(), name.place.clone()));
+    let typed =
+        || kind.filter(|kind| !kind.device.is_empty()).map(|kind| (kind.device.to_owned(), kind.place.to_owned()));
+    let Some((name, place)) = listed.or_else(typed) else {
+        let fix = "say with --device which preset has it, like --device h100-80gb-dgx";
+        return Err(ImportError::new("", "no file names the devices", fix));
+    };
+    let lower = name.to_lowercase();
+    let mut presets: Vec<&str> = known(&name).map_or(Vec::new(), |(_, presets)| presets.to_vec());
+    if presets.is_empty() {
+        let what = format!("no preset has '{name}'");
+        return Err(ImportError::new(
+            place,
+            what,
+            "name one like it with --device, and correct the file that comes out",
+        ));
+    }
+    let memory = facts.memory.iter().map(|memory| memory.value).fold(0.0, f64::max);
+    if lower.contains("a100") {
+        let (small, large) = (lower.contains("40gb"), lower.contains("80gb"));
+        let wanted = match (small || (30e3..50e3).contains(&memory), large || memory > 70e3) {
+            (true, false) => "40gb",
+            (false, true) => "80gb",
+            _ => "gb",
+        };
+        presets.retain(|id| id.contains(wanted));
+    }
+    let other = ["pcie", "nvl"].into_iter().find(|form| lower.contains(form));
+    if presets.len() > 1 || other.is_some() {
+        let what = match other {
+            Some(form) => format!("'{name}' is the {} form, which no preset has", form.to_uppercase()),
+            None => format!("'{name}' may be any of {}", presets.join(", ")),
+        };
+        return Err(ImportError::new(
+            place,
+            what,
+            format!("say with --device which it is like, of {}", presets.join(", ")),
+        ));
+    }
+    report.take("device.name", &name, place);
+    Ok(presets[0].to_owned())
+}
+
+/// The memory that the driver reports, where it is not about what the preset's device has: the same name is sold with
+/// several.
+fn memory(facts: &MachineFacts, cluster: &mut Cluster, report: &mut ImportReport) {
+    let Some(most) = facts.memory.iter().max_by(|one, other| one.value.total_cmp(&other.value)) else { return };
+    let said = Bytes::new(most.value * f64::from(1 << 20));
+    // An 80 GiB device reports 81,559 MiB, 0.4 % less.
+    if (said.get() / cluster.device.memory.get() - 1.0).abs() > 0.05 {
+        report.take("device.memory", said, &most.place);
+        cluster.device.memory = said;
+    }
+}
+
+/// What a node sends to others: ports times their rate, or what is said.
+fn rate(
+    facts: &MachineFacts,
+    wishes: MachineWishes<'_>,
+    cluster: &mut Cluster,
+    report: &mut ImportReport,
+) -> Result<(), ImportError> {
+    let devices = f64::from(cluster.devices_per_node());
+    let near = facts.ports.iter().map(|ports| ports.value).max();
+    let fastest = facts.rates.iter().max_by(|one, other| one.value.total_cmp(&other.value));
+    let node = match (wishes.rate, fastest) {
+        (Some(rate), _) => {
+            report.take("system.injection", rate, "--rate");
+            rate
+        }
+        (None, Some(fastest)) => {
+            // Those near devices, which are the fast ones; else all that are listed.
+            let (ports, gigabits) = match near {
+                Some(ports) => (ports, fastest.value * f64::from(ports)),
+                None => (facts.rates.len() as u32, facts.rates.iter().map(|rate| rate.value).sum()),
+            };
+            let node = BytesPerSecond::new(gigabits * 1e9 / 8.0);
+            let place = format!("{}, {ports} ports of {} Gb/s at most", fastest.place, fastest.value);
+            report.take("system.injection", node, place);
+            report.assume("ports", ports, "all of them carry training; --rate says otherwise, for a whole node");
+            node
+        }
+        (None, None) => {
+            let what = "no file says how fast a node's ports are";
+            return Err(ImportError::new("", what, "say with --rate what a node sends, like --rate '400 GB/s'"));
+        }
+    };
+    let Some(system) = cluster.levels.last_mut() else { return Ok(()) };
+    (system.bandwidth, system.injection) = (node / devices, Some(node));
+    "ports of a node, shared by its devices; latency as the preset's".clone_into(&mut system.source);
+    report.assume("system.latency", system.latency, "the preset's; import links measures it");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

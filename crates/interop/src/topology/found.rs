@@ -1,0 +1,167 @@
+//! What one file says of a machine, told apart by its content: Slurm's tables, NVIDIA's and AMD's tools, InfiniBand's, XML.
+
+use crate::report::ImportError;
+use crate::runs::plain;
+
+use super::facts::{DirectLinks, JoinedPairs, MachineFacts, Said};
+use super::{ports, rocm, slurm, xml};
+
+/// Adds what a file says.
+pub fn read(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), ImportError> {
+    let whole = text.trim_start_matches('\u{feff}').trim_start();
+    // Every XML that these tools write begins with an element, a comment or a declaration.
+    if whole.starts_with('<') {
+        return xml::read(file, whole, facts);
+    }
+    let before = facts.size();
+    let lines: Vec<String> = text.lines().map(plain).collect();
+    let mut listed = 0;
+    for (at, line) in lines.iter().enumerate() {
+        refuse_slices(line, &format!("{file}:{}", at + 1))?;
+    }
+    if whole.starts_with('{') {
+        return json(file, whole, facts);
+    }
+    for (at, line) in lines.iter().enumerate() {
+        listed += u32::from(driver(line, &format!("{file}:{}", at + 1), facts));
+    }
+    slurm::read(file, &lines, facts)?;
+    ports::read(file, &lines, facts)?;
+    rocm::read(file, &lines, facts);
+    if listed > 0 {
+        facts.devices.push(Said { value: listed, place: file.to_owned() });
+    }
+    matrix(file, &lines, facts);
+    links(file, &lines, facts);
+    if facts.size() > before {
+        return Ok(());
+    }
+    Err(ImportError::new(file, "says nothing of devices, nodes or ports", KNOWN))
+}
+
+const KNOWN: &str = "give sinfo -o '%P|%D|%G|%N' or --json, scontrol show node, nvidia-smi -L, -q, -q -x or topo -m, \
+                     rocm-smi, alone or with --showtopo, ibstat, ibv_devinfo -v or a topology file of NCCL";
+
+/// The forms of JSON: Slurm's and `rocm-smi`'s.
+fn json(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), ImportError> {
+    let wrong = |error| ImportError::new(file, format!("it is not JSON ({error})"), "give the file whole");
+    let whole = serde_json::from_str(text).map_err(wrong)?;
+    if slurm::read_json(file, &whole, facts) || rocm::read_json(file, &whole, facts) {
+        return Ok(());
+    }
+    Err(ImportError::new(file, "says nothing of nodes or devices", KNOWN))
+}
+
+/// A slice of a device (`gpu:1g.10gb:16`, `MIG 3g.40gb`) is no device that a job is sharded over.
+fn refuse_slices(line: &str, place: &str) -> Result<(), ImportError> {
+    let slice = |word: &str| {
+        let Some((share, memory)) = word.split_once("g.") else { return false };
+        !share.is_empty() && share.chars().all(|c| c.is_ascii_digit()) && memory.ends_with("gb")
+    };
+    match line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '.')).find(|word| slice(word)) {
+        Some(word) => Err(ImportError::new(
+            place,
+            format!("'{word}' is a slice of a device (MIG)"),
+            "give nodes of whole devices",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// A device that `nvidia-smi -L`, `-q`, its table or its CSV lists; memory beside it.
+fn driver(line: &str, place: &str, facts: &mut MachineFacts) -> bool {
+    let said = |value: &str| Said { value: value.trim().to_owned(), place: place.to_owned() };
+    let after =
+        |key: &str| line.trim_start().strip_prefix(key).map(|rest| rest.trim_start().trim_start_matches(':').trim());
+    let memory = line.split_whitespace().filter_map(|word| word.trim_end_matches(',').strip_suffix("MiB"));
+    if let Some(value) = memory
+        .filter_map(|word| word.parse::<f64>().ok())
+        .fold(None, |most: Option<f64>, one| Some(most.map_or(one, |most| most.max(one))))
+    {
+        // The table has used and total beside each other; the total is the largest figure of a device.
+        facts.memory.push(Said { value, place: place.to_owned() });
+    }
+    if let Some(total) = after("Total").and_then(|rest| rest.strip_suffix("MiB")?.trim().parse::<f64>().ok()) {
+        facts.memory.push(Said { value: total, place: place.to_owned() });
+    }
+    if let Some(name) = after("Product Name") {
+        facts.names.push(said(name));
+        return true;
+    }
+    let listed = line.trim_start().strip_prefix("GPU ").and_then(|rest| rest.split_once(": "));
+    if let Some((name, _)) = listed.and_then(|(_, rest)| rest.split_once(" (UUID")) {
+        facts.names.push(said(name));
+        return true;
+    }
+    let known = ["NVIDIA ", "Tesla ", "A100-", "H100 "];
+    let cells = line.split([',', '|']).map(str::trim);
+    let is_table = line.starts_with("| ") && line.contains("  ") && line.contains("Off |") | line.contains("On  |");
+    let is_row = line.contains(", ") && line.contains("GPU-") || line.contains(" MiB,") || line.ends_with(" MiB");
+    if is_table || is_row {
+        // The table puts the device's number before its name: `|   0  NVIDIA H100 80GB HBM3          On  |`.
+        let strip = |cell: &str| cell.trim_start_matches(|c: char| c.is_ascii_digit()).trim().to_owned();
+        let name = cells.map(strip).find(|cell| known.iter().any(|known| cell.starts_with(known)));
+        if let Some(name) = name {
+            facts.names.push(said(name.split("  ").next().unwrap_or_default()));
+            let total = line.split(", ").filter_map(|cell| cell.trim().strip_suffix(" MiB")?.parse::<f64>().ok());
+            facts.memory.extend(
+                total
+                    .fold(None, |most: Option<f64>, one| Some(most.map_or(one, |most| most.max(one))))
+                    .map(|value| Said { value, place: place.to_owned() }),
+            );
+            return true;
+        }
+    }
+    false
+}
+
+/// Devices, direct links and near ports of the matrix of `nvidia-smi topo -m`, or of `rocm-smi --showtopo`.
+fn matrix(file: &str, lines: &[String], facts: &mut MachineFacts) {
+    let words = |line: &str| line.split_whitespace().map(ToOwned::to_owned).collect::<Vec<String>>();
+    let device = |word: &str| word.strip_prefix("GPU").is_some_and(|rest| rest.parse::<u32>().is_ok());
+    let Some(at) =
+        lines.iter().position(|line| line.split_whitespace().next().is_some_and(device) && !line.contains(':'))
+    else {
+        return;
+    };
+    let head = words(&lines[at]);
+    // `GPU0 GPU1 NIC0 NIC1 CPU Affinity`: devices come first, then ports, then columns that matter to no step.
+    let devices = head.iter().take_while(|word| device(word)).count();
+    let place = format!("{file}:{}", at + 1);
+    facts.devices.push(Said { value: devices as u32, place: place.clone() });
+    let ports = head.iter().skip(devices).take_while(|word| word.starts_with("NIC") || word.starts_with("mlx")).count();
+    let rows =
+        lines[at + 1..].iter().map(|line| words(line)).take_while(|row| row.first().is_some_and(|word| device(word)));
+    let rows: Vec<Vec<String>> = rows.collect();
+    // PIX and PXB pass PCIe switches alone; NODE and SYS pass the processor, as ports for storage do.
+    let near =
+        |port: usize| rows.iter().any(|row| row.get(1 + devices + port).is_some_and(|to| to == "PIX" || to == "PXB"));
+    let near = (0..ports).filter(|port| near(*port)).count() as u32;
+    if near > 0 {
+        facts.ports.push(Said { value: near, place: place.clone() });
+    }
+    let mut pairs = JoinedPairs::default();
+    for (one, row) in (0..).zip(&rows) {
+        for (other, word) in (0..).zip(row.iter().skip(1).take(devices)) {
+            pairs.push(one, other, word);
+        }
+    }
+    if pairs.pcie > 0 || !pairs.direct.is_empty() {
+        facts.pairs.push(Said { value: pairs, place });
+    }
+}
+
+/// `Link 0: 26.562 GB/s` of `nvidia-smi nvlink -s`, of the first device.
+fn links(file: &str, lines: &[String], facts: &mut MachineFacts) {
+    let rate = |line: &String| {
+        line.trim().strip_prefix("Link ")?.split_once(": ")?.1.strip_suffix(" GB/s")?.parse::<f64>().ok()
+    };
+    // The links of the first device; the others' are the same. One that is down says `<inactive>`.
+    let is_link = |line: &&String| line.trim().starts_with("Link ");
+    let first = lines.iter().enumerate().skip_while(|(_, line)| rate(line).is_none());
+    let rates: Vec<f64> = first.clone().map(|(_, line)| line).take_while(is_link).filter_map(rate).collect();
+    if let (Some((at, _)), Some(wire)) = (first.clone().next(), rates.first()) {
+        let value = DirectLinks { count: rates.len() as u32, wire: Some(*wire) };
+        facts.links.push(Said { value, place: format!("{file}:{}", at + 1) });
+    }
+}

@@ -1,0 +1,200 @@
+//! A calibration's fit as text and as JSON.
+
+use serde_json::{Value, json};
+
+use shardscope_evidence::calibrate::{
+    self, Coverage, Fitted, FittedConstant, HoldOut, Identifiability, NOMINAL_COVERAGE, OwnRowsEffect, OwnSet,
+};
+use shardscope_evidence::measured::{Metric, Skipped, Validation};
+
+use super::ValidateReport;
+use super::bars;
+use super::validate::{line, scored, scores_table, skipped, skipped_records};
+use crate::figures::table::{Table, TableCell, joined, pretty};
+use shardscope_engine::units::percent;
+
+/// A fit and what to say of it.
+#[derive(Debug, Clone, Copy)]
+pub struct CalibrateReport<'a> {
+    /// What was fitted.
+    pub fitted: &'a Fitted,
+    /// Rows that took no part.
+    pub skipped: &'a [Skipped],
+}
+
+impl CalibrateReport<'_> {
+    /// As JSON.
+    pub fn json(self) -> String {
+        let fitted = self.fitted;
+        let crossed = ValidateReport { validation: &fitted.crossed };
+        let of = |validation| ValidateReport { validation }.in_all();
+        let left_out = fitted.left_out.iter().map(|HoldOut { name, scores, seen, .. }| {
+            let scores = joined(json!({"left_out": name}), scored(Some(*scores)));
+            joined(scores, json!({"mean_when_fitted": seen.mean}))
+        });
+        pretty(&json!({
+            "format": super::FORMAT,
+            "constants": fitted.constants.iter().map(constant).collect::<Vec<_>>(),
+            "skipped": skipped_records(self.skipped),
+            "before": of(&fitted.before),
+            "after": of(&fitted.after),
+            "cross_validated": {"rows": crossed.records(), "summary": crossed.in_all(), "by": crossed.parts()},
+            "left_out": left_out.collect::<Vec<_>>(),
+            "own": fitted.own.iter().map(own).collect::<Vec<_>>(),
+            "error_bands": {
+                "wanted": NOMINAL_COVERAGE,
+                "coverage": fitted.coverage.iter().map(covered).collect::<Vec<_>>(),
+                "bands": fitted.calibration.bands,
+            },
+            "bars": bars::records(&calibrate::judge(fitted)),
+        }))
+    }
+
+    /// For people: how far off before and after, on unseen rows, and each constant.
+    pub fn text(self) -> String {
+        let crossed = ValidateReport { validation: &self.fitted.crossed }.summary();
+        let parts = [
+            self.overview(),
+            self.own(),
+            self.constants(),
+            self.bands(),
+            bars::text(&calibrate::judge(self.fitted)),
+            format!("each group predicted by constants fitted without it\n\n{crossed}"),
+            skipped(self.skipped),
+        ];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+    }
+
+    fn overview(self) -> String {
+        let mut table = scores_table("");
+        for (name, validation) in self.validations() {
+            table.extend(ValidateReport { validation }.metric(Metric::StepTime).map(|scores| line(name, &scores)));
+        }
+        for HoldOut { name, scores, seen, .. } in &self.fitted.left_out {
+            table.push(line(&format!("without {name}"), scores));
+            table.push(line("  seen", seen));
+        }
+        format!("step time\n{}{}", table.text(), self.memory())
+    }
+
+    fn validations(&self) -> [(&'static str, &Validation); 3] {
+        let Fitted { before, after, crossed, .. } = self.fitted;
+        [("before", before), ("fitted", after), ("cross-validated by group", crossed)]
+    }
+
+    fn memory(self) -> String {
+        let mut table = scores_table("");
+        for (device, reader) in [(false, "allocator's"), (true, "nvidia-smi")] {
+            for (name, validation) in self.validations() {
+                let scores = ValidateReport { validation }.memory(device);
+                table.extend(scores.map(|scores| line(&format!("{reader} {name}"), &scores)));
+            }
+        }
+        if table.is_empty() { String::new() } else { format!("\npeak memory\n{}", table.text()) }
+    }
+
+    fn own(self) -> String {
+        if self.fitted.own.is_empty() {
+            return String::new();
+        }
+        let row = |OwnSet { name, groups, none, one, three }: &OwnSet| {
+            let errors = [*none, one.before, one.after, three.before, three.after].map(TableCell::percent);
+            let worse = [one, three].into_iter().any(|own| own.is_worse());
+            let head = [TableCell::word(name.clone()), TableCell::count(*groups)];
+            let mark = TableCell::word(if worse { "worse" } else { "" });
+            head.into_iter().chain(errors).chain([mark]).collect()
+        };
+        let names = ["", "groups", "no own row", "rest of one", "with it", "rest of three", "with them", ""];
+        let mut table = Table::headed(names);
+        table.extend(self.fitted.own.iter().map(row));
+        table.push(row(&mean(&self.fitted.own)));
+        format!("held-out sets, with a few of their rows given back as one's own\n{}", table.text())
+    }
+
+    fn bands(self) -> String {
+        let row = |Coverage { by: (by, value), groups, rows, held, width }: &Coverage| {
+            let name = TableCell::word(format!("{by} {value}").trim_end());
+            let width = TableCell::word(format!("+-{}", percent(*width)));
+            vec![name, TableCell::count(*rows), TableCell::count(*groups), TableCell::percent(*held), width]
+        };
+        let mut table = Table::headed(["", "rows", "groups", "held", "mean width"]);
+        table.extend(self.fitted.coverage.iter().map(row));
+        let wanted = 100.0 * NOMINAL_COVERAGE;
+        format!("rows within their {wanted} % band, which knows nothing of their group\n{}", table.text())
+    }
+
+    fn constants(self) -> String {
+        let names = ["constant", "value", "before", "least", "most", "error", "groups", ""];
+        let rows = self.fitted.constants.iter().map(|found| {
+            let FittedConstant { constant, before, value, error, groups, determined, .. } = found;
+            let number = four_digits;
+            let name = if constant.unit.is_empty() {
+                constant.name.to_owned()
+            } else {
+                format!("{}, {}", constant.name, constant.unit)
+            };
+            let error = error.map_or_else(String::new, number);
+            let values = [*value, *before, constant.low, constant.high].map(number);
+            let [value, before, low, high] = values;
+            vec![name, value, before, low, high, error, groups.to_string(), determined.name().to_owned()]
+        });
+        let table = Table::of_texts(&names, rows);
+        let count =
+            |wanted: Identifiability| self.fitted.constants.iter().filter(|found| found.determined == wanted).count();
+        let (bound, without) = (count(Identifiability::AtBound), count(Identifiability::Without));
+        let all = self.fitted.constants.len();
+        format!("{}{all} constants: {bound} at a bound, {without} without evidence\n", table.text())
+    }
+}
+
+/// The mean over sets.
+fn mean(sets: &[OwnSet]) -> OwnSet {
+    let mean = |of: &dyn Fn(&OwnSet) -> f64| sets.iter().map(of).sum::<f64>() / sets.len() as f64;
+    let with = |of: fn(&OwnSet) -> OwnRowsEffect| OwnRowsEffect {
+        before: mean(&|set| of(set).before),
+        after: mean(&|set| of(set).after),
+    };
+    OwnSet {
+        name: "mean".to_owned(),
+        groups: sets.iter().map(|set| set.groups).sum(),
+        none: mean(&|set| set.none),
+        one: with(|set| set.one),
+        three: with(|set| set.three),
+    }
+}
+
+fn own(OwnSet { name, groups, none, one, three }: &OwnSet) -> Value {
+    json!({
+        "set": name, "groups": groups, "mean_with_none": none,
+        "mean_without_one": one.before, "mean_with_one": one.after,
+        "mean_without_three": three.before, "mean_with_three": three.after,
+    })
+}
+
+fn covered(Coverage { by: (by, value), groups, rows, held, width }: &Coverage) -> Value {
+    json!({"by": by, "value": value, "rows": rows, "groups": groups, "held": held, "mean_width": width})
+}
+
+fn constant(found: &FittedConstant) -> Value {
+    let FittedConstant { constant, before, value, error, determined, groups, stacks } = found;
+    json!({
+        "name": constant.name,
+        "meaning": constant.meaning,
+        "unit": constant.unit,
+        "path": constant.place.paths().join(" "),
+        "before": before,
+        "value": value,
+        "low": constant.low,
+        "high": constant.high,
+        "standard_error": error,
+        "groups": groups,
+        "stacks": stacks,
+        "determined": determined.name(),
+    })
+}
+
+/// Four digits at most, in the notation that is shorter.
+fn four_digits(value: f64) -> String {
+    let plain = format!("{}", format!("{value:.3e}").parse::<f64>().unwrap_or(value));
+    if plain.len() <= 8 { plain } else { format!("{value:.3e}") }
+}

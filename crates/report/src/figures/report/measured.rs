@@ -1,0 +1,70 @@
+//! What a measured step says of a scenario, as text and as JSON.
+
+use serde_json::{Value, json};
+
+use crate::figures::table::{Table, TableCell};
+use shardscope_engine::evaluate::ErrorBand;
+use shardscope_engine::units::{Seconds, percent};
+use shardscope_evidence::calibrate::{Attribution, Cause};
+
+/// As JSON.
+pub(super) fn record(told: &Attribution) -> Value {
+    let cause = |Cause { constant, value, shift_in_sigma, share }: &Cause| json!({"constant": constant.name, "value": value, "shift_in_sigma": shift_in_sigma, "share": share});
+    let band = |band: ErrorBand| json!({"low": band.low.get(), "high": band.high.get()});
+    json!({
+        "step_time_s": told.step_time,
+        "gap": told.gap,
+        "causes": told.causes.iter().map(cause).collect::<Vec<_>>(),
+        "unexplained": told.unexplained,
+        "band_before": told.band_before.map(band),
+        "band_after": band(told.band_after),
+    })
+}
+
+/// For people: the gap, what may explain it, and how sure a like step is afterwards.
+pub fn measured(told: &Attribution) -> String {
+    let way = if told.gap < 0.0 { "shorter" } else { "longer" };
+    let rest = [percent(told.unexplained).as_str(), "this run", "", "", "no constant"].map(TableCell::word);
+    let mut table = Table::headed(["share of the gap", "cause", "would be", "that is", ""]);
+    table.extend(told.causes.iter().map(cause_cells).chain([rest]).map(Vec::from));
+    format!(
+        "\nmeasured {}, {} {way} than predicted\n{}{}\n",
+        Seconds::new(told.step_time),
+        percent(told.gap.abs()),
+        table.text(),
+        band_words(told),
+    )
+}
+
+/// How sure a like step was and is: `80 % of such steps: 3.1 s to 3.9 s before, 3.3 s to 3.6 s after this one`.
+pub fn band_words(told: &Attribution) -> String {
+    let ends = |band: ErrorBand| format!("{} to {}", band.low, band.high);
+    let before = told.band_before.map_or_else(|| "unknown".to_owned(), ends);
+    format!("80 % of such steps: {before} before, {} after this one", ends(told.band_after))
+}
+
+/// A cause: its share of the gap, its constant, what that would be, how far from its value, what it means.
+pub fn cause_cells(Cause { constant, value, shift_in_sigma, share }: &Cause) -> [TableCell; 5] {
+    [
+        TableCell::percent(*share),
+        TableCell::word(constant.name),
+        TableCell::new(format!("{value:.3}"), *value),
+        TableCell::new(format!("{} sigma", shift(*shift_in_sigma)), *shift_in_sigma),
+        TableCell::word(constant.meaning),
+    ]
+}
+
+/// A shift with one digit and its sign; one that rounds to nothing has none.
+fn shift(shift: f64) -> String {
+    if shift.abs() < 0.05 { "0.0".to_owned() } else { format!("{shift:+.1}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shift;
+
+    #[test]
+    fn what_rounds_to_nothing_has_no_sign() {
+        assert_eq!([-0.04, -0.0, 0.0, 0.04, -0.06, 1.26].map(shift), ["0.0", "0.0", "0.0", "0.0", "-0.1", "+1.3"]);
+    }
+}

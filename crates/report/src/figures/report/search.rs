@@ -1,0 +1,313 @@
+//! Whole plans that a search found: text, CSV and JSON.
+
+use serde_json::{Value, json};
+
+use crate::figures::figure::Figure;
+use crate::figures::table::{Table, TableCell, pretty};
+use crate::figures::why::facts::FigureSubject;
+use shardscope_engine::evaluate::Evaluation;
+use shardscope_engine::plan::{Accumulation, Offload, Plan};
+use shardscope_engine::scenario::file::{ScenarioFile, printable};
+use shardscope_engine::scenario::{Layout, Scenario};
+use shardscope_engine::search::planner::FoundPlan;
+use shardscope_engine::search::plans::{EvaluatedPlan, Objective, PlanSearch, PlanSearchAnswer};
+use shardscope_engine::units::{Amount, Seconds, percent, signed, thousands};
+
+use super::lines::Lines;
+use super::{FORMAT, changed, figures, held};
+
+/// The plans that a search found, and what was asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct SearchReport<'a> {
+    /// What was asked for.
+    pub search: &'a PlanSearch,
+    /// What was found.
+    pub answer: &'a PlanSearchAnswer,
+    /// The evaluation of each plan.
+    pub evaluations: &'a [Evaluation],
+    /// The command line that gives each of them, where there is one.
+    pub commands: &'a [Option<String>],
+    /// A plan with a choice for each operator that is better than all of them, if there is one.
+    pub per_operator: Option<&'a FoundPlan>,
+    /// How long the search took.
+    pub time: Seconds,
+}
+
+/// A plan in a few words: `tp 8, pp 4 1f1b, micro 1 x 16, recompute 0.45`.
+pub fn plan_words(plan: &Plan) -> String {
+    let mut parts = Vec::new();
+    let ranks = [("tp", plan.tensor), ("cp", plan.context)];
+    parts.extend(ranks.iter().filter(|(_, ranks)| *ranks > 1).map(|(name, ranks)| format!("{name} {ranks}")));
+    if plan.pipeline > 1 {
+        let stages = plan.virtual_stages();
+        let looped = if stages > 1 { format!(" x {stages}") } else { String::new() };
+        parts.push(format!("pp {}{looped} {}", plan.pipeline, plan.effective_schedule()));
+    }
+    parts.push(format!("micro {} x {}", plan.micro_batch, plan.accumulate));
+    parts.push(format!("recompute {}", plan.recompute));
+    if plan.accumulation == Accumulation::Layered {
+        parts.push("layered".to_owned());
+    }
+    if plan.offload != Offload::None {
+        parts.push(format!("offload {}", plan.offload));
+    }
+    if !plan.operators.is_empty() {
+        parts.push("by operator".to_owned());
+    }
+    // The mark says, wherever it stands, that numbers are changed.
+    parts.extend(plan.coarse_numbers().into_iter().map(|coarse| format!("{coarse}!")));
+    parts.join(", ")
+}
+
+/// What a search has proven so far of the plans that it has not looked at: that none takes less time, money, memory or
+/// whatever else is sought than this share of what the best so far takes.
+pub fn proven_words(objective: Objective, answer: &PlanSearchAnswer) -> String {
+    let share = percent(answer.proven);
+    let of = match objective {
+        Objective::Throughput => "time",
+        Objective::Days => "days",
+        Objective::Cost => "cost",
+        Objective::Energy => "energy",
+        Objective::Devices => "devices",
+        Objective::Memory => "memory",
+    };
+    format!("none gets below {share} of its {of}")
+}
+
+/// How far a search is: its best plan so far, and what is proven of it.
+pub fn so_far_words(objective: Objective, answer: &PlanSearchAnswer) -> String {
+    let simulated = thousands(answer.counts.simulated as f64);
+    let Some(EvaluatedPlan { scenario, summary, .. }) = answer.plans.first() else {
+        return format!("{simulated} plans simulated, none fits so far");
+    };
+    let subject = FigureSubject::new(scenario, summary);
+    let shown = |figure: Figure| figure.amount(&subject).map(Amount::in_row);
+    let days = shown(Figure::DaysWithFailures).or_else(|| shown(Figure::Days));
+    let days = days.map_or_else(String::new, |days| format!(", {days} days"));
+    let (tokens, proven) = (thousands(summary.tokens_per_s()), proven_words(objective, answer));
+    format!("best so far {tokens} tokens/s{days}; {simulated} plans simulated, {proven}")
+}
+
+/// Over how many ranks the state lies: `8/64/64`, weights, gradients, optimizer; and a second copy of the weights.
+pub fn extent_words(layout: &Layout, copy: &str) -> String {
+    let copy = layout.secondary.map_or_else(String::new, |ranks| format!("{copy}{ranks}"));
+    format!("{}/{}/{}{copy}", layout.weights, layout.gradients, layout.optimizer)
+}
+
+/// A column of the table of plans: its key in CSV, and its heading for people; each has only those that have one.
+struct FoundColumn {
+    key: &'static str,
+    heading: &'static str,
+    cell: fn(&RankedPlan) -> TableCell,
+}
+
+/// A plan with its place.
+struct RankedPlan<'a> {
+    rank: usize,
+    found: &'a EvaluatedPlan,
+}
+
+impl RankedPlan<'_> {
+    fn plan(&self) -> &Plan {
+        &self.found.scenario.plan
+    }
+
+    /// A figure of it; nothing where it has none.
+    fn figure(&self, figure: Figure) -> TableCell {
+        let amount = figure.amount(&FigureSubject::new(&self.found.scenario, &self.found.summary));
+        let text = amount.map_or_else(|| "-".to_owned(), Amount::in_row);
+        TableCell::new(text, json!(amount.and_then(Amount::in_files)))
+    }
+}
+
+const fn column(key: &'static str, heading: &'static str, cell: fn(&RankedPlan) -> TableCell) -> FoundColumn {
+    FoundColumn { key, heading, cell }
+}
+
+fn number(count: u32) -> TableCell {
+    TableCell::new(count.to_string(), count)
+}
+
+const COLUMNS: [FoundColumn; 27] = [
+    column("rank", "rank", |plan| TableCell::count(plan.rank)),
+    column("tokens_per_s", "tokens/s", |plan| plan.figure(Figure::TotalTokens)),
+    column("mfu", "MFU", |plan| plan.figure(Figure::Mfu)),
+    column("days", "days", |plan| plan.figure(Figure::Days)),
+    column("cost", "cost", |plan| plan.figure(Figure::Cost)),
+    column("energy_kwh", "energy", |plan| plan.figure(Figure::Energy)),
+    column("devices", "devices", |plan| number(plan.found.summary.devices)),
+    column("peak_bytes", "memory", |plan| {
+        let peak = plan.found.summary.memory.peak;
+        TableCell::new(peak.to_string(), peak.get() as u64)
+    }),
+    column("", "weights/gradients/optimizer over", |plan| {
+        TableCell::word(extent_words(&plan.found.layout, " + copy "))
+    }),
+    column("", "plan", |plan| TableCell::word(plan_words(plan.plan()))),
+    column("tp", "", |plan| number(plan.plan().tensor)),
+    column("cp", "", |plan| number(plan.plan().context)),
+    column("pp", "", |plan| number(plan.plan().pipeline)),
+    column("schedule", "", |plan| TableCell::word(plan.plan().effective_schedule().word())),
+    column("stages_per_rank", "", |plan| number(plan.plan().virtual_stages())),
+    column("micro_batch", "", |plan| number(plan.plan().micro_batch)),
+    column("accumulate", "", |plan| number(plan.plan().accumulate)),
+    column("global_batch", "", |plan| TableCell::count(plan.found.scenario.sequences() as usize)),
+    column("recompute", "", |plan| TableCell::word(plan.plan().recompute.to_string())),
+    column("accumulation", "", |plan| TableCell::word(plan.plan().accumulation.word())),
+    column("weights", "", |plan| number(plan.found.layout.weights)),
+    column("gradients", "", |plan| number(plan.found.layout.gradients)),
+    column("optimizer", "", |plan| number(plan.found.layout.optimizer)),
+    column("second_copy", "", |plan| number(plan.found.layout.secondary.unwrap_or(1))),
+    column("days_with_failures", "", |plan| plan.figure(Figure::DaysWithFailures)),
+    column("cost_with_failures", "", |plan| plan.figure(Figure::CostWithFailures)),
+    column("energy_with_failures_kwh", "", |plan| plan.figure(Figure::EnergyWithFailures)),
+];
+
+/// Plans, best first, in the columns that have a key, or a heading.
+fn table(plans: &[EvaluatedPlan], has: fn(&FoundColumn) -> bool) -> Table {
+    let columns = || COLUMNS.iter().filter(|column| has(column));
+    let mut table = Table::new(columns().map(|column| (column.key, column.heading)));
+    table.extend((1..).zip(plans).map(|(rank, found)| {
+        let plan = RankedPlan { rank, found };
+        columns().map(|column| (column.cell)(&plan)).collect()
+    }));
+    table
+}
+
+/// The same for people.
+fn shown(plans: &[EvaluatedPlan]) -> String {
+    table(plans, |column| !column.heading.is_empty()).text()
+}
+
+impl SearchReport<'_> {
+    /// As text: every line ends in a line end, nothing is drawn.
+    pub fn text(&self) -> String {
+        let Scenario { model, cluster, .. } = &self.search.base;
+        let counts = &self.answer.counts;
+        let mut lines = Lines(String::new());
+        lines.line(&format!(
+            "{} on {}: whole plans by {}",
+            printable(&model.name),
+            printable(&cluster.name),
+            self.search.objective.word()
+        ));
+        if let Some(changed) = changed(&self.search.base) {
+            lines.line(&changed);
+        }
+        if let Some(held) = held(self.search.base.wanted_sequences()) {
+            lines.line(&held);
+        }
+        let [plans, impossible, bounded, simulated] =
+            [counts.plans, counts.impossible, counts.bounded, counts.simulated].map(|count| thousands(count as f64));
+        lines.line(&format!(
+            "{plans} plans in {}: {impossible} not possible, {bounded} cannot be better or do not fit, {simulated} \
+             simulated",
+            self.time
+        ));
+        lines.line(match (self.answer.exact, self.answer.plans.is_empty()) {
+            (true, false) => "exact: no plan of the grid is better",
+            (true, true) => "nothing fits",
+            (false, _) => "not all plans were looked at: these are the best so far",
+        });
+        if !self.answer.plans.is_empty() {
+            lines.line("");
+            lines.0.push_str(&shown(&self.answer.plans));
+            if let Some(said) = self.answer.plans.first().and_then(|best| self.with_failures(best)) {
+                lines.line(&said);
+            }
+            if let Some((gain, FoundPlan { scenario, summary, .. })) = self.gain() {
+                let (gain, memory) = (signed(gain), summary.memory.peak);
+                let (tokens, plan) = (thousands(summary.tokens_per_s()), plan_words(&scenario.plan));
+                lines.line(&format!(
+                    "better than all of these with each operator's state where it does best, {plan}: {tokens} tokens/s \
+                     ({gain}) at {memory}; in JSON as per_operator, and what --out writes"
+                ));
+            }
+            for command in self.commands.iter().take(1).flatten() {
+                lines.line("");
+                lines.line(&printable(command));
+            }
+        }
+        if !self.answer.front.is_empty() {
+            lines.line("");
+            lines.line("the fastest plan of each size, where more devices are faster");
+            lines.0.push_str(&shown(&self.answer.front));
+        }
+        lines.0
+    }
+
+    /// What failures make of the best plan, where the cluster states them; and that plans are weighed by that.
+    fn with_failures(&self, EvaluatedPlan { scenario, summary, .. }: &EvaluatedPlan) -> Option<String> {
+        let subject = FigureSubject::new(scenario, summary);
+        let days = Figure::DaysWithFailures.amount(&subject)?.in_row();
+        let cost =
+            Figure::CostWithFailures.amount(&subject).map_or_else(String::new, |cost| format!(", {}", cost.in_row()));
+        let weighed = if matches!(self.search.objective, Objective::Days | Objective::Cost | Objective::Energy) {
+            "; plans, deadline and budget are weighed by these"
+        } else {
+            "; a deadline and a budget are held to these"
+        };
+        Some(format!("with failures and checkpoints the first takes {days} days{cost}{weighed}"))
+    }
+
+    /// How much faster than the first plan it is where each operator lies where it does best.
+    fn gain(&self) -> Option<(f64, &FoundPlan)> {
+        let (found, best) = self.per_operator.zip(self.answer.plans.first())?;
+        Some((found.summary.tokens_per_s() / best.summary.tokens_per_s() - 1.0, found))
+    }
+
+    /// As CSV, a line for each plan.
+    pub fn csv(&self) -> Result<String, csv::Error> {
+        table(&self.answer.plans, |column| !column.key.is_empty()).csv()
+    }
+
+    /// As JSON; a number that is not finite is `null`.
+    pub fn json(&self) -> String {
+        pretty(&self.value())
+    }
+
+    /// The same, for what is added to it.
+    pub fn value(&self) -> Value {
+        let counts = &self.answer.counts;
+        let plans = self.answer.plans.iter().zip(self.evaluations).zip(self.commands).enumerate();
+        json!({
+            "format": FORMAT,
+            "objective": self.search.objective.word(),
+            "space": {
+                "plans": counts.plans,
+                "impossible": counts.impossible,
+                "bounded": counts.bounded,
+                "simulated": counts.simulated,
+            },
+            "exact": self.answer.exact,
+            "seconds": self.time.get(),
+            "plans": plans.map(|(place, ((found, evaluation), command))| json!({
+                "rank": place + 1,
+                "scenario": ScenarioFile::of(&found.scenario),
+                "evaluation": figures::record(&found.scenario, evaluation),
+                "command": command,
+            })).collect::<Vec<_>>(),
+            "per_operator": self.gain().map(|(gain, found)| json!({
+                "gain": gain,
+                "step_time_s": found.summary.step_time.get(),
+                "peak_bytes": found.summary.memory.peak.get() as u64,
+                "scenario": ScenarioFile::of(&found.scenario),
+            })),
+            "pareto": self.answer.front.iter().map(on_front).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// A plan that nothing beats in days, cost and devices together.
+fn on_front(found: &EvaluatedPlan) -> Value {
+    let subject = FigureSubject::new(&found.scenario, &found.summary);
+    let figure = |figure: Figure| figure.amount(&subject).and_then(Amount::in_files);
+    json!({
+        "scenario": ScenarioFile::of(&found.scenario),
+        "days": figure(Figure::Days),
+        "cost": figure(Figure::Cost),
+        "days_with_failures": figure(Figure::DaysWithFailures),
+        "cost_with_failures": figure(Figure::CostWithFailures),
+        "devices": found.summary.devices,
+    })
+}

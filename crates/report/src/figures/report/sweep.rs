@@ -1,0 +1,255 @@
+//! A map as a text table, as CSV and as JSON.
+
+use serde_json::{Value, json};
+
+use super::text::nearest;
+use crate::figures::figure::Figure;
+use crate::figures::table::{Table, TableCell, csv_line, pretty};
+use shardscope_engine::cost;
+use shardscope_engine::scenario::file::{ScenarioFile, printable};
+use shardscope_engine::scenario::{self, Field, Problem};
+use shardscope_engine::search::{self, Axis, Sweep};
+use shardscope_engine::units::{counted, significant};
+
+use super::changed;
+
+/// A map and what to say of it.
+#[derive(Debug, Clone, Copy)]
+pub struct SweepReport<'a> {
+    /// What was swept.
+    pub sweep: &'a Sweep,
+    /// The figure to show.
+    pub metric: Figure,
+    /// The cells, row by row; `None` where the sweep was interrupted before them.
+    pub cells: &'a [Option<search::Cell>],
+}
+
+/// The cells of a map, each for itself: a map of any size can be written as it is computed.
+#[derive(Debug, Clone, Copy)]
+pub struct SweepCells<'a> {
+    /// What is swept.
+    pub sweep: &'a Sweep,
+    /// The figure to show.
+    pub metric: Figure,
+}
+
+/// What each cell says, in CSV and in JSON.
+const KEYS: [&str; 10] =
+    ["x", "y", "metric", "value", "fits", "reason", "micro_batch", "recompute", "accumulate", "global_batch"];
+
+/// A value of an axis as a terminal may have it: a level's name may come from anywhere.
+fn shown(axis: &Axis, value: &scenario::Value) -> String {
+    printable(&axis.field.spec().takes.show(value))
+}
+
+fn axis(axis: &Axis) -> Value {
+    json!({"axis": axis.word(), "values": axis.values})
+}
+
+impl SweepReport<'_> {
+    /// Whether the sweep was interrupted.
+    pub fn partial(&self) -> bool {
+        self.done() < self.sweep.len()
+    }
+
+    /// As CSV with the header `x,y,metric,value,fits,reason,micro_batch,recompute,accumulate,
+    /// global_batch`.
+    pub fn csv(&self) -> Result<String, csv::Error> {
+        self.table(KEYS).csv()
+    }
+
+    /// As JSON.
+    pub fn json(&self) -> String {
+        // The metric stands above the cells.
+        let keys = KEYS.map(|key| if key == "metric" { "" } else { key });
+        pretty(&json!({
+            "format": super::FORMAT,
+            "scenario": ScenarioFile::of(&self.sweep.base),
+            "metric": self.metric.word(),
+            "title": self.metric.title(self.sweep),
+            "tuned": self.sweep.tune,
+            "partial": self.partial(),
+            "x": axis(&self.sweep.x),
+            "y": axis(&self.sweep.y),
+            "cells": self.table(keys).objects(),
+        }))
+    }
+
+    fn cells(&self) -> SweepCells<'_> {
+        SweepCells { sweep: self.sweep, metric: self.metric }
+    }
+
+    fn table(&self, keys: [&'static str; KEYS.len()]) -> Table {
+        let mut table = Table::new(keys.map(|key| (key, "")));
+        // Of an interrupted sweep what it has, and one cell that says so: a map may have a million.
+        let (done, missing): (Vec<usize>, Vec<usize>) =
+            (0..self.sweep.len()).partition(|index| self.cell(*index).is_some());
+        let shown = done.into_iter().chain(missing.into_iter().take(1));
+        table.extend(shown.map(|index| self.cells().record(index, self.cell(index))));
+        table
+    }
+
+    /// As a table: x across, y down, and a legend under it.
+    pub fn text(&self) -> String {
+        let Sweep { x, y, .. } = self.sweep;
+        let corner = format!("{} \\ {}", y.word(), x.word());
+        let across: Vec<String> = std::iter::once(corner).chain(x.values.iter().map(|value| shown(x, value))).collect();
+        let headings: Vec<&str> = across.iter().map(String::as_str).collect();
+        let width = x.values.len();
+        let begun = |row: usize| (row * width..(row + 1) * width).any(|index| self.cell(index).is_some());
+        let rows = y.values.iter().enumerate().filter(|(row, _)| begun(*row)).map(|(row, value)| {
+            let cells = (0..width).map(|column| self.mark(row * width + column));
+            std::iter::once(shown(y, value)).chain(cells).collect()
+        });
+        let table = Table::of_texts(&headings, rows).text();
+        let partial = if self.partial() {
+            format!(", ? not computed\npartial: {} of {} cells", self.done(), self.sweep.len())
+        } else {
+            String::new()
+        };
+        let title = self.metric.title(self.sweep);
+        let notes = [self.changed(), self.held(), self.why(), self.above_peak(), self.best()];
+        let [changed, held, why, above, best] = notes.map(Option::unwrap_or_default);
+        format!("{title}\n{changed}{held}\n{table}\nx does not fit, - not possible{partial}\n{why}{above}{best}")
+    }
+
+    /// In what the hardware of every cell differs from the cluster's, in a line: what an axis sets is not that.
+    fn changed(&self) -> Option<String> {
+        let Sweep { base, x, y, .. } = self.sweep;
+        let mut scenario = base.clone();
+        for axis in [x, y] {
+            match axis.field {
+                Field::Bandwidth => scenario.plan.bandwidth_factor = 1.0,
+                Field::Memory => scenario.plan.memory_factor = 1.0,
+                _ => {}
+            }
+        }
+        changed(&scenario).map(|changed| format!("{changed}\n"))
+    }
+
+    /// Why cells are not possible, in a line, where that is the same for all of them.
+    fn why(&self) -> Option<String> {
+        let mut problems = self.cells.iter().flatten().filter_map(|cell| match cell {
+            search::Cell::Impossible(problem) => Some(problem),
+            search::Cell::Possible { .. } => None,
+        });
+        let first = problems.next()?;
+        let Problem { what, fix, .. } = first;
+        problems.all(|other| other == first).then(|| format!("-: {}\n", printable(&format!("{what}; {fix}"))))
+    }
+
+    /// Why there are rates of arithmetic above the device's peak, in a line, where there are any.
+    fn above_peak(&self) -> Option<String> {
+        let base = &self.sweep.base;
+        let peak = cost::peak(base, base.plan.precision);
+        let most = match self.metric {
+            Figure::ModelFlops | Figure::Limit => peak.get() / 1e12,
+            Figure::Mfu => 100.0,
+            _ => return None,
+        };
+        let above = self.fitting().any(|(_, value)| value > most);
+        above.then(|| format!("above the peak, {peak}: causal kernels skip half of the scores, all of which count\n"))
+    }
+
+    fn done(&self) -> usize {
+        self.cells.iter().flatten().count()
+    }
+
+    fn cell(&self, index: usize) -> Option<&search::Cell> {
+        self.cells.get(index)?.as_ref()
+    }
+
+    /// In a line, that all cells have the same global batch, where it is held.
+    fn held(&self) -> Option<String> {
+        let wanted = self.sweep.held_sequences()?;
+        Some(format!("global batch {} sequences in every cell, or {}\n", counted(wanted), nearest()))
+    }
+
+    /// What a table shows of a cell: its figure where it fits, else a mark.
+    fn mark(&self, index: usize) -> String {
+        match self.cell(index) {
+            None => "?".to_owned(),
+            Some(search::Cell::Impossible(_)) => "-".to_owned(),
+            Some(search::Cell::Possible { summary, .. }) if !summary.fits => "x".to_owned(),
+            Some(cell) => self.cells().value(index, cell).map_or_else(|| "?".to_owned(), |value| significant(value, 3)),
+        }
+    }
+
+    /// The cells that fit, with their figures.
+    fn fitting(&self) -> impl Iterator<Item = (usize, f64)> {
+        let fitting = |index| self.cell(index).filter(|cell| cell.fits());
+        (0..self.sweep.len()).filter_map(move |index| Some((index, self.cells().value(index, fitting(index)?)?)))
+    }
+
+    /// The best cell that fits, in a line.
+    fn best(&self) -> Option<String> {
+        let better = |value: f64| if self.metric.more_is_better() { value } else { -value };
+        let (index, value) =
+            self.fitting().reduce(|best, next| if better(next.1) > better(best.1) { next } else { best })?;
+        let [across, down] =
+            self.cells().place(index).map(|(axis, value)| format!("{} {}", axis.word(), shown(axis, value)));
+        Some(format!("best: {} at {across}, {down}\n", significant(value, 3)))
+    }
+}
+
+impl SweepCells<'_> {
+    /// The header of the CSV.
+    pub fn header() -> String {
+        KEYS.join(",") + "\n"
+    }
+
+    /// The line of a cell in CSV; without the cell, that the sweep was interrupted before it.
+    pub fn line(&self, index: usize, cell: Option<&search::Cell>) -> Result<String, csv::Error> {
+        csv_line(self.record(index, cell).iter().map(TableCell::plain))
+    }
+
+    fn value(&self, index: usize, cell: &search::Cell) -> Option<f64> {
+        let search::Cell::Possible { summary, .. } = cell else { return None };
+        self.metric.mapped(summary, self.sweep, index)
+    }
+
+    fn record(&self, index: usize, cell: Option<&search::Cell>) -> Vec<TableCell> {
+        let [x, y] = self.place(index).map(|(axis, value)| TableCell::new(shown(axis, value), json!(value)));
+        let figure = cell.and_then(|cell| self.value(index, cell));
+        let fits = cell.map(search::Cell::fits);
+        let choice = match cell {
+            Some(search::Cell::Possible { choice, .. }) => Some(choice),
+            _ => None,
+        };
+        let choice = [
+            json!(choice.map(|choice| choice.micro_batch)),
+            json!(choice.map(|choice| choice.recompute.to_string())),
+            json!(choice.map(|choice| choice.accumulate)),
+            json!(cell.and_then(|cell| self.sequences(index, cell))),
+        ];
+        let found = [json!(self.metric.word()), json!(figure), json!(fits), json!(reason(cell))];
+        [x, y].into_iter().chain(found.into_iter().chain(choice).map(|value| TableCell::new("", value))).collect()
+    }
+
+    /// The sequences of a step of a cell, all devices together.
+    fn sequences(&self, index: usize, cell: &search::Cell) -> Option<u64> {
+        let search::Cell::Possible { summary, .. } = cell else { return None };
+        let sequence = self.sweep.untuned(index).ok()?.plan.sequence;
+        Some((summary.tokens_per_step / f64::from(sequence)).round() as u64)
+    }
+
+    /// The values of a cell's column and row.
+    fn place(&self, index: usize) -> [(&Axis, &scenario::Value); 2] {
+        let Sweep { x, y, .. } = self.sweep;
+        let width = x.values.len();
+        [(x, &x.values[index % width]), (y, &y.values[index / width])]
+    }
+}
+
+/// Why a cell has no figure, or does not fit.
+fn reason(cell: Option<&search::Cell>) -> Option<String> {
+    match cell {
+        None => Some("not computed: the sweep was interrupted".to_owned()),
+        Some(search::Cell::Impossible(Problem { what, .. })) => Some(printable(&format!("not possible: {what}"))),
+        Some(search::Cell::Possible { summary, .. }) if !summary.fits => {
+            let (peak, capacity) = (summary.memory.peak, summary.memory.capacity);
+            Some(format!("does not fit: needs {peak} of {capacity}"))
+        }
+        Some(search::Cell::Possible { .. }) => None,
+    }
+}

@@ -1,0 +1,360 @@
+//! The linear report: verdict first, then speed, limit, memory, time and traffic, one fact per line.
+
+use std::fmt;
+
+use shardscope_engine::cost::TransferParts;
+use shardscope_engine::evaluate::{Details, Evaluation, HostDirection, Property, Resource, Summary, evidence};
+use shardscope_engine::plan::{Accumulation, FlopCount, Offload, Plan};
+use shardscope_engine::scenario::file::printable;
+use shardscope_engine::scenario::{NEAR, Scenario};
+use shardscope_engine::search::Fixes;
+use shardscope_engine::units::{
+    Amount, Seconds, counted, devices, percent, signed, significant, thousands, whole_percent,
+};
+
+use crate::figures::figure::{Figure, MEMORY_PARTS, PHASES, TIME_PARTS, WITHIN};
+use crate::figures::why::facts::FigureSubject;
+use crate::figures::why::traffic::carried;
+
+use super::figures::{Figures, KEPT};
+use super::intensity;
+use super::lines::{Lines, row};
+
+/// Share of the capacity above which a job that fits is called tight.
+const TIGHT: f64 = 0.92;
+
+/// Whether a job fits, in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// With memory to spare.
+    Fits,
+    /// With more than 92 % of the memory in use.
+    Tight,
+    /// Not at all.
+    DoesNotFit,
+}
+
+impl Verdict {
+    /// That of an evaluated step.
+    pub fn new(summary: &Summary) -> Self {
+        match summary.fits {
+            false => Self::DoesNotFit,
+            true if summary.memory.peak > TIGHT * summary.memory.capacity => Self::Tight,
+            true => Self::Fits,
+        }
+    }
+}
+
+/// The report of an evaluation: every line ends in a line end, nothing is drawn.
+/// What would let a scenario fit that does not stands under the verdict.
+pub fn text(scenario: &Scenario, evaluation: &Evaluation, fix: Option<&Fixes>) -> String {
+    let summary = &evaluation.summary;
+    let subject = FigureSubject::evaluated(scenario, evaluation);
+    let mut lines = Lines(String::new());
+    lines.line(&title(scenario, summary));
+    if let Some(changed) = changed(scenario) {
+        lines.line(&changed);
+    }
+    if let Some(note) = scenario.note() {
+        lines.line(&format!("note: {note}"));
+    }
+    lines.line(&verdict(scenario, summary));
+    if let Some(fix) = fix {
+        lines.line(&format!("would fit with {fix}"));
+    }
+    lines.line(&limit(scenario, evaluation).to_string());
+    lines.line(&step(&scenario.plan));
+    lines.line(&batch(scenario, summary));
+    lines.line(&format!("the model: {}", scenario.model.counts()));
+    lines.section("speed", &speed(&subject, evaluation));
+    lines.section("memory of the fullest device", &memory(&subject));
+    lines.section("time of a step", &time(&subject, &evaluation.details.parts));
+    lines.section("traffic per device and step", &traffic(&subject, &evaluation.details));
+    let intensities = intensity::rows(scenario, &evaluation.details.transfers);
+    if !intensities.is_empty() {
+        lines.section(intensity::TITLE, &intensities);
+    }
+    lines.0
+}
+
+/// What a snapshot stored beside what comes out now, where another version of shardscope wrote it.
+pub fn beside(version: &str, stored: &Figures, now: &Figures) -> String {
+    let rows = KEPT.map(|(figure, _)| {
+        let (name, unit) = (figure.entry().map_or("", |entry| entry.name), figure.column_unit());
+        let values = [stored, now].map(|figures| figures.amount(figure).map_or(f64::NAN, Amount::in_column));
+        let [then, today] = values.map(|value| if value.is_nan() { "?".to_owned() } else { significant(value, 4) });
+        (name.to_owned(), format!("{then} {unit} then, {today} now ({})", signed(values[1] / values[0] - 1.0)))
+    });
+    let mut lines = Lines(String::new());
+    lines.section(&format!("stored by shardscope {}", printable(version)), &rows);
+    lines.0
+}
+
+/// What limits a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepLimit {
+    /// In words: `limited by bandwidth between nodes`.
+    pub what: String,
+    /// The same where there is little room: `limit: links between nodes`.
+    pub short: String,
+    /// What a change of it would give: `+10 % gives +3.1 %`.
+    pub gain: Option<String>,
+}
+
+impl StepLimit {
+    fn plain(what: &str) -> Self {
+        Self { what: what.to_owned(), short: what.to_owned(), gain: None }
+    }
+}
+
+impl fmt::Display for StepLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        self.gain.iter().try_for_each(|gain| write!(f, ": {gain}"))
+    }
+}
+
+/// What limits a step: `limited by bandwidth between nodes: +10 % gives +3.1 %`.
+pub fn limit(scenario: &Scenario, evaluation: &Evaluation) -> StepLimit {
+    let resource = evaluation.bottleneck();
+    let place = |level: usize| printable(&scenario.cluster.place(level));
+    let found = |property: Property| evaluation.elasticity.iter().find(|one| one.property == property);
+    let strength = |property: Property| found(property).map_or(0.0, |one| one.gain);
+    let property = match resource {
+        Resource::Compute => Property::PeakFlop,
+        Resource::Memory => Property::MemoryBandwidth,
+        Resource::Level(level) => {
+            let (bandwidth, latency) = (Property::LevelBandwidth(level), Property::LevelLatency(level));
+            if strength(latency) > strength(bandwidth) { latency } else { bandwidth }
+        }
+        Resource::HostLink => Property::HostBandwidth,
+        Resource::Bubble => return StepLimit::plain("limited by the pipeline bubble"),
+        Resource::Host => return StepLimit::plain("limited by the host, which launches the work"),
+    };
+    let (what, of_it) = match property {
+        Property::PeakFlop => (resource.name(scenario).to_owned(), " peak"),
+        other => (printable(&other.words(scenario)), ""),
+    };
+    let change =
+        property.change().map_or_else(String::new, |factor| format!("{:+.0} %{of_it}", 100.0 * (factor - 1.0)));
+    let gain = found(property).filter(|one| one.value.is_finite());
+    let other = evaluation.tie().map(|other| match other {
+        Resource::Level(level) => format!("bandwidth {}", place(level)),
+        other => other.name(scenario).to_owned(),
+    });
+    let tie = other.map_or_else(String::new, |other| format!(", tied with {other}"));
+    let gain = gain.map(|one| format!("{change} gives {}{tie}", signed(one.gain)));
+    let short = match property {
+        Property::LevelBandwidth(level) => format!("limit: links {}", place(level)),
+        Property::LevelLatency(level) => format!("limit: latency {}", place(level)),
+        _ => format!("limited by {what}"),
+    };
+    StepLimit { what: format!("limited by {what}"), short, gain }
+}
+
+fn title(scenario: &Scenario, summary: &Summary) -> String {
+    let devices = devices(summary.devices);
+    let Scenario { cluster, stack, model, strategy, .. } = scenario;
+    let what = format!("{} on {devices} of {}, strategy {strategy}, stack {}", model.name, cluster.name, stack.id);
+    printable(&what)
+}
+
+/// The global batch of a search: so many sequences, or near to them.
+pub(super) fn held(sequences: Option<f64>) -> Option<String> {
+    sequences.map(|sequences| format!("global batch {} sequences, or {}", counted(sequences), nearest()))
+}
+
+/// What stands for a batch that does not divide.
+pub(super) fn nearest() -> String {
+    format!("the nearest within {}", whole_percent(NEAR))
+}
+
+/// In what the hardware differs from the cluster's, if anything: `changed: memory x 0.5 = 39.8 GiB`.
+pub fn changed(scenario: &Scenario) -> Option<String> {
+    scenario.altered_in_full().map(|altered| format!("changed: {altered}"))
+}
+
+/// What a step is, as it is run: what was not asked for can be seen here.
+fn step(plan: &Plan) -> String {
+    let order = if plan.accumulation == Accumulation::Layered { ", layer by layer" } else { "" };
+    let mut parts = vec![format!(
+        "a step: {} micro-batch{} of {} x {} tokens{order}",
+        thousands(f64::from(plan.accumulate)),
+        if plan.accumulate == 1 { "" } else { "es" },
+        thousands(f64::from(plan.micro_batch)),
+        thousands(f64::from(plan.sequence)),
+    )];
+    let ranks = [("tp", plan.tensor), ("cp", plan.context)];
+    parts.extend(ranks.iter().filter(|(_, ranks)| *ranks > 1).map(|(name, ranks)| format!("{name} {ranks}")));
+    if plan.pipeline > 1 {
+        let schedule = plan.effective_schedule();
+        let looped = schedule.rules().virtual_stages;
+        let plural = if plan.stages_per_rank == 1 { "" } else { "s" };
+        let stages = if looped { format!(", {} stage{plural} a rank", plan.stages_per_rank) } else { String::new() };
+        parts.push(format!("pp {} {schedule}{stages}", plan.pipeline));
+    }
+    parts.push(format!("recompute {}", plan.recompute));
+    if plan.offload != Offload::None {
+        parts.push(format!("{} on the host", on_host(plan)));
+    }
+    parts.join("; ")
+}
+
+/// What all devices take in a step, and by how much that is not what was asked for.
+fn batch(scenario: &Scenario, summary: &Summary) -> String {
+    let sequences = scenario.sequences();
+    let tokens = counted(summary.tokens_per_step);
+    let taken = format!("global batch: {} sequences, {tokens} tokens", counted(sequences));
+    match scenario.wanted_sequences() {
+        None => format!("{taken}; not held"),
+        Some(wanted) if (sequences - wanted).abs() < 0.5 => taken,
+        Some(wanted) => {
+            let off = signed(sequences / wanted - 1.0);
+            format!("{taken}; the nearest to {} that divides ({off})", counted(wanted))
+        }
+    }
+}
+
+/// What is offloaded to host memory.
+fn on_host(plan: &Plan) -> &'static str {
+    let checkpoints = plan.offload.checkpoints() && plan.recompute.layers() > 0.0;
+    match plan.offload {
+        Offload::None => "nothing",
+        Offload::Optimizer => "optimizer state",
+        Offload::Checkpoints if checkpoints => "checkpoints",
+        Offload::All if checkpoints => "state and checkpoints",
+        Offload::Checkpoints => "no checkpoints",
+        Offload::State | Offload::All => "state",
+    }
+}
+
+/// `fits: 67.1 GiB of 79.7 GiB, 84 %, 12.6 GiB spare (80 % interval +-5.5 GiB)`.
+fn verdict(scenario: &Scenario, summary: &Summary) -> String {
+    let (peak, capacity) = (summary.memory.peak, summary.memory.capacity);
+    let used = format!("{peak} of {capacity}, {}", whole_percent(peak / capacity));
+    let sure = scenario.calibration.peak_half_width;
+    let sure = sure.map_or_else(String::new, |half| format!(" (80 % interval +-{})", peak * libm::expm1(half)));
+    match Verdict::new(summary) {
+        Verdict::Fits => format!("fits: {used}, {} spare{sure}", capacity - peak),
+        Verdict::Tight => format!("fits, tight: {used}, {} spare{sure}", capacity - peak),
+        Verdict::DoesNotFit => format!("does not fit: needs {peak}, {} more than {capacity}{sure}", peak - capacity),
+    }
+}
+
+/// A line of a figure by its name, and what stands behind its value; nothing where there is no such figure.
+fn named(figure: Figure, subject: &FigureSubject, beside: &str) -> Option<(String, String)> {
+    Some(row(&figure.name(subject)?, format!("{}{beside}", figure.amount(subject)?.in_words())))
+}
+
+/// A figure behind another one on its line.
+fn also(figure: Figure, subject: &FigureSubject) -> String {
+    figure.amount(subject).map_or_else(String::new, |amount| format!(", {}", amount.in_words()))
+}
+
+fn speed(subject: &FigureSubject, evaluation: &Evaluation) -> Vec<(String, String)> {
+    let (scenario, summary) = (subject.scenario, subject.summary);
+    let unsure = if evaluation.error_band.is_some() { "" } else { "; no measured runs to compare with" };
+    let sure = evaluation.error_band.map(|band| {
+        let [low, high] = band.model_flops(summary);
+        row("80 % interval", format!("{} to {}, {low} to {high} per device", band.low, band.high))
+    });
+    let based = sure.is_some().then(|| evidence(scenario)).flatten();
+    let counted = match scenario.plan.flop_count {
+        FlopCount::Parameters => "6 per parameter and token, and attention",
+        FlopCount::Matrices => "6 per weight of a matrix and token, and attention",
+    };
+    let utilised = |figure: Figure| format!("{} {}", also(figure, subject), figure.label());
+    let skipped = if summary.hfu > 1.0 { ", of which causal kernels skip half" } else { "" };
+    let rows = [
+        named(Figure::StepTime, subject, unsure),
+        sure,
+        based.map(|band| row("based on", band.to_string())),
+        named(Figure::TotalTokens, subject, &(also(Figure::TokensPerSecond, subject) + " per device")),
+        named(Figure::ModelFlops, subject, &utilised(Figure::Mfu)),
+        Some(row("counted", format!("{counted}{skipped}"))),
+        named(Figure::HardwareFlops, subject, &utilised(Figure::Hfu)),
+    ];
+    rows.into_iter().flatten().chain(training(subject)).collect()
+}
+
+/// Time, device-hours, money and energy of the whole training, and the same with what goes wrong.
+fn training(subject: &FigureSubject) -> Vec<(String, String)> {
+    let Some(tokens) = subject.tokens else { return Vec::new() };
+    let cluster = &subject.scenario.cluster;
+    let rate = |rate: Option<String>, of: &str| rate.map_or_else(String::new, |rate| format!(", {rate} a {of}"));
+    let price = rate(cluster.price_per_device_hour.map(|price| price.to_string()), "device-hour");
+    let power = rate(cluster.watts_per_device.map(|power| power.to_string()), "device");
+    let of = format!("{} for {} tokens", also(Figure::DeviceHours, subject), thousands(tokens));
+    let spent = [Figure::CostWithFailures, Figure::EnergyWithFailures].map(|figure| also(figure, subject));
+    let restart = cluster.reliability.restart.map_or_else(String::new, |restart| format!(", {restart} to restart"));
+    let [goodput, write, interval] = [Figure::Goodput, Figure::CheckpointWrite, Figure::CheckpointInterval]
+        .map(|figure| figure.amount(subject).map_or_else(String::new, |amount| amount.to_string()));
+    let rows = [
+        named(Figure::Days, subject, &of),
+        named(Figure::Cost, subject, &price),
+        named(Figure::Energy, subject, &power),
+        named(Figure::DaysWithFailures, subject, &format!(" at {goodput} goodput{}", spent.concat())),
+        named(Figure::TimeBetweenFailures, subject, &restart),
+        subject.failures().and(named(Figure::CheckpointBytes, subject, &format!(" in {write}, every {interval}"))),
+    ];
+    rows.into_iter().flatten().collect()
+}
+
+fn memory(subject: &FigureSubject) -> Vec<(String, String)> {
+    let parts = MEMORY_PARTS.into_iter().filter(|part| holds(*part, subject));
+    let mut rows: Vec<_> = parts.filter_map(|part| share(part, Figure::Peak, subject)).collect();
+    let during = format!(" during {}", subject.summary.memory.during.kind.name());
+    rows.extend([(Figure::Peak, during.as_str()), (Figure::Capacity, "")].into_iter().filter_map(
+        |(figure, beside)| {
+            let amount = figure.amount(subject)?;
+            Some(row(&figure.name(subject)?, format!("{amount:>10}{beside}")))
+        },
+    ));
+    rows
+}
+
+fn time(subject: &FigureSubject, parts: &TransferParts) -> Vec<(String, String)> {
+    let within = |part: Figure| WITHIN.into_iter().filter(move |(whole, _)| *whole == part).map(|(_, part)| part);
+    let listed = TIME_PARTS.into_iter().chain([Figure::StepTime]);
+    let mut rows = Vec::new();
+    for part in listed {
+        rows.extend(share(part, Figure::StepTime, subject));
+        let held = within(part).filter(|part| holds(*part, subject));
+        rows.extend(
+            held.filter_map(|part| share(part, Figure::StepTime, subject))
+                .map(|(name, value)| (format!("of it, {name}"), value)),
+        );
+    }
+    let amount = |figure: Figure| Some((figure.name(subject)?, figure.amount(subject)?));
+    rows.extend(amount(Figure::Communication).map(|(name, time)| row(&name, format!("{time:>10}"))));
+    let named = parts.named().into_iter().filter(|(_, time)| *time > Seconds::ZERO);
+    let named: Vec<String> = named.map(|(name, time)| format!("{time} {name}")).collect();
+    if let Some((name, alone)) = amount(Figure::Transfers).filter(|_| !named.is_empty()) {
+        rows.push(row(&name, format!("{alone:>10} = {}", named.join(" + "))));
+    }
+    let phases = PHASES.into_iter().filter_map(amount).map(|(name, time)| format!("{name} {time}"));
+    rows.push(row("by phase", phases.collect::<Vec<_>>().join(", ")));
+    rows
+}
+
+/// Whether there is any of it.
+fn holds(part: Figure, subject: &FigureSubject) -> bool {
+    part.amount(subject).is_some_and(|amount| amount.value > 0.0)
+}
+
+fn traffic(subject: &FigureSubject, details: &Details) -> Vec<(String, String)> {
+    let ways = HostDirection::ALL.into_iter().filter(|_| subject.summary.host.any()).map(Figure::Copied);
+    let line = |figure: Figure| {
+        let (amount, busy) = (figure.amount(subject)?, figure.busy()?.amount(subject)?);
+        Some(row(&printable(&subject.which(figure)?), format!("{amount:>10}, busy {busy}")))
+    };
+    let levels = (0..subject.scenario.cluster.levels.len()).map(Figure::Traffic).chain(ways).filter_map(line);
+    let forms = details.collectives().map(|(lane, forms)| row(carried(lane), forms.join(", ")));
+    levels.chain(forms).collect()
+}
+
+/// A part, and its share of the whole.
+fn share(part: Figure, whole: Figure, subject: &FigureSubject) -> Option<(String, String)> {
+    let (amount, whole) = (part.amount(subject)?, whole.amount(subject)?);
+    Some(row(&part.name(subject)?, format!("{amount:>10} {:>8}", percent(amount.value / whole.value))))
+}

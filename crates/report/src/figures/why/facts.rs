@@ -1,0 +1,366 @@
+//! What stands of a figure, once: its names, unit, value and reasons; and the facts of a scenario that reasons are made
+//! from, with their sources.
+
+use std::borrow::Cow;
+
+use shardscope_engine::bounds::intensity::Intensity;
+use shardscope_engine::bounds::pipeline::Pipeline;
+use shardscope_engine::cost::{Factors, Rates};
+use shardscope_engine::evaluate::{
+    Details, Elasticity, Evaluation, Expense, FailureForecast, HostDirection, Memory, Span, Stream, Summary,
+};
+use shardscope_engine::plan::pass::PerDirection;
+use shardscope_engine::scenario::{Layout, Scenario};
+
+use crate::figures::figure::Figure;
+use shardscope_engine::units::{Amount, Dimension, Seconds};
+
+use super::formula::{Authority, Citation, Formula, FormulaInput};
+
+/// Where the laws of pipelines, of arithmetic intensities and of the batch stand.
+pub(super) const LAYERED: &str = "Layered gradient accumulation and modular pipeline parallelism, arXiv 2106.02679";
+
+/// Which way a figure is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Better {
+    /// The more of it.
+    More,
+    /// The less of it.
+    Less,
+    /// Neither.
+    Neither,
+}
+
+/// All that there is to say of a figure: a row of the table of figures.
+#[derive(Clone, Copy)]
+pub struct FigureEntry {
+    /// Which; of several (levels, transfers) the first.
+    pub figure: Figure,
+    /// Its word on the command line and in files.
+    pub id: &'static str,
+    /// Its name; `{}` stands for which of several.
+    pub name: &'static str,
+    /// The name in a narrow column.
+    pub label: &'static str,
+    /// What it counts.
+    pub unit: Dimension,
+    /// Which way it is better.
+    pub better: Better,
+    /// What it means, in a sentence or two.
+    pub about: &'static str,
+    /// The title of a map of it, in which `{}` stands for what is trained; and its unit in words.
+    pub map: Option<[&'static str; 2]>,
+    /// Its value in base units; `None` where the scenario has no such figure.
+    pub value: fn(&FigureSubject, usize) -> Option<f64>,
+    /// How it follows from its inputs.
+    pub(super) why: fn(&FormulaFacts, usize) -> Option<Why>,
+}
+
+/// A row of the table, to be filled in.
+pub(super) const fn figure(figure: Figure, id: &'static str, name: &'static str, unit: Dimension) -> FigureEntry {
+    FigureEntry {
+        figure,
+        id,
+        name,
+        label: name,
+        unit,
+        better: Better::Neither,
+        about: "",
+        map: None,
+        value: |_, _| None,
+        why: |_, _| None,
+    }
+}
+
+impl FigureEntry {
+    pub(super) const fn label(self, label: &'static str) -> Self {
+        Self { label, ..self }
+    }
+
+    pub(super) const fn less_is_better(self) -> Self {
+        Self { better: Better::Less, ..self }
+    }
+
+    pub(super) const fn more_is_better(self) -> Self {
+        Self { better: Better::More, ..self }
+    }
+
+    pub(super) const fn value(self, value: fn(&FigureSubject, usize) -> Option<f64>) -> Self {
+        Self { value, ..self }
+    }
+
+    pub(super) const fn why(self, why: fn(&FormulaFacts, usize) -> Option<Why>) -> Self {
+        Self { why, ..self }
+    }
+
+    pub(super) const fn about(self, about: &'static str) -> Self {
+        Self { about, ..self }
+    }
+
+    pub(super) const fn map(self, title: &'static str, unit: &'static str) -> Self {
+        Self { map: Some([title, unit]), ..self }
+    }
+
+    /// Its value with its unit.
+    pub fn amount(&self, subject: &FigureSubject, index: usize) -> Option<Amount> {
+        let unit = match self.unit {
+            Dimension::Money(_) => Dimension::Money(subject.scenario.cluster.price_per_device_hour?.currency),
+            unit => unit,
+        };
+        Some(Amount { value: (self.value)(subject, index)?, unit })
+    }
+}
+
+/// What figures are read from.
+#[derive(Debug, Clone, Copy)]
+pub struct FigureSubject<'a> {
+    /// What was run.
+    pub scenario: &'a Scenario,
+    /// What came out.
+    pub summary: &'a Summary,
+    /// What more of each resource would give, where that is known.
+    pub elasticity: &'a [Elasticity],
+    /// What else the simulation knows of the step, where that was kept.
+    pub details: Option<&'a Details>,
+    /// How much is trained, in tokens.
+    pub tokens: Option<f64>,
+}
+
+impl<'a> FigureSubject<'a> {
+    /// A scenario with its summary.
+    pub fn new(scenario: &'a Scenario, summary: &'a Summary) -> Self {
+        Self { scenario, summary, elasticity: &[], details: None, tokens: scenario.plan.tokens }
+    }
+
+    /// A scenario with its whole evaluation.
+    pub fn evaluated(scenario: &'a Scenario, evaluation: &'a Evaluation) -> Self {
+        let Evaluation { summary, elasticity, details, .. } = evaluation;
+        Self { elasticity, details: Some(details), ..Self::new(scenario, summary) }
+    }
+
+    /// What the whole training takes.
+    pub(super) fn expense(&self) -> Option<Expense> {
+        Some(Expense::new(self.tokens?, self.summary, &self.scenario.cluster))
+    }
+
+    /// What failures make of it, where the cluster says what goes wrong.
+    pub fn failures(&self) -> Option<FailureForecast> {
+        FailureForecast::new(self.scenario, self.summary.step_time)
+    }
+
+    /// What the whole training takes with them.
+    pub(super) fn expense_with_failures(&self) -> Option<Expense> {
+        Some(self.expense()?.at(self.failures()?.shares.useful))
+    }
+
+    /// One of the transfers.
+    pub(super) fn transfer(&self, index: usize) -> Option<&'a Intensity> {
+        self.details?.transfers.get(index)
+    }
+
+    /// What stands in the name of a figure that is one of several.
+    pub fn which(&self, figure: Figure) -> Option<String> {
+        Some(match figure {
+            Figure::Traffic(index) | Figure::Busy(index) => self.scenario.cluster.levels.get(index)?.name.clone(),
+            Figure::Kernel(index) => kernel_name(self.scenario, index)?,
+            Figure::Copied(way) | Figure::Copying(way) => way.stream().name().to_owned(),
+            Figure::GoodputEvery(seconds) => Seconds::new(seconds as f64).to_string(),
+            Figure::Slowdown(index) | Figure::Intensity(index) => self.transfer(index)?.kind.word().to_owned(),
+            Figure::Threshold(index) => {
+                let transfer = self.transfer(index)?;
+                format!("{} needs for {}", transfer.link.name(self.scenario), transfer.kind.word())
+            }
+            Figure::Elasticity(index) => {
+                let property = self.elasticity.get(index)?.property;
+                let less = property.change().is_some_and(|change| change < 1.0);
+                let more = if less { "less" } else { "more" };
+                format!("{more} {}", property.words(self.scenario))
+            }
+            _ => String::new(),
+        })
+    }
+}
+
+/// A way of the link to the host, by its place among both.
+pub(super) fn way(index: usize) -> HostDirection {
+    HostDirection::ALL[index]
+}
+
+/// A formula for a figure, what to say with it beyond what the figure is, and its source.
+#[derive(Debug, Clone)]
+pub struct Why {
+    pub(super) formula: Formula,
+    pub(super) about: Option<Cow<'static, str>>,
+    pub(super) source: Citation,
+}
+
+/// Why a figure is what it is, as each row of the table says it: some figures have no such reason.
+#[expect(clippy::unnecessary_wraps, reason = "rows of the table give an option, since some have no reason")]
+pub(super) fn because(formula: Formula, source: Citation) -> Option<Why> {
+    Some(Why { formula, about: None, source })
+}
+
+/// A scenario and its evaluation, with what formulas need of both.
+pub struct FormulaFacts<'a> {
+    pub(super) scenario: &'a Scenario,
+    pub(super) evaluation: &'a Evaluation,
+    pub(super) layout: Layout,
+    pub(super) rates: Rates<'a>,
+    /// The pipeline rank that ends last.
+    pub(super) last: usize,
+    /// The pipeline rank with the highest peak.
+    pub(super) fullest: usize,
+    /// A figure's name and value.
+    shown: fn(Figure, &FigureSubject) -> Option<(String, Amount)>,
+}
+
+impl Citation {
+    pub(super) fn new(kind: Authority, text: &str) -> Self {
+        // Sources in files run over several lines.
+        Self { kind, text: text.split_whitespace().collect::<Vec<_>>().join(" ") }
+    }
+
+    pub(super) fn simulated() -> Self {
+        Self::new(Authority::Simulation, "the step run task by task, in whole picoseconds and bytes")
+    }
+
+    pub(super) fn chosen(text: &str) -> Self {
+        Self::new(Authority::Scenario, text)
+    }
+
+    pub(super) fn convention(text: &str) -> Self {
+        Self::new(Authority::Convention, text)
+    }
+
+    pub(super) fn paper(text: &str) -> Self {
+        Self::new(Authority::Paper, text)
+    }
+}
+
+/// What a kernel of a layer is called, those of forward first: `forward of gate and up`.
+fn kernel_name(scenario: &Scenario, index: usize) -> Option<String> {
+    let PerDirection { forward, backward } = Rates::new(scenario, &Factors::default()).kernels();
+    let (pass, kernel) = match index.checked_sub(forward.len()) {
+        None => ("forward", forward.get(index)?),
+        Some(index) => ("backward", backward.get(index)?),
+    };
+    Some(format!("{pass} of {}", kernel.name))
+}
+
+/// A count of things that have a name, or none.
+pub(super) fn count(value: impl Into<f64>, of: &'static str) -> Amount {
+    Amount { value: value.into(), unit: Dimension::Of(of) }
+}
+
+pub(super) fn share(value: f64) -> Amount {
+    Amount { value, unit: Dimension::Share }
+}
+
+/// An input that a formula names.
+pub(super) fn input(name: impl Into<String>, amount: impl Into<Amount>, source: Citation) -> Formula {
+    FormulaInput { name: name.into(), amount: amount.into(), source, figure: None }.into()
+}
+
+/// What no short formula gives.
+pub(super) fn only_counted(name: &str, amount: impl Into<Amount>) -> Formula {
+    input(format!("{name}, counted"), amount, Citation::simulated())
+}
+
+impl<'a> FormulaFacts<'a> {
+    pub fn new(
+        scenario: &'a Scenario,
+        evaluation: &'a Evaluation,
+        shown: fn(Figure, &FigureSubject) -> Option<(String, Amount)>,
+    ) -> Self {
+        // The first of equals, as the summary's memory is.
+        let fuller = |best: usize, rank: usize| {
+            if evaluation.stages[rank].peak > evaluation.stages[best].peak { rank } else { best }
+        };
+        Self {
+            scenario,
+            evaluation,
+            layout: evaluation.details.layout,
+            rates: Rates::new(scenario, &Factors::default()),
+            last: evaluation.trace.last_rank() as usize,
+            fullest: (1..evaluation.stages.len()).fold(0, fuller),
+            shown,
+        }
+    }
+
+    pub(super) fn summary(&self) -> &Summary {
+        &self.evaluation.summary
+    }
+
+    /// The memory of the fullest rank.
+    pub(super) fn memory_of_fullest(&self) -> &Memory {
+        &self.summary().memory
+    }
+
+    /// How often what begins at a moment on the rank that ends last does so.
+    pub(super) fn times_at(&self, at: Seconds) -> f64 {
+        self.evaluation.trace.times_at(self.last as u32, at)
+    }
+
+    /// The counts of the pipeline; `None` where there is none.
+    pub(super) fn pipeline(&self) -> Option<Pipeline> {
+        (self.layout.pipeline > 1).then(|| Pipeline::new(&self.scenario.plan))
+    }
+
+    /// What runs on a lane of the rank that ends last.
+    pub(super) fn spans(&self, lane: Stream) -> impl Iterator<Item = &Span> {
+        let last = self.last as u32;
+        self.evaluation.trace.spans.iter().filter(move |span| span.rank == last && span.lane == lane)
+    }
+
+    /// A figure's name and what the evaluation says.
+    pub(super) fn shown(&self, figure: Figure) -> Option<(String, Amount)> {
+        (self.shown)(figure, &FigureSubject::evaluated(self.scenario, self.evaluation))
+    }
+
+    /// A figure as an input to another one's formula.
+    pub(super) fn figure(&self, figure: Figure) -> Option<Formula> {
+        let (name, amount) = self.shown(figure)?;
+        let source = Citation::new(Authority::Derived, "explained on its own");
+        Some(FormulaInput { name, amount, source, figure: Some(figure) }.into())
+    }
+
+    /// What the vendor says about the device.
+    pub(super) fn sheet(&self) -> Citation {
+        let device = &self.scenario.cluster.device;
+        Citation::new(Authority::Sheet, &format!("{}: {}", device.name, device.source))
+    }
+
+    /// What the cluster's file says of the whole machine.
+    pub(super) fn stated(&self) -> Citation {
+        let cluster = &self.scenario.cluster;
+        Citation::new(Authority::Sheet, &format!("{}: {}", cluster.name, cluster.source))
+    }
+
+    /// What the cluster's file says of failures.
+    pub(super) fn reliability(&self) -> Citation {
+        let cluster = &self.scenario.cluster;
+        Citation::new(Authority::Sheet, &format!("{}: {}", cluster.name, cluster.reliability.source))
+    }
+
+    /// Where the shape of the model is from.
+    pub(super) fn shape(&self) -> Citation {
+        let model = &self.scenario.model;
+        Citation::paper(&format!("{}: {}", model.name, model.source))
+    }
+
+    /// What the software reaches.
+    pub(super) fn calibrated(&self) -> Citation {
+        let calibration = &self.scenario.calibration;
+        Citation::new(Authority::Measurement, &format!("calibration {}: {}", calibration.id, calibration.source))
+    }
+
+    /// How the software behaves.
+    pub(super) fn software(&self) -> Citation {
+        let stack = &self.scenario.stack;
+        Citation::new(Authority::Scenario, &format!("stack {}: {}", stack.id, stack.source))
+    }
+
+    pub(super) fn devices(&self) -> Formula {
+        input("devices", count(self.layout.devices, ""), Citation::chosen("nodes x devices of a node, or as given"))
+    }
+}

@@ -1,0 +1,100 @@
+//! A layer's forward and backward, kernel by kernel: what each computes and moves, what it reaches, what bounds it.
+
+use shardscope_engine::cost::{Factors, Kernel, Rates};
+use shardscope_engine::plan::pass::{Direction, PerDirection};
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::units::{Dimension, Flop, Seconds, percent};
+
+use crate::figures::figure::Figure;
+
+use super::facts::{FigureEntry, FigureSubject, FormulaFacts, Why, because, figure, input, share};
+use super::formula::{Citation, Formula};
+
+/// A layer's passes, and the kernels that they run.
+pub(super) const FIGURES: &[FigureEntry] = &[
+    figure(Figure::LayerForward, "layer-forward", "forward of a layer", Dimension::Seconds)
+        .about("One layer computes one micro-batch alone, with no transfer beside it, operator by operator.")
+        .value(|of, _| Some(all_of(of).forward.iter().map(|kernel| kernel.time.time).sum::<Seconds>().get()))
+        .why(|facts, _| facts.layer_pass(Direction::Forward)),
+    figure(Figure::LayerBackward, "layer-backward", "backward of a layer", Dimension::Seconds)
+        .about("The same for the gradients of inputs and weights, recompute apart.")
+        .value(|of, _| Some(all_of(of).backward.iter().map(|kernel| kernel.time.time).sum::<Seconds>().get()))
+        .why(|facts, _| facts.layer_pass(Direction::Backward)),
+    figure(Figure::Kernel(0), "kernel", "{}", Dimension::Seconds)
+        .about("Arithmetic at the share of the peak that its shape reaches, or its bytes at the memory's rate.")
+        .value(|of, at| Some(all(of.scenario).get(at)?.time.time.get()))
+        .why(|facts, at| facts.kernel(all(facts.scenario).get(at)?)),
+];
+
+fn all_of(of: &FigureSubject) -> PerDirection<Vec<Kernel>> {
+    Rates::new(of.scenario, &Factors::default()).kernels()
+}
+
+/// The kernels of forward, then those of backward.
+pub(super) fn all(scenario: &Scenario) -> Vec<Kernel> {
+    let PerDirection { forward, backward } = Rates::new(scenario, &Factors::default()).kernels();
+    [forward, backward].concat()
+}
+
+/// What its arithmetic reaches of the peak; `None` where memory alone takes the time.
+fn reached(kernel: &Kernel) -> Option<f64> {
+    let arithmetic = kernel.time.time - kernel.time.memory;
+    (arithmetic > Seconds::ZERO).then(|| kernel.flop / arithmetic / kernel.peak)
+}
+
+impl FormulaFacts<'_> {
+    /// A pass of a layer: the sum of its kernels, with what each reaches.
+    fn layer_pass(&self, direction: Direction) -> Option<Why> {
+        let kernels = self.rates.kernels();
+        let first = if direction == Direction::Forward { 0 } else { kernels.forward.len() };
+        let kernels = kernels.get(direction);
+        let parts = (first..).take(kernels.len()).map(|at| self.figure(Figure::Kernel(at)));
+        let said = kernels.iter().map(|kernel| match reached(kernel) {
+            Some(share) => format!("{} {}", kernel.name, percent(share)),
+            None => format!("{} bound by memory", kernel.name),
+        });
+        let about = format!("What each reaches of the peak: {}.", said.collect::<Vec<_>>().join("; "));
+        let formula = Formula::Sum(parts.collect::<Option<_>>()?);
+        Some(Why { formula, about: Some(about.into()), source: self.calibrated() })
+    }
+
+    /// A kernel: flop at what it reaches of the peak, bytes at the memory's rate, or both.
+    fn kernel(&self, kernel: &Kernel) -> Option<Why> {
+        let counted =
+            "of a product both factors read and the result written once; of scores what the kernel writes and reads";
+        let moved = || input("bytes", kernel.bytes, Citation::convention(counted));
+        let streamed = || moved() / input("memory bandwidth reached", self.rates.memory, self.calibrated());
+        let computed = |reached: f64| {
+            let flop = input("flop", kernel.flop, Citation::convention("2 for each product that is summed up"));
+            flop / (input("peak", kernel.peak, self.sheet())
+                * input("share of the peak reached", share(reached), self.calibrated()))
+        };
+        let formula = match reached(kernel) {
+            None => streamed(),
+            Some(reached) if kernel.time.memory > Seconds::ZERO => computed(reached) + streamed(),
+            Some(reached) => computed(reached),
+        };
+        let about = match reached(kernel) {
+            None if kernel.flop > Flop::ZERO => {
+                format!("Bound by memory: its {} at the peak would take {}.", kernel.flop, kernel.flop / kernel.peak)
+            }
+            None => "Bound by memory: it computes next to nothing.".to_owned(),
+            Some(share) if kernel.time.memory > Seconds::ZERO => format!(
+                "Products at {} of the peak take {}, scores to memory and back {}.",
+                percent(share),
+                kernel.time.time - kernel.time.memory,
+                kernel.time.memory
+            ),
+            Some(share) if kernel.bytes.get() > 0.0 => format!(
+                "Bound by arithmetic at {} of the peak: its {} alone would take {}.",
+                percent(share),
+                kernel.bytes,
+                kernel.bytes / self.rates.memory
+            ),
+            Some(share) => {
+                format!("Bound by arithmetic at {} of the peak: scores never go to memory.", percent(share))
+            }
+        };
+        because(formula, self.calibrated()).map(|why| Why { about: Some(about.into()), ..why })
+    }
+}

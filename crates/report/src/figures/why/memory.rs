@@ -1,0 +1,261 @@
+//! The memory of the fullest device, part by part.
+
+use shardscope_engine::evaluate::{Memory, ModelPart};
+use shardscope_engine::plan::Recompute;
+
+use crate::figures::figure::{Figure, MEMORY_PARTS};
+use shardscope_engine::units::{Amount, Bytes, Count, Dimension};
+
+use super::facts::{FigureEntry, FormulaFacts, because, count, figure, input, only_counted, share};
+use super::formula::{Authority, Citation, Formula};
+
+/// Where the bytes of model state are from.
+const STATE: &str = "Rajbhandari et al., ZeRO, arXiv 1910.02054, section 3.1; per extent as in arXiv 2501.04266";
+
+/// Where the bytes of activations are from.
+const ACTIVATIONS: &str = "Korthikanti et al., arXiv 2205.05198, section 4";
+
+/// The peak, its parts, and what is left.
+pub(super) const FIGURES: &[FigureEntry] = &[
+    figure(Figure::Peak, "memory", "peak memory", Dimension::Bytes)
+        .label("memory")
+        .less_is_better()
+        .map("Peak memory, GiB", "GiB at the peak")
+        .about("Everything that the fullest device holds at its peak during the step.")
+        .value(|of, _| Some(of.summary.memory.peak.get()))
+        .why(|facts, _| {
+            let source = "the parts at the moment of the peak, on the pipeline rank with the highest one";
+            because(facts.parts_in_use(), Citation::convention(source))
+        }),
+    figure(Figure::Weights, "weights", "weights", Dimension::Bytes)
+        .about("This device's shard of the weights, held throughout the step.")
+        .value(|of, _| Some(of.summary.memory.parts.weights.get()))
+        .why(|facts, _| because(facts.weights()?, Citation::paper(STATE))),
+    figure(Figure::Gradients, "gradients", "gradients", Dimension::Bytes)
+        .about(
+            "This device's shard, or all gradients if they are reduced at the end of the step; plus those of units \
+             that wait to be reduced or copied to the host.",
+        )
+        .value(|of, _| Some(of.summary.memory.parts.gradients.get()))
+        .why(|facts, _| because(facts.gradients()?, Citation::paper(STATE))),
+    figure(Figure::OptimizerState, "optimizer-state", "optimizer", Dimension::Bytes)
+        .about("Moments, and master weights if the weights themselves have fewer bits.")
+        .value(|of, _| Some(of.summary.memory.parts.optimizer.get()))
+        .why(|facts, _| because(facts.optimizer()?, Citation::paper(STATE))),
+    figure(Figure::SecondaryWeights, "secondary-weights", "secondary weights", Dimension::Bytes)
+        .label("secondary")
+        .about(
+            "A second copy of the weights on nearby ranks, from which backward gathers; held from a unit's forward to \
+             its backward.",
+        )
+        .value(|of, _| Some(of.summary.memory.parts.secondary_weights.get()))
+        .why(|facts, _| because(facts.secondary(), Citation::paper("ZeRO++, arXiv 2306.10209, section 3.2 (hpZ)"))),
+    figure(Figure::Activations, "activations", "activations", Dimension::Bytes)
+        .about("What forward keeps for backward, the working memory of the layer at the peak, and logits.")
+        .value(|of, _| Some(of.summary.memory.parts.activations.get()))
+        .why(|facts, _| because(facts.activations(), Citation::paper(ACTIVATIONS))),
+    figure(Figure::Gathered, "gathered", "gathered", Dimension::Bytes)
+        .about("Unsharded weights of the units, or pipeline stages, that compute now or next.")
+        .value(|of, _| Some(of.summary.memory.parts.gathered.get()))
+        .why(|facts, _| because(facts.gathered(), Citation::paper("PyTorch FSDP, arXiv 2304.11277, section 3.3"))),
+    figure(Figure::Buffers, "buffers", "communication", Dimension::Bytes)
+        .about("Packed copies of data that is sent in a format other than it is stored in, and buffers of pipeline stages.")
+        .value(|of, _| Some(of.summary.memory.parts.communication.get()))
+        .why(|facts, _| {
+            let held = facts.memory_of_fullest().parts.communication;
+            because(only_counted("buffers of collectives", held), Citation::simulated())
+        }),
+    figure(Figure::Reserved, "reserved", "reserved", Dimension::Bytes)
+        .about("Context, libraries and workspaces, and what the allocator loses to fragmentation.")
+        .value(|of, _| Some(of.summary.memory.parts.reserved.get()))
+        .why(|facts, _| because(facts.reserved(), facts.software())),
+    figure(Figure::Allocated, "allocated-memory", "allocated memory", Dimension::Bytes)
+        .less_is_better()
+        .about("The peak without what runtime and allocator reserve: what frameworks report as allocated at most.")
+        .value(|of, _| Some((of.summary.memory.peak - of.summary.memory.parts.reserved).get()))
+        .why(|facts, _| {
+            let asked = facts.figure(Figure::Peak)? - facts.figure(Figure::Reserved)?;
+            because(asked, Citation::convention("the peak less what is reserved"))
+        }),
+    figure(Figure::Capacity, "capacity", "memory of a device", Dimension::Bytes)
+        .label("capacity")
+        .about("Memory capacity of one device.")
+        .value(|of, _| Some(of.summary.memory.capacity.get()))
+        .why(|facts, _| because(facts.capacity(), facts.sheet())),
+    figure(Figure::Headroom, "headroom", "memory left", Dimension::Bytes)
+        .more_is_better()
+        .map("Memory left, GiB", "GiB left")
+        .about("Capacity minus the peak; negative if the job does not fit.")
+        .value(|of, _| Some((of.summary.memory.capacity - of.summary.memory.peak).get()))
+        .why(|facts, _| {
+            let left = facts.figure(Figure::Capacity)? - facts.figure(Figure::Peak)?;
+            because(left, Citation::convention("capacity less peak"))
+        }),
+];
+
+impl FormulaFacts<'_> {
+    fn capacity(&self) -> Formula {
+        let device = input("memory of the device", self.scenario.cluster.device.memory, self.sheet());
+        match self.scenario.plan.memory_factor {
+            1.0 => device,
+            factor => device * input("what-if factor", count(factor, ""), Citation::chosen("a factor on the memory")),
+        }
+    }
+
+    /// The sum of the parts that hold anything.
+    fn parts_in_use(&self) -> Formula {
+        // Both lists are in the order of `MemoryParts::named`.
+        let named = self.memory_of_fullest().parts.named().into_iter().zip(MEMORY_PARTS);
+        let used = named.filter(|((_, bytes), _)| *bytes > Bytes::ZERO);
+        Formula::Sum(used.filter_map(|(_, part)| self.figure(part)).collect())
+    }
+
+    /// Parameters of a pipeline rank, before sharding.
+    pub(super) fn rank_parameters(&self, parameters: Count, rank: usize) -> Formula {
+        let name = match (self.layout.tensor, self.layout.pipeline) {
+            (1, 1) => "parameters".to_owned(),
+            (_, 1) => "parameters of a tensor rank".to_owned(),
+            _ => format!("parameters of pipeline rank {rank}"),
+        };
+        input(name, count(parameters.get(), ""), self.shape())
+    }
+
+    fn bytes_each(name: &str, bytes: f64) -> Formula {
+        let source = Citation::convention("bytes of the format");
+        input(name, Amount { value: bytes, unit: Dimension::Bytes }, source)
+    }
+
+    /// `P x bytes / ranks`: one kind of state on one device.
+    fn state(&self, each: &str, bytes: f64, ranks: u32) -> Option<Formula> {
+        let parameters = self.evaluation.details.states.get(self.fullest)?.parameters;
+        let sharing = input("ranks that share it", count(ranks, ""), Citation::chosen("the strategy's extent"));
+        Some(self.rank_parameters(parameters, self.fullest) * Self::bytes_each(each, bytes) / sharing)
+    }
+
+    fn weights(&self) -> Option<Formula> {
+        if self.scenario.plan.offload.state() {
+            return Some(Formula::from(0.0));
+        }
+        self.state("bytes of a weight", self.rates.storage().get(), self.layout.weights)
+    }
+
+    fn gradients(&self) -> Option<Formula> {
+        let state = self.evaluation.details.states.get(self.fullest)?;
+        // What the peak holds beyond the gradients that stay is on its way to its reduction or to the host.
+        let waiting = self.memory_of_fullest().parts.gradients - state.gradients;
+        let waiting = (waiting > Bytes::ZERO)
+            .then(|| input("gradients that wait for their reduction", waiting, Citation::simulated()));
+        let ranks = if state.whole_gradients { 1 } else { self.layout.gradients };
+        let kept = (!self.scenario.plan.offload.state())
+            .then(|| {
+                let each = self.rates.gradient_bytes(state.whole_gradients, self.layout.gradients > 1);
+                self.state("bytes of a gradient", each.get(), ranks)
+            })
+            .flatten();
+        Some(Formula::Sum(kept.into_iter().chain(waiting).collect()))
+    }
+
+    fn optimizer(&self) -> Option<Formula> {
+        let plan = &self.scenario.plan;
+        if plan.offload.optimizer() {
+            return Some(Formula::from(0.0));
+        }
+        self.state("bytes of its state", plan.optimizer.state(plan.precision.storage()), self.layout.optimizer)
+    }
+
+    /// Weights of a layer on one tensor rank.
+    fn layer(&self, bytes: f64) -> Bytes {
+        Bytes::new(self.scenario.model.layer_parameters() as f64 / f64::from(self.layout.tensor) * bytes)
+    }
+
+    /// So many times what a layer holds: what the simulation counted, in a unit that says something.
+    fn layers_worth(&self, name: &str, held: Bytes, layer: Bytes) -> Formula {
+        if held == Bytes::ZERO {
+            return Formula::from(0.0);
+        }
+        let (what, worth) = (format!("{name} of a layer"), format!("layers' worth of {name}"));
+        input(worth, count(held / layer, ""), Citation::simulated()) * input(what, layer, self.shape())
+    }
+
+    fn secondary(&self) -> Formula {
+        let held = self.memory_of_fullest().parts.secondary_weights;
+        let (Some(copy), Some(ranks)) = (&self.scenario.plan.sharding.secondary, self.layout.secondary) else {
+            return Formula::from(0.0);
+        };
+        let bytes = self.scenario.plan.precision.wire(copy.format).bytes();
+        self.layers_worth("second copies", held, self.layer(bytes) / f64::from(ranks))
+    }
+
+    fn gathered(&self) -> Formula {
+        let held = self.memory_of_fullest().parts.gathered;
+        self.layers_worth("gathered weights", held, self.layer(self.rates.storage().get()))
+    }
+
+    fn reserved(&self) -> Formula {
+        let parts = &self.memory_of_fullest().parts;
+        let (allocator, rest) = (&self.scenario.calibration.allocator, parts.total() - parts.reserved);
+        input("runtime", allocator.reserve, self.calibrated())
+            + input("share lost to fragments", share(allocator.fragmentation), self.calibrated())
+                * input("everything else", rest, Citation::simulated())
+    }
+
+    /// What is kept at the moment of the peak, layer by layer, where a rank visits layers in order; else in units of
+    /// what a layer keeps.
+    fn activations(&self) -> Formula {
+        let held = self.memory_of_fullest();
+        let kept = self.rates.activations();
+        let one = if self.recomputed_layers() > 0.0 { kept.checkpoint } else { kept.layer };
+        // Where layers pass one by one, what is kept at the peak can be counted off; elsewhere it is so many layers'
+        // worth.
+        let ordered = self.in_order().then(|| self.kept_in_order(held)).flatten();
+        // The simulator rounds each layer to whole bytes, up and down: a formula within a few bytes a layer is the
+        // same.
+        let close = |formula: &Formula| {
+            (formula.value() - held.parts.activations.get()).abs() <= 64.0 * f64::from(self.scenario.model.layers)
+        };
+        ordered.filter(close).unwrap_or_else(|| self.layers_worth("kept activations", held.parts.activations, one))
+    }
+
+    /// At the peak in a layer's backward, the layers up to it still keep what forward left; at the logits all do.
+    fn kept_in_order(&self, held: &Memory) -> Option<Formula> {
+        let (model, kept) = (&self.scenario.model, self.rates.activations());
+        let layer = f64::from(held.during.layer);
+        let backward = held.during.kind.is_backward();
+        let paper = || Citation::paper(ACTIVATIONS);
+        let size = |name: &str, bytes: Bytes| input(name, bytes, paper());
+        let again = self.recomputed_layers();
+        let (whole, working, logits) = match held.during.part {
+            ModelPart::Layer if backward => (layer + 1.0, kept.whole + kept.working, Bytes::ZERO),
+            ModelPart::Layer => (layer, kept.whole, Bytes::ZERO),
+            ModelPart::Head => (f64::from(model.layers), Bytes::ZERO, kept.logits),
+            ModelPart::Attention | ModelPart::Mlp | ModelPart::Embedding | ModelPart::Model => return None,
+        };
+        // The first layers are those that are computed again: of them forward keeps the input alone.
+        let checkpoints = whole.min(again);
+        let own = if layer < again { kept.checkpoint } else { kept.layer };
+        let mut terms = Vec::new();
+        let mut add = |number: f64, what: &str, name: &str, bytes: Bytes| {
+            if number > 0.0 {
+                let number = input(what, count(number, ""), Citation::new(Authority::Simulation, "at the peak"));
+                terms.push(number * size(name, bytes));
+            }
+        };
+        add(checkpoints, "checkpoints", "input of a layer", kept.checkpoint);
+        let all = if self.scenario.plan.recompute == Recompute::Selective {
+            "activations of a layer, scores apart"
+        } else {
+            "activations of a layer"
+        };
+        add(whole - checkpoints, "layers kept whole", all, kept.layer);
+        if working > Bytes::ZERO {
+            terms.push(size("what the layer at the peak works in", working - own));
+        }
+        if logits > Bytes::ZERO {
+            terms.push(size("logits and loss", logits));
+        }
+        if model.vocab > 0 {
+            terms.push(size("output of the embedding", kept.embedding));
+        }
+        Some(Formula::Sum(terms))
+    }
+}

@@ -1,0 +1,298 @@
+//! Tokens, flop, utilisation and the length of a training.
+
+use shardscope_engine::cost::{TokenFlop, peak};
+use shardscope_engine::evaluate::{HostDirection, Resource, Summary};
+use shardscope_engine::plan::{FlopCount, Recompute};
+
+use crate::figures::figure::Figure;
+use shardscope_engine::units::{Dimension, Seconds};
+
+use super::facts::{FigureEntry, FormulaFacts, Why, because, count, figure, input, share};
+use super::formula::{Citation, Formula};
+
+/// Where the flop of full recompute and of attention are counted.
+const MEGATRON: &str =
+    "Narayanan et al., arXiv 2104.04473, section 5.1; Korthikanti et al., arXiv 2205.05198, section 6";
+
+/// Where utilisation is defined.
+const PALM: &str = "Chowdhery et al., PaLM, arXiv 2204.02311, appendix B";
+
+/// Tokens, flop, utilisation, and the length of a training.
+pub(super) const FIGURES: &[FigureEntry] = &[
+    figure(Figure::Devices, "devices", "devices", Dimension::Of(""))
+        .about("Devices in the job, one for each rank.")
+        .value(|of, _| Some(f64::from(of.summary.devices)))
+        .why(|facts, _| because(facts.devices(), Citation::chosen("nodes x devices of a node, or as given"))),
+    figure(Figure::TokensPerStep, "tokens-per-step", "tokens per step", Dimension::Of("tokens"))
+        .about(
+            "The global batch in tokens: all micro-batches of every data-parallel rank; ranks of a tensor, context or \
+             pipeline group work on the same tokens.",
+        )
+        .value(|of, _| Some(of.summary.tokens_per_step))
+        .why(|facts, _| because(facts.sequences() * facts.sequence(), Citation::convention("one optimizer step"))),
+    figure(Figure::TokensPerSecond, "tokens", "tokens per second and device", Dimension::Of("tokens/s"))
+        .label("tokens/s")
+        .more_is_better()
+        .about("Tokens of a step over its time, per device so that jobs of different sizes can be compared.")
+        .value(|of, _| Some(of.summary.tokens_per_s_per_device))
+        .why(|facts, _| {
+            let device_time = facts.figure(Figure::StepTime)? * facts.devices();
+            let source = Citation::convention("tokens of all devices over time and devices");
+            because(facts.figure(Figure::TokensPerStep)? / device_time, source)
+        }),
+    figure(Figure::TotalTokens, "tokens-per-s", "tokens per second", Dimension::Of("tokens/s"))
+        .label("all tokens/s")
+        .more_is_better()
+        .map("Tokens per second of all devices", "tokens/s in all")
+        .about("Tokens of a step over its time, all devices together: what decides when the training ends.")
+        .value(|of, _| Some(of.summary.tokens_per_s()))
+        .why(|facts, _| {
+            let rate = facts.figure(Figure::TokensPerStep)? / facts.figure(Figure::StepTime)?;
+            because(rate, Citation::convention("tokens of all devices over time"))
+        }),
+    figure(Figure::FlopPerToken, "flop-per-token", "model flop per token", Dimension::Flop)
+        .about(
+            "Forward and backward need 2 and 4 flop for each parameter and token; attention three passes over the \
+             full square of scores, not halved for causality.",
+        )
+        .value(|of, _| Some(of.summary.model_flops.get() / of.summary.tokens_per_s_per_device))
+        .why(|facts, _| {
+            let flop = Formula::from(6.0) * facts.counted_parameters() + Formula::from(3.0) * facts.attention();
+            because(flop, facts.flop_convention())
+        }),
+    figure(Figure::Recomputed, "recomputed", "recomputed flop per token", Dimension::Flop)
+        .about("What activation checkpointing makes backward compute again.")
+        .value(|of, _| {
+            let Summary { hardware_flops, model_flops, tokens_per_s_per_device, .. } = of.summary;
+            Some((*hardware_flops - *model_flops).get() / tokens_per_s_per_device)
+        })
+        .why(|facts, _| because(facts.recomputed(), Citation::paper(MEGATRON))),
+    figure(Figure::ModelFlops, "throughput", "model flop per second and device", Dimension::FlopPerSecond)
+        .label("TFLOP/s")
+        .more_is_better()
+        .map("Throughput, TFLOP/s per device", "TFLOP/s per device")
+        .about("The arithmetic that the model needs; recomputation does not count.")
+        .value(|of, _| Some(of.summary.model_flops.get()))
+        .why(|facts, _| {
+            let rate = facts.figure(Figure::FlopPerToken)? * facts.figure(Figure::TokensPerSecond)?;
+            because(rate, facts.flop_convention())
+        }),
+    figure(Figure::HardwareFlops, "hardware-flop", "hardware flop per second and device", Dimension::FlopPerSecond)
+        .more_is_better()
+        .about("The arithmetic that the device performs, including recomputation.")
+        .value(|of, _| Some(of.summary.hardware_flops.get()))
+        .why(|facts, _| {
+            let flop = facts.figure(Figure::FlopPerToken)? + facts.figure(Figure::Recomputed)?;
+            because(flop * facts.figure(Figure::TokensPerSecond)?, facts.flop_convention())
+        }),
+    figure(Figure::Mfu, "mfu", "model flop utilisation", Dimension::Share)
+        .label("MFU")
+        .more_is_better()
+        .map("Model flop utilisation, %", "% MFU")
+        .about("MFU: the share of the peak spent on what the model needs.")
+        .value(|of, _| Some(of.summary.mfu))
+        .why(|facts, _| because(facts.figure(Figure::ModelFlops)? / facts.peak(), Citation::paper(PALM))),
+    figure(Figure::Hfu, "hfu", "hardware flop utilisation", Dimension::Share)
+        .label("HFU")
+        .more_is_better()
+        .about(
+            "HFU: the share of the peak that is used, including recomputation; above 100 % if causal kernels skip \
+             half of the scores.",
+        )
+        .value(|of, _| Some(of.summary.hfu))
+        .why(|facts, _| because(facts.figure(Figure::HardwareFlops)? / facts.peak(), Citation::paper(PALM))),
+    figure(Figure::Limit, "limit", "limit of the model flop rate", Dimension::FlopPerSecond)
+        .more_is_better()
+        .map("Throughput limit, TFLOP/s per device", "TFLOP/s per device at most")
+        .about(
+            "No schedule of this plan can exceed it: arithmetic, the busiest level or the link to the host would be \
+             busy all step. Causal kernels skip half of the scores, all of which count: it may be above the peak.",
+        )
+        .value(|of, _| Some(of.summary.limit.get()))
+        .why(|facts, _| {
+            because(facts.limit()?, Citation::paper("the network floor of the FSDP limits, arXiv 2504.03655"))
+        }),
+    figure(Figure::ShareOfLimit, "share-of-limit", "share of the limit", Dimension::Share)
+        .more_is_better()
+        .map("Throughput, % of its limit", "% of the limit")
+        .about("Throughput over the limit that no schedule of this plan can exceed: the rest could still be gained.")
+        .value(|of, _| Some(of.summary.model_flops / of.summary.limit))
+        .why(|facts, _| {
+            let formula = facts.figure(Figure::ModelFlops)? / facts.figure(Figure::Limit)?;
+            let source = Citation::convention("throughput over its limit");
+            Some(Why { formula, about: Some(facts.beyond().into()), source })
+        }),
+    figure(Figure::Days, "days", "training time", Dimension::Of("days"))
+        .label("days")
+        .less_is_better()
+        .map("Days of {}", "days")
+        .about("The whole training run at the speed of this step, without restarts or evaluation.")
+        .value(|of, _| Some(of.expense()?.time.days()))
+        .why(|facts, _| {
+            let rate = facts.figure(Figure::TotalTokens)?;
+            because(facts.tokens()? / rate / Seconds::DAY.get(), Citation::convention("86,400 seconds a day"))
+        }),
+    figure(Figure::DeviceHours, "device-hours", "device-hours", Dimension::Of("device-hours"))
+        .less_is_better()
+        .map("Device-hours of {}", "device-hours")
+        .about("Hours of all devices added up, for the whole training run.")
+        .value(|of, _| Some(of.expense()?.device_time.hours()))
+        .why(|facts, _| {
+            let hours = facts.tokens()? / facts.figure(Figure::TokensPerSecond)? / 3600.0;
+            because(hours, Citation::convention("3,600 seconds an hour"))
+        }),
+    figure(Figure::Cost, "cost", "cost of the training", Dimension::Money(None))
+        .label("cost")
+        .less_is_better()
+        .map("Cost of {}", "")
+        .about("Price of the device-hours alone, without storage, staff or discounts.")
+        .value(|of, _| Some(of.expense()?.cost?.amount))
+        .why(|facts, _| {
+            let price = facts.scenario.cluster.price_per_device_hour?;
+            let price = input("price of a device-hour", price, facts.stated());
+            because(facts.figure(Figure::DeviceHours)? * price, Citation::convention("device-hours times their price"))
+        }),
+    figure(Figure::Energy, "energy", "energy of the training", Dimension::Joules)
+        .label("energy")
+        .less_is_better()
+        .map("Energy of {}, kWh", "kWh")
+        .about("What the devices draw at their stated power over the whole run, busy or idle.")
+        .value(|of, _| Some(of.expense()?.energy?.get()))
+        .why(|facts, _| {
+            let power = input("power of a device", facts.scenario.cluster.watts_per_device?, facts.stated());
+            let source = Citation::convention("device-hours times the power of a device");
+            because(facts.figure(Figure::DeviceHours)? * 3600.0 * power, source)
+        }),
+];
+
+impl FormulaFacts<'_> {
+    /// What keeps the step from its limit, as shares of the step: what a better schedule could win, and what it could
+    /// not.
+    fn beyond(&self) -> String {
+        let Summary { step_time, time, model_flops, limit, .. } = self.summary();
+        // The shortest step over this one: what arithmetic at the peak, or the busiest link, takes of it.
+        let reached = *model_flops / *limit;
+        let of = |seconds: Seconds| share(seconds.max(Seconds::ZERO) / *step_time);
+        let resource = self.summary().limiting();
+        if resource != Resource::Compute {
+            let name = match resource {
+                Resource::HostLink => "link to the host".to_owned(),
+                _ => format!("{} level", resource.name(self.scenario)),
+            };
+            return format!(
+                "The {name} is busy for {} of the step; a schedule that keeps it busy all through could win the rest.",
+                share(reached)
+            );
+        }
+        format!(
+            "A better schedule could win exposed communication, {} of the step, and bubble, {}; faster kernels what \
+             these lose against the data sheet's peak, {}. Update, launches and waits take {}.",
+            of(time.exposed),
+            of(time.bubble),
+            of(time.compute - *step_time * reached),
+            of(time.optimizer + time.other),
+        )
+    }
+
+    /// Sequences of a step.
+    fn sequences(&self) -> Formula {
+        let plan = &self.scenario.plan;
+        input("micro-batch", count(plan.micro_batch, ""), Citation::chosen("sequences of a data-parallel rank"))
+            * input(
+                "accumulated micro-batches",
+                count(plan.accumulate, ""),
+                Citation::chosen("micro-batches of a step"),
+            )
+            * input(
+                "data-parallel ranks",
+                count(self.layout.data, ""),
+                Citation::chosen("devices over tensor, context and pipeline ranks"),
+            )
+    }
+
+    fn sequence(&self) -> Formula {
+        input("sequence", count(self.scenario.plan.sequence, "tokens"), Citation::chosen("tokens of a sequence"))
+    }
+
+    fn tokens(&self) -> Option<Formula> {
+        Some(input("training length", count(self.scenario.plan.tokens?, "tokens"), Citation::chosen("tokens")))
+    }
+
+    /// The parameters that the convention counts.
+    fn counted_parameters(&self) -> Formula {
+        let model = &self.scenario.model;
+        match self.scenario.plan.flop_count {
+            FlopCount::Parameters => input("parameters", count(model.active_parameters() as f64, ""), self.shape()),
+            FlopCount::Matrices => self.matrix_parameters(),
+        }
+    }
+
+    fn matrix_parameters(&self) -> Formula {
+        let weights = self.scenario.model.matrix_parameters();
+        input("weights of matrices", count(weights as f64, ""), self.shape())
+    }
+
+    /// Flop of attention's scores and values in one forward pass of a token.
+    fn attention(&self) -> Formula {
+        let model = &self.scenario.model;
+        Formula::from(4.0)
+            * input("layers", count(model.layers, ""), self.shape())
+            * input("width of the heads", count(model.attended_width(self.scenario.plan.sequence), ""), self.shape())
+            * self.sequence()
+    }
+
+    /// What each way of recomputing repeats of a token's forward.
+    fn recomputed(&self) -> Formula {
+        let (model, plan) = (&self.scenario.model, &self.scenario.plan);
+        let again = match plan.recompute {
+            Recompute::None => return Formula::from(0.0),
+            // Selective recompute repeats the cores of attention alone, in every layer.
+            Recompute::Selective => return self.attention(),
+            Recompute::Full | Recompute::Share(_) => {
+                let logits = f64::from(model.vocab) * f64::from(model.hidden);
+                let layers = model.matrix_parameters() as f64 - logits;
+                Formula::from(2.0) * input("weights of the layers' matrices", count(layers, ""), self.shape())
+                    + self.attention()
+            }
+        };
+        let layers = share(plan.recompute.layers());
+        again * input("layers recomputed", layers, Citation::chosen("recompute"))
+    }
+
+    pub(super) fn peak(&self) -> Formula {
+        let precision = self.scenario.plan.precision;
+        input(format!("peak at {precision}"), peak(self.scenario, precision), self.sheet())
+    }
+
+    fn limit(&self) -> Option<Formula> {
+        let per_device = || Some(self.figure(Figure::TokensPerStep)? / self.devices());
+        let rule = "matrices, attention without what causal kernels skip, and what is computed again";
+        let executed = input(
+            "flop per token that no schedule saves",
+            TokenFlop::new(self.scenario).executed,
+            Citation::convention(rule),
+        );
+        let busy =
+            (0..self.scenario.cluster.levels.len()).filter(|level| self.summary().traffic[*level].busy.get() > 0.0);
+        // The shortest step: whichever of arithmetic and links would be busy all through it.
+        let mut bounds = vec![executed * per_device()? / self.peak()];
+        bounds.extend(busy.filter_map(|level| self.figure(Figure::Busy(level))));
+        let ways = HostDirection::ALL.into_iter().filter(|way| self.summary().host.way(*way).busy > Seconds::ZERO);
+        bounds.extend(ways.filter_map(|way| self.figure(Figure::Copying(way))));
+        Some(self.figure(Figure::FlopPerToken)? * per_device()? / Formula::Largest(bounds))
+    }
+
+    fn flop_convention(&self) -> Citation {
+        let text = match self.scenario.plan.flop_count {
+            FlopCount::Parameters => {
+                "6 per trained parameter and token, a tied embedding once, active experts only; \
+                 12 x layers x width x sequence for attention (torchtitan, fms-fsdp, nanotron)"
+            }
+            FlopCount::Matrices => {
+                "6 per weight of a matrix product and token, logits included, embedding not; \
+                 12 x layers x width x sequence for attention (Megatron-LM)"
+            }
+        };
+        Citation::convention(text)
+    }
+}
