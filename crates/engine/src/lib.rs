@@ -50,6 +50,10 @@
 #[cfg(test)]
 extern crate self as shardscope_engine;
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub mod bounds;
 pub mod cost;
 pub mod disk;
