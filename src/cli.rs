@@ -38,7 +38,7 @@ use std::io::ErrorKind;
 
 use clap::{CommandFactory, Parser};
 
-use crate::app::keymap;
+use crate::app::state::keymap;
 use crate::config;
 use shardscope_engine::text::visible;
 

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use std::{env, mem, thread};
 
 use crate::app::action::{Command, Format, JobReport};
-use crate::app::files::{Errand, Files};
+use crate::app::jobs::files::{Errand, Files};
 use crate::app::jobs::{Jobs, Tell, is_to_break};
 use crate::app::{App, Options, Start};
 use crate::ui;

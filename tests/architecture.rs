@@ -70,7 +70,7 @@ const PLACES: &[(&str, &[&str], &str)] = &[
     ("ratatui", &["shardscope::ui", "shardscope::term"], "hand over data and draw it in `ui`"),
     (
         "crossterm",
-        &["shardscope::term", "shardscope::app::keys", "shardscope::app::keymap"],
+        &["shardscope::term", "shardscope::app::action::keys", "shardscope::app::state::keymap"],
         "name the intent as an `Action` and leave the key to `app::keys`",
     ),
     (
@@ -334,7 +334,7 @@ mod checks {
             ("crates/engine/src/cost.rs", "#[cfg(test)] mod tests { use super::*; use crate::evaluate::full; }"),
             ("crates/engine/src/lib.rs", "pub mod evaluate; use std::time::Duration;"),
             ("src/term/screen.rs", "use ratatui::Frame; use std::{fs, thread, time::Instant};"),
-            ("src/app/keymap.rs", "use crossterm::event::KeyCode;"),
+            ("src/app/state/keymap.rs", "use crossterm::event::KeyCode;"),
         ] {
             let source = source::parse(file, text);
             assert_eq!(arrows(&source), Vec::<String>::new());
@@ -346,7 +346,7 @@ mod checks {
     fn a_library_out_of_its_place_is_found() {
         for (file, text, says) in [
             ("src/app.rs", "use ratatui::Frame;", "`ratatui`, which belongs in `shardscope::ui`, `shardscope::term`"),
-            ("src/app/edit.rs", "fn f(k: crossterm::event::KeyCode) {}", "`shardscope::app::keys`"),
+            ("src/app/edit.rs", "fn f(k: crossterm::event::KeyCode) {}", "`shardscope::app::action::keys`"),
             ("crates/engine/src/evaluate.rs", "use ::rayon::prelude::*;", "let `search` run them"),
             ("crates/engine/src/scenario/file.rs", "use std::{io, fs::File};", "`std::fs::File` gives `std::fs`"),
             ("src/ui.rs", "fn f() { std::thread::yield_now(); }", "a job of `app`"),

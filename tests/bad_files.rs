@@ -8,7 +8,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use shardscope::app::keymap::Keymap;
+use shardscope::app::state::keymap::Keymap;
 use shardscope::config::{self, Place};
 use shardscope_engine::hardware::Cluster;
 use shardscope_engine::scenario::file;

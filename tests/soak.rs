@@ -20,7 +20,7 @@ use proptest::test_runner::{RngAlgorithm, TestRng};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use shardscope::app::action::{Command, JobReport};
-use shardscope::app::files::{Errand, Files};
+use shardscope::app::jobs::files::{Errand, Files};
 use shardscope::app::jobs::{Jobs, Tell};
 use shardscope::app::transfer::FileTransfer;
 use shardscope::app::{App, Start};

@@ -1,4 +1,15 @@
-//! What the user can ask for, what the explorer asks of the rest of the program, and what it hears back.
+//! Actions: what the user can ask for, what the explorer asks of the rest of the program, and what it hears back.
+//!
+//! Beside them stand the words that every room below uses: panels, keys as data, effects, cursors, notices, and the
+//! context that views may read.
+
+pub mod asked;
+pub mod context;
+pub mod cursor;
+pub mod effect;
+pub mod keys;
+pub mod notice;
+pub mod panel;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,13 +22,13 @@ use shardscope_engine::scenario::{CheckedScenario, Problem, Scenario};
 use shardscope_engine::search::{Cell, Fixes, Sweep};
 use shardscope_report::snapshot::{Listed, Opened};
 
-use super::answers::Answer;
-use super::exporting::{ExportOutcome, ExportQuestion};
-use super::importing::ImportedFile;
-use super::panel::Panel;
-use super::panel::ViewId;
-use super::transfer::{FileTransfer, Transferred};
-use super::work::{Found, Work};
+use crate::app::action::panel::Panel;
+use crate::app::action::panel::ViewId;
+use crate::app::answers::Answer;
+use crate::app::answers::work::{Found, Work};
+use crate::app::transfer::exporting::{ExportOutcome, ExportQuestion};
+use crate::app::transfer::importing::ImportedFile;
+use crate::app::transfer::{FileTransfer, Transferred};
 
 /// An intent of the user. What a way or a step means is up to the panel or layer that has the keys.
 // Without fields but for places: a key in `config.toml` names an action by one word.
@@ -271,7 +282,7 @@ pub enum Command {
         /// What is said of it.
         said: String,
     },
-    /// Find out about the terminal, for [`super::App::diagnose`].
+    /// Find out about the terminal, for [`crate::app::App::diagnose`].
     Diagnose,
     /// Take the mouse, or give it back.
     Mouse(bool),

@@ -1,4 +1,15 @@
-//! The last answers, so that a scenario that was on the screen before is there again at once.
+//! Answers: evaluations that the explorer keeps, so that a scenario that was on the screen before is there again at once.
+//!
+//! Beside them stand the questions that lead to them: axes of the map, assumptions, pins, a run of the user's own, and
+//! the work of views.
+
+pub mod assumed;
+pub mod axes;
+pub mod batch;
+pub mod own_run;
+pub mod pins;
+pub mod resolve;
+pub mod work;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,7 +39,7 @@ impl Answer {
 const MOST: usize = 32;
 
 /// The most spans of timelines that are kept: some forty megabytes.
-pub(super) const MOST_SPANS: usize = 300_000;
+pub(crate) const MOST_SPANS: usize = 300_000;
 
 /// Answers, the latest first.
 #[derive(Debug, Clone, Default)]

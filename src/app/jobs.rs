@@ -4,6 +4,8 @@
 //! The latest question wins: each thread has one running and one waiting job, and a new one takes the waiting one's
 //! place. A panic ends its job, not the thread. Not for what is computed ([`shardscope_engine::search`]).
 
+pub mod files;
+
 mod slot;
 
 use std::any::Any;
@@ -16,9 +18,9 @@ use std::time::Duration;
 use shardscope_engine::scenario::{CheckedScenario, Scenario};
 use shardscope_engine::search::{self, Cancel, Evaluator, Pool, Sweep, Workspace};
 
-use super::action::{Command, JobReport};
-use super::batch::Batch;
-use super::work::{Desk, Found, Work};
+use crate::app::action::{Command, JobReport};
+use crate::app::answers::batch::Batch;
+use crate::app::answers::work::{Desk, Found, Work};
 use slot::JobSlot;
 
 /// Where reports go; called from several threads.
@@ -242,7 +244,7 @@ pub fn is_to_break(part: &str) -> bool {
 }
 
 /// What a panic said.
-pub(super) fn message(panic: &(dyn Any + Send)) -> String {
+pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("no message").to_owned()
 }

@@ -1,18 +1,33 @@
-//! What lies over the panels: an explanation, commands, the help, a list to choose from, a value being typed. Each is a
-//! [`View`] as what stands in the map's place is, and like that never holds the explorer.
+//! Layers over the panels: an explanation, commands, the help, a list to choose from, a value being typed. A layer is a
+//! [`View`], as what stands in the map's place is, and like that never holds the explorer.
+//!
+//! Not for what an item does once it is chosen: the item carries an action.
 
-use super::browser::Browser;
-use super::command_lines::CommandLines;
-use super::diagnostics::Finding;
-use super::explaining::Explaining;
-use super::form::Form;
-use super::help::Help;
-use super::keys::KeyPlace;
-use super::list::List;
-use super::page::TextPage;
-use super::sheet::Sheet;
-use super::typing::Entry;
-use super::view::View;
+pub mod browser;
+pub mod command_lines;
+pub mod diagnostics;
+pub mod explaining;
+pub mod form;
+pub mod help;
+pub mod list;
+pub mod matching;
+pub mod page;
+pub mod palette;
+pub mod sheet;
+pub mod typing;
+
+use crate::app::action::keys::KeyPlace;
+use crate::app::layer::browser::Browser;
+use crate::app::layer::command_lines::CommandLines;
+use crate::app::layer::diagnostics::Finding;
+use crate::app::layer::explaining::Explaining;
+use crate::app::layer::form::Form;
+use crate::app::layer::help::Help;
+use crate::app::layer::list::List;
+use crate::app::layer::page::TextPage;
+use crate::app::layer::sheet::Sheet;
+use crate::app::layer::typing::Entry;
+use crate::app::views::view::View;
 
 /// The top layer.
 #[derive(Debug, Clone)]

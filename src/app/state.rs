@@ -1,6 +1,14 @@
-//! What the explorer knows, and what it asks about next.
+//! State: everything that the explorer knows, and what it asks about next.
 //!
-//! Not for what keys and reports do to it ([`super::update`], [`super::receiving`]).
+//! Beside it stand the keys in use, undo and redo, the search among rows, and what the mouse points at. Not for what keys
+//! and reports do to it ([`crate::app::update`]).
+
+pub mod find;
+pub mod history;
+pub mod keymap;
+pub mod pointing;
+pub mod start;
+pub mod stored;
 
 use std::sync::Arc;
 
@@ -10,30 +18,30 @@ use shardscope_engine::scenario::file::ScenarioFile;
 use shardscope_engine::scenario::{CheckedScenario, Problem, Scenario};
 use shardscope_engine::search::{Cell, Fixes};
 
-use super::action::Command;
-use super::answers::{Answer, Answers};
-use super::axes;
-use super::explaining::Awaited;
-use super::find::Find;
-use super::history::History;
-use super::inputs::Inputs;
-use super::keymap::Keymap;
-use super::keys::KeyPlace;
-use super::layer::Layer;
-use super::memory::MemoryPanel;
-use super::notice::Notice;
-use super::panel::{Panel, ViewId};
-use super::pins::{Pin, Pins};
-use super::pointing::Mouse;
-use super::resolve::{base, resolve};
-use super::start::Start;
-use super::stored::StoredEvaluations;
-use super::time::TimePanel;
-use super::timeline::Timeline;
-use super::transfer::Underway;
-use super::views::evidence::EvidenceView;
-use super::views::map::Map;
-use super::views::{SPECS, Views};
+use crate::app::action::Command;
+use crate::app::action::keys::KeyPlace;
+use crate::app::action::notice::Notice;
+use crate::app::action::panel::{Panel, ViewId};
+use crate::app::answers::axes;
+use crate::app::answers::pins::{Pin, Pins};
+use crate::app::answers::resolve::{base, resolve};
+use crate::app::answers::{Answer, Answers};
+use crate::app::layer::Layer;
+use crate::app::layer::explaining::Awaited;
+use crate::app::state::find::Find;
+use crate::app::state::history::History;
+use crate::app::state::keymap::Keymap;
+use crate::app::state::pointing::Mouse;
+use crate::app::state::start::Start;
+use crate::app::state::stored::StoredEvaluations;
+use crate::app::timeline::Timeline;
+use crate::app::transfer::Underway;
+use crate::app::views::evidence::EvidenceView;
+use crate::app::views::inputs::Inputs;
+use crate::app::views::map::Map;
+use crate::app::views::memory::MemoryPanel;
+use crate::app::views::time::TimePanel;
+use crate::app::views::{SPECS, Views};
 
 /// Rows of a page before the terminal's size is known.
 const PAGE: usize = 10;
@@ -61,7 +69,7 @@ pub struct App {
     /// The last answer, perhaps of an earlier question.
     pub answer: Option<Answer>,
     /// What opened files say came out, until it has come out here.
-    pub(super) stored: StoredEvaluations,
+    pub(crate) stored: StoredEvaluations,
     /// Whether the answer is that of an earlier question.
     pub stale: bool,
     /// Whether the map's cursor has gone on, and the panels are still to follow it.
@@ -73,13 +81,13 @@ pub struct App {
     /// What the timeline shows.
     pub timeline: Timeline,
     /// The panel of the memory.
-    pub(super) memory: MemoryPanel,
+    pub(crate) memory: MemoryPanel,
     /// The panel of the time.
     pub time: TimePanel,
     /// What can be undone and redone.
     pub history: History,
     /// The last answers.
-    pub(super) answers: Answers,
+    pub(crate) answers: Answers,
     /// The panel that has the keys.
     pub focus: Panel,
     /// Whether that panel takes the whole screen.
@@ -91,27 +99,27 @@ pub struct App {
     /// What just happened, until the next key.
     pub notice: Option<Notice>,
     /// The explanation that is opened when its figures are there.
-    pub(super) awaited: Option<Awaited>,
+    pub(crate) awaited: Option<Awaited>,
     /// The table of keys, with the user's own in it.
     pub keymap: Keymap,
     /// The files that a person waits for.
-    pub(super) underway: Option<Underway>,
+    pub(crate) underway: Option<Underway>,
     /// The number of the last ones.
-    pub(super) transfers: u64,
+    pub(crate) transfers: u64,
     /// The line of the last import, where that was refused.
-    pub(super) import_line: String,
+    pub(crate) import_line: String,
     /// Whether the mouse is taken, and what it drags.
     pub mouse: Mouse,
     /// Rows of a list or of the help that are seen at once.
-    pub(super) page: usize,
+    pub(crate) page: usize,
     /// The number of the last question; older answers are dropped.
-    pub(super) question: u64,
+    pub(crate) question: u64,
     /// The number of the last explanation that was asked for.
-    pub(super) explanation: u64,
+    pub(crate) explanation: u64,
     /// The number of the last work of a view.
-    pub(super) work: u64,
+    pub(crate) work: u64,
     /// The view that it was asked for, unless it was stopped.
-    pub(super) works_for: Option<ViewId>,
+    pub(crate) works_for: Option<ViewId>,
 }
 
 /// What a session leaves to the next.
@@ -235,7 +243,7 @@ impl App {
     }
 
     /// What was waited for is there: that it is still computed is no longer to be said.
-    pub(super) fn computed(&mut self) {
+    pub(crate) fn computed(&mut self) {
         self.notice.take_if(|notice| matches!(notice, Notice::Computing(_)));
     }
 
@@ -245,13 +253,13 @@ impl App {
     }
 
     /// Says so where a file holds other figures of a scenario than come out here.
-    pub(super) fn check_stored(&mut self, scenario: &Scenario, evaluation: &Evaluation) {
+    pub(crate) fn check_stored(&mut self, scenario: &Scenario, evaluation: &Evaluation) {
         if let Some(doubt) = self.stored.check(scenario, evaluation) {
             self.tell(doubt);
         }
     }
 
-    pub(super) fn show(&mut self, answer: Answer) {
+    pub(crate) fn show(&mut self, answer: Answer) {
         self.check_stored(&answer.scenario, &answer.evaluation);
         self.answer = Some(answer);
         self.stale = false;
@@ -261,7 +269,7 @@ impl App {
     }
 
     /// Asks about a scenario for the screen, if it can be one; what was answered before is there at once.
-    pub(super) fn ask(&mut self, shown: Result<CheckedScenario, Vec<Problem>>) -> Vec<Command> {
+    pub(crate) fn ask(&mut self, shown: Result<CheckedScenario, Vec<Problem>>) -> Vec<Command> {
         // Whatever was asked before is of the past from here on, also where nothing is asked now: the number alone
         // drops a late answer.
         self.question += 1;
@@ -284,7 +292,7 @@ impl App {
     }
 
     /// The map's cursor is on another cell. The panels follow when it rests: see [`App::follow_cursor`].
-    pub(super) fn look(&mut self) {
+    pub(crate) fn look(&mut self) {
         self.question += 1;
         // Only noted: a held key passes many cells, and each would be evaluated in full.
         self.looking = self.views.map.home != Some(self.views.map.cursor);
@@ -303,17 +311,17 @@ impl App {
     }
 
     /// The scenario of the fields, or why they make none.
-    pub(super) fn in_hand(&self) -> Result<CheckedScenario, Vec<Problem>> {
+    pub(crate) fn in_hand(&self) -> Result<CheckedScenario, Vec<Problem>> {
         resolve(&self.library, &self.file, &self.scenario)
     }
 
     /// The map's axes or the pins may have changed: where the first pinned scenario is on it.
-    pub(super) fn mark_pinned(&mut self) {
+    pub(crate) fn mark_pinned(&mut self) {
         self.views.map.find_pinned(self.pins.all().first().map(|pin| &pin.scenario));
     }
 
     /// Starts to fill the map, from the cursor on.
-    pub(super) fn fill_map(&mut self) -> Command {
+    pub(crate) fn fill_map(&mut self) -> Command {
         self.views.map.generation += 1;
         Command::Sweep {
             generation: self.views.map.generation,

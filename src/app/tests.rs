@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::action::{Command, JobReport};
-use super::layer::Layer;
 use super::*;
+use crate::app::action::{Command, JobReport};
+use crate::app::layer::Layer;
 use shardscope_engine::evaluate::Summary;
 use shardscope_engine::scenario::{Field, file};
 use shardscope_engine::search;

@@ -9,12 +9,12 @@ pub use shown::{ShownStep, Timeline, TrackRow, Window};
 use shardscope_engine::evaluate::{HostDirection, Stream, TaskKind};
 use shardscope_report::figures::Figure;
 
-use super::action::Action;
-use super::asked::Asked;
-use super::context::Context;
-use super::effect::{Effect, told};
-use super::notice::Notice;
-use super::view::View;
+use crate::app::action::Action;
+use crate::app::action::asked::Asked;
+use crate::app::action::context::Context;
+use crate::app::action::effect::{Effect, told};
+use crate::app::action::notice::Notice;
+use crate::app::views::view::View;
 
 impl View for Timeline {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {

@@ -1,13 +1,16 @@
 //! Files that a person waits for, one at a time: opened, taken in, or written for another tool. How far it is stands in
-//! the status line, and Esc stops it. Not for reading and writing ([`super::files`]).
+//! the status line, and Esc stops it. Not for reading and writing ([`crate::app::jobs::files`]).
+
+pub mod exporting;
+pub mod importing;
 
 use std::path::{Path, PathBuf};
 
 use shardscope_engine::text::printable;
 use shardscope_engine::units::Bytes;
 
-use super::exporting::ExportQuestion;
-use super::importing::ImportQuestion;
+use crate::app::transfer::exporting::ExportQuestion;
+use crate::app::transfer::importing::ImportQuestion;
 
 /// Something that takes as long as a file is, or as its writer takes.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,18 +34,18 @@ pub struct Transferred {
 
 /// The one that runs.
 #[derive(Debug)]
-pub(super) struct Underway {
+pub(crate) struct Underway {
     /// Its reports carry this.
-    pub(super) number: u64,
+    pub(crate) number: u64,
     /// What is done.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// How far it is, once that is known.
-    pub(super) so_far: Option<Transferred>,
+    pub(crate) so_far: Option<Transferred>,
 }
 
 impl FileTransfer {
     /// What is done.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         let shown = |path: &Path| printable(&path.display().to_string());
         match self {
             Self::Open(path) => format!("reading {}", shown(path)),
@@ -57,7 +60,7 @@ impl FileTransfer {
 
 impl Underway {
     /// What the status line says.
-    pub(super) fn said(&self) -> String {
+    pub(crate) fn said(&self) -> String {
         let so_far = self
             .so_far
             .map_or_else(String::new, |Transferred { seconds, bytes }| format!(": {bytes} after {seconds} s"));

@@ -1,4 +1,15 @@
-//! What each action does, by what has the keys.
+//! Update: an action, a click or a report of a job changes the state and asks for what follows.
+//!
+//! This file says what each action does, by what has the keys. Beside it: edits of the scenario, effects that views ask
+//! for, and reports that come in.
+
+pub mod clicking;
+pub mod edit;
+pub mod explain;
+pub mod perform;
+pub mod receiving;
+pub mod rows;
+pub mod viewing;
 
 use std::sync::Arc;
 
@@ -7,18 +18,18 @@ use tui_input::InputRequest;
 use shardscope_engine::scenario::Field;
 use shardscope_engine::text::printable;
 
-use super::action::{Action, Command};
-use super::asked::FIGURES_LATER;
-use super::diagnostics::{Finding, LINES};
-use super::effect::Opening;
-use super::importing::is_path;
-use super::keys::KeyPlace;
-use super::layer::Layer;
-use super::panel::{Panel, ViewId};
-use super::pins::{MOST, letter};
-use super::resolve::base;
-use super::sheet::Sheet;
-use super::state::App;
+use crate::app::action::asked::FIGURES_LATER;
+use crate::app::action::effect::Opening;
+use crate::app::action::keys::KeyPlace;
+use crate::app::action::panel::{Panel, ViewId};
+use crate::app::action::{Action, Command};
+use crate::app::answers::pins::{MOST, letter};
+use crate::app::answers::resolve::base;
+use crate::app::layer::Layer;
+use crate::app::layer::diagnostics::{Finding, LINES};
+use crate::app::layer::sheet::Sheet;
+use crate::app::state::App;
+use crate::app::transfer::importing::is_path;
 
 impl App {
     /// Does what the user asked for.
@@ -104,7 +115,7 @@ impl App {
     }
 
     /// Something else runs across the map or down.
-    pub(super) fn take_axis(&mut self, at: usize, kind: Field) -> Vec<Command> {
+    pub(crate) fn take_axis(&mut self, at: usize, kind: Field) -> Vec<Command> {
         self.views.map.want(at, kind, &self.scenario);
         let base = base(&self.library, &self.file, &self.scenario, self.views.map.kinds(&self.scenario));
         let redo = self.follow_map(&base, &self.scenario.clone());
@@ -123,7 +134,7 @@ impl App {
     }
 
     /// Back to the scenario itself, if the map's cursor went elsewhere.
-    pub(super) fn go_home(&mut self) -> Vec<Command> {
+    pub(crate) fn go_home(&mut self) -> Vec<Command> {
         if !self.looking {
             return Vec::new();
         }
@@ -133,7 +144,7 @@ impl App {
     }
 
     /// Pins what is on the screen, once its figures are there; the same again takes that back, or lets go of it.
-    pub(super) fn pin(&mut self) -> Vec<Command> {
+    pub(crate) fn pin(&mut self) -> Vec<Command> {
         let said = match self.shown.as_deref().cloned() {
             Err(_) => "not possible, so there is nothing to pin".to_owned(),
             Ok(scenario) => match self.pins.position(&scenario) {
@@ -165,7 +176,7 @@ impl App {
         }
     }
 
-    pub(super) fn export(&mut self) -> Vec<Command> {
+    pub(crate) fn export(&mut self) -> Vec<Command> {
         if self.shown.is_err() {
             self.tell("not possible, so there is nothing to export".to_owned());
             return Vec::new();

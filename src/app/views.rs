@@ -1,6 +1,11 @@
-//! The views: what can stand in the map's place. `CONTRIBUTING.md` says how to add one.
+//! Views: what can stand in the map's place, and the panels beside it. `CONTRIBUTING.md` says how to add one.
 //!
 //! Not for what a view knows or computes: each has a module of its own.
+
+pub mod inputs;
+pub mod memory;
+pub mod time;
+pub mod view;
 
 pub mod advice;
 pub mod best;
@@ -18,8 +23,8 @@ pub mod strategies;
 pub mod traffic;
 pub mod training;
 
-use super::panel::ViewId;
-use super::view::{View, ViewSpec};
+use crate::app::action::panel::ViewId;
+use crate::app::views::view::{View, ViewSpec};
 use map::Map;
 
 /// Makes of each view but the map, by its module, what the explorer has of all of them.
@@ -38,7 +43,7 @@ macro_rules! views {
 
         impl Views {
             /// The map, and the others before anything was asked of them.
-            pub(super) fn new(map: Map) -> Self {
+            pub(crate) fn new(map: Map) -> Self {
                 Self { map, $($module: $module::$view::default(),)* }
             }
 

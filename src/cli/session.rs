@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::app::Options;
-use crate::app::keymap::Keymap;
+use crate::app::state::keymap::Keymap;
 use crate::config::{self, Config, Place, Terminal};
 use shardscope_engine::plan::{Idle, Plan};
 use shardscope_engine::presets::{Kind, Library};

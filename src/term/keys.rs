@@ -1,13 +1,13 @@
 //! What bytes from the terminal mean: keys, gestures of the mouse, pasted text.
 //!
 //! Three promises, whatever comes: Ctrl-C is heard at once; pasted text is never taken for keys; what is unfinished
-//! neither grows nor waits for ever. Not for reading the bytes, nor for what a key means ([`crate::app::keys`]).
+//! neither grows nor waits for ever. Not for reading the bytes, nor for what a key means ([`crate::app::action::keys`]).
 
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::app::pointing::Gesture;
+use crate::app::state::pointing::Gesture;
 
 /// How long the rest of a sequence may take to come: an Esc by itself is a key after that.
 const UNFINISHED: Duration = Duration::from_millis(25);

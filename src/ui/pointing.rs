@@ -6,7 +6,7 @@ use super::caps::Caps;
 use super::panels::{breakdown, inputs, layers, memory, tabs, timeline, views};
 use super::screen::ScreenPlaces;
 use super::theme::Theme;
-use crate::app::pointing::PointerTarget;
+use crate::app::state::pointing::PointerTarget;
 use crate::app::{App, Panel};
 
 /// What lies under a column and a row of a screen of some size.

@@ -8,7 +8,7 @@ use ratatui::text::Line;
 use super::caps::Caps;
 use super::panels::{breakdown, headline, inputs, layers, memory, status, strips, tabs, timeline, views};
 use super::theme::{Role, Theme};
-use crate::app::panel::ViewId;
+use crate::app::action::panel::ViewId;
 use crate::app::{App, Panel};
 use shardscope_engine::text::{REPLACEMENT, is_hidden};
 

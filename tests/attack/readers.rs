@@ -3,7 +3,7 @@
 //! Bytes from the keyboard are fuzzed where they are read too, in `src/term/keys`. A new format is one more folder of
 //! `tests/corpora`, or of `tests/fixtures` where its files are real ones of others, and one more test of three lines.
 
-use shardscope::app::keymap::Keymap;
+use shardscope::app::state::keymap::Keymap;
 use shardscope::config::Config;
 use shardscope_engine::hardware::Cluster;
 use shardscope_engine::model::Model;

@@ -4,8 +4,8 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::Instant;
 
 use super::*;
+use crate::app::answers::work::Found;
 use crate::app::tests::explorer;
-use crate::app::work::Found;
 use shardscope_evidence::measured::runs::Tables;
 
 const PATIENCE: Duration = Duration::from_secs(20);

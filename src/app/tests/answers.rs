@@ -1,7 +1,7 @@
 //! What is computed behind the screen: late answers, pins that wait for theirs, what does not fit, broken jobs.
 
 use super::*;
-use crate::app::pointing::{Gesture, PointerTarget};
+use crate::app::state::pointing::{Gesture, PointerTarget};
 use shardscope_engine::search::Cell;
 
 #[test]

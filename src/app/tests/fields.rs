@@ -1,8 +1,8 @@
 //! The fields of the scenario: steps, typed values, lists.
 
 use super::*;
-use crate::app::inputs::InputRow;
-use crate::app::keys::KeyPlace;
+use crate::app::action::keys::KeyPlace;
+use crate::app::views::inputs::InputRow;
 
 #[test]
 fn a_value_typed_unchanged_changes_nothing() {
@@ -127,9 +127,11 @@ fn closing_a_list_changes_nothing() {
 #[test]
 fn a_choice_without_effect_is_shown_as_such_with_its_reason() {
     let aside = |app: &App, label: &str| {
-        inputs::aside(field(label), app.inputs.idle(field(label)), &app.scenario, &app.library)
+        crate::app::views::inputs::aside(field(label), app.inputs.idle(field(label)), &app.scenario, &app.library)
     };
-    let about = |app: &App, label: &str| inputs::about(field(label), app.inputs.idle(field(label)), &app.scenario);
+    let about = |app: &App, label: &str| {
+        crate::app::views::inputs::about(field(label), app.inputs.idle(field(label)), &app.scenario)
+    };
     let app = explorer();
     assert_eq!(aside(&app, "schedule"), "unused");
     let why = "schedule has no effect; choose 2 or more pipeline ranks: there is no pipeline";
@@ -146,7 +148,7 @@ fn a_choice_without_effect_is_shown_as_such_with_its_reason() {
 fn a_changed_network_has_a_field_that_puts_it_back() {
     let mut app = explorer();
     to_field(&mut app, "network");
-    let aside = |app: &App| inputs::aside(Field::Bandwidth, None, &app.scenario, &app.library);
+    let aside = |app: &App| crate::app::views::inputs::aside(Field::Bandwidth, None, &app.scenario, &app.library);
     // The interconnect of the H100s has 50 GB/s a device.
     assert_eq!(aside(&app), "= 50.0 GB/s");
     press(&mut app, "h");

@@ -1,8 +1,8 @@
 //! The views in the map's place.
 
 use super::*;
-use crate::app::keys::KeyPlace;
-use crate::app::panel::ViewId;
+use crate::app::action::keys::KeyPlace;
+use crate::app::action::panel::ViewId;
 use crate::app::views;
 
 #[test]
@@ -65,7 +65,7 @@ fn a_views_work_is_asked_for_when_it_is_shown_and_follows_the_scenario() {
     assert!(asks(&press(&mut app, "l")), "another sequence length");
     press(&mut app, "<esc>");
     assert!(!asks(&press(&mut app, "l")), "nobody looks at it");
-    let old = JobReport::Found { generation: 1, found: work::Found::Hardware(Vec::new()) };
+    let old = JobReport::Found { generation: 1, found: crate::app::answers::work::Found::Hardware(Vec::new()) };
     app.receive(old);
     assert!(asks(&app.update(action::Action::View(views::hardware::SPEC.id))));
 }

@@ -8,15 +8,15 @@ mod row;
 
 use std::sync::Arc;
 
+use crate::app::action::asked::{Asked, LATER};
+use crate::app::action::context::Context;
+use crate::app::action::cursor::ListCursor;
+use crate::app::action::effect::{Effect, told};
+use crate::app::action::notice::Notice;
+use crate::app::action::panel::ViewId;
 use crate::app::action::{Action, Facet};
-use crate::app::asked::{Asked, LATER};
-use crate::app::context::Context;
-use crate::app::cursor::ListCursor;
-use crate::app::effect::{Effect, told};
-use crate::app::notice::Notice;
-use crate::app::panel::ViewId;
-use crate::app::view::{View, ViewSpec};
-use crate::app::work::{Found, Work};
+use crate::app::answers::work::{Found, Work};
+use crate::app::views::view::{View, ViewSpec};
 use shardscope_engine::search::plans::{Objective, PlanSearch, PlanSearchAnswer, searched_fields};
 use shardscope_report::figures::{Figure, plan_words};
 

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use crate::app::action::Action;
+use crate::app::action::asked::{Asked, LATER, NOTHING};
+use crate::app::action::context::Context;
+use crate::app::action::cursor::{ListCursor, across};
+use crate::app::action::effect::{Effect, Opening, told};
+use crate::app::action::notice::Notice;
+use crate::app::action::panel::ViewId;
 use crate::app::answers::Answer;
-use crate::app::asked::{Asked, LATER, NOTHING};
-use crate::app::context::Context;
-use crate::app::cursor::{ListCursor, across};
-use crate::app::effect::{Effect, Opening, told};
-use crate::app::notice::Notice;
-use crate::app::panel::ViewId;
-use crate::app::pins::letter;
-use crate::app::view::{View, ViewSpec};
+use crate::app::answers::pins::letter;
+use crate::app::views::view::{View, ViewSpec};
 use shardscope_engine::evaluate::Evaluation;
 use shardscope_engine::scenario::{NEAR, Scenario};
 use shardscope_engine::units::counted;

@@ -1,14 +1,14 @@
 //! The view of failures: how much time is lost, by the work between two checkpoints.
 
 use crate::app::action::Action;
+use crate::app::action::asked::{Asked, LATER};
+use crate::app::action::context::Context;
+use crate::app::action::cursor::{ListCursor, across};
+use crate::app::action::effect::Effect;
+use crate::app::action::notice::Notice;
+use crate::app::action::panel::ViewId;
 use crate::app::answers::Answer;
-use crate::app::asked::{Asked, LATER};
-use crate::app::context::Context;
-use crate::app::cursor::{ListCursor, across};
-use crate::app::effect::Effect;
-use crate::app::notice::Notice;
-use crate::app::panel::ViewId;
-use crate::app::view::{View, ViewSpec};
+use crate::app::views::view::{View, ViewSpec};
 use shardscope_engine::bounds::goodput::{IntervalLaw, TimeShares};
 use shardscope_engine::evaluate::FailureForecast;
 use shardscope_engine::units::{Amount, Seconds};

@@ -4,20 +4,20 @@
 use std::sync::Arc;
 
 use crate::app::action::Action;
-use crate::app::asked::{Asked, LATER};
-use crate::app::axes;
-use crate::app::context::Context;
-use crate::app::effect::{Effect, told};
-use crate::app::notice::Notice;
-use crate::app::view::{View, ViewSpec};
-use crate::app::work::{Found, Work};
+use crate::app::action::asked::{Asked, LATER};
+use crate::app::action::context::Context;
+use crate::app::action::effect::{Effect, told};
+use crate::app::action::notice::Notice;
+use crate::app::answers::axes;
+use crate::app::answers::work::{Found, Work};
+use crate::app::views::view::{View, ViewSpec};
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::scenario::{Field, Value};
 use shardscope_engine::search::hardware::{Gains, LimitingFactor, gains, limiting};
 use shardscope_engine::search::{Axis, Sweep};
 
 use super::map::{Map, NOTHING_TO_TAKE};
-use crate::app::panel::ViewId;
+use crate::app::action::panel::ViewId;
 
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {

@@ -1,14 +1,14 @@
 //! The view of the limits: assumptions that keys change, and the numbers that follow from them.
 
 use crate::app::action::Action;
-use crate::app::asked::Asked;
-use crate::app::assumed::{Assumption, LimitAssumptions};
-use crate::app::context::Context;
-use crate::app::cursor::ListCursor;
-use crate::app::effect::Effect;
-use crate::app::notice::Notice;
-use crate::app::panel::ViewId;
-use crate::app::view::{View, ViewSpec};
+use crate::app::action::asked::Asked;
+use crate::app::action::context::Context;
+use crate::app::action::cursor::ListCursor;
+use crate::app::action::effect::Effect;
+use crate::app::action::notice::Notice;
+use crate::app::action::panel::ViewId;
+use crate::app::answers::assumed::{Assumption, LimitAssumptions};
+use crate::app::views::view::{View, ViewSpec};
 use shardscope_engine::bounds::fsdp::{FsdpLimits, ZeroStage};
 use shardscope_engine::scenario::Scenario;
 use shardscope_report::figures::{BoundForm, Limit, limits};

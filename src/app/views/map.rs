@@ -6,15 +6,15 @@ use shardscope_engine::scenario::{Edit, Field, Problem, Scenario, Value};
 use shardscope_engine::search::{Axis, Candidate, Cell, Sweep, Tuned};
 use shardscope_report::figures::{Figure, METRICS, SweepReport};
 
+use crate::app::action::asked::Asked;
+use crate::app::action::context::Context;
+use crate::app::action::cursor::GridCursor;
+use crate::app::action::effect::{Effect, Opening, told};
+use crate::app::action::notice::Notice;
+use crate::app::action::panel::ViewId;
 use crate::app::action::{Action, Command};
-use crate::app::asked::Asked;
-use crate::app::axes::{self, LookedUp};
-use crate::app::context::Context;
-use crate::app::cursor::GridCursor;
-use crate::app::effect::{Effect, Opening, told};
-use crate::app::notice::Notice;
-use crate::app::panel::ViewId;
-use crate::app::view::{View, ViewSpec};
+use crate::app::answers::axes::{self, LookedUp};
+use crate::app::views::view::{View, ViewSpec};
 
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {
@@ -36,7 +36,7 @@ pub const SPEC: ViewSpec = ViewSpec {
 };
 
 /// What is said where the cell under the cursor is the scenario already.
-pub(in crate::app) const NOTHING_TO_TAKE: &str = "this is the current scenario: nothing to take";
+pub(crate) const NOTHING_TO_TAKE: &str = "this is the current scenario: nothing to take";
 
 /// A map, its cursor, and how far it is filled.
 #[derive(Debug, Clone)]

@@ -4,15 +4,15 @@
 use std::sync::Arc;
 
 use crate::app::action::Action;
-use crate::app::asked::{Asked, NOTHING};
-use crate::app::context::Context;
-use crate::app::cursor::ListCursor;
-use crate::app::effect::{Effect, Opening};
-use crate::app::notice::Notice;
-use crate::app::own_run::OwnRun;
-use crate::app::panel::ViewId;
-use crate::app::view::{View, ViewSpec};
-use crate::app::work::{Found, Work};
+use crate::app::action::asked::{Asked, NOTHING};
+use crate::app::action::context::Context;
+use crate::app::action::cursor::ListCursor;
+use crate::app::action::effect::{Effect, Opening};
+use crate::app::action::notice::Notice;
+use crate::app::action::panel::ViewId;
+use crate::app::answers::own_run::OwnRun;
+use crate::app::answers::work::{Found, Work};
+use crate::app::views::view::{View, ViewSpec};
 use shardscope_evidence::calibrate::{Attribution, Cause};
 use shardscope_report::figures::Figure;
 

@@ -1,12 +1,12 @@
 //! The view of the traffic: what each level carries and how long it is busy, and the link to the host.
 
 use crate::app::action::Action;
-use crate::app::asked::{Asked, NOTHING};
-use crate::app::context::Context;
-use crate::app::cursor::ListCursor;
-use crate::app::notice::Notice;
-use crate::app::panel::ViewId;
-use crate::app::view::{View, ViewSpec};
+use crate::app::action::asked::{Asked, NOTHING};
+use crate::app::action::context::Context;
+use crate::app::action::cursor::ListCursor;
+use crate::app::action::notice::Notice;
+use crate::app::action::panel::ViewId;
+use crate::app::views::view::{View, ViewSpec};
 use shardscope_engine::evaluate::HostDirection;
 use shardscope_report::figures::Figure;
 

@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::overlay::{LEAST, Overlay, Prompt, picked, room};
-use crate::app::browser::Browser;
+use crate::app::layer::browser::Browser;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::text::wrapped;

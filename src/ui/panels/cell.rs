@@ -4,7 +4,7 @@ use ratatui::text::Span;
 
 use super::words;
 use crate::app::views::map::Map;
-use crate::app::{App, axes};
+use crate::app::{App, answers::axes};
 use crate::ui::widgets::heatmap::CellEntry;
 use shardscope_engine::evaluate::Resource;
 use shardscope_engine::plan::Sharded;

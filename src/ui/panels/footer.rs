@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use crate::app::App;
-use crate::app::keys::KeyLine;
+use crate::app::action::keys::KeyLine;
 use crate::ui::theme::{Role, Theme};
 
 /// Hints at the end that are never left out: help and quit, or close and quit.

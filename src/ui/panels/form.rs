@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::overlay::{Overlay, Prompt, room};
-use crate::app::form::{Form, Row};
+use crate::app::layer::form::{Form, Row};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::text::{columns, fit, pad, wrapped};

@@ -8,8 +8,8 @@ use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::Widget;
 
 use super::{frame, has_keys, words};
-use crate::app::inputs::{InputRow, aside};
-use crate::app::pins::Pin;
+use crate::app::answers::pins::Pin;
+use crate::app::views::inputs::{InputRow, aside};
 use crate::app::{App, Panel};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;

@@ -7,8 +7,8 @@ use ratatui::widgets::{Clear, Widget};
 use tui_input::Input;
 
 use super::boxed;
-use crate::app::list::ItemSearch;
-use crate::app::pointing::PointerTarget;
+use crate::app::layer::list::ItemSearch;
+use crate::app::state::pointing::PointerTarget;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::list::choices;

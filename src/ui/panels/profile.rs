@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use super::cell::{down, entry};
 use super::words;
 use crate::app::views::map::Map;
-use crate::app::{App, axes};
+use crate::app::{App, answers::axes};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::heatmap::CellEntry;
 use crate::ui::widgets::text::{draw_line, fit, width};

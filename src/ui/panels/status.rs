@@ -8,8 +8,8 @@ use ratatui::text::Line;
 
 use super::overlay::input;
 use super::{cell, footer, views};
-use crate::app::find::Find;
-use crate::app::inputs::{self, InputRow};
+use crate::app::state::find::Find;
+use crate::app::views::inputs::{self, InputRow};
 use crate::app::{App, Panel};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::{draw_line, width, wrapped};

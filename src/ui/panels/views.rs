@@ -21,8 +21,8 @@ mod training;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-use crate::app::panel::ViewId;
-use crate::app::pointing::PointerTarget;
+use crate::app::action::panel::ViewId;
+use crate::app::state::pointing::PointerTarget;
 use crate::app::views::SPECS;
 use crate::app::{App, Panel};
 use crate::ui::theme::Theme;

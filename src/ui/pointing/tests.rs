@@ -6,11 +6,11 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
 use super::*;
-use crate::app::inputs::InputRow;
-use crate::app::pointing::Gesture;
+use crate::app::state::pointing::Gesture;
 use crate::app::tests::{PIPELINE, explorer, explorer_on, press};
 use crate::app::timeline::ShownStep;
 use crate::app::views;
+use crate::app::views::inputs::InputRow;
 use crate::ui;
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 50)];

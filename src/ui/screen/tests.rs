@@ -11,7 +11,7 @@ mod views;
 
 use super::*;
 use crate::app::action::Action;
-use crate::app::pointing::Gesture;
+use crate::app::state::pointing::Gesture;
 use crate::app::tests as engine;
 use crate::config::Markers;
 use crate::ui::caps::Depth;

@@ -1,8 +1,8 @@
 //! What is asked, the live table, its order, taking, pinning and ranges.
 
 use crate::app::action::{Action, Command, JobReport};
+use crate::app::answers::work::{Desk, Found, Work};
 use crate::app::tests::{H100, explorer_on, press};
-use crate::app::work::{Desk, Found, Work};
 use crate::app::{App, Panel};
 use shardscope_engine::plan::{Recompute, Size};
 use shardscope_engine::scenario::Field;

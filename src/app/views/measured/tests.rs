@@ -29,7 +29,7 @@ fn a_measured_step_is_typed_and_its_gap_is_shared_out() {
     // What is shown counts with the run by now: its band is the same.
     assert_eq!(app.answer.as_ref().unwrap().evaluation.error_band, Some(after));
     assert_eq!(
-        app.inputs.row_text(crate::app::inputs::InputRow::Measured, &app.scenario),
+        app.inputs.row_text(crate::app::views::inputs::InputRow::Measured, &app.scenario),
         app.inputs.measured.as_ref().unwrap().figure.to_string()
     );
 }

@@ -7,7 +7,7 @@ use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::Drawing;
 use crate::app::action::Facet;
-use crate::app::pointing::PointerTarget;
+use crate::app::state::pointing::PointerTarget;
 use crate::app::views;
 use crate::app::views::evidence::EvidenceView;
 use crate::app::{App, Panel};

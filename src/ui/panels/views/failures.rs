@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::Drawing;
-use crate::app::pointing::PointerTarget;
+use crate::app::state::pointing::PointerTarget;
 use crate::app::views::failures::{FailurePicture, INTERVALS, SPEC};
 use crate::app::{App, Panel};
 use crate::ui::panels::{frame, joined, staleness};

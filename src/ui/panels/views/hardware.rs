@@ -6,7 +6,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use super::Drawing;
-use crate::app::pointing::PointerTarget;
+use crate::app::state::pointing::PointerTarget;
 use crate::app::views;
 use crate::app::views::map::Map;
 use crate::app::{App, Panel};

@@ -6,7 +6,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use super::{Drawing, row};
-use crate::app::assumed::Assumption;
+use crate::app::answers::assumed::Assumption;
 use crate::app::views;
 use crate::app::views::limits::{GIVEN, LimitNumber, LimitsPicture, LimitsView, NUMBERS};
 use crate::app::{App, Panel};

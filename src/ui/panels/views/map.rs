@@ -5,10 +5,10 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::widgets::Widget;
 
 use super::Drawing;
-use crate::app::panel::ViewId;
-use crate::app::pointing::PointerTarget;
+use crate::app::action::panel::ViewId;
+use crate::app::state::pointing::PointerTarget;
 use crate::app::views::map::Map;
-use crate::app::{App, Panel, axes};
+use crate::app::{App, Panel, answers::axes};
 use crate::ui::panels::cell;
 use crate::ui::panels::cell::{down, entry};
 use crate::ui::panels::{LAST_POSSIBLE, frame, profile, roomiest, words};

@@ -6,7 +6,7 @@ use ratatui::text::Line;
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::{Drawing, row};
-use crate::app::own_run::OwnRun;
+use crate::app::answers::own_run::OwnRun;
 use crate::app::views::measured::SPEC;
 use crate::app::{App, Panel};
 use crate::ui::panels::{frame, panel_list};

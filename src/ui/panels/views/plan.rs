@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::Drawing;
-use crate::app::pointing::PointerTarget;
+use crate::app::state::pointing::PointerTarget;
 use crate::app::views;
 use crate::app::views::plan::{PlanPicture, PlanView};
 use crate::app::{App, Panel};

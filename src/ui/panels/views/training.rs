@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::Drawing;
-use crate::app::pointing::PointerTarget;
+use crate::app::state::pointing::PointerTarget;
 use crate::app::views;
 use crate::app::views::training::TrainingPicture;
 use crate::app::{App, Panel};

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::app::action::{Command, JobReport};
-use crate::app::work::Found;
+use crate::app::answers::work::Found;
 use shardscope_engine::search::training::TrainingAnswer;
 
 /// The row of the frame in which a title begins.

@@ -1,0 +1,162 @@
+//! What views have computed behind the screen, and what is found: a variant of each for each view that needs it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use shardscope_engine::evaluate::Evaluation;
+use shardscope_engine::scenario::{Problem, Scenario};
+use shardscope_engine::search::planner::{self, MemoryCurve, PlanAnswer};
+use shardscope_engine::search::plans::{PlanSearch, PlanSearchAnswer};
+use shardscope_engine::search::training::{TrainingAnswer, TrainingSearch};
+use shardscope_engine::search::{
+    self, Advice, AdviceSearch, Cancel, Candidate, Cell, Evaluator, GridRow, GridSearch, Pool, StrategyOutcome, Sweep,
+    Workspace,
+};
+use shardscope_evidence::calibrate::Attribution;
+use shardscope_evidence::measured::runs::{self, ComparedRuns, Tables};
+
+use crate::app::answers::batch::Batch;
+use crate::app::answers::own_run::OwnRun;
+
+/// What is to be computed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Work {
+    /// The best points of the FSDP limits for each size.
+    Grid(Arc<GridSearch>),
+    /// Throughput over memory and bandwidth, beginning with a cell.
+    Hardware(Arc<Sweep>, usize),
+    /// The scenario with each strategy.
+    Strategies(Vec<(String, Candidate)>),
+    /// Which changes would help a scenario.
+    Advice(Box<AdviceSearch>),
+    /// Pinned scenarios to evaluate, with their numbers, and what comes after.
+    Pins(Vec<(u64, Scenario)>, Option<Box<Work>>),
+    /// The shortest training of each method.
+    Training(Arc<TrainingSearch>),
+    /// The plans within each memory limit, beginning with a place.
+    Plan(Arc<MemoryCurve>, usize),
+    /// The best whole plans.
+    BestPlans(Arc<PlanSearch>),
+    /// What a measured run says.
+    Measured(Arc<OwnRun>),
+    /// The runs of tables beside their predictions.
+    Evidence(Tables),
+}
+
+/// What was found, perhaps a part of it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Found {
+    /// The best points of every size.
+    Grid(Vec<GridRow>),
+    /// Index and content of some cells.
+    Hardware(Vec<(usize, Cell)>),
+    /// All strategies.
+    Strategies(Vec<StrategyOutcome>),
+    /// The changes that help.
+    Advice(Box<Advice>),
+    /// The evaluation of the pinned scenario with this number, or why there is none.
+    Pin(u64, Result<Arc<Evaluation>, Vec<Problem>>),
+    /// The answer to a question, by its index.
+    Training(usize, Box<TrainingAnswer>),
+    /// The plans within a limit, by its place.
+    Plan(usize, Box<PlanAnswer>),
+    /// The best whole plans so far, and whether that is all.
+    BestPlans(Box<PlanSearchAnswer>, bool),
+    /// What a measured run says, or why nothing.
+    Measured(Box<Result<Attribution, String>>),
+    /// Every run that could be compared.
+    Evidence(Box<ComparedRuns>),
+}
+
+/// What work is done with.
+#[derive(Clone, Copy)]
+pub struct Desk<'a> {
+    /// Threads for a search.
+    pub pool: &'a Pool,
+    /// Whether nobody waits for the work any more.
+    pub cancel: &'a Cancel,
+    /// Between two parts of what is found.
+    pub pause: Duration,
+    /// Takes what is found.
+    pub tell: &'a (dyn Fn(Found) + Sync),
+}
+
+impl Work {
+    /// Does it.
+    pub fn run(&self, desk: Desk) {
+        let evaluator = Evaluator::new(desk.pool, desk.cancel);
+        match self {
+            Self::Hardware(sweep, from) => {
+                let found = |cells| (desk.tell)(Found::Hardware(cells));
+                let batch = Batch::new(desk.pause, &found);
+                sweep.run(&evaluator, *from, &|index, cell| batch.add(index, cell));
+                batch.send();
+            }
+            Self::Grid(search) => {
+                // Half a table would look like a whole one: what was cancelled is not told.
+                let rows = search.run(desk.cancel);
+                if !desk.cancel.is_cancelled() {
+                    (desk.tell)(Found::Grid(rows));
+                }
+            }
+            Self::Strategies(candidates) => (desk.tell)(Found::Strategies(search::outcomes(candidates, &evaluator))),
+            Self::Advice(search) => {
+                let advice = search.run(&evaluator);
+                if !desk.cancel.is_cancelled() {
+                    (desk.tell)(Found::Advice(Box::new(advice)));
+                }
+            }
+            Self::Pins(pins, then) => {
+                let mut workspace = Workspace::default();
+                // Each pin is told when it is there: a comparison fills column by column, and only then the view's own
+                // work begins.
+                for (id, scenario) in pins.iter().take_while(|_| !desk.cancel.is_cancelled()) {
+                    let evaluation = search::full(scenario, &mut workspace).map(Arc::new);
+                    (desk.tell)(Found::Pin(*id, evaluation));
+                }
+                if let Some(work) = then.as_ref().filter(|_| !desk.cancel.is_cancelled()) {
+                    work.run(desk);
+                }
+            }
+            Self::Training(training) => {
+                let found = |index, answer| (desk.tell)(Found::Training(index, Box::new(answer)));
+                training.run(&evaluator, &found);
+            }
+            Self::Plan(curve, from) => {
+                let found = |place, planned| (desk.tell)(Found::Plan(place, Box::new(planned)));
+                curve.run(&evaluator, *from, &found);
+            }
+            Self::BestPlans(search) => best_plans(search, &evaluator, desk),
+            Self::Measured(run) => {
+                let told = run.figure.attribute(&run.scenario, &evaluator).map_err(|why| why.to_string());
+                if !desk.cancel.is_cancelled() {
+                    (desk.tell)(Found::Measured(Box::new(told)));
+                }
+            }
+            Self::Evidence(tables) => {
+                let compared = runs::compare(tables, &evaluator);
+                if !desk.cancel.is_cancelled() {
+                    (desk.tell)(Found::Evidence(Box::new(compared)));
+                }
+            }
+        }
+    }
+}
+
+/// Tells of the first plan at once, of how far the search is once a pause is over, of the whole plans when they are proven,
+/// and last of all that was found.
+fn best_plans(search: &PlanSearch, evaluator: &Evaluator, desk: Desk) {
+    let (mut told, mut known) = (None::<Instant>, None);
+    let answer = planner::best_plans(search, evaluator, &mut |so_far| {
+        let best = so_far.plans.first().map(|plan| search.objective.of(plan));
+        let first = known.is_none() && best.is_some();
+        let due = told.is_none_or(|told| told.elapsed() >= desk.pause);
+        if !desk.cancel.is_cancelled() && (due || first || so_far.exact) {
+            (told, known) = (Some(Instant::now()), best);
+            (desk.tell)(Found::BestPlans(Box::new(so_far.clone()), false));
+        }
+    });
+    if !desk.cancel.is_cancelled() {
+        (desk.tell)(Found::BestPlans(Box::new(answer), true));
+    }
+}

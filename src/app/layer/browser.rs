@@ -1,0 +1,99 @@
+//! Snapshots and sets on disk: a list with a preview, from which they are opened, saved and deleted.
+
+use shardscope_report::snapshot::Listed;
+
+use crate::app::action::context::Context;
+use crate::app::action::cursor::ListCursor;
+use crate::app::action::effect::{Effect, Opening, told};
+use crate::app::action::{Action, Command};
+use crate::app::layer::list::ItemSearch;
+use crate::app::views::view::View;
+
+/// The list on the screen.
+#[derive(Debug, Clone, Default)]
+pub struct Browser {
+    /// The files, once they have been looked for.
+    pub files: Option<Vec<Listed>>,
+    /// Which of them has the keys.
+    cursor: ListCursor,
+    /// What is searched for in names and contents.
+    pub search: ItemSearch,
+    /// Whether the user is asked if it is to be deleted.
+    pub asking: bool,
+}
+
+impl Browser {
+    /// The files whose name or contents hold the searched text, in any case.
+    pub fn found(&self) -> Vec<&Listed> {
+        let found = |file: &&Listed| {
+            let held = file.holds.iter().flatten();
+            self.search.holds(&file.name)
+                || held.into_iter().any(|held| self.search.holds(&held.what) || self.search.holds(&held.name))
+        };
+        self.files.iter().flatten().filter(found).collect()
+    }
+
+    /// The file that has the keys, of those that are found.
+    pub fn row(&self) -> usize {
+        self.cursor.row(self.found().len())
+    }
+
+    /// The file that has the keys.
+    pub fn file(&self) -> Option<&Listed> {
+        self.found().get(self.row()).copied()
+    }
+
+    /// The file under the cursor is opened, or it is said why it cannot be.
+    fn open(&self) -> Vec<Effect> {
+        match self.file() {
+            Some(Listed { holds: Ok(_), path, .. }) => {
+                vec![Effect::Close, Effect::OpenFile(path.clone())]
+            }
+            Some(_) => told("it cannot be opened as it is: the reason is shown with it"),
+            None => Vec::new(),
+        }
+    }
+
+    /// The question whether the file is to be deleted was answered.
+    fn answer(&mut self, action: Action) -> Vec<Effect> {
+        self.asking = false;
+        let deleted = self.file().filter(|_| action == Action::Take).map(|file| Command::Delete(file.path.clone()));
+        deleted.map_or_else(Vec::new, |delete| [delete, Command::List].map(Effect::Run).into())
+    }
+}
+
+impl View for Browser {
+    fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
+        if self.search.update(action, &mut self.cursor) {
+            return Vec::new();
+        }
+        match action {
+            _ if self.asking => return self.answer(action),
+            Action::Close => return vec![Effect::Close],
+            Action::Take => return self.open(),
+            Action::Export => return vec![Effect::Export, Effect::Run(Command::List)],
+            Action::SaveSet if context.pins.all().is_empty() => {
+                return told("nothing is pinned: p pins the scenario shown, then a set can be saved");
+            }
+            Action::SaveSet => return vec![Effect::Open(Opening::SetName)],
+            Action::Remove => self.asking = self.file().is_some(),
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn count(&self, _: &Context) -> usize {
+        self.found().len()
+    }
+
+    fn cursor(&self, _: &Context) -> usize {
+        self.row()
+    }
+
+    fn list(&mut self) -> Option<&mut ListCursor> {
+        (!self.asking).then_some(&mut self.cursor)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,114 @@
+//! The list of keys: what belongs to what has the keys comes first, and what is typed behind `/` leaves out the rest.
+
+use crate::app::action::Action;
+use crate::app::action::context::Context;
+use crate::app::action::cursor::ListCursor;
+use crate::app::action::effect::Effect;
+use crate::app::layer::list::ItemSearch;
+use crate::app::views::view::View;
+
+/// Keys and what they do; a row without keys is the heading of those behind it.
+pub type HelpRow = (String, String);
+
+/// What of the list is seen.
+#[derive(Debug, Clone)]
+pub struct Help {
+    rows: Vec<HelpRow>,
+    /// What is searched for.
+    pub search: ItemSearch,
+    top: ListCursor,
+}
+
+impl Help {
+    /// The top of all rows.
+    pub fn new(rows: Vec<HelpRow>) -> Self {
+        Self { rows, search: ItemSearch::default(), top: ListCursor::default() }
+    }
+
+    /// The first row that is seen.
+    pub fn top(&self, context: &Context) -> usize {
+        self.top.row(self.count(context))
+    }
+
+    /// Of some rows those that hold what is searched for, under their headings; all under a heading that holds it.
+    pub fn found(&self, rows: Vec<HelpRow>) -> Vec<HelpRow> {
+        let (mut found, mut heading, mut whole) = (Vec::new(), None, false);
+        for row in rows {
+            let holds = self.search.holds(&row.1) || self.search.holds(&row.0);
+            if row.0.is_empty() {
+                (heading, whole) = (Some(row), holds);
+            } else if holds || whole {
+                found.extend(heading.take());
+                found.push(row);
+            }
+        }
+        found
+    }
+}
+
+impl View for Help {
+    fn update(&mut self, action: Action, _: &Context) -> Vec<Effect> {
+        if self.search.update(action, &mut self.top) {
+            return Vec::new();
+        }
+        match action {
+            Action::Close => return vec![Effect::Close],
+            Action::Take => self.search.typing = false,
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn list(&mut self) -> Option<&mut ListCursor> {
+        Some(&mut self.top)
+    }
+
+    /// How many rows can be the first one, so that the last page is full.
+    fn count(&self, context: &Context) -> usize {
+        let line = usize::from(self.search.is_used());
+        (self.found(self.rows.clone()).len() + 1 + line).saturating_sub(context.page)
+    }
+
+    fn cursor(&self, context: &Context) -> usize {
+        self.top(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::app::layer::Layer;
+    use crate::app::tests::{explorer, press};
+
+    /// What stands in the footer, and what the command line calls it, is found too.
+    #[test]
+    fn the_footers_words_are_found() {
+        for (typed, keys) in [("dead", "t"), ("fresh", "q")] {
+            let mut app = explorer();
+            press(&mut app, &format!("B?/{typed}"));
+            let Some(Layer::Help(help)) = &app.layer else { panic!("no help: {:?}", app.layer) };
+            let rows = help.found(app.keymap.help_rows(app.panel_place(), false));
+            assert!(rows.iter().any(|(name, _)| name == keys), "{typed}: {rows:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_typed_leaves_out_the_rest_and_headings_stay() {
+        let mut app = explorer();
+        let found = |app: &crate::app::App| {
+            let Some(Layer::Help(help)) = &app.layer else { panic!("no help: {:?}", app.layer) };
+            help.found(app.keymap.help_rows(app.panel_place(), false))
+        };
+        press(&mut app, "4?");
+        assert_eq!(found(&app)[0].1, "Timeline", "it begins with what has the keys");
+        let all = found(&app).len();
+        press(&mut app, "/undo");
+        let rows = found(&app);
+        assert!(rows.len() < all && rows.iter().any(|(keys, help)| keys == "u" && help.contains("undo")), "{rows:?}");
+        assert_eq!(rows[0], (String::new(), "Everywhere".to_owned()));
+        // The keys move it again, with the search still in force; Esc closes it.
+        press(&mut app, "<ret>j");
+        assert_eq!(found(&app), rows);
+        press(&mut app, "<esc>");
+        assert!(app.layer.is_none());
+    }
+}

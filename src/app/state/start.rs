@@ -1,0 +1,59 @@
+//! What the command line hands to the explorer.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::app::state::keymap::Keymap;
+use crate::config::Terminal;
+use shardscope_engine::presets::Library;
+use shardscope_engine::scenario::Scenario;
+use shardscope_engine::scenario::file::ScenarioFile;
+use shardscope_report::snapshot::{Stored, StoredPin};
+
+/// What the explorer opens on.
+#[derive(Debug, Clone)]
+pub struct Start {
+    /// Everything that can be chosen.
+    pub library: Arc<Library>,
+    /// The scenario as its file says it: what edits change.
+    pub file: ScenarioFile,
+    /// The same, resolved.
+    pub scenario: Scenario,
+    /// What its snapshot says came out.
+    pub stored: Option<Stored>,
+    /// The scenarios of a set, to compare with.
+    pub pins: Vec<StoredPin>,
+    /// The view to show first, by its word; the map where it is none or unknown.
+    pub view: Option<String>,
+    /// How to show it.
+    pub options: Options,
+}
+
+impl Start {
+    /// A scenario and nothing else.
+    pub fn new(library: Arc<Library>, file: ScenarioFile, scenario: Scenario) -> Self {
+        let options = Options::default();
+        Self { library, file, scenario, stored: None, pins: Vec::new(), view: None, options }
+    }
+}
+
+/// What the command line says about the explorer.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Threads of a sweep; `None` for the default of a shared machine.
+    pub threads: Option<usize>,
+    /// The terminal, as the configuration and the flags say.
+    pub terminal: Terminal,
+    /// The table of keys, with the user's own in it.
+    pub keymap: Keymap,
+    /// The configuration file, if there is a place for one.
+    pub config: Option<PathBuf>,
+    /// The file that keeps what a session ends with; without one nothing is kept.
+    pub last: Option<PathBuf>,
+    /// Whether it began with what is in that file.
+    pub goes_on: bool,
+    /// What the status line says at first.
+    pub notice: Option<String>,
+    /// Tables of measured runs, each with its name; the program's own where there is none.
+    pub rows: Vec<(String, String)>,
+}

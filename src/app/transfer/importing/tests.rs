@@ -1,0 +1,220 @@
+use super::*;
+use crate::app::App;
+use crate::app::action::{Command, JobReport};
+use crate::app::jobs::files::tests::patient;
+use crate::app::layer::Layer;
+use crate::app::tests::{explorer, obey, press};
+use shardscope_engine::scenario::Field;
+
+fn fixture(name: &str) -> String {
+    format!("{}/tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Runs what is asked of the files, and what follows.
+fn read(app: &mut App, commands: Vec<Command>) {
+    for command in commands {
+        match command {
+            Command::Transfer { number, transfer } => {
+                let report = Box::new(transfer.run(&app.library, &patient()));
+                let next = app.receive(JobReport::Transferred { number, report });
+                obey(app, next);
+            }
+            other => obey(app, vec![other]),
+        }
+    }
+}
+
+fn drop_file(app: &mut App, line: &str) {
+    let commands = app.paste(line);
+    read(app, commands);
+}
+
+/// The page that says what came of it: its heading and its text.
+fn page(app: &App) -> (String, String) {
+    let Some(Layer::Page(page)) = &app.layer else { panic!("no page: {:?}", app.notice) };
+    (page.title.clone(), page.lines.join("\n"))
+}
+
+#[test]
+fn a_dropped_model_is_the_scenarios_and_undo_takes_it_back() {
+    let mut app = explorer();
+    let before = app.scenario.clone();
+    // As a terminal quotes the name of a file that is dropped on it.
+    drop_file(&mut app, &format!("'{}' ", fixture("hf/qwen3-8b.json")));
+    // Qwen3-8B has 8,190,735,360 parameters: the sum of its tensors on Hugging Face.
+    assert_eq!(app.scenario.model.parameters(), 8_190_735_360);
+    let (title, text) = page(&app);
+    assert!(title.ends_with("qwen3-8b.json is a model's configuration"), "{title}");
+    assert!(text.starts_with("8,190,735,360 parameters") && text.contains("layers = 36 (num_hidden_layers)"), "{text}");
+    assert!(app.shown.is_ok() && !app.stale);
+    press(&mut app, "<esc>u");
+    assert_eq!(app.scenario, before);
+}
+
+#[test]
+fn the_palette_takes_a_path_behind_its_word() {
+    let mut app = explorer();
+    press(&mut app, ":import ");
+    let Some(Layer::List(list)) = &app.layer else { panic!("no palette") };
+    assert!(list.found().len() > 1);
+    let path = fixture("hf/llama-3.1-8b.json");
+    app.paste(&path);
+    let commands = press(&mut app, "<ret>");
+    read(&mut app, commands);
+    // Llama 3.1 8B: 8,030,261,248.
+    assert_eq!(app.scenario.model.parameters(), 8_030_261_248);
+    // The key asks for the path.
+    press(&mut app, "<esc>O");
+    assert!(matches!(&app.layer, Some(Layer::Entry(_))));
+}
+
+#[test]
+fn a_path_that_is_dropped_on_a_list_of_models_is_no_search() {
+    let mut app = explorer();
+    press(&mut app, "1");
+    app.inputs.choose(Field::Model);
+    press(&mut app, "<ret>/");
+    drop_file(&mut app, &fixture("hf/gpt2.json"));
+    // GPT-2: 124,439,808.
+    assert_eq!(app.scenario.model.parameters(), 124_439_808);
+}
+
+#[test]
+fn a_machine_that_is_not_told_whole_names_the_option_and_takes_it() {
+    let mut app = explorer();
+    let path = fixture("topo/slurm22-scontrol-nodes-16.txt");
+    drop_file(&mut app, &path);
+    let (title, why) = page(&app);
+    assert!(title.ends_with("was not taken in") && why.contains("--"), "{title}: {why}");
+    let rest = format!("{path} --rate \"400 GB/s\" --device h100-80gb-dgx");
+    press(&mut app, "<esc>:import ");
+    app.paste(&rest);
+    let commands = press(&mut app, "<ret>");
+    read(&mut app, commands);
+    let (title, text) = page(&app);
+    assert!(title.ends_with("is what a cluster's tools print"), "{title}: {text}");
+    assert!(app.scenario.cluster.source.starts_with("imported from"), "{}", app.scenario.cluster.source);
+    // What a node of eight sends is 50 GB/s for each.
+    let network = app.scenario.cluster.levels.last().unwrap();
+    assert_eq!(network.injection.map(shardscope_engine::units::BytesPerSecond::get), Some(400e9));
+}
+
+#[test]
+fn measured_links_are_those_of_the_cluster_in_hand() {
+    let mut app = explorer();
+    let before = app.scenario.cluster.levels[0].clone();
+    drop_file(&mut app, &fixture("links/h100-n1-g8-ar-ag-rs.log"));
+    let (title, text) = page(&app);
+    assert!(title.ends_with("is a log of nccl-tests"), "{title}: {text}");
+    assert_ne!(app.scenario.cluster.levels[0], before);
+    assert_eq!(app.scenario.cluster.device, explorer().scenario.cluster.device);
+}
+
+#[test]
+fn a_launchers_plan_keeps_what_it_does_not_say_as_it_is() {
+    let mut app = explorer();
+    drop_file(&mut app, &fixture("launch/accelerate-fsdp-template.yaml"));
+    let (title, text) = page(&app);
+    assert!(title.ends_with("is a launcher's configuration"), "{title}: {text}");
+    assert_eq!(app.scenario.model.id, "mpt-7b");
+    assert!(text.contains("model = mpt-7b (not in any file: taken from the current scenario"), "{text}");
+}
+
+#[test]
+fn what_a_refused_file_lacks_is_added_behind_its_path() {
+    let mut app = explorer();
+    // Its batch is `auto`, and DeepSpeed is told on its command line how many devices there are: 16 nodes of 8 in hand.
+    drop_file(&mut app, &fixture("launch/ds-zero3-offload.json"));
+    let (title, text) = page(&app);
+    assert!(title.ends_with("was not taken in") && text.contains("--micro-batch"), "{title}: {text}");
+    let commands = press(&mut app, "<esc>O --micro-batch 2 --accumulate 4<ret>");
+    read(&mut app, commands);
+    let (title, text) = page(&app);
+    assert!(title.ends_with("is a launcher's configuration"), "{title}: {text}");
+    let plan = &app.scenario.plan;
+    assert_eq!((plan.micro_batch, plan.accumulate, app.scenario.devices()), (2, 4, 128), "{text}");
+    assert!(text.contains("devices = 128 (not in any file"), "{text}");
+    press(&mut app, "<esc>O");
+    let Some(Layer::Entry(entry)) = &app.layer else { panic!("no line") };
+    assert_eq!(entry.line.text(), "");
+}
+
+#[test]
+fn a_log_brings_what_ran_and_how_long_it_took() {
+    let mut app = explorer();
+    drop_file(&mut app, &fixture("logs/megatron-gpt2-n16-tp4-pp16-v100.out"));
+    let (title, text) = page(&app);
+    assert!(title.ends_with("is the log of a run"), "{title}: {text}");
+    let run = app.inputs.measured.as_ref().expect("a measured step");
+    assert!(run.is_of(&app.scenario));
+    assert!(app.views.measured.told().is_some());
+    assert_eq!((app.scenario.plan.tensor, app.scenario.plan.pipeline), (4, 16), "{text}");
+    assert!(text.contains("cluster = h100-80gb-dgx (not in any log"), "{text}");
+}
+
+#[test]
+fn what_a_profiler_recorded_stands_beside_the_scenario_in_hand() {
+    let mut app = explorer();
+    let before = app.scenario.clone();
+    drop_file(&mut app, &fixture("trace/kineto-nccl-parser-cut.json.gz"));
+    let (title, text) = page(&app);
+    assert!(title.ends_with("is what a profiler recorded"), "{title}");
+    assert!(text.contains("measured") && text.contains("simulated"), "{text}");
+    assert_eq!(app.scenario, before);
+}
+
+#[test]
+fn files_of_shardscopes_own_are_opened() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut app = explorer();
+    drop_file(&mut app, &fixture("0.1.0/scenario.toml"));
+    assert!(app.layer.is_none(), "{:?}", app.layer);
+    let cluster = (*app.scenario.cluster).clone();
+    let text = toml::to_string(&cluster).unwrap();
+    let path = directory.path().join("mine.toml");
+    std::fs::write(&path, text.replace("id = ", "# id = ")).unwrap();
+    drop_file(&mut app, &path.display().to_string());
+    assert_ne!(app.scenario.cluster.id, cluster.id);
+}
+
+#[test]
+fn a_file_that_is_none_of_these_is_refused_with_what_it_could_be() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut app = explorer();
+    let before = app.scenario.clone();
+    let path = directory.path().join("notes.txt");
+    std::fs::write(&path, "nothing of interest").unwrap();
+    drop_file(&mut app, &path.display().to_string());
+    let (title, why) = page(&app);
+    assert!(title.ends_with("notes.txt was not taken in") && why.contains("a model's configuration"), "{title}: {why}");
+    drop_file(&mut app, &directory.path().join("none.json").display().to_string());
+    assert!(page(&app).1.contains("No such file"), "{}", page(&app).1);
+    drop_file(&mut app, &directory.path().display().to_string());
+    assert!(page(&app).1.contains("it is a folder"), "{}", page(&app).1);
+    assert_eq!(app.scenario, before);
+}
+
+#[test]
+fn words_are_read_as_a_shell_reads_them() {
+    let words = ImportWords::read(r#"a.txt '/my files/b.txt' /c\ d --rate "400 GB/s" --nodes=4"#).unwrap();
+    assert_eq!(words.files, ["a.txt", "/my files/b.txt", "/c d"].map(std::path::PathBuf::from));
+    assert_eq!((words.option("rate"), words.option("nodes")), (Some("400 GB/s"), Some("4")));
+    assert!(ImportWords::read("--rate").unwrap_err().contains("has no value"));
+    assert!(ImportWords::read("'a").unwrap_err().contains("quotation mark"));
+    assert!(ImportWords::read("--nodes 4").unwrap_err().contains("no file"));
+    for (text, expected) in [
+        ("/a/b.json", true),
+        ("'/a b/c.json' ", true),
+        ("~/config.json", true),
+        ("file:///a/b", true),
+        ("./a ../b", true),
+        ("llama", false),
+        ("a/b", false),
+        ("/a\n/b", false),
+        ("", false),
+        ("q", false),
+    ] {
+        assert_eq!(is_path(text), expected, "{text:?}");
+    }
+    assert_eq!(path("file:///a/b"), std::path::PathBuf::from("/a/b"));
+}

@@ -1,0 +1,150 @@
+//! What the explorer makes of other tools' files: those that it asked to read, and those that it asked to write.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::app::action::Command;
+use crate::app::action::asked::FIGURES_LATER;
+use crate::app::action::effect::Opening;
+use crate::app::answers::own_run::OwnRun;
+use crate::app::layer::Layer;
+use crate::app::layer::page::TextPage;
+use crate::app::layer::typing::{Entry, Purpose};
+use crate::app::state::App;
+use crate::app::transfer::FileTransfer;
+use crate::app::transfer::exporting::{ExportOutcome, ExportQuestion};
+use crate::app::transfer::importing::{ImportChange, ImportQuestion, ImportWords, ImportedFile};
+use crate::app::views::measured;
+use shardscope_engine::stack::Calibration;
+use shardscope_evidence::calibrate::OwnFigure;
+use shardscope_interop::export::ExportForm;
+
+impl App {
+    /// Has files read that are named on a line, and taken in. The line is kept for `O`, which may add what was missing.
+    pub(crate) fn import(&mut self, line: &str) -> Vec<Command> {
+        line.clone_into(&mut self.import_line);
+        let words = match ImportWords::read(line) {
+            Ok(words) => words,
+            Err(why) => {
+                self.tell(why);
+                return Vec::new();
+            }
+        };
+        let question = ImportQuestion { words, file: self.file.clone(), scenario: self.scenario.clone() };
+        self.transfer(FileTransfer::Import(Box::new(question)))
+    }
+
+    /// Files were read: the scenario in hand is what they make of it, and a page says what was taken.
+    pub(crate) fn imported(&mut self, result: Result<Box<ImportedFile>, Vec<String>>, path: &str) -> Vec<Command> {
+        let ImportedFile { kind, change, report } = match result {
+            Ok(imported) => *imported,
+            Err(why) => {
+                let more = "Esc, then O: the same line, to add what is missing behind the path.";
+                self.open_page(format!("{path} was not taken in"), &format!("{}\n\n{more}", why.join("\n")));
+                return Vec::new();
+            }
+        };
+        // What was taken in needs no correction: the next line begins empty.
+        self.import_line.clear();
+        let commands = match change {
+            ImportChange::Opened(opened) => return self.opened(*opened, path),
+            ImportChange::Scenario(file, scenario, step) => {
+                let mut commands = self.adopt(*file, *scenario);
+                commands.extend(step.map(|step| self.ran(OwnFigure::StepTime(step))).into_iter().flatten());
+                self.tell(format!("imported {path} as {kind}; u undoes it"));
+                commands
+            }
+            ImportChange::Measured(step) => self.ran(OwnFigure::StepTime(step)),
+            ImportChange::Nothing => Vec::new(),
+        };
+        if !report.is_empty() {
+            self.open_page(format!("{path} is {kind}"), &report);
+        }
+        commands
+    }
+
+    /// What a step of the scenario shown took, as it was typed.
+    pub(crate) fn measure(&mut self, text: &str) -> Vec<Command> {
+        if text.is_empty() {
+            let Some(run) = self.inputs.measured.take() else { return Vec::new() };
+            let before = run.before(&self.scenario);
+            let mut commands = self.noted(None, |app| app.turn_to(before));
+            commands.extend(self.ask_view());
+            return commands;
+        }
+        match text.parse() {
+            Ok(figure) => self.ran(figure),
+            Err(why) => {
+                // The line stays, to be corrected: what is typed next would be taken for keys.
+                self.layer = Some(Layer::Entry(Entry::continued(Purpose::OwnFigure, text.to_owned())));
+                self.tell(why);
+                Vec::new()
+            }
+        }
+    }
+
+    /// The scenario shown was run, and this was measured of it: a view shows what that says.
+    fn ran(&mut self, figure: OwnFigure) -> Vec<Command> {
+        let Ok(scenario) = self.shown.as_deref().cloned() else {
+            self.tell("not possible, so it cannot have run".to_owned());
+            return Vec::new();
+        };
+        // One run counts: another one, or another figure of the same, begins where that one did.
+        let scenario = self.inputs.measured.as_ref().map_or_else(|| scenario.clone(), |run| run.before(&scenario));
+        self.inputs.measured = Some(Arc::new(OwnRun { scenario, figure }));
+        self.open_view(measured::SPEC.id)
+    }
+
+    /// What is shown from now on counts with what a run has told.
+    pub(crate) fn learn(&mut self, learned: Calibration) -> Vec<Command> {
+        let run = self.inputs.measured.clone().filter(|_| self.inputs.are_possible());
+        let Some(scenario) = run.and_then(|run| run.after(&self.scenario, learned)) else { return Vec::new() };
+        self.tell(
+            "what is shown is calibrated to your run; u, or an empty line in its field, takes it back".to_owned(),
+        );
+        self.noted(None, |app| app.turn_to(scenario))
+    }
+
+    /// Has the plan of the scenario shown written for another tool.
+    pub(crate) fn export_plan(&mut self, form: ExportForm, folder: PathBuf, replacing: bool) -> Vec<Command> {
+        let Ok(scenario) = self.shown.as_deref().cloned() else {
+            self.tell("not possible, so there is nothing to export".to_owned());
+            return Vec::new();
+        };
+        // A job asks for as much time as the training takes.
+        let summary = self.answer.as_ref().filter(|_| !self.stale).map(|answer| answer.evaluation.summary);
+        let Some(summary) = summary else {
+            self.tell(FIGURES_LATER);
+            return Vec::new();
+        };
+        let time = scenario.plan.tokens.map(|tokens| summary.training_time(tokens));
+        let question = ExportQuestion { form, folder, replacing, scenario, time };
+        self.transfer(FileTransfer::Export(Box::new(question)))
+    }
+
+    /// A plan was written, or not.
+    pub(crate) fn plan_exported(&mut self, question: &ExportQuestion, outcome: ExportOutcome) -> Vec<Command> {
+        let name = question.form.name();
+        match outcome {
+            ExportOutcome::Taken(path) => {
+                return self.open(Opening::ExportOver(question.form, question.folder.clone(), path));
+            }
+            ExportOutcome::Refused(why) => {
+                self.open_page(format!("{name} cannot take this plan"), &why.join("\n"));
+            }
+            ExportOutcome::Written(files, notes) => {
+                let left_out = match &notes[..] {
+                    [] => "The tool does all of it as planned.".to_owned(),
+                    notes => format!("Not as planned:\n  {}", notes.join("\n  ")),
+                };
+                self.tell(format!("exported to {}", files.join(", ")));
+                self.open_page("Exported".to_owned(), &format!("{}\n\n{left_out}", files.join("\n")));
+            }
+        }
+        Vec::new()
+    }
+
+    fn open_page(&mut self, title: String, text: &str) {
+        self.layer = Some(Layer::Page(TextPage::new(title, text)));
+    }
+}

@@ -1,0 +1,69 @@
+//! The rows of what has the keys, and the search among them: `/` types a text, the cursor goes to the rows that hold it.
+//!
+//! Not for the lists to choose from, whose search leaves out what does not match ([`crate::app::layer::list`]).
+
+use crate::app::state::find::Find;
+
+use crate::app::action::{Action, Command};
+use crate::app::state::App;
+
+/// Texts of rows, and which of them has the cursor.
+pub type Rows = (Vec<String>, usize);
+
+impl App {
+    /// Does what the user asked of the search, which begins where there is none.
+    pub(crate) fn on_find(&mut self, action: Action) -> Vec<Command> {
+        let Some(mut find) = self.find.take() else {
+            self.open_find();
+            return Vec::new();
+        };
+        match action {
+            Action::Take => return Vec::new(),
+            Action::Close => {
+                self.go_to_row(find.from);
+                return Vec::new();
+            }
+            Action::Type(request) => {
+                find.input.handle(request);
+                self.seek(&mut find, 0);
+            }
+            Action::Down => self.seek(&mut find, 1),
+            Action::Up => self.seek(&mut find, -1),
+            _ => {}
+        }
+        self.find = Some(find);
+        Vec::new()
+    }
+
+    fn open_find(&mut self) {
+        match self.rows() {
+            Some((_, from)) => self.find = Some(Find { from, ..Find::default() }),
+            None => self.tell("no rows to search here; : finds a command by its name".to_owned()),
+        }
+    }
+
+    /// Goes to the next row that holds the text (1), the one before (-1), or the first from where the search began (0).
+    fn seek(&mut self, find: &mut Find, way: isize) {
+        let wanted = find.input.value().to_lowercase();
+        let rows = self.rows().map_or_else(Vec::new, |(rows, _)| rows);
+        let holds = |row: &usize| !wanted.is_empty() && rows[*row].to_lowercase().contains(&wanted);
+        let found: Vec<usize> = (0..rows.len()).filter(holds).collect();
+        let place = match (found.is_empty(), way) {
+            (true, _) => None,
+            (_, 0) => Some(found.iter().position(|row| *row >= find.from).unwrap_or(0)),
+            _ => Some((find.place.0.cast_signed() - 1 + way).rem_euclid(found.len().cast_signed()).cast_unsigned()),
+        };
+        find.row = place.map(|place| found[place]);
+        find.place = (place.map_or(0, |place| place + 1), found.len());
+        self.go_to_row(find.row.unwrap_or(find.from));
+    }
+
+    /// What the rows say, as far as one can search them, and the one that has the cursor.
+    pub fn rows(&self) -> Option<Rows> {
+        let (keyed, context) = (self.keyed(), self.context());
+        Some((keyed.rows(&context)?, keyed.cursor(&context)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

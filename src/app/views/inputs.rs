@@ -1,0 +1,262 @@
+//! The rows of the scenario panel: one for each field of the table, in its order. Those that are seldom changed
+//! are folded away under a row that opens.
+
+use std::sync::Arc;
+
+use shardscope_engine::hardware::Level;
+use shardscope_engine::plan::{Extent, Idle};
+use shardscope_engine::presets::{Kind, Library};
+use shardscope_engine::scenario::{Field, Problem, Scenario, Value};
+use shardscope_engine::units::{counted, devices, short};
+use shardscope_report::figures::Figure;
+
+use crate::app::action::Action;
+use crate::app::action::asked::Asked;
+use crate::app::action::context::Context;
+use crate::app::action::cursor::ListCursor;
+use crate::app::action::effect::{Effect, Opening};
+use crate::app::action::notice::Notice;
+use crate::app::answers::own_run::OwnRun;
+use crate::app::views::view::View;
+
+/// A row of the panel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InputRow {
+    /// A field.
+    Field(Field),
+    /// What the rare fields are folded under.
+    Fold,
+    /// What was measured of a run of the user's own.
+    Measured,
+}
+
+impl InputRow {
+    /// Its name on the screen.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Field(field) => field.spec().label,
+            Self::Fold => "more",
+            Self::Measured => "measured",
+        }
+    }
+}
+
+/// A value that the scenario cannot take, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wrong {
+    /// Whose value it is.
+    pub field: Field,
+    /// What was given.
+    pub text: String,
+    /// What is wrong and how to fix it.
+    pub why: String,
+    /// Whether the file holds it; text that cannot be read never gets there.
+    pub in_file: bool,
+}
+
+/// The cursor among the rows, and what became of the last edit.
+#[derive(Debug, Clone, Default)]
+pub struct Inputs {
+    cursor: ListCursor,
+    /// Whether the rare fields are shown.
+    pub unfolded: bool,
+    /// The fields that the last edit changed.
+    pub changed: Vec<Field>,
+    /// Values that cannot be.
+    pub wrong: Vec<Wrong>,
+    /// The choices that the plan in hand does not follow.
+    pub idle: Vec<Idle>,
+    /// A run of the user's own.
+    pub measured: Option<Arc<OwnRun>>,
+}
+
+impl Inputs {
+    /// The rows that can be seen, in order.
+    pub fn rows(&self) -> impl Iterator<Item = InputRow> {
+        // Behind the row that opens them, so that opening moves nothing above it.
+        let folded = rare().map(InputRow::Field).filter(|_| self.unfolded);
+        Field::all()
+            .filter(|field| !field.spec().rare)
+            .map(InputRow::Field)
+            .chain([InputRow::Fold])
+            .chain(folded)
+            .chain([InputRow::Measured])
+    }
+
+    /// The place of the row that has the keys.
+    pub fn place(&self) -> usize {
+        self.cursor.row(self.rows().count())
+    }
+
+    /// The row that has the keys.
+    pub fn row(&self) -> InputRow {
+        self.rows().nth(self.place()).unwrap_or(InputRow::Fold)
+    }
+
+    /// The field that has the keys.
+    pub fn field(&self) -> Option<Field> {
+        match self.row() {
+            InputRow::Field(field) => Some(field),
+            InputRow::Fold | InputRow::Measured => None,
+        }
+    }
+
+    /// Gives a field the keys; a rare one comes in sight.
+    pub fn choose(&mut self, field: Field) {
+        self.unfolded |= field.spec().rare;
+        let place = self.rows().position(|row| row == InputRow::Field(field));
+        self.cursor = place.map_or(self.cursor, ListCursor::at);
+    }
+
+    /// Notes which fields an edit changed; a rare one comes in sight.
+    pub fn mark(&mut self, changed: impl IntoIterator<Item = Field>) {
+        self.changed = changed.into_iter().collect();
+        self.unfolded |= self.changed.iter().any(|field| field.spec().rare);
+    }
+
+    /// Whether the fields as they stand make a scenario; a text that is none of a field's values changes none.
+    pub fn are_possible(&self) -> bool {
+        !self.wrong.iter().any(|wrong| wrong.in_file)
+    }
+
+    /// What is wrong with a field.
+    pub fn wrong(&self, field: Field) -> Option<&Wrong> {
+        self.wrong.iter().find(|wrong| wrong.field == field)
+    }
+
+    /// Why the plan does not follow what a field says, where it does not.
+    pub fn idle(&self, field: Field) -> Option<&Idle> {
+        self.idle.iter().find(|idle| Field::from(idle.choice) == field)
+    }
+
+    /// A field's text: what was given, where that cannot be, else its value.
+    pub fn text(&self, field: Field, scenario: &Scenario) -> String {
+        self.wrong(field).map_or_else(|| field.text(scenario), |wrong| wrong.text.clone())
+    }
+
+    /// A row's text: a field's, or how many fields are folded.
+    pub fn row_text(&self, row: InputRow, scenario: &Scenario) -> String {
+        match row {
+            InputRow::Field(field) => self.text(field, scenario),
+            InputRow::Fold if self.unfolded => "fewer fields".to_owned(),
+            InputRow::Fold => format!("{} fields", rare().count()),
+            InputRow::Measured => {
+                self.measured.as_ref().map_or_else(|| "no run".to_owned(), |run| run.figure.to_string())
+            }
+        }
+    }
+}
+
+impl View for Inputs {
+    fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
+        let effect = match (self.row(), action) {
+            (InputRow::Field(Field::Model), Action::Adapt) => Effect::Open(Opening::Form(Kind::Model)),
+            (_, Action::Adapt) => Effect::Open(Opening::Form(Kind::Cluster)),
+            (InputRow::Field(field), Action::Right | Action::More) => Effect::Step(field, true),
+            (InputRow::Field(field), Action::Left | Action::Less) => Effect::Step(field, false),
+            (InputRow::Field(field), Action::Take) => {
+                Effect::Open(Opening::Field(field, self.text(field, context.scenario)))
+            }
+            (InputRow::Measured, Action::Take) => Effect::Open(Opening::OwnFigure),
+            (InputRow::Fold, Action::Take | Action::Left | Action::Less | Action::Right | Action::More) => {
+                let more = matches!(action, Action::Right | Action::More);
+                self.unfolded = more || action == Action::Take && !self.unfolded;
+                return Vec::new();
+            }
+            _ => return Vec::new(),
+        };
+        vec![effect]
+    }
+
+    fn figure(&self, _: &Context) -> Result<Asked, Notice> {
+        Ok(Asked::Shown(self.field().map_or(Figure::StepTime, changed_by)))
+    }
+
+    fn rows(&self, context: &Context) -> Option<Vec<String>> {
+        let text = |row: InputRow| format!("{} {}", row.label(), self.row_text(row, context.scenario));
+        Some(Self::rows(self).map(text).collect())
+    }
+
+    fn cursor(&self, _: &Context) -> usize {
+        self.place()
+    }
+
+    fn list(&mut self) -> Option<&mut ListCursor> {
+        Some(&mut self.cursor)
+    }
+}
+
+fn rare() -> impl Iterator<Item = Field> {
+    Field::all().filter(|field| field.spec().rare)
+}
+
+/// What a field stands for that its value does not say, or why it has no effect, for the status line.
+pub fn about(field: Field, idle: Option<&Idle>, scenario: &Scenario) -> Option<String> {
+    if let Some(Idle { why, fix, .. }) = idle {
+        return Some(format!("{} has no effect; {fix}: {why}", field.spec().label));
+    }
+    if field == Field::GlobalBatch {
+        let Problem { what, fix, .. } = scenario.divides_batch().err()?;
+        return Some(format!("a step takes {} sequences; {fix}: {what}", counted(scenario.sequences())));
+    }
+    let network = || scenario.cluster.levels.last().map_or("network", |level| &level.name);
+    let of = match field {
+        Field::Bandwidth if scenario.note().is_some() => return scenario.note(),
+        Field::Bandwidth => format!("the {} level's bandwidth", network()),
+        Field::Memory => "a device's memory".to_owned(),
+        _ => return None,
+    };
+    Some(format!("a factor on {of}; 1 leaves the machine unchanged"))
+}
+
+/// What stands beside a field's value: its unit, or what it comes to; or that the plan does not follow it.
+pub fn aside(field: Field, idle: Option<&Idle>, scenario: &Scenario, library: &Library) -> String {
+    let plan = &scenario.plan;
+    let value = field.meant(scenario);
+    match (field, &value) {
+        _ if idle.is_some() => "unused".to_owned(),
+        (Field::GlobalBatch, _) if scenario.divides_batch().is_err() => {
+            format!("runs {}", counted(scenario.sequences()))
+        }
+        (Field::Nodes, _) => format!("= {}", devices(scenario.devices())),
+        (Field::Bandwidth, _) => {
+            let cluster = &scenario.cluster;
+            let shared = match cluster.sharing(cluster.levels.len().saturating_sub(1)) {
+                shared if shared > 1.0 => format!(" for {}", short(shared, 2)),
+                _ => String::new(),
+            };
+            let rate = |level: &Level| format!("= {}{shared}", level.bandwidth * plan.bandwidth_factor);
+            cluster.levels.last().map_or_else(String::new, rate)
+        }
+        (Field::Memory, _) => format!("= {}", scenario.cluster.device.memory * plan.memory_factor),
+        (Field::Shard, Some(Value::Extent(Extent::System))) => "all devices".to_owned(),
+        (Field::Strategy, _) if !plan.operators.is_empty() => "operators sharded apart".to_owned(),
+        (Field::Qwz, Some(Value::Switch(true))) => "weights quantised".to_owned(),
+        (Field::Qgz, Some(Value::Switch(true))) => "gradients quantised".to_owned(),
+        (Field::Hpz, Some(Value::Extent(Extent::Device))) => "no second copy".to_owned(),
+        (Field::Hpz, _) => "second copy".to_owned(),
+        (_, Some(Value::Id(id))) => library.title(field, id).unwrap_or_default().to_owned(),
+        (_, Some(Value::Count(count))) => {
+            field.spec().unit.map_or("", |[one, several]| if *count == 1 { one } else { several }).to_owned()
+        }
+        _ => String::new(),
+    }
+}
+
+/// The figure that a field changes most plainly.
+const fn changed_by(field: Field) -> Figure {
+    match field {
+        Field::Nodes | Field::Devices => Figure::TokensPerSecond,
+        Field::Bandwidth => Figure::Exposed,
+        Field::Memory => Figure::Capacity,
+        Field::Strategy | Field::Shard | Field::WeightsOver => Figure::Weights,
+        Field::MicroBatch | Field::Accumulate | Field::Sequence => Figure::TokensPerStep,
+        Field::Recompute => Figure::Recomputed,
+        Field::Precision | Field::Model | Field::FlopCount => Figure::Mfu,
+        Field::Optimizer | Field::OptimizerOver => Figure::OptimizerState,
+        Field::Offload | Field::Cluster => Figure::Peak,
+        Field::Pipeline | Field::Schedule | Field::StagesPerRank => Figure::Bubble,
+        Field::Tokens => Figure::Days,
+        _ => Figure::StepTime,
+    }
+}

@@ -1,0 +1,67 @@
+//! The panel of the time: where the step's time goes, what is sent where, and what would shorten it.
+
+use shardscope_engine::evaluate::HostDirection;
+use shardscope_report::figures::{self, Figure, FigureSubject, TIME_PARTS};
+
+use crate::app::action::asked::Asked;
+use crate::app::action::context::Context;
+use crate::app::action::cursor::ListCursor;
+use crate::app::action::notice::Notice;
+use crate::app::answers::Answer;
+use crate::app::views::view::View;
+
+/// The row that has the keys.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TimePanel(ListCursor);
+
+impl View for TimePanel {
+    fn figure(&self, context: &Context) -> Result<Asked, Notice> {
+        let figure = breakdown(context.answer).get(self.cursor(context)).copied();
+        Ok(Asked::Shown(figure.unwrap_or(Figure::StepTime)))
+    }
+
+    fn rows(&self, context: &Context) -> Option<Vec<String>> {
+        context.names(breakdown(context.answer))
+    }
+
+    fn cursor(&self, context: &Context) -> usize {
+        self.0.row(breakdown(context.answer).len())
+    }
+
+    fn list(&mut self) -> Option<&mut ListCursor> {
+        Some(&mut self.0)
+    }
+}
+
+/// The figures of the panel of the time, in the order of its rows: parts that anything goes into, what the whole
+/// training takes, levels that anything is sent into, what is copied to the host and from it, resources that matter, the strongest first.
+pub fn breakdown(answer: Option<&Answer>) -> Vec<Figure> {
+    let Some(Answer { scenario, evaluation }) = answer else { return Vec::new() };
+    let summary = &evaluation.summary;
+    let subject = FigureSubject::evaluated(scenario, evaluation);
+    let share = |figure: &Figure| figure.amount(&subject).map_or(0.0, |part| part.value / summary.step_time.get());
+    let spent = TIME_PARTS.into_iter().flat_map(with_its_part).filter(|figure| share(figure) >= SEEN);
+    let levels = scenario.cluster.levels.iter().zip(&summary.traffic).enumerate();
+    let used = levels.filter(|(_, (_, traffic))| traffic.bytes_per_device.get() > 0.0);
+    let mut felt: Vec<usize> = (0..evaluation.elasticity.len()).collect();
+    felt.retain(|index| evaluation.elasticity[*index].value.abs() >= FELT);
+    let strength = |index: &usize| evaluation.elasticity[*index].value.abs();
+    felt.sort_by(|a, b| strength(b).total_cmp(&strength(a)));
+    spent
+        .chain(figures::training(scenario))
+        .chain(used.map(|(level, _)| Figure::Traffic(level)))
+        .chain(HostDirection::ALL.into_iter().filter(|_| summary.host.any()).map(Figure::Copied))
+        .chain(felt.into_iter().map(Figure::Elasticity))
+        .collect()
+}
+
+/// A part of the step, and under compute what of it transfers cost.
+fn with_its_part(figure: Figure) -> impl Iterator<Item = Figure> {
+    std::iter::once(figure).chain((figure == Figure::Compute).then_some(Figure::Slowed))
+}
+
+/// The smallest share of the step that is worth a row.
+const SEEN: f64 = 0.000_5;
+
+/// The smallest elasticity that is worth a row.
+const FELT: f64 = 0.005;
