@@ -13,7 +13,7 @@ pub mod layer;
 pub mod state;
 pub mod timeline;
 pub mod transfer;
-mod update;
+pub mod update;
 pub mod views;
 
 pub use action::panel::Panel;
