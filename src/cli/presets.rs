@@ -84,7 +84,7 @@ fn list(library: &Library, kind: Kind) -> String {
 /// Heads of the key figures of a kind.
 fn columns(kind: Kind) -> &'static [&'static str] {
     match kind {
-        Kind::Cluster => &["memory", "peak", "per node", "in node", "outermost"],
+        Kind::Cluster => &["memory", "peak", "per node", "intra-node", "inter-node"],
         Kind::Stack => &["about"],
         Kind::Calibration => &[],
         Kind::Model => &["parameters", "layers", "hidden", "heads", "seq"],

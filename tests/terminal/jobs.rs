@@ -86,7 +86,7 @@ const JOBS: [Job; 7] = [
         // Any build finds a plan at once; to prove the best takes this one minutes.
         name: "The best plan within 80 %",
         waits: &[("Enter", &["20 % of memory free", "▸  1 "])],
-        shows: &["took ", "FITS"],
+        shows: &["applied ", "FITS"],
         check: |screen, _| {
             let within = screen.split("FITS").nth(1).and_then(|rest| rest.split('/').next()).unwrap();
             let peak: f64 = within.trim().parse().unwrap();

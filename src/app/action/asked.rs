@@ -20,7 +20,7 @@ pub const LATER: Notice = Notice::Computing("still computing: there is no figure
 pub const FIGURES_LATER: Notice = Notice::Computing("still computing: export when the figures are there");
 
 /// What is said where a plan is to be taken that is still computed.
-pub const PLAN_LATER: Notice = Notice::Computing("still computing: take the plan when it is there");
+pub const PLAN_LATER: Notice = Notice::Computing("still computing: apply the plan when it is there");
 
 /// What is to be explained.
 #[derive(Debug, Clone)]

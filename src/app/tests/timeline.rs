@@ -85,9 +85,9 @@ fn with_layered_accumulation_the_gathers_merge() {
     press(&mut app, "<ret>8<ret>");
     let gathers = |app: &App| step(app).trace.spans_on(0, shardscope_engine::evaluate::Stream::Gather).len() as f64;
     let before = gathers(&app);
-    to_field(&mut app, "order");
+    to_field(&mut app, "acc order");
     press(&mut app, "l");
-    assert_eq!(value(&app, "order"), "layered");
+    assert_eq!(value(&app, "acc order"), "layered");
     let ratio = before / gathers(&app);
     assert!((7.0..=9.0).contains(&ratio), "{before} gathers, then {}", gathers(&app));
 }

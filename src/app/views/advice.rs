@@ -20,7 +20,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     id: ViewId { word: "advice", name: "Advice", about: "which single change would help" },
     opens: "W",
     hint: "",
-    keys: |keys| keys.rows("row").key("enter", Action::Take, "take", "make the change, or explain the gain"),
+    keys: |keys| keys.rows("row").key("enter", Action::Take, "apply", "make the change, or explain the gain"),
 };
 
 /// What the view knows.
@@ -85,7 +85,7 @@ impl AdviceView {
                 Effect::Tell(why.into())
             }
             AdviceRow::Change(Suggestion { candidate, .. }) => {
-                Effect::Edit(candidate.edits.clone(), format!("took {candidate}: u undoes it"))
+                Effect::Edit(candidate.edits.clone(), format!("applied {candidate}: u undoes it"))
             }
         })
     }
@@ -99,7 +99,7 @@ impl View for AdviceView {
     fn figure(&self, _: &Context) -> Result<Asked, Notice> {
         match self.chosen().ok_or(NOTHING)? {
             AdviceRow::Resource(index, ..) => Ok(Asked::Shown(Figure::Elasticity(*index))),
-            AdviceRow::Change(_) => Err("a change of the plan is no figure to explain: Enter takes it".into()),
+            AdviceRow::Change(_) => Err("a change of the plan is no figure to explain: Enter applies it".into()),
         }
     }
 

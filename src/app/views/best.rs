@@ -32,7 +32,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     keys: |keys| {
         keys.rows("plan")
             .sideways("sort", "sort by the column before or after")
-            .key("enter", Action::Take, "take", "make the plan the scenario's")
+            .key("enter", Action::Take, "apply", "make the plan the scenario's")
             .key("p", Action::PinPlan, "pin", "pin the plan; a range of plans is pinned and compared")
             .key("space", Action::Range, "range", "begin a range of plans, or end it")
             .key("o", Action::Metric, "objective", "fastest, fewest device-hours, fewest devices, or least memory")
@@ -128,7 +128,7 @@ impl BestView {
 
     fn take(&self, context: &Context) -> Vec<Effect> {
         let Some(PlanRow { found, .. }) = self.chosen() else { return told(self.nothing()) };
-        let said = format!("took {}", plan_words(&found.scenario.plan));
+        let said = format!("applied {}", plan_words(&found.scenario.plan));
         vec![Effect::Revise(Box::new(context.file.with_plan(&found.scenario, searched_fields())), said)]
     }
 

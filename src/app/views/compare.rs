@@ -24,7 +24,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     hint: "compare",
     keys: |keys| {
         keys.sideways("column", "previous and next scenario")
-            .key("enter", Action::Take, "take", "make the pinned scenario the current one")
+            .key("enter", Action::Take, "apply", "make the pinned scenario the current one")
             .key("<", Action::Earlier, "", "move it towards the front")
             .key(">", Action::Later, "", "move it towards the end")
             .key("n", Action::Rename, "name", "give it a name")
@@ -137,7 +137,7 @@ impl CompareView {
             Action::Remove => vec![Effect::Unpin(pin)],
             Action::Rename => vec![Effect::Open(Opening::PinName(pin))],
             Action::Take => {
-                vec![Effect::Adopt(Box::new(pinned.scenario.clone()), format!("took {}", pinned.name))]
+                vec![Effect::Adopt(Box::new(pinned.scenario.clone()), format!("applied {}", pinned.name))]
             }
             _ => Vec::new(),
         }

@@ -25,7 +25,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     hint: "",
     keys: |keys| {
         keys.rows("point")
-            .key("enter", Action::Take, "take", "apply the point to the scenario")
+            .key("enter", Action::Take, "apply", "apply the point to the scenario")
             .more_less("efficiency", "raise and lower the kernels' share of the peak")
     },
 };
@@ -105,7 +105,7 @@ impl GridView {
             Edit::new(Field::MicroBatch, point.batch as u32),
         ];
         let mfu = percent(point.reached.mfu);
-        let said = format!("took {mfu} MFU by the limits; the headline simulates it; u goes back");
+        let said = format!("applied {mfu} MFU by the limits; the headline simulates it; u goes back");
         vec![Effect::Edit(edits, said)]
     }
 }

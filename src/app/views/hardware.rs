@@ -26,7 +26,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     hint: "",
     keys: |keys| {
         keys.around("move")
-            .key("enter", Action::Take, "take", "apply the cell's hardware and batch to the scenario")
+            .key("enter", Action::Take, "apply", "apply the cell's hardware and batch to the scenario")
             .key("m", Action::Metric, "metric", "next metric")
             .ends("least and most bandwidth")
             .pages("most and least memory")
@@ -92,7 +92,7 @@ impl View for HardwareView {
                 return told(NOTHING_TO_TAKE);
             }
             Action::Take => {
-                let said = "took the hardware of the cell: u undoes it".to_owned();
+                let said = "applied the hardware of the cell: u undoes it".to_owned();
                 return vec![Effect::Edit(map.edits(map.cursor), said)];
             }
             Action::Metric => map.next_metric(),

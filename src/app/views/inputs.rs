@@ -214,7 +214,7 @@ pub fn aside(field: Field, idle: Option<&Idle>, scenario: &Scenario, library: &L
     let plan = &scenario.plan;
     let value = field.meant(scenario);
     match (field, &value) {
-        _ if idle.is_some() => "unused".to_owned(),
+        _ if idle.is_some() => "not used".to_owned(),
         (Field::GlobalBatch, _) if scenario.divides_batch().is_err() => {
             format!("runs {}", counted(scenario.sequences()))
         }
@@ -222,7 +222,7 @@ pub fn aside(field: Field, idle: Option<&Idle>, scenario: &Scenario, library: &L
         (Field::Bandwidth, _) => {
             let cluster = &scenario.cluster;
             let shared = match cluster.sharing(cluster.levels.len().saturating_sub(1)) {
-                shared if shared > 1.0 => format!(" for {}", short(shared, 2)),
+                shared if shared > 1.0 => format!(" per {} GPUs", short(shared, 2)),
                 _ => String::new(),
             };
             let rate = |level: &Level| format!("= {}{shared}", level.bandwidth * plan.bandwidth_factor);

@@ -23,7 +23,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     hint: "",
     keys: |keys| {
         keys.around("move; the other panels follow")
-            .key("enter", Action::Take, "take", "make the cell the scenario")
+            .key("enter", Action::Take, "apply", "make the cell the scenario")
             .ends("first and last column")
             .pages("first and last row")
             .key("t", Action::Tune, "tune", "tune batch and recompute per cell, or keep the scenario's")
@@ -36,7 +36,7 @@ pub const SPEC: ViewSpec = ViewSpec {
 };
 
 /// What is said where the cell under the cursor is the scenario already.
-pub(crate) const NOTHING_TO_TAKE: &str = "this is the current scenario: nothing to take";
+pub(crate) const NOTHING_TO_TAKE: &str = "this is the current scenario: nothing to apply";
 
 /// A map, its cursor, and how far it is filled.
 #[derive(Debug, Clone)]
@@ -326,7 +326,7 @@ impl Map {
             format!("{} {}", edit.field.spec().label, axes::label(edit.field, &edit.value, context.scenario))
         };
         let taken: Vec<String> = edits.iter().map(said).collect();
-        vec![Effect::Edit(edits, format!("took {}: u undoes it", taken.join(", ")))]
+        vec![Effect::Edit(edits, format!("applied {}: u undoes it", taken.join(", ")))]
     }
 
     /// Hands the map over as CSV: to the terminal's clipboard, or to a file.

@@ -29,7 +29,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     keys: |keys| {
         keys.keys(&[("[ left h", Action::Left), ("] right l", Action::Right)], "limit", "less and more memory")
             .up_down("operator", "previous and next operators")
-            .key("enter", Action::Take, "take", "apply the plan to the scenario")
+            .key("enter", Action::Take, "apply", "apply the plan to the scenario")
             .key("m", Action::Metric, "objective", "optimize throughput at any batch, or step time")
             .ends("first and last operators")
             .pages("a page up and down")
@@ -253,7 +253,7 @@ fn with_plan(file: &ScenarioFile, found: &FoundPlan, scenario: &Scenario) -> Sce
 
 /// `took the plan: micro 16, accum 1, recompute full`.
 fn said(found: &FoundPlan) -> String {
-    format!("took the plan: {}", Tuned::from(&found.scenario))
+    format!("applied the plan: {}", Tuned::from(&found.scenario))
 }
 
 #[cfg(test)]

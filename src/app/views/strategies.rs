@@ -19,7 +19,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     opens: "S",
     hint: "",
     keys: |keys| {
-        keys.rows("strategy").key("enter", Action::Take, "take", "take the strategy").key(
+        keys.rows("strategy").key("enter", Action::Take, "apply", "apply the strategy").key(
             "m",
             Action::Metric,
             "sort",
@@ -33,7 +33,7 @@ const ORDERS: [(Figure, &str); 4] = [
     (Figure::ModelFlops, "by throughput"),
     (Figure::Peak, "by memory"),
     (Figure::Exposed, "by exposed communication"),
-    (Figure::Traffic(0), "by outermost traffic"),
+    (Figure::Traffic(0), "by inter-node traffic"),
 ];
 
 /// The table, its order and its cursor.
@@ -90,7 +90,7 @@ impl StrategiesView {
     fn take(&self, context: &Context) -> Option<Effect> {
         let row = self.rows.get(self.row())?;
         let tried = with_strategy(context.library, context.shown, &row.id)?;
-        Some(Effect::EditShown(tried.edits, format!("took {}", row.id)))
+        Some(Effect::EditShown(tried.edits, format!("applied {}", row.id)))
     }
 
     fn sort(&mut self) {

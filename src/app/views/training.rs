@@ -30,9 +30,9 @@ pub const SPEC: ViewSpec = ViewSpec {
     keys: |keys| {
         keys.sideways("devices", "fewer and more devices")
             .up_down("method", "previous and next method")
-            .key("enter", Action::Take, "take", "apply the plan to the scenario")
-            .key("[", Action::Slower, "slower network", "halve the bandwidth of the outermost level")
-            .key("]", Action::Faster, "", "double the bandwidth of the outermost level")
+            .key("enter", Action::Take, "apply", "apply the plan to the scenario")
+            .key("[", Action::Slower, "slower network", "halve the bandwidth between nodes")
+            .key("]", Action::Faster, "", "double the bandwidth between nodes")
             .more_less("most", "double and halve the device limit")
             .key("m", Action::Metric, "law", "next law of the critical batch: layered, kaplan")
             .ends("fewest and most devices")
@@ -209,7 +209,7 @@ impl TrainingView {
             return told(PLAN_LATER);
         };
         let Some((method, best)) = self.chosen() else { return told("no plan of this method fits here") };
-        let said = format!("took the {} plan on {}: u undoes it", method.name, devices(best.choice.devices));
+        let said = format!("applied the {} plan on {}: u undoes it", method.name, devices(best.choice.devices));
         vec![Effect::Edit(picture.search.edits(method, &best.choice), said)]
     }
 }

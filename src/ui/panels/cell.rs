@@ -52,7 +52,7 @@ pub(super) fn status(app: &App, width: u16) -> String {
         Some(figure) => format!("{} {}{}{}", words::figure(figure), unit(map), limiting(map), settled(map)),
         None => why(app).unwrap_or_else(|| "computing".to_owned()),
     };
-    let hint = if app.looking && !app.following { " (Enter takes it, Esc goes back)" } else { "" };
+    let hint = if app.looking && !app.following { " (Enter applies it, Esc goes back)" } else { "" };
     let (long, short) = (format!("{place}: {figure}{hint}"), format!("{place}: {figure}"));
     let fits = |text: &String| Span::raw(text.as_str()).width() <= usize::from(width);
     [long, short].into_iter().find(fits).unwrap_or(figure)

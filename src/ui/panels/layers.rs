@@ -112,7 +112,7 @@ fn list(theme: Theme, list: &List, area: Rect) -> Overlay<'_> {
         _ => Prompt::Hint("/ searches"),
     };
     let note = match list.typed_value() {
-        Some((_, text)) => format!("Enter takes {text}"),
+        Some((_, text)) => format!("Enter applies {text}"),
         None => format!("{} found", items.len()),
     };
     let (width, height) = room(size, area);
@@ -160,7 +160,7 @@ fn entry(theme: Theme, entry: &Entry) -> Overlay<'_> {
         theme,
         size: (if wide { 76 } else { 44 }, 3),
         title,
-        note: "Enter takes".into(),
+        note: "Enter applies".into(),
         prompt: Some(prompt),
         ..Overlay::default()
     }

@@ -79,14 +79,14 @@ impl StackedBar<'_> {
         };
         let parts = &self.parts;
         [
-            part(Figure::Weights, "wts", parts.weights, Tone::Blue),
+            part(Figure::Weights, "weights", parts.weights, Tone::Blue),
             part(Figure::Gradients, "grad", parts.gradients, Tone::Ochre),
             part(Figure::OptimizerState, "opt", parts.optimizer, Tone::Violet),
             part(Figure::Activations, "act", parts.activations, Tone::Green),
             part(Figure::SecondaryWeights, "sec", parts.secondary_weights, Tone::Rose),
-            part(Figure::Gathered, "gath", parts.gathered, Tone::Teal),
+            part(Figure::Gathered, "gathered", parts.gathered, Tone::Teal),
             part(Figure::Buffers, "comm", parts.communication, Tone::Orange),
-            part(Figure::Reserved, "resv", parts.reserved, Tone::Grey),
+            part(Figure::Reserved, "reserve", parts.reserved, Tone::Grey),
         ]
     }
 

@@ -254,7 +254,7 @@ impl<'a> PlanWriter<'a> {
                 _ => field.in_plan(&usual).is_none_or(|usual| usual != *value),
             };
             if says {
-                self.notes.push(format!("{} {value}: {tool} has no word for it", field.key()));
+                self.notes.push(format!("{} {value}: not supported by {tool}", field.key()));
             }
         }
         if !plan.operators.is_empty() {

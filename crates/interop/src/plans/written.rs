@@ -46,7 +46,7 @@ impl Head {
     /// As comments.
     pub fn comments(&self) -> String {
         let mut text = format!("# for {}\n# {}\n", self.tool, self.line());
-        for (what, lines) in [("not as planned", &self.notes), ("said elsewhere", &self.elsewhere)] {
+        for (what, lines) in [("not as planned", &self.notes), ("set outside this file", &self.elsewhere)] {
             for line in lines {
                 // A string takes every text.
                 let _ = writeln!(text, "# {what}: {line}");

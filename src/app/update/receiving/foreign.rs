@@ -40,7 +40,7 @@ impl App {
             Ok(imported) => *imported,
             Err(why) => {
                 let more = "Esc, then O: the same line, to add what is missing behind the path.";
-                self.open_page(format!("{path} was not taken in"), &format!("{}\n\n{more}", why.join("\n")));
+                self.open_page(format!("{path} could not be imported"), &format!("{}\n\n{more}", why.join("\n")));
                 return Vec::new();
             }
         };
@@ -99,9 +99,7 @@ impl App {
     pub(crate) fn learn(&mut self, learned: Calibration) -> Vec<Command> {
         let run = self.inputs.measured.clone().filter(|_| self.inputs.are_possible());
         let Some(scenario) = run.and_then(|run| run.after(&self.scenario, learned)) else { return Vec::new() };
-        self.tell(
-            "what is shown is calibrated to your run; u, or an empty line in its field, takes it back".to_owned(),
-        );
+        self.tell("what is shown is calibrated to your run; u, or an empty line in its field, undoes it".to_owned());
         self.noted(None, |app| app.turn_to(scenario))
     }
 

@@ -20,7 +20,7 @@ const OBJECTIVES: [(Objective, &str); 5] = [
 
 /// What else than the scenario's own numbers is allowed.
 const NUMERICS: [(Allowed, &str); 4] = [
-    (Allowed { quantised: false, offload: false, fp8: false }, "numbers kept"),
+    (Allowed { quantised: false, offload: false, fp8: false }, "same precision"),
     (Allowed { quantised: true, offload: false, fp8: false }, "quantised transfers too"),
     (Allowed { quantised: true, offload: false, fp8: true }, "quantised transfers and FP8 too"),
     (Allowed { quantised: false, offload: true, fp8: false }, "offload too"),
@@ -69,7 +69,7 @@ impl PlanQuestion {
     pub fn words(self, scenario: &Scenario) -> Vec<String> {
         let sharding = if self.keeps_sharding { "sharding kept" } else { "sharding searched" };
         let devices = match self.doublings {
-            0 => "devices kept".to_owned(),
+            0 => "same GPU count".to_owned(),
             more => format!("devices x 1/{0} to {0}", 1 << more),
         };
         let asked = |text: String| (false, text);

@@ -65,7 +65,7 @@ fn enter_takes_a_pinned_scenario_and_undo_gives_back_the_one_before() {
     let before = figures(&app);
     press(&mut app, "p1gjjjjlcg<ret>");
     assert_eq!((figures(&app), value(&app, "nodes")), (before, "16".to_owned()));
-    assert_eq!(app.notice.as_deref(), Some("took fsdp"));
+    assert_eq!(app.notice.as_deref(), Some("applied fsdp"));
     press(&mut app, "u");
     assert_eq!(value(&app, "nodes"), "24");
     press(&mut app, "U1gjjjl");

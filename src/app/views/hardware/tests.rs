@@ -100,7 +100,7 @@ fn enter_takes_the_hardware_of_a_cell_with_the_batch_that_it_settled_on() {
         (plan.micro_batch, plan.accumulate, plan.recompute),
         (wanted.micro_batch, wanted.accumulate, wanted.recompute)
     );
-    assert_eq!(app.notice.as_deref(), Some("took the hardware of the cell: u undoes it"));
+    assert_eq!(app.notice.as_deref(), Some("applied the hardware of the cell: u undoes it"));
     press(&mut app, "u");
     assert_eq!(app.scenario, explorer().scenario);
 }

@@ -167,7 +167,7 @@ fn the_present_scenario_is_not_taken() {
     let nothing = |app: &mut App, keys: &str| {
         let before = (app.file.clone(), app.scenario.clone());
         press(app, keys);
-        assert_eq!(app.notice.as_deref(), Some("this is the current scenario: nothing to take"), "{keys}");
+        assert_eq!(app.notice.as_deref(), Some("this is the current scenario: nothing to apply"), "{keys}");
         assert_eq!((&app.file, &app.scenario), (&before.0, &before.1), "{keys}");
     };
     let mut app = explorer();

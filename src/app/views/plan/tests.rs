@@ -107,7 +107,7 @@ fn enter_takes_the_plan_and_u_takes_it_back() {
     assert!((now.memory_factor - 1.0).abs() < 1e-12);
     let promised = plan.summary;
     assert_eq!((figures(&app).step_time, figures(&app).memory.parts), (promised.step_time, promised.memory.parts));
-    assert!(app.notice.as_deref().is_some_and(|notice| notice.starts_with("took the plan: micro 8")));
+    assert!(app.notice.as_deref().is_some_and(|notice| notice.starts_with("applied the plan: micro 8")));
     press(&mut app, "u");
     assert_eq!((app.file.clone(), app.scenario.clone(), figures(&app)), before);
     press(&mut app, "U");
@@ -180,7 +180,7 @@ fn i_explains_the_plan_within_the_limit() {
 fn an_answer_ends_the_waiting_for_it() {
     let mut app = explorer_on(SLOW);
     press(&mut app, "P<ret>");
-    let waits = |app: &App| app.notice.as_deref() == Some("still computing: take the plan when it is there");
+    let waits = |app: &App| app.notice.as_deref() == Some("still computing: apply the plan when it is there");
     assert!(waits(&app));
     let curve = Arc::clone(&app.views.plan.picture.as_ref().unwrap().curve);
     app.hear_view(Found::Plan(3, Box::new(planned(&curve, 3))));

@@ -61,7 +61,7 @@ fn enter_takes_the_strategy_under_the_cursor() {
         press(&mut app, "j");
     }
     press(&mut app, "<ret>");
-    assert_eq!((&*app.scenario.strategy, app.notice.as_deref()), ("zero3", Some("took zero3")));
+    assert_eq!((&*app.scenario.strategy, app.notice.as_deref()), ("zero3", Some("applied zero3")));
     assert!(!app.is_waiting(), "the table followed");
     assert_eq!(ids(&app)[0], first, "the others are as they were");
 }
@@ -159,7 +159,7 @@ fn what_is_taken_is_what_was_tried() {
         press(&mut app, &format!("g{}", "j".repeat(row)));
         let tried = app.views.strategies.rows()[row].outcome.clone().expect("possible");
         press(&mut app, "<ret>");
-        assert_eq!(app.notice.as_deref(), Some(&*format!("took {id}")));
+        assert_eq!(app.notice.as_deref(), Some(&*format!("applied {id}")));
         assert_eq!(app.answer.as_ref().expect("an answer").evaluation.summary, tried, "{id}");
     }
 }

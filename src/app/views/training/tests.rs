@@ -105,7 +105,7 @@ fn fill(app: &mut App, place: usize, days: impl Into<Option<f64>>) {
 fn enter_takes_the_plan_under_the_cursor_once_there_is_one() {
     let mut app = open();
     press(&mut app, "<ret>");
-    assert_eq!(app.notice.as_deref(), Some("still computing: take the plan when it is there"));
+    assert_eq!(app.notice.as_deref(), Some("still computing: apply the plan when it is there"));
     let place = app.views.training.budget();
     fill(&mut app, place, 1.0);
     press(&mut app, "<ret>");
@@ -114,7 +114,7 @@ fn enter_takes_the_plan_under_the_cursor_once_there_is_one() {
     assert_eq!(&*app.scenario.strategy, METHODS[0].strategies[0]);
     assert_eq!(
         app.notice.as_deref(),
-        Some(&*format!("took the {} plan on {devices} devices: u undoes it", METHODS[0].name))
+        Some(&*format!("applied the {} plan on {devices} devices: u undoes it", METHODS[0].name))
     );
 }
 
@@ -150,7 +150,7 @@ fn a_new_question_takes_nothing_from_the_answers_to_an_earlier_one() {
         "to be seen, not to be had"
     );
     press(&mut app, "<ret>");
-    assert_eq!(app.notice.as_deref(), Some("still computing: take the plan when it is there"));
+    assert_eq!(app.notice.as_deref(), Some("still computing: apply the plan when it is there"));
     assert_eq!(app.scenario, before);
     // Fewer days on one device by the earlier question are no better than more days by this one.
     fill(&mut app, last, 3.0);
@@ -177,7 +177,7 @@ fn a_scenario_that_cannot_be_has_no_plans_to_take() {
 fn an_answer_ends_the_waiting_for_it() {
     let mut app = open();
     let place = app.views.training.budget();
-    let waits = |app: &App| app.notice.as_deref() == Some("still computing: take the plan when it is there");
+    let waits = |app: &App| app.notice.as_deref() == Some("still computing: apply the plan when it is there");
     press(&mut app, "<ret>");
     let found = answer(&app, 0, None);
     app.hear_view(Found::Training(0, Box::new(found)));

@@ -16,7 +16,7 @@ use crate::ui::widgets::loglog::Curve;
 use crate::ui::widgets::text::{columns, draw_line, draw_lines};
 use crate::ui::widgets::{LogLog, RowList, table};
 use shardscope_engine::search::plans::{EvaluatedPlan, Objective};
-use shardscope_engine::units::{Amount, Seconds, thousands};
+use shardscope_engine::units::{Amount, Seconds, percent, thousands};
 use shardscope_report::figures::{Figure, FigureSubject, extent_words, plan_words, proven_words};
 
 /// How it is drawn.
@@ -107,7 +107,7 @@ fn proven(best: &BestView) -> String {
     let Some(first) = answer.plans.first().filter(|_| !best.is_complete()) else {
         let plans = thousands(counts.plans as f64);
         return if best.is_complete() {
-            format!("{plans} plans, {simulated} simulated: proven")
+            format!("{plans} plans, {simulated} simulated: optimal in this model")
         } else {
             format!("{simulated} simulated")
         };
@@ -115,10 +115,10 @@ fn proven(best: &BestView) -> String {
     match best.asked().map_or(Objective::Throughput, |search| search.objective) {
         _ if answer.proven <= 0.0 => format!("{simulated} simulated"),
         // Whole plans are done with, and what is placed operator by operator is not proven.
-        _ if answer.exact => format!("{simulated} simulated: proven; placing operators"),
+        _ if answer.exact => format!("{simulated} simulated: optimal in this model; placing operators"),
         Objective::Throughput => {
             let least: Seconds = first.summary.step_time * answer.proven;
-            format!("{simulated} simulated, none takes less than {least}")
+            format!("{simulated} simulated, lower bound {least} (gap {})", percent(1.0 - answer.proven))
         }
         objective => format!("{simulated} simulated, {}", proven_words(objective, answer)),
     }

@@ -97,7 +97,7 @@ fn status(app: &App) -> String {
     let (rows, cursor) = (app.views.grid.rows(), app.views.grid.row(app.on_screen()));
     match rows.get(cursor).map(|row| row.point) {
         None => String::new(),
-        Some(Some(_)) => "closed forms, memory full: Enter takes the point, and the simulation judges it".to_owned(),
+        Some(Some(_)) => "closed forms, memory full: Enter applies the point, and the simulation judges it".to_owned(),
         Some(None) => "the state alone leaves no room: choose more devices, or more memory".to_owned(),
     }
 }

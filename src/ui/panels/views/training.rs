@@ -225,7 +225,7 @@ fn table(picture: &TrainingPicture, (chosen, place): (usize, usize), theme: Them
     vec![
         row(String::new(), &|method| WORDS[method].0.to_owned()),
         row(format!("days on {}", devices(picture.search.budgets[place])), &days),
-        row(format!("GB/s to hide, of {}", gigabytes(outermost.bandwidth(base))), &need),
+        row(format!("GB/s needed, of {}", gigabytes(outermost.bandwidth(base))), &need),
     ]
 }
 
@@ -286,21 +286,21 @@ fn plan(
     ]
 }
 
-/// What each link needs for the plan, the tightest first: `to hide: host 5.71 of 15.8 GB/s (state-offload)`; before all
-/// else what runs beside no arithmetic, and never hides: `system never (data-parallel x 1.49)`.
+/// What each link needs for the plan, the tightest first: `needed to hide: host 5.71 of 15.8 GB/s (state-offload)`; before all
+/// else what runs beside no arithmetic, and never hides: `system: data-parallel never hides, x 1.49`.
 fn network(needs: &LinkNeeds, scenario: &Scenario, theme: Theme, width: u16) -> Line<'static> {
     let need = |(it, needed, has): &(Intensity, Option<BytesPerSecond>, BytesPerSecond)| {
         let (kind, link) = (it.kind.word(), it.link.name(scenario));
         Span::raw(match needed {
             Some(needed) => format!("{link} {} of {} GB/s ({kind})", gigabytes(*needed), gigabytes(*has)),
-            None => format!("{link} never ({kind} x {})", significant(it.slowdown(), 3)),
+            None => format!("{link}: {kind} never hides, x {}", significant(it.slowdown(), 3)),
         })
     };
     if needs.transfers.is_empty() {
         return Line::raw("nothing is transferred");
     }
-    let mut line = joined(needs.transfers.iter().map(need), theme, width.saturating_sub(9));
-    line.spans.insert(0, Span::raw("to hide: "));
+    let mut line = joined(needs.transfers.iter().map(need), theme, width.saturating_sub(16));
+    line.spans.insert(0, Span::raw("needed to hide: "));
     line
 }
 
@@ -321,7 +321,7 @@ fn status(app: &App) -> String {
         let taken = goal.steps(sequences) * sequences;
         // Steps below the critical batch take more of them and fewer tokens, steps above it fewer and more.
         format!(
-            "Enter applies it; batch {} takes {} tokens, x {} those of the critical {}",
+            "Enter applies it; batch {} needs {} tokens, {} times those at the critical batch {}",
             words::count(sequences),
             words::count(taken * f64::from(picture.search.base.plan.sequence)),
             significant(taken / (goal.steps * goal.critical), 3),

@@ -121,7 +121,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .state(|sharding| some(sharding.gradients.clone()), |sharding, extent| extent.put(&mut sharding.gradients)),
     sharding(Field::OptimizerOver, "plan.optimizer_over", "optimizer-over", Type::Extent)
         .in_full("plan.sharding.optimizer")
-        .label("moments")
+        .label("opt shard")
         .help("EXTENT", "Extent over which optimizer state is sharded; at least that of the gradients")
         .steps(Steps::Extents)
         .rare()
@@ -188,7 +188,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .range(1, 64)
         .lens(|plan| some(plan.stages_per_rank), |plan, count| count.put(&mut plan.stages_per_rank)),
     word::<Accumulation>(Field::Accumulation, "plan.accumulation", "accumulation", "standard")
-        .label("order")
+        .label("acc order")
         .help("ORDER", "Order of gradient accumulation: one micro-batch after the other, or layer by layer")
         .lens(|plan| some(plan.accumulation), |plan, order| order.put(&mut plan.accumulation)),
     word::<Optimizer>(Field::Optimizer, "plan.optimizer", "optimizer", "adam")

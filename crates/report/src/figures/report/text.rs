@@ -145,7 +145,7 @@ pub fn limit(scenario: &Scenario, evaluation: &Evaluation) -> StepLimit {
     let tie = other.map_or_else(String::new, |other| format!(", tied with {other}"));
     let gain = gain.map(|one| format!("{change} gives {}{tie}", signed(one.gain)));
     let short = match property {
-        Property::LevelBandwidth(level) => format!("limit: links {}", place(level)),
+        Property::LevelBandwidth(level) => format!("limit: bandwidth {}", place(level)),
         Property::LevelLatency(level) => format!("limit: latency {}", place(level)),
         _ => format!("limited by {what}"),
     };

@@ -132,7 +132,7 @@ impl ValidateReport<'_> {
             let unit = Figure::from(one.metric).unit();
             let amounts =
                 [one.predicted, one.measured].map(|value| TableCell::word(Amount { value, unit }.to_string()));
-            let refused = one.refused.map(|more| TableCell::word(format!("refused by {more}")));
+            let refused = one.refused.map(|more| TableCell::word(format!("predicted OOM by {more}")));
             let cells = std::iter::once(TableCell::word(&one.id)).chain(amounts);
             cells.chain([TableCell::change(one.error())]).chain(refused).collect()
         };

@@ -64,13 +64,13 @@ fn own(place: KeyPlace) -> KeyLines {
             .pages("a page up and down")
             .ends("first and last item")
             .key("/", Action::Search, "search", "search")
-            .key("enter", Action::Take, "take", "take the item")
+            .key("enter", Action::Take, "apply", "apply the item")
             .key("esc", Action::Close, "close", "close"),
         KeyPlace::Search => keys
             .keys(&arrows, "move", "previous and next item")
-            .key("enter", Action::Take, "take", "take the item")
+            .key("enter", Action::Take, "apply", "apply the item")
             .key("esc", Action::Close, "list", "back to the list"),
-        KeyPlace::Entry => keys.key("enter", Action::Take, "take", "take the value").key(
+        KeyPlace::Entry => keys.key("enter", Action::Take, "apply", "apply the value").key(
             "esc",
             Action::Close,
             "cancel",
