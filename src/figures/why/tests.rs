@@ -10,7 +10,7 @@ use crate::units::significant;
 
 use super::*;
 
-mod readme;
+mod guide;
 
 /// Scenarios that lean on every rule: extents, formats on the wire, second copies, recompute of each kind, tensor,
 /// context and pipeline parallelism, orders, offload, experts.
