@@ -14,6 +14,7 @@ mod cli {
     mod export_plan;
     mod files;
     mod grid;
+    mod guide;
     mod hostile;
     mod import;
     mod import_plan;

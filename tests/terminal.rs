@@ -6,6 +6,8 @@
 mod budgets;
 #[path = "terminal/floods.rs"]
 mod floods;
+#[path = "terminal/guide.rs"]
+mod guide;
 #[path = "terminal/harness.rs"]
 mod harness;
 #[path = "terminal/host.rs"]

@@ -12,7 +12,7 @@ struct Limit {
     aim: usize,
 }
 
-const CODE: Limit = Limit { name: "lines of code", now: 59_500, aim: 34_000 };
+const CODE: Limit = Limit { name: "lines of code", now: 59_750, aim: 34_000 };
 const LONGEST: Limit = Limit { name: "lines of code in the longest file", now: 450, aim: 450 };
 const MEDIAN: Limit = Limit { name: "lines of code in the median file", now: 150, aim: 150 };
 const UNCOMMENTED: Limit = Limit { name: "lines of code beyond 50 for each comment", now: 0, aim: 0 };
