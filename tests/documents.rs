@@ -1,12 +1,14 @@
-//! The documents: every link of every Markdown file leads somewhere, what is read first is short, and the guide is whole.
+//! The documents: every link leads somewhere, every file that is named exists, every command has the flags that are given,
+//! what is read first is short, and the guide is whole.
 
 #![expect(clippy::unwrap_used, reason = "a helper of tests ends the test")]
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
+use std::process::Command;
 
-use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use shardscope::guide::CHAPTERS;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
@@ -15,19 +17,25 @@ const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 const SHORT: [(&str, usize); 2] = [("README.md", 200), ("CONTRIBUTING.md", 200)];
 const README_PICTURES: usize = 5;
 
-/// Where a Markdown file leads, and what can be led to in it.
+/// Where a Markdown file leads, what can be led to in it, and what it names.
+#[derive(Default)]
 struct Document {
     /// Targets of links and pictures, each with its line.
     targets: Vec<(usize, String)>,
     pictures: usize,
     /// Anchors of its headings.
     anchors: Vec<String>,
+    /// What stands in code between words, each with its line.
+    named: Vec<(usize, String)>,
+    /// Blocks of commands for a shell.
+    shell: Vec<String>,
 }
 
 impl Document {
     fn read(text: &str) -> Self {
-        let mut document = Self { targets: Vec::new(), pictures: 0, anchors: Vec::new() };
+        let mut document = Self::default();
         let mut heading: Option<String> = None;
+        let mut shell: Option<String> = None;
         for (event, place) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
             let line = || text[..place.start].matches('\n').count() + 1;
             match event {
@@ -42,7 +50,21 @@ impl Document {
                     let before = document.anchors.iter().filter(|other| **other == anchor).count();
                     document.anchors.push(if before == 0 { anchor } else { format!("{anchor}-{before}") });
                 }
-                Event::Text(words) | Event::Code(words) => heading.iter_mut().for_each(|text| text.push_str(&words)),
+                Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(language))) if &*language == "sh" => {
+                    shell = Some(String::new());
+                }
+                Event::End(TagEnd::CodeBlock) => document.shell.extend(shell.take()),
+                Event::Text(words) => {
+                    for text in heading.iter_mut().chain(&mut shell) {
+                        text.push_str(&words);
+                    }
+                }
+                Event::Code(words) => {
+                    if let Some(text) = &mut heading {
+                        text.push_str(&words);
+                    }
+                    document.named.push((line(), words.into_string()));
+                }
                 _ => {}
             }
         }
@@ -145,6 +167,63 @@ fn a_link_that_leads_nowhere_is_found() {
     assert_eq!(found.len(), 5, "{found:#?}");
     for (line, found) in (1..).zip(&found) {
         assert!(found.starts_with(&format!("README.md:{line}: ")), "{found}");
+    }
+}
+
+/// Whether it is a path in this project, without a part that stands for any other.
+fn is_own_path(text: &str) -> bool {
+    let folders = ["src/", "crates/", "presets/", "docs/", "tests/", "benches/"];
+    folders.iter().any(|folder| text.starts_with(folder))
+        && !text.contains(|c: char| c.is_uppercase() || "* ".contains(c))
+}
+
+#[test]
+fn every_file_that_is_named_exists() {
+    let documents = documents(Path::new(ROOT));
+    let named = documents.iter().flat_map(|(file, document)| document.named.iter().map(move |named| (file, named)));
+    let (there, gone): (Vec<_>, Vec<_>) = named
+        .filter(|(_, (_, path))| is_own_path(path))
+        .partition(|(_, (_, path))| Path::new(ROOT).join(path).exists());
+    let gone: Vec<_> = gone.iter().map(|(file, (line, path))| format!("{}:{line}: {path}", file.display())).collect();
+    assert!(there.len() > 30, "only {there:?}: are these all?");
+    assert!(gone.is_empty(), "not there:\n{}\n", gone.join("\n"));
+}
+
+/// The commands of this program in a block, as arguments; those that are cut short with `...` are left out.
+fn commands(block: &str) -> Vec<Vec<String>> {
+    let lines = block.replace("\\\n", " ");
+    let words = lines.lines().filter(|line| !line.contains("...")).filter_map(shlex::split);
+    let parts = words.flat_map(|words| {
+        let parts = words.split(|word| ["|", "&&", ">"].contains(&word.as_str())).map(<[String]>::to_vec);
+        parts.collect::<Vec<_>>()
+    });
+    parts.filter(|words| words.first().is_some_and(|first| first == "shardscope")).collect()
+}
+
+/// With `--help` behind them, arguments are read and nothing is done.
+#[test]
+fn every_command_has_the_flags_that_are_given() {
+    let mut count = 0;
+    for (file, document) in documents(Path::new(ROOT)) {
+        for command in document.shell.iter().flat_map(|block| commands(block)) {
+            let output =
+                Command::new(env!("CARGO_BIN_EXE_shardscope")).args(&command[1..]).arg("--help").output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{}: {}\n{said}", file.display(), command.join(" "));
+            count += 1;
+        }
+    }
+    assert!(count > 50, "only {count} commands: are these all?");
+}
+
+#[test]
+fn a_flag_that_is_unknown_is_found() {
+    let found =
+        commands("# Say.\nsinfo | shardscope import \\\n  - --out 'a b' && ls  # done\nshardscope eval ... --x\n");
+    assert_eq!(found, [["shardscope", "import", "-", "--out", "a b"].map(str::to_owned).to_vec()]);
+    for (flag, known) in [("--tp", true), ("--tq", false)] {
+        let run = Command::new(env!("CARGO_BIN_EXE_shardscope")).args(["eval", flag, "2", "--help"]).output().unwrap();
+        assert_eq!(run.status.success(), known, "{flag}");
     }
 }
 
