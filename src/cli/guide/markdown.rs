@@ -4,6 +4,7 @@
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
+use crate::guide::CHAPTERS;
 use crate::ui::widgets::text::{width, wrapped};
 
 const WIDTH: usize = 80;
@@ -92,9 +93,14 @@ impl PlainText {
             }
             TagEnd::Table => self.table(),
             TagEnd::Link => {
-                // Others are chapters and files of the project.
-                if let Some(url) = self.link.take().filter(|url| url.starts_with("https://")) {
-                    self.words.extend([" (", &url, ")"]);
+                let url = self.link.take().unwrap_or_default();
+                let chapter =
+                    url.split_once(".md").filter(|(file, _)| CHAPTERS.iter().any(|known| known.name == *file));
+                match chapter {
+                    Some((name, _)) => self.words.extend([" (`guide ", name, "`)"]),
+                    None if url.starts_with("https://") => self.words.extend([" (", &url, ")"]),
+                    // A file of the project, or another section.
+                    None => {}
                 }
             }
             TagEnd::Image => self.in_picture = false,

@@ -2,8 +2,8 @@ use super::*;
 
 #[test]
 fn paragraphs_are_filled_and_headings_underlined() {
-    let text = "# A title\n\nOne *word* of\nthe [next](search.md), see [there](https://example.org).\n\n## Below\n";
-    let shown = "A title\n=======\n\nOne word of the next, see there (https://example.org).\n\nBelow\n-----\n\n";
+    let text = "# A title\n\nOne *word* of\nthe [next](search.md#a), see [there](https://example.org) or [here](#b).\n\n## Below\n";
+    let shown = "A title\n=======\n\nOne word of the next (`guide search`), see there (https://example.org) or here.\n\nBelow\n-----\n\n";
     assert_eq!(plain(text), shown);
 }
 
