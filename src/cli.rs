@@ -13,6 +13,7 @@ mod explore;
 mod export;
 mod files;
 mod foreign;
+mod guide;
 mod import;
 mod inputs;
 mod interrupt;
@@ -21,6 +22,7 @@ pub mod log;
 mod merge;
 mod model;
 mod output;
+mod pager;
 mod parts;
 mod plan;
 mod presets;
@@ -89,6 +91,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         CliCommand::Validate(validate) => validate::run(&session()?, validate),
         CliCommand::Calibrate(calibrate) => calibrate::run(&session()?, calibrate),
         CliCommand::Presets(presets) => presets::run(&session()?, presets),
+        CliCommand::Guide(chapter) => guide::run(chapter),
         CliCommand::Config(_) => output::result(&settings()).map(|()| Exit::Done),
         CliCommand::Completions { shell } => document::completions(*shell, Cli::command()),
         CliCommand::Man => document::man(Cli::command()),

@@ -1,4 +1,38 @@
-//! The model in the order in which one asks about it: what is counted, what is not, where it is wrong.
+//! The guide: the chapters of `docs/`, which `shardscope guide` shows and which come with the program.
 //!
-//! Text only.
-#![doc = include_str!("guide.md")]
+//! In the code, `shardscope-engine` says what things are, what each takes, and what a step takes; the chapter on the model
+//! follows.
+//!
+#![doc = include_str!("../docs/model.md")]
+
+/// A text of the guide.
+#[derive(Debug, Clone, Copy)]
+pub struct Chapter {
+    /// The name of its file, which is what the command line calls it.
+    pub name: &'static str,
+    /// What it says, in Markdown.
+    pub text: &'static str,
+}
+
+impl Chapter {
+    /// What its reader wants to do: the heading.
+    pub fn title(&self) -> &'static str {
+        self.text.lines().next().unwrap_or_default().trim_start_matches("# ")
+    }
+}
+
+macro_rules! chapters {
+    ($($name:literal)*) => {
+        /// All chapters, in the order to read them.
+        pub const CHAPTERS: &[Chapter] =
+            &[$(Chapter { name: $name, text: include_str!(concat!("../docs/", $name, ".md")) }),*];
+    };
+}
+
+chapters! {
+    "explorer" "keys" "terminals"
+    "command-line" "fields" "figures" "formats" "presets"
+    "search" "pipelines" "operators" "limits" "training" "frontier"
+    "import" "export" "sweeps"
+    "evidence" "constants" "model" "speed"
+}

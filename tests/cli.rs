@@ -13,6 +13,7 @@ mod export;
 mod export_plan;
 mod files;
 mod grid;
+mod guide;
 mod hostile;
 mod import;
 mod import_plan;

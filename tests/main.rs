@@ -4,6 +4,7 @@ mod architecture;
 mod attack;
 mod bad_files;
 mod cli;
+mod documents;
 mod frontier;
 mod interleavings;
 mod licences;

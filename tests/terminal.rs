@@ -4,6 +4,7 @@
 
 mod budgets;
 mod floods;
+mod guide;
 pub mod harness;
 mod host;
 mod jobs;

@@ -13,11 +13,12 @@ mod sweep;
 
 use std::path::{Path, PathBuf};
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::config::{ColorDepth, PALETTES};
+use crate::guide::{CHAPTERS, Chapter};
 use shardscope_engine::bounds::fsdp::ZeroStage;
 use shardscope_engine::presets::Kind;
 use shardscope_engine::scenario::Field;
@@ -95,6 +96,8 @@ pub enum CliCommand {
     Calibrate(CalibrateArgs),
     /// List or show presets, including your own
     Presets(PresetsArgs),
+    /// Show a chapter of the guide, or list them
+    Guide(GuideArgs),
     /// Print a commented config.toml
     Config(ConfigArgs),
     /// Print shell completions
@@ -273,6 +276,22 @@ pub struct PresetsArgs {
     /// Print this preset's file
     #[arg(long, value_name = "NAME")]
     pub show: Option<String>,
+}
+
+/// Arguments of `guide`.
+#[derive(Debug, Args)]
+pub struct GuideArgs {
+    /// Chapter to show, on a terminal in $PAGER or less; the list of them by default
+    #[arg(value_parser = chapters())]
+    pub chapter: Option<&'static Chapter>,
+}
+
+fn chapters() -> impl TypedValueParser<Value = &'static Chapter> {
+    let values = CHAPTERS.iter().map(|chapter| PossibleValue::new(chapter.name).help(chapter.title()));
+    PossibleValuesParser::new(values).try_map(|name| {
+        let chapter = CHAPTERS.iter().find(|chapter| chapter.name == name);
+        chapter.ok_or_else(|| format!("no chapter '{name}'"))
+    })
 }
 
 /// Arguments of `config`.

@@ -35,7 +35,7 @@ impl CliCommand {
             Self::Validate(validate) => validate.rows.clone(),
             Self::Support(support) => support.input.files(),
             Self::Calibrate(calibrate) => calibrate.rows.clone(),
-            Self::Presets(_) | Self::Config(_) | Self::Completions { .. } | Self::Man => Vec::new(),
+            Self::Presets(_) | Self::Guide(_) | Self::Config(_) | Self::Completions { .. } | Self::Man => Vec::new(),
         }
     }
 }

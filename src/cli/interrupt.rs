@@ -1,6 +1,7 @@
-//! A clean end on SIGINT: what was found so far is printed, then the signal ends the process after all.
+//! What SIGINT does: a search prints what was found so far, then the signal ends the process after all.
 
 use std::io;
+use std::sync::Arc;
 
 use signal_hook::consts::SIGINT;
 use signal_hook::{flag, low_level};
@@ -23,6 +24,11 @@ pub(super) fn ends(cancel: &Cancel) -> Result<(), Failure> {
         low_level::emulate_default_handler(SIGINT).map_err(|error| failed(&error))?;
     }
     Ok(())
+}
+
+/// Has SIGINT do nothing here from now on: it is for a program that this one waits for.
+pub(super) fn is_left_to_others() -> Result<(), Failure> {
+    flag::register(SIGINT, Arc::default()).map(drop).map_err(|error| failed(&error))
 }
 
 fn failed(error: &io::Error) -> Failure {

@@ -32,7 +32,7 @@ fn completions_know_commands_flags_and_words() {
     for shell in ["bash", "zsh", "fish"] {
         let run = run(&format!("completions {shell}"));
         assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{shell}");
-        assert_contains(&run.stdout, &["sweep", "micro-batch", "step-time", "bf16", "truecolor", "clusters"]);
+        assert_contains(&run.stdout, &["sweep", "micro-batch", "step-time", "bf16", "truecolor", "clusters", "guide"]);
     }
     assert_eq!(run("completions tcsh").code, Some(2));
 }
@@ -50,7 +50,7 @@ fn the_man_page_has_every_command() {
     // A hyphen of the text is written as `\-`.
     let page = run("man").stdout.replace("\\-", "-");
     assert_contains(&page, &[".TH shardscope 1", ".SH SYNOPSIS", ".SH OPTIONS", "--low-bandwidth"]);
-    for command in ["eval", "sweep", "validate", "presets", "config", "completions", "man"] {
+    for command in ["eval", "sweep", "validate", "presets", "guide", "config", "completions", "man"] {
         assert_contains(&page, &[&format!(".TH shardscope-{command} 1")]);
     }
 }

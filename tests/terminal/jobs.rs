@@ -1,4 +1,4 @@
-//! The jobs of the README's table, each done at 80 x 24 with the keys that it says, and the answer read from the screen.
+//! The jobs of the guide's table, each done at 80 x 24 with the keys that it says, and the answer read from the screen.
 
 use std::fs;
 use std::path::Path;
@@ -108,7 +108,7 @@ const CONFIG: &str = r#"{
     "num_attention_heads": 52, "vocab_size": 32000, "max_position_embeddings": 2048, "tie_word_embeddings": false
 }"#;
 
-/// A row of the README's table.
+/// A row of the guide's table.
 struct Row {
     name: String,
     arguments: Vec<String>,
@@ -116,14 +116,14 @@ struct Row {
     count: usize,
 }
 
-/// The rows: the job, what to start, the keys, how many they were, how many they are.
+/// The rows: the job, what to start, the keys, how many they are.
 fn table() -> Vec<Row> {
-    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
-    let lines = readme.lines().skip_while(|line| !line.starts_with("| Job | Start | Keys |")).skip(2);
+    let chapter = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/explorer.md")).unwrap();
+    let lines = chapter.lines().skip_while(|line| !line.starts_with("| Job | Start | Press |")).skip(2);
     let rows = lines.take_while(|line| line.starts_with('|')).map(|line| {
         let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(|cell| cell.trim().trim_matches('`')).collect();
         let words = |cell: &str| cell.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let [name, start, keys, _, count] = cells[..] else { panic!("five cells: {line}") };
+        let [name, start, keys, count] = cells[..] else { panic!("four cells: {line}") };
         Row {
             name: name.to_owned(),
             arguments: words(start).split_off(1),
@@ -160,7 +160,7 @@ fn wait(session: &mut Session, texts: &[&str]) {
 }
 
 #[test]
-fn each_job_of_the_readme_is_done_with_the_keys_that_it_says() {
+fn each_job_of_the_guide_is_done_with_the_keys_that_it_says() {
     let rows = table();
     assert_eq!(rows.len(), JOBS.len());
     for (row, job) in rows.iter().zip(&JOBS) {

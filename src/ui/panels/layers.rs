@@ -64,7 +64,7 @@ fn help<'a>(app: &'a App, theme: Theme, help: &'a Help, area: Rect) -> Overlay<'
         theme,
         size: (76, area.height),
         title: "Keys".into(),
-        note: "/ searches  Esc closes".into(),
+        note: "`shardscope guide` has more  / searches  Esc closes".into(),
         prompt: help.search.is_used().then(|| Prompt::searched("/", &help.search)),
         list,
         ..Overlay::default()

@@ -1,5 +1,5 @@
 //! The fields of a scenario, each said once: its name in files, its flag, its label, its values, its default, its help
-//! and where it lies in a plan. Files, flags, the explorer's rows, axes, edits and the README follow this table.
+//! and where it lies in a plan. Files, flags, the explorer's rows, axes, edits and the guide follow this table.
 //!
 //! Not for what values mean together: that is checked with the scenario.
 

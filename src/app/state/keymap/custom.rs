@@ -187,7 +187,7 @@ pub fn documented() -> String {
     text
 }
 
-/// What works on the panels, in Markdown, for the README.
+/// What works on the panels, in Markdown, for the guide.
 pub fn markdown() -> String {
     let mut text = String::from("| Key | Where | What |\n|---|---|---|\n");
     let panels = |place: &KeyPlace| matches!(place, KeyPlace::Panels | KeyPlace::Panel(_));

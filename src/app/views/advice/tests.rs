@@ -198,7 +198,7 @@ fn where_no_single_change_lets_it_fit_two_together_are_tried() {
     assert!(!figures(&app).fits, "one entry for both");
 }
 
-/// The README's 175 B parameters in 8 contiguous stages, 32 micro-batches.
+/// The guide's 175 B parameters in 8 contiguous stages, 32 micro-batches.
 const CONTIGUOUS: &str = "format = 1\ncluster = \"a100-80gb-dgx\"\nstack = \"megatron-2022\"\nmodel = \"gpt3-175b\"\n\
                           strategy = \"zero1\"\n[plan]\nnodes = 16\ntensor = 8\npipeline = 8\naccumulate = 32\n\
                           recompute = \"full\"\nschedule = \"1f1b\"\n";

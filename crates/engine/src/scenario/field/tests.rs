@@ -1,4 +1,4 @@
-//! What the README says of fields is what the table says.
+//! What the guide says of fields is what the table says.
 
 use super::*;
 
@@ -18,15 +18,15 @@ fn values(takes: Type) -> String {
 }
 
 #[test]
-fn the_readme_lists_every_field_as_the_table_has_it() {
+fn the_guide_lists_every_field_as_the_table_has_it() {
     let rows = Field::all().map(|field| {
         let FieldSpec { path, flag, takes, default, help, axis, .. } = field.spec();
         format!("| `{path}` | `--{flag}` | `{}` | {} | {default} | {help} |\n", axis.word, values(*takes))
     });
     let head = "| In files | Flag | Axis | Values | Default | What it is |\n|---|---|---|---|---|---|\n";
     let table = head.to_owned() + &rows.collect::<String>();
-    let readme = include_str!("../../../../../README.md");
-    assert!(readme.contains(&table), "README.md lacks this table of fields:\n{table}");
+    let chapter = include_str!("../../../../../docs/fields.md");
+    assert!(chapter.contains(&table), "docs/fields.md lacks this table of fields:\n{table}");
 }
 
 #[test]

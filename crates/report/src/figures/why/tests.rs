@@ -9,7 +9,7 @@ use shardscope_engine::units::significant;
 
 use super::*;
 
-mod readme;
+mod guide;
 
 /// Scenarios that lean on every rule: extents, formats on the wire, second copies, recompute of each kind, tensor,
 /// context and pipeline parallelism, orders, offload, experts.

@@ -1,4 +1,4 @@
-//! What the README says of figures is what their tables say.
+//! What the guide says of figures is what their tables say.
 
 use crate::figures::figure::Figure;
 use crate::figures::why::limits::{glossary, tests::limits};
@@ -35,14 +35,14 @@ fn row(name: &str, dimension: Dimension, about: &str) -> String {
 }
 
 #[test]
-fn the_readme_lists_every_figure_as_the_tables_have_it() {
+fn the_guide_lists_every_figure_as_the_tables_have_it() {
     let figures = table().map(|entry| row(&entry.name.replace("{}", which(entry.figure)), entry.unit, entry.about));
     let limits = limits(ZeroStage::Three, 0.0, 1.0);
     let limits = glossary(&limits).map(|(name, amount, about)| row(name, amount.unit, about));
     let head = |of: &str| format!("| {of} | Unit | What it is |\n|---|---|---|\n");
-    let readme = include_str!("../../../../../../README.md");
+    let chapter = include_str!("../../../../../../docs/figures.md");
     for (of, rows) in [("Figure", figures.collect::<String>()), ("Limit", limits.collect())] {
         let table = head(of) + &rows;
-        assert!(readme.contains(&table), "README.md lacks this table of figures:\n{table}");
+        assert!(chapter.contains(&table), "docs/figures.md lacks this table of figures:\n{table}");
     }
 }
