@@ -78,6 +78,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     if let Some(misplaced) = misplaced.or_else(own) {
         return Err(Failure::input(format!("'{misplaced}' stands before a command: write it after the command")));
     }
+    interrupt::watch()?;
     match command {
         CliCommand::Eval(eval) => eval::run(&session()?, eval),
         CliCommand::Sweep(sweep) => sweep::run(&session()?, sweep),

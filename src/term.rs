@@ -8,18 +8,23 @@ mod diagnostics;
 mod event;
 mod input;
 mod keys;
+mod leaving;
 mod pace;
 mod screen;
 mod signals;
 mod wire;
+mod within;
 
-use std::io::{self, ErrorKind};
+use std::io;
 use std::ops::ControlFlow;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, OnceLock};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 use std::{env, mem, thread};
+
+use rustix::io::Errno;
+use signal_hook::consts::SIGHUP;
 
 use crate::app::action::{Command, Format, JobReport};
 use crate::app::jobs::files::{Errand, Files};
@@ -29,12 +34,16 @@ use crate::ui;
 use crate::ui::caps::{Caps, Overrides};
 use crate::ui::export;
 use shardscope_engine::text::visible;
-use shardscope_report::snapshot;
+use shardscope_report::snapshot::SessionFile;
 
 use event::Event;
 use keys::Input;
+use leaving::Leaving;
 use pace::{HeldKey, Progress};
 use screen::Screen;
+
+pub use signals::hangup_is_ignored;
+pub use within::within;
 
 /// Between two frames that show how far a job is, and that over a slow line.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(500));
@@ -45,26 +54,30 @@ const SETTLE: Duration = Duration::from_millis(10);
 /// The thread that draws.
 static DRAWING: OnceLock<ThreadId> = OnceLock::new();
 
-/// Runs the explorer until the user quits or the terminal goes away.
-pub fn run(start: Start) -> io::Result<()> {
+/// Runs the explorer until the user quits or the terminal goes away. What is said when the screen is gone goes to the log
+/// too.
+pub fn run(start: Start, log: fn(&str)) -> io::Result<()> {
     // Without this, crossterm answers NO_COLOR by resets that also take bold and reverse away (fixed by its PR 1069).
     crossterm::style::force_color_output(true);
     let caps = Caps::detect(&|name| env::var(name).ok(), Overrides::from(&start.options));
     let (events, queue) = mpsc::channel();
-    signals::watch(events.clone())?;
+    let reports = events.clone();
+    let tell: Tell = Arc::new(move |report| drop(reports.send(Event::Report(report))));
+    let session = start.options.session.clone();
+    let files = Files::start(&tell, session.as_ref().map(SessionFile::folders))?;
+    let leaving = Leaving::new(session, files.unwritten(), log);
+    signals::watch(events.clone(), &leaving)?;
     let _ = DRAWING.set(thread::current().id());
     let screen = Screen::enter()?;
-    input::watch(events.clone())?;
-    let tell: Tell = Arc::new(move |report| drop(events.send(Event::Report(report))));
+    input::watch(events, &leaving)?;
     let pause = if start.options.terminal.low_bandwidth { PAUSE.1 } else { PAUSE.0 };
     let jobs = Jobs::start(start.options.threads, pause, &tell)?;
     let options = start.options.clone();
     let held = HeldKey::new(options.terminal.low_bandwidth);
     let (app, commands) = App::new(start);
-    let remembered = options.last.as_deref().map(snapshot::folders_file);
-    let files = Files::start(&tell, remembered)?;
     let progress = Progress::new(pause);
-    let mut explorer = Explorer { app, screen, jobs, files, caps, options, dirty: true, asked: false, held, progress };
+    let mut explorer =
+        Explorer { app, screen, jobs, files, leaving, caps, options, dirty: true, asked: false, held, progress };
     explorer.resize()?;
     if explorer.app.mouse.taken {
         explorer.screen.take_mouse(true)?;
@@ -73,7 +86,12 @@ pub fn run(start: Start) -> io::Result<()> {
         let _ = explorer.obey(command);
     }
     let ended = explorer.run(&queue);
-    explorer.keep_last();
+    explorer.leaving.note(explorer.app.left_off());
+    if ended.as_ref().is_err_and(is_gone) {
+        // Whether or not the system says so.
+        explorer.leaving.by_signal(SIGHUP);
+    }
+    explorer.leaving.quit();
     ended
 }
 
@@ -88,12 +106,12 @@ pub fn may_print() -> bool {
     draws
 }
 
-/// When it ends, the terminal is given back before what is still being written is waited for: fields drop in order.
 struct Explorer {
     app: App,
     screen: Screen,
     jobs: Jobs,
     files: Files,
+    leaving: Arc<Leaving>,
     caps: Caps,
     options: Options,
     /// Whether the screen no longer shows the state.
@@ -112,6 +130,7 @@ impl Explorer {
             // and one drawing.
             if mem::take(&mut self.dirty) || self.progress.left(now) == Some(Duration::ZERO) {
                 self.progress.drawn(now);
+                self.leaving.note(self.app.left_off());
                 self.screen.draw(|frame| {
                     debug_assert!(self.app.layer.is_none() || !is_to_break("drawing"), "broken by a test");
                     ui::draw(&self.app, &self.caps, frame);
@@ -147,8 +166,7 @@ impl Explorer {
         self.asked = false;
         let mut next = Some(first);
         while let Some(event) = next {
-            // Ctrl-C goes before whatever is still waiting.
-            if input::is_interrupted() || self.handle(event)?.is_break() {
+            if self.handle(event)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
             // A map's cursor is drawn at once: its panels follow when it rests.
@@ -204,6 +222,7 @@ impl Explorer {
                 self.app.point(target, gesture)
             }
             Input::Paste(text) => self.app.paste(&text),
+            // The thread of the input has ended the process by then.
             Input::Interrupt => return Ok(ControlFlow::Break(())),
         };
         self.dirty = true;
@@ -234,19 +253,6 @@ impl Explorer {
         };
         self.files.run(Errand::SaveText(("screen", format.extension()), text));
         Ok(())
-    }
-
-    /// Has the next session find what this one ends with; the terminal is given back first.
-    fn keep_last(&self) {
-        // Who only looked at a file leaves the last session as it is.
-        let went_on = self.options.goes_on;
-        let Some(file) = self.options.last.as_ref().filter(|file| went_on || self.app.has_changed() || !file.exists())
-        else {
-            return;
-        };
-        if let Some(left) = self.app.left_off() {
-            self.files.run(Errand::KeepLast(file.clone(), went_on, left));
-        }
     }
 
     fn obey_all(&mut self, commands: Vec<Command>) -> io::Result<ControlFlow<()>> {
@@ -293,8 +299,13 @@ impl Explorer {
     }
 }
 
+/// A terminal that went away.
 fn gone() -> io::Error {
-    io::Error::new(ErrorKind::BrokenPipe, "it went away")
+    Errno::IO.into()
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    Errno::from_io_error(error) == Some(Errno::IO)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod guide;
 pub mod harness;
 mod host;
 mod jobs;
+mod leaving;
 mod matrix;
 #[cfg(debug_assertions)]
 mod panics;

@@ -5,6 +5,7 @@
 //! place. A panic ends its job, not the thread. Not for what is computed ([`shardscope_engine::search`]).
 
 pub mod files;
+pub mod unwritten;
 
 mod slot;
 

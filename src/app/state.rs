@@ -17,13 +17,14 @@ use shardscope_engine::presets::Library;
 use shardscope_engine::scenario::file::ScenarioFile;
 use shardscope_engine::scenario::{CheckedScenario, Problem, Scenario};
 use shardscope_engine::search::{Cell, Fixes};
+use shardscope_report::snapshot::LeftOff;
 
 use crate::app::action::Command;
 use crate::app::action::keys::KeyPlace;
 use crate::app::action::notice::Notice;
 use crate::app::action::panel::{Panel, ViewId};
 use crate::app::answers::axes;
-use crate::app::answers::pins::{Pin, Pins};
+use crate::app::answers::pins::Pins;
 use crate::app::answers::resolve::{base, resolve};
 use crate::app::answers::{Answer, Answers};
 use crate::app::layer::Layer;
@@ -122,15 +123,6 @@ pub struct App {
     pub(crate) works_for: Option<ViewId>,
 }
 
-/// What a session leaves to the next.
-#[derive(Debug)]
-pub struct LeftOff {
-    /// The view shown, by its word.
-    pub view: &'static str,
-    /// The scenario in hand, and after it what is pinned.
-    pub pins: Vec<Pin>,
-}
-
 impl App {
     /// The explorer as it opens, and the first questions.
     pub fn new(start: Start) -> (Self, Vec<Command>) {
@@ -218,22 +210,17 @@ impl App {
     }
 
     /// What the next session begins with, if it is given nothing else: the scenario in hand, or the one shown where that
-    /// is impossible, and after it the pins. Who leaves at once after a change has no figures of it yet.
+    /// is impossible, and after it the pins.
     pub fn left_off(&self) -> Option<LeftOff> {
-        // The evaluation of these is left to whoever writes them: the terminal is given back without waiting for it.
-        let (scenario, evaluation) = match self.answers.find(&self.scenario) {
-            Some((answer, _)) => (answer.scenario, Some(answer.evaluation)),
-            None if self.scenario.layout().is_ok() => (self.scenario.clone(), None),
-            None => self.answer.as_ref().map(|answer| (answer.scenario.clone(), Some(answer.evaluation.clone())))?,
-        };
-        let in_hand = Pin { id: 0, name: scenario.strategy.to_string(), scenario, evaluation };
-        let pins = std::iter::once(in_hand).chain(self.pins.all().iter().cloned()).collect();
-        Some(LeftOff { view: self.view.word, pins })
-    }
-
-    /// Whether anything was edited or pinned.
-    pub fn has_changed(&self) -> bool {
-        !self.history.is_empty()
+        let is_possible = self.scenario.layout().is_ok();
+        let scenario = if is_possible { &self.scenario } else { &self.answer.as_ref()?.scenario };
+        let in_hand = (scenario.strategy.to_string(), scenario.clone());
+        let pins = self.pins.all().iter().map(|pin| (pin.name.clone(), pin.scenario.clone()));
+        Some(LeftOff {
+            view: self.view.word,
+            scenarios: std::iter::once(in_hand).chain(pins).collect(),
+            has_changed: !self.history.is_empty(),
+        })
     }
 
     /// What the status line says before all else: what just happened, or what a person waits for.

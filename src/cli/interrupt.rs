@@ -1,34 +1,79 @@
-//! What SIGINT does: a search prints what was found so far, then the signal ends the process after all.
+//! Signals to a command: files in the making are removed, and the process ends by the signal. The first SIGINT only stops
+//! a search: what was found so far is printed, then the signal ends the process after all. Not for the explorer, which
+//! has a terminal to give back ([`crate::term`]).
 
 use std::io;
-use std::sync::Arc;
+use std::mem;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
-use signal_hook::consts::SIGINT;
-use signal_hook::{flag, low_level};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
 
+use crate::term;
+use shardscope_engine::disk;
 use shardscope_engine::search::Cancel;
 
 use super::exit::Failure;
 
-/// Has the first SIGINT cancel a search; the second one ends the process at once.
-pub(super) fn cancels(cancel: &Cancel) -> Result<(), Failure> {
-    let flag = cancel.flag();
-    flag::register_conditional_default(SIGINT, flag.clone()).map_err(|error| failed(&error))?;
-    flag::register(SIGINT, flag).map_err(|error| failed(&error))?;
+/// How long a folder may take for the removal of a file.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// What the next SIGINT does.
+enum OnInterrupt {
+    /// It ends the process.
+    End,
+    /// It stops a search; the one after it ends the process.
+    Stop(Cancel),
+    /// It is for a program that this one waits for.
+    Nothing,
+}
+
+static ON_INTERRUPT: Mutex<OnInterrupt> = Mutex::new(OnInterrupt::End);
+
+fn set(next: OnInterrupt) -> OnInterrupt {
+    mem::replace(&mut *ON_INTERRUPT.lock().unwrap_or_else(PoisonError::into_inner), next)
+}
+
+/// Starts the thread that waits for signals.
+pub(super) fn watch() -> Result<(), Failure> {
+    let hangup = (!term::hangup_is_ignored()).then_some(SIGHUP);
+    let mut signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(hangup)).map_err(|error| failed(&error))?;
+    let wait = move || {
+        for signal in signals.forever() {
+            match if signal == SIGINT { set(OnInterrupt::End) } else { OnInterrupt::End } {
+                OnInterrupt::End => die(signal),
+                OnInterrupt::Stop(search) => search.cancel(),
+                OnInterrupt::Nothing => drop(set(OnInterrupt::Nothing)),
+            }
+        }
+    };
+    thread::Builder::new().name("signals".to_owned()).spawn(wait).map_err(|error| failed(&error))?;
     Ok(())
+}
+
+fn die(signal: i32) {
+    term::within(PATIENCE, "removing", disk::remove_staged);
+    let _ = emulate_default_handler(signal);
+}
+
+/// Has the first SIGINT cancel a search; the second one ends the process at once.
+pub(super) fn cancels(cancel: &Cancel) {
+    set(OnInterrupt::Stop(cancel.clone()));
 }
 
 /// Ends the process by the signal if that came: whoever waits for it must see that.
-pub(super) fn ends(cancel: &Cancel) -> Result<(), Failure> {
+pub(super) fn ends(cancel: &Cancel) {
     if cancel.is_cancelled() {
-        low_level::emulate_default_handler(SIGINT).map_err(|error| failed(&error))?;
+        die(SIGINT);
     }
-    Ok(())
 }
 
 /// Has SIGINT do nothing here from now on: it is for a program that this one waits for.
-pub(super) fn is_left_to_others() -> Result<(), Failure> {
-    flag::register(SIGINT, Arc::default()).map(drop).map_err(|error| failed(&error))
+pub(super) fn is_left_to_others() {
+    set(OnInterrupt::Nothing);
 }
 
 fn failed(error: &io::Error) -> Failure {

@@ -15,7 +15,7 @@ pub(super) fn show(text: &str) -> Result<(), Failure> {
         return output::result(text);
     }
     // Ctrl-C goes to both programs: the pager decides what it means.
-    interrupt::is_left_to_others()?;
+    interrupt::is_left_to_others();
     match start() {
         Some(pager) => feed(pager, text).map_err(|error| Failure::Io(format!("pager: {error}"))),
         None => output::result(text),

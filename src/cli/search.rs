@@ -25,7 +25,7 @@ pub(super) fn run(session: &Session, arguments: &SearchArgs) -> Result<Exit, Fai
     let search = question(session, arguments)?;
     let start = Instant::now();
     let cancel = Cancel::default();
-    interrupt::cancels(&cancel)?;
+    interrupt::cancels(&cancel);
     let share = share(&search, arguments)?;
     let (answer, per_operator) = answer(session, &search, &share, &cancel)?;
     let time = Seconds::new(start.elapsed().as_secs_f64());
@@ -55,7 +55,7 @@ pub(super) fn run(session: &Session, arguments: &SearchArgs) -> Result<Exit, Fai
         let text = session.library.file(best).to_toml().map_err(Failure::unwritten)?;
         files::write(&[(file.clone(), &text)], arguments.force)?;
     }
-    interrupt::ends(&cancel)?;
+    interrupt::ends(&cancel);
     // Another part may have found some.
     Ok(if answer.plans.is_empty() && arguments.part.is_none() { Exit::DoesNotFit } else { Exit::Done })
 }

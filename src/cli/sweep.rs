@@ -20,7 +20,7 @@ pub(super) fn run(session: &Session, arguments: &SweepArgs) -> Result<Exit, Fail
     let sweep = question(session, arguments)?;
     note_idle(&arguments.input, edges(&sweep));
     let cancel = Cancel::default();
-    interrupt::cancels(&cancel)?;
+    interrupt::cancels(&cancel);
     let pool = session.pool()?;
     let evaluator = Evaluator::new(&pool, &cancel);
     let waiting = progress::waiting("looking for a cell that is possible", &session.options);
@@ -44,7 +44,7 @@ pub(super) fn run(session: &Session, arguments: &SweepArgs) -> Result<Exit, Fail
             cells.iter().flatten().any(Cell::fits)
         }
     };
-    interrupt::ends(&cancel)?;
+    interrupt::ends(&cancel);
     // Another part of the sweep may fit.
     Ok(if fits || arguments.part.is_some() { Exit::Done } else { Exit::DoesNotFit })
 }

@@ -5,7 +5,7 @@
 
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::Duration;
@@ -15,29 +15,24 @@ use rustix::io::Errno;
 
 use super::event::Event;
 use super::keys::{Input, KeyReader};
+use super::leaving::Leaving;
 
 /// More than a terminal's line holds.
 const BURST: usize = 64 * 1024;
 
-/// Whether Ctrl-C was pressed.
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-
-/// Whether Ctrl-C was pressed: what else waits counts no more.
-pub(super) fn is_interrupted() -> bool {
-    INTERRUPTED.load(Ordering::SeqCst)
-}
-
 /// Starts the thread; it ends when nobody listens or nothing can be read.
-pub(super) fn watch(events: Sender<Event>) -> io::Result<()> {
+pub(super) fn watch(events: Sender<Event>, leaving: &Arc<Leaving>) -> io::Result<()> {
+    let leaving = Arc::clone(leaving);
     thread::Builder::new().name("input".to_owned()).spawn(move || {
         let (mut keys, mut bytes) = (KeyReader::default(), vec![0; BURST]);
         loop {
             let mut heard = true;
             let mut say = |input| {
-                if input == Input::Interrupt {
-                    INTERRUPTED.store(true, Ordering::SeqCst);
-                }
-                heard &= events.send(Event::Input(input)).is_ok();
+                heard &= match input {
+                    // The drawing thread is not asked: it may be busy, and what waits for it counts no more.
+                    Input::Interrupt => leaving.at_once(),
+                    input => events.send(Event::Input(input)).is_ok(),
+                };
             };
             match next(&mut bytes, keys.patience()) {
                 Ok(Some(0)) | Err(_) => {

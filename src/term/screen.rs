@@ -9,8 +9,7 @@ use std::io::{self, BufWriter};
 use std::mem::ManuallyDrop;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError, mpsc};
-use std::thread;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crossterm::clipboard::CopyToClipboard;
@@ -26,6 +25,7 @@ use signal_hook::consts::SIGTSTP;
 use signal_hook::low_level::emulate_default_handler;
 
 use super::wire::WireBackend;
+use super::within::within;
 
 /// Room for a whole frame, so that it goes out in one piece.
 const FRAME_BYTES: usize = 256 * 1024;
@@ -118,7 +118,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        give_back();
+        give_back_soon();
     }
 }
 
@@ -136,14 +136,7 @@ pub(super) fn suspend() -> io::Result<()> {
 
 /// Gives the terminal back in a process that is about to die: a terminal that takes no bytes does not hold it up.
 pub(super) fn give_back_soon() {
-    let (done, wait) = mpsc::channel();
-    let giver = thread::Builder::new().name("give back".to_owned()).spawn(move || {
-        give_back();
-        let _ = done.send(());
-    });
-    if giver.is_ok() {
-        let _ = wait.recv_timeout(PATIENCE);
-    }
+    within(PATIENCE, "give back", give_back);
 }
 
 /// Gives the terminal back at once: in a panic the frame may be held by the very thread that panics.

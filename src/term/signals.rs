@@ -1,34 +1,49 @@
-//! Signals, on a thread of their own: it gives the terminal back and lets the process die by the signal, whatever the
-//! other threads are doing (crossterm 0.29 can spin where a signal only sets a flag: issue 793).
+//! Signals, on a thread of their own: whatever the other threads are doing, it gives the terminal back and lets the process
+//! die by the signal (crossterm 0.29 can spin where a signal only sets a flag: issue 793).
 
+use std::ffi::c_int;
 use std::io;
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::thread;
 
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
+use signal_hook::consts::{
+    SIGABRT, SIGALRM, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGWINCH, SIGXCPU,
+};
 use signal_hook::iterator::Signals;
-use signal_hook::low_level::emulate_default_handler;
+
+use shardscope_engine::disk;
 
 use super::event::Event;
-use super::screen;
+use super::leaving::Leaving;
+
+/// What ends a process that does not listen, and is sent by people, shells and batch systems. Not what a process does to
+/// itself: no thread hears of an abort in time.
+const DEADLY: [c_int; 9] = [SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGABRT, SIGXCPU];
 
 /// Starts the thread.
-pub(super) fn watch(events: Sender<Event>) -> io::Result<()> {
-    let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH])?;
+pub(super) fn watch(events: Sender<Event>, leaving: &Arc<Leaving>) -> io::Result<()> {
+    let deadly = DEADLY.into_iter().filter(|signal| *signal != SIGHUP || !hangup_is_ignored());
+    let mut signals = Signals::new(deadly.chain([SIGTSTP, SIGCONT, SIGWINCH]))?;
+    let leaving = Arc::clone(leaving);
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for signal in signals.forever() {
             match signal {
                 SIGTSTP => drop(events.send(Event::Suspend)),
                 SIGCONT => drop(events.send(Event::Continue)),
                 SIGWINCH => drop(events.send(Event::Resize)),
-                deadly => {
-                    // The drawing thread may be stuck in a write to a terminal that takes no bytes, and hold the frame: this
-                    // waits a moment for it, and then the process dies with the screen as it is.
-                    screen::give_back_soon();
-                    let _ = emulate_default_handler(deadly);
-                }
+                deadly => leaving.by_signal(deadly),
             }
         }
     })?;
     Ok(())
+}
+
+/// Whether the program was started to outlive its terminal, as `nohup` does it. Elsewhere than on Linux nothing tells.
+pub fn hangup_is_ignored() -> bool {
+    let status = disk::read_text(Path::new("/proc/self/status"), 1 << 16).unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (SIGHUP - 1) & 1 == 1)
 }

@@ -20,7 +20,7 @@ use shardscope_interop::nccl::{self, LinkOptions};
 use shardscope_interop::plans::{self, LauncherFile, PlanWishes};
 use shardscope_interop::runs::{self, RunOptions};
 use shardscope_interop::topology::{self, MachineWishes};
-use shardscope_report::snapshot::{Set, Snapshot, open_last};
+use shardscope_report::snapshot::{SessionFile, Set, Snapshot};
 
 use super::harness::{Attack, seeds};
 
@@ -198,9 +198,9 @@ fn traces_of_profilers() {
 fn last_sessions() {
     let library = shardscope_presets::library();
     let home = tempfile::tempdir().unwrap();
-    let file = home.path().join("last.toml");
+    let file = SessionFile::at(home.path().join("last.toml"));
     fuzz("last", |text| {
-        std::fs::write(&file, text).unwrap();
-        open_last(&file, &library).expect("there is one").err().into_iter().collect()
+        std::fs::write(file.path(), text).unwrap();
+        file.clone().resume(&library).expect("there is one").err().into_iter().collect()
     });
 }

@@ -3,10 +3,8 @@
 //! There are no migrations: the formats of all of them are still 1. A format that rises is named here with what turns
 //! the old file into the new one.
 
-use std::path::Path;
-
 use serde_json::Value;
-use shardscope_report::snapshot::{self, LastSession};
+use shardscope_report::snapshot::{LastSession, SessionFile};
 
 use super::run::{Home, Run, assert_contains, run};
 
@@ -222,7 +220,7 @@ mod of_0_2_0 {
 
     #[test]
     fn the_last_session_comes_back_with_its_view_and_its_pins() {
-        let opened = snapshot::open_last(Path::new(&format!("{FOLDER}/last.toml")), &shardscope_presets::library());
+        let opened = SessionFile::at(format!("{FOLDER}/last.toml").into()).resume(&shardscope_presets::library());
         let LastSession { opened, .. } = opened.expect("it is there").expect("it opens");
         // 32 nodes were pinned, then 48, at which it was left.
         assert_eq!((opened.view.as_deref(), opened.scenario.devices()), (Some("advice"), 48 * 8));

@@ -233,6 +233,21 @@ impl Session {
         }
     }
 
+    /// Has the terminal take no more bytes, and waits until the program feels it.
+    pub fn stall(&mut self) {
+        self.line().hang_up.store(true, Ordering::Relaxed);
+        let deadline = Instant::now() + DEADLINE;
+        let mut last = (self.writes(), Instant::now());
+        while last.1.elapsed() < Duration::from_secs(1) {
+            assert!(Instant::now() < deadline, "it writes on and on");
+            self.press("?\x1b");
+            thread::sleep(POLL);
+            if self.writes() != last.0 {
+                last = (self.writes(), Instant::now());
+            }
+        }
+    }
+
     /// Sends a signal by its name, like `TERM`.
     pub fn signal(&self, name: &str) {
         let kill = format!("kill -{name} {}", self.id());

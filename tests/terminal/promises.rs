@@ -168,10 +168,40 @@ const BYTES: &[Promise] = &[
 
 const LIFE: &[Promise] = &[
     (
-        "SIGTERM, SIGHUP, SIGINT and SIGQUIT end it by the signal and give the terminal back",
-        &["a_signal_ends_it_and_leaves_the_terminal_as_it_was", "quitting_leaves_the_terminal_as_it_was"],
+        "a signal ends it by that signal and gives the terminal back",
+        &[
+            "a_signal_ends_it_and_leaves_the_terminal_as_it_was",
+            "every_signal_keeps_the_session_and_ends_it_by_the_signal",
+            "quitting_leaves_the_terminal_as_it_was",
+        ],
     ),
     ("a terminal that goes away ends it", &["it_ends_when_the_terminal_goes_away"]),
+    (
+        "it ends within a second, whatever it computes and whatever does not answer",
+        &[
+            "it_ends_at_the_first_press_and_keeps_the_session_whatever_the_files_wait_for",
+            "a_terminal_that_takes_no_bytes_does_not_hold_the_end",
+            "a_folder_that_does_not_answer_does_not_hold_the_end_and_that_is_said",
+            "ctrl_c_ends_a_search_over_whole_plans_and_keeps_the_session",
+            "who_leaves_before_anything_is_evaluated_leaves_that_to_the_next_start",
+        ],
+    ),
+    (
+        "no session is lost, whatever ends it and whoever else ends",
+        &[
+            "every_signal_keeps_the_session_and_ends_it_by_the_signal",
+            "a_terminal_that_goes_away_keeps_the_session_and_that_is_in_the_log",
+            "of_two_explorers_at_once_both_sessions_stay",
+            "sessions_that_end_at_once_all_stay",
+        ],
+    ),
+    (
+        "what could not be saved or written is said at the end",
+        &[
+            "a_session_that_cannot_be_saved_is_said_and_the_exit_code_stays",
+            "what_could_not_be_written_before_the_end_is_named",
+        ],
+    ),
     ("a dead stderr is survived", &["a_closed_stderr_and_a_full_one_are_survived"]),
     ("^Z and fg", &["it_stops_on_ctrl_z_and_comes_back", "it_stops_and_comes_back_with_fg"]),
     (
@@ -207,9 +237,16 @@ const HOST: &[Promise] = &[
         ],
     ),
     (
-        "no lock and no left-over; files appear whole",
-        &["a_file_is_written_whole_under_a_name_of_its_own", "a_visit_leaves_nothing_but_what_was_asked_for"],
+        "no left-over, not even of who was killed; files appear whole",
+        &[
+            "a_file_is_written_whole_under_a_name_of_its_own",
+            "a_visit_leaves_nothing_but_what_was_asked_for",
+            "a_signal_to_a_command_removes_what_it_was_writing",
+            "what_a_killed_command_left_is_swept_at_the_next_start_and_not_what_a_stopped_one_writes",
+        ],
     ),
+    ("what sessions left is for nobody else to read", &["the_state_is_for_nobody_else_to_read_whatever_the_mask_is"]),
+    ("nohup is obeyed", &["a_command_that_is_to_outlive_its_terminal_does"]),
     (
         "unknown fields are refused with place and valid names",
         &[

@@ -3,14 +3,20 @@
 //! Nothing else in the crate opens a file to read it (`disallowed-methods` in `clippy.toml`), so that no device, pipe
 //! or flood makes the program grow or wait for ever. Not for what a file means.
 
+mod staging;
+
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Cursor, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use directories::ProjectDirs;
-use tempfile::{Builder, NamedTempFile};
+use tempfile::NamedTempFile;
+
+use staging::OwnFile;
+pub use staging::{remove_staged, sweep};
 
 /// The folders of this program's own: its configuration, its data, its state. None without a home.
 pub fn own_folders() -> Option<ProjectDirs> {
@@ -26,12 +32,6 @@ const PULSE: Duration = Duration::from_millis(100);
 
 /// Hears how many bytes of a file have come or gone, and says whether that is to go on.
 pub type Watch = Rc<dyn Fn(u64) -> bool>;
-
-/// What a file is called until it is whole.
-const STAGED: (&str, &str) = (".shardscope-", ".tmp");
-
-/// A staged file that nobody has renamed for so long was left behind by a process that was killed.
-const ORPHANED: Duration = Duration::from_secs(600);
 
 /// The text of a file of at most so many bytes.
 pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
@@ -229,26 +229,41 @@ impl Patient {
     }
 }
 
+/// Permissions of a file that the user's mask decides on, and of one that is for nobody else.
+const MODES: (u32, u32) = (0o666, 0o600);
+
 /// A text beside where it is to stand, gone if it gets no name.
-pub struct Staged(NamedTempFile, Passed);
+pub struct Staged {
+    file: NamedTempFile,
+    passed: Passed,
+    _own: OwnFile,
+}
 
 impl Staged {
     /// Writes a text into a directory; what killed processes have left there is removed.
     pub fn new(directory: &Path, text: &str) -> io::Result<Self> {
-        Self::empty(directory)?.written(text)
+        Self::empty(directory, MODES.0)?.written(text)
     }
 
     /// What is to become a file of this name, or to replace it: for a text that comes piece by piece, and ends with
     /// [`Staged::finish`].
     pub fn beside(path: &Path, replacing: bool) -> io::Result<Self> {
         let path = if replacing { replaceable(path)? } else { path.to_owned() };
-        Self::empty(parent(&path))
+        Self::empty(parent(&path), MODES.0)
+    }
+
+    /// A text that is for nobody else to read, beside a file that may be replaced.
+    pub fn private(path: &Path, text: &str) -> io::Result<Self> {
+        let staged = Self::empty(parent(&replaceable(path)?), MODES.1)?;
+        // Whatever the user's mask takes away.
+        staged.file.as_file().set_permissions(fs::Permissions::from_mode(MODES.1))?;
+        staged.written(text)
     }
 
     /// Tells someone who waits for it.
     #[must_use]
     pub fn watched(self, watch: &Watch) -> Self {
-        Self(self.0, Passed::watched(Some(watch)))
+        Self { passed: Passed::watched(Some(watch)), ..self }
     }
 
     fn written(mut self, text: &str) -> io::Result<Self> {
@@ -257,27 +272,20 @@ impl Staged {
         Ok(self)
     }
 
-    fn empty(directory: &Path) -> io::Result<Self> {
-        remove_orphans(directory);
-        let mut builder = Builder::new();
-        builder.prefix(STAGED.0).suffix(STAGED.1);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            // Readable by whom the user's mask allows.
-            builder.permissions(fs::Permissions::from_mode(0o666));
-        }
-        builder.tempfile_in(directory).map(|file| Self(file, Passed::default()))
+    fn empty(directory: &Path, mode: u32) -> io::Result<Self> {
+        sweep(directory);
+        let (file, own) = staging::create(directory, mode)?;
+        Ok(Self { file, passed: Passed::default(), _own: own })
     }
 
     /// Gives it a name that no file has; hands it back where one does.
     pub fn create(self, path: &Path) -> Result<(), (Self, io::Error)> {
-        match self.0.persist_noclobber(path) {
+        match self.file.persist_noclobber(path) {
             Ok(_) => {
                 keep_name(path);
                 Ok(())
             }
-            Err(refused) => Err((Self(refused.file, self.1), refused.error)),
+            Err(refused) => Err((Self { file: refused.file, ..self }, refused.error)),
         }
     }
 
@@ -287,27 +295,32 @@ impl Staged {
         if replacing { self.replace(path) } else { self.create(path).map_err(|(_, error)| error) }
     }
 
-    /// Gives it a name; a file that has it is replaced, through a link what it leads to.
+    /// Gives it a name; a file that has it is replaced and leaves its permissions, through a link what it leads to.
     pub fn replace(self, path: &Path) -> io::Result<()> {
         let path = replaceable(path)?;
         if let Ok(facts) = path.metadata() {
-            self.0.as_file().set_permissions(facts.permissions())?;
+            self.file.as_file().set_permissions(facts.permissions())?;
         }
-        self.0.persist(&path).map_err(|refused| refused.error)?;
-        keep_name(&path);
+        self.take_place(&path)
+    }
+
+    /// Gives it a name, whoever has that.
+    fn take_place(self, path: &Path) -> io::Result<()> {
+        self.file.persist(path).map_err(|refused| refused.error)?;
+        keep_name(path);
         Ok(())
     }
 }
 
 impl Write for Staged {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.0.write(bytes)?;
-        self.1.add(written).map(|()| written)
+        let written = self.file.write(bytes)?;
+        self.passed.add(written).map(|()| written)
     }
 
     /// Has what is written survive a power cut.
     fn flush(&mut self) -> io::Result<()> {
-        self.0.as_file().sync_all()
+        self.file.as_file().sync_all()
     }
 }
 
@@ -333,9 +346,30 @@ pub fn write<'a>(files: &'a [(PathBuf, &str)], replacing: bool) -> Result<(), (&
     files.iter().try_for_each(|(path, text)| replace(path, text).map_err(|error| (&**path, error)))
 }
 
+/// Takes a name that no file has, by an empty file.
+pub fn reserve(path: &Path) -> io::Result<()> {
+    open_at_once(path, OpenOptions::new().write(true).create_new(true)).map(drop)
+}
+
 /// Makes a folder, with those around it, where it is missing.
 pub fn create_folder(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path)
+}
+
+/// Makes a folder that is for nobody else to look into, with those around it, where it is missing. One that is there
+/// keeps its permissions: they may be meant so, and each private file has its own.
+pub fn create_private_folder(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    // Whatever the user's mask takes away.
+    fs::set_permissions(path, fs::Permissions::from_mode(0o700))
+}
+
+/// The same as [`replace`], of a text that is for nobody else to read.
+pub fn replace_private(path: &Path, text: &str) -> io::Result<()> {
+    Staged::private(path, text)?.take_place(&replaceable(path)?)
 }
 
 /// Writes a file whole or not at all; one of that name is replaced, through a link what it leads to.
@@ -390,19 +424,6 @@ fn parent(path: &Path) -> &Path {
 /// Has a new name survive a power cut, where the file system can promise that.
 fn keep_name(path: &Path) {
     let _ = open(parent(path)).and_then(|directory| directory.sync_all());
-}
-
-/// Removes staged files that were never renamed. A directory that cannot be read keeps what it has.
-fn remove_orphans(directory: &Path) {
-    let Ok(entries) = fs::read_dir(directory) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        let old = || entry.metadata().ok().filter(Metadata::is_file)?.modified().ok()?.elapsed().ok();
-        if name.starts_with(STAGED.0) && name.ends_with(STAGED.1) && old().is_some_and(|age| age > ORPHANED) {
-            let _ = fs::remove_file(entry.path());
-        }
-    }
 }
 
 #[cfg(test)]

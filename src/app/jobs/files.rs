@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use shardscope_engine::disk::Watch;
+use shardscope_engine::disk::{self, Watch};
 use shardscope_engine::presets::{Library, Saving};
 use shardscope_engine::scenario::file::printable;
 use shardscope_engine::search::{self, Cancel, Workspace};
@@ -23,8 +23,8 @@ use shardscope_report::snapshot::{self, Set, Snapshot, WriteError};
 use crate::app::action::JobReport;
 use crate::app::answers::Answer;
 use crate::app::answers::pins::Pin;
+use crate::app::jobs::unwritten::Unwritten;
 use crate::app::jobs::{Tell, message};
-use crate::app::state::LeftOff;
 use crate::app::transfer::{FileTransfer, Transferred};
 
 /// Between two reports of how far a file is.
@@ -37,8 +37,6 @@ pub enum Errand {
     Export(Box<Answer>),
     /// Write pinned scenarios as a set of this name.
     SaveSet(String, Vec<Pin>),
-    /// Write what a session ends with, and whether it went on from what is there.
-    KeepLast(PathBuf, bool, LeftOff),
     /// Write a text under a name with an extension: a map or a picture of the screen.
     SaveText((&'static str, &'static str), String),
     /// Look for snapshots and sets.
@@ -59,15 +57,14 @@ struct NumberedTransfer {
     cancel: Cancel,
 }
 
-/// The threads. They end when this is dropped: what is still to be written is written first, and nobody waits for what
-/// is read.
+/// The threads. They end when this is dropped; whoever ends the program waits for what is [`Unwritten`], not for them.
 #[derive(Debug)]
 pub struct Files {
     /// Small files, and whatever is written.
-    errands: Option<Sender<FileTask>>,
+    errands: Sender<FileTask>,
     /// What is only read.
     readings: Sender<FileTask>,
-    thread: Option<JoinHandle<()>>,
+    unwritten: Unwritten,
     /// Stops what a person waits for.
     cancel: Cancel,
 }
@@ -83,31 +80,40 @@ impl Files {
     ///
     /// `remembered` is the file of the folders in which snapshots were written.
     pub fn start(tell: &Tell, remembered: Option<PathBuf>) -> io::Result<Self> {
-        let (errands, thread) = queue("files", tell, remembered.clone())?;
+        let unwritten = Unwritten::default();
+        let errands = queue("files", tell, remembered.clone(), &unwritten)?;
         // A file may be long, or a pipe that nobody writes to.
-        let (readings, _) = queue("reading", tell, remembered)?;
-        Ok(Self { errands: Some(errands), readings, thread: Some(thread), cancel: Cancel::default() })
+        let readings = queue("reading", tell, remembered.clone(), &Unwritten::default())?;
+        // One of the folders may not answer: nobody waits for what is swept.
+        let sweep = move || snapshot::places(remembered.as_deref()).iter().for_each(|folder| disk::sweep(folder));
+        thread::Builder::new().name("sweeping".to_owned()).spawn(sweep)?;
+        Ok(Self { errands, readings, unwritten, cancel: Cancel::default() })
+    }
+
+    /// What is still to be written.
+    pub fn unwritten(&self) -> Unwritten {
+        self.unwritten.clone()
     }
 
     /// Runs an errand after those that wait.
     pub fn run(&self, errand: Errand) {
-        if let Some(errands) = &self.errands {
-            // The thread ends only with this.
-            let _ = errands.send(FileTask::Errand(errand));
-        }
+        self.unwritten.put(errand.writes());
+        // The thread ends only with this.
+        let _ = self.errands.send(FileTask::Errand(errand));
     }
 
     /// Reads or writes files that a person waits for.
     pub fn transfer(&mut self, number: u64, transfer: FileTransfer, library: Arc<Library>) {
         self.cancel = Cancel::default();
         let queue = match transfer {
-            FileTransfer::Open(_) | FileTransfer::Import(_) => Some(&self.readings),
-            FileTransfer::Export(_) => self.errands.as_ref(),
+            FileTransfer::Open(_) | FileTransfer::Import(_) => &self.readings,
+            FileTransfer::Export(_) => {
+                self.unwritten.put(Some("the exported plan".to_owned()));
+                &self.errands
+            }
         };
-        if let Some(queue) = queue {
-            let cancel = self.cancel.clone();
-            let _ = queue.send(FileTask::Transfer(NumberedTransfer { number, transfer, library, cancel }));
-        }
+        let cancel = self.cancel.clone();
+        let _ = queue.send(FileTask::Transfer(NumberedTransfer { number, transfer, library, cancel }));
     }
 
     /// Stops them.
@@ -116,32 +122,25 @@ impl Files {
     }
 }
 
-impl Drop for Files {
-    fn drop(&mut self) {
-        drop(self.errands.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
 /// A thread that does one task after the other, until nobody can send any more.
-fn queue(name: &str, tell: &Tell, remembered: Option<PathBuf>) -> io::Result<(Sender<FileTask>, JoinHandle<()>)> {
+fn queue(name: &str, tell: &Tell, remembered: Option<PathBuf>, unwritten: &Unwritten) -> io::Result<Sender<FileTask>> {
     let (tasks, queue) = mpsc::channel::<FileTask>();
-    let tell = Arc::clone(tell);
+    let (tell, unwritten) = (Arc::clone(tell), unwritten.clone());
     let run = move || {
         for task in queue {
             match task {
-                FileTask::Errand(errand) => tell(whole(|| errand.run(remembered.as_deref()))),
+                FileTask::Errand(errand) => tell(whole(|| errand.run(remembered.as_deref(), &unwritten))),
                 FileTask::Transfer(NumberedTransfer { number, transfer, library, cancel }) => {
                     let watch = watch(number, cancel, &tell);
                     let report = Box::new(whole(|| transfer.run(&library, &watch)));
                     tell(JobReport::Transferred { number, report });
                 }
             }
+            unwritten.done();
         }
     };
-    Ok((tasks, thread::Builder::new().name(name.to_owned()).spawn(run)?))
+    thread::Builder::new().name(name.to_owned()).spawn(run)?;
+    Ok(tasks)
 }
 
 /// What is told of a task, also where it panics: nothing of it outlives it.
@@ -170,7 +169,19 @@ fn watch(number: u64, cancel: Cancel, tell: &Tell) -> Watch {
 }
 
 impl Errand {
-    pub(crate) fn run(self, remembered: Option<&Path>) -> JobReport {
+    /// What it writes, for who must hear that it was not written.
+    fn writes(&self) -> Option<String> {
+        match self {
+            Self::Export(_) => Some("the snapshot".to_owned()),
+            Self::SaveSet(name, _) => Some(format!("the set {name}")),
+            Self::SaveText((name, _), _) => Some(format!("the {name}")),
+            Self::SavePreset(saving, _) => Some(format!("the preset {}", saving.id)),
+            Self::Delete(path) => Some(format!("the deletion of {}", shown(path))),
+            Self::List | Self::Reload(_) => None,
+        }
+    }
+
+    pub(crate) fn run(self, remembered: Option<&Path>, unwritten: &Unwritten) -> JobReport {
         let keep = |written: &Result<PathBuf, WriteError>| {
             if let (Some(file), Ok(path)) = (remembered, written) {
                 snapshot::remember(file, path);
@@ -186,16 +197,9 @@ impl Errand {
                 let text = set(&evaluated(pins)).to_toml();
                 said(text.map(|text| snapshot::write_set(Path::new("."), &name, &text)).inspect(keep))
             }
-            Self::KeepLast(file, went_on, LeftOff { view, pins }) => {
-                let set = Set { view: Some(view.to_owned()), ..set(&evaluated(pins)) };
-                match set.to_toml().map(|text| snapshot::keep_last(&file, went_on, &text)) {
-                    Ok(Ok(())) => JobReport::Said("kept".to_owned()),
-                    Ok(Err(error)) => JobReport::Said(format!("cannot write {}: {error}", shown(&file))),
-                    Err(error) => JobReport::Said(error.to_string()),
-                }
-            }
             Self::SaveText(name, text) => said(Ok::<_, String>(snapshot::write_text(Path::new("."), name, &text))),
-            Self::List => JobReport::Listed(snapshot::list(&snapshot::places(remembered))),
+            // Nobody sees a list that is made while the program ends.
+            Self::List => JobReport::Listed(snapshot::list(&snapshot::places(remembered), &|| !unwritten.is_closed())),
             Self::Delete(path) => JobReport::Said(match snapshot::delete(&path) {
                 Ok(()) => format!("deleted {}", shown(&path)),
                 Err(why) => why,

@@ -8,7 +8,7 @@ use crate::config::Terminal;
 use shardscope_engine::presets::Library;
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::scenario::file::ScenarioFile;
-use shardscope_report::snapshot::{Stored, StoredPin};
+use shardscope_report::snapshot::{SessionFile, Stored, StoredPin};
 
 /// What the explorer opens on.
 #[derive(Debug, Clone)]
@@ -48,10 +48,8 @@ pub struct Options {
     pub keymap: Keymap,
     /// The configuration file, if there is a place for one.
     pub config: Option<PathBuf>,
-    /// The file that keeps what a session ends with; without one nothing is kept.
-    pub last: Option<PathBuf>,
-    /// Whether it began with what is in that file.
-    pub goes_on: bool,
+    /// Where what the session ends with is kept; without a place nothing is.
+    pub session: Option<SessionFile>,
     /// What the status line says at first.
     pub notice: Option<String>,
     /// Tables of measured runs, each with its name; the program's own where there is none.

@@ -28,7 +28,7 @@ pub fn run(session: &Session, arguments: &PlanArgs, objective: PlannerObjective)
     let request = PlanRequest { scenario, objective, cost_model, top: arguments.top as usize };
     let start = Instant::now();
     let cancel = Cancel::default();
-    interrupt::cancels(&cancel)?;
+    interrupt::cancels(&cancel);
     log::line("searching plans");
     let waiting = progress::waiting("searching plans; Ctrl-C prints the best so far", &session.options);
     let planned = planner::plan(&request, &cancel)?;
@@ -40,7 +40,7 @@ pub fn run(session: &Session, arguments: &PlanArgs, objective: PlannerObjective)
     let report = PlanReport { request: &request, planned: &planned, evaluations: &evaluations, seconds };
     output::report(arguments.format, || report.text(), || report.json())?;
     best::save(&session.library, arguments, planned.plans.first().map(|best| &best.scenario))?;
-    interrupt::ends(&cancel)?;
+    interrupt::ends(&cancel);
     Ok(if planned.plans.is_empty() { Exit::DoesNotFit } else { Exit::Done })
 }
 

@@ -38,7 +38,7 @@ pub fn run(session: &Session, arguments: &PlanArgs) -> Result<Exit, Failure> {
     let room_mib = ((limit / Bytes::MIB).floor() - (reserve / Bytes::MIB).ceil()).max(0.0) as u64;
     let request = ProfileRequest { layers, hidden, room_mib, batch_index: wanted.batch_index };
     let cancel = Cancel::default();
-    interrupt::cancels(&cancel)?;
+    interrupt::cancels(&cancel);
     log::line("searching plans");
     let waiting = progress::waiting("planning; Ctrl-C prints the batches so far", &session.options);
     let plans = profile.plan(request, &cancel);
@@ -48,7 +48,7 @@ pub fn run(session: &Session, arguments: &PlanArgs) -> Result<Exit, Failure> {
     }
     let report = ProfileReport { layers, hidden, limit, reserve, plans: &plans };
     output::report(arguments.format, || report.text(), || report.json())?;
-    interrupt::ends(&cancel)?;
+    interrupt::ends(&cancel);
     Ok(if plans.plans.is_empty() { Exit::DoesNotFit } else { Exit::Done })
 }
 

@@ -47,7 +47,7 @@ pub fn run(session: &Session, arguments: &PlanArgs) -> Result<Exit, Failure> {
     let training = search(session, arguments, law)?;
     note_chosen(&arguments.input, &CHOSEN);
     let cancel = Cancel::default();
-    interrupt::cancels(&cancel)?;
+    interrupt::cancels(&cancel);
     let found = TrainingFindings::search(&training, session, &cancel)?;
     if cancel.is_cancelled() {
         output::warning(&"interrupted: each plan is the best so far");
@@ -65,7 +65,7 @@ pub fn run(session: &Session, arguments: &PlanArgs) -> Result<Exit, Failure> {
     output::report(arguments.format, || report.text(), || report.json())?;
     let shortest = shortest(&training, &found.best);
     best::save(&session.library, arguments, shortest.as_ref())?;
-    interrupt::ends(&cancel)?;
+    interrupt::ends(&cancel);
     Ok(if shortest.is_some() { Exit::Done } else { Exit::DoesNotFit })
 }
 

@@ -83,8 +83,9 @@ fn preview(browser: &Browser, theme: Theme, width: usize) -> Vec<Line<'static>> 
 /// `A: MPT-7B, DGX H100, fsdp, 8 nodes: step 1.2 s, 310 TFLOP/s per device, 41.2 GiB, fits`.
 fn figures(held: &HeldSnapshot, width: usize) -> Vec<String> {
     let name = if held.name.is_empty() { String::new() } else { format!("{}: ", held.name) };
+    let Some(figures) = &held.figures else { return wrapped(&format!("{name}{}", held.what), width) };
     let [step, rate, memory] = [Figure::StepTime, Figure::ModelFlops, Figure::Peak]
-        .map(|figure| held.figures.amount(figure).map_or_else(|| "?".to_owned(), |amount| amount.to_string()));
-    let fits = held.figures.fits().map_or("", |fits| if fits { ", fits" } else { ", does not fit" });
+        .map(|figure| figures.amount(figure).map_or_else(|| "?".to_owned(), |amount| amount.to_string()));
+    let fits = figures.fits().map_or("", |fits| if fits { ", fits" } else { ", does not fit" });
     wrapped(&format!("{name}{}: step {step}, {rate} per device, {memory}{fits}", held.what), width)
 }

@@ -1,7 +1,7 @@
 //! Floods, silence, and files that are to stay as they are.
 
 use std::os::unix::fs::PermissionsExt;
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use tempfile::tempdir;
 
@@ -107,15 +107,19 @@ fn only_a_plain_writable_file_of_one_name_is_replaced() {
 }
 
 #[test]
-fn what_a_killed_process_left_is_removed_at_the_next_write() {
+fn a_private_text_is_for_nobody_else_whatever_was_there_and_whatever_the_mask_is() {
     let folder = tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
-    let old = SystemTime::now() - 2 * ORPHANED;
-    for (name, age) in [(".shardscope-old.tmp", old), (".shardscope-new.tmp", SystemTime::now()), ("mine.tmp", old)] {
-        File::create(at(name)).unwrap().set_modified(age).unwrap();
-    }
-    create(&[(at("a"), "text")]).unwrap();
-    let mut left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    left.sort();
-    assert_eq!(left, [".shardscope-new.tmp", "a", "mine.tmp"]);
+    let state = folder.path().join("one/two");
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    create_private_folder(&state).unwrap();
+    assert_eq!([&state, &folder.path().join("one")].map(|path| mode(path)), [0o700; 2]);
+    let file = state.join("file");
+    fs::write(&file, "old").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    replace_private(&file, "new").unwrap();
+    assert_eq!((fs::read_to_string(&file).unwrap().as_str(), mode(&file)), ("new", 0o600));
+    // A folder that is there is as its owner wants it.
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o755)).unwrap();
+    create_private_folder(&state).unwrap();
+    assert_eq!(mode(&state), 0o755);
 }

@@ -38,13 +38,19 @@ pub struct Snapshot {
     pub calibration: Calibration,
     /// Its model, by value too.
     pub model: Model,
-    /// What came out; never an input.
-    pub evaluation: Figures,
+    /// What came out; never an input. What a session left has none: it is saved without evaluating anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evaluation: Option<Figures>,
 }
 
 impl Snapshot {
     /// A scenario and its evaluation, as this version tells them.
     pub fn new(scenario: &Scenario, evaluation: &Evaluation) -> Self {
+        Self { evaluation: Some(Figures::new(scenario, evaluation)), ..Self::unevaluated(scenario) }
+    }
+
+    /// A scenario alone, as this version tells it.
+    pub fn unevaluated(scenario: &Scenario) -> Self {
         Self {
             format: FORMAT,
             kind: KIND.to_owned(),
@@ -54,7 +60,7 @@ impl Snapshot {
             stack: Stack::clone(&scenario.stack),
             calibration: Calibration::clone(&scenario.calibration),
             model: Model::clone(&scenario.model),
-            evaluation: Figures::new(scenario, evaluation),
+            evaluation: None,
         }
     }
 

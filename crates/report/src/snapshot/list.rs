@@ -38,20 +38,22 @@ pub struct HeldSnapshot {
     pub what: String,
     /// The version of shardscope that wrote it.
     pub version: String,
-    /// What came out.
-    pub figures: Figures,
+    /// What came out, if it says so.
+    pub figures: Option<Figures>,
 }
 
 /// The most folders that are remembered, and the most bytes that their list takes.
 const MOST_FOLDERS: usize = 50;
 const MOST_BYTES: u64 = 1 << 18;
 
-/// Where snapshots are kept: the working directory, the data directory, and the folders that a file remembers.
+/// Where snapshots are kept: the working directory, the data directory, the folder with what sessions left, and the
+/// folders that a file in it remembers.
 pub fn places(remembered: Option<&Path>) -> Vec<PathBuf> {
     let data = disk::own_folders().map(|folders| folders.data_dir().to_owned());
     let mut places = vec![PathBuf::from(".")];
     let mut seen = vec![absolute(Path::new("."))];
-    for place in data.into_iter().chain(remembered.map(folders).unwrap_or_default()) {
+    let sessions = remembered.and_then(Path::parent).map(Path::to_owned);
+    for place in data.into_iter().chain(sessions).chain(remembered.map(folders).unwrap_or_default()) {
         if !seen.contains(&absolute(&place)) {
             seen.push(absolute(&place));
             places.push(place);
@@ -74,7 +76,7 @@ pub fn remember(file: &Path, written: &Path) {
     // A line each: a name with an end of a line in it, or one that is no text, is not kept.
     let lines = known.iter().filter_map(|folder| folder.to_str()).filter(|line| !line.contains('\n'));
     let text = lines.flat_map(|line| [line, "\n"]).collect::<String>();
-    let _ = file.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| disk::replace(file, &text));
+    let _ = file.parent().map_or(Ok(()), disk::create_private_folder).and_then(|()| disk::replace_private(file, &text));
 }
 
 /// The folders that a file remembers, the latest first.
@@ -87,9 +89,9 @@ fn absolute(path: &Path) -> PathBuf {
     fs::canonicalize(path).or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
 }
 
-/// The snapshots and sets in some directories, the latest first. Files of other kinds are passed over; a directory that
-/// cannot be read has none.
-pub fn list(places: &[PathBuf]) -> Vec<Listed> {
+/// The snapshots and sets in some directories, the latest first, as long as `goes_on`. Files of other kinds are passed
+/// over; a directory that cannot be read has none.
+pub fn list(places: &[PathBuf], goes_on: &dyn Fn() -> bool) -> Vec<Listed> {
     let entries = places.iter().filter_map(|place| fs::read_dir(place).ok()).flatten().flatten();
     let file = |entry: fs::DirEntry| {
         let path = entry.path();
@@ -100,7 +102,7 @@ pub fn list(places: &[PathBuf]) -> Vec<Listed> {
     // The latest first, so that the cut takes the oldest.
     files.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     files.truncate(MOST);
-    files.into_iter().filter_map(|(_, path)| look_into(path)).collect()
+    files.into_iter().take_while(|_| goes_on()).filter_map(|(_, path)| look_into(path)).collect()
 }
 
 /// `None` for what says that it is something else.

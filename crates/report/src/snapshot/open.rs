@@ -74,6 +74,11 @@ impl fmt::Display for OpenError {
 impl std::error::Error for OpenError {}
 
 impl Opened {
+    /// What the file holds.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Problems of the scenario, at their places in the file that it came from.
     pub fn mistakes(&self, problems: &[Problem]) -> FileError {
         let nested =
@@ -154,14 +159,20 @@ fn opened(name: &str, source: &Source, text: String, library: &Library) -> Resul
             let snapshot = Snapshot::parse(&text)?;
             let scenario = snapshot.scenario().map_err(|problems| source.mistakes(&problems))?;
             let stored = Stored::new(&snapshot);
-            (scenario, snapshot.scenario, Some(stored), "scenario.")
+            (scenario, snapshot.scenario, stored, "scenario.")
         }
         Some(set::KIND) => {
             let set = Set::parse(&text)?;
             (pins, view) = (set.pins(source)?, set.view);
             let first = set.members.into_iter().zip(&pins).next();
             let Some((member, StoredPin { scenario, stored, .. })) = first else { return Err(source.mistakes(&[])) };
-            (scenario.clone(), member.snapshot.scenario, stored.clone(), "members[0].snapshot.scenario.")
+            let of_first =
+                (scenario.clone(), member.snapshot.scenario, stored.clone(), "members[0].snapshot.scenario.");
+            if view.is_some() {
+                // What a session had in hand is pinned only if it is among the others too.
+                pins.remove(0);
+            }
+            of_first
         }
         // A report in TOML has the scenario in a table of its own, beside the figures.
         None if source.has("scenario") => {

@@ -46,12 +46,25 @@ impl Set {
             name: name.to_owned(),
             snapshot: Snapshot::new(scenario, evaluation),
         };
+        Self::holding(members.into_iter().map(member).collect())
+    }
+
+    /// What a session ends with: a view, and scenarios with their names, none of which is evaluated.
+    pub fn unevaluated(view: &str, scenarios: &[(String, Scenario)]) -> Self {
+        let member = |(name, scenario): &(String, Scenario)| Member {
+            name: name.clone(),
+            snapshot: Snapshot::unevaluated(scenario),
+        };
+        Self { view: Some(view.to_owned()), ..Self::holding(scenarios.iter().map(member).collect()) }
+    }
+
+    fn holding(members: Vec<Member>) -> Self {
         Self {
             format: FORMAT,
             kind: KIND.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             view: None,
-            members: members.into_iter().map(member).collect(),
+            members,
         }
     }
 
@@ -73,7 +86,7 @@ impl Set {
     pub(super) fn pins(&self, source: &Source) -> Result<Vec<StoredPin>, FileError> {
         let member = |(index, member): (usize, &Member)| match member.snapshot.scenario() {
             Ok(scenario) => {
-                Ok(StoredPin { name: member.name.clone(), scenario, stored: Some(Stored::new(&member.snapshot)) })
+                Ok(StoredPin { name: member.name.clone(), scenario, stored: Stored::new(&member.snapshot) })
             }
             Err(problems) => Err(source.mistakes(&inside(index, problems))),
         };

@@ -15,8 +15,8 @@ pub struct Stored {
 }
 
 impl Stored {
-    pub(super) fn new(snapshot: &Snapshot) -> Self {
-        Self { version: snapshot.version.clone(), figures: snapshot.evaluation.clone() }
+    pub(super) fn new(snapshot: &Snapshot) -> Option<Self> {
+        Some(Self { version: snapshot.version.clone(), figures: snapshot.evaluation.clone()? })
     }
 
     /// Whether this very version wrote it.
@@ -38,6 +38,6 @@ pub struct StoredPin {
     pub name: String,
     /// What was evaluated.
     pub scenario: Scenario,
-    /// What the set says came out; nothing where that is of other constants than the scenario has.
+    /// What the set says came out; nothing where it says nothing, or that of other constants than the scenario has.
     pub stored: Option<Stored>,
 }

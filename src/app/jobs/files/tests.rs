@@ -4,6 +4,7 @@ use std::time::Duration;
 use super::*;
 use crate::app::action::Command;
 use crate::app::tests::{explorer, press};
+use shardscope_report::snapshot::{LeftOff, SessionFile};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -38,8 +39,36 @@ fn what_is_to_be_written_is_written_before_the_end() {
     std::fs::write(&path, "").unwrap();
     let (files, _queue) = start();
     files.run(Errand::Delete(path.clone()));
-    drop(files);
+    files.unwritten().close();
+    assert_eq!(files.unwritten().wait(PATIENCE), Vec::<String>::new());
     assert!(!path.exists());
+}
+
+/// The end waits for what is written, as long as it is told to, and for nothing that is only read.
+#[test]
+fn what_is_not_written_in_time_is_named_and_lists_hold_nothing_up() {
+    let (files, _queue) = start();
+    let unwritten = Unwritten::default();
+    unwritten.put(None);
+    assert_eq!(unwritten.wait(PATIENCE), Vec::<String>::new(), "a list");
+    unwritten.put(Errand::SaveSet("pair".to_owned(), Vec::new()).writes());
+    assert_eq!(unwritten.wait(Duration::ZERO), ["the set pair"]);
+    unwritten.done();
+    unwritten.done();
+    assert_eq!(unwritten.wait(PATIENCE), Vec::<String>::new());
+    // Nobody sees a list at the end: no file is looked into for it.
+    let directory = tempfile::tempdir().unwrap();
+    let answer = explorer().answer.unwrap();
+    let text = Snapshot::new(&answer.scenario, &answer.evaluation).to_toml().unwrap();
+    snapshot::write(directory.path(), &answer.scenario, &text).unwrap();
+    let remembered = directory.path().join("folders.txt");
+    let listed = |unwritten: &Unwritten| match Errand::List.run(Some(&remembered), unwritten) {
+        JobReport::Listed(listed) => listed.iter().filter(|one| one.path.starts_with(directory.path())).count(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(listed(&files.unwritten()), 1);
+    files.unwritten().close();
+    assert_eq!(listed(&files.unwritten()), 0);
 }
 
 #[test]
@@ -110,15 +139,14 @@ fn one_file_at_a_time_is_waited_for_and_escape_stops_it() {
 #[test]
 fn who_leaves_at_once_keeps_what_was_changed_last() {
     let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("last.toml");
     let mut app = explorer();
     // No answer of this is there yet, and none ever is of tensor ranks that do not divide the heads.
     let mut left = |prefetch: u32, tensor: u32| {
         app.scenario.plan.prefetch = prefetch;
         app.scenario.plan.tensor = tensor;
-        let left = app.left_off().unwrap();
-        Errand::KeepLast(file.clone(), true, left).run(None);
-        let opened = snapshot::open_last(&file, &app.library).unwrap().unwrap().opened;
+        let mut file = SessionFile::at(directory.path().join("last.toml"));
+        file.keep(&LeftOff { has_changed: true, ..app.left_off().unwrap() }).unwrap();
+        let opened = file.resume(&app.library).unwrap().unwrap().opened;
         (opened.scenario.plan.prefetch, opened.scenario.plan.tensor)
     };
     assert_eq!(left(3, 1), (3, 1));

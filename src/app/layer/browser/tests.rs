@@ -18,7 +18,12 @@ fn held(name: &str) -> HeldSnapshot {
     let app = explorer();
     let answer = app.answer.unwrap();
     let figures = shardscope_report::figures::Figures::new(&answer.scenario, &answer.evaluation);
-    HeldSnapshot { name: name.to_owned(), what: "MPT-7B".to_owned(), version: "0.1.0".to_owned(), figures }
+    HeldSnapshot {
+        name: name.to_owned(),
+        what: "MPT-7B".to_owned(),
+        version: "0.1.0".to_owned(),
+        figures: Some(figures),
+    }
 }
 
 fn listed(name: &str, holds: Result<Vec<HeldSnapshot>, String>) -> Listed {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::*;
 use crate::app::action::JobReport;
 use crate::app::jobs::files::Errand;
+use crate::app::jobs::unwritten::Unwritten;
 use crate::app::tests::{explorer, press, to_field};
 
 /// The explorer with a folder of the user's.
@@ -35,7 +36,7 @@ fn enter(app: &mut App, label: &str, value: &str) {
 }
 
 fn receive(app: &mut App, errand: Errand) {
-    let commands = app.receive(errand.run(None));
+    let commands = app.receive(errand.run(None, &Unwritten::default()));
     crate::app::tests::obey(app, commands);
 }
 
@@ -159,7 +160,7 @@ fn a_file_that_cannot_be_written_loses_nothing_that_was_typed() {
     enter(&mut app, "device.memory", "96");
     let commands = app.update(Action::Save);
     let [Command::SavePreset(saving)] = &commands[..] else { panic!("not asked for") };
-    let report = Errand::SavePreset(saving.clone(), Arc::clone(&app.library)).run(None);
+    let report = Errand::SavePreset(saving.clone(), Arc::clone(&app.library)).run(None, &Unwritten::default());
     assert!(matches!(&report, JobReport::Said(why) if why.contains("no home")), "{report:?}");
     app.receive(report);
     assert!(form(&app).is_changed());

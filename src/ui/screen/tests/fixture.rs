@@ -86,7 +86,7 @@ pub(super) fn browsing(keys: &[Action]) -> App {
         name: name.to_owned(),
         what: format!("GPT-NeoX-20B, Frontier, {what}, 48 nodes"),
         version: "0.1.0".to_owned(),
-        figures: Figures::new(&answer.scenario, &answer.evaluation),
+        figures: Some(Figures::new(&answer.scenario, &answer.evaluation)),
     };
     let file = |name: &str, holds: Result<Vec<HeldSnapshot>, String>| Listed {
         path: format!("./{name}").into(),

@@ -16,14 +16,14 @@ fn snapshots_and_sets_are_listed_and_nothing_else() {
     write("Cargo.toml", "[package]\nname = \"x\"\n");
     write("notes.txt", &snapshot);
     fs::create_dir(directory.path().join("folder.toml")).unwrap();
-    let mut found = list(&[directory.path().to_owned(), directory.path().join("none")]);
+    let mut found = list(&[directory.path().to_owned(), directory.path().join("none")], &|| true);
     found.sort_by(|a, b| a.name.cmp(&b.name));
     let names: Vec<(&str, bool)> = found.iter().map(|listed| (listed.name.as_str(), listed.is_set)).collect();
     assert_eq!(names, [("broken.toml", false), ("one.toml", false), ("pair.toml", true)]);
     assert!(found[0].holds.as_ref().unwrap_err().contains("broken.toml:"), "{:?}", found[0].holds);
     let one = &found[1].holds.as_ref().unwrap()[0];
     assert_eq!(one.what, "MPT-7B, DGX H100, fsdp, 8 nodes");
-    assert_eq!(one.figures, Figures::new(&scenario, &evaluation));
+    assert_eq!(one.figures, Some(Figures::new(&scenario, &evaluation)));
     let pair: Vec<&str> = found[2].holds.as_ref().unwrap().iter().map(|held| held.name.as_str()).collect();
     assert_eq!(pair, ["A", "B"]);
 }
@@ -38,7 +38,8 @@ fn the_latest_comes_first() {
         let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
         fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
     }
-    let names: Vec<String> = list(&[directory.path().to_owned()]).into_iter().map(|listed| listed.name).collect();
+    let names: Vec<String> =
+        list(&[directory.path().to_owned()], &|| true).into_iter().map(|listed| listed.name).collect();
     assert_eq!(names, ["new.toml", "middle.toml", "old.toml"]);
 }
 
@@ -65,13 +66,14 @@ fn folders_are_remembered_the_latest_first_and_each_once() {
     }
     let known = places(Some(&file));
     let found: Vec<_> = known.iter().filter(|place| place.starts_with(home.path().canonicalize().unwrap())).collect();
-    assert_eq!(found.len(), 2, "{known:?}");
-    assert!(found[0].ends_with("a") && found[1].ends_with("b"), "{found:?}");
+    // What sessions left is beside the list.
+    assert_eq!(found.len(), 3, "{known:?}");
+    assert!(["state", "a", "b"].iter().zip(&found).all(|(name, place)| place.ends_with(name)), "{found:?}");
     assert_eq!(known[0], Path::new("."));
     // The folder one is in is not looked into twice.
     remember(&file, &std::env::current_dir().unwrap().join("here.toml"));
     assert_eq!(places(Some(&file)).len(), known.len());
     // What is no list of folders remembers none.
     std::fs::write(&file, "\u{1}\nrelative\n").unwrap();
-    assert_eq!(places(Some(&file)), places(None));
+    assert_eq!(places(Some(&file)), [places(None), vec![home.path().join("state")]].concat());
 }
