@@ -79,6 +79,11 @@ const PLACES: &[(&str, &[&str], &str)] = &[
         "let `term` ask the system",
     ),
     ("rayon", &["shardscope_engine::search"], "describe the evaluations and let `search` run them"),
+    (
+        "shlex",
+        &["shardscope_engine::text", "shardscope::app::transfer::importing", "shardscope_interop::plans::script"],
+        "compose the line with `text::shell::ShellCode`",
+    ),
     ("std::fs", FILES, "take text or bytes and leave the file to a module that is for files"),
     ("tempfile", &["shardscope_engine::disk"], "take text or bytes and leave the file to a module that is for files"),
     ("std::thread", THREADS, "make it a job of `app`"),

@@ -6,6 +6,7 @@ pub mod run;
 mod search;
 
 mod calibrate;
+mod code;
 mod documents;
 mod earlier;
 mod eval;

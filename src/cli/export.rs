@@ -7,7 +7,9 @@ use shardscope_engine::disk;
 use shardscope_engine::evaluate::{self, Workspace};
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::text::printable;
+use shardscope_engine::text::shell::is_plain;
 use shardscope_engine::units::Seconds;
+use shardscope_interop::FileText;
 use shardscope_interop::export::{ExportForm, ExportedFiles};
 use shardscope_interop::fsdp2::Names;
 use shardscope_interop::plans::{JobLauncher, JobWishes, PlanTarget};
@@ -73,9 +75,8 @@ fn wishes(form: ExportForm, scenario: &Scenario, arguments: &ExportArgs) -> Resu
 
 /// A name that a script can hold as it is.
 fn word(flag: &str, name: Option<&str>) -> Result<Option<String>, Failure> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ',');
     match name {
-        Some(name) if name.is_empty() || !name.chars().all(plain) => {
+        Some(name) if name.is_empty() || !name.chars().all(is_plain) => {
             let name = printable(name);
             Err(Failure::input(format!("{flag}: '{name}' is no name; write letters, digits, '_', '-', '.' or ','")))
         }
@@ -93,7 +94,7 @@ fn length(scenario: &Scenario) -> Result<Option<Seconds>, Failure> {
 /// Writes the files into the folder, or prints the first.
 fn hand_over(
     session: &Session,
-    exported: &[(&'static str, String)],
+    exported: &[(&'static str, FileText)],
     notes: &[String],
     arguments: &ExportArgs,
 ) -> Result<Exit, Failure> {
@@ -103,7 +104,7 @@ fn hand_over(
     }
     let Some(folder) = &arguments.out else {
         let (_, text) = &exported[0];
-        return output::result(text).map(|()| Exit::Done);
+        return output::result(text.as_str()).map(|()| Exit::Done);
     };
     disk::create_folder(folder).map_err(|error| Failure::io(folder, &error))?;
     let written: Vec<_> = exported.iter().map(|(name, text)| (folder.join(name), text.as_str())).collect();

@@ -2,6 +2,7 @@
 
 mod cells;
 mod svg;
+mod xml;
 
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Style};

@@ -15,13 +15,13 @@ fn lines(to: &str, plan: &str) -> Vec<String> {
 #[test]
 fn accelerate() {
     let expected = "\
-compute_environment: \"LOCAL_MACHINE\"
+compute_environment: 'LOCAL_MACHINE'
 debug: false
-distributed_type: \"FSDP\"
+distributed_type: 'FSDP'
 machine_rank: 0
-main_training_function: \"main\"
+main_training_function: 'main'
 num_machines: 8
-rdzv_backend: \"c10d\"
+rdzv_backend: 'c10d'
 same_network: true
 use_cpu: false
 num_processes: 64
@@ -29,11 +29,11 @@ parallelism_config:
   parallelism_config_tp_size: 2
   parallelism_config_dp_replicate_size: 2
   parallelism_config_dp_shard_size: 16
-mixed_precision: \"bf16\"
+mixed_precision: 'bf16'
 fsdp_config:
   fsdp_version: 2
-  fsdp_auto_wrap_policy: \"TRANSFORMER_BASED_WRAP\"
-  fsdp_state_dict_type: \"SHARDED_STATE_DICT\"
+  fsdp_auto_wrap_policy: 'TRANSFORMER_BASED_WRAP'
+  fsdp_state_dict_type: 'SHARDED_STATE_DICT'
   fsdp_reshard_after_forward: true
   fsdp_activation_checkpointing: true
   fsdp_offload_params: true";
@@ -49,7 +49,7 @@ fsdp_config:
 #[test]
 fn the_trainer() {
     let expected = "\
-output_dir: \"output\"
+output_dir: 'output'
 bf16: true
 fp16: false
 fsdp: true
@@ -60,7 +60,7 @@ fsdp_config:
   offload_params: false
 per_device_train_batch_size: 4
 gradient_accumulation_steps: 2
-optim: \"adamw_torch_fused\"";
+optim: 'adamw_torch_fused'";
     let plan = "--devices 16 --strategy fsdp --micro-batch 4 --accumulate 2 --recompute full";
     assert_eq!(lines("hf-trainer", plan), expected.lines().collect::<Vec<_>>());
 }

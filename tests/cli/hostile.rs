@@ -209,11 +209,13 @@ fn of_parts_and_of_the_last_session() {
 #[test]
 fn of_names_in_every_output() {
     let home = Home::new();
+    // A name of several lines is refused.
+    let hidden = HIDDEN.replace('\u{2028}', "");
     for (kind, id) in [("clusters", "a100-80gb-dgx"), ("models", "mpt-1b"), ("strategies", "hsdp")] {
         let mut preset: Table = preset(kind, id).parse().expect("TOML");
         for key in ["name", "source", "about"] {
             if let Some(Value::String(text)) = preset.get_mut(key) {
-                *text += HIDDEN;
+                *text += &hidden;
             }
         }
         home.write(&format!("{kind}/mine.toml"), &toml::to_string(&preset).expect("TOML"));

@@ -1,7 +1,12 @@
-//! The one filter for foreign text: no byte of a file or an argument commands a terminal or hides what is said.
+//! The one filter for foreign text: no byte of a file or an argument commands a terminal, hides what is said, or becomes
+//! code in a file that is written.
 //!
 //! Everything that is printed passes [`visible`] or [`escaped`] in `cli::output`, and every cell of a screen is looked at
-//! in `ui`. [`printable`] also makes one line of it, for messages and tables. Not for our own colours and motions.
+//! in `ui`. [`printable`] also makes one line of it, for messages and tables. Each language that is written has one writer
+//! here ([`shell`], [`csv`]) or beside what it writes. Not for our own colours and motions.
+
+pub mod csv;
+pub mod shell;
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -78,6 +83,33 @@ pub fn printable(text: &str) -> String {
     text.chars().map(shown).take(MOST_SHOWN).collect()
 }
 
+/// The most characters of a name or an id.
+pub const MOST_OF_NAME: usize = 200;
+
+/// A name made of foreign text: one line of at most [`MOST_OF_NAME`] characters.
+pub fn name(text: &str) -> String {
+    printable(text).chars().take(MOST_OF_NAME).collect()
+}
+
+/// Why a text is no name or id; `None` where it is one.
+pub fn no_name(text: &str) -> Option<&'static str> {
+    if text.contains(ends_line) {
+        return Some("must be one line; take the line break out");
+    }
+    let is_long = text.chars().nth(MOST_OF_NAME).is_some();
+    is_long.then_some("must have at most 200 characters; shorten it")
+}
+
+/// Whether a character ends a line, for Unicode or for any reader.
+const fn ends_line(c: char) -> bool {
+    matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+/// A line of a comment as shells, YAML, TOML and Python have it, whatever the text.
+pub fn comment(text: &str) -> String {
+    format!("# {}\n", printable(text))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,6 +123,18 @@ mod tests {
         assert_eq!(visible("two\r\nlines\tand\ra"), "two\nlines\tand�a");
         assert_eq!(printable("two\nlines\u{feff}"), "two lines�");
         assert!(matches!(visible("größer, ≥ 1 日本\n"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn a_name_is_one_line_of_200_characters() {
+        for end in ["\n", "\r\n", "\r", "\u{b}", "\u{c}", "\u{85}", "\u{2028}", "\u{2029}"] {
+            let broken = format!("a{end}b");
+            assert_eq!(no_name(&broken), Some("must be one line; take the line break out"), "{broken:?}");
+            assert_eq!((no_name(&name(&broken)), comment(&broken).lines().count()), (None, 1), "{broken:?}");
+        }
+        assert_eq!(no_name(&"é".repeat(200)), None);
+        assert!(no_name(&"é".repeat(201)).is_some_and(|why| why.contains("200")));
+        assert_eq!(name(&"é".repeat(300)), "é".repeat(200));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A plan as another tool's files: which tools there are, and what is written for each. Not for any tool's keys, nor for
 //! the disk.
 
+use crate::FileText;
 use shardscope_engine::evaluate::Workspace;
 use shardscope_engine::scenario::{Problem, Scenario};
 use shardscope_engine::text::printable;
@@ -69,7 +70,7 @@ impl ExportForm {
             Self::Modules(names) => {
                 known(version).map_err(|problem| vec![problem])?;
                 let spec = fsdp2::specify(scenario, names)?;
-                let files = spec.files().map_err(|error| vec![Problem::bug("fsdp2", error.to_string())])?;
+                let files = spec.files().map_err(|error| vec![Problem::bug("fsdp2", error)])?;
                 Ok(ExportedFiles::Texts(files.into(), spec.notes))
             }
             Self::Trace => RankTrace::all(scenario, &mut Workspace::default()).map(ExportedFiles::Traces),
@@ -93,7 +94,7 @@ fn known(version: Option<&str>) -> Result<(), Problem> {
 #[derive(Debug)]
 pub enum ExportedFiles {
     /// Names and texts, the first of which says all of it, and what the tool does otherwise than planned.
-    Texts(Vec<(&'static str, String)>, Vec<String>),
+    Texts(Vec<(&'static str, FileText)>, Vec<String>),
     /// The simulated step of each pipeline rank, which may take hundreds of MB.
     Traces(Vec<RankTrace>),
 }

@@ -8,9 +8,9 @@ mod modules;
 mod names;
 mod spec;
 
+use crate::FileText;
 use shardscope_engine::plan::{Accumulation, Format, Plan, Precision};
 use shardscope_engine::scenario::{Problem, Scenario};
-use shardscope_engine::text::escaped;
 
 pub use names::Names;
 pub use spec::{FORMAT, Fsdp2Spec, Module, Reduce, Reshard};
@@ -23,9 +23,8 @@ pub const VERSION: &str = "2.15.0";
 
 impl Fsdp2Spec {
     /// The files that apply it, by their usual names: the specification first.
-    pub fn files(&self) -> Result<[(&'static str, String); 2], serde_json::Error> {
-        let json = format!("{}\n", escaped(&self.to_json()?));
-        Ok([("fsdp2.json", json), ("fsdp2.py", LOADER.to_owned())])
+    pub fn files(&self) -> Result<[(&'static str, FileText); 2], String> {
+        Ok([("fsdp2.json", FileText::json(self)?), ("fsdp2.py", FileText::own(LOADER))])
     }
 }
 

@@ -1,11 +1,12 @@
 //! A sweep as a job array of Slurm: each task computes one part, and `merge` makes the whole of them.
 
-use shlex::Quoter;
+use crate::FileText;
+use shardscope_engine::text::shell::ShellCode;
 
 /// A job array that computes a sweep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobArray {
-    /// The sweep's command line, word by word, without its part and its format.
+    /// The sweep's command line behind the program, word by word, without its part and its format.
     pub command: Vec<String>,
     /// How many parts, each a task.
     pub parts: u32,
@@ -13,8 +14,8 @@ pub struct JobArray {
     pub at_once: u32,
     /// How many cells the sweep has.
     pub cells: usize,
-    /// Options of the job beside these, like `--partition=P`.
-    pub options: Vec<String>,
+    /// Options of the job beside these, like `partition`, and their values.
+    pub options: Vec<(&'static str, String)>,
 }
 
 /// The most parts: Slurm numbers tasks up to 1,000 unless its site says otherwise (`MaxArraySize` is 1,001).
@@ -29,38 +30,43 @@ impl JobArray {
         u32::try_from(cells.div_ceil(a_minute)).unwrap_or(MOST_PARTS).clamp(1, MOST_PARTS)
     }
 
-    /// The script for `sbatch`; a word that no shell can hold is an error.
-    pub fn script(&self) -> Result<String, shlex::QuoteError> {
+    /// The script for `sbatch`; a word that no script can hold is an error.
+    pub fn script(&self) -> Result<FileText, String> {
         let Self { parts, at_once, cells, .. } = self;
-        let command = Quoter::new().join(self.command.iter().map(String::as_str))?;
+        let about = format!("A sweep of {cells} cells as a job array of {parts} tasks, for Slurm 22.05 and later");
+        let script = ShellCode::default()
+            .code("#!/bin/bash\n")
+            .comments([format!("{about}, by shardscope {}.", env!("CARGO_PKG_VERSION"))])
+            .code("# What else the site asks for goes beside it: sbatch --time 10 sweep.sbatch\n");
+        let script = self.options.iter().fold(script, |script, (option, value)| script.sbatch(option, value));
+        let script = script
+            .sbatch("job-name", "shardscope-sweep")
+            .sbatch("array", format!("0-{}%{at_once}", parts - 1))
+            .code(BEFORE);
+        let command = self.command.iter().fold(script, |script, word| script.code(" ").word(word));
         // The count of parts stands in the command, not in the array, so that one part can be submitted again alone:
         // `sbatch --array=3` is still part 3 of 100.
-        let last = parts - 1;
-        let options = self.options.iter().fold(String::new(), |all, option| all + "#SBATCH " + option + "\n");
-        Ok(format!(
-            r#"#!/bin/bash
-# A sweep of {cells} cells as a job array of {parts} tasks, for Slurm 22.05 and later, by shardscope {version}.
-# What else the site asks for goes beside it: sbatch --time 10 sweep.sbatch
-{options}#SBATCH --job-name=shardscope-sweep
-#SBATCH --array=0-{last}%{at_once}
-#SBATCH --ntasks=1
+        let script = command.code(" \\\n    --part \"$SLURM_ARRAY_TASK_ID/\"").word(parts).code(BEHIND);
+        let missing =
+            format!("It names the parts that are missing, like 3/{parts}; then: sbatch --array=3 sweep.sbatch");
+        FileText::shell(script.comments([missing + ", and merge again."]))
+    }
+}
+
+/// What comes before the words of the sweep, and what behind its part.
+const BEFORE: &str = r"#SBATCH --ntasks=1
 #SBATCH --cpus-per-task=1
 #SBATCH --output=part-%a.log
 set -euo pipefail
 
 # A part gets its name when it is whole: what a kill leaves behind is no part.
 part=part-$SLURM_ARRAY_TASK_ID.csv
-{command} \
-    --part "$SLURM_ARRAY_TASK_ID/{parts}" --format csv --threads 1 > "$part.unfinished"
+shardscope";
+const BEHIND: &str = r#" --format csv --threads 1 > "$part.unfinished"
 mv "$part.unfinished" "$part"
 
 # When all tasks have ended: shardscope merge part-*.csv --out sweep.csv
-# It names the parts that are missing, like 3/{parts}; then: sbatch --array=3 sweep.sbatch, and merge again.
-"#,
-            version = env!("CARGO_PKG_VERSION"),
-        ))
-    }
-}
+"#;
 
 #[cfg(test)]
 mod tests {
@@ -77,18 +83,20 @@ mod tests {
 
     #[test]
     fn words_reach_the_command_as_they_are() {
-        let words = ["shardscope", "sweep", "--global-batch", "4M tokens", "--presets", "it's; rm -r $HOME"];
+        let words = ["sweep", "--global-batch", "4M tokens", "--presets", "it's; rm -r $HOME"];
         let command = words.map(str::to_owned).to_vec();
-        let script = JobArray { command, parts: 7, at_once: 3, cells: 100, options: vec!["--partition=p".to_owned()] }
-            .script()
-            .expect("a script");
+        let script =
+            JobArray { command, parts: 7, at_once: 3, cells: 100, options: vec![("partition", "p".to_owned())] }
+                .script()
+                .expect("a script");
+        let script = script.as_str();
         let line = script.lines().find(|line| line.starts_with("shardscope sweep")).expect("the command");
         let read = shlex::split(line.trim_end_matches('\\')).expect("words");
-        assert_eq!(read, words);
+        assert_eq!(read[1..], words);
         assert!(
             script.contains("#SBATCH --partition=p\n#SBATCH --job-name")
                 && script.contains("#SBATCH --array=0-6%3\n")
-                && script.contains("$SLURM_ARRAY_TASK_ID/7\""),
+                && script.contains("--part \"$SLURM_ARRAY_TASK_ID/\"7 "),
             "{script}"
         );
     }

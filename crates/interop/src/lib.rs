@@ -3,6 +3,7 @@
 
 pub mod content;
 pub mod export;
+mod file_text;
 pub mod fsdp2;
 pub mod huggingface;
 pub mod job_array;
@@ -14,3 +15,5 @@ pub mod report;
 pub mod runs;
 pub mod topology;
 pub mod trace;
+
+pub use file_text::FileText;

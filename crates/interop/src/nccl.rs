@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use shardscope_engine::hardware::{Cluster, MeasuredLevel};
 use shardscope_engine::scenario::Scenario;
-use shardscope_engine::text::printable;
+use shardscope_engine::text::{name, printable};
 use shardscope_engine::units::{Bytes, Seconds, percent, whole_percent};
 
 use super::report::{ImportError, ImportReport, Imported};
@@ -131,7 +131,7 @@ pub fn links(
         cluster.source
     ));
     cluster.name =
-        printable(&options.name.map_or_else(|| format!("{}, links as measured", cluster.name), ToOwned::to_owned));
+        name(&options.name.map_or_else(|| format!("{}, links as measured", cluster.name), ToOwned::to_owned));
     report.take("name", &cluster.name, if options.name.is_some() { "--name" } else { "the cluster's own" });
     report.take("device", &cluster.device.name, format!("--cluster {}", base.cluster.id));
     if let Some(other) = pools.values().flatten().find_map(|one| other_device(&one.run, &cluster.device.name)) {

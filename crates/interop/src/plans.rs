@@ -28,7 +28,7 @@ use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::scenario::file::{self, PlanFile, ScenarioFile};
 use shardscope_engine::scenario::{Field, Problem, Scenario, Value};
 
-use shardscope_engine::text::printable;
+use shardscope_engine::text::{name, printable};
 
 use super::report::{ImportError, Imported};
 
@@ -260,7 +260,7 @@ fn finish(
             draft.report.assume(field.key(), value, format!("no file says it; --{field} says otherwise"));
         }
     }
-    file.name = Some(printable(&stem));
+    file.name = Some(name(&stem));
     file.about = Some(printable(&format!("imported from {first} ({})", tool.name())));
     Ok(Imported { made: ImportedPlan { scenario: file }, report: draft.report })
 }

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use shardscope_engine::hardware::{Cluster, Reliability};
 use shardscope_engine::presets::Library;
-use shardscope_engine::text::printable;
+use shardscope_engine::text::{self, printable};
 use shardscope_engine::units::{Bytes, BytesPerSecond};
 
 use super::report::{ImportError, ImportReport, Imported};
@@ -117,7 +117,7 @@ fn described(
     cluster.nodes = Some(counted(kind, wishes.nodes, report)?);
     let names: Vec<&str> = files.iter().map(|(file, _)| file.as_str()).collect();
     cluster.source = printable(&format!("imported from {}; device and links inside a node as {id}", names.join(", ")));
-    cluster.name = printable(wishes.name.unwrap_or(&format!("{}, imported", cluster.device.name)));
+    cluster.name = text::name(wishes.name.unwrap_or(&format!("{}, imported", cluster.device.name)));
     // What the preset's own site pays, draws and suffers is not this machine's.
     (cluster.price_per_device_hour, cluster.watts_per_device) = (None, None);
     cluster.reliability = Reliability::default();

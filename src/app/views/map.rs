@@ -341,10 +341,13 @@ impl Map {
 
 impl View for Map {
     fn command_line(&self, context: &Context) -> Option<(&'static str, String)> {
-        let base = context.library.sweep_command(&self.sweep.base)?;
-        let (x, y) = (&self.sweep.x, &self.sweep.y);
-        let tune = if self.sweep.tune { " --tune" } else { "" };
-        Some(("the map", format!("{base} --x {x} --y {y}{tune} --metric {}", self.metric.word())))
+        let Sweep { base, x, y, tune } = &*self.sweep;
+        // A level may be called what no list of values can hold.
+        let is_read_again = |axis: &Axis| axis.to_string().parse().as_ref() == Ok(axis);
+        let line = context.library.sweep_command(base).filter(|_| is_read_again(x) && is_read_again(y))?;
+        let line = line.option("x", x).option("y", y);
+        let line = if *tune { line.switch("tune") } else { line };
+        Some(("the map", line.option("metric", self.metric.word()).line().ok()?))
     }
 
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {

@@ -15,6 +15,7 @@ use super::super::foreign::{refused, text_of};
 use super::super::output;
 use super::super::session::Session;
 use super::{called, named, trace};
+use shardscope_engine::text::shell::ShellCode;
 use shardscope_interop::report::ImportError;
 
 /// Imports a file as what it is, which is said.
@@ -44,7 +45,7 @@ fn kind(file: &Path, text: &str, to: &ImportOutput) -> Result<ImportKind, Failur
     let refusal = |what: String, fix: String| refused(file, &[ImportError::new("", what, fix)]);
     let Some(kind) = ForeignKind::recognise(&name, text) else {
         let words: Vec<&str> = ForeignKind::ALL.map(ForeignKind::word).into_iter().chain(["trace"]).collect();
-        let fix = format!("say what it is: `shardscope import KIND {name}` with KIND {}", words.join(", "));
+        let fix = format!("say what it is: `{}` with KIND {}", command("KIND", file, ""), words.join(", "));
         return Err(refusal("is no file whose content is known".to_owned(), fix));
     };
     let (word, what) = (kind.word(), kind.name());
@@ -60,10 +61,16 @@ fn kind(file: &Path, text: &str, to: &ImportOutput) -> Result<ImportKind, Failur
         }
         // Whose links they are is not in the log.
         ForeignKind::Links => {
-            let fix = format!("write `shardscope import {word} {name} --cluster ID`");
+            let fix = format!("write `{}`", command(word, &file, " --cluster ID"));
             return Err(refusal(format!("is {what}, which does not say of which cluster"), fix));
         }
     };
     output::to_stderr(&format!("{name} is {what}: import {word}\n"));
     Ok(import)
+}
+
+/// The command line that imports a file as some kind, to be typed.
+fn command(kind: &'static str, file: &Path, rest: &'static str) -> String {
+    let line = ShellCode::default().code("shardscope import ").code(kind).code(" ").word(called(file)).code(rest);
+    line.line().unwrap_or_else(|_| format!("shardscope import {kind} FILE{rest}"))
 }

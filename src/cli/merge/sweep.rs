@@ -9,6 +9,7 @@ use csv_core::ReadRecordResult;
 use crate::cli::exit::Failure;
 use crate::cli::parts::{self, COMMENT, Seal};
 use shardscope_engine::disk;
+use shardscope_engine::text::csv::is_formula;
 use shardscope_engine::text::printable;
 use shardscope_report::figures::SweepCells;
 
@@ -154,6 +155,11 @@ impl<'a> PartRows<'a, Box<dyn Read>> {
         let (result, _, _, found) = self.parser.read_record(line.as_bytes(), &mut self.cells, &mut ends);
         if result != ReadRecordResult::Record || found != COLUMNS {
             return Err(self.wrong("is not a row of a sweep"));
+        }
+        let mut cells = [0].into_iter().chain(ends).zip(ends).take(COLUMNS);
+        // Rows reach the whole as they are, and no sweep writes a formula.
+        if cells.any(|(from, to)| str::from_utf8(&self.cells[from..to]).is_ok_and(is_formula)) {
+            return Err(self.wrong("has a cell that a spreadsheet would compute"));
         }
         self.fits |= &self.cells[ends[FITS - 1]..ends[FITS]] == b"true";
         Ok(())

@@ -2,12 +2,11 @@
 //!
 //! Blocks and frames are drawn as shapes, since fonts leave gaps between rows.
 
-use std::fmt::Write;
-
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::Modifier;
 
 use super::cells::{columns, rows, trimmed};
+use super::xml::XmlText;
 use crate::ui::theme::rgb;
 
 /// A cell's size in pixels: what a 14 px monospace font takes.
@@ -22,22 +21,24 @@ pub fn svg(buf: &Buffer, light: bool) -> String {
     let ground = Ground::new(light);
     let (width, height) =
         (f64::from(buf.area.width) * CELL.0 + 2.0 * MARGIN, f64::from(buf.area.height) * CELL.1 + 2.0 * MARGIN);
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
-         viewBox=\"0 0 {width:.1} {height:.1}\" font-size=\"14\" \
-         shape-rendering=\"crispEdges\" \
-         font-family=\"'DejaVu Sans Mono', ui-monospace, Menlo, Consolas, monospace\">\n\
-         <rect width=\"100%\" height=\"100%\" rx=\"6\" fill=\"{}\"/>\n",
-        hex(ground.paper)
+    let mut out = XmlText::default();
+    out.code(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" font-size=\"14\" shape-rendering=\"crispEdges\" \
+         font-family=\"'DejaVu Sans Mono', ui-monospace, Menlo, Consolas, monospace\"",
     );
+    let view = format!("0 0 {width:.1} {height:.1}");
+    out.attributes(&[("width", &format!("{width:.0}")), ("height", &format!("{height:.0}")), ("viewBox", &view)]);
+    out.code(">\n<rect width=\"100%\" height=\"100%\" rx=\"6\"");
+    out.attributes(&[("fill", &hex(ground.paper))]);
+    out.code("/>\n");
     for (row, y) in rows(buf).iter().zip(0u16..) {
         let top = MARGIN + f64::from(y) * CELL.1;
         for run in runs(trimmed(row)) {
             draw(&mut out, run, top, ground);
         }
     }
-    out.push_str("</svg>\n");
-    out
+    out.code("</svg>\n");
+    out.finish()
 }
 
 /// The terminal's own colours: text and background.
@@ -80,7 +81,7 @@ fn runs<'a, 'b>(row: &'a [(u16, &'b Cell)]) -> impl Iterator<Item = &'a [(u16, &
     })
 }
 
-fn draw(out: &mut String, run: &[(u16, &Cell)], top: f64, ground: Ground) {
+fn draw(out: &mut XmlText, run: &[(u16, &Cell)], top: f64, ground: Ground) {
     let [(start, cell), ..] = run else { return };
     let (ink, paper) = ground.inks(cell);
     let x = MARGIN + f64::from(*start) * CELL.0;
@@ -107,15 +108,14 @@ fn draw(out: &mut String, run: &[(u16, &Cell)], top: f64, ground: Ground) {
     for word in run.split(|(_, cell)| cell.symbol().trim().is_empty()) {
         let [(start, _), ..] = word else { continue };
         let text: String = word.iter().map(|(_, cell)| cell.symbol()).collect();
-        let _ = writeln!(
-            out,
-            "<text x=\"{:.1}\" y=\"{:.1}\" textLength=\"{:.1}\" fill=\"{}\"{weight}{line}>{}</text>",
-            MARGIN + f64::from(*start) * CELL.0,
-            top + BASELINE,
-            width_of(word),
-            hex(ink),
-            escape(&text)
-        );
+        let [x, y, length] = [MARGIN + f64::from(*start) * CELL.0, top + BASELINE, width_of(word)].map(pixels);
+        out.code("<text");
+        out.attributes(&[("x", &x), ("y", &y), ("textLength", &length), ("fill", &hex(ink))]);
+        out.code(weight);
+        out.code(line);
+        out.code(">");
+        out.text(&text);
+        out.code("</text>\n");
     }
 }
 
@@ -172,21 +172,22 @@ fn shape(symbol: &str) -> Option<Vec<GlyphPart>> {
     })
 }
 
-fn rect(out: &mut String, [x, y, width, height]: [f64; 4], color: [u8; 3], opacity: f64) {
-    let fade = if opacity < 1.0 { format!(" fill-opacity=\"{opacity}\"") } else { String::new() };
-    let _ = writeln!(
-        out,
-        "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{}\"{fade}/>",
-        hex(color)
-    );
+fn rect(out: &mut XmlText, place: [f64; 4], color: [u8; 3], opacity: f64) {
+    let [x, y, width, height] = place.map(pixels);
+    out.code("<rect");
+    out.attributes(&[("x", &x), ("y", &y), ("width", &width), ("height", &height), ("fill", &hex(color))]);
+    if opacity < 1.0 {
+        out.attributes(&[("fill-opacity", &opacity)]);
+    }
+    out.code("/>\n");
+}
+
+fn pixels(length: f64) -> String {
+    format!("{length:.1}")
 }
 
 fn hex([r, g, b]: [u8; 3]) -> String {
     format!("#{r:02x}{g:02x}{b:02x}")
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! The command line that gives a scenario: its flags over the default one.
 
-use std::path::PathBuf;
-
 use crate::scenario::file::{ScenarioFile, parse};
 use crate::scenario::{Field, Scenario, Value};
+use crate::text::shell::ShellCode;
 
 use super::Library;
 
@@ -11,15 +10,15 @@ impl Library {
     /// `shardscope eval` with the flags that make this scenario of the default one; `None` where flags cannot say it, as
     /// for operators that were placed one by one, or a cluster of a snapshot.
     pub fn command(&self, scenario: &Scenario) -> Option<String> {
-        self.command_of("eval", scenario)
+        self.command_of("shardscope eval", scenario)?.line().ok()
     }
 
     /// `shardscope sweep` of a scenario, before its axes.
-    pub fn sweep_command(&self, scenario: &Scenario) -> Option<String> {
-        self.command_of("sweep", scenario)
+    pub fn sweep_command(&self, scenario: &Scenario) -> Option<ShellCode> {
+        self.command_of("shardscope sweep", scenario)
     }
 
-    fn command_of(&self, command: &str, scenario: &Scenario) -> Option<String> {
+    fn command_of(&self, command: &'static str, scenario: &Scenario) -> Option<ShellCode> {
         let start = || {
             let mut file = parse(&self.scenario_text("default").ok()?.text).ok()?;
             // A model that is named leaves the default's length of training behind.
@@ -30,28 +29,28 @@ impl Library {
         let flags = self.flags(scenario, start()?, batch, |_| true)?;
         let mut said = start()?;
         for (field, value) in &flags {
-            said.put(*field, Some(value.clone()));
+            // As the command line will read it: no flag holds a level that begins with a blank.
+            said.put(*field, field.read(&field.spec().takes.show(value)).ok()?);
         }
         let mut again = self.resolve(&said).ok()?;
         (again.name, again.plan.global_batch) = (scenario.name.clone(), scenario.plan.global_batch);
-        (again == *scenario).then(|| format!("shardscope {command} {}{}", words(&flags), self.folder_flags()))
+        (again == *scenario).then(|| self.line(command, &flags))
     }
 
     /// `shardscope search` from this scenario; fields that are free are not said, since a flag would hold them.
-    pub fn search_command(&self, scenario: &Scenario, is_free: impl Fn(Field) -> bool) -> Option<String> {
+    pub fn search_command(&self, scenario: &Scenario, is_free: impl Fn(Field) -> bool) -> Option<ShellCode> {
         self.command(scenario)?;
         let file = parse(&self.scenario_text("default").ok()?.text).ok()?;
         let flags = self.flags(scenario, file, batch(scenario), |field| !is_free(field))?;
-        Some(format!("shardscope search {}{}", words(&flags), self.folder_flags()))
+        Some(self.line("shardscope search", &flags))
     }
 
-    /// The flags of the folders whose presets the other flags may name.
-    fn folder_flags(&self) -> String {
-        let flag = |folder: &PathBuf| {
-            let folder = folder.to_string_lossy();
-            format!(" --presets {}", shlex::try_quote(&folder).unwrap_or_default())
-        };
-        self.folders.1.iter().map(flag).collect()
+    /// A command with flags, and the folders whose presets they may name.
+    fn line(&self, command: &'static str, flags: &[(Field, Value)]) -> ShellCode {
+        let line = flags.iter().fold(ShellCode::default().code(command), |line, (field, value)| {
+            line.option(field, field.spec().takes.show(value))
+        });
+        self.folders.1.iter().fold(line, |line, folder| line.option("presets", folder.display()))
     }
 
     /// What the scenario has and a file lacks that starts from the same presets, in fields that are to be said.
@@ -95,18 +94,11 @@ fn accumulate(scenario: &Scenario) -> (Field, Value) {
     (Field::Accumulate, scenario.plan.accumulate.into())
 }
 
-/// Flags as one types them.
-fn words(flags: &[(Field, Value)]) -> String {
-    let flag = |(field, value): &(Field, Value)| match field.spec().takes.show(value) {
-        text if text.contains(' ') => format!("--{field} \"{text}\""),
-        text => format!("--{field} {text}"),
-    };
-    flags.iter().map(flag).collect::<Vec<_>>().join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Extent;
+    use crate::presets::Kind;
 
     fn command(changes: &[(&str, &str)]) -> Option<String> {
         let library = Library::embedded();
@@ -128,7 +120,7 @@ mod tests {
         let said = command(&[("accumulate", "3")]).unwrap();
         assert!(said.contains("--accumulate 3") && !said.contains("global-batch"), "{said}");
         let said = command(&[("global-batch", "2097152 tokens")]).unwrap();
-        assert!(said.contains("--global-batch \"2097152 tokens\""), "{said}");
+        assert!(said.contains("--global-batch '2097152 tokens'"), "{said}");
     }
 
     #[test]
@@ -138,11 +130,34 @@ mod tests {
         assert!(warnings.is_empty(), "{warnings:?}");
         let file = parse(&library.scenario_text("default").unwrap().text).unwrap();
         let scenario = library.resolve(&file).unwrap();
-        let [said, search] = [library.command(&scenario), library.search_command(&scenario, |_| false)];
-        for line in [said.unwrap(), search.unwrap()] {
+        let search = library.search_command(&scenario, |_| false).and_then(|search| search.line().ok());
+        for line in [library.command(&scenario), search].map(Option::unwrap) {
             let words = shlex::split(&line).unwrap();
             let at = words.iter().position(|word| word == "--presets").expect("the folder");
             assert_eq!(words[at + 1], folder.path().to_str().unwrap());
+        }
+    }
+
+    #[test]
+    fn a_level_is_a_word_of_the_command_and_one_that_no_flag_holds_has_none() {
+        let embedded = Library::embedded();
+        let cluster = embedded.entries(Kind::Cluster).find(|entry| entry.id == "a100-80gb-dgx").unwrap();
+        for (level, is_said) in [("$(touch x)", true), ("--help", true), ("it's", true), (" rack", false)] {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::create_dir(folder.path().join("clusters")).unwrap();
+            let inner =
+                format!("[[levels]]\nname = \"{level}\"\nmembers = 2\nbandwidth = \"300 GB/s\"\nlatency = \"4 us\"");
+            let text = cluster.text.replacen("[[levels]]", &format!("{inner}\nsource = \"x\"\n\n[[levels]]"), 1);
+            std::fs::write(folder.path().join("clusters/mine.toml"), text).unwrap();
+            let (library, warnings) = Library::embedded().with_folders(None, &[folder.path().to_owned()]);
+            assert!(warnings.is_empty(), "{warnings:?}");
+            let mut file = parse(&library.scenario_text("default").unwrap().text).unwrap();
+            file.set("hardware", "mine").unwrap();
+            file.put(Field::WeightsOver, Some(Extent::Level(level.into()).into()));
+            let said = library.command(&library.resolve(&file).unwrap());
+            assert_eq!(said.is_some(), is_said, "{level}: {said:?}");
+            let words = said.map(|line| shlex::split(&line).unwrap().join(" "));
+            assert!(words.is_none_or(|line| line.replace('=', " ").contains(&format!("--weights-over {level} "))));
         }
     }
 

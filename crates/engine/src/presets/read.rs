@@ -10,6 +10,7 @@ use crate::model::Model;
 use crate::plan::Strategy;
 use crate::scenario::file::{self, FileError, Mistake, Source};
 use crate::stack::{Calibration, Stack};
+use crate::text::no_name;
 
 /// The version of the preset formats.
 const FORMAT: u32 = 1;
@@ -58,6 +59,9 @@ pub(super) fn id(path: &Path) -> Result<String, String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '+');
     if stem.is_empty() || !stem.chars().all(plain) {
         return Err("its name is not an id; use letters, digits, '.', '-', '_' and '+' before .toml".to_owned());
+    }
+    if let Some(why) = no_name(stem) {
+        return Err(format!("its name {why}"));
     }
     Ok(stem.to_owned())
 }

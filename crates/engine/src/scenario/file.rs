@@ -17,6 +17,7 @@ use super::field::Field;
 use super::{Problem, Scenario};
 use crate::hardware::Cluster;
 use crate::model::Model;
+use crate::text;
 
 pub use error::{FileError, Mistake, printable};
 pub use plan::PlanFile;
@@ -82,7 +83,7 @@ impl ScenarioFile {
     pub fn title(&self) -> String {
         match &self.name {
             Some(name) => name.clone(),
-            None => format!("{} on {}, {}", self.model, self.cluster, self.strategy),
+            None => text::name(&format!("{} on {}, {}", self.model, self.cluster, self.strategy)),
         }
     }
 

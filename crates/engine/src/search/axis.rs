@@ -41,12 +41,11 @@ impl Axis {
     }
 }
 
-/// As a shell takes it: `nodes=1,2,4`, and in quotes what has blanks.
+/// As it is read: `nodes=1,2,4`.
 impl fmt::Display for Axis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let values: Vec<String> = self.values.iter().map(|value| self.field.spec().takes.show(value)).collect();
-        let said = format!("{}={}", self.word(), values.join(","));
-        if said.contains(' ') { write!(f, "\"{said}\"") } else { f.write_str(&said) }
+        write!(f, "{}={}", self.word(), values.join(","))
     }
 }
 

@@ -7,6 +7,7 @@ use toml_edit::{DocumentMut, Item, Value};
 
 use shardscope_engine::stack::Posterior;
 use shardscope_engine::stack::constants::matches;
+use shardscope_engine::text::comment;
 use shardscope_engine::units::Seconds;
 
 use super::{Fitted, FittedConstant, Identifiability};
@@ -51,7 +52,7 @@ fn set(item: &mut Item, path: &[&str], found: &FittedConstant) {
     let Some((first, rest)) = path.split_first() else {
         if let Some(value) = item.as_value_mut() {
             *value = spelled(value, found.value);
-            value.decor_mut().set_suffix(format!(" # {}", rests_on(found)));
+            value.decor_mut().set_suffix(format!(" {}", comment(&rests_on(found)).trim_end()));
         }
         return;
     };

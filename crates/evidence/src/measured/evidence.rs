@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::scenario::file::printable;
+use shardscope_engine::text::csv::{inert, meant};
 
 use super::{Case, Metric, Validation};
 
@@ -34,6 +35,15 @@ pub struct RunGroup {
     pub rows: u32,
     /// Mean `|predicted / measured - 1|`, by constants fitted without them.
     pub error: f64,
+}
+
+impl RunGroup {
+    /// The same with other texts.
+    fn with_texts(&self, text: fn(&str) -> String) -> Self {
+        let [source, group, stack, architecture, precision] =
+            [&self.source, &self.group, &self.stack, &self.architecture, &self.precision].map(|field| text(field));
+        Self { source, group, stack, architecture, precision, ..self.clone() }
+    }
 }
 
 /// In what a group of runs differs from a scenario.
@@ -115,7 +125,7 @@ pub fn groups(cases: &[Case], validation: &Validation) -> Vec<RunGroup> {
 /// A table of groups as CSV.
 pub fn write_groups(groups: &[RunGroup]) -> Result<String, csv::Error> {
     let mut table = csv::Writer::from_writer(Vec::new());
-    groups.iter().try_for_each(|group| table.serialize(group))?;
+    groups.iter().try_for_each(|group| table.serialize(group.with_texts(|text| inert(text).into_owned())))?;
     let bytes = table.into_inner().map_err(|error| csv::Error::from(error.into_error()))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -123,7 +133,8 @@ pub fn write_groups(groups: &[RunGroup]) -> Result<String, csv::Error> {
 /// The groups of such a table; what is wrong with it, with the line, if it is none.
 pub fn read_groups(text: &str) -> Result<Vec<RunGroup>, String> {
     let groups = csv::Reader::from_reader(text.as_bytes()).into_deserialize::<RunGroup>();
-    groups.map(|group| group.map_err(|error| printable(&error.to_string()))).collect()
+    let read = |group: RunGroup| group.with_texts(|text| meant(text).to_owned());
+    groups.map(|group| group.map(read).map_err(|error| printable(&error.to_string()))).collect()
 }
 
 /// The groups, the nearest to a scenario first.
@@ -184,8 +195,13 @@ mod tests {
 
     #[test]
     fn a_table_reads_back() {
-        let groups = vec![group("a, quoted", "default", [8, 8], 7_000_000_000)];
-        assert_eq!(read_groups(&write_groups(&groups).expect("a table")), Ok(groups));
+        let groups = vec![
+            group("a, quoted", "default", [8, 8], 7_000_000_000),
+            group("=cmd|' /C calc'!A0", "-1+1", [8, 8], 7_000_000_000),
+        ];
+        let table = write_groups(&groups).expect("a table");
+        assert!(table.contains(",'=cmd|' /C calc'!A0,'-1+1,"), "no formula: {table}");
+        assert_eq!(read_groups(&table), Ok(groups));
         let wrong = read_groups("source,group\nx,y\n").expect_err("columns are missing");
         assert!(wrong.contains("stack"), "{wrong}");
     }

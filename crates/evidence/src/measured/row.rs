@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use shardscope_engine::scenario::file::printable;
+use shardscope_engine::text::no_name;
 
 /// One row of a file. Columns that nothing asks for are kept and ignored.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,6 +36,9 @@ impl Skipped {
 pub(super) const NEEDED: [&str; 8] =
     ["id", "cluster", "stack", "num_gpus", "strategy_class", "layers", "hidden", "seq_len"];
 
+/// Columns that name something.
+const NAMES: [&str; 6] = ["id", "group", "cluster", "stack", "strategy_class", "model"];
+
 /// The most that a count may be: what a model may have of anything, so that a few can be multiplied.
 const MOST: u32 = 1 << 24;
 
@@ -64,12 +68,18 @@ pub fn read(file: &str, text: &str) -> (Vec<MeasuredRow>, Vec<Skipped>) {
     let name: Arc<str> = file.into();
     for record in reader.records() {
         match record {
-            Ok(record) => rows.push(MeasuredRow {
-                file: Arc::clone(&name),
-                line: record.position().map_or(0, csv::Position::line),
-                columns: Arc::clone(&columns),
-                cells: record.iter().map(str::to_owned).collect(),
-            }),
+            Ok(record) => {
+                let row = MeasuredRow {
+                    file: Arc::clone(&name),
+                    line: record.position().map_or(0, csv::Position::line),
+                    columns: Arc::clone(&columns),
+                    cells: record.iter().map(str::to_owned).collect(),
+                };
+                match NAMES.iter().find_map(|column| Some((column, no_name(row.text(column))?))) {
+                    None => rows.push(row),
+                    Some((column, why)) => skip(row.line, &format!("column '{column}' {why}")),
+                }
+            }
             Err(error) => {
                 skip(error.position().map_or(2, csv::Position::line), &format!("line cannot be read: {error}"));
             }

@@ -1,6 +1,7 @@
 //! From a configuration's keys to a model's shape.
 
 use shardscope_engine::model::{Biases, LatentAttention, Model, Positions, QkNorm};
+use shardscope_engine::text;
 
 use super::super::report::ImportError;
 use super::family::{Family, Has, KvHeads, Norms, QkNormRule};
@@ -66,7 +67,7 @@ fn name(keys: &mut Keys<'_>, options: ImportOptions<'_>) -> String {
     let own = keys.value("_name_or_path").and_then(|value| value.as_str());
     let own = own.and_then(|name| name.trim_end_matches('/').rsplit('/').next()).filter(|name| !name.is_empty());
     let file = options.file.rsplit('/').next().unwrap_or_default().trim_end_matches(".json");
-    options.name.or(own).unwrap_or(file).to_owned()
+    text::name(options.name.or(own).unwrap_or(file))
 }
 
 fn source(keys: &Keys<'_>, options: ImportOptions<'_>) -> String {

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::FileText;
 use shardscope_engine::scenario::{Field, Problem, Scenario};
 
 use super::sbatch::{self, JobWishes};
@@ -34,7 +35,7 @@ pub struct ExportedPlan {
     /// Its usual name.
     pub file: &'static str,
     /// What is in it.
-    pub text: String,
+    pub text: FileText,
     /// What the tool does otherwise than planned.
     pub notes: Vec<String>,
     /// Fields that the file says as planned.
@@ -105,7 +106,11 @@ pub fn export(
     let (notes, elsewhere) = writer.rest(target.name());
     let tool = format!("{} {version}", target.name());
     let head = Head { tool, scenario: scenario.name.clone(), notes: notes.clone(), elsewhere };
-    let (file, text) = form.text(&head, &Ranks::of_scenario(scenario), job);
+    let unwritable = |what: String| {
+        let fix = "give it another name".to_owned();
+        vec![Problem { field: format!("the file for {}", target.name()), what, fix }]
+    };
+    let (file, text) = form.text(&head, &Ranks::of_scenario(scenario), job).map_err(unwritable)?;
     Ok(ExportedPlan { file, text, notes, fields })
 }
 
@@ -121,14 +126,14 @@ enum Written {
 
 impl Written {
     /// The usual name of the file, and its text.
-    fn text(&self, head: &Head, ranks: &Ranks, job: &JobWishes) -> (&'static str, String) {
-        match self {
-            Self::Yaml(file, lines) => (file, written::yaml(head, lines)),
-            Self::Json(lines) => ("deepspeed.json", written::json(head, lines)),
-            Self::Toml(lines) => ("torchtitan.toml", written::toml(head, lines)),
-            Self::Command(lines) => ("torchtitan.sh", torchtitan::command(head, lines, ranks)),
-            Self::Script((lines, environment)) => ("megatron.sh", megatron::text(head, lines, environment, ranks)),
-            Self::Job => ("job.sh", sbatch::script(head, ranks, job)),
-        }
+    fn text(&self, head: &Head, ranks: &Ranks, job: &JobWishes) -> Result<(&'static str, FileText), String> {
+        Ok(match self {
+            Self::Yaml(file, lines) => (file, written::yaml(head, lines)?),
+            Self::Json(lines) => ("deepspeed.json", written::json(head, lines)?),
+            Self::Toml(lines) => ("torchtitan.toml", written::toml(head, lines)?),
+            Self::Command(lines) => ("torchtitan.sh", torchtitan::command(head, lines, ranks)?),
+            Self::Script((lines, environment)) => ("megatron.sh", megatron::text(head, lines, environment, ranks)?),
+            Self::Job => ("job.sh", sbatch::script(head, ranks, job)?),
+        })
     }
 }

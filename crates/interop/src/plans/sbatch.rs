@@ -1,6 +1,8 @@
 //! A job for Slurm: nodes, devices and time of a plan. The program to train with is the job's own argument.
 
+use crate::FileText;
 use shardscope_engine::scenario::Field;
+use shardscope_engine::text::shell::ShellCode;
 use shardscope_engine::units::Seconds;
 
 use super::writer::PlanWriter;
@@ -53,45 +55,49 @@ pub fn say(writer: &mut PlanWriter, launcher: JobLauncher) {
 }
 
 /// The script: `sbatch job.sh train.py ARGUMENTS`.
-pub fn script(head: &Head, ranks: &Ranks, wishes: &JobWishes) -> String {
-    let Ranks { nodes, each, .. } = ranks;
-    let mut options = vec![
-        format!("--nodes={nodes}"),
-        "--ntasks-per-node=1".to_owned(),
-        format!("--gpus-per-node={}{each}", wishes.device.as_ref().map_or_else(String::new, |name| format!("{name}:"))),
-        "--mem=0".to_owned(),
-        "--exclusive".to_owned(),
-    ];
-    options.extend(wishes.cpus.map(|count| format!("--cpus-per-task={count}")));
-    options.extend(wishes.partition.iter().map(|name| format!("--partition={name}")));
-    options.extend(wishes.account.iter().map(|name| format!("--account={name}")));
-    options.extend(wishes.time.map(|time| format!("--time={}", limit(time))));
-    let options: Vec<String> = options.iter().map(|option| format!("#SBATCH {option}\n")).collect();
-    let untimed = if wishes.time.is_some() { "" } else { "# no --time: say how long the training is by --tokens\n" };
+pub fn script(head: &Head, ranks: &Ranks, wishes: &JobWishes) -> Result<FileText, String> {
     // Steps of 22.05 and later do not inherit the processors of their job.
     let (processors, unsaid) = match wishes.cpus {
-        Some(_) => (" --cpus-per-task \"$SLURM_CPUS_PER_TASK\"", ""),
-        None => ("", "# no --cpus-per-task: --exclusive gives the task all of its node\n"),
+        Some(_) => (" --cpus-per-task \"$SLURM_CPUS_PER_TASK\"", None),
+        None => ("", Some("no --cpus-per-task: --exclusive gives the task all of its node")),
     };
+    let untimed = wishes.time.is_none().then_some("no --time: say how long the training is by --tokens");
+    let script = options(ranks, wishes)
+        .comments(head.lines())
+        .comments(untimed.into_iter().chain(unsaid))
+        .code("# sbatch job.sh train.py ARGUMENTS\n")
+        .code("head=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)\nsrun")
+        .code(processors);
     let launch = match wishes.launcher {
-        JobLauncher::Torchrun => format!(
-            "torchrun --nnodes \"$SLURM_JOB_NUM_NODES\" --nproc-per-node {each} \\\n    \
-             --rdzv-id \"$SLURM_JOB_ID\" --rdzv-backend c10d --rdzv-endpoint \"$head:29500\""
-        ),
+        JobLauncher::Torchrun => script
+            .code(" torchrun --nnodes \"$SLURM_JOB_NUM_NODES\"")
+            .option("nproc-per-node", ranks.each)
+            .code(" \\\n    --rdzv-id \"$SLURM_JOB_ID\" --rdzv-backend c10d --rdzv-endpoint \"$head:29500\""),
         // Nodes and processes stand in the file; of the file's rendezvous version 1.15 heeds none, and static ranks would
         // have to be told to each node.
-        JobLauncher::Accelerate => "accelerate launch --config_file accelerate.yaml \\\n    \
-                                    --rdzv_backend c10d --main_process_ip \"$head\" --main_process_port 29500"
-            .to_owned(),
+        JobLauncher::Accelerate => script.code(
+            " accelerate launch --config_file accelerate.yaml \\\n    \
+             --rdzv_backend c10d --main_process_ip \"$head\" --main_process_port 29500",
+        ),
     };
-    format!(
-        "#!/bin/bash\n{}{}{untimed}{unsaid}\
-         # sbatch job.sh train.py ARGUMENTS\n\
-         head=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)\n\
-         srun{processors} {launch} \"$@\"\n",
-        options.concat(),
-        head.comments(),
-    )
+    FileText::shell(launch.code(" \"$@\"\n"))
+}
+
+/// What the job asks Slurm for.
+fn options(ranks: &Ranks, wishes: &JobWishes) -> ShellCode {
+    let each = ranks.each;
+    let devices = wishes.device.as_ref().map_or_else(|| each.to_string(), |name| format!("{name}:{each}"));
+    let script = ShellCode::default().code("#!/bin/bash\n").sbatch("nodes", ranks.nodes);
+    let script = script.code("#SBATCH --ntasks-per-node=1\n").sbatch("gpus-per-node", devices);
+    let wished = [
+        ("cpus-per-task", wishes.cpus.map(|count| count.to_string())),
+        ("partition", wishes.partition.clone()),
+        ("account", wishes.account.clone()),
+        ("time", wishes.time.map(limit)),
+    ];
+    let wished = wished.into_iter().filter_map(|(option, value)| Some((option, value?)));
+    let script = script.code("#SBATCH --mem=0\n#SBATCH --exclusive\n");
+    wished.fold(script, |script, (option, value)| script.sbatch(option, value))
 }
 
 /// `days-hours:minutes:00`, whole minutes up, with the margin.

@@ -94,21 +94,22 @@ fn round_trip(scenario: &Scenario, target: PlanTarget, beside: &[Field], library
         vec![(Field::Cluster, Value::Id("h100-80gb-dgx".into())), (Field::Stack, Value::Id("default".into()))];
     fields.extend(beside.iter().filter_map(|field| Some((*field, field.meant(scenario)?))));
     let wishes = PlanWishes { fields, ..PlanWishes::default() };
-    let files = [LauncherFile { name: exported.file, text: &exported.text }];
-    let imported = import(&files, wishes, library).unwrap_or_else(|errors| panic!("{errors:?}\n{}", exported.text));
+    let files = [LauncherFile { name: exported.file, text: exported.text.as_str() }];
+    let imported =
+        import(&files, wishes, library).unwrap_or_else(|errors| panic!("{errors:?}\n{}", exported.text.as_str()));
     let back = library.resolve(&imported.made.scenario).expect("a scenario");
     let (before, after) = (writer(scenario), writer(&back));
     for field in &exported.fields {
-        assert_eq!(before.value(*field), after.value(*field), "{field}\n{}", exported.text);
+        assert_eq!(before.value(*field), after.value(*field), "{field}\n{}", exported.text.as_str());
     }
     if exported.notes.is_empty() {
         // A copy over one rank is none.
         let layouts = [before.layout, after.layout]
             .map(|layout| Layout { secondary: layout.secondary.filter(|ranks| *ranks > 1), ..layout });
-        assert_eq!(layouts[0], layouts[1], "{}", exported.text);
+        assert_eq!(layouts[0], layouts[1], "{}", exported.text.as_str());
     }
     if target == PlanTarget::Megatron && !exported.notes.iter().any(|note| note.contains("the model's table")) {
-        assert_eq!(scenario.model.counts(), back.model.counts(), "{}", exported.text);
+        assert_eq!(scenario.model.counts(), back.model.counts(), "{}", exported.text.as_str());
     }
 }
 

@@ -1,7 +1,9 @@
 //! torchtitan's TOML of 0.1 to 0.2.2, and that of 2024 by its old names.
 
+use crate::FileText;
 use shardscope_engine::plan::{Extent, Optimizer, Precision, Recompute, Schedule, Sharded};
 use shardscope_engine::scenario::{Field, Problem, Value};
+use shardscope_engine::text::shell::ShellCode;
 
 use super::draft::PlanDraft;
 use super::settings::ToolSettings;
@@ -386,11 +388,13 @@ fn write_stages(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
 }
 
 /// The command of 0.3, which has no file: recompute is a subcommand at the end.
-pub fn command(head: &Head, lines: &[Line], ranks: &Ranks) -> String {
-    let Ranks { nodes, each, .. } = ranks;
-    let (mode, flags): (Vec<_>, Vec<_>) = lines.iter().cloned().partition(|line| line.name == MODE);
-    let mut words = vec![format!("torchrun --nnodes {nodes} --nproc-per-node {each} -m torchtitan.train")];
-    words.extend(written::arguments(&flags));
-    words.extend(mode.iter().map(|line| format!("activation-checkpoint:{}", line.value.as_str().unwrap_or("none"))));
-    format!("#!/bin/bash\n{}{}\n", head.comments(), words.join(" \\\n    "))
+pub fn command(head: &Head, lines: &[Line], ranks: &Ranks) -> Result<FileText, String> {
+    const NEXT: &str = " \\\n   ";
+    let (modes, flags): (Vec<_>, Vec<_>) = lines.iter().cloned().partition(|line| line.name == MODE);
+    let command = ShellCode::default().code("#!/bin/bash\n").comments(head.lines()).code("torchrun");
+    let command = command.option("nnodes", ranks.nodes).option("nproc-per-node", ranks.each);
+    let command = written::options(command.code(" -m torchtitan.train"), NEXT, &flags);
+    let subcommand = |line: &Line| format!("activation-checkpoint:{}", line.value.as_str().unwrap_or("none"));
+    let command = modes.iter().fold(command, |command, mode| command.code(NEXT).code(" ").word(subcommand(mode)));
+    FileText::shell(command.code("\n"))
 }

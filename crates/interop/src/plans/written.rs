@@ -2,11 +2,11 @@
 //!
 //! Not for what the lines say.
 
-use std::fmt::Write;
-
 use serde_json::{Map, Value as Json};
 
+use crate::FileText;
 use shardscope_engine::scenario::Scenario;
+use shardscope_engine::text::shell::ShellCode;
 
 use super::writer::Line;
 
@@ -43,16 +43,11 @@ impl Ranks {
 }
 
 impl Head {
-    /// As comments.
-    pub fn comments(&self) -> String {
-        let mut text = format!("# for {}\n# {}\n", self.tool, self.line());
-        for (what, lines) in [("not as planned", &self.notes), ("set outside this file", &self.elsewhere)] {
-            for line in lines {
-                // A string takes every text.
-                let _ = writeln!(text, "# {what}: {line}");
-            }
-        }
-        text
+    /// As lines of comments.
+    pub fn lines(&self) -> Vec<String> {
+        let notes = self.notes.iter().map(|note| format!("not as planned: {note}"));
+        let elsewhere = self.elsewhere.iter().map(|note| format!("set outside this file: {note}"));
+        [format!("for {}", self.tool), self.line()].into_iter().chain(notes).chain(elsewhere).collect()
     }
 
     fn line(&self) -> String {
@@ -81,58 +76,32 @@ fn nested(lines: &[Line]) -> Map<String, Json> {
 }
 
 /// As YAML.
-pub fn yaml(head: &Head, lines: &[Line]) -> String {
-    let mut text = head.comments();
-    block(&nested(lines), 0, &mut text);
-    text
-}
-
-fn block(object: &Map<String, Json>, depth: usize, text: &mut String) {
-    let indent = "  ".repeat(depth);
-    for (key, value) in object {
-        // A string takes every text, and JSON's numbers and strings are YAML's too.
-        let _ = match value {
-            Json::Object(inner) => {
-                let _ = writeln!(text, "{indent}{key}:");
-                block(inner, depth + 1, text);
-                Ok(())
-            }
-            value => writeln!(text, "{indent}{key}: {value}"),
-        };
-    }
+pub fn yaml(head: &Head, lines: &[Line]) -> Result<FileText, String> {
+    FileText::yaml(&head.lines(), &nested(lines))
 }
 
 /// As JSON, which has no comments: the head stands under names of its own.
-pub fn json(head: &Head, lines: &[Line]) -> String {
+pub fn json(head: &Head, lines: &[Line]) -> Result<FileText, String> {
     let mut object = Map::new();
     object.insert("for".to_owned(), head.tool.clone().into());
     object.insert("from".to_owned(), head.line().into());
     object.insert("notes".to_owned(), head.notes.clone().into());
     object.insert("elsewhere".to_owned(), head.elsewhere.clone().into());
     object.extend(nested(lines));
-    // With a `#` the indented form of JSON's text is asked for.
-    format!("{:#}\n", Json::Object(object))
+    FileText::json(&object)
 }
 
 /// As TOML, a section for each object.
-pub fn toml(head: &Head, lines: &[Line]) -> String {
-    let mut text = head.comments();
-    for (section, object) in nested(lines) {
-        // A string takes every text, and JSON's values are TOML's too.
-        let _ = writeln!(text, "\n[{section}]");
-        for (key, value) in object.as_object().into_iter().flatten() {
-            let _ = writeln!(text, "{key} = {value}");
-        }
-    }
-    text
+pub fn toml(head: &Head, lines: &[Line]) -> Result<FileText, String> {
+    FileText::toml(&head.lines(), &nested(lines))
 }
 
-/// As arguments of a command, one a line; what is on has no value, and what is off is not there.
-pub fn arguments(lines: &[Line]) -> Vec<String> {
-    let argument = |Line { name, value }: &Line| match value {
-        Json::Bool(true) => format!("--{name}"),
-        Json::String(text) => format!("--{name} {text}"),
-        value => format!("--{name} {value}"),
-    };
-    lines.iter().filter(|line| line.value != false).map(argument).collect()
+/// As options of a command, each behind `between`; what is on has no value, and what is off is not there.
+pub fn options(command: ShellCode, between: &'static str, lines: &[Line]) -> ShellCode {
+    lines.iter().fold(command, |command, Line { name, value }| match value {
+        Json::Bool(false) => command,
+        Json::Bool(true) => command.code(between).switch(name),
+        Json::String(text) => command.code(between).option(name, text),
+        value => command.code(between).option(name, value),
+    })
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::figure::Figure;
 use super::why::facts::FigureSubject;
-use shardscope_engine::scenario::file::printable;
+use shardscope_engine::text::csv::{CsvCell, csv_line};
 use shardscope_engine::units::{Amount, percent, signed};
 
 /// One value: what people read, and what machines do.
@@ -96,14 +96,14 @@ impl TableCell {
     }
 
     /// The value as CSV has it: numbers as Rust prints them, nothing for what is missing.
-    pub fn plain(&self) -> String {
+    pub fn csv(&self) -> CsvCell {
         match &self.value {
-            Value::Null => String::new(),
-            Value::String(text) => printable(text),
+            Value::Null => CsvCell::default(),
+            Value::String(text) => CsvCell::text(text),
             // A switch is written as flags take it: `on`.
-            Value::Bool(_) if !self.text.is_empty() => self.text.clone(),
-            Value::Number(number) if number.is_f64() => number.as_f64().unwrap_or_default().to_string(),
-            other => other.to_string(),
+            Value::Bool(_) if !self.text.is_empty() => CsvCell::text(&self.text),
+            Value::Number(number) if number.is_f64() => CsvCell::number(number.as_f64().unwrap_or_default()),
+            other => CsvCell::text(&other.to_string()),
         }
     }
 }
@@ -202,9 +202,9 @@ impl Table {
 
     /// With the keys as its header.
     pub fn csv(&self) -> Result<String, csv::Error> {
-        let mut text = csv_line(self.columns.iter().map(|(key, _)| key))?;
+        let mut text = csv_line(self.columns.iter().map(|(key, _)| CsvCell::text(key)))?;
         for row in &self.rows {
-            let cells = (0..self.columns.len()).map(|at| row.get(at).map_or_else(String::new, TableCell::plain));
+            let cells = (0..self.columns.len()).map(|at| row.get(at).map_or_else(CsvCell::default, TableCell::csv));
             text.push_str(&csv_line(cells)?);
         }
         Ok(text)
@@ -225,17 +225,6 @@ impl Extend<Vec<TableCell>> for Table {
         self.rows.extend(rows);
     }
 }
-
-/// A line of CSV.
-pub fn csv_line<T: AsRef<[u8]>>(cells: impl IntoIterator<Item = T>) -> Result<String, csv::Error> {
-    let mut writer = csv::WriterBuilder::new().buffer_capacity(LINE).from_writer(Vec::with_capacity(LINE));
-    writer.write_record(cells)?;
-    let bytes = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Bytes that most lines of CSV fit into.
-const LINE: usize = 256;
 
 /// One object with the fields of both.
 pub fn joined(mut first: Value, second: Value) -> Value {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use shardscope_engine::evaluate::Evaluation;
 use shardscope_engine::scenario::file::{self, FileError, Source};
 use shardscope_engine::scenario::{Problem, Scenario};
+use shardscope_engine::text;
 
 use super::content::{FORMAT, Snapshot};
 use super::stored::{Stored, StoredPin};
@@ -43,7 +44,7 @@ impl Set {
     /// Scenarios with their names and evaluations.
     pub fn new<'a>(members: impl IntoIterator<Item = (&'a str, &'a Scenario, &'a Evaluation)>) -> Self {
         let member = |(name, scenario, evaluation): (&str, &Scenario, &Evaluation)| Member {
-            name: name.to_owned(),
+            name: text::name(name),
             snapshot: Snapshot::new(scenario, evaluation),
         };
         Self::holding(members.into_iter().map(member).collect())

@@ -27,8 +27,9 @@ fn the_axes_of_the_map_are_read_again_as_they_are() {
     let lines = app.command_lines().unwrap().lines;
     let [_, (what, sweep)] = &lines[..] else { panic!("{lines:?}") };
     assert_eq!(*what, "the map");
-    let quoted = sweep.split_once("--y ").unwrap().1.split_once(" --metric").unwrap().0.trim_matches('"');
-    assert_eq!(quoted.parse::<Axis>().unwrap(), app.views.map.sweep.y);
+    let words = shlex::split(sweep).unwrap();
+    let y = &words[words.iter().position(|word| word == "--y").unwrap() + 1];
+    assert_eq!(y.parse::<Axis>().unwrap(), app.views.map.sweep.y);
     assert!(sweep.starts_with("shardscope sweep "), "{sweep}");
     app.shown = Err(Vec::new());
     assert!(app.command_lines().is_err(), "what cannot be has none");

@@ -173,32 +173,33 @@ impl PlanQuestion {
         if lacks {
             return None;
         }
-        let mut words = vec![library.search_command(base, |field| space.is_free(field))?];
-        words.push(format!("--objective {}", objective.word()));
+        let line = library.search_command(base, |field| space.is_free(field))?;
+        let mut line = line.option("objective", objective.word());
         if !front.is_empty() {
-            words.push(format!("--over {}", self.sizes(base.plan.size)));
+            line = line.option("over", self.sizes(base.plan.size));
             // Days and cost are of a length.
-            words.extend(base.plan.tokens.map(|_| {
+            if base.plan.tokens.is_some() {
                 let figures: Vec<&str> = front.iter().map(|objective| objective.word()).collect();
-                format!("--pareto {}", figures.join(","))
-            }));
+                line = line.option("pareto", figures.join(","));
+            }
         }
         let Allowed { quantised, offload, fp8 } = NUMERICS[self.numerics].0;
         let allowed = [(quantised, "quantised"), (offload, "offload"), (fp8, "fp8")];
-        let allowed = allowed.into_iter().filter_map(|(allowed, word)| allowed.then_some(word));
-        let allowed: Vec<&str> = allowed.collect();
+        let allowed: Vec<&str> = allowed.into_iter().filter_map(|(allowed, word)| allowed.then_some(word)).collect();
         if !allowed.is_empty() {
-            words.push(format!("--allow {}", allowed.join(",")));
+            line = line.option("allow", allowed.join(","));
         }
         if self.margins > 0 {
-            words.push(format!("--margin {:.0}%", self.free() * 100.0));
+            line = line.option("margin", format!("{:.0}%", self.free() * 100.0));
         }
-        words.extend(self.days().map(|days| format!("--deadline \"{days} d\"")));
-        words.extend(self.most(base).map(|most| {
+        if let Some(days) = self.days() {
+            line = line.option("deadline", format!("{days} d"));
+        }
+        if let Some(most) = self.most(base) {
             let currency = most.currency.map(|currency| format!(" {currency}")).unwrap_or_default();
-            format!("--budget \"{}{currency}\"", most.amount)
-        }));
-        Some(words.join(" "))
+            line = line.option("budget", format!("{}{currency}", most.amount));
+        }
+        line.line().ok()
     }
 
     /// The share of the memory that stays free.

@@ -10,6 +10,7 @@ use crate::scenario::Problem;
 use crate::scenario::field::{Field, PLACEMENT};
 
 use super::error::{FileError, Mistake, printable};
+use crate::text::no_name;
 
 /// A text whose syntax is right.
 #[derive(Debug)]
@@ -20,7 +21,8 @@ pub struct Source<'a> {
 
 /// Reads a text as one kind of file, of which this version knows the formats up to `newest`.
 ///
-/// Control characters are refused, so that no text of a file can command a terminal.
+/// Control characters are refused, so that no text of a file can command a terminal, and so are names and ids that are
+/// not one line of at most 200 characters.
 pub fn read<T: DeserializeOwned>(text: &str, newest: u32) -> Result<(T, Source<'_>), FileError> {
     let source = Source::new(text)?;
     source.check_format(newest)?;
@@ -35,7 +37,7 @@ pub fn read_unversioned<T: DeserializeOwned>(text: &str) -> Result<T, FileError>
 }
 
 impl<'a> Source<'a> {
-    /// Reads the syntax of a text and refuses control characters in it.
+    /// Reads the syntax of a text and refuses what no text in it may be.
     pub fn new(text: &'a str) -> Result<Self, FileError> {
         let table = DeTable::parse(text).map_err(|error| {
             let span = error.span().unwrap_or_default();
@@ -46,9 +48,9 @@ impl<'a> Source<'a> {
         {
             return Err(one(text, offset, "the file holds a control character; remove it"));
         }
-        match control(table.get_ref()) {
+        match refused(table.get_ref()) {
             None => Ok(Self { text, table }),
-            Some((path, span)) => Err(one(text, span.start, &format!("{path}: holds control characters; remove them"))),
+            Some((path, span, why)) => Err(one(text, span.start, &format!("{path}: {why}"))),
         }
     }
 
@@ -220,13 +222,26 @@ fn table_at(table: &DeTable<'_>, offset: usize) -> Option<String> {
     walk(table, &mut |_, value| value.filter(|value| here(value)).map(Spanned::span)).map(|(path, _)| path)
 }
 
-/// The first key or value that holds a control character other than line ends and tabs.
-fn control(table: &DeTable<'_>) -> Option<(String, Range<usize>)> {
-    let bad = |text: &str| text.replace("\r\n", "\n").chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t'));
-    walk(table, &mut |key, value| {
-        let key = key.filter(|key| bad(key.get_ref())).map(Spanned::span);
-        key.or_else(|| value.filter(|value| value.get_ref().as_str().is_some_and(bad)).map(Spanned::span))
-    })
+/// Fields whose text is for people to read: it may be long, and have lines. All other text names something.
+const PROSE: [&str; 3] = ["about", "note", "source"];
+
+/// The first key or value that no file may hold: control characters, and names or ids of several lines or too many
+/// characters.
+fn refused(table: &DeTable<'_>) -> Option<(String, Range<usize>, &'static str)> {
+    let mut found = None;
+    let control = |text: &str| text.replace("\r\n", "\n").chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t'));
+    let mut bad = |text: &str, is_prose: bool| {
+        let named = || no_name(text).filter(|_| !is_prose);
+        found = if control(text) { Some("holds control characters; remove them") } else { named() };
+        found.is_some()
+    };
+    let (path, place) = walk(table, &mut |key, value| {
+        let is_prose = key.is_some_and(|key| PROSE.contains(&key.get_ref().as_ref()));
+        let key = key.filter(|key| bad(key.get_ref(), false)).map(Spanned::span);
+        let text = value.and_then(|value| Some((value.get_ref().as_str()?, value.span())));
+        key.or_else(|| text.filter(|(text, _)| bad(text, is_prose)).map(|(_, place)| place))
+    })?;
+    Some((path, place, found?))
 }
 
 type Key<'a> = Spanned<toml::de::DeString<'a>>;

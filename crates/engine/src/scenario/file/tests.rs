@@ -238,6 +238,25 @@ fn a_model_or_strategy_places_operators_anew() {
     }
 }
 
+/// The model's id stands on line 5 at column 9; what a file says in prose may have lines.
+#[test]
+fn names_and_ids_are_one_line_of_at_most_200_characters() {
+    let named = |name: &str| message(&TEXT.replace("mpt-7b", name));
+    for end in ["\\n", "\\r\\n", "\\u2028", "\\u2029"] {
+        assert_eq!(named(&format!("x{end}y")), "text:5:9: model: must be one line; take the line break out", "{end}");
+    }
+    for end in ["\\r", "\\u000b", "\\f", "\\u0085"] {
+        assert_eq!(named(&format!("x{end}y")), "text:5:9: model: holds control characters; remove them", "{end}");
+    }
+    assert_eq!(named(&"x".repeat(201)), "text:5:9: model: must have at most 200 characters; shorten it");
+    let key = message(&TEXT.replace("nodes = 8", "\"no\\ndes\" = 8"));
+    assert_eq!(key, "text:9:1: plan.no des: must be one line; take the line break out");
+    for name in ["about", "x.note", "x.source"] {
+        let text = format!("{name} = \"\"\"\ntwo\nlines{}\"\"\"", "x".repeat(200));
+        assert!(Source::new(&text).is_ok(), "{name}");
+    }
+}
+
 #[test]
 fn formats_newer_than_known_are_refused() {
     let newer = message(&TEXT.replace("format = 1", "format = 2"));
@@ -278,7 +297,8 @@ prop_compose! {
 prop_compose! {
     /// Files of every shape: each field of the plan there or not.
     fn files()(
-        names in prop::option::of("[ -~äλ\n]{0,20}"),
+        name in prop::option::of("[ -~äλ]{0,20}"),
+        about in prop::option::of("[ -~äλ\n]{0,20}"),
         ids in prop::array::uniform4("[a-z0-9.-]{1,12}"),
         shard in any_extent(),
         operators in prop::collection::vec(placements(), 0..3),
@@ -315,7 +335,7 @@ prop_compose! {
         ] {
             plan.put(field, value);
         }
-        ScenarioFile { format: FORMAT, name: names.clone(), about: names, cluster, stack, model, strategy, plan, published: None, shape: None, machine: None }
+        ScenarioFile { format: FORMAT, name, about, cluster, stack, model, strategy, plan, published: None, shape: None, machine: None }
     }
 }
 

@@ -1,13 +1,15 @@
 //! A plan as arguments of Megatron-LM: a list in a shell script, with what its environment needs.
 
+use crate::FileText;
 use crate::megatron::SHARDED;
 use shardscope_engine::model::{Model, Norm, Positions, QkNorm};
 use shardscope_engine::plan::{Offload, Precision, Recompute, Sharded};
 use shardscope_engine::scenario::{Field, Value};
+use shardscope_engine::text::shell::ShellCode;
 
 use super::super::table;
 use super::super::writer::{Line, PlanWriter, Shards};
-use super::super::written::{Head, Ranks, arguments};
+use super::super::written::{Head, Ranks, options};
 use super::{COPIES, GLOBAL, KEYS, ON_HOST};
 
 /// The version that [`script`] is for.
@@ -46,20 +48,15 @@ pub fn script(writer: &mut PlanWriter) -> (Vec<Line>, &'static str) {
 }
 
 /// The script: a list that the user's command takes.
-pub fn text(head: &Head, lines: &[Line], environment: &str, ranks: &Ranks) -> String {
-    let devices = ranks.devices;
-    let words: Vec<String> = lines
-        .iter()
-        .map(|line| Line { name: line.name.replace('_', "-"), value: line.value.clone() })
-        .flat_map(|line| arguments(&[line]))
-        .collect();
-    let list = words.join("\n    ");
-    let run = "# torchrun --nnodes NODES --nproc-per-node DEVICES pretrain_gpt.py \"${MEGATRON_ARGS[@]}\" ...";
-    format!(
-        "{}{environment}WORLD_SIZE={devices}  # nodes x devices of each\nMEGATRON_ARGS=(\n    {list}\n)\n{run}\n",
-        head.comments()
-    )
+pub fn text(head: &Head, lines: &[Line], environment: &'static str, ranks: &Ranks) -> Result<FileText, String> {
+    let dashed = |line: &Line| Line { name: line.name.replace('_', "-"), ..line.clone() };
+    let lines: Vec<Line> = lines.iter().map(dashed).collect();
+    let script = ShellCode::default().comments(head.lines()).code(environment);
+    let script = script.code("WORLD_SIZE=").word(ranks.devices).code("  # nodes x devices of each\nMEGATRON_ARGS=(");
+    FileText::shell(options(script, "\n   ", &lines).code("\n)\n").code(RUN))
 }
+
+const RUN: &str = "# torchrun --nnodes NODES --nproc-per-node DEVICES pretrain_gpt.py \"${MEGATRON_ARGS[@]}\" ...\n";
 
 fn of_model(model: &Model, writer: &mut PlanWriter) -> Vec<Line> {
     let mut lines: Vec<Line> = [

@@ -4,11 +4,12 @@ use serde_json::{Value, json};
 
 use super::text::nearest;
 use crate::figures::figure::Figure;
-use crate::figures::table::{Table, TableCell, csv_line, pretty};
+use crate::figures::table::{Table, TableCell, pretty};
 use shardscope_engine::cost;
 use shardscope_engine::scenario::file::{ScenarioFile, printable};
 use shardscope_engine::scenario::{self, Field, Problem};
 use shardscope_engine::search::{self, Axis, Sweep};
+use shardscope_engine::text::csv::csv_line;
 use shardscope_engine::units::{counted, significant};
 
 use super::changed;
@@ -200,7 +201,7 @@ impl SweepCells<'_> {
 
     /// The line of a cell in CSV; without the cell, that the sweep was interrupted before it.
     pub fn line(&self, index: usize, cell: Option<&search::Cell>) -> Result<String, csv::Error> {
-        csv_line(self.record(index, cell).iter().map(TableCell::plain))
+        csv_line(self.record(index, cell).iter().map(TableCell::csv))
     }
 
     fn value(&self, index: usize, cell: &search::Cell) -> Option<f64> {

@@ -1,0 +1,66 @@
+//! Lines of CSV. A spreadsheet computes what begins with `=`, `+`, `-` or `@`, in quotes or not; text that does gets an
+//! apostrophe before it, which spreadsheets take for "this is text", and numbers stay as they are. Not for reading tables.
+
+use std::borrow::Cow;
+
+use super::printable;
+
+/// A cell as it stands in a table.
+#[derive(Debug, Clone, Default)]
+pub struct CsvCell(String);
+
+impl CsvCell {
+    /// Text, wherever it comes from.
+    pub fn text(text: &str) -> Self {
+        Self(inert(&printable(text)).into_owned())
+    }
+
+    /// A number.
+    pub fn number(number: f64) -> Self {
+        Self(number.to_string())
+    }
+}
+
+/// A line of cells.
+pub fn csv_line(cells: impl IntoIterator<Item = CsvCell>) -> Result<String, csv::Error> {
+    let mut writer = csv::WriterBuilder::new().buffer_capacity(LINE).from_writer(Vec::with_capacity(LINE));
+    writer.write_record(cells.into_iter().map(|CsvCell(cell)| cell))?;
+    let bytes = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Bytes that most lines fit into.
+const LINE: usize = 256;
+
+/// Text as no spreadsheet computes it.
+pub fn inert(text: &str) -> Cow<'_, str> {
+    // One that begins with apostrophes already gets one more, so that taking one away gives the text again.
+    if is_formula(text.trim_start_matches('\'')) { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) }
+}
+
+/// The text that [`inert`] was given.
+pub fn meant(cell: &str) -> &str {
+    cell.strip_prefix('\'').filter(|rest| is_formula(rest.trim_start_matches('\''))).unwrap_or(cell)
+}
+
+/// Whether a spreadsheet would compute a cell: it begins as formulas do and is no number.
+pub fn is_formula(cell: &str) -> bool {
+    // Spreadsheets in Chinese and Japanese take the wide forms too.
+    cell.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']) && cell.parse::<f64>().is_err()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_no_formula_and_reads_back_and_numbers_stay() {
+        for text in ["=cmd|' /C calc'!A0", "+1+1", "-1-1", "@SUM(1)", "＝1", "'=1+1", "'quoted'", "it's", "node", ""] {
+            let cell = inert(text);
+            assert!(!is_formula(&cell), "{cell}");
+            assert_eq!(meant(&cell), text);
+        }
+        let cells = [CsvCell::text("=a,b"), CsvCell::text("-1"), CsvCell::number(-0.5), CsvCell::text("x\ny")];
+        assert_eq!(csv_line(cells).unwrap(), "\"'=a,b\",-1,-0.5,x y\n");
+    }
+}
