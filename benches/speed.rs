@@ -15,12 +15,16 @@ use shardscope::ui::draw;
 use shardscope_engine::evaluate::{
     Activity, Evaluation, IdleCause, ModelPart, Span, Stall, Stream, TaskKind, Trace, Workspace, summary, traced,
 };
-use shardscope_engine::plan::{Plan, Recompute, Schedule, Size};
+use shardscope_engine::plan::{Offload, Plan, Recompute, Schedule, Size};
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::scenario::file::parse;
 use shardscope_engine::search::planner::{CostModel, MemoryCurve, PlanRequest, PlannerObjective, plan};
 use shardscope_engine::search::training::{Goal, TrainingSearch};
 use shardscope_engine::search::{Cancel, Evaluator, Sweep, full, pool};
+use shardscope_interop::kineto;
+use shardscope_interop::nccl::{self, LinkOptions, TimedCollective};
+use shardscope_interop::plans;
+use shardscope_interop::runs::{self, RunOptions};
 
 /// FSDP of a 7B model on 8 nodes of H100s, with another count of layers and micro-batches.
 fn scenario(layers: u32, accumulate: u32) -> Scenario {
@@ -120,7 +124,7 @@ fn many(criterion: &mut Criterion) {
 }
 
 /// The exact search of every batch and recompute, each plan checked by the simulator.
-fn plans(criterion: &mut Criterion) {
+fn operators(criterion: &mut Criterion) {
     let library = shardscope_presets::library();
     let mut base = scenario(96, 1);
     base.model = library.model("gpt3-175b").unwrap();
@@ -130,6 +134,17 @@ fn plans(criterion: &mut Criterion) {
     criterion.bench_function("exact plan of 96 layers, all batches (target 100 ms)", |bench| {
         bench.iter(|| plan(black_box(&request), &Cancel::default()));
     });
+    let mut large = scenario(128, 256);
+    (large.model, large.plan.tensor, large.plan.context) = (library.model("megatron-1t").unwrap(), 4, 4);
+    (large.plan.sequence, large.plan.offload) = (2048, Offload::State);
+    let request =
+        PlanRequest { scenario: large, objective: PlannerObjective::Memory, cost_model: CostModel::Simulator, top: 1 };
+    let mut group = criterion.benchmark_group("plan by the simulator, 128 layers, least memory");
+    group.sample_size(10);
+    group.bench_function("a trillion parameters (target 10 s)", |bench| {
+        bench.iter(|| plan(black_box(&request), &Cancel::default()));
+    });
+    group.finish();
     let text = &library.scenario_text("frontier-20b-384").unwrap().text;
     let scenario = library.resolve(&parse(text).unwrap()).unwrap();
     let request =
@@ -225,5 +240,34 @@ fn long(app: &App) -> Evaluation {
     evaluation
 }
 
-criterion_group!(benches, one, pipelines, many, plans, training, screen);
+/// Other tools' files of the size that nobody should wait for, good and bad: time grows with the size alone.
+fn inputs(criterion: &mut Criterion) {
+    const SIZE: usize = 10 << 20;
+    let long = |line: &str| line.repeat(SIZE / line.len());
+    let mut group = criterion.benchmark_group("10 MB (target 5 s)");
+    group.throughput(Throughput::Bytes(SIZE as u64)).sample_size(10);
+    let step = " iteration 1/ 2 | elapsed time per iteration (ms): 5837.9 | global batch size: 4 |\n";
+    for (name, text) in [("log of a run", long(step)), ("log of a run, blank", long("\n"))] {
+        let options = RunOptions { skip: None, given: &[] };
+        group.bench_function(name, |bench| bench.iter(|| runs::run("it.log", black_box(&text), options)));
+    }
+    let event = r#"{"ph": "X", "cat": "kernel", "name": "gemm", "ts": 1, "dur": 2, "args": {"device": 0}},"#;
+    let trace = format!("[{}{{}}]", long(event));
+    group.bench_function("trace", |bench| bench.iter(|| kineto::read(black_box(trace.as_bytes())).is_ok()));
+    let base = scenario(32, 1);
+    let row = "  1048576  262144  float  none  -1  35.5  29.5  27.7  0  35.0  30.0  28.1  0\n";
+    let logs = [("it.log".to_owned(), format!("# Rank 0 on a device 0\n# Rank 1 on a device 1\n{}", long(row)))];
+    let options = LinkOptions { collective: Some(TimedCollective::AllGather), name: None };
+    group.bench_function("log of nccl-tests", |bench| {
+        bench.iter(|| nccl::links(black_box(&logs), &base, options).is_ok());
+    });
+    for (name, part) in [("script, continued", "\\\n"), ("script, unclosed", "${"), ("script", "A+=1 B=$((2 * $A))\n")]
+    {
+        let text = format!("x --num-layers 2 --hidden-size 64 {}", long(part));
+        group.bench_function(name, |bench| bench.iter(|| plans::is_plan("it.sh", black_box(&text))));
+    }
+    group.finish();
+}
+
+criterion_group!(benches, one, pipelines, many, operators, training, screen, inputs);
 criterion_main!(benches);

@@ -15,11 +15,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, de};
 
-use shardscope_engine::disk;
+use shardscope_engine::disk::{self, InputKind};
 use shardscope_engine::scenario::file::{self, FileError};
-
-/// The largest configuration that is read.
-const MOST_BYTES: u64 = 1 << 20;
+use shardscope_engine::search::MOST_THREADS;
 
 /// What `config.toml` says.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -128,6 +126,7 @@ fn palette<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ColorDepth, D::
 fn threads<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
     match u16::deserialize(deserializer)? {
         0 => Err(de::Error::custom("threads are counted from 1; leave the line out for the default")),
+        threads if threads > MOST_THREADS => Err(de::Error::custom(format!("threads are at most {MOST_THREADS}"))),
         threads => Ok(Some(usize::from(threads))),
     }
 }
@@ -190,7 +189,7 @@ impl Place {
 
     /// What the file says; nothing where there is no file.
     pub fn read(&self) -> Result<Option<Config>, Error> {
-        match disk::read_text(&self.file, MOST_BYTES) {
+        match disk::read_text(&self.file, InputKind::Configuration) {
             Ok(text) => parse(&text, &self.file).map(Some),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::Read(error)),
@@ -200,7 +199,7 @@ impl Place {
 
 /// What is wrong with fields of the file at a place, which were read from it: each with what it must be.
 pub fn unmet(place: &Place, musts: &[(String, String)]) -> String {
-    let text = disk::read_text(&place.file, MOST_BYTES).unwrap_or_default();
+    let text = disk::read_text(&place.file, InputKind::Configuration).unwrap_or_default();
     match file::Source::new(&text) {
         Ok(source) => source.unmet(musts).in_file(&place.file.display().to_string()).to_string(),
         Err(error) => error.to_string(),

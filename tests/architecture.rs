@@ -81,7 +81,7 @@ const PLACES: &[(&str, &[&str], &str)] = &[
     ("rayon", &["shardscope_engine::search"], "describe the evaluations and let `search` run them"),
     (
         "shlex",
-        &["shardscope_engine::text", "shardscope::app::transfer::importing", "shardscope_interop::plans::script"],
+        &["shardscope_engine::text", "shardscope::app::transfer::importing", "shardscope::cli::pager"],
         "compose the line with `text::shell::ShellCode`",
     ),
     ("std::fs", FILES, "take text or bytes and leave the file to a module that is for files"),

@@ -5,6 +5,8 @@
 pub mod run;
 mod search;
 
+#[cfg(target_os = "linux")]
+mod bombs;
 mod calibrate;
 mod code;
 mod documents;

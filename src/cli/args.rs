@@ -22,6 +22,7 @@ use crate::guide::{CHAPTERS, Chapter};
 use shardscope_engine::bounds::fsdp::ZeroStage;
 use shardscope_engine::presets::Kind;
 use shardscope_engine::scenario::Field;
+use shardscope_engine::search::MOST_THREADS;
 use shardscope_engine::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
 use shardscope_evidence::calibrate::Prior;
 use shardscope_report::snapshot;
@@ -340,7 +341,7 @@ impl ScenarioArgs {
 #[command(next_help_heading = "Everywhere")]
 pub struct Everywhere {
     /// Threads for sweeps; default: `$RAYON_NUM_THREADS`, or one less than the cores, at most 4
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(MOST_THREADS)))]
     pub threads: Option<u16>,
     /// Configuration file, or the folder with config.toml and presets; default: `$SHARDSCOPE_CONFIG`, or shardscope in
     /// `$XDG_CONFIG_HOME`

@@ -5,6 +5,7 @@ use toml_edit::DocumentMut;
 
 use shardscope_engine::presets::Kind;
 use shardscope_engine::search::Evaluator;
+use shardscope_engine::stack::constants::CONSTANTS;
 use shardscope_engine::units::percent;
 use shardscope_evidence::calibrate::{self, FitOptions, Fitted};
 use shardscope_evidence::measured::{self, Case, Metric, Scores, Skipped, Validation};
@@ -36,6 +37,13 @@ pub(super) fn run(session: &Session, arguments: &CalibrateArgs) -> Result<Exit, 
     }));
     let unknown = |error: shardscope_engine::presets::Unknown| Failure::input(error.to_string());
     let calibration = session.library.calibration(&id).map_err(unknown)?;
+    let missing: Vec<&str> =
+        CONSTANTS.iter().filter(|constant| calibration.get(constant).is_none()).map(|constant| constant.name).collect();
+    if missing.len() * 2 > CONSTANTS.len() {
+        let what = format!("'{id}' has {} of the {} constants", CONSTANTS.len() - missing.len(), CONSTANTS.len());
+        let fix = "give rows of a stack whose calibration has been measured, like default";
+        return Err(Failure::input(format!("{what} that rows can tell, and nothing could be fitted to them; {fix}")));
+    }
     let pool = session.pool()?;
     let bar: ProgressBar = progress::spinner(session.options.terminal.low_bandwidth);
     let begins = |part: &str| bar.set_message(part.to_owned());

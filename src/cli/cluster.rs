@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use shardscope_engine::disk;
+use shardscope_engine::disk::{self, InputKind};
 use shardscope_engine::hardware::Cluster;
 use shardscope_engine::presets::Library;
 use shardscope_engine::scenario::Scenario;
@@ -12,9 +12,6 @@ use shardscope_report::snapshot;
 
 use super::exit::Failure;
 
-/// The most bytes that a cluster's file may have.
-const MOST_BYTES: u64 = 1 << 20;
-
 /// Whether a name is that of a file, not of a preset.
 pub(super) fn is_file(name: &str) -> bool {
     name.contains('/') || Path::new(name).extension().is_some_and(|extension| extension == "toml")
@@ -22,7 +19,7 @@ pub(super) fn is_file(name: &str) -> bool {
 
 /// The cluster of a file. It gets an id that no preset has.
 pub(super) fn read(library: &Library, path: &Path) -> Result<Cluster, Failure> {
-    let text = disk::read_text(path, MOST_BYTES).map_err(|error| Failure::io(path, &error))?;
+    let text = disk::read_text(path, InputKind::Preset).map_err(|error| Failure::io(path, &error))?;
     let wrong = |error: FileError| Failure::input(error.in_file(&path.display().to_string()).to_string());
     library.cluster_from(&text).map_err(wrong)
 }

@@ -39,7 +39,12 @@ pub(super) fn write_as_it_comes<T>(
     staged.finish(file, force).map(|()| filled).map_err(failed)
 }
 
-/// Writes files: new ones all or none, or each in the place of what is there.
+/// Writes files: new ones all or none, or each in the place of what is there. Folders that are missing are made: a new
+/// user has none for presets yet.
 pub(super) fn write(files: &[(PathBuf, &str)], force: bool) -> Result<(), Failure> {
+    for (file, _) in files {
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        folder.map_or(Ok(()), disk::create_folder).map_err(|error| Failure::io(file, &error))?;
+    }
     disk::write(files, force).map_err(|(file, error)| Failure::io(file, &error))
 }

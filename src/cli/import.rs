@@ -10,8 +10,7 @@ mod plan;
 mod run;
 mod trace;
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 
@@ -19,15 +18,15 @@ use shardscope_interop::report::Imported;
 
 use super::args::{ImportArgs, ImportKind, ImportOutput, ReportForm};
 use super::exit::{Exit, Failure};
-use super::foreign::{ReadText, text_of};
+use super::foreign::{ReadText, called, text_in_part, text_of};
 use super::session::Session;
-use super::{files, output, rows};
+use super::{files, output};
 
 pub(super) fn run(session: &Session, arguments: &ImportArgs) -> Result<Exit, Failure> {
     let (kind, file) = (&arguments.kind, &arguments.file);
     match (kind, file) {
         // A log is waited for as long as a run goes on, and one byte that is no text hides nothing else.
-        (Some(ImportKind::Run(arguments)), _) => run::run(session, arguments, &rows::text_within),
+        (Some(ImportKind::Run(arguments)), _) => run::run(session, arguments, &text_in_part),
         (Some(kind), _) => named(session, kind, &text_of),
         (None, Some(file)) => content::run(session, file, &arguments.output),
         (None, None) => {
@@ -48,11 +47,6 @@ fn named(session: &Session, kind: &ImportKind, read: ReadText<'_>) -> Result<Exi
     }
 }
 
-/// A file as results name it.
-fn called(file: &Path) -> String {
-    if file == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() }
-}
-
 /// An import as JSON has it.
 #[derive(Serialize)]
 struct Printed<'a, T> {
@@ -70,9 +64,6 @@ fn deliver<T: Serialize>(
 ) -> Result<Exit, Failure> {
     if let Some(file) = &to.out {
         files::vacant(file, to.force, inputs)?;
-        // A new user has no folder of presets yet.
-        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-        folder.map_or(Ok(()), fs::create_dir_all).map_err(|error| Failure::io(file, &error))?;
         files::write(&[(file.clone(), text)], to.force)?;
     }
     match to.format {

@@ -7,7 +7,7 @@ use std::iter::{once, repeat_with, zip};
 use std::path::PathBuf;
 
 use crate::app::Options;
-use shardscope_engine::disk::Begun;
+use shardscope_engine::disk::{InputKind, OpenInput};
 use shardscope_engine::text::{escaped, visible};
 
 use super::args::MergeArgs;
@@ -20,15 +20,16 @@ pub(super) fn run(arguments: &MergeArgs, inputs: &[PathBuf]) -> Result<Exit, Fai
         files::vacant(out, arguments.force, inputs)?;
     }
     let Some(first) = arguments.parts.first() else { return merge_sweep(arguments) };
-    let begun = Begun::open(first, 1).map_err(|error| Failure::io(first, &error))?;
+    let failed = |error| Failure::io(first, &error);
+    let mut input = OpenInput::open(first, InputKind::SearchPart).map_err(failed)?;
     // A part of a search is JSON; a pipe that holds one cannot be read again.
-    if begun.head() == b"{" { merge_search(arguments, begun) } else { merge_sweep(arguments) }
+    if input.head(1).map_err(failed)? == b"{" { merge_search(arguments, input) } else { merge_sweep(arguments) }
 }
 
-fn merge_search(arguments: &MergeArgs, first: Begun) -> Result<Exit, Failure> {
+fn merge_search(arguments: &MergeArgs, first: OpenInput) -> Result<Exit, Failure> {
     let mut parts = Vec::new();
-    for (file, begun) in zip(&arguments.parts, once(Some(first)).chain(repeat_with(|| None))) {
-        parts.push(SearchPart::read(file, begun)?);
+    for (file, opened) in zip(&arguments.parts, once(Some(first)).chain(repeat_with(|| None))) {
+        parts.push(SearchPart::read(file, opened)?);
     }
     let (whole, exit) = SearchPart::merged(&parts)?;
     match &arguments.out {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use shardscope_interop::content::MOST_CONFIGURATION;
+use shardscope_engine::disk::InputKind;
 use shardscope_interop::huggingface::{self, CountedModel, ImportOptions};
 use shardscope_interop::report::Imported;
 
@@ -16,7 +16,7 @@ pub(super) fn is_file(name: &str) -> bool {
 
 /// A model from a file.
 pub(super) fn read(file: &Path) -> Result<Imported<CountedModel>, Failure> {
-    from_text(file, &text_of(file, MOST_CONFIGURATION)?, None, None)
+    from_text(file, &text_of(file, InputKind::ModelConfiguration)?, None, None)
 }
 
 /// A model from the text of a file.

@@ -61,11 +61,19 @@ pub(super) fn table<E: Display>(
     }
 }
 
+/// The most problems that are said one by one: whoever has more mends these and asks again.
+const MOST_PROBLEMS: usize = 20;
+
 /// Says what went wrong, one line for each problem.
 pub(super) fn failure(failure: &Failure) {
-    match failure {
-        Failure::Io(line) => line_to_stderr("error", line),
-        Failure::Input(lines) | Failure::Bug(lines) => lines.iter().for_each(|line| line_to_stderr("error", line)),
+    let lines = match failure {
+        Failure::Io(line) => std::slice::from_ref(line),
+        Failure::Input(lines) | Failure::Bug(lines) => lines,
+    };
+    lines.iter().take(MOST_PROBLEMS).for_each(|line| line_to_stderr("error", line));
+    let more = lines.len().saturating_sub(MOST_PROBLEMS);
+    if more > 0 {
+        line_to_stderr("error", &format!("and {more} more like these; mend them and try again"));
     }
 }
 

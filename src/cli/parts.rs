@@ -1,7 +1,8 @@
-//! What makes parts one whole: which part of how many each is, and of which question.
+//! What makes parts one whole: which part of how many each is, of which question, and with which content.
 
 pub(super) mod search;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
 use std::str::FromStr;
@@ -21,6 +22,8 @@ pub(super) struct Seal {
     pub(super) part: WorkPart,
     /// A hash of the question, and the count of its rows where it has any; parts of one whole have the same.
     pub(super) question: String,
+    /// A hash of what it holds; parts of before there was one have none, and are read all the same.
+    pub(super) content: Option<String>,
 }
 
 impl Seal {
@@ -35,7 +38,7 @@ impl Seal {
             "model": base.model,
             "asked": asked,
         });
-        Self { part, question: hashed(&question.to_string()) }
+        Self { part, question: hashed(&question.to_string()), content: None }
     }
 
     /// The same of a whole of so many rows.
@@ -53,7 +56,8 @@ impl Seal {
 
 impl fmt::Display for Seal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "part {} of {}", self.part, self.question)
+        write!(f, "part {} of {}", self.part, self.question)?;
+        self.content.as_ref().map_or(Ok(()), |content| write!(f, "{HOLDING}{content}"))
     }
 }
 
@@ -61,16 +65,36 @@ impl FromStr for Seal {
     type Err = ();
 
     fn from_str(line: &str) -> Result<Self, ()> {
-        let (part, question) = line.strip_prefix("part ").and_then(|rest| rest.split_once(" of ")).ok_or(())?;
-        Ok(Self { part: part.parse().map_err(drop)?, question: question.to_owned() })
+        let (part, rest) = line.strip_prefix("part ").and_then(|rest| rest.split_once(" of ")).ok_or(())?;
+        let (question, content) = match rest.split_once(HOLDING) {
+            Some((question, content)) => (question, Some(content.to_owned())),
+            None => (rest, None),
+        };
+        Ok(Self { part: part.parse().map_err(drop)?, question: question.to_owned(), content })
     }
 }
 
-/// A hash of a text: the same in every process of one build, since its keys are fixed.
+/// What stands before the hash of the content.
+const HOLDING: &str = " holding ";
+
+/// A hash of a text that comes piece by piece: the same in every process of one build, since its keys are fixed.
+#[derive(Debug, Default)]
+pub(super) struct ContentHash(DefaultHasher);
+
+impl ContentHash {
+    pub(super) fn add(&mut self, piece: &str) {
+        self.0.write(piece.as_bytes());
+    }
+
+    pub(super) fn end(&self) -> String {
+        format!("{:016x}", self.0.finish())
+    }
+}
+
 fn hashed(text: &str) -> String {
-    let mut hasher = DefaultHasher::new();
-    hasher.write(text.as_bytes());
-    format!("{:016x}", hasher.finish())
+    let mut hash = ContentHash::default();
+    hash.add(text);
+    hash.end()
 }
 
 /// Why these are not all parts of one whole, each once: one line for each mistake.
@@ -80,18 +104,21 @@ pub(super) fn mistakes(parts: &[(String, Seal)]) -> Vec<String> {
     if !lines.is_empty() {
         return lines;
     }
-    let mut missing = Vec::new();
-    for part in WorkPart::all(count) {
-        let files: Vec<&str> = parts.iter().filter(|(_, seal)| seal.part == part).map(|(file, _)| &**file).collect();
-        match files[..] {
-            [] => missing.push(part.to_string()),
-            [_] => {}
-            _ => lines.push(format!("{}: all are part {part}; give one of them", files.join(", "))),
-        }
+    let mut files: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
+    for (file, seal) in parts {
+        files.entry(seal.part.index()).or_default().push(file);
     }
+    for (index, files) in files.iter().filter(|(_, files)| files.len() > 1) {
+        lines.push(format!("{}: all are part {index}/{count}; give one of them", files.join(", ")));
+    }
+    // Of a billion parts only those are looked for that are named.
+    let missing: Vec<String> = WorkPart::all(count)
+        .filter(|part| !files.contains_key(&part.index()))
+        .take(MOST_NAMED)
+        .map(|part| part.to_string())
+        .collect();
     if !missing.is_empty() {
-        let more = missing.len().saturating_sub(MOST_NAMED);
-        missing.truncate(MOST_NAMED);
+        let more = (count as usize).saturating_sub(files.len() + missing.len());
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         lines.push(format!("missing: part {}{more}; run each with --part and give it too", missing.join(", ")));
     }
@@ -102,7 +129,8 @@ pub(super) fn mistakes(parts: &[(String, Seal)]) -> Vec<String> {
 pub(super) fn strangers(parts: &[(String, Seal)]) -> Vec<String> {
     let Some((first, seal)) = parts.iter().min_by_key(|(_, seal)| seal.part.index()) else { return Vec::new() };
     let whole = |seal: &Seal| (seal.part.count(), seal.question.clone());
-    let strangers = parts.iter().filter(|(_, other)| whole(other) != whole(seal));
+    let own = whole(seal);
+    let strangers = parts.iter().filter(|(_, other)| whole(other) != own);
     strangers
         .map(|(file, other)| format!("{file}: is {other}, but {first} is {seal}; give parts of one whole"))
         .collect()

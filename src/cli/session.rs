@@ -11,7 +11,7 @@ use shardscope_engine::plan::{Idle, Plan};
 use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::scenario::field::PLACEMENT;
 use shardscope_engine::scenario::{Field, Problem};
-use shardscope_engine::search::{self, Pool};
+use shardscope_engine::search::{self, MOST_THREADS, Pool};
 use shardscope_interop::report::ImportReport;
 use shardscope_report::snapshot::{self, OpenError, Opened};
 
@@ -226,9 +226,10 @@ fn options(everywhere: &Everywhere, config: &Config) -> Options {
     Options { threads, terminal, ..Options::default() }
 }
 
-/// The flag, else the variable as rayon reads it (0 and nonsense stand for the default), else the file.
+/// The flag, else the variable as rayon reads it (0 and nonsense stand for the default), within the flag's bounds, else
+/// the file.
 fn threads(flag: Option<u16>, variable: Option<&str>, file: Option<usize>) -> Option<usize> {
-    let variable = || variable?.parse().ok().filter(|threads| *threads > 0);
+    let variable = || variable?.parse().ok().filter(|threads| (1..=usize::from(MOST_THREADS)).contains(threads));
     flag.map(usize::from).or_else(variable).or(file)
 }
 
@@ -242,5 +243,8 @@ mod tests {
         assert_eq!(threads(None, Some("2"), Some(3)), Some(2));
         assert_eq!(threads(None, Some("0"), Some(3)), Some(3));
         assert_eq!(threads(None, Some("many"), None), None);
+        // As many as the flag takes at most.
+        assert_eq!(threads(None, Some("1024"), Some(3)), Some(1024));
+        assert_eq!(threads(None, Some("1000000"), Some(3)), Some(3));
     }
 }

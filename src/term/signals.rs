@@ -13,7 +13,7 @@ use signal_hook::consts::{
 };
 use signal_hook::iterator::Signals;
 
-use shardscope_engine::disk;
+use shardscope_engine::disk::{self, InputKind};
 
 use super::event::Event;
 use super::leaving::Leaving;
@@ -42,7 +42,7 @@ pub(super) fn watch(events: Sender<Event>, leaving: &Arc<Leaving>) -> io::Result
 
 /// Whether the program was started to outlive its terminal, as `nohup` does it. Elsewhere than on Linux nothing tells.
 pub fn hangup_is_ignored() -> bool {
-    let status = disk::read_text(Path::new("/proc/self/status"), 1 << 16).unwrap_or_default();
+    let status = disk::read_text(Path::new("/proc/self/status"), InputKind::Process).unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     mask.is_some_and(|mask| mask >> (SIGHUP - 1) & 1 == 1)

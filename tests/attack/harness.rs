@@ -164,7 +164,7 @@ impl Victim {
         let mut command = Command::new("/bin/sh");
         command.args([
             "-c",
-            &format!("ulimit -c 0 -v {MOST_KIB}; exec \"$@\""),
+            &format!("ulimit -c 0 && ulimit -v {MOST_KIB} && exec \"$@\""),
             "sh",
             env!("CARGO_BIN_EXE_shardscope"),
         ]);

@@ -91,6 +91,16 @@ fn rows_that_took_no_part_are_told() {
     assert_eq!(fit["after"]["step_time"]["rows"], 2);
 }
 
+/// Ideal software has no constants that rows could tell: each would be fitted to no number at all.
+#[test]
+fn rows_of_ideal_software_are_refused_by_the_calibration() {
+    let home = Home::new();
+    home.write("rows.csv", &ROWS.replace(",default,", ",ideal,"));
+    let refused = home.run("calibrate rows.csv --out new/calibration/mine.toml");
+    assert_contains(refused.refused()[0], &["'ideal' has ", "constants that rows can tell", "like default"]);
+    assert!(!home.path().join("new").exists());
+}
+
 #[test]
 fn rows_without_a_time_are_refused() {
     let home = Home::new();

@@ -238,11 +238,29 @@ fn a_report_is_opened_as_its_scenario() {
 #[test]
 fn lines_keep_within_100_characters() {
     let megatron = "--hardware a100-80gb-dgx --stack megatron-2022 --model gpt3-175b --nodes 16 --tp 8 --pp 8 \
-                    --strategy zero1 --accumulate 32 --recompute full --tokens 1e308";
+                    --strategy zero1 --accumulate 32 --recompute full --tokens 1e20";
     for scenario in ["", "frontier-20b-384", "osdp-48x1536", megatron] {
         let text = run(&format!("eval {scenario}")).stdout;
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     }
+}
+
+/// Whole attention is counted, causal kernels compute half of it: so it says where more is used than there is.
+#[test]
+fn more_than_the_peak_is_explained_where_it_stands() {
+    let above = "eval --offload all --stack ideal --hardware v100-32gb-dgx2";
+    let json = run(&format!("{above} --format json"));
+    let json: Value = serde_json::from_str(&json.stdout).expect("JSON");
+    assert!(json["mfu"].as_f64().is_some_and(|mfu| mfu > 1.0), "{json}");
+    assert_contains(json["caveats"][0].as_str().expect("a sentence"), &["above the peak", "causal kernels skip half"]);
+    assert_contains(&run(above).stdout, &["\nnote: above the peak"]);
+    assert_eq!(run(&format!("eval {SMALL} --format json")).json(0)["caveats"], serde_json::json!([]));
+}
+
+/// What a training of so many tokens takes is no number.
+#[test]
+fn a_training_beyond_any_is_refused() {
+    assert_contains(&run("eval --tokens 1e308").refused().join("\n"), &["--tokens", "at most 100000000T"]);
 }
 
 #[test]

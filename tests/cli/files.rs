@@ -184,10 +184,29 @@ fn what_a_pipe_holds_is_found_out_and_read_at_once() {
 fn a_configuration_is_not_read_beyond_any_real_length() {
     let home = Home::new();
     home.write("config.json", &format!("{{\"model_type\": \"llama\", \"x\": [{}0]}}", "0,".repeat(3 << 20)));
-    for arguments in ["import model config.json", "eval --model ./config.json", "import plan config.json"] {
-        assert_contains(&home.run(arguments).refused().join("\n"), &["config.json", "larger than 4 MiB"]);
+    for (arguments, most) in [
+        ("import model config.json", "1 MiB"),
+        ("eval --model ./config.json", "1 MiB"),
+        ("import plan config.json", "4 MiB"),
+    ] {
+        assert_contains(&home.run(arguments).refused().join("\n"), &["config.json", "larger than", most]);
     }
     assert_contains(&home.run("import config.json").refused().join("\n"), &["config.json"]);
+}
+
+/// The folders of what is written are made; one that cannot be is named as it was asked for.
+#[test]
+fn what_is_written_gets_its_folder() {
+    let home = Home::new();
+    let eval = "eval h100-7b --measured 4s --out";
+    let run = home.run(&format!("{eval} own/calibration/mine.toml"));
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(home.path().join("own/calibration/mine.toml").is_file());
+    home.write("file", "");
+    let refused = home.run(&format!("{eval} file/mine.toml"));
+    assert_eq!(refused.code, Some(1));
+    assert_contains(&refused.stderr, &["file/mine.toml: "]);
+    assert!(!refused.stderr.contains(".shardscope-"), "{}", refused.stderr);
 }
 
 #[test]

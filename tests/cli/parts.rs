@@ -80,11 +80,44 @@ fn what_a_part_hides_is_not_written_into_the_whole() {
     let home = Home::new();
     let parts = parts(&home, PLAIN, 1);
     let hostile = "impossible \u{1b}]52;c;eA==\u{7}\u{202e}";
-    home.write("part-0.csv", &parts[0].1.replace(",true,,", &format!(",true,{hostile},")));
+    home.write("part-0.csv", &unsealed(&parts[0].1).replace(",true,,", &format!(",true,{hostile},")));
     assert_eq!(home.run("merge part-0.csv --out whole.csv").code, Some(0));
     let whole = std::fs::read_to_string(home.path().join("whole.csv")).expect("text");
     assert!(whole.contains("]52;c;eA=="), "the reason is gone: {whole}");
     assert_eq!(whole.chars().find(|c| *c == '\u{202e}' || (*c != '\n' && c.is_control())), None);
+}
+
+/// The part as it was written before its rows were sealed.
+fn unsealed(part: &str) -> String {
+    let (before, _) = part.rsplit_once(" holding ").expect("a seal of the rows");
+    format!("{before}\n")
+}
+
+#[test]
+fn a_part_with_other_rows_than_were_computed_is_refused_and_an_older_one_is_read() {
+    let home = Home::new();
+    let parts = parts(&home, PLAIN, 2);
+    let whole = run(&format!("sweep {PLAIN} --format csv")).stdout;
+    let (text, seal) = (&parts[1].1, parts[1].1.rfind("# part").expect("the last line"));
+    let lines: Vec<&str> = text.lines().collect();
+    let exchanged = text.replace(lines[2], "?").replace(lines[3], lines[2]).replace('?', lines[3]);
+    let digit = text[HEADER.len()..seal].find("throughput,").expect("a row") + HEADER.len() + "throughput,".len();
+    let flipped =
+        format!("{}{}{}", &text[..digit], if text[digit..].starts_with('9') { '8' } else { '9' }, &text[digit + 1..]);
+    let first = &parts[0].1;
+    // 17 rows of the first part where the second has 18: one of its own is kept.
+    let rows = &first[HEADER.len()..first.rfind("# part").expect("the last line")];
+    let other = format!("{HEADER}{rows}{}\n{}", lines[lines.len() - 2], &text[seal..]);
+    for changed in [exchanged, flipped, other] {
+        home.write("changed.csv", &changed);
+        let refused = home.run("merge part-0.csv changed.csv --out whole.csv");
+        assert_contains(refused.refused()[0], &["changed.csv: its rows are not those that were computed"]);
+        home.write("older.csv", &unsealed(&changed));
+        assert_eq!(home.run("merge part-0.csv older.csv").code, Some(0));
+    }
+    assert!(!home.path().join("whole.csv").exists());
+    home.write("older.csv", &unsealed(text));
+    assert_eq!(home.run("merge part-0.csv older.csv").stdout, whole);
 }
 
 fn without_line(text: &str, line: usize) -> String {
@@ -182,6 +215,14 @@ fn parts_of_a_search_merged_are_the_search() {
         let refused = |arguments: &str| home.run(arguments).refused().join("\n");
         assert_contains(&refused("merge part-0.json part-2.json"), &["missing: part 1/3"]);
         assert_contains(&refused("merge part-0.json part-0.json part-1.json part-2.json"), &["all are part 0/3"]);
+        let part = std::fs::read_to_string(home.path().join("part-0.json")).expect("a part");
+        home.write("part-0.json", &part.replacen("\"simulated\": ", "\"simulated\": 1", 1));
+        assert_contains(&refused("merge part-0.json part-1.json part-2.json"), &["part-0.json: is not as", "changed"]);
+        let content = part.find(",\n    \"content\"").expect("a seal");
+        let end = content + part[content..].find("\n  }").expect("the end of the object");
+        home.write("part-0.json", &format!("{}{}", &part[..content], &part[end..]));
+        assert_eq!(home.run("merge part-0.json part-1.json part-2.json").json(0)["plans"], merged["plans"]);
+        home.write("part-0.json", &part);
         home.write("cut.json", "{\"format\": 1, \"objective\"");
         assert_contains(&refused("merge part-0.json cut.json"), &["cut.json: is no part of a search"]);
         let other = SEARCH.replace("--top 5", "--top 6");

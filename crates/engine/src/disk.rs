@@ -3,10 +3,11 @@
 //! Nothing else in the crate opens a file to read it (`disallowed-methods` in `clippy.toml`), so that no device, pipe
 //! or flood makes the program grow or wait for ever. Not for what a file means.
 
+mod input;
 mod staging;
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Cursor, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -17,6 +18,8 @@ use tempfile::NamedTempFile;
 
 use staging::OwnFile;
 pub use staging::{remove_staged, sweep};
+
+pub use input::{InputKind, OpenInput, read_text};
 
 /// The folders of this program's own: its configuration, its data, its state. None without a home.
 pub fn own_folders() -> Option<ProjectDirs> {
@@ -33,22 +36,7 @@ const PULSE: Duration = Duration::from_millis(100);
 /// Hears how many bytes of a file have come or gone, and says whether that is to go on.
 pub type Watch = Rc<dyn Fn(u64) -> bool>;
 
-/// The text of a file of at most so many bytes.
-pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
-    text(read(path, most)?)
-}
-
-fn text(bytes: Vec<u8>) -> io::Result<String> {
-    let wrong = |_| io::Error::new(ErrorKind::InvalidData, "it is not text in UTF-8; name a file that is");
-    String::from_utf8(bytes).map_err(wrong)
-}
-
-/// The bytes of a file, a pipe or a device: at most so many.
-pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    limited(stream(path)?, most)
-}
-
-/// A file as it comes, however long: for what is worked through piece by piece.
+/// A file as it comes, however long: for what is no input, and read to its first bytes.
 pub fn stream(path: &Path) -> io::Result<Patient> {
     watched_stream(path, None)
 }
@@ -84,46 +72,6 @@ impl Passed {
     }
 }
 
-/// A file that has been looked into: a pipe can be read only once.
-pub struct Begun {
-    head: Vec<u8>,
-    rest: Patient,
-}
-
-impl Begun {
-    /// Opens a file and reads its first bytes, at most so many.
-    pub fn open(path: &Path, most: u64) -> io::Result<Self> {
-        Self::new(most, stream(path)?)
-    }
-
-    /// The same, of a file that someone waits for.
-    pub fn open_watched(path: &Path, most: u64, watch: &Watch) -> io::Result<Self> {
-        Self::new(most, watched_stream(path, Some(watch))?)
-    }
-
-    fn new(most: u64, mut rest: Patient) -> io::Result<Self> {
-        let mut head = Vec::new();
-        #[expect(clippy::disallowed_methods, reason = "what is read is limited")]
-        (&mut rest).take(most).read_to_end(&mut head)?;
-        Ok(Self { head, rest })
-    }
-
-    /// The first bytes.
-    pub fn head(&self) -> &[u8] {
-        &self.head
-    }
-
-    /// All of it, from its beginning.
-    pub fn whole(self) -> impl Read {
-        Cursor::new(self.head).chain(self.rest)
-    }
-
-    /// The text of all of it, of at most so many bytes.
-    pub fn text(self, most: u64) -> io::Result<String> {
-        text(limited(self.whole(), most)?)
-    }
-}
-
 /// The last bytes of a file that is no pipe: at most so many.
 pub fn tail(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut file = open(path)?;
@@ -132,25 +80,9 @@ pub fn tail(path: &Path, most: u64) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(ErrorKind::InvalidData, "it is not a regular file; name one"));
     }
     file.seek(SeekFrom::Start(facts.len().saturating_sub(most)))?;
-    limited(file, most)
-}
-
-/// The bytes of the standard input: at most so many. It is waited for: a person may be typing.
-pub fn read_standard_input(most: u64) -> io::Result<Vec<u8>> {
-    limited(io::stdin().lock(), most)
-}
-
-fn limited(input: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    // One more byte tells a file that is as large as it may be from one that is larger.
-    let mut input = input.take(most + 1);
     #[expect(clippy::disallowed_methods, reason = "what is read is limited")]
-    input.read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most {
-        let what =
-            format!("it is larger than {} MiB, the most that is read of such a file; give a smaller one", most >> 20);
-        return Err(io::Error::new(ErrorKind::InvalidData, what));
-    }
+    file.take(most).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

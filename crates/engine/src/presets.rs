@@ -20,7 +20,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::disk;
+use crate::disk::{self, InputKind};
 use crate::hardware::Cluster;
 use crate::model::Model;
 use crate::plan::Strategy;
@@ -123,9 +123,6 @@ pub struct PresetFile {
     pub text: Arc<str>,
 }
 
-/// The largest table of runs behind a calibration that is read: some 10,000 groups.
-const MOST_EVIDENCE: u64 = 1 << 20;
-
 /// Presets that a program carries, as text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PresetTexts {
@@ -181,7 +178,7 @@ impl Library {
         let entry = self.entries(Kind::Calibration).find(|entry| entry.id == id);
         let Some(Origin::File(file)) = entry.map(|entry| &entry.origin) else { return Ok(embedded().to_owned()) };
         let table = file.with_extension("csv");
-        match disk::read_text(&table, MOST_EVIDENCE) {
+        match disk::read_text(&table, InputKind::Evidence) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
             read => read.map_err(|error| format!("{}: {error}", printable(&table.display().to_string()))),
         }

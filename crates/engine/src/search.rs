@@ -27,7 +27,7 @@ pub use crate::evaluate::Workspace;
 pub use advice::{Advice, AdviceSearch, Fixes, Suggestion, WORTHWHILE_GAIN, fix, gains};
 pub use axis::{Axis, word};
 pub use candidate::Candidate;
-pub use evaluator::{Cancel, Evaluator, Pool, low_priority_pool, pool};
+pub use evaluator::{Cancel, Evaluator, MOST_THREADS, Pool, low_priority_pool, pool};
 pub use grid::{Best, GridRow, GridSearch};
 pub use part::WorkPart;
 pub use published::{Comparison, PublishedComparison, compare};

@@ -24,9 +24,17 @@ pub use quantity::{Bytes, BytesPerSecond, Count, Flop, FlopPerSecond, Joules, Se
 pub use rounding::{ceil, nearest};
 pub use unit::{Quantity, Unit};
 
+/// What people read in place of a number that is not finite: values beyond any machine's came to it.
+pub const NO_NUMBER: &str = "-";
+
+/// A number as a text, if it is finite.
+fn finite(value: f64, text: impl FnOnce() -> String) -> String {
+    if value.is_finite() { text() } else { NO_NUMBER.to_owned() }
+}
+
 /// A count with thousands separated, for people: `9420` is `9,420`.
 pub fn thousands(count: f64) -> String {
-    if count.abs() >= 1e15 {
+    if count.abs() >= 1e15 || count.is_nan() {
         return significant(count, 3);
     }
     let digits = format!("{:.0}", count.abs());
@@ -47,7 +55,7 @@ pub fn thousands(count: f64) -> String {
 /// it has more than 15 digits, or more than 12 behind the point.
 pub fn significant(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
-        return format!("{value}");
+        return finite(value, || format!("{value}"));
     }
     // Rounded first: 9.996 with three digits is 10.0, one place further to the left.
     let rounded = format!("{value:.*e}", digits.saturating_sub(1));
@@ -76,23 +84,23 @@ pub fn counted(count: f64) -> String {
         thousand if thousand < 999.5e3 => format!("{}k", significant(thousand / 1e3, 3)),
         millions if millions < 1e9 => format!("{}M", significant(millions / 1e6, 3)),
         billions if billions < 1e12 => format!("{}B", significant(billions / 1e9, 3)),
-        trillions => format!("{}T", significant(trillions / 1e12, 3)),
+        trillions => finite(trillions, || format!("{}T", significant(trillions / 1e12, 3))),
     }
 }
 
 /// A share of a whole, for people: `4.7 %`.
 pub fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
+    finite(share, || format!("{:.1} %", 100.0 * share))
 }
 
 /// The same with three digits: `4.67 %`, `36.1 %`.
 pub fn precise_percent(share: f64) -> String {
-    format!("{} %", significant(100.0 * share, 3))
+    finite(share, || format!("{} %", significant(100.0 * share, 3)))
 }
 
 /// The same without digits behind the point: `36 %`.
 pub fn whole_percent(share: f64) -> String {
-    format!("{:.0} %", 100.0 * share)
+    finite(share, || format!("{:.0} %", 100.0 * share))
 }
 
 /// The same with no more digits than one would say: `4.7 %`, `36 %`.
@@ -102,7 +110,7 @@ pub fn rounded_percent(share: f64) -> String {
 
 /// A relative change, for people: `+4.7 %`.
 pub fn signed(change: f64) -> String {
-    format!("{:+.1} %", 100.0 * change)
+    finite(change, || format!("{:+.1} %", 100.0 * change))
 }
 
 /// So many devices: `1 device`, `38,640 devices`.
@@ -120,7 +128,7 @@ pub fn engineering(count: f64, digits: usize) -> String {
         billions if billions < 999.5e9 => (1e9, "e9"),
         _ => (1e12, "e12"),
     };
-    format!("{}{power}", significant(count / unit, digits))
+    finite(count, || format!("{}{power}", significant(count / unit, digits)))
 }
 
 #[cfg(test)]

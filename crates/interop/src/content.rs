@@ -1,16 +1,12 @@
 //! What another tool's file is, by what is in it: the kinds, in the order in which they are asked. Not for reading any of
 //! them, but for traces of profilers, which may be packed and are known by their first bytes ([`super::kineto`]).
 
+use shardscope_engine::disk::InputKind;
+
 use super::huggingface;
 use super::plans;
 use super::runs::{self, RunOptions};
 use super::topology;
-
-/// The most bytes that are read of such a file.
-pub const MOST_BYTES: u64 = 64 << 20;
-
-/// The most bytes of a configuration, which takes some forty times its text: thousands of times what the longest has.
-pub const MOST_CONFIGURATION: u64 = 4 << 20;
 
 /// What a file of another tool can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +32,17 @@ impl ForeignKind {
         Self::ALL.into_iter().find(|kind| kind.is_of(name, text))
     }
 
+    /// How much of it is read.
+    pub const fn input(self) -> InputKind {
+        match self {
+            Self::Model => InputKind::ModelConfiguration,
+            Self::Links => InputKind::LinkLog,
+            Self::Run => InputKind::RunLog,
+            Self::Plan => InputKind::Launcher,
+            Self::Cluster => InputKind::Machine,
+        }
+    }
+
     /// Its word on the command line.
     pub const fn word(self) -> &'static str {
         match self {
@@ -59,9 +66,10 @@ impl ForeignKind {
     }
 
     fn is_of(self, name: &str, text: &str) -> bool {
-        let is_small = text.len() as u64 <= MOST_CONFIGURATION;
+        if self.input().check(text).is_err() {
+            return false;
+        }
         match self {
-            Self::Model | Self::Plan if !is_small => false,
             Self::Model => huggingface::is_config(text),
             Self::Links => text.contains("busbw") || text.contains("\"bus_bw\""),
             Self::Run => runs::run(name, text, RunOptions { skip: Some(0), given: &[] }).is_ok(),

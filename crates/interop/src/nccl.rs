@@ -7,7 +7,7 @@ mod json;
 mod run;
 mod text;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -82,6 +82,9 @@ struct FittableRun {
 /// Runs that are fitted together: of one level, of as many ranks on as many hosts.
 type Pools = BTreeMap<usize, Vec<FittableRun>>;
 
+/// The most runs of a file.
+const MOST_RUNS: usize = 1_000;
+
 /// The cluster of `base` with what `logs`, each a name and a text, say of its links. `base` also says with which stack and
 /// calibration their times are to come out again.
 pub fn links(
@@ -98,6 +101,11 @@ pub fn links(
         if runs.is_empty() {
             let what = "holds no row of nccl-tests or rccl-tests";
             errors.push(ImportError::new(&file, what, "give what all_gather_perf or reduce_scatter_perf prints"));
+        }
+        if runs.len() > MOST_RUNS {
+            let what = format!("holds more than {MOST_RUNS} runs");
+            errors.push(ImportError::new(&file, what, "give those of one machine and level"));
+            continue;
         }
         for run in runs {
             match told(run, base, options, &mut report, &mut facts) {
@@ -117,8 +125,9 @@ pub fn links(
     let mut scenario = base.clone();
     for (level, runs) in &pools {
         scenario = fitted(&scenario, *level, runs, &mut report)?;
+        let used: BTreeSet<String> = runs.iter().map(|one| one.run.place()).collect();
         for fact in &mut facts {
-            fact.used |= runs.iter().any(|one| one.run.place() == fact.place);
+            fact.used |= used.contains(&fact.place);
         }
     }
     note_runs(&facts, &mut report);

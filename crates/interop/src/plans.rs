@@ -22,6 +22,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::Value as Json;
 
+use shardscope_engine::disk::InputKind;
 use shardscope_engine::hardware::Cluster;
 use shardscope_engine::model::Model;
 use shardscope_engine::presets::{Kind, Library};
@@ -159,6 +160,9 @@ fn recognised(file: LauncherFile<'_>) -> Result<(Tool, ToolSettings), ImportErro
             return Ok((tool, settings));
         }
     }
+    InputKind::LauncherTree
+        .check(text)
+        .map_err(|error| ImportError::new(name, error, "or the script that starts the run"))?;
     let what = "is no configuration of Accelerate, HF Trainer, DeepSpeed, Megatron-LM or torchtitan";
     Err(ImportError::new(name, what, "give the file that the launcher reads, or the log of a Megatron-LM run"))
 }
@@ -169,6 +173,9 @@ fn parsed(name: &str, text: &str) -> ToolSettings {
     let json = || serde_json::from_str::<Json>(text).ok();
     let toml = || toml::from_str::<Json>(text).ok();
     let yaml = || serde_saphyr::from_str::<Json>(text).ok();
+    if InputKind::LauncherTree.check(text).is_err() {
+        return ToolSettings::new(name);
+    }
     // In this order, since YAML reads nearly any text as something: JSON is YAML too, and so is much of TOML.
     let object = json().or_else(toml).or_else(yaml).filter(Json::is_object);
     object.map_or_else(|| ToolSettings::new(name), |object| ToolSettings::from_object(name, &object))

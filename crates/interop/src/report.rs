@@ -19,6 +19,9 @@ pub struct Imported<T> {
     pub report: ImportReport,
 }
 
+/// The most settings without effect that are listed one by one: several times what any real file has.
+const MOST_IGNORED: usize = 500;
+
 /// Where each part of an import comes from, so that nothing is guessed in silence.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ImportReport {
@@ -28,6 +31,9 @@ pub struct ImportReport {
     pub assumed: Vec<AssumedValue>,
     /// What they say and nothing here depends on.
     pub ignored: Vec<Ignored>,
+    /// How many more they say so that are not listed one by one.
+    #[serde(skip)]
+    pub unlisted: usize,
 }
 
 /// A value that a file gives.
@@ -75,16 +81,24 @@ impl ImportReport {
         self.assumed.push(AssumedValue { field: printable(field), value, why });
     }
 
-    /// Notes what has no effect.
+    /// Notes what has no effect; of what a flood of settings leaves over, how many more there are.
     pub fn ignore(&mut self, field: &str, why: impl fmt::Display) {
-        self.ignored.push(Ignored { field: printable(field), why: printable(&why.to_string()) });
+        if self.ignored.len() < MOST_IGNORED {
+            self.ignored.push(Ignored { field: printable(field), why: printable(&why.to_string()) });
+            return;
+        }
+        self.unlisted += 1;
+        let more =
+            Ignored { field: format!("{} more", self.unlisted), why: "not listed: too many have no effect".to_owned() };
+        self.ignored.truncate(MOST_IGNORED);
+        self.ignored.push(more);
     }
 
     /// Adds what another file gave.
     pub fn append(&mut self, other: Self) {
         self.taken.extend(other.taken);
         self.assumed.extend(other.assumed);
-        self.ignored.extend(other.ignored);
+        other.ignored.into_iter().for_each(|Ignored { field, why }| self.ignore(&field, why));
     }
 
     /// The three lists as lines; a list without entries is left out.

@@ -20,7 +20,7 @@ use draft::RowDraft;
 use lines::{Pace, StepLine, peak_gib};
 
 pub(super) use arguments::Arguments;
-pub(super) use lines::plain;
+pub(super) use lines::{LogLine, plain};
 
 /// Lines at the head of a run that are left out where nobody says how many: they hold start-up and compilation.
 pub const WARM_UP: usize = 3;
@@ -73,18 +73,17 @@ const PROGRAMS: [(&str, StepReader); 4] = [
 
 /// The row of one log, called `file`; what it leaves blank stands under `assumed`.
 pub fn run(file: &str, text: &str, options: RunOptions<'_>) -> Result<Imported<RunRows>, Vec<ImportError>> {
-    let lines: Vec<String> = text.lines().map(plain).collect();
-    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let text = plain(text);
+    let lines = LogLine::all(&text);
     let unknown = || {
         let what = "holds no line of a step of Megatron-LM, torchtitan, DeepSpeed or HF Trainer";
         vec![ImportError::new("", what, "give the log of the rank that prints them")]
     };
     // A log may hold several runs, one after a restart: the last one's arguments, and the steps behind them, are of one
     // plan.
-    let start = lines.iter().rposition(|line| line.contains("- arguments --")).unwrap_or(0);
+    let start = lines.iter().rposition(|line| line.text.contains("- arguments --")).unwrap_or(0);
     let of = |read: StepReader| {
-        let numbered = lines.iter().enumerate().skip(start);
-        numbered.filter_map(|(at, line)| read(at + 1, line)).collect::<Vec<_>>()
+        lines[start..].iter().filter_map(|line| read(line.number as usize, line.text)).collect::<Vec<_>>()
     };
     let found = PROGRAMS.into_iter().map(|(program, read)| (program, of(read)));
     let (program, steps) = found.into_iter().find(|(_, steps)| !steps.is_empty()).ok_or_else(unknown)?;
@@ -103,8 +102,8 @@ pub fn run(file: &str, text: &str, options: RunOptions<'_>) -> Result<Imported<R
         }
     } else {
         megatron::fill(&mut row, &megatron)?;
-        if let Some((size, at)) = padded_vocabulary(&lines[start..]) {
-            row.take("vocab", size, format!("line {}", start + at + 1));
+        if let Some((size, line)) = padded_vocabulary(&lines[start..]) {
+            row.take("vocab", size, format!("line {line}"));
         }
     }
     for (column, value, option) in options.given {
@@ -114,7 +113,8 @@ pub fn run(file: &str, text: &str, options: RunOptions<'_>) -> Result<Imported<R
     batch(&mut row, &megatron, &steps);
     timed(&mut row, program, &steps);
     peak(&mut row, program, &lines[start..]);
-    if lines[start..].iter().any(|line| ["mfu: ", "TFLOPs: ", "TFLOP/s/GPU"].iter().any(|word| line.contains(word))) {
+    let rates = ["mfu: ", "TFLOPs: ", "TFLOP/s/GPU"];
+    if lines[start..].iter().any(|line| rates.iter().any(|word| line.text.contains(word))) {
         row.report
             .ignore("MFU and TFLOP/s", "programs count flop in ways of their own; validate counts from the shapes");
     }
@@ -147,11 +147,11 @@ fn configured(row: &mut RowDraft, printed: &Arguments<'_>) {
     }
 }
 
-/// ` > padded vocab (size: 50257) with 431 dummy tokens (new size: 50688)`: the new size, and its line from 0.
-pub(super) fn padded_vocabulary(lines: &[&str]) -> Option<(u32, usize)> {
-    lines.iter().enumerate().find_map(|(at, line)| {
-        let size = line.split_once("padded vocab")?.1.split_once("new size: ")?.1.split_once(')')?.0;
-        Some((size.parse().ok()?, at))
+/// ` > padded vocab (size: 50257) with 431 dummy tokens (new size: 50688)`: the new size, and the number of its line.
+pub(super) fn padded_vocabulary(lines: &[LogLine<'_>]) -> Option<(u32, u32)> {
+    lines.iter().find_map(|LogLine { number, text }| {
+        let size = text.split_once("padded vocab")?.1.split_once("new size: ")?.1.split_once(')')?.0;
+        Some((size.parse().ok()?, *number))
     })
 }
 
@@ -258,11 +258,11 @@ fn rounded(amount: f64) -> f64 {
 }
 
 /// The fullest of the ranks that say so.
-fn peak(row: &mut RowDraft, program: &str, lines: &[&str]) {
+fn peak(row: &mut RowDraft, program: &str, lines: &[LogLine<'_>]) {
     let pipelined = row.number("pp").is_some_and(|stages| stages > 1.0);
     // DeepSpeed's line is of the first rank alone, which need not be in the fullest stage.
-    let own = lines.iter().filter(|line| !(pipelined && line.contains("SamplesPerSec=")));
-    let Some(most) = own.filter_map(|line| peak_gib(line)).max_by(f64::total_cmp) else { return };
+    let own = lines.iter().filter(|line| !(pipelined && line.text.contains("SamplesPerSec=")));
+    let Some(most) = own.filter_map(|line| peak_gib(line.text)).max_by(f64::total_cmp) else { return };
     if row.cells.contains_key("metric_peak_mem_gb") {
         return;
     }

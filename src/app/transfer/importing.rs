@@ -12,13 +12,13 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use shardscope_engine::disk::{Begun, Watch};
+use shardscope_engine::disk::{InputKind, OpenInput, Watch};
 use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::scenario::file::{ScenarioFile, Source};
 use shardscope_engine::scenario::{CheckedScenario, Problem, Scenario};
 use shardscope_engine::text::printable;
 use shardscope_engine::units::Seconds;
-use shardscope_interop::content::{ForeignKind, MOST_BYTES};
+use shardscope_interop::content::ForeignKind;
 use shardscope_interop::huggingface::{self, ImportOptions};
 use shardscope_interop::kineto::{self, TraceComparison};
 use shardscope_interop::report::{ImportError, ImportReport};
@@ -71,16 +71,18 @@ impl ImportQuestion {
     pub fn answer(&self, library: &Library, watch: &Watch) -> Result<ImportedFile, Vec<String>> {
         let Some(first) = self.words.files.first() else { return Err(vec!["no file is named".to_owned()]) };
         let unread = |file: &Path, error: io::Error| vec![format!("cannot read {}: {error}", named(file))];
-        let begun = Begun::open_watched(first, kineto::HEAD, watch).map_err(|error| unread(first, error))?;
+        let opened =
+            |file: &Path| OpenInput::open_watched(file, InputKind::Foreign, watch).map_err(|error| unread(file, error));
+        let mut input = opened(first)?;
         // Before any text is read: a trace may be packed, and much longer than what is read of texts.
-        if kineto::is_trace(begun.head()) {
-            return self.trace(first, begun);
+        if kineto::is_trace(input.head(kineto::HEAD).map_err(|error| unread(first, error))?) {
+            return self.trace(first, input);
         }
-        let text = begun.text(MOST_BYTES).map_err(|error| unread(first, error))?;
+        let text = input.text().map_err(|error| unread(first, error))?;
         let mut texts = vec![(named(first), text)];
         for file in &self.words.files[1..] {
-            let text = Begun::open_watched(file, 0, watch).and_then(|begun| begun.text(MOST_BYTES));
-            texts.push((named(file), text.map_err(|error| unread(file, error))?));
+            let text = opened(file)?.text().map_err(|error| unread(file, error))?;
+            texts.push((named(file), text));
         }
         let (name, text) = &texts[0];
         if let Ok(source) = Source::new(text) {
@@ -131,12 +133,12 @@ impl ImportQuestion {
     }
 
     /// What a profiler recorded, beside the scenario in hand.
-    fn trace(&self, file: &Path, begun: Begun) -> Result<ImportedFile, Vec<String>> {
+    fn trace(&self, file: &Path, input: OpenInput) -> Result<ImportedFile, Vec<String>> {
         if let Some(other) = self.words.others(&[]) {
             return Err(vec![other]);
         }
         let unread = |error| vec![format!("{}: {error}", named(file))];
-        let recording = kineto::read(begun.whole()).map_err(unread)?;
+        let recording = kineto::read(input.known_as(InputKind::Trace).stream()).map_err(unread)?;
         let compared = TraceComparison::new(recording, Some(&self.scenario)).map_err(|problems| lines(&problems))?;
         let text = format!("{}\n{}", compared.made.text(), compared.report.text());
         Ok(ImportedFile::new("what a profiler recorded", ImportChange::Nothing, text))

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use shardscope_interop::content::MOST_BYTES;
+use shardscope_engine::disk::InputKind;
 use shardscope_interop::topology::{self, MachineWishes};
 
 use super::super::args::ImportClusterArgs;
@@ -13,7 +13,7 @@ use super::{called, deliver};
 
 pub(super) fn run(session: &Session, arguments: &ImportClusterArgs, read: ReadText<'_>) -> Result<Exit, Failure> {
     let ImportClusterArgs { files, name, nodes, rate, node_bandwidth, device, output } = arguments;
-    let named = |file: &PathBuf| Ok((called(file), read(file, MOST_BYTES)?));
+    let named = |file: &PathBuf| Ok((called(file), read(file, InputKind::Machine)?));
     let texts = files.iter().map(named).collect::<Result<Vec<_>, Failure>>()?;
     let (name, device) = (name.as_deref(), device.as_deref());
     let wishes = MachineWishes { name, nodes: *nodes, rate: *rate, node_bandwidth: *node_bandwidth, device };

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use shardscope_engine::disk::Begun;
-use shardscope_interop::content::{ForeignKind, MOST_BYTES};
+use shardscope_engine::disk::{InputKind, OpenInput};
+use shardscope_interop::content::ForeignKind;
 use shardscope_interop::kineto;
 
 use super::super::args::{
@@ -25,18 +25,24 @@ pub(super) fn run(session: &Session, file: &Path, to: &ImportOutput) -> Result<E
     }
     let name = called(file);
     let failed = |error| Failure::io(file, &error);
-    let begun = Begun::open(file, kineto::HEAD).map_err(failed)?;
+    let mut input = OpenInput::open(file, InputKind::Foreign).map_err(failed)?;
     // A trace may be packed, and larger than what is read of any other file: its beginning tells.
-    if kineto::is_trace(begun.head()) {
+    if kineto::is_trace(input.head(kineto::HEAD).map_err(failed)?) {
         output::to_stderr(&format!("{name} is what a profiler recorded: import trace\n"));
-        let input = ScenarioArgs { scenario: None, flags: ScenarioFlags::default() };
-        let arguments = ImportTraceArgs { file: file.to_owned(), output: to.clone(), input };
-        return trace::compare(session, &arguments, begun.whole());
+        let alone = ScenarioArgs { scenario: None, flags: ScenarioFlags::default() };
+        let arguments = ImportTraceArgs { file: file.to_owned(), output: to.clone(), input: alone };
+        return trace::compare(session, &arguments, input.known_as(InputKind::Trace).stream());
     }
-    let text = begun.text(MOST_BYTES).map_err(failed)?;
+    let text = input.text().map_err(failed)?;
     let import = kind(file, &text, to)?;
     // A pipe cannot be read again.
-    named(session, &import, &|path, most| if path == file { Ok(text.clone()) } else { text_of(path, most) })
+    named(session, &import, &|path, kind| {
+        if path != file {
+            return text_of(path, kind);
+        }
+        kind.check(&text).map_err(failed)?;
+        Ok(text.clone())
+    })
 }
 
 /// The import of a file with this text, which is said.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use shardscope_interop::content::MOST_BYTES;
+use shardscope_engine::disk::InputKind;
 use shardscope_interop::nccl::{self, LinkOptions};
 
 use super::super::args::ImportLinksArgs;
@@ -15,7 +15,7 @@ use super::{called, deliver};
 pub(super) fn run(session: &Session, arguments: &ImportLinksArgs, read: ReadText<'_>) -> Result<Exit, Failure> {
     let ImportLinksArgs { files, cluster, collective, name, output } = arguments;
     let base = cluster::scenario_on(&session.library, cluster)?;
-    let named = |file: &PathBuf| Ok((called(file), read(file, MOST_BYTES)?));
+    let named = |file: &PathBuf| Ok((called(file), read(file, InputKind::LinkLog)?));
     let logs = files.iter().map(named).collect::<Result<Vec<_>, Failure>>()?;
     let options = LinkOptions { collective: *collective, name: name.as_deref() };
     let imported = nccl::links(&logs, &base, options)?;

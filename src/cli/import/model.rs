@@ -1,6 +1,6 @@
 //! `import model`: a preset from another tool's model.
 
-use shardscope_interop::content::MOST_CONFIGURATION;
+use shardscope_engine::disk::InputKind;
 
 use super::super::args::ImportModelArgs;
 use super::super::exit::{Exit, Failure};
@@ -11,7 +11,7 @@ use super::deliver;
 
 pub(super) fn run(session: &Session, arguments: &ImportModelArgs, read: ReadText<'_>) -> Result<Exit, Failure> {
     let ImportModelArgs { file, name, like, output } = arguments;
-    let imported = from_text(file, &read(file, MOST_CONFIGURATION)?, name.as_deref(), like.as_deref())?;
+    let imported = from_text(file, &read(file, InputKind::ModelConfiguration)?, name.as_deref(), like.as_deref())?;
     let text = imported.made.to_toml().map_err(Failure::unwritten)?;
     deliver(&imported, &format!("# {}\n{text}", imported.made.model.counts()), &session.inputs, output)
 }

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use shardscope_engine::disk::InputKind;
 use shardscope_engine::presets::Library;
 use shardscope_engine::scenario::Field;
-use shardscope_interop::content::MOST_CONFIGURATION;
 use shardscope_interop::plans::{self, LauncherFile, PlanWishes};
 
 use super::super::args::{ImportPlanArgs, ScenarioFlags};
@@ -31,12 +31,12 @@ pub(super) fn run(session: &Session, arguments: &ImportPlanArgs, read: ReadText<
 fn texts(files: &[PathBuf], read: ReadText<'_>) -> Result<Vec<(String, String)>, Failure> {
     let mut texts = Vec::new();
     for file in files {
-        texts.push((called(file), read(file, MOST_CONFIGURATION)?));
+        texts.push((called(file), read(file, InputKind::Launcher)?));
     }
     if let ([file], [(_, text)]) = (files, &texts[..])
         && let Some(beside) = plans::referred(text).map(|name| file.with_file_name(name)).filter(|file| file.is_file())
     {
-        texts.push((called(&beside), read(&beside, MOST_CONFIGURATION)?));
+        texts.push((called(&beside), read(&beside, InputKind::Launcher)?));
     }
     Ok(texts)
 }

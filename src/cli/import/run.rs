@@ -1,7 +1,7 @@
 //! `import run`: logs of training runs as rows of measured runs.
 
+use shardscope_engine::disk::InputKind;
 use shardscope_evidence::measured;
-use shardscope_interop::content::MOST_BYTES;
 use shardscope_interop::report::Imported;
 use shardscope_interop::runs::{self, RunOptions, RunRows};
 
@@ -16,7 +16,7 @@ pub(super) fn run(session: &Session, arguments: &ImportRunArgs, read: ReadText<'
     let options = RunOptions { skip: arguments.skip, given: &given };
     let mut all: Option<Imported<RunRows>> = None;
     for file in &arguments.files {
-        let text = read(file, MOST_BYTES)?;
+        let text = read(file, InputKind::RunLog)?;
         let one = runs::run(&called(file), &text, options).map_err(|errors| refused(file, &errors))?;
         match &mut all {
             None => all = Some(one),

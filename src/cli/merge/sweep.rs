@@ -7,8 +7,8 @@ use std::str;
 use csv_core::ReadRecordResult;
 
 use crate::cli::exit::Failure;
-use crate::cli::parts::{self, COMMENT, Seal};
-use shardscope_engine::disk;
+use crate::cli::parts::{self, COMMENT, ContentHash, Seal};
+use shardscope_engine::disk::{self, InputKind, OpenInput};
 use shardscope_engine::text::csv::is_formula;
 use shardscope_engine::text::printable;
 use shardscope_report::figures::SweepCells;
@@ -88,22 +88,27 @@ struct PartRows<'a, R> {
     count: usize,
     /// Rows that it must have.
     rows: usize,
+    /// A hash of those so far, and what it must come to.
+    content: ContentHash,
+    sealed: Option<&'a str>,
     fits: bool,
     cells: Vec<u8>,
 }
 
 impl<'a> PartRows<'a, Box<dyn Read>> {
-    fn open(file: &'a Path, seal: &Seal) -> Result<Self, Failure> {
-        let stream = disk::stream(file).map_err(|error| Failure::io(file, &error))?;
+    fn open(file: &'a Path, seal: &'a Seal) -> Result<Self, Failure> {
+        let input = OpenInput::open(file, InputKind::SweepPart).map_err(|error| Failure::io(file, &error))?;
         let mut rows = Self {
             file,
             end: format!("{COMMENT}{seal}\n"),
-            lines: BufReader::with_capacity(PIECE, Box::new(stream)),
+            lines: BufReader::with_capacity(PIECE, Box::new(input.stream())),
             parser: csv_core::Reader::new(),
             line: 0,
             ended: false,
             count: 0,
             rows: seal.rows().unwrap_or_default(),
+            content: ContentHash::default(),
+            sealed: seal.content.as_deref(),
             fits: false,
             cells: vec![0; LONGEST],
         };
@@ -125,16 +130,22 @@ impl<'a> PartRows<'a, Box<dyn Read>> {
             }
             self.check(&line)?;
             self.count += 1;
+            self.content.add(&line);
             block.push_str(&line);
         }
         Ok(Some(block).filter(|block| !block.is_empty()))
     }
 
-    /// Refuses a part with more or fewer rows than it had.
+    /// Refuses a part with more or fewer rows than it had, or with others.
     fn complete(&self) -> Result<(), Failure> {
-        let wrong = self.count != self.rows;
-        let what = format!("has {} rows of {}; run this part again", self.count, self.rows);
-        if wrong { Err(Failure::input(format!("{}: {what}", named(self.file)))) } else { Ok(()) }
+        let wrong = |what: &str| Err(Failure::input(format!("{}: {what}; run this part again", named(self.file))));
+        if self.count != self.rows {
+            return wrong(&format!("has {} rows of {}", self.count, self.rows));
+        }
+        if self.sealed.is_some_and(|sealed| sealed != self.content.end()) {
+            return wrong("its rows are not those that were computed: some were changed, exchanged or put in");
+        }
+        Ok(())
     }
 
     fn line(&mut self) -> Result<String, Failure> {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::cli::exit::{Exit, Failure};
-use shardscope_engine::disk::Begun;
+use shardscope_engine::disk::{InputKind, OpenInput};
 use shardscope_engine::search::WorkPart;
 use shardscope_engine::search::plans::{EvaluatedPlan, PlanSearch, pareto_figures, pareto_front};
 use shardscope_engine::text::printable;
@@ -16,8 +16,8 @@ use shardscope_report::figures::SearchReport;
 
 use super::{Seal, hashed, mistakes, strangers};
 
-/// The largest part that is read: a thousand plans take some 10 MB.
-const MOST_BYTES: u64 = 64 << 20;
+/// The key of the hash of everything else in a part.
+const CONTENT: &str = "content";
 
 /// A part as its file has it: the JSON of a search, and what tells which of its plans are the best of all parts.
 #[derive(Debug, Deserialize)]
@@ -98,19 +98,27 @@ impl SearchPart {
         };
         let mut document = report.value();
         document["part"] = json!(record);
+        document["part"][CONTENT] = json!(hashed(&document.to_string()));
         format!("{document:#}")
     }
 
     /// Reads a part of a search, which may be opened already.
-    pub(in crate::cli) fn read(file: &Path, begun: Option<Begun>) -> Result<Self, Failure> {
-        let text = begun.map_or_else(|| Begun::open(file, 0), Ok).and_then(|begun| begun.text(MOST_BYTES));
+    pub(in crate::cli) fn read(file: &Path, opened: Option<OpenInput>) -> Result<Self, Failure> {
+        let text = opened.map_or_else(|| OpenInput::open(file, InputKind::SearchPart), Ok).and_then(OpenInput::text);
         let text = text.map_err(|error| Failure::io(file, &error))?;
         let named = printable(&file.display().to_string());
         let wrong = |why: &dyn Display| {
             let what = "is no part of a search; give what `search --part K/N --format json` printed";
             Failure::input(format!("{named}: {what} ({why})"))
         };
-        let part: Self = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
+        let mut document: Value = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
+        // Parts of before there was a hash of the content have none.
+        let sealed = document.get_mut("part").and_then(|part| part.as_object_mut()?.shift_remove(CONTENT));
+        if sealed.is_some_and(|sealed| sealed != hashed(&document.to_string())) {
+            let what = "is not as `search --part` wrote it: something in it was changed; run this part again";
+            return Err(Failure::input(format!("{named}: {what}")));
+        }
+        let part: Self = serde_json::from_value(document).map_err(|error| wrong(&error))?;
         let PartRecord { index, count, plans, pareto, .. } = &part.part;
         if index >= count || plans.len() != part.plans.len() || pareto.len() != part.pareto.len() {
             return Err(wrong(&"'part' does not say of each plan how good it is"));
@@ -121,7 +129,7 @@ impl SearchPart {
     fn sealed(&self) -> Option<(String, Seal)> {
         let PartRecord { index, count, question, .. } = &self.part;
         let part = format!("{index}/{count}").parse().ok()?;
-        Some((self.file.clone(), Seal { part, question: question.clone() }))
+        Some((self.file.clone(), Seal { part, question: question.clone(), content: None }))
     }
 
     /// The score that a plan must beat to be among the best of all, where other parts of the same search have found

@@ -6,7 +6,7 @@ use crate::cli::args::PlanArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::session::Session;
 use crate::cli::{interrupt, log, output, progress};
-use shardscope_engine::disk;
+use shardscope_engine::disk::{self, InputKind};
 use shardscope_engine::search::Cancel;
 use shardscope_engine::search::planner::profile::{MeasuredProfile, ProfileRequest};
 use shardscope_engine::units::Bytes;
@@ -17,9 +17,6 @@ const RESERVE: Bytes = Bytes::new(800.0 * Bytes::MIB.get());
 
 /// The most layers that are planned: far above any model.
 const MOST_LAYERS: u32 = 4096;
-
-/// The largest profile that is read.
-const MOST_BYTES: u64 = 16 << 20;
 
 pub fn run(session: &Session, arguments: &PlanArgs) -> Result<Exit, Failure> {
     let wanted = &arguments.profile;
@@ -53,7 +50,7 @@ pub fn run(session: &Session, arguments: &PlanArgs) -> Result<Exit, Failure> {
 }
 
 fn read(file: &Path) -> Result<MeasuredProfile, Failure> {
-    let text = disk::read_text(file, MOST_BYTES).map_err(|error| Failure::io(file, &error))?;
+    let text = disk::read_text(file, InputKind::Profile).map_err(|error| Failure::io(file, &error))?;
     let name = file.display().to_string();
     MeasuredProfile::parse(&text).map_err(|error| Failure::input(error.in_file(&name).to_string()))
 }

@@ -4,10 +4,11 @@ use serde_json::json;
 
 use crate::cli::args::SweepArgs;
 use crate::cli::exit::Failure;
-use crate::cli::parts::{COMMENT, Seal};
+use crate::cli::parts::{COMMENT, ContentHash, Seal};
 use crate::cli::session::Session;
 use crate::cli::{output, progress};
 use shardscope_engine::search::{self, Axis, Evaluator, WorkPart};
+use shardscope_engine::text::visible;
 use shardscope_report::figures::SweepCells;
 
 /// Writes the cells in order. Returns whether any fits.
@@ -24,7 +25,7 @@ pub(super) fn run(
         bar.inc(1);
         cells.line(index, Some(&cell)).map(|line| (line, cell.fits())).map_err(|error| error.to_string())
     };
-    let mut ends = Ends { fits: false, whole: output::piece(&SweepCells::header())? };
+    let mut ends = Ends { fits: false, whole: output::piece(&SweepCells::header())?, content: ContentHash::default() };
     if !ends.whole {
         return Ok(true);
     }
@@ -39,6 +40,8 @@ pub(super) fn run(
         if let Some(missing) = first_missing {
             text.push_str(&cells.line(begin + missing, None).map_err(Failure::unwritten)?);
         }
+        // As it lands in the file.
+        ends.content.add(&visible(&text));
         let read = bar.suspend(|| output::piece(&text))?;
         ends.whole = first_missing.is_none() && read;
         Ok::<bool, Failure>(read)
@@ -46,7 +49,8 @@ pub(super) fn run(
     bar.finish_and_clear();
     // What was interrupted, or not read to its end, is no part: it gets no last line.
     if let Some(part) = arguments.part.filter(|_| ends.whole) {
-        output::result(&format!("{COMMENT}{}\n", seal(part, &cells)))?;
+        let seal = Seal { content: Some(ends.content.end()), ..seal(part, &cells) };
+        output::result(&format!("{COMMENT}{seal}\n"))?;
     }
     Ok(ends.fits)
 }
@@ -56,6 +60,8 @@ struct Ends {
     fits: bool,
     /// Whether every row was computed and read.
     whole: bool,
+    /// A hash of its rows as they land in the file.
+    content: ContentHash,
 }
 
 fn seal(part: WorkPart, cells: &SweepCells) -> Seal {

@@ -130,6 +130,8 @@ fn said(figure: Figure, answer: &Answer, wide: bool, theme: Theme) -> String {
     };
     match figure {
         Figure::ModelFlops => speed(evaluation, theme),
+        // How more can be counted than is computed, `i` says.
+        Figure::Mfu if summary.mfu > 1.0 => format!("{} {}, not all computed", percent(summary.mfu), figure.label()),
         Figure::Mfu if wide => format!("MFU {:.1}, HFU {}", 100.0 * summary.mfu, percent(summary.hfu)),
         Figure::Mfu => format!("{} {}", percent(summary.mfu), figure.label()),
         Figure::Bubble => bubble(summary),

@@ -79,7 +79,7 @@ pub(super) fn create(directory: &Path, mode: u32) -> io::Result<(NamedTempFile, 
     let mut builder = Builder::new();
     builder.prefix(&prefix).suffix(NAME.1).permissions(fs::Permissions::from_mode(mode));
     for _ in 0..TRIES {
-        let file = builder.tempfile_in(directory)?;
+        let file = builder.tempfile_in(directory).map_err(|error| without_path(&error))?;
         let own = OwnFile::new(file.path())?;
         let is_swept = lock(file.as_file()) == Err(Errno::WOULDBLOCK) || file.as_file().metadata()?.nlink() == 0;
         if !is_swept {
@@ -87,6 +87,12 @@ pub(super) fn create(directory: &Path, mode: u32) -> io::Result<(NamedTempFile, 
         }
     }
     Err(io::Error::new(ErrorKind::Interrupted, "others swept this directory all the time; try again"))
+}
+
+/// The same error without the name of a staged file, which says nothing to anyone.
+fn without_path(error: &io::Error) -> io::Error {
+    let cause = error.get_ref().and_then(|error| error.source()?.downcast_ref::<io::Error>()?.raw_os_error());
+    cause.map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
 }
 
 /// Removes from a directory what dead processes have left there. A directory that cannot be read keeps what it has.

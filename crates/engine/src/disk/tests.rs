@@ -8,23 +8,33 @@ use tempfile::tempdir;
 use super::*;
 
 #[test]
-fn a_file_is_read_up_to_its_limit() {
+fn a_file_is_read_up_to_the_limit_of_its_kind() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("file");
     fs::write(&path, vec![b'x'; 1 << 20]).unwrap();
-    assert_eq!(read_text(&path, 1 << 20).unwrap().len(), 1 << 20);
+    assert_eq!(read_text(&path, InputKind::Preset).unwrap().len(), 1 << 20);
     fs::write(&path, vec![b'x'; (1 << 20) + 1]).unwrap();
-    let error = read(&path, 1 << 20).unwrap_err();
+    let error = read_text(&path, InputKind::Preset).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidData);
-    assert!(error.to_string().contains("larger than 1 MiB"), "{error}");
-    assert!(read_text(Path::new("/dev/null"), 1).unwrap().is_empty());
-    assert!(read(folder.path(), 1).unwrap_err().to_string().contains("is a folder"));
+    assert!(error.to_string().contains("larger than 1 MiB, the most that is read of a preset"), "{error}");
+    assert!(read_text(Path::new("/dev/null"), InputKind::Preset).unwrap().is_empty());
+    assert!(read_text(folder.path(), InputKind::Preset).unwrap_err().to_string().contains("is a folder"));
+}
+
+/// A tree takes some hundred bytes for each value, and the shortest value of a list is two bytes of text.
+#[test]
+fn what_becomes_a_tree_has_no_more_values_than_there_is_room_for() {
+    let list = |values: usize| format!("a = [{}]", "0,".repeat(values));
+    assert!(InputKind::Scenario.check(&list(249_998)).is_ok());
+    let error = InputKind::Scenario.check(&list(249_999)).unwrap_err();
+    assert!(error.to_string().contains("more values than a scenario, a snapshot or a set may have"), "{error}");
+    assert!(InputKind::RunLog.check(&list(1 << 20)).is_ok());
 }
 
 #[test]
 fn a_device_without_an_end_is_refused_at_the_limit() {
-    let error = read(Path::new("/dev/zero"), 4 << 20).unwrap_err();
-    assert!(error.to_string().contains("larger than 4 MiB"), "{error}");
+    let error = read_text(Path::new("/dev/zero"), InputKind::Rows).unwrap_err();
+    assert!(error.to_string().contains("larger than 8 MiB"), "{error}");
 }
 
 /// A named pipe.
@@ -38,7 +48,7 @@ fn pipe(folder: &Path) -> PathBuf {
 fn a_pipe_that_nobody_writes_to_is_waited_for_ten_seconds() {
     let folder = tempdir().unwrap();
     let start = Instant::now();
-    let error = read(&pipe(folder.path()), 1).unwrap_err();
+    let error = read_text(&pipe(folder.path()), InputKind::Preset).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TimedOut);
     assert!((10..13).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
 }
@@ -56,7 +66,7 @@ fn a_pipe_that_drips_is_not_waited_for_much_longer() {
         }
     });
     let start = Instant::now();
-    assert_eq!(read(&path, 100).unwrap_err().kind(), ErrorKind::TimedOut);
+    assert_eq!(read_text(&path, InputKind::Preset).unwrap_err().kind(), ErrorKind::TimedOut);
     assert!((10..13).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
     writer.join().unwrap();
 }
@@ -66,10 +76,12 @@ fn what_was_looked_into_is_read_whole() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("file");
     fs::write(&path, "one two").unwrap();
-    let begun = Begun::open(&path, 3).unwrap();
-    assert_eq!(begun.head(), b"one");
-    assert_eq!(begun.text(7).unwrap(), "one two");
-    assert!(Begun::open(&path, 3).unwrap().text(6).is_err());
+    let mut input = OpenInput::open(&path, InputKind::Foreign).unwrap();
+    assert_eq!(input.head(3).unwrap(), b"one");
+    assert_eq!(input.head(2).unwrap(), b"one");
+    assert_eq!(input.known_as(InputKind::Rows).text().unwrap(), "one two");
+    fs::write(&path, vec![b'x'; (1 << 18) + 1]).unwrap();
+    assert!(OpenInput::open(&path, InputKind::Foreign).unwrap().known_as(InputKind::Folders).text().is_err());
 }
 
 #[test]
@@ -84,7 +96,7 @@ fn a_pipe_is_read_to_its_end_whenever_its_writer_comes() {
             std::thread::yield_now();
         }
     });
-    assert_eq!(read_text(&path, 100).unwrap(), "one two");
+    assert_eq!(read_text(&path, InputKind::Preset).unwrap(), "one two");
     writer.join().unwrap();
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
-use crate::disk;
+use crate::disk::{self, InputKind};
 use crate::hardware::Cluster;
 use crate::model::Model;
 use crate::plan::Strategy;
@@ -14,9 +14,6 @@ use crate::text::no_name;
 
 /// The version of the preset formats.
 const FORMAT: u32 = 1;
-
-/// The most bytes that a preset may have: hundreds of times what the longest one needs.
-const MOST_BYTES: u64 = 1 << 20;
 
 /// What the kinds of presets have in common.
 pub(super) trait Preset: DeserializeOwned {
@@ -68,7 +65,7 @@ pub(super) fn id(path: &Path) -> Result<String, String> {
 
 /// The text of a preset file.
 pub(super) fn text(path: &Path) -> Result<String, String> {
-    disk::read_text(path, MOST_BYTES)
+    disk::read_text(path, InputKind::Preset)
         .map_err(|error| format!("cannot be read: {error}; it must be a file of at most 1 MiB of text"))
 }
 

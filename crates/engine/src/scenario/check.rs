@@ -36,6 +36,7 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     mesh(scenario, &mut checks);
     precision(scenario, &mut checks);
     pipeline(scenario, &mut checks);
+    passes(scenario, &mut checks);
     operators::named(scenario, &mut checks);
     // Extents are counted in ranks that the checks before have to allow.
     if checks.0.is_empty() {
@@ -222,6 +223,31 @@ fn pipeline(scenario: &Scenario, checks: &mut Checks) {
         Field::Accumulate.path(),
         || format!("{schedule} takes multiples of {} micro-batches, not {}", plan.pipeline, plan.accumulate),
         || format!("choose {}", nearest_multiple(plan.accumulate, plan.pipeline)),
+    );
+}
+
+/// The most passes of micro-batches over stages that a step may have, all ranks together. The slowest of such steps takes
+/// 8 s for all figures of a scenario, and 200 MB. The largest pipelines that have been published have an eighth.
+const MOST_PASSES: u64 = 1 << 18;
+
+/// Micro-batches for each rank from which a step repeats itself and costs no more to simulate.
+const REPEATED: u64 = 16;
+
+/// Steps that would take minutes and gigabytes to simulate, found by arithmetic before anything is built.
+fn passes(scenario: &Scenario, checks: &mut Checks) {
+    let plan = &scenario.plan;
+    let [ranks, stages, micro_batches] = [plan.pipeline, plan.virtual_stages(), plan.accumulate].map(u64::from);
+    let passes = ranks.saturating_mul(stages).saturating_mul(micro_batches.min(REPEATED.saturating_mul(ranks)));
+    checks.refuse(
+        passes > MOST_PASSES,
+        Field::Pipeline.path(),
+        || {
+            format!(
+                "{ranks} ranks x {stages} stages x {micro_batches} micro-batches are too many passes to simulate: \
+                 {passes} without repeats, of {MOST_PASSES} at most"
+            )
+        },
+        || "choose fewer ranks, stages (stages_per_rank) or micro-batches (accumulate)".to_owned(),
     );
 }
 

@@ -31,6 +31,9 @@ impl Cancel {
     }
 }
 
+/// The most threads that anyone may ask for: more than any node has, and few enough to be started at once.
+pub const MOST_THREADS: u16 = 1024;
+
 /// Threads for searches.
 pub type Pool = ThreadPool;
 

@@ -19,6 +19,7 @@ mod workers;
 
 pub use answer::{EvaluatedPlan, PlanCounts, PlanSearchAnswer, SearchShare};
 pub use best_plans::{pareto_figures, pareto_front};
+pub(super) use lower_bound::least_memory;
 pub use objective::{Objective, SearchLimits, TokenPace};
 pub use run::PlanSearch;
 pub use search_space::{Allowed, SearchSpace, searched_fields};

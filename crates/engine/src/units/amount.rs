@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::{
-    Bytes, BytesPerSecond, Currency, Flop, FlopPerSecond, Joules, Money, Seconds, Watts, counted, engineering,
-    precise_percent, short, signed, significant, thousands,
+    Bytes, BytesPerSecond, Currency, Flop, FlopPerSecond, Joules, Money, NO_NUMBER, Seconds, Watts, counted,
+    engineering, precise_percent, short, signed, significant, thousands,
 };
 
 /// What a number counts.
@@ -120,7 +120,7 @@ impl Amount {
     /// The number with its unit, where nothing else names what is counted.
     pub fn in_words(self) -> String {
         match self.unit {
-            Dimension::Of(name) if !name.is_empty() => format!("{} {name}", self.in_row()),
+            Dimension::Of(name) if !name.is_empty() && self.value.is_finite() => format!("{} {name}", self.in_row()),
             _ => self.in_row(),
         }
     }
@@ -138,6 +138,7 @@ impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let value = self.value;
         match self.unit {
+            _ if !value.is_finite() => f.pad(NO_NUMBER),
             Dimension::Of("") => f.pad(&plain(value)),
             Dimension::Of(name) => f.pad(&format!("{} {name}", plain(value))),
             Dimension::Share => f.pad(&precise_percent(value)),

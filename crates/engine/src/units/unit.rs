@@ -29,7 +29,7 @@ pub trait Quantity: Copy + Sized {
     fn rounded(self, digits: usize) -> String {
         let value = self.base();
         if !value.is_finite() {
-            return value.to_string();
+            return super::NO_NUMBER.to_owned();
         }
         let base = &Self::UNITS[0];
         let fits = |unit: &&Unit| unit.shown && value.abs() >= unit.factor * 0.9995;

@@ -64,7 +64,8 @@ pub(super) struct KnownSlopes {
 impl KnownSlopes {
     /// Slopes of some of its rows, which the model has at these places.
     pub fn select(&self, rows: &[usize]) -> DMatrix<f64> {
-        let places: Vec<usize> = (0..self.rows.len()).filter(|place| rows.contains(&self.rows[*place])).collect();
+        let wanted: BTreeSet<usize> = rows.iter().copied().collect();
+        let places: Vec<usize> = (0..self.rows.len()).filter(|place| wanted.contains(&self.rows[*place])).collect();
         self.slopes.select_rows(&places)
     }
 
@@ -299,5 +300,6 @@ pub(super) fn fitted_constants(
             stacks: set(&|row| row.text("stack").to_owned()).into_iter().collect(),
         }
     };
-    ConstantId::all().map(one).collect()
+    // What the calibration says nothing of has no value before or after.
+    ConstantId::all().filter(|id| known.values[*id].is_finite()).map(one).collect()
 }

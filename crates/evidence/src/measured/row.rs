@@ -42,6 +42,9 @@ const NAMES: [&str; 6] = ["id", "group", "cluster", "stack", "strategy_class", "
 /// The most that a count may be: what a model may have of anything, so that a few can be multiplied.
 const MOST: u32 = 1 << 24;
 
+/// The most rows of a file: several times all that are published, and what a fit takes minutes for.
+const MOST_ROWS: usize = 10_000;
+
 /// The rows of a file's text; those that cannot be read are listed with the reason.
 pub fn read(file: &str, text: &str) -> (Vec<MeasuredRow>, Vec<Skipped>) {
     let (mut rows, mut skipped) = (Vec::new(), Vec::new());
@@ -66,7 +69,12 @@ pub fn read(file: &str, text: &str) -> (Vec<MeasuredRow>, Vec<Skipped>) {
         return (rows, skipped);
     }
     let name: Arc<str> = file.into();
-    for record in reader.records() {
+    for (count, record) in reader.records().enumerate() {
+        if count == MOST_ROWS {
+            // Neither the rows nor what is wrong with them are kept: there may be millions.
+            let why = format!("has more than {MOST_ROWS} rows; give it in several files, one at a time");
+            return (Vec::new(), vec![Skipped::new(file, &why)]);
+        }
         match record {
             Ok(record) => {
                 let row = MeasuredRow {

@@ -49,12 +49,66 @@ pub struct DeviceSpan {
 }
 
 /// A value of an event, which tools write as a number or as a text.
-#[derive(Deserialize)]
-#[serde(untagged)]
 enum Scalar {
     Number(f64),
     Text(String),
-    Other(IgnoredAny),
+    Other,
+}
+
+impl<'de> Deserialize<'de> for Scalar {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(ScalarVisitor)
+    }
+}
+
+/// Reads a value in one pass. Lists and objects are skipped as they come: an untagged enum would hold all of a value of
+/// any size before it finds out that it is neither a number nor a text.
+struct ScalarVisitor;
+
+impl<'de> Visitor<'de> for ScalarVisitor {
+    type Value = Scalar;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Scalar, E> {
+        Ok(Scalar::Other)
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Scalar, E> {
+        Ok(Scalar::Number(number as f64))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Scalar, E> {
+        Ok(Scalar::Number(number as f64))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Scalar, E> {
+        Ok(Scalar::Number(number))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Scalar, E> {
+        Ok(Scalar::Text(text.to_owned()))
+    }
+
+    fn visit_string<E: Error>(self, text: String) -> Result<Scalar, E> {
+        Ok(Scalar::Text(text))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Scalar, E> {
+        Ok(Scalar::Other)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Scalar, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Scalar::Other)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Scalar, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Scalar::Other)
+    }
 }
 
 impl Scalar {
@@ -69,7 +123,7 @@ impl Scalar {
         match scalar? {
             Self::Number(number) => Some(*number),
             Self::Text(text) => text.parse().ok(),
-            Self::Other(_) => None,
+            Self::Other => None,
         }
         .filter(|number| number.is_finite())
     }

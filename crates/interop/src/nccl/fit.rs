@@ -92,8 +92,11 @@ impl CollectiveLaw {
 
     /// What a collective of so many bytes takes on it.
     pub fn seconds(&self, measured: MeasuredLevel, bytes: f64) -> Seconds {
-        let scenario = self.with(measured);
-        let rates = Rates::new(&scenario, &Factors::default());
+        self.on(&self.with(measured), bytes)
+    }
+
+    fn on(&self, scenario: &Scenario, bytes: f64) -> Seconds {
+        let rates = Rates::new(scenario, &Factors::default());
         let payload = Payload::plain(Count::new(bytes / Format::Fp32.bytes()), Format::Fp32);
         if self.all_reduce {
             rates.all_reduce(payload, self.group).time
@@ -159,7 +162,8 @@ impl CollectiveLaw {
             }),
             source: String::new(),
         };
-        let off = |row: &BenchmarkRow| (self.seconds(measured.clone(), row.size).get() * 1e6 / row.micros - 1.0).abs();
+        let scenario = self.with(measured.clone());
+        let off = |row: &BenchmarkRow| (self.on(&scenario, row.size).get() * 1e6 / row.micros - 1.0).abs();
         let errors: Vec<(f64, f64)> = rows.iter().map(|row| (off(row), row.size)).collect();
         let mean = errors.iter().map(|(off, _)| off).sum::<f64>() / errors.len() as f64;
         let (worst, at) = errors.iter().copied().fold((0.0, 0.0), |most, one| if one.0 > most.0 { one } else { most });

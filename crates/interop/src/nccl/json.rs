@@ -1,17 +1,74 @@
 //! The JSON that the programs write with `-J` since 2.17.
 
-use serde::Deserialize;
-use serde_json::{Deserializer, Value};
+use std::fmt;
+
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::run::{BenchmarkRow, BenchmarkRun, ListedRank, TimedCollective};
 
 #[derive(Deserialize)]
 struct Document {
     #[serde(default)]
-    args: Vec<String>,
+    args: FirstArgument,
     config: RunSettings,
     #[serde(default)]
-    results: Vec<SizeResult>,
+    results: TimedSizes,
+}
+
+/// The program; of its arguments no other is held.
+#[derive(Default)]
+struct FirstArgument(Option<String>);
+
+impl<'de> Deserialize<'de> for FirstArgument {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_seq(Self(None))
+    }
+}
+
+impl<'de> Visitor<'de> for FirstArgument {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of arguments")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self, A::Error> {
+        let first = seq.next_element()?;
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Self(first))
+    }
+}
+
+/// The sizes that were timed; those without a time are dropped as they come.
+#[derive(Default)]
+struct TimedSizes {
+    rows: Vec<BenchmarkRow>,
+    any_wrong: bool,
+}
+
+impl<'de> Deserialize<'de> for TimedSizes {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_seq(Self::default())
+    }
+}
+
+impl<'de> Visitor<'de> for TimedSizes {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of sizes")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<Self, A::Error> {
+        while let Some(result) = seq.next_element::<SizeResult>()? {
+            if let Some((row, wrong)) = result.timed() {
+                self.rows.push(row);
+                self.any_wrong |= wrong;
+            }
+        }
+        Ok(self)
+    }
 }
 
 #[derive(Deserialize)]
@@ -57,14 +114,35 @@ struct Body {
     nwrong: Option<f64>,
 }
 
+impl SizeResult {
+    /// What one size took, and whether results were wrong.
+    fn timed(self) -> Option<(BenchmarkRow, bool)> {
+        let Self { size, redop, out_of_place, in_place } = self;
+        let body = out_of_place?;
+        let micros = body.time.or(body.cpu_time).filter(|micros| micros.is_finite() && *micros >= 0.0)?;
+        let wrong = [Some(&body), in_place.as_ref()].into_iter().flatten().any(Body::is_wrong);
+        let row = BenchmarkRow {
+            line: 0,
+            size: size as f64,
+            micros,
+            algorithm: body.alg_bw,
+            bus: body.bus_bw,
+            reduces: Some(redop != "none"),
+            checked: [body.nwrong.is_some(), in_place.is_some_and(|body| body.nwrong.is_some())],
+        };
+        Some((row, wrong))
+    }
+}
+
 impl Body {
     fn is_wrong(&self) -> bool {
         self.nwrong.is_some_and(|count| count >= 1.0)
     }
 }
 
-/// The most ranks of a process that are listed out.
+/// The most ranks of a process that are listed out, and of a run.
 const MOST_OF_A_PROCESS: u32 = 64;
+const MOST_RANKS: usize = 1 << 18;
 
 /// The runs of a file, if it is that JSON.
 pub fn runs(file: &str, text: &str) -> Option<Vec<BenchmarkRun>> {
@@ -72,10 +150,17 @@ pub fn runs(file: &str, text: &str) -> Option<Vec<BenchmarkRun>> {
     if !text.starts_with('{') {
         return None;
     }
-    let documents = Deserializer::from_str(text).into_iter::<Value>();
-    // Several runs may stand one after the other; one that was cut short ends the file.
-    let found = documents.map_while(Result::ok).filter_map(|value| serde_json::from_value(value).ok());
-    Some(found.map(|document| run(file, document)).collect())
+    // Several documents may stand one after the other, runs or not; one that was cut short ends the file. Each is passed
+    // over first, and read only for what a run has: nothing else of it is ever held.
+    let mut documents = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
+    let mut found = Vec::new();
+    let mut start = 0;
+    while let Some(Ok(IgnoredAny)) = documents.next() {
+        let end = documents.byte_offset();
+        found.extend(serde_json::from_str(&text[start..end]).ok().map(|document| run(file, document)));
+        start = end;
+    }
+    Some(found)
 }
 
 fn run(file: &str, document: Document) -> BenchmarkRun {
@@ -89,29 +174,13 @@ fn run(file: &str, document: Document) -> BenchmarkRun {
             device: process.device_info.trim().to_owned(),
         })
     });
-    let mut found = BenchmarkRun {
+    let TimedSizes { rows, any_wrong } = document.results;
+    BenchmarkRun {
         file: file.to_owned(),
-        named: document.args.first().and_then(|program| TimedCollective::named_in(program)),
-        listed: listed.collect(),
+        named: document.args.0.and_then(|program| TimedCollective::named_in(&program)),
+        listed: listed.take(MOST_RANKS).collect(),
+        rows,
+        wrong: any_wrong.then_some(0),
         ..BenchmarkRun::default()
-    };
-    for SizeResult { size, redop, out_of_place, in_place } in document.results {
-        let Some(body) = out_of_place else { continue };
-        let Some(micros) = body.time.or(body.cpu_time).filter(|micros| micros.is_finite() && *micros >= 0.0) else {
-            continue;
-        };
-        if [Some(&body), in_place.as_ref()].into_iter().flatten().any(Body::is_wrong) {
-            found.wrong = Some(0);
-        }
-        found.rows.push(BenchmarkRow {
-            line: 0,
-            size: size as f64,
-            micros,
-            algorithm: body.alg_bw,
-            bus: body.bus_bw,
-            reduces: Some(redop != "none"),
-            checked: [body.nwrong.is_some(), in_place.is_some_and(|body| body.nwrong.is_some())],
-        });
     }
-    found
 }

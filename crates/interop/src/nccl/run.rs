@@ -1,5 +1,7 @@
 //! One run of a benchmark: which collective, over which ranks, and what each size took. Not for how it is written down.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 /// What a benchmark times.
@@ -166,8 +168,10 @@ impl BenchmarkRun {
         // Groups run side by side and alike: the first stands for all.
         let here: Vec<&ListedRank> = self.listed.iter().filter(|rank| rank.group == group).collect();
         let mut hosts: Vec<(&str, u32, u32, u32)> = Vec::new();
+        let mut places: BTreeMap<&str, usize> = BTreeMap::new();
         for rank in &here {
-            match hosts.iter_mut().find(|(host, ..)| *host == rank.host) {
+            let place = *places.entry(&rank.host).or_insert(hosts.len());
+            match hosts.get_mut(place) {
                 Some((_, count, first, last)) => {
                     (*count, *first, *last) = (*count + 1, rank.rank.min(*first), rank.rank.max(*last));
                 }
@@ -186,7 +190,7 @@ impl BenchmarkRun {
             }
             each
         } else {
-            hosts.iter().map(|(_, _, first, last)| last - first + 1).max().unwrap_or(1)
+            hosts.iter().map(|(_, _, first, last)| (last - first).saturating_add(1)).max().unwrap_or(1)
         };
         if !ranks.is_multiple_of(each) {
             return Err(format!("its {ranks} ranks do not lie evenly on hosts of {each}"));

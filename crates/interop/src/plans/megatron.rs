@@ -6,7 +6,7 @@ mod shape;
 mod write;
 
 use crate::megatron::{DTYPE, FORMATS, sharded, storage};
-use crate::runs::{Arguments, padded_vocabulary, plain};
+use crate::runs::{Arguments, LogLine, padded_vocabulary, plain};
 use shardscope_engine::plan::{Extent, GlobalBatch, Offload, Optimizer, Precision, Recompute, Schedule, Sharded};
 use shardscope_engine::scenario::{Field, Value};
 
@@ -87,14 +87,14 @@ pub const ARGUMENTS: &[&str] = &[
 
 /// The arguments at the head of a log.
 pub fn from_log(file: &str, text: &str) -> ToolSettings {
-    let lines: Vec<String> = text.lines().map(plain).collect();
-    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let text = plain(text);
+    let lines = LogLine::all(&text);
     let mut settings = ToolSettings::new(file);
     for (name, value, line) in Arguments::of_megatron(&lines).all().filter(|(_, value, _)| *value != "None") {
         settings.put(name, value, &format!("line {line}, {name}"));
     }
-    if let Some((size, at)) = padded_vocabulary(&lines) {
-        settings.put("padded_vocab_size", &size.to_string(), &format!("line {}, padded vocab", at + 1));
+    if let Some((size, line)) = padded_vocabulary(&lines) {
+        settings.put("padded_vocab_size", &size.to_string(), &format!("line {line}, padded vocab"));
     }
     settings
 }

@@ -3,11 +3,12 @@
 //! Reads what scripts of runs are made of: assignments, arrays, arithmetic, defaults. Nothing is run. A variable that is
 //! not set in the file stays in the text as it is written, and is refused where it would matter.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use super::settings::ToolSettings;
 
-/// The most that the values of variables may come to in all: they may hold one another.
+/// The most that values of variables may come to in all, each time one is put in: they may hold one another.
 const MOST_BYTES: usize = 1 << 22;
 
 /// Arguments of launchers that count processes: on a node, and nodes.
@@ -22,19 +23,15 @@ pub fn runs(known: &[&str], text: &str) -> bool {
 /// The arguments that it runs it with.
 pub fn arguments(known: &[&str], file: &str, text: &str) -> Option<ToolSettings> {
     let mut shell = Shell::default();
-    let mut commands: Vec<Vec<String>> = Vec::new();
-    for statement in statements(text) {
-        if let Some(words) = shell.execute(&statement) {
-            commands.push(words);
-        }
-    }
     let is_known =
-        |words: &&Vec<String>| known.iter().any(|name| words.iter().any(|word| word.split('=').next() == Some(name)));
-    // What is only printed comes last: `echo $CMD`.
-    let runs = |words: &&Vec<String>| is_known(words) && words.first().is_none_or(|word| word != "echo");
-    let command = commands.iter().rfind(runs).or_else(|| commands.iter().rfind(is_known)).cloned();
-    // A script that is sourced only sets the arguments.
-    let words = command.map_or_else(|| shell.lists(), |words| vec![words]);
+        |words: &Vec<String>| known.iter().any(|name| words.iter().any(|word| word.split('=').next() == Some(name)));
+    let (mut run, mut printed) = (None, None);
+    for words in statements(text).iter().filter_map(|statement| shell.execute(statement)).filter(is_known) {
+        let last = if words.first().is_some_and(|word| word == "echo") { &mut printed } else { &mut run };
+        *last = Some(words);
+    }
+    // What is only printed counts where nothing is run: `echo $CMD`. A script that is sourced only sets the arguments.
+    let words = run.or(printed).map_or_else(|| shell.lists(), |words| vec![words]);
     let mut settings = settings(file, &words);
     if settings.is_empty() {
         return None;
@@ -112,6 +109,8 @@ fn statements(text: &str) -> Vec<String> {
         // Quotes and brackets reach over lines, and nothing inside them ends a statement: `ARGS=(` ... `)`.
         let mut before = ' ';
         let mut continued = false;
+        // What this line adds: a document that an earlier line began is over.
+        let mut added = statement.len();
         let mut characters = line.chars().peekable();
         while let Some(c) = characters.next() {
             match (c, quote) {
@@ -122,7 +121,10 @@ fn statements(text: &str) -> Vec<String> {
                     statement.extend(characters.next());
                 }
                 ('#', None) if before.is_whitespace() || before == ';' => break,
-                (';' | '|' | '&', None) if depth == 0 => found.push(std::mem::take(&mut statement)),
+                (';' | '|' | '&', None) if depth == 0 => {
+                    found.push(std::mem::take(&mut statement));
+                    added = 0;
+                }
                 ('(', None) => {
                     depth += 1;
                     statement.push(c);
@@ -143,7 +145,7 @@ fn statements(text: &str) -> Vec<String> {
             }
             before = c;
         }
-        document = quote.is_none().then(|| heredoc(&statement)).flatten();
+        document = quote.is_none().then(|| heredoc(&statement[added..])).flatten();
         if continued || quote.is_some() || depth > 0 {
             statement.push(' ');
         } else {
@@ -165,10 +167,32 @@ fn heredoc(statement: &str) -> Option<String> {
 }
 
 /// What a script has set so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shell {
     values: BTreeMap<String, String>,
-    size: usize,
+    /// What values may still come to.
+    left: Cell<usize>,
+}
+
+/// Signs that close what a `$` opens, and whether none is left in a text: whoever looked for one to its end need not look
+/// again.
+#[derive(Debug, Default)]
+struct Unclosed {
+    sum: bool,
+    parameter: bool,
+}
+
+/// What stands before the sign that closes it, and what follows; nothing where none is left.
+fn closed<'a>(text: &'a str, sign: &str, unclosed: &mut bool) -> Option<(&'a str, &'a str)> {
+    let found = if *unclosed { None } else { text.split_once(sign) };
+    *unclosed = found.is_none();
+    found
+}
+
+impl Default for Shell {
+    fn default() -> Self {
+        Self { values: BTreeMap::new(), left: Cell::new(MOST_BYTES) }
+    }
 }
 
 impl Shell {
@@ -184,8 +208,7 @@ impl Shell {
             if appends {
                 value = format!("{} {value}", self.values.get(name).map_or("", String::as_str));
             }
-            self.size += value.len();
-            if self.size <= MOST_BYTES {
+            if self.spend(value.len()) {
                 self.values.insert(name.to_owned(), value);
             }
             assigned = true;
@@ -193,6 +216,18 @@ impl Shell {
         }
         let words = self.words(rest);
         (!(words.is_empty() || assigned && words.len() < 2)).then_some(words)
+    }
+
+    /// Whether so much more of values is within bounds.
+    fn spend(&self, bytes: usize) -> bool {
+        let left = self.left.get().checked_sub(bytes);
+        self.left.set(left.unwrap_or(self.left.get()));
+        left.is_some()
+    }
+
+    /// The value of a variable, if it is set and there is room for it.
+    fn value(&self, name: &str) -> Option<&str> {
+        self.values.get(name).map(String::as_str).filter(|value| self.spend(value.len()))
     }
 
     /// The words of a text, with variables put in; quotes hold nothing together that an argument would need.
@@ -210,6 +245,7 @@ impl Shell {
         let mut found = String::new();
         let mut rest = text;
         let mut single = false;
+        let mut unclosed = Unclosed::default();
         while let Some(c) = rest.chars().next() {
             let after = &rest[c.len_utf8()..];
             rest = match c {
@@ -218,8 +254,8 @@ impl Shell {
                     after
                 }
                 '"' if !single => after,
-                '$' if !single && found.len() <= MOST_BYTES => {
-                    let (value, after) = self.variable(after);
+                '$' if !single => {
+                    let (value, after) = self.variable(after, &mut unclosed);
                     found.push_str(&value);
                     after
                 }
@@ -233,12 +269,14 @@ impl Shell {
     }
 
     /// What stands behind a `$`, and the text after it.
-    fn variable<'a>(&self, text: &'a str) -> (String, &'a str) {
-        if let Some((sum, after)) = text.strip_prefix("((").and_then(|rest| rest.split_once("))")) {
+    fn variable<'a>(&self, text: &'a str, unclosed: &mut Unclosed) -> (String, &'a str) {
+        if let Some((sum, after)) = text.strip_prefix("((").and_then(|rest| closed(rest, "))", &mut unclosed.sum)) {
             let value = self.arithmetic(sum).map_or_else(|| format!("$(({sum}))"), |value| value.to_string());
             return (value, after);
         }
-        if let Some((inside, after)) = text.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
+        if let Some((inside, after)) =
+            text.strip_prefix('{').and_then(|rest| closed(rest, "}", &mut unclosed.parameter))
+        {
             return (self.parameter(inside), after);
         }
         if text.starts_with('(') {
@@ -248,27 +286,30 @@ impl Shell {
         }
         let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(text.len());
         let (name, after) = text.split_at(end);
-        (self.values.get(name).cloned().unwrap_or_else(|| format!("${name}")), after)
+        (self.value(name).map_or_else(|| format!("${name}"), str::to_owned), after)
     }
 
     /// `NAME`, `NAME[@]`, `NAME:-default` or `NAME//part/other`.
     fn parameter(&self, inside: &str) -> String {
         let end = inside.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(inside.len());
         let (name, operator) = inside.split_at(end);
-        let value = self.values.get(name).cloned();
+        let value = self.value(name);
         let unknown = || format!("${{{inside}}}");
         match operator {
-            "" | "[@]" | "[*]" => value.unwrap_or_else(unknown),
+            "" | "[@]" | "[*]" => value.map_or_else(unknown, str::to_owned),
             _ => {
                 let default = [":-", ":=", "-"].into_iter().find_map(|sign| operator.strip_prefix(sign));
                 if let Some(default) = default {
-                    return value.unwrap_or_else(|| self.expanded(default));
+                    return value.map_or_else(|| self.expanded(default), str::to_owned);
                 }
                 let replaced = operator.strip_prefix("//").zip(value);
                 replaced.map_or_else(unknown, |(parts, value)| match parts.split_once('/') {
-                    Some((part, other)) if !part.is_empty() => value.replace(part, other),
+                    Some((part, other)) if !part.is_empty() => {
+                        let fits = self.spend(value.matches(part).count().saturating_mul(other.len()));
+                        if fits { value.replace(part, other) } else { unknown() }
+                    }
                     None if !parts.is_empty() => value.replace(parts, ""),
-                    _ => value,
+                    _ => value.to_owned(),
                 })
             }
         }

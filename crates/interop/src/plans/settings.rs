@@ -8,6 +8,9 @@ use serde_json::Value;
 
 use shardscope_engine::text::printable;
 
+/// The longest name of an object whose settings are named one by one, as no tool has: each of them repeats it.
+const LONGEST_NAME: usize = 100;
+
 /// What a file says under names like `zero_optimization.stage`.
 #[derive(Debug, Clone, Default)]
 pub struct ToolSettings {
@@ -39,10 +42,11 @@ impl ToolSettings {
     }
 
     fn flatten(&mut self, name: &str, value: &Value) {
-        // `{"bf16": {"enabled": true}}` is `bf16.enabled`; a list stays one text.
+        // `{"bf16": {"enabled": true}}` is `bf16.enabled`; a list stays one text, and so does an object whose name is too
+        // long.
         match value {
             Value::Null => {}
-            Value::Object(object) => {
+            Value::Object(object) if name.len() <= LONGEST_NAME => {
                 for (key, value) in object {
                     let name = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
                     self.flatten(&name, value);

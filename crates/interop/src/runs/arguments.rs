@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use super::lines::LogLine;
+
 /// Values by name, each with the line that it stands on.
 #[derive(Debug, Default)]
 pub struct Arguments<'a>(BTreeMap<&'a str, (&'a str, usize)>);
@@ -13,20 +15,18 @@ const UNSET: [&str; 7] = ["", "None", "False", "0", "1", "[]", "[1]"];
 
 impl<'a> Arguments<'a> {
     /// Those of Megatron-LM: a block between two rules. A log of several runs is read from its last block on.
-    pub fn of_megatron(lines: &[&'a str]) -> Self {
-        let Some(start) = lines.iter().rposition(|line| line.contains("- arguments --")) else {
+    pub fn of_megatron(lines: &[LogLine<'a>]) -> Self {
+        let Some(start) = lines.iter().rposition(|line| line.text.contains("- arguments --")) else {
             return Self::default();
         };
-        let block = lines.iter().enumerate().skip(start + 1);
-        let block = block.take_while(|(_, line)| !line.contains("end of arguments --"));
+        let block = lines[start + 1..].iter().take_while(|line| !line.text.contains("end of arguments --"));
         // Other ranks write in between.
-        Self(block.filter(|(_, line)| !line.contains("[INFO]")).filter_map(|(at, line)| entry(at, line)).collect())
+        Self(block.filter(|line| !line.text.contains("[INFO]")).filter_map(entry).collect())
     }
 
     /// Those of DeepSpeed's own configuration, whose last print counts.
-    pub fn of_deepspeed(lines: &[&'a str]) -> Self {
-        let printed = lines.iter().enumerate().filter(|(_, line)| line.contains("[config.py:"));
-        Self(printed.filter_map(|(at, line)| entry(at, line)).collect())
+    pub fn of_deepspeed(lines: &[LogLine<'a>]) -> Self {
+        Self(lines.iter().filter(|line| line.text.contains("[config.py:")).filter_map(entry).collect())
     }
 
     /// Whether nothing was printed.
@@ -66,12 +66,13 @@ impl<'a> Arguments<'a> {
 }
 
 /// `  0:   hidden_size ....... 4096` is `hidden_size`, 4096; DeepSpeed leaves the dots out where the name is long.
-fn entry(at: usize, line: &str) -> Option<(&str, (&str, usize))> {
-    let (name, value) = match line.split_once(" ..") {
+fn entry<'a>(line: &LogLine<'a>) -> Option<(&'a str, (&'a str, usize))> {
+    let LogLine { number, text } = *line;
+    let (name, value) = match text.split_once(" ..") {
         Some((before, after)) => (before.split_whitespace().last()?, after.trim_start_matches('.')),
-        None => line.split_once("print] ")?.1.trim().split_once("  ")?,
+        None => text.split_once("print] ")?.1.trim().split_once("  ")?,
     };
-    Some((name, (value.trim(), at + 1)))
+    Some((name, (value.trim(), number as usize)))
 }
 
 #[cfg(test)]
@@ -91,11 +92,12 @@ mod tests {
             "  0: ---- end of arguments ----",
             "  0:   world_size .... 7",
         ];
-        let arguments = Arguments::of_megatron(&lines);
+        let text = lines.join("\n");
+        let arguments = Arguments::of_megatron(&LogLine::all(&text));
         assert_eq!(arguments.get("hidden_size"), Some(("4096", 5)));
         assert_eq!((arguments.text("load"), arguments.text("world_size")), ("my model.pt", ""));
-        let lines = ["[INFO] [config.py:752:print]   train_micro_batch_size_per_gpu  8", lines[5]];
-        let printed = Arguments::of_deepspeed(&lines);
+        let text = ["[INFO] [config.py:752:print]   train_micro_batch_size_per_gpu  8", lines[5]].join("\n");
+        let printed = Arguments::of_deepspeed(&LogLine::all(&text));
         assert_eq!(printed.count("train_micro_batch_size_per_gpu"), Some(8));
         assert_eq!(printed.count("world_size"), Some(1));
     }

@@ -3,7 +3,7 @@
 //! Not for the steps of the run.
 
 use super::draft::RowDraft;
-use super::lines::{after, count};
+use super::lines::{LogLine, after, count};
 
 /// Models that torchtitan names in its log, beside the presets of the same shape.
 const MODELS: [(&str, &str); 6] = [
@@ -19,7 +19,7 @@ const MODELS: [(&str, &str); 6] = [
 const DEGREES: [(&str, &str); 3] = [("tp", "tp"), ("pp", "pp"), ("cp", "cp")];
 
 /// Fills a row from what torchtitan prints, of the last start in the log.
-pub fn torchtitan(row: &mut RowDraft, lines: &[&str]) {
+pub fn torchtitan(row: &mut RowDraft, lines: &[LogLine<'_>]) {
     let Some((mesh, at)) = last(lines, mesh) else { return };
     let place = format!("line {at}, device mesh");
     let degree = |name: &str| mesh.iter().find(|(other, _)| other == name).map_or(1, |(_, degree)| *degree);
@@ -81,7 +81,7 @@ fn mesh(line: &str) -> Option<Vec<(String, u64)>> {
 }
 
 /// `Model llama3 8B size: 8,030,261,248 total parameters`.
-fn model(row: &mut RowDraft, lines: &[&str]) {
+fn model(row: &mut RowDraft, lines: &[LogLine<'_>]) {
     let named = |line: &str| Some(after(line, "Model ")?.split_once(" size: ")?.0.to_owned());
     let Some((name, at)) = last(lines, named) else { return };
     let place = format!("line {at}, {name}");
@@ -104,7 +104,7 @@ fn model(row: &mut RowDraft, lines: &[&str]) {
 }
 
 /// Fills a row from what the Trainer prints when it begins.
-pub fn trainer(row: &mut RowDraft, lines: &[&str]) {
+pub fn trainer(row: &mut RowDraft, lines: &[LogLine<'_>]) {
     let printed = |key: &'static str| last(lines, move |line| count(after(after(line, key)?, "=")?));
     let micro = printed("Instantaneous batch size per device");
     let accumulate = printed("Gradient Accumulation steps");
@@ -124,6 +124,6 @@ pub fn trainer(row: &mut RowDraft, lines: &[&str]) {
 }
 
 /// What the last line that says it says, and its number.
-fn last<T>(lines: &[&str], read: impl Fn(&str) -> Option<T>) -> Option<(T, usize)> {
-    lines.iter().enumerate().rev().find_map(|(at, line)| Some((read(line)?, at + 1)))
+fn last<T>(lines: &[LogLine<'_>], read: impl Fn(&str) -> Option<T>) -> Option<(T, u32)> {
+    lines.iter().rev().find_map(|LogLine { number, text }| Some((read(text)?, *number)))
 }

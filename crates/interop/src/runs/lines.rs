@@ -1,5 +1,7 @@
 //! The lines that a training program prints for its steps, whatever stands before them. Not for what is made of them.
 
+use std::borrow::Cow;
+
 /// How fast a run goes, in the terms of who prints it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
@@ -114,16 +116,41 @@ fn decimal(text: &str) -> Option<f64> {
     number.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0)
 }
 
-/// A line without the colours that a terminal is sent: ESC, `[`, and what follows up to a letter.
-pub fn plain(line: &str) -> String {
-    let mut text = String::with_capacity(line.len());
-    let mut rest = line;
+/// A line of a log.
+#[derive(Debug, Clone, Copy)]
+pub struct LogLine<'a> {
+    /// Its number in the file.
+    pub number: u32,
+    /// What it says.
+    pub text: &'a str,
+}
+
+impl<'a> LogLine<'a> {
+    /// What is shorter says nothing of a run, and a log may have more of such lines than memory has room for.
+    const SHORTEST: usize = 3;
+
+    /// The lines of a log that may say something.
+    pub fn all(text: &'a str) -> Vec<Self> {
+        let numbered = || (1..).zip(text.lines()).filter(|(_, line)| line.len() >= Self::SHORTEST);
+        let mut lines = Vec::with_capacity(numbered().count());
+        lines.extend(numbered().map(|(number, text)| Self { number, text }));
+        lines
+    }
+}
+
+/// A text without the colours that a terminal is sent: ESC, `[`, and what follows up to a letter.
+pub fn plain(coloured: &str) -> Cow<'_, str> {
+    if !coloured.contains("\u{1b}[") {
+        return Cow::Borrowed(coloured);
+    }
+    let mut text = String::with_capacity(coloured.len());
+    let mut rest = coloured;
     while let Some((before, colour)) = rest.split_once("\u{1b}[") {
         text.push_str(before);
         rest = colour.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
         rest = rest.strip_prefix(|c: char| c.is_ascii_alphabetic()).unwrap_or(rest);
     }
-    text + rest
+    Cow::Owned(text + rest)
 }
 
 #[cfg(test)]

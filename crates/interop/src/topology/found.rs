@@ -2,6 +2,7 @@
 
 use crate::report::ImportError;
 use crate::runs::plain;
+use shardscope_engine::disk::InputKind;
 
 use super::facts::{DirectLinks, JoinedPairs, MachineFacts, Said};
 use super::{ports, rocm, slurm, xml};
@@ -14,7 +15,11 @@ pub fn read(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), Impo
         return xml::read(file, whole, facts);
     }
     let before = facts.size();
-    let lines: Vec<String> = text.lines().map(plain).collect();
+    if text.lines().nth(MOST_LINES).is_some() {
+        let what = format!("it has more than {MOST_LINES} lines");
+        return Err(ImportError::new(file, what, "give those of one kind of node"));
+    }
+    let lines: Vec<String> = text.lines().map(|line| plain(line).into_owned()).collect();
     let mut listed = 0;
     for (at, line) in lines.iter().enumerate() {
         refuse_slices(line, &format!("{file}:{}", at + 1))?;
@@ -39,11 +44,17 @@ pub fn read(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), Impo
     Err(ImportError::new(file, "says nothing of devices, nodes or ports", KNOWN))
 }
 
+/// The most lines of a file: those that Slurm prints of 20,000 nodes.
+const MOST_LINES: usize = 400_000;
+
 const KNOWN: &str = "give sinfo -o '%P|%D|%G|%N' or --json, scontrol show node, nvidia-smi -L, -q, -q -x or topo -m, \
                      rocm-smi, alone or with --showtopo, ibstat, ibv_devinfo -v or a topology file of NCCL";
 
 /// The forms of JSON: Slurm's and `rocm-smi`'s.
 fn json(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), ImportError> {
+    let large =
+        |error| ImportError::new(file, error, "sinfo -o '%P|%D|%G|%N' says as much in a line for each kind of node");
+    InputKind::MachineTree.check(text).map_err(large)?;
     let wrong = |error| ImportError::new(file, format!("it is not JSON ({error})"), "give the file whole");
     let whole = serde_json::from_str(text).map_err(wrong)?;
     if slurm::read_json(file, &whole, facts) || rocm::read_json(file, &whole, facts) {

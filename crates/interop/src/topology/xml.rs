@@ -49,7 +49,10 @@ pub fn read(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), Impo
     }
 }
 
-/// Refuses a text whose elements lie too deep, before it is parsed. Declarations could hide elements, and no tool writes
+/// The most attributes of an element: some ten in a real file. What parses them compares each with all before it.
+const MOST_ATTRIBUTES: usize = 100;
+
+/// Refuses a text whose elements lie too deep or have too many attributes, before it is parsed. Declarations could hide elements, and no tool writes
 /// any.
 fn bounded(file: &str, text: &str) -> Result<(), ImportError> {
     let refused = |what: &str| Err(ImportError::new(file, what, "give the file as the tool wrote it"));
@@ -68,6 +71,14 @@ fn bounded(file: &str, text: &str) -> Result<(), ImportError> {
             Some(b'/') => depth = depth.saturating_sub(1),
             _ if tag.ends_with('/') => {}
             _ => depth += 1,
+        }
+        // Whoever parses it copies the names of spaces from element to element. No tool writes any.
+        if tag.contains("xmlns") {
+            return refused("it declares a space of names");
+        }
+        // In the quotes of an attribute too: none has so many.
+        if tag.bytes().filter(|byte| *byte == b'=').count() > MOST_ATTRIBUTES {
+            return refused(&format!("an element has more than {MOST_ATTRIBUTES} attributes"));
         }
         if depth > MOST_DEPTH {
             return refused(&format!("its elements are nested beyond {MOST_DEPTH}"));

@@ -4,6 +4,7 @@
 
 mod bars;
 mod calibrate;
+mod caveats;
 mod figures;
 mod intensity;
 mod limits;

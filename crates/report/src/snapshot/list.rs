@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::figures::Figures;
-use shardscope_engine::disk;
+use shardscope_engine::disk::{self, InputKind};
 use shardscope_engine::scenario::Field;
 use shardscope_engine::scenario::file::{Source, printable};
 use shardscope_engine::units::devices;
@@ -42,9 +42,8 @@ pub struct HeldSnapshot {
     pub figures: Option<Figures>,
 }
 
-/// The most folders that are remembered, and the most bytes that their list takes.
+/// The most folders that are remembered.
 const MOST_FOLDERS: usize = 50;
-const MOST_BYTES: u64 = 1 << 18;
 
 /// Where snapshots are kept: the working directory, the data directory, the folder with what sessions left, and the
 /// folders that a file in it remembers.
@@ -81,7 +80,7 @@ pub fn remember(file: &Path, written: &Path) {
 
 /// The folders that a file remembers, the latest first.
 fn folders(file: &Path) -> Vec<PathBuf> {
-    let text = disk::read_text(file, MOST_BYTES).unwrap_or_default();
+    let text = disk::read_text(file, InputKind::Folders).unwrap_or_default();
     text.lines().map(PathBuf::from).filter(|folder| folder.is_absolute()).take(MOST_FOLDERS).collect()
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use shardscope_engine::disk::{self, Begun, Watch};
+use shardscope_engine::disk::{self, InputKind, OpenInput, Watch};
 use shardscope_engine::presets::{Library, Origin, PresetFile, Unknown};
 use shardscope_engine::scenario::file::{self, FileError, ScenarioFile, Source, printable};
 use shardscope_engine::scenario::{Problem, Scenario};
@@ -14,9 +14,6 @@ use shardscope_engine::scenario::{Problem, Scenario};
 use super::content::{FORMAT, KIND, Snapshot, in_scenario};
 use super::set::{self, Set};
 use super::stored::{Stored, StoredPin};
-
-/// The largest file that is read: far above any scenario, far below what would hurt.
-const MOST_BYTES: u64 = 4 << 20;
 
 /// A scenario that was opened.
 #[derive(Debug, Clone, PartialEq)]
@@ -114,7 +111,7 @@ pub fn open_text(name: &str, text: &str, library: &Library) -> Result<Opened, Op
 
 /// Opens a file that someone waits for.
 pub fn open_watched(path: &Path, library: &Library, watch: &Watch) -> Result<Opened, OpenError> {
-    let text = Begun::open_watched(path, 0, watch).and_then(|begun| begun.text(MOST_BYTES));
+    let text = OpenInput::open_watched(path, InputKind::Scenario, watch).and_then(OpenInput::text);
     let text = text.map_err(|error| OpenError::Io { path: path.to_owned(), error })?;
     open_text(&path.display().to_string(), &text, library)
 }
@@ -129,7 +126,7 @@ fn place(entry: &PresetFile) -> String {
 
 /// The text of a scenario, a snapshot or a set.
 pub(super) fn read(path: &Path) -> io::Result<String> {
-    disk::read_text(path, MOST_BYTES)
+    disk::read_text(path, InputKind::Scenario)
 }
 
 fn from_text(name: &str, text: &str, library: &Library) -> Result<Opened, FileError> {

@@ -151,11 +151,11 @@ fn what_cannot_be_opened_is_named() {
     let library = shardscope_presets::library();
     let directory = tempfile::tempdir().expect("directory");
     let path = |name: &str| directory.path().join(name).display().to_string();
-    fs::write(path("large.toml"), " ".repeat((4 << 20) + 1)).expect("write");
+    fs::write(path("large.toml"), " ".repeat((2 << 20) + 1)).expect("write");
     fs::write(path("binary.toml"), [0xff, 0xfe]).expect("write");
     for (name, what) in [
         (path("none.toml"), "none.toml: No such file"),
-        (path("large.toml"), "large.toml: it is larger than 4 MiB"),
+        (path("large.toml"), "large.toml: it is larger than 2 MiB"),
         (path("binary.toml"), "binary.toml: it is not text in UTF-8"),
         (path("."), "cannot read "),
         ("no-such-preset".to_owned(), "no-such-preset"),

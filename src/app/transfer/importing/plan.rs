@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use shardscope_engine::disk::{Begun, Watch};
+use shardscope_engine::disk::{InputKind, OpenInput, Watch};
 use shardscope_engine::presets::Library;
 use shardscope_engine::scenario::{Field, Scenario, Value};
-use shardscope_interop::content::MOST_CONFIGURATION;
 use shardscope_interop::plans::{self, ImportedPlan, LauncherFile, PlanWishes};
 use shardscope_interop::report::{ImportError, Imported};
 
@@ -26,7 +25,7 @@ impl ImportQuestion {
     ) -> Result<ImportedFile, Vec<String>> {
         if let [(_, text)] = &texts[..]
             && let Some(beside) = plans::referred(text).map(|name| first.with_file_name(name))
-            && let Ok(text) = Begun::open_watched(&beside, 0, watch).and_then(|begun| begun.text(MOST_CONFIGURATION))
+            && let Ok(text) = OpenInput::open_watched(&beside, InputKind::Launcher, watch).and_then(OpenInput::text)
         {
             texts.push((named(&beside), text));
         }

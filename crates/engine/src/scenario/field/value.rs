@@ -16,6 +16,10 @@ use crate::units::{read_count, read_share, written_count};
 /// The most that a what-if factor on the hardware can be.
 const MOST_FACTOR: f64 = 1e6;
 
+/// The longest training in tokens: a million times what anyone has. What follows from it, days, money and energy, stays
+/// finite.
+const MOST_TOKENS: f64 = 1e20;
+
 /// What a field's values are.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Type {
@@ -213,7 +217,7 @@ impl Type {
         match (self, value) {
             (Self::Count(least, most), Value::Count(count)) => (least..=most).contains(count),
             (Self::Factor, Value::Number(factor)) => *factor > 0.0 && *factor <= MOST_FACTOR,
-            (Self::Tokens, Value::Number(tokens)) => *tokens > 0.0 && tokens.is_finite(),
+            (Self::Tokens, Value::Number(tokens)) => *tokens > 0.0 && *tokens <= MOST_TOKENS,
             // Whatever else a type reads is a value that can be.
             _ => true,
         }
@@ -224,7 +228,7 @@ impl Type {
         match self {
             Self::Count(least, most) => format!("a count from {least} to {most}"),
             Self::Factor => format!("a factor above 0 and up to {MOST_FACTOR:e}"),
-            Self::Tokens => "a number of tokens above 0".to_owned(),
+            Self::Tokens => format!("a number of tokens above 0, at most {}", written_count(MOST_TOKENS)),
             Self::Id | Self::Batch | Self::Switch | Self::Extent | Self::Recompute | Self::OneOf(_) => {
                 "a value of the field".to_owned()
             }

@@ -5,6 +5,8 @@
 //! plans would be exact. This one starts from the best uniform plan and from the paper's optimum of each batch and
 //! recompute, and moves layers from one sharding to another as long as that helps.
 
+use crate::units::Bytes;
+
 use super::candidate::{OperatorChoice, OperatorPlan};
 use super::judge::{Judge, JudgedPlan};
 use super::paper;
@@ -15,12 +17,14 @@ use super::space::Space;
 /// are left out.
 const MARGIN: f64 = 1.03;
 
-/// The best plan of each batch and recompute that fits, best first.
+/// The best plan of each batch and recompute that fits, best first: where memory is what counts, of those that may be
+/// among the `top` best.
 pub(super) fn search(
     space: &Space<'_>,
     ways: &[usize],
     uniform: &[JudgedPlan],
     judge: &mut Judge<'_>,
+    top: usize,
 ) -> Vec<JudgedPlan> {
     let mut groups: Vec<Vec<&JudgedPlan>> = Vec::new();
     for one in uniform.iter().filter(|one| one.candidate.uniform_way().is_some_and(|way| ways.contains(&way))) {
@@ -32,18 +36,58 @@ pub(super) fn search(
     let mut hopes: Vec<(f64, Vec<&JudgedPlan>)> =
         groups.into_iter().map(|group| (optimistic_speed(&group, judge.objective), group)).collect();
     hopes.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut found = if judge.objective == PlannerObjective::Memory {
+        smallest(space, ways, hopes.into_iter().map(|(_, group)| group), judge, top)
+    } else {
+        fastest(space, hopes, judge)
+    };
+    found.sort_by(|a, b| judge.order(&a.summary, &b.summary));
+    found
+}
+
+/// The best plan of each group that is hoped to come near the fastest.
+fn fastest(space: &Space<'_>, hopes: Vec<(f64, Vec<&JudgedPlan>)>, judge: &mut Judge<'_>) -> Vec<JudgedPlan> {
     let mut found: Vec<JudgedPlan> = Vec::new();
     for (hope, group) in hopes {
         let reached = found.iter().map(|one| speed(one, judge.objective)).fold(0.0, f64::max);
         // Hopes come descending: from here on no batch is hoped to come near what is reached.
-        if judge.objective != PlannerObjective::Memory && hope * MARGIN < reached {
+        if hope * MARGIN < reached {
             break;
         }
         let climbed = best_of_group(space, &group, judge);
         found.extend(climbed.filter(|one| one.summary.fits));
     }
-    found.sort_by(|a, b| judge.order(&a.summary, &b.summary));
     found
+}
+
+/// The best plan of each group that may be among the `top` smallest, in the order of the groups. No group is left out
+/// that could have one of them: its least memory is above theirs.
+fn smallest<'a>(
+    space: &Space<'_>,
+    ways: &[usize],
+    groups: impl Iterator<Item = Vec<&'a JudgedPlan>>,
+    judge: &mut Judge<'_>,
+    top: usize,
+) -> Vec<JudgedPlan> {
+    let mut bounded: Vec<(Bytes, usize, Vec<&JudgedPlan>)> = groups
+        .enumerate()
+        .filter_map(|(place, group)| Some((space.least_memory(ways, group.first()?.batch), place, group)))
+        .collect();
+    bounded.sort_by(|one, other| one.0.get().total_cmp(&other.0.get()));
+    let mut found: Vec<(usize, JudgedPlan)> = Vec::new();
+    for (least, place, group) in bounded {
+        let mut reached: Vec<f64> = found.iter().map(|(_, one)| one.summary.memory.peak.get()).collect();
+        reached.sort_by(f64::total_cmp);
+        // Plans of one memory may be one plan.
+        reached.dedup();
+        if top.checked_sub(1).and_then(|last| reached.get(last)).is_some_and(|most| least.get() > *most) {
+            break;
+        }
+        let climbed = best_of_group(space, &group, judge).filter(|one| one.summary.fits);
+        found.extend(climbed.map(|one| (place, one)));
+    }
+    found.sort_by_key(|(place, _)| *place);
+    found.into_iter().map(|(_, one)| one).collect()
 }
 
 /// The rate to be maximised where memory is no limit: tokens per second, or steps per second.

@@ -100,8 +100,8 @@ fn climbed(search: &PlanSearch, start: &Scenario, cancel: &Cancel) -> Option<Fou
     let all: Vec<usize> = (0..space.ways.len()).collect();
     let ends = [0, space.ways.len() - 1];
     // A climb may end below one that had less to choose from.
-    let mut found = climb::search(&space, &ends, &uniform, &mut judge);
-    found.extend(climb::search(&space, &all, &uniform, &mut judge));
+    let mut found = climb::search(&space, &ends, &uniform, &mut judge, 1);
+    found.extend(climb::search(&space, &all, &uniform, &mut judge, 1));
     found.sort_by(|one, other| judge.order(&one.summary, &other.summary));
     Some(judge.explained(&space, found.first()?))
 }

@@ -74,7 +74,7 @@ fn climbed(whole: &EvaluatedPlan, objective: PlannerObjective, cancel: &Cancel) 
     let mut judge = Judge::new(objective, &memo, cancel);
     let uniform = judge.uniform(&space);
     let ways: Vec<usize> = (0..space.ways.len()).collect();
-    let best = climb::search(&space, &ways, &uniform, &mut judge).into_iter().next()?;
+    let best = climb::search(&space, &ways, &uniform, &mut judge, 1).into_iter().next()?;
     Some(judge.explained(&space, &best))
 }
 
@@ -99,7 +99,7 @@ fn search(request: &PlanRequest, space: &Space<'_>, judge: &mut Judge<'_>) -> Pl
     let (device, widest) = (0, space.ways.len() - 1);
     let mut choose = |ways: &[usize]| match request.cost_model {
         CostModel::Paper => paper::search(space, ways, judge),
-        CostModel::Simulator => climb::search(space, ways, &uniform, judge),
+        CostModel::Simulator => climb::search(space, ways, &uniform, judge, request.top),
     };
     let two_way = choose(&[device, widest]);
     let all: Vec<usize> = (0..space.ways.len()).collect();

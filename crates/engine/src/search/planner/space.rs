@@ -3,8 +3,9 @@
 use crate::plan::Extents;
 use crate::scenario::{Layout, Problem, Scenario};
 use crate::search::levels::{all_of, levels};
-use crate::search::plans::{MOST_SEQUENCES, micro_batches};
+use crate::search::plans::{MOST_SEQUENCES, least_memory, micro_batches};
 use crate::search::tune::{RECOMPUTE, Tuned};
+use crate::units::Bytes;
 
 use super::request::PlannerObjective;
 
@@ -64,6 +65,15 @@ impl<'a> Space<'a> {
         space.batches.retain(|tuned| *tuned != own);
         space.batches.insert(0, own);
         Ok(space)
+    }
+}
+
+impl Space<'_> {
+    /// The least memory of any choice for each operator among some ways, with one batch and recompute.
+    pub fn least_memory(&self, ways: &[usize], batch: usize) -> Bytes {
+        let mut scenario = self.scenario.clone();
+        self.batches[batch].apply(&mut scenario);
+        least_memory(&scenario, ways.iter().map(|way| &self.ways[*way].layout))
     }
 }
 

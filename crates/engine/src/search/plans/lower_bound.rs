@@ -184,6 +184,15 @@ impl LowerBound {
     }
 }
 
+/// The least memory of the plans that differ in where the state of each operator lies only, if it lies in one of these
+/// layouts: nobody holds less than all of it where it takes least.
+pub(in crate::search) fn least_memory<'a>(scenario: &Scenario, layouts: impl Iterator<Item = &'a Layout>) -> Bytes {
+    let mut layouts = layouts.peekable();
+    let Some(first) = layouts.peek() else { return Bytes::ZERO };
+    let (bound, rates) = (LowerBound::new(scenario, first), LowerBound::rates(scenario));
+    layouts.map(|layout| bound.memory(&rates, layout)).reduce(Bytes::min).unwrap_or(Bytes::ZERO)
+}
+
 /// What a pipeline rank, or every rank where there is no pipeline, does in a step.
 struct RankWork<'a> {
     terms: &'a StepTerms,

@@ -13,6 +13,8 @@ use shardscope_engine::evaluate::{Evaluation, HostDirection, Memory, MemoryParts
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::units::{Amount, Bytes};
 
+use super::caveats::caveats;
+
 /// The figures of one evaluation as files keep them: what is not finite is left out. Files of other versions have other
 /// keys too; only those of `KEPT` are asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -97,6 +99,7 @@ pub(super) fn record(scenario: &Scenario, evaluation: &Evaluation) -> Value {
         "traffic": traffic.collect::<Vec<_>>(),
         "bottleneck": bottleneck(scenario, evaluation),
         "training": scenario.plan.tokens.map(|tokens| training(tokens, &subject)),
+        "caveats": caveats(scenario, summary),
     });
     // Absent rather than empty where nothing is sent or copied.
     let forms = if collectives.is_empty() { json!({}) } else { json!({"collectives": collectives}) };

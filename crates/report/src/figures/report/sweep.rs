@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::caveats;
 use super::text::nearest;
 use crate::figures::figure::Figure;
 use crate::figures::table::{Table, TableCell, pretty};
@@ -149,7 +150,7 @@ impl SweepReport<'_> {
             _ => return None,
         };
         let above = self.fitting().any(|(_, value)| value > most);
-        above.then(|| format!("above the peak, {peak}: causal kernels skip half of the scores, all of which count\n"))
+        above.then(|| caveats::above_peak(peak) + "\n")
     }
 
     fn done(&self) -> usize {

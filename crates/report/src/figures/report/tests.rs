@@ -108,6 +108,7 @@ fn json_has_the_keys_of_the_contract_in_their_order() {
         "traffic",
         "bottleneck",
         "training",
+        "caveats",
         "intensities",
     ];
     assert_eq!(keys(&json), top);

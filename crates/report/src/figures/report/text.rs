@@ -16,6 +16,7 @@ use crate::figures::figure::{Figure, MEMORY_PARTS, PHASES, TIME_PARTS, WITHIN};
 use crate::figures::why::facts::FigureSubject;
 use crate::figures::why::traffic::carried;
 
+use super::caveats::caveats;
 use super::figures::{Figures, KEPT};
 use super::intensity;
 use super::lines::{Lines, row};
@@ -57,6 +58,9 @@ pub fn text(scenario: &Scenario, evaluation: &Evaluation, fix: Option<&Fixes>) -
     }
     if let Some(note) = scenario.note() {
         lines.line(&format!("note: {note}"));
+    }
+    for caveat in caveats(scenario, summary) {
+        lines.line(&format!("note: {caveat}"));
     }
     lines.line(&verdict(scenario, summary));
     if let Some(fix) = fix {

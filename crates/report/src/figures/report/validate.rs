@@ -244,11 +244,18 @@ pub(super) fn skipped_records(skipped: &[Skipped]) -> Vec<Value> {
     skipped.iter().map(|Skipped { id, why }| json!({"id": id, "why": why})).collect()
 }
 
+/// The most rows without a prediction that people read one by one.
+const MOST_SKIPPED: usize = 20;
+
 /// The rows that have no prediction, for people; nothing if there are none.
 pub(super) fn skipped(skipped: &[Skipped]) -> String {
     let line = |Skipped { id, why }: &Skipped| format!("  {id}: {why}\n");
-    let lines: String = skipped.iter().map(line).collect();
-    if lines.is_empty() { lines } else { format!("skipped\n{lines}") }
+    let lines: String = skipped.iter().take(MOST_SKIPPED).map(line).collect();
+    let more = match skipped.len().saturating_sub(MOST_SKIPPED) {
+        0 => String::new(),
+        more => format!("  and {more} more, which --format json lists\n"),
+    };
+    if lines.is_empty() { lines } else { format!("skipped\n{lines}{more}") }
 }
 
 /// A table of scores without rows.

@@ -89,7 +89,10 @@ pub(super) const FIGURES: &[FigureEntry] = &[
         .label("MFU")
         .more_is_better()
         .map("Model flop utilisation, %", "% MFU")
-        .about("MFU: the share of the peak spent on what the model needs.")
+        .about(
+            "MFU: the share of the peak spent on what the model needs; above 100 % if causal kernels skip half of the \
+             scores, all of which count.",
+        )
         .value(|of, _| Some(of.summary.mfu))
         .why(|facts, _| because(facts.figure(Figure::ModelFlops)? / facts.peak(), Citation::paper(PALM))),
     figure(Figure::Hfu, "hfu", "hardware flop utilisation", Dimension::Share)
