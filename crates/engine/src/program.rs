@@ -84,7 +84,7 @@ pub use state::ModelState;
 pub use stream::{PerStream, SERIAL, STREAMS, Stream, StreamSet};
 pub use task::{
     DEVICE, EVENTS, EventWait, FULL_DEMAND, MAX_SERIAL_TIME, NO_TASK, PICOS, Picos, RESOURCES, Task, TaskClass,
-    TaskEvent, WAITS, picos, seconds,
+    TaskEvent, WAITS, picos, seconds, waits,
 };
 pub use terms::{StageCost, StepTerms, transfer_counts_at_ends};
 pub use volume::Volume;

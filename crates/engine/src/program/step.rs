@@ -12,7 +12,7 @@ use super::memory::MemoryKind;
 use super::parameter_group::ParameterGroup;
 use super::state::local;
 use super::stream::{CollectiveStreams, Stream};
-use super::task::{EventWait, Task, TaskClass, TaskEvent, WAITS, bytes, memory_of, waits};
+use super::task::{EventWait, Task, TaskClass, TaskEvent, bytes, memory_of, waits};
 use super::unit_costs::UnitCosts;
 use super::unit_order::{CheckpointFetch, UnitList, UnitOrder, UnitPosition, UnitRun, whole_layers};
 use super::unit_pass::{GradientReduction, UnitCollective, UnitPass};
@@ -312,8 +312,9 @@ impl TaskEmitter<'_> {
                 (layout.tensor > 1).then(|| builder.after(TaskEvent::Tensor, 0)),
                 (layout.context > 1).then(|| builder.after(TaskEvent::Context, 0)),
             ];
-            let begin = if first { start } else { [None; 3] };
-            let ready = waits(begin.into_iter().chain(chained));
+            let [one, two, three] = if first { start } else { [None; 3] };
+            let [tensor_done, context_done] = chained;
+            let ready = |computed: Option<EventWait>| waits([one, two, three, tensor_done, context_done, computed]);
             if exchange {
                 let label = Self::label(run, position, Stream::Context, TaskKind::PointToPoint, micro_batch);
                 // The exchange runs beside this piece of compute, not before it: `chained` was read before the exchange
@@ -321,7 +322,7 @@ impl TaskEmitter<'_> {
                 let transfer = (1..step.exchange).fold(self.costs.exchange, |sum, _| sum + self.costs.exchange);
                 let mut task = builder.transfer(&transfer, Stream::Context, self.contention, label);
                 let computed = builder.after(TaskEvent::Computed, 0);
-                task.waits = waits(ready.into_iter().take(WAITS - 1).chain([Some(computed)]));
+                task.waits = ready(Some(computed));
                 task.signals = [Some(TaskEvent::Context), None];
                 builder.push(task);
             }
@@ -329,13 +330,13 @@ impl TaskEmitter<'_> {
                 let label = Self::label(run, position, Stream::Tensor, TaskKind::AllReduce, micro_batch);
                 let mut task = builder.transfer(&beside, Stream::Tensor, self.contention, label);
                 let computed = builder.after(TaskEvent::Computed, 0);
-                task.waits = waits(ready.into_iter().take(WAITS - 1).chain([Some(computed)]));
+                task.waits = ready(Some(computed));
                 task.signals = [Some(TaskEvent::Tensor), None];
                 builder.push(task);
             }
             let label = Self::label(run, position, Stream::Compute, kind, micro_batch);
             let mut task = builder.compute(step.piece, TaskClass::Compute, label);
-            task.waits = ready;
+            task.waits = ready(None);
             // Memory is given back, and the unit released, by whatever ends the pass: the last piece of compute, or the
             // collective between tensor ranks that follows it.
             let over = last && tensor.is_none();

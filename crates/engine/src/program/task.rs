@@ -155,14 +155,18 @@ pub struct Task {
     pub next: u32,
 }
 
-/// Waits side by side; there is room for [`WAITS`].
-pub(super) fn waits(conditions: impl IntoIterator<Item = Option<EventWait>>) -> [Option<EventWait>; WAITS] {
+/// The conditions of a task, those that there are first. More than [`WAITS`] do not compile, so that none is lost:
+///
+/// ```compile_fail,E0080
+/// # use shardscope_engine::program::{WAITS, waits};
+/// waits([None; WAITS + 1]);
+/// ```
+pub fn waits<const N: usize>(conditions: [Option<EventWait>; N]) -> [Option<EventWait>; WAITS] {
+    const { assert!(N <= WAITS, "a task has more conditions than there is room for") };
     let mut waits = [None; WAITS];
-    let mut conditions = conditions.into_iter().flatten();
-    for (slot, wait) in waits.iter_mut().zip(&mut conditions) {
+    for (slot, wait) in waits.iter_mut().zip(conditions.into_iter().flatten()) {
         *slot = Some(wait);
     }
-    debug_assert!(conditions.next().is_none(), "a task has more conditions than there is room for");
     waits
 }
 
