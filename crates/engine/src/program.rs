@@ -43,7 +43,6 @@ mod host;
 mod label;
 mod memory;
 mod operator_layouts;
-mod operators;
 mod parameter_group;
 mod pipeline;
 mod rank_program;
@@ -111,18 +110,13 @@ impl Program {
         self.ranks.resize_with(ranks, RankProgram::default);
         self.ranks.iter_mut().for_each(RankProgram::clear);
         self.states.clear();
+        let layouts = OperatorLayouts::new(scenario, layout);
         if scenario.plan.staged() {
-            let layouts = OperatorLayouts::new(scenario, layout);
             self.pipeline(&PipelineContext::new(&rates, layout, &layouts));
         } else {
             for program in &mut self.ranks {
                 let builder = RankBuilder::new(&mut self.code, program);
-                if scenario.plan.operators.is_empty() {
-                    self.states.push(ModelState::new(&rates, layout, state::local(&scenario.model, layout)));
-                    step::build(&rates, layout, &mut self.units, builder);
-                } else {
-                    self.states.push(operators::build(&rates, layout, &mut self.units, builder));
-                }
+                self.states.push(step::build(&rates, &layouts, &mut self.units, builder));
             }
         }
     }

@@ -186,7 +186,6 @@ fn label(lane: Stream, kind: TaskKind) -> Label {
 mod tests {
     use std::sync::Arc;
 
-    use super::super::state::local;
     use super::*;
     use crate::cost::{Factors, Rates};
     use crate::plan::Extent;
@@ -209,7 +208,7 @@ mod tests {
             let (rates, layout) =
                 (Rates::new(&scenario, &Factors::default()), scenario.layout().expect("it is possible"));
             let costs = UnitCosts::new(&rates, &layout, false);
-            let group = ParameterGroup { costs: &costs, parameters: local(&scenario.model, &layout) };
+            let group = ParameterGroup::new(&costs, scenario.model.parameters());
             weight_gathers(&group, true).map(|way| way.transfer.time.get()).sum::<f64>()
         };
         let bytes = 8.0 * 12.0 * 1024.0 * 1024.0 * 2.0;

@@ -8,15 +8,14 @@ use crate::units::Count;
 use std::ops::Range;
 
 use crate::cost::{PerSublayer, Rates};
-use crate::plan::Site;
 use crate::plan::pass::Pass;
+use crate::plan::{Placement, Site};
 use crate::scenario::{Layout, Scenario};
 
 use super::label::ModelPart;
 use super::sublayers;
 use super::unit_costs::UnitCosts;
 use super::unit_order::UnitList;
-use super::unit_pass::UnitPass;
 
 /// One sharding of operators, and into how many slices it cuts them.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -63,11 +62,13 @@ pub(super) struct StageParameters {
     pub collectives: Count,
 }
 
-/// The shardings that a plan gives to operators, and which of them each of its entries names.
+/// The shardings that a plan gives to operators.
 pub(super) struct OperatorLayouts<'a> {
     scenario: &'a Scenario,
     /// The plan's own sharding first.
     layouts: Vec<OperatorLayout>,
+    /// The plan's entries for operators, and which sharding each has.
+    placements: &'a [Placement],
     entries: Vec<usize>,
 }
 
@@ -79,16 +80,25 @@ impl LayerRange {
 
 impl<'a> OperatorLayouts<'a> {
     pub fn new(scenario: &'a Scenario, layout: &Layout) -> Self {
+        Self::placed(scenario, layout, &scenario.plan.operators)
+    }
+
+    /// The plan's own sharding for all operators, whatever its entries say.
+    pub fn plain(scenario: &'a Scenario, layout: &Layout) -> Self {
+        Self::placed(scenario, layout, &[])
+    }
+
+    fn placed(scenario: &'a Scenario, layout: &Layout, placements: &'a [Placement]) -> Self {
         let mut layouts = vec![OperatorLayout { layout: *layout, slices: 1 }];
-        let entry = |placement: &crate::plan::Placement| {
+        let entry = |placement: &Placement| {
             let own = OperatorLayout { layout: layout.placed(scenario, &placement.extents), slices: placement.split };
             layouts.iter().position(|known| *known == own).unwrap_or_else(|| {
                 layouts.push(own);
                 layouts.len() - 1
             })
         };
-        let entries = scenario.plan.operators.iter().map(entry).collect();
-        Self { scenario, layouts, entries }
+        let entries = placements.iter().map(entry).collect();
+        Self { scenario, layouts, placements, entries }
     }
 
     /// What unit passes are made from, layout by layout.
@@ -102,28 +112,44 @@ impl<'a> OperatorLayouts<'a> {
     pub fn layout_of(&self, site: Site) -> usize {
         // Logits that reuse the embedding lie where it lies.
         let site = if site == Site::Head && self.scenario.model.tied { Site::Embedding } else { site };
-        self.scenario.plan.placement(site).map_or(0, |entry| self.entries[entry])
+        Placement::find(self.placements, site).map_or(0, |entry| self.entries[entry])
+    }
+
+    /// All layers of the model, with its ends.
+    pub fn whole_model(&self, recomputed: u32) -> StageLayers {
+        let model = &self.scenario.model;
+        let ends = StageEnds { embedding: model.vocab > 0, head: model.vocab > 0 };
+        self.stage_layers(0..model.layers, recomputed, ends)
     }
 
     /// The ranges of some layers, with embedding and head where the stage has them. Layers before `recomputed` are
     /// recomputed.
     pub fn stage_layers(&self, layers: Range<u32>, recomputed: u32, ends: StageEnds) -> StageLayers {
         let mut ranges: Vec<LayerRange> = Vec::new();
-        for layer in layers.clone() {
+        let mut layer = layers.start;
+        while layer < layers.end {
             let sites = PerSublayer { attention: Site::Attention(layer), mlp: Site::Mlp(layer) };
             let placed = sites.map(|site| self.layout_of(site));
-            let entries = sites.map(|site| self.scenario.plan.placement(site));
+            let entries = sites.map(|site| Placement::find(self.placements, site));
             // Compared by entry, not by layout: two entries are two units for a runtime even where they shard alike.
             let apart = entries.attention != entries.mlp || self.layouts[placed.attention].slices > 1;
-            let first = layer - layers.start;
-            let next = LayerRange { first, layers: 1, placed, apart, recomputed: layer < recomputed };
+            let end = self.changes(recomputed).filter(|change| *change > layer).fold(layers.end, u32::min);
+            let (first, recomputed) = (layer - layers.start, layer < recomputed);
+            let next = LayerRange { first, layers: end - layer, placed, apart, recomputed };
             // 32 equal layers are one range; with every fourth layer placed elsewhere they are ranges of 3, 1, 3, 1 ...
             match ranges.last_mut() {
-                Some(last) if last.alike(&next) => last.layers += 1,
+                Some(last) if last.alike(&next) => last.layers += next.layers,
                 _ => ranges.push(next),
             }
+            layer = end;
         }
         StageLayers { ranges, ends }
+    }
+
+    /// The layers that may differ from the one before.
+    fn changes(&self, recomputed: u32) -> impl Iterator<Item = u32> {
+        let placed = self.placements.iter().filter_map(|placement| placement.layers);
+        placed.flat_map(|layers| [layers.first, layers.last.saturating_add(1)]).chain([recomputed])
     }
 
     /// The parameters of part of a model, layout by layout; logits that are tied to an embedding elsewhere have a copy of its
@@ -165,34 +191,34 @@ impl<'a> OperatorLayouts<'a> {
 
     /// Lists a pass over the units of these layers and ends.
     pub fn list(&self, costs: &[UnitCosts<'_>], layers: &StageLayers, pass: Pass, list: &mut UnitList) {
-        let backward = pass.is_backward();
-        let end = |site: Site, part: ModelPart| vec![costs[self.layout_of(site)].end_pass(part, pass)];
-        let mut turns: Vec<(Vec<UnitPass>, u32, u32)> = Vec::with_capacity(layers.ranges.len() + 2);
-        if layers.ends.embedding {
-            turns.push((end(Site::Embedding, ModelPart::Embedding), 1, 0));
-        }
-        for range in &layers.ranges {
-            // Backward begins with the last layer of the range and counts down.
-            let layer = range.first + if backward { range.layers - 1 } else { 0 };
-            turns.push((self.layer(costs, range, pass), range.layers, layer));
-        }
-        if layers.ends.head {
-            turns.push((end(Site::Head, ModelPart::Head), 1, 0));
-        }
-        if backward {
-            turns.reverse();
-        }
-        for (units, count, layer) in &turns {
-            list.add(units, *count, *layer, if backward { -1 } else { 1 });
+        let StageLayers { ranges, ends } = layers;
+        let end = |there: bool, site: Site, part: ModelPart, list: &mut UnitList| {
+            if there {
+                list.add(&[costs[self.layout_of(site)].end_pass(part, pass)], 1, 0, 0);
+            }
+        };
+        if pass.is_backward() {
+            end(ends.head, Site::Head, ModelPart::Head, list);
+            ranges.iter().rev().for_each(|range| self.list_range(costs, range, pass, list));
+            end(ends.embedding, Site::Embedding, ModelPart::Embedding, list);
+        } else {
+            end(ends.embedding, Site::Embedding, ModelPart::Embedding, list);
+            ranges.iter().for_each(|range| self.list_range(costs, range, pass, list));
+            end(ends.head, Site::Head, ModelPart::Head, list);
         }
     }
 
-    /// A pass over one of the layers, unit by unit.
-    fn layer(&self, costs: &[UnitCosts<'_>], range: &LayerRange, pass: Pass) -> Vec<UnitPass> {
-        if !range.apart {
-            return vec![costs[range.placed.attention].layer_pass(range.recomputed, pass)];
+    /// Lists a pass over a range of layers, each unit by unit.
+    fn list_range(&self, costs: &[UnitCosts<'_>], range: &LayerRange, pass: Pass, list: &mut UnitList) {
+        let LayerRange { first, layers, placed, apart, recomputed } = *range;
+        // Backward begins with the last layer of the range and counts down.
+        let (layer, step) = if pass.is_backward() { (first + layers - 1, -1) } else { (first, 1) };
+        if apart {
+            let slices = placed.map(|layout| self.layouts[layout].slices);
+            let units = sublayers::layer(placed.map(|layout| &costs[layout]), slices, recomputed, pass);
+            list.add(&units, layers, layer, step);
+        } else {
+            list.add(&[costs[placed.attention].layer_pass(recomputed, pass)], layers, layer, step);
         }
-        let slices = range.placed.map(|layout| self.layouts[layout].slices);
-        sublayers::layer(range.placed.map(|layout| &costs[layout]), slices, range.recomputed, pass)
     }
 }

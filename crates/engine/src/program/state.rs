@@ -1,7 +1,6 @@
 //! Memory that stays the same while a step runs: shards of weights, gradients and optimizer state.
 
 use crate::cost::Rates;
-use crate::model::Model;
 use crate::scenario::Layout;
 use crate::units::{Bytes, Count};
 
@@ -23,11 +22,6 @@ pub struct ModelState {
     pub whole_gradients: bool,
     /// Parameters of this rank's part of the model, before sharding.
     pub parameters: Count,
-}
-
-/// Parameters of the model on one tensor rank.
-pub(super) fn local(model: &Model, layout: &Layout) -> Count {
-    Count::from(model.parameters()) / f64::from(layout.tensor)
 }
 
 impl ModelState {

@@ -1,7 +1,7 @@
 //! The order of a step: micro-batches of unit passes, forward and backward, then the boundary.
 
 use crate::cost::{DeviceTime, Rates, Transfer};
-use crate::scenario::Layout;
+use crate::plan::pass::Pass;
 use crate::units::{Bytes, Seconds, Share};
 
 use super::boundary;
@@ -9,12 +9,13 @@ use super::build::{GraphBuilder, LaunchedWork, RankBuilder};
 use super::gradients::Gradients;
 use super::label::{Activity, Label, ModelPart, Phase, TaskKind};
 use super::memory::MemoryKind;
+use super::operator_layouts::{OperatorLayouts, StageParameters};
 use super::parameter_group::ParameterGroup;
-use super::state::local;
+use super::state::ModelState;
 use super::stream::{CollectiveStreams, Stream};
 use super::task::{EventWait, Task, TaskClass, TaskEvent, bytes, memory_of, waits};
 use super::unit_costs::UnitCosts;
-use super::unit_order::{CheckpointFetch, UnitList, UnitOrder, UnitPosition, UnitRun, whole_layers};
+use super::unit_order::{CheckpointFetch, UnitList, UnitPosition, UnitRun, recomputed_layers};
 use super::unit_pass::{GradientReduction, UnitCollective, UnitPass};
 
 /// What emitting needs.
@@ -26,16 +27,33 @@ pub(super) struct TaskEmitter<'a> {
     pub contention: Share,
 }
 
-/// Builds the step of one rank whose operators are all sharded alike; `list` is filled with its unit passes.
-pub(super) fn build(rates: &Rates<'_>, layout: &Layout, list: &mut UnitList, builder: RankBuilder<'_>) {
-    let costs = UnitCosts::new(rates, layout, false);
-    whole_layers(&costs, list);
-    let parameters = local(&rates.scenario.model, layout);
-    build_order(list.order(), &[ParameterGroup { costs: &costs, parameters }], builder);
+/// Builds the step of a rank that passes the whole model, and gives the memory of its state; `list` is filled with its
+/// unit passes.
+pub(super) fn build(
+    rates: &Rates<'_>,
+    layouts: &OperatorLayouts<'_>,
+    list: &mut UnitList,
+    builder: RankBuilder<'_>,
+) -> ModelState {
+    let costs = layouts.costs(rates, false);
+    let whole = layouts.whole_model(recomputed_layers(&costs[0]));
+    list.clear();
+    for pass in [Pass::Forward, Pass::Backward] {
+        layouts.list(&costs, &whole, pass, list);
+    }
+    let mut held = layouts.holdings(&whole);
+    if let [all] = &mut held[..] {
+        // Layers that differ are counted as mean ones, rounded; the model is exact.
+        all.parameters = rates.scenario.model.parameters();
+    }
+    let group = |held: &StageParameters| ParameterGroup::new(&costs[held.layout], held.parameters);
+    let groups: Vec<ParameterGroup<'_>> = held.iter().map(group).collect();
+    build_order(list, &groups, builder);
+    ModelState::of_groups(&groups)
 }
 
 /// Builds the step of one rank from its unit passes and the groups of its parameters, of which there is at least one.
-pub(super) fn build_order(order: UnitOrder<'_>, groups: &[ParameterGroup<'_>], mut builder: RankBuilder<'_>) {
+fn build_order(order: &UnitList, groups: &[ParameterGroup<'_>], mut builder: RankBuilder<'_>) {
     let Some(ParameterGroup { costs, .. }) = groups.first() else { return };
     let (plan, stack) = (&costs.rates.scenario.plan, &costs.rates.scenario.stack);
     let streams = CollectiveStreams::new(stack.overlap);
@@ -61,7 +79,7 @@ pub(super) fn build_order(order: UnitOrder<'_>, groups: &[ParameterGroup<'_>], m
 
 impl TaskEmitter<'_> {
     /// One micro-batch: all but the last (`None`: a micro-batch loop that repeats), or the last, by its number.
-    fn micro_batch(&self, builder: &mut GraphBuilder<'_>, order: UnitOrder<'_>, last: Option<u32>) {
+    fn micro_batch(&self, builder: &mut GraphBuilder<'_>, order: &UnitList, last: Option<u32>) {
         // What Python does once for each micro-batch runs on the compute stream, alone.
         Self::host(builder, self.costs.rates.calibrated.software.micro_batch);
         for (index, pattern) in order.patterns.iter().enumerate() {
@@ -83,7 +101,7 @@ impl TaskEmitter<'_> {
     }
 
     /// One pass, and before it the fetch of the one that is `ahead` of it.
-    fn place(&self, builder: &mut GraphBuilder<'_>, order: UnitOrder<'_>, place: UnitPosition, last: Option<u32>) {
+    fn place(&self, builder: &mut GraphBuilder<'_>, order: &UnitList, place: UnitPosition, last: Option<u32>) {
         let (wrap, micro_batch) = (last.is_none(), last.unwrap_or(0));
         self.fetch(builder, order, place, self.ahead, last);
         let upcoming = (1..=self.ahead).filter_map(|distance| order.find(place, distance, wrap));
@@ -121,7 +139,7 @@ impl TaskEmitter<'_> {
     fn fetch(
         &self,
         builder: &mut GraphBuilder<'_>,
-        order: UnitOrder<'_>,
+        order: &UnitList,
         from: UnitPosition,
         ahead: u32,
         last: Option<u32>,

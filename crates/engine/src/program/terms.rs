@@ -18,7 +18,7 @@ use super::stage_buffers::{EndTransferCounts, StageTransferCounts};
 use super::state::ModelState;
 use super::task::FULL_DEMAND;
 use super::unit_costs::{UnitCosts, whole_gradients};
-use super::unit_order::{UnitList, UnitRun, whole_layers};
+use super::unit_order::{UnitList, UnitRun, recomputed_layers};
 use super::unit_pass::{ComputeStep, ReductionScope, UnitCollective, UnitPass};
 
 /// A unit, or a stage with all its units: seconds and bytes on one rank, of one micro-batch where they are
@@ -104,10 +104,13 @@ impl StepTerms {
             );
             terms.order.extend(pipeline.order().map(|place| place as u16));
         } else {
-            let mut list = UnitList::default();
-            whole_layers(&costs, &mut list);
-            // The list goes through the units and comes back: each unit's two passes are as far from its two ends.
-            let (ahead, behind) = list.runs.split_at(list.runs.len() / 2);
+            let layouts = OperatorLayouts::plain(scenario, layout);
+            let whole = layouts.whole_model(recomputed_layers(&costs));
+            let [ahead, behind] = [Pass::Forward, Pass::Backward].map(|pass| {
+                let mut list = UnitList::default();
+                layouts.list(std::slice::from_ref(&costs), &whole, pass, &mut list);
+                list.runs
+            });
             for (ahead, behind) in ahead.iter().zip(behind.iter().rev()) {
                 terms.add(&unit_cost(&costs, ahead, behind), ahead.count);
             }

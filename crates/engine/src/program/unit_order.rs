@@ -1,7 +1,6 @@
 //! The unit passes of one micro-batch in order, and which of them comes next.
 
 use crate::plan::Recompute;
-use crate::plan::pass::Pass;
 use crate::units::Bytes;
 
 use super::label::ModelPart;
@@ -77,69 +76,12 @@ impl UnitList {
         self.runs.extend(costs.iter().map(|unit_pass| UnitRun { unit_pass: *unit_pass, count, layer, step }));
     }
 
-    pub fn order(&self) -> UnitOrder<'_> {
-        UnitOrder { runs: &self.runs, patterns: &self.patterns }
-    }
-
     /// The runs of each pattern.
     pub fn turns(&self) -> impl Iterator<Item = &[UnitRun]> {
         self.patterns.iter().map(|pattern| &self.runs[pattern.first..pattern.first + pattern.runs])
     }
-}
 
-/// Runs in order.
-#[derive(Clone, Copy)]
-pub(super) struct UnitOrder<'a> {
-    pub runs: &'a [UnitRun],
-    pub patterns: &'a [UnitGroup],
-}
-
-/// One pass of an order.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct UnitPosition {
-    pub pattern: usize,
-    /// Which run of the pattern.
-    pub run: usize,
-    pub position: u32,
-    /// Micro-batches later than the one that is running.
-    pub later: u32,
-}
-
-/// Layers that are computed again from their input: the first ones, in a pipeline of each stage.
-pub(super) fn recomputed_layers(costs: &UnitCosts<'_>) -> u32 {
-    let layers = costs.rates.scenario.model.layers;
-    match costs.rates.scenario.plan.recompute {
-        Recompute::Full => layers,
-        Recompute::Share(share) => libm::round(share * f64::from(layers)) as u32,
-        Recompute::None | Recompute::Selective => 0,
-    }
-}
-
-/// Lists a micro-batch's passes over layers that are one unit each, there and back.
-pub(super) fn whole_layers(costs: &UnitCosts<'_>, list: &mut UnitList) {
-    let model = &costs.rates.scenario.model;
-    let recomputed = recomputed_layers(costs);
-    let (kept, ends) = (model.layers - recomputed, u32::from(model.vocab > 0));
-    list.clear();
-    // Every evaluation comes through here, and most have one kind of layer: the other is not worked out.
-    let mut add = |count: u32, layer: u32, step: i32, unit_pass: &dyn Fn() -> UnitPass| {
-        if count > 0 {
-            list.add(&[unit_pass()], count, layer, step);
-        }
-    };
-    add(ends, 0, 0, &|| costs.end_pass(ModelPart::Embedding, Pass::Forward));
-    // The recomputed layers are the first ones; backward meets them last, in the opposite order.
-    add(recomputed, 0, 1, &|| costs.layer_pass(true, Pass::Forward));
-    add(kept, recomputed, 1, &|| costs.layer_pass(false, Pass::Forward));
-    add(ends, 0, 0, &|| costs.end_pass(ModelPart::Head, Pass::Forward));
-    add(ends, 0, 0, &|| costs.end_pass(ModelPart::Head, Pass::Backward));
-    add(kept, model.layers - 1, -1, &|| costs.layer_pass(false, Pass::Backward));
-    add(recomputed, recomputed.saturating_sub(1), -1, &|| costs.layer_pass(true, Pass::Backward));
-    add(ends, 0, 0, &|| costs.end_pass(ModelPart::Embedding, Pass::Backward));
-}
-
-impl<'a> UnitOrder<'a> {
-    pub fn run(&self, place: UnitPosition) -> &'a UnitRun {
+    pub fn run(&self, place: UnitPosition) -> &UnitRun {
         &self.runs[self.patterns[place.pattern].first + place.run]
     }
 
@@ -168,5 +110,26 @@ impl<'a> UnitOrder<'a> {
     /// How many turns of a pattern are alike: those after which the `ahead` next passes are of it too.
     pub fn alike(&self, pattern: UnitGroup, ahead: u32) -> u32 {
         self.runs[pattern.first].count.saturating_sub(ahead.div_ceil(pattern.runs as u32))
+    }
+}
+
+/// One pass of a list.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct UnitPosition {
+    pub pattern: usize,
+    /// Which run of the pattern.
+    pub run: usize,
+    pub position: u32,
+    /// Micro-batches later than the one that is running.
+    pub later: u32,
+}
+
+/// Layers that are computed again from their input: the first ones, in a pipeline of each stage.
+pub(super) fn recomputed_layers(costs: &UnitCosts<'_>) -> u32 {
+    let layers = costs.rates.scenario.model.layers;
+    match costs.rates.scenario.plan.recompute {
+        Recompute::Full => layers,
+        Recompute::Share(share) => libm::round(share * f64::from(layers)) as u32,
+        Recompute::None | Recompute::Selective => 0,
     }
 }
