@@ -21,6 +21,13 @@ pub(crate) struct LaunchedWork {
     pub host: Seconds,
 }
 
+impl LaunchedWork {
+    /// Seconds of the device and of the host together.
+    pub fn time(&self) -> Seconds {
+        self.work.time + self.host
+    }
+}
+
 /// Fills one graph.
 pub(crate) struct GraphBuilder<'a> {
     code: &'a mut Code,

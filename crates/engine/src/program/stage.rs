@@ -5,7 +5,6 @@ use std::cell::OnceCell;
 use crate::plan::pass::Pass;
 use crate::units::Seconds;
 
-use super::build::LaunchedWork;
 use super::label::ModelPart;
 use super::operator_layouts::{OperatorLayouts, StageEnds, StageLayers, StageParameters};
 use super::unit_costs::UnitCosts;
@@ -116,8 +115,8 @@ impl StageWork {
 
 /// Seconds of forward and backward of a unit.
 fn time(unit: impl Fn(Pass) -> UnitPass) -> f64 {
-    let pieces = [Pass::Forward, Pass::Backward].into_iter().flat_map(|pass| unit(pass).steps).map(|step| step.piece);
-    pieces.map(|piece: LaunchedWork| piece.work.time + piece.host).sum::<Seconds>().get()
+    let steps = [Pass::Forward, Pass::Backward].into_iter().flat_map(|pass| unit(pass).steps);
+    steps.map(|step| step.piece.time()).sum::<Seconds>().get()
 }
 
 /// Layers of each stage: one at a time to the stage that has least time so far, embedding and head

@@ -16,7 +16,7 @@ use super::stream::{CollectiveStreams, Stream};
 use super::task::{EventWait, Task, TaskClass, TaskEvent, bytes, memory_of, waits};
 use super::unit_costs::UnitCosts;
 use super::unit_order::{CheckpointFetch, UnitList, UnitPosition, UnitRun, recomputed_layers};
-use super::unit_pass::{GradientReduction, UnitCollective, UnitPass};
+use super::unit_pass::{Exchange, GradientReduction, UnitCollective};
 
 /// What emitting needs.
 pub(super) struct TaskEmitter<'a> {
@@ -77,6 +77,22 @@ fn build_order(order: &UnitList, groups: &[ParameterGroup<'_>], mut builder: Ran
     builder.batch_loop(1, |graph| graph.task_loop(1, |body| boundary::build(groups, emit.streams, body)));
 }
 
+/// A pass of a run: which of its layers, and of which micro-batch.
+#[derive(Clone, Copy)]
+pub(super) struct RunSite<'a> {
+    pub run: &'a UnitRun,
+    pub position: u32,
+    pub micro_batch: u32,
+}
+
+impl RunSite<'_> {
+    fn label(&self, lane: Stream, kind: TaskKind) -> Label {
+        let Self { run, position, micro_batch } = *self;
+        let first = Activity { kind, part: run.unit_pass.part, layer: run.layer_at(position), micro_batch };
+        Label { lane, phase: Phase::from(run.unit_pass.pass), first, layer_step: run.step, ..Label::default() }
+    }
+}
+
 impl TaskEmitter<'_> {
     /// One micro-batch: all but the last (`None`: a micro-batch loop that repeats), or the last, by its number.
     fn micro_batch(&self, builder: &mut GraphBuilder<'_>, order: &UnitList, last: Option<u32>) {
@@ -111,8 +127,8 @@ impl TaskEmitter<'_> {
             let unit_pass = &order.run(place).unit_pass;
             [gathers + i64::from(unit_pass.gather.is_some()), copies + i64::from(unit_pass.from_host > Bytes::ZERO)]
         });
-        let gradients = Gradients::new(last.is_some());
-        self.unit_pass(builder, order.run(place), place.position, ahead, micro_batch, gradients);
+        let site = RunSite { run: order.run(place), position: place.position, micro_batch };
+        self.unit_pass(builder, site, ahead, Gradients::new(last.is_some()));
     }
 
     /// A fixed time of the host.
@@ -146,16 +162,15 @@ impl TaskEmitter<'_> {
     ) {
         let wrap = last.is_none();
         let Some(place) = order.find(from, ahead, wrap) else { return };
-        let run = order.run(place);
-        let unit_pass = &run.unit_pass;
         let micro_batch = last.unwrap_or(0) + place.later;
+        let site = RunSite { run: order.run(place), position: place.position, micro_batch };
+        let unit_pass = &site.run.unit_pass;
         let released = builder.after(TaskEvent::Released, 0);
         // The first task that brings weights takes their memory: the copy from the host where there is one, else the
         // gather.
         let mut taken = memory_of(MemoryKind::Gathered, unit_pass.gathered);
         if unit_pass.from_host > Bytes::ZERO {
-            let label = Self::label(run, place.position, Stream::HostIn, TaskKind::Copy, micro_batch);
-            let mut task = self.copy(builder, unit_pass.from_host, label);
+            let mut task = self.copy(builder, unit_pass.from_host, site.label(Stream::HostIn, TaskKind::Copy));
             let written = (unit_pass.checkpoint > Bytes::ZERO).then(|| {
                 // The checkpoint must be on the host before it is fetched. Writes of the units between here and there
                 // are listed later than this wait, hence the negative `behind`: it waits for them before they
@@ -171,7 +186,7 @@ impl TaskEmitter<'_> {
             builder.push(task);
         }
         if let Some(gather) = &unit_pass.gather {
-            let label = Self::label(run, place.position, Stream::Gather, gather.kind, micro_batch);
+            let label = site.label(Stream::Gather, gather.kind);
             let mut task = builder.transfer(&gather.transfer, self.streams.gather, self.contention, label);
             let copied = (unit_pass.from_host > Bytes::ZERO).then(|| builder.after(TaskEvent::HostIn, 0));
             task.waits = waits([Some(released), copied]);
@@ -187,13 +202,11 @@ impl TaskEmitter<'_> {
     fn unit_pass(
         &self,
         builder: &mut GraphBuilder<'_>,
-        run: &UnitRun,
-        position: u32,
+        site: RunSite<'_>,
         [gathers_ahead, copies_ahead]: [i64; 2],
-        micro_batch: u32,
         gradients: Gradients,
     ) {
-        let unit_pass = &run.unit_pass;
+        let unit_pass = &site.run.unit_pass;
         let reduce = unit_pass.reduce.get(gradients).reduce.as_ref();
         // Two gradient buffers: one is filled while the other is emptied.
         // Backward of layer 5 waits for the reduction of layer 7; that of layer 6 may still run.
@@ -206,12 +219,10 @@ impl TaskEmitter<'_> {
             (unit_pass.from_host > Bytes::ZERO).then(|| builder.after(TaskEvent::HostIn, copies_ahead)),
             emptied.map(|event| builder.after(event, 1)),
         ];
-        self.compute(builder, run, position, start, micro_batch);
+        self.compute(builder, site, start);
         let released = builder.after(TaskEvent::Released, 0);
-        self.write_checkpoint(builder, run, position, micro_batch);
-        self.reduce_and_store(builder, unit_pass, released, gradients, |lane, kind| {
-            Self::label(run, position, lane, kind, micro_batch)
-        });
+        self.write_checkpoint(builder, site);
+        self.reduce_and_store(builder, site, released, gradients);
     }
 
     /// A unit's compute on weights that a whole stage has gathered, and the copy of the checkpoint for the unit
@@ -219,13 +230,13 @@ impl TaskEmitter<'_> {
     pub fn stage_unit_pass(
         &self,
         builder: &mut GraphBuilder<'_>,
-        run: &UnitRun,
+        site: RunSite<'_>,
         start: [Option<EventWait>; 2],
         ahead: Option<CheckpointFetch>,
     ) {
-        let copied = (run.unit_pass.checkpoint > Bytes::ZERO).then(|| builder.after(TaskEvent::HostIn, 0));
-        self.compute(builder, run, 0, [start[0], start[1], copied], 0);
-        self.write_checkpoint(builder, run, 0, 0);
+        let copied = (site.run.unit_pass.checkpoint > Bytes::ZERO).then(|| builder.after(TaskEvent::HostIn, 0));
+        self.compute(builder, site, [start[0], start[1], copied]);
+        self.write_checkpoint(builder, site);
         let Some(CheckpointFetch { bytes, part, layer, step, micro_batch }) = ahead else { return };
         let first = Activity { kind: TaskKind::Copy, part, layer, micro_batch };
         let label = Label { lane: Stream::HostIn, phase: Phase::Backward, first, layer_step: step, ..Label::default() };
@@ -237,13 +248,12 @@ impl TaskEmitter<'_> {
     }
 
     /// Copies what the unit's forward has kept to the host, where checkpoints live there.
-    fn write_checkpoint(&self, builder: &mut GraphBuilder<'_>, run: &UnitRun, position: u32, micro_batch: u32) {
-        let moved = run.unit_pass.to_host;
+    fn write_checkpoint(&self, builder: &mut GraphBuilder<'_>, site: RunSite<'_>) {
+        let moved = site.run.unit_pass.to_host;
         if moved <= Bytes::ZERO {
             return;
         }
-        let label = Self::label(run, position, Stream::HostOut, TaskKind::Copy, micro_batch);
-        let mut task = self.copy(builder, moved, label);
+        let mut task = self.copy(builder, moved, site.label(Stream::HostOut, TaskKind::Copy));
         task.waits = waits([Some(builder.after(TaskEvent::Released, 0))]);
         task.signals = [Some(TaskEvent::HostOut), None];
         task.frees = memory_of(MemoryKind::Activations, moved);
@@ -255,15 +265,15 @@ impl TaskEmitter<'_> {
     fn reduce_and_store(
         &self,
         builder: &mut GraphBuilder<'_>,
-        unit_pass: &UnitPass,
+        site: RunSite<'_>,
         released: EventWait,
         gradients: Gradients,
-        label: impl Fn(Stream, TaskKind) -> Label,
     ) {
+        let unit_pass = &site.run.unit_pass;
         let store = *unit_pass.store.get(gradients);
         let sums = if gradients == Gradients::Complete { unit_pass.sums } else { Bytes::ZERO };
         if sums > Bytes::ZERO {
-            let mut task = self.copy(builder, sums, label(Stream::HostIn, TaskKind::Copy));
+            let mut task = self.copy(builder, sums, site.label(Stream::HostIn, TaskKind::Copy));
             task.waits =
                 waits([Some(builder.after(TaskEvent::Released, 1)), Some(builder.after(TaskEvent::Stored, 1))]);
             task.signals = [Some(TaskEvent::Loaded), None];
@@ -272,7 +282,7 @@ impl TaskEmitter<'_> {
         }
         let GradientReduction { reduce, replicas } = unit_pass.reduce.get(gradients);
         if let Some(reduce) = reduce {
-            let label = label(Stream::Reduce, reduce.kind);
+            let label = site.label(Stream::Reduce, reduce.kind);
             let mut task = builder.transfer(&reduce.transfer, self.streams.reduce, self.contention, label);
             task.waits = waits([Some(released), (sums > Bytes::ZERO).then(|| builder.after(TaskEvent::Loaded, 0))]);
             task.signals = [Some(TaskEvent::Reduced), None];
@@ -282,12 +292,11 @@ impl TaskEmitter<'_> {
             builder.push(task);
         }
         if let Some(sum) = replicas {
-            let label = label(Stream::Replicas, sum.kind);
-            let task = self.replica_sum(builder, sum, label);
+            let task = self.replica_sum(builder, sum, site.label(Stream::Replicas, sum.kind));
             builder.push(task);
         }
         if store > Bytes::ZERO {
-            let mut task = self.copy(builder, store, label(Stream::HostOut, TaskKind::Copy));
+            let mut task = self.copy(builder, store, site.label(Stream::HostOut, TaskKind::Copy));
             task.waits = waits([Some(released), reduce.as_ref().map(|_| builder.after(TaskEvent::Reduced, 0))]);
             task.signals = [Some(TaskEvent::Stored), None];
             task.frees = memory_of(MemoryKind::Gradients, store);
@@ -305,90 +314,53 @@ impl TaskEmitter<'_> {
         }
     }
 
-    /// The pieces of a unit's compute in a chain, with the collectives of tensor and context ranks.
-    fn compute(
-        &self,
-        builder: &mut GraphBuilder<'_>,
-        run: &UnitRun,
-        position: u32,
-        start: [Option<EventWait>; 3],
-        micro_batch: u32,
-    ) {
-        let unit_pass = &run.unit_pass;
-        let layout = self.costs.layout;
-        let kind = TaskKind::from(unit_pass.pass);
-        let steps = unit_pass
-            .steps
-            .iter()
-            .filter(|step| step.piece.work.time > Seconds::ZERO || step.piece.host > Seconds::ZERO);
+    /// The pieces of a unit's compute in a chain, with the exchanges around them.
+    fn compute(&self, builder: &mut GraphBuilder<'_>, site: RunSite<'_>, start: [Option<EventWait>; 3]) {
+        let (unit_pass, layout) = (&site.run.unit_pass, self.costs.layout);
+        let steps = unit_pass.steps.iter().filter(|step| step.piece.time() > Seconds::ZERO);
         let total = steps.clone().count();
         for (index, step) in steps.enumerate() {
             let (first, last) = (index == 0, index + 1 == total);
-            let tensor = self.costs.tensor_after(step.tensor);
-            let exchange = layout.context > 1 && step.exchange > 0;
-            let chained = [
-                (layout.tensor > 1).then(|| builder.after(TaskEvent::Tensor, 0)),
-                (layout.context > 1).then(|| builder.after(TaskEvent::Context, 0)),
-            ];
             let [one, two, three] = if first { start } else { [None; 3] };
-            let [tensor_done, context_done] = chained;
-            let ready = |computed: Option<EventWait>| waits([one, two, three, tensor_done, context_done, computed]);
-            if exchange {
-                let label = Self::label(run, position, Stream::Context, TaskKind::PointToPoint, micro_batch);
-                // The exchange runs beside this piece of compute, not before it: `chained` was read before the exchange
-                // is listed, so the first to wait for it is the next piece.
-                let transfer = (1..step.exchange).fold(self.costs.exchange, |sum, _| sum + self.costs.exchange);
-                let mut task = builder.transfer(&transfer, Stream::Context, self.contention, label);
-                let computed = builder.after(TaskEvent::Computed, 0);
-                task.waits = ready(Some(computed));
-                task.signals = [Some(TaskEvent::Context), None];
-                builder.push(task);
+            let tensor = (layout.tensor > 1).then(|| builder.after(TaskEvent::Tensor, 0));
+            let context = (layout.context > 1).then(|| builder.after(TaskEvent::Context, 0));
+            // An exchange runs beside this piece of compute, not before it: what the piece waits for was read before the
+            // exchange is listed, so the first to wait for it is the next piece.
+            for exchange in self.costs.beside(step) {
+                let computed = Some(builder.after(TaskEvent::Computed, 0));
+                let waits = waits([one, two, three, tensor, context, computed]);
+                let task = self.exchange(builder, site, &exchange);
+                builder.push(Task { waits, ..task });
             }
-            if let Some(beside) = self.costs.tensor_overlapped(step.tensor) {
-                let label = Self::label(run, position, Stream::Tensor, TaskKind::AllReduce, micro_batch);
-                let mut task = builder.transfer(&beside, Stream::Tensor, self.contention, label);
-                let computed = builder.after(TaskEvent::Computed, 0);
-                task.waits = ready(Some(computed));
-                task.signals = [Some(TaskEvent::Tensor), None];
-                builder.push(task);
-            }
-            let label = Self::label(run, position, Stream::Compute, kind, micro_batch);
+            let after = self.costs.exchange(step.exchanges.after);
+            let label = site.label(Stream::Compute, TaskKind::from(unit_pass.pass));
             let mut task = builder.compute(step.piece, TaskClass::Compute, label);
-            task.waits = ready(None);
-            // Memory is given back, and the unit released, by whatever ends the pass: the last piece of compute, or the
-            // collective between tensor ranks that follows it.
-            let over = last && tensor.is_none();
-            task.signals = [Some(TaskEvent::Computed), over.then_some(TaskEvent::Released)];
+            task.waits = waits([one, two, three, tensor, context]);
+            task.signals[0] = Some(TaskEvent::Computed);
             if first {
                 task.allocates = unit_pass.allocates();
             }
-            if over {
-                task.frees = unit_pass.frees();
-            }
-            builder.push(task);
-            if let Some(transfer) = tensor {
-                self.tensor(builder, run, position, &transfer, last, micro_batch);
+            // Memory is given back, and the unit released, by whatever ends the pass: the last piece of compute, or the
+            // exchange after it.
+            let ends = |task: Task| Task {
+                frees: unit_pass.frees(),
+                signals: [task.signals[0], Some(TaskEvent::Released)],
+                ..task
+            };
+            builder.push(if last && after.is_none() { ends(task) } else { task });
+            if let Some(exchange) = after {
+                let waits = waits([Some(builder.after(TaskEvent::Computed, 0))]);
+                let task = Task { waits, ..self.exchange(builder, site, &exchange) };
+                builder.push(if last { ends(task) } else { task });
             }
         }
     }
 
-    fn tensor(
-        &self,
-        builder: &mut GraphBuilder<'_>,
-        run: &UnitRun,
-        position: u32,
-        transfer: &Transfer,
-        last: bool,
-        micro_batch: u32,
-    ) {
-        let label = Self::label(run, position, Stream::Tensor, TaskKind::AllReduce, micro_batch);
-        let mut task = builder.transfer(transfer, Stream::Tensor, self.contention, label);
-        task.waits = waits([Some(builder.after(TaskEvent::Computed, 0))]);
-        task.signals = [Some(TaskEvent::Tensor), last.then_some(TaskEvent::Released)];
-        if last {
-            task.frees = run.unit_pass.frees();
-        }
-        builder.push(task);
+    /// The task of an exchange; `push` it after setting waits.
+    fn exchange(&self, builder: &mut GraphBuilder<'_>, site: RunSite<'_>, exchange: &Exchange) -> Task {
+        let Exchange { stream, kind, event, transfer } = exchange;
+        let task = builder.transfer(transfer, *stream, self.contention, site.label(*stream, *kind));
+        Task { signals: [Some(*event), None], ..task }
     }
 
     /// A copy to or from the host, as its label says.
@@ -396,10 +368,5 @@ impl TaskEmitter<'_> {
         let mut transfer = Transfer { received: moved, ..Transfer::default() };
         transfer.time = self.costs.rates.host_copy(moved);
         builder.transfer(&transfer, label.lane, self.contention, label)
-    }
-
-    fn label(run: &UnitRun, position: u32, lane: Stream, kind: TaskKind, micro_batch: u32) -> Label {
-        let first = Activity { kind, part: run.unit_pass.part, layer: run.layer_at(position), micro_batch };
-        Label { lane, phase: Phase::from(run.unit_pass.pass), first, layer_step: run.step, ..Label::default() }
     }
 }

@@ -12,7 +12,7 @@ use crate::units::{Bytes, Count, Seconds};
 use super::build::LaunchedWork;
 use super::label::ModelPart;
 use super::unit_costs::UnitCosts;
-use super::unit_pass::{ComputeStep, TensorExchange, Traversal, UnitParameters, UnitPass, deferred_bytes};
+use super::unit_pass::{ComputeStep, Exchanges, Traversal, UnitParameters, UnitPass, deferred_bytes};
 
 /// What passes over a sublayer are made from.
 struct SublayerUnits<'a> {
@@ -35,17 +35,12 @@ struct SliceCompute {
     work: DeviceTime,
     /// The host's time over that of forward.
     launch: f64,
-    /// What the tensor ranks exchange around the last slice, and the context ranks beside the first.
-    tensor: TensorExchange,
-    exchange: u32,
+    /// Around all slices: the tensor ranks exchange with the last one, the context ranks beside the first.
+    exchanges: Exchanges,
 }
 
-const NO_COMPUTE: SliceCompute = SliceCompute {
-    work: DeviceTime::arithmetic(Seconds::ZERO),
-    launch: 0.0,
-    tensor: TensorExchange::Nothing,
-    exchange: 0,
-};
+const NO_COMPUTE: SliceCompute =
+    SliceCompute { work: DeviceTime::arithmetic(Seconds::ZERO), launch: 0.0, exchanges: Exchanges::NONE };
 
 /// Time of the host to launch backward over that of forward.
 pub(super) const BACKWARD_LAUNCHES: f64 = 1.5;
@@ -99,11 +94,6 @@ impl<'a> SublayerUnits<'a> {
         *self.costs.activations.sublayers.get(self.sublayer)
     }
 
-    /// Times that keys and values travel around the context ranks in forward: once for attention, which alone has them.
-    fn exchange(&self) -> u32 {
-        u32::from(self.sublayer == Sublayer::Attention)
-    }
-
     /// The layer's input, which is kept where all else is computed again. It is attention's.
     fn input(&self) -> Bytes {
         match self.sublayer {
@@ -119,8 +109,8 @@ impl<'a> SublayerUnits<'a> {
 
     /// The compute of forward, or of its repeat.
     fn forward_compute(&self) -> SliceCompute {
-        let tensor = TensorExchange::Forward(1);
-        SliceCompute { work: *self.work.forward.get(self.sublayer), launch: 1.0, tensor, exchange: self.exchange() }
+        let exchanges = Exchanges::around(self.sublayer, Pass::Forward);
+        SliceCompute { work: *self.work.forward.get(self.sublayer), launch: 1.0, exchanges }
     }
 
     fn forward(&self) -> Vec<UnitPass> {
@@ -165,14 +155,15 @@ impl<'a> SublayerUnits<'a> {
         let back = SliceCompute {
             work: self.work.work(self.sublayer, pass),
             launch: if pass.completes_gradients() { BACKWARD_LAUNCHES } else { BACKWARD_LAUNCHES / 2.0 },
-            tensor: TensorExchange::Backward,
-            // Gradients of keys and values travel with them.
-            exchange: 2 * self.exchange(),
+            exchanges: Exchanges::around(self.sublayer, pass),
         };
         let (compute, working, kept) = if !self.recomputed {
             let selective = rates.scenario.plan.recompute == Recompute::Selective;
-            let exchange = if self.costs.repeats_attention() { self.exchange() } else { 0 };
-            let again = SliceCompute { work: *self.work.selective.get(self.sublayer), exchange, ..NO_COMPUTE };
+            let exchanges = match self.sublayer {
+                Sublayer::Attention => self.costs.repeated_exchanges(),
+                Sublayer::Mlp => Exchanges::NONE,
+            };
+            let again = SliceCompute { work: *self.work.selective.get(self.sublayer), exchanges, ..NO_COMPUTE };
             let compute = [if selective { again } else { NO_COMPUTE }, back];
             (compute, own.whole - own.kept + own.working, self.share(own.kept))
         } else if self.recomputes_at_once() {
@@ -214,11 +205,13 @@ impl<'a> SublayerUnits<'a> {
     fn step(&self, compute: SliceCompute, slice: u32) -> ComputeStep {
         let work = compute.work * (1.0 / f64::from(self.slices));
         let host = self.costs.rates.launch_bound(work.time, compute.launch * self.host) - work.time;
+        // Slices add up to one output, which the tensor ranks sum once; keys and values travel once as well.
+        let (first, last) = (slice == 0, slice + 1 == self.slices);
+        let Exchanges { after, beside: [context, tensor] } = compute.exchanges;
+        let beside = [context.filter(|_| first), tensor.filter(|_| last)];
         ComputeStep {
             piece: LaunchedWork { work, host },
-            // Slices add up to one output, which the tensor ranks sum once; keys and values travel once as well.
-            tensor: if slice + 1 == self.slices { compute.tensor } else { TensorExchange::Nothing },
-            exchange: if slice == 0 { compute.exchange } else { 0 },
+            exchanges: Exchanges { after: after.filter(|_| last), beside },
         }
     }
 }

@@ -245,8 +245,8 @@ fn passes(costs: &UnitCosts<'_>, ahead: &[UnitRun], behind: &[UnitRun]) -> Stage
         compute: PerDirection { forward: ahead, backward: behind }.map(|runs| sum(runs, |pass| costs.serial(pass))),
         until_next: PerDirection { forward: ahead, backward: behind }
             .map(|runs| sum(runs, |pass| costs.lower_bound(pass, contention(costs)))),
-        computing: of_steps(&|step| step.piece.work.time + step.piece.host),
-        beside: of_steps(&|step| costs.overlapped(step).1),
+        computing: of_steps(&|step| step.piece.time()),
+        beside: of_steps(&|step| costs.beside(step).map(|exchange| exchange.transfer.time).sum()),
         from_host: costs.rates.host_copy(both(|unit_pass| unit_pass.from_host)),
         to_host: costs.rates.host_copy(both(|unit_pass| unit_pass.to_host)),
         // What goes to the host is not kept on the device.

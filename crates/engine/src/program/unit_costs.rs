@@ -9,8 +9,10 @@ use crate::units::{Bytes, Count, Seconds, Share};
 
 use super::build::LaunchedWork;
 use super::gradients::{Gradients, PerGradients};
-use super::label::ModelPart;
-use super::unit_pass::{ComputeStep, TensorExchange, Traversal, UnitParameters, UnitPass};
+use super::label::{ModelPart, TaskKind};
+use super::stream::Stream;
+use super::task::TaskEvent;
+use super::unit_pass::{ComputeStep, Exchange, ExchangeId, Exchanges, Traversal, UnitParameters, UnitPass};
 
 /// Whether gradients of all units are kept whole until the step's end, rather than reduced unit by unit.
 pub(super) fn whole_gradients(rates: &Rates<'_>, layout: &Layout) -> bool {
@@ -25,7 +27,8 @@ pub(super) struct UnitCosts<'a> {
     pub layer: LayerWork,
     pub activations: Activations,
     pub tensor: TensorTransfers,
-    pub exchange: Transfer,
+    /// Keys and values, once around the context ranks.
+    pub keys_values: Transfer,
     /// Collectives that gather or reduce one unit.
     pub collectives: Count,
     /// Whether weights are gathered and gradients reduced by stages of several units, not by units.
@@ -44,7 +47,11 @@ impl<'a> UnitCosts<'a> {
             layer: rates.layer(),
             activations: rates.activations(),
             tensor: rates.tensor_transfers(rates.tokens() * f64::from(model.hidden), layout.tensor_group()),
-            exchange: rates.gather(Payload::plain(kv, storage), layout.context_group()),
+            keys_values: if layout.context > 1 {
+                rates.gather(Payload::plain(kv, storage), layout.context_group())
+            } else {
+                Transfer::default()
+            },
             collectives: rates.scenario.stack.collectives.per_layer.into(),
             staged,
         }
@@ -72,71 +79,61 @@ impl<'a> UnitCosts<'a> {
         self.rates.send(self.rates.tokens() * hidden * self.rates.storage(), self.layout.pipeline_group(), level)
     }
 
-    /// Seconds of a pass, whose pieces and the tensor collectives after them run one after the other.
+    /// Seconds of a pass: its pieces and the exchanges after them run one after the other.
     pub fn serial(&self, unit_pass: &UnitPass) -> Seconds {
-        unit_pass.steps.iter().map(|step| self.serial_step(step)).sum()
+        unit_pass.steps.iter().map(|step| step.piece.time() + self.after(step)).sum()
     }
 
-    /// Seconds of a piece and of the tensor collectives after it.
-    fn serial_step(&self, step: &ComputeStep) -> Seconds {
-        step.piece.work.time
-            + step.piece.host
-            + self.tensor_after(step.tensor).map_or(Seconds::ZERO, |after| after.time)
-    }
-
-    /// Seconds that a pass takes a rank at least until the next one may begin: what context and tensor ranks pass on
-    /// beside a piece takes `contention` of the device, and the next piece waits for it. A piece of 10 ms beside 20 ms of
-    /// an exchange that takes a fifth of the device is over after 20, beside 5 ms of one after 11. The tensor ranks'
-    /// collective after a piece waits for the piece alone: what is passed on may be hidden there too, without slowing it.
+    /// Seconds that a pass takes a rank at least until the next one may begin: an exchange beside a piece takes
+    /// `contention` of the device, and the next piece waits for it. A piece of 10 ms beside 20 ms of an exchange that
+    /// takes a fifth of the device is over after 20, beside 5 ms of one after 11. The exchange after a piece waits for
+    /// the piece alone: what runs beside the piece may be hidden there too, without slowing it.
     pub fn lower_bound(&self, unit_pass: &UnitPass, contention: Share) -> Seconds {
         let of_step = |step: &ComputeStep| {
-            let piece = step.piece.work.time + step.piece.host;
-            let after = self.serial_step(step) - piece;
-            let (longest, all) = self.overlapped(step);
+            let (piece, after) = (step.piece.time(), self.after(step));
+            let (longest, all) = self.beside(step).fold((Seconds::ZERO, Seconds::ZERO), |(longest, all), exchange| {
+                (exchange.transfer.time.max(longest), all + exchange.transfer.time)
+            });
             (piece + (all - after * 2.0).max(Seconds::ZERO) * contention.get() + after).max(longest)
         };
         unit_pass.steps.iter().map(of_step).sum()
     }
 
-    /// What runs beside a piece: the longest of it, and all of it.
-    pub fn overlapped(&self, step: &ComputeStep) -> (Seconds, Seconds) {
-        if step.piece.work.time + step.piece.host <= Seconds::ZERO {
-            return (Seconds::ZERO, Seconds::ZERO);
-        }
-        let turns = if self.layout.context > 1 { f64::from(step.exchange) } else { 0.0 };
-        let exchange = self.exchange.time * turns;
-        let tensor = self.tensor_overlapped(step.tensor).map_or(Seconds::ZERO, |beside| beside.time);
-        (exchange.max(tensor), exchange + tensor)
+    /// Seconds of the exchange after a piece.
+    fn after(&self, step: &ComputeStep) -> Seconds {
+        self.exchange(step.exchanges.after).map_or(Seconds::ZERO, |exchange| exchange.transfer.time)
     }
 
-    /// What the tensor ranks exchange after a piece, before the next one.
-    pub fn tensor_after(&self, exchange: TensorExchange) -> Option<Transfer> {
-        let TensorTransfers { forward, backward, ends, .. } = self.tensor;
-        match exchange {
-            _ if self.layout.tensor == 1 => None,
-            TensorExchange::Nothing => None,
-            TensorExchange::Forward(times) => Some((1..times).fold(forward, |sum, _| sum + forward)),
-            TensorExchange::Backward => Some(backward).filter(|after| after.time > Seconds::ZERO),
-            TensorExchange::End(part, pass) => {
-                let end = if part == ModelPart::Head { ends.head } else { ends.embedding };
-                Some(*end.get(pass)).filter(|after| after.time > Seconds::ZERO)
-            }
-        }
+    /// The exchanges beside a piece; none where nothing computes.
+    pub fn beside(&self, step: &ComputeStep) -> impl Iterator<Item = Exchange> {
+        let ids = if step.piece.time() > Seconds::ZERO { step.exchanges.beside } else { [None; 2] };
+        ids.into_iter().filter_map(|id| self.exchange(id))
     }
 
-    /// What they exchange while it runs.
-    pub fn tensor_overlapped(&self, exchange: TensorExchange) -> Option<Transfer> {
-        let TensorTransfers { overlapped_forward, overlapped_backward, ends, .. } = self.tensor;
-        let beside = match exchange {
-            _ if self.layout.tensor == 1 => None,
-            TensorExchange::Forward(times) => {
-                Some((1..times).fold(overlapped_forward, |sum, _| sum + overlapped_forward))
-            }
-            TensorExchange::Backward => Some(overlapped_backward),
-            TensorExchange::End(ModelPart::Head, pass) if pass.is_backward() => Some(ends.overlapped_head),
-            TensorExchange::End(..) | TensorExchange::Nothing => None,
+    /// An exchange with its transfer; `None` where ranks have nothing to exchange.
+    pub fn exchange(&self, id: Option<ExchangeId>) -> Option<Exchange> {
+        let TensorTransfers { forward, overlapped_forward, backward, overlapped_backward, ends } = &self.tensor;
+        let id = id?;
+        let transfer = match id {
+            ExchangeId::KeysValues => self.keys_values,
+            ExchangeId::KeysValuesGradients => self.keys_values + self.keys_values,
+            ExchangeId::Forward => *forward,
+            ExchangeId::ForwardBeside => *overlapped_forward,
+            ExchangeId::LayerForward => *forward + *forward,
+            ExchangeId::LayerForwardBeside => *overlapped_forward + *overlapped_forward,
+            ExchangeId::Backward => *backward,
+            ExchangeId::BackwardBeside => *overlapped_backward,
+            ExchangeId::Embedding(pass) => *ends.embedding.get(pass),
+            ExchangeId::Head(pass) => *ends.head.get(pass),
+            ExchangeId::HeadBeside => ends.overlapped_head,
         };
-        beside.filter(|beside| beside.time > Seconds::ZERO)
+        let (stream, kind, event) = match id {
+            ExchangeId::KeysValues | ExchangeId::KeysValuesGradients => {
+                (Stream::Context, TaskKind::PointToPoint, TaskEvent::Context)
+            }
+            _ => (Stream::Tensor, TaskKind::AllReduce, TaskEvent::Tensor),
+        };
+        (transfer.time > Seconds::ZERO).then_some(Exchange { stream, kind, event, transfer })
     }
 
     /// Embedding and head are one unit where they share their weights: gathered for the first of the
@@ -160,9 +157,10 @@ impl<'a> UnitCosts<'a> {
         }
     }
 
-    /// Whether selective recompute runs attention again, for which keys and values must travel again too.
-    pub fn repeats_attention(&self) -> bool {
-        self.rates.scenario.stack.selective.core > 0.0
+    /// The exchanges of selective recompute: where it runs attention again, keys and values must travel again too.
+    pub fn repeated_exchanges(&self) -> Exchanges {
+        let repeats_attention = self.rates.scenario.stack.selective.core > 0.0;
+        Exchanges { after: None, beside: [repeats_attention.then_some(ExchangeId::KeysValues), None] }
     }
 
     /// A pass of a unit: its transfers, and the memory of its weights and gradients.

@@ -1,7 +1,7 @@
 //! One pass over one unit: the transfers that bring its weights, the compute, the memory it takes, and the transfers
 //! that reduce its gradients. Not for what these cost ([`super::unit_costs`]).
 
-use crate::cost::Transfer;
+use crate::cost::{Sublayer, Transfer};
 use crate::plan::pass::Pass;
 use crate::units::{Bytes, Count};
 
@@ -9,7 +9,8 @@ use super::build::LaunchedWork;
 use super::gradients::PerGradients;
 use super::label::{ModelPart, TaskKind};
 use super::memory::{MemoryKind, PerMemoryKind};
-use super::task::{bytes, memory_of};
+use super::stream::Stream;
+use super::task::{TaskEvent, bytes, memory_of};
 
 /// A unit: what is gathered and reduced together.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,27 +45,76 @@ impl Traversal {
     }
 }
 
-/// What the tensor ranks exchange around a piece of compute.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum TensorExchange {
-    #[default]
-    Nothing,
-    /// After it, so many times what forward of a sublayer ends with.
-    Forward(u32),
-    /// What backward of a sublayer sends, after it and beside it.
+/// An exchange between tensor or context ranks, priced by [`UnitCosts::exchange`](super::unit_costs::UnitCosts::exchange).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ExchangeId {
+    /// Keys and values, around the context ranks.
+    KeysValues,
+    /// Keys and values with their gradients.
+    KeysValuesGradients,
+    /// After forward of a sublayer.
+    Forward,
+    /// Beside forward of a sublayer.
+    ForwardBeside,
+    /// After forward of both sublayers in one piece.
+    LayerForward,
+    /// Beside forward of both sublayers in one piece.
+    LayerForwardBeside,
+    /// After backward of a sublayer.
     Backward,
-    /// What the embedding or the head sends in a pass.
-    End(ModelPart, Pass),
+    /// Beside backward of a sublayer.
+    BackwardBeside,
+    /// After a pass over the embedding.
+    Embedding(Pass),
+    /// After a pass over the head.
+    Head(Pass),
+    /// Beside backward of the head.
+    HeadBeside,
 }
 
-/// A pass's compute in order; tensor parallelism meets after each piece that says so.
+/// A transfer between tensor or context ranks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Exchange {
+    pub stream: Stream,
+    pub kind: TaskKind,
+    /// Raised at its end.
+    pub event: TaskEvent,
+    pub transfer: Transfer,
+}
+
+/// The exchanges around a piece of compute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Exchanges {
+    /// The next piece waits for it, and nothing computes meanwhile.
+    pub after: Option<ExchangeId>,
+    /// One of the context ranks and one of the tensor ranks run beside the piece.
+    pub beside: [Option<ExchangeId>; 2],
+}
+
+impl Exchanges {
+    pub const NONE: Self = Self { after: None, beside: [None; 2] };
+
+    /// The exchanges of a pass over a sublayer. Gradients of weights need nothing from other ranks: those of inputs take
+    /// all of backward's.
+    pub fn around(sublayer: Sublayer, pass: Pass) -> Self {
+        // Backward passes keys and values around once more, and their gradients with them (arXiv 2310.01889).
+        let (keys_values, after, beside) = match pass {
+            Pass::Forward => (ExchangeId::KeysValues, ExchangeId::Forward, ExchangeId::ForwardBeside),
+            Pass::Backward | Pass::BackwardInputs => {
+                (ExchangeId::KeysValuesGradients, ExchangeId::Backward, ExchangeId::BackwardBeside)
+            }
+            Pass::BackwardWeights => return Self::NONE,
+        };
+        let keys_values = (sublayer == Sublayer::Attention).then_some(keys_values);
+        Self { after: Some(after), beside: [keys_values, Some(beside)] }
+    }
+}
+
+/// A piece of a pass's compute.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct ComputeStep {
     pub piece: LaunchedWork,
-    /// What the tensor ranks exchange around it.
-    pub tensor: TensorExchange,
-    /// Times that keys and values travel around the context ranks beside it.
-    pub exchange: u32,
+    pub exchanges: Exchanges,
 }
 
 /// A pass, ready to be repeated.

@@ -6,10 +6,10 @@ use crate::units::Bytes;
 
 use super::super::build::GraphBuilder;
 use super::super::label::{ModelPart, Phase, TaskKind};
-use super::super::step::TaskEmitter;
+use super::super::step::{RunSite, TaskEmitter};
 use super::super::stream::Stream;
 use super::super::task::{TaskEvent, waits};
-use super::super::unit_order::{CheckpointFetch, UnitRun};
+use super::super::unit_order::CheckpointFetch;
 use super::context::{PipelineContext, label};
 
 /// Forward or backward of a stage, between what it receives and what it sends.
@@ -78,8 +78,8 @@ impl PipelineContext<'_> {
                                 .then(|| body.after(TaskEvent::Gathered, ahead.cast_signed() as i64)),
                             receives.then(|| body.after(arrival, 0)),
                         ];
-                        let run = UnitRun { count: times, layer: run.layer_at(position), ..*run };
-                        emit.stage_unit_pass(body, &run, start, copy.filter(|_| index + 1 == runs.len()));
+                        let site = RunSite { run, position, micro_batch: 0 };
+                        emit.stage_unit_pass(body, site, start, copy.filter(|_| index + 1 == runs.len()));
                     }
                 });
             };
