@@ -2,7 +2,7 @@
 //! ([`mod@super::summary`]).
 
 use crate::hardware::MAX_LEVELS;
-use crate::program::{Activity, HostDirection};
+use crate::program::{Activity, HostDirection, MemoryKind, ModelState, PerMemoryKind};
 use crate::scenario::Scenario;
 use crate::units::{Bytes, FlopPerSecond, Seconds};
 
@@ -114,6 +114,20 @@ pub struct MemoryParts {
 }
 
 impl MemoryParts {
+    /// A rank's state and what is allocated beside it; nothing reserved.
+    pub(super) fn new(state: &ModelState, allocated: &PerMemoryKind<Bytes>) -> Self {
+        Self {
+            weights: state.weights,
+            gradients: state.gradients + allocated[MemoryKind::Gradients],
+            optimizer: state.optimizer,
+            secondary_weights: allocated[MemoryKind::Secondary],
+            activations: allocated[MemoryKind::Activations],
+            gathered: allocated[MemoryKind::Gathered],
+            communication: state.buffers + allocated[MemoryKind::Communication],
+            reserved: Bytes::ZERO,
+        }
+    }
+
     /// The parts with their names, in the order in which a bar shows them.
     pub fn named(&self) -> [(&'static str, Bytes); 8] {
         [

@@ -3,7 +3,7 @@
 
 use crate::cost::{Factors, TokenFlop, peak};
 use crate::hardware::MAX_LEVELS;
-use crate::program::{MAX_SERIAL_TIME, MemoryKind, Program, Volume, seconds};
+use crate::program::{MAX_SERIAL_TIME, Program, Volume, seconds};
 use crate::scenario::{Checked, Layout, Problem, Scenario};
 use crate::sim::{MemoryPeak, Observer, Outcome, Simulator};
 use crate::units::{Bytes, Flop, Seconds};
@@ -214,19 +214,8 @@ impl<'a> RunFigures<'a> {
 
 /// Memory of one rank at its fullest moment.
 fn memory(scenario: &Scenario, program: &Program, rank: usize, peak: &MemoryPeak) -> Memory {
-    let state = &program.states[rank];
-    let MemoryPeak { allocated: in_use, at, task, place } = *peak;
-    let dynamic = |kind: MemoryKind| Bytes::new(in_use[kind] as f64);
-    let mut parts = MemoryParts {
-        weights: state.weights,
-        gradients: state.gradients + dynamic(MemoryKind::Gradients),
-        optimizer: state.optimizer,
-        secondary_weights: dynamic(MemoryKind::Secondary),
-        activations: dynamic(MemoryKind::Activations),
-        gathered: dynamic(MemoryKind::Gathered),
-        communication: state.buffers + dynamic(MemoryKind::Communication),
-        reserved: Bytes::ZERO,
-    };
+    let MemoryPeak { allocated, at, task, place } = *peak;
+    let mut parts = MemoryParts::new(&program.states[rank], &allocated.map(|bytes| Bytes::new(bytes as f64)));
     // The allocator reserves more than is asked for: fragments, and the runtime's own memory.
     let asked = parts.total();
     parts.reserved = scenario.calibration.allocator.peak(asked) - asked;

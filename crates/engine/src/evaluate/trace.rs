@@ -5,11 +5,12 @@ use std::ops::Range;
 
 use crate::cost::Factors;
 use crate::program::{
-    Activity, MemoryKind, ModelPart, ModelState, PerMemoryKind, Picos, Program, STREAMS, Stream, Task, TaskClass,
+    Activity, ModelPart, ModelState, PerMemoryKind, Picos, Program, STREAMS, Stream, Task, TaskClass,
     TaskKind, TaskPosition, picos, seconds,
 };
 use crate::scenario::{Checked, Problem, Scenario};
 use crate::sim::{self, Observer};
+use crate::stack::Allocator;
 use crate::units::{Bytes, Seconds};
 
 use super::figures::{MemoryParts, Summary};
@@ -64,18 +65,8 @@ pub struct MemoryPoint {
 impl MemoryPoint {
     /// All of it by its parts, beside what the rank holds all the time.
     pub fn parts(&self, state: &ModelState) -> MemoryParts {
-        let mut parts = MemoryParts {
-            weights: state.weights,
-            gradients: state.gradients + self.allocated[MemoryKind::Gradients],
-            optimizer: state.optimizer,
-            secondary_weights: self.allocated[MemoryKind::Secondary],
-            activations: self.allocated[MemoryKind::Activations],
-            gathered: self.allocated[MemoryKind::Gathered],
-            communication: state.buffers + self.allocated[MemoryKind::Communication],
-            reserved: Bytes::ZERO,
-        };
-        parts.reserved = self.in_use - parts.total();
-        parts
+        let parts = MemoryParts::new(state, &self.allocated);
+        MemoryParts { reserved: self.in_use - parts.total(), ..parts }
     }
 }
 
@@ -293,10 +284,7 @@ struct Recorder<'a> {
     trace: Trace,
     /// Memory that each rank holds all the time.
     states: Vec<f64>,
-    /// What the allocator makes of each byte.
-    lost: f64,
-    /// Memory of the runtime.
-    reserve: Bytes,
+    allocator: Allocator,
     /// The last span of each stream of each rank.
     last: Vec<[OpenSpan; STREAMS]>,
     /// The last stall of each rank's compute, by its place in the trace.
@@ -320,8 +308,7 @@ impl<'a> Recorder<'a> {
             program,
             trace: Trace::default(),
             states,
-            lost: 1.0 + scenario.calibration.allocator.fragmentation,
-            reserve: scenario.calibration.allocator.reserve,
+            allocator: scenario.calibration.allocator,
             last: vec![[OpenSpan::default(); STREAMS]; ranks],
             idle: vec![None; ranks],
         }
@@ -371,10 +358,9 @@ impl Observer for Recorder<'_> {
     }
 
     fn memory(&mut self, rank: usize, allocated: &PerMemoryKind<i64>, at: Picos) {
-        let all = allocated.total();
         // The state lies there all the time, so that the simulator does not count it; the allocator's losses are on top
         // of both.
-        let in_use = Bytes::new((self.states[rank] + all as f64) * self.lost) + self.reserve;
+        let in_use = self.allocator.peak(Bytes::new(self.states[rank] + allocated.total() as f64));
         let allocated = allocated.map(|bytes| Bytes::new(bytes as f64));
         self.trace.memory.push(MemoryPoint { rank: rank as u32, at: seconds(at), in_use, allocated });
     }
