@@ -4,7 +4,6 @@ mod batch;
 mod choice;
 mod extent;
 mod idle;
-mod numbers;
 mod operators;
 pub mod pass;
 mod schedule;
@@ -215,5 +214,20 @@ impl Plan {
     /// Virtual stages on each rank, as the schedule runs them.
     pub fn virtual_stages(&self) -> u32 {
         if self.effective_schedule().rules().virtual_stages { self.stages_per_rank } else { 1 }
+    }
+
+    /// What makes the numbers coarser than 16 bits make them: `fp8`, `int8 weights`, `int4 gradients`.
+    pub fn coarse_numbers(&self) -> Vec<String> {
+        let wire = &self.sharding.wire;
+        let travelling = |format: Format, what: &str| format.quantised().then(|| format!("{format} {what}"));
+        let fp8 = (self.precision == Precision::Fp8).then(|| "fp8".to_owned());
+        let all = [fp8, travelling(wire.weights, "weights"), travelling(wire.gradients, "gradients")];
+        all.into_iter().flatten().collect()
+    }
+
+    /// Those of them that another plan has not.
+    pub fn coarser_than(&self, other: &Self) -> Vec<String> {
+        let known = other.coarse_numbers();
+        self.coarse_numbers().into_iter().filter(|one| !known.contains(one)).collect()
     }
 }

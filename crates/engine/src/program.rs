@@ -38,12 +38,9 @@
 
 mod boundary;
 pub(crate) mod build;
-mod gradients;
-mod host;
 mod label;
 mod memory;
 mod operator_layouts;
-mod parameter_group;
 mod pipeline;
 mod rank_program;
 mod stage;
@@ -71,8 +68,6 @@ use pipeline::PipelineBuilder;
 use pipeline::context::PipelineContext;
 use unit_order::UnitList;
 
-pub use gradients::PerGradients;
-pub use host::{Copies, HostCopies, HostDirection};
 pub use label::{Activity, Label, ModelPart, PHASES, Phase, TaskKind};
 pub use memory::{MemoryKind, PerMemoryKind};
 pub use rank_program::{
@@ -86,7 +81,8 @@ pub use task::{
     TaskEvent, WAITS, picos, seconds, waits,
 };
 pub use terms::{StageCost, StepTerms, transfer_counts_at_ends};
-pub use volume::Volume;
+pub use unit_pass::PerGradients;
+pub use volume::{Copies, HostCopies, HostDirection, Volume};
 
 /// A step, ready to run, and what is known of it before it runs.
 #[derive(Debug, Default)]

@@ -4,8 +4,8 @@ use crate::plan::{Format, Recompute};
 use crate::stack::Selective;
 use crate::units::{Bytes, Count};
 
+use super::layer::PerSublayer;
 use super::rates::Rates;
-use super::sublayer::PerSublayer;
 
 /// Activation bytes of one rank and one micro-batch.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

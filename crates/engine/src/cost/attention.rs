@@ -4,8 +4,7 @@ use crate::plan::pass::PerDirection;
 use crate::stack::Attention;
 use crate::units::{Bytes, Flop};
 
-use super::device_time::DeviceTime;
-use super::layer::PassTimes;
+use super::device_time::{DeviceTime, PassTimes};
 use super::rates::Rates;
 
 /// Flop of flash attention's backward over its forward's: five products instead of two.

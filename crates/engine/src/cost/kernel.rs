@@ -7,8 +7,8 @@ use crate::stack::Attention;
 use crate::units::{Bytes, Count, Flop, FlopPerSecond};
 
 use super::attention::KernelWork;
-use super::device_time::DeviceTime;
-use super::layer::{BACKWARD_TRAFFIC, ElementWiseTimes, PassTimes};
+use super::device_time::{DeviceTime, PassTimes};
+use super::layer::{BACKWARD_TRAFFIC, ElementWiseTimes};
 use super::matmul::MatrixProduct;
 use super::rates::Rates;
 

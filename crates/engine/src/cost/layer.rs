@@ -1,6 +1,6 @@
 //! Device time of a layer, of embedding and head, and of the optimizer.
 
-use std::ops::{Add, Mul};
+use std::ops::Add;
 
 use crate::model::{Matrix, Mlps};
 use crate::plan::Optimizer;
@@ -8,55 +8,56 @@ use crate::plan::pass::Pass;
 use crate::stack::{Attention, TensorDivision};
 use crate::units::{Bytes, Count, Flop, FlopPerSecond, Seconds};
 
-use super::device_time::DeviceTime;
+use super::device_time::{DeviceTime, PassTimes};
 use super::matmul::MatrixProduct;
 use super::rates::Rates;
-use super::sublayer::{PerSublayer, Sublayer};
 
-/// Device time of forward and backward of some operators.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct PassTimes {
-    /// Forward.
-    pub forward: DeviceTime,
-    /// Backward, the gradients of inputs and of weights together.
-    pub backward: DeviceTime,
-    /// What of `backward` computes gradients of weights, which nothing in the layers before waits for. The rest
-    /// computes those of inputs.
-    pub weights: DeviceTime,
+/// A part of a transformer layer that adds to the residual stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sublayer {
+    /// Attention, with its projections and norm.
+    Attention,
+    /// The MLP, with its norm.
+    Mlp,
 }
 
-impl PassTimes {
-    /// Device time of one pass.
-    pub fn work(&self, pass: Pass) -> DeviceTime {
-        match pass {
-            Pass::Forward => self.forward,
-            Pass::Backward => self.backward,
-            Pass::BackwardInputs => self.backward - self.weights,
-            Pass::BackwardWeights => self.weights,
+/// One of something for each sublayer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PerSublayer<T> {
+    /// For attention.
+    pub attention: T,
+    /// For the MLP.
+    pub mlp: T,
+}
+
+impl<T> PerSublayer<T> {
+    /// The same for each.
+    pub const fn both(value: T) -> Self
+    where
+        T: Copy,
+    {
+        Self { attention: value, mlp: value }
+    }
+
+    /// The one for a sublayer.
+    pub const fn get(&self, sublayer: Sublayer) -> &T {
+        match sublayer {
+            Sublayer::Attention => &self.attention,
+            Sublayer::Mlp => &self.mlp,
         }
     }
 
-    /// Without weights: backward has gradients of inputs only.
-    pub(super) const fn of_inputs(forward: DeviceTime, backward: DeviceTime) -> Self {
-        Self { forward, backward, weights: DeviceTime::traffic(Seconds::ZERO) }
+    /// What comes of each.
+    pub fn map<U>(self, mut make: impl FnMut(T) -> U) -> PerSublayer<U> {
+        PerSublayer { attention: make(self.attention), mlp: make(self.mlp) }
     }
-}
 
-impl Mul<f64> for PassTimes {
-    type Output = Self;
-    fn mul(self, factor: f64) -> Self {
-        Self { forward: self.forward * factor, backward: self.backward * factor, weights: self.weights * factor }
-    }
-}
-
-impl Add for PassTimes {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self {
-            forward: self.forward + other.forward,
-            backward: self.backward + other.backward,
-            weights: self.weights + other.weights,
-        }
+    /// Both together.
+    pub fn sum(self) -> T
+    where
+        T: Add<Output = T>,
+    {
+        self.attention + self.mlp
     }
 }
 

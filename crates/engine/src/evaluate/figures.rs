@@ -2,11 +2,9 @@
 //! ([`mod@super::summary`]).
 
 use crate::hardware::MAX_LEVELS;
-use crate::program::{Activity, HostDirection, MemoryKind, ModelState, PerMemoryKind};
+use crate::program::{Activity, Copies, HostCopies, HostDirection, MemoryKind, ModelState, PerMemoryKind, Volume};
 use crate::scenario::Scenario;
 use crate::units::{Bytes, FlopPerSecond, Seconds};
-
-use super::host::HostTraffic;
 
 /// The figures of one scenario, without anything allocated: what a cell of a map needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -209,5 +207,37 @@ impl Resource {
             Self::Bubble => "bubble",
             Self::HostLink | Self::Host => "host",
         }
+    }
+}
+
+/// What crosses the link to the host's memory in a step; each way has the link's bandwidth for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct HostTraffic {
+    /// What goes there, of the rank that ends last.
+    pub to: Copies,
+    /// What comes from there.
+    pub from: Copies,
+    /// Time during which compute stalls for a copy.
+    pub exposed: Seconds,
+}
+
+impl HostTraffic {
+    /// One way.
+    pub const fn way(&self, way: HostDirection) -> Copies {
+        match way {
+            HostDirection::Out => self.to,
+            HostDirection::In => self.from,
+        }
+    }
+
+    /// Whether anything crosses it.
+    pub fn any(&self) -> bool {
+        HostDirection::ALL.iter().any(|way| self.way(*way).bytes > Bytes::ZERO)
+    }
+
+    /// What one rank copies; `exposed` is how long its compute stalls for that.
+    pub(super) fn new(volume: &Volume, exposed: Seconds) -> Self {
+        let HostCopies { to, from } = volume.host_copies;
+        Self { to, from, exposed }
     }
 }

@@ -8,8 +8,7 @@ use crate::scenario::{Checked, Layout, Problem, Scenario};
 use crate::sim::{MemoryPeak, Observer, Outcome, Simulator};
 use crate::units::{Bytes, Flop, Seconds};
 
-use super::figures::{Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Traffic};
-use super::host::HostTraffic;
+use super::figures::{HostTraffic, Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Traffic};
 
 /// Buffers that evaluations reuse.
 #[derive(Debug, Default)]

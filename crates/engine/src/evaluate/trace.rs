@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use crate::cost::Factors;
 use crate::program::{
-    Activity, ModelPart, ModelState, PerMemoryKind, Picos, Program, STREAMS, Stream, Task, TaskClass,
-    TaskKind, TaskPosition, picos, seconds,
+    Activity, ModelPart, ModelState, PerMemoryKind, Picos, Program, STREAMS, Stream, Task, TaskClass, TaskKind,
+    TaskPosition, picos, seconds,
 };
 use crate::scenario::{Checked, Problem, Scenario};
 use crate::sim::{self, Observer};

@@ -4,7 +4,6 @@
 //! A further schedule is a file beside the others and a line in both lists here.
 
 mod breadth_first;
-mod gpipe;
 mod interleaved;
 mod one_forward_one_backward;
 #[cfg(any(test, feature = "testing"))]
@@ -48,7 +47,7 @@ impl Schedule {
     /// The rules that define this schedule.
     pub const fn rules(self) -> &'static ScheduleRules {
         match self {
-            Self::GPipe => &gpipe::RULES,
+            Self::GPipe => &breadth_first::GPIPE,
             Self::OneForwardOneBackward => &one_forward_one_backward::RULES,
             Self::Interleaved => &interleaved::RULES,
             Self::BreadthFirst => &breadth_first::RULES,

@@ -6,7 +6,7 @@ use crate::units::{Bytes, Count, Seconds};
 use super::build::{GraphBuilder, LaunchedWork};
 use super::label::{Activity, Label, ModelPart, Phase, TaskKind};
 use super::memory::MemoryKind;
-use super::parameter_group::ParameterGroup;
+use super::state::ParameterGroup;
 use super::stream::{CollectiveStreams, Stream};
 use super::task::{EventWait, Task, TaskClass, TaskEvent, WAITS, memory_of, waits};
 use super::unit_costs::UnitCosts;

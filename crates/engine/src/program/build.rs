@@ -5,7 +5,6 @@ use crate::cost::{DeviceTime, Transfer};
 use crate::hardware::MAX_LEVELS;
 use crate::units::{Seconds, Share, ceil, nearest};
 
-use super::host::{Copies, HostDirection};
 use super::label::Label;
 use super::rank_program::{Code, GroupLoop, Launch, MicroBatchLoop, RankProgram, TaskGraph, TaskLoop};
 use super::stream::{PerStream, SERIAL, Stream, StreamSet};
@@ -13,6 +12,7 @@ use super::task::{
     DEVICE, EVENTS, EventWait, FULL_DEMAND, NO_TASK, RESOURCES, Task, TaskClass, TaskEvent, WAITS, picos, seconds,
     waits,
 };
+use super::volume::{Copies, HostDirection};
 
 /// Compute as a task needs it: device time, and time added by a slow host.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

@@ -16,10 +16,10 @@ use std::ops::Range;
 use crate::plan::pass::{Pass, PassLoop, PassOrder, PassRun, StagePass};
 
 use super::build::{GraphBuilder, GraphLaunch, RankBuilder};
-use super::gradients::Gradients;
 use super::stage::StagePlace;
 use super::stage_buffers::{BackwardStretch, StageGather, backward_stretches, resident_at_end, stage_gathers};
 use super::stream::Stream;
+use super::unit_pass::Gradients;
 use buffers::{GradientBuffer, GradientDrain, StageFill};
 use context::PipelineContext;
 use ends::free_buffers;

@@ -4,8 +4,7 @@ use crate::cost::Rates;
 use crate::scenario::Layout;
 use crate::units::{Bytes, Count};
 
-use super::parameter_group::ParameterGroup;
-use super::unit_costs::whole_gradients;
+use super::unit_costs::{UnitCosts, whole_gradients};
 
 /// Static memory of one rank, and how its gradients are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -22,6 +21,21 @@ pub struct ModelState {
     pub whole_gradients: bool,
     /// Parameters of this rank's part of the model, before sharding.
     pub parameters: Count,
+}
+
+/// Parameters that share one sharding, and their costs under it.
+#[derive(Clone, Copy)]
+pub(super) struct ParameterGroup<'a> {
+    pub costs: &'a UnitCosts<'a>,
+    /// On one tensor and pipeline rank, before sharding.
+    pub parameters: Count,
+}
+
+impl<'a> ParameterGroup<'a> {
+    /// From a number of parameters before tensor parallelism splits them.
+    pub fn new(costs: &'a UnitCosts<'a>, parameters: u64) -> Self {
+        Self { costs, parameters: costs.local(parameters) }
+    }
 }
 
 impl ModelState {

@@ -6,17 +6,15 @@ use crate::units::{Bytes, Seconds, Share};
 
 use super::boundary;
 use super::build::{GraphBuilder, LaunchedWork, RankBuilder};
-use super::gradients::Gradients;
 use super::label::{Activity, Label, ModelPart, Phase, TaskKind};
 use super::memory::MemoryKind;
 use super::operator_layouts::{OperatorLayouts, StageParameters};
-use super::parameter_group::ParameterGroup;
-use super::state::ModelState;
+use super::state::{ModelState, ParameterGroup};
 use super::stream::{CollectiveStreams, Stream};
 use super::task::{EventWait, Task, TaskClass, TaskEvent, bytes, memory_of, waits};
 use super::unit_costs::UnitCosts;
 use super::unit_order::{CheckpointFetch, UnitList, UnitPosition, UnitRun, recomputed_layers};
-use super::unit_pass::{Exchange, GradientReduction, UnitCollective};
+use super::unit_pass::{Exchange, GradientReduction, Gradients, UnitCollective};
 
 /// What emitting needs.
 pub(super) struct TaskEmitter<'a> {

@@ -8,18 +8,16 @@ use crate::units::{Bytes, Count, Seconds, Share};
 
 use super::boundary;
 use super::build::device_demand;
-use super::gradients::{Gradients, PerGradients};
 use super::label::ModelPart;
 use super::operator_layouts::{OperatorLayouts, StageParameters};
-use super::parameter_group::ParameterGroup;
 use super::pipeline::context::{PipelineContext, pipeline_counts};
 use super::stage::StageWork;
 use super::stage_buffers::{EndTransferCounts, StageTransferCounts};
-use super::state::ModelState;
+use super::state::{ModelState, ParameterGroup};
 use super::task::FULL_DEMAND;
 use super::unit_costs::{UnitCosts, whole_gradients};
 use super::unit_order::{UnitList, UnitRun, recomputed_layers};
-use super::unit_pass::{ComputeStep, ReductionScope, UnitCollective, UnitPass};
+use super::unit_pass::{ComputeStep, Gradients, PerGradients, ReductionScope, UnitCollective, UnitPass};
 
 /// A unit, or a stage with all its units: seconds and bytes on one rank, of one micro-batch where they are
 /// not of the state.

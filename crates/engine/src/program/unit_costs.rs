@@ -8,11 +8,12 @@ use crate::scenario::{Layout, Scenario};
 use crate::units::{Bytes, Count, Seconds, Share};
 
 use super::build::LaunchedWork;
-use super::gradients::{Gradients, PerGradients};
 use super::label::{ModelPart, TaskKind};
 use super::stream::Stream;
 use super::task::TaskEvent;
-use super::unit_pass::{ComputeStep, Exchange, ExchangeId, Exchanges, Traversal, UnitParameters, UnitPass};
+use super::unit_pass::{
+    ComputeStep, Exchange, ExchangeId, Exchanges, Gradients, PerGradients, Traversal, UnitParameters, UnitPass,
+};
 
 /// Whether gradients of all units are kept whole until the step's end, rather than reduced unit by unit.
 pub(super) fn whole_gradients(rates: &Rates<'_>, layout: &Layout) -> bool {

@@ -8,10 +8,9 @@ use crate::plan::{Format, Optimizer, Reduction};
 use crate::scenario::Scenario;
 use crate::units::{Bytes, Count};
 
-use super::gradients::PerGradients;
 use super::label::TaskKind;
 use super::unit_costs::UnitCosts;
-use super::unit_pass::{GradientReduction, ReductionScope, UnitCollective, UnitParameters};
+use super::unit_pass::{GradientReduction, PerGradients, ReductionScope, UnitCollective, UnitParameters};
 
 impl UnitCosts<'_> {
     /// The gather of a unit's weights: from the second copy in backward, where there is one.

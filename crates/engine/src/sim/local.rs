@@ -7,7 +7,7 @@ use crate::program::{Stream, TaskEvent};
 use super::arrivals::{ArrivalTrain, SentTrain};
 use super::fold::{LoopLevel, StateHistory, find_shift};
 use super::in_flight::InFlightSets;
-use super::observer::Observer;
+use super::outcome::Observer;
 use super::rank::{RankContext, RankState};
 use super::stream::RankRole;
 

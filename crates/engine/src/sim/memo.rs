@@ -17,7 +17,7 @@ use crate::program::{Code, EventWait, Phase, Picos, SERIAL, TaskEvent, TaskGraph
 
 use super::fold::StateHistory;
 use super::in_flight::InFlightSets;
-use super::observer::Observer;
+use super::outcome::Observer;
 use super::rank::{NOTHING_QUEUED, RankContext, RankState};
 use super::stream::RankRole;
 use super::{joint, local};

@@ -10,8 +10,7 @@ use crate::program::{
 
 use super::arrivals::{ArrivalTrain, Inbox, SentTrain};
 use super::gap::Gap;
-use super::observer::Observer;
-use super::outcome::{MemoryPeak, Outcome, TimeTotals};
+use super::outcome::{MemoryPeak, Observer, Outcome, TimeTotals};
 use super::slowdown::{slowdown, time_for, work_done};
 use super::stream::{Cursor, RankRole, Requirement, StreamHead};
 

@@ -12,14 +12,13 @@ use crate::plan::pass::Pass;
 use crate::units::{Bytes, Count, Share};
 
 use super::super::build::GraphBuilder;
-use super::super::gradients::Gradients;
 use super::super::label::{ModelPart, Phase, TaskKind};
 use super::super::memory::MemoryKind;
 use super::super::operator_layouts::StageParameters;
 use super::super::stream::Stream;
 use super::super::task::{Task, TaskEvent, bytes, memory_of, waits};
 use super::super::unit_costs::UnitCosts;
-use super::super::unit_pass::{ReductionScope, UnitCollective};
+use super::super::unit_pass::{Gradients, ReductionScope, UnitCollective};
 use super::context::{PipelineContext, label, pause};
 
 /// A stage that comes into a buffer.

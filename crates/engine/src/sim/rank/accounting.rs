@@ -2,8 +2,7 @@
 
 use crate::program::{Phase, Picos, RESOURCES, SERIAL, STREAMS, Stream, Task, TaskClass};
 
-use super::super::observer::{Observer, StallCause};
-use super::super::outcome::MemoryPeak;
+use super::super::outcome::{MemoryPeak, Observer, StallCause};
 use super::super::stream::{Cursor, RankRole};
 use super::{RankContext, RankState, task_position};
 
