@@ -87,13 +87,13 @@ pub use volume::{Copies, HostCopies, HostDirection, Volume};
 /// A step, ready to run, and what is known of it before it runs.
 #[derive(Debug, Default)]
 pub struct Program {
-    /// What ranks do, listed once.
+    /// The graphs that ranks launch, listed once.
     pub code: Code,
-    /// Which of it each pipeline rank does, and how often.
+    /// Each pipeline rank's launches of them.
     pub ranks: Vec<RankProgram>,
-    /// Each rank's memory that does not change during the step.
+    /// Each rank's static memory.
     pub states: Vec<ModelState>,
-    /// The unit passes of a micro-batch, to build from; empty where they are not passed one by one.
+    /// Scratch space: the unit passes of a micro-batch.
     units: UnitList,
 }
 
@@ -127,12 +127,12 @@ impl Program {
         }
     }
 
-    /// What one rank's tasks move and need, repeats counted.
+    /// Totals over one rank's tasks, repeats counted.
     pub fn volume(&self, rank: usize) -> Volume {
         self.ranks[rank].volume(&self.code)
     }
 
-    /// What the tasks of all ranks would take one after the other.
+    /// Time of all ranks' tasks run one after the other.
     pub fn serial(&self) -> Seconds {
         self.ranks.iter().map(|program| program.serial(&self.code)).sum()
     }
@@ -140,7 +140,7 @@ impl Program {
 
 #[cfg(any(test, feature = "testing"))]
 impl Program {
-    /// The step of a plan's pipeline in the order of a schedule, for which a plan need have no word.
+    /// A plan's pipeline step in the order of a schedule that no plan can name.
     pub(crate) fn scheduled(scenario: &Scenario, rules: &'static crate::plan::ScheduleRules) -> Self {
         let layout = scenario.layout().unwrap_or_else(|problems| panic!("{problems:?}"));
         let factors = Factors { bandwidth: [1e30; crate::hardware::MAX_LEVELS], ..Factors::default() };

@@ -81,7 +81,7 @@ pub struct Simulator {
 impl Simulator {
     /// Runs the programs of all ranks to their ends; [`Simulator::outcome`] has what came of each.
     ///
-    /// With `fold`, repeats are skipped once they are periodic.
+    /// Runs a program; with `fold`, periodic repeats are skipped.
     pub fn run(
         &mut self,
         code: &Code,

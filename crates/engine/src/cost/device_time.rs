@@ -1,14 +1,14 @@
-//! Device time, and what of it is bound by memory. Not for what takes it.
+//! Device time, its part bound by memory, and its division into passes. Not for the work that takes it.
 
 use std::ops::{Add, Mul, Sub};
 
 use crate::plan::pass::Pass;
 use crate::units::Seconds;
 
-/// Device time of some compute, and how much of it the memory's bandwidth sets.
+/// Device time of some compute, and the part that the memory's bandwidth sets.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct DeviceTime {
-    /// All of it.
+    /// The whole time.
     pub time: Seconds,
     /// The part that is bound by memory.
     pub memory: Seconds,
@@ -59,8 +59,8 @@ pub struct PassTimes {
     pub forward: DeviceTime,
     /// Backward, the gradients of inputs and of weights together.
     pub backward: DeviceTime,
-    /// What of `backward` computes gradients of weights, which nothing in the layers before waits for. The rest
-    /// computes those of inputs.
+    /// Part of `backward`: the gradients of weights, which nothing in the layers before waits for. The rest computes
+    /// the gradients of inputs.
     pub weights: DeviceTime,
 }
 
@@ -75,7 +75,7 @@ impl PassTimes {
         }
     }
 
-    /// Without weights: backward has gradients of inputs only.
+    /// Times of an operator without weights: backward computes gradients of inputs only.
     pub(super) const fn of_inputs(forward: DeviceTime, backward: DeviceTime) -> Self {
         Self { forward, backward, weights: DeviceTime::traffic(Seconds::ZERO) }
     }

@@ -15,20 +15,20 @@ use super::rates::Rates;
 /// Kernels of a layer that do one thing in one pass.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kernel {
-    /// What they do: `gate and up`.
+    /// Name of their work: `gate and up`.
     pub name: String,
     /// Arithmetic.
     pub flop: Flop,
-    /// What goes to the device's memory and comes from it; nothing where the kernel's arithmetic hides it by design.
+    /// Traffic to and from the device's memory; none where the kernel's arithmetic hides it by design.
     pub bytes: Bytes,
-    /// The peak of the format that they compute in.
+    /// Peak of their format.
     pub peak: FlopPerSecond,
-    /// For how long they run.
+    /// Device time.
     pub time: DeviceTime,
 }
 
 impl Rates<'_> {
-    /// Those of forward, and those of backward without recompute; what takes no time with this software is left out.
+    /// The kernels of forward, and of backward without recompute, except those that take no time with this software.
     pub fn kernels(&self) -> PerDirection<Vec<Kernel>> {
         let model = &self.scenario.model;
         let tokens = self.tokens();
@@ -53,7 +53,7 @@ impl Rates<'_> {
         PerDirection { forward, backward }
     }
 
-    /// Both products of MLPs of a shape, of a mean layer where layers differ.
+    /// Both products of the MLPs of a shape, in a mean layer where layers differ.
     fn mlp(&self, mlps: &Mlps, tokens: Count) -> [PerDirection<Kernel>; 2] {
         let model = &self.scenario.model;
         let of = match model.experts {
@@ -73,19 +73,19 @@ impl Rates<'_> {
         ]
     }
 
-    /// Of a product whose weight is split by columns over the tensor ranks.
+    /// The product of a weight that is split by columns over the tensor ranks.
     pub(super) fn column_parallel(&self, matrix: Matrix, tokens: Count) -> MatrixProduct {
         let output = Count::from(matrix.output) / f64::from(self.scenario.plan.tensor);
         MatrixProduct { m: tokens, n: output, k: matrix.input.into() }
     }
 
-    /// The same, split by rows.
+    /// The product of a weight that is split by rows over the tensor ranks.
     pub(super) fn row_parallel(&self, matrix: Matrix, tokens: Count) -> MatrixProduct {
         let input = Count::from(matrix.input) / f64::from(self.scenario.plan.tensor);
         MatrixProduct { m: tokens, n: matrix.output.into(), k: input }
     }
 
-    /// So many products of activations by weights; backward has two of the size of forward's.
+    /// `times` products of activations by weights; backward has two of the size of forward's.
     fn weight_product(&self, name: &str, product: MatrixProduct, times: f64) -> PerDirection<Kernel> {
         let PassTimes { forward, backward, .. } = self.passes(product, self.matmul);
         let [m, n, k] = [product.m, product.n, product.k].map(Count::get);
@@ -120,7 +120,7 @@ impl Rates<'_> {
         PerDirection { forward: kernel(forward, passes.forward), backward: kernel(backward, passes.backward) }
     }
 
-    /// What only moves data.
+    /// The kernel of operators that only move data.
     fn streaming(&self, name: &str, time: DeviceTime) -> PerDirection<Kernel> {
         PerDirection { forward: 1.0, backward: BACKWARD_TRAFFIC }.map(|more| Kernel {
             name: name.to_owned(),

@@ -21,17 +21,17 @@ pub enum Sublayer {
     Mlp,
 }
 
-/// One of something for each sublayer.
+/// A value for each sublayer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PerSublayer<T> {
-    /// For attention.
+    /// Attention's value.
     pub attention: T,
-    /// For the MLP.
+    /// The MLP's value.
     pub mlp: T,
 }
 
 impl<T> PerSublayer<T> {
-    /// The same for each.
+    /// One value for both.
     pub const fn both(value: T) -> Self
     where
         T: Copy,
@@ -39,7 +39,7 @@ impl<T> PerSublayer<T> {
         Self { attention: value, mlp: value }
     }
 
-    /// The one for a sublayer.
+    /// The value of a sublayer.
     pub const fn get(&self, sublayer: Sublayer) -> &T {
         match sublayer {
             Sublayer::Attention => &self.attention,
@@ -47,12 +47,12 @@ impl<T> PerSublayer<T> {
         }
     }
 
-    /// What comes of each.
+    /// Applies a function to each value.
     pub fn map<U>(self, mut make: impl FnMut(T) -> U) -> PerSublayer<U> {
         PerSublayer { attention: make(self.attention), mlp: make(self.mlp) }
     }
 
-    /// Both together.
+    /// The sum of both values.
     pub fn sum(self) -> T
     where
         T: Add<Output = T>,
@@ -68,9 +68,9 @@ pub struct LayerWork {
     pub forward: PerSublayer<DeviceTime>,
     /// Backward of attention and of the MLP, recompute apart.
     pub backward: PerSublayer<DeviceTime>,
-    /// What of backward computes gradients of weights, as in [`PassTimes::weights`].
+    /// Part of backward: the gradients of weights, as in [`PassTimes::weights`].
     pub weights: PerSublayer<DeviceTime>,
-    /// What selective recompute repeats of each forward.
+    /// Part of each forward that selective recompute repeats.
     pub selective: PerSublayer<DeviceTime>,
 }
 
@@ -96,13 +96,13 @@ pub(super) struct ElementWiseTimes {
 /// layer, from the step-time prototype; `element_wise` of the stack scales them.
 const STREAM_PASSES: f64 = 7.0;
 
-/// Those of a norm, in and out.
+/// Intermediates of a norm, in and out.
 const NORM_PASSES: f64 = 2.0;
 
-/// The same of the MLP's width: activation in and out twice.
+/// Intermediates of the MLP's width: activation in and out twice.
 const FFN_PASSES: f64 = 4.0;
 
-/// The same with a gate.
+/// Intermediates of the MLP's width with a gate.
 const GATED_FFN_PASSES: f64 = 6.0;
 
 /// Host time of a layer whose softmax falls apart into scale, mask and softmax over that of the fused
@@ -134,13 +134,13 @@ impl Rates<'_> {
         if self.scenario.stack.sequence_parallel { self.scenario.plan.tensor } else { 1 }
     }
 
-    /// One layer, one micro-batch.
+    /// Device time of one layer, one micro-batch.
     pub fn layer(&self) -> LayerWork {
         self.sliced_layer(PerSublayer::both(1))
     }
 
-    /// The same with the matrices of attention and of the MLP cut into slices along what they sum over
-    /// [osdp C5]: thinner products, and additions of their outputs in forward.
+    /// One layer whose matrices are cut into slices along their inner dimension [osdp C5]: thinner products, and
+    /// additions of their outputs in forward.
     pub fn sliced_layer(&self, slices: PerSublayer<u32>) -> LayerWork {
         let PerSublayer { attention, mlp } = slices.map(f64::from);
         let model = &self.scenario.model;
@@ -190,7 +190,7 @@ impl Rates<'_> {
         self.sliced(self.column_parallel(matrix, tokens), slices)
     }
 
-    /// The same, split by rows.
+    /// Forward and backward of a product whose weight is split by rows over the tensor ranks.
     fn row_parallel_times(&self, matrix: Matrix, tokens: Count, slices: f64) -> PassTimes {
         self.sliced(self.row_parallel(matrix, tokens), slices)
     }

@@ -85,15 +85,15 @@ pub(super) fn stages(scenario: &Scenario, workspace: &Workspace) -> Vec<Memory> 
     ranks.map(|rank| memory(scenario, &workspace.program, rank, &workspace.simulator.outcome(rank).peak)).collect()
 }
 
-/// A finished run and what it ran.
+/// A finished run with its scenario.
 struct RunFigures<'a> {
     scenario: &'a Scenario,
     layout: Layout,
-    /// How the rank that ends last ended.
+    /// Outcome of the rank that ends last.
     outcome: Outcome,
-    /// What its tasks move and need.
+    /// Totals over its tasks.
     volume: Volume,
-    /// What they copy to the host and from it.
+    /// Its copies to the host and from it.
     host: HostTraffic,
     /// Memory of the fullest rank.
     memory: Memory,

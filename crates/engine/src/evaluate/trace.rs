@@ -1,4 +1,4 @@
-//! What runs when in a step: spans on lanes, stalls of compute, memory over time. Not for sums over them
+//! The timeline of a step: spans on lanes, stalls of compute, memory over time. Not for sums over it
 //! ([`super::window`]).
 
 use std::ops::Range;
@@ -23,13 +23,13 @@ pub struct Span {
     pub rank: u32,
     /// The line of the timeline on which it is drawn.
     pub lane: Stream,
-    /// What runs.
+    /// Activity.
     pub activity: Activity,
     /// Start, from the beginning of the step.
     pub start: Seconds,
     /// End.
     pub end: Seconds,
-    /// How long it would take alone.
+    /// Its time alone.
     pub alone: Seconds,
     /// Bytes that one device receives, for a transfer.
     pub bytes: Bytes,
@@ -54,16 +54,16 @@ impl Span {
 pub struct MemoryPoint {
     /// Pipeline rank, from 0.
     pub rank: u32,
-    /// When it changed, from the beginning of the step.
+    /// Time of the change, from the beginning of the step.
     pub at: Seconds,
-    /// In use from then on.
+    /// Bytes in use from then on.
     pub in_use: Bytes,
-    /// The part of it that comes and goes, by what it is allocated for.
+    /// The part that comes and goes, by kind.
     pub allocated: PerMemoryKind<Bytes>,
 }
 
 impl MemoryPoint {
-    /// All of it by its parts, beside what the rank holds all the time.
+    /// Its parts, the rank's static memory included.
     pub fn parts(&self, state: &ModelState) -> MemoryParts {
         let parts = MemoryParts::new(state, &self.allocated);
         MemoryParts { reserved: self.in_use - parts.total(), ..parts }
@@ -83,7 +83,7 @@ pub struct Stall {
     pub end: Seconds,
 }
 
-/// Why compute stalls.
+/// A reason for which compute stalls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdleCause {
     /// It needs a transfer that is running: exposed communication.
@@ -149,7 +149,7 @@ impl Trace {
         self.spans.iter().max_by(later).map_or(0, |span| span.rank)
     }
 
-    /// What a strip of the whole step draws: when the rank that ends last stalls, and its last span.
+    /// The part that a strip of the whole step draws: stalls of the rank that ends last, and its last span.
     #[must_use]
     pub fn outline(&self) -> Self {
         let rank = self.last_rank();
@@ -170,7 +170,7 @@ impl Trace {
         from..to
     }
 
-    /// What one lane of one rank runs.
+    /// Spans on one lane of one rank.
     pub fn spans_on(&self, rank: u32, lane: Stream) -> &[Span] {
         &self.spans[self.line(rank, lane)]
     }
@@ -191,7 +191,7 @@ impl Trace {
         of_rank(&self.idle, rank, |idle| idle.rank)
     }
 
-    /// What is folded away of one rank.
+    /// Repeats of one rank that are folded away.
     pub fn folded_of(&self, rank: u32) -> &[Folded] {
         of_rank(&self.folded, rank, |folded| folded.rank)
     }
@@ -258,7 +258,7 @@ pub(super) fn run(scenario: &Checked, workspace: &mut Workspace) -> Result<(Summ
     Ok((summary::figures(scenario, workspace), trace))
 }
 
-/// The same with nothing folded away; nothing where the step has more than `most` tasks.
+/// A trace with nothing folded away; `None` where the step has more than `most` tasks.
 pub(super) fn whole(scenario: &Checked, most: u64, workspace: &mut Workspace) -> Result<Option<Trace>, Vec<Problem>> {
     workspace.build(scenario, &Factors::default())?;
     if workspace.task_count() > most {
@@ -278,7 +278,7 @@ pub(super) fn record(scenario: &Scenario, workspace: &mut Workspace, fold: bool)
     Ok(recorder.trace.in_order())
 }
 
-/// Writes down what the simulator reports.
+/// Records the simulator's reports as a trace.
 struct Recorder<'a> {
     program: &'a Program,
     trace: Trace,

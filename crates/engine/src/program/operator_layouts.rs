@@ -1,4 +1,4 @@
-//! Which sharding each operator of a model has, and the units that follow from it. Not for the tasks of a step
+//! The sharding of each operator of a model, and the units that follow from it. Not for the tasks of a step
 //! ([`super::step`], [`super::pipeline`]).
 //!
 //! A layer is one unit where one entry of the plan places both its attention and its MLP and slices neither, else two.
@@ -17,7 +17,7 @@ use super::sublayers;
 use super::unit_costs::UnitCosts;
 use super::unit_order::UnitList;
 
-/// One sharding of operators, and into how many slices it cuts them.
+/// A sharding of operators and the number of slices that it cuts them into.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct OperatorLayout {
     layout: Layout,
@@ -27,24 +27,24 @@ struct OperatorLayout {
 /// Neighbouring layers with the same placement and the same recompute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct LayerRange {
-    /// Counted from the part's first layer.
+    /// The range's first layer, counted from the stage's first.
     first: u32,
     layers: u32,
-    /// How attention and MLP are placed, by index.
+    /// The layouts of attention and MLP, by index.
     placed: PerSublayer<usize>,
-    /// Whether the two are units of their own.
+    /// Whether attention and MLP are units of their own.
     apart: bool,
     recomputed: bool,
 }
 
-/// Which of the model's ends a stage has beside its layers.
+/// The ends of the model that a stage has beside its layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StageEnds {
     pub embedding: bool,
     pub head: bool,
 }
 
-/// A part of a model: layers in a row, and the ends that go with them.
+/// The layers of a stage, and the ends that go with them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StageLayers {
     ranges: Vec<LayerRange>,
@@ -57,12 +57,12 @@ pub(super) struct StageParameters {
     /// Their layout, by index.
     pub layout: usize,
     pub parameters: u64,
-    /// Units that they are in, and collectives that gather or reduce all of these.
+    /// Units that hold them, and collectives that gather or reduce all of those.
     pub units: Count,
     pub collectives: Count,
 }
 
-/// The shardings that a plan gives to operators.
+/// The shardings of a plan's operators.
 pub(super) struct OperatorLayouts<'a> {
     scenario: &'a Scenario,
     /// The plan's own sharding first.
@@ -83,7 +83,7 @@ impl<'a> OperatorLayouts<'a> {
         Self::placed(scenario, layout, &scenario.plan.operators)
     }
 
-    /// The plan's own sharding for all operators, whatever its entries say.
+    /// The plan's default sharding for every operator, ignoring its entries.
     pub fn plain(scenario: &'a Scenario, layout: &Layout) -> Self {
         Self::placed(scenario, layout, &[])
     }
@@ -101,7 +101,7 @@ impl<'a> OperatorLayouts<'a> {
         Self { scenario, layouts, placements, entries }
     }
 
-    /// What unit passes are made from, layout by layout.
+    /// The costs of unit passes, layout by layout.
     pub fn costs<'v>(&'v self, rates: &'v Rates<'v>, staged: bool) -> Vec<UnitCosts<'v>> {
         // What units compute and hold of activations is the same wherever their state lies: worked out once for all.
         let plain = UnitCosts::new(rates, &self.layouts[0].layout, staged);
@@ -122,8 +122,7 @@ impl<'a> OperatorLayouts<'a> {
         self.stage_layers(0..model.layers, recomputed, ends)
     }
 
-    /// The ranges of some layers, with embedding and head where the stage has them. Layers before `recomputed` are
-    /// recomputed.
+    /// The ranges of a stage's layers, with its ends. Layers before `recomputed` are recomputed.
     pub fn stage_layers(&self, layers: Range<u32>, recomputed: u32, ends: StageEnds) -> StageLayers {
         let mut ranges: Vec<LayerRange> = Vec::new();
         let mut layer = layers.start;
@@ -146,13 +145,13 @@ impl<'a> OperatorLayouts<'a> {
         StageLayers { ranges, ends }
     }
 
-    /// The layers that may differ from the one before.
+    /// Layers that may differ from the one before.
     fn changes(&self, recomputed: u32) -> impl Iterator<Item = u32> {
         let placed = self.placements.iter().filter_map(|placement| placement.layers);
         placed.flat_map(|layers| [layers.first, layers.last.saturating_add(1)]).chain([recomputed])
     }
 
-    /// The parameters of part of a model, layout by layout; logits that are tied to an embedding elsewhere have a copy of its
+    /// A stage's parameters, layout by layout; logits that are tied to an embedding elsewhere have a copy of its
     /// weights.
     pub fn holdings(&self, layers: &StageLayers) -> Vec<StageParameters> {
         let (model, whole) = (&self.scenario.model, Count::from(self.scenario.stack.collectives.per_layer));
@@ -189,7 +188,7 @@ impl<'a> OperatorLayouts<'a> {
         held
     }
 
-    /// Lists a pass over the units of these layers and ends.
+    /// Appends a pass over a stage's units.
     pub fn list(&self, costs: &[UnitCosts<'_>], layers: &StageLayers, pass: Pass, list: &mut UnitList) {
         let StageLayers { ranges, ends } = layers;
         let end = |there: bool, site: Site, part: ModelPart, list: &mut UnitList| {
@@ -208,7 +207,7 @@ impl<'a> OperatorLayouts<'a> {
         }
     }
 
-    /// Lists a pass over a range of layers, each unit by unit.
+    /// Appends a pass over a range's units.
     fn list_range(&self, costs: &[UnitCosts<'_>], range: &LayerRange, pass: Pass, list: &mut UnitList) {
         let LayerRange { first, layers, placed, apart, recomputed } = *range;
         // Backward begins with the last layer of the range and counts down.

@@ -25,33 +25,33 @@ use context::PipelineContext;
 use ends::free_buffers;
 use stage_pass::{NextCheckpoint, NextPass, PassShape};
 
-/// Writes down what each rank of a pipeline does.
+/// Writes the program of each rank of a pipeline.
 pub(super) struct PipelineBuilder<'a> {
     context: &'a PipelineContext<'a>,
-    /// Passes of stages that differ in more than what runs around them.
+    /// The distinct passes over stages, whatever runs around them.
     shapes: Vec<PassShape>,
     graphs: GraphCache,
 }
 
-/// Task graphs of one kind that exist already, each after what tells it from the others.
+/// The task graphs of one kind that exist already, by key.
 type CachedGraphs<K> = Vec<(K, u32)>;
 
-/// Task graphs that exist already. Stages are told apart by their work only, so that ranks share most graphs.
+/// The task graphs that exist already, keyed by the work of stages, so that ranks share most of them.
 #[derive(Debug, Default)]
 struct GraphCache {
     /// The host's fixed times before all else, and the boundary, each of ranks that are alike.
     begins: CachedGraphs<u32>,
     ends: CachedGraphs<u32>,
-    /// For each shape its passes, by how many stages are gathered ahead and what comes next.
+    /// Passes of each shape, by the number of stages gathered ahead and the next pass.
     passes: Vec<CachedGraphs<(usize, NextPass)>>,
     fills: CachedGraphs<StageFill>,
     gradient_buffers: CachedGraphs<GradientBuffer>,
     drains: CachedGraphs<GradientDrain>,
-    /// The end of so many bytes that are left in the buffers.
+    /// The release of the bytes that are left in the buffers.
     empties: CachedGraphs<i64>,
 }
 
-/// What one rank does, and how far that is written down.
+/// The passes of one rank, and how many of them are written down.
 #[derive(Debug, Default)]
 struct RankProgress {
     stages: Vec<VirtualStage>,
@@ -59,8 +59,8 @@ struct RankProgress {
     loops: Vec<PassLoop>,
     gathers: Vec<StageGather>,
     stretches: Vec<BackwardStretch>,
-    /// Loops that are written down; gathers that are, and those of them that were for runs so far; stretches of
-    /// backward that are over.
+    /// Loops that are written down; gathers that are issued, and that runs so far needed; stretches of backward that
+    /// are over.
     loops_written: usize,
     gathers_issued: usize,
     gathers_needed: usize,
@@ -75,12 +75,12 @@ struct VirtualStage {
     layer: u32,
     /// Its place in the model.
     index: u32,
-    /// The shape of each of its passes, by index, once it has been asked for.
+    /// The shape of each of its passes, by index, once it is needed.
     shapes: [Option<usize>; Pass::ALL.len()],
 }
 
 impl RankProgress {
-    /// Gathers that are issued before a run and neither for it nor for an earlier one.
+    /// Gathers that are issued before a run but needed only after it.
     fn gathered_ahead(&mut self, run: usize) -> usize {
         // Runs are asked for in their order, so that what has been needed stays so, and each gather is looked at once.
         while self.gathers.get(self.gathers_needed).is_some_and(|gather| gather.run <= run) {
@@ -90,7 +90,7 @@ impl RankProgress {
         self.gathers_issued - self.gathers_needed
     }
 
-    /// Whether a stage is gathered again for backward.
+    /// Whether backward gathers a stage again.
     fn regathers(&self, stage: u32) -> bool {
         self.gathers.iter().any(|gather| gather.pass.is_backward() && gather.stage == stage)
     }
@@ -105,7 +105,7 @@ impl<'a> PipelineBuilder<'a> {
         Self { context, shapes: Vec::new(), graphs: GraphCache::default() }
     }
 
-    /// Writes down the step of one rank.
+    /// Writes the step of one rank.
     pub fn build(&mut self, rank: u32, mut builder: RankBuilder<'_>) {
         let context = self.context;
         let (alike, counts) = (context.first_alike(rank), context.counts);
@@ -137,8 +137,8 @@ impl<'a> PipelineBuilder<'a> {
         VirtualStage { work, layer: first_layer, index: stages.index(rank, stage), shapes: [None; Pass::ALL.len()] }
     }
 
-    /// The stages to gather in the order in which they are needed, each where its gather is issued: as soon as its
-    /// buffer is free, or, where a gather stalls compute, when it is needed.
+    /// The gathers of stages in the order of need. Each is issued as soon as its buffer is free, or, where a gather
+    /// stalls compute, when it is needed.
     fn gathers(&self, runs: &[PassRun]) -> Vec<StageGather> {
         if !self.context.fetches {
             return Vec::new();
@@ -153,7 +153,7 @@ impl<'a> PipelineBuilder<'a> {
         gathers
     }
 
-    /// The graph of a kind that a key tells from the others, made where it is needed first.
+    /// The graph of a kind with a key, built when it is first needed.
     fn graph<K: PartialEq>(
         &mut self,
         builder: &mut RankBuilder<'_>,
@@ -169,7 +169,7 @@ impl<'a> PipelineBuilder<'a> {
         graph
     }
 
-    /// Launches such a graph once, its labels counted from a layer.
+    /// Launches such a graph once, with labels that count from a layer.
     fn once<K: PartialEq>(
         &mut self,
         builder: &mut RankBuilder<'_>,
@@ -182,7 +182,7 @@ impl<'a> PipelineBuilder<'a> {
         builder.run(GraphLaunch { graph, layer, micro_batch: 0 });
     }
 
-    /// Runs of passes in order.
+    /// Writes runs of passes in order.
     fn runs(&mut self, builder: &mut RankBuilder<'_>, progress: &mut RankProgress, rank: u32, runs: Range<usize>) {
         let mut index = runs.start;
         while index < runs.end {
@@ -194,7 +194,7 @@ impl<'a> PipelineBuilder<'a> {
         }
     }
 
-    /// One run of passes, and what surrounds it.
+    /// Writes one run of passes, with its gradient buffer, reduction and gathers.
     fn run(&mut self, builder: &mut RankBuilder<'_>, progress: &mut RankProgress, rank: u32, index: usize) {
         let context = self.context;
         let stretch = progress.stretches.get(progress.stretches_done).copied();
@@ -231,7 +231,7 @@ impl<'a> PipelineBuilder<'a> {
         self.issue_gathers(builder, progress, index + 1);
     }
 
-    /// The passes of a run, `ahead` gathers ahead, and what the last one does for what is `next`.
+    /// Writes the passes of a run with `ahead` gathers issued ahead; the last one works for `next`.
     fn passes(
         &mut self,
         builder: &mut RankBuilder<'_>,
@@ -252,7 +252,7 @@ impl<'a> PipelineBuilder<'a> {
         }
     }
 
-    /// A pass over a stage for one micro-batch, `ahead` gathers ahead.
+    /// The launch of a pass over a stage for one micro-batch, with `ahead` gathers issued ahead.
     fn pass(
         &mut self,
         builder: &mut RankBuilder<'_>,
@@ -287,7 +287,7 @@ impl<'a> PipelineBuilder<'a> {
         })
     }
 
-    /// What a pass does for the one after it.
+    /// The work of a pass for the one after it.
     fn next(&self, progress: &RankProgress, pass: StagePass, next: Option<StagePass>) -> NextPass {
         let Some(next) = next else { return NextPass::default() };
         // A backward over recomputed layers begins with the checkpoint of its first layer.
@@ -306,7 +306,7 @@ impl<'a> PipelineBuilder<'a> {
         }
     }
 
-    /// The gathers that are issued after so many runs.
+    /// Issues the gathers that follow `runs` runs.
     fn issue_gathers(&mut self, builder: &mut RankBuilder<'_>, progress: &mut RankProgress, runs: usize) {
         let context = self.context;
         while let Some(gather) = progress.gathers.get(progress.gathers_issued).filter(|gather| gather.place == runs) {

@@ -16,7 +16,7 @@ use super::unit_costs::UnitCosts;
 use super::unit_order::{CheckpointFetch, UnitList, UnitPosition, UnitRun, recomputed_layers};
 use super::unit_pass::{Exchange, GradientReduction, Gradients, UnitCollective};
 
-/// What emitting needs.
+/// Writes the tasks of unit passes.
 pub(super) struct TaskEmitter<'a> {
     pub costs: &'a UnitCosts<'a>,
     pub streams: CollectiveStreams,
@@ -92,7 +92,7 @@ impl RunSite<'_> {
 }
 
 impl TaskEmitter<'_> {
-    /// One micro-batch: all but the last (`None`: a micro-batch loop that repeats), or the last, by its number.
+    /// Writes one micro-batch: the last, by its number, or any other (`None`: a micro-batch loop that repeats).
     fn micro_batch(&self, builder: &mut GraphBuilder<'_>, order: &UnitList, last: Option<u32>) {
         // What Python does once for each micro-batch runs on the compute stream, alone.
         Self::host(builder, self.costs.rates.calibrated.software.micro_batch);
@@ -114,7 +114,7 @@ impl TaskEmitter<'_> {
         }
     }
 
-    /// One pass, and before it the fetch of the one that is `ahead` of it.
+    /// Writes one pass, and before it the fetch for the pass that is `ahead` of it.
     fn place(&self, builder: &mut GraphBuilder<'_>, order: &UnitList, place: UnitPosition, last: Option<u32>) {
         let (wrap, micro_batch) = (last.is_none(), last.unwrap_or(0));
         self.fetch(builder, order, place, self.ahead, last);
@@ -129,7 +129,7 @@ impl TaskEmitter<'_> {
         self.unit_pass(builder, site, ahead, Gradients::new(last.is_some()));
     }
 
-    /// A fixed time of the host.
+    /// Adds a fixed time of the host.
     pub fn host(builder: &mut GraphBuilder<'_>, time: Seconds) {
         if time <= Seconds::ZERO {
             return;
@@ -147,9 +147,8 @@ impl TaskEmitter<'_> {
         });
     }
 
-    /// Brings the weights of the unit that is `ahead` units after another one: from the host if they live there, then
-    /// from the other ranks. It may begin when compute begins the earlier unit, and what was to be kept on the host
-    /// is there.
+    /// Fetches the weights of the unit that is `ahead` units after another one: from the host if they live there, then
+    /// from the other ranks. It may begin when compute begins the earlier unit, and once the checkpoint is on the host.
     fn fetch(
         &self,
         builder: &mut GraphBuilder<'_>,
@@ -196,7 +195,7 @@ impl TaskEmitter<'_> {
         }
     }
 
-    /// A unit's compute, then its reduction.
+    /// Writes a unit's compute, then its reduction.
     fn unit_pass(
         &self,
         builder: &mut GraphBuilder<'_>,
@@ -223,7 +222,7 @@ impl TaskEmitter<'_> {
         self.reduce_and_store(builder, site, released, gradients);
     }
 
-    /// A unit's compute on weights that a whole stage has gathered, and the copy of the checkpoint for the unit
+    /// Writes a unit's compute on weights that a whole stage has gathered, and the copy of the checkpoint for the unit
     /// after it; its gradients stay with the stage's.
     pub fn stage_unit_pass(
         &self,
@@ -245,7 +244,7 @@ impl TaskEmitter<'_> {
         builder.push(task);
     }
 
-    /// Copies what the unit's forward has kept to the host, where checkpoints live there.
+    /// Copies the unit's checkpoint to the host, where checkpoints live there.
     fn write_checkpoint(&self, builder: &mut GraphBuilder<'_>, site: RunSite<'_>) {
         let moved = site.run.unit_pass.to_host;
         if moved <= Bytes::ZERO {
@@ -258,8 +257,8 @@ impl TaskEmitter<'_> {
         builder.push(task);
     }
 
-    /// Reduces a unit's gradients, with the sums of those before if these are on the host, and copies what is left
-    /// there.
+    /// Reduces a unit's gradients, together with earlier sums on the host if there are any, and copies the rest to the
+    /// host.
     fn reduce_and_store(
         &self,
         builder: &mut GraphBuilder<'_>,
@@ -302,7 +301,7 @@ impl TaskEmitter<'_> {
         }
     }
 
-    /// What replicas sum of a shard, once it is reduced.
+    /// The sum of a shard over its replicas, once it is reduced.
     pub fn replica_sum(&self, builder: &mut GraphBuilder<'_>, sum: &UnitCollective, label: Label) -> Task {
         let task = builder.transfer(&sum.transfer, Stream::Replicas, self.contention, label);
         Task {
@@ -312,7 +311,7 @@ impl TaskEmitter<'_> {
         }
     }
 
-    /// The pieces of a unit's compute in a chain, with the exchanges around them.
+    /// Chains the pieces of a unit's compute, with the exchanges around them.
     fn compute(&self, builder: &mut GraphBuilder<'_>, site: RunSite<'_>, start: [Option<EventWait>; 3]) {
         let (unit_pass, layout) = (&site.run.unit_pass, self.costs.layout);
         let steps = unit_pass.steps.iter().filter(|step| step.piece.time() > Seconds::ZERO);

@@ -14,7 +14,7 @@ use super::label::ModelPart;
 use super::unit_costs::UnitCosts;
 use super::unit_pass::{ComputeStep, Exchanges, Traversal, UnitParameters, UnitPass, deferred_bytes};
 
-/// What passes over a sublayer are made from.
+/// The inputs of passes over a sublayer.
 struct SublayerUnits<'a> {
     costs: UnitCosts<'a>,
     sublayer: Sublayer,
@@ -28,14 +28,14 @@ struct SublayerUnits<'a> {
     host: Seconds,
 }
 
-/// A slice's compute and what it meets.
+/// A sublayer's compute, before it is cut into slices.
 #[derive(Clone, Copy)]
 struct SliceCompute {
-    /// Of all slices together.
+    /// Device time of all slices together.
     work: DeviceTime,
-    /// The host's time over that of forward.
+    /// Launch time of the host over that of forward.
     launch: f64,
-    /// Around all slices: the tensor ranks exchange with the last one, the context ranks beside the first.
+    /// Exchanges of all slices: tensor ranks exchange around the last one, context ranks beside the first.
     exchanges: Exchanges,
 }
 
@@ -65,8 +65,7 @@ pub(super) fn layer(
     }
 }
 
-/// Collectives for a slice of one sublayer, where the layer takes `whole`: half of its matrices, where they travel one by
-/// one.
+/// Collectives for a slice of one sublayer, where the layer takes `whole`: half of them, at least one.
 pub(super) fn collectives(whole: Count) -> Count {
     (whole / 2.0).max(Count::new(1.0))
 }
@@ -94,7 +93,7 @@ impl<'a> SublayerUnits<'a> {
         *self.costs.activations.sublayers.get(self.sublayer)
     }
 
-    /// The layer's input, which is kept where all else is computed again. It is attention's.
+    /// The layer's input, which recomputed layers keep. It belongs to attention.
     fn input(&self) -> Bytes {
         match self.sublayer {
             Sublayer::Attention => self.share(self.costs.activations.checkpoint),
@@ -102,7 +101,7 @@ impl<'a> SublayerUnits<'a> {
         }
     }
 
-    /// Whether that is kept on the host.
+    /// Whether the host keeps that input.
     fn offloaded(&self) -> bool {
         self.sublayer == Sublayer::Attention && self.recomputed && self.costs.rates.scenario.plan.offload.checkpoints()
     }
@@ -128,13 +127,13 @@ impl<'a> SublayerUnits<'a> {
         forward
     }
 
-    /// Whether the second forward and backward are one pass on one gather: of an MLP in one piece.
+    /// Whether recompute and backward are one pass on one gather, as for an MLP in one piece.
     fn recomputes_at_once(&self) -> bool {
         self.sublayer == Sublayer::Mlp && self.slices == 1
     }
 
-    /// Forward once more, before backward; empty where nothing is, or where backward does it. All that backward reads but
-    /// the layer's input is gone when forward ends, and comes back here.
+    /// The passes of recompute; none where nothing is recomputed or backward does it. They bring back all activations
+    /// that backward reads, except for the layer's input, which was kept.
     fn recompute(&self) -> Vec<UnitPass> {
         if !self.recomputed || self.recomputes_at_once() {
             return Vec::new();
@@ -182,17 +181,17 @@ impl<'a> SublayerUnits<'a> {
         self.sliced(Traversal::Pass(pass), [compute, NO_COMPUTE], [Bytes::ZERO, self.deferred_bytes(pass)])
     }
 
-    /// What a slice's pass leaves for the gradients of weights, or gives back.
+    /// Bytes that a slice's pass keeps for the gradients of weights, or gives back.
     fn deferred_bytes(&self, pass: Pass) -> Bytes {
         deferred_bytes(pass, || self.share(*self.costs.rates.weight_gradient_inputs().get(self.sublayer)))
     }
 
-    /// What one slice has of some memory, in whole bytes, so that what forward leaves is what backward frees.
+    /// One slice's share of some memory, in whole bytes, so that backward frees exactly what forward kept.
     fn share(&self, bytes: Bytes) -> Bytes {
         Bytes::new(libm::round((bytes / f64::from(self.slices)).get()))
     }
 
-    /// The slices of one pass. `memory` is what each works in, and what it leaves behind.
+    /// The slices of one pass. `memory` is the working memory of each, and the bytes that it keeps.
     fn sliced(&self, pass: Traversal, compute: [SliceCompute; 2], memory: [Bytes; 2]) -> Vec<UnitPass> {
         let [working, kept] = memory;
         let slice = |slice: u32| {

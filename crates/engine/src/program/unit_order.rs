@@ -1,4 +1,4 @@
-//! The unit passes of one micro-batch in order, and which of them comes next.
+//! The unit passes of one micro-batch in order, and the way through them.
 
 use crate::plan::Recompute;
 use crate::units::Bytes;
@@ -7,7 +7,7 @@ use super::label::ModelPart;
 use super::unit_costs::UnitCosts;
 use super::unit_pass::UnitPass;
 
-/// Consecutive unit passes that differ in nothing but the layer.
+/// Consecutive unit passes that differ only in the layer.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct UnitRun {
     pub unit_pass: UnitPass,
@@ -22,21 +22,21 @@ pub(super) struct UnitRun {
 pub(super) struct CheckpointFetch {
     pub bytes: Bytes,
     pub part: ModelPart,
-    /// Layer, how it moves with the body's iterations, and micro-batch.
+    /// The layer, its step with the body's iterations, and the micro-batch.
     pub layer: u32,
     pub step: i32,
     pub micro_batch: u32,
 }
 
 impl CheckpointFetch {
-    /// For the pass at `position` of a run; `None` where nothing is fetched for it.
+    /// The fetch for the pass at `position` of a run; `None` where it needs none.
     pub fn new(run: &UnitRun, position: u32) -> Option<Self> {
         let UnitRun { unit_pass: UnitPass { part, checkpoint, .. }, step, .. } = *run;
         let layer = run.layer.wrapping_add_signed(step * position.cast_signed());
         (checkpoint > Bytes::ZERO).then_some(Self { bytes: checkpoint, part, layer, step, micro_batch: 0 })
     }
 
-    /// The same with its layer and micro-batch counted from those of another launch.
+    /// Moves the layer and micro-batch to those of another launch.
     pub fn from(self, layer: u32, micro_batch: u32) -> Self {
         Self { layer: self.layer.wrapping_add(layer), micro_batch, ..self }
     }
@@ -48,14 +48,14 @@ impl UnitRun {
     }
 }
 
-/// Runs that take turns, layer by layer: the units of a layer. They have the same count.
+/// Runs that take turns, layer by layer, as the units of a layer do. They have the same count.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct UnitGroup {
     pub first: usize,
     pub runs: usize,
 }
 
-/// Runs that are put in order one pattern after the other.
+/// Runs in order, pattern by pattern.
 #[derive(Debug, Clone, Default)]
 pub(super) struct UnitList {
     pub runs: Vec<UnitRun>,
@@ -69,8 +69,7 @@ impl UnitList {
         self.patterns.clear();
     }
 
-    /// Adds passes over units that take turns `count` times, the first time of this layer and then of those in one
-    /// direction.
+    /// Adds passes over units that take turns `count` times, from `layer` on in steps of `step`.
     pub fn add(&mut self, costs: &[UnitPass], count: u32, layer: u32, step: i32) {
         self.patterns.push(UnitGroup { first: self.runs.len(), runs: costs.len() });
         self.runs.extend(costs.iter().map(|unit_pass| UnitRun { unit_pass: *unit_pass, count, layer, step }));
@@ -107,7 +106,7 @@ impl UnitList {
         wrap.then_some(UnitPosition { pattern: 0, later: place.later + 1, ..begun })
     }
 
-    /// How many turns of a pattern are alike: those after which the `ahead` next passes are of it too.
+    /// Number of a pattern's turns whose next `ahead` passes belong to the pattern too.
     pub fn alike(&self, pattern: UnitGroup, ahead: u32) -> u32 {
         self.runs[pattern.first].count.saturating_sub(ahead.div_ceil(pattern.runs as u32))
     }
@@ -117,14 +116,14 @@ impl UnitList {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct UnitPosition {
     pub pattern: usize,
-    /// Which run of the pattern.
+    /// The run of the pattern, by index.
     pub run: usize,
     pub position: u32,
-    /// Micro-batches later than the one that is running.
+    /// Micro-batches after the running one.
     pub later: u32,
 }
 
-/// Layers that are computed again from their input: the first ones, in a pipeline of each stage.
+/// Number of layers that are recomputed from their input: the first ones of the model, or of each stage in a pipeline.
 pub(super) fn recomputed_layers(costs: &UnitCosts<'_>) -> u32 {
     let layers = costs.rates.scenario.model.layers;
     match costs.rates.scenario.plan.recompute {

@@ -1,5 +1,5 @@
-//! One pass over one unit: the transfers that bring its weights, the compute, the memory it takes, and the transfers
-//! that reduce its gradients. Not for what these cost ([`super::unit_costs`]).
+//! One pass over one unit: the gather of its weights, compute with its exchanges, memory, and the reduction of its
+//! gradients. Not for the costs ([`super::unit_costs`]).
 
 use crate::cost::{Sublayer, Transfer};
 use crate::plan::pass::Pass;
@@ -11,38 +11,38 @@ use super::memory::{MemoryKind, PerMemoryKind};
 use super::stream::Stream;
 use super::task::{TaskEvent, bytes, memory_of};
 
-/// What gradients are the sums of, when backward leaves them.
+/// Whether gradients are sums over some micro-batches of a step or over all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gradients {
-    /// Some of the step's micro-batches: others follow.
+    /// Sums over some micro-batches: others follow.
     Partial,
-    /// All of them: the optimizer can have them.
+    /// Sums over all micro-batches: the optimizer can use them.
     Complete,
 }
 
 impl Gradients {
-    /// Those that nothing is added to any more, or others.
+    /// `Complete` if no micro-batch is left to add.
     pub const fn new(complete: bool) -> Self {
         if complete { Self::Complete } else { Self::Partial }
     }
 }
 
-/// One of something for each kind of gradients.
+/// A value for each kind of gradients.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PerGradients<T> {
-    /// For those of part of the step.
+    /// The value for partial gradients.
     pub partial: T,
-    /// For the whole step's.
+    /// The value for complete gradients.
     pub complete: T,
 }
 
 impl<T> PerGradients<T> {
-    /// From what makes it for either.
+    /// Makes the value of each kind.
     pub fn from_fn(mut make: impl FnMut(Gradients) -> T) -> Self {
         Self { partial: make(Gradients::Partial), complete: make(Gradients::Complete) }
     }
 
-    /// The one for either.
+    /// The value of a kind.
     pub const fn get(&self, gradients: Gradients) -> &T {
         match gradients {
             Gradients::Partial => &self.partial,
@@ -50,13 +50,13 @@ impl<T> PerGradients<T> {
         }
     }
 
-    /// What comes of each.
+    /// Applies a function to each value.
     pub fn map<U>(self, mut make: impl FnMut(T) -> U) -> PerGradients<U> {
         PerGradients { partial: make(self.partial), complete: make(self.complete) }
     }
 }
 
-/// A unit: what is gathered and reduced together.
+/// A unit: parameters that are gathered and reduced together.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct UnitParameters {
     pub part: ModelPart,
@@ -66,7 +66,7 @@ pub(super) struct UnitParameters {
     pub reduced: Count,
 }
 
-/// How a micro-batch goes over a unit.
+/// A micro-batch's way over a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Traversal {
     Pass(Pass),
@@ -75,7 +75,7 @@ pub(super) enum Traversal {
 }
 
 impl Traversal {
-    /// The pass that it is, or is part of.
+    /// The pass that contains it.
     pub const fn pass(self) -> Pass {
         match self {
             Self::Pass(pass) => pass,
@@ -83,13 +83,14 @@ impl Traversal {
         }
     }
 
-    /// Whether the unit's gradients are there when it is over.
+    /// Whether it completes the unit's gradients.
     pub fn completes_gradients(self) -> bool {
         matches!(self, Self::Pass(pass) if pass.completes_gradients())
     }
 }
 
-/// An exchange between tensor or context ranks, priced by [`UnitCosts::exchange`](super::unit_costs::UnitCosts::exchange).
+/// An exchange between tensor or context ranks, as [`UnitCosts::exchange`](super::unit_costs::UnitCosts::exchange)
+/// costs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ExchangeId {
     /// Keys and values, around the context ranks.
@@ -138,8 +139,8 @@ pub(super) struct Exchanges {
 impl Exchanges {
     pub const NONE: Self = Self { after: None, beside: [None; 2] };
 
-    /// The exchanges of a pass over a sublayer. Gradients of weights need nothing from other ranks: those of inputs take
-    /// all of backward's.
+    /// The exchanges around a pass over a sublayer. Gradients of weights need nothing from other ranks: the pass for
+    /// inputs has all exchanges of backward.
     pub fn around(sublayer: Sublayer, pass: Pass) -> Self {
         // Backward passes keys and values around once more, and their gradients with them (arXiv 2310.01889).
         let (keys_values, after, beside) = match pass {
@@ -188,15 +189,15 @@ pub(super) struct UnitPass {
     pub gradients: Bytes,
     /// Checkpoint bytes offloaded after forward.
     pub to_host: Bytes,
-    /// How its gradients are reduced.
+    /// Reductions of its gradients.
     pub reduce: PerGradients<GradientReduction>,
-    /// Bytes of them that go to the host.
+    /// Bytes of gradients that go to the host.
     pub store: PerGradients<Bytes>,
     /// Host-accumulated gradients fetched for the final reduction, bytes.
     pub sums: Bytes,
 }
 
-/// A transfer with what surrounds it.
+/// A collective of a unit: its transfer, kind and buffers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct UnitCollective {
     pub transfer: Transfer,
@@ -205,34 +206,34 @@ pub(super) struct UnitCollective {
     pub buffer: Bytes,
 }
 
-/// Which sums over ranks a reduction of gradients makes.
+/// The sums over ranks that a reduction of gradients makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ReductionScope {
-    /// Into shards over the gradients' extent.
+    /// A sum into shards over the gradients' extent.
     pub shards: bool,
-    /// What is left, up to the optimizer's extent and over its replicas.
+    /// The remaining sums: up to the optimizer's extent, and over its replicas.
     pub replicas: bool,
 }
 
-/// How a unit's gradients are reduced.
+/// The reduction of a unit's gradients.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct GradientReduction {
-    /// On the stream of reductions.
+    /// The collective on the stream of reductions.
     pub reduce: Option<UnitCollective>,
-    /// After it, on the stream of replicas.
+    /// The collective after it, on the stream of replicas.
     pub replicas: Option<UnitCollective>,
 }
 
 impl GradientReduction {
-    /// Both, one after the other.
+    /// Both reductions as one, in sequence.
     pub fn in_turn(self) -> Option<UnitCollective> {
         let (Some(first), Some(second)) = (self.reduce, self.replicas) else { return self.reduce };
         Some(UnitCollective { transfer: first.transfer + second.transfer, ..first })
     }
 }
 
-/// Bytes that a pass leaves of what the gradients of weights are computed from, where they are put off: all of it after
-/// the pass for inputs, and as much less after that for weights.
+/// Bytes that a pass keeps for the gradients of weights, where they are put off: the pass for inputs keeps all, the
+/// pass for weights gives all back.
 pub(super) fn deferred_bytes(pass: Pass, all: impl FnOnce() -> Bytes) -> Bytes {
     match pass {
         Pass::Forward | Pass::Backward => Bytes::ZERO,
@@ -242,7 +243,7 @@ pub(super) fn deferred_bytes(pass: Pass, all: impl FnOnce() -> Bytes) -> Bytes {
 }
 
 impl UnitPass {
-    /// Whether it computes on weights that may have been gathered; copies from the host are waited for apart.
+    /// Whether it computes on weights that may have been gathered. Waits for copies from the host are apart.
     pub fn fetches_weights(&self) -> bool {
         self.freed > Bytes::ZERO || self.gathered > Bytes::ZERO || self.gather.is_some()
     }

@@ -13,7 +13,7 @@ use super::unit_costs::UnitCosts;
 use super::unit_pass::{ComputeStep, ExchangeId, Exchanges, Traversal, UnitParameters, UnitPass, deferred_bytes};
 
 impl UnitCosts<'_> {
-    /// A pass over one of the layers that are computed again from their input, or of the others.
+    /// A pass over a layer, recomputed from its input or not.
     pub fn layer_pass(&self, recomputed: bool, pass: Pass) -> UnitPass {
         let activations = &self.activations;
         let kept = if recomputed { activations.checkpoint } else { activations.layer };

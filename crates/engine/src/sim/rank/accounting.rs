@@ -64,7 +64,7 @@ impl RankState {
         Cursor::first(role, at, Stream::Compute).map(|cursor| role.task(&cursor))
     }
 
-    /// What a stream's next task waits for: followed through waits to a transfer that runs.
+    /// The running transfer that a stream's next task waits for, through other waits.
     fn stall_cause(&self, stream: Stream, depth: usize, role: RankRole<'_>) -> StallCause {
         if !self.stage.issued() && self.at.is_some() {
             // All that the launch needs of this rank is there.
