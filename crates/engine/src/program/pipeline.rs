@@ -123,12 +123,12 @@ impl<'a> PipelineBuilder<'a> {
         let rest = group.end..progress.runs.len();
         // Before the first pass both buffers are free, so that up to two stages are gathered here.
         self.issue_gathers(&mut builder, &mut progress, 0);
-        self.once(&mut builder, 0, |cache| &mut cache.begins, alike, |graph| context.begin(graph, rank));
-        self.runs(&mut builder, &mut progress, rank, 0..group.start);
-        builder.group_loop(groups, counts.ranks, |builder| self.runs(builder, &mut progress, rank, group));
-        self.runs(&mut builder, &mut progress, rank, rest);
-        self.once(&mut builder, 0, |cache| &mut cache.ends, alike, |graph| context.end(graph, rank));
-        self.once(&mut builder, 0, |cache| &mut cache.empties, left, |graph| free_buffers(graph, left));
+        self.launch_once(&mut builder, 0, |cache| &mut cache.begins, alike, |graph| context.write_begin(graph, rank));
+        self.write_runs(&mut builder, &mut progress, rank, 0..group.start);
+        builder.group_loop(groups, counts.ranks, |builder| self.write_runs(builder, &mut progress, rank, group));
+        self.write_runs(&mut builder, &mut progress, rank, rest);
+        self.launch_once(&mut builder, 0, |cache| &mut cache.ends, alike, |graph| context.write_end(graph, rank));
+        self.launch_once(&mut builder, 0, |cache| &mut cache.empties, left, |graph| free_buffers(graph, left));
     }
 
     fn virtual_stage(&self, rank: u32, stage: u32) -> VirtualStage {
@@ -170,7 +170,7 @@ impl<'a> PipelineBuilder<'a> {
     }
 
     /// Launches such a graph once, with labels that count from a layer.
-    fn once<K: PartialEq>(
+    fn launch_once<K: PartialEq>(
         &mut self,
         builder: &mut RankBuilder<'_>,
         layer: u32,
@@ -183,25 +183,33 @@ impl<'a> PipelineBuilder<'a> {
     }
 
     /// Writes runs of passes in order.
-    fn runs(&mut self, builder: &mut RankBuilder<'_>, progress: &mut RankProgress, rank: u32, runs: Range<usize>) {
+    fn write_runs(
+        &mut self,
+        builder: &mut RankBuilder<'_>,
+        progress: &mut RankProgress,
+        rank: u32,
+        runs: Range<usize>,
+    ) {
         let mut index = runs.start;
         while index < runs.end {
             let next = progress.loops.get(progress.loops_written).filter(|next| next.runs.start == index);
             let (repeat, end) = next.map_or((1, index + 1), |next| (next.repeat, next.runs.end));
             progress.loops_written += usize::from(next.is_some());
-            builder.repeat(repeat, |builder| (index..end).for_each(|index| self.run(builder, progress, rank, index)));
+            builder.repeat(repeat, |builder| {
+                (index..end).for_each(|index| self.write_run(builder, progress, rank, index))
+            });
             index = end;
         }
     }
 
     /// Writes one run of passes, with its gradient buffer, reduction and gathers.
-    fn run(&mut self, builder: &mut RankBuilder<'_>, progress: &mut RankProgress, rank: u32, index: usize) {
+    fn write_run(&mut self, builder: &mut RankBuilder<'_>, progress: &mut RankProgress, rank: u32, index: usize) {
         let context = self.context;
         let stretch = progress.stretches.get(progress.stretches_done).copied();
         if let Some(begun) = stretch.filter(|stretch| stretch.begins == index && context.buffered) {
             let work = progress.stage(begun.stage).work;
             let key = GradientBuffer { work, resumed: self.resumed(work, begun) };
-            self.once(
+            self.launch_once(
                 builder,
                 0,
                 |cache| &mut cache.gradient_buffers,
@@ -216,11 +224,11 @@ impl<'a> PipelineBuilder<'a> {
         let following = self.next(progress, rest.last(), progress.runs.get(index + 1).map(|run| run.first));
         let again = if run.repeat > 1 { self.next(progress, run.last(), Some(run.later(1).first)) } else { following };
         if again == following {
-            self.passes(builder, progress, rank, run, ahead, following);
+            self.write_passes(builder, progress, rank, run, ahead, following);
         } else {
             // The last time is written apart where something else follows it.
-            self.passes(builder, progress, rank, PassRun { repeat: run.repeat - 1, ..run }, ahead, again);
-            self.passes(builder, progress, rank, PassRun { repeat: 1, ..rest }, ahead, following);
+            self.write_passes(builder, progress, rank, PassRun { repeat: run.repeat - 1, ..run }, ahead, again);
+            self.write_passes(builder, progress, rank, PassRun { repeat: 1, ..rest }, ahead, following);
         }
         if let Some(ended) = stretch.filter(|stretch| stretch.ends == index) {
             progress.stretches_done += 1;
@@ -232,7 +240,7 @@ impl<'a> PipelineBuilder<'a> {
     }
 
     /// Writes the passes of a run with `ahead` gathers issued ahead; the last one works for `next`.
-    fn passes(
+    fn write_passes(
         &mut self,
         builder: &mut RankBuilder<'_>,
         progress: &mut RankProgress,
@@ -266,7 +274,7 @@ impl<'a> PipelineBuilder<'a> {
         let stage = &mut progress.stages[pass.stage as usize];
         let shape = *stage.shapes[pass.pass as usize]
             .get_or_insert_with(|| self.shape(context.shape(rank, stage.index, stage.work, pass.pass)));
-        let fill = |graph: &mut GraphBuilder<'_>| context.pass_tasks(graph, self.shapes[shape], ahead, next);
+        let fill = |graph: &mut GraphBuilder<'_>| context.write_pass(graph, self.shapes[shape], ahead, next);
         let cached = &mut self.graphs.passes[shape];
         // How many gathers are ahead is part of the key, since it is part of the wait for `Gathered`.
         let known = cached.iter().find(|(other, _)| *other == (ahead, next)).map(|(_, graph)| *graph);
@@ -314,7 +322,7 @@ impl<'a> PipelineBuilder<'a> {
             let keeps_secondary = context.has_secondary && gather.first && progress.regathers(gather.stage);
             let evicts = gather.evicts.map(|stage| progress.stage(stage).work);
             let fill = StageFill { work, evicts, pass: gather.pass, keeps_secondary };
-            self.once(builder, layer, |cache| &mut cache.fills, fill, |graph| context.fill(graph, fill));
+            self.launch_once(builder, layer, |cache| &mut cache.fills, fill, |graph| context.fill(graph, fill));
             progress.gathers_issued += 1;
         }
     }
@@ -330,6 +338,6 @@ impl<'a> PipelineBuilder<'a> {
         let frees_secondary = stretch.last && context.has_secondary && progress.regathers(stretch.stage);
         let gradients = Gradients::new(stretch.last);
         let drain = GradientDrain { work, gradients, resumed: self.resumed(work, stretch), frees_secondary };
-        self.once(builder, layer, |cache| &mut cache.drains, drain, |graph| context.drain(graph, drain));
+        self.launch_once(builder, layer, |cache| &mut cache.drains, drain, |graph| context.drain(graph, drain));
     }
 }

@@ -60,7 +60,7 @@ fn build_order(order: &UnitList, groups: &[ParameterGroup<'_>], mut builder: Ran
     let emit = TaskEmitter { costs, streams, ahead, contention: costs.contention() };
     // The prologue: what would have been prefetched during the units before the first one.
     builder.batch_loop(1, |graph| {
-        TaskEmitter::host(graph, costs.rates.host_step(costs.layout.optimizer));
+        TaskEmitter::write_host_time(graph, costs.rates.host_step(costs.layout.optimizer));
         for distance in 0..ahead {
             graph.task_loop(1, |body| emit.fetch(body, order, UnitPosition::default(), distance, Some(0)));
         }
@@ -69,9 +69,9 @@ fn build_order(order: &UnitList, groups: &[ParameterGroup<'_>], mut builder: Ran
     // end. With 8 micro-batches the loop before runs 7 times, each prefetching the first units of the next.
     let last = plan.accumulate - 1;
     if last > 0 {
-        builder.batch_loop(last, |graph| emit.micro_batch(graph, order, None));
+        builder.batch_loop(last, |graph| emit.write_micro_batch(graph, order, None));
     }
-    builder.batch_loop(1, |graph| emit.micro_batch(graph, order, Some(last)));
+    builder.batch_loop(1, |graph| emit.write_micro_batch(graph, order, Some(last)));
     builder.batch_loop(1, |graph| graph.task_loop(1, |body| boundary::build(groups, emit.streams, body)));
 }
 
@@ -93,9 +93,9 @@ impl RunSite<'_> {
 
 impl TaskEmitter<'_> {
     /// Writes one micro-batch: the last, by its number, or any other (`None`: a micro-batch loop that repeats).
-    fn micro_batch(&self, builder: &mut GraphBuilder<'_>, order: &UnitList, last: Option<u32>) {
+    fn write_micro_batch(&self, builder: &mut GraphBuilder<'_>, order: &UnitList, last: Option<u32>) {
         // What Python does once for each micro-batch runs on the compute stream, alone.
-        Self::host(builder, self.costs.rates.calibrated.software.micro_batch);
+        Self::write_host_time(builder, self.costs.rates.calibrated.software.micro_batch);
         for (index, pattern) in order.patterns.iter().enumerate() {
             // With prefetch 2 and 32 layers, the first 30 turns prefetch a layer of the same run and are one loop; the
             // last two prefetch what comes after it, and are written one by one.
@@ -103,7 +103,7 @@ impl TaskEmitter<'_> {
             let mut turn = |position: u32, repeat: u32| {
                 builder.task_loop(repeat, |builder| {
                     for run in 0..pattern.runs {
-                        self.place(builder, order, UnitPosition { pattern: index, run, position, later: 0 }, last);
+                        self.write_pass(builder, order, UnitPosition { pattern: index, run, position, later: 0 }, last);
                     }
                 });
             };
@@ -115,7 +115,7 @@ impl TaskEmitter<'_> {
     }
 
     /// Writes one pass, and before it the fetch for the pass that is `ahead` of it.
-    fn place(&self, builder: &mut GraphBuilder<'_>, order: &UnitList, place: UnitPosition, last: Option<u32>) {
+    fn write_pass(&self, builder: &mut GraphBuilder<'_>, order: &UnitList, place: UnitPosition, last: Option<u32>) {
         let (wrap, micro_batch) = (last.is_none(), last.unwrap_or(0));
         self.fetch(builder, order, place, self.ahead, last);
         let upcoming = (1..=self.ahead).filter_map(|distance| order.find(place, distance, wrap));
@@ -126,11 +126,11 @@ impl TaskEmitter<'_> {
             [gathers + i64::from(unit_pass.gather.is_some()), copies + i64::from(unit_pass.from_host > Bytes::ZERO)]
         });
         let site = RunSite { run: order.run(place), position: place.position, micro_batch };
-        self.unit_pass(builder, site, ahead, Gradients::new(last.is_some()));
+        self.write_unit_pass(builder, site, ahead, Gradients::new(last.is_some()));
     }
 
     /// Adds a fixed time of the host.
-    pub fn host(builder: &mut GraphBuilder<'_>, time: Seconds) {
+    pub fn write_host_time(builder: &mut GraphBuilder<'_>, time: Seconds) {
         if time <= Seconds::ZERO {
             return;
         }
@@ -196,7 +196,7 @@ impl TaskEmitter<'_> {
     }
 
     /// Writes a unit's compute, then its reduction.
-    fn unit_pass(
+    fn write_unit_pass(
         &self,
         builder: &mut GraphBuilder<'_>,
         site: RunSite<'_>,
@@ -216,7 +216,7 @@ impl TaskEmitter<'_> {
             (unit_pass.from_host > Bytes::ZERO).then(|| builder.after(TaskEvent::HostIn, copies_ahead)),
             emptied.map(|event| builder.after(event, 1)),
         ];
-        self.compute(builder, site, start);
+        self.write_compute(builder, site, start);
         let released = builder.after(TaskEvent::Released, 0);
         self.write_checkpoint(builder, site);
         self.reduce_and_store(builder, site, released, gradients);
@@ -224,7 +224,7 @@ impl TaskEmitter<'_> {
 
     /// Writes a unit's compute on weights that a whole stage has gathered, and the copy of the checkpoint for the unit
     /// after it; its gradients stay with the stage's.
-    pub fn stage_unit_pass(
+    pub fn write_stage_unit_pass(
         &self,
         builder: &mut GraphBuilder<'_>,
         site: RunSite<'_>,
@@ -232,7 +232,7 @@ impl TaskEmitter<'_> {
         ahead: Option<CheckpointFetch>,
     ) {
         let copied = (site.run.unit_pass.checkpoint > Bytes::ZERO).then(|| builder.after(TaskEvent::HostIn, 0));
-        self.compute(builder, site, [start[0], start[1], copied]);
+        self.write_compute(builder, site, [start[0], start[1], copied]);
         self.write_checkpoint(builder, site);
         let Some(CheckpointFetch { bytes, part, layer, step, micro_batch }) = ahead else { return };
         let first = Activity { kind: TaskKind::Copy, part, layer, micro_batch };
@@ -312,7 +312,7 @@ impl TaskEmitter<'_> {
     }
 
     /// Chains the pieces of a unit's compute, with the exchanges around them.
-    fn compute(&self, builder: &mut GraphBuilder<'_>, site: RunSite<'_>, start: [Option<EventWait>; 3]) {
+    fn write_compute(&self, builder: &mut GraphBuilder<'_>, site: RunSite<'_>, start: [Option<EventWait>; 3]) {
         let (unit_pass, layout) = (&site.run.unit_pass, self.costs.layout);
         let steps = unit_pass.steps.iter().filter(|step| step.piece.time() > Seconds::ZERO);
         let total = steps.clone().count();

@@ -13,15 +13,15 @@ use super::context::{PipelineContext, label, pause};
 
 impl PipelineContext<'_> {
     /// The host's fixed times before all else.
-    pub(super) fn begin(&self, graph: &mut GraphBuilder<'_>, rank: u32) {
+    pub(super) fn write_begin(&self, graph: &mut GraphBuilder<'_>, rank: u32) {
         let rates = self.costs().rates;
         let owners = self.parameter_groups(rank).first().map_or(1, |group| group.costs.layout.optimizer);
-        TaskEmitter::host(graph, rates.host_step(owners));
-        TaskEmitter::host(graph, rates.calibrated.software.micro_batch);
+        TaskEmitter::write_host_time(graph, rates.host_step(owners));
+        TaskEmitter::write_host_time(graph, rates.calibrated.software.micro_batch);
     }
 
     /// The boundary, after the sum over the ends of the pipeline.
-    pub(super) fn end(&self, graph: &mut GraphBuilder<'_>, rank: u32) {
+    pub(super) fn write_end(&self, graph: &mut GraphBuilder<'_>, rank: u32) {
         self.sum_tied_gradients(graph, rank);
         graph.task_loop(1, |body| boundary::build(&self.parameter_groups(rank), self.streams, body));
     }

@@ -55,7 +55,7 @@ impl PipelineContext<'_> {
     }
 
     /// Writes a pass with `ahead` gathers issued ahead of it, and its work for the pass after it.
-    pub(super) fn pass_tasks(&self, graph: &mut GraphBuilder<'_>, shape: PassShape, ahead: usize, next: NextPass) {
+    pub(super) fn write_pass(&self, graph: &mut GraphBuilder<'_>, shape: PassShape, ahead: usize, next: NextPass) {
         let PassShape { work, pass, receives, sends } = shape;
         let arrival = TaskEvent::arrival(pass.into());
         if receives {
@@ -79,7 +79,7 @@ impl PipelineContext<'_> {
                             receives.then(|| body.after(arrival, 0)),
                         ];
                         let site = RunSite { run, position, micro_batch: 0 };
-                        emit.stage_unit_pass(body, site, start, copy.filter(|_| index + 1 == runs.len()));
+                        emit.write_stage_unit_pass(body, site, start, copy.filter(|_| index + 1 == runs.len()));
                     }
                 });
             };
@@ -90,7 +90,7 @@ impl PipelineContext<'_> {
             graph.task_loop(1, |body| self.send(body, pass, level));
         }
         if next.opens_micro_batch {
-            TaskEmitter::host(graph, self.costs().rates.calibrated.software.micro_batch);
+            TaskEmitter::write_host_time(graph, self.costs().rates.calibrated.software.micro_batch);
         }
     }
 
