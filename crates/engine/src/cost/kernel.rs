@@ -1,5 +1,5 @@
-//! The kernels of a layer one by one: what each computes and moves, and how long it takes. [`Rates::layer`] is their sum,
-//! which steps are made of; this is for those who ask where it comes from.
+//! The kernels of a layer one by one, with their arithmetic, traffic and time. [`Rates::layer`] is their sum, of which
+//! steps are made; the list serves explanations.
 
 use crate::model::{Matrix, Mlps};
 use crate::plan::pass::PerDirection;
@@ -54,7 +54,7 @@ impl Rates<'_> {
     }
 
     /// Both products of the MLPs of a shape, in a mean layer where layers differ.
-    fn mlp(&self, mlps: &Mlps, tokens: Count) -> [PerDirection<Kernel>; 2] {
+    fn mlp(&self, mlps: &Mlps, tokens: Count) -> impl Iterator<Item = PerDirection<Kernel>> {
         let model = &self.scenario.model;
         let of = match model.experts {
             None => "MLP's ",
@@ -65,12 +65,17 @@ impl Rates<'_> {
             Some(_) => "dense layers' ",
         };
         let up = if model.gated { "gate and up" } else { "up" };
-        let routed = tokens * mlps.active as f64 / mlps.count as f64;
         let times = mlps.count as f64 * model.share(mlps);
-        [
-            self.weight_product(&format!("{of}{up}"), self.column_parallel(mlps.up, routed), times),
-            self.weight_product(&format!("{of}down"), self.row_parallel(mlps.down, routed), times),
-        ]
+        let products = self.mlp_products(mlps, tokens).into_iter().zip([up, "down"]);
+        products.map(move |(product, name)| self.weight_product(&format!("{of}{name}"), product, times))
+    }
+
+    /// Both products of one of the MLPs of a shape, over the tokens that come to it.
+    pub(super) fn mlp_products(&self, mlps: &Mlps, tokens: Count) -> [MatrixProduct; 2] {
+        // Each of 8 experts of which 2 are active has a quarter of the tokens, if they are spread evenly; its products are
+        // as much thinner, and slower for it.
+        let routed = tokens * mlps.active as f64 / mlps.count as f64;
+        [self.column_parallel(mlps.up, routed), self.row_parallel(mlps.down, routed)]
     }
 
     /// The product of a weight that is split by columns over the tensor ranks.

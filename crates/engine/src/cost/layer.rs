@@ -2,7 +2,7 @@
 
 use std::ops::Add;
 
-use crate::model::{Matrix, Mlps};
+use crate::model::Mlps;
 use crate::plan::Optimizer;
 use crate::plan::pass::Pass;
 use crate::stack::{Attention, TensorDivision};
@@ -147,9 +147,10 @@ impl Rates<'_> {
         let tokens = self.tokens();
         // Attention's core has no weights: its backward is of inputs alone, and nothing of it can be put off.
         let core = self.attention(self.scenario.plan.micro_batch);
-        let inputs = model.attention_inputs().map(|matrix| self.column_parallel_times(matrix, tokens, attention));
+        let inputs =
+            model.attention_inputs().map(|matrix| self.sliced(self.column_parallel(matrix, tokens), attention));
         let inputs = inputs.fold(PassTimes::default(), PassTimes::add);
-        let projection = self.row_parallel_times(model.projection(), tokens, attention);
+        let projection = self.sliced(self.row_parallel(model.projection(), tokens), attention);
         let mlps = self.mlps(tokens, mlp);
         let ElementWiseTimes { residual, ffn } = self.element_wise(tokens);
         let (forward, mlp_forward) = (inputs.forward + projection.forward, mlps.forward);
@@ -170,29 +171,14 @@ impl Rates<'_> {
         }
     }
 
-    /// Forward and backward of the MLPs of a layer, of a mean one where layers differ. Each expert has its own, smaller
-    /// product: as many of them as experts, over the tokens that come to one.
+    /// Forward and backward of the MLPs of a layer, of a mean one where layers differ.
     fn mlps(&self, tokens: Count, slices: f64) -> PassTimes {
         let model = &self.scenario.model;
         let of_shape = |mlps: Mlps| {
-            // Each of 8 experts of which 2 are active has a quarter of the tokens, if they are spread evenly; its
-            // products are as much thinner, and slower for it.
-            let routed = tokens * mlps.active as f64 / mlps.count as f64;
-            let one = self.column_parallel_times(mlps.up, routed, slices)
-                + self.row_parallel_times(mlps.down, routed, slices);
-            one * mlps.count as f64 * model.share(&mlps)
+            let [up, down] = self.mlp_products(&mlps, tokens).map(|product| self.sliced(product, slices));
+            (up + down) * mlps.count as f64 * model.share(&mlps)
         };
         model.mlps().map(of_shape).fold(PassTimes::default(), PassTimes::add)
-    }
-
-    /// Forward and backward of a product whose weight is split by columns over the tensor ranks.
-    fn column_parallel_times(&self, matrix: Matrix, tokens: Count, slices: f64) -> PassTimes {
-        self.sliced(self.column_parallel(matrix, tokens), slices)
-    }
-
-    /// Forward and backward of a product whose weight is split by rows over the tensor ranks.
-    fn row_parallel_times(&self, matrix: Matrix, tokens: Count, slices: f64) -> PassTimes {
-        self.sliced(self.row_parallel(matrix, tokens), slices)
     }
 
     /// A product in slices along `k`: each output but the first is read with the sum and written to it.
