@@ -1,5 +1,6 @@
-//! The schedules of a pipeline: their names, and the rules of each, which stand in a file of its own. No other module
-//! tells schedules apart: it asks for [`Schedule::rules`]. Not for the tasks of a pass ([`crate::program`]).
+//! The schedules of a pipeline: their names, and the rules of each in a file of their own; `GPipe` stands beside
+//! breadth first. Other modules ask for [`Schedule::rules`] and tell no schedules apart. Not for the tasks of a pass
+//! ([`crate::program`]).
 //!
 //! A further schedule is a file beside the others and a line in both lists here.
 

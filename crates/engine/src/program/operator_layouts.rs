@@ -198,11 +198,15 @@ impl<'a> OperatorLayouts<'a> {
         };
         if pass.is_backward() {
             end(ends.head, Site::Head, ModelPart::Head, list);
-            ranges.iter().rev().for_each(|range| self.list_range(costs, range, pass, list));
+            for range in ranges.iter().rev() {
+                self.list_range(costs, range, pass, list);
+            }
             end(ends.embedding, Site::Embedding, ModelPart::Embedding, list);
         } else {
             end(ends.embedding, Site::Embedding, ModelPart::Embedding, list);
-            ranges.iter().for_each(|range| self.list_range(costs, range, pass, list));
+            for range in ranges {
+                self.list_range(costs, range, pass, list);
+            }
             end(ends.head, Site::Head, ModelPart::Head, list);
         }
     }
@@ -219,5 +223,34 @@ impl<'a> OperatorLayouts<'a> {
         } else {
             list.add(&[costs[placed.attention].layer_pass(recomputed, pass)], layers, layer, step);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Extent, Extents, Layers, Operator};
+    use crate::testing;
+
+    /// Layers 2 and 3 of 8 are placed elsewhere, and the first 5 are recomputed: 0 and 1, 2 and 3, 4, 5 to 7. Entries for
+    /// layers that the stage does not have change nothing.
+    #[test]
+    fn layers_form_ranges_from_one_change_to_the_next() {
+        let mut scenario = testing::scenario();
+        let placed = |first: u32, last: u32| Placement {
+            layers: Some(Layers { first, last }),
+            operator: Operator::Layer,
+            extents: Extents { weights: Some(Extent::Device), ..Extents::default() },
+            split: 1,
+        };
+        scenario.plan.operators = vec![placed(2, 3), placed(20, u32::MAX)];
+        let layout = scenario.layout().expect("it is possible");
+        let ranges = |layouts: OperatorLayouts<'_>| {
+            let ranges = layouts.whole_model(5).ranges;
+            ranges.iter().map(|range| (range.first, range.layers, range.recomputed)).collect::<Vec<_>>()
+        };
+        let expected = [(0, 2, true), (2, 2, true), (4, 1, true), (5, 3, false)];
+        assert_eq!(ranges(OperatorLayouts::new(&scenario, &layout)), expected);
+        assert_eq!(ranges(OperatorLayouts::plain(&scenario, &layout)), [(0, 5, true), (5, 3, false)]);
     }
 }

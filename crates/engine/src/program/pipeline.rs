@@ -196,7 +196,7 @@ impl<'a> PipelineBuilder<'a> {
             let (repeat, end) = next.map_or((1, index + 1), |next| (next.repeat, next.runs.end));
             progress.loops_written += usize::from(next.is_some());
             builder.repeat(repeat, |builder| {
-                (index..end).for_each(|index| self.write_run(builder, progress, rank, index))
+                (index..end).for_each(|index| self.write_run(builder, progress, rank, index));
             });
             index = end;
         }

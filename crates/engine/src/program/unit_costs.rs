@@ -114,27 +114,32 @@ impl<'a> UnitCosts<'a> {
     /// An exchange with its transfer; `None` where ranks have nothing to exchange.
     pub fn exchange(&self, id: Option<ExchangeId>) -> Option<Exchange> {
         let TensorTransfers { forward, overlapped_forward, backward, overlapped_backward, ends } = &self.tensor;
-        let id = id?;
-        let transfer = match id {
-            ExchangeId::KeysValues => self.keys_values,
-            ExchangeId::KeysValuesGradients => self.keys_values + self.keys_values,
-            ExchangeId::Forward => *forward,
-            ExchangeId::ForwardBeside => *overlapped_forward,
-            ExchangeId::LayerForward => *forward + *forward,
-            ExchangeId::LayerForwardBeside => *overlapped_forward + *overlapped_forward,
-            ExchangeId::Backward => *backward,
-            ExchangeId::BackwardBeside => *overlapped_backward,
-            ExchangeId::Embedding(pass) => *ends.embedding.get(pass),
-            ExchangeId::Head(pass) => *ends.head.get(pass),
-            ExchangeId::HeadBeside => ends.overlapped_head,
+        let tensor = |transfer: Transfer| Exchange {
+            stream: Stream::Tensor,
+            kind: TaskKind::AllReduce,
+            event: TaskEvent::Tensor,
+            transfer,
         };
-        let (stream, kind, event) = match id {
-            ExchangeId::KeysValues | ExchangeId::KeysValuesGradients => {
-                (Stream::Context, TaskKind::PointToPoint, TaskEvent::Context)
-            }
-            _ => (Stream::Tensor, TaskKind::AllReduce, TaskEvent::Tensor),
+        let context = |transfer: Transfer| Exchange {
+            stream: Stream::Context,
+            kind: TaskKind::PointToPoint,
+            event: TaskEvent::Context,
+            transfer,
         };
-        (transfer.time > Seconds::ZERO).then_some(Exchange { stream, kind, event, transfer })
+        let exchange = match id? {
+            ExchangeId::KeysValues => context(self.keys_values),
+            ExchangeId::KeysValuesGradients => context(self.keys_values + self.keys_values),
+            ExchangeId::Forward => tensor(*forward),
+            ExchangeId::ForwardBeside => tensor(*overlapped_forward),
+            ExchangeId::LayerForward => tensor(*forward + *forward),
+            ExchangeId::LayerForwardBeside => tensor(*overlapped_forward + *overlapped_forward),
+            ExchangeId::Backward => tensor(*backward),
+            ExchangeId::BackwardBeside => tensor(*overlapped_backward),
+            ExchangeId::Embedding(pass) => tensor(*ends.embedding.get(pass)),
+            ExchangeId::Head(pass) => tensor(*ends.head.get(pass)),
+            ExchangeId::HeadBeside => tensor(ends.overlapped_head),
+        };
+        Some(exchange).filter(|exchange| exchange.transfer.time > Seconds::ZERO)
     }
 
     /// The unit of the embedding or the head. The two are one unit where they share their weights: gathered for the
