@@ -14,7 +14,6 @@ mod kernel;
 mod layer;
 mod matmul;
 mod rates;
-mod sublayer;
 
 pub use activation::{Activations, SublayerActivations};
 pub use calibrated::{Calibrated, own_entries, same_memory};
@@ -22,13 +21,12 @@ pub use collective::{
     CollectiveAlgorithm, CollectiveAlgorithms, EndTransfers, Payload, TensorTransfers, Transfer, TransferParts,
     overlapped_share,
 };
-pub use device_time::DeviceTime;
+pub use device_time::{DeviceTime, PassTimes};
 pub use flop::{TokenFlop, layers_flop};
 pub use kernel::Kernel;
-pub use layer::{LayerWork, PassTimes};
+pub use layer::{LayerWork, PerSublayer, Sublayer};
 pub use rates::peak;
 pub use rates::{Factors, Rates};
-pub use sublayer::{PerSublayer, Sublayer};
 
 #[cfg(test)]
 mod tests;

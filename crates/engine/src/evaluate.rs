@@ -7,7 +7,6 @@ mod evaluation;
 mod expense;
 mod failures;
 mod figures;
-mod host;
 mod sensitivity;
 mod span_micro_batches;
 mod summary;
@@ -23,8 +22,7 @@ pub use details::Details;
 pub use evaluation::{Elasticity, Evaluation, Property};
 pub use expense::Expense;
 pub use failures::{FailureForecast, checkpoint_bandwidth, checkpoint_size};
-pub use figures::{Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Traffic};
-pub use host::HostTraffic;
+pub use figures::{HostTraffic, Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Traffic};
 pub use sensitivity::{Nudge, nudges, slopes};
 pub use span_micro_batches::SpanMicroBatches;
 pub use summary::Workspace;
@@ -36,7 +34,7 @@ pub fn summary(scenario: &Scenario, workspace: &mut Workspace) -> Result<Summary
     summary_with(&scenario.checked()?, &Factors::default(), workspace)
 }
 
-/// The same on hardware with what-if factors.
+/// The figures of one scenario on hardware with what-if factors.
 pub fn summary_with(scenario: &Checked, factors: &Factors, workspace: &mut Workspace) -> Result<Summary, Vec<Problem>> {
     summary::run(scenario, factors, workspace, true)
 }
@@ -56,12 +54,12 @@ pub fn stages(scenario: &Scenario, workspace: &Workspace) -> Vec<Memory> {
     summary::stages(scenario, workspace)
 }
 
-/// What reasons count with of the run that was made last in this workspace.
+/// Inputs to explanations of the run that was made last in this workspace.
 pub fn details(scenario: &Checked, trace: &Trace, workspace: &Workspace) -> Details {
     Details::new(scenario, trace, workspace)
 }
 
-/// The step of a pipeline in the order of ZB-H1, for which a plan has no word.
+/// A pipeline's step in the order of ZB-H1, which no plan can name.
 #[cfg(any(test, feature = "testing"))]
 pub fn zero_bubble(scenario: &Scenario) -> Trace {
     let program = crate::program::Program::scheduled(scenario, &crate::plan::zero_bubble::RULES);

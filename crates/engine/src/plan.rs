@@ -4,7 +4,6 @@ mod batch;
 mod choice;
 mod extent;
 mod idle;
-mod numbers;
 mod operators;
 pub mod pass;
 mod schedule;
@@ -34,7 +33,7 @@ pub struct Strategy {
     pub id: String,
     /// The name that people use.
     pub name: String,
-    /// What it does, in a sentence.
+    /// Its effect, in a sentence.
     pub about: String,
     /// Where it was published.
     pub source: String,
@@ -55,7 +54,7 @@ pub struct Sharding {
     /// A second copy of the weights from which backward gathers, if any (`hpZ` of ZeRO++).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secondary: Option<Secondary>,
-    /// What travels.
+    /// Formats on the wire.
     pub wire: Wire,
     /// Whether gathered weights are freed after forward and gathered again for backward.
     #[serde(default = "yes")]
@@ -135,7 +134,7 @@ pub struct Plan {
     pub micro_batch: u32,
     /// Micro-batches per optimizer step.
     pub accumulate: u32,
-    /// What a step takes in all; where it is held, `accumulate` follows from it.
+    /// The size of a step's batch; where it is held, `accumulate` follows from it.
     pub global_batch: GlobalBatch,
     /// Order in which micro-batches and layers are visited.
     pub accumulation: Accumulation,
@@ -145,9 +144,9 @@ pub struct Plan {
     pub precision: Precision,
     /// Optimizer.
     pub optimizer: Optimizer,
-    /// What backward computes again.
+    /// Activation checkpointing: the part of forward that backward computes again.
     pub recompute: Recompute,
-    /// What is offloaded to host memory.
+    /// State and checkpoints offloaded to host memory.
     pub offload: Offload,
     /// Whether matrix products that tensor ranks share are cut into pieces, so that their collectives run beside them.
     pub tensor_overlap: bool,
@@ -157,7 +156,7 @@ pub struct Plan {
     pub prefetch: u32,
     /// Training length in tokens, for days and device-hours.
     pub tokens: Option<f64>,
-    /// What counts as model flop.
+    /// The convention for model flop.
     pub flop_count: FlopCount,
     /// What-if factor on the outermost level's bandwidth.
     pub bandwidth_factor: f64,
@@ -215,5 +214,20 @@ impl Plan {
     /// Virtual stages on each rank, as the schedule runs them.
     pub fn virtual_stages(&self) -> u32 {
         if self.effective_schedule().rules().virtual_stages { self.stages_per_rank } else { 1 }
+    }
+
+    /// Settings that make numbers coarser than 16 bits: `fp8`, `int8 weights`, `int4 gradients`.
+    pub fn coarse_numbers(&self) -> Vec<String> {
+        let wire = &self.sharding.wire;
+        let travelling = |format: Format, what: &str| format.quantised().then(|| format!("{format} {what}"));
+        let fp8 = (self.precision == Precision::Fp8).then(|| "fp8".to_owned());
+        let all = [fp8, travelling(wire.weights, "weights"), travelling(wire.gradients, "gradients")];
+        all.into_iter().flatten().collect()
+    }
+
+    /// Those settings that another plan lacks.
+    pub fn coarser_than(&self, other: &Self) -> Vec<String> {
+        let known = other.coarse_numbers();
+        self.coarse_numbers().into_iter().filter(|one| !known.contains(one)).collect()
     }
 }

@@ -38,13 +38,9 @@
 
 mod boundary;
 pub(crate) mod build;
-mod gradients;
-mod host;
 mod label;
 mod memory;
 mod operator_layouts;
-mod operators;
-mod parameter_group;
 mod pipeline;
 mod rank_program;
 mod stage;
@@ -72,8 +68,6 @@ use pipeline::PipelineBuilder;
 use pipeline::context::PipelineContext;
 use unit_order::UnitList;
 
-pub use gradients::PerGradients;
-pub use host::{Copies, HostCopies, HostDirection};
 pub use label::{Activity, Label, ModelPart, PHASES, Phase, TaskKind};
 pub use memory::{MemoryKind, PerMemoryKind};
 pub use rank_program::{
@@ -84,21 +78,22 @@ pub use state::ModelState;
 pub use stream::{PerStream, SERIAL, STREAMS, Stream, StreamSet};
 pub use task::{
     DEVICE, EVENTS, EventWait, FULL_DEMAND, MAX_SERIAL_TIME, NO_TASK, PICOS, Picos, RESOURCES, Task, TaskClass,
-    TaskEvent, WAITS, picos, seconds,
+    TaskEvent, WAITS, picos, seconds, waits,
 };
 pub use terms::{StageCost, StepTerms, transfer_counts_at_ends};
-pub use volume::Volume;
+pub use unit_pass::PerGradients;
+pub use volume::{Copies, HostCopies, HostDirection, Volume};
 
 /// A step, ready to run, and what is known of it before it runs.
 #[derive(Debug, Default)]
 pub struct Program {
-    /// What ranks do, listed once.
+    /// The graphs that ranks launch, listed once.
     pub code: Code,
-    /// Which of it each pipeline rank does, and how often.
+    /// Each pipeline rank's launches of them.
     pub ranks: Vec<RankProgram>,
-    /// Each rank's memory that does not change during the step.
+    /// Each rank's static memory.
     pub states: Vec<ModelState>,
-    /// The unit passes of a micro-batch, to build from; empty where they are not passed one by one.
+    /// Scratch space: the unit passes of a micro-batch.
     units: UnitList,
 }
 
@@ -111,18 +106,13 @@ impl Program {
         self.ranks.resize_with(ranks, RankProgram::default);
         self.ranks.iter_mut().for_each(RankProgram::clear);
         self.states.clear();
+        let layouts = OperatorLayouts::new(scenario, layout);
         if scenario.plan.staged() {
-            let layouts = OperatorLayouts::new(scenario, layout);
             self.pipeline(&PipelineContext::new(&rates, layout, &layouts));
         } else {
             for program in &mut self.ranks {
                 let builder = RankBuilder::new(&mut self.code, program);
-                if scenario.plan.operators.is_empty() {
-                    self.states.push(ModelState::new(&rates, layout, state::local(&scenario.model, layout)));
-                    step::build(&rates, layout, &mut self.units, builder);
-                } else {
-                    self.states.push(operators::build(&rates, layout, &mut self.units, builder));
-                }
+                self.states.push(step::build(&rates, &layouts, &mut self.units, builder));
             }
         }
     }
@@ -137,12 +127,12 @@ impl Program {
         }
     }
 
-    /// What one rank's tasks move and need, repeats counted.
+    /// Totals over one rank's tasks, repeats counted.
     pub fn volume(&self, rank: usize) -> Volume {
         self.ranks[rank].volume(&self.code)
     }
 
-    /// What the tasks of all ranks would take one after the other.
+    /// Time of all ranks' tasks run one after the other.
     pub fn serial(&self) -> Seconds {
         self.ranks.iter().map(|program| program.serial(&self.code)).sum()
     }
@@ -150,7 +140,7 @@ impl Program {
 
 #[cfg(any(test, feature = "testing"))]
 impl Program {
-    /// The step of a plan's pipeline in the order of a schedule, for which a plan need have no word.
+    /// A plan's pipeline step in the order of a schedule that no plan can name.
     pub(crate) fn scheduled(scenario: &Scenario, rules: &'static crate::plan::ScheduleRules) -> Self {
         let layout = scenario.layout().unwrap_or_else(|problems| panic!("{problems:?}"));
         let factors = Factors { bandwidth: [1e30; crate::hardware::MAX_LEVELS], ..Factors::default() };

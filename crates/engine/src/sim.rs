@@ -40,7 +40,6 @@ mod in_flight;
 mod joint;
 mod local;
 mod memo;
-mod observer;
 mod outcome;
 mod rank;
 mod rank_turn;
@@ -60,8 +59,7 @@ use rank_turn::RankTurn;
 use ready_queue::ReadyQueue;
 use stream::RankRole;
 
-pub use observer::{Observer, StallCause};
-pub use outcome::{Deadlock, MemoryPeak, Outcome, TimeTotals};
+pub use outcome::{Deadlock, MemoryPeak, Observer, Outcome, StallCause, TimeTotals};
 
 /// Buffers that runs reuse.
 #[derive(Debug, Default)]
@@ -83,7 +81,7 @@ pub struct Simulator {
 impl Simulator {
     /// Runs the programs of all ranks to their ends; [`Simulator::outcome`] has what came of each.
     ///
-    /// With `fold`, repeats are skipped once they are periodic.
+    /// Runs a program; with `fold`, periodic repeats are skipped.
     pub fn run(
         &mut self,
         code: &Code,

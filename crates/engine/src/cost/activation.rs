@@ -4,8 +4,8 @@ use crate::plan::{Format, Recompute};
 use crate::stack::Selective;
 use crate::units::{Bytes, Count};
 
+use super::layer::PerSublayer;
 use super::rates::Rates;
-use super::sublayer::PerSublayer;
 
 /// Activation bytes of one rank and one micro-batch.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -16,7 +16,7 @@ pub struct Activations {
     pub layer: Bytes,
     /// Everything that a layer's backward reads, whatever was kept.
     pub whole: Bytes,
-    /// What a layer's backward needs beside it: gradients of the widest intermediates.
+    /// Working memory of a layer's backward: gradients of the widest intermediates.
     pub working: Bytes,
     /// Logits and loss at their worst moment, with the input of the logits where it is kept gathered.
     pub logits: Bytes,
@@ -33,7 +33,7 @@ pub struct SublayerActivations {
     pub kept: Bytes,
     /// Everything that its backward reads.
     pub whole: Bytes,
-    /// What its backward needs beside it.
+    /// Working memory of its backward.
     pub working: Bytes,
 }
 
@@ -93,8 +93,8 @@ impl Rates<'_> {
         }
     }
 
-    /// What the gradients of the weights of attention and of the MLP are computed from, in bytes: the inputs of their
-    /// matrices, and the gradients of the outputs. 16 h elements per token for `f = 4 h`, the `32 s b h` bytes of a pass for
+    /// Bytes from which the gradients of weights are computed, for attention and the MLP: the inputs of their matrices,
+    /// and the gradients of the outputs. 16 h elements per token for `f = 4 h`, the `32 s b h` bytes of a pass for
     /// weights (Qi et al., arXiv 2401.10241, table 1).
     pub fn weight_gradient_inputs(&self) -> PerSublayer<Bytes> {
         let model = &self.scenario.model;
@@ -113,7 +113,7 @@ impl Rates<'_> {
         })
     }
 
-    /// The same of the logits.
+    /// Bytes of the inputs to the gradients of the logits' weights.
     pub fn head_gradient_inputs(&self) -> Bytes {
         let vocab = f64::from(self.scenario.model.vocab) / f64::from(self.scenario.plan.tensor);
         self.tokens() * vocab * self.storage() + self.stream()

@@ -4,8 +4,7 @@ use crate::plan::pass::PerDirection;
 use crate::stack::Attention;
 use crate::units::{Bytes, Flop};
 
-use super::device_time::DeviceTime;
-use super::layer::PassTimes;
+use super::device_time::{DeviceTime, PassTimes};
 use super::rates::Rates;
 
 /// Flop of flash attention's backward over its forward's: five products instead of two.
@@ -19,7 +18,7 @@ const FUSED_TRAFFIC: f64 = 0.6;
 /// background user's guide).
 const ALIGNED_HEAD: u32 = 8;
 
-/// What a kernel computes, and what it reads and writes.
+/// A kernel's arithmetic and traffic.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct KernelWork {
     pub flop: Flop,
@@ -47,7 +46,7 @@ impl Rates<'_> {
         passes * self.imbalance()
     }
 
-    /// Flop and bytes of forward and of backward that take that long, on the rank that takes longest.
+    /// Flop and bytes behind [`Self::attention`], on the rank that takes longest.
     pub(super) fn attention_work(&self, sequences: u32) -> PerDirection<KernelWork> {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
         let rows = f64::from(sequences) * f64::from(plan.sequence) / f64::from(plan.context) * self.imbalance();
@@ -74,7 +73,7 @@ impl Rates<'_> {
         PassTimes::of_inputs(DeviceTime::arithmetic(forward), DeviceTime::arithmetic(backward))
     }
 
-    /// What goes to memory and back for the scores of so many queries.
+    /// Traffic of the scores of `rows` queries.
     fn score_traffic(&self, rows: f64) -> Bytes {
         let plan = &self.scenario.plan;
         let scores = rows * f64::from(plan.sequence) * f64::from(self.scenario.model.heads) / f64::from(plan.tensor);

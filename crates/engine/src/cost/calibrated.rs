@@ -1,4 +1,4 @@
-//! What a calibration says of one scenario: the entries that its stack and its device name. Not for what they cost.
+//! The entries of a calibration that a scenario's stack and device name. Not for the costs that follow.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use crate::units::Bytes;
 /// The entries of a calibration that a scenario depends on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Calibrated<'a> {
-    /// What the software reaches on this device.
+    /// Efficiency of the software on this device.
     pub efficiency: &'a Efficiency,
-    /// What every program costs.
+    /// Costs of every program.
     pub software: &'a Software,
-    /// What this program costs.
+    /// Costs of this program.
     pub runtime: &'a Runtime,
     /// Traffic of element-wise operators, in multiples of passing each intermediate once.
     pub element_wise: f64,
@@ -29,7 +29,7 @@ pub struct Calibrated<'a> {
 /// Used where a calibration has neither the architecture nor a default; checks refuse such a file.
 const NO_EFFICIENCY: &Efficiency = &Efficiency::IDEAL;
 
-/// The same for a name of a runtime.
+/// An empty map for a name of a runtime.
 const NO_RUNTIME: &Runtime = &Runtime::IDEAL;
 
 /// Under which names a scenario's entries stand in a calibration; that of its device is the architecture's.

@@ -1,13 +1,14 @@
-//! Device time, and what of it is bound by memory. Not for what takes it.
+//! Device time, its part bound by memory, and its division into passes. Not for the work that takes it.
 
 use std::ops::{Add, Mul, Sub};
 
+use crate::plan::pass::Pass;
 use crate::units::Seconds;
 
-/// Device time of some compute, and how much of it the memory's bandwidth sets.
+/// Device time of some compute, and the part that the memory's bandwidth sets.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct DeviceTime {
-    /// All of it.
+    /// The whole time.
     pub time: Seconds,
     /// The part that is bound by memory.
     pub memory: Seconds,
@@ -48,5 +49,52 @@ impl Mul<f64> for DeviceTime {
     type Output = Self;
     fn mul(self, factor: f64) -> Self {
         Self { time: self.time * factor, memory: self.memory * factor }
+    }
+}
+
+/// Device time of forward and backward of some operators.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct PassTimes {
+    /// Forward.
+    pub forward: DeviceTime,
+    /// Backward, the gradients of inputs and of weights together.
+    pub backward: DeviceTime,
+    /// Part of `backward`: the gradients of weights, which nothing in the layers before waits for. The rest computes
+    /// the gradients of inputs.
+    pub weights: DeviceTime,
+}
+
+impl PassTimes {
+    /// Device time of one pass.
+    pub fn work(&self, pass: Pass) -> DeviceTime {
+        match pass {
+            Pass::Forward => self.forward,
+            Pass::Backward => self.backward,
+            Pass::BackwardInputs => self.backward - self.weights,
+            Pass::BackwardWeights => self.weights,
+        }
+    }
+
+    /// Times of an operator without weights: backward computes gradients of inputs only.
+    pub(super) const fn of_inputs(forward: DeviceTime, backward: DeviceTime) -> Self {
+        Self { forward, backward, weights: DeviceTime::traffic(Seconds::ZERO) }
+    }
+}
+
+impl Mul<f64> for PassTimes {
+    type Output = Self;
+    fn mul(self, factor: f64) -> Self {
+        Self { forward: self.forward * factor, backward: self.backward * factor, weights: self.weights * factor }
+    }
+}
+
+impl Add for PassTimes {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self {
+            forward: self.forward + other.forward,
+            backward: self.backward + other.backward,
+            weights: self.weights + other.weights,
+        }
     }
 }

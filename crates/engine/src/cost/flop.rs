@@ -1,4 +1,4 @@
-//! Arithmetic of a token, by what is counted of it.
+//! Arithmetic of a token, by convention.
 
 use crate::model::Model;
 use crate::plan::{FlopCount, Recompute};
@@ -8,17 +8,17 @@ use crate::units::Flop;
 /// Flop of one token of a plan, forward and backward.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TokenFlop {
-    /// What the model needs, as the plan counts it: the numerator of MFU.
+    /// Model flop, as the plan counts them: the numerator of MFU.
     pub model: Flop,
-    /// What backward computes again; HFU counts it too.
+    /// Recompute of backward, which HFU counts too.
     pub recomputed: Flop,
-    /// What no schedule saves: matrix products, attention (the causal half of it, where the kernel skips the other one),
-    /// and what is computed again.
+    /// Flop that no schedule saves: matrix products, attention (the causal half, where the kernel skips the other) and
+    /// recompute.
     pub executed: Flop,
 }
 
 impl TokenFlop {
-    /// Those of a scenario's model and plan.
+    /// The flop of a scenario's model and plan.
     pub fn new(scenario: &Scenario) -> Self {
         let Scenario { model, plan, .. } = scenario;
         let counted = match plan.flop_count {

@@ -1,5 +1,5 @@
-//! The kernels of a layer one by one: what each computes and moves, and how long it takes. [`Rates::layer`] is their sum,
-//! which steps are made of; this is for those who ask where it comes from.
+//! The kernels of a layer one by one, with their arithmetic, traffic and time. [`Rates::layer`] is their sum, of which
+//! steps are made; the list serves explanations.
 
 use crate::model::{Matrix, Mlps};
 use crate::plan::pass::PerDirection;
@@ -7,28 +7,28 @@ use crate::stack::Attention;
 use crate::units::{Bytes, Count, Flop, FlopPerSecond};
 
 use super::attention::KernelWork;
-use super::device_time::DeviceTime;
-use super::layer::{BACKWARD_TRAFFIC, ElementWiseTimes, PassTimes};
+use super::device_time::{DeviceTime, PassTimes};
+use super::layer::{BACKWARD_TRAFFIC, ElementWiseTimes};
 use super::matmul::MatrixProduct;
 use super::rates::Rates;
 
 /// Kernels of a layer that do one thing in one pass.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kernel {
-    /// What they do: `gate and up`.
+    /// Name of their work: `gate and up`.
     pub name: String,
     /// Arithmetic.
     pub flop: Flop,
-    /// What goes to the device's memory and comes from it; nothing where the kernel's arithmetic hides it by design.
+    /// Traffic to and from the device's memory; none where the kernel's arithmetic hides it by design.
     pub bytes: Bytes,
-    /// The peak of the format that they compute in.
+    /// Peak of their format.
     pub peak: FlopPerSecond,
-    /// For how long they run.
+    /// Device time.
     pub time: DeviceTime,
 }
 
 impl Rates<'_> {
-    /// Those of forward, and those of backward without recompute; what takes no time with this software is left out.
+    /// The kernels of forward, and of backward without recompute, except those that take no time with this software.
     pub fn kernels(&self) -> PerDirection<Vec<Kernel>> {
         let model = &self.scenario.model;
         let tokens = self.tokens();
@@ -53,8 +53,8 @@ impl Rates<'_> {
         PerDirection { forward, backward }
     }
 
-    /// Both products of MLPs of a shape, of a mean layer where layers differ.
-    fn mlp(&self, mlps: &Mlps, tokens: Count) -> [PerDirection<Kernel>; 2] {
+    /// Both products of the MLPs of a shape, in a mean layer where layers differ.
+    fn mlp(&self, mlps: &Mlps, tokens: Count) -> impl Iterator<Item = PerDirection<Kernel>> {
         let model = &self.scenario.model;
         let of = match model.experts {
             None => "MLP's ",
@@ -65,27 +65,32 @@ impl Rates<'_> {
             Some(_) => "dense layers' ",
         };
         let up = if model.gated { "gate and up" } else { "up" };
-        let routed = tokens * mlps.active as f64 / mlps.count as f64;
         let times = mlps.count as f64 * model.share(mlps);
-        [
-            self.weight_product(&format!("{of}{up}"), self.column_parallel(mlps.up, routed), times),
-            self.weight_product(&format!("{of}down"), self.row_parallel(mlps.down, routed), times),
-        ]
+        let products = self.mlp_products(mlps, tokens).into_iter().zip([up, "down"]);
+        products.map(move |(product, name)| self.weight_product(&format!("{of}{name}"), product, times))
     }
 
-    /// Of a product whose weight is split by columns over the tensor ranks.
+    /// Both products of one of the MLPs of a shape, over the tokens that come to it.
+    pub(super) fn mlp_products(&self, mlps: &Mlps, tokens: Count) -> [MatrixProduct; 2] {
+        // Each of 8 experts of which 2 are active has a quarter of the tokens, if they are spread evenly; its products are
+        // as much thinner, and slower for it.
+        let routed = tokens * mlps.active as f64 / mlps.count as f64;
+        [self.column_parallel(mlps.up, routed), self.row_parallel(mlps.down, routed)]
+    }
+
+    /// The product of a weight that is split by columns over the tensor ranks.
     pub(super) fn column_parallel(&self, matrix: Matrix, tokens: Count) -> MatrixProduct {
         let output = Count::from(matrix.output) / f64::from(self.scenario.plan.tensor);
         MatrixProduct { m: tokens, n: output, k: matrix.input.into() }
     }
 
-    /// The same, split by rows.
+    /// The product of a weight that is split by rows over the tensor ranks.
     pub(super) fn row_parallel(&self, matrix: Matrix, tokens: Count) -> MatrixProduct {
         let input = Count::from(matrix.input) / f64::from(self.scenario.plan.tensor);
         MatrixProduct { m: tokens, n: matrix.output.into(), k: input }
     }
 
-    /// So many products of activations by weights; backward has two of the size of forward's.
+    /// `times` products of activations by weights; backward has two of the size of forward's.
     fn weight_product(&self, name: &str, product: MatrixProduct, times: f64) -> PerDirection<Kernel> {
         let PassTimes { forward, backward, .. } = self.passes(product, self.matmul);
         let [m, n, k] = [product.m, product.n, product.k].map(Count::get);
@@ -120,7 +125,7 @@ impl Rates<'_> {
         PerDirection { forward: kernel(forward, passes.forward), backward: kernel(backward, passes.backward) }
     }
 
-    /// What only moves data.
+    /// The kernel of operators that only move data.
     fn streaming(&self, name: &str, time: DeviceTime) -> PerDirection<Kernel> {
         PerDirection { forward: 1.0, backward: BACKWARD_TRAFFIC }.map(|more| Kernel {
             name: name.to_owned(),

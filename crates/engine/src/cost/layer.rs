@@ -1,62 +1,63 @@
 //! Device time of a layer, of embedding and head, and of the optimizer.
 
-use std::ops::{Add, Mul};
+use std::ops::Add;
 
-use crate::model::{Matrix, Mlps};
+use crate::model::Mlps;
 use crate::plan::Optimizer;
 use crate::plan::pass::Pass;
 use crate::stack::{Attention, TensorDivision};
 use crate::units::{Bytes, Count, Flop, FlopPerSecond, Seconds};
 
-use super::device_time::DeviceTime;
+use super::device_time::{DeviceTime, PassTimes};
 use super::matmul::MatrixProduct;
 use super::rates::Rates;
-use super::sublayer::{PerSublayer, Sublayer};
 
-/// Device time of forward and backward of some operators.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct PassTimes {
-    /// Forward.
-    pub forward: DeviceTime,
-    /// Backward, the gradients of inputs and of weights together.
-    pub backward: DeviceTime,
-    /// What of `backward` computes gradients of weights, which nothing in the layers before waits for. The rest
-    /// computes those of inputs.
-    pub weights: DeviceTime,
+/// A part of a transformer layer that adds to the residual stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sublayer {
+    /// Attention, with its projections and norm.
+    Attention,
+    /// The MLP, with its norm.
+    Mlp,
 }
 
-impl PassTimes {
-    /// Device time of one pass.
-    pub fn work(&self, pass: Pass) -> DeviceTime {
-        match pass {
-            Pass::Forward => self.forward,
-            Pass::Backward => self.backward,
-            Pass::BackwardInputs => self.backward - self.weights,
-            Pass::BackwardWeights => self.weights,
+/// A value for each sublayer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PerSublayer<T> {
+    /// Attention's value.
+    pub attention: T,
+    /// The MLP's value.
+    pub mlp: T,
+}
+
+impl<T> PerSublayer<T> {
+    /// One value for both.
+    pub const fn both(value: T) -> Self
+    where
+        T: Copy,
+    {
+        Self { attention: value, mlp: value }
+    }
+
+    /// The value of a sublayer.
+    pub const fn get(&self, sublayer: Sublayer) -> &T {
+        match sublayer {
+            Sublayer::Attention => &self.attention,
+            Sublayer::Mlp => &self.mlp,
         }
     }
 
-    /// Without weights: backward has gradients of inputs only.
-    pub(super) const fn of_inputs(forward: DeviceTime, backward: DeviceTime) -> Self {
-        Self { forward, backward, weights: DeviceTime::traffic(Seconds::ZERO) }
+    /// Applies a function to each value.
+    pub fn map<U>(self, mut make: impl FnMut(T) -> U) -> PerSublayer<U> {
+        PerSublayer { attention: make(self.attention), mlp: make(self.mlp) }
     }
-}
 
-impl Mul<f64> for PassTimes {
-    type Output = Self;
-    fn mul(self, factor: f64) -> Self {
-        Self { forward: self.forward * factor, backward: self.backward * factor, weights: self.weights * factor }
-    }
-}
-
-impl Add for PassTimes {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self {
-            forward: self.forward + other.forward,
-            backward: self.backward + other.backward,
-            weights: self.weights + other.weights,
-        }
+    /// The sum of both values.
+    pub fn sum(self) -> T
+    where
+        T: Add<Output = T>,
+    {
+        self.attention + self.mlp
     }
 }
 
@@ -67,9 +68,9 @@ pub struct LayerWork {
     pub forward: PerSublayer<DeviceTime>,
     /// Backward of attention and of the MLP, recompute apart.
     pub backward: PerSublayer<DeviceTime>,
-    /// What of backward computes gradients of weights, as in [`PassTimes::weights`].
+    /// Part of backward: the gradients of weights, as in [`PassTimes::weights`].
     pub weights: PerSublayer<DeviceTime>,
-    /// What selective recompute repeats of each forward.
+    /// Part of each forward that selective recompute repeats.
     pub selective: PerSublayer<DeviceTime>,
 }
 
@@ -95,13 +96,13 @@ pub(super) struct ElementWiseTimes {
 /// layer, from the step-time prototype; `element_wise` of the stack scales them.
 const STREAM_PASSES: f64 = 7.0;
 
-/// Those of a norm, in and out.
+/// Intermediates of a norm, in and out.
 const NORM_PASSES: f64 = 2.0;
 
-/// The same of the MLP's width: activation in and out twice.
+/// Intermediates of the MLP's width: activation in and out twice.
 const FFN_PASSES: f64 = 4.0;
 
-/// The same with a gate.
+/// Intermediates of the MLP's width with a gate.
 const GATED_FFN_PASSES: f64 = 6.0;
 
 /// Host time of a layer whose softmax falls apart into scale, mask and softmax over that of the fused
@@ -133,22 +134,23 @@ impl Rates<'_> {
         if self.scenario.stack.sequence_parallel { self.scenario.plan.tensor } else { 1 }
     }
 
-    /// One layer, one micro-batch.
+    /// Device time of one layer, one micro-batch.
     pub fn layer(&self) -> LayerWork {
         self.sliced_layer(PerSublayer::both(1))
     }
 
-    /// The same with the matrices of attention and of the MLP cut into slices along what they sum over
-    /// [osdp C5]: thinner products, and additions of their outputs in forward.
+    /// One layer whose matrices are cut into slices along their inner dimension [osdp C5]: thinner products, and
+    /// additions of their outputs in forward.
     pub fn sliced_layer(&self, slices: PerSublayer<u32>) -> LayerWork {
         let PerSublayer { attention, mlp } = slices.map(f64::from);
         let model = &self.scenario.model;
         let tokens = self.tokens();
         // Attention's core has no weights: its backward is of inputs alone, and nothing of it can be put off.
         let core = self.attention(self.scenario.plan.micro_batch);
-        let inputs = model.attention_inputs().map(|matrix| self.column_parallel_times(matrix, tokens, attention));
+        let inputs =
+            model.attention_inputs().map(|matrix| self.sliced(self.column_parallel(matrix, tokens), attention));
         let inputs = inputs.fold(PassTimes::default(), PassTimes::add);
-        let projection = self.row_parallel_times(model.projection(), tokens, attention);
+        let projection = self.sliced(self.row_parallel(model.projection(), tokens), attention);
         let mlps = self.mlps(tokens, mlp);
         let ElementWiseTimes { residual, ffn } = self.element_wise(tokens);
         let (forward, mlp_forward) = (inputs.forward + projection.forward, mlps.forward);
@@ -169,29 +171,14 @@ impl Rates<'_> {
         }
     }
 
-    /// Forward and backward of the MLPs of a layer, of a mean one where layers differ. Each expert has its own, smaller
-    /// product: as many of them as experts, over the tokens that come to one.
+    /// Forward and backward of the MLPs of a layer, of a mean one where layers differ.
     fn mlps(&self, tokens: Count, slices: f64) -> PassTimes {
         let model = &self.scenario.model;
         let of_shape = |mlps: Mlps| {
-            // Each of 8 experts of which 2 are active has a quarter of the tokens, if they are spread evenly; its
-            // products are as much thinner, and slower for it.
-            let routed = tokens * mlps.active as f64 / mlps.count as f64;
-            let one = self.column_parallel_times(mlps.up, routed, slices)
-                + self.row_parallel_times(mlps.down, routed, slices);
-            one * mlps.count as f64 * model.share(&mlps)
+            let [up, down] = self.mlp_products(&mlps, tokens).map(|product| self.sliced(product, slices));
+            (up + down) * mlps.count as f64 * model.share(&mlps)
         };
         model.mlps().map(of_shape).fold(PassTimes::default(), PassTimes::add)
-    }
-
-    /// Forward and backward of a product whose weight is split by columns over the tensor ranks.
-    fn column_parallel_times(&self, matrix: Matrix, tokens: Count, slices: f64) -> PassTimes {
-        self.sliced(self.column_parallel(matrix, tokens), slices)
-    }
-
-    /// The same, split by rows.
-    fn row_parallel_times(&self, matrix: Matrix, tokens: Count, slices: f64) -> PassTimes {
-        self.sliced(self.row_parallel(matrix, tokens), slices)
     }
 
     /// A product in slices along `k`: each output but the first is read with the sum and written to it.

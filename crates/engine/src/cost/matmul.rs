@@ -21,7 +21,7 @@ pub(crate) struct MatrixProduct {
     pub m: Count,
     /// Columns of the output.
     pub n: Count,
-    /// What is summed over.
+    /// Inner dimension, which is summed over.
     pub k: Count,
 }
 

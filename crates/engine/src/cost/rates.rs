@@ -1,4 +1,4 @@
-//! What the device and the network reach with this software: peaks times shares.
+//! Rates of the device and the network under this software: peaks times shares.
 
 use crate::hardware::{MAX_LEVELS, Network};
 use crate::plan::Precision;
@@ -32,27 +32,27 @@ impl Default for Factors {
 /// The rates of one scenario.
 #[derive(Debug, Clone, Copy)]
 pub struct Rates<'a> {
-    /// The scenario they belong to.
+    /// The scenario.
     pub scenario: &'a Scenario,
-    /// What its calibration says of it.
+    /// The scenario's entries of its calibration.
     pub calibrated: Calibrated<'a>,
     /// The attention kernel that runs.
     pub attention: Attention,
     /// Peak in the format of the layers' matrix products.
     pub peak: FlopPerSecond,
-    /// What a large matrix product of a layer reaches.
+    /// Rate of a large matrix product of a layer.
     pub matmul: FlopPerSecond,
-    /// What a large product reaches in the storage format: the logits' under fp8.
+    /// Rate of a large product in the storage format: the logits' under fp8.
     pub matmul_storage: FlopPerSecond,
     /// Peak in the storage format: attention's.
     pub peak_storage: FlopPerSecond,
-    /// What streaming kernels reach.
+    /// Rate of streaming kernels.
     pub memory: BytesPerSecond,
-    /// To and from the host, each way.
+    /// Bandwidth to and from the host, each way.
     pub host: BytesPerSecond,
     /// Bandwidths and latencies of the levels, factors included.
     pub network: Network<'a>,
-    /// The first level beyond the node: what lies there is `wire_between`'s.
+    /// The first level beyond the node: from there on `wire_between` applies.
     pub beyond_node: usize,
     /// Share of the wire beyond the node that collectives reach.
     pub wire_between: Share,

@@ -1,4 +1,4 @@
-//! What reasons count with beyond the figures. Not for the reasons themselves, which are `figures`'s.
+//! Inputs to explanations beyond the figures. Not for the explanations, which are `figures`'s.
 
 use crate::bounds::intensity::{self, Intensity};
 use crate::cost::{CollectiveAlgorithms, TransferParts};
@@ -10,29 +10,29 @@ use crate::units::{Bytes, Seconds};
 use super::summary::Workspace;
 use super::trace::Trace;
 
-/// What reasons count with beyond the figures, so that whoever asks for one later need not build the step again.
+/// Inputs to explanations beyond the figures, kept so that an explanation need not build the step again.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Details {
-    /// How many ranks each part of the plan has.
+    /// Ranks of each part of the plan.
     pub layout: Layout,
-    /// Each pipeline rank's part of the model.
+    /// Each pipeline rank's state.
     pub states: Vec<ModelState>,
-    /// What a device of the rank that ends last sends into each level, by lane in the order of [`Stream::ALL`].
+    /// Bytes that a device of the rank that ends last sends into each level, by lane in the order of [`Stream::ALL`].
     pub sent: [[Bytes; MAX_LEVELS]; Stream::ALL.len()],
-    /// The algorithms of the collectives that send it.
+    /// Algorithms of those collectives, by lane.
     pub algorithms: [CollectiveAlgorithms; Stream::ALL.len()],
-    /// Where the time of that rank's transfers goes, each alone.
+    /// Parts of that rank's transfer times, each transfer alone.
     pub parts: TransferParts,
-    /// How much later that rank's compute begins because the host launches it too slowly.
+    /// Delay of that rank's compute by slow launches of the host.
     pub late_launches: Seconds,
-    /// By how much transfers beside it lengthen that rank's compute.
+    /// Slowdown of that rank's compute by transfers beside it.
     pub slowed: Seconds,
     /// Each kind of transfer against the link that carries it.
     pub transfers: Vec<Intensity>,
 }
 
 impl Details {
-    /// Those of the run that was made last.
+    /// The details of the run that was made last.
     pub(super) fn new(scenario: &Checked, trace: &Trace, workspace: &Workspace) -> Self {
         let Workspace { program, simulator } = workspace;
         let volume = program.volume(simulator.last_rank());

@@ -39,7 +39,7 @@ impl Property {
         }
     }
 
-    /// The same in words.
+    /// The property in words.
     pub fn words(self, scenario: &Scenario) -> String {
         let place = |index: usize| scenario.cluster.place(index);
         match self {
@@ -62,7 +62,7 @@ impl Property {
         }
     }
 
-    /// What throughput is limited by where it depends on this most; `None` for the memory's capacity.
+    /// The resource that limits throughput where it depends on this most; `None` for the memory's capacity.
     const fn limits(self) -> Option<Resource> {
         match self {
             Self::PeakFlop => Some(Resource::Compute),
@@ -77,7 +77,7 @@ impl Property {
 /// How much throughput depends on one property: `d ln throughput / d ln property`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Elasticity {
-    /// What would be made faster or larger.
+    /// The property that grows.
     pub property: Property,
     /// The elasticity; for the memory's capacity the relative gain of 10 % more, re-tuned.
     pub value: f64,
@@ -102,19 +102,19 @@ pub struct Evaluation {
     pub summary: Summary,
     /// Memory of each pipeline rank.
     pub stages: Vec<Memory>,
-    /// What runs when.
+    /// Timeline.
     pub trace: Trace,
-    /// What more of each resource would give.
+    /// Gain from more of each property.
     pub elasticity: Vec<Elasticity>,
     /// 80 % band of the step time and the rows behind it; `None` where no calibration stands behind the stack.
     pub error_band: Option<ErrorBand>,
-    /// What reasons count with beyond the figures.
+    /// Inputs to explanations beyond the figures.
     pub details: Details,
 }
 
 impl Evaluation {
-    /// What limits the step: the resource of which 10 % more gives most. Time that no hardware shortens, a bubble or the
-    /// host's, limits it where most of the step goes into it.
+    /// The bottleneck: the resource of which 10 % more gives most. Time that no hardware shortens, a bubble or the
+    /// host's, is the bottleneck where most of the step goes into it.
     pub fn bottleneck(&self) -> Resource {
         // A bubble and a slow host are no property of the hardware, so that no elasticity can name them: where most
         // time goes decides. Else what helps most does, which exposed time alone would miss: a link may be hidden, and
@@ -125,7 +125,7 @@ impl Evaluation {
         self.helps_most(None).and_then(|one| one.property.limits()).unwrap_or(self.summary.bottleneck)
     }
 
-    /// What limits the step as much as the bottleneck does, where 10 % more of that one thing alone would not help.
+    /// The second bottleneck, where 10 % more of the first alone would not help.
     pub fn tie(&self) -> Option<Resource> {
         let bottleneck = self.bottleneck();
         self.helps_most(None).filter(|one| one.property.limits() == Some(bottleneck) && one.ties())?;

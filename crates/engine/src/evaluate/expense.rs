@@ -1,17 +1,17 @@
-//! What a whole training takes: time, device-hours, money and energy, at the speed of one step from beginning to end.
-//! Not for the search of the shortest training ([`crate::search`]).
+//! The expense of a whole training at the speed of one step: time, device-hours, money and energy. Not for the search
+//! of the shortest training ([`crate::search`]).
 
 use crate::hardware::Cluster;
 use crate::units::{Joules, Money, Seconds};
 
 use super::figures::Summary;
 
-/// What a training takes. No evaluation, no idle devices; no restarts unless they are asked for.
+/// The expense of a training without evaluation or idle devices, and without restarts unless they are asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Expense {
-    /// From beginning to end: `tokens / (tokens per second and device x devices)`.
+    /// Time from beginning to end: `tokens / (tokens per second and device x devices)`.
     pub time: Seconds,
-    /// Of all devices together: `time x devices`.
+    /// Time of all devices together: `time x devices`.
     pub device_time: Seconds,
     /// `device-hours x price per device-hour`, where the cluster has a price.
     pub cost: Option<Money>,
@@ -20,7 +20,7 @@ pub struct Expense {
 }
 
 impl Expense {
-    /// The same where only a share of the time is made use of.
+    /// The expense where only a share of the time is productive.
     #[must_use]
     pub fn at(self, goodput: f64) -> Self {
         Self {
@@ -31,7 +31,7 @@ impl Expense {
         }
     }
 
-    /// Of a training of `tokens` at the speed of a summary.
+    /// The expense of a training of `tokens` at the speed of a summary.
     pub fn new(tokens: f64, summary: &Summary, cluster: &Cluster) -> Self {
         let device_time = Seconds::new(tokens / summary.tokens_per_s_per_device);
         Self {

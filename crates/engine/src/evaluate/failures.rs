@@ -1,5 +1,5 @@
-//! What failures make of a training: the plan's state gives the bytes of a checkpoint, the machine how long it takes to
-//! write, how often something stops the job and how long a restart takes. Not for the laws ([`crate::bounds::goodput`]).
+//! Forecasts of a training under failures: the plan's state gives the bytes of a checkpoint; the cluster gives the time
+//! to write it, the rate of failures and the time of a restart. Not for the laws ([`crate::bounds::goodput`]).
 
 use crate::bounds::goodput::{Interruptions, IntervalLaw, TimeShares};
 use crate::scenario::Scenario;
@@ -8,7 +8,7 @@ use crate::units::{Bytes, BytesPerSecond, Count, Seconds};
 /// A job that is stopped and goes on from its last checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FailureForecast {
-    /// What stops it and what that costs.
+    /// Rate and costs of failures.
     pub interruptions: Interruptions,
     /// Work between two checkpoints: by Daly's rule, but no less than a step.
     pub interval: Seconds,
@@ -17,7 +17,7 @@ pub struct FailureForecast {
 }
 
 impl FailureForecast {
-    /// Of a scenario with so long a step; `None` where its cluster does not state all that it takes.
+    /// The forecast for this step time; `None` if the cluster file lacks reliability data.
     pub fn new(scenario: &Scenario, step: Seconds) -> Option<Self> {
         let known = &scenario.cluster.reliability;
         let interruptions = Interruptions {

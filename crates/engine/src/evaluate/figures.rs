@@ -1,14 +1,12 @@
-//! The figures of one step: where its time and memory go, what it carries, what limits it. Not for how they are found
+//! The figures of one step: time, memory, traffic and limits. Not for how they are found
 //! ([`mod@super::summary`]).
 
 use crate::hardware::MAX_LEVELS;
-use crate::program::{Activity, HostDirection};
+use crate::program::{Activity, Copies, HostCopies, HostDirection, MemoryKind, ModelState, PerMemoryKind, Volume};
 use crate::scenario::Scenario;
 use crate::units::{Bytes, FlopPerSecond, Seconds};
 
-use super::host::HostTraffic;
-
-/// The figures of one scenario, without anything allocated: what a cell of a map needs.
+/// The figures of one scenario, as a cell of a map needs them: without allocations.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
     /// Whether the peak is within the capacity.
@@ -25,8 +23,8 @@ pub struct Summary {
     pub model_flops: FlopPerSecond,
     /// Hardware flop per second and device (recompute counted).
     pub hardware_flops: FlopPerSecond,
-    /// What no schedule of this plan's work beats, in `model_flops`: the peak, the busiest level or the link to
-    /// the host takes the whole step.
+    /// The upper bound on `model_flops` over all schedules of this plan's work: arithmetic at the peak, the busiest
+    /// level or the link to the host takes the whole step.
     pub limit: FlopPerSecond,
     /// `model_flops` over the device's peak at this precision.
     pub mfu: f64,
@@ -34,7 +32,7 @@ pub struct Summary {
     pub hfu: f64,
     /// Where the step's time goes.
     pub time: TimeParts,
-    /// The same step by its phases.
+    /// The step's phases.
     pub phases: Phases,
     /// Where the memory goes at the peak.
     pub memory: Memory,
@@ -44,7 +42,7 @@ pub struct Summary {
     pub traffic: [Traffic; MAX_LEVELS],
     /// Traffic between a device and the host's memory; nothing where nothing lives there.
     pub host: HostTraffic,
-    /// What most of the step goes into; [`crate::evaluate::Evaluation::bottleneck`] knows better.
+    /// The resource on which most of the step is spent; [`crate::evaluate::Evaluation::bottleneck`] knows better.
     pub bottleneck: Resource,
 }
 
@@ -80,19 +78,19 @@ pub struct Phases {
 /// Memory of the fullest device at its fullest moment. The parts sum to the peak.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Memory {
-    /// What the device has.
+    /// The device's memory.
     pub capacity: Bytes,
     /// The most in use at any moment, reserve and fragmentation included.
     pub peak: Bytes,
-    /// What it is made of.
+    /// Parts of the peak.
     pub parts: MemoryParts,
-    /// When the peak is reached, from the start of the step.
+    /// Time of the peak, from the start of the step.
     pub moment: Seconds,
-    /// What runs then.
+    /// Activity at that moment.
     pub during: Activity,
 }
 
-/// Memory by what it holds.
+/// Memory by use.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct MemoryParts {
     /// This device's shard of the weights.
@@ -109,11 +107,25 @@ pub struct MemoryParts {
     pub gathered: Bytes,
     /// Buffers of collectives.
     pub communication: Bytes,
-    /// Runtime and allocator.
+    /// Reserve of the runtime and the allocator.
     pub reserved: Bytes,
 }
 
 impl MemoryParts {
+    /// The parts of a rank's state and allocations; nothing reserved.
+    pub(super) fn new(state: &ModelState, allocated: &PerMemoryKind<Bytes>) -> Self {
+        Self {
+            weights: state.weights,
+            gradients: state.gradients + allocated[MemoryKind::Gradients],
+            optimizer: state.optimizer,
+            secondary_weights: allocated[MemoryKind::Secondary],
+            activations: allocated[MemoryKind::Activations],
+            gathered: allocated[MemoryKind::Gathered],
+            communication: state.buffers + allocated[MemoryKind::Communication],
+            reserved: Bytes::ZERO,
+        }
+    }
+
     /// The parts with their names, in the order in which a bar shows them.
     pub fn named(&self) -> [(&'static str, Bytes); 8] {
         [
@@ -134,7 +146,7 @@ impl MemoryParts {
     }
 }
 
-/// What one level of the cluster carries in a step.
+/// Traffic on one level of the cluster in a step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Traffic {
     /// Bytes that one device sends into it, on average over the devices.
@@ -145,7 +157,7 @@ pub struct Traffic {
     pub exposed: Seconds,
 }
 
-/// What limits a step.
+/// A resource that may limit a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resource {
     /// Arithmetic.
@@ -173,7 +185,7 @@ impl Summary {
         self.tokens_per_s_per_device * f64::from(self.devices)
     }
 
-    /// What sets the limit: whatever is busy all through the shortest step.
+    /// The resource that sets the limit: busy throughout the shortest step.
     pub fn limiting(&self) -> Resource {
         let shortest = self.step_time * (self.model_flops / self.limit);
         // The limit was found as the longest of these times, so that one of them is it, but for rounding.
@@ -195,5 +207,37 @@ impl Resource {
             Self::Bubble => "bubble",
             Self::HostLink | Self::Host => "host",
         }
+    }
+}
+
+/// Traffic on the link to the host's memory in a step; each direction has the link's bandwidth for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct HostTraffic {
+    /// Copies to the host, of the rank that ends last.
+    pub to: Copies,
+    /// Copies from the host.
+    pub from: Copies,
+    /// Time during which compute stalls for a copy.
+    pub exposed: Seconds,
+}
+
+impl HostTraffic {
+    /// Copies in one direction.
+    pub const fn way(&self, way: HostDirection) -> Copies {
+        match way {
+            HostDirection::Out => self.to,
+            HostDirection::In => self.from,
+        }
+    }
+
+    /// Whether there is any traffic.
+    pub fn any(&self) -> bool {
+        HostDirection::ALL.iter().any(|way| self.way(*way).bytes > Bytes::ZERO)
+    }
+
+    /// The traffic of one rank; `exposed` is how long its compute stalls for it.
+    pub(super) fn new(volume: &Volume, exposed: Seconds) -> Self {
+        let HostCopies { to, from } = volume.host_copies;
+        Self { to, from, exposed }
     }
 }

@@ -1,4 +1,5 @@
-//! How a step time changes with the constants of its calibration. Not for how sure those are ([`crate::stack::Posterior`]).
+//! The sensitivity of a step time to the constants of its calibration. Not for their uncertainty
+//! ([`crate::stack::Posterior`]).
 
 use std::sync::Arc;
 
@@ -10,9 +11,9 @@ use crate::stack::{ConstantId, ConstantValues};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Nudge {
     constant: ConstantId,
-    /// The share of its range that it moved.
+    /// The share of its range by which it moved.
     share: f64,
-    /// The scenario that it makes.
+    /// The scenario with it moved.
     pub scenario: Scenario,
 }
 

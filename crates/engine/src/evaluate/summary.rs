@@ -3,13 +3,12 @@
 
 use crate::cost::{Factors, TokenFlop, peak};
 use crate::hardware::MAX_LEVELS;
-use crate::program::{MAX_SERIAL_TIME, MemoryKind, Program, Volume, seconds};
+use crate::program::{MAX_SERIAL_TIME, Program, Volume, seconds};
 use crate::scenario::{Checked, Layout, Problem, Scenario};
 use crate::sim::{MemoryPeak, Observer, Outcome, Simulator};
 use crate::units::{Bytes, Flop, Seconds};
 
-use super::figures::{Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Traffic};
-use super::host::HostTraffic;
+use super::figures::{HostTraffic, Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Traffic};
 
 /// Buffers that evaluations reuse.
 #[derive(Debug, Default)]
@@ -86,15 +85,15 @@ pub(super) fn stages(scenario: &Scenario, workspace: &Workspace) -> Vec<Memory> 
     ranks.map(|rank| memory(scenario, &workspace.program, rank, &workspace.simulator.outcome(rank).peak)).collect()
 }
 
-/// A finished run and what it ran.
+/// A finished run with its scenario.
 struct RunFigures<'a> {
     scenario: &'a Scenario,
     layout: Layout,
-    /// How the rank that ends last ended.
+    /// Outcome of the rank that ends last.
     outcome: Outcome,
-    /// What its tasks move and need.
+    /// Totals over its tasks.
     volume: Volume,
-    /// What they copy to the host and from it.
+    /// Its copies to the host and from it.
     host: HostTraffic,
     /// Memory of the fullest rank.
     memory: Memory,
@@ -214,19 +213,8 @@ impl<'a> RunFigures<'a> {
 
 /// Memory of one rank at its fullest moment.
 fn memory(scenario: &Scenario, program: &Program, rank: usize, peak: &MemoryPeak) -> Memory {
-    let state = &program.states[rank];
-    let MemoryPeak { allocated: in_use, at, task, place } = *peak;
-    let dynamic = |kind: MemoryKind| Bytes::new(in_use[kind] as f64);
-    let mut parts = MemoryParts {
-        weights: state.weights,
-        gradients: state.gradients + dynamic(MemoryKind::Gradients),
-        optimizer: state.optimizer,
-        secondary_weights: dynamic(MemoryKind::Secondary),
-        activations: dynamic(MemoryKind::Activations),
-        gathered: dynamic(MemoryKind::Gathered),
-        communication: state.buffers + dynamic(MemoryKind::Communication),
-        reserved: Bytes::ZERO,
-    };
+    let MemoryPeak { allocated, at, task, place } = *peak;
+    let mut parts = MemoryParts::new(&program.states[rank], &allocated.map(|bytes| Bytes::new(bytes as f64)));
     // The allocator reserves more than is asked for: fragments, and the runtime's own memory.
     let asked = parts.total();
     parts.reserved = scenario.calibration.allocator.peak(asked) - asked;

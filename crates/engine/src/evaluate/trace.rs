@@ -1,15 +1,16 @@
-//! What runs when in a step: spans on lanes, stalls of compute, memory over time. Not for sums over them
+//! The timeline of a step: spans on lanes, stalls of compute, memory over time. Not for sums over it
 //! ([`super::window`]).
 
 use std::ops::Range;
 
 use crate::cost::Factors;
 use crate::program::{
-    Activity, MemoryKind, ModelPart, ModelState, PerMemoryKind, Picos, Program, STREAMS, Stream, Task, TaskClass,
-    TaskKind, TaskPosition, picos, seconds,
+    Activity, ModelPart, ModelState, PerMemoryKind, Picos, Program, STREAMS, Stream, Task, TaskClass, TaskKind,
+    TaskPosition, picos, seconds,
 };
 use crate::scenario::{Checked, Problem, Scenario};
 use crate::sim::{self, Observer};
+use crate::stack::Allocator;
 use crate::units::{Bytes, Seconds};
 
 use super::figures::{MemoryParts, Summary};
@@ -22,13 +23,13 @@ pub struct Span {
     pub rank: u32,
     /// The line of the timeline on which it is drawn.
     pub lane: Stream,
-    /// What runs.
+    /// Activity.
     pub activity: Activity,
     /// Start, from the beginning of the step.
     pub start: Seconds,
     /// End.
     pub end: Seconds,
-    /// How long it would take alone.
+    /// Its time alone.
     pub alone: Seconds,
     /// Bytes that one device receives, for a transfer.
     pub bytes: Bytes,
@@ -53,29 +54,19 @@ impl Span {
 pub struct MemoryPoint {
     /// Pipeline rank, from 0.
     pub rank: u32,
-    /// When it changed, from the beginning of the step.
+    /// Time of the change, from the beginning of the step.
     pub at: Seconds,
-    /// In use from then on.
+    /// Bytes in use from then on.
     pub in_use: Bytes,
-    /// The part of it that comes and goes, by what it is allocated for.
+    /// The part that comes and goes, by kind.
     pub allocated: PerMemoryKind<Bytes>,
 }
 
 impl MemoryPoint {
-    /// All of it by its parts, beside what the rank holds all the time.
+    /// Its parts, the rank's static memory included.
     pub fn parts(&self, state: &ModelState) -> MemoryParts {
-        let mut parts = MemoryParts {
-            weights: state.weights,
-            gradients: state.gradients + self.allocated[MemoryKind::Gradients],
-            optimizer: state.optimizer,
-            secondary_weights: self.allocated[MemoryKind::Secondary],
-            activations: self.allocated[MemoryKind::Activations],
-            gathered: self.allocated[MemoryKind::Gathered],
-            communication: state.buffers + self.allocated[MemoryKind::Communication],
-            reserved: Bytes::ZERO,
-        };
-        parts.reserved = self.in_use - parts.total();
-        parts
+        let parts = MemoryParts::new(state, &self.allocated);
+        MemoryParts { reserved: self.in_use - parts.total(), ..parts }
     }
 }
 
@@ -92,7 +83,7 @@ pub struct Stall {
     pub end: Seconds,
 }
 
-/// Why compute stalls.
+/// A reason for which compute stalls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdleCause {
     /// It needs a transfer that is running: exposed communication.
@@ -158,7 +149,7 @@ impl Trace {
         self.spans.iter().max_by(later).map_or(0, |span| span.rank)
     }
 
-    /// What a strip of the whole step draws: when the rank that ends last stalls, and its last span.
+    /// The part that a strip of the whole step draws: stalls of the rank that ends last, and its last span.
     #[must_use]
     pub fn outline(&self) -> Self {
         let rank = self.last_rank();
@@ -179,7 +170,7 @@ impl Trace {
         from..to
     }
 
-    /// What one lane of one rank runs.
+    /// Spans on one lane of one rank.
     pub fn spans_on(&self, rank: u32, lane: Stream) -> &[Span] {
         &self.spans[self.line(rank, lane)]
     }
@@ -200,7 +191,7 @@ impl Trace {
         of_rank(&self.idle, rank, |idle| idle.rank)
     }
 
-    /// What is folded away of one rank.
+    /// Repeats of one rank that are folded away.
     pub fn folded_of(&self, rank: u32) -> &[Folded] {
         of_rank(&self.folded, rank, |folded| folded.rank)
     }
@@ -267,7 +258,7 @@ pub(super) fn run(scenario: &Checked, workspace: &mut Workspace) -> Result<(Summ
     Ok((summary::figures(scenario, workspace), trace))
 }
 
-/// The same with nothing folded away; nothing where the step has more than `most` tasks.
+/// A trace with nothing folded away; `None` where the step has more than `most` tasks.
 pub(super) fn whole(scenario: &Checked, most: u64, workspace: &mut Workspace) -> Result<Option<Trace>, Vec<Problem>> {
     workspace.build(scenario, &Factors::default())?;
     if workspace.task_count() > most {
@@ -287,16 +278,13 @@ pub(super) fn record(scenario: &Scenario, workspace: &mut Workspace, fold: bool)
     Ok(recorder.trace.in_order())
 }
 
-/// Writes down what the simulator reports.
+/// Records the simulator's reports as a trace.
 struct Recorder<'a> {
     program: &'a Program,
     trace: Trace,
     /// Memory that each rank holds all the time.
     states: Vec<f64>,
-    /// What the allocator makes of each byte.
-    lost: f64,
-    /// Memory of the runtime.
-    reserve: Bytes,
+    allocator: Allocator,
     /// The last span of each stream of each rank.
     last: Vec<[OpenSpan; STREAMS]>,
     /// The last stall of each rank's compute, by its place in the trace.
@@ -320,8 +308,7 @@ impl<'a> Recorder<'a> {
             program,
             trace: Trace::default(),
             states,
-            lost: 1.0 + scenario.calibration.allocator.fragmentation,
-            reserve: scenario.calibration.allocator.reserve,
+            allocator: scenario.calibration.allocator,
             last: vec![[OpenSpan::default(); STREAMS]; ranks],
             idle: vec![None; ranks],
         }
@@ -371,10 +358,9 @@ impl Observer for Recorder<'_> {
     }
 
     fn memory(&mut self, rank: usize, allocated: &PerMemoryKind<i64>, at: Picos) {
-        let all = allocated.total();
         // The state lies there all the time, so that the simulator does not count it; the allocator's losses are on top
         // of both.
-        let in_use = Bytes::new((self.states[rank] + all as f64) * self.lost) + self.reserve;
+        let in_use = self.allocator.peak(Bytes::new(self.states[rank] + allocated.total() as f64));
         let allocated = allocated.map(|bytes| Bytes::new(bytes as f64));
         self.trace.memory.push(MemoryPoint { rank: rank as u32, at: seconds(at), in_use, allocated });
     }

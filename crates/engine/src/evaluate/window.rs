@@ -19,7 +19,7 @@ pub struct WindowTotals {
     pub moved: Vec<(Stream, Bytes)>,
 }
 
-/// What begins and ends.
+/// An item with a beginning and an end.
 pub trait Timed {
     /// When it does.
     fn ends(&self) -> (Seconds, Seconds);
@@ -53,7 +53,7 @@ impl Timed for Stall {
 }
 
 impl Trace {
-    /// What one rank does between two moments.
+    /// Totals of one rank between two moments.
     pub fn totals(&self, rank: u32, from: Seconds, to: Seconds) -> WindowTotals {
         let busy = |from: Seconds, to: Seconds| -> f64 {
             let spans = self.spans_on(rank, Stream::Compute).within((from, to)).iter();

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::units::{read_count, written_count};
 
-/// What a step takes in all, as it was asked for.
+/// The size of a step's batch, as it was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum GlobalBatch {
     /// Whatever micro-batch, accumulation and data ranks come to.
@@ -19,7 +19,7 @@ pub enum GlobalBatch {
     Tokens(f64),
 }
 
-/// What may be written.
+/// Every form that may be written.
 pub(super) const HOW: &str = "write sequences, like 1024, tokens, like \"4M tokens\", or free";
 
 impl GlobalBatch {

@@ -10,7 +10,7 @@ use crate::units::read_share;
 
 /// A choice of one of a few words, so that a table of fields can hold any of them without knowing which.
 pub trait OneOf: Copy + Into<Word> + 'static {
-    /// What may be written, in the order in which keys go through it.
+    /// Every value, in the order in which keys cycle through them.
     const WORDS: &'static Words;
 
     /// The choice that a word stands for, if the word is one of this choice's.
@@ -20,7 +20,7 @@ pub trait OneOf: Copy + Into<Word> + 'static {
 /// The words of a choice.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Words {
-    /// What one of them is, with its article: `a schedule`.
+    /// The noun for a value, with its article: `a schedule`.
     pub what: &'static str,
     /// In the order in which a key steps through them.
     pub all: &'static [&'static str],
@@ -72,7 +72,7 @@ macro_rules! choice {
                 }
             }
 
-            /// The same as a value of any choice.
+            /// The value as one of any choice.
             pub const fn to_word(self) -> $crate::plan::Word {
                 // Variants are numbered in the order of their words.
                 $crate::plan::Word { words: <Self as $crate::plan::OneOf>::WORDS, index: self as usize }
@@ -173,7 +173,7 @@ choice!(
 );
 
 impl Precision {
-    /// What a device is trained in where nothing else is said: bf16, or fp16 where it has no bf16.
+    /// The default precision of a device: bf16, or fp16 where it has no bf16.
     pub const fn usual(peak: &Peaks) -> Self {
         match (peak.bf16, peak.fp16) {
             (Some(_), _) => Self::Bf16,
@@ -191,7 +191,7 @@ impl Precision {
         }
     }
 
-    /// What a 16-bit format on the wire means: the format in memory, so that fp32 training sends fp32.
+    /// The meaning of a 16-bit format on the wire: the format in memory, so that fp32 training sends fp32.
     pub const fn wire(self, format: Format) -> Format {
         match format {
             Format::Bf16 | Format::Fp16 => self.storage(),
@@ -235,7 +235,7 @@ impl Optimizer {
 }
 
 choice!(
-    /// What is offloaded to host memory.
+    /// State and checkpoints that are offloaded to host memory.
     Offload, "an offload" {
         /// Nothing.
         None = "none",
@@ -270,7 +270,7 @@ impl Offload {
 choice!(
     /// When gradients are reduced under accumulation.
     Reduction, "a reduction" {
-        /// What shards gradients at each micro-batch, what is left over replicas once at the end.
+        /// Shards of gradients at each micro-batch, sums over replicas once at the end.
         Default = "default",
         /// Everything at each micro-batch.
         MicroBatch = "micro-batch",
@@ -319,12 +319,12 @@ choice!(
     }
 );
 
-/// What activation checkpointing makes backward compute again.
+/// The part of forward that activation checkpointing makes backward compute again.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Recompute {
     /// Nothing.
     None,
-    /// What the stack recomputes selectively: the attention core.
+    /// The part that the stack recomputes selectively: the attention core.
     Selective,
     /// Every layer, from its input.
     Full,

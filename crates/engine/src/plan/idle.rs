@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use super::{Accumulation, Extent, Plan, Schedule};
 
-/// What a plan may not follow.
+/// A field of a plan that may have no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdleChoice {
     /// The schedule of a pipeline.
     Schedule,
     /// Its stages on each rank.
     StagesPerRank,
-    /// What of it the host holds.
+    /// The offload to the host.
     Offload,
     /// Quantised gathers of weights.
     QuantisedWeights,
@@ -28,7 +28,7 @@ pub struct Idle {
     pub choice: IdleChoice,
     /// Why it changes nothing.
     pub why: String,
-    /// What would let it count.
+    /// The change that would give it an effect.
     pub fix: Cow<'static, str>,
 }
 
@@ -80,7 +80,7 @@ impl Plan {
         Some(Idle { choice: IdleChoice::Offload, why, fix: "choose recompute full, or a share of the layers".into() })
     }
 
-    /// What `ZeRO++` does to gathers and reductions, where there are none.
+    /// `ZeRO++` settings of gathers and reductions, where there are none.
     fn idle_wire(&self) -> impl Iterator<Item = Idle> {
         let sharding = &self.sharding;
         let whole = |extent: &Extent| self.operators.is_empty() && matches!(extent, Extent::Device | Extent::Ranks(1));

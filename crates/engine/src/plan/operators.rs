@@ -127,6 +127,12 @@ pub enum Site {
 }
 
 impl Placement {
+    /// The entry that places an operator, by its index; `None` where none names it.
+    pub fn find(entries: &[Self], site: Site) -> Option<usize> {
+        // The last entry that names it: later entries are exceptions to earlier ones.
+        entries.iter().rposition(|placement| placement.names(site))
+    }
+
     /// Whether it says where an operator lies.
     pub fn names(&self, site: Site) -> bool {
         let layer = |layer: u32| self.layers.is_none_or(|layers| layers.contains(layer));
@@ -143,7 +149,6 @@ impl Placement {
 impl Plan {
     /// The entry that places an operator, by its index; `None` where the plan's sharding does.
     pub fn placement(&self, site: Site) -> Option<usize> {
-        // The last entry that names it: later entries are exceptions to earlier ones.
-        self.operators.iter().rposition(|placement| placement.names(site))
+        Placement::find(&self.operators, site)
     }
 }

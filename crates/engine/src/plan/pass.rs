@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-/// What a pass computes.
+/// A pass of a micro-batch over layers.
 ///
 /// Backward is two things: the gradients of its inputs, for which the stage before waits, and those of its weights,
 /// for which nothing waits before they are reduced. The schedules that users choose from run both together; zero-bubble
@@ -63,7 +63,7 @@ impl Direction {
     pub const ALL: [Self; 2] = [Self::Forward, Self::Backward];
 }
 
-/// One of something for each direction.
+/// A value for each direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PerDirection<T> {
     /// From the first layer to the last.
@@ -73,12 +73,12 @@ pub struct PerDirection<T> {
 }
 
 impl<T> PerDirection<T> {
-    /// From what makes it for a direction.
+    /// Makes the value of each direction.
     pub fn from_fn(mut make: impl FnMut(Direction) -> T) -> Self {
         Self { forward: make(Direction::Forward), backward: make(Direction::Backward) }
     }
 
-    /// The same both ways.
+    /// One value for both directions.
     pub const fn both(value: T) -> Self
     where
         T: Copy,
@@ -94,7 +94,7 @@ impl<T> PerDirection<T> {
         }
     }
 
-    /// The same, to change it.
+    /// Mutable access to the value of a direction.
     pub fn get_mut(&mut self, direction: impl Into<Direction>) -> &mut T {
         match direction.into() {
             Direction::Forward => &mut self.forward,
@@ -102,7 +102,7 @@ impl<T> PerDirection<T> {
         }
     }
 
-    /// What comes of each.
+    /// Applies a function to each value.
     pub fn map<U>(self, mut make: impl FnMut(T) -> U) -> PerDirection<U> {
         PerDirection { forward: make(self.forward), backward: make(self.backward) }
     }
@@ -113,7 +113,7 @@ impl<T> PerDirection<T> {
 pub struct StagePass {
     /// Which of the rank's stages, from 0.
     pub stage: u32,
-    /// What it computes.
+    /// Its pass.
     pub pass: Pass,
     /// The micro-batch, from 0, when the pass runs first.
     pub micro_batch: u32,
@@ -142,7 +142,7 @@ impl StagePass {
         Self { stage, pass: Pass::Backward, micro_batch }
     }
 
-    /// The same, so many micro-batches later.
+    /// Moves it `micro_batches` later.
     #[must_use]
     pub const fn later(self, micro_batches: u32) -> Self {
         Self { micro_batch: self.micro_batch + micro_batches, ..self }
@@ -171,7 +171,7 @@ impl PassRun {
         self.second.unwrap_or(self.first)
     }
 
-    /// The same, so many micro-batches later.
+    /// Moves it `micro_batches` later.
     #[must_use]
     pub fn later(self, micro_batches: u32) -> Self {
         Self {
@@ -196,7 +196,7 @@ pub struct PassLoop {
     pub repeat: u32,
 }
 
-/// What one rank does in a step, in order.
+/// The passes of one rank in a step, in order.
 #[derive(Debug, Default)]
 pub struct PassOrder {
     /// Runs of passes.

@@ -1,10 +1,10 @@
-//! The schedules of a pipeline: their names, and the rules of each, which stand in a file of its own. No other module
-//! tells schedules apart: it asks for [`Schedule::rules`]. Not for the tasks of a pass ([`crate::program`]).
+//! The schedules of a pipeline: their names, and the rules of each in a file of their own; `GPipe` stands beside
+//! breadth first. Other modules ask for [`Schedule::rules`] and tell no schedules apart. Not for the tasks of a pass
+//! ([`crate::program`]).
 //!
 //! A further schedule is a file beside the others and a line in both lists here.
 
 mod breadth_first;
-mod gpipe;
 mod interleaved;
 mod one_forward_one_backward;
 #[cfg(any(test, feature = "testing"))]
@@ -28,19 +28,19 @@ choice!(
 );
 
 impl Schedule {
-    /// What runs where none was chosen, and without a pipeline: micro-batches one by one.
+    /// The default, and the schedule without a pipeline: micro-batches one by one.
     pub const USUAL: Self = Self::OneForwardOneBackward;
 
-    /// What layered accumulation runs, whatever was chosen: all micro-batches of a layer before the next layer.
+    /// The schedule of layered accumulation, whatever was chosen: all micro-batches of a layer before the next layer.
     pub const LAYERED: Self = Self::BreadthFirst;
 
-    /// Those of neighbouring layers in one stage on each rank [layered B8], the better first.
+    /// Schedules with one stage of neighbouring layers on each rank [layered B8], the better first.
     pub const CONTIGUOUS: [Self; 2] = [Self::OneForwardOneBackward, Self::GPipe];
 
-    /// What a table of measured runs means by interleaving.
+    /// The schedule that tables of measured runs call interleaving.
     pub const INTERLEAVING: Self = Self::Interleaved;
 
-    /// What is left of it with a single virtual stage on each rank: there is nothing to interleave.
+    /// The schedule that remains with a single virtual stage on each rank, where there is nothing to interleave.
     pub(super) fn with_one_stage(self) -> Self {
         self.rules().with_one_stage.unwrap_or(self)
     }
@@ -48,7 +48,7 @@ impl Schedule {
     /// The rules that define this schedule.
     pub const fn rules(self) -> &'static ScheduleRules {
         match self {
-            Self::GPipe => &gpipe::RULES,
+            Self::GPipe => &breadth_first::GPIPE,
             Self::OneForwardOneBackward => &one_forward_one_backward::RULES,
             Self::Interleaved => &interleaved::RULES,
             Self::BreadthFirst => &breadth_first::RULES,
@@ -56,12 +56,12 @@ impl Schedule {
     }
 }
 
-/// What is known of one schedule: its order, and what follows from that in closed form.
+/// The rules of one schedule: its order, and closed forms that follow from it.
 #[derive(Debug)]
 pub struct ScheduleRules {
-    /// Whether a rank has several virtual stages, each rank every `P`-th of the model.
+    /// Whether a rank has several virtual stages: every `P`-th of the model.
     pub virtual_stages: bool,
-    /// The schedule that it is with a single virtual stage on each rank, if another one.
+    /// The schedule that it becomes with a single virtual stage on each rank, if another one.
     pub with_one_stage: Option<Schedule>,
     /// Whether micro-batches run in groups of as many as there are ranks, so that their number must be a multiple of
     /// that. Backward then returns to each stage in every group.

@@ -1,4 +1,4 @@
-//! The end of a step: reductions that waited for it, the optimizer, and the weights' way back.
+//! The end of a step: deferred reductions, the optimizer, and the gathers of updated weights.
 
 use crate::plan::Reduction;
 use crate::units::{Bytes, Count, Seconds};
@@ -6,7 +6,7 @@ use crate::units::{Bytes, Count, Seconds};
 use super::build::{GraphBuilder, LaunchedWork};
 use super::label::{Activity, Label, ModelPart, Phase, TaskKind};
 use super::memory::MemoryKind;
-use super::parameter_group::ParameterGroup;
+use super::state::ParameterGroup;
 use super::stream::{CollectiveStreams, Stream};
 use super::task::{EventWait, Task, TaskClass, TaskEvent, WAITS, memory_of, waits};
 use super::unit_costs::UnitCosts;
@@ -53,7 +53,7 @@ pub(super) fn build(groups: &[ParameterGroup<'_>], streams: CollectiveStreams, b
     }
 }
 
-/// Brings matrices that the update needs whole, and what takes their updates back with it; returns whether any.
+/// Gathers matrices that the update needs whole, the way back included; returns whether there are any.
 fn gather_matrices(groups: &[ParameterGroup<'_>], streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) -> bool {
     let mut any = false;
     for ParameterGroup { costs, parameters } in groups {
@@ -68,7 +68,7 @@ fn gather_matrices(groups: &[ParameterGroup<'_>], streams: CollectiveStreams, bu
     any
 }
 
-/// Reduces what waited for the end of backward.
+/// Reduces gradients that waited for the end of backward.
 fn reduce(group: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) {
     let ParameterGroup { costs, parameters } = *group;
     let scenario = costs.rates.scenario;
@@ -82,7 +82,7 @@ fn reduce(group: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut 
     builder.push(task);
 }
 
-/// Everything that gradients wait for.
+/// All events that gradients wait for.
 fn gradients_ready(builder: &GraphBuilder<'_>) -> [Option<EventWait>; WAITS] {
     waits(
         [
@@ -122,9 +122,9 @@ fn gather_weights(group: &ParameterGroup<'_>, streams: CollectiveStreams, builde
     }
 }
 
-/// Updated weights from the optimizer's shards back to the weights': across the gradients' groups first, then inside them
-/// [frontier D4, boundary of the three levels]; as collectives that are `launched`, or their bytes alone. Where the next
-/// step's first forward hides them, only the rest is left.
+/// Gathers of updated weights from the optimizer's shards to the weights': across the gradients' groups first, then
+/// inside them [frontier D4, boundary of the three levels]. Unless they are `launched`, launches cost nothing. Where
+/// the next step's first forward hides them, only the rest counts.
 fn weight_gathers(group: &ParameterGroup<'_>, launched: bool) -> impl Iterator<Item = UnitCollective> {
     let ParameterGroup { costs, parameters } = *group;
     let (rates, layout) = (costs.rates, costs.layout);
@@ -153,8 +153,8 @@ fn weight_gathers(group: &ParameterGroup<'_>, launched: bool) -> impl Iterator<I
     })
 }
 
-/// Time that the end of a step takes at least, latencies left out: reductions that wait for it, the update and the
-/// weights' way back.
+/// A lower bound on the time of the end of a step, latencies left out: deferred reductions, the update and the gathers
+/// of updated weights.
 pub(super) fn lower_bound(group: &ParameterGroup<'_>) -> Seconds {
     let ParameterGroup { costs, parameters } = *group;
     let late = costs.reduces_after_backward() && !costs.staged;
@@ -172,7 +172,7 @@ pub(super) fn lower_bound(group: &ParameterGroup<'_>) -> Seconds {
     reduced + update + weight_gathers(group, false).map(|gather| gather.transfer.time).sum::<Seconds>()
 }
 
-/// Collectives for so many bytes of the whole model.
+/// Collectives for `bytes` of the whole model.
 fn buckets(costs: &UnitCosts<'_>, bytes: Bytes) -> Count {
     Count::new(libm::ceil(bytes / costs.rates.scenario.stack.collectives.bucket).max(1.0))
 }
@@ -186,7 +186,6 @@ fn label(lane: Stream, kind: TaskKind) -> Label {
 mod tests {
     use std::sync::Arc;
 
-    use super::super::state::local;
     use super::*;
     use crate::cost::{Factors, Rates};
     use crate::plan::Extent;
@@ -209,7 +208,7 @@ mod tests {
             let (rates, layout) =
                 (Rates::new(&scenario, &Factors::default()), scenario.layout().expect("it is possible"));
             let costs = UnitCosts::new(&rates, &layout, false);
-            let group = ParameterGroup { costs: &costs, parameters: local(&scenario.model, &layout) };
+            let group = ParameterGroup::new(&costs, scenario.model.parameters());
             weight_gathers(&group, true).map(|way| way.transfer.time.get()).sum::<f64>()
         };
         let bytes = 8.0 * 12.0 * 1024.0 * 1024.0 * 2.0;

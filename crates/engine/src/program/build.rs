@@ -1,11 +1,10 @@
-//! Puts tasks into task loops and graphs, and graphs into programs, and counts along: how often each iteration raises
+//! Puts tasks into task loops and graphs, and graphs into programs, and counts: how often each iteration raises
 //! each event, and what the tasks of a graph move.
 
 use crate::cost::{DeviceTime, Transfer};
 use crate::hardware::MAX_LEVELS;
 use crate::units::{Seconds, Share, ceil, nearest};
 
-use super::host::{Copies, HostDirection};
 use super::label::Label;
 use super::rank_program::{Code, GroupLoop, Launch, MicroBatchLoop, RankProgram, TaskGraph, TaskLoop};
 use super::stream::{PerStream, SERIAL, Stream, StreamSet};
@@ -13,12 +12,20 @@ use super::task::{
     DEVICE, EVENTS, EventWait, FULL_DEMAND, NO_TASK, RESOURCES, Task, TaskClass, TaskEvent, WAITS, picos, seconds,
     waits,
 };
+use super::volume::{Copies, HostDirection};
 
-/// Compute as a task needs it: device time, and time added by a slow host.
+/// The time of a compute task: device time, and time added by a slow host.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct LaunchedWork {
     pub work: DeviceTime,
     pub host: Seconds,
+}
+
+impl LaunchedWork {
+    /// Seconds of the device and of the host together.
+    pub fn time(&self) -> Seconds {
+        self.work.time + self.host
+    }
 }
 
 /// Fills one graph.
@@ -59,12 +66,12 @@ impl GraphBuilder<'_> {
         self.code.task_loops.push(body);
     }
 
-    /// Expects one more of what another rank will raise; between task loops.
+    /// Expects one more event from another rank; between task loops.
     pub fn expect(&mut self, event: TaskEvent) {
         self.graph.advance[event as usize] += 1;
     }
 
-    /// A wait for all that is listed so far to have raised an event, less the latest `behind`.
+    /// A wait until an event is raised as often as listed so far, less the latest `behind`.
     pub fn after(&self, event: TaskEvent, behind: i64) -> EventWait {
         // Relative to the beginning of this iteration, so that the one wait is right in every iteration. After three
         // gathers in the body, `after(Gathered, 1)` is an offset of 2: two of the three must be done.
@@ -145,12 +152,12 @@ impl GraphBuilder<'_> {
     }
 }
 
-/// What a transfer takes of the device, of [`FULL_DEMAND`], so that compute beside it runs slower by `contention`.
+/// A transfer's demand for the device, of [`FULL_DEMAND`], so that compute beside it runs slower by `contention`.
 pub(super) fn device_demand(contention: Share) -> u32 {
     nearest(contention.get() * f64::from(FULL_DEMAND)) as u32
 }
 
-/// A graph to run, and what its labels count from.
+/// A graph to run, and the layer and micro-batch that its labels count from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GraphLaunch {
     pub graph: u32,
@@ -174,7 +181,7 @@ impl<'a> RankBuilder<'a> {
         Self { code, program, open: false, begun: false, repeat: 1 }
     }
 
-    /// A group loop of all that it is filled with, `repeat` times, each time so many micro-batches later.
+    /// Repeats what `fill` writes as a group loop, each time `micro_batches` later.
     pub fn group_loop(&mut self, repeat: u32, micro_batches: u32, fill: impl FnOnce(&mut Self)) {
         // Without a repeat the loop is left out: what it would have held joins its neighbours.
         if repeat == 1 {
@@ -211,7 +218,7 @@ impl<'a> RankBuilder<'a> {
         self.open = true;
     }
 
-    /// A graph, to be run by any program.
+    /// Adds a graph, which any program may run.
     pub fn graph(&mut self, fill: impl FnOnce(&mut GraphBuilder<'_>)) -> u32 {
         let task_loops = self.code.task_loops.len() as u32;
         let graph = TaskGraph { task_loops: task_loops..task_loops, ..TaskGraph::default() };
@@ -224,8 +231,8 @@ impl<'a> RankBuilder<'a> {
         self.code.graphs.len() as u32 - 1
     }
 
-    /// What compute waits for to begin with a graph in which every stream beside it waits for what compute
-    /// does there; and whether every stream that it is chained to does so too.
+    /// The conditions on which compute begins with a graph, if every stream beside it waits for compute there; and
+    /// whether every stream chained to compute does so too.
     fn entry(&self, graph: &TaskGraph) -> (Option<[Option<EventWait>; WAITS]>, bool) {
         let task_loops = &self.code.task_loops[graph.task_loops.start as usize..graph.task_loops.end as usize];
         // A stream that is serialised with compute has no task left from the launches before: those are over only when
@@ -248,13 +255,13 @@ impl<'a> RankBuilder<'a> {
         (entry, entry.is_some() && others(SERIAL).all(closed))
     }
 
-    /// A micro-batch loop that runs a graph of its own `repeat` times.
+    /// Adds a micro-batch loop that runs a graph of its own `repeat` times.
     pub fn batch_loop(&mut self, repeat: u32, fill: impl FnOnce(&mut GraphBuilder<'_>)) {
         let graph = self.graph(fill);
         self.repeat(repeat, |builder| builder.run(GraphLaunch { graph, layer: 0, micro_batch: 0 }));
     }
 
-    /// A micro-batch loop of all that it is filled with, `repeat` times.
+    /// Repeats what `fill` writes as a micro-batch loop.
     pub fn repeat(&mut self, repeat: u32, fill: impl FnOnce(&mut Self)) {
         match repeat {
             0 => {}
@@ -267,7 +274,7 @@ impl<'a> RankBuilder<'a> {
         }
     }
 
-    /// A launch. All that follow one another outside of micro-batch loops that repeat are one micro-batch loop.
+    /// Adds a launch. Launches in sequence outside of repeated micro-batch loops share one micro-batch loop.
     pub fn run(&mut self, GraphLaunch { graph, layer, micro_batch }: GraphLaunch) {
         if self.code.graphs[graph as usize].task_loops.is_empty() {
             return;
@@ -312,7 +319,7 @@ impl Drop for RankBuilder<'_> {
     }
 }
 
-/// Expected counts after a loop, from those before it and what each iteration adds.
+/// Expected counts after a loop, from the counts before it and those that each iteration adds.
 fn expected_after(base: &[i64; EVENTS], repeat: u32, advance: &[i64; EVENTS]) -> [i64; EVENTS] {
     std::array::from_fn(|event| base[event] + i64::from(repeat) * advance[event])
 }

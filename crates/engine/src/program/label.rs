@@ -1,10 +1,10 @@
-//! What a task is, for people: it travels with the task and means nothing to the simulator.
+//! Labels of tasks, for people: they travel with tasks and mean nothing to the simulator.
 
 use crate::plan::pass::Pass;
 
 use super::stream::Stream;
 
-/// What a task does.
+/// A kind of task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum TaskKind {
     /// Forward compute.
@@ -12,9 +12,9 @@ pub enum TaskKind {
     Forward,
     /// Backward compute, recompute included: the gradients of inputs and weights together.
     Backward,
-    /// The part of it for the gradients of inputs, where a schedule runs them apart.
+    /// Backward for the gradients of inputs, where a schedule runs the two apart.
     BackwardInputs,
-    /// The part of it for the gradients of weights.
+    /// Backward for the gradients of weights.
     BackwardWeights,
     /// Optimizer update.
     Optimizer,
@@ -56,7 +56,7 @@ impl TaskKind {
         matches!(self, Self::Forward) || self.is_backward()
     }
 
-    /// Whether it is backward, or a part of it.
+    /// Whether it is backward, whole or one of its two parts.
     pub const fn is_backward(self) -> bool {
         matches!(self, Self::Backward | Self::BackwardInputs | Self::BackwardWeights)
     }
@@ -96,7 +96,7 @@ impl From<Pass> for TaskKind {
     }
 }
 
-/// Which part of the model a task works on.
+/// A part of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ModelPart {
     /// A transformer layer.
@@ -135,12 +135,12 @@ impl From<Pass> for Phase {
     }
 }
 
-/// What runs: kind, part, layer and micro-batch.
+/// An activity: kind, part, layer and micro-batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Activity {
-    /// What it does.
+    /// Kind of task.
     pub kind: TaskKind,
-    /// On which part.
+    /// Part of the model.
     pub part: ModelPart,
     /// The layer, from 0, where the part is a layer.
     pub layer: u32,
@@ -148,14 +148,14 @@ pub struct Activity {
     pub micro_batch: u32,
 }
 
-/// What a task is in the first iteration of all its loops, and how that moves with its task loop's.
+/// A task's activity in the first iteration of all its loops, and how its layer moves with the task loop.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Label {
-    /// Its line on the timeline.
+    /// Lane of the timeline.
     pub lane: Stream,
-    /// The phase that needs it.
+    /// Phase of the step that needs it.
     pub phase: Phase,
-    /// What it is in the first iteration, layer and micro-batch counted from its launch's.
+    /// Activity in the first iteration, with layer and micro-batch counted from its launch's.
     pub first: Activity,
     /// How the layer moves with the task loop's iterations: 1, -1 or 0.
     pub layer_step: i32,

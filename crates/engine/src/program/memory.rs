@@ -1,9 +1,9 @@
-//! What memory is allocated for while a step runs. Not for the state that is there all the time ([`super::state`]).
+//! Kinds of memory that come and go while a step runs. Not for static memory ([`super::state`]).
 
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Index, IndexMut, Mul, Sub, SubAssign};
 
-/// What memory is allocated for while a step runs.
+/// A purpose of memory that is allocated while a step runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum MemoryKind {
@@ -27,12 +27,12 @@ const KINDS: usize = MemoryKind::Communication as usize + 1;
 pub struct PerMemoryKind<T>([T; KINDS]);
 
 impl<T: Copy> PerMemoryKind<T> {
-    /// What comes of each.
+    /// Applies a function to each amount.
     pub fn map<U>(self, make: impl FnMut(T) -> U) -> PerMemoryKind<U> {
         PerMemoryKind(self.0.map(make))
     }
 
-    /// All kinds together.
+    /// The total over all kinds.
     pub fn total(&self) -> T
     where
         T: Sum,
@@ -47,7 +47,7 @@ impl<T: Copy + Default + PartialEq> PerMemoryKind<T> {
         self.0.iter().all(|amount| *amount == T::default())
     }
 
-    /// So much of one kind, and nothing of the others.
+    /// An amount of one kind and none of the others.
     pub fn only(kind: MemoryKind, amount: T) -> Self {
         let mut all = Self::default();
         all[kind] = amount;

@@ -1,4 +1,4 @@
-//! Which sharding each operator of a model has, and the units that follow from it. Not for the tasks of a step
+//! The sharding of each operator of a model, and the units that follow from it. Not for the tasks of a step
 //! ([`super::step`], [`super::pipeline`]).
 //!
 //! A layer is one unit where one entry of the plan places both its attention and its MLP and slices neither, else two.
@@ -8,17 +8,16 @@ use crate::units::Count;
 use std::ops::Range;
 
 use crate::cost::{PerSublayer, Rates};
-use crate::plan::Site;
 use crate::plan::pass::Pass;
+use crate::plan::{Placement, Site};
 use crate::scenario::{Layout, Scenario};
 
 use super::label::ModelPart;
 use super::sublayers;
 use super::unit_costs::UnitCosts;
 use super::unit_order::UnitList;
-use super::unit_pass::UnitPass;
 
-/// One sharding of operators, and into how many slices it cuts them.
+/// A sharding of operators and the number of slices that it cuts them into.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct OperatorLayout {
     layout: Layout,
@@ -28,24 +27,24 @@ struct OperatorLayout {
 /// Neighbouring layers with the same placement and the same recompute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct LayerRange {
-    /// Counted from the part's first layer.
+    /// The range's first layer, counted from the stage's first.
     first: u32,
     layers: u32,
-    /// How attention and MLP are placed, by index.
+    /// The layouts of attention and MLP, by index.
     placed: PerSublayer<usize>,
-    /// Whether the two are units of their own.
+    /// Whether attention and MLP are units of their own.
     apart: bool,
     recomputed: bool,
 }
 
-/// Which of the model's ends a stage has beside its layers.
+/// The ends of the model that a stage has beside its layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StageEnds {
     pub embedding: bool,
     pub head: bool,
 }
 
-/// A part of a model: layers in a row, and the ends that go with them.
+/// The layers of a stage, and the ends that go with them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StageLayers {
     ranges: Vec<LayerRange>,
@@ -58,16 +57,18 @@ pub(super) struct StageParameters {
     /// Their layout, by index.
     pub layout: usize,
     pub parameters: u64,
-    /// Units that they are in, and collectives that gather or reduce all of these.
+    /// Units that hold them, and collectives that gather or reduce all of those.
     pub units: Count,
     pub collectives: Count,
 }
 
-/// The shardings that a plan gives to operators, and which of them each of its entries names.
+/// The shardings of a plan's operators.
 pub(super) struct OperatorLayouts<'a> {
     scenario: &'a Scenario,
     /// The plan's own sharding first.
     layouts: Vec<OperatorLayout>,
+    /// The plan's entries for operators, and which sharding each has.
+    placements: &'a [Placement],
     entries: Vec<usize>,
 }
 
@@ -79,19 +80,28 @@ impl LayerRange {
 
 impl<'a> OperatorLayouts<'a> {
     pub fn new(scenario: &'a Scenario, layout: &Layout) -> Self {
+        Self::placed(scenario, layout, &scenario.plan.operators)
+    }
+
+    /// The plan's default sharding for every operator, ignoring its entries.
+    pub fn plain(scenario: &'a Scenario, layout: &Layout) -> Self {
+        Self::placed(scenario, layout, &[])
+    }
+
+    fn placed(scenario: &'a Scenario, layout: &Layout, placements: &'a [Placement]) -> Self {
         let mut layouts = vec![OperatorLayout { layout: *layout, slices: 1 }];
-        let entry = |placement: &crate::plan::Placement| {
+        let entry = |placement: &Placement| {
             let own = OperatorLayout { layout: layout.placed(scenario, &placement.extents), slices: placement.split };
             layouts.iter().position(|known| *known == own).unwrap_or_else(|| {
                 layouts.push(own);
                 layouts.len() - 1
             })
         };
-        let entries = scenario.plan.operators.iter().map(entry).collect();
-        Self { scenario, layouts, entries }
+        let entries = placements.iter().map(entry).collect();
+        Self { scenario, layouts, placements, entries }
     }
 
-    /// What unit passes are made from, layout by layout.
+    /// The costs of unit passes, layout by layout.
     pub fn costs<'v>(&'v self, rates: &'v Rates<'v>, staged: bool) -> Vec<UnitCosts<'v>> {
         // What units compute and hold of activations is the same wherever their state lies: worked out once for all.
         let plain = UnitCosts::new(rates, &self.layouts[0].layout, staged);
@@ -102,31 +112,46 @@ impl<'a> OperatorLayouts<'a> {
     pub fn layout_of(&self, site: Site) -> usize {
         // Logits that reuse the embedding lie where it lies.
         let site = if site == Site::Head && self.scenario.model.tied { Site::Embedding } else { site };
-        self.scenario.plan.placement(site).map_or(0, |entry| self.entries[entry])
+        Placement::find(self.placements, site).map_or(0, |entry| self.entries[entry])
     }
 
-    /// The ranges of some layers, with embedding and head where the stage has them. Layers before `recomputed` are
-    /// recomputed.
+    /// All layers of the model, with its ends.
+    pub fn whole_model(&self, recomputed: u32) -> StageLayers {
+        let model = &self.scenario.model;
+        let ends = StageEnds { embedding: model.vocab > 0, head: model.vocab > 0 };
+        self.stage_layers(0..model.layers, recomputed, ends)
+    }
+
+    /// The ranges of a stage's layers, with its ends. Layers before `recomputed` are recomputed.
     pub fn stage_layers(&self, layers: Range<u32>, recomputed: u32, ends: StageEnds) -> StageLayers {
         let mut ranges: Vec<LayerRange> = Vec::new();
-        for layer in layers.clone() {
+        let mut layer = layers.start;
+        while layer < layers.end {
             let sites = PerSublayer { attention: Site::Attention(layer), mlp: Site::Mlp(layer) };
             let placed = sites.map(|site| self.layout_of(site));
-            let entries = sites.map(|site| self.scenario.plan.placement(site));
+            let entries = sites.map(|site| Placement::find(self.placements, site));
             // Compared by entry, not by layout: two entries are two units for a runtime even where they shard alike.
             let apart = entries.attention != entries.mlp || self.layouts[placed.attention].slices > 1;
-            let first = layer - layers.start;
-            let next = LayerRange { first, layers: 1, placed, apart, recomputed: layer < recomputed };
+            let end = self.changes(recomputed).filter(|change| *change > layer).fold(layers.end, u32::min);
+            let (first, recomputed) = (layer - layers.start, layer < recomputed);
+            let next = LayerRange { first, layers: end - layer, placed, apart, recomputed };
             // 32 equal layers are one range; with every fourth layer placed elsewhere they are ranges of 3, 1, 3, 1 ...
             match ranges.last_mut() {
-                Some(last) if last.alike(&next) => last.layers += 1,
+                Some(last) if last.alike(&next) => last.layers += next.layers,
                 _ => ranges.push(next),
             }
+            layer = end;
         }
         StageLayers { ranges, ends }
     }
 
-    /// The parameters of part of a model, layout by layout; logits that are tied to an embedding elsewhere have a copy of its
+    /// Layers that may differ from the one before.
+    fn changes(&self, recomputed: u32) -> impl Iterator<Item = u32> {
+        let placed = self.placements.iter().filter_map(|placement| placement.layers);
+        placed.flat_map(|layers| [layers.first, layers.last.saturating_add(1)]).chain([recomputed])
+    }
+
+    /// A stage's parameters, layout by layout; logits that are tied to an embedding elsewhere have a copy of its
     /// weights.
     pub fn holdings(&self, layers: &StageLayers) -> Vec<StageParameters> {
         let (model, whole) = (&self.scenario.model, Count::from(self.scenario.stack.collectives.per_layer));
@@ -163,36 +188,69 @@ impl<'a> OperatorLayouts<'a> {
         held
     }
 
-    /// Lists a pass over the units of these layers and ends.
+    /// Appends a pass over a stage's units.
     pub fn list(&self, costs: &[UnitCosts<'_>], layers: &StageLayers, pass: Pass, list: &mut UnitList) {
-        let backward = pass.is_backward();
-        let end = |site: Site, part: ModelPart| vec![costs[self.layout_of(site)].end_pass(part, pass)];
-        let mut turns: Vec<(Vec<UnitPass>, u32, u32)> = Vec::with_capacity(layers.ranges.len() + 2);
-        if layers.ends.embedding {
-            turns.push((end(Site::Embedding, ModelPart::Embedding), 1, 0));
-        }
-        for range in &layers.ranges {
-            // Backward begins with the last layer of the range and counts down.
-            let layer = range.first + if backward { range.layers - 1 } else { 0 };
-            turns.push((self.layer(costs, range, pass), range.layers, layer));
-        }
-        if layers.ends.head {
-            turns.push((end(Site::Head, ModelPart::Head), 1, 0));
-        }
-        if backward {
-            turns.reverse();
-        }
-        for (units, count, layer) in &turns {
-            list.add(units, *count, *layer, if backward { -1 } else { 1 });
+        let StageLayers { ranges, ends } = layers;
+        let end = |there: bool, site: Site, part: ModelPart, list: &mut UnitList| {
+            if there {
+                list.add(&[costs[self.layout_of(site)].end_pass(part, pass)], 1, 0, 0);
+            }
+        };
+        if pass.is_backward() {
+            end(ends.head, Site::Head, ModelPart::Head, list);
+            for range in ranges.iter().rev() {
+                self.list_range(costs, range, pass, list);
+            }
+            end(ends.embedding, Site::Embedding, ModelPart::Embedding, list);
+        } else {
+            end(ends.embedding, Site::Embedding, ModelPart::Embedding, list);
+            for range in ranges {
+                self.list_range(costs, range, pass, list);
+            }
+            end(ends.head, Site::Head, ModelPart::Head, list);
         }
     }
 
-    /// A pass over one of the layers, unit by unit.
-    fn layer(&self, costs: &[UnitCosts<'_>], range: &LayerRange, pass: Pass) -> Vec<UnitPass> {
-        if !range.apart {
-            return vec![costs[range.placed.attention].layer_pass(range.recomputed, pass)];
+    /// Appends a pass over a range's units.
+    fn list_range(&self, costs: &[UnitCosts<'_>], range: &LayerRange, pass: Pass, list: &mut UnitList) {
+        let LayerRange { first, layers, placed, apart, recomputed } = *range;
+        // Backward begins with the last layer of the range and counts down.
+        let (layer, step) = if pass.is_backward() { (first + layers - 1, -1) } else { (first, 1) };
+        if apart {
+            let slices = placed.map(|layout| self.layouts[layout].slices);
+            let units = sublayers::layer(placed.map(|layout| &costs[layout]), slices, recomputed, pass);
+            list.add(&units, layers, layer, step);
+        } else {
+            list.add(&[costs[placed.attention].layer_pass(recomputed, pass)], layers, layer, step);
         }
-        let slices = range.placed.map(|layout| self.layouts[layout].slices);
-        sublayers::layer(range.placed.map(|layout| &costs[layout]), slices, range.recomputed, pass)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Extent, Extents, Layers, Operator};
+    use crate::testing;
+
+    /// Layers 2 and 3 of 8 are placed elsewhere, and the first 5 are recomputed: 0 and 1, 2 and 3, 4, 5 to 7. Entries for
+    /// layers that the stage does not have change nothing.
+    #[test]
+    fn layers_form_ranges_from_one_change_to_the_next() {
+        let mut scenario = testing::scenario();
+        let placed = |first: u32, last: u32| Placement {
+            layers: Some(Layers { first, last }),
+            operator: Operator::Layer,
+            extents: Extents { weights: Some(Extent::Device), ..Extents::default() },
+            split: 1,
+        };
+        scenario.plan.operators = vec![placed(2, 3), placed(20, u32::MAX)];
+        let layout = scenario.layout().expect("it is possible");
+        let ranges = |layouts: OperatorLayouts<'_>| {
+            let ranges = layouts.whole_model(5).ranges;
+            ranges.iter().map(|range| (range.first, range.layers, range.recomputed)).collect::<Vec<_>>()
+        };
+        let expected = [(0, 2, true), (2, 2, true), (4, 1, true), (5, 3, false)];
+        assert_eq!(ranges(OperatorLayouts::new(&scenario, &layout)), expected);
+        assert_eq!(ranges(OperatorLayouts::plain(&scenario, &layout)), [(0, 5, true), (5, 3, false)]);
     }
 }

@@ -16,42 +16,42 @@ use std::ops::Range;
 use crate::plan::pass::{Pass, PassLoop, PassOrder, PassRun, StagePass};
 
 use super::build::{GraphBuilder, GraphLaunch, RankBuilder};
-use super::gradients::Gradients;
 use super::stage::StagePlace;
 use super::stage_buffers::{BackwardStretch, StageGather, backward_stretches, resident_at_end, stage_gathers};
 use super::stream::Stream;
+use super::unit_pass::Gradients;
 use buffers::{GradientBuffer, GradientDrain, StageFill};
 use context::PipelineContext;
 use ends::free_buffers;
 use stage_pass::{NextCheckpoint, NextPass, PassShape};
 
-/// Writes down what each rank of a pipeline does.
+/// Writes the program of each rank of a pipeline.
 pub(super) struct PipelineBuilder<'a> {
     context: &'a PipelineContext<'a>,
-    /// Passes of stages that differ in more than what runs around them.
+    /// The distinct passes over stages, whatever runs around them.
     shapes: Vec<PassShape>,
     graphs: GraphCache,
 }
 
-/// Task graphs of one kind that exist already, each after what tells it from the others.
+/// The task graphs of one kind that exist already, by key.
 type CachedGraphs<K> = Vec<(K, u32)>;
 
-/// Task graphs that exist already. Stages are told apart by their work only, so that ranks share most graphs.
+/// The task graphs that exist already, keyed by the work of stages, so that ranks share most of them.
 #[derive(Debug, Default)]
 struct GraphCache {
     /// The host's fixed times before all else, and the boundary, each of ranks that are alike.
     begins: CachedGraphs<u32>,
     ends: CachedGraphs<u32>,
-    /// For each shape its passes, by how many stages are gathered ahead and what comes next.
+    /// Passes of each shape, by the number of stages gathered ahead and the next pass.
     passes: Vec<CachedGraphs<(usize, NextPass)>>,
     fills: CachedGraphs<StageFill>,
     gradient_buffers: CachedGraphs<GradientBuffer>,
     drains: CachedGraphs<GradientDrain>,
-    /// The end of so many bytes that are left in the buffers.
+    /// The release of the bytes that are left in the buffers.
     empties: CachedGraphs<i64>,
 }
 
-/// What one rank does, and how far that is written down.
+/// The passes of one rank, and how many of them are written down.
 #[derive(Debug, Default)]
 struct RankProgress {
     stages: Vec<VirtualStage>,
@@ -59,8 +59,8 @@ struct RankProgress {
     loops: Vec<PassLoop>,
     gathers: Vec<StageGather>,
     stretches: Vec<BackwardStretch>,
-    /// Loops that are written down; gathers that are, and those of them that were for runs so far; stretches of
-    /// backward that are over.
+    /// Loops that are written down; gathers that are issued, and that runs so far needed; stretches of backward that
+    /// are over.
     loops_written: usize,
     gathers_issued: usize,
     gathers_needed: usize,
@@ -75,12 +75,12 @@ struct VirtualStage {
     layer: u32,
     /// Its place in the model.
     index: u32,
-    /// The shape of each of its passes, by index, once it has been asked for.
+    /// The shape of each of its passes, by index, once it is needed.
     shapes: [Option<usize>; Pass::ALL.len()],
 }
 
 impl RankProgress {
-    /// Gathers that are issued before a run and neither for it nor for an earlier one.
+    /// Gathers that are issued before a run but needed only after it.
     fn gathered_ahead(&mut self, run: usize) -> usize {
         // Runs are asked for in their order, so that what has been needed stays so, and each gather is looked at once.
         while self.gathers.get(self.gathers_needed).is_some_and(|gather| gather.run <= run) {
@@ -90,7 +90,7 @@ impl RankProgress {
         self.gathers_issued - self.gathers_needed
     }
 
-    /// Whether a stage is gathered again for backward.
+    /// Whether backward gathers a stage again.
     fn regathers(&self, stage: u32) -> bool {
         self.gathers.iter().any(|gather| gather.pass.is_backward() && gather.stage == stage)
     }
@@ -105,7 +105,7 @@ impl<'a> PipelineBuilder<'a> {
         Self { context, shapes: Vec::new(), graphs: GraphCache::default() }
     }
 
-    /// Writes down the step of one rank.
+    /// Writes the step of one rank.
     pub fn build(&mut self, rank: u32, mut builder: RankBuilder<'_>) {
         let context = self.context;
         let (alike, counts) = (context.first_alike(rank), context.counts);
@@ -123,12 +123,12 @@ impl<'a> PipelineBuilder<'a> {
         let rest = group.end..progress.runs.len();
         // Before the first pass both buffers are free, so that up to two stages are gathered here.
         self.issue_gathers(&mut builder, &mut progress, 0);
-        self.once(&mut builder, 0, |cache| &mut cache.begins, alike, |graph| context.begin(graph, rank));
-        self.runs(&mut builder, &mut progress, rank, 0..group.start);
-        builder.group_loop(groups, counts.ranks, |builder| self.runs(builder, &mut progress, rank, group));
-        self.runs(&mut builder, &mut progress, rank, rest);
-        self.once(&mut builder, 0, |cache| &mut cache.ends, alike, |graph| context.end(graph, rank));
-        self.once(&mut builder, 0, |cache| &mut cache.empties, left, |graph| free_buffers(graph, left));
+        self.launch_once(&mut builder, 0, |cache| &mut cache.begins, alike, |graph| context.write_begin(graph, rank));
+        self.write_runs(&mut builder, &mut progress, rank, 0..group.start);
+        builder.group_loop(groups, counts.ranks, |builder| self.write_runs(builder, &mut progress, rank, group));
+        self.write_runs(&mut builder, &mut progress, rank, rest);
+        self.launch_once(&mut builder, 0, |cache| &mut cache.ends, alike, |graph| context.write_end(graph, rank));
+        self.launch_once(&mut builder, 0, |cache| &mut cache.empties, left, |graph| free_buffers(graph, left));
     }
 
     fn virtual_stage(&self, rank: u32, stage: u32) -> VirtualStage {
@@ -137,8 +137,8 @@ impl<'a> PipelineBuilder<'a> {
         VirtualStage { work, layer: first_layer, index: stages.index(rank, stage), shapes: [None; Pass::ALL.len()] }
     }
 
-    /// The stages to gather in the order in which they are needed, each where its gather is issued: as soon as its
-    /// buffer is free, or, where a gather stalls compute, when it is needed.
+    /// The gathers of stages in the order of need. Each is issued as soon as its buffer is free, or, where a gather
+    /// stalls compute, when it is needed.
     fn gathers(&self, runs: &[PassRun]) -> Vec<StageGather> {
         if !self.context.fetches {
             return Vec::new();
@@ -153,7 +153,7 @@ impl<'a> PipelineBuilder<'a> {
         gathers
     }
 
-    /// The graph of a kind that a key tells from the others, made where it is needed first.
+    /// The graph of a kind with a key, built when it is first needed.
     fn graph<K: PartialEq>(
         &mut self,
         builder: &mut RankBuilder<'_>,
@@ -169,8 +169,8 @@ impl<'a> PipelineBuilder<'a> {
         graph
     }
 
-    /// Launches such a graph once, its labels counted from a layer.
-    fn once<K: PartialEq>(
+    /// Launches such a graph once, with labels that count from a layer.
+    fn launch_once<K: PartialEq>(
         &mut self,
         builder: &mut RankBuilder<'_>,
         layer: u32,
@@ -182,26 +182,34 @@ impl<'a> PipelineBuilder<'a> {
         builder.run(GraphLaunch { graph, layer, micro_batch: 0 });
     }
 
-    /// Runs of passes in order.
-    fn runs(&mut self, builder: &mut RankBuilder<'_>, progress: &mut RankProgress, rank: u32, runs: Range<usize>) {
+    /// Writes runs of passes in order.
+    fn write_runs(
+        &mut self,
+        builder: &mut RankBuilder<'_>,
+        progress: &mut RankProgress,
+        rank: u32,
+        runs: Range<usize>,
+    ) {
         let mut index = runs.start;
         while index < runs.end {
             let next = progress.loops.get(progress.loops_written).filter(|next| next.runs.start == index);
             let (repeat, end) = next.map_or((1, index + 1), |next| (next.repeat, next.runs.end));
             progress.loops_written += usize::from(next.is_some());
-            builder.repeat(repeat, |builder| (index..end).for_each(|index| self.run(builder, progress, rank, index)));
+            builder.repeat(repeat, |builder| {
+                (index..end).for_each(|index| self.write_run(builder, progress, rank, index));
+            });
             index = end;
         }
     }
 
-    /// One run of passes, and what surrounds it.
-    fn run(&mut self, builder: &mut RankBuilder<'_>, progress: &mut RankProgress, rank: u32, index: usize) {
+    /// Writes one run of passes, with its gradient buffer, reduction and gathers.
+    fn write_run(&mut self, builder: &mut RankBuilder<'_>, progress: &mut RankProgress, rank: u32, index: usize) {
         let context = self.context;
         let stretch = progress.stretches.get(progress.stretches_done).copied();
         if let Some(begun) = stretch.filter(|stretch| stretch.begins == index && context.buffered) {
             let work = progress.stage(begun.stage).work;
             let key = GradientBuffer { work, resumed: self.resumed(work, begun) };
-            self.once(
+            self.launch_once(
                 builder,
                 0,
                 |cache| &mut cache.gradient_buffers,
@@ -216,11 +224,11 @@ impl<'a> PipelineBuilder<'a> {
         let following = self.next(progress, rest.last(), progress.runs.get(index + 1).map(|run| run.first));
         let again = if run.repeat > 1 { self.next(progress, run.last(), Some(run.later(1).first)) } else { following };
         if again == following {
-            self.passes(builder, progress, rank, run, ahead, following);
+            self.write_passes(builder, progress, rank, run, ahead, following);
         } else {
             // The last time is written apart where something else follows it.
-            self.passes(builder, progress, rank, PassRun { repeat: run.repeat - 1, ..run }, ahead, again);
-            self.passes(builder, progress, rank, PassRun { repeat: 1, ..rest }, ahead, following);
+            self.write_passes(builder, progress, rank, PassRun { repeat: run.repeat - 1, ..run }, ahead, again);
+            self.write_passes(builder, progress, rank, PassRun { repeat: 1, ..rest }, ahead, following);
         }
         if let Some(ended) = stretch.filter(|stretch| stretch.ends == index) {
             progress.stretches_done += 1;
@@ -231,8 +239,8 @@ impl<'a> PipelineBuilder<'a> {
         self.issue_gathers(builder, progress, index + 1);
     }
 
-    /// The passes of a run, `ahead` gathers ahead, and what the last one does for what is `next`.
-    fn passes(
+    /// Writes the passes of a run with `ahead` gathers issued ahead; the last one works for `next`.
+    fn write_passes(
         &mut self,
         builder: &mut RankBuilder<'_>,
         progress: &mut RankProgress,
@@ -252,7 +260,7 @@ impl<'a> PipelineBuilder<'a> {
         }
     }
 
-    /// A pass over a stage for one micro-batch, `ahead` gathers ahead.
+    /// The launch of a pass over a stage for one micro-batch, with `ahead` gathers issued ahead.
     fn pass(
         &mut self,
         builder: &mut RankBuilder<'_>,
@@ -266,7 +274,7 @@ impl<'a> PipelineBuilder<'a> {
         let stage = &mut progress.stages[pass.stage as usize];
         let shape = *stage.shapes[pass.pass as usize]
             .get_or_insert_with(|| self.shape(context.shape(rank, stage.index, stage.work, pass.pass)));
-        let fill = |graph: &mut GraphBuilder<'_>| context.pass_tasks(graph, self.shapes[shape], ahead, next);
+        let fill = |graph: &mut GraphBuilder<'_>| context.write_pass(graph, self.shapes[shape], ahead, next);
         let cached = &mut self.graphs.passes[shape];
         // How many gathers are ahead is part of the key, since it is part of the wait for `Gathered`.
         let known = cached.iter().find(|(other, _)| *other == (ahead, next)).map(|(_, graph)| *graph);
@@ -287,7 +295,7 @@ impl<'a> PipelineBuilder<'a> {
         })
     }
 
-    /// What a pass does for the one after it.
+    /// The work of a pass for the one after it.
     fn next(&self, progress: &RankProgress, pass: StagePass, next: Option<StagePass>) -> NextPass {
         let Some(next) = next else { return NextPass::default() };
         // A backward over recomputed layers begins with the checkpoint of its first layer.
@@ -306,7 +314,7 @@ impl<'a> PipelineBuilder<'a> {
         }
     }
 
-    /// The gathers that are issued after so many runs.
+    /// Issues the gathers that follow `runs` runs.
     fn issue_gathers(&mut self, builder: &mut RankBuilder<'_>, progress: &mut RankProgress, runs: usize) {
         let context = self.context;
         while let Some(gather) = progress.gathers.get(progress.gathers_issued).filter(|gather| gather.place == runs) {
@@ -314,7 +322,7 @@ impl<'a> PipelineBuilder<'a> {
             let keeps_secondary = context.has_secondary && gather.first && progress.regathers(gather.stage);
             let evicts = gather.evicts.map(|stage| progress.stage(stage).work);
             let fill = StageFill { work, evicts, pass: gather.pass, keeps_secondary };
-            self.once(builder, layer, |cache| &mut cache.fills, fill, |graph| context.fill(graph, fill));
+            self.launch_once(builder, layer, |cache| &mut cache.fills, fill, |graph| context.fill(graph, fill));
             progress.gathers_issued += 1;
         }
     }
@@ -330,6 +338,6 @@ impl<'a> PipelineBuilder<'a> {
         let frees_secondary = stretch.last && context.has_secondary && progress.regathers(stretch.stage);
         let gradients = Gradients::new(stretch.last);
         let drain = GradientDrain { work, gradients, resumed: self.resumed(work, stretch), frees_secondary };
-        self.once(builder, layer, |cache| &mut cache.drains, drain, |graph| context.drain(graph, drain));
+        self.launch_once(builder, layer, |cache| &mut cache.drains, drain, |graph| context.drain(graph, drain));
     }
 }

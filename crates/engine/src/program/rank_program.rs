@@ -2,7 +2,7 @@
 //! graphs, and per rank a program: launches that run a graph, in micro-batch loops that repeat (micro-batches),
 //! in group loops that repeat (groups of micro-batches).
 //!
-//! Graphs are listed once, whoever runs them and how often: ranks and stages that do the same share them.
+//! Graphs are listed once: ranks and stages with equal work share them.
 
 use crate::units::Seconds;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use super::volume::Volume;
 /// Tasks that repeat together.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TaskLoop {
-    /// How often it runs: once for each layer, say.
+    /// Iterations: one for each layer, say.
     pub repeat: u32,
     /// Its tasks, by index.
     pub tasks: Range<u32>,
@@ -27,7 +27,7 @@ pub struct TaskLoop {
     pub first: PerStream<u32>,
 }
 
-/// Task loops one after the other: what a launch does.
+/// Task loops in sequence: the work of a launch.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TaskGraph {
     /// Its task loops, by index.
@@ -38,16 +38,16 @@ pub struct TaskGraph {
     pub streams: StreamSet,
     /// Tasks of each stream, repeats counted.
     pub tasks: PerStream<u32>,
-    /// What compute waits for to begin with it, beside the launches before, counted from what they
-    /// raise; `None` if something else in it may start before compute does.
+    /// Conditions on which compute begins with it, counted from the events of earlier launches; `None` if another
+    /// stream may start in it before compute.
     pub entry: Option<[Option<EventWait>; WAITS]>,
-    /// Whether nothing else in it starts together with compute.
+    /// Whether no other stream starts together with compute.
     pub alone: bool,
-    /// What its tasks move and need, repeats counted.
+    /// Totals over its tasks, repeats counted.
     pub volume: Volume,
 }
 
-/// What ranks do, listed once.
+/// Tasks, loops and graphs of all ranks, each listed once.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Code {
     /// Tasks of all task loops.
@@ -101,7 +101,7 @@ pub struct GroupLoop {
     pub micro_batches: u32,
 }
 
-/// What one rank does in a step: group loops, in order.
+/// One rank's step: group loops, in order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RankProgram {
     /// In the order in which they run.
@@ -199,7 +199,7 @@ impl RankProgram {
         self.expectation(at)(event as usize)
     }
 
-    /// The same of all events.
+    /// How often the launches before this one raise each event.
     pub fn all_expected(&self, at: &LaunchPosition) -> [i64; EVENTS] {
         std::array::from_fn(self.expectation(at))
     }
@@ -232,7 +232,7 @@ impl RankProgram {
         })
     }
 
-    /// What all its tasks move and need.
+    /// Totals over its tasks.
     pub fn volume(&self, code: &Code) -> Volume {
         let mut runs = vec![0; code.graphs.len()];
         self.runs().for_each(|(launch, times)| runs[launch.graph as usize] += times);
@@ -243,7 +243,7 @@ impl RankProgram {
         volume
     }
 
-    /// What they would take one after the other.
+    /// Time of its tasks run one after the other.
     pub fn serial(&self, code: &Code) -> Seconds {
         self.runs().map(|(launch, times)| code.graphs[launch.graph as usize].volume.serial * times as f64).sum()
     }
@@ -256,7 +256,7 @@ impl RankProgram {
         self.runs().map(|(launch, times)| times * tasks(launch)).sum()
     }
 
-    /// What a task is in one run.
+    /// The activity of a task in one run.
     pub fn activity(&self, task: &Task, place: &TaskPosition) -> Activity {
         let (at, first) = (&place.at, task.label.first);
         let Some(launch) = self.launches.get(at.launch as usize) else { return first };

@@ -1,24 +1,23 @@
-//! The stages of a pipeline: which layers each has, and what a pass over it computes.
+//! The stages of a pipeline: the layers of each, and the unit passes over them.
 
 use std::cell::OnceCell;
 
 use crate::plan::pass::Pass;
 use crate::units::Seconds;
 
-use super::build::LaunchedWork;
 use super::label::ModelPart;
 use super::operator_layouts::{OperatorLayouts, StageEnds, StageLayers, StageParameters};
 use super::unit_costs::UnitCosts;
 use super::unit_order::{UnitList, recomputed_layers};
 use super::unit_pass::UnitPass;
 
-/// What a stage works on. Stages that differ in nothing but their layers' numbers share it.
+/// The work of a stage, shared by stages that differ only in their layers' numbers.
 pub(super) struct StageWork {
     layers: StageLayers,
-    /// Its units in the order of each pass, once it has been asked for: no schedule has all of them. Layers count from the
-    /// stage's first.
+    /// Its units in the order of each pass, listed when they are needed: no schedule has all passes. Layers count from
+    /// the stage's first.
     passes: [OnceCell<UnitList>; Pass::ALL.len()],
-    /// Its parameters, by layout.
+    /// Parameters by layout.
     pub holdings: Vec<StageParameters>,
 }
 
@@ -26,20 +25,20 @@ pub(super) struct StageWork {
 pub(super) struct PipelineStages {
     ranks: u32,
     pub distinct: Vec<StageWork>,
-    /// Where each stage lies.
+    /// Each stage's place in the model.
     places: Vec<StagePlace>,
 }
 
-/// Where a stage lies in the model.
+/// A stage's place in the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StagePlace {
-    /// Which of the works it does, by index.
+    /// Its work, by index.
     pub work: usize,
     pub first_layer: u32,
 }
 
 impl PipelineStages {
-    /// Layers assigned as evenly as they go, by what the stack balances: the times of `costs`.
+    /// Assigns layers as evenly as possible, by the weights that the stack balances, from the times of `costs`.
     pub fn new(layouts: &OperatorLayouts<'_>, costs: &UnitCosts<'_>, ranks: u32, stages_per_rank: u32) -> Self {
         let model = &costs.rates.scenario.model;
         let count = ranks * stages_per_rank;
@@ -82,22 +81,22 @@ impl PipelineStages {
         all
     }
 
-    /// Their work, by index, in the order of forward.
+    /// The stages' works, by index, in the order of forward.
     pub fn in_order(&self) -> impl Iterator<Item = usize> {
         self.places.iter().map(|place| place.work)
     }
 
-    /// How many there are.
+    /// Number of stages.
     pub fn len(&self) -> u32 {
         self.places.len() as u32
     }
 
-    /// Which of all stages one of a rank's is, in the order of forward.
+    /// The place of a rank's stage among all stages, in the order of forward.
     pub fn index(&self, rank: u32, stage: u32) -> u32 {
         stage * self.ranks + rank
     }
 
-    /// Where one of a rank's stages lies.
+    /// The place of a rank's stage in the model.
     pub fn place(&self, rank: u32, stage: u32) -> StagePlace {
         self.places[self.index(rank, stage) as usize]
     }
@@ -116,12 +115,12 @@ impl StageWork {
 
 /// Seconds of forward and backward of a unit.
 fn time(unit: impl Fn(Pass) -> UnitPass) -> f64 {
-    let pieces = [Pass::Forward, Pass::Backward].into_iter().flat_map(|pass| unit(pass).steps).map(|step| step.piece);
-    pieces.map(|piece: LaunchedWork| piece.work.time + piece.host).sum::<Seconds>().get()
+    let steps = [Pass::Forward, Pass::Backward].into_iter().flat_map(|pass| unit(pass).steps);
+    steps.map(|step| step.piece.time()).sum::<Seconds>().get()
 }
 
-/// Layers of each stage: one at a time to the stage that has least time so far, embedding and head
-/// counted where they are; among equals the earliest. Each time is of forward and backward together.
+/// Layers of each stage: each layer goes to the stage with least time so far, the earliest among equals. The times of
+/// layers, embedding and head are those of forward and backward together.
 fn split(layers: u32, stages: u32, layer: f64, embedding: f64, head: f64) -> Vec<u32> {
     let last = stages as usize - 1;
     let mut counts = vec![0; stages as usize];

@@ -1,5 +1,5 @@
-//! The buffers of a rank's virtual stages: when each stage must be gathered, and when its gradients leave. Not for what
-//! that moves ([`super::pipeline`]).
+//! The buffers of a rank's virtual stages: when each stage must be gathered, and when its gradients leave. Not for the
+//! transfers ([`super::pipeline`]).
 
 use crate::plan::pass::{Pass, PassOrder, PassRun, PerDirection, STAGE_BUFFERS, StagePass, stage_buffer};
 
@@ -7,7 +7,7 @@ use crate::plan::pass::{Pass, PassOrder, PassRun, PerDirection, STAGE_BUFFERS, S
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StageGather {
     pub stage: u32,
-    /// The stage whose buffer it takes.
+    /// The stage that had the buffer before.
     pub evicts: Option<u32>,
     /// The run that needs it, for which pass, and whether it is the stage's first of all.
     pub run: usize,
@@ -46,8 +46,8 @@ pub(super) fn resident_at_end(gathers: &[StageGather]) -> impl Iterator<Item = u
     (0..STAGE_BUFFERS).filter_map(last)
 }
 
-/// Runs that complete gradients of the same stage, others that complete none among them: at its end the stage's gradients
-/// leave their buffer.
+/// Runs that complete gradients of one stage, and runs between them that complete none. At its end the stage's
+/// gradients leave their buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BackwardStretch {
     pub stage: u32,
@@ -77,21 +77,21 @@ pub(super) fn backward_stretches(runs: &[PassRun]) -> Vec<BackwardStretch> {
     stretches
 }
 
-/// How often a rank's stage is gathered in a step, for forward and for backward, and how often its gradients are reduced
-/// before the last time.
+/// Transfers of a rank's stage in a step: gathers for forward and for backward, and reductions of gradients before the
+/// last.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct StageTransferCounts {
-    /// Gathers for each of them.
+    /// Gathers for each direction.
     pub gathers: PerDirection<f64>,
-    /// Those of them, the step's first apart, for which the rank waits all the time that they take: only the pass right
-    /// before frees the buffer.
+    /// Gathers, the step's first apart, that stall the rank for their whole time, since only the pass right before them
+    /// frees the buffer.
     pub stalls: PerDirection<f64>,
-    /// Reductions but the last.
+    /// Reductions before the last.
     pub reductions: f64,
 }
 
 impl StageTransferCounts {
-    /// Of each stage of a rank.
+    /// The counts of each stage of a rank.
     pub fn all(order: &PassOrder, stages: u32) -> Vec<Self> {
         let mut turns = vec![Self::default(); stages as usize];
         for gather in stage_gathers(&order.runs) {
@@ -111,16 +111,16 @@ impl StageTransferCounts {
     }
 }
 
-/// How often each stage is gathered and reduced, of the two pipeline ranks at the ends.
+/// Transfer counts of the two pipeline ranks at the ends.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct EndTransferCounts {
-    /// Of the first rank, stage by stage.
+    /// The first rank's counts, stage by stage.
     pub first_rank: Vec<StageTransferCounts>,
-    /// Of the last rank, stage by stage.
+    /// The last rank's counts, stage by stage.
     pub last_rank: Vec<StageTransferCounts>,
 }
 
-/// How often a run is passed, with the loop and the group that it is in.
+/// Passes of a run, repeats of its loop and its group counted.
 fn times(order: &PassOrder, run: usize) -> f64 {
     let of_loop = order.loops.iter().find(|of| of.runs.contains(&run)).map_or(1, |of| of.repeat);
     let of_group = if order.group.contains(&run) { order.groups } else { 1 };

@@ -1,23 +1,21 @@
-//! Memory that stays the same while a step runs: shards of weights, gradients and optimizer state.
+//! Static memory of a step: shards of weights, gradients and optimizer state, by group of parameters.
 
 use crate::cost::Rates;
-use crate::model::Model;
 use crate::scenario::Layout;
 use crate::units::{Bytes, Count};
 
-use super::parameter_group::ParameterGroup;
-use super::unit_costs::whole_gradients;
+use super::unit_costs::{UnitCosts, whole_gradients};
 
-/// Static memory of one rank, and how its gradients are kept.
+/// One rank's static memory, and how it keeps gradients.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ModelState {
     /// This rank's shard of the weights.
     pub weights: Bytes,
-    /// Gradients that are kept all the time.
+    /// Gradients, where they are kept all the time.
     pub gradients: Bytes,
     /// Optimizer state and master weights.
     pub optimizer: Bytes,
-    /// Buffers of a pipeline's stages that are there all the time.
+    /// Static buffers of a pipeline's stages.
     pub buffers: Bytes,
     /// Whether gradients of all units are kept whole, rather than reduced unit by unit.
     pub whole_gradients: bool,
@@ -25,24 +23,34 @@ pub struct ModelState {
     pub parameters: Count,
 }
 
-/// Parameters of the model on one tensor rank.
-pub(super) fn local(model: &Model, layout: &Layout) -> Count {
-    Count::from(model.parameters()) / f64::from(layout.tensor)
+/// Parameters that share one sharding, and its costs.
+#[derive(Clone, Copy)]
+pub(super) struct ParameterGroup<'a> {
+    pub costs: &'a UnitCosts<'a>,
+    /// On one tensor and pipeline rank, before sharding.
+    pub parameters: Count,
+}
+
+impl<'a> ParameterGroup<'a> {
+    /// A group of `parameters`, counted before tensor parallelism splits them.
+    pub fn new(costs: &'a UnitCosts<'a>, parameters: u64) -> Self {
+        Self { costs, parameters: costs.local(parameters) }
+    }
 }
 
 impl ModelState {
-    /// All of it.
+    /// Total bytes.
     pub fn total(&self) -> Bytes {
         self.weights + self.gradients + self.optimizer + self.buffers
     }
 
-    /// Of all parameters of one rank.
+    /// The state of one rank's parameter groups.
     pub(super) fn of_groups(groups: &[ParameterGroup<'_>]) -> Self {
         let states = groups.iter().map(|group| Self::new(group.costs.rates, group.costs.layout, group.parameters));
         states.reduce(Self::with).unwrap_or_default()
     }
 
-    /// Together with that of other parameters of the same rank.
+    /// The sum with other parameters' state on the same rank.
     fn with(self, other: Self) -> Self {
         Self {
             weights: self.weights + other.weights,

@@ -1,23 +1,22 @@
 //! The order of a step: micro-batches of unit passes, forward and backward, then the boundary.
 
 use crate::cost::{DeviceTime, Rates, Transfer};
-use crate::scenario::Layout;
+use crate::plan::pass::Pass;
 use crate::units::{Bytes, Seconds, Share};
 
 use super::boundary;
 use super::build::{GraphBuilder, LaunchedWork, RankBuilder};
-use super::gradients::Gradients;
 use super::label::{Activity, Label, ModelPart, Phase, TaskKind};
 use super::memory::MemoryKind;
-use super::parameter_group::ParameterGroup;
-use super::state::local;
+use super::operator_layouts::{OperatorLayouts, StageParameters};
+use super::state::{ModelState, ParameterGroup};
 use super::stream::{CollectiveStreams, Stream};
-use super::task::{EventWait, Task, TaskClass, TaskEvent, WAITS, bytes, memory_of, waits};
+use super::task::{EventWait, Task, TaskClass, TaskEvent, bytes, memory_of, waits};
 use super::unit_costs::UnitCosts;
-use super::unit_order::{CheckpointFetch, UnitList, UnitOrder, UnitPosition, UnitRun, whole_layers};
-use super::unit_pass::{GradientReduction, UnitCollective, UnitPass};
+use super::unit_order::{CheckpointFetch, UnitList, UnitPosition, UnitRun, recomputed_layers};
+use super::unit_pass::{Exchange, GradientReduction, Gradients, UnitCollective};
 
-/// What emitting needs.
+/// Writes the tasks of unit passes.
 pub(super) struct TaskEmitter<'a> {
     pub costs: &'a UnitCosts<'a>,
     pub streams: CollectiveStreams,
@@ -26,16 +25,33 @@ pub(super) struct TaskEmitter<'a> {
     pub contention: Share,
 }
 
-/// Builds the step of one rank whose operators are all sharded alike; `list` is filled with its unit passes.
-pub(super) fn build(rates: &Rates<'_>, layout: &Layout, list: &mut UnitList, builder: RankBuilder<'_>) {
-    let costs = UnitCosts::new(rates, layout, false);
-    whole_layers(&costs, list);
-    let parameters = local(&rates.scenario.model, layout);
-    build_order(list.order(), &[ParameterGroup { costs: &costs, parameters }], builder);
+/// Builds the step of a rank that passes the whole model, and gives the memory of its state; `list` is filled with its
+/// unit passes.
+pub(super) fn build(
+    rates: &Rates<'_>,
+    layouts: &OperatorLayouts<'_>,
+    list: &mut UnitList,
+    builder: RankBuilder<'_>,
+) -> ModelState {
+    let costs = layouts.costs(rates, false);
+    let whole = layouts.whole_model(recomputed_layers(&costs[0]));
+    list.clear();
+    for pass in [Pass::Forward, Pass::Backward] {
+        layouts.list(&costs, &whole, pass, list);
+    }
+    let mut held = layouts.holdings(&whole);
+    if let [all] = &mut held[..] {
+        // Layers that differ are counted as mean ones, rounded; the model is exact.
+        all.parameters = rates.scenario.model.parameters();
+    }
+    let group = |held: &StageParameters| ParameterGroup::new(&costs[held.layout], held.parameters);
+    let groups: Vec<ParameterGroup<'_>> = held.iter().map(group).collect();
+    build_order(list, &groups, builder);
+    ModelState::of_groups(&groups)
 }
 
 /// Builds the step of one rank from its unit passes and the groups of its parameters, of which there is at least one.
-pub(super) fn build_order(order: UnitOrder<'_>, groups: &[ParameterGroup<'_>], mut builder: RankBuilder<'_>) {
+fn build_order(order: &UnitList, groups: &[ParameterGroup<'_>], mut builder: RankBuilder<'_>) {
     let Some(ParameterGroup { costs, .. }) = groups.first() else { return };
     let (plan, stack) = (&costs.rates.scenario.plan, &costs.rates.scenario.stack);
     let streams = CollectiveStreams::new(stack.overlap);
@@ -44,7 +60,7 @@ pub(super) fn build_order(order: UnitOrder<'_>, groups: &[ParameterGroup<'_>], m
     let emit = TaskEmitter { costs, streams, ahead, contention: costs.contention() };
     // The prologue: what would have been prefetched during the units before the first one.
     builder.batch_loop(1, |graph| {
-        TaskEmitter::host(graph, costs.rates.host_step(costs.layout.optimizer));
+        TaskEmitter::write_host_time(graph, costs.rates.host_step(costs.layout.optimizer));
         for distance in 0..ahead {
             graph.task_loop(1, |body| emit.fetch(body, order, UnitPosition::default(), distance, Some(0)));
         }
@@ -53,17 +69,33 @@ pub(super) fn build_order(order: UnitOrder<'_>, groups: &[ParameterGroup<'_>], m
     // end. With 8 micro-batches the loop before runs 7 times, each prefetching the first units of the next.
     let last = plan.accumulate - 1;
     if last > 0 {
-        builder.batch_loop(last, |graph| emit.micro_batch(graph, order, None));
+        builder.batch_loop(last, |graph| emit.write_micro_batch(graph, order, None));
     }
-    builder.batch_loop(1, |graph| emit.micro_batch(graph, order, Some(last)));
+    builder.batch_loop(1, |graph| emit.write_micro_batch(graph, order, Some(last)));
     builder.batch_loop(1, |graph| graph.task_loop(1, |body| boundary::build(groups, emit.streams, body)));
 }
 
+/// A pass of a run: which of its layers, and of which micro-batch.
+#[derive(Clone, Copy)]
+pub(super) struct RunSite<'a> {
+    pub run: &'a UnitRun,
+    pub position: u32,
+    pub micro_batch: u32,
+}
+
+impl RunSite<'_> {
+    fn label(&self, lane: Stream, kind: TaskKind) -> Label {
+        let Self { run, position, micro_batch } = *self;
+        let first = Activity { kind, part: run.unit_pass.part, layer: run.layer_at(position), micro_batch };
+        Label { lane, phase: Phase::from(run.unit_pass.pass), first, layer_step: run.step, ..Label::default() }
+    }
+}
+
 impl TaskEmitter<'_> {
-    /// One micro-batch: all but the last (`None`: a micro-batch loop that repeats), or the last, by its number.
-    fn micro_batch(&self, builder: &mut GraphBuilder<'_>, order: UnitOrder<'_>, last: Option<u32>) {
+    /// Writes one micro-batch: the last, by its number, or any other (`None`: a micro-batch loop that repeats).
+    fn write_micro_batch(&self, builder: &mut GraphBuilder<'_>, order: &UnitList, last: Option<u32>) {
         // What Python does once for each micro-batch runs on the compute stream, alone.
-        Self::host(builder, self.costs.rates.calibrated.software.micro_batch);
+        Self::write_host_time(builder, self.costs.rates.calibrated.software.micro_batch);
         for (index, pattern) in order.patterns.iter().enumerate() {
             // With prefetch 2 and 32 layers, the first 30 turns prefetch a layer of the same run and are one loop; the
             // last two prefetch what comes after it, and are written one by one.
@@ -71,7 +103,7 @@ impl TaskEmitter<'_> {
             let mut turn = |position: u32, repeat: u32| {
                 builder.task_loop(repeat, |builder| {
                     for run in 0..pattern.runs {
-                        self.place(builder, order, UnitPosition { pattern: index, run, position, later: 0 }, last);
+                        self.write_pass(builder, order, UnitPosition { pattern: index, run, position, later: 0 }, last);
                     }
                 });
             };
@@ -82,8 +114,8 @@ impl TaskEmitter<'_> {
         }
     }
 
-    /// One pass, and before it the fetch of the one that is `ahead` of it.
-    fn place(&self, builder: &mut GraphBuilder<'_>, order: UnitOrder<'_>, place: UnitPosition, last: Option<u32>) {
+    /// Writes one pass, and before it the fetch for the pass that is `ahead` of it.
+    fn write_pass(&self, builder: &mut GraphBuilder<'_>, order: &UnitList, place: UnitPosition, last: Option<u32>) {
         let (wrap, micro_batch) = (last.is_none(), last.unwrap_or(0));
         self.fetch(builder, order, place, self.ahead, last);
         let upcoming = (1..=self.ahead).filter_map(|distance| order.find(place, distance, wrap));
@@ -93,12 +125,12 @@ impl TaskEmitter<'_> {
             let unit_pass = &order.run(place).unit_pass;
             [gathers + i64::from(unit_pass.gather.is_some()), copies + i64::from(unit_pass.from_host > Bytes::ZERO)]
         });
-        let gradients = Gradients::new(last.is_some());
-        self.unit_pass(builder, order.run(place), place.position, ahead, micro_batch, gradients);
+        let site = RunSite { run: order.run(place), position: place.position, micro_batch };
+        self.write_unit_pass(builder, site, ahead, Gradients::new(last.is_some()));
     }
 
-    /// A fixed time of the host.
-    pub fn host(builder: &mut GraphBuilder<'_>, time: Seconds) {
+    /// Adds a fixed time of the host.
+    pub fn write_host_time(builder: &mut GraphBuilder<'_>, time: Seconds) {
         if time <= Seconds::ZERO {
             return;
         }
@@ -115,29 +147,27 @@ impl TaskEmitter<'_> {
         });
     }
 
-    /// Brings the weights of the unit that is `ahead` units after another one: from the host if they live there, then
-    /// from the other ranks. It may begin when compute begins the earlier unit, and what was to be kept on the host
-    /// is there.
+    /// Fetches the weights of the unit that is `ahead` units after another one: from the host if they live there, then
+    /// from the other ranks. It may begin when compute begins the earlier unit, and once the checkpoint is on the host.
     fn fetch(
         &self,
         builder: &mut GraphBuilder<'_>,
-        order: UnitOrder<'_>,
+        order: &UnitList,
         from: UnitPosition,
         ahead: u32,
         last: Option<u32>,
     ) {
         let wrap = last.is_none();
         let Some(place) = order.find(from, ahead, wrap) else { return };
-        let run = order.run(place);
-        let unit_pass = &run.unit_pass;
         let micro_batch = last.unwrap_or(0) + place.later;
+        let site = RunSite { run: order.run(place), position: place.position, micro_batch };
+        let unit_pass = &site.run.unit_pass;
         let released = builder.after(TaskEvent::Released, 0);
         // The first task that brings weights takes their memory: the copy from the host where there is one, else the
         // gather.
         let mut taken = memory_of(MemoryKind::Gathered, unit_pass.gathered);
         if unit_pass.from_host > Bytes::ZERO {
-            let label = Self::label(run, place.position, Stream::HostIn, TaskKind::Copy, micro_batch);
-            let mut task = self.copy(builder, unit_pass.from_host, label);
+            let mut task = self.copy(builder, unit_pass.from_host, site.label(Stream::HostIn, TaskKind::Copy));
             let written = (unit_pass.checkpoint > Bytes::ZERO).then(|| {
                 // The checkpoint must be on the host before it is fetched. Writes of the units between here and there
                 // are listed later than this wait, hence the negative `behind`: it waits for them before they
@@ -153,7 +183,7 @@ impl TaskEmitter<'_> {
             builder.push(task);
         }
         if let Some(gather) = &unit_pass.gather {
-            let label = Self::label(run, place.position, Stream::Gather, gather.kind, micro_batch);
+            let label = site.label(Stream::Gather, gather.kind);
             let mut task = builder.transfer(&gather.transfer, self.streams.gather, self.contention, label);
             let copied = (unit_pass.from_host > Bytes::ZERO).then(|| builder.after(TaskEvent::HostIn, 0));
             task.waits = waits([Some(released), copied]);
@@ -165,17 +195,15 @@ impl TaskEmitter<'_> {
         }
     }
 
-    /// A unit's compute, then its reduction.
-    fn unit_pass(
+    /// Writes a unit's compute, then its reduction.
+    fn write_unit_pass(
         &self,
         builder: &mut GraphBuilder<'_>,
-        run: &UnitRun,
-        position: u32,
+        site: RunSite<'_>,
         [gathers_ahead, copies_ahead]: [i64; 2],
-        micro_batch: u32,
         gradients: Gradients,
     ) {
-        let unit_pass = &run.unit_pass;
+        let unit_pass = &site.run.unit_pass;
         let reduce = unit_pass.reduce.get(gradients).reduce.as_ref();
         // Two gradient buffers: one is filled while the other is emptied.
         // Backward of layer 5 waits for the reduction of layer 7; that of layer 6 may still run.
@@ -188,26 +216,24 @@ impl TaskEmitter<'_> {
             (unit_pass.from_host > Bytes::ZERO).then(|| builder.after(TaskEvent::HostIn, copies_ahead)),
             emptied.map(|event| builder.after(event, 1)),
         ];
-        self.compute(builder, run, position, start, micro_batch);
+        self.write_compute(builder, site, start);
         let released = builder.after(TaskEvent::Released, 0);
-        self.write_checkpoint(builder, run, position, micro_batch);
-        self.reduce_and_store(builder, unit_pass, released, gradients, |lane, kind| {
-            Self::label(run, position, lane, kind, micro_batch)
-        });
+        self.write_checkpoint(builder, site);
+        self.reduce_and_store(builder, site, released, gradients);
     }
 
-    /// A unit's compute on weights that a whole stage has gathered, and the copy of the checkpoint for the unit
+    /// Writes a unit's compute on weights that a whole stage has gathered, and the copy of the checkpoint for the unit
     /// after it; its gradients stay with the stage's.
-    pub fn stage_unit_pass(
+    pub fn write_stage_unit_pass(
         &self,
         builder: &mut GraphBuilder<'_>,
-        run: &UnitRun,
+        site: RunSite<'_>,
         start: [Option<EventWait>; 2],
         ahead: Option<CheckpointFetch>,
     ) {
-        let copied = (run.unit_pass.checkpoint > Bytes::ZERO).then(|| builder.after(TaskEvent::HostIn, 0));
-        self.compute(builder, run, 0, [start[0], start[1], copied], 0);
-        self.write_checkpoint(builder, run, 0, 0);
+        let copied = (site.run.unit_pass.checkpoint > Bytes::ZERO).then(|| builder.after(TaskEvent::HostIn, 0));
+        self.write_compute(builder, site, [start[0], start[1], copied]);
+        self.write_checkpoint(builder, site);
         let Some(CheckpointFetch { bytes, part, layer, step, micro_batch }) = ahead else { return };
         let first = Activity { kind: TaskKind::Copy, part, layer, micro_batch };
         let label = Label { lane: Stream::HostIn, phase: Phase::Backward, first, layer_step: step, ..Label::default() };
@@ -218,34 +244,33 @@ impl TaskEmitter<'_> {
         builder.push(task);
     }
 
-    /// Copies what the unit's forward has kept to the host, where checkpoints live there.
-    fn write_checkpoint(&self, builder: &mut GraphBuilder<'_>, run: &UnitRun, position: u32, micro_batch: u32) {
-        let moved = run.unit_pass.to_host;
+    /// Copies the unit's checkpoint to the host, where checkpoints live there.
+    fn write_checkpoint(&self, builder: &mut GraphBuilder<'_>, site: RunSite<'_>) {
+        let moved = site.run.unit_pass.to_host;
         if moved <= Bytes::ZERO {
             return;
         }
-        let label = Self::label(run, position, Stream::HostOut, TaskKind::Copy, micro_batch);
-        let mut task = self.copy(builder, moved, label);
+        let mut task = self.copy(builder, moved, site.label(Stream::HostOut, TaskKind::Copy));
         task.waits = waits([Some(builder.after(TaskEvent::Released, 0))]);
         task.signals = [Some(TaskEvent::HostOut), None];
         task.frees = memory_of(MemoryKind::Activations, moved);
         builder.push(task);
     }
 
-    /// Reduces a unit's gradients, with the sums of those before if these are on the host, and copies what is left
-    /// there.
+    /// Reduces a unit's gradients, together with earlier sums on the host if there are any, and copies the rest to the
+    /// host.
     fn reduce_and_store(
         &self,
         builder: &mut GraphBuilder<'_>,
-        unit_pass: &UnitPass,
+        site: RunSite<'_>,
         released: EventWait,
         gradients: Gradients,
-        label: impl Fn(Stream, TaskKind) -> Label,
     ) {
+        let unit_pass = &site.run.unit_pass;
         let store = *unit_pass.store.get(gradients);
         let sums = if gradients == Gradients::Complete { unit_pass.sums } else { Bytes::ZERO };
         if sums > Bytes::ZERO {
-            let mut task = self.copy(builder, sums, label(Stream::HostIn, TaskKind::Copy));
+            let mut task = self.copy(builder, sums, site.label(Stream::HostIn, TaskKind::Copy));
             task.waits =
                 waits([Some(builder.after(TaskEvent::Released, 1)), Some(builder.after(TaskEvent::Stored, 1))]);
             task.signals = [Some(TaskEvent::Loaded), None];
@@ -254,7 +279,7 @@ impl TaskEmitter<'_> {
         }
         let GradientReduction { reduce, replicas } = unit_pass.reduce.get(gradients);
         if let Some(reduce) = reduce {
-            let label = label(Stream::Reduce, reduce.kind);
+            let label = site.label(Stream::Reduce, reduce.kind);
             let mut task = builder.transfer(&reduce.transfer, self.streams.reduce, self.contention, label);
             task.waits = waits([Some(released), (sums > Bytes::ZERO).then(|| builder.after(TaskEvent::Loaded, 0))]);
             task.signals = [Some(TaskEvent::Reduced), None];
@@ -264,12 +289,11 @@ impl TaskEmitter<'_> {
             builder.push(task);
         }
         if let Some(sum) = replicas {
-            let label = label(Stream::Replicas, sum.kind);
-            let task = self.replica_sum(builder, sum, label);
+            let task = self.replica_sum(builder, sum, site.label(Stream::Replicas, sum.kind));
             builder.push(task);
         }
         if store > Bytes::ZERO {
-            let mut task = self.copy(builder, store, label(Stream::HostOut, TaskKind::Copy));
+            let mut task = self.copy(builder, store, site.label(Stream::HostOut, TaskKind::Copy));
             task.waits = waits([Some(released), reduce.as_ref().map(|_| builder.after(TaskEvent::Reduced, 0))]);
             task.signals = [Some(TaskEvent::Stored), None];
             task.frees = memory_of(MemoryKind::Gradients, store);
@@ -277,7 +301,7 @@ impl TaskEmitter<'_> {
         }
     }
 
-    /// What replicas sum of a shard, once it is reduced.
+    /// The sum of a shard over its replicas, once it is reduced.
     pub fn replica_sum(&self, builder: &mut GraphBuilder<'_>, sum: &UnitCollective, label: Label) -> Task {
         let task = builder.transfer(&sum.transfer, Stream::Replicas, self.contention, label);
         Task {
@@ -287,89 +311,53 @@ impl TaskEmitter<'_> {
         }
     }
 
-    /// The pieces of a unit's compute in a chain, with the collectives of tensor and context ranks.
-    fn compute(
-        &self,
-        builder: &mut GraphBuilder<'_>,
-        run: &UnitRun,
-        position: u32,
-        start: [Option<EventWait>; 3],
-        micro_batch: u32,
-    ) {
-        let unit_pass = &run.unit_pass;
-        let layout = self.costs.layout;
-        let kind = TaskKind::from(unit_pass.pass);
-        let steps = unit_pass
-            .steps
-            .iter()
-            .filter(|step| step.piece.work.time > Seconds::ZERO || step.piece.host > Seconds::ZERO);
+    /// Chains the pieces of a unit's compute, with the exchanges around them.
+    fn write_compute(&self, builder: &mut GraphBuilder<'_>, site: RunSite<'_>, start: [Option<EventWait>; 3]) {
+        let (unit_pass, layout) = (&site.run.unit_pass, self.costs.layout);
+        let steps = unit_pass.steps.iter().filter(|step| step.piece.time() > Seconds::ZERO);
         let total = steps.clone().count();
         for (index, step) in steps.enumerate() {
             let (first, last) = (index == 0, index + 1 == total);
-            let tensor = self.costs.tensor_after(step.tensor);
-            let exchange = layout.context > 1 && step.exchange > 0;
-            let chained = [
-                (layout.tensor > 1).then(|| builder.after(TaskEvent::Tensor, 0)),
-                (layout.context > 1).then(|| builder.after(TaskEvent::Context, 0)),
-            ];
-            let begin = if first { start } else { [None; 3] };
-            let ready = waits(begin.into_iter().chain(chained));
-            if exchange {
-                let label = Self::label(run, position, Stream::Context, TaskKind::PointToPoint, micro_batch);
-                // The exchange runs beside this piece of compute, not before it: `chained` was read before the exchange
-                // is listed, so the first to wait for it is the next piece.
-                let transfer = (1..step.exchange).fold(self.costs.exchange, |sum, _| sum + self.costs.exchange);
-                let mut task = builder.transfer(&transfer, Stream::Context, self.contention, label);
-                let computed = builder.after(TaskEvent::Computed, 0);
-                task.waits = waits(ready.into_iter().take(WAITS - 1).chain([Some(computed)]));
-                task.signals = [Some(TaskEvent::Context), None];
-                builder.push(task);
+            let [one, two, three] = if first { start } else { [None; 3] };
+            let tensor = (layout.tensor > 1).then(|| builder.after(TaskEvent::Tensor, 0));
+            let context = (layout.context > 1).then(|| builder.after(TaskEvent::Context, 0));
+            // An exchange runs beside this piece of compute, not before it: what the piece waits for was read before the
+            // exchange is listed, so the first to wait for it is the next piece.
+            for exchange in self.costs.beside(step) {
+                let computed = Some(builder.after(TaskEvent::Computed, 0));
+                let waits = waits([one, two, three, tensor, context, computed]);
+                let task = self.exchange(builder, site, &exchange);
+                builder.push(Task { waits, ..task });
             }
-            if let Some(beside) = self.costs.tensor_overlapped(step.tensor) {
-                let label = Self::label(run, position, Stream::Tensor, TaskKind::AllReduce, micro_batch);
-                let mut task = builder.transfer(&beside, Stream::Tensor, self.contention, label);
-                let computed = builder.after(TaskEvent::Computed, 0);
-                task.waits = waits(ready.into_iter().take(WAITS - 1).chain([Some(computed)]));
-                task.signals = [Some(TaskEvent::Tensor), None];
-                builder.push(task);
-            }
-            let label = Self::label(run, position, Stream::Compute, kind, micro_batch);
+            let after = self.costs.exchange(step.exchanges.after);
+            let label = site.label(Stream::Compute, TaskKind::from(unit_pass.pass));
             let mut task = builder.compute(step.piece, TaskClass::Compute, label);
-            task.waits = ready;
-            // Memory is given back, and the unit released, by whatever ends the pass: the last piece of compute, or the
-            // collective between tensor ranks that follows it.
-            let over = last && tensor.is_none();
-            task.signals = [Some(TaskEvent::Computed), over.then_some(TaskEvent::Released)];
+            task.waits = waits([one, two, three, tensor, context]);
+            task.signals[0] = Some(TaskEvent::Computed);
             if first {
                 task.allocates = unit_pass.allocates();
             }
-            if over {
-                task.frees = unit_pass.frees();
-            }
-            builder.push(task);
-            if let Some(transfer) = tensor {
-                self.tensor(builder, run, position, &transfer, last, micro_batch);
+            // Memory is given back, and the unit released, by whatever ends the pass: the last piece of compute, or the
+            // exchange after it.
+            let ends = |task: Task| Task {
+                frees: unit_pass.frees(),
+                signals: [task.signals[0], Some(TaskEvent::Released)],
+                ..task
+            };
+            builder.push(if last && after.is_none() { ends(task) } else { task });
+            if let Some(exchange) = after {
+                let waits = waits([Some(builder.after(TaskEvent::Computed, 0))]);
+                let task = Task { waits, ..self.exchange(builder, site, &exchange) };
+                builder.push(if last { ends(task) } else { task });
             }
         }
     }
 
-    fn tensor(
-        &self,
-        builder: &mut GraphBuilder<'_>,
-        run: &UnitRun,
-        position: u32,
-        transfer: &Transfer,
-        last: bool,
-        micro_batch: u32,
-    ) {
-        let label = Self::label(run, position, Stream::Tensor, TaskKind::AllReduce, micro_batch);
-        let mut task = builder.transfer(transfer, Stream::Tensor, self.contention, label);
-        task.waits = waits([Some(builder.after(TaskEvent::Computed, 0))]);
-        task.signals = [Some(TaskEvent::Tensor), last.then_some(TaskEvent::Released)];
-        if last {
-            task.frees = run.unit_pass.frees();
-        }
-        builder.push(task);
+    /// The task of an exchange; `push` it after setting waits.
+    fn exchange(&self, builder: &mut GraphBuilder<'_>, site: RunSite<'_>, exchange: &Exchange) -> Task {
+        let Exchange { stream, kind, event, transfer } = exchange;
+        let task = builder.transfer(transfer, *stream, self.contention, site.label(*stream, *kind));
+        Task { signals: [Some(*event), None], ..task }
     }
 
     /// A copy to or from the host, as its label says.
@@ -377,10 +365,5 @@ impl TaskEmitter<'_> {
         let mut transfer = Transfer { received: moved, ..Transfer::default() };
         transfer.time = self.costs.rates.host_copy(moved);
         builder.transfer(&transfer, label.lane, self.contention, label)
-    }
-
-    fn label(run: &UnitRun, position: u32, lane: Stream, kind: TaskKind, micro_batch: u32) -> Label {
-        let first = Activity { kind, part: run.unit_pass.part, layer: run.layer_at(position), micro_batch };
-        Label { lane, phase: Phase::from(run.unit_pass.pass), first, layer_step: run.step, ..Label::default() }
     }
 }

@@ -5,8 +5,8 @@ use std::ops::{BitAnd, Index, IndexMut, Not};
 
 use crate::stack::Overlap;
 
-/// A stream of a rank; and the line of the timeline for that kind of work. A collective that overlaps nothing runs on the
-/// stream of compute, and is drawn on the line of its kind.
+/// A stream of a rank, and a lane of the timeline. A collective that overlaps nothing runs on the stream of compute and
+/// is drawn on the lane of its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(u8)]
 pub enum Stream {
@@ -23,7 +23,7 @@ pub enum Stream {
     Tensor,
     /// Exchanges of context parallelism.
     Context,
-    /// What is sent to other pipeline ranks.
+    /// Sends to other pipeline ranks.
     Pipeline,
     /// Copies to the host.
     HostOut,
@@ -32,7 +32,7 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// All of them, in the order in which they are drawn.
+    /// All streams, in the order in which they are drawn.
     pub const ALL: [Self; 9] = [
         Self::Compute,
         Self::Gather,
@@ -64,7 +64,7 @@ impl Stream {
 /// Streams per rank.
 pub const STREAMS: usize = Stream::ALL.len();
 
-/// [`Stream::ALL`] lists each stream where its number says, and a [`StreamSet`] has room for it.
+/// [`Stream::ALL`] lists the streams in the order of their numbers, and a [`StreamSet`] has room for all.
 const _: () = {
     assert!(STREAMS <= u32::BITS as usize);
     let mut index = 0;
@@ -77,12 +77,12 @@ const _: () = {
 /// Streams that are serialised with compute: a launch is over when they are.
 pub const SERIAL: StreamSet = StreamSet::EMPTY.with(Stream::Compute).with(Stream::Tensor).with(Stream::Context);
 
-/// One of something for each stream.
+/// A value for each stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PerStream<T>([T; STREAMS]);
 
 impl<T> PerStream<T> {
-    /// The same for each.
+    /// One value for all streams.
     pub const fn all(value: T) -> Self
     where
         T: Copy,
@@ -90,12 +90,12 @@ impl<T> PerStream<T> {
         Self([value; STREAMS])
     }
 
-    /// From what makes it for a stream.
+    /// Makes the value of each stream.
     pub fn from_fn(make: impl FnMut(Stream) -> T) -> Self {
         Self(Stream::ALL.map(make))
     }
 
-    /// What there is, in the order of [`Stream::ALL`].
+    /// The values in the order of [`Stream::ALL`].
     pub fn values(&self) -> impl Iterator<Item = &T> {
         self.0.iter()
     }
@@ -185,7 +185,7 @@ pub(super) struct CollectiveStreams {
 }
 
 impl CollectiveStreams {
-    /// As the stack overlaps: what does not overlap runs on the compute stream.
+    /// The streams of a stack's overlap: collectives that do not overlap run on the compute stream.
     pub fn new(overlap: Overlap) -> Self {
         // A collective that overlaps nothing is on the compute stream itself: then its order with compute says all, and
         // no wait has to.

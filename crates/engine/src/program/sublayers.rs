@@ -12,9 +12,9 @@ use crate::units::{Bytes, Count, Seconds};
 use super::build::LaunchedWork;
 use super::label::ModelPart;
 use super::unit_costs::UnitCosts;
-use super::unit_pass::{ComputeStep, TensorExchange, Traversal, UnitParameters, UnitPass, deferred_bytes};
+use super::unit_pass::{ComputeStep, Exchanges, Traversal, UnitParameters, UnitPass, deferred_bytes};
 
-/// What passes over a sublayer are made from.
+/// The inputs of passes over a sublayer.
 struct SublayerUnits<'a> {
     costs: UnitCosts<'a>,
     sublayer: Sublayer,
@@ -28,24 +28,19 @@ struct SublayerUnits<'a> {
     host: Seconds,
 }
 
-/// A slice's compute and what it meets.
+/// A sublayer's compute, before it is cut into slices.
 #[derive(Clone, Copy)]
 struct SliceCompute {
-    /// Of all slices together.
+    /// Device time of all slices together.
     work: DeviceTime,
-    /// The host's time over that of forward.
+    /// Launch time of the host over that of forward.
     launch: f64,
-    /// What the tensor ranks exchange around the last slice, and the context ranks beside the first.
-    tensor: TensorExchange,
-    exchange: u32,
+    /// Exchanges of all slices: tensor ranks exchange around the last one, context ranks beside the first.
+    exchanges: Exchanges,
 }
 
-const NO_COMPUTE: SliceCompute = SliceCompute {
-    work: DeviceTime::arithmetic(Seconds::ZERO),
-    launch: 0.0,
-    tensor: TensorExchange::Nothing,
-    exchange: 0,
-};
+const NO_COMPUTE: SliceCompute =
+    SliceCompute { work: DeviceTime::arithmetic(Seconds::ZERO), launch: 0.0, exchanges: Exchanges::NONE };
 
 /// Time of the host to launch backward over that of forward.
 pub(super) const BACKWARD_LAUNCHES: f64 = 1.5;
@@ -70,8 +65,7 @@ pub(super) fn layer(
     }
 }
 
-/// Collectives for a slice of one sublayer, where the layer takes `whole`: half of its matrices, where they travel one by
-/// one.
+/// Collectives for a slice of one sublayer, where the layer takes `whole`: half of them, at least one.
 pub(super) fn collectives(whole: Count) -> Count {
     (whole / 2.0).max(Count::new(1.0))
 }
@@ -99,12 +93,7 @@ impl<'a> SublayerUnits<'a> {
         *self.costs.activations.sublayers.get(self.sublayer)
     }
 
-    /// Times that keys and values travel around the context ranks in forward: once for attention, which alone has them.
-    fn exchange(&self) -> u32 {
-        u32::from(self.sublayer == Sublayer::Attention)
-    }
-
-    /// The layer's input, which is kept where all else is computed again. It is attention's.
+    /// The layer's input, which recomputed layers keep. It belongs to attention.
     fn input(&self) -> Bytes {
         match self.sublayer {
             Sublayer::Attention => self.share(self.costs.activations.checkpoint),
@@ -112,15 +101,15 @@ impl<'a> SublayerUnits<'a> {
         }
     }
 
-    /// Whether that is kept on the host.
+    /// Whether the host keeps that input.
     fn offloaded(&self) -> bool {
         self.sublayer == Sublayer::Attention && self.recomputed && self.costs.rates.scenario.plan.offload.checkpoints()
     }
 
     /// The compute of forward, or of its repeat.
     fn forward_compute(&self) -> SliceCompute {
-        let tensor = TensorExchange::Forward(1);
-        SliceCompute { work: *self.work.forward.get(self.sublayer), launch: 1.0, tensor, exchange: self.exchange() }
+        let exchanges = Exchanges::around(self.sublayer, Pass::Forward);
+        SliceCompute { work: *self.work.forward.get(self.sublayer), launch: 1.0, exchanges }
     }
 
     fn forward(&self) -> Vec<UnitPass> {
@@ -138,13 +127,13 @@ impl<'a> SublayerUnits<'a> {
         forward
     }
 
-    /// Whether the second forward and backward are one pass on one gather: of an MLP in one piece.
+    /// Whether recompute and backward are one pass on one gather, as for an MLP in one piece.
     fn recomputes_at_once(&self) -> bool {
         self.sublayer == Sublayer::Mlp && self.slices == 1
     }
 
-    /// Forward once more, before backward; empty where nothing is, or where backward does it. All that backward reads but
-    /// the layer's input is gone when forward ends, and comes back here.
+    /// The passes of recompute; none where nothing is recomputed or backward does it. They bring back all activations
+    /// that backward reads, except for the layer's input, which was kept.
     fn recompute(&self) -> Vec<UnitPass> {
         if !self.recomputed || self.recomputes_at_once() {
             return Vec::new();
@@ -165,14 +154,15 @@ impl<'a> SublayerUnits<'a> {
         let back = SliceCompute {
             work: self.work.work(self.sublayer, pass),
             launch: if pass.completes_gradients() { BACKWARD_LAUNCHES } else { BACKWARD_LAUNCHES / 2.0 },
-            tensor: TensorExchange::Backward,
-            // Gradients of keys and values travel with them.
-            exchange: 2 * self.exchange(),
+            exchanges: Exchanges::around(self.sublayer, pass),
         };
         let (compute, working, kept) = if !self.recomputed {
             let selective = rates.scenario.plan.recompute == Recompute::Selective;
-            let exchange = if self.costs.repeats_attention() { self.exchange() } else { 0 };
-            let again = SliceCompute { work: *self.work.selective.get(self.sublayer), exchange, ..NO_COMPUTE };
+            let exchanges = match self.sublayer {
+                Sublayer::Attention => self.costs.repeated_exchanges(),
+                Sublayer::Mlp => Exchanges::NONE,
+            };
+            let again = SliceCompute { work: *self.work.selective.get(self.sublayer), exchanges, ..NO_COMPUTE };
             let compute = [if selective { again } else { NO_COMPUTE }, back];
             (compute, own.whole - own.kept + own.working, self.share(own.kept))
         } else if self.recomputes_at_once() {
@@ -191,17 +181,17 @@ impl<'a> SublayerUnits<'a> {
         self.sliced(Traversal::Pass(pass), [compute, NO_COMPUTE], [Bytes::ZERO, self.deferred_bytes(pass)])
     }
 
-    /// What a slice's pass leaves for the gradients of weights, or gives back.
+    /// Bytes that a slice's pass keeps for the gradients of weights, or gives back.
     fn deferred_bytes(&self, pass: Pass) -> Bytes {
         deferred_bytes(pass, || self.share(*self.costs.rates.weight_gradient_inputs().get(self.sublayer)))
     }
 
-    /// What one slice has of some memory, in whole bytes, so that what forward leaves is what backward frees.
+    /// One slice's share of some memory, in whole bytes, so that backward frees exactly what forward kept.
     fn share(&self, bytes: Bytes) -> Bytes {
         Bytes::new(libm::round((bytes / f64::from(self.slices)).get()))
     }
 
-    /// The slices of one pass. `memory` is what each works in, and what it leaves behind.
+    /// The slices of one pass. `memory` is the working memory of each, and the bytes that it keeps.
     fn sliced(&self, pass: Traversal, compute: [SliceCompute; 2], memory: [Bytes; 2]) -> Vec<UnitPass> {
         let [working, kept] = memory;
         let slice = |slice: u32| {
@@ -214,11 +204,13 @@ impl<'a> SublayerUnits<'a> {
     fn step(&self, compute: SliceCompute, slice: u32) -> ComputeStep {
         let work = compute.work * (1.0 / f64::from(self.slices));
         let host = self.costs.rates.launch_bound(work.time, compute.launch * self.host) - work.time;
+        // Slices add up to one output, which the tensor ranks sum once; keys and values travel once as well.
+        let (first, last) = (slice == 0, slice + 1 == self.slices);
+        let Exchanges { after, beside: [context, tensor] } = compute.exchanges;
+        let beside = [context.filter(|_| first), tensor.filter(|_| last)];
         ComputeStep {
             piece: LaunchedWork { work, host },
-            // Slices add up to one output, which the tensor ranks sum once; keys and values travel once as well.
-            tensor: if slice + 1 == self.slices { compute.tensor } else { TensorExchange::Nothing },
-            exchange: if slice == 0 { compute.exchange } else { 0 },
+            exchanges: Exchanges { after: after.filter(|_| last), beside },
         }
     }
 }

@@ -19,8 +19,8 @@ pub type Picos = u64;
 /// Picoseconds per second.
 pub const PICOS: f64 = 1e12;
 
-/// The longest that the tasks of all ranks may take one after the other, so that no moment of the step is beyond
-/// what the clock counts: tasks that share what they need take up to [`STREAMS`] times as long.
+/// The longest that all ranks' tasks may take one after the other, so that the clock can count every moment of the
+/// step: tasks that share resources take up to [`STREAMS`] times as long.
 pub const MAX_SERIAL_TIME: Seconds = Seconds::new(Picos::MAX as f64 / PICOS / STREAMS as f64);
 
 /// Rounds seconds to picoseconds, once, where a task is made.
@@ -39,10 +39,10 @@ pub const RESOURCES: usize = MAX_LEVELS + 1;
 /// The index of the device among the resources.
 pub const DEVICE: usize = MAX_LEVELS;
 
-/// The whole of a resource, as a demand.
+/// A demand for the whole of a resource.
 pub const FULL_DEMAND: u32 = 4096;
 
-/// What tasks count when they finish, per rank.
+/// Counters of a rank, which tasks raise when they end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum TaskEvent {
@@ -54,7 +54,7 @@ pub enum TaskEvent {
     Gathered,
     /// Units reduced.
     Reduced,
-    /// Units whose gradients replicas have summed, where that is a transfer of its own.
+    /// Units whose gradients are summed over replicas, where that is a transfer of its own.
     Summed,
     /// Collectives of tensor parallelism.
     Tensor,
@@ -78,7 +78,7 @@ pub enum TaskEvent {
 pub const EVENTS: usize = TaskEvent::ArrivedBackward as usize + 1;
 
 impl TaskEvent {
-    /// What a neighbouring rank raises by sending something in a direction.
+    /// The event that a neighbouring rank raises by sending in a direction.
     pub const fn arrival(direction: Direction) -> Self {
         match direction {
             Direction::Forward => Self::ArrivedForward,
@@ -86,7 +86,7 @@ impl TaskEvent {
         }
     }
 
-    /// The direction of an arrival; `None` of what the rank's own tasks raise.
+    /// An arrival's direction; `None` for events of the rank's own tasks.
     pub const fn direction(self) -> Option<Direction> {
         match self {
             Self::ArrivedForward => Some(Direction::Forward),
@@ -101,17 +101,17 @@ impl TaskEvent {
     }
 }
 
-/// A condition of a task: the event must have reached what the list raises before this
-/// iteration of the task loop, plus `offset`.
+/// A condition of a task: the event must have been raised as often as the list does before this iteration of the task
+/// loop, plus `offset`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventWait {
-    /// Which event it waits for.
+    /// The event to wait for.
     pub event: TaskEvent,
-    /// Relative to the beginning of this iteration.
+    /// Count relative to the beginning of this iteration.
     pub offset: i64,
 }
 
-/// What the step's time is spent on while a task runs on the compute stream.
+/// The kind of time that a task on the compute stream accounts for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TaskClass {
     /// Forward and backward.
@@ -133,43 +133,47 @@ pub const WAITS: usize = 6;
 pub struct Task {
     /// The stream that runs it, in order.
     pub stream: Stream,
-    /// What it counts as.
+    /// The kind of time that it accounts for.
     pub class: TaskClass,
-    /// Time when it has everything to itself.
+    /// Time that it takes alone.
     pub duration: Picos,
-    /// Shares of resources that it needs to run at that pace, in units of [`FULL_DEMAND`].
+    /// Shares of resources that it needs for that, in units of [`FULL_DEMAND`].
     pub demand: [u32; RESOURCES],
-    /// Conditions, from the first.
+    /// Conditions, packed to the front.
     pub waits: [Option<EventWait>; WAITS],
     /// Counters that it raises by one.
     pub signals: [Option<TaskEvent>; 2],
-    /// Whether something arrives at the next rank (forward) or at the one before (backward) when it ends.
+    /// The direction of its send, which arrives at the next rank (forward) or the one before (backward) when it ends.
     pub sends: Option<Direction>,
     /// Memory that it allocates when it starts.
     pub allocates: PerMemoryKind<i64>,
     /// Memory that it frees (or, negative, leaves behind) when it ends.
     pub frees: PerMemoryKind<i64>,
-    /// For people.
+    /// Description for people.
     pub label: Label,
     /// The stream's next task in the loop, by index; [`NO_TASK`] if there is none.
     pub next: u32,
 }
 
-/// Waits side by side; there is room for [`WAITS`].
-pub(super) fn waits(conditions: impl IntoIterator<Item = Option<EventWait>>) -> [Option<EventWait>; WAITS] {
+/// Packs a task's conditions to the front. More than [`WAITS`] do not compile, so none can be lost:
+///
+/// ```compile_fail,E0080
+/// # use shardscope_engine::program::{WAITS, waits};
+/// waits([None; WAITS + 1]);
+/// ```
+pub fn waits<const N: usize>(conditions: [Option<EventWait>; N]) -> [Option<EventWait>; WAITS] {
+    const { assert!(N <= WAITS, "a task has more conditions than there is room for") };
     let mut waits = [None; WAITS];
-    let mut conditions = conditions.into_iter().flatten();
-    for (slot, wait) in waits.iter_mut().zip(&mut conditions) {
+    for (slot, wait) in waits.iter_mut().zip(conditions.into_iter().flatten()) {
         *slot = Some(wait);
     }
-    debug_assert!(conditions.next().is_none(), "a task has more conditions than there is room for");
     waits
 }
 
 /// The index of no task.
 pub const NO_TASK: u32 = u32::MAX;
 
-/// Whole bytes: less than none where a task leaves less behind than it found.
+/// Whole bytes; negative where a task leaves less behind than it found.
 pub(super) fn bytes(amount: Bytes) -> i64 {
     let whole = nearest(amount.get().abs());
     if amount < Bytes::ZERO { -whole } else { whole }

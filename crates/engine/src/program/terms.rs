@@ -1,5 +1,5 @@
-//! What each part of a step costs a rank, read off the unit passes that steps are made of: the terms of bounds
-//! on a step. Not for when a part runs.
+//! Costs of a step's parts on a rank, read off the unit passes that steps are made of: the terms of lower bounds. Not
+//! for when a part runs.
 
 use crate::cost::{Factors, Rates, Transfer};
 use crate::plan::pass::{Pass, PerDirection};
@@ -8,48 +8,45 @@ use crate::units::{Bytes, Count, Seconds, Share};
 
 use super::boundary;
 use super::build::device_demand;
-use super::gradients::{Gradients, PerGradients};
 use super::label::ModelPart;
 use super::operator_layouts::{OperatorLayouts, StageParameters};
-use super::parameter_group::ParameterGroup;
 use super::pipeline::context::{PipelineContext, pipeline_counts};
 use super::stage::StageWork;
 use super::stage_buffers::{EndTransferCounts, StageTransferCounts};
-use super::state::ModelState;
+use super::state::{ModelState, ParameterGroup};
 use super::task::FULL_DEMAND;
 use super::unit_costs::{UnitCosts, whole_gradients};
-use super::unit_order::{UnitList, UnitRun, whole_layers};
-use super::unit_pass::{ComputeStep, ReductionScope, UnitCollective, UnitPass};
+use super::unit_order::{UnitList, UnitRun, recomputed_layers};
+use super::unit_pass::{ComputeStep, Gradients, PerGradients, ReductionScope, UnitCollective, UnitPass};
 
-/// A unit, or a stage with all its units: seconds and bytes on one rank, of one micro-batch where they are
-/// not of the state.
+/// The cost of a unit, or of a stage with all its units, on one rank: of one micro-batch, except for the state.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct StageCost {
-    /// Forward and backward, with the tensor collectives, beside which nothing computes.
+    /// Forward and backward, with the tensor collectives after compute.
     pub compute: PerDirection<Seconds>,
-    /// The same until the next one may begin on the rank: what ranks pass on beside it may take longer.
+    /// Time until the rank may begin the next part: exchanges beside compute may outlast it.
     pub until_next: PerDirection<Seconds>,
-    /// Of both together: what computes.
+    /// Compute time of both passes.
     pub computing: Seconds,
-    /// What context and tensor ranks pass on beside that.
+    /// Exchanges between context and tensor ranks beside compute.
     pub beside: Seconds,
-    /// The gathers of the weights for them; nothing where they are not sharded.
+    /// Gathers of weights for each pass; nothing where weights are not sharded.
     pub gather: PerDirection<Transfer>,
     /// The reductions of the gradients.
     pub reduce: PerGradients<Transfer>,
-    /// What replicas sum after the last reduction, where that is a transfer of its own.
+    /// The sum over replicas after the last reduction, where it is a transfer of its own.
     pub replicas: Transfer,
     /// Copies from the host.
     pub from_host: Seconds,
-    /// Copies to it.
+    /// Copies to the host.
     pub to_host: Seconds,
     /// Copies of a stage's weights from the host, for the gathers for forward and for backward.
     pub load: PerDirection<Seconds>,
     /// The copy of a stage's gradients to the host, after the last reduction.
     pub store: Seconds,
-    /// Kept in memory between forward and backward.
+    /// Activations kept between forward and backward.
     pub kept: Bytes,
-    /// Taken beside that when backward begins.
+    /// Activations taken beside them when backward begins.
     pub working: Bytes,
     /// Gathered weights, and gradients that wait for their reduction.
     pub buffers: Bytes,
@@ -57,16 +54,16 @@ pub struct StageCost {
     pub parameters: Count,
     /// Weights, gradients and optimizer state that stay in memory.
     pub state: Bytes,
-    /// The update, and the way back of what it has changed.
+    /// The update, and the gathers of updated weights.
     pub update: Seconds,
 }
 
 /// The parts of a plan's step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepTerms {
-    /// Units or stages that differ.
+    /// The distinct units or stages.
     pub parts: Vec<StageCost>,
-    /// Which of them forward passes, in order; stage `i` is of pipeline rank `i mod P`.
+    /// Indices of the parts in the order of forward; stage `i` is of pipeline rank `i mod P`.
     pub order: Vec<u16>,
     /// Time in which activations reach the next pipeline rank, where it is nearest.
     pub send: Seconds,
@@ -74,12 +71,12 @@ pub struct StepTerms {
     pub buffered: bool,
     /// The share of the device that a transfer takes while it runs.
     pub contention: Share,
-    /// Of each stage what it is without its state, and the parameters that it holds; none where units are not in stages.
+    /// Each stage's cost without its state, and its parameters; empty where units are not in stages.
     stateless: Vec<(StageCost, Vec<StageParameters>)>,
 }
 
 impl StepTerms {
-    /// Of a checked scenario.
+    /// The terms of a checked scenario.
     pub fn new(scenario: &Scenario, layout: &Layout) -> Self {
         let rates = Rates::new(scenario, &Factors::default());
         let costs = UnitCosts::new(&rates, layout, scenario.plan.staged());
@@ -104,10 +101,13 @@ impl StepTerms {
             );
             terms.order.extend(pipeline.order().map(|place| place as u16));
         } else {
-            let mut list = UnitList::default();
-            whole_layers(&costs, &mut list);
-            // The list goes through the units and comes back: each unit's two passes are as far from its two ends.
-            let (ahead, behind) = list.runs.split_at(list.runs.len() / 2);
+            let layouts = OperatorLayouts::plain(scenario, layout);
+            let whole = layouts.whole_model(recomputed_layers(&costs));
+            let [ahead, behind] = [Pass::Forward, Pass::Backward].map(|pass| {
+                let mut list = UnitList::default();
+                layouts.list(std::slice::from_ref(&costs), &whole, pass, &mut list);
+                list.runs
+            });
             for (ahead, behind) in ahead.iter().zip(behind.iter().rev()) {
                 terms.add(&unit_cost(&costs, ahead, behind), ahead.count);
             }
@@ -115,7 +115,7 @@ impl StepTerms {
         terms
     }
 
-    /// The same with the state elsewhere, for a scenario that differs in nothing else: what stages compute stays as it is.
+    /// The terms for a scenario that differs in its sharding alone: the compute of stages stays as it is.
     #[must_use]
     pub fn placed(&self, scenario: &Scenario, layout: &Layout) -> Self {
         if self.stateless.is_empty() || !scenario.plan.operators.is_empty() {
@@ -134,7 +134,7 @@ impl StepTerms {
         }
     }
 
-    /// Adds a part that is passed so many times in a row.
+    /// Adds a part that is passed `count` times in a row.
     fn add(&mut self, cost: &StageCost, count: u32) {
         // Most units are alike: a hundred layers are one part, passed a hundred times.
         let known = self.parts.iter().position(|other| other == cost);
@@ -146,8 +146,8 @@ impl StepTerms {
     }
 }
 
-/// How often each stage of the first pipeline rank is gathered and reduced, where that needs transfers, and each of the
-/// last: what follows from the order of a schedule, wherever the state lies.
+/// Transfer counts of each stage of the first and the last pipeline rank. They follow from the order of the schedule,
+/// wherever the state lies.
 pub fn transfer_counts_at_ends(scenario: &Scenario, layout: &Layout) -> EndTransferCounts {
     if !scenario.plan.staged() {
         return EndTransferCounts::default();
@@ -158,7 +158,7 @@ pub fn transfer_counts_at_ends(scenario: &Scenario, layout: &Layout) -> EndTrans
     EndTransferCounts { first_rank: turns(0), last_rank: turns(counts.ranks - 1) }
 }
 
-/// One of the units of a run, there and back.
+/// The cost of one unit of a run, forward and backward.
 fn unit_cost(costs: &UnitCosts<'_>, ahead: &UnitRun, behind: &UnitRun) -> StageCost {
     let model = &costs.rates.scenario.model;
     let parameters = match ahead.unit_pass.part {
@@ -177,13 +177,13 @@ fn unit_cost(costs: &UnitCosts<'_>, ahead: &UnitRun, behind: &UnitRun) -> StageC
     }
 }
 
-/// A stage with all its units, its state apart.
+/// The cost of a stage without its state.
 fn stateless_cost(pipeline: &PipelineContext<'_>, work: &StageWork) -> StageCost {
     let [ahead, behind] = [Pass::Forward, Pass::Backward].map(|pass| &pipeline.list(work, pass).runs);
     passes(pipeline.costs_of(0), ahead, behind)
 }
 
-/// A stage with the state that it holds, by the costs of each layout of operators.
+/// Adds a stage's state to its cost, by the costs under each layout of operators.
 fn stage_cost<'c, 'a: 'c>(
     stateless: &StageCost,
     held: &[StageParameters],
@@ -221,17 +221,17 @@ fn transfer(moved: Option<UnitCollective>) -> Transfer {
     moved.map(|moved| moved.transfer).unwrap_or_default()
 }
 
-/// Something of each unit's pass, over all passes of some runs.
+/// Sums a quantity over all passes of some runs.
 fn sum<Q: std::iter::Sum + std::ops::Mul<f64, Output = Q>>(runs: &[UnitRun], of: impl Fn(&UnitPass) -> Q) -> Q {
     runs.iter().map(|run| of(&run.unit_pass) * f64::from(run.count)).sum()
 }
 
-/// The share of the device that a transfer takes, as the simulator counts it.
+/// A transfer's share of the device, as the simulator counts it.
 fn contention(costs: &UnitCosts<'_>) -> Share {
     Share::new(f64::from(device_demand(costs.contention())) / f64::from(FULL_DEMAND))
 }
 
-/// Forward and backward of runs.
+/// The cost of forward and backward over runs.
 fn passes(costs: &UnitCosts<'_>, ahead: &[UnitRun], behind: &[UnitRun]) -> StageCost {
     let both = |of: fn(&UnitPass) -> Bytes| sum(ahead, of) + sum(behind, of);
     let of_steps = |of: &dyn Fn(&ComputeStep) -> Seconds| -> Seconds {
@@ -242,8 +242,8 @@ fn passes(costs: &UnitCosts<'_>, ahead: &[UnitRun], behind: &[UnitRun]) -> Stage
         compute: PerDirection { forward: ahead, backward: behind }.map(|runs| sum(runs, |pass| costs.serial(pass))),
         until_next: PerDirection { forward: ahead, backward: behind }
             .map(|runs| sum(runs, |pass| costs.lower_bound(pass, contention(costs)))),
-        computing: of_steps(&|step| step.piece.work.time + step.piece.host),
-        beside: of_steps(&|step| costs.overlapped(step).1),
+        computing: of_steps(&|step| step.piece.time()),
+        beside: of_steps(&|step| costs.beside(step).map(|exchange| exchange.transfer.time).sum()),
         from_host: costs.rates.host_copy(both(|unit_pass| unit_pass.from_host)),
         to_host: costs.rates.host_copy(both(|unit_pass| unit_pass.to_host)),
         // What goes to the host is not kept on the device.
@@ -254,7 +254,7 @@ fn passes(costs: &UnitCosts<'_>, ahead: &[UnitRun], behind: &[UnitRun]) -> Stage
 }
 
 impl StageCost {
-    /// With the state of some of its parameters.
+    /// Adds the state of a parameter group.
     fn with_state(self, group: &ParameterGroup<'_>) -> Self {
         let state = ModelState::of_groups(&[*group]);
         Self {

@@ -1,5 +1,5 @@
-//! What passes over units are made of, with their costs. Not for the passes of a kind of unit ([`super::whole_units`],
-//! [`super::sublayers`]), nor for their transfers, beyond what each needs ([`super::unit_transfers`]).
+//! Costs that passes over units share. Not for the passes of a kind of unit ([`super::whole_units`],
+//! [`super::sublayers`]), nor for the transfers of sharded parameters ([`super::unit_transfers`]).
 
 use crate::cost::{Activations, LayerWork, Payload, Rates, TensorTransfers, Transfer};
 use crate::plan::pass::Pass;
@@ -8,16 +8,19 @@ use crate::scenario::{Layout, Scenario};
 use crate::units::{Bytes, Count, Seconds, Share};
 
 use super::build::LaunchedWork;
-use super::gradients::{Gradients, PerGradients};
-use super::label::ModelPart;
-use super::unit_pass::{ComputeStep, TensorExchange, Traversal, UnitParameters, UnitPass};
+use super::label::{ModelPart, TaskKind};
+use super::stream::Stream;
+use super::task::TaskEvent;
+use super::unit_pass::{
+    ComputeStep, Exchange, ExchangeId, Exchanges, Gradients, PerGradients, Traversal, UnitParameters, UnitPass,
+};
 
 /// Whether gradients of all units are kept whole until the step's end, rather than reduced unit by unit.
 pub(super) fn whole_gradients(rates: &Rates<'_>, layout: &Layout) -> bool {
     layout.gradients == 1 || rates.scenario.plan.reduction == Reduction::Step
 }
 
-/// Everything that unit passes are made from.
+/// The costs of unit passes under one layout.
 #[derive(Clone, Copy)]
 pub(super) struct UnitCosts<'a> {
     pub rates: &'a Rates<'a>,
@@ -25,7 +28,8 @@ pub(super) struct UnitCosts<'a> {
     pub layer: LayerWork,
     pub activations: Activations,
     pub tensor: TensorTransfers,
-    pub exchange: Transfer,
+    /// Keys and values, once around the context ranks.
+    pub keys_values: Transfer,
     /// Collectives that gather or reduce one unit.
     pub collectives: Count,
     /// Whether weights are gathered and gradients reduced by stages of several units, not by units.
@@ -44,7 +48,11 @@ impl<'a> UnitCosts<'a> {
             layer: rates.layer(),
             activations: rates.activations(),
             tensor: rates.tensor_transfers(rates.tokens() * f64::from(model.hidden), layout.tensor_group()),
-            exchange: rates.gather(Payload::plain(kv, storage), layout.context_group()),
+            keys_values: if layout.context > 1 {
+                rates.gather(Payload::plain(kv, storage), layout.context_group())
+            } else {
+                Transfer::default()
+            },
             collectives: rates.scenario.stack.collectives.per_layer.into(),
             staged,
         }
@@ -59,88 +67,83 @@ impl<'a> UnitCosts<'a> {
         Count::from(parameters) / f64::from(self.layout.tensor)
     }
 
-    /// The level on which a pipeline rank reaches the one after it, or the one before; the last and the first are
+    /// The level between a pipeline rank and its neighbour in the direction of a pass; the last and the first rank are
     /// neighbours too.
     pub fn hop(&self, rank: u32, pass: Pass) -> usize {
         let (group, ranks) = (self.layout.pipeline_group(), self.layout.pipeline);
         self.rates.network.joining(group, rank, (rank + if pass.is_backward() { ranks - 1 } else { 1 }) % ranks)
     }
 
-    /// Activations of a micro-batch to a neighbouring pipeline rank, over a level; each tensor rank sends its share.
+    /// The send of a micro-batch's activations to a neighbouring pipeline rank; each tensor rank sends its share.
     pub fn send(&self, level: usize) -> Transfer {
         let hidden = f64::from(self.rates.scenario.model.hidden) / f64::from(self.layout.tensor);
         self.rates.send(self.rates.tokens() * hidden * self.rates.storage(), self.layout.pipeline_group(), level)
     }
 
-    /// Seconds of a pass, whose pieces and the tensor collectives after them run one after the other.
+    /// Seconds of a pass: its pieces and the exchanges after them run one after the other.
     pub fn serial(&self, unit_pass: &UnitPass) -> Seconds {
-        unit_pass.steps.iter().map(|step| self.serial_step(step)).sum()
+        unit_pass.steps.iter().map(|step| step.piece.time() + self.after(step)).sum()
     }
 
-    /// Seconds of a piece and of the tensor collectives after it.
-    fn serial_step(&self, step: &ComputeStep) -> Seconds {
-        step.piece.work.time
-            + step.piece.host
-            + self.tensor_after(step.tensor).map_or(Seconds::ZERO, |after| after.time)
-    }
-
-    /// Seconds that a pass takes a rank at least until the next one may begin: what context and tensor ranks pass on
-    /// beside a piece takes `contention` of the device, and the next piece waits for it. A piece of 10 ms beside 20 ms of
-    /// an exchange that takes a fifth of the device is over after 20, beside 5 ms of one after 11. The tensor ranks'
-    /// collective after a piece waits for the piece alone: what is passed on may be hidden there too, without slowing it.
+    /// A lower bound on the time from a pass to the rank's next: an exchange beside a piece takes `contention` of the
+    /// device, and the next piece waits for it. A piece of 10 ms beside 20 ms of an exchange that takes a fifth of the
+    /// device is over after 20, beside 5 ms of one after 11. The exchange after a piece waits for the piece alone:
+    /// exchanges beside the piece may be hidden there too, without slowing it.
     pub fn lower_bound(&self, unit_pass: &UnitPass, contention: Share) -> Seconds {
         let of_step = |step: &ComputeStep| {
-            let piece = step.piece.work.time + step.piece.host;
-            let after = self.serial_step(step) - piece;
-            let (longest, all) = self.overlapped(step);
+            let (piece, after) = (step.piece.time(), self.after(step));
+            let (longest, all) = self.beside(step).fold((Seconds::ZERO, Seconds::ZERO), |(longest, all), exchange| {
+                (exchange.transfer.time.max(longest), all + exchange.transfer.time)
+            });
             (piece + (all - after * 2.0).max(Seconds::ZERO) * contention.get() + after).max(longest)
         };
         unit_pass.steps.iter().map(of_step).sum()
     }
 
-    /// What runs beside a piece: the longest of it, and all of it.
-    pub fn overlapped(&self, step: &ComputeStep) -> (Seconds, Seconds) {
-        if step.piece.work.time + step.piece.host <= Seconds::ZERO {
-            return (Seconds::ZERO, Seconds::ZERO);
-        }
-        let turns = if self.layout.context > 1 { f64::from(step.exchange) } else { 0.0 };
-        let exchange = self.exchange.time * turns;
-        let tensor = self.tensor_overlapped(step.tensor).map_or(Seconds::ZERO, |beside| beside.time);
-        (exchange.max(tensor), exchange + tensor)
+    /// Seconds of the exchange after a piece.
+    fn after(&self, step: &ComputeStep) -> Seconds {
+        self.exchange(step.exchanges.after).map_or(Seconds::ZERO, |exchange| exchange.transfer.time)
     }
 
-    /// What the tensor ranks exchange after a piece, before the next one.
-    pub fn tensor_after(&self, exchange: TensorExchange) -> Option<Transfer> {
-        let TensorTransfers { forward, backward, ends, .. } = self.tensor;
-        match exchange {
-            _ if self.layout.tensor == 1 => None,
-            TensorExchange::Nothing => None,
-            TensorExchange::Forward(times) => Some((1..times).fold(forward, |sum, _| sum + forward)),
-            TensorExchange::Backward => Some(backward).filter(|after| after.time > Seconds::ZERO),
-            TensorExchange::End(part, pass) => {
-                let end = if part == ModelPart::Head { ends.head } else { ends.embedding };
-                Some(*end.get(pass)).filter(|after| after.time > Seconds::ZERO)
-            }
-        }
+    /// The exchanges beside a piece; none where nothing computes.
+    pub fn beside(&self, step: &ComputeStep) -> impl Iterator<Item = Exchange> {
+        let ids = if step.piece.time() > Seconds::ZERO { step.exchanges.beside } else { [None; 2] };
+        ids.into_iter().filter_map(|id| self.exchange(id))
     }
 
-    /// What they exchange while it runs.
-    pub fn tensor_overlapped(&self, exchange: TensorExchange) -> Option<Transfer> {
-        let TensorTransfers { overlapped_forward, overlapped_backward, ends, .. } = self.tensor;
-        let beside = match exchange {
-            _ if self.layout.tensor == 1 => None,
-            TensorExchange::Forward(times) => {
-                Some((1..times).fold(overlapped_forward, |sum, _| sum + overlapped_forward))
-            }
-            TensorExchange::Backward => Some(overlapped_backward),
-            TensorExchange::End(ModelPart::Head, pass) if pass.is_backward() => Some(ends.overlapped_head),
-            TensorExchange::End(..) | TensorExchange::Nothing => None,
+    /// An exchange with its transfer; `None` where ranks have nothing to exchange.
+    pub fn exchange(&self, id: Option<ExchangeId>) -> Option<Exchange> {
+        let TensorTransfers { forward, overlapped_forward, backward, overlapped_backward, ends } = &self.tensor;
+        let tensor = |transfer: Transfer| Exchange {
+            stream: Stream::Tensor,
+            kind: TaskKind::AllReduce,
+            event: TaskEvent::Tensor,
+            transfer,
         };
-        beside.filter(|beside| beside.time > Seconds::ZERO)
+        let context = |transfer: Transfer| Exchange {
+            stream: Stream::Context,
+            kind: TaskKind::PointToPoint,
+            event: TaskEvent::Context,
+            transfer,
+        };
+        let exchange = match id? {
+            ExchangeId::KeysValues => context(self.keys_values),
+            ExchangeId::KeysValuesGradients => context(self.keys_values + self.keys_values),
+            ExchangeId::Forward => tensor(*forward),
+            ExchangeId::ForwardBeside => tensor(*overlapped_forward),
+            ExchangeId::LayerForward => tensor(*forward + *forward),
+            ExchangeId::LayerForwardBeside => tensor(*overlapped_forward + *overlapped_forward),
+            ExchangeId::Backward => tensor(*backward),
+            ExchangeId::BackwardBeside => tensor(*overlapped_backward),
+            ExchangeId::Embedding(pass) => tensor(*ends.embedding.get(pass)),
+            ExchangeId::Head(pass) => tensor(*ends.head.get(pass)),
+            ExchangeId::HeadBeside => tensor(ends.overlapped_head),
+        };
+        Some(exchange).filter(|exchange| exchange.transfer.time > Seconds::ZERO)
     }
 
-    /// Embedding and head are one unit where they share their weights: gathered for the first of the
-    /// two that is passed, kept until the second, reduced after backward has passed both.
+    /// The unit of the embedding or the head. The two are one unit where they share their weights: gathered for the
+    /// first of the two passes, kept until the second, reduced after backward has passed both.
     pub fn end_unit(&self, part: ModelPart, pass: Pass) -> UnitParameters {
         let model = &self.rates.scenario.model;
         let (embedding, logits) = (self.local(model.embedding_parameters()), self.local(model.head_parameters()));
@@ -160,9 +163,10 @@ impl<'a> UnitCosts<'a> {
         }
     }
 
-    /// Whether selective recompute runs attention again, for which keys and values must travel again too.
-    pub fn repeats_attention(&self) -> bool {
-        self.rates.scenario.stack.selective.core > 0.0
+    /// The exchanges of selective recompute: where it runs attention again, keys and values must travel again too.
+    pub fn repeated_exchanges(&self) -> Exchanges {
+        let repeats_attention = self.rates.scenario.stack.selective.core > 0.0;
+        Exchanges { after: None, beside: [repeats_attention.then_some(ExchangeId::KeysValues), None] }
     }
 
     /// A pass of a unit: its transfers, and the memory of its weights and gradients.
@@ -223,7 +227,7 @@ impl<'a> UnitCosts<'a> {
         }
     }
 
-    /// Whether backward gathers the weights of a unit that forward had.
+    /// Whether backward gathers a unit's weights again.
     pub fn regathers(&self, part: ModelPart) -> bool {
         let Scenario { model, stack, plan, .. } = self.rates.scenario;
         let head_stays = stack.keeps_head && part == ModelPart::Head && plan.pipeline == 1 && !model.tied;
@@ -235,25 +239,25 @@ impl<'a> UnitCosts<'a> {
         self.layout.weights > 1 || self.rates.scenario.plan.offload.state()
     }
 
-    /// Bytes of gathered weights while they are in memory for a pass.
+    /// Bytes of gathered weights in memory during a pass.
     pub fn buffer(&self, elements: Count) -> Bytes {
         if self.fetches_weights() { elements * self.rates.storage() } else { Bytes::ZERO }
     }
 
-    /// Bytes from the host for so many weights: this rank's shard, where it lives there and no second copy on the
-    /// device serves backward.
+    /// Bytes that come from the host for `elements` weights: this rank's shard, where it lives there and no second copy
+    /// on the device serves backward.
     pub fn loaded(&self, elements: Count, pass: Pass) -> Bytes {
         let there =
             self.rates.scenario.plan.offload.state() && !(pass.is_backward() && self.secondary_copy().is_some());
         if there { elements * self.rates.storage() / f64::from(self.layout.weights) } else { Bytes::ZERO }
     }
 
-    /// Whether gradients are reduced at the end of the step only.
+    /// Whether gradients are reduced only at the end of the step.
     pub fn keeps_whole_gradients(&self) -> bool {
         whole_gradients(self.rates, self.layout)
     }
 
-    /// Bytes of gradients while backward adds to them, beyond those that are kept all the time.
+    /// Bytes of the buffer in which backward adds up gradients; none where they are kept all the time.
     pub fn gradient_buffer(&self, elements: Count) -> Bytes {
         let buffered = self.rates.scenario.plan.offload.state() || !self.keeps_whole_gradients();
         // A stage's backward adds up all its micro-batches before it is reduced; a unit's is reduced at each.
@@ -261,7 +265,7 @@ impl<'a> UnitCosts<'a> {
         if buffered { elements * each } else { Bytes::ZERO }
     }
 
-    /// Bytes of that which go to the host when backward leaves them: what is reduced then, or all.
+    /// Bytes of gradients that go to the host after backward: the reduced shard, or all.
     pub fn stored(&self, elements: Count, gradients: Gradients) -> Bytes {
         let reduced = gradients == Gradients::Complete || !self.keeps_whole_gradients();
         let ranks = if reduced { self.layout.gradients } else { 1 };
@@ -269,21 +273,20 @@ impl<'a> UnitCosts<'a> {
         if offloaded { elements * self.rates.gradient() / f64::from(ranks) } else { Bytes::ZERO }
     }
 
-    /// Bytes of sums on the host that other ranks' are to be added to after the last backward.
+    /// Bytes of sums on the host that are reduced over other ranks after the last backward.
     pub fn unreduced(&self, elements: Count) -> Bytes {
         let ranks = if self.keeps_whole_gradients() { 1 } else { self.layout.gradients };
         if self.layout.group() > ranks { self.stored(elements, Gradients::Partial) } else { Bytes::ZERO }
     }
 
-    /// Ranks that share the second copy of the weights, and its format; `None` where there is none, as where no
-    /// weights are sharded.
+    /// The ranks that share the second copy of the weights, and its format; `None` without a second copy.
     pub fn secondary_copy(&self) -> Option<(u32, Format)> {
         let plan = &self.rates.scenario.plan;
         let ranks = self.layout.secondary.filter(|_| self.layout.weights > 1)?;
         Some((ranks, plan.precision.wire(plan.sharding.secondary.as_ref()?.format)))
     }
 
-    /// Bytes of this rank's shard of the second copy of so many weights.
+    /// Bytes of this rank's shard of the second copy of `elements` weights.
     pub fn secondary(&self, elements: Count) -> Bytes {
         self.secondary_copy()
             .map_or(Bytes::ZERO, |(ranks, format)| elements * Bytes::new(format.bytes()) / f64::from(ranks))
@@ -294,20 +297,20 @@ impl<'a> UnitCosts<'a> {
         Payload { elements, format, block: self.rates.scenario.plan.sharding.wire.block.into(), parts }
     }
 
-    /// Time of one micro-batch's forward through a pipeline rank's layers, everything alone.
+    /// Time of one micro-batch's forward through a pipeline rank's layers, without overlap.
     pub fn forward_time(&self) -> Seconds {
         let layers = f64::from(self.rates.scenario.model.layers) / f64::from(self.layout.pipeline);
         layers * self.serial(&self.layer_pass(false, Pass::Forward))
     }
 
-    /// Collectives that carry so many of a rank's parameters: `usual`, or a share of the bucket that they fill.
+    /// Collectives that carry `elements` parameters: `usual`, or the share of a bucket that they fill.
     pub fn parts(&self, elements: Count, usual: Count) -> Count {
         let buckets = self.rates.scenario.stack.collectives.buckets;
         buckets.map_or(usual, |buckets| elements / buckets.size(self.layout.group()))
     }
 }
 
-/// The same compute in one piece: nothing meets between.
+/// One piece for all compute, where ranks exchange nothing in between.
 fn merged(steps: [ComputeStep; 3]) -> [ComputeStep; 3] {
     let piece = steps.iter().fold(LaunchedWork::default(), |sum, step| LaunchedWork {
         work: sum.work + step.piece.work,

@@ -1,14 +1,13 @@
-//! The unit passes of one micro-batch in order, and which of them comes next.
+//! The unit passes of one micro-batch in order, and the way through them.
 
 use crate::plan::Recompute;
-use crate::plan::pass::Pass;
 use crate::units::Bytes;
 
 use super::label::ModelPart;
 use super::unit_costs::UnitCosts;
 use super::unit_pass::UnitPass;
 
-/// Consecutive unit passes that differ in nothing but the layer.
+/// Consecutive unit passes that differ only in the layer.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct UnitRun {
     pub unit_pass: UnitPass,
@@ -23,21 +22,21 @@ pub(super) struct UnitRun {
 pub(super) struct CheckpointFetch {
     pub bytes: Bytes,
     pub part: ModelPart,
-    /// Layer, how it moves with the body's iterations, and micro-batch.
+    /// The layer, its step with the body's iterations, and the micro-batch.
     pub layer: u32,
     pub step: i32,
     pub micro_batch: u32,
 }
 
 impl CheckpointFetch {
-    /// For the pass at `position` of a run; `None` where nothing is fetched for it.
+    /// The fetch for the pass at `position` of a run; `None` where it needs none.
     pub fn new(run: &UnitRun, position: u32) -> Option<Self> {
         let UnitRun { unit_pass: UnitPass { part, checkpoint, .. }, step, .. } = *run;
         let layer = run.layer.wrapping_add_signed(step * position.cast_signed());
         (checkpoint > Bytes::ZERO).then_some(Self { bytes: checkpoint, part, layer, step, micro_batch: 0 })
     }
 
-    /// The same with its layer and micro-batch counted from those of another launch.
+    /// Moves the layer and micro-batch to those of another launch.
     pub fn from(self, layer: u32, micro_batch: u32) -> Self {
         Self { layer: self.layer.wrapping_add(layer), micro_batch, ..self }
     }
@@ -49,14 +48,14 @@ impl UnitRun {
     }
 }
 
-/// Runs that take turns, layer by layer: the units of a layer. They have the same count.
+/// Runs that take turns, layer by layer, as the units of a layer do. They have the same count.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct UnitGroup {
     pub first: usize,
     pub runs: usize,
 }
 
-/// Runs that are put in order one pattern after the other.
+/// Runs in order, pattern by pattern.
 #[derive(Debug, Clone, Default)]
 pub(super) struct UnitList {
     pub runs: Vec<UnitRun>,
@@ -70,76 +69,18 @@ impl UnitList {
         self.patterns.clear();
     }
 
-    /// Adds passes over units that take turns `count` times, the first time of this layer and then of those in one
-    /// direction.
+    /// Adds passes over units that take turns `count` times, from `layer` on in steps of `step`.
     pub fn add(&mut self, costs: &[UnitPass], count: u32, layer: u32, step: i32) {
         self.patterns.push(UnitGroup { first: self.runs.len(), runs: costs.len() });
         self.runs.extend(costs.iter().map(|unit_pass| UnitRun { unit_pass: *unit_pass, count, layer, step }));
-    }
-
-    pub fn order(&self) -> UnitOrder<'_> {
-        UnitOrder { runs: &self.runs, patterns: &self.patterns }
     }
 
     /// The runs of each pattern.
     pub fn turns(&self) -> impl Iterator<Item = &[UnitRun]> {
         self.patterns.iter().map(|pattern| &self.runs[pattern.first..pattern.first + pattern.runs])
     }
-}
 
-/// Runs in order.
-#[derive(Clone, Copy)]
-pub(super) struct UnitOrder<'a> {
-    pub runs: &'a [UnitRun],
-    pub patterns: &'a [UnitGroup],
-}
-
-/// One pass of an order.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct UnitPosition {
-    pub pattern: usize,
-    /// Which run of the pattern.
-    pub run: usize,
-    pub position: u32,
-    /// Micro-batches later than the one that is running.
-    pub later: u32,
-}
-
-/// Layers that are computed again from their input: the first ones, in a pipeline of each stage.
-pub(super) fn recomputed_layers(costs: &UnitCosts<'_>) -> u32 {
-    let layers = costs.rates.scenario.model.layers;
-    match costs.rates.scenario.plan.recompute {
-        Recompute::Full => layers,
-        Recompute::Share(share) => libm::round(share * f64::from(layers)) as u32,
-        Recompute::None | Recompute::Selective => 0,
-    }
-}
-
-/// Lists a micro-batch's passes over layers that are one unit each, there and back.
-pub(super) fn whole_layers(costs: &UnitCosts<'_>, list: &mut UnitList) {
-    let model = &costs.rates.scenario.model;
-    let recomputed = recomputed_layers(costs);
-    let (kept, ends) = (model.layers - recomputed, u32::from(model.vocab > 0));
-    list.clear();
-    // Every evaluation comes through here, and most have one kind of layer: the other is not worked out.
-    let mut add = |count: u32, layer: u32, step: i32, unit_pass: &dyn Fn() -> UnitPass| {
-        if count > 0 {
-            list.add(&[unit_pass()], count, layer, step);
-        }
-    };
-    add(ends, 0, 0, &|| costs.end_pass(ModelPart::Embedding, Pass::Forward));
-    // The recomputed layers are the first ones; backward meets them last, in the opposite order.
-    add(recomputed, 0, 1, &|| costs.layer_pass(true, Pass::Forward));
-    add(kept, recomputed, 1, &|| costs.layer_pass(false, Pass::Forward));
-    add(ends, 0, 0, &|| costs.end_pass(ModelPart::Head, Pass::Forward));
-    add(ends, 0, 0, &|| costs.end_pass(ModelPart::Head, Pass::Backward));
-    add(kept, model.layers - 1, -1, &|| costs.layer_pass(false, Pass::Backward));
-    add(recomputed, recomputed.saturating_sub(1), -1, &|| costs.layer_pass(true, Pass::Backward));
-    add(ends, 0, 0, &|| costs.end_pass(ModelPart::Embedding, Pass::Backward));
-}
-
-impl<'a> UnitOrder<'a> {
-    pub fn run(&self, place: UnitPosition) -> &'a UnitRun {
+    pub fn run(&self, place: UnitPosition) -> &UnitRun {
         &self.runs[self.patterns[place.pattern].first + place.run]
     }
 
@@ -165,8 +106,29 @@ impl<'a> UnitOrder<'a> {
         wrap.then_some(UnitPosition { pattern: 0, later: place.later + 1, ..begun })
     }
 
-    /// How many turns of a pattern are alike: those after which the `ahead` next passes are of it too.
+    /// Number of a pattern's turns whose next `ahead` passes belong to the pattern too.
     pub fn alike(&self, pattern: UnitGroup, ahead: u32) -> u32 {
         self.runs[pattern.first].count.saturating_sub(ahead.div_ceil(pattern.runs as u32))
+    }
+}
+
+/// One pass of a list.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct UnitPosition {
+    pub pattern: usize,
+    /// The run of the pattern, by index.
+    pub run: usize,
+    pub position: u32,
+    /// Micro-batches after the running one.
+    pub later: u32,
+}
+
+/// Number of layers that are recomputed from their input: the first ones of the model, or of each stage in a pipeline.
+pub(super) fn recomputed_layers(costs: &UnitCosts<'_>) -> u32 {
+    let layers = costs.rates.scenario.model.layers;
+    match costs.rates.scenario.plan.recompute {
+        Recompute::Full => layers,
+        Recompute::Share(share) => libm::round(share * f64::from(layers)) as u32,
+        Recompute::None | Recompute::Selective => 0,
     }
 }

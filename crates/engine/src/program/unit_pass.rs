@@ -1,17 +1,62 @@
-//! One pass over one unit: the transfers that bring its weights, the compute, the memory it takes, and the transfers
-//! that reduce its gradients. Not for what these cost ([`super::unit_costs`]).
+//! One pass over one unit: the gather of its weights, compute with its exchanges, memory, and the reduction of its
+//! gradients. Not for the costs ([`super::unit_costs`]).
 
-use crate::cost::Transfer;
+use crate::cost::{Sublayer, Transfer};
 use crate::plan::pass::Pass;
 use crate::units::{Bytes, Count};
 
 use super::build::LaunchedWork;
-use super::gradients::PerGradients;
 use super::label::{ModelPart, TaskKind};
 use super::memory::{MemoryKind, PerMemoryKind};
-use super::task::{bytes, memory_of};
+use super::stream::Stream;
+use super::task::{TaskEvent, bytes, memory_of};
 
-/// A unit: what is gathered and reduced together.
+/// Whether gradients are sums over some micro-batches of a step or over all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gradients {
+    /// Sums over some micro-batches: others follow.
+    Partial,
+    /// Sums over all micro-batches: the optimizer can use them.
+    Complete,
+}
+
+impl Gradients {
+    /// `Complete` if no micro-batch is left to add.
+    pub const fn new(complete: bool) -> Self {
+        if complete { Self::Complete } else { Self::Partial }
+    }
+}
+
+/// A value for each kind of gradients.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct PerGradients<T> {
+    /// The value for partial gradients.
+    pub partial: T,
+    /// The value for complete gradients.
+    pub complete: T,
+}
+
+impl<T> PerGradients<T> {
+    /// Makes the value of each kind.
+    pub fn from_fn(mut make: impl FnMut(Gradients) -> T) -> Self {
+        Self { partial: make(Gradients::Partial), complete: make(Gradients::Complete) }
+    }
+
+    /// The value of a kind.
+    pub const fn get(&self, gradients: Gradients) -> &T {
+        match gradients {
+            Gradients::Partial => &self.partial,
+            Gradients::Complete => &self.complete,
+        }
+    }
+
+    /// Applies a function to each value.
+    pub fn map<U>(self, mut make: impl FnMut(T) -> U) -> PerGradients<U> {
+        PerGradients { partial: make(self.partial), complete: make(self.complete) }
+    }
+}
+
+/// A unit: parameters that are gathered and reduced together.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct UnitParameters {
     pub part: ModelPart,
@@ -21,7 +66,7 @@ pub(super) struct UnitParameters {
     pub reduced: Count,
 }
 
-/// How a micro-batch goes over a unit.
+/// A micro-batch's way over a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Traversal {
     Pass(Pass),
@@ -30,7 +75,7 @@ pub(super) enum Traversal {
 }
 
 impl Traversal {
-    /// The pass that it is, or is part of.
+    /// The pass that contains it.
     pub const fn pass(self) -> Pass {
         match self {
             Self::Pass(pass) => pass,
@@ -38,33 +83,83 @@ impl Traversal {
         }
     }
 
-    /// Whether the unit's gradients are there when it is over.
+    /// Whether it completes the unit's gradients.
     pub fn completes_gradients(self) -> bool {
         matches!(self, Self::Pass(pass) if pass.completes_gradients())
     }
 }
 
-/// What the tensor ranks exchange around a piece of compute.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum TensorExchange {
-    #[default]
-    Nothing,
-    /// After it, so many times what forward of a sublayer ends with.
-    Forward(u32),
-    /// What backward of a sublayer sends, after it and beside it.
+/// An exchange between tensor or context ranks, as [`UnitCosts::exchange`](super::unit_costs::UnitCosts::exchange)
+/// costs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ExchangeId {
+    /// Keys and values, around the context ranks.
+    KeysValues,
+    /// Keys and values with their gradients.
+    KeysValuesGradients,
+    /// After forward of a sublayer.
+    Forward,
+    /// Beside forward of a sublayer.
+    ForwardBeside,
+    /// After forward of both sublayers in one piece.
+    LayerForward,
+    /// Beside forward of both sublayers in one piece.
+    LayerForwardBeside,
+    /// After backward of a sublayer.
     Backward,
-    /// What the embedding or the head sends in a pass.
-    End(ModelPart, Pass),
+    /// Beside backward of a sublayer.
+    BackwardBeside,
+    /// After a pass over the embedding.
+    Embedding(Pass),
+    /// After a pass over the head.
+    Head(Pass),
+    /// Beside backward of the head.
+    HeadBeside,
 }
 
-/// A pass's compute in order; tensor parallelism meets after each piece that says so.
+/// A transfer between tensor or context ranks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Exchange {
+    pub stream: Stream,
+    pub kind: TaskKind,
+    /// Raised at its end.
+    pub event: TaskEvent,
+    pub transfer: Transfer,
+}
+
+/// The exchanges around a piece of compute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Exchanges {
+    /// The next piece waits for it, and nothing computes meanwhile.
+    pub after: Option<ExchangeId>,
+    /// One of the context ranks and one of the tensor ranks run beside the piece.
+    pub beside: [Option<ExchangeId>; 2],
+}
+
+impl Exchanges {
+    pub const NONE: Self = Self { after: None, beside: [None; 2] };
+
+    /// The exchanges around a pass over a sublayer. Gradients of weights need nothing from other ranks: the pass for
+    /// inputs has all exchanges of backward.
+    pub fn around(sublayer: Sublayer, pass: Pass) -> Self {
+        // Backward passes keys and values around once more, and their gradients with them (arXiv 2310.01889).
+        let (keys_values, after, beside) = match pass {
+            Pass::Forward => (ExchangeId::KeysValues, ExchangeId::Forward, ExchangeId::ForwardBeside),
+            Pass::Backward | Pass::BackwardInputs => {
+                (ExchangeId::KeysValuesGradients, ExchangeId::Backward, ExchangeId::BackwardBeside)
+            }
+            Pass::BackwardWeights => return Self::NONE,
+        };
+        let keys_values = (sublayer == Sublayer::Attention).then_some(keys_values);
+        Self { after: Some(after), beside: [keys_values, Some(beside)] }
+    }
+}
+
+/// A piece of a pass's compute.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct ComputeStep {
     pub piece: LaunchedWork,
-    /// What the tensor ranks exchange around it.
-    pub tensor: TensorExchange,
-    /// Times that keys and values travel around the context ranks beside it.
-    pub exchange: u32,
+    pub exchanges: Exchanges,
 }
 
 /// A pass, ready to be repeated.
@@ -94,15 +189,15 @@ pub(super) struct UnitPass {
     pub gradients: Bytes,
     /// Checkpoint bytes offloaded after forward.
     pub to_host: Bytes,
-    /// How its gradients are reduced.
+    /// Reductions of its gradients.
     pub reduce: PerGradients<GradientReduction>,
-    /// Bytes of them that go to the host.
+    /// Bytes of gradients that go to the host.
     pub store: PerGradients<Bytes>,
     /// Host-accumulated gradients fetched for the final reduction, bytes.
     pub sums: Bytes,
 }
 
-/// A transfer with what surrounds it.
+/// A collective of a unit: its transfer, kind and buffers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct UnitCollective {
     pub transfer: Transfer,
@@ -111,34 +206,34 @@ pub(super) struct UnitCollective {
     pub buffer: Bytes,
 }
 
-/// Which sums over ranks a reduction of gradients makes.
+/// The sums over ranks that a reduction of gradients makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ReductionScope {
-    /// Into shards over the gradients' extent.
+    /// A sum into shards over the gradients' extent.
     pub shards: bool,
-    /// What is left, up to the optimizer's extent and over its replicas.
+    /// The remaining sums: up to the optimizer's extent, and over its replicas.
     pub replicas: bool,
 }
 
-/// How a unit's gradients are reduced.
+/// The reduction of a unit's gradients.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct GradientReduction {
-    /// On the stream of reductions.
+    /// The collective on the stream of reductions.
     pub reduce: Option<UnitCollective>,
-    /// After it, on the stream of replicas.
+    /// The collective after it, on the stream of replicas.
     pub replicas: Option<UnitCollective>,
 }
 
 impl GradientReduction {
-    /// Both, one after the other.
+    /// Both reductions as one, in sequence.
     pub fn in_turn(self) -> Option<UnitCollective> {
         let (Some(first), Some(second)) = (self.reduce, self.replicas) else { return self.reduce };
         Some(UnitCollective { transfer: first.transfer + second.transfer, ..first })
     }
 }
 
-/// Bytes that a pass leaves of what the gradients of weights are computed from, where they are put off: all of it after
-/// the pass for inputs, and as much less after that for weights.
+/// Bytes that a pass keeps for the gradients of weights, where they are put off: the pass for inputs keeps all, the
+/// pass for weights gives all back.
 pub(super) fn deferred_bytes(pass: Pass, all: impl FnOnce() -> Bytes) -> Bytes {
     match pass {
         Pass::Forward | Pass::Backward => Bytes::ZERO,
@@ -148,7 +243,7 @@ pub(super) fn deferred_bytes(pass: Pass, all: impl FnOnce() -> Bytes) -> Bytes {
 }
 
 impl UnitPass {
-    /// Whether it computes on weights that may have been gathered; copies from the host are waited for apart.
+    /// Whether it computes on weights that may have been gathered. Waits for copies from the host are apart.
     pub fn fetches_weights(&self) -> bool {
         self.freed > Bytes::ZERO || self.gathered > Bytes::ZERO || self.gather.is_some()
     }

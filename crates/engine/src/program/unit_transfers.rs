@@ -1,5 +1,5 @@
-//! The transfers of sharded parameters: gathers of weights, reductions of gradients, each with its formats and what
-//! quantising costs.
+//! The transfers of sharded parameters: gathers of weights and reductions of gradients, with their formats and the cost
+//! of quantising.
 
 use crate::cost::{Payload, Transfer};
 use crate::hardware::Group;
@@ -8,20 +8,19 @@ use crate::plan::{Format, Optimizer, Reduction};
 use crate::scenario::Scenario;
 use crate::units::{Bytes, Count};
 
-use super::gradients::PerGradients;
 use super::label::TaskKind;
 use super::unit_costs::UnitCosts;
-use super::unit_pass::{GradientReduction, ReductionScope, UnitCollective, UnitParameters};
+use super::unit_pass::{GradientReduction, PerGradients, ReductionScope, UnitCollective, UnitParameters};
 
 impl UnitCosts<'_> {
-    /// The gather of a unit's weights: from the second copy in backward, where there is one.
+    /// The gather of a unit's weights; backward gathers the second copy, where there is one.
     pub fn unit_gather(&self, unit: UnitParameters, pass: Pass) -> Option<UnitCollective> {
         let elements = unit.gathered;
         let there = elements == Count::ZERO || (pass.is_backward() && !self.regathers(unit.part));
         if there { None } else { self.gather(elements, self.parts(elements, self.collectives), pass) }
     }
 
-    /// The gather of weights in so many collectives, for forward or backward; `None` where they are not sharded.
+    /// The gather of weights in `parts` collectives; `None` where weights are not sharded.
     pub fn gather(&self, elements: Count, parts: Count, pass: Pass) -> Option<UnitCollective> {
         let plan = &self.rates.scenario.plan;
         let own = (self.layout.weights, plan.precision.wire(plan.sharding.wire.weights));
@@ -46,27 +45,26 @@ impl UnitCosts<'_> {
         UnitCollective { transfer, kind: TaskKind::AllGather, buffer }
     }
 
-    /// Format in which gradients travel.
+    /// The format of gradients on the wire.
     fn gradient_wire(&self, format: Format) -> Format {
         let (stack, precision) = (&self.rates.scenario.stack, self.rates.scenario.plan.precision);
         precision.wire(stack.reduction_format(format, precision.storage()))
     }
 
-    /// [`Self::unreduced`] where micro-batches are passed one by one: nothing is left of those before where there
-    /// are none, or where each was reduced over all ranks.
+    /// [`Self::unreduced`] where micro-batches are passed one by one: none with a single micro-batch, or where each
+    /// micro-batch is reduced over all ranks.
     pub fn host_sums(&self, elements: Count) -> Bytes {
         let plan = &self.rates.scenario.plan;
         let later = plan.accumulate > 1 && !self.rates.scenario.sums_each_micro_batch();
         if later { self.unreduced(elements) } else { Bytes::ZERO }
     }
 
-    /// Whether all is reduced after backward; what lives on the host is reduced before it goes there.
+    /// Whether gradients are reduced after backward; those that live on the host are reduced before they go there.
     pub fn reduces_after_backward(&self) -> bool {
         !self.rates.scenario.stack.reduce_during_backward && !self.rates.scenario.plan.offload.state()
     }
 
-    /// The reductions of `elements` gradients when backward leaves them; nothing where nothing is reduced then or
-    /// everything is reduced after backward.
+    /// The reductions of `elements` gradients when backward leaves them; none where gradients are reduced later.
     pub fn reductions(&self, elements: Count) -> PerGradients<GradientReduction> {
         let plan = &self.rates.scenario.plan;
         let (once, later) = (plan.reduction == Reduction::Step, self.reduces_after_backward());
@@ -110,7 +108,7 @@ impl UnitCosts<'_> {
         GradientReduction { reduce: sums.into_iter().flatten().fold(sharded, add), replicas: None }
     }
 
-    /// What replicas of the gradients' shards sum: up to the optimizer's extent into its shards, beyond it whole.
+    /// Sums over replicas of the gradients' shards: up to the optimizer's extent into its shards, beyond it whole.
     fn replica_sums(&self, elements: Count, parts: Count) -> [Option<(Transfer, TaskKind)>; 2] {
         let layout = self.layout;
         let boundary = self.gradient_wire(self.rates.scenario.plan.sharding.wire.boundary);
@@ -129,10 +127,11 @@ impl UnitCosts<'_> {
         [scattered, summed]
     }
 
-    /// What brings each rank its share of the layers' matrices whole, where Muon updates matrices that are cut over ranks,
-    /// and takes their updates back: two all-to-alls of a rank's part, in the 16 bits in which it makes them orthogonal, one
-    /// for all matrices of a shape (microsoft/dion, `megabatch_orthogonalize_async`). State that is shared without cutting
-    /// weights lies by whole matrices, and moves nothing.
+    /// Transfers for Muon, which updates whole matrices, where weights are cut over ranks: one all-to-all brings each
+    /// rank its share of the matrices whole, another takes their updates back. Both carry a rank's part in 16 bits, as
+    /// Muon orthogonalises it, with one collective for all matrices of a shape (microsoft/dion,
+    /// `megabatch_orthogonalize_async`). State that is shared without cutting weights lies by whole matrices and moves
+    /// nothing.
     pub fn whole_matrices(&self, parameters: Count) -> Option<UnitCollective> {
         let Scenario { model, plan, .. } = self.rates.scenario;
         if plan.optimizer != Optimizer::Muon || self.layout.weights == 1 || plan.offload.optimizer() {
@@ -146,15 +145,15 @@ impl UnitCosts<'_> {
         Some(UnitCollective { transfer: there + there, kind: TaskKind::AllToAll, buffer: Bytes::ZERO })
     }
 
-    /// Bytes of a packed copy of gradients that travel in another format than they are kept in.
+    /// Bytes of a packed copy of gradients, where the format on the wire differs from the format in memory.
     fn packed(&self, payload: Payload) -> Bytes {
         let (stack, precision) = (&self.rates.scenario.stack, self.rates.scenario.plan.precision);
         let same = payload.format == stack.gradient_format.unwrap_or_else(|| precision.storage());
         if same { Bytes::ZERO } else { payload.bytes() }
     }
 
-    /// The sum of what two pipeline ranks have found as gradients of weights that logits share with the embedding,
-    /// each rank with its shard; `None` where one rank has both.
+    /// The sum, over the first and the last pipeline rank, of gradients of the weights that logits share with the
+    /// embedding, each rank with its shard; `None` where one rank has both.
     pub fn tied_gradient_sum(&self) -> Option<Transfer> {
         let (model, layout) = (&self.rates.scenario.model, self.layout);
         let shared = u64::from(model.vocab) * u64::from(model.hidden);
@@ -166,8 +165,8 @@ impl UnitCosts<'_> {
         apart.then(|| self.rates.all_reduce(payload, layout.pipeline_ends()))
     }
 
-    /// A sum that leaves each rank its shard: a ring, or an all-to-all where gradients are quantised, since only
-    /// what has been dequantised can be added [frontier D4].
+    /// A sum that leaves each rank its shard: a ring, or an all-to-all where gradients are quantised, since they must
+    /// be dequantised before they are added [frontier D4].
     fn reduce_scatter(&self, payload: Payload, group: Group, two_hop: bool) -> (Transfer, TaskKind) {
         if !payload.format.quantised() {
             return (self.rates.gather(payload, group), TaskKind::ReduceScatter);

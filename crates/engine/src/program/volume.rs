@@ -1,38 +1,37 @@
-//! What tasks move and need, in sum. Not for when.
+//! Totals over tasks: bytes, busy times, algorithms. Not for when tasks run.
 
 use crate::cost::{CollectiveAlgorithms, TransferParts};
 use crate::hardware::MAX_LEVELS;
 use crate::units::{Bytes, Seconds};
 
-use super::host::HostCopies;
 use super::stream::Stream;
 use super::task::Picos;
 
-/// What the tasks of a step move and need, repeats counted.
+/// Totals over the tasks of a step, repeats counted.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Volume {
-    /// What one device sends into each level.
+    /// Bytes that one device sends into each level.
     pub bytes: [Bytes; MAX_LEVELS],
-    /// The same by the line of the timeline that sends them, in the order of [`Stream::ALL`].
+    /// Those bytes by timeline lane, in the order of [`Stream::ALL`].
     pub sent: [[Bytes; MAX_LEVELS]; Stream::ALL.len()],
-    /// The algorithms of the collectives that do, by the same line.
+    /// Algorithms of the collectives on each lane.
     pub algorithms: [CollectiveAlgorithms; Stream::ALL.len()],
-    /// How long each level would be busy.
+    /// Busy time of each level.
     pub busy: [Seconds; MAX_LEVELS],
-    /// Where the time of the transfers between devices goes, each alone.
+    /// Parts of the transfers' time between devices, each transfer alone.
     pub parts: TransferParts,
-    /// What is copied to the host and from it.
+    /// Copies to the host and from it.
     pub host_copies: HostCopies,
     /// Time added to compute because the host launches it too slowly.
     pub host: Picos,
-    /// What all tasks would take one after the other.
+    /// Time of all tasks run one after the other.
     pub serial: Seconds,
-    /// Compute that the memory's bandwidth sets.
+    /// Compute time bound by the memory's bandwidth.
     pub memory_bound: Seconds,
 }
 
 impl Volume {
-    /// Adds another, so many times over.
+    /// Adds other totals, `repeats` times over.
     pub(super) fn add(&mut self, other: &Self, repeats: u64) {
         let times = repeats as f64;
         for level in 0..MAX_LEVELS {
@@ -51,5 +50,72 @@ impl Volume {
         self.host = self.host.saturating_add(other.host.saturating_mul(repeats));
         self.serial += other.serial * times;
         self.memory_bound += other.memory_bound * times;
+    }
+}
+
+/// A direction of the link to the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum HostDirection {
+    /// To the host.
+    Out,
+    /// From the host.
+    In,
+}
+
+impl HostDirection {
+    /// Both directions.
+    pub const ALL: [Self; 2] = [Self::Out, Self::In];
+
+    /// The stream on which its copies run.
+    pub const fn stream(self) -> Stream {
+        match self {
+            Self::Out => Stream::HostOut,
+            Self::In => Stream::HostIn,
+        }
+    }
+
+    /// The direction of a stream's copies; `None` for streams that do not copy to or from the host.
+    pub const fn on(stream: Stream) -> Option<Self> {
+        match stream {
+            Stream::HostOut => Some(Self::Out),
+            Stream::HostIn => Some(Self::In),
+            _ => None,
+        }
+    }
+}
+
+/// One device's copies in one direction.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Copies {
+    /// Bytes copied.
+    pub bytes: Bytes,
+    /// Busy time of that direction, each copy alone.
+    pub busy: Seconds,
+}
+
+impl Copies {
+    /// Adds other copies, `times` over.
+    pub(super) fn add(&mut self, other: Self, times: f64) {
+        self.bytes += other.bytes * times;
+        self.busy += other.busy * times;
+    }
+}
+
+/// One device's copies in each direction.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct HostCopies {
+    /// To the host.
+    pub to: Copies,
+    /// From the host.
+    pub from: Copies,
+}
+
+impl HostCopies {
+    /// Mutable access to one direction.
+    pub(super) const fn way_mut(&mut self, way: HostDirection) -> &mut Copies {
+        match way {
+            HostDirection::Out => &mut self.to,
+            HostDirection::In => &mut self.from,
+        }
     }
 }

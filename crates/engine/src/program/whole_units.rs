@@ -10,10 +10,10 @@ use super::build::LaunchedWork;
 use super::label::ModelPart;
 use super::sublayers::BACKWARD_LAUNCHES;
 use super::unit_costs::UnitCosts;
-use super::unit_pass::{ComputeStep, TensorExchange, Traversal, UnitParameters, UnitPass, deferred_bytes};
+use super::unit_pass::{ComputeStep, ExchangeId, Exchanges, Traversal, UnitParameters, UnitPass, deferred_bytes};
 
 impl UnitCosts<'_> {
-    /// A pass over one of the layers that are computed again from their input, or of the others.
+    /// A pass over a layer, recomputed from its input or not.
     pub fn layer_pass(&self, recomputed: bool, pass: Pass) -> UnitPass {
         let activations = &self.activations;
         let kept = if recomputed { activations.checkpoint } else { activations.layer };
@@ -42,15 +42,16 @@ impl UnitCosts<'_> {
         let late = |work: DeviceTime, launches: f64| {
             self.rates.launch_bound(work.time, launches * self.rates.host_layer()) - work.time
         };
-        let part = |sublayer: Sublayer, all: DeviceTime, late: Seconds, tensor: TensorExchange, exchange: u32| {
+        let part = |sublayer: Sublayer, all: DeviceTime, late: Seconds| {
             let work = self.layer.work(sublayer, pass);
-            ComputeStep { piece: LaunchedWork { work, host: late * share(work, all) }, tensor, exchange }
+            let piece = LaunchedWork { work, host: late * share(work, all) };
+            ComputeStep { piece, exchanges: Exchanges::around(sublayer, pass) }
         };
         let ahead = self.layer.forward.sum();
         if pass == Pass::Forward {
-            let (late, once) = (late(ahead, 1.0), TensorExchange::Forward(1));
-            let attention = part(Sublayer::Attention, ahead, late, once, 1);
-            return [attention, part(Sublayer::Mlp, ahead, late, once, 0), ComputeStep::default()];
+            let late = late(ahead, 1.0);
+            let [attention, mlp] = [Sublayer::Attention, Sublayer::Mlp].map(|sublayer| part(sublayer, ahead, late));
+            return [attention, mlp, ComputeStep::default()];
         }
         // Backward first repeats the whole layer with its collectives, or only the core of attention, which with
         // context parallelism needs keys and values passed around again.
@@ -59,22 +60,18 @@ impl UnitCosts<'_> {
             _ if !pass.propagates() => ComputeStep::default(),
             (true, _) => {
                 let piece = LaunchedWork { work: ahead, host: late(ahead, 1.0) };
-                ComputeStep { piece, tensor: TensorExchange::Forward(2), exchange: 1 }
+                let beside = [ExchangeId::KeysValues, ExchangeId::LayerForwardBeside].map(Some);
+                ComputeStep { piece, exchanges: Exchanges { after: Some(ExchangeId::LayerForward), beside } }
             }
             (false, true) => {
-                let work = self.layer.selective.sum();
-                let exchange = u32::from(self.repeats_attention());
-                ComputeStep { piece: LaunchedWork { work, host: Seconds::ZERO }, exchange, ..ComputeStep::default() }
+                let piece = LaunchedWork { work: self.layer.selective.sum(), host: Seconds::ZERO };
+                ComputeStep { piece, exchanges: self.repeated_exchanges() }
             }
             (false, false) => ComputeStep::default(),
         };
         let back = self.layer.backward.sum();
         let late = late(back, BACKWARD_LAUNCHES);
-        // Backward passes keys and values around once more, and their gradients with them (arXiv 2310.01889). All that
-        // ranks exchange goes with the gradients of inputs; those of weights need nothing from other ranks.
-        let (meet, around) =
-            if pass.propagates() { (TensorExchange::Backward, 2) } else { (TensorExchange::Nothing, 0) };
-        [again, part(Sublayer::Mlp, back, late, meet, 0), part(Sublayer::Attention, back, late, meet, around)]
+        [again, part(Sublayer::Mlp, back, late), part(Sublayer::Attention, back, late)]
     }
 
     /// A pass over the embedding, or over last norm, logits and loss.
@@ -86,10 +83,15 @@ impl UnitCosts<'_> {
             }
             _ => (activations.embedding, Bytes::ZERO, rates.embedding()),
         };
-        let tensor = if pass.propagates() { TensorExchange::End(part, pass) } else { TensorExchange::Nothing };
-        let piece = LaunchedWork { work: work.work(pass), host: Seconds::ZERO };
+        let head = part == ModelPart::Head;
+        let after = if head { ExchangeId::Head(pass) } else { ExchangeId::Embedding(pass) };
+        let beside = (head && pass.is_backward()).then_some(ExchangeId::HeadBeside);
+        let exchanges = Exchanges { after: Some(after), beside: [None, beside] };
         let mut steps = [ComputeStep::default(); 3];
-        steps[0] = ComputeStep { piece, tensor, exchange: 0 };
+        steps[0] = ComputeStep {
+            piece: LaunchedWork { work: work.work(pass), host: Seconds::ZERO },
+            exchanges: if pass.propagates() { exchanges } else { Exchanges::NONE },
+        };
         let kept = match pass {
             Pass::Forward => kept,
             Pass::Backward | Pass::BackwardInputs => held - kept,

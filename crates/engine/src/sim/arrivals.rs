@@ -1,5 +1,5 @@
-//! What has been sent to a rank and when it arrives, as trains: arrivals at equal distances. So a thousand
-//! micro-batches that a neighbour sends in its steady state are three numbers.
+//! Arrivals at a rank and their times, as trains: arrivals at equal distances. A thousand micro-batches that a
+//! neighbour sends in its steady state are three numbers.
 
 use crate::plan::pass::{Direction, PerDirection};
 use crate::program::Picos;
@@ -41,7 +41,7 @@ pub(super) struct SentTrain {
     pub direction: Direction,
 }
 
-/// What arrives from one neighbour, in order.
+/// Arrivals from one neighbour, in order.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
     trains: Vec<ArrivalTrain>,
@@ -56,7 +56,7 @@ impl Arrivals {
         (self.consumed, self.taken) = (0, 0);
     }
 
-    /// What has not been taken.
+    /// Number of arrivals that are not taken yet.
     fn trains(&self) -> &[ArrivalTrain] {
         &self.trains[self.consumed..]
     }
@@ -163,7 +163,7 @@ impl Clone for Arrivals {
     }
 }
 
-/// What both neighbours of a rank have sent to it.
+/// Arrivals from both neighbours of a rank.
 #[derive(Debug, Default)]
 pub(super) struct Inbox(PerDirection<Arrivals>);
 

@@ -11,7 +11,7 @@ use crate::program::{EVENTS, LaunchPosition, Picos, RankProgram, Stream};
 
 use super::gap::MOST_IN_FLIGHT;
 use super::in_flight::InFlightSets;
-use super::observer::Observer;
+use super::outcome::Observer;
 use super::rank::RankState;
 use super::stream::{Cursor, RankRole};
 

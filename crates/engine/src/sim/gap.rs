@@ -9,7 +9,7 @@ use super::stream::Cursor;
 /// The most transfers in flight in a gap; a rank with more of them is run task by task.
 pub(super) const MOST_IN_FLIGHT: usize = 4;
 
-/// A few of something, one for each transfer in flight at most. It lives in each rank's state, and allocates nothing.
+/// Values of at most [`MOST_IN_FLIGHT`] transfers. It lives in each rank's state and allocates nothing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct InlineVec<T> {
     pub items: [T; MOST_IN_FLIGHT],
@@ -39,12 +39,12 @@ impl<T: Copy> InlineVec<T> {
     }
 }
 
-/// Where a rank is between two launches.
+/// A rank's state between two launches.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Gap {
-    /// What is in flight, by index.
+    /// The transfers in flight, by index.
     pub state: u32,
-    /// What is left of each transfer, and the launch that it belongs to.
+    /// The rest of each transfer, and the launch that it belongs to.
     pub left: [Picos; MOST_IN_FLIGHT],
     pub launches: [LaunchPosition; MOST_IN_FLIGHT],
     /// Where compute stands, if that is not on its stream.

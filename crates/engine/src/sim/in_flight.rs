@@ -1,5 +1,5 @@
-//! What is in flight in gaps between launches, and how time passes there. Not for how a rank comes into a gap or out of
-//! it ([`super::memo`]).
+//! Transfers in flight in gaps between launches, and how time passes there. Not for how a rank enters or leaves a gap
+//! ([`super::memo`]).
 
 use crate::program::{
     Code, EVENTS, FULL_DEMAND, LaunchPosition, PerStream, Phase, Picos, RESOURCES, SERIAL, Stream, StreamSet, Task,
@@ -12,7 +12,7 @@ use super::rank::{RankContext, RankState, task_position};
 use super::slowdown::{slowdown, time_for, work_done};
 use super::stream::{Cursor, RankRole, StreamHead};
 
-/// What is in flight in a gap.
+/// The transfers in flight in a gap.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InFlight {
     /// Streams that run something, as bits; and what, in their order.
@@ -21,11 +21,11 @@ pub(super) struct InFlight {
     pub load: [u32; RESOURCES],
     /// How much longer each takes, in units of [`FULL_DEMAND`].
     slowdowns: [u32; MOST_IN_FLIGHT],
-    /// What they have not counted yet.
+    /// Events that they have not raised yet.
     pub outstanding: [i64; EVENTS],
     /// Whether all are transfers that leave nothing behind.
     pub plain: bool,
-    /// What is in flight once one of them has ended.
+    /// The transfers in flight once one of them has ended.
     without: [Option<u32>; MOST_IN_FLIGHT],
 }
 
@@ -117,7 +117,7 @@ impl InFlightSets {
         }) as u32
     }
 
-    /// What is in flight once one of the transfers in flight has ended.
+    /// The transfers in flight once one of them has ended.
     pub fn without(&mut self, state: u32, transfer: usize, code: &Code) -> u32 {
         self.get(state).without[transfer].unwrap_or_else(|| {
             let mut in_flight = self.get(state).transfers;

@@ -10,7 +10,7 @@ use super::arrivals::Inbox;
 use super::fold::{LoopLevel, Shift, find_shift};
 use super::in_flight::InFlightSets;
 use super::local::FEWEST_LAUNCHES;
-use super::observer::Observer;
+use super::outcome::Observer;
 use super::rank::RankState;
 use super::ready_queue::ReadyQueue;
 use super::stream::RankRole;

@@ -7,7 +7,7 @@ use crate::program::{Stream, TaskEvent};
 use super::arrivals::{ArrivalTrain, SentTrain};
 use super::fold::{LoopLevel, StateHistory, find_shift};
 use super::in_flight::InFlightSets;
-use super::observer::Observer;
+use super::outcome::Observer;
 use super::rank::{RankContext, RankState};
 use super::stream::RankRole;
 
@@ -15,7 +15,7 @@ use super::stream::RankRole;
 /// are seldom remembered.
 const FEWEST: u32 = 4;
 
-/// The same of any other micro-batch loop: replaying a remembered launch costs less than comparing states.
+/// The least repeats of any other micro-batch loop: replaying a remembered launch costs less than comparing states.
 pub(super) const FEWEST_LAUNCHES: u32 = 24;
 
 /// Skips what repeats of the task loop that compute has just begun again; whether anything did.

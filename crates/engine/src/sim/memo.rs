@@ -17,7 +17,7 @@ use crate::program::{Code, EventWait, Phase, Picos, SERIAL, TaskEvent, TaskGraph
 
 use super::fold::StateHistory;
 use super::in_flight::InFlightSets;
-use super::observer::Observer;
+use super::outcome::Observer;
 use super::rank::{NOTHING_QUEUED, RankContext, RankState};
 use super::stream::RankRole;
 use super::{joint, local};
@@ -38,7 +38,7 @@ struct GraphTraits {
     without_compute: bool,
 }
 
-/// What is known of launches of a graph that begin with some transfers in flight.
+/// Records of a graph's launches that begin with certain transfers in flight.
 #[derive(Debug, Clone, Copy, Default)]
 struct MemoEntry {
     gate: Gate,
@@ -60,7 +60,7 @@ enum FirstPiece {
     Other,
 }
 
-/// What keeps compute from beginning with a graph.
+/// An obstacle to compute's beginning with a graph.
 #[derive(Debug, Clone, Copy, Default)]
 enum Gate {
     /// Nobody has asked yet.

@@ -1,9 +1,9 @@
-//! What came of a run, rank by rank.
+//! Reports of a run, rank by rank: to an observer while it runs, and at its end.
 
 use crate::hardware::MAX_LEVELS;
-use crate::program::{PHASES, PerMemoryKind, Picos, TaskPosition};
+use crate::program::{PHASES, PerMemoryKind, Picos, Stream, Task, TaskPosition};
 
-/// Where one rank's time goes.
+/// One rank's time, by use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TimeTotals {
     /// Compute runs.
@@ -30,16 +30,16 @@ pub struct TimeTotals {
 pub struct MemoryPeak {
     /// Memory allocated then, by what it is allocated for.
     pub allocated: PerMemoryKind<i64>,
-    /// When.
+    /// Time of that moment.
     pub at: Picos,
     /// The task that computes then, or another that runs where none does, by index.
     pub task: u32,
-    /// Where that task stood.
+    /// That task's position.
     pub place: TaskPosition,
 }
 
 impl TimeTotals {
-    /// What has been added since an earlier moment.
+    /// The difference from an earlier moment.
     pub(super) fn since(&self, before: &Self) -> Self {
         self.combine(before, |now, before| now - before)
     }
@@ -72,9 +72,9 @@ impl TimeTotals {
 /// One rank's result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Outcome {
-    /// When it ended.
+    /// Time of its end.
     pub end: Picos,
-    /// Where its time went.
+    /// Its time, by use.
     pub totals: TimeTotals,
     /// Its fullest moment.
     pub peak: MemoryPeak,
@@ -87,4 +87,36 @@ pub struct Deadlock {
     pub rank: usize,
     /// The task at its head, by index.
     pub task: Option<u32>,
+}
+
+/// Why compute stalls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StallCause {
+    /// It needs a transfer that is running: exposed communication; on the stream given.
+    Transfer(Stream),
+    /// It waits for another rank.
+    Bubble,
+    /// Anything else.
+    Other,
+}
+
+/// Sees every event, rank by rank in the order of time. The summary needs none of it: `()` sees nothing
+/// and costs nothing.
+pub trait Observer {
+    /// Whether it wants to see every task.
+    const ENABLED: bool = true;
+    /// A task began and will be reported again when it ends.
+    fn started(&mut self, _rank: usize, _task: &Task, _place: TaskPosition, _at: Picos) {}
+    /// A task ended.
+    fn ended(&mut self, _rank: usize, _task: &Task, _at: Picos) {}
+    /// Compute stalled.
+    fn idle(&mut self, _rank: usize, _cause: StallCause, _from: Picos, _to: Picos) {}
+    /// Memory in use changed; what is allocated, by what it is allocated for.
+    fn memory(&mut self, _rank: usize, _held: &PerMemoryKind<i64>, _at: Picos) {}
+    /// A rank's work between two moments repeats `times` more, and is skipped.
+    fn folded(&mut self, _rank: usize, _from: Picos, _to: Picos, _times: u64) {}
+}
+
+impl Observer for () {
+    const ENABLED: bool = false;
 }

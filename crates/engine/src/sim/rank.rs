@@ -10,8 +10,7 @@ use crate::program::{
 
 use super::arrivals::{ArrivalTrain, Inbox, SentTrain};
 use super::gap::Gap;
-use super::observer::Observer;
-use super::outcome::{MemoryPeak, Outcome, TimeTotals};
+use super::outcome::{MemoryPeak, Observer, Outcome, TimeTotals};
 use super::slowdown::{slowdown, time_for, work_done};
 use super::stream::{Cursor, RankRole, Requirement, StreamHead};
 
@@ -55,23 +54,23 @@ pub(super) struct RankState {
     pub gap: Option<Gap>,
 }
 
-/// What a rank has sent one way.
+/// A rank's sends in one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Sent {
     pub count: u64,
     pub last: Picos,
 }
 
-/// What a rank reads and writes beside itself while it advances.
+/// The surroundings of a rank: everything else that it reads and writes while it advances.
 pub(super) struct RankContext<'a, O> {
     pub role: RankRole<'a>,
     pub inbox: &'a mut Inbox,
-    /// What it sends, and when that arrives.
+    /// Its sends, with their times of arrival.
     pub sent: &'a mut Vec<SentTrain>,
     pub observer: &'a mut O,
 }
 
-/// What a rank's wait for other ranks leaves to know.
+/// The outcome of a rank's wait for other ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RemoteWait {
     /// It waits for its own tasks only.
@@ -193,7 +192,7 @@ impl RankState {
         }
     }
 
-    /// What other ranks hold up: of tasks that miss nothing else.
+    /// Arrivals for which tasks wait that miss nothing else.
     pub fn wait(&self, role: RankRole<'_>, inbox: &Inbox) -> RemoteWait {
         let mut wait = RemoteWait::Own;
         for stream in (self.active & !self.running).iter() {

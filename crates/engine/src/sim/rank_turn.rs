@@ -11,7 +11,7 @@ use crate::program::{Picos, SERIAL, StreamSet};
 
 use super::fold::StateHistory;
 use super::memo::{Memo, ReplayStop};
-use super::observer::Observer;
+use super::outcome::Observer;
 use super::rank::{LaunchEntry, NOTHING_QUEUED, RankContext, RankState, RemoteWait};
 use super::{joint, local};
 

@@ -4,7 +4,7 @@ use crate::program::{
     Code, FULL_DEMAND, LaunchPosition, NO_TASK, Picos, RankProgram, Stream, Task, TaskEvent, TaskGraph,
 };
 
-/// What one rank runs.
+/// A rank's code and launches.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RankRole<'p> {
     pub code: &'p Code,
@@ -92,7 +92,7 @@ pub(super) struct StreamHead {
     pub cursor: Cursor,
     /// The condition that was last found not to hold.
     pub unmet: Option<Requirement>,
-    /// What is left of the running task, at its own pace.
+    /// The rest of the running task, at its own pace.
     pub remaining: Picos,
     /// How much longer than alone it takes, in units of [`FULL_DEMAND`].
     pub slowdown: u32,

@@ -1,8 +1,8 @@
-//! The algorithms of collectives, as NCCL calls them, and which of them some transfers take. Not for what they cost.
+//! The algorithms of collectives, as NCCL calls them, and sets of them. Not for their costs.
 
 use crate::stack::Protocol;
 
-/// The algorithm that a collective takes.
+/// The algorithm of a collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CollectiveAlgorithm {
     /// From one device to another.
@@ -37,7 +37,7 @@ impl CollectiveAlgorithm {
         Self::Pairwise,
     ];
 
-    /// As reports name it.
+    /// Its name in reports.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Direct => "direct",
@@ -52,7 +52,7 @@ impl CollectiveAlgorithm {
     }
 }
 
-/// Which algorithms and protocols some transfers take.
+/// The algorithms and protocols of some transfers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CollectiveAlgorithms {
     algorithms: u8,
@@ -60,19 +60,19 @@ pub struct CollectiveAlgorithms {
 }
 
 impl CollectiveAlgorithms {
-    /// With those of one more transfer.
+    /// Adds a transfer's algorithm and protocol.
     pub fn add(&mut self, algorithm: CollectiveAlgorithm, protocol: Protocol) {
         self.algorithms |= 1 << algorithm as u8;
         self.protocols |= 1 << protocol as u8;
     }
 
-    /// With those of another.
+    /// Adds another set.
     pub fn join(&mut self, other: Self) {
         self.algorithms |= other.algorithms;
         self.protocols |= other.protocols;
     }
 
-    /// Their names, the same order always; Simple, which all can take, goes without saying.
+    /// Names in a fixed order; Simple, which all can take, goes without saying.
     pub fn words(self) -> Vec<&'static str> {
         let algorithm = |algorithm: &CollectiveAlgorithm| self.algorithms & (1 << *algorithm as u8) != 0;
         let protocol = |protocol: &Protocol| self.protocols & (1 << *protocol as u8) != 0;

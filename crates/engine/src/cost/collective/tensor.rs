@@ -1,4 +1,4 @@
-//! What tensor ranks exchange in a layer and around its ends, and what of it runs beside compute.
+//! Exchanges between tensor ranks in a layer and around the model's ends, and the share that overlaps compute.
 
 use crate::hardware::Group;
 use crate::plan::pass::PerDirection;
@@ -14,7 +14,7 @@ use super::transfer::{Payload, Transfer};
 /// alone they would want 0.72, 0.86, 0.34, 0.75 and 0.60.
 const HIDDEN_BESIDE_PRODUCT: f64 = 0.66;
 
-/// What tensor ranks exchange in a layer, each for half of one.
+/// Exchanges between tensor ranks in a layer, each for one sublayer.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TensorTransfers {
     /// After forward.
@@ -29,7 +29,7 @@ pub struct TensorTransfers {
     pub ends: EndTransfers,
 }
 
-/// What tensor ranks, which have a part of the vocabulary each, exchange around the embedding and the head with its loss.
+/// Exchanges around the embedding and the head with its loss, where each tensor rank has a part of the vocabulary.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct EndTransfers {
     /// After the embedding.
@@ -51,7 +51,7 @@ pub fn overlapped_share(plan: &Plan) -> f64 {
 }
 
 impl Rates<'_> {
-    /// What tensor ranks exchange around half a layer, so many elements each: an all-reduce, or with sequence
+    /// Exchanges between tensor ranks around one sublayer, of `elements` each: an all-reduce, or with sequence
     /// parallelism a reduce-scatter and an all-gather, which move the same.
     pub fn tensor_transfers(&self, elements: Count, group: Group) -> TensorTransfers {
         if group.size < 2 {
@@ -99,7 +99,7 @@ impl Rates<'_> {
         EndTransfers { embedding, head: PerDirection { forward: head, backward: back }, overlapped_head }
     }
 
-    /// What of a collective runs beside the matrix product that it feeds or follows, and what does not.
+    /// Splits a collective into the share beside the matrix product that it feeds or follows, and the rest.
     fn split_overlapped(&self, whole: Transfer) -> (Transfer, Transfer) {
         let beside = overlapped_share(&self.scenario.plan);
         if beside > 0.0 { (whole * beside, whole * (1.0 - beside)) } else { (Transfer::default(), whole) }

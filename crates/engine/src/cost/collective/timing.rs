@@ -18,7 +18,7 @@ impl Rates<'_> {
         if level < self.beyond_node { Share::new(self.calibrated.efficiency.wire_in_node) } else { self.wire_between }
     }
 
-    /// What a ring reaches of a level's rate.
+    /// A ring's share of a level's rate.
     fn reached_rate(&self, level: usize, rate: BytesPerSecond) -> BytesPerSecond {
         let wire = rate * self.wire_share(level).get();
         match self.calibrated.runtime.most_received {
@@ -27,7 +27,7 @@ impl Rates<'_> {
         }
     }
 
-    /// What one collective takes beyond hops and bytes, where the levels that it crosses were measured.
+    /// Time of a collective beyond hops and bytes, where the levels that it crosses were measured.
     fn ramp(&self, pass: &Transfer, launches: Count) -> Seconds {
         let crossed = (0..MAX_LEVELS).filter(|level| pass.busy[*level] > Seconds::ZERO);
         let ramps = crossed.filter_map(|level| self.network.measured(level)?.ramp);
@@ -84,7 +84,7 @@ impl Rates<'_> {
         cheaper(summed, pass + pass)
     }
 
-    /// What all-gathers and reduce-scatters reach inside a node over what all-reduces do.
+    /// Rate of all-gathers and reduce-scatters inside a node over that of all-reduces.
     fn slower_gather(&self) -> f64 {
         let Efficiency { wire_in_node, wire_all_reduce, .. } = self.calibrated.efficiency;
         wire_all_reduce.map_or(1.0, |all_reduce| wire_in_node / all_reduce)
@@ -220,7 +220,7 @@ impl Rates<'_> {
     }
 }
 
-/// The same bytes at `factor` times the rate.
+/// Moves the bytes at `factor` times the rate.
 fn faster_wire(mut transfer: Transfer, factor: f64) -> Transfer {
     // Only what is on the wire gets faster; latency and launches stay.
     let slowest = transfer.slowest();

@@ -1,4 +1,4 @@
-//! What collectives take and move: time and traffic of one, and what travels. Not for how long one takes.
+//! The time and traffic of a collective, and its payload. Not for the laws of that time ([`super::timing`]).
 
 use std::ops::{Add, Mul};
 
@@ -14,15 +14,15 @@ use super::algorithm::CollectiveAlgorithm;
 pub struct Transfer {
     /// From its launch until the last rank is done.
     pub time: Seconds,
-    /// What of that hops and launches take.
+    /// Part of that time: hops and launches.
     pub steps: Seconds,
-    /// What of that passes over memory take, which quantise and dequantise.
+    /// Part of that time: passes over memory that quantise and dequantise.
     pub passes: Seconds,
-    /// How long each level's wire is busy.
+    /// Busy time of each level's wire.
     pub busy: [Seconds; MAX_LEVELS],
-    /// What one device sends into each level, on average over the group.
+    /// Bytes that one device sends into each level, on average over the group.
     pub bytes: [Bytes; MAX_LEVELS],
-    /// What one device receives.
+    /// Bytes that one device receives.
     pub received: Bytes,
     /// The algorithm taken.
     pub algorithm: CollectiveAlgorithm,
@@ -30,7 +30,7 @@ pub struct Transfer {
     pub protocol: Protocol,
 }
 
-/// Where the time of transfers goes, each alone; the parts sum to it.
+/// Parts of the transfers' time, each transfer alone; they sum to it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TransferParts {
     /// Bytes on the wire of the slowest level crossed.
@@ -42,7 +42,7 @@ pub struct TransferParts {
 }
 
 impl TransferParts {
-    /// Adds others, so many times over.
+    /// Adds other parts, `times` over.
     pub fn add(&mut self, other: Self, times: f64) {
         self.wire += other.wire * times;
         self.steps += other.steps * times;
@@ -54,16 +54,16 @@ impl TransferParts {
         [("on the wire", self.wire), ("hops and launches", self.steps), ("quantising passes", self.passes)]
     }
 
-    /// All of it.
+    /// The whole time.
     pub fn total(self) -> Seconds {
         self.wire + self.steps + self.passes
     }
 }
 
-/// What travels: elements in a format, with a scale per block where the format is quantised.
+/// A payload: elements in a format, with a scale per block where the format is quantised.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Payload {
-    /// How many of them.
+    /// Number of elements.
     pub elements: Count,
     /// Format on the wire.
     pub format: Format,
@@ -91,7 +91,7 @@ impl Payload {
 }
 
 impl Transfer {
-    /// Where its time goes.
+    /// The parts of its time.
     pub fn parts(&self) -> TransferParts {
         let Self { time, steps, passes, .. } = *self;
         TransferParts { wire: time - steps - passes, steps, passes }
@@ -103,7 +103,7 @@ impl Transfer {
         (0..MAX_LEVELS).filter(|level| self.busy[*level] > Seconds::ZERO).max_by(busiest)
     }
 
-    /// How long the busiest level's wire is busy.
+    /// Busy time of the busiest level's wire.
     pub fn slowest(&self) -> Seconds {
         self.busy.into_iter().fold(Seconds::ZERO, Seconds::max)
     }
@@ -116,7 +116,7 @@ impl Transfer {
         self
     }
 
-    /// Begins so much later.
+    /// Delays its start.
     #[must_use]
     pub(super) fn after(mut self, start: Seconds) -> Self {
         self.time += start;
@@ -128,7 +128,7 @@ impl Transfer {
 impl Mul<f64> for Transfer {
     type Output = Self;
 
-    /// A share of it, or so many times as much.
+    /// Scales its time and traffic.
     fn mul(mut self, share: f64) -> Self {
         self.time = self.time * share;
         self.steps = self.steps * share;

@@ -15,6 +15,9 @@ pub(super) const RULES: ScheduleRules = ScheduleRules {
     together: |counts| counts.micro_batches,
 };
 
+/// `GPipe` (Huang et al., arXiv 1811.06965): all forwards, then all backwards, of a single stage on each rank.
+pub(super) const GPIPE: ScheduleRules = ScheduleRules { virtual_stages: false, ..RULES };
+
 fn order(counts: PipelineCounts, _rank: u32, _buffered: bool) -> PassOrder {
     let mut order = PassOrder::new();
     (0..counts.stages).for_each(|stage| order.add(counts.micro_batches, StagePass::forward(stage, 0), None));

@@ -1,32 +1,31 @@
-//! The buffers of a pipeline rank: what fills them, and what empties them. Not for when they change hands, which the
-//! order of its passes says ([`crate::plan::ScheduleRules`]).
+//! The tasks that fill and empty the buffers of a pipeline rank. Not for when stages take turns in them, which follows
+//! from the order of passes ([`crate::plan::ScheduleRules`]).
 //!
-//! The shard of a state that lives on the host comes from there before it is gathered, whenever a stage comes into a
-//! buffer, and what a stage's gradients are reduced to goes there when backward leaves it [layered B5]; the host adds
-//! it to what it has. Sums that are still to be reduced over other ranks come back for that with the stage's last
-//! backward. A second copy of the weights is left by a stage's first gather, serves its gathers for backward and goes
-//! after the last backward [frontier D4]; a stage that stays in its buffer needs none.
+//! Where the state lives on the host, a stage's shard is copied from there before each gather, and its reduced
+//! gradients are copied there when backward leaves the stage [layered B5]; the host adds them up. Sums that are still
+//! to be reduced over other ranks come back with the stage's last backward. A stage's first gather leaves a second copy
+//! of the weights, which serves gathers for backward and is freed after the last backward [frontier D4]; a stage that
+//! stays in its buffer needs none.
 
 use crate::cost::Transfer;
 use crate::plan::pass::Pass;
 use crate::units::{Bytes, Count, Share};
 
 use super::super::build::GraphBuilder;
-use super::super::gradients::Gradients;
 use super::super::label::{ModelPart, Phase, TaskKind};
 use super::super::memory::MemoryKind;
 use super::super::operator_layouts::StageParameters;
 use super::super::stream::Stream;
 use super::super::task::{Task, TaskEvent, bytes, memory_of, waits};
 use super::super::unit_costs::UnitCosts;
-use super::super::unit_pass::{ReductionScope, UnitCollective};
+use super::super::unit_pass::{Gradients, ReductionScope, UnitCollective};
 use super::context::{PipelineContext, label, pause};
 
-/// A stage that comes into a buffer.
+/// A stage that takes a weight buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StageFill {
     pub work: usize,
-    /// The one whose buffer it takes.
+    /// The stage that had the buffer before.
     pub evicts: Option<usize>,
     pub pass: Pass,
     /// Whether it leaves a second copy.
@@ -37,7 +36,7 @@ pub(super) struct StageFill {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct GradientBuffer {
     pub work: usize,
-    /// Whether sums that earlier stretches of backward left on the host come into it.
+    /// Whether it takes sums that earlier stretches of backward left on the host.
     pub resumed: bool,
 }
 
@@ -48,12 +47,12 @@ pub(super) struct GradientDrain {
     pub gradients: Gradients,
     /// Whether sums of its gradients have come back from the host.
     pub resumed: bool,
-    /// Whether a second copy goes with it.
+    /// Whether it frees a second copy.
     pub frees_secondary: bool,
 }
 
 impl<'a> PipelineContext<'a> {
-    /// What a stage holds, by its layouts.
+    /// A stage's parameters, by layout.
     fn holdings(&self, work: usize) -> impl Iterator<Item = (&UnitCosts<'a>, StageParameters, Count)> {
         let placed = |holding: &StageParameters| {
             let costs = &self.layout_costs[holding.layout];
@@ -62,7 +61,7 @@ impl<'a> PipelineContext<'a> {
         self.stages.distinct[work].holdings.iter().map(placed)
     }
 
-    /// The sum of something over the parameters of a stage.
+    /// Sums bytes over a stage's parameters.
     fn sum(&self, work: usize, of: impl Fn(&UnitCosts<'a>, Count) -> Bytes) -> Bytes {
         self.holdings(work).map(|(costs, _, elements)| of(costs, elements)).sum()
     }
@@ -104,7 +103,7 @@ impl<'a> PipelineContext<'a> {
         });
     }
 
-    /// What brings a stage's weights; the last task is on the same stream for all stages.
+    /// The tasks that bring a stage's weights; the last one runs on the same stream for all stages.
     fn fetch_weights(&self, body: &mut GraphBuilder<'_>, work: usize, pass: Pass) -> Vec<Task> {
         let phase = Phase::from(pass);
         let released = Some(body.after(TaskEvent::Released, 0));
@@ -152,8 +151,8 @@ impl<'a> PipelineContext<'a> {
         Task { allocates: buffer, frees: buffer, ..task }
     }
 
-    /// A stage takes a gradient buffer, if it needs one; sums that it is to be reduced with come from the host beside
-    /// its backward.
+    /// Takes a gradient buffer for a stage that needs one; sums to be reduced with its gradients come from the host
+    /// beside its backward.
     pub(super) fn take_gradient_buffer(
         &self,
         graph: &mut GraphBuilder<'_>,
@@ -179,7 +178,7 @@ impl<'a> PipelineContext<'a> {
         });
     }
 
-    /// Reduces a stage's gradients when backward leaves it: those that are sharded, and after its last backward all.
+    /// Reduces a stage's gradients when backward leaves it: sharded ones each time, all after its last backward.
     pub(super) fn drain(&self, graph: &mut GraphBuilder<'_>, drain: GradientDrain) {
         let GradientDrain { work, gradients, resumed, frees_secondary } = drain;
         let complete = gradients == Gradients::Complete;
@@ -223,7 +222,7 @@ impl<'a> PipelineContext<'a> {
         });
     }
 
-    /// What is left of a stage's gradients goes to the host.
+    /// Copies the remaining gradients of a stage to the host.
     fn store(&self, body: &mut GraphBuilder<'_>, work: usize, gradients: Gradients) {
         let copied = self.sum(work, |costs, elements| costs.stored(elements, gradients));
         let label = label(Stream::HostOut, TaskKind::Copy, ModelPart::Layer, Phase::Backward);

@@ -1,4 +1,4 @@
-//! What the ranks of a pipeline share: its stages, how their operators are sharded, which streams carry what.
+//! Facts that the ranks of a pipeline share: stages, shardings of operators, streams of collectives.
 
 use crate::cost::{Factors, Rates};
 use crate::plan::pass::{Pass, PipelineCounts};
@@ -9,26 +9,25 @@ use crate::units::{Bytes, Share};
 use super::super::build::{GraphBuilder, LaunchedWork};
 use super::super::label::{Activity, Label, ModelPart, Phase, TaskKind};
 use super::super::operator_layouts::OperatorLayouts;
-use super::super::parameter_group::ParameterGroup;
 use super::super::stage::{PipelineStages, StageWork};
-use super::super::state::ModelState;
+use super::super::state::{ModelState, ParameterGroup};
 use super::super::step::TaskEmitter;
 use super::super::stream::{CollectiveStreams, Stream};
 use super::super::task::{Task, TaskClass, TaskEvent};
 use super::super::unit_costs::UnitCosts;
 use super::super::unit_order::UnitList;
 
-/// A pipeline and what its ranks share.
+/// A pipeline: everything that its ranks share.
 #[expect(clippy::struct_excessive_bools, reason = "four independent properties of the plan's state")]
 pub(in crate::program) struct PipelineContext<'a> {
-    /// What unit passes are made from, for each layout of operators; the plan's own first.
+    /// Costs under each layout of operators; the plan's own first.
     pub(super) layout_costs: Vec<UnitCosts<'a>>,
     layouts: &'a OperatorLayouts<'a>,
     /// The layout of the embedding, by index.
     pub(super) embedding: usize,
     pub(super) streams: CollectiveStreams,
     pub(super) stages: PipelineStages,
-    /// Whether stages take turns in buffers.
+    /// Whether stages take turns in gradient buffers.
     pub(super) buffered: bool,
     pub(in crate::program) rules: &'static ScheduleRules,
     pub(super) counts: PipelineCounts,
@@ -37,9 +36,9 @@ pub(in crate::program) struct PipelineContext<'a> {
     pub(super) gathers: bool,
     /// Whether there is a second copy of any weights.
     pub(super) has_secondary: bool,
-    /// What lives on the host.
+    /// The state that lives on the host.
     pub(super) offload: Offload,
-    /// For each rank the first of those up to it, neighbour by neighbour, that hold the same.
+    /// The first rank of each rank's group of neighbours with equal stages.
     alike: Vec<u32>,
 }
 
@@ -53,7 +52,7 @@ pub(in crate::program) fn pipeline_counts(scenario: &Scenario, layout: &Layout) 
 }
 
 impl<'a> PipelineContext<'a> {
-    /// Of a checked plan.
+    /// The pipeline of a checked plan.
     pub fn new(rates: &'a Rates<'a>, layout: &Layout, layouts: &'a OperatorLayouts<'a>) -> Self {
         let plan = &rates.scenario.plan;
         let counts = pipeline_counts(rates.scenario, layout);
@@ -92,7 +91,7 @@ impl<'a> PipelineContext<'a> {
         }
     }
 
-    /// Stages that differ.
+    /// The distinct stages.
     pub fn distinct_stages(&self) -> &[StageWork] {
         &self.stages.distinct
     }
@@ -102,17 +101,17 @@ impl<'a> PipelineContext<'a> {
         work.list(self.layouts, &self.layout_costs, pass)
     }
 
-    /// What unit passes of operators with a layout are made from.
+    /// Costs under one layout of operators.
     pub fn costs_of(&self, layout: usize) -> &UnitCosts<'a> {
         &self.layout_costs[layout]
     }
 
-    /// Which of them the stages are, in the order of forward.
+    /// The stages in the order of forward, as indices into the distinct ones.
     pub fn order(&self) -> impl Iterator<Item = usize> {
         self.stages.in_order()
     }
 
-    /// The first of the ranks up to this one, neighbour by neighbour, that hold the same.
+    /// The first rank of this rank's group of neighbours with equal stages.
     pub fn first_alike(&self, rank: u32) -> u32 {
         self.alike[rank as usize]
     }
@@ -128,14 +127,15 @@ impl<'a> PipelineContext<'a> {
         held.map(|(costs, parameters)| ParameterGroup::new(costs, parameters)).collect()
     }
 
-    /// Memory of one rank's parameters that does not change during the step.
+    /// Static memory of one rank's parameters.
     pub fn state(&self, rank: u32) -> ModelState {
         ModelState::of_groups(&self.parameter_groups(rank))
     }
 
-    /// Buffers for what every micro-batch brings: inputs to every stage but the first, gradients of outputs to every stage
-    /// but the last. Outputs stay from a stage's forward to its backward; beside the first stage's, inputs that are counted
-    /// as activations make up for them. With 8 micro-batches on 4 ranks, a middle one has 8 of each, the first 8 and 4.
+    /// Buffers for the transfers of every micro-batch: inputs to every stage but the first, gradients of outputs to
+    /// every stage but the last. Outputs stay from a stage's forward to its backward; except for the first stage,
+    /// inputs that are counted as activations make up for them. With 8 micro-batches on 4 ranks, a middle one has 8 of
+    /// each, the first 8 and 4.
     pub fn buffers(&self, rank: u32) -> Bytes {
         let (rates, PipelineCounts { ranks, stages, micro_batches }) = (self.costs().rates, self.counts);
         if ranks == 1 || !rates.scenario.stack.pipeline_buffers {
@@ -149,7 +149,7 @@ impl<'a> PipelineContext<'a> {
         rates.activations().embedding * (f64::from(2 * (stages - 1)) * f64::from(micro_batches) + f64::from(of_end))
     }
 
-    /// What all unit passes share.
+    /// Costs under the plan's own layout.
     pub(super) fn costs(&self) -> &UnitCosts<'a> {
         &self.layout_costs[0]
     }
@@ -163,7 +163,7 @@ impl<'a> PipelineContext<'a> {
     }
 }
 
-/// A moment on the compute stream.
+/// A task on the compute stream that takes no time.
 pub(super) fn pause(body: &mut GraphBuilder<'_>) -> Task {
     let label = label(Stream::Compute, TaskKind::Host, ModelPart::Model, Phase::default());
     Task { signals: [Some(TaskEvent::Computed), None], ..body.compute(LaunchedWork::default(), TaskClass::Host, label) }

@@ -1,4 +1,4 @@
-//! What a pipeline rank does before its first pass and after its last.
+//! The tasks of a pipeline rank before its first pass and after its last.
 
 use crate::plan::pass::Direction;
 
@@ -13,22 +13,22 @@ use super::context::{PipelineContext, label, pause};
 
 impl PipelineContext<'_> {
     /// The host's fixed times before all else.
-    pub(super) fn begin(&self, graph: &mut GraphBuilder<'_>, rank: u32) {
+    pub(super) fn write_begin(&self, graph: &mut GraphBuilder<'_>, rank: u32) {
         let rates = self.costs().rates;
         let owners = self.parameter_groups(rank).first().map_or(1, |group| group.costs.layout.optimizer);
-        TaskEmitter::host(graph, rates.host_step(owners));
-        TaskEmitter::host(graph, rates.calibrated.software.micro_batch);
+        TaskEmitter::write_host_time(graph, rates.host_step(owners));
+        TaskEmitter::write_host_time(graph, rates.calibrated.software.micro_batch);
     }
 
-    /// The boundary, after what the ends of the pipeline sum.
-    pub(super) fn end(&self, graph: &mut GraphBuilder<'_>, rank: u32) {
+    /// The boundary, after the sum over the ends of the pipeline.
+    pub(super) fn write_end(&self, graph: &mut GraphBuilder<'_>, rank: u32) {
         self.sum_tied_gradients(graph, rank);
         graph.task_loop(1, |body| boundary::build(&self.parameter_groups(rank), self.streams, body));
     }
 
-    /// Sums the gradients of an embedding and of logits that are tied to it, where the first and the last rank have
-    /// a copy each, once they are reduced (`finalize_model_grads` of Megatron-LM). The two ranks are neighbours
-    /// where the pipeline closes: each has the sum when both have done their part.
+    /// Sums the reduced gradients of an embedding and of logits tied to it, where the first and the last rank have a
+    /// copy each (`finalize_model_grads` of Megatron-LM). The two ranks are neighbours where the pipeline closes: each
+    /// has the sum when both have done their part.
     fn sum_tied_gradients(&self, graph: &mut GraphBuilder<'_>, rank: u32) {
         let (sends, arrival) = match rank {
             0 => (Direction::Backward, TaskEvent::ArrivedForward),
@@ -53,7 +53,7 @@ impl PipelineContext<'_> {
     }
 }
 
-/// Gives back what is left in the buffers.
+/// Frees the bytes that are left in the buffers.
 pub(super) fn free_buffers(graph: &mut GraphBuilder<'_>, left: i64) {
     graph.task_loop(u32::from(left > 0), |body| {
         let mut task = pause(body);

@@ -1,28 +1,28 @@
-//! The tasks of one pass over a stage for one micro-batch, from what arrives to what is sent on. Not for the stage's
-//! weights and gradients ([`super::buffers`]).
+//! The tasks of one pass over a stage for one micro-batch, from its arrival to its send. Not for the stage's weights
+//! and gradients ([`super::buffers`]).
 
 use crate::plan::pass::Pass;
 use crate::units::Bytes;
 
 use super::super::build::GraphBuilder;
 use super::super::label::{ModelPart, Phase, TaskKind};
-use super::super::step::TaskEmitter;
+use super::super::step::{RunSite, TaskEmitter};
 use super::super::stream::Stream;
 use super::super::task::{TaskEvent, waits};
-use super::super::unit_order::{CheckpointFetch, UnitRun};
+use super::super::unit_order::CheckpointFetch;
 use super::context::{PipelineContext, label};
 
-/// Forward or backward of a stage, between what it receives and what it sends.
+/// A pass over a stage, with its arrival and its send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PassShape {
     pub work: usize,
     pub pass: Pass,
     pub receives: bool,
-    /// The level over which it sends what it has computed.
+    /// The level over which it sends its results.
     pub sends: Option<usize>,
 }
 
-/// What a pass does for the one after it.
+/// Work of a pass for the pass after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct NextPass {
     /// The host's fixed time, where a micro-batch begins.
@@ -42,8 +42,8 @@ pub(super) struct NextCheckpoint {
 }
 
 impl PipelineContext<'_> {
-    /// The shape of a pass over the stage `index` of the model, which is one of a rank's: whether it waits for a
-    /// neighbour, and what it sends to one. The ends of the model have none.
+    /// The shape of a rank's pass over the stage `index` of the model. At the ends of the model it has no neighbour to
+    /// wait for or to send to.
     pub(super) fn shape(&self, rank: u32, index: u32, work: usize, pass: Pass) -> PassShape {
         let (first, last) = match pass {
             Pass::Forward => (0, self.stages.len() - 1),
@@ -54,8 +54,8 @@ impl PipelineContext<'_> {
         PassShape { work, pass, receives: linked && index != first, sends }
     }
 
-    /// What a rank does for a shape, `ahead` gathers ahead, and for what is `next`.
-    pub(super) fn pass_tasks(&self, graph: &mut GraphBuilder<'_>, shape: PassShape, ahead: usize, next: NextPass) {
+    /// Writes a pass with `ahead` gathers issued ahead of it, and its work for the pass after it.
+    pub(super) fn write_pass(&self, graph: &mut GraphBuilder<'_>, shape: PassShape, ahead: usize, next: NextPass) {
         let PassShape { work, pass, receives, sends } = shape;
         let arrival = TaskEvent::arrival(pass.into());
         if receives {
@@ -78,8 +78,8 @@ impl PipelineContext<'_> {
                                 .then(|| body.after(TaskEvent::Gathered, ahead.cast_signed() as i64)),
                             receives.then(|| body.after(arrival, 0)),
                         ];
-                        let run = UnitRun { count: times, layer: run.layer_at(position), ..*run };
-                        emit.stage_unit_pass(body, &run, start, copy.filter(|_| index + 1 == runs.len()));
+                        let site = RunSite { run, position, micro_batch: 0 };
+                        emit.write_stage_unit_pass(body, site, start, copy.filter(|_| index + 1 == runs.len()));
                     }
                 });
             };
@@ -90,7 +90,7 @@ impl PipelineContext<'_> {
             graph.task_loop(1, |body| self.send(body, pass, level));
         }
         if next.opens_micro_batch {
-            TaskEmitter::host(graph, self.costs().rates.calibrated.software.micro_batch);
+            TaskEmitter::write_host_time(graph, self.costs().rates.calibrated.software.micro_batch);
         }
     }
 
@@ -101,7 +101,7 @@ impl PipelineContext<'_> {
         copy.map(|copy| copy.from(next.layer, next.micro_batch))
     }
 
-    /// Activations, or their gradients, to the rank of the neighbouring stage; each tensor rank its share.
+    /// Sends activations, or their gradients, to the rank of the neighbouring stage; each tensor rank sends its share.
     fn send(&self, body: &mut GraphBuilder<'_>, pass: Pass, level: usize) {
         let label = label(Stream::Pipeline, TaskKind::PointToPoint, ModelPart::Model, Phase::from(pass));
         let mut task = body.transfer(&self.costs().send(level), Stream::Pipeline, self.contention(), label);

@@ -10,20 +10,20 @@ use super::super::outcome::{MemoryPeak, TimeTotals};
 use super::super::rank::{LaunchStage, RankContext, RankState};
 use super::super::stream::{Cursor, StreamHead};
 
-/// What a record needs to be left of a transfer: exactly this, if it ends in the launch; more than this, if it does
-/// not.
+/// The rest of a transfer that a record requires: exactly this if the transfer ends in the launch, more than this if it
+/// does not.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct TransferNeed {
     pub left: Picos,
     pub ends: bool,
 }
 
-/// What is left of a transfer when the launch is over.
+/// The rest of a transfer when the launch is over.
 #[derive(Debug, Clone, Copy)]
 enum TransferRemainder {
-    /// Of one from before, less what it needed.
+    /// An earlier transfer's rest, less the need.
     Earlier(usize),
-    /// Of one of the launch's.
+    /// The rest of a transfer of the launch.
     Own(Picos),
 }
 
@@ -43,7 +43,7 @@ struct RecordedPeak {
     transfer: Option<usize>,
 }
 
-/// What a launch does, relative to its beginning.
+/// The effects of a launch, relative to its beginning.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LaunchRecord {
     pub needs: InlineVec<TransferNeed>,
@@ -51,10 +51,10 @@ pub(super) struct LaunchRecord {
     allocated: PerMemoryKind<i64>,
     totals: TimeTotals,
     peak: RecordedPeak,
-    /// What is sent, and how much of what arrives is taken.
+    /// Sends, and how many arrivals are taken.
     sent: InlineVec<SendRecord>,
     taken: PerDirection<u64>,
-    /// What is in flight when it is over, by index, and how much of each is left.
+    /// Transfers in flight when it is over, by index, and the rest of each.
     after: u32,
     left: InlineVec<TransferRemainder>,
     /// Where compute stands then, if it has done anything.
@@ -76,7 +76,7 @@ pub(super) struct Recording {
     pub before: RankState,
     pub at: LaunchPosition,
     pub gap: Gap,
-    /// What had been sent by then.
+    /// Sends by then.
     sent: usize,
 }
 
@@ -96,8 +96,7 @@ impl Recording {
         }
     }
 
-    /// What has happened since the launch began, after which `after` is in flight; `None` if there is too much to
-    /// remember.
+    /// Records the effects since the launch began, with `after` in flight now; `None` if there is too much to remember.
     pub fn record<O>(
         &self,
         state: &InFlight,

@@ -48,7 +48,7 @@ pub(super) fn first_compute(code: &Code, graph: usize) -> Option<u32> {
 /// A launch whose first piece of compute runs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StartedLaunch {
-    /// What is still in flight, and what is left of it.
+    /// The transfers still in flight, and the rest of each.
     pub state: u32,
     left: [Picos; MOST_IN_FLIGHT],
     /// Time since the launch began, and what is left of the piece, once a transfer has ended.
@@ -61,7 +61,7 @@ pub(super) struct StartedLaunch {
 /// A transfer that has ended beside a launch's first piece of compute.
 #[derive(Debug, Clone, Copy, Default)]
 struct EndedTransfer {
-    /// What was in flight before, and which of it the transfer was.
+    /// The transfers in flight before, and the index of the one that ended.
     before: u32,
     index: usize,
     /// When, counted from the launch's beginning.

@@ -2,8 +2,7 @@
 
 use crate::program::{Phase, Picos, RESOURCES, SERIAL, STREAMS, Stream, Task, TaskClass};
 
-use super::super::observer::{Observer, StallCause};
-use super::super::outcome::MemoryPeak;
+use super::super::outcome::{MemoryPeak, Observer, StallCause};
 use super::super::stream::{Cursor, RankRole};
 use super::{RankContext, RankState, task_position};
 
@@ -65,7 +64,7 @@ impl RankState {
         Cursor::first(role, at, Stream::Compute).map(|cursor| role.task(&cursor))
     }
 
-    /// What a stream's next task waits for: followed through waits to a transfer that runs.
+    /// The running transfer that a stream's next task waits for, through other waits.
     fn stall_cause(&self, stream: Stream, depth: usize, role: RankRole<'_>) -> StallCause {
         if !self.stage.issued() && self.at.is_some() {
             // All that the launch needs of this rank is there.

@@ -6,7 +6,7 @@ use crate::program::{EVENTS, EventWait, PerStream, Picos, SERIAL, TaskEvent};
 
 use super::{RankContext, RankState};
 use crate::sim::arrivals::Inbox;
-use crate::sim::observer::Observer;
+use crate::sim::outcome::Observer;
 use crate::sim::stream::{Cursor, RankRole, StreamHead};
 
 /// A rank's progress in a launch: whether its tasks are queued (issued), and whether compute has begun with it.
