@@ -13,6 +13,7 @@ mod part;
 pub mod planner;
 pub mod plans;
 mod published;
+mod step_bound;
 mod strategies;
 mod sweep;
 pub mod training;
