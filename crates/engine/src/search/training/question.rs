@@ -69,6 +69,14 @@ impl TrainingSearch {
         filling.map_or(inside, |unit| whole(budget, unit)).max(inside)
     }
 
+    /// The fields that the search chooses, or that its strategies say.
+    pub fn chosen(&self) -> Vec<Field> {
+        let edits = self.edits(&METHODS[0], &TrainingChoice::PLAINEST);
+        let size = [Field::Nodes, Field::Devices];
+        let placed = Field::all().filter(|field| field.is_in_sharding());
+        edits.into_iter().map(|edit| edit.field).chain(size).chain(placed).collect()
+    }
+
     /// What a choice changes of what stays the same.
     pub fn edits(&self, method: &Method, choice: &TrainingChoice) -> Vec<Edit> {
         let node = self.base.cluster.devices_per_node();
