@@ -46,7 +46,7 @@ pub(super) struct StepBound<'a> {
     knows_state: bool,
 }
 
-/// What nothing hides before the first pass and after the last.
+/// Transfers and update that nothing hides, before the first pass and after the last.
 #[derive(Debug, Clone, Copy, Default)]
 struct StepEnds {
     opening: Seconds,
@@ -100,13 +100,13 @@ impl<'a> StepBound<'a> {
         self.rank_lines(ends, counts, add);
         match counts {
             _ if self.staged && self.rules.alternates => self.round_trip_lines(ends, add),
-            _ if self.staged => self.through_lines(ends, counts.is_some(), add),
+            _ if self.staged => self.phase_lines(ends, counts.is_some(), add),
             Some(_) => self.unit_lines(add),
             None => {}
         }
     }
 
-    fn order(&self) -> impl DoubleEndedIterator<Item = &'a StageCost> + ExactSizeIterator + Clone + use<'a> {
+    fn order(&self) -> impl Iterator<Item = &'a StageCost> + use<'a> {
         let terms = self.terms;
         terms.order.iter().map(move |part| &terms.parts[usize::from(*part)])
     }
@@ -122,7 +122,8 @@ impl<'a> StepBound<'a> {
 
     /// The units or stages of a rank, in the order of forward.
     pub fn of_rank(&self, rank: usize) -> impl Iterator<Item = &'a StageCost> + use<'a> {
-        self.order().skip(rank).step_by(self.ranks)
+        let terms = self.terms;
+        terms.order.iter().skip(rank).step_by(self.ranks).map(move |part| &terms.parts[usize::from(*part)])
     }
 
     fn stages_per_rank(&self) -> usize {
@@ -244,7 +245,7 @@ impl<'a> StepBound<'a> {
 
     /// All forwards pass before all backwards: the first micro-batch passes all stages, the others follow through the
     /// last one.
-    fn through_lines(&self, ends: StepEnds, placed: bool, add: &mut impl FnMut(Span, Line)) {
+    fn phase_lines(&self, ends: StepEnds, placed: bool, add: &mut impl FnMut(Span, Line)) {
         let StepEnds { opening, closing } = ends;
         let stages = self.terms.order.len();
         let (first, last, leading) = (self.stage(0), self.stage(stages - 1), self.stage(stages - self.ranks));
