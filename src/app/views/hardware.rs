@@ -13,7 +13,7 @@ use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::scenario::{Field, Value};
-use shardscope_engine::search::hardware::{Gains, LimitingFactor, gains, limiting};
+use shardscope_engine::search::limiting_factor::{Gains, LimitingFactor, gains, limiting};
 use shardscope_engine::search::{Axis, Sweep};
 
 use super::map::{Map, NOTHING_TO_TAKE};

@@ -9,18 +9,18 @@
 
 mod answer;
 mod best_plans;
+mod branch_and_bound;
 mod extents;
 mod lower_bound;
 mod objective;
-mod run;
 mod search_space;
 mod shape;
 mod workers;
 
 pub use answer::{EvaluatedPlan, PlanCounts, PlanSearchAnswer, SearchShare};
 pub use best_plans::{pareto_figures, pareto_front};
+pub use branch_and_bound::PlanSearch;
 pub use objective::{Objective, SearchLimits, TokenPace};
-pub use run::PlanSearch;
 pub use search_space::{Allowed, SearchSpace, searched_fields};
 pub(super) use search_space::{MOST_SEQUENCES, micro_batches};
 

@@ -6,23 +6,17 @@
 //! pipeline parallelism" (arXiv 2106.02679). Not for one plan's closed forms, which are [`crate::bounds`]'s.
 
 mod breakdown;
-mod choice;
+mod candidates;
 mod closed_form;
-mod fewest;
-mod goal;
-mod grid;
 mod method;
 mod question;
 mod run;
 
 pub use breakdown::StepBreakdown;
-pub use choice::TrainingChoice;
 pub use closed_form::ClosedForm;
-pub use fewest::BestTraining;
-pub use goal::{Goal, USUAL_STEPS};
 pub use method::{METHODS, Method, StageAssignment};
-pub use question::TrainingSearch;
-pub use run::TrainingAnswer;
+pub use question::{Goal, TrainingChoice, TrainingSearch, USUAL_STEPS};
+pub use run::{BestTraining, TrainingAnswer};
 
 #[cfg(test)]
 mod tests;

@@ -16,11 +16,11 @@ const MICRO_BATCHES: usize = 3;
 
 /// Proposes changes of a scenario.
 pub struct Adviser<'a> {
-    /// What ids mean.
+    /// The presets that ids name.
     pub library: &'a Library,
-    /// What edits change.
+    /// The file that edits change.
     pub file: &'a ScenarioFile,
-    /// What the file means now.
+    /// The scenario that the file means now.
     pub scenario: &'a Scenario,
 }
 

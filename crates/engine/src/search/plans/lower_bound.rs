@@ -18,7 +18,7 @@ pub(super) struct LowerBound {
     pub time: Seconds,
     /// The terms of its step, with the state nowhere sharded.
     terms: StepTerms,
-    /// Of each rank the parameters, and the memory beside their state at its first backward.
+    /// Parameters of each rank, and its memory beside their state at its first backward.
     ranks: Vec<(Count, Bytes)>,
     /// How often the stages of the first and of the last rank are gathered and reduced, once that has been asked for.
     counts: OnceLock<EndTransferCounts>,

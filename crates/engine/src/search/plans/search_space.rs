@@ -1,4 +1,4 @@
-//! What a search may change of a job, and over which values.
+//! The fields of a job that a search may change, and their values.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub(super) struct MeshOrder {
     pub accumulation: Accumulation,
 }
 
-/// What a search may change beyond where the work is done: the numbers, and what else is asked of the machine.
+/// Changes that a search may make beyond where the work is done: number formats, and use of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Allowed {
     /// Weights in int8 and gradients in int4 on the wire.
@@ -97,7 +97,8 @@ impl SearchSpace {
         self.micro_batches(base).contains(&micro_batch) && self.recomputes(base).contains(&recompute)
     }
 
-    /// The same with all but what a plan for operators chooses as in a job; `None` where no plan is like it in that.
+    /// The space of a plan for operators: all that it does not choose is as in a job; `None` where no plan of this space
+    /// is like the job in that.
     pub(in crate::search) fn restricted_to_mesh_of(&self, job: &Scenario) -> Option<Self> {
         let stays = |field: &Field| {
             !matches!(field, Field::MicroBatch | Field::Recompute) && extents().all(|extent| extent != *field)
@@ -196,7 +197,7 @@ impl SearchSpace {
         (found, impossible)
     }
 
-    /// The same without the count.
+    /// The jobs that differ in anything but free fields.
     pub fn jobs(&self, base: &Scenario) -> Vec<Scenario> {
         self.variants(base).0
     }
@@ -207,7 +208,7 @@ impl SearchSpace {
         match self.values.get(&field) {
             Some(values) => values.iter().filter_map(Value::get).collect(),
             None if self.is_fixed(field) => own().into_iter().collect(),
-            // What the base has competes, where the grid does not have it.
+            // The base's own count competes, where the grid does not have it.
             None => {
                 let mut counts = grid();
                 counts.extend(own().filter(|own| !counts.contains(own)));
@@ -231,7 +232,7 @@ impl SearchSpace {
         self.counts(Field::MicroBatch, base, micro_batches)
     }
 
-    /// What divides the devices: layers need not divide evenly.
+    /// Counts that divide the devices: layers need not divide evenly.
     pub(super) fn pipelines(&self, base: &Scenario) -> Vec<u32> {
         let devices = base.devices();
         let most = devices.min(base.model.most_stages());
@@ -248,8 +249,8 @@ impl SearchSpace {
         self.counts(Field::StagesPerRank, base, counts)
     }
 
-    /// What a rank may run, each once: schedules with their virtual stages, and orders of accumulation. Where there is one
-    /// stage in all, schedules do not differ.
+    /// Schedules with their virtual stages and orders of accumulation, each once. Where there is one stage in all,
+    /// schedules do not differ.
     pub(super) fn orders(&self, base: &Scenario, pipeline: u32) -> Vec<MeshOrder> {
         let schedules = self.choices(Field::Schedule, base, Schedule::ALL);
         let accumulations = self.choices(Field::Accumulation, base, Accumulation::ALL);

@@ -22,12 +22,12 @@ pub(in crate::search) struct RankMemory {
 }
 
 impl RankMemory {
-    /// What it holds in all.
+    /// All memory that it holds.
     pub fn at(&self, micro_batches: u32) -> Bytes {
         self.state + self.without_state(micro_batches)
     }
 
-    /// What it holds beside its state.
+    /// Memory that it holds beside its state.
     pub fn without_state(&self, micro_batches: u32) -> Bytes {
         let passed = if u64::from(micro_batches) * u64::from(self.stages) <= u64::from(self.most) {
             self.kept * f64::from(micro_batches)
@@ -90,7 +90,7 @@ impl StepBound<'_> {
     }
 }
 
-/// What the allocator reserves for so much.
+/// Bytes that the allocator reserves for so many.
 pub(in crate::search) fn reserved(scenario: &Scenario, asked: Bytes) -> Bytes {
     let allocator = &scenario.calibration.allocator;
     asked * ((1.0 + allocator.fragmentation) * ROUNDING) + allocator.reserve

@@ -10,9 +10,8 @@ use crate::scenario::Scenario;
 use crate::search::step_bound::{StepBound, reserved};
 use crate::units::Bytes;
 
-use super::choice::TrainingChoice;
 use super::method::{Method, StageAssignment};
-use super::question::TrainingSearch;
+use super::question::{TrainingChoice, TrainingSearch};
 
 /// A choice, with lower bounds on its days and memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -66,7 +65,7 @@ impl TrainingSearch {
         sizes.filter(move |size| layers.is_multiple_of(*size))
     }
 
-    /// What the host may hold: checkpoints only where there are any.
+    /// Offloads: of checkpoints only where there are any.
     fn offloads(&self) -> impl Iterator<Item = Offload> {
         let checkpoints = matches!(self.base.plan.recompute, Recompute::Full | Recompute::Share(_));
         Offload::ALL.iter().copied().filter(move |offload| checkpoints || !offload.checkpoints())
@@ -104,7 +103,7 @@ impl TrainingSearch {
         found
     }
 
-    /// The same for one mesh: micro-batches of growing size, until nothing fits any more.
+    /// Adds the plans of a mesh: micro-batches of growing size, until nothing fits any more.
     fn batches(&self, method: &Method, choice: TrainingChoice, trial: &mut Scenario, found: &mut Vec<BoundedChoice>) {
         let sizes = std::iter::successors(Some(1_u32), |size| Some(size * 2));
         for micro_batch in sizes.take_while(|size| *size <= LARGEST_MICRO_BATCH) {
@@ -119,7 +118,7 @@ impl TrainingSearch {
         }
     }
 
-    /// The same for one micro-batch: growing counts of it.
+    /// Adds the plans of a micro-batch: growing counts of it.
     fn steps(&self, method: &Method, choice: TrainingChoice, trial: &mut Scenario, found: &mut Vec<BoundedChoice>) {
         self.apply(trial, method, &choice);
         let Ok(layout) = trial.layout() else { return };
