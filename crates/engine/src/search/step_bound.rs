@@ -19,7 +19,7 @@ use crate::program::{EndTransferCounts, PerGradients, StageCost, StepTerms};
 use crate::scenario::{Layout, Scenario};
 use crate::units::Seconds;
 
-use line::{Line, Span, StepMaximum};
+use line::{StepLine, StepMaximum, StepSpan};
 use rank::RankSums;
 
 pub(super) use line::StepEnvelope;
@@ -42,6 +42,8 @@ pub(super) struct StepBound<'a> {
     has_ends: bool,
     /// Streams, that of replicas apart, that may carry transfers while tensor ranks exchange.
     streams: u32,
+    /// Levels that any transfer of the terms crosses.
+    levels: usize,
     /// Whether the terms tell where all of the state lies. Units do not tell operators with shards of their own.
     knows_state: bool,
 }
@@ -67,6 +69,7 @@ impl<'a> StepBound<'a> {
             prefetch: plan.prefetch as usize,
             has_ends: scenario.model.vocab > 0,
             streams: 2 + u32::from(layout.pipeline > 1) + u32::from(layout.context > 1) + 2 * u32::from(offloads),
+            levels: levels(terms),
             knows_state: staged || plan.operators.is_empty(),
         }
     }
@@ -94,7 +97,7 @@ impl<'a> StepBound<'a> {
     }
 
     /// Adds all lines; without counts those that hold wherever the state lies.
-    fn lines(&self, counts: Option<&EndTransferCounts>, add: &mut impl FnMut(Span, Line)) {
+    fn lines(&self, counts: Option<&EndTransferCounts>, add: &mut impl FnMut(StepSpan, StepLine)) {
         let counts = counts.filter(|_| self.knows_state);
         let ends = if counts.is_some() { self.ends() } else { StepEnds::default() };
         self.rank_lines(ends, counts, add);
@@ -142,7 +145,7 @@ impl<'a> StepBound<'a> {
     }
 
     /// Each rank passes all its stages with all micro-batches, once the ranks before it have passed the first one.
-    fn rank_lines(&self, ends: StepEnds, counts: Option<&EndTransferCounts>, add: &mut impl FnMut(Span, Line)) {
+    fn rank_lines(&self, ends: StepEnds, counts: Option<&EndTransferCounts>, add: &mut impl FnMut(StepSpan, StepLine)) {
         let StepEnds { opening, closing } = ends;
         let stages = self.terms.order.len();
         let send = self.terms.send;
@@ -155,20 +158,20 @@ impl<'a> StepBound<'a> {
             // Rank 2 of 4: forward of ranks 0 and 1, then all its own work, then backward of ranks 1 and 0: none of that
             // can overlap.
             let around = opening + before.forward + before.backward + closing;
-            add(Span::Step, Line { fixed: around + sums.stalls, each: sums.until_next });
+            add(StepSpan::Step, StepLine { fixed: around + sums.stalls, each: sums.until_next });
             after = PerDirection::from_fn(|pass| *after.get(pass) - *passed(last).get(pass));
             if self.staged && !self.rules.alternates {
                 let fixed = opening + before.forward + after.forward;
-                add(Span::Forward, Line { fixed, each: sums.compute.forward });
+                add(StepSpan::Forward, StepLine { fixed, each: sums.compute.forward });
                 let fixed = before.backward + after.backward + closing;
-                add(Span::Backward, Line { fixed, each: sums.compute.backward });
+                add(StepSpan::Backward, StepLine { fixed, each: sums.compute.backward });
             }
             if counts.is_some() {
                 let hidden = self.streams + u32::from(sums.has_replicas);
                 let device = sums.device(self.terms, hidden, self.staged && self.ranks > 1);
-                add(Span::Step, device.after(around));
-                add(Span::Step, Line { fixed: sums.load, each: sums.from_host });
-                add(Span::Step, Line { fixed: sums.store, each: sums.to_host });
+                add(StepSpan::Step, device.after(around));
+                add(StepSpan::Step, StepLine { fixed: sums.load, each: sums.from_host });
+                add(StepSpan::Step, StepLine { fixed: sums.store, each: sums.to_host });
             }
             before = add_up(before, passed(first));
         }
@@ -178,7 +181,7 @@ impl<'a> StepBound<'a> {
     }
 
     /// The first rank's gathers pass one after the other, its reductions, and what crosses each level.
-    fn stream_lines(&self, counts: &EndTransferCounts, add: &mut impl FnMut(Span, Line)) {
+    fn stream_lines(&self, counts: &EndTransferCounts, add: &mut impl FnMut(StepSpan, StepLine)) {
         let update: Seconds = self.of_rank(0).map(|part| part.update).sum();
         let stages = self.stages_per_rank();
         let streams = |moved: &dyn Fn(&Transfer) -> Seconds| {
@@ -190,18 +193,18 @@ impl<'a> StepBound<'a> {
             self.of_rank(0)
                 .enumerate()
                 .map(each)
-                .fold([Line::default(); 2], |[one, two], [more, other]| [one + more, two + other])
+                .fold([StepLine::default(); 2], |[one, two], [more, other]| [one + more, two + other])
         };
-        streams(&|transfer| transfer.time).into_iter().for_each(|line| add(Span::Step, line.after(update)));
-        for level in 0..MAX_LEVELS {
+        streams(&|transfer| transfer.time).into_iter().for_each(|line| add(StepSpan::Step, line.after(update)));
+        for level in 0..self.levels {
             let [gathers, reductions] = streams(&|transfer| transfer.busy[level]);
-            add(Span::Step, (gathers + reductions).after(update));
+            add(StepSpan::Step, (gathers + reductions).after(update));
         }
     }
 
     /// Each micro-batch passes all units, there and back. The gathers of a pass run one after the other, each when
     /// compute begins the unit that is `prefetch` units earlier.
-    fn unit_lines(&self, add: &mut impl FnMut(Span, Line)) {
+    fn unit_lines(&self, add: &mut impl FnMut(StepSpan, StepLine)) {
         let (units, ends) = (self.terms.order.len(), usize::from(self.has_ends));
         let (first, last, count) = (self.stage(0), self.stage(units - 1), units - 2 * ends);
         let layers = || self.order().skip(ends).take(count);
@@ -222,12 +225,14 @@ impl<'a> StepBound<'a> {
         };
         // All but two layers' gradients are reduced before the pass is over, where two buffers hold them.
         let shared = |reduce: fn(&StageCost) -> &Transfer| {
+            if !self.terms.buffered {
+                return Seconds::ZERO;
+            }
             let busy = |level: usize| {
                 let gathers: Seconds = gathered(Pass::Backward).map(|unit| unit.gather.backward.busy[level]).sum();
                 gathers + layers().skip(STAGE_BUFFERS).map(|unit| reduce(unit).busy[level]).sum()
             };
-            let wire = outside(Pass::Backward) + (0..MAX_LEVELS).map(busy).fold(Seconds::ZERO, Seconds::max);
-            if self.terms.buffered { wire } else { Seconds::ZERO }
+            outside(Pass::Backward) + (0..self.levels).map(busy).fold(Seconds::ZERO, Seconds::max)
         };
         // Every micro-batch but the last reduces as the stack does under accumulation, the last one as at a step's end.
         let backward = whole(Pass::Backward);
@@ -240,12 +245,12 @@ impl<'a> StepBound<'a> {
             + first.replicas.time
             + self.order().map(|unit| unit.update).sum();
         let fixed = first.gather.forward.time + ending - partial;
-        add(Span::Step, Line { fixed, each: whole(Pass::Forward) + partial });
+        add(StepSpan::Step, StepLine { fixed, each: whole(Pass::Forward) + partial });
     }
 
     /// All forwards pass before all backwards: the first micro-batch passes all stages, the others follow through the
     /// last one.
-    fn phase_lines(&self, ends: StepEnds, placed: bool, add: &mut impl FnMut(Span, Line)) {
+    fn phase_lines(&self, ends: StepEnds, placed: bool, add: &mut impl FnMut(StepSpan, StepLine)) {
         let StepEnds { opening, closing } = ends;
         let stages = self.terms.order.len();
         let (first, last, leading) = (self.stage(0), self.stage(stages - 1), self.stage(stages - self.ranks));
@@ -253,25 +258,25 @@ impl<'a> StepBound<'a> {
         let through =
             PerDirection::from_fn(|pass| self.order().map(|stage| *stage.compute.get(pass)).sum::<Seconds>() + sends);
         let [each, back] = [last.compute.forward, first.compute.backward];
-        add(Span::Forward, Line { fixed: opening + through.forward - each, each });
-        add(Span::Backward, Line { fixed: through.backward - back + closing, each: back });
+        add(StepSpan::Forward, StepLine { fixed: opening + through.forward - each, each });
+        add(StepSpan::Backward, StepLine { fixed: through.backward - back + closing, each: back });
         if !placed {
             return;
         }
         // The last rank gathers all its stages; the first reduces all its stages and gathers them again, except the two
         // that are still in their buffers.
         let gathered: Seconds = self.of_rank(self.ranks - 1).map(|stage| stage.gather.forward.time).sum();
-        add(Span::Forward, Line { fixed: gathered, each });
+        add(StepSpan::Forward, StepLine { fixed: gathered, each });
         let again = self.stages_per_rank().saturating_sub(STAGE_BUFFERS);
         let busy = |level: usize| {
             let gathers: Seconds = self.of_rank(0).take(again).map(|stage| stage.gather.backward.busy[level]).sum();
             gathers + self.of_rank(0).map(|stage| stage.reduce.complete.busy[level]).sum()
         };
-        let wire = (0..MAX_LEVELS).map(busy).fold(Seconds::ZERO, Seconds::max);
+        let wire = (0..self.levels).map(busy).fold(Seconds::ZERO, Seconds::max);
         let update: Seconds = self.of_rank(0).map(|stage| stage.update).sum();
         let behind = self.order().skip(stages - self.ranks + 1);
         let around: Seconds = behind.map(|stage| stage.compute.backward + self.terms.send).sum();
-        add(Span::Backward, Line { fixed: around + wire + update, each: leading.compute.backward });
+        add(StepSpan::Backward, StepLine { fixed: around + wire + update, each: leading.compute.backward });
     }
 
     /// The round trips that limit 1F1B where sends are slow. The rank that is `held` ranks from the end holds as many
@@ -280,7 +285,7 @@ impl<'a> StepBound<'a> {
     /// round trip between the two ranks, with a send at each step, and there are at least `micro-batches / held - 1`
     /// round trips between the first and the last backward of the last rank. Before them the first micro-batch passes
     /// all ranks forward, and after them the last one passes all ranks backward.
-    fn round_trip_lines(&self, StepEnds { opening, closing }: StepEnds, add: &mut impl FnMut(Span, Line)) {
+    fn round_trip_lines(&self, StepEnds { opening, closing }: StepEnds, add: &mut impl FnMut(StepSpan, StepLine)) {
         if self.stages_per_rank() > 1 || self.ranks == 1 {
             return;
         }
@@ -288,7 +293,7 @@ impl<'a> StepBound<'a> {
         let hop = self.terms.send * 2.0;
         let own = both(self.stage(self.ranks - 1));
         let through = self.order().map(both).sum::<Seconds>() + hop * (self.ranks - 1) as f64;
-        add(Span::Step, Line { fixed: opening + through - own + closing, each: own });
+        add(StepSpan::Step, StepLine { fixed: opening + through - own + closing, each: own });
         let mut round = own;
         for held in 2..=self.ranks {
             // 2 ranks, forward 1, backward 2, send 3: a round trip is 1 + 3 + 1 + 2 + 3 + 2 = 12 for two micro-batches,
@@ -298,10 +303,21 @@ impl<'a> StepBound<'a> {
             // Else the last rank's own arithmetic takes longer, which is counted above.
             if round >= own * count {
                 let fixed = opening + through + own * (count - 1.0) - round + closing;
-                add(Span::Step, Line { fixed, each: round * (1.0 / count) });
+                add(StepSpan::Step, StepLine { fixed, each: round * (1.0 / count) });
             }
         }
     }
+}
+
+/// Levels up to the outermost that any transfer keeps busy.
+fn levels(terms: &StepTerms) -> usize {
+    let crosses = |level: &usize| {
+        let busy = |transfer: &Transfer| transfer.busy[*level] > Seconds::ZERO;
+        terms.parts.iter().any(|StageCost { gather, reduce, .. }| {
+            [&gather.forward, &gather.backward, &reduce.partial, &reduce.complete].into_iter().any(busy)
+        })
+    };
+    (0..MAX_LEVELS).rfind(crosses).map_or(0, |last| last + 1)
 }
 
 fn add_up(sum: PerDirection<Seconds>, more: PerDirection<Seconds>) -> PerDirection<Seconds> {

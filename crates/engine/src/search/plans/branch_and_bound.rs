@@ -25,7 +25,7 @@ pub struct PlanSearch {
     pub base: Scenario,
     /// The fields that may change, and their values.
     pub space: SearchSpace,
-    /// The aim.
+    /// The figures by which plans are ranked.
     pub objective: Objective,
     /// Limits that every plan must keep to.
     pub limits: SearchLimits,

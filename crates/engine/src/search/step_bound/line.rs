@@ -9,12 +9,12 @@ use super::memory::RankMemory;
 
 /// `fixed + each x micro-batches`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Line {
+pub(super) struct StepLine {
     pub fixed: Seconds,
     pub each: Seconds,
 }
 
-impl Line {
+impl StepLine {
     /// The line behind something that takes so long.
     pub fn after(self, before: Seconds) -> Self {
         Self { fixed: before + self.fixed, each: self.each }
@@ -30,7 +30,7 @@ impl Line {
     }
 }
 
-impl Add for Line {
+impl Add for StepLine {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -40,7 +40,7 @@ impl Add for Line {
 
 /// The part of a step that a line bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Span {
+pub(super) enum StepSpan {
     /// Until the last rank has passed all forward, where no backward comes before that.
     Forward,
     /// The rest of such a step.
@@ -61,31 +61,37 @@ impl StepMaximum {
         Self { micro_batches: f64::from(micro_batches), spans: [Seconds::ZERO; 3] }
     }
 
-    pub fn add(&mut self, span: Span, line: Line) {
+    pub fn add(&mut self, span: StepSpan, line: StepLine) {
         let most = &mut self.spans[span as usize];
         *most = most.max(line.at(self.micro_batches));
     }
 
     pub fn time(&self) -> Seconds {
-        let [forward, backward, step] = self.spans;
-        // The last rank passes all forward before it passes all backward, so those two add up.
-        (forward + backward).max(step) * ROUNDING
+        step_time(self.spans)
     }
+}
+
+/// Time of a step whose spans take so long.
+fn step_time([forward, backward, step]: [Seconds; 3]) -> Seconds {
+    // The last rank passes all forward before it passes all backward, so those two add up.
+    (forward + backward).max(step) * ROUNDING
 }
 
 /// The greatest lines, for any number of micro-batches.
 #[derive(Debug, Default)]
 pub(in crate::search) struct StepEnvelope {
-    lines: Vec<(Span, Line)>,
+    /// The lines of each span.
+    spans: [Vec<StepLine>; 3],
     ranks: Vec<RankMemory>,
 }
 
 impl StepEnvelope {
-    pub(super) fn add(&mut self, span: Span, line: Line) {
+    pub(super) fn add(&mut self, span: StepSpan, line: StepLine) {
+        let lines = &mut self.spans[span as usize];
         // 3 + 2 m is nowhere above 4 + 2 m, so that it adds nothing.
-        if !self.lines.iter().any(|(other, known)| *other == span && known.covers(line)) {
-            self.lines.retain(|(other, known)| *other != span || !line.covers(*known));
-            self.lines.push((span, line));
+        if !lines.iter().any(|known| known.covers(line)) {
+            lines.retain(|known| !line.covers(*known));
+            lines.push(line);
         }
     }
 
@@ -97,9 +103,9 @@ impl StepEnvelope {
 
     /// Time of a step.
     pub fn time(&self, micro_batches: u32) -> Seconds {
-        let mut most = StepMaximum::new(micro_batches);
-        self.lines.iter().for_each(|(span, line)| most.add(*span, *line));
-        most.time()
+        let count = f64::from(micro_batches);
+        let most = |lines: &Vec<StepLine>| lines.iter().map(|line| line.at(count)).fold(Seconds::ZERO, Seconds::max);
+        step_time(self.spans.each_ref().map(most))
     }
 
     /// Memory of the fullest rank when it begins its first backward.

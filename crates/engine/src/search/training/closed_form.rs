@@ -18,7 +18,7 @@ use super::question::{TrainingChoice, TrainingSearch};
 pub struct ClosedForm {
     /// Days of the whole training.
     pub days: f64,
-    /// Its choices.
+    /// The choices that make it.
     pub choice: TrainingChoice,
     /// The parts of its step in closed form.
     pub step: LayeredStep,

@@ -16,7 +16,7 @@ pub enum StageAssignment {
 /// A way of training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Method {
-    /// Its name.
+    /// Its name in tables of methods.
     pub name: &'static str,
     /// Its description, in a sentence.
     pub about: &'static str,

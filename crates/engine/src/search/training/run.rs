@@ -19,7 +19,7 @@ use super::question::{TrainingChoice, TrainingSearch};
 pub struct BestTraining {
     /// Days of the whole training, with what failures take where the cluster states them.
     pub days: f64,
-    /// Its choices.
+    /// The choices that make it.
     pub choice: TrainingChoice,
     /// The figures of a step.
     pub summary: Summary,
