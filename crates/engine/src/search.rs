@@ -6,13 +6,14 @@ mod candidate;
 mod elasticity;
 mod evaluator;
 mod grid;
-pub mod hardware;
 mod levels;
+pub mod limiting_factor;
 pub mod options;
 mod part;
 pub mod planner;
 pub mod plans;
 mod published;
+mod step_bound;
 mod strategies;
 mod sweep;
 pub mod training;
@@ -40,7 +41,7 @@ pub fn full(scenario: &Scenario, workspace: &mut Workspace) -> Result<Evaluation
     full_of_checked(&scenario.checked()?, workspace)
 }
 
-/// The same about one that was checked.
+/// Everything about a scenario that was checked.
 pub fn full_of_checked(scenario: &Checked, workspace: &mut Workspace) -> Result<Evaluation, Vec<Problem>> {
     let once = evaluation(scenario, workspace)?;
     let step_time = once.summary.step_time;
@@ -59,7 +60,7 @@ pub fn slopes(scenario: &Scenario, step_time: Seconds, workspace: &mut Workspace
     evaluate::slopes(step_time.get(), moved)
 }
 
-/// What one run tells: no elasticities, and a band as if the constants were exact.
+/// Figures and trace of one run: no elasticities, and a band as if the constants were exact.
 pub fn once(scenario: &Scenario, workspace: &mut Workspace) -> Result<Evaluation, Vec<Problem>> {
     evaluation(&scenario.checked()?, workspace)
 }

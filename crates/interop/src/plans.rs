@@ -210,10 +210,6 @@ fn take_over(mut read: Vec<(Tool, ToolSettings)>, draft: &mut PlanDraft) -> Resu
     Ok(tool)
 }
 
-/// Fields whose defaults are said where no file says them.
-const LEFT_OPEN: [Field; 6] =
-    [Field::MicroBatch, Field::Sequence, Field::Recompute, Field::Precision, Field::Optimizer, Field::Strategy];
-
 /// The scenario of what was found, over the default one.
 fn finish(
     files: &[LauncherFile<'_>],
@@ -261,7 +257,7 @@ fn finish(
         if settle(&scenario, &mut file, &mut draft)? { library.resolve(&file).map_err(refused)? } else { scenario };
     scenario.layout().map_err(refused)?;
     scenario.divides_batch().map_err(|problem| refused(vec![problem]))?;
-    for field in LEFT_OPEN {
+    for field in Field::all().filter(|field| field.spec().left_open) {
         if draft.value(field).is_none() {
             let value = field.value(&scenario).map_or_else(String::new, |value| value.to_string());
             draft.report.assume(field.key(), value, format!("no file says it; --{field} says otherwise"));

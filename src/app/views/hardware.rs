@@ -13,7 +13,7 @@ use crate::app::answers::work::{Found, Work};
 use crate::app::views::view::{View, ViewSpec};
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::scenario::{Field, Value};
-use shardscope_engine::search::hardware::{Gains, LimitingFactor, gains, limiting};
+use shardscope_engine::search::limiting_factor::{Gains, LimitingFactor, gains, limiting};
 use shardscope_engine::search::{Axis, Sweep};
 
 use super::map::{Map, NOTHING_TO_TAKE};

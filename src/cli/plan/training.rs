@@ -8,7 +8,7 @@ use crate::cli::session::{Session, note_chosen, refused};
 use crate::cli::{interrupt, log, output, progress};
 use shardscope_engine::bounds::layered::CriticalBatch;
 use shardscope_engine::evaluate::Workspace;
-use shardscope_engine::scenario::{Field, Scenario};
+use shardscope_engine::scenario::Scenario;
 use shardscope_engine::search::planner::CostModel;
 use shardscope_engine::search::training::{
     BestTraining, ClosedForm, Goal, METHODS, Method, StepBreakdown, TrainingSearch,
@@ -19,33 +19,10 @@ use shardscope_report::figures::TrainingReport;
 
 use super::best;
 
-/// Flags of what the search chooses, or of what its methods have of their own.
-const CHOSEN: [Field; 19] = [
-    Field::Strategy,
-    Field::Nodes,
-    Field::Devices,
-    Field::MicroBatch,
-    Field::Accumulate,
-    Field::Shard,
-    Field::WeightsOver,
-    Field::GradientsOver,
-    Field::OptimizerOver,
-    Field::Reshard,
-    Field::Qwz,
-    Field::Hpz,
-    Field::Qgz,
-    Field::Tensor,
-    Field::Pipeline,
-    Field::Schedule,
-    Field::StagesPerRank,
-    Field::Accumulation,
-    Field::Offload,
-];
-
 pub fn run(session: &Session, arguments: &PlanArgs) -> Result<Exit, Failure> {
     let law = arguments.training.critical_batch.unwrap_or(CriticalBatch::Layered);
     let training = search(session, arguments, law)?;
-    note_chosen(&arguments.input, &CHOSEN);
+    note_chosen(&arguments.input, &training.chosen());
     let cancel = Cancel::default();
     interrupt::cancels(&cancel);
     let found = TrainingFindings::search(&training, session, &cancel)?;

@@ -14,7 +14,7 @@ use crate::plan::FlopCount;
 use crate::scenario::Scenario;
 use crate::units::{Bytes, BytesPerSecond, Flop, FlopPerSecond, Seconds};
 
-/// What is sharded.
+/// How much of the state is sharded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ZeroStage {
     /// Optimizer state.
@@ -41,7 +41,7 @@ impl ZeroStage {
 pub struct FsdpLimits {
     /// Parameters (phi).
     pub parameters: f64,
-    /// What a token's arithmetic is counted by.
+    /// The arithmetic of a token.
     pub arithmetic: TokenArithmetic,
     /// Transformer layers (L).
     pub layers: f64,
@@ -53,11 +53,11 @@ pub struct FsdpLimits {
     pub optimizer: Bytes,
     /// Devices that share the state (N).
     pub devices: u32,
-    /// What they share of it.
+    /// How much of it they share.
     pub stage: ZeroStage,
     /// Memory of a device.
     pub memory: Bytes,
-    /// What of it is taken before any state: runtime, allocator, gathered layers.
+    /// Memory taken before any state: runtime, allocator, gathered layers.
     pub reserve: Bytes,
     /// Rate at which a device receives the gathered model (S): a convention, not a law [fsdp A7]. The paper
     /// seems to take one device's port; a ring passes through the ports of all devices of a node, and may be
@@ -77,7 +77,7 @@ pub struct FsdpLimits {
     pub n_bwd: f64,
 }
 
-/// What of a model takes part in a token's arithmetic, as it is counted and as kernels compute it.
+/// The parameters that a token meets, as flop are counted and as kernels compute them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TokenArithmetic {
     /// Parameters that are counted with 6 flop each.
@@ -152,8 +152,8 @@ pub struct FsdpStep {
 }
 
 impl FsdpLimits {
-    /// Of a scenario's model and machine, which no plan of it passes: all parameters travel, and a token's arithmetic is
-    /// what its kernels compute; bandwidth that of a ring over all devices on the slowest level that it crosses, as the
+    /// The limits that no plan of a scenario passes: all parameters travel, and a token's arithmetic is that of its
+    /// kernels; bandwidth is that of a ring over all devices on the slowest level that it crosses, as the
     /// simulator's gathers have it; no reserve, no latency, all layers computed again and `n_bwd` 1.
     pub fn new(scenario: &Scenario) -> Self {
         let (model, plan, devices) = (&scenario.model, &scenario.plan, scenario.devices());
@@ -183,9 +183,9 @@ impl FsdpLimits {
         }
     }
 
-    /// The same as the paper counts: the model as `12 L H^2` parameters with all scores of attention, a device
-    /// receiving even its own shard. Of a model with experts, which the paper's have not, its own parameters and those
-    /// that a token meets.
+    /// The limits as the paper counts: the model as `12 L H^2` parameters with all scores of attention, a device
+    /// receiving even its own shard. A model with experts, which the paper has none of, keeps its own parameters and
+    /// those that a token meets.
     pub fn of_family(scenario: &Scenario) -> Self {
         let (own, model) = (Self::new(scenario), &scenario.model);
         let (parameters, active) = match model.experts {
@@ -270,7 +270,7 @@ impl FsdpLimits {
         Flop::new(2.0 * (self.arithmetic.computed - self.arithmetic.once))
     }
 
-    /// What backward computes over what forward does.
+    /// Flop of backward over those of forward.
     fn backward_forwards(&self) -> f64 {
         self.backward_flop() / self.forward_flop()
     }

@@ -1,4 +1,4 @@
-//! What share of its time a training that is interrupted and restarted makes use of, in closed form.
+//! The share of its time that an interrupted and restarted training uses, in closed form.
 //!
 //! Failures come at random, one a mean time between failures (a Poisson process). Every so often a checkpoint is
 //! written, which nothing else goes on beside; after a failure the job restarts and repeats what was done since the last
@@ -9,7 +9,7 @@ use crate::units::Seconds;
 /// Halvings of the interval in which the best one lies: to a billionth of the mean time between failures.
 const HALVINGS: u32 = 30;
 
-/// What interrupts a job, and what that costs.
+/// Failures and checkpoints, and the time that they cost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interruptions {
     /// Mean time between two failures of the whole job.
@@ -63,7 +63,7 @@ impl Interruptions {
         let young = libm::sqrt(2.0 * write * between);
         Seconds::new(match law {
             IntervalLaw::Young => young,
-            // What takes twice as long to write as the job lasts is not worth more than one checkpoint a failure.
+            // A checkpoint that takes twice as long to write as the job lasts is worth writing once a failure at most.
             IntervalLaw::Daly if write >= 2.0 * between => between,
             IntervalLaw::Daly => {
                 let half = write / (2.0 * between);

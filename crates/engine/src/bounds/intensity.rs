@@ -7,7 +7,6 @@
 //! that a ring over `n` ranks of data parallelism moves `(n - 1) / n` of what is counted. Not for when
 //! a transfer runs: that is [`crate::sim`]'s.
 
-mod need;
 mod terms;
 
 use std::fmt;
@@ -15,7 +14,6 @@ use std::fmt;
 use crate::scenario::{Checked, Scenario};
 use crate::units::{BytesPerSecond, thousands};
 
-pub use need::{LinkNeed, LinkNeeds};
 use terms::Terms;
 
 /// A kind of transfer.
@@ -49,7 +47,7 @@ impl TransferKind {
     }
 }
 
-/// What carries a transfer.
+/// The link that carries a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransferLink {
     /// A level of the cluster, by its index.
@@ -67,7 +65,7 @@ impl TransferLink {
         }
     }
 
-    /// What a device has of it, one way.
+    /// Its bandwidth per device, one way.
     pub fn bandwidth(self, scenario: &Scenario) -> BytesPerSecond {
         let (cluster, plan) = (&scenario.cluster, &scenario.plan);
         let Self::Level(index) = self else { return cluster.device.host_bandwidth };
@@ -81,15 +79,15 @@ impl TransferLink {
 /// sends and those that it receives, added; so are the two directions of the link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Intensity {
-    /// What travels.
+    /// The kind of transfer.
     pub kind: TransferKind,
     /// On which link: of the levels that its group crosses, the slowest.
     pub link: TransferLink,
     /// The intensity as a formula: of the arithmetic that runs beside the transfer, or of the whole step's where none
     /// does.
     pub formula: IntensityFormula,
-    /// What it has of the link, one way: of a level that a ring passes the level's bandwidth, times the ranks that
-    /// the ring has in each group below it, since it passes through the ports of all of them.
+    /// Its bandwidth on the link, one way. A ring has the bandwidth of the level times its ranks in each group below,
+    /// since it passes through the ports of all of them.
     pub bandwidth: BytesPerSecond,
     /// Intensity from which the link is fast enough: `peak / (2 x bandwidth)` [layered B4], with the peak of the
     /// data sheet.
@@ -136,8 +134,8 @@ impl Intensity {
         self.formula.value()
     }
 
-    /// What its link would have to carry, per device and one way, so that the arithmetic hides it; `None` where it
-    /// runs beside none, however fast the link is.
+    /// The bandwidth with which arithmetic hides it, per device and one way; `None` where it runs beside none, however
+    /// fast the link is.
     pub fn needed(&self, scenario: &Scenario) -> Option<BytesPerSecond> {
         let share = self.threshold / self.flop_per_byte();
         self.overlapped.then(|| self.link.bandwidth(scenario) * share)
@@ -173,6 +171,58 @@ pub fn transfers(scenario: &Checked) -> Vec<Intensity> {
         terms.state_offload(),
     ];
     rows.into_iter().flatten().collect()
+}
+
+/// A factor that makes the outermost level the slowest of those that a transfer crosses, so that each transfer over it
+/// states its need there; the need is the same at any factor.
+const CRAWLING: f64 = 1e-6;
+
+/// The need of a plan's transfers on one link.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum LinkNeed {
+    /// This bandwidth hides all that can be hidden.
+    Rate(BytesPerSecond),
+    /// A transfer never hides: its arithmetic takes so many times as long.
+    NeverHidden(f64),
+}
+
+/// The needs of a plan's transfers on its links.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinkNeeds {
+    /// Its transfers, and what each needs and has of its link; the tightest first, and before all else what runs beside
+    /// no arithmetic.
+    pub transfers: Vec<(Intensity, Option<BytesPerSecond>, BytesPerSecond)>,
+    /// The need on the outermost level.
+    pub outermost: LinkNeed,
+}
+
+impl LinkNeeds {
+    /// Those of a scenario's plan.
+    pub fn new(scenario: &Checked) -> Self {
+        let present = transfers(scenario);
+        let outermost = outermost(scenario, &present);
+        let needs = |it: Intensity| (it, it.needed(scenario), it.link.bandwidth(scenario));
+        let mut transfers: Vec<_> = present.into_iter().map(needs).collect();
+        let share = |needed: Option<BytesPerSecond>, has| needed.map_or(f64::INFINITY, |needed| needed / has);
+        transfers.sort_by(|a, b| share(b.1, b.2).total_cmp(&share(a.1, a.2)));
+        Self { transfers, outermost }
+    }
+}
+
+/// The present network decides what is exposed; a crawling one, which transfers cross the level at all.
+fn outermost(scenario: &Checked, present: &[Intensity]) -> LinkNeed {
+    let level = TransferLink::Level(scenario.cluster.levels.len().saturating_sub(1));
+    let mut slow = Scenario::clone(scenario);
+    slow.plan.bandwidth_factor = CRAWLING;
+    // Checked as well: no rule asks how fast a network is.
+    let crawling = slow.checked().map(|slow| transfers(&slow)).unwrap_or_default();
+    let crossing = || crawling.iter().filter(|it| it.link == level);
+    let never = present.iter().filter(|it| crossing().any(|slow| slow.kind == it.kind && !slow.overlapped));
+    let most = crossing().filter_map(|it| it.needed(&slow)).reduce(BytesPerSecond::max);
+    never
+        .map(Intensity::slowdown)
+        .reduce(f64::max)
+        .map_or(LinkNeed::Rate(most.unwrap_or(BytesPerSecond::ZERO)), LinkNeed::NeverHidden)
 }
 
 #[cfg(test)]

@@ -6,17 +6,16 @@
 //! logits, the attention core and the optimizer are left out, kernels reach the peak and links their
 //! bandwidth. Not for a particular job's order in time, which [`crate::sim`] knows.
 
-mod batch;
+use std::str::FromStr;
 
 use crate::cost::{Factors, Rates, layers_flop};
+use crate::model::Model;
 use crate::scenario::Checked;
 use crate::units::{Bytes, Seconds};
 
 use super::intensity::{self, TransferKind};
 use super::pipeline::Pipeline;
 use super::state_per_parameter;
-
-pub use batch::{CriticalBatch, steps};
 
 /// A step in closed form, and what it is made of [layered B8].
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,7 +33,7 @@ pub struct LayeredStep {
 }
 
 impl LayeredStep {
-    /// Of a scenario.
+    /// The step of a scenario.
     ///
     /// The ideal is `(6 + 2 r) p b_mu n_mu d_s / (n_l n_a c)`, 8 where all layers are computed again.
     pub fn new(scenario: &Checked) -> Self {
@@ -67,7 +66,7 @@ impl LayeredStep {
     }
 }
 
-/// Memory of one device in closed form [layered B6]; what a layer works in comes on top.
+/// Memory of one device in closed form [layered B6]; a layer's working memory comes on top.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LayeredMemory {
     /// Weights, gradients and optimizer state: `16 p / (n_l n_a)` bytes, over `n_b` where they are partitioned.
@@ -81,7 +80,7 @@ pub struct LayeredMemory {
 }
 
 impl LayeredMemory {
-    /// Of a scenario. What is on the host does not count.
+    /// The memory of a scenario; state and checkpoints on the host do not count.
     pub fn new(scenario: &Checked) -> Self {
         let (layout, model, plan) = (scenario.layout(), &scenario.model, &scenario.plan);
         let (layers, tensor) = (f64::from(model.layers), f64::from(layout.tensor));
@@ -109,6 +108,87 @@ impl LayeredMemory {
     pub fn total(&self) -> Bytes {
         self.state + self.buffers + self.checkpoints
     }
+}
+
+/// A law of the critical batch: up to it more data parallelism pays. The laws are empirical, each with its source, and
+/// disagree by a factor of several.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum CriticalBatch {
+    /// Kaplan et al. (arXiv 2001.08361), at the loss that a model of `N` parameters converges to.
+    Kaplan,
+    /// `82 x^(2/3)` sequences for `X_[x]` of arXiv 2106.02679, for other models by the tokens that it means.
+    Layered,
+    /// So many sequences.
+    Sequences(f64),
+}
+
+/// `L(N) = (N_c / N)^0.076`, nats per token [layered B3, Kaplan et al.].
+const LOSS: (f64, f64) = (8.8e13, 0.076);
+
+/// `B_crit = B_* / L^(1 / 0.21)`, tokens [layered B3, Kaplan et al.].
+const BATCH: (f64, f64) = (2e8, 0.21);
+
+/// Sequences at x = 1, of 16 x tokens [layered B3]; an input rather than a checked constant.
+const SEQUENCES: f64 = 82.0;
+
+impl CriticalBatch {
+    /// Those that need no count.
+    pub const LAWS: [Self; 2] = [Self::Layered, Self::Kaplan];
+
+    /// Sequences of `sequence` tokens, for a model's blocks of `p` parameters.
+    ///
+    /// `Kaplan`: `2e8 / (8.8e13 / p)^(0.076 / 0.21)` tokens. `Layered`: `82 x 16 (p / 12)^(1/3)`, 573 `p^(1/3)`
+    /// tokens, which is `82 x^(2/3)` sequences where `p = 12 x^5` and the sequence has `16 x` tokens.
+    pub fn sequences(self, model: &Model, sequence: u32) -> f64 {
+        let parameters = (u64::from(model.layers) * model.layer_parameters()) as f64;
+        let tokens = match self {
+            Self::Sequences(count) => return count,
+            Self::Kaplan => {
+                let loss = libm::pow(LOSS.0 / parameters, LOSS.1);
+                BATCH.0 / libm::pow(loss, 1.0 / BATCH.1)
+            }
+            Self::Layered => SEQUENCES * 16.0 * libm::cbrt(parameters / 12.0),
+        };
+        tokens / f64::from(sequence)
+    }
+
+    /// Its word on the command line; that of a count only says that it was given.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Kaplan => "kaplan",
+            Self::Layered => "layered",
+            Self::Sequences(_) => "given",
+        }
+    }
+
+    /// Where the law comes from.
+    pub const fn source(self) -> &'static str {
+        match self {
+            Self::Kaplan => "Kaplan et al. (arXiv 2001.08361), at the converged loss",
+            Self::Layered => "82 x^(2/3) sequences of X_[x] (arXiv 2106.02679)",
+            Self::Sequences(_) => "as given",
+        }
+    }
+}
+
+impl FromStr for CriticalBatch {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(law) = Self::LAWS.into_iter().find(|law| law.word() == text) {
+            return Ok(law);
+        }
+        match text.parse::<f64>() {
+            Ok(count) if count > 0.0 && count.is_finite() => Ok(Self::Sequences(count)),
+            _ => Err("a critical batch is kaplan, layered or a count of sequences above 0".to_owned()),
+        }
+    }
+}
+
+/// Steps that a batch needs where `at_critical` of the critical batch would do [layered B3]: with
+/// `S = S_min (1 + b_c / b)`, so `2 S_min` at `b_c`, they are `at_critical (1 + b_c / b) / 2`.
+pub fn steps(at_critical: f64, critical: f64, batch: f64) -> f64 {
+    at_critical * (1.0 + critical / batch) / 2.0
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ pub struct Operator {
 }
 
 impl Ring {
-    /// Of a group of ranks at the rates of a stack: the time of a collective without bytes, spread over its
+    /// The ring of a group of ranks at the rates of a stack: the time of a collective without bytes, spread over its
     /// steps, and the rate of its slowest level.
     pub fn new(rates: &Rates<'_>, group: Group) -> Self {
         let time = |elements: f64| rates.gather(Payload::plain(Count::new(elements), Format::Int8), group).time;
@@ -95,8 +95,8 @@ impl Operator {
         ring.pass(self.bytes, self.collectives) * mode.passes() + self.compute
     }
 
-    /// What is held of it while it computes, beside its state: nothing where it is replicated, else its weights, and
-    /// their gradients in a pass that computes these.
+    /// Bytes held beside its state while it computes: none where it is replicated, else its weights, and their gradients
+    /// in a pass that computes these.
     pub fn held(&self, mode: Mode, pass: Pass) -> Bytes {
         match mode {
             Mode::Replicated => Bytes::ZERO,

@@ -46,6 +46,13 @@ pub struct FieldSpec {
     pub axis: AxisSpec,
     /// Whether its row is folded away until asked for.
     pub rare: bool,
+    /// Whether a search over plans changes it.
+    pub search: SearchRole,
+    /// How many of its values after and before the current one advice tries; none where a change would be no advice: of the
+    /// machine, the numbers (precision, optimizer) or the task (model, sequence).
+    pub advice: (usize, usize),
+    /// Whether an import states its default where no file says it.
+    pub left_open: bool,
     /// Where it lies.
     place: FieldPlace,
 }
@@ -96,6 +103,17 @@ pub struct AxisSpec {
     pub word: &'static str,
     /// The ends of the powers of two that a map shows, where it counts.
     pub range: (u32, u32),
+}
+
+/// What a search over plans does with a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SearchRole {
+    /// It stays as the job has it.
+    Fixed,
+    /// It changes where values of it are asked for.
+    OnRequest,
+    /// It changes unless it is held.
+    Free,
 }
 
 /// A field that names a preset by its id. Who matches on it forgets none.
@@ -210,6 +228,11 @@ impl Field {
             FieldPlace::Id(preset) => Some(preset),
             FieldPlace::Plan(_) | FieldPlace::Sharding(_) => None,
         }
+    }
+
+    /// Whether a search over plans changes it unless it is held.
+    pub fn is_searched(self) -> bool {
+        self.spec().search == SearchRole::Free
     }
 
     /// Whether a strategy says it where nobody else does.

@@ -1,4 +1,4 @@
-//! What would help a scenario: changes of its plan that let it fit or make it faster.
+//! Advice: changes of a plan that let a scenario fit or make it faster.
 //!
 //! [`fix()`] names the smallest single edits with which a scenario fits, for a report; an [`AdviceSearch`] tries every
 //! nearest change and keeps those that help, for a table. Not for what hardware would give, which are the elasticities,
@@ -25,8 +25,8 @@ pub use fix::{Fixes, fix};
 /// The smallest gain in throughput that is worth a line.
 pub const WORTHWHILE_GAIN: f64 = 0.005;
 
-/// What 10 % more of each resource would give in throughput, by its place among the elasticities: at least a tenth of
-/// [`WORTHWHILE_GAIN`], the largest gain first.
+/// Gains in throughput from 10 % more of each resource, by its place among the elasticities: those of at least a tenth
+/// of [`WORTHWHILE_GAIN`], the largest first.
 pub fn gains(evaluation: &Evaluation) -> Vec<(usize, f64)> {
     let mut gains: Vec<(usize, f64)> = evaluation.elasticity.iter().map(|one| one.gain).enumerate().collect();
     gains.retain(|(_, gain)| *gain >= WORTHWHILE_GAIN / 10.0);
@@ -34,14 +34,14 @@ pub fn gains(evaluation: &Evaluation) -> Vec<(usize, f64)> {
     gains
 }
 
-/// The scenario that is to be changed, and what its changes go by.
+/// A search for changes of a scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdviceSearch {
-    /// What ids mean.
+    /// The presets that ids name.
     pub library: Arc<Library>,
     /// The scenario as its file says it.
     pub file: ScenarioFile,
-    /// What that means.
+    /// The scenario that the file means.
     pub scenario: Scenario,
 }
 
@@ -63,7 +63,7 @@ pub struct Advice {
 /// A change that helps, and what it brings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suggestion {
-    /// What to change, and the scenario with it.
+    /// The change, and the scenario with it.
     pub candidate: Candidate,
     /// The figures with it.
     pub summary: Summary,
@@ -71,7 +71,7 @@ pub struct Suggestion {
     pub gain: f64,
     /// The sequences of a step, where they are others than before.
     pub batch: Option<f64>,
-    /// What it makes the numbers coarser by; nothing where they stay.
+    /// The coarser number formats that it brings, if any.
     pub coarser: Vec<String>,
 }
 
@@ -81,7 +81,7 @@ impl AdviceSearch {
         self.judged(&|scenarios| evaluator.summaries(scenarios).into_iter().map(Result::ok).collect())
     }
 
-    /// The same with figures from elsewhere: those of the scenario first, then those of each change, where it has any.
+    /// The advice by figures from elsewhere: those of the scenario first, then those of each change, where it has any.
     pub fn judged(&self, figures: &dyn Fn(&[Scenario]) -> Vec<Option<Summary>>) -> Advice {
         let Self { library, file, scenario } = self;
         let adviser = Adviser { library, file, scenario };

@@ -9,7 +9,7 @@ use crate::scenario::file::printable;
 /// An axis with its values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
-    /// What varies.
+    /// The field that varies.
     pub field: Field,
     /// The values, in order. Presets must have been looked up before a cell is evaluated.
     pub values: Vec<Value>,

@@ -7,7 +7,7 @@ use crate::scenario::{Edit, Field, Problem, Scenario};
 /// A scenario that differs from a base by some edits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// What is changed, each field once.
+    /// The changes, each field once.
     pub edits: Vec<Edit>,
     /// The base with the edits.
     pub scenario: Scenario,
@@ -27,7 +27,7 @@ impl Candidate {
         Ok(candidate)
     }
 
-    /// The same with the nearest global batch, however far that is.
+    /// A base with some edits, and with the nearest global batch, however far that is.
     pub fn nearest(base: &Scenario, edits: impl IntoIterator<Item = Edit>) -> Result<Self, Problem> {
         let (mut scenario, edits) = (base.clone(), edits.into_iter().collect::<Vec<_>>());
         for edit in &edits {

@@ -1,4 +1,4 @@
-//! What more of each resource would give.
+//! Elasticities: the gain from a little more of each resource.
 
 use crate::cost::Factors;
 use crate::evaluate::{Elasticity, Property, Workspace, summary_with};

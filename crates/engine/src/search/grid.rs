@@ -9,7 +9,7 @@ use crate::scenario::Scenario;
 
 use super::Cancel;
 
-/// What a point is the best in.
+/// The figure in which a point is the best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Best {
     /// Model flop utilisation.
@@ -24,7 +24,7 @@ impl Best {
     /// All of them, in the order of the rows of a size.
     pub const ALL: [Self; 3] = [Self::Mfu, Self::Throughput, Self::Sequence];
 
-    /// What it is called in a table of points.
+    /// Its heading in a table of points.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Mfu => "best MFU",
@@ -42,28 +42,28 @@ impl Best {
     }
 }
 
-/// A size, what is sought, and the point that was found.
+/// The best point of a size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GridRow {
     /// Nodes, the last one perhaps only in part.
     pub nodes: u32,
     /// Devices of them.
     pub devices: u32,
-    /// What is sought.
+    /// The figure in which it is the best.
     pub best: Best,
-    /// What was found; `None` where not one sequence fits.
+    /// The point; `None` where not one sequence fits.
     pub point: Option<GridPoint>,
 }
 
 /// How much further than the scenario's nodes the sizes go.
 const FURTHER: u32 = 4;
 
-/// What is searched: the limits of a scenario, with kernels at a share of the peak.
+/// A search over the limits of a scenario, with kernels at a share of the peak.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GridSearch {
-    /// What is assumed of the scenario.
+    /// The limits of the scenario.
     pub limits: FsdpLimits,
-    /// What the sizes are multiples of.
+    /// The scenario, of whose nodes the sizes are multiples.
     pub scenario: Scenario,
     /// The share of the peak that kernels reach when nothing waits for the network.
     pub efficiency: f64,

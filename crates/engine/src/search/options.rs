@@ -13,7 +13,7 @@ const MOST_EXTENTS: usize = 8;
 /// Nodes that are offered on a cluster of any size.
 const MOST_NODES: u32 = 4096;
 
-/// What backward may compute again.
+/// Choices of recompute.
 const RECOMPUTE: [Recompute; 6] = [
     Recompute::None,
     Recompute::Selective,
@@ -31,7 +31,7 @@ pub fn options(field: Field, scenario: &Scenario, library: &Library) -> Vec<Valu
     }
 }
 
-/// The same for a field of the plan, which has no presets.
+/// The values of a field of the plan, which has no presets.
 pub fn plan_options(field: Field, scenario: &Scenario) -> Vec<Value> {
     let steps = field.spec().steps;
     let count = |counts: Vec<u32>| counts.into_iter().map(Value::Count).collect();
@@ -81,7 +81,7 @@ pub fn toward(field: Field, now: Option<&Value>, forward: bool, scenario: &Scena
     rest
 }
 
-/// What puts a value before another one.
+/// The number by which values are ordered.
 fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Count(count) | Value::Extent(Extent::Ranks(count)) | Value::Batch(GlobalBatch::Sequences(count)) => {

@@ -9,19 +9,19 @@
 
 mod answer;
 mod best_plans;
+mod branch_and_bound;
 mod extents;
 mod lower_bound;
 mod objective;
-mod run;
 mod search_space;
 mod shape;
 mod workers;
 
 pub use answer::{EvaluatedPlan, PlanCounts, PlanSearchAnswer, SearchShare};
 pub use best_plans::{pareto_figures, pareto_front};
+pub use branch_and_bound::PlanSearch;
 pub(super) use lower_bound::least_memory;
 pub use objective::{Objective, SearchLimits, TokenPace};
-pub use run::PlanSearch;
 pub use search_space::{Allowed, SearchSpace, searched_fields};
 pub(super) use search_space::{MOST_SEQUENCES, micro_batches};
 

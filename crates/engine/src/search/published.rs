@@ -5,12 +5,12 @@ use crate::presets::Library;
 use crate::scenario::file::{PublishedFigure, ScenarioFile};
 use crate::scenario::{Edit, Field, Problem, Scenario, Value};
 
-/// What was published of a scenario, beside what is computed here.
+/// Published figures of a scenario, beside those computed here.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
     /// Where it was published.
     pub source: String,
-    /// What had to be assumed to compare.
+    /// Assumptions of the comparison.
     pub note: Option<String>,
     /// Each figure.
     pub figures: Vec<PublishedComparison>,
@@ -19,9 +19,9 @@ pub struct Comparison {
 /// A published figure and the run that it is of.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PublishedComparison {
-    /// What was published, and how far off it may be.
+    /// The published figure, and how far off it may be.
     pub published: PublishedFigure,
-    /// The same run here.
+    /// Its run here.
     pub run: (Scenario, Summary),
     /// The run that a ratio is over.
     pub over: Option<(Scenario, Summary)>,

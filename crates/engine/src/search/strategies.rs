@@ -8,12 +8,12 @@ use crate::scenario::{Edit, Field, Problem, Scenario, Value};
 use super::candidate::Candidate;
 use super::evaluator::Evaluator;
 
-/// What a strategy comes to on a scenario.
+/// The figures of a scenario with a strategy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StrategyOutcome {
     /// The strategy's id.
     pub id: String,
-    /// What makes its numbers coarser than 16 bits make them.
+    /// Its number formats coarser than 16 bits.
     pub coarse: Vec<String>,
     /// Its figures, or why it is not possible.
     pub outcome: Result<Summary, Problem>,

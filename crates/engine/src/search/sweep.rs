@@ -36,7 +36,7 @@ impl Cell {
 /// A map to fill: a scenario and two axes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sweep {
-    /// What stays the same.
+    /// The scenario that cells change.
     pub base: Scenario,
     /// Across.
     pub x: Axis,
@@ -63,8 +63,8 @@ impl Sweep {
         self.len() == 0
     }
 
-    /// What makes the cell at `index` (`y * width + x`) of the base, in the order of the table of fields, where what comes
-    /// later refines what comes earlier: a strategy, then its extents.
+    /// The edits that make the cell at `index` (`y * width + x`) of the base, in the order of the table of fields, where
+    /// later ones refine earlier ones: a strategy, then its extents.
     pub fn edits(&self, index: usize) -> [Edit; 2] {
         let width = self.x.values.len();
         let edit = |axis: &Axis, place: usize| Edit { field: axis.field, value: axis.values[place].clone() };
@@ -78,14 +78,14 @@ impl Sweep {
         Candidate::new(&self.base, self.edits(index)).map(|cell| cell.scenario)
     }
 
-    /// The same before it is tuned.
+    /// The scenario of the cell before it is tuned.
     pub fn untuned(&self, index: usize) -> Result<Scenario, Problem> {
         Candidate::nearest(&self.base, self.edits(index)).map(|cell| cell.scenario)
     }
 
     /// Evaluates one cell.
     pub fn cell(&self, index: usize, workspace: &mut Workspace) -> Cell {
-        // What is tuned finds a micro-batch that divides the global batch, if any does.
+        // Tuning finds a micro-batch that divides the global batch, if any does.
         let scenario = if self.tune { self.untuned(index) } else { self.scenario(index) };
         let evaluated = scenario.and_then(|scenario| {
             let figures = if self.tune {

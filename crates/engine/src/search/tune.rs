@@ -9,19 +9,19 @@ use crate::scenario::{Edit, Field, Problem, Scenario};
 use super::evaluator::Cancel;
 use super::plans::{Objective, PlanSearch, SearchLimits, SearchSpace, micro_batches};
 
-/// What a cell settled on.
+/// The choice of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tuned {
     /// Sequences per micro-batch.
     pub micro_batch: u32,
-    /// What is recomputed.
+    /// Recompute.
     pub recompute: Recompute,
     /// Micro-batches per step.
     pub accumulate: u32,
 }
 
 impl From<&Scenario> for Tuned {
-    /// What a scenario's plan says.
+    /// The choice of a scenario's plan.
     fn from(scenario: &Scenario) -> Self {
         let plan = &scenario.plan;
         Self { micro_batch: plan.micro_batch, recompute: plan.recompute, accumulate: plan.accumulate }
@@ -91,7 +91,7 @@ pub fn tuned(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Tuned, S
     }
 }
 
-/// What takes least memory: the smallest micro-batch with each recompute, or the plan's own choice.
+/// The candidate of least memory: the smallest micro-batch with each recompute, or the plan's own choice.
 fn closest(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Tuned, Summary), Vec<Problem>> {
     let plan = Tuned::from(scenario);
     let kept = scenario.keeps_batch();

@@ -18,7 +18,7 @@ use crate::ui::widgets::heatmap::CellEntry;
 use crate::ui::widgets::text::draw_lines;
 use shardscope_engine::scenario::Value;
 use shardscope_engine::search::Cell;
-use shardscope_engine::search::hardware::{Gains, LimitingFactor};
+use shardscope_engine::search::limiting_factor::{Gains, LimitingFactor};
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use super::{FsdpLimits, Utilisation, ZeroStage};
 use crate::units::Seconds;
 
-/// What is sharded, from least to most.
+/// Stages, the least sharded first.
 const STAGES: [ZeroStage; 3] = [ZeroStage::One, ZeroStage::Two, ZeroStage::Three];
 
 /// Tenths of the activations that are kept (gamma).
@@ -21,7 +21,7 @@ const EXPONENTS: std::ops::RangeInclusive<u32> = 9..=40;
 /// A point of the grid and what it reaches.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GridPoint {
-    /// What is sharded.
+    /// How much of the state is sharded.
     pub stage: ZeroStage,
     /// Share of the activations that is kept.
     pub gamma: f64,
@@ -41,7 +41,7 @@ impl GridPoint {
     }
 }
 
-/// What a search finds.
+/// The best points of a grid.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BestPoints {
     /// The highest model flop utilisation.
@@ -87,7 +87,7 @@ impl FsdpLimits {
         forward.max(backward).ceil()
     }
 
-    /// What a batch reaches.
+    /// The point of a batch.
     pub(super) fn point(&self, batch: f64, alpha: f64) -> GridPoint {
         let step = self.step(batch * self.sequence, alpha);
         GridPoint {

@@ -14,7 +14,7 @@ use super::{Intensity, IntensityFormula, TransferKind, TransferLink};
 /// Flop per parameter and token of forward; the gradients of inputs and weights take as much each.
 pub(super) const FORWARD: f64 = 2.0;
 
-/// What the formulas are made from.
+/// The terms of the formulas.
 pub(super) struct Terms<'a> {
     scenario: &'a Scenario,
     layout: &'a Layout,
@@ -26,7 +26,7 @@ pub(super) struct Terms<'a> {
     tokens: f64,
     /// Weights of a layer's matrices that a token meets: `12 d_m^2` in the family.
     layer: f64,
-    /// What that is of all weights of the layer: less than 1 where it has experts.
+    /// Active share of the layer's weights: less than 1 where it has experts.
     active: f64,
     /// Bytes of activations of the model's width, per token and tensor rank.
     stream: f64,
@@ -43,7 +43,7 @@ struct Passages {
     beside: Beside,
 }
 
-/// What computes while state is on its way.
+/// The arithmetic that runs while state travels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Beside {
     /// The pass that it is for, of the stage before or after.
@@ -188,7 +188,7 @@ impl<'a> Terms<'a> {
         self.row(kind, link, IntensityFormula { flop: self.step(), count: parameters, of: "parameters", bytes })
     }
 
-    /// The same transfer beside nothing: in turn with all arithmetic of the step.
+    /// A transfer that runs beside nothing: in turn with all arithmetic of the step.
     fn alone(row: Intensity) -> Intensity {
         Intensity { overlapped: false, micro_batches: None, ..row }
     }
@@ -211,7 +211,7 @@ impl<'a> Terms<'a> {
         let back = if layout.optimizer > held { self.weight(format) } else { out };
         let bytes = 2.0 * (out + back) / f64::from(held);
         let late = self.pipeline.counts.ranks > 1 && self.pipeline.counts.stages == 1;
-        // What lives on the host is reduced before it goes there.
+        // Gradients that live on the host are reduced before they go there.
         let during = stack.reduce_during_backward || self.scenario.plan.offload.state();
         if late || stack.overlap == Overlap::None || !during {
             return Some(Self::alone(self.state(

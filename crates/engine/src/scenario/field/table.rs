@@ -9,7 +9,7 @@ use crate::plan::{
     Schedule, Secondary, Sharding, Size,
 };
 
-use super::{AxisSpec, FieldPlace, FieldSpec, Lens, PresetField, Steps, Type, Value};
+use super::{AxisSpec, FieldPlace, FieldSpec, Lens, PresetField, SearchRole, Steps, Type, Value};
 
 /// A field of a scenario; [`Field::spec`] says what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,11 +73,15 @@ pub(super) static TABLE: &[FieldSpec] = &[
     id(Field::Model, PresetField::Model, "model", "model")
         .help("ID", "Model (`shardscope presets models`); sets the default sequence length"),
     id(Field::Strategy, PresetField::Strategy, "strategy", "strategy")
-        .help("ID", "Sharding strategy (`shardscope presets strategies`)"),
+        .help("ID", "Sharding strategy (`shardscope presets strategies`)")
+        .advised(64, 64)
+        .left_open(),
     plan(Field::Nodes, "plan.nodes", "nodes", COUNT, "1")
         .help("N", "Number of nodes")
         .steps(Steps::Nodes)
         .range(1, 512)
+        .searched_on_request()
+        .advised(6, 2)
         .lens(|plan| whole_nodes(plan.size), |plan, nodes| put_size(plan, nodes, Size::Nodes)),
     plan(Field::Devices, "plan.devices", "devices", COUNT, "those of the nodes")
         .help("N", "Number of devices, instead of whole nodes")
@@ -85,6 +89,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .steps(Steps::Powers(1, 1 << 16))
         .range(1, 4096)
         .rare()
+        .searched_on_request()
         .lens(|plan| devices(plan.size), |plan, count| put_size(plan, count, Size::Devices)),
     plan(Field::Bandwidth, "plan.bandwidth_factor", "bandwidth", Type::Factor, "1")
         .label("network")
@@ -104,6 +109,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
              another level of the cluster, or a count of ranks",
         )
         .steps(Steps::Extents)
+        .advised(8, 8)
         .state(|sharding| some(sharding.first_extent().cloned().unwrap_or(Extent::Device)), shard),
     sharding(Field::WeightsOver, "plan.weights_over", "weights-over", Type::Extent)
         .in_full("plan.sharding.weights")
@@ -111,6 +117,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .help("EXTENT", "Extent over which weights are sharded, overriding the strategy")
         .steps(Steps::Extents)
         .rare()
+        .searched()
         .state(|sharding| some(sharding.weights.clone()), |sharding, extent| extent.put(&mut sharding.weights)),
     sharding(Field::GradientsOver, "plan.gradients_over", "gradients-over", Type::Extent)
         .in_full("plan.sharding.gradients")
@@ -118,6 +125,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .help("EXTENT", "Extent over which gradients are sharded; at least that of the weights")
         .steps(Steps::Extents)
         .rare()
+        .searched()
         .state(|sharding| some(sharding.gradients.clone()), |sharding, extent| extent.put(&mut sharding.gradients)),
     sharding(Field::OptimizerOver, "plan.optimizer_over", "optimizer-over", Type::Extent)
         .in_full("plan.sharding.optimizer")
@@ -125,6 +133,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .help("EXTENT", "Extent over which optimizer state is sharded; at least that of the gradients")
         .steps(Steps::Extents)
         .rare()
+        .searched()
         .state(|sharding| some(sharding.optimizer.clone()), |sharding, extent| extent.put(&mut sharding.optimizer)),
     plan(Field::MicroBatch, "plan.micro_batch", "micro-batch", COUNT, "1")
         .label("micro")
@@ -132,6 +141,9 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .unit("sequence", "sequences")
         .steps(Steps::Counts(4096))
         .range(1, 128)
+        .searched()
+        .advised(3, 6)
+        .left_open()
         .lens(|plan| some(plan.micro_batch), |plan, count| count.put(&mut plan.micro_batch)),
     plan(Field::Accumulate, "plan.accumulate", "accumulate", COUNT, "1")
         .label("accum")
@@ -139,6 +151,8 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .unit("micro-batch", "micro-batches")
         .steps(Steps::Counts(4096))
         .range(1, 128)
+        .searched_on_request()
+        .advised(3, 2)
         .lens(|plan| some(plan.accumulate), accumulate),
     plan(Field::GlobalBatch, "plan.global_batch", "global-batch", Type::Batch, "free")
         .label("batch")
@@ -147,69 +161,94 @@ pub(super) static TABLE: &[FieldSpec] = &[
             "Sequences of a step, all devices together, from which accumulation follows: 1024, \"4M tokens\", or free",
         )
         .steps(Steps::Batches)
+        .searched_on_request()
         .lens(|plan| some(plan.global_batch), |plan, batch| batch.put(&mut plan.global_batch)),
     plan(Field::Sequence, "plan.sequence", "seq", COUNT, "the model's")
         .help("S", "Tokens per sequence")
         .unit("token", "tokens")
         .steps(Steps::Powers(256, 1 << 20))
         .range(512, 131_072)
+        .left_open()
         .lens(|plan| some(plan.sequence), |plan, count| count.put(&mut plan.sequence)),
     plan(Field::Recompute, "plan.recompute", "recompute", Type::Recompute, "none")
         .help("WHAT", "Activation checkpointing: none, selective, full, or the share of layers to recompute")
         .axis("recompute")
+        .searched()
+        .advised(8, 8)
+        .left_open()
         .lens(|plan| some(plan.recompute), |plan, what| what.put(&mut plan.recompute)),
     word::<Precision>(Field::Precision, "plan.precision", "precision", "bf16, or fp16 on a device without it")
         .help("PRECISION", "Number formats of weights and arithmetic")
+        .searched_on_request()
+        .left_open()
         .lens(|plan| some(plan.precision), |plan, format| format.put(&mut plan.precision)),
     plan(Field::Tensor, "plan.tensor", "tp", COUNT, "1")
         .help("N", "Tensor-parallel ranks")
         .unit("device", "devices")
         .steps(Steps::Powers(1, 256))
         .range(1, 64)
+        .searched()
+        .advised(3, 3)
         .lens(|plan| some(plan.tensor), |plan, count| count.put(&mut plan.tensor)),
     plan(Field::Context, "plan.context", "cp", COUNT, "1")
         .help("N", "Context-parallel ranks (ring attention)")
         .unit("device", "devices")
         .steps(Steps::Powers(1, 256))
         .range(1, 64)
+        .searched()
+        .advised(2, 2)
         .lens(|plan| some(plan.context), |plan, count| count.put(&mut plan.context)),
     plan(Field::Pipeline, "plan.pipeline", "pp", COUNT, "1")
         .help("N", "Pipeline ranks")
         .steps(Steps::Powers(1, 128))
         .range(1, 64)
+        .searched()
+        .advised(3, 3)
         .lens(|plan| some(plan.pipeline), |plan, count| count.put(&mut plan.pipeline)),
     word::<Schedule>(Field::Schedule, "plan.schedule", "schedule", "1f1b")
         .help("SCHEDULE", "Pipeline schedule")
+        .searched()
+        .advised(8, 8)
         .lens(|plan| some(plan.schedule), |plan, schedule| schedule.put(&mut plan.schedule)),
     plan(Field::StagesPerRank, "plan.stages_per_rank", "stages-per-rank", COUNT, "1")
         .label("stages")
         .help("K", "Virtual stages per pipeline rank, under schedules that have several")
         .steps(Steps::Powers(1, 128))
         .range(1, 64)
+        .searched()
+        .advised(2, 2)
         .lens(|plan| some(plan.stages_per_rank), |plan, count| count.put(&mut plan.stages_per_rank)),
     word::<Accumulation>(Field::Accumulation, "plan.accumulation", "accumulation", "standard")
         .label("acc order")
         .help("ORDER", "Order of gradient accumulation: one micro-batch after the other, or layer by layer")
+        .searched()
+        .advised(2, 2)
         .lens(|plan| some(plan.accumulation), |plan, order| order.put(&mut plan.accumulation)),
     word::<Optimizer>(Field::Optimizer, "plan.optimizer", "optimizer", "adam")
         .help("OPTIMIZER", "Optimizer, which sets how much state there is")
+        .left_open()
         .lens(|plan| some(plan.optimizer), |plan, optimizer| optimizer.put(&mut plan.optimizer)),
     word::<Offload>(Field::Offload, "plan.offload", "offload", "none")
         .help("OFFLOAD", "What is offloaded to host memory")
+        .searched_on_request()
+        .advised(8, 8)
         .lens(|plan| some(plan.offload), |plan, offload| offload.put(&mut plan.offload)),
     sharding(Field::Qwz, "plan.qwz", "qwz", Type::Switch)
         .label("qwZ")
         .help("SWITCH", "All-gather weights in int8 (ZeRO++ qwZ)")
+        .searched_on_request()
         .state(|sharding| some(sharding.wire.weights.quantised()), quantise_weights),
     sharding(Field::Hpz, "plan.hpz", "hpz", Type::Extent)
         .in_full("plan.sharding.secondary")
         .label("hpZ")
         .help("EXTENT", "Extent of the second copy of the weights that backward gathers (ZeRO++ hpZ); device: none")
         .steps(Steps::Levels)
+        .searched()
         .state(|sharding| some(second_copy(sharding)), copy_weights),
     sharding(Field::Qgz, "plan.qgz", "qgz", Type::Switch)
         .label("qgZ")
         .help("SWITCH", "Reduce gradients in int4 and two hops (ZeRO++ qgZ)")
+        .searched_on_request()
         .state(|sharding| some(sharding.wire.gradients.quantised()), quantise_gradients),
     plan(Field::Tokens, "plan.tokens", "tokens", Type::Tokens, "none")
         .help("T", "Tokens of the whole training run, for days and device-hours")
@@ -272,6 +311,9 @@ const fn field(field: Field, path: &'static str, flag: &'static str, takes: Type
         steps: Steps::All,
         axis: AxisSpec { word: flag, range: (0, 0) },
         rare: false,
+        search: SearchRole::Fixed,
+        advice: (0, 0),
+        left_open: false,
         place,
     }
 }
@@ -326,6 +368,22 @@ impl FieldSpec {
 
     const fn rare(self) -> Self {
         Self { rare: true, ..self }
+    }
+
+    const fn searched(self) -> Self {
+        Self { search: SearchRole::Free, ..self }
+    }
+
+    const fn searched_on_request(self) -> Self {
+        Self { search: SearchRole::OnRequest, ..self }
+    }
+
+    const fn advised(self, after: usize, before: usize) -> Self {
+        Self { advice: (after, before), ..self }
+    }
+
+    const fn left_open(self) -> Self {
+        Self { left_open: true, ..self }
     }
 
     const fn lens(self, get: fn(&Plan) -> Option<Value>, set: fn(&mut Plan, &Value) -> bool) -> Self {

@@ -36,3 +36,21 @@ fn names_are_taken_once() {
     };
     assert_eq!((twice(|spec| spec.flag), twice(|spec| spec.path), twice(|spec| spec.label)), (None, None, None));
 }
+
+/// A search has something to try for each field that it may change, and advice for each that it names.
+#[test]
+fn searched_and_advised_fields_have_steps() {
+    let scenario = crate::testing::scenario();
+    let library = crate::presets::Library::embedded();
+    for field in Field::all() {
+        let FieldSpec { search, advice, .. } = *field.spec();
+        if search == SearchRole::Fixed && advice == (0, 0) {
+            continue;
+        }
+        let steps = crate::search::options::options(field, &scenario, &library);
+        assert!(steps.len() > 1, "{field} has no steps: {steps:?}");
+        assert!(
+            steps.iter().all(|step| matches!(step, Value::Id(_)) || field.put(step, &mut scenario.clone()).is_ok())
+        );
+    }
+}

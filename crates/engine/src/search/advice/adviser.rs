@@ -8,24 +8,6 @@ use crate::scenario::{Edit, Field, Scenario};
 use crate::search::candidate::Candidate;
 use crate::search::options;
 
-/// The fields that are tried, and how many values after and before the current one; a change of the numbers (precision,
-/// optimizer) or of the task (model, sequence) is no advice.
-const TRIED: [(Field, usize, usize); 13] = [
-    (Field::Strategy, 64, 64),
-    (Field::Nodes, 6, 2),
-    (Field::Shard, 8, 8),
-    (Field::MicroBatch, 3, 6),
-    (Field::Accumulate, 3, 2),
-    (Field::Recompute, 8, 8),
-    (Field::Tensor, 3, 3),
-    (Field::Context, 2, 2),
-    (Field::Pipeline, 3, 3),
-    (Field::Schedule, 8, 8),
-    (Field::StagesPerRank, 2, 2),
-    (Field::Accumulation, 2, 2),
-    (Field::Offload, 8, 8),
-];
-
 /// How many more stages per rank are tried together with each schedule that can have them.
 const STAGES: usize = 3;
 
@@ -34,11 +16,11 @@ const MICRO_BATCHES: usize = 3;
 
 /// Proposes changes of a scenario.
 pub struct Adviser<'a> {
-    /// What ids mean.
+    /// The presets that ids name.
     pub library: &'a Library,
-    /// What edits change.
+    /// The file that edits change.
     pub file: &'a ScenarioFile,
-    /// What the file means now.
+    /// The scenario that the file means now.
     pub scenario: &'a Scenario,
 }
 
@@ -49,7 +31,8 @@ impl Adviser<'_> {
         let mut found = Vec::new();
         // Where the global batch is held, accumulation follows from it.
         let held = self.scenario.plan.global_batch.is_held();
-        for (field, after, before) in TRIED.into_iter().filter(|(field, ..)| !held || *field != Field::Accumulate) {
+        for field in Field::all().filter(|field| !held || *field != Field::Accumulate) {
+            let (after, before) = field.spec().advice;
             for (forward, most) in [(true, after), (false, before)] {
                 let possible = self.toward(field, forward).filter_map(|edit| self.candidate(vec![edit]));
                 found.extend(possible.take(most));

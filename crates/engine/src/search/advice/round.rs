@@ -14,7 +14,7 @@ const PAIRS: usize = 6;
 
 /// Candidates that were tried together: single changes, or two each.
 pub struct Round<'a> {
-    /// What they change.
+    /// The scenario that they change.
     from: &'a Scenario,
     /// Its figures, where it has any.
     now: Option<Summary>,
@@ -40,7 +40,7 @@ impl<'a> Round<'a> {
         Self { from, now, tried, evaluated: evaluated.collect(), pairs }
     }
 
-    /// What helps of them.
+    /// The changes that help.
     pub fn advice(&self) -> Advice {
         let fits = self.now.map(|now| now.fits);
         Advice { tried: self.tried, pairs: self.pairs, fits, suggestions: self.suggestions() }

@@ -1,4 +1,4 @@
-//! What a search over whole plans found, and how it went.
+//! The answer to a search over whole plans.
 
 use crate::evaluate::Summary;
 use crate::scenario::{Layout, Scenario};
@@ -9,7 +9,7 @@ use crate::search::WorkPart;
 pub struct EvaluatedPlan {
     /// The job with the plan.
     pub scenario: Scenario,
-    /// What it comes to: time, memory, throughput.
+    /// Its figures: time, memory, throughput.
     pub summary: Summary,
     /// How many ranks each part of the plan has.
     pub layout: Layout,
@@ -23,7 +23,7 @@ impl EvaluatedPlan {
     }
 }
 
-/// What one process does of a search that several share.
+/// The share of one process in a search.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SearchShare {
     /// Which part of the plans it looks at; all of them where there is none.
@@ -57,6 +57,6 @@ pub struct PlanSearchAnswer {
     pub counts: PlanCounts,
     /// Whether all of them were looked at: no plan of the grid is better.
     pub exact: bool,
-    /// What is proven so far: no plan takes less than this share of the best one's time.
+    /// The proof so far: no plan takes less than this share of the best one's time.
     pub proven: f64,
 }

@@ -41,8 +41,8 @@ impl BestPlans {
         let place = self.plans.partition_point(|(other, ..)| *other <= scores);
         let (better, worse) = self.plans.split_at(place);
         let mut as_good = better.iter().rev().take_while(|(other, ..)| *other >= scores);
-        let told = better.iter().any(|(_, other, _)| *other == kind);
-        if place >= self.most || told || as_good.any(|(.., other)| other.summary == found.summary) {
+        let known = better.iter().any(|(_, other, _)| *other == kind);
+        if place >= self.most || known || as_good.any(|(.., other)| other.summary == found.summary) {
             return;
         }
         if let Some(beaten) = worse.iter().position(|(_, other, _)| *other == kind) {
@@ -85,12 +85,12 @@ impl BestPlans {
     }
 }
 
-/// What a front weighs of a plan, each the less the better.
+/// The figures of a plan that a front weighs, each the less the better.
 pub fn pareto_figures(front: &[Objective], found: &EvaluatedPlan) -> Vec<f64> {
     front.iter().map(|objective| objective.of(found)[0]).collect()
 }
 
-/// What nothing beats: no other is as good in all figures, and better in one or before it.
+/// The plans that no other beats: none is as good in all figures, and better in one or before it.
 pub fn pareto_front<T>(plans: Vec<(Vec<f64>, T)>) -> Vec<T> {
     let figures: Vec<Vec<f64>> = plans.iter().map(|(figures, _)| figures.clone()).collect();
     let beats = |(place, one): (usize, &Vec<f64>), (other_place, other): (usize, &Vec<f64>)| {

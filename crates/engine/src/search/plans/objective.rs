@@ -1,4 +1,4 @@
-//! What the best plan is best in, and what it must keep to.
+//! The objective of a search, and the limits that every plan must keep to.
 
 use crate::evaluate::{FailureForecast, Summary};
 use crate::scenario::Scenario;
@@ -6,7 +6,7 @@ use crate::units::{Seconds, Watts};
 
 use super::answer::EvaluatedPlan;
 
-/// What a plan is best in.
+/// The aim of a search over plans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Objective {
     /// Most tokens per second of all devices together.
@@ -66,21 +66,21 @@ pub struct TokenPace {
     pub(super) devices: u32,
     /// Seconds for a token, all devices together.
     pub per_token: f64,
-    /// The same with what failures take, where the cluster states them.
+    /// Seconds for a token with those that failures take, where the cluster states them.
     pub with_failures: f64,
-    /// What an hour of one of the devices costs, and the power that it draws; 1 where the cluster does not say.
+    /// Price of an hour of one of the devices, and its power; 1 where the cluster does not say.
     price: f64,
     watts: f64,
 }
 
 impl TokenPace {
-    /// Of a plan that was simulated.
+    /// The pace of a plan that was simulated.
     pub fn of(scenario: &Scenario, summary: &Summary) -> Self {
         let useful = FailureForecast::useful_share(scenario, summary.step_time);
         Self::new(scenario, summary.devices, 1.0 / summary.tokens_per_s(), useful)
     }
 
-    /// Of a step that takes at least so long, where failures leave at most a share of the time.
+    /// The pace of a step that takes at least so long, where failures leave at most a share of the time.
     pub(super) fn at_most(scenario: &Scenario, devices: u32, step: Seconds, useful: f64) -> Self {
         Self::new(scenario, devices, step.get() / tokens(scenario), useful)
     }
@@ -106,7 +106,7 @@ impl TokenPace {
         self.device_time() / Seconds::HOUR.get() * self.price
     }
 
-    /// What a job is of whose plans the fastest is the best in days, cost and devices: its devices, and their price.
+    /// Devices and their price: of plans alike in both the fastest is the best in days, cost and devices.
     pub(super) fn size(&self) -> (u32, u64) {
         // Prices are not negative, and such numbers are in the order of their bits.
         (self.devices, self.price.to_bits())
@@ -118,7 +118,7 @@ pub(super) fn tokens(scenario: &Scenario) -> f64 {
     scenario.sequences() * f64::from(scenario.plan.sequence)
 }
 
-/// What every plan must keep to.
+/// Limits that every plan must keep to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SearchLimits {
     /// Seconds for a token at most, all devices together and failures included.
@@ -138,13 +138,13 @@ impl Default for SearchLimits {
 }
 
 impl SearchLimits {
-    /// The same for a training of so many tokens that takes at most so long.
+    /// These limits and days: a training of so many tokens takes at most so long.
     #[must_use]
     pub fn within(self, time: Seconds, tokens: f64) -> Self {
         Self { per_token: time.get() / tokens, ..self }
     }
 
-    /// The same for a training of so many tokens that costs at most so much.
+    /// These limits and a budget: a training of so many tokens costs at most so much.
     #[must_use]
     pub fn for_at_most(self, amount: f64, tokens: f64) -> Self {
         Self { cost_per_token: amount / tokens, ..self }

@@ -1,8 +1,9 @@
-//! What a search may change of a job, and over which values.
+//! The fields of a job that a search may change, and their values.
 
 use std::collections::BTreeMap;
 
 use crate::plan::{Accumulation, Offload, Precision, Recompute, Schedule};
+use crate::scenario::field::{SearchRole, Steps};
 use crate::scenario::{Edit, Field, Scenario, Value};
 use crate::search::{Axis, Candidate};
 
@@ -14,7 +15,7 @@ pub(super) struct MeshOrder {
     pub accumulation: Accumulation,
 }
 
-/// What a search may change beyond where the work is done: the numbers, and what else is asked of the machine.
+/// Changes that a search may make beyond where the work is done: number formats, and use of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Allowed {
     /// Weights in int8 and gradients in int4 on the wire.
@@ -26,32 +27,19 @@ pub struct Allowed {
 }
 
 /// The fields that are free unless they are held.
-const FREE: [Field; 12] = [
-    Field::Tensor,
-    Field::Context,
-    Field::Pipeline,
-    Field::Schedule,
-    Field::StagesPerRank,
-    Field::MicroBatch,
-    Field::Recompute,
-    Field::Accumulation,
-    Field::WeightsOver,
-    Field::GradientsOver,
-    Field::OptimizerOver,
-    Field::Hpz,
-];
+fn free_fields() -> impl Iterator<Item = Field> {
+    Field::all().filter(|field| field.is_searched())
+}
 
-/// What plans may differ in beside that, where it is asked for.
-const ASKED: [Field; 6] =
-    [Field::Nodes, Field::Devices, Field::Accumulate, Field::GlobalBatch, Field::Offload, Field::Precision];
+/// The extents of the state, all of which a strategy or `--shard` says at once.
+fn extents() -> impl Iterator<Item = Field> {
+    free_fields().filter(|field| field.is_in_sharding())
+}
 
 /// The fields in which a plan that a search has found may differ from the scenario that it began with.
 pub fn searched_fields() -> impl Iterator<Item = Field> {
-    FREE.into_iter().chain(ASKED)
+    Field::all().filter(|field| field.spec().search != SearchRole::Fixed)
 }
-
-/// The extents of the state, which a strategy or `--shard` says all at once.
-const EXTENTS: [Field; 4] = [Field::WeightsOver, Field::GradientsOver, Field::OptimizerOver, Field::Hpz];
 
 /// Recompute in steps of this share of the layers.
 const SHARES: u32 = 20;
@@ -82,25 +70,26 @@ impl SearchSpace {
     pub fn fix(&mut self, field: Field) {
         self.fixed.push(field);
         if matches!(field, Field::Strategy | Field::Shard) {
-            self.fixed.extend(EXTENTS);
+            self.fixed.extend(extents());
         }
     }
 
     /// Holds all fields but these.
     pub fn only(fields: &[Field]) -> Self {
-        let fixed = FREE.into_iter().filter(|field| !fields.contains(field)).collect();
+        let fixed = free_fields().filter(|field| !fields.contains(field)).collect();
         Self { fixed, ..Self::default() }
     }
 
     /// Whether the state of every operator lies where the base has it.
     pub(super) fn fixes_state(&self) -> bool {
-        EXTENTS.into_iter().all(|field| self.is_fixed(field))
+        extents().all(|field| self.is_fixed(field))
     }
 
     /// Whether the state of each operator may lie elsewhere than that of others.
     pub(in crate::search) fn places_operators(&self) -> bool {
-        let stays = |field: &Field| self.fixed.contains(field) || self.values.contains_key(field);
-        !EXTENTS[..3].iter().any(stays)
+        let stays = |field: Field| self.fixed.contains(&field) || self.values.contains_key(&field);
+        // A second copy of the weights, over a level, moves no state.
+        !extents().filter(|field| field.spec().steps == Steps::Extents).any(stays)
     }
 
     /// Whether plans may have a micro-batch with a recompute.
@@ -108,10 +97,12 @@ impl SearchSpace {
         self.micro_batches(base).contains(&micro_batch) && self.recomputes(base).contains(&recompute)
     }
 
-    /// The same with all but what a plan for operators chooses as in a job; `None` where no plan is like it in that.
+    /// The space of a plan for operators: all that it does not choose is as in a job; `None` where no plan of this space
+    /// is like the job in that.
     pub(in crate::search) fn restricted_to_mesh_of(&self, job: &Scenario) -> Option<Self> {
-        let chosen = [Field::MicroBatch, Field::Recompute].into_iter().chain(EXTENTS);
-        let stays = |field: &Field| !chosen.clone().any(|chosen| chosen == *field);
+        let stays = |field: &Field| {
+            !matches!(field, Field::MicroBatch | Field::Recompute) && extents().all(|extent| extent != *field)
+        };
         let own = |(field, values): (&Field, &Vec<Value>)| {
             !stays(field) || field.value(job).is_some_and(|own| values.contains(&own))
         };
@@ -120,14 +111,14 @@ impl SearchSpace {
         }
         let mut kept = self.clone();
         kept.values.retain(|field, _| !stays(field));
-        kept.fixed.extend(FREE.into_iter().filter(stays));
+        kept.fixed.extend(free_fields().filter(stays));
         Some(kept)
     }
 
     /// Lets a field take some values, whatever else holds it; presets must have been looked up.
     pub fn vary(&mut self, axis: Axis) {
         if matches!(axis.field, Field::Strategy | Field::Shard) {
-            self.fixed.extend(EXTENTS);
+            self.fixed.extend(extents());
         }
         self.values.insert(axis.field, axis.values);
     }
@@ -157,7 +148,7 @@ impl SearchSpace {
         match field {
             _ if self.values.contains_key(&field) => true,
             Field::Strategy | Field::Shard => !self.fixes_state(),
-            _ => FREE.contains(&field) && !self.is_fixed(field),
+            _ => field.is_searched() && !self.is_fixed(field),
         }
     }
 
@@ -168,12 +159,12 @@ impl SearchSpace {
 
     /// Gives another job what a job has in the fields that a search decides anyway.
     pub(super) fn copy_free_fields(&self, job: &Scenario, other: &mut Scenario) {
-        let scalars = FREE.into_iter().filter(|field| !EXTENTS.contains(field) && !self.is_fixed(*field));
+        let scalars = free_fields().filter(|field| !field.is_in_sharding() && !self.is_fixed(*field));
         for field in scalars.chain(self.values.keys().copied()) {
             // A value of one job is a value of another of the same model on the same cluster.
             field.value(job).and_then(|value| field.put(&value, other).ok());
         }
-        if !EXTENTS.into_iter().any(|field| self.is_fixed(field)) {
+        if !extents().any(|field| self.is_fixed(field)) {
             other.plan.sharding.clone_from(&job.plan.sharding);
             other.strategy.clone_from(&job.strategy);
         }
@@ -184,13 +175,13 @@ impl SearchSpace {
         other.name.clone_from(&job.name);
     }
 
-    /// The jobs that differ in anything but what is [`FREE`]: one for each combination of the values that their fields may
+    /// The jobs that differ in anything but free fields: one for each combination of the values that their fields may
     /// take, in order. Impossible ones are left out, and counted.
     pub(super) fn variants(&self, base: &Scenario) -> (Vec<Scenario>, u64) {
         // A product, one field after the other: two values of offload and two of precision make four jobs, each of
         // which is searched as if it had been asked for.
         let (mut found, mut impossible) = (vec![base.clone()], 0);
-        for (field, values) in self.values.iter().filter(|(field, _)| !FREE.contains(field)) {
+        for (field, values) in self.values.iter().filter(|(field, _)| !field.is_searched()) {
             let mut next = Vec::with_capacity(found.len() * values.len());
             for scenario in &found {
                 for value in values {
@@ -206,7 +197,7 @@ impl SearchSpace {
         (found, impossible)
     }
 
-    /// The same without the count.
+    /// The jobs that differ in anything but free fields.
     pub fn jobs(&self, base: &Scenario) -> Vec<Scenario> {
         self.variants(base).0
     }
@@ -217,7 +208,7 @@ impl SearchSpace {
         match self.values.get(&field) {
             Some(values) => values.iter().filter_map(Value::get).collect(),
             None if self.is_fixed(field) => own().into_iter().collect(),
-            // What the base has competes, where the grid does not have it.
+            // The base's own count competes, where the grid does not have it.
             None => {
                 let mut counts = grid();
                 counts.extend(own().filter(|own| !counts.contains(own)));
@@ -241,7 +232,7 @@ impl SearchSpace {
         self.counts(Field::MicroBatch, base, micro_batches)
     }
 
-    /// What divides the devices: layers need not divide evenly.
+    /// Counts that divide the devices: layers need not divide evenly.
     pub(super) fn pipelines(&self, base: &Scenario) -> Vec<u32> {
         let devices = base.devices();
         let most = devices.min(base.model.most_stages());
@@ -258,8 +249,8 @@ impl SearchSpace {
         self.counts(Field::StagesPerRank, base, counts)
     }
 
-    /// What a rank may run, each once: schedules with their virtual stages, and orders of accumulation. Where there is one
-    /// stage in all, schedules do not differ.
+    /// Schedules with their virtual stages and orders of accumulation, each once. Where there is one stage in all,
+    /// schedules do not differ.
     pub(super) fn orders(&self, base: &Scenario, pipeline: u32) -> Vec<MeshOrder> {
         let schedules = self.choices(Field::Schedule, base, Schedule::ALL);
         let accumulations = self.choices(Field::Accumulation, base, Accumulation::ALL);

@@ -1,4 +1,4 @@
-//! What the search expands: shapes of the mesh with a micro-batch, and in them schedules with a recompute.
+//! The nodes of the search: shapes of the mesh with a micro-batch, and in them schedules with a recompute.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub(super) struct MeshRun {
 pub(super) struct SearchNode {
     /// A lower bound of their scores.
     pub scores: [f64; 2],
-    /// What none of them is faster than.
+    /// No plan of them is faster than this.
     pub pace: TokenPace,
     /// Settles ties, so that the order is the same in every run.
     pub number: usize,
@@ -137,7 +137,7 @@ impl Shape {
         (self.number, order.schedule)
     }
 
-    /// What no plan of the mesh is faster than, or none of those with one schedule and recompute.
+    /// The fastest pace of any plan of the mesh, or of those with one schedule and recompute.
     pub fn pace(&self, run: Option<MeshRun>) -> TokenPace {
         // Schedules that take micro-batches in groups may take other counts of them than the mesh has.
         let turns = |MeshOrder { schedule, stages_per_rank, accumulation }: MeshOrder| {
@@ -150,7 +150,7 @@ impl Shape {
         self.pace_of(&self.scenario, step)
     }
 
-    /// What no plan is faster than whose step, of as many tokens as a scenario's, takes at least so long.
+    /// The fastest pace of plans whose step, of as many tokens as a scenario's, takes at least so long.
     pub fn pace_of(&self, scenario: &Scenario, step: Seconds) -> TokenPace {
         TokenPace::at_most(scenario, self.layout.devices, step, self.useful)
     }

@@ -271,6 +271,12 @@ const STEPS: [&str; 12] = [
     "hpz=device,2,4,node",
 ];
 
+#[test]
+fn every_field_that_is_free_is_stepped_through() {
+    let stepped: BTreeSet<Field> = STEPS.iter().map(|axis| axis.parse::<Axis>().expect(axis).field).collect();
+    assert_eq!(stepped, Field::all().filter(|field| field.is_searched()).collect());
+}
+
 /// From the best plan no step of one field within its grid fits and is better by 0.1 %.
 #[test]
 fn no_single_change_of_the_best_plan_is_better() {

@@ -9,7 +9,7 @@ use crate::scenario::Scenario;
 use crate::units::Seconds;
 
 /// Parts of a simulated step, none of which counts another's time; they sum to it. The closed form [layered B8] knows
-/// the first three. With what else is told of the same step.
+/// the first three. Other shares of the same step stand beside them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StepBreakdown {
     /// Arithmetic at the peak: what a rank has of the model's.
@@ -28,7 +28,7 @@ pub struct StepBreakdown {
     pub closing: Seconds,
     /// Waits for all other transfers.
     pub transfers: Seconds,
-    /// What the optimizer takes after the last reduction.
+    /// The optimizer, after the last reduction.
     pub update: Seconds,
     /// Launch overhead, and stalls for any other cause.
     pub other: Seconds,

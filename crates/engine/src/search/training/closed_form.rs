@@ -1,5 +1,5 @@
-//! The same question by the closed forms alone: what the laws of [layered B8] would choose from the grid.
-//! Not for what a simulation finds ([`super`]).
+//! The shortest training by the closed forms alone, as the laws of [layered B8] choose it from the grid. Not for what a
+//! simulation finds ([`super`]).
 
 use std::cmp::Ordering;
 
@@ -9,17 +9,16 @@ use crate::bounds::layered::{LayeredMemory, LayeredStep};
 use crate::cost::{Factors, Rates, layers_flop};
 use crate::search::evaluator::Pool;
 
-use super::choice::TrainingChoice;
-use super::grid::BoundedChoice;
+use super::candidates::BoundedChoice;
 use super::method::{METHODS, Method};
-use super::question::TrainingSearch;
+use super::question::{TrainingChoice, TrainingSearch};
 
 /// A plan by its closed forms.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClosedForm {
     /// Days of the whole training.
     pub days: f64,
-    /// What was chosen.
+    /// The choices that make it.
     pub choice: TrainingChoice,
     /// The parts of its step in closed form.
     pub step: LayeredStep,

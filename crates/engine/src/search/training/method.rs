@@ -1,4 +1,4 @@
-//! The ways of training that are compared, as data. Not for how each is laid out ([`super::grid`]).
+//! The ways of training that are compared, as data. Not for how each is laid out ([`super::candidates`]).
 
 use crate::plan::{Accumulation, Schedule};
 
@@ -16,9 +16,9 @@ pub enum StageAssignment {
 /// A way of training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Method {
-    /// What it is called.
+    /// Its name in tables of methods.
     pub name: &'static str,
-    /// What it does, in a sentence.
+    /// Its description, in a sentence.
     pub about: &'static str,
     /// How layers may be assigned to pipeline ranks.
     pub assignments: &'static [StageAssignment],

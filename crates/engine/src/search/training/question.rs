@@ -1,21 +1,90 @@
-//! What is asked, and the scenario that a choice means. Not for which choices there are ([`super::grid`]).
+//! The question of a training search: its goal, the choices of a plan, and the scenario that they make. Not for which
+//! choices there are ([`super::candidates`]).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::plan::{Schedule, Strategy};
+use crate::bounds::layered::steps;
+use crate::plan::{Offload, Schedule, Strategy};
 use crate::presets::{Library, Unknown};
 use crate::scenario::field::Resolved;
 use crate::scenario::{Edit, Field, Problem, Scenario, Value};
+use crate::units::Seconds;
 
-use super::choice::TrainingChoice;
-use super::goal::Goal;
 use super::method::{METHODS, Method, StageAssignment};
+
+/// Steps at the critical batch where a scenario has no length: "about 1e5, independent of x" [layered B3].
+pub const USUAL_STEPS: f64 = 1e5;
+
+/// How long to train.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Goal {
+    /// The critical batch, in sequences.
+    pub critical: f64,
+    /// Steps that it takes at the critical batch.
+    pub steps: f64,
+}
+
+impl Goal {
+    /// Steps with batches of another size [layered B3].
+    pub fn steps(&self, sequences: f64) -> f64 {
+        steps(self.steps, self.critical, sequences)
+    }
+
+    /// Days of that without failures, where a step takes so many seconds.
+    pub fn days(&self, sequences: f64, step: f64) -> f64 {
+        self.steps(sequences) * step / Seconds::DAY.get()
+    }
+}
+
+/// A plan's choices: everything that the scenario does not say. Of equal days the first choice in this order wins:
+/// fewer devices first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TrainingChoice {
+    /// Devices.
+    pub devices: u32,
+    /// Tensor-parallel ranks.
+    pub tensor: u32,
+    /// Pipeline ranks.
+    pub pipeline: u32,
+    /// Data-parallel ranks.
+    pub data: u32,
+    /// Sequences per micro-batch.
+    pub micro_batch: u32,
+    /// Micro-batches per step.
+    pub accumulate: u32,
+    /// Offload to host memory.
+    pub offload: Offload,
+    /// How layers are assigned, by index into the method's.
+    pub assignment: usize,
+    /// How the state is placed, by index into the method's strategies.
+    pub strategy: usize,
+}
+
+impl TrainingChoice {
+    /// One rank along each dimension.
+    pub(super) const PLAINEST: Self = Self {
+        devices: 1,
+        tensor: 1,
+        pipeline: 1,
+        data: 1,
+        micro_batch: 1,
+        accumulate: 1,
+        offload: Offload::None,
+        assignment: 0,
+        strategy: 0,
+    };
+
+    /// Sequences of a step.
+    pub fn sequences(&self) -> f64 {
+        f64::from(self.data) * f64::from(self.micro_batch) * f64::from(self.accumulate)
+    }
+}
 
 /// A search for the shortest training.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainingSearch {
-    /// What stays the same: machine, software, model, sequence, precision, recompute.
+    /// The scenario whose machine, software, model, sequence, precision and recompute every plan has.
     pub base: Scenario,
     /// How long to train.
     pub goal: Goal,
@@ -37,14 +106,14 @@ impl TrainingSearch {
         Ok(Self { base, goal, budgets, strategies })
     }
 
-    /// What the search leaves as it is, with the plainest plan of the grid.
+    /// The base with the plainest plan of the grid.
     pub fn simplest(&self) -> Scenario {
         let context = self.base.plan.context;
         let devices = self.devices(self.budgets.last().copied().unwrap_or(0), context);
         self.scenario(&METHODS[0], &TrainingChoice { devices: devices.max(context), ..TrainingChoice::PLAINEST })
     }
 
-    /// What is wrong with what the search leaves as it is.
+    /// Problems of the base, whatever the plan.
     pub fn problems(&self) -> Vec<Problem> {
         self.simplest().layout().err().unwrap_or_default()
     }
@@ -69,7 +138,15 @@ impl TrainingSearch {
         filling.map_or(inside, |unit| whole(budget, unit)).max(inside)
     }
 
-    /// What a choice changes of what stays the same.
+    /// The fields that the search chooses, or that its strategies say.
+    pub fn chosen(&self) -> Vec<Field> {
+        let edits = self.edits(&METHODS[0], &TrainingChoice::PLAINEST);
+        let size = [Field::Nodes, Field::Devices];
+        let placed = Field::all().filter(|field| field.is_in_sharding());
+        edits.into_iter().map(|edit| edit.field).chain(size).chain(placed).collect()
+    }
+
+    /// The edits of the base that make a choice.
     pub fn edits(&self, method: &Method, choice: &TrainingChoice) -> Vec<Edit> {
         let node = self.base.cluster.devices_per_node();
         let size = match choice.devices {

@@ -1,25 +1,83 @@
 //! The search: plans in the order of their bounds, until no bound is below the best that fits.
 
+use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use crate::bounds::intensity::LinkNeeds;
-use crate::evaluate::{FailureForecast, Workspace, summary};
+use crate::evaluate::{FailureForecast, Summary, Workspace, summary};
+use crate::plan::Offload;
 use crate::scenario::Scenario;
 use crate::search::evaluator::{Cancel, Evaluator};
 use crate::units::Seconds;
 
-use super::choice::TrainingChoice;
-use super::fewest::{BestTraining, FewestDays};
-use super::grid::BoundedChoice;
+use super::candidates::BoundedChoice;
 use super::method::{METHODS, Method};
-use super::question::TrainingSearch;
+use super::question::{TrainingChoice, TrainingSearch};
+
+/// The best plan of a method.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BestTraining {
+    /// Days of the whole training, with what failures take where the cluster states them.
+    pub days: f64,
+    /// The choices that make it.
+    pub choice: TrainingChoice,
+    /// The figures of a step.
+    pub summary: Summary,
+}
+
+impl BestTraining {
+    /// Fewer days first; where they are the same, the choice that comes first.
+    pub(super) fn order(&self, other: &Self) -> Ordering {
+        self.days.total_cmp(&other.days).then(self.choice.cmp(&other.choice))
+    }
+}
+
+/// Days up to this share above the fewest count as equal: a host's memory is not modelled, and a plan should not use
+/// it for so small a gain.
+const AS_GOOD: f64 = 1e-3;
+
+/// The plans found so far: the fastest of each offload, which is all that can be chosen.
+#[derive(Debug, Default)]
+pub(super) struct FewestDays([Option<BestTraining>; Offload::ALL.len()]);
+
+impl FewestDays {
+    /// Takes a plan into account.
+    pub fn add(&mut self, found: BestTraining) {
+        // Equal days are settled by the choice itself, so that the order of simulations does not matter.
+        let fastest = &mut self.0[found.choice.offload as usize];
+        *fastest = [fastest.take(), Some(found)].into_iter().flatten().min_by(BestTraining::order);
+    }
+
+    /// The fewest days.
+    fn days(&self) -> f64 {
+        self.0.iter().flatten().map(|best| best.days).fold(f64::INFINITY, f64::min)
+    }
+
+    /// The plan to choose: of those as good as the fastest the first in the order of offloads.
+    pub fn chosen(&self) -> Option<&BestTraining> {
+        let most = self.days() * (1.0 + AS_GOOD);
+        self.0.iter().flatten().find(|best| best.days <= most)
+    }
+
+    /// Whether no plan of at least so many days can be chosen.
+    pub fn beyond(&self, days: f64) -> bool {
+        days > self.days() * (1.0 + AS_GOOD)
+    }
+
+    /// Whether this plan, of at least so many days, is not the fastest, and is not chosen for its offload either. Plans
+    /// come in the order of their least days, so that none after it is the fastest.
+    pub fn loses(&self, days: f64, choice: &TrainingChoice) -> bool {
+        let better = |best: &BestTraining| (choice.offload, days) > (best.choice.offload, best.days);
+        days > self.days() && self.chosen().is_some_and(better)
+    }
+}
 
 /// The answer to one question: a method within a budget.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainingAnswer {
     /// The best plan that fills the budget; `None` where nothing fits.
     pub best: Option<BestTraining>,
-    /// What its links have to carry for it to hide its transfers.
+    /// The bandwidth with which its transfers hide.
     pub needs: Option<LinkNeeds>,
     /// Plans that may fit.
     pub plans: usize,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::{Just, ProptestConfig, any, prop, prop_assert, prop_oneof, proptest};
 use proptest::strategy::Strategy as Any;
 
-use super::grid::BoundedChoice;
+use super::candidates::BoundedChoice;
 use super::*;
 use crate::evaluate::{Workspace, summary};
 use crate::plan::{Offload, Recompute, Schedule};
@@ -218,7 +218,7 @@ fn of_plans_as_good_the_one_that_offloads_least_is_chosen() {
             summary: plain.summary,
         };
         for order in [[&plain, &offloaded], [&offloaded, &plain]] {
-            let mut fewest = fewest::FewestDays::default();
+            let mut fewest = run::FewestDays::default();
             for plan in order {
                 fewest.add(plan.clone());
             }

@@ -23,11 +23,11 @@ use super::workers::Workers;
 pub struct PlanSearch {
     /// The job: what stays as it is, and the global batch that every plan keeps.
     pub base: Scenario,
-    /// What may change.
+    /// The fields that may change, and their values.
     pub space: SearchSpace,
-    /// What is best.
+    /// The figures by which plans are ranked.
     pub objective: Objective,
-    /// What every plan must keep to.
+    /// Limits that every plan must keep to.
     pub limits: SearchLimits,
     /// Plans to find.
     pub top: usize,
@@ -73,7 +73,7 @@ impl PlanSearch {
         self.run_share(&SearchShare::default(), evaluator, progress)
     }
 
-    /// The same of what other processes leave to this one.
+    /// Searches the plans that other processes leave to this one.
     pub fn run_share(
         &self,
         share: &SearchShare,
@@ -87,7 +87,7 @@ impl PlanSearch {
         run.run(progress)
     }
 
-    /// The same in the thread that asks, for small questions that are asked by the thousand.
+    /// Searches in the thread that asks, for small questions that are asked by the thousand.
     pub fn run_alone(&self, workspace: &mut Workspace, cancel: &Cancel) -> PlanSearchAnswer {
         SearchRun::new(self, Workers::One(workspace, cancel), &SearchShare::default()).run(&mut |_| {})
     }
@@ -114,7 +114,7 @@ impl<'a> SearchRun<'a> {
                 return self.answer(false, next.scores[0]);
             }
             let scores = next.scores;
-            // PosteriorUpdate of each kind of plans that was simulated, better or not: it shows how far the proof is.
+            // Each kind of plans that was simulated is news, better or not: it shows how far the proof is.
             if self.expand(next) {
                 progress(&self.answer(false, scores[0]));
             }

@@ -4,15 +4,14 @@
 use std::cmp::Ordering;
 
 use crate::evaluate::FailureForecast;
-use crate::plan::{Accumulation, Offload, Recompute};
+use crate::plan::{Offload, Recompute};
 use crate::program::StepTerms;
 use crate::scenario::Scenario;
+use crate::search::step_bound::{StepBound, reserved};
 use crate::units::Bytes;
 
-use super::bound::StepBounds;
-use super::choice::TrainingChoice;
 use super::method::{Method, StageAssignment};
-use super::question::TrainingSearch;
+use super::question::{TrainingChoice, TrainingSearch};
 
 /// A choice, with lower bounds on its days and memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,8 +36,8 @@ impl Ord for BoundedChoice {
     }
 }
 
-/// Micro-batches of at most so many sequences are tried: powers of two.
-const MOST_SEQUENCES: u32 = 64;
+/// The largest micro-batch that is tried, in sequences. Critical batches leave little room for larger ones.
+const LARGEST_MICRO_BATCH: u32 = 64;
 
 /// Batches beyond this many critical batches are tried only where a pipeline needs them: from here on even an infinite
 /// batch saves no more than an eighth of the steps.
@@ -66,7 +65,7 @@ impl TrainingSearch {
         sizes.filter(move |size| layers.is_multiple_of(*size))
     }
 
-    /// What the host may hold: checkpoints only where there are any.
+    /// Offloads: of checkpoints only where there are any.
     fn offloads(&self) -> impl Iterator<Item = Offload> {
         let checkpoints = matches!(self.base.plan.recompute, Recompute::Full | Recompute::Share(_));
         Offload::ALL.iter().copied().filter(move |offload| checkpoints || !offload.checkpoints())
@@ -104,10 +103,10 @@ impl TrainingSearch {
         found
     }
 
-    /// The same for one mesh: micro-batches of growing size, until nothing fits any more.
+    /// Adds the plans of a mesh: micro-batches of growing size, until nothing fits any more.
     fn batches(&self, method: &Method, choice: TrainingChoice, trial: &mut Scenario, found: &mut Vec<BoundedChoice>) {
         let sizes = std::iter::successors(Some(1_u32), |size| Some(size * 2));
-        for micro_batch in sizes.take_while(|size| *size <= MOST_SEQUENCES) {
+        for micro_batch in sizes.take_while(|size| *size <= LARGEST_MICRO_BATCH) {
             let before = found.len();
             for offload in self.offloads() {
                 self.steps(method, TrainingChoice { micro_batch, offload, ..choice }, trial, found);
@@ -119,22 +118,18 @@ impl TrainingSearch {
         }
     }
 
-    /// The same for one micro-batch: growing counts of it.
+    /// Adds the plans of a micro-batch: growing counts of it.
     fn steps(&self, method: &Method, choice: TrainingChoice, trial: &mut Scenario, found: &mut Vec<BoundedChoice>) {
         self.apply(trial, method, &choice);
         let Ok(layout) = trial.layout() else { return };
         let terms = StepTerms::new(trial, &layout);
         let capacity = trial.cluster.device.memory * trial.plan.memory_factor;
-        let (reserve, lost) = (trial.calibration.allocator.reserve, 1.0 + trial.calibration.allocator.fragmentation);
-        let assignment = method.assignments[choice.assignment];
-        let layered = method.accumulation == Accumulation::Layered;
-        let bound =
-            StepBounds::new(&terms, assignment, layered, choice.pipeline, trial.model.vocab > 0, trial.plan.prefetch);
+        let bound = StepBound::new(trial, &layout, &terms).envelope();
         let useful = FailureForecast::max_useful_share(trial);
         // A pipeline needs as many micro-batches as it has ranks to be filled, however large the batch gets.
         let most = MOST_CRITICAL * self.goal.critical / choice.sequences();
         for accumulate in counts().take_while(|count| f64::from(*count) <= most || *count <= choice.pipeline) {
-            let memory = bound.memory(accumulate) * lost + reserve;
+            let memory = reserved(trial, bound.memory(accumulate));
             // More micro-batches never take less memory.
             if memory > capacity {
                 break;

@@ -1,4 +1,4 @@
-//! What limits a machine, read off a map over its memory and its bandwidth. Not for what fills the map
+//! The limiting factor of a machine, read off a map over its memory and its bandwidth. Not for filling the map
 //! ([`super::Sweep`]), nor for small changes, which are the elasticities.
 
 use crate::scenario::Value;
@@ -8,7 +8,7 @@ use super::sweep::{Cell, Sweep};
 /// A gain from twice as much of something that is worth naming.
 const NOTICEABLE: f64 = 0.05;
 
-/// What limits a cell.
+/// The resource that limits a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitingFactor {
     /// Twice the memory or twice the bandwidth gives less than 5 %.
@@ -33,7 +33,7 @@ impl LimitingFactor {
     }
 }
 
-/// What twice as much of the current hardware gives, as shares of the throughput.
+/// Gains from twice as much of the current hardware, as shares of the throughput.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gains {
     /// From memory; `None` where the job does not fit as it is.
@@ -42,7 +42,7 @@ pub struct Gains {
     pub bandwidth: Option<f64>,
 }
 
-/// What limits a cell of a map with bandwidth across and memory down, once it and its neighbours are known.
+/// The limiting factor of a cell in a map with bandwidth across and memory down, once it and its neighbours are known.
 pub fn limiting(sweep: &Sweep, cells: &[Option<Cell>], index: usize) -> Option<LimitingFactor> {
     if matches!(cells.get(index)?.as_ref()?, Cell::Possible { summary, .. } if !summary.fits) {
         return Some(LimitingFactor::Memory);
@@ -56,21 +56,21 @@ pub fn limiting(sweep: &Sweep, cells: &[Option<Cell>], index: usize) -> Option<L
     })
 }
 
-/// What twice as much gives at a cell, once that is known.
+/// The gains at a cell, once they are known.
 pub fn gains(sweep: &Sweep, cells: &[Option<Cell>], index: usize) -> Option<Gains> {
     cells.get(index)?.as_ref()?;
     let [memory, bandwidth] = [Way::Memory, Way::Bandwidth].map(|way| gain(sweep, cells, index, way));
     Some(Gains { memory, bandwidth })
 }
 
-/// What there is more of.
+/// The resource that is doubled.
 #[derive(Debug, Clone, Copy)]
 enum Way {
     Memory,
     Bandwidth,
 }
 
-/// The gain in throughput of twice as much; where the axis does not have that, what the last doubling gave.
+/// The gain in throughput of twice as much; where the axis ends before that, of the last doubling.
 fn gain(sweep: &Sweep, cells: &[Option<Cell>], index: usize, way: Way) -> Option<f64> {
     let width = sweep.x.values.len();
     let (x, y) = (index % width, index / width);

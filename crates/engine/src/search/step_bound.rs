@@ -1,0 +1,328 @@
+//! The lower bound of a step's time and memory, for the search over plans ([`super::plans`]) and for that over trainings
+//! ([`super::training`]): no simulation of the plan is below it.
+//!
+//! The bound is the greatest of lines `fixed + each x micro-batches`. It counts the passes of each rank, one after the
+//! other, with those of other ranks that come before and after; the transfers that nothing hides: the first gather,
+//! sends, the last reduction, the update; the traffic of each stream and each level; and the share of the device that
+//! transfers take. Everything else is assumed to overlap. Units and stages are summed one by one, or the least of them
+//! stands for all, so that the bound holds where layers differ. Not an estimate.
+
+mod line;
+mod memory;
+mod rank;
+
+use crate::cost::Transfer;
+use crate::hardware::MAX_LEVELS;
+use crate::plan::pass::{Pass, PerDirection, STAGE_BUFFERS};
+use crate::plan::{Offload, ScheduleRules};
+use crate::program::{EndTransferCounts, PerGradients, StageCost, StepTerms};
+use crate::scenario::{Layout, Scenario};
+use crate::units::Seconds;
+
+use line::{StepLine, StepMaximum, StepSpan};
+use rank::RankSums;
+
+pub(super) use line::StepEnvelope;
+pub(super) use memory::reserved;
+
+/// Slack for the rounding of each task, microseconds long, to picoseconds.
+pub(super) const ROUNDING: f64 = 1.0 - 1e-6;
+
+/// The lower bound of steps that differ only in their number of micro-batches.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StepBound<'a> {
+    terms: &'a StepTerms,
+    rules: &'static ScheduleRules,
+    /// Stage `i` is of rank `i mod P`.
+    ranks: usize,
+    staged: bool,
+    /// Units whose gathers may run ahead.
+    prefetch: usize,
+    /// Whether the first unit is the embedding and the last one the head.
+    has_ends: bool,
+    /// Streams, that of replicas apart, that may carry transfers while tensor ranks exchange.
+    streams: u32,
+    /// Levels that any transfer of the terms crosses.
+    levels: usize,
+    /// Whether the terms tell where all of the state lies. Units do not tell operators with shards of their own.
+    knows_state: bool,
+}
+
+/// Transfers and update that nothing hides, before the first pass and after the last.
+#[derive(Debug, Clone, Copy, Default)]
+struct StepEnds {
+    opening: Seconds,
+    closing: Seconds,
+}
+
+impl<'a> StepBound<'a> {
+    /// The bound of a scenario's plan, by the terms of its step.
+    pub fn new(scenario: &Scenario, layout: &Layout, terms: &'a StepTerms) -> Self {
+        let plan = &scenario.plan;
+        let staged = plan.staged();
+        let offloads = plan.offload != Offload::None;
+        Self {
+            terms,
+            rules: plan.effective_schedule().rules(),
+            ranks: if staged { layout.pipeline as usize } else { 1 },
+            staged,
+            prefetch: plan.prefetch as usize,
+            has_ends: scenario.model.vocab > 0,
+            streams: 2 + u32::from(layout.pipeline > 1) + u32::from(layout.context > 1) + 2 * u32::from(offloads),
+            levels: levels(terms),
+            knows_state: staged || plan.operators.is_empty(),
+        }
+    }
+
+    /// Time of a step, with the transfers of the ranks at the pipeline's ends where their counts are known.
+    pub fn time(&self, micro_batches: u32, counts: &EndTransferCounts) -> Seconds {
+        let mut most = StepMaximum::new(micro_batches);
+        self.lines(Some(counts), &mut |span, line| most.add(span, line));
+        most.time()
+    }
+
+    /// Time of a step wherever the state lies: its transfers and update are left out.
+    pub fn computing_time(&self, micro_batches: u32) -> Seconds {
+        let mut most = StepMaximum::new(micro_batches);
+        self.lines(None, &mut |span, line| most.add(span, line));
+        most.time()
+    }
+
+    /// The bound for any number of micro-batches.
+    pub fn envelope(&self) -> StepEnvelope {
+        let mut envelope = StepEnvelope::default();
+        self.lines(Some(&EndTransferCounts::default()), &mut |span, line| envelope.add(span, line));
+        (0..self.ranks).for_each(|rank| envelope.add_memory(self.memory(rank)));
+        envelope
+    }
+
+    /// Adds all lines; without counts those that hold wherever the state lies.
+    fn lines(&self, counts: Option<&EndTransferCounts>, add: &mut impl FnMut(StepSpan, StepLine)) {
+        let counts = counts.filter(|_| self.knows_state);
+        let ends = if counts.is_some() { self.ends() } else { StepEnds::default() };
+        self.rank_lines(ends, counts, add);
+        match counts {
+            _ if self.staged && self.rules.alternates => self.round_trip_lines(ends, add),
+            _ if self.staged => self.phase_lines(ends, counts.is_some(), add),
+            Some(_) => self.unit_lines(add),
+            None => {}
+        }
+    }
+
+    fn order(&self) -> impl Iterator<Item = &'a StageCost> + use<'a> {
+        let terms = self.terms;
+        terms.order.iter().map(move |part| &terms.parts[usize::from(*part)])
+    }
+
+    fn stage(&self, index: usize) -> &'a StageCost {
+        &self.terms.parts[usize::from(self.terms.order[index])]
+    }
+
+    /// Pipeline ranks; one where units are not in stages.
+    pub fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    /// The units or stages of a rank, in the order of forward.
+    pub fn of_rank(&self, rank: usize) -> impl Iterator<Item = &'a StageCost> + use<'a> {
+        let terms = self.terms;
+        terms.order.iter().skip(rank).step_by(self.ranks).map(move |part| &terms.parts[usize::from(*part)])
+    }
+
+    fn stages_per_rank(&self) -> usize {
+        self.terms.order.len() / self.ranks
+    }
+
+    /// The first unit or stage is gathered before anything is computed; its gradients are reduced and summed over
+    /// replicas, and what the first rank owns is updated, after everything is.
+    fn ends(&self) -> StepEnds {
+        let first = self.stage(0);
+        let update: Seconds = self.of_rank(0).map(|part| part.update).sum();
+        StepEnds {
+            opening: first.load.forward + first.gather.forward.time,
+            closing: first.reduce.complete.time + first.replicas.time + first.store + update,
+        }
+    }
+
+    /// Each rank passes all its stages with all micro-batches, once the ranks before it have passed the first one.
+    fn rank_lines(&self, ends: StepEnds, counts: Option<&EndTransferCounts>, add: &mut impl FnMut(StepSpan, StepLine)) {
+        let StepEnds { opening, closing } = ends;
+        let stages = self.terms.order.len();
+        let send = self.terms.send;
+        let passed = |stage: &StageCost| PerDirection::from_fn(|pass| *stage.compute.get(pass) + send);
+        let mut before = PerDirection::<Seconds>::default();
+        let mut after = self.order().skip(stages - self.ranks).map(passed).fold(before, add_up);
+        for rank in 0..self.ranks {
+            let (first, last) = (self.stage(rank), self.stage(stages - self.ranks + rank));
+            let sums = RankSums::new(self, rank, counts);
+            // Rank 2 of 4: forward of ranks 0 and 1, then all its own work, then backward of ranks 1 and 0: none of that
+            // can overlap.
+            let around = opening + before.forward + before.backward + closing;
+            add(StepSpan::Step, StepLine { fixed: around + sums.stalls, each: sums.until_next });
+            after = PerDirection::from_fn(|pass| *after.get(pass) - *passed(last).get(pass));
+            if self.staged && !self.rules.alternates {
+                let fixed = opening + before.forward + after.forward;
+                add(StepSpan::Forward, StepLine { fixed, each: sums.compute.forward });
+                let fixed = before.backward + after.backward + closing;
+                add(StepSpan::Backward, StepLine { fixed, each: sums.compute.backward });
+            }
+            if counts.is_some() {
+                let hidden = self.streams + u32::from(sums.has_replicas);
+                let device = sums.device(self.terms, hidden, self.staged && self.ranks > 1);
+                add(StepSpan::Step, device.after(around));
+                add(StepSpan::Step, StepLine { fixed: sums.load, each: sums.from_host });
+                add(StepSpan::Step, StepLine { fixed: sums.store, each: sums.to_host });
+            }
+            before = add_up(before, passed(first));
+        }
+        if let Some(counts) = counts {
+            self.stream_lines(counts, add);
+        }
+    }
+
+    /// The first rank's gathers pass one after the other, its reductions, and what crosses each level.
+    fn stream_lines(&self, counts: &EndTransferCounts, add: &mut impl FnMut(StepSpan, StepLine)) {
+        let update: Seconds = self.of_rank(0).map(|part| part.update).sum();
+        let stages = self.stages_per_rank();
+        let streams = |moved: &dyn Fn(&Transfer) -> Seconds| {
+            let each = |(place, part): (usize, &StageCost)| {
+                let counts = self.transfer_counts(0, place, stages, counts);
+                let reductions = rank::reductions(part, counts, moved);
+                [rank::gathers(part, counts, moved), reductions.after(moved(&part.reduce.complete))]
+            };
+            self.of_rank(0)
+                .enumerate()
+                .map(each)
+                .fold([StepLine::default(); 2], |[one, two], [more, other]| [one + more, two + other])
+        };
+        streams(&|transfer| transfer.time).into_iter().for_each(|line| add(StepSpan::Step, line.after(update)));
+        for level in 0..self.levels {
+            let [gathers, reductions] = streams(&|transfer| transfer.busy[level]);
+            add(StepSpan::Step, (gathers + reductions).after(update));
+        }
+    }
+
+    /// Each micro-batch passes all units, there and back. The gathers of a pass run one after the other, each when
+    /// compute begins the unit that is `prefetch` units earlier.
+    fn unit_lines(&self, add: &mut impl FnMut(StepSpan, StepLine)) {
+        let (units, ends) = (self.terms.order.len(), usize::from(self.has_ends));
+        let (first, last, count) = (self.stage(0), self.stage(units - 1), units - 2 * ends);
+        let layers = || self.order().skip(ends).take(count);
+        // The gathers that a pass cannot have begun before it, in its order.
+        let gathered = |pass: Pass| {
+            let skipped = if pass.is_backward() { 0 } else { self.prefetch.min(count) };
+            layers().skip(skipped).take(count.saturating_sub(self.prefetch))
+        };
+        let compute = |unit: &StageCost, pass: Pass| *unit.compute.get(pass);
+        let outside =
+            |pass: Pass| if self.has_ends { compute(first, pass) + compute(last, pass) } else { Seconds::ZERO };
+        // A pass takes at least all its arithmetic, and at least its gathers in a row and the shortest unit behind the
+        // last.
+        let whole = |pass: Pass| {
+            let shortest = layers().map(|unit| compute(unit, pass)).reduce(Seconds::min).unwrap_or(Seconds::ZERO);
+            let gathers: Seconds = gathered(pass).map(|unit| unit.gather.get(pass).time).sum();
+            self.order().map(|unit| compute(unit, pass)).sum::<Seconds>().max(outside(pass) + gathers + shortest)
+        };
+        // All but two layers' gradients are reduced before the pass is over, where two buffers hold them.
+        let shared = |reduce: fn(&StageCost) -> &Transfer| {
+            if !self.terms.buffered {
+                return Seconds::ZERO;
+            }
+            let busy = |level: usize| {
+                let gathers: Seconds = gathered(Pass::Backward).map(|unit| unit.gather.backward.busy[level]).sum();
+                gathers + layers().skip(STAGE_BUFFERS).map(|unit| reduce(unit).busy[level]).sum()
+            };
+            outside(Pass::Backward) + (0..self.levels).map(busy).fold(Seconds::ZERO, Seconds::max)
+        };
+        // Every micro-batch but the last reduces as the stack does under accumulation, the last one as at a step's end.
+        let backward = whole(Pass::Backward);
+        let PerGradients { partial, complete } = PerGradients {
+            partial: backward.max(shared(|unit| &unit.reduce.partial)),
+            complete: backward.max(shared(|unit| &unit.reduce.complete)),
+        };
+        let reductions = last.compute.backward + self.order().map(|unit| unit.reduce.complete.time).sum();
+        let ending = (complete + first.reduce.complete.time).max(reductions)
+            + first.replicas.time
+            + self.order().map(|unit| unit.update).sum();
+        let fixed = first.gather.forward.time + ending - partial;
+        add(StepSpan::Step, StepLine { fixed, each: whole(Pass::Forward) + partial });
+    }
+
+    /// All forwards pass before all backwards: the first micro-batch passes all stages, the others follow through the
+    /// last one.
+    fn phase_lines(&self, ends: StepEnds, placed: bool, add: &mut impl FnMut(StepSpan, StepLine)) {
+        let StepEnds { opening, closing } = ends;
+        let stages = self.terms.order.len();
+        let (first, last, leading) = (self.stage(0), self.stage(stages - 1), self.stage(stages - self.ranks));
+        let sends = self.terms.send * (stages - 1) as f64;
+        let through =
+            PerDirection::from_fn(|pass| self.order().map(|stage| *stage.compute.get(pass)).sum::<Seconds>() + sends);
+        let [each, back] = [last.compute.forward, first.compute.backward];
+        add(StepSpan::Forward, StepLine { fixed: opening + through.forward - each, each });
+        add(StepSpan::Backward, StepLine { fixed: through.backward - back + closing, each: back });
+        if !placed {
+            return;
+        }
+        // The last rank gathers all its stages; the first reduces all its stages and gathers them again, except the two
+        // that are still in their buffers.
+        let gathered: Seconds = self.of_rank(self.ranks - 1).map(|stage| stage.gather.forward.time).sum();
+        add(StepSpan::Forward, StepLine { fixed: gathered, each });
+        let again = self.stages_per_rank().saturating_sub(STAGE_BUFFERS);
+        let busy = |level: usize| {
+            let gathers: Seconds = self.of_rank(0).take(again).map(|stage| stage.gather.backward.busy[level]).sum();
+            gathers + self.of_rank(0).map(|stage| stage.reduce.complete.busy[level]).sum()
+        };
+        let wire = (0..self.levels).map(busy).fold(Seconds::ZERO, Seconds::max);
+        let update: Seconds = self.of_rank(0).map(|stage| stage.update).sum();
+        let behind = self.order().skip(stages - self.ranks + 1);
+        let around: Seconds = behind.map(|stage| stage.compute.backward + self.terms.send).sum();
+        add(StepSpan::Backward, StepLine { fixed: around + wire + update, each: leading.compute.backward });
+    }
+
+    /// The round trips that limit 1F1B where sends are slow. The rank that is `held` ranks from the end holds as many
+    /// micro-batches: it begins forward of `m + held` after its backward of `m`, which waited for the last rank; and
+    /// the last rank begins backward of `m + held` after that forward has reached it. So `held` micro-batches take one
+    /// round trip between the two ranks, with a send at each step, and there are at least `micro-batches / held - 1`
+    /// round trips between the first and the last backward of the last rank. Before them the first micro-batch passes
+    /// all ranks forward, and after them the last one passes all ranks backward.
+    fn round_trip_lines(&self, StepEnds { opening, closing }: StepEnds, add: &mut impl FnMut(StepSpan, StepLine)) {
+        if self.stages_per_rank() > 1 || self.ranks == 1 {
+            return;
+        }
+        let both = |stage: &StageCost| stage.compute.forward + stage.compute.backward;
+        let hop = self.terms.send * 2.0;
+        let own = both(self.stage(self.ranks - 1));
+        let through = self.order().map(both).sum::<Seconds>() + hop * (self.ranks - 1) as f64;
+        add(StepSpan::Step, StepLine { fixed: opening + through - own + closing, each: own });
+        let mut round = own;
+        for held in 2..=self.ranks {
+            // 2 ranks, forward 1, backward 2, send 3: a round trip is 1 + 3 + 1 + 2 + 3 + 2 = 12 for two micro-batches,
+            // where the last rank's own arithmetic is 6.
+            round += both(self.stage(self.ranks - held)) + hop;
+            let count = held as f64;
+            // Else the last rank's own arithmetic takes longer, which is counted above.
+            if round >= own * count {
+                let fixed = opening + through + own * (count - 1.0) - round + closing;
+                add(StepSpan::Step, StepLine { fixed, each: round * (1.0 / count) });
+            }
+        }
+    }
+}
+
+/// Levels up to the outermost that any transfer keeps busy.
+fn levels(terms: &StepTerms) -> usize {
+    let crosses = |level: &usize| {
+        let busy = |transfer: &Transfer| transfer.busy[*level] > Seconds::ZERO;
+        terms.parts.iter().any(|StageCost { gather, reduce, .. }| {
+            [&gather.forward, &gather.backward, &reduce.partial, &reduce.complete].into_iter().any(busy)
+        })
+    };
+    (0..MAX_LEVELS).rfind(crosses).map_or(0, |last| last + 1)
+}
+
+fn add_up(sum: PerDirection<Seconds>, more: PerDirection<Seconds>) -> PerDirection<Seconds> {
+    PerDirection::from_fn(|pass| *sum.get(pass) + *more.get(pass))
+}
+
+#[cfg(test)]
+mod tests;
