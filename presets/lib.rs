@@ -18,6 +18,9 @@ pub const MEASURED: &[(&str, &str)] = &[
 /// How far off fits to those runs may be.
 pub const BARS: &str = include_str!("measured/bars.toml");
 
+/// What the rows of each stack leave out or write in its own way.
+pub const CONVENTIONS: &str = include_str!("measured/conventions.toml");
+
 /// The library of every preset in this folder.
 pub fn library() -> Library {
     Library::of(TEXTS)

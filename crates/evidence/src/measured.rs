@@ -6,6 +6,7 @@
 
 mod case;
 mod columns;
+mod conventions;
 mod evidence;
 mod null;
 mod rank;
