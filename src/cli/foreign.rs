@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use shardscope_engine::disk;
+use shardscope_engine::problem::Problem;
 use shardscope_engine::text::printable;
-use shardscope_interop::report::ImportError;
 
 use super::exit::Failure;
 
@@ -22,7 +22,7 @@ pub(super) fn path_of(file: &Path) -> &Path {
 }
 
 /// What is wrong with a file, one line for each mistake.
-pub(super) fn refused(file: &Path, errors: &[ImportError]) -> Failure {
+pub(super) fn refused(file: &Path, errors: &[Problem]) -> Failure {
     let file = printable(&file.display().to_string());
     Failure::Input(errors.iter().map(|error| format!("{file}: {error}")).collect())
 }

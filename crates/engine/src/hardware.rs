@@ -11,6 +11,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
+use crate::problem::Problem;
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Money, Seconds, Watts};
 
 pub use network::{Group, Network, RingSpan};
@@ -269,8 +270,8 @@ impl Cluster {
         self.level("node").and_then(|index| self.devices_in(index)).unwrap_or(1)
     }
 
-    /// Everything that is wrong with it, each with the path of its field.
-    pub fn problems(&self) -> Vec<(String, String)> {
+    /// Everything that is wrong with it.
+    pub fn problems(&self) -> Vec<Problem> {
         network::problems(self)
     }
 }

@@ -58,6 +58,7 @@ pub mod hardware;
 pub mod model;
 pub mod plan;
 pub mod presets;
+pub mod problem;
 pub mod program;
 pub mod scenario;
 pub mod search;

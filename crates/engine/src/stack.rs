@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Format;
+use crate::problem::Problem;
 use crate::units::Bytes;
 
 pub use band::{Band, Division, Likeness};
@@ -310,12 +311,12 @@ impl Stack {
         if planned.quantised() { planned } else { own.unwrap_or(planned) }
     }
 
-    /// Everything that is wrong with it, each with the path of its field and how to fix it.
-    pub fn problems(&self) -> Vec<(String, String)> {
+    /// Everything that is wrong with it.
+    pub fn problems(&self) -> Vec<Problem> {
         let mut found = Vec::new();
         let mut check = |field: &str, value: f64, most: f64| {
             if !(0.0..=most).contains(&value) {
-                found.push((field.to_owned(), format!("must be between 0 and {most}")));
+                found.push(Problem::must(field, format!("must be between 0 and {most}")));
             }
         };
         check("selective.core", self.selective.core, 1.0);
@@ -327,22 +328,22 @@ impl Stack {
         check("division.per_layer", self.division.map_or(0.0, |division| division.per_layer), 1000.0);
         check("cached_exchanges", self.cached_exchanges, 100.0);
         if self.collectives.all_reduce.is_empty() {
-            found.push(("collectives.all_reduce".to_owned(), "must name at least one form: ring, tree".to_owned()));
+            found.push(Problem::must("collectives.all_reduce", "must name at least one form: ring, tree"));
         }
         if !self.collectives.gather.contains(&GatherAlgorithm::Ring) {
             let fix = "must name ring, which serves every group, and may name pat";
-            found.push(("collectives.gather".to_owned(), fix.to_owned()));
+            found.push(Problem::must("collectives.gather", fix));
         }
         let filled = |buckets: ParameterBuckets| buckets.least >= 1.0 && (0.0..=1e12).contains(&buckets.per_rank);
         if self.collectives.buckets.is_some_and(|buckets| !filled(buckets) || buckets.least > 1e15) {
             let fix = "must hold at least 1 parameter, and 0 or more for each rank";
-            found.push(("collectives.buckets".to_owned(), fix.to_owned()));
+            found.push(Problem::must("collectives.buckets", fix));
         }
         if !(1..=64).contains(&self.collectives.per_layer) {
-            found.push(("collectives.per_layer".to_owned(), "must be between 1 and 64".to_owned()));
+            found.push(Problem::must("collectives.per_layer", "must be between 1 and 64"));
         }
         if self.collectives.bucket < Bytes::new(1.0) {
-            found.push(("collectives.bucket".to_owned(), "must be at least 1 B".to_owned()));
+            found.push(Problem::must("collectives.bucket", "must be at least 1 B"));
         }
         found
     }

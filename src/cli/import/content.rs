@@ -15,7 +15,7 @@ use super::super::foreign::{refused, text_of};
 use super::super::output;
 use super::super::session::Session;
 use super::{called, named, trace};
-use shardscope_interop::report::ImportError;
+use shardscope_engine::problem::Problem;
 
 /// Imports a file as what it is, which is said.
 pub(super) fn run(session: &Session, file: &Path, to: &ImportOutput) -> Result<Exit, Failure> {
@@ -41,7 +41,7 @@ pub(super) fn run(session: &Session, file: &Path, to: &ImportOutput) -> Result<E
 /// The import of a file with this text, which is said.
 fn kind(file: &Path, text: &str, to: &ImportOutput) -> Result<ImportKind, Failure> {
     let name = called(file);
-    let refusal = |what: String, fix: String| refused(file, &[ImportError::new("", what, fix)]);
+    let refusal = |what: String, fix: String| refused(file, &[Problem::new("", what, fix)]);
     let Some(kind) = ForeignKind::recognise(&name, text) else {
         let words: Vec<&str> = ForeignKind::ALL.map(ForeignKind::word).into_iter().chain(["trace"]).collect();
         let fix = format!("say what it is: `shardscope import KIND {name}` with KIND {}", words.join(", "));

@@ -1,5 +1,6 @@
 //! A cluster's levels as rates, and how a group of ranks lies on them.
 
+use crate::problem::Problem;
 use crate::units::{BytesPerSecond, Seconds};
 
 use super::{Cluster, Level, MAX_LEVELS, MeasuredLevel, Reliability};
@@ -128,12 +129,12 @@ impl<'a> Network<'a> {
     }
 }
 
-/// Everything that is wrong with a cluster, each with the path of its field and how to fix it.
-pub(super) fn problems(cluster: &Cluster) -> Vec<(String, String)> {
+/// Everything that is wrong with a cluster.
+pub(super) fn problems(cluster: &Cluster) -> Vec<Problem> {
     let mut found = Vec::new();
     let mut refuse = |wrong: bool, field: String, fix: &str| {
         if wrong {
-            found.push((field, fix.to_owned()));
+            found.push(Problem::must(field, fix));
         }
     };
     let levels = &cluster.levels;

@@ -8,6 +8,7 @@ use toml_edit::{DocumentMut, Item, Value};
 
 use crate::hardware::Cluster;
 use crate::model::Model;
+use crate::problem::Problem;
 use crate::scenario::Scenario;
 use crate::scenario::field;
 use crate::scenario::file::{FileError, printable};
@@ -170,15 +171,15 @@ impl Draft {
         changed.put(&slot.path, if text.is_empty() { None } else { Some(slot.takes.value(&text)?) })?;
         match changed.refusal() {
             Some(_) if text.is_empty() && self.refusal().is_none() => return Err("must be given".to_owned()),
-            Some((path, must)) if path == slot.path => return Err(must),
+            Some(Problem { field, what, .. }) if field == slot.path => return Err(what),
             // What else is wrong with the copy is said at its own field.
             _ => *self = changed,
         }
         Ok(())
     }
 
-    /// What cannot be read: the path of a field, and what it must be.
-    fn refusal(&self) -> Option<(String, String)> {
+    /// The first field that cannot be read.
+    fn refusal(&self) -> Option<Problem> {
         let read = match self.kind {
             Kind::Cluster => read::syntax::<Cluster>(&self.text()),
             _ => read::syntax::<Model>(&self.text()),
@@ -186,8 +187,8 @@ impl Draft {
         said(&read.err()?).into_iter().next()
     }
 
-    /// What is wrong with the copy as a whole: paths of fields, each with what it must be.
-    pub fn problems(&self) -> Vec<(String, String)> {
+    /// Everything that is wrong with the copy as a whole.
+    pub fn problems(&self) -> Vec<Problem> {
         let text = self.text();
         let wrong = match self.kind {
             Kind::Cluster => read::checked::<Cluster>(&self.id, &text).err(),
@@ -296,11 +297,11 @@ fn step_of(step: &str) -> (&str, Option<usize>) {
     }
 }
 
-/// The mistakes of a file: paths of fields, each with what it must be.
-fn said(error: &FileError) -> Vec<(String, String)> {
+/// The mistakes of a file, by their fields.
+fn said(error: &FileError) -> Vec<Problem> {
     let split = |message: &str| match message.split_once(": ") {
-        Some((path, must)) => (path.to_owned(), must.to_owned()),
-        None => (String::new(), message.to_owned()),
+        Some((path, must)) => Problem::must(path, must),
+        None => Problem::must("", message),
     };
     error.mistakes.iter().map(|mistake| split(&mistake.message)).collect()
 }

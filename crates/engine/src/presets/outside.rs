@@ -14,7 +14,7 @@ impl Library {
         let (mut cluster, source) = file::read::<Cluster>(text, FORMAT)?;
         let problems = cluster.problems();
         if !problems.is_empty() {
-            return Err(source.unmet(&problems));
+            return Err(source.mistakes(&problems));
         }
         cluster.id = self.new_id(Kind::Cluster, &cluster.name);
         Ok(cluster)

@@ -8,6 +8,7 @@ use crate::disk;
 use crate::hardware::Cluster;
 use crate::model::Model;
 use crate::plan::Strategy;
+use crate::problem::Problem;
 use crate::scenario::file::{self, FileError, Mistake, Source};
 use crate::stack::{Calibration, Stack};
 
@@ -23,8 +24,8 @@ pub(super) trait Preset: DeserializeOwned {
     fn set_id(&mut self, id: &str);
     /// What people call it.
     fn name(&self) -> &str;
-    /// What is wrong with it, each with the field's path and how to fix it.
-    fn problems(&self) -> Vec<(String, String)>;
+    /// Everything that is wrong with it.
+    fn problems(&self) -> Vec<Problem>;
 }
 
 macro_rules! preset {
@@ -38,7 +39,7 @@ macro_rules! preset {
                 &self.$name
             }
 
-            fn problems(&self) -> Vec<(String, String)> {
+            fn problems(&self) -> Vec<Problem> {
                 $problems(self)
             }
         }
@@ -78,7 +79,7 @@ pub(super) fn checked<P: Preset>(id: &str, text: &str) -> Result<P, FileError> {
     let (mut preset, source) = file::read::<P>(text, FORMAT)?;
     preset.set_id(id);
     let problems = preset.problems();
-    if problems.is_empty() { Ok(preset) } else { Err(source.unmet(&problems)) }
+    if problems.is_empty() { Ok(preset) } else { Err(source.mistakes(&problems)) }
 }
 
 /// Whether a preset can be read, whatever else is wrong with it.

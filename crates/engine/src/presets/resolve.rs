@@ -32,7 +32,7 @@ impl Library {
             None => found(Field::Stack, self.stack(&file.stack), &mut problems).and_then(|stack| {
                 let calibration = found(Field::Stack, self.calibration(&stack.calibration), &mut problems)?;
                 let lacking = calibration.lacks(&stack).into_iter();
-                problems.extend(lacking.map(|(field, what)| unnamed(&stack.id, &field, what)));
+                problems.extend(lacking.map(|lack| unnamed(&stack.id, lack)));
                 Some((stack, calibration))
             }),
         };
@@ -85,7 +85,7 @@ impl Library {
 }
 
 /// A name in a stack's file that its calibration does not have.
-fn unnamed(stack: &str, field: &str, what: String) -> Problem {
+fn unnamed(stack: &str, Problem { field, what, .. }: Problem) -> Problem {
     Problem { field: Field::Stack.path().to_owned(), what, fix: format!("change '{field}' of stack '{stack}'") }
 }
 

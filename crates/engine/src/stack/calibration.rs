@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::problem::Problem;
 use crate::units::{Bytes, BytesPerSecond, Seconds};
 
 use super::{Band, Posterior, Stack};
@@ -237,26 +238,23 @@ impl Calibration {
         self.architectures.get(architecture).or_else(|| self.architectures.get("default"))
     }
 
-    /// Everything that is wrong with it, each with the path of its field and how to fix it.
-    pub fn problems(&self) -> Vec<(String, String)> {
+    /// Everything that is wrong with it.
+    pub fn problems(&self) -> Vec<Problem> {
         let mut found = Vec::new();
         if !self.architectures.contains_key("default") {
-            found.push((
-                "architectures.default".to_owned(),
-                "is missing: it serves devices without an entry".to_owned(),
-            ));
+            found.push(Problem::must("architectures.default", "is missing: it serves devices without an entry"));
         }
         let shares = self.architectures.iter().flat_map(|(name, efficiency)| {
             efficiency.shares().map(|(field, share)| (format!("architectures.{name}.{field}"), share))
         });
         for (path, share) in shares {
             if !(share > 0.0 && share <= 1.25) {
-                found.push((path, "must be above 0 and at most 1.25".to_owned()));
+                found.push(Problem::must(path, "must be above 0 and at most 1.25"));
             }
         }
         let mut check = |path: String, value: f64, least: f64, most: f64| {
             if !(least..=most).contains(&value) {
-                found.push((path, format!("must be between {least} and {most}")));
+                found.push(Problem::must(path, format!("must be between {least} and {most}")));
             }
         };
         for (name, traffic) in &self.element_wise {
@@ -289,13 +287,14 @@ impl Calibration {
         found
     }
 
-    /// Names that a stack uses and it lacks, each with the path of its field and how to fix it.
-    pub fn lacks(&self, stack: &Stack) -> Vec<(String, String)> {
+    /// Names that a stack uses and it lacks.
+    pub fn lacks(&self, stack: &Stack) -> Vec<Problem> {
         let known = |names: &mut dyn Iterator<Item = &String>| names.map(String::as_str).collect::<Vec<_>>().join(", ");
         let mut found = Vec::new();
         let mut miss = |field: &str, name: &str, has: bool, names: String| {
             if !has {
-                found.push((field.to_owned(), format!("'{name}' is not in calibration '{}': {names}", self.id)));
+                let what = format!("'{name}' is not in calibration '{}': {names}", self.id);
+                found.push(Problem::must(field, what));
             }
         };
         for name in stack.element_wise_names() {

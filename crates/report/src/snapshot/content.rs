@@ -108,7 +108,7 @@ impl Snapshot {
             ("calibration", self.calibration.problems()),
             ("model", self.model.problems()),
         ] {
-            found.extend(problems.into_iter().map(|(field, what)| problem(&format!("{part}.{field}"), what)));
+            found.extend(problems.into_iter().map(|one| problem(&format!("{part}.{}", one.field), one.what)));
         }
         found
     }

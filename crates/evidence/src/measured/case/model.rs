@@ -1,6 +1,7 @@
 //! The transformer of a row.
 
 use shardscope_engine::model::{Model, Norm, Positions};
+use shardscope_engine::problem::Problem;
 
 use super::Cells;
 
@@ -42,8 +43,8 @@ pub(super) fn read(cells: &mut Cells<'_>, tensor: u32, sequence: u32) -> Result<
         sequence,
         ..Model::dense(layers, hidden, heads)
     };
-    if let Some((field, fix)) = model.problems().first() {
-        return Err(format!("'{field}' {fix}"));
+    if let Some(Problem { field, what, .. }) = model.problems().first() {
+        return Err(format!("'{field}' {what}"));
     }
     model.tied = tied(&model, cells.row.number("params_b")?);
     Ok(model)
