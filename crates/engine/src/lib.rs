@@ -44,6 +44,7 @@
 //! Read on in the order in which knowledge flows: [`units`], [`hardware`], [`model`], [`plan`], [`stack`],
 //! [`scenario`], [`presets`]; [`cost`] and [`bounds`]; [`program`], [`sim`], [`evaluate`], [`search`].
 
+#![warn(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 // The texts of the presets name the engine by its own name, and its tests take them in.

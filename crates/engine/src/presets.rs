@@ -34,20 +34,20 @@ pub use draft::{Draft, DraftField};
 pub use report::{Unknown, Warning};
 pub use write::Saving;
 
-/// What a preset describes.
+/// The kind of a preset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A machine.
     Cluster,
     /// A training stack.
     Stack,
-    /// What software reaches of hardware.
+    /// Efficiency of software on hardware.
     Calibration,
     /// A transformer.
     Model,
     /// A way of placing the state.
     Strategy,
-    /// All of them together, with a plan.
+    /// A cluster, a stack, a model and a strategy together, with a plan.
     Scenario,
 }
 
@@ -109,11 +109,11 @@ pub enum Origin {
 /// One preset of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PresetFile {
-    /// What flags and scenario files call it: the file's name without `.toml`.
+    /// Its name in flags and scenario files: the file's name without `.toml`.
     pub id: String,
-    /// What people call it.
+    /// Its name for people.
     pub name: String,
-    /// What it describes.
+    /// Its kind.
     pub kind: Kind,
     /// Where it comes from.
     pub origin: Origin,
@@ -192,7 +192,7 @@ impl Library {
         self.entries.iter().filter(move |entry| entry.kind == kind)
     }
 
-    /// What people call the preset that a field names by its id.
+    /// The name for people of the preset that a field names by its id.
     pub fn title(&self, field: Field, id: &str) -> Option<&str> {
         let entry = self.entries(Kind::from_field(field)?).find(|entry| entry.id == id)?;
         Some(&entry.name)

@@ -38,7 +38,7 @@ pub struct Stack {
     pub id: String,
     /// The name that people use.
     pub name: String,
-    /// What it stands for, in a sentence.
+    /// Its description, in a sentence.
     pub about: String,
     /// Where the choices come from.
     pub source: String,
@@ -51,36 +51,36 @@ pub struct Stack {
     pub attention_on: BTreeMap<String, Attention>,
     /// Traffic of element-wise operators and norms, by its name in the calibration.
     pub element_wise: String,
-    /// The same where a run says that its model was compiled.
+    /// Element-wise traffic where a run says that its model was compiled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub element_wise_compiled: Option<String>,
-    /// The same in fp8 arithmetic, where casts to fp8 are kernels of their own.
+    /// Element-wise traffic in fp8 arithmetic, where casts to fp8 are kernels of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub element_wise_fp8: Option<String>,
-    /// The same of models with gated MLPs, where the gate is not fused: those have norms and rotary embeddings that this
-    /// program does not fuse either.
+    /// Element-wise traffic of models with gated MLPs, where the gate is not fused: those have norms and rotary
+    /// embeddings that this program does not fuse either.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub element_wise_gated: Option<String>,
     /// Generation of the library of matrix products, by its name in the calibration, where it is a later one than the
     /// architecture's figures are of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernels: Option<String>,
-    /// What the loss moves and holds per logit, by its name in the calibration.
+    /// Bytes that the loss moves and holds per logit, by its name in the calibration.
     pub loss: String,
-    /// The same where a run says that its model was compiled.
+    /// The loss where a run says that its model was compiled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_compiled: Option<String>,
     /// The year and month (202501) from which compiled runs compile their loss too, if they have not always done so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_compiled_since: Option<u32>,
-    /// The same where tensor ranks divide the vocabulary, if that runs another program.
+    /// The loss where tensor ranks divide the vocabulary, if that runs another program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_divided: Option<String>,
     /// The overheads of the runtime, by its name in the calibration.
     pub runtime: String,
     /// Whether tensor parallelism splits norms and residuals along the sequence too.
     pub sequence_parallel: bool,
-    /// What selective recompute computes again.
+    /// The work that selective recompute repeats.
     #[serde(default)]
     pub selective: Selective,
     /// How layers are assigned to pipeline stages.
@@ -90,12 +90,12 @@ pub struct Stack {
     pub dropout: bool,
     /// Which communication runs while the device computes.
     pub overlap: Overlap,
-    /// What the collective library offers.
+    /// The collective library.
     pub collectives: Collectives,
     /// Format in which gradients are reduced, where it is not that of the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduce_format: Option<Format>,
-    /// The same, but only when training in bf16 or fp8. Megatron-LM's `--bf16` implies
+    /// The format of reductions when training in bf16 or fp8. Megatron-LM's `--bf16` implies
     /// `--accumulate-allreduce-grads-in-fp32`; in fp16 it reduces what it trains in (megatron/training/arguments.py).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduce_format_of_bf16: Option<Format>,
@@ -126,8 +126,8 @@ pub struct Stack {
     /// `megatron/core/tensor_parallel/layers.py`, `LinearWithGradAccumulationAndAsyncCommunication`).
     #[serde(default)]
     pub tensor_overlap: bool,
-    /// What its allocator keeps of a layer's collectives of tensor parallelism beside the logits, which those blocks are too
-    /// small for: micro-batches of activations. It is read where there is room; a job does without.
+    /// Memory that its allocator keeps of a layer's collectives of tensor parallelism beside the logits, which those
+    /// blocks are too small for: micro-batches of activations. It is read where there is room; a job does without.
     #[serde(default)]
     pub cached_exchanges: f64,
     /// Whether context parallelism assigns the pieces of a causal sequence so that all ranks have the same work.
@@ -158,7 +158,7 @@ pub struct Stack {
     pub gather_during_forward: bool,
 }
 
-/// What selective recompute computes again in backward: shares of a layer's forward by kind of work.
+/// The work that selective recompute repeats in backward: shares of a layer's forward by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Selective {
@@ -201,13 +201,13 @@ pub struct GradientCopies {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StateDivision {
-    /// What one rank has of a tensor.
+    /// One rank's part of a tensor.
     pub tensors: TensorDivision,
     /// Tensors of parameters in a layer.
     pub per_layer: f64,
 }
 
-/// What one rank has of a tensor.
+/// One rank's part of a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TensorDivision {
@@ -231,7 +231,7 @@ pub enum Balance {
 }
 
 impl Balance {
-    /// What a layer, the embedding and the logits weigh when `layers` are assigned to `stages`, given the time that
+    /// Weights of a layer, the embedding and the logits when `layers` are assigned to `stages`, given the time that
     /// they take.
     pub const fn weights(self, layers: u32, stages: u32, times: [f64; 3]) -> [f64; 3] {
         // 30 layers on 8 stages leave 3.75 each: with the ends as a layer each, 32 are assigned evenly, 4 per stage.

@@ -60,7 +60,7 @@ pub fn significant(value: f64, digits: usize) -> String {
     format!("{value:.decimals$}")
 }
 
-/// The same without zeros at the end: `short(0.5, 3)` is `0.5`, `short(1.0 / 3.0, 3)` is `0.333`.
+/// Rounds to so many digits, without zeros at the end: `short(0.5, 3)` is `0.5`, `short(1.0 / 3.0, 3)` is `0.333`.
 pub fn short(value: f64, digits: usize) -> String {
     let text = significant(value, digits);
     if text.contains('e') || !text.contains('.') {
@@ -85,17 +85,17 @@ pub fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-/// The same with three digits: `4.67 %`, `36.1 %`.
+/// A percentage of three digits: `4.67 %`, `36.1 %`.
 pub fn precise_percent(share: f64) -> String {
     format!("{} %", significant(100.0 * share, 3))
 }
 
-/// The same without digits behind the point: `36 %`.
+/// A percentage without digits behind the point: `36 %`.
 pub fn whole_percent(share: f64) -> String {
     format!("{:.0} %", 100.0 * share)
 }
 
-/// The same with no more digits than one would say: `4.7 %`, `36 %`.
+/// A percentage with no more digits than one would say: `4.7 %`, `36 %`.
 pub fn rounded_percent(share: f64) -> String {
     if (100.0 * share).abs() < 9.95 { percent(share) } else { whole_percent(share) }
 }

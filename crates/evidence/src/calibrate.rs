@@ -60,7 +60,6 @@ pub enum Identifiability {
 }
 
 impl Identifiability {
-    /// In words.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Well => "well determined",
@@ -75,19 +74,14 @@ impl Identifiability {
 /// A constant and what the rows say of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedConstant {
-    /// Which constant, with its bounds.
     pub constant: &'static Constant,
-    /// Its value before.
     pub before: f64,
-    /// Its value now.
     pub value: f64,
     /// Its standard error; `None` at a bound and without evidence.
     pub error: Option<f64>,
-    /// How well it is determined.
     pub determined: Identifiability,
     /// Groups of rows that depend on it.
     pub groups: usize,
-    /// The stacks of those rows.
     pub stacks: Vec<String>,
 }
 
@@ -113,7 +107,6 @@ pub struct Fitted {
     pub calibration: Calibration,
     /// Whether it began with nothing, rather than at what rows before have told.
     pub from_scratch: bool,
-    /// Predictions before.
     pub before: Validation,
     /// Predictions of the rows that were fitted.
     pub after: Validation,
@@ -121,13 +114,12 @@ pub struct Fitted {
     pub crossed: Validation,
     /// A source at a time, then what is larger than anything fitted.
     pub left_out: Vec<HoldOut>,
-    /// What a few of their rows say of sets that the constants have not seen; none unless asked of a fit from scratch.
+    /// Effect of a few own rows on sets that the constants have not seen; empty unless a fit from scratch asks for it.
     pub own: Vec<OwnSet>,
     /// How often the calibration's bands hold: of all rows, then by class.
     pub coverage: Vec<Coverage>,
 }
 
-/// What is asked of a fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FitOptions {
     /// Where it begins.
@@ -289,7 +281,7 @@ fn uncertainties(
     rows.iter().enumerate().map(one).collect()
 }
 
-/// The same of the rows of a source, by a fit that has not seen it.
+/// Coverage of the rows of a source, by a fit that has not seen it.
 fn uncertainties_without(
     model: &FitModel<'_>,
     prior: &FitPrior,

@@ -35,7 +35,7 @@ use null::NullRow;
 use rank::TimedLayout;
 use score::ScoredError;
 
-/// What was measured.
+/// A measured quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Metric {
     /// Seconds of an optimizer step.
@@ -45,7 +45,6 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// Its name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::StepTime => "step_time",
@@ -65,13 +64,11 @@ pub struct Residual {
     pub stack: String,
     /// The cluster that it ran on.
     pub hardware: String,
-    /// The class of its strategy.
     pub class: String,
     /// Whether it ran on several nodes.
     pub across: bool,
     /// Model, machine, software and batch: layouts that have these in common answer the same question.
     pub choice: String,
-    /// What is compared.
     pub metric: Metric,
     /// Who read a peak of memory.
     pub reading: Option<Reading>,
@@ -91,7 +88,7 @@ impl Residual {
         self.predicted / self.measured - 1.0
     }
 
-    /// What a key of a report is in this row.
+    /// The row's value of a key.
     pub fn key(&self, by: ScoreKey) -> &str {
         match by {
             ScoreKey::Stack => &self.stack,
@@ -102,21 +99,18 @@ impl Residual {
     }
 }
 
-/// What scores are split by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScoreKey {
     /// The id of the software stack.
     Stack,
     /// The id of the cluster.
     Hardware,
-    /// The class of the strategy.
     Class,
     /// Near-duplicates.
     Group,
 }
 
 impl ScoreKey {
-    /// Every key.
     pub const ALL: [Self; 4] = [Self::Stack, Self::Hardware, Self::Class, Self::Group];
 
     /// Its name in reports: the column that it stands in.
@@ -133,11 +127,11 @@ impl ScoreKey {
 /// The comparison of predictions with measured rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Validation {
-    /// What could be compared: step times in the order of the rows, then peaks of memory.
+    /// Step times in the order of the rows, then peaks of memory.
     pub residuals: Vec<Residual>,
-    /// What could not.
+    /// Rows without a prediction.
     pub skipped: Vec<Skipped>,
-    /// What stood for blank cells, and in how many rows.
+    /// Assumptions for blank cells, each with the number of its rows.
     pub assumed: BTreeMap<Assumed, usize>,
     /// How well layouts were ordered.
     pub ranking: Ranking,
@@ -230,7 +224,7 @@ fn residual(case: &Case, own: &Summary, metric: Metric, predicted: f64, measured
     }
 }
 
-/// What the null model scales: cells are of one device and stack, inside a node or across nodes.
+/// A row of the null model: its cells are of one device and stack, inside a node or across nodes.
 fn simple(case: &Case, base: f64, measured: f64) -> NullRow {
     let scenario = case.scenario();
     let Device { name, .. } = &scenario.cluster.device;
@@ -292,7 +286,7 @@ fn memory(case: &Case, summary: &Summary, peak: Peak) -> (Residual, NullRow) {
     (residual, simple(case, state.get(), peak.bytes.get()))
 }
 
-/// What layouts are compared within: the cells that say what is trained, where and with what.
+/// The cells in which compared layouts agree: the training, the machine and the software.
 fn choice(case: &Case) -> String {
     let columns = [
         "cluster",

@@ -46,19 +46,19 @@ impl<'a> Network<'a> {
         Self { cluster, bandwidth, latency, measured: true }
     }
 
-    /// The same as vendors state it, whatever was measured.
+    /// The network as vendors state it, whatever was measured.
     #[must_use]
     pub const fn as_stated(self) -> Self {
         Self { measured: false, ..self }
     }
 
-    /// The same with other factors on the latencies.
+    /// The network with other factors on the latencies.
     #[must_use]
     pub const fn with_latency(self, latency: [f64; MAX_LEVELS]) -> Self {
         Self { latency, ..self }
     }
 
-    /// What was measured of a level, if that counts.
+    /// The measurement of a level, if that counts.
     pub fn measured(&self, level: usize) -> Option<&'a MeasuredLevel> {
         self.cluster.levels.get(level)?.measured.as_ref().filter(|_| self.measured)
     }

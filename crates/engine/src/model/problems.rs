@@ -1,4 +1,4 @@
-//! What cannot be in a model's file. Not for its types, which reading checks.
+//! Problems of a model's file. Not for its types, which reading checks.
 
 use super::{LatentAttention, Model};
 use crate::problem::Problem;

@@ -35,7 +35,7 @@ pub struct DraftField {
     pub value: String,
     /// The unit of its value, or the usual one.
     pub unit: String,
-    /// What it is about, where the path does not say it: the ends of a link.
+    /// A note where the path does not say enough: the ends of a link.
     pub note: String,
     takes: KeyType,
 }
@@ -50,7 +50,7 @@ pub struct Draft {
     /// The user's own file that it takes the place of; a new file without one.
     pub replaces: Option<PathBuf>,
     document: DocumentMut,
-    /// What a new file is a copy of, by its id there.
+    /// The origin of a copy.
     origin: Option<Box<Self>>,
 }
 
@@ -143,7 +143,7 @@ impl Draft {
         DraftField { value, unit, note: self.note(&path), path, takes }
     }
 
-    /// What a link joins, and of what a level's rates are.
+    /// The note of a field: the ends of a link, the direction of a level's rates.
     fn note(&self, path: &str) -> String {
         let Some((table, key)) = path.rsplit_once('.') else { return String::new() };
         if table.contains("links[") {
@@ -162,7 +162,7 @@ impl Draft {
     }
 
     /// Gives a field a text, in its unit where the text names none; no text leaves a field out that need not be given.
-    /// What cannot stand there is refused with how to write it.
+    /// A value that cannot stand there is refused with how to write it.
     pub fn set(&mut self, slot: &DraftField, text: &str) -> Result<(), String> {
         let text = printable(text.trim());
         let bare = !slot.unit.is_empty() && text.replace('_', "").parse::<f64>().is_ok();
@@ -203,13 +203,13 @@ impl Draft {
         Some(model.counts())
     }
 
-    /// What is to be written, once nothing is wrong with it.
+    /// The file to write, once nothing is wrong with it.
     pub fn saving(&self) -> Saving {
         let text = self.attributed().text();
         Saving { kind: self.kind, id: self.id.clone(), replaces: self.replaces.clone(), text }
     }
 
-    /// The same with sources that say of a copy what it is one of and what was changed by hand. A source that was
+    /// The draft with sources that say of a copy what it is one of and what was changed by hand. A source that was
     /// written by hand itself stays, and so does that of a table in which nothing was changed.
     fn attributed(&self) -> Self {
         let mut copy = self.clone();

@@ -18,11 +18,11 @@ const FORMAT: u32 = 1;
 /// The most bytes that a preset may have: hundreds of times what the longest one needs.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// What the kinds of presets have in common.
+/// A preset of any kind.
 pub(super) trait Preset: DeserializeOwned {
     /// Takes the id that its file's name gives it.
     fn set_id(&mut self, id: &str);
-    /// What people call it.
+    /// Its name for people.
     fn name(&self) -> &str;
     /// Everything that is wrong with it.
     fn problems(&self) -> Vec<Problem>;
@@ -74,7 +74,7 @@ pub(super) fn preset<P: Preset>(id: &str, text: &str) -> Result<P, String> {
     checked(id, text).map_err(|error| said(&error))
 }
 
-/// The same, with each mistake at its place.
+/// Reads a preset, with each mistake at its place.
 pub(super) fn checked<P: Preset>(id: &str, text: &str) -> Result<P, FileError> {
     let (mut preset, source) = file::read::<P>(text, FORMAT)?;
     preset.set_id(id);
@@ -87,7 +87,7 @@ pub(super) fn syntax<P: Preset>(text: &str) -> Result<(), FileError> {
     file::read::<P>(text, FORMAT).map(|_| ())
 }
 
-/// What people call a scenario; what else is in it is not read here.
+/// The name of a scenario; the rest of the file is not read here.
 pub(super) fn scenario_name(id: &str, text: &str) -> Result<String, String> {
     let source = Source::new(text).map_err(|error| said(&error))?;
     Ok(source.text("name").unwrap_or(id).to_owned())

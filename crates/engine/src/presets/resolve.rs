@@ -18,7 +18,7 @@ impl Library {
         self.resolve_over(file, None)
     }
 
-    /// The same, where the ids of `base` stand for what `base` holds: a snapshot's cluster stays the
+    /// Resolves over a scenario, where the ids of `base` stand for what `base` holds: a snapshot's cluster stays the
     /// snapshot's while its plan is edited.
     pub fn resolve_over(&self, file: &ScenarioFile, base: Option<&Scenario>) -> Result<Scenario, Vec<Problem>> {
         let mut problems = file.problems();
@@ -75,7 +75,7 @@ impl Library {
         }
     }
 
-    /// What a preset's id means to a scenario, so that many scenarios can take it without looking it up: `file` already
+    /// The value of a preset's id, so that many scenarios can take it without looking it up: `file` already
     /// names it, and says what goes with it.
     pub fn look_up(&self, field: Field, file: &ScenarioFile, base: &Scenario) -> Result<Value, Vec<Problem>> {
         let scenario = self.resolve_over(file, Some(base))?;
@@ -89,7 +89,7 @@ fn unnamed(stack: &str, Problem { field, what, .. }: Problem) -> Problem {
     Problem { field: Field::Stack.path().to_owned(), what, fix: format!("change '{field}' of stack '{stack}'") }
 }
 
-/// What the library has under an id; an unknown id is noted as a problem.
+/// The preset of an id; an unknown id is noted as a problem.
 fn found<T>(field: Field, looked_up: Result<Arc<T>, Unknown>, problems: &mut Vec<Problem>) -> Option<Arc<T>> {
     let problem =
         |unknown: Unknown| Problem { field: field.path().to_owned(), what: unknown.what(), fix: unknown.fix() };

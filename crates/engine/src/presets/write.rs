@@ -13,13 +13,13 @@ use super::{Kind, Library, Origin, Warning, read};
 /// A preset to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Saving {
-    /// What it describes.
+    /// The kind of preset.
     pub kind: Kind,
     /// The id that it gets, which is the name of its file.
     pub id: String,
     /// The user's own file that it takes the place of; a new one in the user's folder without it.
     pub replaces: Option<PathBuf>,
-    /// What the file is to hold.
+    /// The file's text.
     pub text: String,
 }
 

@@ -1,10 +1,10 @@
-//! What a stack's collective library offers. Not for what a collective costs ([`crate::cost`]).
+//! The offer of a stack's collective library. Not for what a collective costs ([`crate::cost`]).
 
 use serde::{Deserialize, Serialize};
 
 use crate::units::Bytes;
 
-/// What the collective library and its caller make of a network.
+/// The algorithms and protocols of a collective library, and how its caller uses them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Collectives {

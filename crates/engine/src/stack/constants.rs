@@ -8,7 +8,7 @@ use super::{Calibration, Efficiency, Runtime, Software};
 /// A constant that a fit may move.
 #[derive(Debug, Clone, Copy)]
 pub struct Constant {
-    /// What reports call it.
+    /// Its name in reports and files.
     pub name: &'static str,
     /// Least value.
     pub low: f64,
@@ -20,7 +20,7 @@ pub struct Constant {
     pub unit: &'static str,
     /// The numbers of the calibration that it sets, all to one value.
     pub place: ConstantPlace,
-    /// What it stands for.
+    /// Its meaning, in a clause.
     pub meaning: &'static str,
 }
 
@@ -53,7 +53,7 @@ impl PartialEq for Constant {
 /// A number in a calibration, or several that are one constant.
 #[derive(Debug, Clone, Copy)]
 pub enum ConstantPlace {
-    /// Of all programs.
+    /// A number of all programs.
     Software(FieldKey<Software>),
     /// An entry of the table of element-wise traffic.
     ElementWise(&'static str),
@@ -63,9 +63,9 @@ pub enum ConstantPlace {
     Loss(&'static str),
     /// An entry of the table of what logits hold.
     LogitsHeld(&'static str),
-    /// Of a runtime; a name that ends in `*` stands for all names that begin so.
+    /// A number of a runtime; a name that ends in `*` stands for all names that begin so.
     Runtime(&'static str, FieldKey<Runtime>),
-    /// Of some architectures.
+    /// A number of some architectures.
     Architectures(&'static [&'static str], FieldKey<Efficiency>),
 }
 
@@ -85,7 +85,7 @@ impl<T> FieldKey<T> {
     }
 }
 
-/// What a constant may be kept as.
+/// The type of a constant's number.
 trait ConstantNumber {
     fn get(&self) -> f64;
     fn set(&mut self, value: f64);
@@ -161,10 +161,10 @@ const AMPERE: &[&str] = &["ampere"];
 const HOPPER: &[&str] = &["hopper"];
 const NVIDIA: &[&str] = &["ampere", "hopper"];
 const CDNA2: &[&str] = &["cdna2"];
-/// What a kernel does whoever made the device: the same source, translated.
+/// Every device that runs a kernel of the same source, translated.
 const ALL: &[&str] = &["ampere", "hopper", "cdna2"];
 
-/// All of them: name, least, usual and greatest value, unit, place and meaning.
+/// Every constant: name, least, usual and greatest value, unit, place and meaning.
 #[rustfmt::skip]
 pub const CONSTANTS: &[Constant] = &[
     constant("matmul-ampere", [0.6, 0.8, 1.0], "", ConstantPlace::Architectures(AMPERE, MATMUL),
@@ -334,7 +334,7 @@ impl Calibration {
         constant.place.set(self, value.clamp(constant.low, constant.high)) > 0
     }
 
-    /// The same with a constant moved a little inside its bounds, and the share of its range that it moved.
+    /// The calibration with a constant moved a little inside its bounds, and the share of its range that it moved.
     pub fn nudged(&self, constant: &Constant, value: f64) -> (f64, Self) {
         // At the upper bound the step goes down, so that nothing is evaluated with a value that the file would refuse.
         let share = if value + NUDGE * constant.range() > constant.high { -NUDGE } else { NUDGE };
@@ -354,7 +354,7 @@ mod tests {
     use super::*;
     use crate::presets::Library;
 
-    /// What a constant of one program stands for: runtimes and element-wise traffic have names that stacks give.
+    /// Runtimes and element-wise traffic have names that stacks give, so that a constant may be of one program.
     #[test]
     fn a_stack_owns_at_most_two_constants() {
         let library = Library::embedded();

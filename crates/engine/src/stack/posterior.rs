@@ -15,7 +15,7 @@ pub struct Posterior {
     pub constants: Vec<PosteriorConstant>,
 }
 
-/// What rows say of a constant, around its value.
+/// The evidence of a constant, around its value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PosteriorConstant {

@@ -1,4 +1,4 @@
-//! What makes a number a quantity: its units, and how it is written for people.
+//! Units of a quantity, and how it is written for people.
 
 /// One spelling of a unit: its text and how many base units it holds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -11,9 +11,9 @@ pub struct Unit {
     pub shown: bool,
 }
 
-/// What all quantities share.
+/// A quantity with units.
 pub trait Quantity: Copy + Sized {
-    /// What it is called in a message.
+    /// Its name in a message.
     const NAME: &'static str;
     /// An example for a message.
     const EXAMPLE: &'static str;

@@ -50,7 +50,7 @@ fn error(residual: &Residual) -> f64 {
 /// How many rows lie in their bands, where a band knows nothing of the row's group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Coverage {
-    /// What is split by, and the class; `all` and nothing for all rows.
+    /// The key of the split and its class; `all` and nothing for all rows.
     pub by: (&'static str, String),
     /// Independent groups of rows in it: rows of one publication and configuration are one group.
     pub groups: usize,

@@ -72,7 +72,6 @@ pub struct AccuracyBar {
     pub stacks: Vec<String>,
     /// Whether they ran on several nodes; either if absent.
     pub across_nodes: Option<bool>,
-    /// The figure that is judged.
     pub figure: JudgedFigure,
     /// The most that it may be.
     pub most: Option<f64>,
@@ -92,7 +91,6 @@ pub static BARS: LazyLock<Vec<AccuracyBar>> =
 /// A bar and the figure of a fit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JudgedBar {
-    /// The bar.
     pub bar: &'static AccuracyBar,
     /// Groups behind it, pairs where layouts are ordered.
     pub count: usize,

@@ -23,14 +23,12 @@ use super::conventions::Conventions;
 use super::row::MeasuredRow;
 use super::words;
 
-/// What stands for a cell that does not say.
+/// The value assumed for a blank cell.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Assumed {
     /// The column whose cell is empty.
     pub column: &'static str,
-    /// What was taken.
     pub value: String,
-    /// Why that.
     pub why: &'static str,
 }
 
@@ -49,7 +47,6 @@ pub enum Reading {
 /// A measured peak of memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Peak {
-    /// What was reported, as a number of bytes.
     pub bytes: Bytes,
     /// Who read it.
     pub reading: Reading,
@@ -64,11 +61,10 @@ pub struct Peak {
 pub struct Case {
     /// As the file has it.
     pub row: MeasuredRow,
-    /// What it ran. Two where the micro-batches of a step are no whole number: one with fewer, one with more.
+    /// One scenario, or two where the micro-batches of a step are no whole number: one with fewer, one with more.
     pub scenarios: Vec<Scenario>,
     /// The share of the last scenario in the step time, from 0 to 1; the rest is the first one's.
     pub more: f64,
-    /// What was assumed.
     pub assumed: Vec<Assumed>,
     /// Seconds of one optimizer step, if the row is scored for it.
     pub step_time: Option<f64>,
@@ -91,7 +87,6 @@ impl Cells<'_> {
         self.assumed.push(Assumed { column, value: value.to_string(), why });
     }
 
-    /// A count, or what stands for it.
     fn count_or(
         &mut self,
         column: &'static str,

@@ -1,4 +1,4 @@
-//! What the published rows of a stack leave out or write in its own way, read from `conventions.toml` of the presets.
+//! Conventions of the published rows of a stack, read from `conventions.toml` of the presets.
 //! Not for the words of a cell ([`super::words`]).
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What the words of a cell mean: spellings differ from source to source, so they are read by the
+//! Meanings of a cell's words: spellings differ from source to source, so they are read by the
 //! words in them. Not for what stands for a blank cell.
 
 use shardscope_engine::plan::{Precision, Recompute};
@@ -18,7 +18,7 @@ pub(super) fn precision(cell: &str) -> Option<Precision> {
     .find_map(|(words, precision)| has(words).then_some(precision))
 }
 
-/// What is recomputed: nothing, everything, what the stack selects, or the share of layers that a
+/// Recomputation: none, full, what the stack selects, or the share of layers that a
 /// cell names (`4 of 32 layers`, `0.5`).
 pub(super) fn recompute(cell: &str) -> Option<Recompute> {
     let cell = cell.to_lowercase();

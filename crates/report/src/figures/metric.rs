@@ -1,4 +1,4 @@
-//! What a map shows of a figure: its word, its title, its value in the unit of the title.
+//! A figure as a map shows it: its word, its title, its value in the unit of the title.
 
 use shardscope_engine::evaluate::Summary;
 use shardscope_engine::hardware::Reliability;
@@ -23,7 +23,6 @@ impl Figure {
         self.entry().map_or("", |entry| entry.label)
     }
 
-    /// What it counts.
     pub fn unit(self) -> Dimension {
         self.entry().map_or(Dimension::Of(""), |entry| entry.unit)
     }
@@ -33,12 +32,11 @@ impl Figure {
         self.unit().column_unit()
     }
 
-    /// Whether more of it is better.
     pub fn more_is_better(self) -> bool {
         self.entry().is_some_and(|entry| entry.better == Better::More)
     }
 
-    /// What it is and in which unit, for the title of a map.
+    /// The title of a map of it: its name and its unit.
     pub fn title(self, sweep: &Sweep) -> String {
         let Sweep { base: scenario, x, y, .. } = sweep;
         let stated = scenario.plan.tokens.is_some() || [x, y].iter().any(|axis| axis.field == Field::Tokens);
@@ -65,7 +63,7 @@ impl Figure {
         amount.map_or(f64::NAN, Amount::in_column)
     }
 
-    /// The same for a cell of a map, of which the axes may set the length of the training, the machine and its price too.
+    /// Its value in a cell of a map, whose axes may set the length of the training, the machine and its price too.
     pub fn mapped(self, summary: &Summary, sweep: &Sweep, index: usize) -> Option<f64> {
         // What a tuned cell settled on shows in its summary.
         let scenario = sweep.untuned(index).ok()?;
@@ -113,7 +111,7 @@ pub fn metric(word: &str) -> Result<Figure, String> {
     METRICS.into_iter().find(|metric| metric.word() == word).ok_or_else(|| format!("a metric is one of {}", words()))
 }
 
-/// What money is counted in, where the cluster's price says so.
+/// The currency, where the cluster's price names one.
 fn currency(scenario: &Scenario) -> String {
     let currency = scenario.cluster.price_per_device_hour.and_then(|price| price.currency);
     Dimension::Money(currency).column_unit()

@@ -54,7 +54,7 @@ const FORMAT: u32 = 1;
 pub struct EvaluationReport(Value);
 
 impl EvaluationReport {
-    /// Of an evaluation, beside what was published of the scenario.
+    /// The report of an evaluation, beside the published figures of the scenario.
     pub fn new(scenario: &Scenario, evaluation: &Evaluation, comparison: Option<&Comparison>) -> Self {
         let head = json!({"format": FORMAT, "scenario": ScenarioFile::of(scenario)});
         let figures = joined(head, figures::record(scenario, evaluation));

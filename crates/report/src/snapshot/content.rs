@@ -1,4 +1,4 @@
-//! What a snapshot holds, and the scenario that it means.
+//! A snapshot's content, and the scenario that it means.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use shardscope_engine::stack::{Calibration, Stack};
 /// The newest format of snapshots that this version reads.
 pub const FORMAT: u32 = 1;
 
-/// What `kind` says in a snapshot.
+/// The `kind` of a snapshot.
 pub(super) const KIND: &str = "snapshot";
 
 /// A snapshot as a file holds it.
@@ -38,7 +38,7 @@ pub struct Snapshot {
     pub calibration: Calibration,
     /// Its model, by value too.
     pub model: Model,
-    /// What came out; never an input.
+    /// The figures; never an input.
     pub evaluation: Figures,
 }
 

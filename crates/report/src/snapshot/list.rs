@@ -19,26 +19,21 @@ const MOST: usize = 500;
 /// A file that can be opened.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listed {
-    /// Where it is.
     pub path: PathBuf,
     /// Its file name, without what could command a terminal.
     pub name: String,
-    /// What it holds, or why it cannot be opened.
+    /// Its summary, or why it cannot be opened.
     pub holds: Result<Vec<HeldSnapshot>, String>,
-    /// Whether it is a set.
     pub is_set: bool,
 }
 
-/// One snapshot in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeldSnapshot {
-    /// What it is called.
     pub name: String,
-    /// What it is of, in short.
+    /// The scenario in short.
     pub what: String,
     /// The version of shardscope that wrote it.
     pub version: String,
-    /// What came out.
     pub figures: Figures,
 }
 

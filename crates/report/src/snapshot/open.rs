@@ -21,17 +21,16 @@ const MOST_BYTES: u64 = 4 << 20;
 /// A scenario that was opened.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Opened {
-    /// The scenario itself.
     pub scenario: Scenario,
-    /// What flags and edits change; with [`Library::resolve_over`] it gives the next scenario.
+    /// The file that flags and edits change; with [`Library::resolve_over`] it gives the next scenario.
     pub file: ScenarioFile,
-    /// What a snapshot says came out when it was written.
+    /// The figures that a snapshot stored.
     pub stored: Option<Stored>,
     /// The scenarios of a set.
     pub pins: Vec<StoredPin>,
     /// The view that a session of the explorer ended with.
     pub view: Option<String>,
-    /// What stands before the paths of the scenario's fields in the file.
+    /// The path in front of the scenario's fields in the file.
     nested: &'static str,
     name: String,
     text: String,
@@ -48,12 +47,9 @@ struct Reported {
 pub enum OpenError {
     /// The file could not be read.
     Io {
-        /// Which.
         path: PathBuf,
-        /// Why.
         error: io::Error,
     },
-    /// The file has mistakes.
     File(FileError),
     /// No preset scenario has this id.
     Unknown(Unknown),
@@ -132,7 +128,7 @@ fn from_text(name: &str, text: &str, library: &Library) -> Result<Opened, FileEr
     opened(name, &source, text.to_owned(), library).map_err(|error| written_by(&source, error))
 }
 
-/// The same mistakes, the last with the version that wrote the file, where that is another one.
+/// Adds the version that wrote the file to the last mistake, where that is another one.
 fn written_by(source: &Source, mut error: FileError) -> FileError {
     let own = env!("CARGO_PKG_VERSION");
     let version = source.text("version").filter(|version| *version != own).map(printable);

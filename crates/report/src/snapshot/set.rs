@@ -9,7 +9,7 @@ use shardscope_engine::scenario::{Problem, Scenario};
 use super::content::{FORMAT, Snapshot};
 use super::stored::{Stored, StoredPin};
 
-/// What `kind` says in a set.
+/// The `kind` of a set.
 pub(super) const KIND: &str = "set";
 
 /// A set as a file holds it.
@@ -33,14 +33,11 @@ pub struct Set {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Member {
-    /// What the comparison calls it.
     pub name: String,
-    /// What it was taken of, and what came out.
     pub snapshot: Snapshot,
 }
 
 impl Set {
-    /// Scenarios with their names and evaluations.
     pub fn new<'a>(members: impl IntoIterator<Item = (&'a str, &'a Scenario, &'a Evaluation)>) -> Self {
         let member = |(name, scenario, evaluation): (&str, &Scenario, &Evaluation)| Member {
             name: name.to_owned(),

@@ -1,4 +1,4 @@
-//! What a snapshot says came out when it was written.
+//! The figures that a snapshot stored when it was written.
 
 use crate::figures::Figures;
 use shardscope_engine::scenario::Scenario;
@@ -10,7 +10,7 @@ use super::content::Snapshot;
 pub struct Stored {
     /// The version of shardscope that wrote it.
     pub version: String,
-    /// What came out there: for show, beside what comes out now.
+    /// The figures that the version found: shown beside the present ones.
     pub figures: Figures,
 }
 
@@ -24,7 +24,7 @@ impl Stored {
         self.version == env!("CARGO_PKG_VERSION")
     }
 
-    /// What is to be said of it beside what comes out now: one version finds the same figures, to the bit.
+    /// A remark beside the present figures: one version finds the same figures, to the bit.
     pub fn doubt(&self, now: &Figures) -> Option<&'static str> {
         let doubt = "the evaluation in the file differs from what this same version computes: one of them was changed";
         (self.is_own() && self.figures != *now).then_some(doubt)
@@ -34,10 +34,8 @@ impl Stored {
 /// A scenario of a set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredPin {
-    /// What the comparison calls it.
     pub name: String,
-    /// What was evaluated.
     pub scenario: Scenario,
-    /// What the set says came out; nothing where that is of other constants than the scenario has.
+    /// The set's figures; `None` where they are of other constants than the scenario has.
     pub stored: Option<Stored>,
 }

@@ -7,14 +7,11 @@ use shardscope_engine::presets::{Kind, Library};
 use super::Cells;
 use crate::measured::words;
 
-/// The plan of a row and what belongs to it.
 pub(super) struct RowPlan {
     pub plan: Plan,
-    /// The id of the strategy.
     pub strategy: String,
-    /// Tensor ranks.
     pub tensor: u32,
-    /// What the count of micro-batches lacks, from 0 to 1.
+    /// The fraction of a micro-batch beyond the whole count, from 0 to 1.
     pub more: f64,
 }
 
@@ -79,7 +76,7 @@ fn sharding(cells: &Cells<'_>, library: &Library) -> Result<(String, Sharding), 
     Ok((id.to_owned(), sharding))
 }
 
-/// What a class may be: the presets, the user's own among them.
+/// The ids that a class may be: all presets, the user's own among them.
 fn strategies(library: &Library) -> String {
     library.entries(Kind::Strategy).map(|entry| entry.id.as_str()).collect::<Vec<_>>().join(", ")
 }
@@ -128,7 +125,7 @@ fn precision(cells: &mut Cells<'_>, cluster: &Cluster) -> shardscope_engine::pla
     })
 }
 
-/// What is recomputed; blank: nothing, but everything on stacks of before 2024 whose runs did, and for
+/// Recomputation; a blank cell means none, but full on stacks of before 2024 whose runs did, and for
 /// the models beyond 100 billion parameters that the A100 ran.
 fn recompute(cells: &mut Cells<'_>) -> Recompute {
     if let Some(stated) = words::recompute(cells.row.text("act_ckpt")) {

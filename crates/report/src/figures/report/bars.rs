@@ -1,4 +1,4 @@
-//! What a fit reaches of the bars that it is held to, as a table and as JSON.
+//! The bars that a fit is held to, each with its verdict, as a table and as JSON.
 
 use serde_json::{Value, json};
 

@@ -16,14 +16,12 @@ use shardscope_engine::units::percent;
 /// A fit and what to say of it.
 #[derive(Debug, Clone, Copy)]
 pub struct CalibrateReport<'a> {
-    /// What was fitted.
     pub fitted: &'a Fitted,
     /// Rows that took no part.
     pub skipped: &'a [Skipped],
 }
 
 impl CalibrateReport<'_> {
-    /// As JSON.
     pub fn json(self) -> String {
         let fitted = self.fitted;
         let crossed = ValidateReport { validation: &fitted.crossed };

@@ -28,7 +28,7 @@ const KEYS: [(&str, Limit, BoundForm); 10] = [
     ("seq_bound", Limit::Sequence, BoundForm::Floor),
 ];
 
-/// Those of the network floor, in an object of their own.
+/// Numbers of the network floor, in an object of their own.
 const FLOOR: [(&str, Limit, BoundForm); 2] =
     [("hfu", Limit::Uncapped, BoundForm::Floor), ("tokens_per_s", Limit::UncappedTokens, BoundForm::Floor)];
 
@@ -50,7 +50,6 @@ const BOUNDS: [Limit; 6] =
 const HIDDEN_TITLE: &str = "no exposed communication: each pass hides its own transfers";
 const FLOOR_TITLE: &str = "network floor: the transfers of a step, one after the other, take all of it";
 
-/// Limits, and of what.
 #[derive(Debug, Clone, Copy)]
 pub struct LimitsReport<'a> {
     /// The model and the machine; a number that was given in place of the machine's is not a change of it.

@@ -11,10 +11,8 @@ use crate::figures::table::{Table, TableCell, joined, pretty};
 /// How many of the worst groups a text shows.
 const WORST: usize = 15;
 
-/// A validation and what to say of it.
 #[derive(Debug, Clone, Copy)]
 pub struct ValidateReport<'a> {
-    /// What was compared.
     pub validation: &'a Validation,
 }
 
@@ -28,7 +26,6 @@ const fn reading(residual: &Residual) -> Option<&'static str> {
 }
 
 impl ValidateReport<'_> {
-    /// As JSON.
     pub fn json(self) -> String {
         let validation = self.validation;
         let Ranking { pairs, choices, slowdown_mean, slowdown_worst } = validation.ranking;
@@ -108,7 +105,7 @@ impl ValidateReport<'_> {
         self.validation.scores(|one| one.metric == metric)
     }
 
-    /// Of peaks that the device or that the allocator reports.
+    /// Scores of the peaks that the device or that the allocator reports.
     pub(super) fn memory(self, device: bool) -> Option<Scores> {
         self.validation.scores(|one| one.reading.is_some_and(|reading| (reading == Reading::Device) == device))
     }

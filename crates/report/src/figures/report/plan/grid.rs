@@ -12,7 +12,6 @@ use shardscope_engine::scenario::Scenario;
 use shardscope_engine::scenario::file::printable;
 use shardscope_engine::units::{devices, percent, thousands};
 
-/// A search, and of what.
 #[derive(Debug, Clone, Copy)]
 pub struct GridReport<'a> {
     /// The model and the machine; a number that was given in place of the machine's is not a change of it.
@@ -21,7 +20,7 @@ pub struct GridReport<'a> {
     pub limits: &'a FsdpLimits,
     /// Share of the peak that kernels reach.
     pub alpha: f64,
-    /// What was found; `None` where nothing fits.
+    /// `None` where nothing fits.
     pub found: Option<BestPoints>,
 }
 

@@ -18,11 +18,8 @@ use shardscope_engine::units::{Amount, Seconds, devices, percent, thousands};
 /// Plans, and what was asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanReport<'a> {
-    /// What was asked for.
     pub request: &'a PlanRequest,
-    /// What was found.
     pub planned: &'a PlanAnswer,
-    /// The evaluation of each plan.
     pub evaluations: &'a [Evaluation],
     /// Seconds that the search took.
     pub seconds: f64,
@@ -103,7 +100,7 @@ impl PlanReport<'_> {
         lines.0
     }
 
-    /// What a plan gains over the best plan of each kind, and of each way to place all operators alike.
+    /// A plan's gains over the best plan of each kind, and of each way to place all operators alike.
     fn gains(&self, plan: &FoundPlan) -> Vec<(String, String)> {
         let over = |name: &str, other: Option<&Summary>| {
             let gain = other.zip(gain(&plan.summary, other));

@@ -8,10 +8,8 @@ use crate::figures::table::{joined, pretty};
 use shardscope_engine::search::planner::profile::{BatchPlan, Plans};
 use shardscope_engine::units::{Bytes, Seconds, percent, significant, thousands};
 
-/// Plans from a profile, and of what.
 #[derive(Debug, Clone, Copy)]
 pub struct ProfileReport<'a> {
-    /// Layers of the model.
     pub layers: u32,
     /// Width of their residual stream.
     pub hidden: u32,
@@ -19,7 +17,6 @@ pub struct ProfileReport<'a> {
     pub limit: Bytes,
     /// Memory of it that is kept free.
     pub reserve: Bytes,
-    /// What was found.
     pub plans: &'a Plans,
 }
 
@@ -41,7 +38,6 @@ const RUN_HIDDEN: u32 = 1536;
 const RUN_BATCH: u32 = 1;
 
 impl ProfileReport<'_> {
-    /// As JSON.
     pub fn json(&self) -> String {
         let figures = |plan: &BatchPlan| json!({"time_s": plan.time_s, "mem_mib": plan.mem_mib});
         let batch = |plan: &BatchPlan| json!({"batch_index": plan.batch_index});
@@ -130,7 +126,7 @@ fn cost(plan: &BatchPlan) -> String {
     format!("{:>10} {:>8} MiB", seconds(plan.time_s), thousands(plan.mem_mib as f64))
 }
 
-/// What a plan saves of all-sharded layers, and what each MiB that it spends on that saves.
+/// Time that a plan saves over all-sharded layers, in all and per MiB that it spends on that.
 fn against(plan: &BatchPlan, all: &BatchPlan) -> String {
     let (saved, spent) = (all.time_s - plan.time_s, plan.uncut_mib - all.uncut_mib);
     if spent <= 0.0 {
