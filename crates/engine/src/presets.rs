@@ -20,6 +20,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use strum::IntoStaticStr;
+
 use crate::disk;
 use crate::hardware::Cluster;
 use crate::model::Model;
@@ -35,7 +37,8 @@ pub use report::{Unknown, Warning};
 pub use write::Saving;
 
 /// The kind of a preset.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Kind {
     /// A machine.
     Cluster,
@@ -85,15 +88,8 @@ impl Kind {
     }
 
     /// The word for one of them.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Cluster => "cluster",
-            Self::Stack => "stack",
-            Self::Calibration => "calibration",
-            Self::Model => "model",
-            Self::Strategy => "strategy",
-            Self::Scenario => "scenario",
-        }
+    pub fn word(self) -> &'static str {
+        self.into()
     }
 }
 

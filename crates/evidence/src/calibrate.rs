@@ -20,6 +20,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::iter::zip;
 use std::sync::Arc;
 
+use strum::IntoStaticStr;
+
 use crate::measured::{self, Case, Metric, Scores, Validation};
 use shardscope_engine::evaluate::Summary;
 use shardscope_engine::scenario::{Problem, Scenario};
@@ -45,30 +47,24 @@ pub use text::write;
 pub type Evaluate<'a> = dyn Fn(&[Scenario]) -> Vec<Result<Summary, Vec<Problem>>> + 'a;
 
 /// How well the rows determine a constant, from its standard error as a share of its range of values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(const_into_str)]
 pub enum Identifiability {
     /// Within a twentieth of its range.
+    #[strum(serialize = "well determined")]
     Well,
     /// Within a sixth.
+    #[strum(serialize = "fairly determined")]
     Fairly,
     /// Hardly: other constants can compensate for it.
+    #[strum(serialize = "weakly determined")]
     Weakly,
     /// It would go beyond one of its bounds.
+    #[strum(serialize = "at its bound")]
     AtBound,
     /// No row depends on it: it keeps its value.
+    #[strum(serialize = "without evidence")]
     Without,
-}
-
-impl Identifiability {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Well => "well determined",
-            Self::Fairly => "fairly determined",
-            Self::Weakly => "weakly determined",
-            Self::AtBound => "at its bound",
-            Self::Without => "without evidence",
-        }
-    }
 }
 
 /// A constant and what the rows say of it.

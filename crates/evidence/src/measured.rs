@@ -17,6 +17,8 @@ mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use strum::{IntoStaticStr, VariantArray};
+
 use shardscope_engine::cost::{Factors, Rates};
 use shardscope_engine::evaluate::Summary;
 use shardscope_engine::hardware::Device;
@@ -36,21 +38,13 @@ use rank::TimedLayout;
 use score::ScoredError;
 
 /// A measured quantity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Metric {
     /// Seconds of an optimizer step.
     StepTime,
     /// Peak of memory in bytes.
     Memory,
-}
-
-impl Metric {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::StepTime => "step_time",
-            Self::Memory => "memory",
-        }
-    }
 }
 
 /// A prediction beside what was measured.
@@ -99,29 +93,17 @@ impl Residual {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum ScoreKey {
     /// The id of the software stack.
     Stack,
     /// The id of the cluster.
     Hardware,
+    #[strum(serialize = "strategy_class")]
     Class,
     /// Near-duplicates.
     Group,
-}
-
-impl ScoreKey {
-    pub const ALL: [Self; 4] = [Self::Stack, Self::Hardware, Self::Class, Self::Group];
-
-    /// Its name in reports: the column that it stands in.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Stack => "stack",
-            Self::Hardware => "hardware",
-            Self::Class => "strategy_class",
-            Self::Group => "group",
-        }
-    }
 }
 
 /// The comparison of predictions with measured rows.

@@ -50,7 +50,7 @@ impl Keymap {
         });
         for ((place, binding), changed) in bindings.zip(changed) {
             let here = wish.place.is_none_or(|wanted| wanted == place);
-            if !here || action_name(binding.action) != wish.action {
+            if !here || binding.action.word() != wish.action {
                 continue;
             }
             known = true;
@@ -109,21 +109,6 @@ fn place_name(place: KeyPlace) -> String {
     place.title().to_lowercase().replace(' ', "-")
 }
 
-/// The name of an action, as the code has it: `NextPanel` is `next-panel`; of a view `view-limits`.
-fn action_name(action: Action) -> String {
-    if let Action::View(view) = action {
-        return format!("view-{}", view.word);
-    }
-    let mut word = String::new();
-    for letter in format!("{action:?}").chars().filter(|letter| *letter != ')') {
-        if letter.is_uppercase() && !word.is_empty() && !word.ends_with('-') {
-            word.push('-');
-        }
-        word.push(if letter == '(' { '-' } else { letter.to_ascii_lowercase() });
-    }
-    word
-}
-
 fn wishes(wanted: &Table) -> Result<Vec<Wish>, Vec<Problem>> {
     let mut wishes = Vec::new();
     let mut problems = Vec::new();
@@ -165,7 +150,7 @@ fn keys(value: &Value) -> Result<Vec<KeyStroke>, String> {
 /// The names of the actions at a place, or of all.
 fn actions(place: Option<KeyPlace>) -> String {
     let here = bindings(&TABLE).filter(|(line, _)| place.is_none_or(|place| place == line.place));
-    let mut names: Vec<String> = here.map(|(_, binding)| action_name(binding.action)).collect();
+    let mut names: Vec<String> = here.map(|(_, binding)| binding.action.word()).collect();
     names.sort();
     names.dedup();
     names.join(", ")
@@ -181,7 +166,7 @@ pub fn documented() -> String {
         let _ = writeln!(text, "\n# [keys.{}]", place_name(place));
         for (_, binding) in bindings(&TABLE).filter(|(line, _)| line.place == place) {
             let keys: Vec<String> = binding.keys.iter().map(|key| format!("{:?}", names::name(*key))).collect();
-            let _ = writeln!(text, "# {} = [{}]", action_name(binding.action), keys.join(", "));
+            let _ = writeln!(text, "# {} = [{}]", binding.action.word(), keys.join(", "));
         }
     }
     text

@@ -165,7 +165,7 @@ pub(super) fn coverage(crossed: &[UnseenResidual<'_>], unseen: &[UnseenResidual<
         let UnseenResidual { run, residual, .. } = one.0;
         let scale = if run.across_nodes { "across nodes" } else { "within a node" };
         let keys = [ScoreKey::Stack, ScoreKey::Hardware, ScoreKey::Class]
-            .map(|key| (key.name(), residual.key(key).to_owned()));
+            .map(|key| (key.into_str(), residual.key(key).to_owned()));
         let own = [("all", String::new()), ("scale", scale.to_owned())];
         own.into_iter().chain(keys).for_each(|key| classes.entry(key).or_default().push(one));
     }

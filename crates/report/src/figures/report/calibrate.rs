@@ -134,7 +134,7 @@ impl CalibrateReport<'_> {
             let error = error.map_or_else(String::new, number);
             let values = [*value, *before, constant.low, constant.high].map(number);
             let [value, before, low, high] = values;
-            vec![name, value, before, low, high, error, groups.to_string(), determined.name().to_owned()]
+            vec![name, value, before, low, high, error, groups.to_string(), determined.into_str().to_owned()]
         });
         let table = Table::of_texts(&names, rows);
         let count =
@@ -187,7 +187,7 @@ fn constant(found: &FittedConstant) -> Value {
         "standard_error": error,
         "groups": groups,
         "stacks": stacks,
-        "determined": determined.name(),
+        "determined": determined.into_str(),
     })
 }
 

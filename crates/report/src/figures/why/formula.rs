@@ -18,15 +18,18 @@ pub struct Citation {
 }
 
 /// The kind of source of a number or a formula.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "lowercase")]
 pub enum Authority {
     Paper,
     /// A vendor's or a site's statement.
+    #[strum(serialize = "data sheet")]
     Sheet,
     /// Fitted or measured.
     Measurement,
     /// A way of counting.
     Convention,
+    #[strum(serialize = "this scenario")]
     Scenario,
     /// A result of the simulated step.
     Simulation,
@@ -34,26 +37,11 @@ pub enum Authority {
     Derived,
 }
 
-impl Authority {
-    /// Its word before the text of a citation: `paper`.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Paper => "paper",
-            Self::Sheet => "data sheet",
-            Self::Measurement => "measurement",
-            Self::Convention => "convention",
-            Self::Scenario => "this scenario",
-            Self::Simulation => "simulation",
-            Self::Derived => "derived",
-        }
-    }
-}
-
 impl fmt::Display for Citation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.text.as_str() {
-            "" => f.write_str(self.kind.word()),
-            text => write!(f, "{}: {text}", self.kind.word()),
+            "" => write!(f, "{}", self.kind),
+            text => write!(f, "{}: {text}", self.kind),
         }
     }
 }
