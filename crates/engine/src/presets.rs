@@ -7,7 +7,6 @@
 
 mod command;
 mod draft;
-mod outside;
 mod read;
 mod report;
 mod resolve;

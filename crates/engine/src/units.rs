@@ -11,7 +11,6 @@
 mod amount;
 mod count;
 mod money;
-mod parse;
 mod quantity;
 mod rounding;
 mod unit;
@@ -19,10 +18,9 @@ mod unit;
 pub use amount::{Amount, Dimension};
 pub use count::{read_count, read_share, written_count};
 pub use money::{Currency, Money};
-pub use parse::ParseError;
 pub use quantity::{Bytes, BytesPerSecond, Count, Flop, FlopPerSecond, Joules, Seconds, Share, Watts};
 pub use rounding::{ceil, nearest};
-pub use unit::{Quantity, Unit};
+pub use unit::{ParseError, Quantity, Unit};
 
 /// A count with thousands separated, for people: `9420` is `9,420`.
 pub fn thousands(count: f64) -> String {

@@ -9,15 +9,13 @@ mod last;
 mod list;
 mod open;
 mod set;
-mod stored;
 mod write;
 
-pub use content::{FORMAT, Snapshot};
+pub use content::{FORMAT, Snapshot, Stored, StoredPin};
 pub use last::{LastSession, folders_file, keep_last, last_file, open_last};
 pub use list::{HeldSnapshot, Listed, delete, list, places, remember};
 pub use open::{OpenError, Opened, is_path, open, open_text, open_watched};
 pub use set::{Member, Set};
-pub use stored::{Stored, StoredPin};
 pub use write::{Attempt, WriteError, write, write_set, write_text};
 
 #[cfg(test)]

@@ -12,6 +12,8 @@ use crate::problem::Problem;
 use crate::scenario::file::{self, FileError, Mistake, Source};
 use crate::stack::{Calibration, Stack};
 
+use super::{Kind, Library};
+
 /// The version of the preset formats.
 const FORMAT: u32 = 1;
 
@@ -91,6 +93,19 @@ pub(super) fn syntax<P: Preset>(text: &str) -> Result<(), FileError> {
 pub(super) fn scenario_name(id: &str, text: &str) -> Result<String, String> {
     let source = Source::new(text).map_err(|error| said(&error))?;
     Ok(source.text("name").unwrap_or(id).to_owned())
+}
+
+impl Library {
+    /// The cluster that a text outside the folders of presets describes. It gets an id that no preset has.
+    pub fn cluster_from(&self, text: &str) -> Result<Cluster, FileError> {
+        let (mut cluster, source) = file::read::<Cluster>(text, FORMAT)?;
+        let problems = cluster.problems();
+        if !problems.is_empty() {
+            return Err(source.mistakes(&problems));
+        }
+        cluster.id = self.new_id(Kind::Cluster, &cluster.name);
+        Ok(cluster)
+    }
 }
 
 /// The mistakes of a file in one line: where each is, then what.

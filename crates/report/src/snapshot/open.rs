@@ -11,9 +11,8 @@ use shardscope_engine::presets::{Library, Origin, PresetFile, Unknown};
 use shardscope_engine::scenario::file::{self, FileError, ScenarioFile, Source, printable};
 use shardscope_engine::scenario::{Problem, Scenario};
 
-use super::content::{FORMAT, KIND, Snapshot, in_scenario};
+use super::content::{FORMAT, KIND, Snapshot, Stored, StoredPin, in_scenario};
 use super::set::{self, Set};
-use super::stored::{Stored, StoredPin};
 
 /// The largest file that is read: far above any scenario, far below what would hurt.
 const MOST_BYTES: u64 = 4 << 20;
