@@ -108,7 +108,7 @@ pub struct PresetFile {
     pub id: String,
     /// Its name for people.
     pub name: String,
-    /// Its kind.
+    /// The folder that it belongs to.
     pub kind: Kind,
     /// Where it comes from.
     pub origin: Origin,

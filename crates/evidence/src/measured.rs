@@ -26,8 +26,9 @@ use shardscope_engine::presets::Library;
 use shardscope_engine::scenario::{Problem, Scenario};
 use shardscope_engine::units::Bytes;
 
-pub use case::{Assumed, Case, Peak, Reading};
+pub use case::{Assumed, Case, Peak};
 pub use columns::{is_column, table, template};
+pub use conventions::Reading;
 pub use evidence::{NearGroup, RunGroup, groups, near, nearest, read_groups, write_groups};
 pub use rank::{Pairs, Ranking};
 pub use row::{MeasuredRow, Skipped, read};

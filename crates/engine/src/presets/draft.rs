@@ -184,7 +184,7 @@ impl Draft {
             Kind::Cluster => read::syntax::<Cluster>(&self.text()),
             _ => read::syntax::<Model>(&self.text()),
         };
-        said(&read.err()?).into_iter().next()
+        by_field(&read.err()?).into_iter().next()
     }
 
     /// Everything that is wrong with the copy as a whole.
@@ -194,7 +194,7 @@ impl Draft {
             Kind::Cluster => read::checked::<Cluster>(&self.id, &text).err(),
             _ => read::checked::<Model>(&self.id, &text).err(),
         };
-        wrong.as_ref().map_or_else(Vec::new, said)
+        wrong.as_ref().map_or_else(Vec::new, by_field)
     }
 
     /// The exact parameters of a model, in words; none while something is wrong with it.
@@ -298,7 +298,7 @@ fn step_of(step: &str) -> (&str, Option<usize>) {
 }
 
 /// The mistakes of a file, by their fields.
-fn said(error: &FileError) -> Vec<Problem> {
+fn by_field(error: &FileError) -> Vec<Problem> {
     let split = |message: &str| match message.split_once(": ") {
         Some((path, must)) => Problem::must(path, must),
         None => Problem::must("", message),

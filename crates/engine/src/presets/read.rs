@@ -73,7 +73,7 @@ pub(super) fn text(path: &Path) -> Result<String, String> {
 
 /// A preset with nothing wrong in it.
 pub(super) fn preset<P: Preset>(id: &str, text: &str) -> Result<P, String> {
-    checked(id, text).map_err(|error| said(&error))
+    checked(id, text).map_err(|error| one_line(&error))
 }
 
 /// Reads a preset, with each mistake at its place.
@@ -91,7 +91,7 @@ pub(super) fn syntax<P: Preset>(text: &str) -> Result<(), FileError> {
 
 /// The name of a scenario; the rest of the file is not read here.
 pub(super) fn scenario_name(id: &str, text: &str) -> Result<String, String> {
-    let source = Source::new(text).map_err(|error| said(&error))?;
+    let source = Source::new(text).map_err(|error| one_line(&error))?;
     Ok(source.text("name").unwrap_or(id).to_owned())
 }
 
@@ -109,7 +109,7 @@ impl Library {
 }
 
 /// The mistakes of a file in one line: where each is, then what.
-fn said(error: &FileError) -> String {
+fn one_line(error: &FileError) -> String {
     let line = |Mistake { line, column, message }: &Mistake| format!("line {line}, column {column}: {message}");
     error.mistakes.iter().map(line).collect::<Vec<_>>().join("; ")
 }

@@ -30,7 +30,7 @@ impl Unknown {
         Self { kind, id: printable(id).chars().take(60).collect(), near, other }
     }
 
-    /// The mistake.
+    /// Says that nothing has the id: `no model 'mpt-8b'`.
     pub fn what(&self) -> String {
         format!("no {} '{}'", self.kind.word(), self.id)
     }
@@ -65,7 +65,7 @@ impl std::error::Error for Unknown {}
 pub struct Warning {
     /// The folder or file.
     pub path: PathBuf,
-    /// The mistake and how to fix it; free of control characters.
+    /// What is wrong and how to fix it; free of control characters.
     pub what: String,
 }
 

@@ -81,7 +81,7 @@ impl Dimension {
 pub struct Amount {
     /// In base units: seconds, bytes, flop, joules, shares of one.
     pub value: f64,
-    /// Its dimension.
+    /// The dimension, which names the base unit.
     pub unit: Dimension,
 }
 

@@ -9,8 +9,6 @@ mod plan;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Deserialize;
-
 use shardscope_engine::evaluate::Summary;
 use shardscope_engine::hardware::Cluster;
 use shardscope_engine::plan::Format;
@@ -19,7 +17,7 @@ use shardscope_engine::scenario::Scenario;
 use shardscope_engine::stack::Stack;
 use shardscope_engine::units::{Bytes, BytesPerSecond};
 
-use super::conventions::Conventions;
+use super::conventions::{Conventions, Reading};
 use super::row::MeasuredRow;
 use super::words;
 
@@ -30,18 +28,6 @@ pub struct Assumed {
     pub column: &'static str,
     pub value: String,
     pub why: &'static str,
-}
-
-/// Who read a peak of memory, and so what it contains.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Reading {
-    /// The allocator: what the program asked for.
-    Allocator,
-    /// The allocator: what it holds for the program, fragments included.
-    Reserved,
-    /// `nvidia-smi`: with the runtime and what the allocator holds back.
-    Device,
 }
 
 /// A measured peak of memory.

@@ -6,13 +6,23 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::case::Reading;
+/// Who read a peak of memory, and so what it contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reading {
+    /// The allocator: what the program asked for.
+    Allocator,
+    /// The allocator: what it holds for the program, fragments included.
+    Reserved,
+    /// `nvidia-smi`: with the runtime and what the allocator holds back.
+    Device,
+}
 
 /// The conventions of one stack's rows; the file explains each.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Conventions {
-    moves: Vec<Move>,
+    moves: Vec<StackMove>,
     pub zero2: Option<String>,
     pub recomputes: bool,
     pub vocabulary: Option<Vocabulary>,
@@ -31,7 +41,7 @@ pub(super) struct Vocabulary {
 /// A stack that some rows of another one are of.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Move {
+struct StackMove {
     to: String,
     architecture: Option<String>,
     /// The words before the year and the month of the release in a note.
