@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Deserializer, de};
 
 use shardscope_engine::disk::{self, InputKind};
+use shardscope_engine::problem::Problem;
 use shardscope_engine::scenario::file::{self, FileError};
 use shardscope_engine::search::MOST_THREADS;
 
@@ -197,11 +198,11 @@ impl Place {
     }
 }
 
-/// What is wrong with fields of the file at a place, which were read from it: each with what it must be.
-pub fn unmet(place: &Place, musts: &[(String, String)]) -> String {
+/// Where the problems of a file that was read stand in it.
+pub fn mistakes(place: &Place, problems: &[Problem]) -> String {
     let text = disk::read_text(&place.file, InputKind::Configuration).unwrap_or_default();
     match file::Source::new(&text) {
-        Ok(source) => source.unmet(musts).in_file(&place.file.display().to_string()).to_string(),
+        Ok(source) => source.mistakes(problems).in_file(&place.file.display().to_string()).to_string(),
         Err(error) => error.to_string(),
     }
 }

@@ -21,6 +21,7 @@ const MODULES: &[(&str, &[&str])] = &[
         "shardscope_engine",
         &[
             "text",     // foreign text made harmless
+            "problem",  // what is wrong, where, and the fix
             "disk",     // files, read and written whole
             "units",    // quantities with a unit
             "hardware", // facts about clusters

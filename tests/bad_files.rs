@@ -41,7 +41,7 @@ fn reading(path: &str) -> String {
     let text = fs::read_to_string(path).unwrap();
     let error = match file::read::<Cluster>(&text, 1) {
         Err(error) => error,
-        Ok((cluster, source)) => source.unmet(&cluster.problems()),
+        Ok((cluster, source)) => source.mistakes(&cluster.problems()),
     };
     error.in_file(path).to_string()
 }
@@ -54,7 +54,7 @@ fn configuring(path: &str) -> String {
         Err(config::Error::Read(error)) => error.to_string(),
         Ok(config) => match Keymap::custom(&config.unwrap().keys) {
             Ok(_) => "no mistake was found".to_owned(),
-            Err(musts) => config::unmet(&place, &musts),
+            Err(problems) => config::mistakes(&place, &problems),
         },
     }
 }

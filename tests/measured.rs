@@ -39,9 +39,9 @@ fn validated(rows: &[MeasuredRow]) -> Validation {
 /// Checks the mean error over groups of a metric.
 fn judge(validation: &Validation, metric: Metric, rows: usize, most: f64) {
     let scores = validation.scores(|one| one.metric == metric).unwrap();
-    println!("{}: {scores:?}", metric.name());
+    println!("{}: {scores:?}", metric.into_str());
     assert!(scores.rows >= rows, "{} of {rows} rows: {:?}", scores.rows, validation.skipped);
-    assert!(scores.mean <= most, "mean error {:.4} of {}, at most {most}", scores.mean, metric.name());
+    assert!(scores.mean <= most, "mean error {:.4} of {}, at most {most}", scores.mean, metric.into_str());
 }
 
 /// What the program carries is predicted as well as when this was last set; each row names its source.

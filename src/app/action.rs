@@ -14,6 +14,7 @@ pub mod panel;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use strum::IntoStaticStr;
 use tui_input::InputRequest;
 
 use shardscope_engine::evaluate::Evaluation;
@@ -31,8 +32,10 @@ use crate::app::transfer::importing::ImportedFile;
 use crate::app::transfer::{FileTransfer, Transferred};
 
 /// An intent of the user. What a way or a step means is up to the panel or layer that has the keys.
-// Without fields but for places: a key in `config.toml` names an action by one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+// Without fields but for places: a key in `config.toml` names an action by one word. Users' files have today's words: a
+// renamed variant keeps its own by `#[strum(serialize = "...")]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Action {
     /// One to the left: a cell, a span, or the value before.
     Left,
@@ -168,8 +171,23 @@ pub enum Action {
     Quit,
 }
 
+impl Action {
+    /// Its word in `config.toml`: `next-panel`, `view-limits`.
+    pub fn word(self) -> String {
+        let word: &str = self.into();
+        let place = match self {
+            Self::Panel(panel) => panel.into(),
+            Self::View(view) => view.word,
+            Self::Filter(facet) => facet.into_str(),
+            _ => return word.to_owned(),
+        };
+        format!("{word}-{place}")
+    }
+}
+
 /// What runs can be filtered by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Facet {
     /// The cluster it ran on.
     Hardware,
@@ -182,15 +200,6 @@ pub enum Facet {
 impl Facet {
     /// Every facet.
     pub const ALL: [Self; 3] = [Self::Hardware, Self::Strategy, Self::Devices];
-
-    /// What it is called over its list of values.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Hardware => "hardware",
-            Self::Strategy => "strategy",
-            Self::Devices => "devices",
-        }
-    }
 }
 
 /// In what form the screen is written.

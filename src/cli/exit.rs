@@ -5,8 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::process::{ExitCode, Termination};
 
-use shardscope_engine::scenario::Problem;
-use shardscope_interop::report::ImportError;
+use shardscope_engine::problem::Problem;
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,12 +84,6 @@ impl Refusals {
 
     pub(super) fn end(self) -> Result<(), Failure> {
         if self.0.is_empty() { Ok(()) } else { Err(Failure::Input(self.0)) }
-    }
-}
-
-impl From<Vec<ImportError>> for Failure {
-    fn from(errors: Vec<ImportError>) -> Self {
-        Self::Input(errors.iter().map(ToString::to_string).collect())
     }
 }
 

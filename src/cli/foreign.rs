@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use shardscope_engine::disk::{InputKind, OpenInput};
+use shardscope_engine::problem::Problem;
 use shardscope_engine::text::printable;
-use shardscope_interop::report::ImportError;
 
 use super::exit::Failure;
 
@@ -39,7 +39,7 @@ pub(super) fn text_in_part(file: &Path, kind: InputKind) -> Result<String, Failu
 }
 
 /// What is wrong with a file, one line for each mistake.
-pub(super) fn refused(file: &Path, errors: &[ImportError]) -> Failure {
+pub(super) fn refused(file: &Path, errors: &[Problem]) -> Failure {
     let file = printable(&file.display().to_string());
     Failure::Input(errors.iter().map(|error| format!("{file}: {error}")).collect())
 }

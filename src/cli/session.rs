@@ -40,8 +40,8 @@ impl Session {
         for folder in &everywhere.presets {
             std::fs::read_dir(folder).map_err(|error| Failure::io(folder, &error))?;
         }
-        let keymap = Keymap::custom(&config.keys).map_err(|musts| {
-            let place = place.as_ref().map_or_else(String::new, |place| config::unmet(place, &musts));
+        let keymap = Keymap::custom(&config.keys).map_err(|problems| {
+            let place = place.as_ref().map_or_else(String::new, |place| config::mistakes(place, &problems));
             Failure::input(place)
         })?;
         let file = place.as_ref().map(|place| place.file.clone());

@@ -98,6 +98,6 @@ fn a_field_that_is_wrong_later_is_named_with_its_line() {
     let place = Place::named(folder.path());
     std::fs::write(&place.file, "threads = 2\n[keys.map]\ntune = \"ctrl-i\"\n").unwrap();
     assert!(place.read().unwrap().unwrap().keys.contains_key("map"));
-    let message = unmet(&place, &[("keys.map.tune".to_owned(), "take another key".to_owned())]);
+    let message = mistakes(&place, &[Problem::must("keys.map.tune", "take another key")]);
     assert!(message.ends_with("config.toml:3:1: keys.map.tune: take another key"), "{message}");
 }

@@ -8,6 +8,7 @@ use shardscope::config::Config;
 use shardscope_engine::hardware::Cluster;
 use shardscope_engine::model::Model;
 use shardscope_engine::plan::Strategy;
+use shardscope_engine::problem::Problem;
 use shardscope_engine::scenario::file::{self, FileError, Source};
 use shardscope_engine::scenario::{Field, Value};
 use shardscope_engine::search::planner::profile::MeasuredProfile;
@@ -50,9 +51,9 @@ fn said<T>(read: Result<T, FileError>) -> Vec<String> {
 }
 
 /// A preset, and what is wrong with its values.
-fn preset<P: serde::de::DeserializeOwned>(text: &str, problems: impl Fn(&P) -> Vec<(String, String)>) -> Vec<String> {
+fn preset<P: serde::de::DeserializeOwned>(text: &str, problems: impl Fn(&P) -> Vec<Problem>) -> Vec<String> {
     match file::read::<P>(text, 1) {
-        Ok((preset, source)) => vec![source.unmet(&problems(&preset)).to_string()],
+        Ok((preset, source)) => vec![source.mistakes(&problems(&preset)).to_string()],
         Err(error) => vec![error.to_string()],
     }
 }
@@ -93,7 +94,7 @@ fn presets() {
 fn configurations() {
     fuzz("configuration", |text| match file::read_unversioned::<Config>(text) {
         Ok(config) => match (Keymap::custom(&config.keys), Source::new(text)) {
-            (Err(musts), Ok(source)) => vec![source.unmet(&musts).to_string()],
+            (Err(problems), Ok(source)) => vec![source.mistakes(&problems).to_string()],
             _ => Vec::new(),
         },
         Err(error) => vec![error.to_string()],

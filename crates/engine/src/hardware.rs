@@ -11,6 +11,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
+use crate::problem::Problem;
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Money, Seconds, Watts};
 
 pub use network::{Group, Network, RingSpan};
@@ -32,14 +33,14 @@ pub struct Cluster {
     pub name: String,
     /// Where the figures come from.
     pub source: String,
-    /// What one rank runs on.
+    /// The device of one rank.
     pub device: Device,
     /// The levels, innermost first; the last one joins the whole machine.
     pub levels: Vec<Level>,
     /// How many nodes the machine has, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<u32>,
-    /// What its figures leave open and a result depends on, said beside every result with them.
+    /// A caveat of its figures, said beside every result with them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// Price of one device-hour (`"2.50 EUR"`), where the user wants costs.
@@ -48,7 +49,7 @@ pub struct Cluster {
     /// Power drawn per device, its share of hosts, switches and cooling included (`"1.2 kW"`, or a number of watts).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "watts")]
     pub watts_per_device: Option<Watts>,
-    /// What goes wrong on it, and what is there against it.
+    /// Failures and recovery.
     #[serde(default, skip_serializing_if = "Reliability::is_unknown")]
     pub reliability: Reliability,
     /// Rates of rings over link maps, found when first needed.
@@ -56,7 +57,7 @@ pub struct Cluster {
     pub rings: Rings,
 }
 
-/// What goes wrong on a machine, and what is there against it, as far as that is known.
+/// Failures of a machine and recovery from them, as far as they are known.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reliability {
@@ -66,7 +67,7 @@ pub struct Reliability {
     /// From a stop until steps run again: to notice it, to replace what failed, to start and to read the checkpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<Seconds>,
-    /// What the file system takes from a whole job.
+    /// Rate at which the file system takes the checkpoint of a whole job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_rate: Option<BytesPerSecond>,
     /// Where the figures come from.
@@ -80,7 +81,7 @@ impl Reliability {
     }
 }
 
-/// What one rank runs on: a GPU, or one of the two dies of a MI250X.
+/// The device of one rank: a GPU, or one of the two dies of a MI250X.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Device {
@@ -145,9 +146,9 @@ pub struct Level {
     /// How many groups of the level below it joins; absent on the outermost one, which grows with the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub members: Option<u32>,
-    /// What one device can send into this level, and receive from it at the same time.
+    /// Rate at which one device can send into this level, and receive from it at the same time.
     pub bandwidth: BytesPerSecond,
-    /// What a whole group of the level below can send into it, where its devices share ports (NICs of a node).
+    /// Rate at which a whole group of the level below can send into it, where its devices share ports (NICs of a node).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub injection: Option<BytesPerSecond>,
     /// Time of one hop: the cost of one step of a ring that crosses this level.
@@ -158,22 +159,23 @@ pub struct Level {
     /// Direct links between devices by their position in the group, where they are not all alike.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
-    /// What collectives were measured to reach on it, in place of what a calibration says of its like.
+    /// Measured rates of collectives, in place of the calibration's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<MeasuredLevel>,
     /// Where the figures come from.
     pub source: String,
 }
 
-/// What rings of a benchmark reached on a level. No share or factor of a calibration applies to it; `ideal` disregards it.
+/// Rates of a benchmark's rings on a level. No share or factor of a calibration applies to them; `ideal` disregards
+/// them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MeasuredLevel {
-    /// What one device sends into the level while all others do the same.
+    /// Rate at which one device sends into the level while all others do so too.
     pub bandwidth: BytesPerSecond,
     /// Time of one hop.
     pub latency: Seconds,
-    /// What a large message takes beyond its hops and its bytes: pipelines fill, and protocols change.
+    /// Time of a large message beyond its hops and its bytes: pipelines fill, and protocols change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ramp: Option<Ramp>,
     /// Which lines of which logs stand behind each figure.
@@ -184,14 +186,14 @@ pub struct MeasuredLevel {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ramp {
-    /// What the largest messages take.
+    /// Latency of the largest messages.
     pub time: Seconds,
     /// Bytes of a message that takes half of it.
     pub half: Bytes,
 }
 
 impl Ramp {
-    /// What a message takes.
+    /// Latency of a message.
     pub fn of(self, bytes: Bytes) -> Seconds {
         if bytes > Bytes::ZERO { self.time * (bytes / (bytes + self.half)) } else { Seconds::ZERO }
     }
@@ -269,8 +271,8 @@ impl Cluster {
         self.level("node").and_then(|index| self.devices_in(index)).unwrap_or(1)
     }
 
-    /// Everything that is wrong with it, each with the path of its field.
-    pub fn problems(&self) -> Vec<(String, String)> {
+    /// Everything that is wrong with it.
+    pub fn problems(&self) -> Vec<Problem> {
         network::problems(self)
     }
 }

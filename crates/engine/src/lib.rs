@@ -44,6 +44,7 @@
 //! Read on in the order in which knowledge flows: [`units`], [`hardware`], [`model`], [`plan`], [`stack`],
 //! [`scenario`], [`presets`]; [`cost`] and [`bounds`]; [`program`], [`sim`], [`evaluate`], [`search`].
 
+#![warn(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 // The texts of the presets name the engine by its own name, and its tests take them in.
@@ -62,6 +63,7 @@ pub mod hardware;
 pub mod model;
 pub mod plan;
 pub mod presets;
+pub mod problem;
 pub mod program;
 pub mod scenario;
 pub mod search;

@@ -7,7 +7,6 @@
 
 mod command;
 mod draft;
-mod outside;
 mod read;
 mod report;
 mod resolve;
@@ -19,6 +18,8 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use strum::IntoStaticStr;
 
 use crate::disk::{self, InputKind};
 use crate::hardware::Cluster;
@@ -34,20 +35,21 @@ pub use draft::{Draft, DraftField};
 pub use report::{Unknown, Warning};
 pub use write::Saving;
 
-/// What a preset describes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// The kind of a preset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Kind {
     /// A machine.
     Cluster,
     /// A training stack.
     Stack,
-    /// What software reaches of hardware.
+    /// Efficiency of software on hardware.
     Calibration,
     /// A transformer.
     Model,
     /// A way of placing the state.
     Strategy,
-    /// All of them together, with a plan.
+    /// A cluster, a stack, a model and a strategy together, with a plan.
     Scenario,
 }
 
@@ -85,15 +87,8 @@ impl Kind {
     }
 
     /// The word for one of them.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Cluster => "cluster",
-            Self::Stack => "stack",
-            Self::Calibration => "calibration",
-            Self::Model => "model",
-            Self::Strategy => "strategy",
-            Self::Scenario => "scenario",
-        }
+    pub fn word(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -109,11 +104,11 @@ pub enum Origin {
 /// One preset of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PresetFile {
-    /// What flags and scenario files call it: the file's name without `.toml`.
+    /// Its name in flags and scenario files: the file's name without `.toml`.
     pub id: String,
-    /// What people call it.
+    /// Its name for people.
     pub name: String,
-    /// What it describes.
+    /// The folder that it belongs to.
     pub kind: Kind,
     /// Where it comes from.
     pub origin: Origin,
@@ -189,7 +184,7 @@ impl Library {
         self.entries.iter().filter(move |entry| entry.kind == kind)
     }
 
-    /// What people call the preset that a field names by its id.
+    /// The name for people of the preset that a field names by its id.
     pub fn title(&self, field: Field, id: &str) -> Option<&str> {
         let entry = self.entries(Kind::from_field(field)?).find(|entry| entry.id == id)?;
         Some(&entry.name)

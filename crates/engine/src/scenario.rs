@@ -8,7 +8,6 @@ pub mod field;
 pub mod file;
 mod layout;
 
-use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -20,6 +19,7 @@ use crate::units::short;
 
 use file::printable;
 
+pub use crate::problem::Problem;
 pub use batch::NEAR;
 pub use field::{Edit, Field, Value};
 pub use layout::Layout;
@@ -60,39 +60,7 @@ impl PartialEq for Scenario {
     }
 }
 
-/// Something in a scenario that cannot be, and how to fix it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// The field, as in the file (`plan.tensor`).
-    pub field: String,
-    /// What is wrong.
-    pub what: String,
-    /// How to fix it.
-    pub fix: String,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}; {}", self.field, self.what, self.fix)
-    }
-}
-
-impl std::error::Error for Problem {}
-
-/// How to fix what no user can.
-const REPORT: &str = "this is a bug in shardscope: please report it with the scenario";
-
 impl Problem {
-    /// What shardscope itself got wrong.
-    pub fn bug(field: &str, what: String) -> Self {
-        Self { field: field.to_owned(), what, fix: REPORT.to_owned() }
-    }
-
-    /// Whether shardscope itself got it wrong.
-    pub fn is_bug(&self) -> bool {
-        self.fix == REPORT
-    }
-
     /// An extent to move where there is none.
     pub fn nothing_sharded() -> Self {
         Self {

@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Format;
+use crate::problem::Problem;
 use crate::units::Bytes;
 
 pub use band::{Band, Division, Likeness};
@@ -37,7 +38,7 @@ pub struct Stack {
     pub id: String,
     /// The name that people use.
     pub name: String,
-    /// What it stands for, in a sentence.
+    /// Its description, in a sentence.
     pub about: String,
     /// Where the choices come from.
     pub source: String,
@@ -50,36 +51,36 @@ pub struct Stack {
     pub attention_on: BTreeMap<String, Attention>,
     /// Traffic of element-wise operators and norms, by its name in the calibration.
     pub element_wise: String,
-    /// The same where a run says that its model was compiled.
+    /// Element-wise traffic where a run says that its model was compiled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub element_wise_compiled: Option<String>,
-    /// The same in fp8 arithmetic, where casts to fp8 are kernels of their own.
+    /// Element-wise traffic in fp8 arithmetic, where casts to fp8 are kernels of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub element_wise_fp8: Option<String>,
-    /// The same of models with gated MLPs, where the gate is not fused: those have norms and rotary embeddings that this
-    /// program does not fuse either.
+    /// Element-wise traffic of models with gated MLPs, where the gate is not fused: those have norms and rotary
+    /// embeddings that this program does not fuse either.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub element_wise_gated: Option<String>,
     /// Generation of the library of matrix products, by its name in the calibration, where it is a later one than the
     /// architecture's figures are of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernels: Option<String>,
-    /// What the loss moves and holds per logit, by its name in the calibration.
+    /// Bytes that the loss moves and holds per logit, by its name in the calibration.
     pub loss: String,
-    /// The same where a run says that its model was compiled.
+    /// The loss where a run says that its model was compiled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_compiled: Option<String>,
     /// The year and month (202501) from which compiled runs compile their loss too, if they have not always done so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_compiled_since: Option<u32>,
-    /// The same where tensor ranks divide the vocabulary, if that runs another program.
+    /// The loss where tensor ranks divide the vocabulary, if that runs another program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_divided: Option<String>,
     /// The overheads of the runtime, by its name in the calibration.
     pub runtime: String,
     /// Whether tensor parallelism splits norms and residuals along the sequence too.
     pub sequence_parallel: bool,
-    /// What selective recompute computes again.
+    /// The work that selective recompute repeats.
     #[serde(default)]
     pub selective: Selective,
     /// How layers are assigned to pipeline stages.
@@ -89,12 +90,12 @@ pub struct Stack {
     pub dropout: bool,
     /// Which communication runs while the device computes.
     pub overlap: Overlap,
-    /// What the collective library offers.
+    /// The collective library.
     pub collectives: Collectives,
     /// Format in which gradients are reduced, where it is not that of the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduce_format: Option<Format>,
-    /// The same, but only when training in bf16 or fp8. Megatron-LM's `--bf16` implies
+    /// The format of reductions when training in bf16 or fp8. Megatron-LM's `--bf16` implies
     /// `--accumulate-allreduce-grads-in-fp32`; in fp16 it reduces what it trains in (megatron/training/arguments.py).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduce_format_of_bf16: Option<Format>,
@@ -125,8 +126,8 @@ pub struct Stack {
     /// `megatron/core/tensor_parallel/layers.py`, `LinearWithGradAccumulationAndAsyncCommunication`).
     #[serde(default)]
     pub tensor_overlap: bool,
-    /// What its allocator keeps of a layer's collectives of tensor parallelism beside the logits, which those blocks are too
-    /// small for: micro-batches of activations. It is read where there is room; a job does without.
+    /// Memory that its allocator keeps of a layer's collectives of tensor parallelism beside the logits, which those
+    /// blocks are too small for: micro-batches of activations. It is read where there is room; a job does without.
     #[serde(default)]
     pub cached_exchanges: f64,
     /// Whether context parallelism assigns the pieces of a causal sequence so that all ranks have the same work.
@@ -157,7 +158,7 @@ pub struct Stack {
     pub gather_during_forward: bool,
 }
 
-/// What selective recompute computes again in backward: shares of a layer's forward by kind of work.
+/// The work that selective recompute repeats in backward: shares of a layer's forward by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Selective {
@@ -200,13 +201,13 @@ pub struct GradientCopies {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StateDivision {
-    /// What one rank has of a tensor.
+    /// One rank's part of a tensor.
     pub tensors: TensorDivision,
     /// Tensors of parameters in a layer.
     pub per_layer: f64,
 }
 
-/// What one rank has of a tensor.
+/// One rank's part of a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TensorDivision {
@@ -230,7 +231,7 @@ pub enum Balance {
 }
 
 impl Balance {
-    /// What a layer, the embedding and the logits weigh when `layers` are assigned to `stages`, given the time that
+    /// Weights of a layer, the embedding and the logits when `layers` are assigned to `stages`, given the time that
     /// they take.
     pub const fn weights(self, layers: u32, stages: u32, times: [f64; 3]) -> [f64; 3] {
         // 30 layers on 8 stages leave 3.75 each: with the ends as a layer each, 32 are assigned evenly, 4 per stage.
@@ -310,12 +311,12 @@ impl Stack {
         if planned.quantised() { planned } else { own.unwrap_or(planned) }
     }
 
-    /// Everything that is wrong with it, each with the path of its field and how to fix it.
-    pub fn problems(&self) -> Vec<(String, String)> {
+    /// Everything that is wrong with it.
+    pub fn problems(&self) -> Vec<Problem> {
         let mut found = Vec::new();
         let mut check = |field: &str, value: f64, most: f64| {
             if !(0.0..=most).contains(&value) {
-                found.push((field.to_owned(), format!("must be between 0 and {most}")));
+                found.push(Problem::must(field, format!("must be between 0 and {most}")));
             }
         };
         check("selective.core", self.selective.core, 1.0);
@@ -327,22 +328,22 @@ impl Stack {
         check("division.per_layer", self.division.map_or(0.0, |division| division.per_layer), 1000.0);
         check("cached_exchanges", self.cached_exchanges, 100.0);
         if self.collectives.all_reduce.is_empty() {
-            found.push(("collectives.all_reduce".to_owned(), "must name at least one form: ring, tree".to_owned()));
+            found.push(Problem::must("collectives.all_reduce", "must name at least one form: ring, tree"));
         }
         if !self.collectives.gather.contains(&GatherAlgorithm::Ring) {
             let fix = "must name ring, which serves every group, and may name pat";
-            found.push(("collectives.gather".to_owned(), fix.to_owned()));
+            found.push(Problem::must("collectives.gather", fix));
         }
         let filled = |buckets: ParameterBuckets| buckets.least >= 1.0 && (0.0..=1e12).contains(&buckets.per_rank);
         if self.collectives.buckets.is_some_and(|buckets| !filled(buckets) || buckets.least > 1e15) {
             let fix = "must hold at least 1 parameter, and 0 or more for each rank";
-            found.push(("collectives.buckets".to_owned(), fix.to_owned()));
+            found.push(Problem::must("collectives.buckets", fix));
         }
         if !(1..=64).contains(&self.collectives.per_layer) {
-            found.push(("collectives.per_layer".to_owned(), "must be between 1 and 64".to_owned()));
+            found.push(Problem::must("collectives.per_layer", "must be between 1 and 64"));
         }
         if self.collectives.bucket < Bytes::new(1.0) {
-            found.push(("collectives.bucket".to_owned(), "must be at least 1 B".to_owned()));
+            found.push(Problem::must("collectives.bucket", "must be at least 1 B"));
         }
         found
     }

@@ -11,7 +11,6 @@
 mod amount;
 mod count;
 mod money;
-mod parse;
 mod quantity;
 mod rounding;
 mod unit;
@@ -19,10 +18,9 @@ mod unit;
 pub use amount::{Amount, Dimension};
 pub use count::{read_count, read_share, written_count};
 pub use money::{Currency, Money};
-pub use parse::ParseError;
 pub use quantity::{Bytes, BytesPerSecond, Count, Flop, FlopPerSecond, Joules, Seconds, Share, Watts};
 pub use rounding::{ceil, nearest};
-pub use unit::{Quantity, Unit};
+pub use unit::{ParseError, Quantity, Unit};
 
 /// What people read in place of a number that is not finite: values beyond any machine's came to it.
 pub const NO_NUMBER: &str = "-";
@@ -68,7 +66,7 @@ pub fn significant(value: f64, digits: usize) -> String {
     format!("{value:.decimals$}")
 }
 
-/// The same without zeros at the end: `short(0.5, 3)` is `0.5`, `short(1.0 / 3.0, 3)` is `0.333`.
+/// Rounds to so many digits, without zeros at the end: `short(0.5, 3)` is `0.5`, `short(1.0 / 3.0, 3)` is `0.333`.
 pub fn short(value: f64, digits: usize) -> String {
     let text = significant(value, digits);
     if text.contains('e') || !text.contains('.') {
@@ -93,17 +91,17 @@ pub fn percent(share: f64) -> String {
     finite(share, || format!("{:.1} %", 100.0 * share))
 }
 
-/// The same with three digits: `4.67 %`, `36.1 %`.
+/// A percentage of three digits: `4.67 %`, `36.1 %`.
 pub fn precise_percent(share: f64) -> String {
     finite(share, || format!("{} %", significant(100.0 * share, 3)))
 }
 
-/// The same without digits behind the point: `36 %`.
+/// A percentage without digits behind the point: `36 %`.
 pub fn whole_percent(share: f64) -> String {
     finite(share, || format!("{:.0} %", 100.0 * share))
 }
 
-/// The same with no more digits than one would say: `4.7 %`, `36 %`.
+/// A percentage with no more digits than one would say: `4.7 %`, `36 %`.
 pub fn rounded_percent(share: f64) -> String {
     if (100.0 * share).abs() < 9.95 { percent(share) } else { whole_percent(share) }
 }

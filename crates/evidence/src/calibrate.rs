@@ -20,6 +20,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::iter::zip;
 use std::sync::Arc;
 
+use strum::IntoStaticStr;
+
 use crate::measured::{self, Case, Metric, Scores, Validation};
 use shardscope_engine::evaluate::Summary;
 use shardscope_engine::scenario::{Problem, Scenario};
@@ -45,49 +47,37 @@ pub use text::write;
 pub type Evaluate<'a> = dyn Fn(&[Scenario]) -> Vec<Result<Summary, Vec<Problem>>> + 'a;
 
 /// How well the rows determine a constant, from its standard error as a share of its range of values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(const_into_str)]
 pub enum Identifiability {
     /// Within a twentieth of its range.
+    #[strum(serialize = "well determined")]
     Well,
     /// Within a sixth.
+    #[strum(serialize = "fairly determined")]
     Fairly,
     /// Hardly: other constants can compensate for it.
+    #[strum(serialize = "weakly determined")]
     Weakly,
     /// It would go beyond one of its bounds.
+    #[strum(serialize = "at its bound")]
     AtBound,
     /// No row depends on it: it keeps its value.
+    #[strum(serialize = "without evidence")]
     Without,
-}
-
-impl Identifiability {
-    /// In words.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Well => "well determined",
-            Self::Fairly => "fairly determined",
-            Self::Weakly => "weakly determined",
-            Self::AtBound => "at its bound",
-            Self::Without => "without evidence",
-        }
-    }
 }
 
 /// A constant and what the rows say of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedConstant {
-    /// Which constant, with its bounds.
     pub constant: &'static Constant,
-    /// Its value before.
     pub before: f64,
-    /// Its value now.
     pub value: f64,
     /// Its standard error; `None` at a bound and without evidence.
     pub error: Option<f64>,
-    /// How well it is determined.
     pub determined: Identifiability,
     /// Groups of rows that depend on it.
     pub groups: usize,
-    /// The stacks of those rows.
     pub stacks: Vec<String>,
 }
 
@@ -113,7 +103,6 @@ pub struct Fitted {
     pub calibration: Calibration,
     /// Whether it began with nothing, rather than at what rows before have told.
     pub from_scratch: bool,
-    /// Predictions before.
     pub before: Validation,
     /// Predictions of the rows that were fitted.
     pub after: Validation,
@@ -121,13 +110,12 @@ pub struct Fitted {
     pub crossed: Validation,
     /// A source at a time, then what is larger than anything fitted.
     pub left_out: Vec<HoldOut>,
-    /// What a few of their rows say of sets that the constants have not seen; none unless asked of a fit from scratch.
+    /// Effect of a few own rows on sets that the constants have not seen; empty unless a fit from scratch asks for it.
     pub own: Vec<OwnSet>,
     /// How often the calibration's bands hold: of all rows, then by class.
     pub coverage: Vec<Coverage>,
 }
 
-/// What is asked of a fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FitOptions {
     /// Where it begins.
@@ -289,7 +277,7 @@ fn uncertainties(
     rows.iter().enumerate().map(one).collect()
 }
 
-/// The same of the rows of a source, by a fit that has not seen it.
+/// Coverage of the rows of a source, by a fit that has not seen it.
 fn uncertainties_without(
     model: &FitModel<'_>,
     prior: &FitPrior,

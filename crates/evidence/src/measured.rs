@@ -6,6 +6,7 @@
 
 mod case;
 mod columns;
+mod conventions;
 mod evidence;
 mod null;
 mod rank;
@@ -16,6 +17,8 @@ mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use strum::{IntoStaticStr, VariantArray};
+
 use shardscope_engine::cost::{Factors, Rates};
 use shardscope_engine::evaluate::Summary;
 use shardscope_engine::hardware::Device;
@@ -23,8 +26,9 @@ use shardscope_engine::presets::Library;
 use shardscope_engine::scenario::{Problem, Scenario};
 use shardscope_engine::units::Bytes;
 
-pub use case::{Assumed, Case, Peak, Reading};
+pub use case::{Assumed, Case, Peak};
 pub use columns::{is_column, table, template};
+pub use conventions::Reading;
 pub use evidence::{NearGroup, RunGroup, groups, near, nearest, read_groups, write_groups};
 pub use rank::{Pairs, Ranking};
 pub use row::{MeasuredRow, Skipped, read};
@@ -34,23 +38,14 @@ use null::NullRow;
 use rank::TimedLayout;
 use score::ScoredError;
 
-/// What was measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// A measured quantity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Metric {
     /// Seconds of an optimizer step.
     StepTime,
     /// Peak of memory in bytes.
     Memory,
-}
-
-impl Metric {
-    /// Its name in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::StepTime => "step_time",
-            Self::Memory => "memory",
-        }
-    }
 }
 
 /// A prediction beside what was measured.
@@ -64,13 +59,11 @@ pub struct Residual {
     pub stack: String,
     /// The cluster that it ran on.
     pub hardware: String,
-    /// The class of its strategy.
     pub class: String,
     /// Whether it ran on several nodes.
     pub across: bool,
     /// Model, machine, software and batch: layouts that have these in common answer the same question.
     pub choice: String,
-    /// What is compared.
     pub metric: Metric,
     /// Who read a peak of memory.
     pub reading: Option<Reading>,
@@ -90,7 +83,7 @@ impl Residual {
         self.predicted / self.measured - 1.0
     }
 
-    /// What a key of a report is in this row.
+    /// The row's value of a key.
     pub fn key(&self, by: ScoreKey) -> &str {
         match by {
             ScoreKey::Stack => &self.stack,
@@ -101,42 +94,27 @@ impl Residual {
     }
 }
 
-/// What scores are split by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum ScoreKey {
     /// The id of the software stack.
     Stack,
     /// The id of the cluster.
     Hardware,
-    /// The class of the strategy.
+    #[strum(serialize = "strategy_class")]
     Class,
     /// Near-duplicates.
     Group,
 }
 
-impl ScoreKey {
-    /// Every key.
-    pub const ALL: [Self; 4] = [Self::Stack, Self::Hardware, Self::Class, Self::Group];
-
-    /// Its name in reports: the column that it stands in.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Stack => "stack",
-            Self::Hardware => "hardware",
-            Self::Class => "strategy_class",
-            Self::Group => "group",
-        }
-    }
-}
-
 /// The comparison of predictions with measured rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Validation {
-    /// What could be compared: step times in the order of the rows, then peaks of memory.
+    /// Step times in the order of the rows, then peaks of memory.
     pub residuals: Vec<Residual>,
-    /// What could not.
+    /// Rows without a prediction.
     pub skipped: Vec<Skipped>,
-    /// What stood for blank cells, and in how many rows.
+    /// Assumptions for blank cells, each with the number of its rows.
     pub assumed: BTreeMap<Assumed, usize>,
     /// How well layouts were ordered.
     pub ranking: Ranking,
@@ -229,7 +207,7 @@ fn residual(case: &Case, own: &Summary, metric: Metric, predicted: f64, measured
     }
 }
 
-/// What the null model scales: cells are of one device and stack, inside a node or across nodes.
+/// A row of the null model: its cells are of one device and stack, inside a node or across nodes.
 fn simple(case: &Case, base: f64, measured: f64) -> NullRow {
     let scenario = case.scenario();
     let Device { name, .. } = &scenario.cluster.device;
@@ -291,7 +269,7 @@ fn memory(case: &Case, summary: &Summary, peak: Peak) -> (Residual, NullRow) {
     (residual, simple(case, state.get(), peak.bytes.get()))
 }
 
-/// What layouts are compared within: the cells that say what is trained, where and with what.
+/// The cells in which compared layouts agree: the training, the machine and the software.
 fn choice(case: &Case) -> String {
     let columns = [
         "cluster",

@@ -15,9 +15,10 @@ use serde_json::{Map, Value};
 
 use shardscope_engine::model::Model;
 
-use super::report::{ImportError, ImportReport, Imported};
+use super::report::{ImportReport, Imported};
 use family::Family;
 use keys::Keys;
+use shardscope_engine::problem::Problem;
 
 /// What to make of a configuration, beside what it says.
 #[derive(Debug, Clone, Copy, Default)]
@@ -51,7 +52,7 @@ impl CountedModel {
 }
 
 /// The model of a configuration's text, and where each part of it comes from.
-pub fn model(text: &str, options: ImportOptions<'_>) -> Result<Imported<CountedModel>, ImportError> {
+pub fn model(text: &str, options: ImportOptions<'_>) -> Result<Imported<CountedModel>, Problem> {
     let outer = parsed(text)?;
     refusals::whole(&outer)?;
     let mut report = ImportReport::default();
@@ -65,8 +66,8 @@ pub fn model(text: &str, options: ImportOptions<'_>) -> Result<Imported<CountedM
     if !inside.is_empty() {
         ignored::note_around(&outer, &mut report);
     }
-    if let Some((field, must)) = model.problems().into_iter().next() {
-        return Err(ImportError::new(field, format!("the file's values make a model whose {must}"), "correct them"));
+    if let Some(Problem { field, what: must, .. }) = model.problems().into_iter().next() {
+        return Err(Problem::new(field, format!("the file's values make a model whose {must}"), "correct them"));
     }
     // Not before: sizes that cannot be would overflow.
     let made = CountedModel { parameters: model.parameters(), active_parameters: model.active_parameters(), model };
@@ -79,9 +80,9 @@ pub fn is_config(text: &str) -> bool {
 }
 
 /// The object of a file; Python's JSON writes numbers that are none, which stand where no shape is read.
-fn parsed(text: &str) -> Result<Map<String, Value>, ImportError> {
+fn parsed(text: &str) -> Result<Map<String, Value>, Problem> {
     let text = without_infinities(text.trim_start_matches('\u{feff}'));
-    let wrong = |what: String| ImportError::new("", what, "name the config.json of a model");
+    let wrong = |what: String| Problem::new("", what, "name the config.json of a model");
     match serde_json::from_str(&text) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(wrong("it is JSON, though not an object".to_owned())),
@@ -112,26 +113,26 @@ fn without_infinities(text: &str) -> String {
 }
 
 /// Where the decoder stands: under `text_config` in models of text and pictures.
-fn inner(outer: &Map<String, Value>) -> Result<(&Map<String, Value>, &'static str), ImportError> {
+fn inner(outer: &Map<String, Value>) -> Result<(&Map<String, Value>, &'static str), Problem> {
     match outer.get("text_config") {
         None | Some(Value::Null) => Ok((outer, "")),
         Some(Value::Object(inner)) => Ok((inner, "text_config.")),
-        Some(_) => Err(ImportError::new("text_config", "it is not an object", "write the decoder's keys into it")),
+        Some(_) => Err(Problem::new("text_config", "it is not an object", "write the decoder's keys into it")),
     }
 }
 
-fn family(object: &Map<String, Value>, like: Option<&str>, inside: &str) -> Result<&'static Family, ImportError> {
+fn family(object: &Map<String, Value>, like: Option<&str>, inside: &str) -> Result<&'static Family, Problem> {
     let known = || format!("known: {}", family::names().collect::<Vec<_>>().join(", "));
     if let Some(like) = like {
-        let what = || ImportError::new("--like", format!("'{like}' is no known model_type"), known());
+        let what = || Problem::new("--like", format!("'{like}' is no known model_type"), known());
         return family::find(like).ok_or_else(what);
     }
     let place = format!("{inside}model_type");
     match object.get("model_type").and_then(Value::as_str) {
-        None => Err(ImportError::new(place, "is missing", format!("say with --like which it is; {}", known()))),
+        None => Err(Problem::new(place, "is missing", format!("say with --like which it is; {}", known()))),
         Some(name) => family::find(name).ok_or_else(|| {
             let fix = format!("{}; --like llama reads it as that", known());
-            ImportError::new(place, format!("unknown model_type '{name}'"), fix)
+            Problem::new(place, format!("unknown model_type '{name}'"), fix)
         }),
     }
 }

@@ -16,7 +16,8 @@ use shardscope_engine::scenario::Scenario;
 use shardscope_engine::text::{name, printable};
 use shardscope_engine::units::{Bytes, Seconds, percent, whole_percent};
 
-use super::report::{ImportError, ImportReport, Imported};
+use super::report::{ImportReport, Imported};
+use shardscope_engine::problem::Problem;
 
 use fit::{CollectiveLaw, FittedLevel};
 use run::{BenchmarkRow, BenchmarkRun, RankSpread};
@@ -91,7 +92,7 @@ pub fn links(
     logs: &[(String, String)],
     base: &Scenario,
     options: LinkOptions<'_>,
-) -> Result<Imported<MeasuredLinks>, Vec<ImportError>> {
+) -> Result<Imported<MeasuredLinks>, Vec<Problem>> {
     let mut report = ImportReport::default();
     // All files are read before anything is refused, so that one call names every mistake.
     let (mut candidates, mut facts, mut errors) = (Vec::new(), Vec::new(), Vec::new());
@@ -100,11 +101,11 @@ pub fn links(
         let runs = json::runs(&file, text).unwrap_or_else(|| text::runs(&file, text));
         if runs.is_empty() {
             let what = "holds no row of nccl-tests or rccl-tests";
-            errors.push(ImportError::new(&file, what, "give what all_gather_perf or reduce_scatter_perf prints"));
+            errors.push(Problem::new(&file, what, "give what all_gather_perf or reduce_scatter_perf prints"));
         }
         if runs.len() > MOST_RUNS {
             let what = format!("holds more than {MOST_RUNS} runs");
-            errors.push(ImportError::new(&file, what, "give those of one machine and level"));
+            errors.push(Problem::new(&file, what, "give those of one machine and level"));
             continue;
         }
         for run in runs {
@@ -169,8 +170,8 @@ fn told(
     options: LinkOptions<'_>,
     report: &mut ImportReport,
     facts: &mut Vec<RunFacts>,
-) -> Result<Option<FittableRun>, ImportError> {
-    let wrong = |what: String, fix: &str| Err(ImportError::new(run.place(), what, fix));
+) -> Result<Option<FittableRun>, Problem> {
+    let wrong = |what: String, fix: &str| Err(Problem::new(run.place(), what, fix));
     if let Some(line) = run.wrong {
         return wrong(format!("line {line} counts wrong results"), "repair the machine before its links are measured");
     }
@@ -255,7 +256,7 @@ fn supposed(
     })
 }
 
-fn nothing(facts: &[RunFacts], options: LinkOptions<'_>) -> ImportError {
+fn nothing(facts: &[RunFacts], options: LinkOptions<'_>) -> Problem {
     let words = |fact: &RunFacts| fact.collective.map_or("a collective that is not named", TimedCollective::word);
     let mut found: Vec<&str> = facts.iter().map(words).collect();
     found.dedup();
@@ -267,17 +268,17 @@ fn nothing(facts: &[RunFacts], options: LinkOptions<'_>) -> ImportError {
     } else {
         "give what all_gather_perf or reduce_scatter_perf prints, with -b 8 -e 8G -f 2"
     };
-    ImportError::new("", what, fix)
+    Problem::new("", what, fix)
 }
 
 /// Runs by the level that they measure: of each the one with most ranks, and others that lie as it does.
-fn pooled(candidates: Vec<FittableRun>, base: &Scenario, report: &mut ImportReport) -> Result<Pools, Vec<ImportError>> {
+fn pooled(candidates: Vec<FittableRun>, base: &Scenario, report: &mut ImportReport) -> Result<Pools, Vec<Problem>> {
     let mut pools = Pools::new();
     for one in candidates {
         let Some(law) = CollectiveLaw::new(base, one.spread, one.collective) else {
             let node = base.cluster.devices_per_node();
             let what = format!("{} ranks on each host do not fit the {node} devices of a node", one.spread.per_host());
-            return Err(vec![ImportError::new(one.run.place(), what, "name the cluster that ran it with --cluster")]);
+            return Err(vec![Problem::new(one.run.place(), what, "name the cluster that ran it with --cluster")]);
         };
         // A run is of the outermost level that its ranks span: 8 ranks on one host measure the node, one rank on each
         // of 8 hosts the network.
@@ -304,14 +305,14 @@ fn fitted(
     level: usize,
     runs: &[FittableRun],
     report: &mut ImportReport,
-) -> Result<Scenario, Vec<ImportError>> {
+) -> Result<Scenario, Vec<Problem>> {
     let (Some(first), Some(stated)) = (runs.first(), scenario.cluster.levels.get(level)) else {
         return Ok(scenario.clone());
     };
     let places: Vec<String> = runs.iter().map(|one| one.run.place()).collect();
     let law = CollectiveLaw::new(scenario, first.spread, first.collective);
     let rows: Vec<BenchmarkRow> = runs.iter().flat_map(|one| one.run.rows.iter().copied()).collect();
-    let lacks = |what: &str| vec![ImportError::new(places.join(", "), what, "run it with -b 8 -e 8G -f 2")];
+    let lacks = |what: &str| vec![Problem::new(places.join(", "), what, "run it with -b 8 -e 8G -f 2")];
     let Some(law) = law else { return Ok(scenario.clone()) };
     let mut fitted = law.fit(&rows).map_err(lacks)?;
     let mut kinds: Vec<&str> = runs.iter().map(|one| one.collective.word()).collect();

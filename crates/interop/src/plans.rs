@@ -31,7 +31,7 @@ use shardscope_engine::scenario::{Field, Problem, Scenario, Value};
 
 use shardscope_engine::text::{name, printable};
 
-use super::report::{ImportError, Imported};
+use super::report::Imported;
 
 use draft::PlanDraft;
 use settings::ToolSettings;
@@ -105,7 +105,7 @@ pub fn import(
     files: &[LauncherFile<'_>],
     wishes: PlanWishes,
     library: &Library,
-) -> Result<Imported<ImportedPlan>, Vec<ImportError>> {
+) -> Result<Imported<ImportedPlan>, Vec<Problem>> {
     let mut read = Vec::new();
     for file in files {
         read.push(recognised(*file).map_err(|error| vec![error])?);
@@ -134,11 +134,11 @@ fn devices_of_nodes(wishes: &PlanWishes, library: &Library) -> Option<u32> {
 type Recogniser = fn(&ToolSettings) -> bool;
 
 /// Whose a file is, and what it says.
-fn recognised(file: LauncherFile<'_>) -> Result<(Tool, ToolSettings), ImportError> {
+fn recognised(file: LauncherFile<'_>) -> Result<(Tool, ToolSettings), Problem> {
     let LauncherFile { name, text } = file;
     let settings = parsed(name, text);
     if let Some(error) = refusals::foreign(text, &settings) {
-        return Err(ImportError::new(name, error.what, error.fix));
+        return Err(Problem::new(name, error.what, error.fix));
     }
     if text.contains("- arguments --") {
         return Ok((Tool::Megatron, megatron::from_log(name, text)));
@@ -162,9 +162,9 @@ fn recognised(file: LauncherFile<'_>) -> Result<(Tool, ToolSettings), ImportErro
     }
     InputKind::LauncherTree
         .check(text)
-        .map_err(|error| ImportError::new(name, error, "or the script that starts the run"))?;
+        .map_err(|error| Problem::new(name, error, "or the script that starts the run"))?;
     let what = "is no configuration of Accelerate, HF Trainer, DeepSpeed, Megatron-LM or torchtitan";
-    Err(ImportError::new(name, what, "give the file that the launcher reads, or the log of a Megatron-LM run"))
+    Err(Problem::new(name, what, "give the file that the launcher reads, or the log of a Megatron-LM run"))
 }
 
 /// The settings of a text in JSON, TOML or YAML; none where it is in none of them.
@@ -182,7 +182,7 @@ fn parsed(name: &str, text: &str) -> ToolSettings {
 }
 
 /// Reads the files of one launcher: one configuration, and that of DeepSpeed which it refers to.
-fn take_over(mut read: Vec<(Tool, ToolSettings)>, draft: &mut PlanDraft) -> Result<Tool, Vec<ImportError>> {
+fn take_over(mut read: Vec<(Tool, ToolSettings)>, draft: &mut PlanDraft) -> Result<Tool, Vec<Problem>> {
     let of_deepspeed = |(tool, _): &(Tool, ToolSettings)| *tool == Tool::DeepSpeed;
     // DeepSpeed's file alone is a plan. Beside another it is what that one refers to.
     let at = if read.len() > 1 { read.iter().position(of_deepspeed) } else { None };
@@ -191,7 +191,7 @@ fn take_over(mut read: Vec<(Tool, ToolSettings)>, draft: &mut PlanDraft) -> Resu
         let place = read.first().map_or("", |(_, settings)| settings.file.as_str());
         let names: Vec<&str> = read.iter().map(|(tool, _)| tool.name()).collect();
         let what = format!("files of {} do not make one plan", names.join(" and "));
-        vec![ImportError::new(place, what, "give one configuration, and the DeepSpeed file that it refers to")]
+        vec![Problem::new(place, what, "give one configuration, and the DeepSpeed file that it refers to")]
     };
     // The arguments of the Trainer and the configuration that launches it belong together too.
     read.sort_by_key(|(tool, _)| *tool == Tool::Accelerate);
@@ -216,15 +216,15 @@ fn finish(
     tool: Tool,
     mut draft: PlanDraft,
     (machine, library): (Option<Cluster>, &Library),
-) -> Result<Imported<ImportedPlan>, Vec<ImportError>> {
-    let bug = |what: String| vec![ImportError::new("", what, "report it: the default scenario should be readable")];
+) -> Result<Imported<ImportedPlan>, Vec<Problem>> {
+    let bug = |what: String| vec![Problem::new("", what, "report it: the default scenario should be readable")];
     let base = library.scenario_text("default").map_err(|unknown| bug(unknown.to_string()))?;
     let mut file = file::parse(&base.text).map_err(|error| bug(error.to_string()))?;
     file.plan = PlanFile::default();
     let first = files.first().map_or("", |file| file.name);
     if draft.devices().is_none() {
         let what = "no file says how many devices the job has";
-        return Err(vec![ImportError::new(first, what, "say it with --devices N or --nodes N")]);
+        return Err(vec![Problem::new(first, what, "say it with --devices N or --nodes N")]);
     }
     let model = draft.model.take();
     let of_default = "no file says it, so that of the default scenario is taken";
@@ -269,9 +269,9 @@ fn finish(
 }
 
 /// What a scenario's problem is to whoever imports: the field of the result, and the flag that says otherwise.
-fn unlayable(file: &str, problem: &Problem) -> ImportError {
+fn unlayable(file: &str, problem: &Problem) -> Problem {
     let flag = Field::behind(&problem.field).last().map_or_else(String::new, |field| format!(" (--{field})"));
-    ImportError::new(format!("{file}: {}{flag}", problem.field), &problem.what, &problem.fix)
+    Problem::new(format!("{file}: {}{flag}", problem.field), &problem.what, &problem.fix)
 }
 
 /// Puts a model that is no preset into the file.
@@ -286,7 +286,7 @@ fn adopt(file: &mut ScenarioFile, mut model: Model, library: &Library, draft: &m
 
 /// What follows only from model and machine together, units gathered ahead and stages of a rank; says whether anything
 /// did.
-fn settle(scenario: &Scenario, file: &mut ScenarioFile, draft: &mut PlanDraft) -> Result<bool, Vec<ImportError>> {
+fn settle(scenario: &Scenario, file: &mut ScenarioFile, draft: &mut PlanDraft) -> Result<bool, Vec<Problem>> {
     if let Some((elements, place)) = draft.prefetched.take() {
         let units = (elements / (scenario.model.layer_parameters() as f64).max(1.0)).round().clamp(0.0, 16.0);
         draft.take(Field::Prefetch, units as u32, &format!("{place}, in layers of the model"));

@@ -120,35 +120,6 @@ impl ImportReport {
     }
 }
 
-/// Why a file is refused: what stands where, and how to go on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ImportError {
-    /// The field or the line; empty where it is the file as a whole.
-    pub place: String,
-    /// What is wrong there.
-    pub what: String,
-    /// A way out.
-    pub fix: String,
-}
-
-impl ImportError {
-    /// Of a field or a line; an empty place is the whole file.
-    pub fn new(place: impl fmt::Display, what: impl fmt::Display, fix: impl fmt::Display) -> Self {
-        let [place, what, fix] = [place.to_string(), what.to_string(), fix.to_string()].map(|text| printable(&text));
-        Self { place, what, fix }
-    }
-}
-
-impl fmt::Display for ImportError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { place, what, fix } = self;
-        let colon = if place.is_empty() { "" } else { ": " };
-        write!(f, "{place}{colon}{what}; {fix}")
-    }
-}
-
-impl std::error::Error for ImportError {}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,12 +141,5 @@ mod tests {
                 "field": "layers", "value": "32", "where": "num_hidden_layers",
             })
         );
-    }
-
-    #[test]
-    fn a_refusal_names_the_place_and_a_way_out() {
-        let of_field = ImportError::new("vocab_size", "is missing", "add it");
-        assert_eq!(of_field.to_string(), "vocab_size: is missing; add it");
-        assert_eq!(ImportError::new("", "it is an index", "name another").to_string(), "it is an index; name another");
     }
 }

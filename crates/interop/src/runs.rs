@@ -14,7 +14,8 @@ use serde::Serialize;
 
 use shardscope_evidence::measured;
 
-use super::report::{ImportError, Imported};
+use super::report::Imported;
+use shardscope_engine::problem::Problem;
 
 use draft::RowDraft;
 use lines::{Pace, StepLine, peak_gib};
@@ -72,12 +73,12 @@ const PROGRAMS: [(&str, StepReader); 4] = [
 ];
 
 /// The row of one log, called `file`; what it leaves blank stands under `assumed`.
-pub fn run(file: &str, text: &str, options: RunOptions<'_>) -> Result<Imported<RunRows>, Vec<ImportError>> {
+pub fn run(file: &str, text: &str, options: RunOptions<'_>) -> Result<Imported<RunRows>, Vec<Problem>> {
     let text = plain(text);
     let lines = LogLine::all(&text);
     let unknown = || {
         let what = "holds no line of a step of Megatron-LM, torchtitan, DeepSpeed or HF Trainer";
-        vec![ImportError::new("", what, "give the log of the rank that prints them")]
+        vec![Problem::new("", what, "give the log of the rank that prints them")]
     };
     // A log may hold several runs, one after a restart: the last one's arguments, and the steps behind them, are of one
     // plan.
@@ -156,11 +157,7 @@ pub(super) fn padded_vocabulary(lines: &[LogLine<'_>]) -> Option<(u32, u32)> {
 }
 
 /// The lines that count: each step once, without those at the head.
-fn counted(
-    row: &mut RowDraft,
-    mut steps: Vec<StepLine>,
-    skip: Option<usize>,
-) -> Result<Vec<StepLine>, Vec<ImportError>> {
+fn counted(row: &mut RowDraft, mut steps: Vec<StepLine>, skip: Option<usize>) -> Result<Vec<StepLine>, Vec<Problem>> {
     let mut seen = BTreeSet::new();
     steps.retain(|line| seen.insert(line.step));
     let all = steps.len();
@@ -172,7 +169,7 @@ fn counted(
     }
     if kept.is_empty() {
         let what = format!("has {all} lines of steps, and {head} are left out at the head");
-        return Err(vec![ImportError::new("", what, "write a smaller --skip")]);
+        return Err(vec![Problem::new("", what, "write a smaller --skip")]);
     }
     if kept.len() < all {
         let why = "start-up, or iterations that the loss scaler skipped; --skip says how many lines to leave out";

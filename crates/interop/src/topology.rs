@@ -20,7 +20,8 @@ use shardscope_engine::presets::Library;
 use shardscope_engine::text::{self, printable};
 use shardscope_engine::units::{Bytes, BytesPerSecond};
 
-use super::report::{ImportError, ImportReport, Imported};
+use super::report::{ImportReport, Imported};
+use shardscope_engine::problem::Problem;
 
 use facts::MachineFacts;
 use nodes::NodeGroup;
@@ -78,12 +79,12 @@ pub fn machine(
     files: &[(String, String)],
     library: &Library,
     wishes: MachineWishes<'_>,
-) -> Result<Imported<FoundMachine>, Vec<ImportError>> {
+) -> Result<Imported<FoundMachine>, Vec<Problem>> {
     let mut facts = MachineFacts::default();
     // Every file is read into the same facts, in any order: what two say differently is a contradiction, found where it
     // is used.
     let read = files.iter().filter_map(|(file, text)| found::read(&printable(file), text, &mut facts).err());
-    let errors: Vec<ImportError> = read.collect();
+    let errors: Vec<Problem> = read.collect();
     if !errors.is_empty() {
         return Err(errors);
     }
@@ -99,12 +100,12 @@ fn described(
     library: &Library,
     wishes: MachineWishes<'_>,
     report: &mut ImportReport,
-) -> Result<Cluster, ImportError> {
+) -> Result<Cluster, Problem> {
     let mut groups = nodes::groups(&facts.kinds);
     let kind = kind(facts, &mut groups, library, wishes.device, report)?;
     let kind = kind.as_ref();
     let id = device(facts, kind, wishes.device, report)?;
-    let found = library.cluster(&id).map_err(|unknown| ImportError::new("--device", unknown.what(), unknown.fix()))?;
+    let found = library.cluster(&id).map_err(|unknown| Problem::new("--device", unknown.what(), unknown.fix()))?;
     let mut cluster = (*found).clone();
     report.take("device", &cluster.device.name, format!("preset {id}"));
     if let Some(other) = facts.names.first().filter(|name| !is_same(&name.value, &cluster.device.name)) {
@@ -126,7 +127,7 @@ fn described(
     }
     report.ignore("switches between nodes", "no file says how they are joined, nor what other jobs send");
     match cluster.problems().into_iter().next() {
-        Some((field, must)) => Err(ImportError::new(field, must, "name another preset with --device")),
+        Some(Problem { field, what: must, .. }) => Err(Problem::new(field, must, "name another preset with --device")),
         None => Ok(cluster),
     }
 }
@@ -138,7 +139,7 @@ fn kind<'a>(
     library: &Library,
     device: Option<&str>,
     report: &mut ImportReport,
-) -> Result<Option<NodeGroup<'a>>, ImportError> {
+) -> Result<Option<NodeGroup<'a>>, Problem> {
     let preset = device.and_then(|id| library.cluster(id).ok()).map(|cluster| cluster.device.name.clone());
     let meant = preset.or_else(|| facts.names.first().map(|name| name.value.clone()));
     let is_meant = |group: &NodeGroup| meant.as_deref().is_some_and(|name| is_same(name, group.device));
@@ -154,7 +155,7 @@ fn kind<'a>(
     if several && !of_one_type {
         let all: Vec<String> = groups.iter().map(told).collect();
         let what = format!("there are nodes of several kinds ({})", all.join(", "));
-        return Err(ImportError::new("", what, "say with --device which of them count"));
+        return Err(Problem::new("", what, "say with --device which of them count"));
     }
     // Nodes of one type may differ in how many devices they have: the larger part of the machine counts.
     let size = |at: &usize| u64::from(groups[*at].nodes) * u64::from(groups[*at].devices);
@@ -170,7 +171,7 @@ fn kind<'a>(
 }
 
 /// How many nodes the cluster has, and where that is stated.
-fn counted(kind: Option<&NodeGroup>, said: Option<u32>, report: &mut ImportReport) -> Result<u32, ImportError> {
+fn counted(kind: Option<&NodeGroup>, said: Option<u32>, report: &mut ImportReport) -> Result<u32, Problem> {
     match (said, kind) {
         (Some(nodes), _) => {
             report.take("nodes", nodes, "--nodes");
@@ -190,7 +191,7 @@ fn counted(kind: Option<&NodeGroup>, said: Option<u32>, report: &mut ImportRepor
             }
             Ok(kind.nodes)
         }
-        (None, None) => Err(ImportError::new("", "no file says how many nodes there are", "say so with --nodes")),
+        (None, None) => Err(Problem::new("", "no file says how many nodes there are", "say so with --nodes")),
     }
 }
 
@@ -219,7 +220,7 @@ fn device(
     kind: Option<&NodeGroup>,
     said: Option<&str>,
     report: &mut ImportReport,
-) -> Result<String, ImportError> {
+) -> Result<String, Problem> {
     if let Some(id) = said {
         return Ok(id.to_owned());
     }
@@ -228,17 +229,13 @@ fn device(
         || kind.filter(|kind| !kind.device.is_empty()).map(|kind| (kind.device.to_owned(), kind.place.to_owned()));
     let Some((name, place)) = listed.or_else(typed) else {
         let fix = "say with --device which preset has it, like --device h100-80gb-dgx";
-        return Err(ImportError::new("", "no file names the devices", fix));
+        return Err(Problem::new("", "no file names the devices", fix));
     };
     let lower = name.to_lowercase();
     let mut presets: Vec<&str> = known(&name).map_or(Vec::new(), |(_, presets)| presets.to_vec());
     if presets.is_empty() {
         let what = format!("no preset has '{name}'");
-        return Err(ImportError::new(
-            place,
-            what,
-            "name one like it with --device, and correct the file that comes out",
-        ));
+        return Err(Problem::new(place, what, "name one like it with --device, and correct the file that comes out"));
     }
     let memory = facts.memory.iter().map(|memory| memory.value).fold(0.0, f64::max);
     if lower.contains("a100") {
@@ -256,7 +253,7 @@ fn device(
             Some(form) => format!("'{name}' is the {} form, which no preset has", form.to_uppercase()),
             None => format!("'{name}' may be any of {}", presets.join(", ")),
         };
-        return Err(ImportError::new(
+        return Err(Problem::new(
             place,
             what,
             format!("say with --device which it is like, of {}", presets.join(", ")),
@@ -284,7 +281,7 @@ fn rate(
     wishes: MachineWishes<'_>,
     cluster: &mut Cluster,
     report: &mut ImportReport,
-) -> Result<(), ImportError> {
+) -> Result<(), Problem> {
     let devices = f64::from(cluster.devices_per_node());
     let near = facts.ports.iter().map(|ports| ports.value).max();
     let fastest = facts.rates.iter().max_by(|one, other| one.value.total_cmp(&other.value));
@@ -307,7 +304,7 @@ fn rate(
         }
         (None, None) => {
             let what = "no file says how fast a node's ports are";
-            return Err(ImportError::new("", what, "say with --rate what a node sends, like --rate '400 GB/s'"));
+            return Err(Problem::new("", what, "say with --rate what a node sends, like --rate '400 GB/s'"));
         }
     };
     let Some(system) = cluster.levels.last_mut() else { return Ok(()) };

@@ -3,7 +3,8 @@
 //! Not for what they know or show.
 
 /// A panel that can have the keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Panel {
     /// The fields of the scenario.
     Inputs,

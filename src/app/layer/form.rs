@@ -2,6 +2,7 @@
 //! ([`shardscope_engine::presets::Draft`]).
 
 use shardscope_engine::presets::{Draft, DraftField, Kind, Library};
+use shardscope_engine::problem::Problem;
 use shardscope_engine::scenario::Scenario;
 
 use crate::app::action::context::Context;
@@ -128,10 +129,10 @@ impl Form {
             if let Some(slot) = slots.iter().find(|slot| slot.path == row.label) {
                 (row.value, row.unit) = (slot.value.clone(), slot.unit.clone());
             }
-            row.wrong = problems.iter().find(|(path, _)| *path == row.label).map(|(_, must)| must.clone());
+            row.wrong = problems.iter().find(|problem| problem.field == row.label).map(|problem| problem.what.clone());
         }
         // What has no field of its own is said at the first one around it.
-        for (path, must) in problems {
+        for Problem { field: path, what: must, .. } in problems {
             if self.rows.iter().any(|row| row.label == path) {
                 continue;
             }

@@ -21,7 +21,7 @@ use shardscope_engine::units::Seconds;
 use shardscope_interop::content::ForeignKind;
 use shardscope_interop::huggingface::{self, ImportOptions};
 use shardscope_interop::kineto::{self, TraceComparison};
-use shardscope_interop::report::{ImportError, ImportReport};
+use shardscope_interop::report::ImportReport;
 use shardscope_report::snapshot::{self, Opened};
 
 use crate::app::answers::resolve::resolve;
@@ -175,7 +175,7 @@ fn named(file: &Path) -> String {
     printable(&file.display().to_string())
 }
 
-fn refused(file: &str, errors: &[ImportError]) -> Vec<String> {
+fn refused(file: &str, errors: &[Problem]) -> Vec<String> {
     errors.iter().map(|error| format!("{file}: {error}")).collect()
 }
 

@@ -15,8 +15,8 @@ use super::super::foreign::{refused, text_of};
 use super::super::output;
 use super::super::session::Session;
 use super::{called, named, trace};
+use shardscope_engine::problem::Problem;
 use shardscope_engine::text::shell::ShellCode;
-use shardscope_interop::report::ImportError;
 
 /// Imports a file as what it is, which is said.
 pub(super) fn run(session: &Session, file: &Path, to: &ImportOutput) -> Result<Exit, Failure> {
@@ -48,7 +48,7 @@ pub(super) fn run(session: &Session, file: &Path, to: &ImportOutput) -> Result<E
 /// The import of a file with this text, which is said.
 fn kind(file: &Path, text: &str, to: &ImportOutput) -> Result<ImportKind, Failure> {
     let name = called(file);
-    let refusal = |what: String, fix: String| refused(file, &[ImportError::new("", what, fix)]);
+    let refusal = |what: String, fix: String| refused(file, &[Problem::new("", what, fix)]);
     let Some(kind) = ForeignKind::recognise(&name, text) else {
         let words: Vec<&str> = ForeignKind::ALL.map(ForeignKind::word).into_iter().chain(["trace"]).collect();
         let fix = format!("say what it is: `{}` with KIND {}", command("KIND", file, ""), words.join(", "));

@@ -1,5 +1,6 @@
 //! A cluster's levels as rates, and how a group of ranks lies on them.
 
+use crate::problem::Problem;
 use crate::units::{BytesPerSecond, Seconds};
 
 use super::{Cluster, Level, MAX_LEVELS, MeasuredLevel, Reliability};
@@ -45,19 +46,19 @@ impl<'a> Network<'a> {
         Self { cluster, bandwidth, latency, measured: true }
     }
 
-    /// The same as vendors state it, whatever was measured.
+    /// The network as vendors state it, whatever was measured.
     #[must_use]
     pub const fn as_stated(self) -> Self {
         Self { measured: false, ..self }
     }
 
-    /// The same with other factors on the latencies.
+    /// The network with other factors on the latencies.
     #[must_use]
     pub const fn with_latency(self, latency: [f64; MAX_LEVELS]) -> Self {
         Self { latency, ..self }
     }
 
-    /// What was measured of a level, if that counts.
+    /// The measurement of a level, if that counts.
     pub fn measured(&self, level: usize) -> Option<&'a MeasuredLevel> {
         self.cluster.levels.get(level)?.measured.as_ref().filter(|_| self.measured)
     }
@@ -128,12 +129,12 @@ impl<'a> Network<'a> {
     }
 }
 
-/// Everything that is wrong with a cluster, each with the path of its field and how to fix it.
-pub(super) fn problems(cluster: &Cluster) -> Vec<(String, String)> {
+/// Everything that is wrong with a cluster.
+pub(super) fn problems(cluster: &Cluster) -> Vec<Problem> {
     let mut found = Vec::new();
     let mut refuse = |wrong: bool, field: String, fix: &str| {
         if wrong {
-            found.push((field, fix.to_owned()));
+            found.push(Problem::must(field, fix));
         }
     };
     let levels = &cluster.levels;

@@ -10,11 +10,11 @@ use super::{Matrix, Model};
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of the architecture, free of the others")]
 #[derive(Default)]
 pub struct Biases {
-    /// Those of queries, keys and values; of latent attention, those that compress.
+    /// Biases of queries, keys and values; of latent attention, those that compress.
     pub qkv: bool,
     /// That after attention.
     pub projection: bool,
-    /// Those of the MLP, or of each expert.
+    /// Biases of the MLP, or of each expert.
     pub mlp: bool,
     /// The router of the experts.
     pub router: bool,
@@ -74,8 +74,8 @@ pub struct AttentionWindow {
 }
 
 impl AttentionWindow {
-    /// What of a whole causal sequence's scores a layer computes: of `n` tokens the last sees `w`, the `i`th of the
-    /// first `w` sees `i`, which makes `w n - w^2 / 2` of `n^2 / 2`. Pieces make `n / w` times `w^2 / 2`.
+    /// Share of a whole causal sequence's scores that a layer computes: of `n` tokens the last sees `w`, the `i`th of
+    /// the first `w` sees `i`, which makes `w n - w^2 / 2` of `n^2 / 2`. Pieces make `n / w` times `w^2 / 2`.
     fn attended(self, sequence: u32) -> f64 {
         let share = (f64::from(self.size) / f64::from(sequence)).min(1.0);
         if self.chunked { share } else { share * (2.0 - share) }
@@ -113,7 +113,7 @@ impl Model {
         (self.attention_width() + self.value_width()) as f64 / 2.0
     }
 
-    /// The same, of layers with a window the share that they attend to.
+    /// That width over the whole sequence, or over the share of it to which layers with a window attend.
     pub fn attended_width(&self, sequence: u32) -> f64 {
         let whole = self.whole_width();
         let Some(window) = self.window.filter(|_| self.causal) else { return whole };

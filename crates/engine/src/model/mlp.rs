@@ -119,7 +119,7 @@ impl Model {
         (self.all_mlp_parameters() + layers / 2) / layers
     }
 
-    /// Those of all routers and of the gates of shared experts.
+    /// Parameters of all routers and of the gates of shared experts.
     fn router_parameters(&self) -> u64 {
         let Some(experts) = self.experts else { return 0 };
         let hidden = u64::from(self.hidden);

@@ -1,6 +1,7 @@
-//! What cannot be in a model's file. Not for its types, which reading checks.
+//! Problems of a model's file. Not for its types, which reading checks.
 
 use super::{LatentAttention, Model};
+use crate::problem::Problem;
 
 /// The most layers that a model may have: a hundred times as many as any has.
 const MOST_LAYERS: u32 = 1 << 14;
@@ -12,12 +13,12 @@ const MOST: u32 = 1 << 24;
 const MOST_WEIGHTS: f64 = 1e17;
 
 impl Model {
-    /// What is wrong with it, each with the field's path and how to fix it.
-    pub fn problems(&self) -> Vec<(String, String)> {
+    /// Everything that is wrong with it.
+    pub fn problems(&self) -> Vec<Problem> {
         let mut found = Vec::new();
         let mut refuse = |field: &str, wrong: bool, fix: String| {
             if wrong {
-                found.push((field.to_owned(), fix));
+                found.push(Problem::must(field, fix));
             }
         };
         refuse("layers", self.layers == 0, "must be at least 1".to_owned());

@@ -71,7 +71,7 @@ fn norms_and_biases_are_those_that_are_there() {
 
 #[test]
 fn what_cannot_be_is_refused_at_its_field() {
-    let wrong = |model: Model| model.problems().into_iter().map(|(field, _)| field).collect::<Vec<_>>();
+    let wrong = |model: Model| model.problems().into_iter().map(|problem| problem.field).collect::<Vec<_>>();
     assert_eq!(wrong(Model { experts: Some(experts(Some(4))), ..plain() }), ["experts.dense_layers"]);
     let window = AttentionWindow { size: 0, layers: 5, chunked: false };
     assert_eq!(wrong(Model { window: Some(window), ..plain() }), ["window.size", "window.layers"]);

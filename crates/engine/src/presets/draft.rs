@@ -8,6 +8,7 @@ use toml_edit::{DocumentMut, Item, Value};
 
 use crate::hardware::Cluster;
 use crate::model::Model;
+use crate::problem::Problem;
 use crate::scenario::Scenario;
 use crate::scenario::field;
 use crate::scenario::file::{FileError, printable};
@@ -34,7 +35,7 @@ pub struct DraftField {
     pub value: String,
     /// The unit of its value, or the usual one.
     pub unit: String,
-    /// What it is about, where the path does not say it: the ends of a link.
+    /// A note where the path does not say enough: the ends of a link.
     pub note: String,
     takes: KeyType,
 }
@@ -49,7 +50,7 @@ pub struct Draft {
     /// The user's own file that it takes the place of; a new file without one.
     pub replaces: Option<PathBuf>,
     document: DocumentMut,
-    /// What a new file is a copy of, by its id there.
+    /// The origin of a copy.
     origin: Option<Box<Self>>,
 }
 
@@ -142,7 +143,7 @@ impl Draft {
         DraftField { value, unit, note: self.note(&path), path, takes }
     }
 
-    /// What a link joins, and of what a level's rates are.
+    /// The note of a field: the ends of a link, the direction of a level's rates.
     fn note(&self, path: &str) -> String {
         let Some((table, key)) = path.rsplit_once('.') else { return String::new() };
         if table.contains("links[") {
@@ -161,7 +162,7 @@ impl Draft {
     }
 
     /// Gives a field a text, in its unit where the text names none; no text leaves a field out that need not be given.
-    /// What cannot stand there is refused with how to write it.
+    /// A value that cannot stand there is refused with how to write it.
     pub fn set(&mut self, slot: &DraftField, text: &str) -> Result<(), String> {
         let text = printable(text.trim());
         let bare = !slot.unit.is_empty() && text.replace('_', "").parse::<f64>().is_ok();
@@ -170,30 +171,30 @@ impl Draft {
         changed.put(&slot.path, if text.is_empty() { None } else { Some(slot.takes.value(&text)?) })?;
         match changed.refusal() {
             Some(_) if text.is_empty() && self.refusal().is_none() => return Err("must be given".to_owned()),
-            Some((path, must)) if path == slot.path => return Err(must),
+            Some(Problem { field, what, .. }) if field == slot.path => return Err(what),
             // What else is wrong with the copy is said at its own field.
             _ => *self = changed,
         }
         Ok(())
     }
 
-    /// What cannot be read: the path of a field, and what it must be.
-    fn refusal(&self) -> Option<(String, String)> {
+    /// The first field that cannot be read.
+    fn refusal(&self) -> Option<Problem> {
         let read = match self.kind {
             Kind::Cluster => read::syntax::<Cluster>(&self.text()),
             _ => read::syntax::<Model>(&self.text()),
         };
-        said(&read.err()?).into_iter().next()
+        by_field(&read.err()?).into_iter().next()
     }
 
-    /// What is wrong with the copy as a whole: paths of fields, each with what it must be.
-    pub fn problems(&self) -> Vec<(String, String)> {
+    /// Everything that is wrong with the copy as a whole.
+    pub fn problems(&self) -> Vec<Problem> {
         let text = self.text();
         let wrong = match self.kind {
             Kind::Cluster => read::checked::<Cluster>(&self.id, &text).err(),
             _ => read::checked::<Model>(&self.id, &text).err(),
         };
-        wrong.as_ref().map_or_else(Vec::new, said)
+        wrong.as_ref().map_or_else(Vec::new, by_field)
     }
 
     /// The exact parameters of a model, in words; none while something is wrong with it.
@@ -202,13 +203,13 @@ impl Draft {
         Some(model.counts())
     }
 
-    /// What is to be written, once nothing is wrong with it.
+    /// The file to write, once nothing is wrong with it.
     pub fn saving(&self) -> Saving {
         let text = self.attributed().text();
         Saving { kind: self.kind, id: self.id.clone(), replaces: self.replaces.clone(), text }
     }
 
-    /// The same with sources that say of a copy what it is one of and what was changed by hand. A source that was
+    /// The draft with sources that say of a copy what it is one of and what was changed by hand. A source that was
     /// written by hand itself stays, and so does that of a table in which nothing was changed.
     fn attributed(&self) -> Self {
         let mut copy = self.clone();
@@ -296,11 +297,11 @@ fn step_of(step: &str) -> (&str, Option<usize>) {
     }
 }
 
-/// The mistakes of a file: paths of fields, each with what it must be.
-fn said(error: &FileError) -> Vec<(String, String)> {
+/// The mistakes of a file, by their fields.
+fn by_field(error: &FileError) -> Vec<Problem> {
     let split = |message: &str| match message.split_once(": ") {
-        Some((path, must)) => (path.to_owned(), must.to_owned()),
-        None => (String::new(), message.to_owned()),
+        Some((path, must)) => Problem::must(path, must),
+        None => Problem::must("", message),
     };
     error.mistakes.iter().map(|mistake| split(&mistake.message)).collect()
 }

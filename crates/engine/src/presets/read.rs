@@ -8,21 +8,24 @@ use crate::disk::{self, InputKind};
 use crate::hardware::Cluster;
 use crate::model::Model;
 use crate::plan::Strategy;
+use crate::problem::Problem;
 use crate::scenario::file::{self, FileError, Mistake, Source};
 use crate::stack::{Calibration, Stack};
 use crate::text::no_name;
 
+use super::{Kind, Library};
+
 /// The version of the preset formats.
 const FORMAT: u32 = 1;
 
-/// What the kinds of presets have in common.
+/// A preset of any kind.
 pub(super) trait Preset: DeserializeOwned {
     /// Takes the id that its file's name gives it.
     fn set_id(&mut self, id: &str);
-    /// What people call it.
+    /// Its name for people.
     fn name(&self) -> &str;
-    /// What is wrong with it, each with the field's path and how to fix it.
-    fn problems(&self) -> Vec<(String, String)>;
+    /// Everything that is wrong with it.
+    fn problems(&self) -> Vec<Problem>;
 }
 
 macro_rules! preset {
@@ -36,7 +39,7 @@ macro_rules! preset {
                 &self.$name
             }
 
-            fn problems(&self) -> Vec<(String, String)> {
+            fn problems(&self) -> Vec<Problem> {
                 $problems(self)
             }
         }
@@ -71,15 +74,15 @@ pub(super) fn text(path: &Path) -> Result<String, String> {
 
 /// A preset with nothing wrong in it.
 pub(super) fn preset<P: Preset>(id: &str, text: &str) -> Result<P, String> {
-    checked(id, text).map_err(|error| said(&error))
+    checked(id, text).map_err(|error| one_line(&error))
 }
 
-/// The same, with each mistake at its place.
+/// Reads a preset, with each mistake at its place.
 pub(super) fn checked<P: Preset>(id: &str, text: &str) -> Result<P, FileError> {
     let (mut preset, source) = file::read::<P>(text, FORMAT)?;
     preset.set_id(id);
     let problems = preset.problems();
-    if problems.is_empty() { Ok(preset) } else { Err(source.unmet(&problems)) }
+    if problems.is_empty() { Ok(preset) } else { Err(source.mistakes(&problems)) }
 }
 
 /// Whether a preset can be read, whatever else is wrong with it.
@@ -87,14 +90,27 @@ pub(super) fn syntax<P: Preset>(text: &str) -> Result<(), FileError> {
     file::read::<P>(text, FORMAT).map(|_| ())
 }
 
-/// What people call a scenario; what else is in it is not read here.
+/// The name of a scenario; the rest of the file is not read here.
 pub(super) fn scenario_name(id: &str, text: &str) -> Result<String, String> {
-    let source = Source::new(text).map_err(|error| said(&error))?;
+    let source = Source::new(text).map_err(|error| one_line(&error))?;
     Ok(source.text("name").unwrap_or(id).to_owned())
 }
 
+impl Library {
+    /// The cluster that a text outside the folders of presets describes. It gets an id that no preset has.
+    pub fn cluster_from(&self, text: &str) -> Result<Cluster, FileError> {
+        let (mut cluster, source) = file::read::<Cluster>(text, FORMAT)?;
+        let problems = cluster.problems();
+        if !problems.is_empty() {
+            return Err(source.mistakes(&problems));
+        }
+        cluster.id = self.new_id(Kind::Cluster, &cluster.name);
+        Ok(cluster)
+    }
+}
+
 /// The mistakes of a file in one line: where each is, then what.
-fn said(error: &FileError) -> String {
+fn one_line(error: &FileError) -> String {
     let line = |Mistake { line, column, message }: &Mistake| format!("line {line}, column {column}: {message}");
     error.mistakes.iter().map(line).collect::<Vec<_>>().join("; ")
 }

@@ -1,4 +1,4 @@
-//! What is said of presets that are not there or cannot be used.
+//! Messages about presets that are not there or cannot be used.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use super::Kind;
 /// An id that no preset has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unknown {
-    /// What was looked for.
+    /// The kind that was looked for.
     pub kind: Kind,
     /// The id that nothing has.
     pub id: String,
     /// Ids that look like it, the nearest first.
     pub near: Vec<String>,
-    /// What kind of preset has that id, if another one has.
+    /// The kind of preset that has the id, if another one has.
     pub other: Option<Kind>,
 }
 
@@ -30,7 +30,7 @@ impl Unknown {
         Self { kind, id: printable(id).chars().take(60).collect(), near, other }
     }
 
-    /// What is wrong.
+    /// Says that nothing has the id: `no model 'mpt-8b'`.
     pub fn what(&self) -> String {
         format!("no {} '{}'", self.kind.word(), self.id)
     }
@@ -65,7 +65,7 @@ impl std::error::Error for Unknown {}
 pub struct Warning {
     /// The folder or file.
     pub path: PathBuf,
-    /// What is wrong with it and how to fix it; free of control characters.
+    /// What is wrong and how to fix it; free of control characters.
     pub what: String,
 }
 

@@ -18,7 +18,7 @@ impl Library {
         self.resolve_over(file, None)
     }
 
-    /// The same, where the ids of `base` stand for what `base` holds: a snapshot's cluster stays the
+    /// Resolves over a scenario, where the ids of `base` stand for what `base` holds: a snapshot's cluster stays the
     /// snapshot's while its plan is edited.
     pub fn resolve_over(&self, file: &ScenarioFile, base: Option<&Scenario>) -> Result<Scenario, Vec<Problem>> {
         let mut problems = file.problems();
@@ -32,7 +32,7 @@ impl Library {
             None => found(Field::Stack, self.stack(&file.stack), &mut problems).and_then(|stack| {
                 let calibration = found(Field::Stack, self.calibration(&stack.calibration), &mut problems)?;
                 let lacking = calibration.lacks(&stack).into_iter();
-                problems.extend(lacking.map(|(field, what)| unnamed(&stack.id, &field, what)));
+                problems.extend(lacking.map(|lack| unnamed(&stack.id, lack)));
                 Some((stack, calibration))
             }),
         };
@@ -75,7 +75,7 @@ impl Library {
         }
     }
 
-    /// What a preset's id means to a scenario, so that many scenarios can take it without looking it up: `file` already
+    /// The value of a preset's id, so that many scenarios can take it without looking it up: `file` already
     /// names it, and says what goes with it.
     pub fn look_up(&self, field: Field, file: &ScenarioFile, base: &Scenario) -> Result<Value, Vec<Problem>> {
         let scenario = self.resolve_over(file, Some(base))?;
@@ -85,11 +85,11 @@ impl Library {
 }
 
 /// A name in a stack's file that its calibration does not have.
-fn unnamed(stack: &str, field: &str, what: String) -> Problem {
+fn unnamed(stack: &str, Problem { field, what, .. }: Problem) -> Problem {
     Problem { field: Field::Stack.path().to_owned(), what, fix: format!("change '{field}' of stack '{stack}'") }
 }
 
-/// What the library has under an id; an unknown id is noted as a problem.
+/// The preset of an id; an unknown id is noted as a problem.
 fn found<T>(field: Field, looked_up: Result<Arc<T>, Unknown>, problems: &mut Vec<Problem>) -> Option<Arc<T>> {
     let problem =
         |unknown: Unknown| Problem { field: field.path().to_owned(), what: unknown.what(), fix: unknown.fix() };
@@ -97,4 +97,65 @@ fn found<T>(field: Field, looked_up: Result<Arc<T>, Unknown>, problems: &mut Vec
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use crate::plan::{Extent, Size};
+    use crate::presets::Library;
+    use crate::scenario::file::{ScenarioFile, parse};
+    use crate::units::Bytes;
+    use std::sync::Arc;
+
+    fn file() -> ScenarioFile {
+        let ids = "cluster = \"h100-80gb-dgx\"\nstack = \"default\"\nmodel = \"mpt-7b\"\nstrategy = \"fsdp\"\n";
+        parse(&format!("format = 1\n{ids}[plan]\nnodes = 8\n")).expect("valid")
+    }
+
+    #[test]
+    fn ids_become_what_they_stand_for() {
+        let scenario = Library::embedded().resolve(&file()).expect("scenario");
+        assert_eq!(scenario.name, "mpt-7b on h100-80gb-dgx, fsdp");
+        assert_eq!((scenario.cluster.id.as_str(), &*scenario.strategy), ("h100-80gb-dgx", "fsdp"));
+        assert_eq!(scenario.calibration.id, scenario.stack.calibration);
+        // The sequence length that MPT-7B was trained with.
+        assert_eq!((scenario.plan.size, scenario.plan.sequence), (Size::Nodes(8), 2048));
+        assert_eq!(scenario.plan.sharding.weights, Extent::System);
+    }
+
+    #[test]
+    fn every_unknown_id_is_named() {
+        let mut file = file();
+        for flag in ["hardware", "stack", "model", "strategy"] {
+            file.set(flag, "no-such").expect(flag);
+        }
+        let problems = Library::embedded().resolve(&file).expect_err("unknown");
+        let fields: Vec<&str> = problems.iter().map(|problem| problem.field.as_str()).collect();
+        assert_eq!(fields, ["cluster", "stack", "model", "strategy"]);
+        assert!(problems.iter().all(|problem| problem.what.contains("no-such")), "{problems:?}");
+    }
+
+    #[test]
+    fn shard_moves_the_extents_and_is_refused_where_there_are_none() {
+        let library = Library::embedded();
+        let mut file = file();
+        file.set("shard", "4").expect("shard");
+        let sharding = library.resolve(&file).expect("scenario").plan.sharding;
+        assert_eq!([sharding.weights, sharding.gradients, sharding.optimizer], [const { Extent::Ranks(4) }; 3]);
+        file.set("strategy", "ddp").expect("strategy");
+        file.set("shard", "4").expect("shard");
+        assert_eq!(library.resolve(&file).expect_err("ddp")[0].field, "plan.shard");
+    }
+
+    #[test]
+    fn what_a_base_holds_wins_over_its_ids() {
+        let library = Library::embedded();
+        let mut base = library.resolve(&file()).expect("scenario");
+        let mut cluster = (*base.cluster).clone();
+        cluster.device.memory = Bytes::new(1e9);
+        base.cluster = Arc::new(cluster);
+        let mut file = ScenarioFile::of(&base);
+        file.set("nodes", "4").expect("nodes");
+        let edited = library.resolve_over(&file, Some(&base)).expect("scenario");
+        assert_eq!(edited.cluster, base.cluster);
+        assert_eq!(edited.plan.size, Size::Nodes(4));
+        assert_ne!(library.resolve(&file).expect("scenario").cluster, base.cluster);
+    }
+}

@@ -6,7 +6,7 @@ use serde::de::value::{Error, StrDeserializer};
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Expected, IntoDeserializer, MapAccess, SeqAccess};
 use serde::forward_to_deserialize_any;
 
-/// What a key takes.
+/// The type of a key's value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum KeyType {
     Text,

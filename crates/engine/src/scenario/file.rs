@@ -97,8 +97,8 @@ impl ScenarioFile {
         let mut found = self.published.as_ref().map_or_else(Vec::new, Published::problems);
         let shape = self.shape.as_ref().map_or_else(Vec::new, Model::problems);
         let machine = self.machine.as_ref().map_or_else(Vec::new, Cluster::problems);
-        for (whole, musts) in [("shape", shape), ("machine", machine)] {
-            found.extend(musts.into_iter().map(|(field, what)| Problem {
+        for (whole, problems) in [("shape", shape), ("machine", machine)] {
+            found.extend(problems.into_iter().map(|Problem { field, what, .. }| Problem {
                 field: format!("{whole}.{field}"),
                 what,
                 fix: format!("correct it, or leave '{whole}' out and name a preset"),

@@ -33,8 +33,9 @@ pub struct Band {
 }
 
 /// How the work of a step is divided among devices.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, strum::Display)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Division {
     /// Each device has all weights: plain data parallelism, ZeRO-1, ZeRO-2.
     Replicated,
@@ -50,16 +51,6 @@ impl From<&Plan> for Division {
             _ if plan.tensor * plan.pipeline > 1 => Self::Split,
             Extent::Device => Self::Replicated,
             _ => Self::Sharded,
-        }
-    }
-}
-
-impl Division {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Replicated => "replicated",
-            Self::Sharded => "sharded",
-            Self::Split => "split",
         }
     }
 }
@@ -97,7 +88,7 @@ impl fmt::Display for Band {
             many => write!(f, "{} stacks", many.len())?,
         }
         write!(f, " on {}", self.architecture)?;
-        self.division.map_or(Ok(()), |division| write!(f, ", {}", division.name()))?;
+        self.division.map_or(Ok(()), |division| write!(f, ", {division}"))?;
         f.write_str(match self.across_nodes {
             None => "",
             Some(false) => ", within a node",

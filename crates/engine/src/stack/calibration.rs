@@ -1,10 +1,11 @@
-//! What software reaches of each device and each network, and what it costs beside them: fitted,
+//! Efficiency of software on each device and each network, and its costs beside them: fitted,
 //! measured or published figures. Stacks choose among them by name.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::problem::Problem;
 use crate::units::{Bytes, BytesPerSecond, Seconds};
 
 use super::{Band, Posterior, Stack};
@@ -20,13 +21,13 @@ pub struct Calibration {
     pub id: String,
     /// Where the figures come from.
     pub source: String,
-    /// What all programs have in common.
+    /// Figures of all programs.
     pub software: Software,
     /// Traffic of element-wise operators and norms by the name that a stack gives: in multiples of
     /// reading or writing each intermediate of the layer once.
     pub element_wise: BTreeMap<String, f64>,
-    /// What a later generation of kernel libraries makes of the matrix products of 16 bits: a factor on their rate, by the
-    /// name that a stack gives.
+    /// Speed-up of the matrix products of 16 bits by a later generation of kernel libraries: a factor on their rate, by
+    /// the name that a stack gives.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub kernels: BTreeMap<String, f64>,
     /// Bytes moved per logit by the loss, forward and backward, beside the matrix products: by the name that a
@@ -34,16 +35,16 @@ pub struct Calibration {
     pub loss: BTreeMap<String, f64>,
     /// Bytes held per logit at the worst moment of the loss, by the same names.
     pub logits_held: BTreeMap<String, f64>,
-    /// What the device's memory loses to the program around the tensors.
+    /// Memory lost to the program around the tensors.
     pub allocator: Allocator,
-    /// What the program around the kernels costs, by the name that a stack gives.
+    /// Costs of the program around the kernels, by the name that a stack gives.
     pub runtimes: BTreeMap<String, Runtime>,
     /// Efficiency by architecture; `default` serves an architecture without an entry.
     pub architectures: BTreeMap<String, Efficiency>,
     /// How far off predictions are, the nearest evidence first: the first one that covers a run is its band.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bands: Vec<Band>,
-    /// The same of peaks of memory, whoever runs them: half width of the 80 % interval, the largest
+    /// The band of peaks of memory, whoever runs them: half width of the 80 % interval, the largest
     /// `|ln(measured / predicted)|` of an allocator's peak in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_half_width: Option<f64>,
@@ -70,13 +71,13 @@ pub struct Software {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Allocator {
-    /// What the runtime takes: context, libraries, workspaces.
+    /// Memory of the runtime: context, libraries, workspaces.
     pub reserve: Bytes,
     /// Share of the allocated memory that is lost to fragments.
     pub fragmentation: f64,
 }
 
-/// What the program that drives the kernels adds.
+/// Costs of the program that drives the kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Runtime {
@@ -104,13 +105,13 @@ pub struct Runtime {
     pub most_received: Option<BytesPerSecond>,
 }
 
-/// What kernels and collectives reach on one architecture.
+/// Efficiency of kernels and collectives on one architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Efficiency {
     /// Share of the peak that a large matrix product reaches.
     pub matmul: f64,
-    /// The same for fp8 factors, casts included.
+    /// Share of the peak for fp8 factors, casts included.
     pub matmul_fp8: f64,
     /// Depth at which a matrix product's fixed cost per tile equals its work: `k / (k + depth)`.
     pub matmul_depth: f64,
@@ -128,16 +129,16 @@ pub struct Efficiency {
     pub attention_score_bytes: f64,
     /// Share of the peak that flash attention reaches in forward at a long sequence, by version.
     pub attention_flash: [f64; 3],
-    /// The same in backward, relative to forward.
+    /// Rate of flash attention in backward, relative to forward.
     pub attention_backward: f64,
     /// Sequence length at which flash attention reaches half of that.
     pub attention_half_sequence: f64,
     /// Share of the wire that all-gathers and reduce-scatters reach inside a node.
     pub wire_in_node: f64,
-    /// The same for all-reduces where switches compute their sums; as for the others where they do not.
+    /// Share of the wire of all-reduces where switches compute their sums; absent: as other collectives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire_all_reduce: Option<f64>,
-    /// The same for all collectives between nodes.
+    /// Share of the wire that all collectives reach between nodes.
     pub wire_between: f64,
     /// How much that share's inverse grows per doubling of the nodes.
     pub wire_loss: f64,
@@ -145,7 +146,7 @@ pub struct Efficiency {
     pub collective_launch: Seconds,
     /// Factor on the latency of the hardware's hops inside a node: 1, or 0 for `ideal`.
     pub latency: f64,
-    /// The same between nodes.
+    /// Factor on the latency of the hardware's hops between nodes.
     pub latency_between: f64,
 }
 
@@ -237,26 +238,23 @@ impl Calibration {
         self.architectures.get(architecture).or_else(|| self.architectures.get("default"))
     }
 
-    /// Everything that is wrong with it, each with the path of its field and how to fix it.
-    pub fn problems(&self) -> Vec<(String, String)> {
+    /// Everything that is wrong with it.
+    pub fn problems(&self) -> Vec<Problem> {
         let mut found = Vec::new();
         if !self.architectures.contains_key("default") {
-            found.push((
-                "architectures.default".to_owned(),
-                "is missing: it serves devices without an entry".to_owned(),
-            ));
+            found.push(Problem::must("architectures.default", "is missing: it serves devices without an entry"));
         }
         let shares = self.architectures.iter().flat_map(|(name, efficiency)| {
             efficiency.shares().map(|(field, share)| (format!("architectures.{name}.{field}"), share))
         });
         for (path, share) in shares {
             if !(share > 0.0 && share <= 1.25) {
-                found.push((path, "must be above 0 and at most 1.25".to_owned()));
+                found.push(Problem::must(path, "must be above 0 and at most 1.25"));
             }
         }
         let mut check = |path: String, value: f64, least: f64, most: f64| {
             if !(least..=most).contains(&value) {
-                found.push((path, format!("must be between {least} and {most}")));
+                found.push(Problem::must(path, format!("must be between {least} and {most}")));
             }
         };
         for (name, traffic) in &self.element_wise {
@@ -289,13 +287,14 @@ impl Calibration {
         found
     }
 
-    /// Names that a stack uses and it lacks, each with the path of its field and how to fix it.
-    pub fn lacks(&self, stack: &Stack) -> Vec<(String, String)> {
+    /// Names that a stack uses and it lacks.
+    pub fn lacks(&self, stack: &Stack) -> Vec<Problem> {
         let known = |names: &mut dyn Iterator<Item = &String>| names.map(String::as_str).collect::<Vec<_>>().join(", ");
         let mut found = Vec::new();
         let mut miss = |field: &str, name: &str, has: bool, names: String| {
             if !has {
-                found.push((field.to_owned(), format!("'{name}' is not in calibration '{}': {names}", self.id)));
+                let what = format!("'{name}' is not in calibration '{}': {names}", self.id);
+                found.push(Problem::must(field, what));
             }
         };
         for name in stack.element_wise_names() {
@@ -317,4 +316,21 @@ impl Calibration {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use crate::presets::Library;
+    use crate::problem::Problem;
+
+    #[test]
+    fn a_loss_needs_its_time_and_what_its_logits_hold() {
+        let library = Library::embedded();
+        let stack = library.stack("default").expect("a preset");
+        let mut calibration = (*library.calibration(&stack.calibration).expect("a preset")).clone();
+        assert_eq!(calibration.lacks(&stack), []);
+        calibration.logits_held.remove(&stack.loss);
+        let lacks = calibration.lacks(&stack);
+        let [Problem { field, what, .. }] = &lacks[..] else { panic!("{lacks:?}") };
+        assert_eq!(field, "loss");
+        let (wrong, names) = what.split_once(": ").expect("names follow");
+        assert!(wrong.contains(&stack.loss) && !names.split(", ").any(|name| name == stack.loss), "{what}");
+    }
+}

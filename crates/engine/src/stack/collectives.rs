@@ -1,10 +1,11 @@
-//! What a stack's collective library offers. Not for what a collective costs ([`crate::cost`]).
+//! The offer of a stack's collective library. Not for what a collective costs ([`crate::cost`]).
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::units::Bytes;
 
-/// What the collective library and its caller make of a network.
+/// The algorithms and protocols of a collective library, and how its caller uses them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Collectives {
@@ -76,15 +77,18 @@ fn rings() -> Vec<GatherAlgorithm> {
 
 /// How a rank tells the next one that data have arrived. Figures are of rings over NVLink in NCCL's own model
 /// (`src/graph/tuning.cc`, `hwLat`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
     /// By a counter after large pieces: a hop takes 3.4 us.
     #[default]
+    #[strum(serialize = "Simple")]
     Simple,
     /// By 8 bytes of each 128, which NVLink keeps together: a hop takes 1.9 us.
+    #[strum(serialize = "LL128")]
     Ll128,
     /// By 4 bytes of each 8: a hop takes 0.6 us.
+    #[strum(serialize = "LL")]
     Ll,
 }
 
@@ -108,12 +112,8 @@ impl Protocol {
     }
 
     /// As reports name it.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Simple => "Simple",
-            Self::Ll128 => "LL128",
-            Self::Ll => "LL",
-        }
+    pub fn word(self) -> &'static str {
+        self.into()
     }
 }
 

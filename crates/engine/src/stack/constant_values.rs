@@ -14,7 +14,7 @@ impl ConstantId {
     /// How many there are.
     pub const COUNT: usize = CONSTANTS.len();
 
-    /// All of them, in the order of their table.
+    /// Every key, in the order of the table.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..Self::COUNT).map(Self)
     }

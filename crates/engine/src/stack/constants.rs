@@ -5,10 +5,12 @@ use crate::units::Seconds;
 
 use super::{Calibration, Efficiency, Runtime, Software};
 
+use ConstantPlace::{Architectures, ElementWise, Kernels, LogitsHeld, Loss};
+
 /// A constant that a fit may move.
 #[derive(Debug, Clone, Copy)]
 pub struct Constant {
-    /// What reports call it.
+    /// Its name in reports and files.
     pub name: &'static str,
     /// Least value.
     pub low: f64,
@@ -20,7 +22,7 @@ pub struct Constant {
     pub unit: &'static str,
     /// The numbers of the calibration that it sets, all to one value.
     pub place: ConstantPlace,
-    /// What it stands for.
+    /// Its meaning, in a clause.
     pub meaning: &'static str,
 }
 
@@ -53,7 +55,7 @@ impl PartialEq for Constant {
 /// A number in a calibration, or several that are one constant.
 #[derive(Debug, Clone, Copy)]
 pub enum ConstantPlace {
-    /// Of all programs.
+    /// A number of all programs.
     Software(FieldKey<Software>),
     /// An entry of the table of element-wise traffic.
     ElementWise(&'static str),
@@ -63,9 +65,9 @@ pub enum ConstantPlace {
     Loss(&'static str),
     /// An entry of the table of what logits hold.
     LogitsHeld(&'static str),
-    /// Of a runtime; a name that ends in `*` stands for all names that begin so.
+    /// A number of a runtime; a name that ends in `*` stands for all names that begin so.
     Runtime(&'static str, FieldKey<Runtime>),
-    /// Of some architectures.
+    /// A number of some architectures.
     Architectures(&'static [&'static str], FieldKey<Efficiency>),
 }
 
@@ -85,7 +87,7 @@ impl<T> FieldKey<T> {
     }
 }
 
-/// What a constant may be kept as.
+/// The type of a constant's number.
 trait ConstantNumber {
     fn get(&self) -> f64;
     fn set(&mut self, value: f64);
@@ -161,57 +163,59 @@ const AMPERE: &[&str] = &["ampere"];
 const HOPPER: &[&str] = &["hopper"];
 const NVIDIA: &[&str] = &["ampere", "hopper"];
 const CDNA2: &[&str] = &["cdna2"];
-/// What a kernel does whoever made the device: the same source, translated.
+/// Every device that runs a kernel of the same source, translated.
 const ALL: &[&str] = &["ampere", "hopper", "cdna2"];
 
-/// All of them: name, least, usual and greatest value, unit, place and meaning.
+/// Every constant: name, least, usual and greatest value, unit, place and meaning.
 #[rustfmt::skip]
 pub const CONSTANTS: &[Constant] = &[
-    constant("matmul-ampere", [0.6, 0.8, 1.0], "", ConstantPlace::Architectures(AMPERE, MATMUL),
+    constant("matmul-ampere", [0.6, 0.8, 1.0], "", Architectures(AMPERE, MATMUL),
         "large matrix products on the A100, share of the peak"),
-    constant("matmul-hopper", [0.45, 0.7, 0.95], "", ConstantPlace::Architectures(HOPPER, MATMUL),
+    constant("matmul-hopper", [0.45, 0.7, 0.95], "", Architectures(HOPPER, MATMUL),
         "large matrix products on the H100, share of the peak"),
-    constant("matmul-cdna2", [0.38, 0.6, 0.77], "", ConstantPlace::Architectures(CDNA2, MATMUL),
-        "large matrix products on a GCD of the MI250X: from what whole training steps reach (arXiv 2312.12705) to the best product measured (stas00/ml-engineering)"),
-    constant("matmul-fp8", [0.3, 0.7, 0.9], "", ConstantPlace::Architectures(HOPPER, MATMUL_FP8),
+    constant("matmul-cdna2", [0.38, 0.6, 0.77], "", Architectures(CDNA2, MATMUL),
+        "large matrix products on a GCD of the MI250X: from what whole training steps reach (arXiv 2312.12705) to the \
+         best product measured (stas00/ml-engineering)"),
+    constant("matmul-fp8", [0.3, 0.7, 0.9], "", Architectures(HOPPER, MATMUL_FP8),
         "the same in fp8, casts included"),
-    constant("wave", [0.0, 0.8, 1.0], "", ConstantPlace::Architectures(ALL, WAVE),
+    constant("wave", [0.0, 0.8, 1.0], "", Architectures(ALL, WAVE),
         "share of tile and wave quantisation that shows"),
-    constant("misalignment", [0.0, 0.1, 0.5], "", ConstantPlace::Architectures(ALL, MISALIGNMENT),
+    constant("misalignment", [0.0, 0.1, 0.5], "", Architectures(ALL, MISALIGNMENT),
         "growth per power of two below 64 in a product's width or depth"),
-    constant("flash1-ampere", [0.1, 0.5, 0.72], "", ConstantPlace::Architectures(AMPERE, ATTENTION_FLASH_0),
+    constant("flash1-ampere", [0.1, 0.5, 0.72], "", Architectures(AMPERE, ATTENTION_FLASH_0),
         "flash attention 1 on the A100, forward, share of the peak"),
-    constant("flash2-ampere", [0.15, 0.65, 0.8], "", ConstantPlace::Architectures(AMPERE, ATTENTION_FLASH_1),
+    constant("flash2-ampere", [0.15, 0.65, 0.8], "", Architectures(AMPERE, ATTENTION_FLASH_1),
         "flash attention 2 on the A100"),
-    constant("flash2-hopper", [0.1, 0.4, 0.8], "", ConstantPlace::Architectures(HOPPER, ATTENTION_FLASH_1),
+    constant("flash2-hopper", [0.1, 0.4, 0.8], "", Architectures(HOPPER, ATTENTION_FLASH_1),
         "flash attention 2 on the H100"),
-    constant("flash3-hopper", [0.1, 0.6, 0.9], "", ConstantPlace::Architectures(HOPPER, ATTENTION_FLASH_2),
+    constant("flash3-hopper", [0.1, 0.6, 0.9], "", Architectures(HOPPER, ATTENTION_FLASH_2),
         "cuDNN's attention on the H100"),
-    constant("flash-backward", [0.5, 0.75, 1.0], "", ConstantPlace::Architectures(ALL, ATTENTION_BACKWARD),
+    constant("flash-backward", [0.5, 0.75, 1.0], "", Architectures(ALL, ATTENTION_BACKWARD),
         "flash attention's rate in backward over that in forward"),
-    constant("flash-half-sequence", [0.0, 1000.0, 3000.0], "", ConstantPlace::Architectures(ALL, ATTENTION_HALF_SEQUENCE),
+    constant("flash-half-sequence", [0.0, 1000.0, 3000.0], "", Architectures(ALL, ATTENTION_HALF_SEQUENCE),
         "sequence at which flash attention reaches half its rate"),
-    constant("plain-misaligned", [1.0, 5.0, 30.0], "", ConstantPlace::Architectures(ALL, ATTENTION_MISALIGNED),
+    constant("plain-misaligned", [1.0, 5.0, 30.0], "", Architectures(ALL, ATTENTION_MISALIGNED),
         "their slow-down where heads are no multiple of 8"),
-    constant("plain-score-bytes", [4.0, 20.0, 100.0], "B", ConstantPlace::Architectures(ALL, ATTENTION_SCORE_BYTES),
+    constant("plain-score-bytes", [4.0, 20.0, 100.0], "B", Architectures(ALL, ATTENTION_SCORE_BYTES),
         "bytes per score of plain attention, unfused"),
-    constant("element-wise-fused", [0.0, 0.7, 3.0], "", ConstantPlace::ElementWise("fused"),
+    constant("element-wise-fused", [0.0, 0.7, 3.0], "", ElementWise("fused"),
         "element-wise traffic of Megatron's fused kernels"),
-    constant("element-wise-eager", [0.0, 1.0, 4.0], "", ConstantPlace::ElementWise("eager"),
+    constant("element-wise-eager", [0.0, 1.0, 4.0], "", ElementWise("eager"),
         "the same of eager PyTorch with fused norms"),
-    constant("element-wise-eager-2022", [0.2, 1.5, 5.0], "", ConstantPlace::ElementWise("eager-2022"),
+    constant("element-wise-eager-2022", [0.2, 1.5, 5.0], "", ElementWise("eager-2022"),
         "the same of PyTorch 1 with norms and loss in fp32"),
-    constant("element-wise-unfused", [0.3, 1.5, 6.0], "", ConstantPlace::ElementWise("unfused"),
+    constant("element-wise-unfused", [0.3, 1.5, 6.0], "", ElementWise("unfused"),
         "the same of eager Llama blocks: RMSNorm, rotary and SwiGLU unfused"),
-    constant("element-wise-compiled", [0.0, 0.5, 3.0], "", ConstantPlace::ElementWise("compiled"),
+    constant("element-wise-compiled", [0.0, 0.5, 3.0], "", ElementWise("compiled"),
         "the same under torch.compile"),
-    constant("element-wise-te", [0.1, 1.0, 4.0], "", ConstantPlace::ElementWise("transformer-engine"),
+    constant("element-wise-te", [0.1, 1.0, 4.0], "", ElementWise("transformer-engine"),
         "the same of TransformerEngine's fp8 until the middle of 2024, casts included"),
-    constant("kernels-late-2024", [1.0, 1.05, 1.2], "", ConstantPlace::Kernels("late-2024"),
-        "matrix products of 16 bits with cuBLAS of late 2024 over those before; up to the 0.84 of the peak that the best product measured reaches"),
-    constant("loss-torch", [4.0, 30.0, 100.0], "B", ConstantPlace::Loss("torch"),
+    constant("kernels-late-2024", [1.0, 1.05, 1.2], "", Kernels("late-2024"),
+        "matrix products of 16 bits with cuBLAS of late 2024 over those before; up to the 0.84 of the peak that the \
+         best product measured reaches"),
+    constant("loss-torch", [4.0, 30.0, 100.0], "B", Loss("torch"),
         "bytes per logit moved by PyTorch's loss"),
-    constant("loss-vocab-parallel", [4.0, 40.0, 150.0], "B", ConstantPlace::Loss("vocab-parallel"),
+    constant("loss-vocab-parallel", [4.0, 40.0, 150.0], "B", Loss("vocab-parallel"),
         "the same of Megatron's loss, split over the vocabulary"),
     constant("micro-batch", [0.0, 0.001, 0.02], "s", ConstantPlace::Software(MICRO_BATCH),
         "fixed seconds per micro-batch"),
@@ -231,32 +235,41 @@ pub const CONSTANTS: &[Constant] = &[
         "share of the shorter of compute and communication that FSDP does not hide"),
     constant("contention-overlapped", [0.0, 0.3, 1.0], "", ConstantPlace::Runtime("overlapped", CONTENTION),
         "the same of Megatron and XLA with overlap switched on"),
-    constant("host-megatron-deepspeed-2023", [0.0, 0.0006, 0.0015], "s", ConstantPlace::Runtime("megatron-deepspeed-2023", LAYER),
-        "host seconds per layer of Megatron-DeepSpeed: 18 launches and 12 modules of 15 us, two collectives of 40 us, and 100 us for the state of random numbers that dropout sets aside"),
-    constant("tensor-collective-2022", [0.0, 0.0, 0.005], "s", ConstantPlace::Runtime("megatron-deepspeed-2022", TENSOR_COLLECTIVE),
+    constant("host-megatron-deepspeed-2023", [0.0, 0.0006, 0.0015], "s",
+        ConstantPlace::Runtime("megatron-deepspeed-2023", LAYER),
+        "host seconds per layer of Megatron-DeepSpeed: 18 launches and 12 modules of 15 us, two collectives of 40 us, \
+         and 100 us for the state of random numbers that dropout sets aside"),
+    constant("tensor-collective-2022", [0.0, 0.0, 0.005], "s",
+        ConstantPlace::Runtime("megatron-deepspeed-2022", TENSOR_COLLECTIVE),
         "seconds that each tensor collective takes beside the wire's on Jean Zay"),
     constant("wire-loss-deepspeed-2022", [0.0, 0.09, 0.2], "", ConstantPlace::Runtime("deepspeed-2022", WIRE_LOSS),
-        "growth per doubling of the nodes of what the wire between them takes under DeepSpeed's ZeRO-3 (0.09: reduce-scatter on 4 to 128 nodes, NVIDIA/nccl issue 1229; at most that twice)"),
+        "growth per doubling of the nodes of what the wire between them takes under DeepSpeed's ZeRO-3 (0.09: \
+         reduce-scatter on 4 to 128 nodes, NVIDIA/nccl issue 1229; at most that twice)"),
     constant("step-internevo", [0.0, 0.0, 2.0], "s", ConstantPlace::Runtime("internevo", STEP),
         "seconds of InternEvo's step beside what is modelled"),
-    constant("logits-torch", [2.0, 14.0, 20.0], "B", ConstantPlace::LogitsHeld("torch"),
+    constant("logits-torch", [2.0, 14.0, 20.0], "B", LogitsHeld("torch"),
         "bytes held per logit by PyTorch's loss: in bf16, in fp32, as logarithms, and their gradient"),
-    constant("logits-vocab-parallel", [2.0, 10.0, 20.0], "B", ConstantPlace::LogitsHeld("vocab-parallel"),
+    constant("logits-vocab-parallel", [2.0, 10.0, 20.0], "B", LogitsHeld("vocab-parallel"),
         "the same of Megatron's loss: in bf16, in fp32, and less their maximum"),
-    constant("latency-between", [0.7, 1.0, 1.8], "", ConstantPlace::Architectures(NVIDIA, LATENCY_BETWEEN),
-        "factor on the 20 us of a hop between nodes: from the 14 us that NCCL's own model has (src/graph/tuning.cc, ring, Simple) to the 36 us measured on Kestrel"),
-    constant("wire-loss", [0.0, 0.03, 0.07], "", ConstantPlace::Architectures(ALL, WIRE_LOSS_BETWEEN),
-        "growth per doubling of the nodes of what the wire between them takes: nothing, to what reduce-scatters on 4 to 128 nodes lose (NVIDIA/nccl issue 1229)"),
-    constant("wire-in-node", [0.5, 0.78, 0.9], "", ConstantPlace::Architectures(NVIDIA, WIRE_IN_NODE),
-        "share of NVLink that gathers and reduce-scatters reach: 0.77 on 8 A100, 0.80 on 8 H200 (stas00/ml-engineering), half of it on a faulty node"),
-    constant("wire-between", [0.4, 0.91, 0.98], "", ConstantPlace::Architectures(NVIDIA, WIRE_BETWEEN),
-        "share of the wire between nodes that collectives reach: 0.92 to 0.96 on NDR (NVIDIA/nccl-tests issue 290), less than half on a fabric without adaptive routing"),
-    constant("wire-in-node-cdna2", [0.5, 0.7, 1.0], "", ConstantPlace::Architectures(CDNA2, WIRE_IN_NODE),
+    constant("latency-between", [0.7, 1.0, 1.8], "", Architectures(NVIDIA, LATENCY_BETWEEN),
+        "factor on the 20 us of a hop between nodes: from the 14 us that NCCL's own model has (src/graph/tuning.cc, \
+         ring, Simple) to the 36 us measured on Kestrel"),
+    constant("wire-loss", [0.0, 0.03, 0.07], "", Architectures(ALL, WIRE_LOSS_BETWEEN),
+        "growth per doubling of the nodes of what the wire between them takes: nothing, to what reduce-scatters on 4 \
+         to 128 nodes lose (NVIDIA/nccl issue 1229)"),
+    constant("wire-in-node", [0.5, 0.78, 0.9], "", Architectures(NVIDIA, WIRE_IN_NODE),
+        "share of NVLink that gathers and reduce-scatters reach: 0.77 on 8 A100, 0.80 on 8 H200 \
+         (stas00/ml-engineering), half of it on a faulty node"),
+    constant("wire-between", [0.4, 0.91, 0.98], "", Architectures(NVIDIA, WIRE_BETWEEN),
+        "share of the wire between nodes that collectives reach: 0.92 to 0.96 on NDR (NVIDIA/nccl-tests issue 290), \
+         less than half on a fabric without adaptive routing"),
+    constant("wire-in-node-cdna2", [0.5, 0.7, 1.0], "", Architectures(CDNA2, WIRE_IN_NODE),
         "share that collectives reach of the slowest link that a ring over a node of MI250X has to pass"),
-    constant("wire-between-cdna2", [0.4, 0.85, 1.0], "", ConstantPlace::Architectures(CDNA2, WIRE_BETWEEN),
+    constant("wire-between-cdna2", [0.4, 0.85, 1.0], "", Architectures(CDNA2, WIRE_BETWEEN),
         "the same of Slingshot 11 under RCCL"),
-    constant("latency-between-cdna2", [0.8, 1.0, 1.7], "", ConstantPlace::Architectures(CDNA2, LATENCY_BETWEEN),
-        "factor on the 6 us of a hop between nodes of MI250X: published results on Frontier imply 5 to 10 us for a step of a ring"),
+    constant("latency-between-cdna2", [0.8, 1.0, 1.7], "", Architectures(CDNA2, LATENCY_BETWEEN),
+        "factor on the 6 us of a hop between nodes of MI250X: published results on Frontier imply 5 to 10 us for a \
+         step of a ring"),
 ];
 
 /// The constant of this name.
@@ -334,7 +347,7 @@ impl Calibration {
         constant.place.set(self, value.clamp(constant.low, constant.high)) > 0
     }
 
-    /// The same with a constant moved a little inside its bounds, and the share of its range that it moved.
+    /// The calibration with a constant moved a little inside its bounds, and the share of its range that it moved.
     pub fn nudged(&self, constant: &Constant, value: f64) -> (f64, Self) {
         // At the upper bound the step goes down, so that nothing is evaluated with a value that the file would refuse.
         let share = if value + NUDGE * constant.range() > constant.high { -NUDGE } else { NUDGE };
@@ -354,7 +367,7 @@ mod tests {
     use super::*;
     use crate::presets::Library;
 
-    /// What a constant of one program stands for: runtimes and element-wise traffic have names that stacks give.
+    /// Runtimes and element-wise traffic have names that stacks give, so that a constant may be of one program.
     #[test]
     fn a_stack_owns_at_most_two_constants() {
         let library = Library::embedded();

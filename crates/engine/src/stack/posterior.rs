@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::problem::Problem;
+
 /// The constants, how far each may be off, and what that says of the others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -13,7 +15,7 @@ pub struct Posterior {
     pub constants: Vec<PosteriorConstant>,
 }
 
-/// What rows say of a constant, around its value.
+/// The evidence of a constant, around its value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PosteriorConstant {
@@ -29,12 +31,12 @@ pub struct PosteriorConstant {
 }
 
 impl Posterior {
-    /// What is wrong with it, each with the field's path and how to fix it.
-    pub(super) fn problems(&self) -> Vec<(String, String)> {
+    /// Everything that is wrong with it.
+    pub(super) fn problems(&self) -> Vec<Problem> {
         let mut found = Vec::new();
         let mut refuse = |wrong: bool, field: String, fix: &str| {
             if wrong {
-                found.push((format!("posterior.{field}"), fix.to_owned()));
+                found.push(Problem::must(format!("posterior.{field}"), fix));
             }
         };
         refuse(!(self.noise > 0.0 && self.noise <= 1.0), "noise".to_owned(), "must be above 0 and at most 1");

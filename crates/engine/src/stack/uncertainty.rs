@@ -16,7 +16,7 @@ impl Calibration {
 }
 
 impl Posterior {
-    /// What the fit leaves open of the constants: the covariance of their errors, in shares of their ranges.
+    /// The covariance of the constants' errors, in shares of their ranges.
     pub fn covariance(&self) -> DMatrix<f64> {
         let known = &self.constants;
         let error = |of: usize| known[of].error / CONSTANTS[of].range();

@@ -7,7 +7,7 @@ use super::{
     engineering, precise_percent, short, signed, significant, thousands,
 };
 
-/// What a number counts.
+/// The dimension of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dimension {
     /// Things with a name, or nothing at all.
@@ -81,7 +81,7 @@ impl Dimension {
 pub struct Amount {
     /// In base units: seconds, bytes, flop, joules, shares of one.
     pub value: f64,
-    /// What it counts.
+    /// The dimension, which names the base unit.
     pub unit: Dimension,
 }
 

@@ -25,7 +25,7 @@ impl fmt::Display for Currency {
 pub struct Money {
     /// How much.
     pub amount: f64,
-    /// What it is counted in; `None` where prices name no currency.
+    /// `None` where prices name no currency.
     pub currency: Option<Currency>,
 }
 

@@ -7,8 +7,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::parse::{self, ParseError};
-use super::unit::{Quantity, Unit};
+use super::unit::{self, ParseError, Quantity, Unit};
 
 const fn shown(text: &'static str, factor: f64) -> Unit {
     Unit { text, factor, shown: true }
@@ -146,7 +145,7 @@ macro_rules! quantity {
         impl $name {
             /// The shortest text that reads back to the same bits.
             pub fn exact(self) -> String {
-                parse::exact(self)
+                unit::exact(self)
             }
         }
 
@@ -159,7 +158,7 @@ macro_rules! quantity {
         impl FromStr for $name {
             type Err = ParseError;
             fn from_str(text: &str) -> Result<Self, ParseError> {
-                parse::parse(text)
+                unit::parse(text)
             }
         }
 
@@ -350,6 +349,6 @@ impl<Q: Quantity> de::Visitor<'_> for TextVisitor<Q> {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Q, E> {
-        parse::parse(text).map_err(E::custom)
+        unit::parse(text).map_err(E::custom)
     }
 }

@@ -1,5 +1,5 @@
-//! What one measured step says: how far off the prediction is, which constants may be the cause, and how sure the step
-//! time is afterwards. Not for moving constants ([`super::fit`]).
+//! Attribution of one measured step: how far off the prediction is, which constants may be the cause, and how sure the
+//! step time is afterwards. Not for moving constants ([`super::fit`]).
 
 use std::sync::Arc;
 
@@ -20,9 +20,8 @@ const LEAST_SHARE: f64 = 0.01;
 /// A constant that may differ from its value, and how much of the gap that explains.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cause {
-    /// Which one.
     pub constant: &'static Constant,
-    /// What it most probably is.
+    /// The most probable value.
     pub value: f64,
     /// How far that is from the calibration's value, in standard deviations of one source from another.
     pub shift_in_sigma: f64,
@@ -30,20 +29,19 @@ pub struct Cause {
     pub share: f64,
 }
 
-/// What a measured step time says of a scenario.
+/// A measured step time beside the prediction, with its causes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attribution {
     /// Seconds that were measured.
     pub step_time: f64,
     /// Measured over predicted, less 1.
     pub gap: f64,
-    /// What may explain it, the greatest share first.
+    /// Possible causes, the greatest share first.
     pub causes: Vec<Cause>,
     /// The share that is left to this run: no constant explains it.
     pub unexplained: f64,
     /// The 80 % band of such a step before the measurement; none where no measured rows stood behind it.
     pub band_before: Option<ErrorBand>,
-    /// The same after it.
     pub band_after: ErrorBand,
     /// The calibration of one's own runs: each constant what it most probably is, and as sure as it is now.
     pub calibration: Calibration,
@@ -97,7 +95,7 @@ fn step(scenario: &Scenario, evaluate: &Evaluate<'_>) -> Option<(f64, ConstantVa
     Some((*own, evaluate::slopes(*own, nudges.into_iter().zip(moved.iter().copied()))))
 }
 
-/// What a scenario's calibration becomes with the row: it began at `posterior`, and moves by the update.
+/// The calibration after the row: it began at `posterior`, and moves by the update.
 fn updated_calibration(
     scenario: &Scenario,
     posterior: &Posterior,
@@ -226,7 +224,7 @@ mod tests {
         near(update.shifts[second], 0.15);
     }
 
-    /// What a step of one's own says of the next is what any band is made of: how far like steps differ, and what the
+    /// A step's band is made of how far like steps differ and of what the
     /// constants leave open. Both by the formula of a linear model, whose row takes (C g)(C g)' / all from a covariance C.
     #[test]
     fn the_band_after_a_row_is_that_of_the_calibration_that_it_gives() {

@@ -50,7 +50,7 @@ fn error(residual: &Residual) -> f64 {
 /// How many rows lie in their bands, where a band knows nothing of the row's group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Coverage {
-    /// What is split by, and the class; `all` and nothing for all rows.
+    /// The key of the split and its class; `all` and nothing for all rows.
     pub by: (&'static str, String),
     /// Independent groups of rows in it: rows of one publication and configuration are one group.
     pub groups: usize,
@@ -165,7 +165,7 @@ pub(super) fn coverage(crossed: &[UnseenResidual<'_>], unseen: &[UnseenResidual<
         let UnseenResidual { run, residual, .. } = one.0;
         let scale = if run.across_nodes { "across nodes" } else { "within a node" };
         let keys = [ScoreKey::Stack, ScoreKey::Hardware, ScoreKey::Class]
-            .map(|key| (key.name(), residual.key(key).to_owned()));
+            .map(|key| (key.into_str(), residual.key(key).to_owned()));
         let own = [("all", String::new()), ("scale", scale.to_owned())];
         own.into_iter().chain(keys).for_each(|key| classes.entry(key).or_default().push(one));
     }

@@ -1,150 +1,100 @@
-//! The bars that fits to the published rows are held to: sets of rows, and how far off each may be. Not for
-//! scoring, and of no use to a fit.
+//! The bars that a fit to the published rows is held to, read from `bars.toml` of the presets. A fit does not use them.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+use strum::IntoStaticStr;
 
 use crate::measured::{Metric, Pairs, Reading, Residual, Validation};
 
 use super::{Coverage, Fitted, HoldOutReason, NOMINAL_COVERAGE, OwnSet};
 
-/// What of a set is judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The figure that a bar limits; `bars.toml` writes the variant's name, reports write its words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, IntoStaticStr)]
+#[serde(rename_all = "kebab-case")]
+#[strum(const_into_str)]
 pub enum JudgedFigure {
     /// Mean error of step time over groups.
+    #[strum(serialize = "mean")]
     Mean,
     /// Median error of step time over groups.
+    #[strum(serialize = "median")]
     Median,
-    /// 90th percentile of the same.
+    /// 90th percentile of the error of step time over groups.
+    #[strum(serialize = "p90")]
     P90,
     /// The null model's error over that of step time.
+    #[strum(serialize = "skill")]
     Skill,
     /// Share of the pairs of layouts more than 15 % apart that are ordered rightly.
+    #[strum(serialize = "layouts ordered")]
     Ordered,
-    /// Mean error of peak memory over groups: what allocators report.
+    /// Mean error over groups of the peaks of memory that allocators report.
+    #[strum(serialize = "memory, allocator")]
     Allocator,
-    /// The same: what `nvidia-smi` reports.
+    /// Mean error over groups of the peaks of memory that `nvidia-smi` reports.
+    #[strum(serialize = "memory, nvidia-smi")]
     Device,
-    /// Mean error of the jobs that are larger than what was fitted.
+    /// Mean error of the jobs that are larger than those of the fit.
+    #[strum(serialize = "fitted to 64 devices at most")]
     Larger,
-    /// Mean over sources, of the mean error of each that is left out whole.
+    /// Mean over sources of the error of each one, left out whole.
+    #[strum(serialize = "mean of sources left out")]
     Sources,
-    /// The largest of them.
+    /// The largest error of a source that was left out whole.
+    #[strum(serialize = "worst source left out")]
     WorstSource,
     /// Mean error of the sizes of an architecture of one source, each left out.
+    #[strum(serialize = "sizes left out")]
     Sizes,
     /// The largest mean error of a set with one of its rows as one's own.
+    #[strum(serialize = "worst set, one own row")]
     WithOne,
-    /// The same with three.
+    /// The largest mean error of a set with three of its rows as one's own.
+    #[strum(serialize = "worst set, three own rows")]
     WithThree,
     /// How many sets are further off with own rows than without.
+    #[strum(serialize = "sets worse with own rows")]
     Worse,
     /// How far from 80 % the bands' coverage of sources left out whole is.
+    #[strum(serialize = "bands of sources, off 80 %")]
     Covered,
 }
 
-impl JudgedFigure {
-    /// In words.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Mean => "mean",
-            Self::Median => "median",
-            Self::P90 => "p90",
-            Self::Skill => "skill",
-            Self::Ordered => "layouts ordered",
-            Self::Allocator => "memory, allocator",
-            Self::Device => "memory, nvidia-smi",
-            Self::Larger => "fitted to 64 devices at most",
-            Self::Sources => "mean of sources left out",
-            Self::WorstSource => "worst source left out",
-            Self::Sizes => "sizes left out",
-            Self::WithOne => "worst set, one own row",
-            Self::WithThree => "worst set, three own rows",
-            Self::Worse => "sets worse with own rows",
-            Self::Covered => "bands of sources, off 80 %",
-        }
-    }
-
-    /// Whether it is to be at least what the bar says, rather than at most.
-    pub const fn least(self) -> bool {
-        matches!(self, Self::Skill | Self::Ordered)
-    }
-}
-
 /// A set of rows and how far off they may be.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AccuracyBar {
-    /// What the report calls the set.
-    pub set: &'static str,
+    /// The report's name of the set.
+    pub set: String,
     /// The stacks of its rows; all if empty.
-    pub stacks: &'static [&'static str],
+    #[serde(default)]
+    pub stacks: Vec<String>,
     /// Whether they ran on several nodes; either if absent.
-    pub across: Option<bool>,
-    /// What is judged.
+    pub across_nodes: Option<bool>,
     pub figure: JudgedFigure,
-    /// Most that it may be, or least where more is better; infinite where it is only reported.
-    pub bar: f64,
+    /// The most that it may be.
+    pub most: Option<f64>,
+    /// The least that it may be, where more is better.
+    pub least: Option<f64>,
 }
 
-const fn bar(set: &'static str, stacks: &'static [&'static str], figure: JudgedFigure, bar: f64) -> AccuracyBar {
-    AccuracyBar { set, stacks, across: None, figure, bar }
+#[derive(Deserialize, Default)]
+struct AccuracyBars {
+    bars: Vec<AccuracyBar>,
 }
 
-const fn reach(across: bool, bar: AccuracyBar) -> AccuracyBar {
-    AccuracyBar { across: Some(across), ..bar }
-}
+/// Every bar, in the order of reports. A test reads the file, which is part of the program.
+pub static BARS: LazyLock<Vec<AccuracyBar>> =
+    LazyLock::new(|| toml::from_str::<AccuracyBars>(shardscope_presets::BARS).unwrap_or_default().bars);
 
-const ALL: &[&str] = &[];
-const VTRAIN: &[&str] = &["megatron-deepspeed-2023"];
-const BIGSCIENCE: &[&str] = &["megatron-deepspeed-2022"];
-const INTERNEVO: &[&str] = &["internevo"];
-
-/// All of them: what fits are to reach, then each set of published rows.
-pub const BARS: &[AccuracyBar] = &[
-    bar("all", ALL, JudgedFigure::Sources, 0.07),
-    bar("all", ALL, JudgedFigure::WorstSource, 0.12),
-    bar("all", ALL, JudgedFigure::Mean, 0.045),
-    bar("all", ALL, JudgedFigure::P90, 0.09),
-    bar("all", ALL, JudgedFigure::WithOne, 0.07),
-    bar("all", ALL, JudgedFigure::WithThree, 0.04),
-    bar("all", ALL, JudgedFigure::Worse, 0.0),
-    bar("all", ALL, JudgedFigure::Covered, 0.05),
-    bar("MI250X", ALL, JudgedFigure::Sizes, 0.08),
-    bar("all", ALL, JudgedFigure::Allocator, 0.04),
-    bar("all", ALL, JudgedFigure::Median, 0.04),
-    bar("all", ALL, JudgedFigure::Skill, 3.0),
-    bar("LLM Foundry 2023", &["llm-foundry-2023"], JudgedFigure::Mean, 0.035),
-    bar("LLM Foundry 2024", &["llm-foundry-2024"], JudgedFigure::Mean, 0.04),
-    bar("Mosaic", &["mosaic-2023"], JudgedFigure::Mean, 0.035),
-    bar("Megatron SC21", &["megatron-2021"], JudgedFigure::Mean, 0.03),
-    bar("Korthikanti", &["megatron-2022"], JudgedFigure::Mean, 0.035),
-    bar("Kwai", &["megatron-kwai"], JudgedFigure::Mean, 0.045),
-    bar("BigScience", BIGSCIENCE, JudgedFigure::Mean, 0.05),
-    reach(false, bar("vTrain, one node", VTRAIN, JudgedFigure::Mean, 0.065)),
-    reach(true, bar("vTrain, many nodes", VTRAIN, JudgedFigure::Mean, 0.075)),
-    bar("InternEvo", INTERNEVO, JudgedFigure::Mean, 0.055),
-    bar("NeMo", &["nemo-2024"], JudgedFigure::Mean, 0.06),
-    bar("Megatron 2024", &["megatron-2024"], JudgedFigure::Mean, 0.06),
-    bar("Megatron Bridge", &["megatron-bridge-2025"], JudgedFigure::Mean, 0.06),
-    // Not those of 2021: a constant of their own was set by hand to the three runs.
-    bar("DeepSpeed ZeRO-3 2022", &["deepspeed-zero3-2022"], JudgedFigure::Mean, 0.07),
-    bar("torchtitan", &["torchtitan"], JudgedFigure::Mean, 0.08),
-    bar("fms-fsdp", &["fms-fsdp"], JudgedFigure::Mean, 0.08),
-    bar("nanotron", &["nanotron"], JudgedFigure::Mean, 0.15),
-    bar("JAX, reported only", &["jax-xla-2024", "jax-xla-2025"], JudgedFigure::Mean, f64::INFINITY),
-    bar("all", ALL, JudgedFigure::Device, 0.10),
-    reach(false, bar("vTrain, one node", VTRAIN, JudgedFigure::Ordered, 0.95)),
-    reach(true, bar("vTrain, many nodes", VTRAIN, JudgedFigure::Ordered, 0.88)),
-    bar("InternEvo", INTERNEVO, JudgedFigure::Ordered, 0.95),
-    bar("BigScience", BIGSCIENCE, JudgedFigure::Ordered, 0.88),
-    bar("all", ALL, JudgedFigure::Larger, 0.085),
-];
-
-/// A bar and what was found.
+/// A bar and the figure of a fit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JudgedBar {
-    /// What was asked for.
     pub bar: &'static AccuracyBar,
     /// Groups behind it, pairs where layouts are ordered.
     pub count: usize,
-    /// What was found.
+    /// The figure's value.
     pub value: f64,
     /// The null model's mean error, where step times are judged by their mean.
     pub null: Option<f64>,
@@ -153,22 +103,25 @@ pub struct JudgedBar {
 impl JudgedBar {
     /// Whether it holds; `None` where it is only reported.
     pub fn met(&self) -> Option<bool> {
-        let AccuracyBar { figure, bar, .. } = *self.bar;
-        let held = if figure.least() { self.value >= bar } else { self.value <= bar };
-        bar.is_finite().then_some(held)
+        let AccuracyBar { most, least, .. } = self.bar;
+        most.map(|most| self.value <= most).or(least.map(|least| self.value >= least))
     }
 }
 
-/// What a fit reaches of each bar whose set has rows: each row predicted without its group. A few rows of one's own are held
-/// to none of them.
+/// Judges a fit by each bar whose set has rows. A fit to a few rows of one's own is held to none.
 pub fn judge(fitted: &Fitted) -> Vec<JudgedBar> {
     BARS.iter().filter(|_| fitted.from_scratch).filter_map(|bar| bar.judge(fitted)).collect()
 }
 
 impl AccuracyBar {
+    /// The most or the least that the figure may be.
+    pub fn limit(&self) -> Option<f64> {
+        self.most.or(self.least)
+    }
+
     fn has(&self, one: &Residual) -> bool {
-        (self.stacks.is_empty() || self.stacks.contains(&one.stack.as_str()))
-            && self.across.is_none_or(|across| across == one.across)
+        (self.stacks.is_empty() || self.stacks.contains(&one.stack))
+            && self.across_nodes.is_none_or(|across| across == one.across)
     }
 
     fn judge(&'static self, fitted: &Fitted) -> Option<JudgedBar> {

@@ -73,7 +73,7 @@ impl KnownSlopes {
         Self { slopes: model.slopes(&values, &rows), values, rows }
     }
 
-    /// The same for some of the rows; constants that only the others depend on are as the prior has them.
+    /// Solves for some of the rows; constants that only the others depend on stay at the prior.
     pub fn restricted(&self, prior: &FitPrior, wanted: impl Fn(usize) -> bool) -> Self {
         // Else a row that is left out would still be predicted by a value that only it has determined.
         let lost = |id: ConstantId| self.depends_on(id, |_| true) && !self.depends_on(id, &wanted);
@@ -230,7 +230,7 @@ pub(super) fn normal(model: &FitModel<'_>, known: &KnownSlopes) -> DMatrix<f64> 
     known.slopes.transpose() * weighted
 }
 
-/// What the rows say of each constant at the solution. Standard errors are those of the weighted least squares
+/// Evidence of each constant at the solution. Standard errors are those of the weighted least squares
 /// there, groups and what is usual counting as one observation each.
 pub(super) fn fitted_constants(
     model: &FitModel<'_>,

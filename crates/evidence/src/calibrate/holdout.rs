@@ -40,7 +40,6 @@ pub(super) fn folds(model: &FitModel<'_>) -> Vec<usize> {
 /// Why rows are left out together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HoldOutReason {
-    /// They are of one source.
     Source,
     /// They are of one size, on an architecture whose rows are all of one source: without it, nothing would be left to fit.
     Size,
@@ -54,7 +53,7 @@ pub(super) struct HoldOutRows {
     pub why: HoldOutReason,
     /// The rows that are judged: step times.
     pub out: Vec<bool>,
-    /// Those that share a group with one of them, which is as good as having seen it.
+    /// Rows that share a group with one of them: a fit to those has as good as seen it.
     pub related: Vec<bool>,
 }
 

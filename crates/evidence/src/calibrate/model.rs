@@ -27,7 +27,6 @@ pub(super) struct FitModel<'a> {
 }
 
 impl<'a> FitModel<'a> {
-    /// Of what could be compared.
     pub fn new(cases: &'a [Case], base: &'a Calibration, before: &Validation, evaluate: &'a Evaluate<'a>) -> Self {
         let compared = before.residuals.iter().filter(|one| one.error().is_finite());
         let compared: BTreeSet<(Metric, &str)> = compared.map(|one| (one.metric, one.id.as_str())).collect();
@@ -49,7 +48,7 @@ impl<'a> FitModel<'a> {
         Self { cases, rows, base, evaluate, measured, weights }
     }
 
-    /// The same, each row counting alike whatever group it is of: a row of one's own is one run.
+    /// A model in which each row counts alike, whatever its group: a row of one's own is one run.
     pub fn unweighted(&self) -> Self {
         let Self { cases, base, evaluate, .. } = *self;
         let weights = vec![1.0; self.len()];
@@ -68,7 +67,7 @@ impl<'a> FitModel<'a> {
         &self.cases[self.rows[row].0]
     }
 
-    /// What of its case a row is.
+    /// The figure of its case that a row holds.
     pub fn metric(&self, row: usize) -> Metric {
         self.rows[row].1
     }

@@ -1,4 +1,4 @@
-//! What a few runs of one's own are worth: each set of one software, machine and number format is left out of the fit,
+//! The worth of a few runs of one's own: each set of one software, machine and number format is left out of the fit,
 //! then one of its groups, or three, are given back as a user's own rows. Not for the fits themselves ([`super::fit`]).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,13 +27,13 @@ pub struct OwnSet {
     pub groups: usize,
     /// Mean error, over groups, without any row of the set.
     pub none: f64,
-    /// The same of the rest of the set, with one of its rows as one's own.
+    /// Errors of the rest of the set with one of its rows as one's own.
     pub one: OwnRowsEffect,
-    /// The same with three, each of another group.
+    /// Errors of the rest of the set with three rows as one's own, each of another group.
     pub three: OwnRowsEffect,
 }
 
-/// What own rows make of the rest of their set: means over choices of those rows.
+/// Errors of the rest of a set without and with own rows: means over choices of those rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OwnRowsEffect {
     /// How far off the rest is without them.

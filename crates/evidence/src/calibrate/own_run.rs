@@ -10,7 +10,6 @@ use shardscope_engine::units::{Seconds, precise_percent};
 
 use super::attribution::{Attribution, attribute};
 
-/// What was measured of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum OwnFigure {
     /// How long a step took.
@@ -33,7 +32,7 @@ pub enum AttributionError {
 }
 
 impl OwnFigure {
-    /// What it says of a scenario: the gap, what may explain it, and how sure a like step is afterwards.
+    /// Attributes the gap between prediction and measurement, and updates how sure a like step is.
     pub fn attribute(self, scenario: &Scenario, evaluator: &Evaluator<'_>) -> Result<Attribution, AttributionError> {
         let predicted = evaluate::summary(scenario, &mut Workspace::default()).map_err(AttributionError::Impossible)?;
         let seconds = self.seconds(&predicted);
@@ -50,7 +49,6 @@ impl OwnFigure {
         })
     }
 
-    /// As it is typed.
     pub fn typed(self) -> String {
         match self {
             Self::StepTime(time) => time.to_string(),

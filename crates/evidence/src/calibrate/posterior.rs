@@ -17,7 +17,7 @@ use super::rounded;
 /// 12 with one row and 13 with three where 0.1 is assumed, 3 and 5 with 0.03.
 const USUAL_SPREAD: f64 = 0.03;
 
-/// The same of hosts and networks: published runs are of healthy machines, and one's own may not be.
+/// Spread of hosts and networks: published runs are of healthy machines, and one's own may not be.
 const USUAL_SPREAD_OF_MACHINES: f64 = 0.1;
 
 /// How far off a row is assumed to be where its source's constants are known, with the weight of one row.
@@ -34,7 +34,6 @@ const MOST_ERROR: f64 = 0.5;
 
 /// Rows of a source that a fit has not seen: how far off they are, and what that depends on.
 pub(super) struct UnseenSource {
-    /// Which rows they are.
     pub rows: BTreeSet<usize>,
     /// Slopes' squares, and slopes times errors, each row by its weight.
     normal: DMatrix<f64>,
@@ -45,7 +44,6 @@ pub(super) struct UnseenSource {
 }
 
 impl UnseenSource {
-    /// Rows by their slopes, errors and weights.
     pub fn new(rows: BTreeSet<usize>, slopes: &DMatrix<f64>, errors: &[f64], weights: &[f64]) -> Self {
         let errors = DVector::from_iterator(errors.len(), errors.iter().map(|one| one.clamp(-MOST_ERROR, MOST_ERROR)));
         let weights = DVector::from_column_slice(weights);

@@ -1,4 +1,4 @@
-//! What holds the constants of a fit beside its rows. Not for the fit itself ([`super::fit`]).
+//! The prior of a fit: it holds the constants that its rows leave open. Not for the fit itself ([`super::fit`]).
 //!
 //! Constants are counted in shares of their ranges here, so that all are of one size.
 
@@ -25,7 +25,6 @@ pub enum Prior {
     None,
 }
 
-/// What holds the constants of a fit beside its rows.
 pub(super) struct FitPrior {
     /// Where they stay without rows.
     pub centre: ConstantValues,

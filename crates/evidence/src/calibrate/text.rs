@@ -86,5 +86,5 @@ fn rests_on(found: &FittedConstant) -> String {
     let stacks =
         if found.stacks.len() > NAMED { format!("{} stacks", found.stacks.len()) } else { found.stacks.join(", ") };
     let groups = if found.groups == 1 { "group" } else { "groups" };
-    format!("fitted to {} {groups} of {stacks}; {}", found.groups, found.determined.name())
+    format!("fitted to {} {groups} of {stacks}; {}", found.groups, found.determined.into_str())
 }

@@ -17,35 +17,22 @@ use shardscope_engine::scenario::Scenario;
 use shardscope_engine::stack::Stack;
 use shardscope_engine::units::{Bytes, BytesPerSecond};
 
+use super::conventions::{Conventions, Reading};
 use super::row::MeasuredRow;
 use super::words;
 
-/// What stands for a cell that does not say.
+/// The value assumed for a blank cell.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Assumed {
     /// The column whose cell is empty.
     pub column: &'static str,
-    /// What was taken.
     pub value: String,
-    /// Why that.
     pub why: &'static str,
-}
-
-/// Who read a peak of memory, and so what it contains.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reading {
-    /// The allocator: what the program asked for.
-    Allocator,
-    /// The allocator: what it holds for the program, fragments included.
-    Reserved,
-    /// `nvidia-smi`: with the runtime and what the allocator holds back.
-    Device,
 }
 
 /// A measured peak of memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Peak {
-    /// What was reported, as a number of bytes.
     pub bytes: Bytes,
     /// Who read it.
     pub reading: Reading,
@@ -60,11 +47,10 @@ pub struct Peak {
 pub struct Case {
     /// As the file has it.
     pub row: MeasuredRow,
-    /// What it ran. Two where the micro-batches of a step are no whole number: one with fewer, one with more.
+    /// One scenario, or two where the micro-batches of a step are no whole number: one with fewer, one with more.
     pub scenarios: Vec<Scenario>,
     /// The share of the last scenario in the step time, from 0 to 1; the rest is the first one's.
     pub more: f64,
-    /// What was assumed.
     pub assumed: Vec<Assumed>,
     /// Seconds of one optimizer step, if the row is scored for it.
     pub step_time: Option<f64>,
@@ -79,11 +65,14 @@ struct Cells<'a> {
 }
 
 impl Cells<'_> {
+    fn conventions(&self) -> &'static Conventions {
+        Conventions::of_stack(self.row.text("stack"))
+    }
+
     fn assume(&mut self, column: &'static str, value: &dyn ToString, why: &'static str) {
         self.assumed.push(Assumed { column, value: value.to_string(), why });
     }
 
-    /// A count, or what stands for it.
     fn count_or(
         &mut self,
         column: &'static str,
@@ -117,13 +106,12 @@ impl Case {
         }
         let cluster = cluster(row, library)?;
         let filed = row.text("stack");
-        let named = words::later_stack(filed, row.text("notes"))
-            .or_else(|| words::ported_stack(filed, &cluster.device.architecture))
-            .unwrap_or(filed);
+        let moved = Conventions::of_stack(filed).moved(row.text("notes"), &cluster.device.architecture);
+        let named = moved.unwrap_or(filed);
         let stack = library.stack(named).map_err(|unknown| unknown.to_string())?;
         let calibration = library.calibration(&stack.calibration).map_err(|unknown| unknown.to_string())?;
         let mut cells = Cells { row, assumed: Vec::new() };
-        let plan::RowPlan { plan, strategy, tensor, more } = plan::read(&mut cells, library, &cluster, &stack)?;
+        let plan::RowPlan { plan, strategy, tensor, more } = plan::read(&mut cells, library, &cluster)?;
         let model = model::read(&mut cells, tensor, plan.sequence)?;
         let (stack, precision) = (Arc::new(as_run(row, &stack)), plan.precision);
         let mut scenario = Scenario {
@@ -215,13 +203,6 @@ fn as_run(row: &MeasuredRow, stack: &Stack) -> Stack {
     stack
 }
 
-/// Stacks whose logs give what the allocator holds: `max_memory_reserved`.
-const RESERVED: [&str; 2] = ["torchtitan", "nanotron"];
-
-/// Stacks whose logs are of the first rank, which is in the first stage of the pipeline: nanotron writes its table of
-/// benchmarks there (huggingface/nanotron, src/nanotron/helpers.py, `log_throughput`).
-const OF_FIRST_RANK: [&str; 1] = ["nanotron"];
-
 /// The peak of memory that a row states.
 fn peak(row: &MeasuredRow) -> Result<Option<Peak>, String> {
     let Some(amount) = row.number("metric_peak_mem_gb")?.filter(|amount| *amount > 0.0) else { return Ok(None) };
@@ -229,12 +210,9 @@ fn peak(row: &MeasuredRow) -> Result<Option<Peak>, String> {
     // Sources count in GiB unless their note gives bytes or decimal units. LitGPT divides by 1e9 (pretrain.py).
     let decimal = ["1e9 bytes", "MiB"].iter().any(|unit| notes.contains(unit)) || row.text("source").contains("litgpt");
     let unit = if decimal { Bytes::new(1e9) } else { Bytes::GIB };
-    let reading = match row.text("stack") {
-        _ if notes.contains("nvidia-smi") => Reading::Device,
-        stack if RESERVED.contains(&stack) => Reading::Reserved,
-        _ => Reading::Allocator,
-    };
+    let Conventions { memory, first_rank, .. } = Conventions::of_stack(row.text("stack"));
+    let smi = notes.contains("nvidia-smi").then_some(Reading::Device);
+    let reading = smi.or(*memory).unwrap_or(Reading::Allocator);
     let offloaded = words::after(notes, "offload alpha=").unwrap_or(0.0).clamp(0.0, 1.0);
-    let first = OF_FIRST_RANK.contains(&row.text("stack"));
-    Ok(Some(Peak { bytes: amount * unit, reading, offloaded, first }))
+    Ok(Some(Peak { bytes: amount * unit, reading, offloaded, first: *first_rank }))
 }

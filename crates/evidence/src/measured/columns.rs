@@ -74,7 +74,6 @@ pub fn template() -> String {
     )
 }
 
-/// Whether a table has a column of this name.
 pub fn is_column(name: &str) -> bool {
     COLUMNS.iter().any(|Column(known, ..)| *known == name)
 }

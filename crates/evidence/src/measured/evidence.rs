@@ -21,7 +21,6 @@ pub struct RunGroup {
     pub group: String,
     /// The stack's id.
     pub stack: String,
-    /// The devices' architecture.
     pub architecture: String,
     /// Format of the matrix products.
     pub precision: String,
@@ -46,20 +45,19 @@ impl RunGroup {
     }
 }
 
-/// In what a group of runs differs from a scenario.
+/// A group of runs compared with a scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NearGroup<'a> {
     /// The runs that are compared.
     pub group: &'a RunGroup,
     /// Whether they ran on the scenario's stack.
     pub stack: bool,
-    /// On its architecture.
     pub architecture: bool,
     /// In its number format.
     pub precision: bool,
     /// How many times the devices are nearest to the scenario's: 1 where it lies between the smallest and the largest run.
     pub devices: f64,
-    /// The same of the parameters.
+    /// How many times the scenario's parameters its model has.
     pub parameters: f64,
 }
 
@@ -74,8 +72,8 @@ impl NearGroup<'_> {
         self.stack && self.architecture && self.precision && near(self.devices) && near(self.parameters)
     }
 
-    /// What sorts groups: another architecture is further than another stack, and that than another format; these and a
-    /// factor of two in size each count 1, a stack 2, an architecture 4. An order for people, no figure.
+    /// The order of groups: another architecture is further than another stack, and that than another format; these and
+    /// a factor of two in size each count 1, a stack 2, an architecture 4. An order for people, no figure.
     fn distance(&self) -> f64 {
         let other = |same: bool, weight: f64| if same { 0.0 } else { weight };
         let doublings = |factor: f64| libm::fabs(libm::log2(factor));
@@ -122,7 +120,6 @@ pub fn groups(cases: &[Case], validation: &Validation) -> Vec<RunGroup> {
     found.into_values().map(rounded).collect()
 }
 
-/// A table of groups as CSV.
 pub fn write_groups(groups: &[RunGroup]) -> Result<String, csv::Error> {
     let mut table = csv::Writer::from_writer(Vec::new());
     groups.iter().try_for_each(|group| table.serialize(group.with_texts(|text| inert(text).into_owned())))?;

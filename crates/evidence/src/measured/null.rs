@@ -17,7 +17,6 @@ pub struct NullRow {
     pub group: String,
     /// Time at the device's peak, or bytes of the state.
     pub base: f64,
-    /// What was measured.
     pub measured: f64,
 }
 

@@ -18,13 +18,12 @@ pub struct TimedLayout<'a> {
 pub struct Pairs {
     /// How far apart the measured times of a pair are at least: 0.05 for 5 %.
     pub apart: f64,
-    /// Such pairs.
     pub pairs: usize,
     /// The share of them whose predicted times are in the same order.
     pub right: f64,
 }
 
-/// What the choices cost.
+/// Cost of choosing by prediction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ranking {
     /// Pairs apart by 5 % and by 15 %.
@@ -33,12 +32,10 @@ pub struct Ranking {
     pub choices: usize,
     /// Measured time of the layout predicted to be fastest over that of the fastest, less 1: the mean over keys.
     pub slowdown_mean: f64,
-    /// The same at worst.
     pub slowdown_worst: f64,
 }
 
 impl Ranking {
-    /// Of some layouts.
     pub fn new(layouts: &[TimedLayout<'_>]) -> Self {
         let mut sets: BTreeMap<&str, Vec<&TimedLayout<'_>>> = BTreeMap::new();
         for layout in layouts {

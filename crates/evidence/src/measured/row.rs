@@ -144,12 +144,11 @@ impl MeasuredRow {
         }
     }
 
-    /// The file that it stands in.
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// What it is averaged with before anything else: near-duplicates share a group.
+    /// Near-duplicates share a group, and are averaged before anything else.
     pub fn group(&self) -> String {
         match self.text("group") {
             "" => self.id(),
@@ -157,7 +156,7 @@ impl MeasuredRow {
         }
     }
 
-    /// What is wrong with a cell, and where it is.
+    /// Says where a cell is and what is wrong with it.
     pub fn wrong(&self, column: &str, what: &str) -> String {
         let (file, line) = (&self.file, self.line);
         printable(&format!("{file}:{line}: column '{column}': '{}' is {what}", self.text(column)))

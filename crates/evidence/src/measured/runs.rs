@@ -13,7 +13,6 @@ use shardscope_engine::search::Evaluator;
 /// Tables of measured runs, each with its name, and what their words mean.
 #[derive(Debug, Clone)]
 pub struct Tables {
-    /// What ids mean.
     pub library: Arc<Library>,
     /// The program's own where there is none.
     pub files: Arc<Vec<(String, String)>>,
@@ -25,16 +24,14 @@ impl PartialEq for Tables {
     }
 }
 
-/// What ran, and what comes out of it here.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PublishedRun {
     /// The run; of two between which it lies the one with fewer micro-batches.
     pub scenario: Scenario,
-    /// What is predicted of it.
     pub summary: Summary,
     /// Where it was published.
     pub source: String,
-    /// What stands for cells that the table leaves blank: `sequence 2048`.
+    /// Assumptions for blank cells: `sequence 2048`.
     pub assumed: Vec<String>,
 }
 
@@ -43,12 +40,10 @@ pub struct PublishedRun {
 pub struct ComparedRuns {
     /// Predictions beside measurements.
     pub validation: Validation,
-    /// The runs by their id.
     pub runs: BTreeMap<String, PublishedRun>,
 }
 
 impl ComparedRuns {
-    /// The run of a comparison.
     pub fn run(&self, residual: &Residual) -> Option<&PublishedRun> {
         self.runs.get(&residual.id)
     }

@@ -10,16 +10,14 @@ pub struct ScoredError<'a> {
     pub group: &'a str,
     /// Predicted over measured, less 1.
     pub error: f64,
-    /// The same of the null model.
+    /// The null model's error.
     pub null: f64,
 }
 
 /// Errors of a set of comparisons, as fractions.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Scores {
-    /// Comparisons.
     pub rows: usize,
-    /// Groups.
     pub groups: usize,
     /// Mean over groups of the mean absolute error inside each.
     pub mean: f64,
@@ -34,7 +32,7 @@ pub struct Scores {
 }
 
 impl Scores {
-    /// Of some comparisons; `None` if there are none.
+    /// Scores some comparisons; `None` if there are none.
     pub fn new<'a>(compared: impl IntoIterator<Item = ScoredError<'a>>) -> Option<Self> {
         let mut groups: BTreeMap<&str, [f64; 4]> = BTreeMap::new();
         for one in compared {

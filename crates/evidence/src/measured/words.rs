@@ -1,4 +1,4 @@
-//! What the words of a cell mean: spellings differ from source to source, so they are read by the
+//! Meanings of a cell's words: spellings differ from source to source, so they are read by the
 //! words in them. Not for what stands for a blank cell.
 
 use shardscope_engine::plan::{Precision, Recompute};
@@ -18,7 +18,7 @@ pub(super) fn precision(cell: &str) -> Option<Precision> {
     .find_map(|(words, precision)| has(words).then_some(precision))
 }
 
-/// What is recomputed: nothing, everything, what the stack selects, or the share of layers that a
+/// Recomputation: none, full, what the stack selects, or the share of layers that a
 /// cell names (`4 of 32 layers`, `0.5`).
 pub(super) fn recompute(cell: &str) -> Option<Recompute> {
     let cell = cell.to_lowercase();
@@ -75,32 +75,10 @@ pub(super) fn month(path: &str) -> Option<u32> {
     numbers.filter_map(|digits| digits.parse().ok()).find(|month| (201_001..210_013).contains(month))
 }
 
-/// Releases of a program from which on its rows are of another stack than the one that they were filed under.
-const LATER: [(&str, &str, [u32; 2], &str); 2] =
-    [("nemo-2024", "NeMo ", [2024, 9], "nemo-2025"), ("jax-xla-2025", "MaxText image of ", [2024, 1], "maxtext-2024")];
-
-/// The stack of a row that was filed under that of another machine's software, by the architecture of its own: what
-/// Megatron-DeepSpeed lost to collectives on Jean Zay, its port to `ROCm` did not lose on LUMI.
-pub(super) fn ported_stack(stack: &str, architecture: &str) -> Option<&'static str> {
-    (stack == "megatron-deepspeed-2022" && architecture == "cdna2").then_some("megatron-lumi-2023")
-}
-
 /// Whether a note says that the products of tensor parallelism were cut so that collectives run beside them: PyTorch's
 /// async tensor parallelism.
 pub fn cuts_products(notes: &str) -> bool {
     ["Async TP", "AsyncTP", "async TP"].iter().any(|name| notes.contains(name))
-}
-
-/// The stack of a row whose notes name a program or a release that the stack of its own has not: `NeMo 25.02; ...`,
-/// `MaxText image of 2024-12-09`.
-pub(super) fn later_stack(stack: &str, notes: &str) -> Option<&'static str> {
-    LATER.into_iter().find_map(|(filed, program, since, later)| {
-        let mut numbers =
-            notes.split_once(program)?.1.split(|c: char| !c.is_ascii_digit()).map_while(|n| n.parse().ok());
-        let (year, month): (u32, u32) = (numbers.next()?, numbers.next()?);
-        let released = [if year < 100 { 2000 + year } else { year }, month];
-        (filed == stack && released >= since).then_some(later)
-    })
 }
 
 #[cfg(test)]
@@ -160,16 +138,5 @@ mod tests {
         assert_eq!(after("offload alpha=0.276 (activations)", "alpha="), Some(0.276));
         assert_eq!(after("VP=; task=SFT", "VP="), None);
         assert_eq!(after("nothing", "VP="), None);
-    }
-
-    #[test]
-    fn later_releases_are_of_a_later_stack() {
-        let later = |notes: &str| later_stack("nemo-2024", notes);
-        assert_eq!(later("NeMo 24.09; training step time"), Some("nemo-2025"));
-        assert_eq!(later("NeMo 25.02"), Some("nemo-2025"));
-        assert_eq!(later("NeMo 24.07, doc of 2024-09-09"), None);
-        assert_eq!(later("Launcher examples"), None);
-        assert_eq!(later_stack("megatron-2024", "NeMo 25.02"), None);
-        assert_eq!(later_stack("jax-xla-2025", "MaxText image of 2024-12-09; FSDP=64"), Some("maxtext-2024"));
     }
 }

@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use shardscope_engine::model::{Experts, Model};
 
-use super::super::report::ImportError;
 use super::family::{ExpertRule, Family};
 use super::keys::Keys;
+use shardscope_engine::problem::Problem;
 
 /// Names of the count of experts.
 pub(super) const COUNT: [&str; 3] = ["n_routed_experts", "num_local_experts", "num_experts"];
@@ -24,7 +24,7 @@ struct Widths {
 }
 
 /// Gives a model its MLPs.
-pub(super) fn put(keys: &mut Keys<'_>, family: &Family, model: &mut Model) -> Result<(), ImportError> {
+pub(super) fn put(keys: &mut Keys<'_>, family: &Family, model: &mut Model) -> Result<(), Problem> {
     let widths = match family.experts {
         ExpertRule::None => None,
         ExpertRule::All => Some(all(keys)?),
@@ -59,7 +59,7 @@ pub(super) fn put(keys: &mut Keys<'_>, family: &Family, model: &mut Model) -> Re
 }
 
 /// The width of the MLP of a model without experts.
-fn plain(keys: &mut Keys<'_>, family: &Family, hidden: u32) -> Result<u32, ImportError> {
+fn plain(keys: &mut Keys<'_>, family: &Family, hidden: u32) -> Result<u32, Problem> {
     if family.name == "mpt" {
         let ratio = keys.count("ffn_hidden over hidden", &["expansion_ratio"])?.unwrap_or(4);
         return Ok(hidden.saturating_mul(ratio));
@@ -76,19 +76,19 @@ fn plain(keys: &mut Keys<'_>, family: &Family, hidden: u32) -> Result<u32, Impor
 }
 
 /// The width of an expert.
-fn own(keys: &mut Keys<'_>) -> Result<u32, ImportError> {
+fn own(keys: &mut Keys<'_>) -> Result<u32, Problem> {
     match keys.count("experts.ffn_hidden", &["moe_intermediate_size"])? {
         Some(width) => Ok(width),
         None => keys.needed("experts.ffn_hidden", &["intermediate_size"]),
     }
 }
 
-fn all(keys: &mut Keys<'_>) -> Result<Widths, ImportError> {
+fn all(keys: &mut Keys<'_>) -> Result<Widths, Problem> {
     Ok(Widths { expert: own(keys)?, dense: 0, shared: None, dense_layers: 0 })
 }
 
 /// Layers without experts are listed, or between each so-manieth.
-fn qwen(keys: &mut Keys<'_>, shared: bool, layers: u32) -> Result<Widths, ImportError> {
+fn qwen(keys: &mut Keys<'_>, shared: bool, layers: u32) -> Result<Widths, Problem> {
     let expert = own(keys)?;
     let mut width = || keys.needed("experts.shared_ffn", &["shared_expert_intermediate_size"]);
     let shared = shared.then(&mut width).transpose()?;
@@ -108,7 +108,7 @@ fn qwen(keys: &mut Keys<'_>, shared: bool, layers: u32) -> Result<Widths, Import
     Ok(Widths { expert, dense, shared, dense_layers })
 }
 
-fn deepseek(keys: &mut Keys<'_>, usual: u32) -> Result<Option<Widths>, ImportError> {
+fn deepseek(keys: &mut Keys<'_>, usual: u32) -> Result<Option<Widths>, Problem> {
     if keys.is_null("n_routed_experts") {
         return Ok(None);
     }
@@ -132,7 +132,7 @@ fn deepseek(keys: &mut Keys<'_>, usual: u32) -> Result<Option<Widths>, ImportErr
 }
 
 /// Each so-manieth layer has experts, or those that are listed.
-fn llama4(keys: &mut Keys<'_>, layers: u32) -> Result<Widths, ImportError> {
+fn llama4(keys: &mut Keys<'_>, layers: u32) -> Result<Widths, Problem> {
     let expert = keys.needed("experts.ffn_hidden", &["intermediate_size"])?;
     let step = keys.count("layers from experts to experts", &["interleave_moe_layer_step"])?;
     if step.is_none() {

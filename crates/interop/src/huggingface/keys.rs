@@ -5,7 +5,8 @@ use std::fmt::Display;
 
 use serde_json::{Map, Value};
 
-use super::super::report::{ImportError, ImportReport};
+use super::super::report::ImportReport;
+use shardscope_engine::problem::Problem;
 
 /// The most that a width or a count may be.
 const MOST: u64 = 1 << 24;
@@ -49,12 +50,12 @@ impl<'a> Keys<'a> {
         format!("{}{key}", self.inside)
     }
 
-    pub fn error(&self, key: &str, what: impl Display, fix: impl Display) -> ImportError {
-        ImportError::new(self.place(key), what, fix)
+    pub fn error(&self, key: &str, what: impl Display, fix: impl Display) -> Problem {
+        Problem::new(self.place(key), what, fix)
     }
 
     /// A count under any of several names, which must agree.
-    pub fn count(&mut self, field: &str, names: &[&str]) -> Result<Option<u32>, ImportError> {
+    pub fn count(&mut self, field: &str, names: &[&str]) -> Result<Option<u32>, Problem> {
         let mut found: Option<(&str, u32)> = None;
         // Falcon's files have both `n_layer` and `num_hidden_layers`; a file edited by hand may have two that differ.
         for name in names {
@@ -77,7 +78,7 @@ impl<'a> Keys<'a> {
     }
 
     /// The same, where the defaults of a class would describe another model.
-    pub fn needed(&mut self, field: &str, names: &[&str]) -> Result<u32, ImportError> {
+    pub fn needed(&mut self, field: &str, names: &[&str]) -> Result<u32, Problem> {
         self.count(field, names)?.ok_or_else(|| {
             let others = if names.len() > 1 { format!(" (or {})", names[1..].join(", ")) } else { String::new() };
             self.error(names[0], format!("is missing{others}"), "add it: the default of its class is another model's")
@@ -85,7 +86,7 @@ impl<'a> Keys<'a> {
     }
 
     /// A whole number of a reasonable size.
-    pub fn number(&self, key: &str, value: &Value) -> Result<u32, ImportError> {
+    pub fn number(&self, key: &str, value: &Value) -> Result<u32, Problem> {
         // `4096.0` is a whole number too, as some tools write it.
         let whole = |value: &f64| value.fract() == 0.0 && *value >= 0.0 && *value <= MOST as f64;
         let count = value.as_u64().or_else(|| value.as_f64().filter(whole).map(|value| value as u64));
@@ -100,7 +101,7 @@ impl<'a> Keys<'a> {
     }
 
     /// A switch.
-    pub fn switch(&mut self, field: &str, name: &str) -> Result<Option<bool>, ImportError> {
+    pub fn switch(&mut self, field: &str, name: &str) -> Result<Option<bool>, Problem> {
         let Some(value) = self.value(name) else { return Ok(None) };
         let on = value.as_bool();
         let on = on.ok_or_else(|| self.error(name, format!("is {}", shown(value)), "write true or false"))?;
@@ -110,7 +111,7 @@ impl<'a> Keys<'a> {
     }
 
     /// The same with the default of the class, which is noted as assumed.
-    pub fn switch_or(&mut self, field: &str, name: &str, usual: bool) -> Result<bool, ImportError> {
+    pub fn switch_or(&mut self, field: &str, name: &str, usual: bool) -> Result<bool, Problem> {
         if let Some(on) = self.switch(field, name)? {
             return Ok(on);
         }
@@ -119,7 +120,7 @@ impl<'a> Keys<'a> {
     }
 
     /// A list of which only some entries matter.
-    pub fn list(&mut self, name: &str) -> Result<Option<&'a [Value]>, ImportError> {
+    pub fn list(&mut self, name: &str) -> Result<Option<&'a [Value]>, Problem> {
         let Some(value) = self.value(name) else { return Ok(None) };
         match value.as_array() {
             Some(items) => Ok(Some(items)),

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::super::report::ImportError;
 use super::experts;
 use super::family::Family;
 use super::keys::{Keys, shown};
+use shardscope_engine::problem::Problem;
 
 /// Keys of models whose layers are not all attention and MLP, or not all alike.
 const HYBRID: [(&str, &str); 8] = [
@@ -20,31 +20,31 @@ const HYBRID: [(&str, &str); 8] = [
 ];
 
 /// What the file as a whole is, if it is no configuration of a decoder.
-pub(super) fn whole(object: &Map<String, Value>) -> Result<(), ImportError> {
+pub(super) fn whole(object: &Map<String, Value>) -> Result<(), Problem> {
     let there = |key: &str| object.get(key).filter(|value| !value.is_null());
     if there("weight_map").is_some() {
-        return Err(ImportError::new("weight_map", "this is the index of a model's weights", "name its config.json"));
+        return Err(Problem::new("weight_map", "this is the index of a model's weights", "name its config.json"));
     }
     let only = "only plain decoders can be imported; of others describe a like one in models/*.toml";
     for (key, what) in HYBRID {
         if let Some(value) = there(key) {
-            return Err(ImportError::new(key, format!("is {}: {what}", shown(value)), only));
+            return Err(Problem::new(key, format!("is {}: {what}", shown(value)), only));
         }
     }
     if let Some((key, value)) = object.iter().find(|(key, _)| key.starts_with("mamba_")) {
-        return Err(ImportError::new(key, format!("is {}: a hybrid or state-space model", shown(value)), only));
+        return Err(Problem::new(key, format!("is {}: a hybrid or state-space model", shown(value)), only));
     }
     for (key, what) in [("is_encoder_decoder", "an encoder and a decoder"), ("add_cross_attention", "cross-attention")]
     {
         if there(key) == Some(&Value::Bool(true)) {
-            return Err(ImportError::new(key, format!("is true: the model has {what}"), only));
+            return Err(Problem::new(key, format!("is true: the model has {what}"), only));
         }
     }
     Ok(())
 }
 
 /// Keys that nothing was read from, though they change the shape.
-pub(super) fn unread(keys: &Keys<'_>, family: &Family) -> Result<(), ImportError> {
+pub(super) fn unread(keys: &Keys<'_>, family: &Family) -> Result<(), Problem> {
     let own = |key: &str, what: String| keys.error(key, what, "import a configuration without it, or with --like");
     for (key, value) in keys.unread() {
         if experts::misplaced(key, value).is_some() || key == "kv_lora_rank" && !value.is_null() {
@@ -66,7 +66,7 @@ pub(super) fn unread(keys: &Keys<'_>, family: &Family) -> Result<(), ImportError
 }
 
 /// What MPT says of its attention: its class has one form of it.
-fn attention_config(keys: &Keys<'_>) -> Result<(), ImportError> {
+fn attention_config(keys: &Keys<'_>) -> Result<(), Problem> {
     let Some(attention) = keys.object.get("attn_config").and_then(Value::as_object) else { return Ok(()) };
     let heads = keys.object.get("n_heads");
     let other = |key: &&str| match (*key, attention.get(*key)) {

@@ -3,10 +3,10 @@
 use shardscope_engine::model::{Biases, LatentAttention, Model, Positions, QkNorm};
 use shardscope_engine::text;
 
-use super::super::report::ImportError;
 use super::family::{Family, Has, KvHeads, Norms, QkNormRule};
 use super::keys::Keys;
 use super::{ImportOptions, experts, window};
+use shardscope_engine::problem::Problem;
 
 /// The longest sequence that is assumed: what a model was mostly trained with, where its limit is longer.
 const USUAL_SEQUENCE: u32 = 4096;
@@ -16,7 +16,7 @@ const NO_LIMIT: u32 = 2048;
 const NO_LIMIT_GPT2: u32 = 1024;
 
 /// The model of a configuration.
-pub(super) fn model(keys: &mut Keys<'_>, family: &Family, options: ImportOptions<'_>) -> Result<Model, ImportError> {
+pub(super) fn model(keys: &mut Keys<'_>, family: &Family, options: ImportOptions<'_>) -> Result<Model, Problem> {
     let layers = keys.needed("layers", &["num_hidden_layers", "n_layer", "n_layers"])?;
     let hidden = keys.needed("hidden", &["hidden_size", "n_embd", "d_model"])?;
     let heads = needed_or(keys, family, "heads", &["num_attention_heads", "n_head", "n_heads"])?;
@@ -78,7 +78,7 @@ fn source(keys: &Keys<'_>, options: ImportOptions<'_>) -> String {
 }
 
 /// A size that published files leave to their class in some families.
-fn needed_or(keys: &mut Keys<'_>, family: &Family, field: &str, names: &[&str]) -> Result<u32, ImportError> {
+fn needed_or(keys: &mut Keys<'_>, family: &Family, field: &str, names: &[&str]) -> Result<u32, Problem> {
     let usual = family.unsaid.iter().find(|(name, _)| *name == names[0]);
     match (keys.count(field, names)?, usual) {
         (Some(count), _) => Ok(count),
@@ -91,7 +91,7 @@ fn needed_or(keys: &mut Keys<'_>, family: &Family, field: &str, names: &[&str]) 
 }
 
 /// The length that is trained, and the longest that there can be.
-fn sequence(keys: &mut Keys<'_>, family: &Family) -> Result<(u32, u32), ImportError> {
+fn sequence(keys: &mut Keys<'_>, family: &Family) -> Result<(u32, u32), Problem> {
     let mut limit = None;
     for name in ["max_position_embeddings", "n_positions", "max_seq_len"] {
         if let Some(value) = keys.value(name).filter(|_| limit.is_none()) {
@@ -108,7 +108,7 @@ fn sequence(keys: &mut Keys<'_>, family: &Family) -> Result<(u32, u32), ImportEr
     Ok((sequence, limit))
 }
 
-fn head_size(keys: &mut Keys<'_>, family: &Family, hidden: u32, heads: u32) -> Result<u32, ImportError> {
+fn head_size(keys: &mut Keys<'_>, family: &Family, hidden: u32, heads: u32) -> Result<u32, Problem> {
     if let Some(size) = keys.count("head_size", &["head_dim"])? {
         return Ok(size);
     }
@@ -123,7 +123,7 @@ fn head_size(keys: &mut Keys<'_>, family: &Family, hidden: u32, heads: u32) -> R
     Ok(hidden / heads)
 }
 
-fn kv_heads(keys: &mut Keys<'_>, family: &Family, heads: u32) -> Result<u32, ImportError> {
+fn kv_heads(keys: &mut Keys<'_>, family: &Family, heads: u32) -> Result<u32, Problem> {
     const NAMES: [&str; 3] = ["num_key_value_heads", "num_kv_heads", "n_head_kv"];
     if let KvHeads::MultiQuery = family.kv_heads {
         let new = family.name == "falcon" && new_decoder(keys)?;
@@ -148,13 +148,13 @@ fn kv_heads(keys: &mut Keys<'_>, family: &Family, heads: u32) -> Result<u32, Imp
 }
 
 /// Whether a Falcon is of the later architecture, that of 40B: its first files say so by their `model_type` alone.
-fn new_decoder(keys: &mut Keys<'_>) -> Result<bool, ImportError> {
+fn new_decoder(keys: &mut Keys<'_>) -> Result<bool, Problem> {
     let first = keys.object.get("model_type").is_some_and(|name| name == "RefinedWeb");
     Ok(keys.switch("kv_heads", "new_decoder_architecture")?.unwrap_or(first))
 }
 
 /// Compressed queries, keys and values, and the size of a head of queries.
-fn latent(keys: &mut Keys<'_>, family: &Family) -> Result<Option<(LatentAttention, u32)>, ImportError> {
+fn latent(keys: &mut Keys<'_>, family: &Family) -> Result<Option<(LatentAttention, u32)>, Problem> {
     /// What the classes of DeepSeek-V2 and V3 take where a configuration leaves the width of queries out.
     const QUERY: u32 = 1536;
     if !family.latent {
@@ -185,7 +185,7 @@ fn latent(keys: &mut Keys<'_>, family: &Family) -> Result<Option<(LatentAttentio
     Ok(Some((LatentAttention { query, key_value, rotary, value_head }, plain + rotary)))
 }
 
-fn tied(keys: &mut Keys<'_>, family: &Family) -> Result<bool, ImportError> {
+fn tied(keys: &mut Keys<'_>, family: &Family) -> Result<bool, Problem> {
     match (keys.switch("tied", "tie_word_embeddings")?, family.tied) {
         (Some(tied), _) => Ok(tied),
         (None, Some(usual)) => {
@@ -207,7 +207,7 @@ fn learned(keys: &mut Keys<'_>, family: &Family) -> Option<u32> {
     (!alibi).then_some(0)
 }
 
-fn norms(keys: &mut Keys<'_>, family: &Family) -> Result<u32, ImportError> {
+fn norms(keys: &mut Keys<'_>, family: &Family) -> Result<u32, Problem> {
     match family.norms {
         Norms::Count(count) => Ok(count),
         Norms::OneIf(switch) => Ok(if keys.switch_or("norms of 1", switch, false)? { 1 } else { 2 }),
@@ -221,7 +221,7 @@ fn norms(keys: &mut Keys<'_>, family: &Family) -> Result<u32, ImportError> {
     }
 }
 
-fn qk_norm(keys: &mut Keys<'_>, family: &Family) -> Result<QkNorm, ImportError> {
+fn qk_norm(keys: &mut Keys<'_>, family: &Family) -> Result<QkNorm, Problem> {
     match family.qk_norm {
         QkNormRule::Always(norm) => Ok(norm),
         QkNormRule::WidthIf(switch) => {
@@ -231,7 +231,7 @@ fn qk_norm(keys: &mut Keys<'_>, family: &Family) -> Result<QkNorm, ImportError> 
 }
 
 /// Biases: all of the layers, none, or some.
-fn put_biases(keys: &mut Keys<'_>, family: &Family, model: &mut Model) -> Result<(), ImportError> {
+fn put_biases(keys: &mut Keys<'_>, family: &Family, model: &mut Model) -> Result<(), Problem> {
     let rules = &family.biases;
     let mut given = |field: &str, has: Has| match has {
         Has::No => Ok(false),

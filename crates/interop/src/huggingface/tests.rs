@@ -39,12 +39,12 @@ fn fixture(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-fn import(text: &str) -> Result<Imported<CountedModel>, ImportError> {
+fn import(text: &str) -> Result<Imported<CountedModel>, Problem> {
     model(text, ImportOptions { file: "config.json", ..ImportOptions::default() })
 }
 
 /// A fixture with some of its keys changed; null removes one.
-fn changed(name: &str, changes: Value) -> Result<Imported<CountedModel>, ImportError> {
+fn changed(name: &str, changes: Value) -> Result<Imported<CountedModel>, Problem> {
     let mut value: Value = serde_json::from_str(&fixture(name)).unwrap();
     let Value::Object(changes) = changes else { panic!("an object") };
     for (key, change) in changes {
@@ -53,7 +53,7 @@ fn changed(name: &str, changes: Value) -> Result<Imported<CountedModel>, ImportE
     import(&value.to_string())
 }
 
-fn without(name: &str, key: &str) -> Result<Imported<CountedModel>, ImportError> {
+fn without(name: &str, key: &str) -> Result<Imported<CountedModel>, Problem> {
     let mut value: Value = serde_json::from_str(&fixture(name)).unwrap();
     value.as_object_mut().unwrap().remove(key).unwrap_or_else(|| panic!("no {key}"));
     import(&value.to_string())
@@ -107,7 +107,7 @@ fn hybrids_and_models_that_are_no_plain_decoders_are_refused_by_name() {
         (json!({"tie_word_embeddings": "no"}), "tie_word_embeddings", "write true or false"),
     ] {
         let error = changed("llama-2-7b", changes).unwrap_err();
-        assert_eq!(error.place, place);
+        assert_eq!(error.field, place);
         assert!(error.what.contains(what) || error.fix.contains(what), "{error}");
         assert!(!error.fix.is_empty(), "{error}");
     }
@@ -126,7 +126,7 @@ fn an_unknown_type_is_read_as_the_one_that_is_named() {
     assert_eq!((made.parameters, made.model.name.as_str()), (6_738_415_616, "whale"));
     assert_eq!(made.model.source, "imported from whale.json (HF config.json, model_type whale, read as llama)");
     let wrong = ImportOptions { like: Some("shark"), ..options };
-    assert_eq!(model(&text, wrong).unwrap_err().place, "--like");
+    assert_eq!(model(&text, wrong).unwrap_err().field, "--like");
 }
 
 #[test]

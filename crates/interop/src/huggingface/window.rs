@@ -4,12 +4,12 @@ use serde_json::Value;
 
 use shardscope_engine::model::AttentionWindow;
 
-use super::super::report::ImportError;
 use super::family::{Family, WindowRule};
 use super::keys::{Keys, shown};
+use shardscope_engine::problem::Problem;
 
 /// The window of a model of so many layers.
-pub(super) fn read(keys: &mut Keys<'_>, family: &Family, layers: u32) -> Result<Option<AttentionWindow>, ImportError> {
+pub(super) fn read(keys: &mut Keys<'_>, family: &Family, layers: u32) -> Result<Option<AttentionWindow>, Problem> {
     let listed = listed(keys)?;
     let (size, usual) = match family.window {
         WindowRule::None => return Ok(None),
@@ -28,7 +28,7 @@ pub(super) fn read(keys: &mut Keys<'_>, family: &Family, layers: u32) -> Result<
 }
 
 /// How many layers `layer_types` gives a window; what else than attention a layer can be is refused.
-fn listed(keys: &mut Keys<'_>) -> Result<Option<u32>, ImportError> {
+fn listed(keys: &mut Keys<'_>) -> Result<Option<u32>, Problem> {
     let Some(types) = keys.list("layer_types")? else { return Ok(None) };
     let mut with = 0;
     for kind in types {
@@ -46,7 +46,7 @@ fn listed(keys: &mut Keys<'_>) -> Result<Option<u32>, ImportError> {
     Ok(Some(with))
 }
 
-fn size(keys: &mut Keys<'_>, usual: Option<u32>) -> Result<Option<u32>, ImportError> {
+fn size(keys: &mut Keys<'_>, usual: Option<u32>) -> Result<Option<u32>, Problem> {
     if keys.is_null("sliding_window") {
         keys.skip(&["sliding_window"]);
         return Ok(None);
@@ -63,7 +63,7 @@ fn size(keys: &mut Keys<'_>, usual: Option<u32>) -> Result<Option<u32>, ImportEr
 }
 
 /// Qwen's window is off unless a switch is on, and then of the layers from a certain one on.
-fn qwen(keys: &mut Keys<'_>, layers: u32) -> Result<(Option<u32>, u32), ImportError> {
+fn qwen(keys: &mut Keys<'_>, layers: u32) -> Result<(Option<u32>, u32), Problem> {
     /// The first layer with a window where a configuration does not say it.
     const FIRST: u32 = 28;
     if !keys.switch_or("window", "use_sliding_window", false)? {
@@ -78,7 +78,7 @@ fn qwen(keys: &mut Keys<'_>, layers: u32) -> Result<(Option<u32>, u32), ImportEr
 }
 
 /// Llama 4 attends in chunks where positions are rotary, and to everything in each fourth layer.
-fn llama4(keys: &mut Keys<'_>) -> Result<Option<u32>, ImportError> {
+fn llama4(keys: &mut Keys<'_>) -> Result<Option<u32>, Problem> {
     const USUAL: u32 = 8192;
     if keys.is_null("attention_chunk_size") {
         keys.skip(&["attention_chunk_size"]);

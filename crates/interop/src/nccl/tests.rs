@@ -47,7 +47,7 @@ fn refused(text: &str, options: LinkOptions<'_>) -> String {
 fn gather(links: &MeasuredLinks, like: &str, group: Group, bytes: f64) -> f64 {
     let text = links.to_toml().expect("a file");
     let (cluster, source) = file::read::<Cluster>(&text, 1).expect("it is read again");
-    assert_eq!(source.unmet(&cluster.problems()).mistakes, []);
+    assert_eq!(source.mistakes(&cluster.problems()).mistakes, []);
     let mut scenario = on(like);
     scenario.cluster = Arc::new(cluster);
     let rates = Rates::new(&scenario, &Factors::default());

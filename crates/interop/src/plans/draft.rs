@@ -5,9 +5,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use crate::report::{ImportError, ImportReport};
+use crate::report::ImportReport;
 use shardscope_engine::model::Model;
 use shardscope_engine::plan::{Extent, Sharded};
+use shardscope_engine::problem::Problem;
 use shardscope_engine::scenario::{Field, Value};
 
 use super::PlanWishes;
@@ -20,7 +21,7 @@ pub struct PlanDraft {
     /// Where the values come from.
     pub report: ImportReport,
     /// What cannot be taken over.
-    pub errors: Vec<ImportError>,
+    pub errors: Vec<Problem>,
     /// The model, where the files describe one.
     pub model: Option<Model>,
     /// The stack that the files' tool stands for.
@@ -92,7 +93,7 @@ impl PlanDraft {
         // depends on its version.
         if let Some((other, said)) = self.values.get(&field).filter(|(other, _)| *other != value) {
             let what = format!("{} is {value} here and {other} in {said}", field.key());
-            return self.errors.push(ImportError::new(place, what, "let both say the same"));
+            return self.errors.push(Problem::new(place, what, "let both say the same"));
         }
         if !self.values.contains_key(&field) {
             self.report.take(field.key(), &value, place);
@@ -163,24 +164,24 @@ impl PlanDraft {
     pub fn refuse(&mut self, place: &str, what: impl Display, field: Field) {
         if !self.is_given(field) {
             let fix = format!("say it with --{field}, which goes before the file");
-            self.errors.push(ImportError::new(place, what, fix));
+            self.errors.push(Problem::new(place, what, fix));
         }
     }
 
     /// `ToolSettings` that contradict one another, or the user.
     pub fn contradict(&mut self, place: &str, what: impl Display) {
-        self.errors.push(ImportError::new(place, what, "correct one of them, or say another --devices"));
+        self.errors.push(Problem::new(place, what, "correct one of them, or say another --devices"));
     }
 
     /// A setting that changes size, time or memory as no plan can say.
     pub fn cannot(&mut self, setting: &Setting, what: &str, fix: &str) {
-        self.errors.push(ImportError::new(&setting.place, format!("'{}' {what}", setting.text), fix));
+        self.errors.push(Problem::new(&setting.place, format!("'{}' {what}", setting.text), fix));
     }
 
     /// A field that the user has to say.
     pub fn ask(&mut self, field: Field, place: &str, what: impl Display) {
         if !self.is_given(field) {
-            self.errors.push(ImportError::new(place, what, format!("say it with --{field}")));
+            self.errors.push(Problem::new(place, what, format!("say it with --{field}")));
         }
     }
 

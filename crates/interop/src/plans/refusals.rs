@@ -1,6 +1,6 @@
 //! Configurations that are refused by name, each with what to give instead.
 
-use crate::report::ImportError;
+use shardscope_engine::problem::Problem;
 
 use super::settings::ToolSettings;
 
@@ -38,7 +38,7 @@ const PYTHON: [(&str, &str); 5] = [
 ];
 
 /// Why a file is refused, if it is one of those.
-pub fn foreign(text: &str, settings: &ToolSettings) -> Option<ImportError> {
+pub fn foreign(text: &str, settings: &ToolSettings) -> Option<Problem> {
     let keys = KEYS.iter().find(|(_, names)| names.iter().all(|name| settings.has(name)));
     if let Some((tool, names)) = keys {
         return Some(refusal(format!("is a configuration of {tool} ({}), which is not read", names.join(", "))));
@@ -50,6 +50,6 @@ pub fn foreign(text: &str, settings: &ToolSettings) -> Option<ImportError> {
     Some(refusal(format!("is a Python file of {python}, and what it computes is not known")))
 }
 
-fn refusal(what: String) -> ImportError {
-    ImportError::new("", what, LOG)
+fn refusal(what: String) -> Problem {
+    Problem::new("", what, LOG)
 }

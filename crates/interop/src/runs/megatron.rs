@@ -3,8 +3,8 @@
 //! Not for the steps of the run.
 
 use crate::megatron::{DTYPE, FORMATS, UnknownWord, sharded, storage};
-use crate::report::ImportError;
 use shardscope_engine::plan::{Precision, Sharded};
+use shardscope_engine::problem::Problem;
 
 use super::arguments::Arguments;
 use super::draft::RowDraft;
@@ -47,7 +47,7 @@ const UNSAYABLE: [&str; 16] = [
 const BY_HAND: &str = "leave the log out, or write its row by hand: `shardscope validate --template` prints one";
 
 /// Fills a row from the arguments, or says which of them a row has no words for.
-pub fn fill(row: &mut RowDraft, arguments: &Arguments<'_>) -> Result<(), Vec<ImportError>> {
+pub fn fill(row: &mut RowDraft, arguments: &Arguments<'_>) -> Result<(), Vec<Problem>> {
     let errors = unsayable(arguments);
     if !errors.is_empty() {
         return Err(errors);
@@ -70,13 +70,13 @@ fn place(name: &str, line: usize) -> String {
     format!("line {line}, {name}")
 }
 
-fn refusal(arguments: &Arguments<'_>, name: &str) -> ImportError {
+fn refusal(arguments: &Arguments<'_>, name: &str) -> Problem {
     let (value, line) = arguments.get(name).unwrap_or_default();
-    ImportError::new(place(name, line), format!("'{value}' has no column in a table of measured runs"), BY_HAND)
+    Problem::new(place(name, line), format!("'{value}' has no column in a table of measured runs"), BY_HAND)
 }
 
-fn unsayable(arguments: &Arguments<'_>) -> Vec<ImportError> {
-    let mut errors: Vec<ImportError> =
+fn unsayable(arguments: &Arguments<'_>) -> Vec<Problem> {
+    let mut errors: Vec<Problem> =
         UNSAYABLE.into_iter().filter(|name| arguments.is_set(name)).map(|name| refusal(arguments, name)).collect();
     let heads = arguments.count("num_attention_heads").zip(arguments.count("hidden_size"));
     if let (Some((heads, hidden)), Some(size)) = (heads, arguments.count("kv_channels"))
@@ -146,7 +146,7 @@ fn recompute(row: &mut RowDraft, arguments: &Arguments<'_>) {
 }
 
 /// What shards the state: DeepSpeed's stages, FSDP, or Megatron's own optimizer.
-fn sharding(row: &mut RowDraft, arguments: &Arguments<'_>) -> Result<(), Vec<ImportError>> {
+fn sharding(row: &mut RowDraft, arguments: &Arguments<'_>) -> Result<(), Vec<Problem>> {
     let by_word = |name: &'static str| match sharded(arguments.text(name)) {
         Ok(None) => Ok(("ddp", name)),
         Ok(Some(Sharded::Optimizer)) => Ok(("zero1", name)),

@@ -1,14 +1,14 @@
 //! What one file says of a machine, told apart by its content: Slurm's tables, NVIDIA's and AMD's tools, InfiniBand's, XML.
 
-use crate::report::ImportError;
 use crate::runs::plain;
 use shardscope_engine::disk::InputKind;
+use shardscope_engine::problem::Problem;
 
 use super::facts::{DirectLinks, JoinedPairs, MachineFacts, Said};
 use super::{ports, rocm, slurm, xml};
 
 /// Adds what a file says.
-pub fn read(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), ImportError> {
+pub fn read(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), Problem> {
     let whole = text.trim_start_matches('\u{feff}').trim_start();
     // Every XML that these tools write begins with an element, a comment or a declaration.
     if whole.starts_with('<') {
@@ -17,7 +17,7 @@ pub fn read(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), Impo
     let before = facts.size();
     if text.lines().nth(MOST_LINES).is_some() {
         let what = format!("it has more than {MOST_LINES} lines");
-        return Err(ImportError::new(file, what, "give those of one kind of node"));
+        return Err(Problem::new(file, what, "give those of one kind of node"));
     }
     let lines: Vec<String> = text.lines().map(|line| plain(line).into_owned()).collect();
     let mut listed = 0;
@@ -41,7 +41,7 @@ pub fn read(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), Impo
     if facts.size() > before {
         return Ok(());
     }
-    Err(ImportError::new(file, "says nothing of devices, nodes or ports", KNOWN))
+    Err(Problem::new(file, "says nothing of devices, nodes or ports", KNOWN))
 }
 
 /// The most lines of a file: those that Slurm prints of 20,000 nodes.
@@ -51,30 +51,28 @@ const KNOWN: &str = "give sinfo -o '%P|%D|%G|%N' or --json, scontrol show node, 
                      rocm-smi, alone or with --showtopo, ibstat, ibv_devinfo -v or a topology file of NCCL";
 
 /// The forms of JSON: Slurm's and `rocm-smi`'s.
-fn json(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), ImportError> {
+fn json(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), Problem> {
     let large =
-        |error| ImportError::new(file, error, "sinfo -o '%P|%D|%G|%N' says as much in a line for each kind of node");
+        |error| Problem::new(file, error, "sinfo -o '%P|%D|%G|%N' says as much in a line for each kind of node");
     InputKind::MachineTree.check(text).map_err(large)?;
-    let wrong = |error| ImportError::new(file, format!("it is not JSON ({error})"), "give the file whole");
+    let wrong = |error| Problem::new(file, format!("it is not JSON ({error})"), "give the file whole");
     let whole = serde_json::from_str(text).map_err(wrong)?;
     if slurm::read_json(file, &whole, facts) || rocm::read_json(file, &whole, facts) {
         return Ok(());
     }
-    Err(ImportError::new(file, "says nothing of nodes or devices", KNOWN))
+    Err(Problem::new(file, "says nothing of nodes or devices", KNOWN))
 }
 
 /// A slice of a device (`gpu:1g.10gb:16`, `MIG 3g.40gb`) is no device that a job is sharded over.
-fn refuse_slices(line: &str, place: &str) -> Result<(), ImportError> {
+fn refuse_slices(line: &str, place: &str) -> Result<(), Problem> {
     let slice = |word: &str| {
         let Some((share, memory)) = word.split_once("g.") else { return false };
         !share.is_empty() && share.chars().all(|c| c.is_ascii_digit()) && memory.ends_with("gb")
     };
     match line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '.')).find(|word| slice(word)) {
-        Some(word) => Err(ImportError::new(
-            place,
-            format!("'{word}' is a slice of a device (MIG)"),
-            "give nodes of whole devices",
-        )),
+        Some(word) => {
+            Err(Problem::new(place, format!("'{word}' is a slice of a device (MIG)"), "give nodes of whole devices"))
+        }
         None => Ok(()),
     }
 }

@@ -1,7 +1,8 @@
 //! What is inside a node: how many devices, and what joins them, beside what the preset has.
 
-use crate::report::{ImportError, ImportReport};
+use crate::report::ImportReport;
 use shardscope_engine::hardware::{Cluster, Level};
+use shardscope_engine::problem::Problem;
 use shardscope_engine::units::BytesPerSecond;
 
 use super::facts::{DirectLinks, JoinedPairs, MachineFacts, Said};
@@ -17,7 +18,7 @@ pub fn put(
     said: Option<BytesPerSecond>,
     cluster: &mut Cluster,
     report: &mut ImportReport,
-) -> Result<(), ImportError> {
+) -> Result<(), Problem> {
     members(facts, kind, cluster, report)?;
     match said {
         Some(said) => {
@@ -45,7 +46,7 @@ fn members(
     kind: Option<&NodeGroup>,
     cluster: &mut Cluster,
     report: &mut ImportReport,
-) -> Result<(), ImportError> {
+) -> Result<(), Problem> {
     let package = package(cluster);
     let scheduled = match kind {
         Some(kind) => Some(scheduled(facts, kind, package, cluster, report)?),
@@ -58,11 +59,11 @@ fn members(
     };
     if let Some(other) = all.iter().find(|other| other.value != first.value) {
         let what = format!("{} devices of a node here, {} at {}", other.value, first.value, first.place);
-        return Err(ImportError::new(&other.place, what, "give files of one kind of node"));
+        return Err(Problem::new(&other.place, what, "give files of one kind of node"));
     }
     if !first.value.is_multiple_of(package) {
         let what = format!("{} devices of a node are no whole number of packages of {package}", first.value);
-        return Err(ImportError::new(&first.place, what, "name another preset with --device"));
+        return Err(Problem::new(&first.place, what, "name another preset with --device"));
     }
     report.take("devices of a node", first.value, &first.place);
     if let Some(node) = node(cluster) {
@@ -82,7 +83,7 @@ fn scheduled(
     package: u32,
     cluster: &Cluster,
     report: &mut ImportReport,
-) -> Result<Said<u32>, ImportError> {
+) -> Result<Said<u32>, Problem> {
     let (count, whole) = (kind.devices, kind.devices.saturating_mul(package));
     let driver = facts.devices.iter().find(|one| one.value > 0);
     let known = driver.map_or(cluster.devices_per_node(), |said| said.value);
@@ -93,7 +94,7 @@ fn scheduled(
     if known != whole {
         let what = format!("{count} may be devices of a node, or packages of {package}, which are {whole} devices");
         let fix = "give `rocm-smi --showtopo` of a node too, which counts devices";
-        return Err(ImportError::new(kind.place, what, fix));
+        return Err(Problem::new(kind.place, what, fix));
     }
     let who = driver.map_or("the preset's node has", |_| "the driver lists");
     report.assume("packages of a node", count, format!("{}: packages of {package}, since {who} {whole}", kind.place));
@@ -101,7 +102,7 @@ fn scheduled(
 }
 
 /// What the tools say of direct links beside what the preset has: what differs is refused.
-fn compared(facts: &MachineFacts, cluster: &mut Cluster, report: &mut ImportReport) -> Result<(), ImportError> {
+fn compared(facts: &MachineFacts, cluster: &mut Cluster, report: &mut ImportReport) -> Result<(), Problem> {
     let (architecture, devices) = (cluster.device.architecture.clone(), cluster.devices_per_node());
     let Some(node) = node(cluster) else { return Ok(()) };
     let known = node.bandwidth;
@@ -113,7 +114,7 @@ fn compared(facts: &MachineFacts, cluster: &mut Cluster, report: &mut ImportRepo
         let told = format!("{} of {all} pairs of devices are joined by PCIe", value.pcie);
         if known > PCIE {
             let what = format!("{told}, and the preset's devices send {known} to any other of their node");
-            return Err(ImportError::new(place, what, fix));
+            return Err(Problem::new(place, what, fix));
         }
         let why = format!("the data sheet's, though {told} ({place}); import links measures it");
         report.assume("node.bandwidth", known, why);
@@ -126,7 +127,7 @@ fn compared(facts: &MachineFacts, cluster: &mut Cluster, report: &mut ImportRepo
         if !readings.iter().any(|rate| (rate.get() / known.get() - 1.0).abs() < 0.01) {
             let rates: Vec<String> = readings.iter().map(ToString::to_string).collect();
             let what = format!("{words}: {}, and the preset has {known}", rates.join(" through a switch, or "));
-            return Err(ImportError::new(place, what, fix));
+            return Err(Problem::new(place, what, fix));
         }
         report.take("node.bandwidth", known, format!("{place}: {words}"));
     }

@@ -1,11 +1,11 @@
 //! Ports of a node that are up, with their rates: `ibstat` and `ibv_devinfo -v`.
 
-use crate::report::ImportError;
+use shardscope_engine::problem::Problem;
 
 use super::facts::{MachineFacts, Said};
 
 /// Adds the ports that lines say; those of `ibv_devinfo` without `-v` have no rate, which is an error.
-pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) -> Result<(), ImportError> {
+pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) -> Result<(), Problem> {
     let (mut up, mut lanes, mut silent) = (true, 1.0, None);
     for (at, line) in lines.iter().enumerate() {
         let Some((key, value)) = line.trim().split_once(':') else { continue };
@@ -47,7 +47,7 @@ pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) -> Result<()
         }
     }
     match silent {
-        Some(place) => Err(ImportError::new(place, "a port without a rate", "give `ibv_devinfo -v`, which prints it")),
+        Some(place) => Err(Problem::new(place, "a port without a rate", "give `ibv_devinfo -v`, which prints it")),
         None => Ok(()),
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::report::ImportError;
+use shardscope_engine::problem::Problem;
 
 use super::facts::{MachineFacts, NodeKind, Said};
 use super::hosts;
@@ -38,7 +38,7 @@ fn push(gres: &str, (nodes, names, partition): (u32, &str, &str), place: &str, f
 }
 
 /// Adds what the lines of `sinfo` or `scontrol` say.
-pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) -> Result<(), ImportError> {
+pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) -> Result<(), Problem> {
     let (mut node, mut columns) = ("", SinfoColumns::default());
     for (at, line) in lines.iter().enumerate() {
         let place = format!("{file}:{}", at + 1);
@@ -78,10 +78,10 @@ fn is_cut(cell: &str) -> bool {
     cell.starts_with("gpu:") && number.is_none_or(|number| number.parse::<u32>().is_err())
 }
 
-fn cut(place: &str) -> ImportError {
+fn cut(place: &str) -> Problem {
     let fix =
         "print it with bars: sinfo -o '%P|%D|%G|%N', or with room: sinfo -O 'Partition,Nodes,Gres:60,NodeList:200'";
-    ImportError::new(place, "a cell is cut to the width of its column", fix)
+    Problem::new(place, "a cell is cut to the width of its column", fix)
 }
 
 /// Where a table of `sinfo` has what; without a header its cells tell.
@@ -108,7 +108,7 @@ impl SinfoColumns {
     }
 
     /// Cells that fill their columns run into one another.
-    fn refuse_cut(&self, cells: &[&str], place: &str) -> Result<(), ImportError> {
+    fn refuse_cut(&self, cells: &[&str], place: &str) -> Result<(), Problem> {
         if self.header && cells.len() < self.width { Err(cut(place)) } else { Ok(()) }
     }
 

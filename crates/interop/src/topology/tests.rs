@@ -40,7 +40,7 @@ const FILES: [(&str, &str); 31] = [
     output!("slurm23-sinfo.json"),
 ];
 
-fn of(names: &[&str], wishes: MachineWishes<'_>) -> Result<Imported<FoundMachine>, Vec<ImportError>> {
+fn of(names: &[&str], wishes: MachineWishes<'_>) -> Result<Imported<FoundMachine>, Vec<Problem>> {
     let files: Vec<_> = FILES.iter().filter(|(file, _)| names.contains(file)).collect();
     assert_eq!(files.len(), names.len(), "{names:?}");
     let files: Vec<_> = files.into_iter().map(|(file, text)| ((*file).to_owned(), (*text).to_owned())).collect();
@@ -170,7 +170,7 @@ fn rocm_smi_gives_devices_and_how_they_are_joined() {
     assert!(found.report.text().contains("1 of 1 pairs"), "{}", found.report.text());
 }
 
-fn of_text(text: &str, wishes: MachineWishes<'_>) -> Result<Imported<FoundMachine>, Vec<ImportError>> {
+fn of_text(text: &str, wishes: MachineWishes<'_>) -> Result<Imported<FoundMachine>, Vec<Problem>> {
     machine(&[("it".to_owned(), text.to_owned())], &shardscope_presets::library(), wishes)
 }
 

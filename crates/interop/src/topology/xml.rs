@@ -2,7 +2,7 @@
 
 use roxmltree::{Document, Node, ParsingOptions};
 
-use crate::report::ImportError;
+use shardscope_engine::problem::Problem;
 
 use super::facts::{DirectLinks, MachineFacts, Said};
 
@@ -30,10 +30,10 @@ const MOST_ELEMENTS: u32 = 100_000;
 const MOST_DEPTH: u32 = 100;
 
 /// Adds what an XML file says.
-pub fn read(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), ImportError> {
+pub fn read(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), Problem> {
     bounded(file, text)?;
     let options = ParsingOptions { allow_dtd: true, nodes_limit: MOST_ELEMENTS };
-    let wrong = |error| ImportError::new(file, format!("it is not XML ({error})"), "give the file whole");
+    let wrong = |error| Problem::new(file, format!("it is not XML ({error})"), "give the file whole");
     let document = Document::parse_with_options(text, options).map_err(wrong)?;
     let root = document.root_element();
     match root.tag_name().name() {
@@ -44,7 +44,7 @@ pub fn read(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), Impo
         }
         other => {
             let what = format!("<{other}> says nothing of a machine");
-            Err(ImportError::new(file, what, "give the topology file (NCCL_TOPO_DUMP_FILE), not that of graphs"))
+            Err(Problem::new(file, what, "give the topology file (NCCL_TOPO_DUMP_FILE), not that of graphs"))
         }
     }
 }
@@ -54,8 +54,8 @@ const MOST_ATTRIBUTES: usize = 100;
 
 /// Refuses a text whose elements lie too deep or have too many attributes, before it is parsed. Declarations could hide elements, and no tool writes
 /// any.
-fn bounded(file: &str, text: &str) -> Result<(), ImportError> {
-    let refused = |what: &str| Err(ImportError::new(file, what, "give the file as the tool wrote it"));
+fn bounded(file: &str, text: &str) -> Result<(), Problem> {
+    let refused = |what: &str| Err(Problem::new(file, what, "give the file as the tool wrote it"));
     let (mut rest, mut depth) = (text, 0_u32);
     while let Some((_, after)) = rest.split_once('<') {
         let skipped = [("!--", "-->"), ("![CDATA[", "]]>"), ("?", "?>")];
@@ -110,14 +110,14 @@ fn said<T>(file: &str, node: Node<'_, '_>, value: T) -> Said<T> {
     Said { value, place: format!("{file}:{line}") }
 }
 
-fn driver(file: &str, root: Node<'_, '_>, facts: &mut MachineFacts) -> Result<(), ImportError> {
+fn driver(file: &str, root: Node<'_, '_>, facts: &mut MachineFacts) -> Result<(), Problem> {
     let is = |node: &Node<'_, '_>, name: &str| node.tag_name().name() == name;
     let devices: Vec<_> = root.children().filter(|node| is(node, "gpu")).collect();
     for device in &devices {
         let text = |name: &str| device.descendants().find(|node| is(node, name)).and_then(|node| node.text());
         if text("current_mig").is_some_and(|mode| mode == "Enabled") {
             let at = said(file, *device, ()).place;
-            return Err(ImportError::new(at, "this device is cut into slices (MIG)", "give nodes of whole devices"));
+            return Err(Problem::new(at, "this device is cut into slices (MIG)", "give nodes of whole devices"));
         }
         if let Some(name) = text("product_name") {
             facts.names.push(said(file, *device, name.to_owned()));

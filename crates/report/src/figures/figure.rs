@@ -6,7 +6,6 @@ use shardscope_evidence::measured::Metric;
 /// A figure. Levels are indices into the cluster's, elasticities into the evaluation's, transfers into those of
 /// [`shardscope_engine::bounds::intensity`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the tables say what each one is")]
 pub enum Figure {
     StepTime,
     Compute,
@@ -25,7 +24,7 @@ pub enum Figure {
     Update,
     LayerForward,
     LayerBackward,
-    /// Of forward's, then of backward's.
+    /// Forward's, then backward's.
     Kernel(usize),
     Devices,
     TokensPerStep,
@@ -73,9 +72,9 @@ pub enum Figure {
     Intensity(usize),
     Threshold(usize),
     Elasticity(usize),
-    /// Of fully sharded data parallelism, whatever the plan; [`super::limits`] has it.
+    /// A limit of fully sharded data parallelism, whatever the plan ([`super::limits`]).
     Limits(Limit, BoundForm),
-    /// Of the whole training by a plan that a search found; [`super::run`] has it.
+    /// A figure of the whole training by a plan that a search found ([`super::run`]).
     Run(RunFigure),
 }
 
@@ -107,7 +106,7 @@ impl Figure {
 }
 
 impl From<Metric> for Figure {
-    /// What was measured.
+    /// The published figures of a measured run.
     fn from(metric: Metric) -> Self {
         match metric {
             Metric::StepTime => Self::StepTime,
@@ -120,7 +119,7 @@ impl From<Metric> for Figure {
 pub const TIME_PARTS: [Figure; 5] =
     [Figure::Compute, Figure::Exposed, Figure::Bubble, Figure::Optimizer, Figure::Other];
 
-/// What is part of a part of the step.
+/// Parts of a part of the step.
 pub const WITHIN: [(Figure, Figure); 2] = [(Figure::Compute, Figure::Slowed), (Figure::Exposed, Figure::ExposedCopies)];
 
 /// The phases of a step, which sum to its time too.
@@ -138,7 +137,7 @@ pub const MEMORY_PARTS: [Figure; 8] = [
     Figure::Reserved,
 ];
 
-/// What a training of given length takes.
+/// Figures of a training of given length.
 pub const TRAINING: [Figure; 8] = [
     Figure::Days,
     Figure::DeviceHours,
@@ -150,7 +149,7 @@ pub const TRAINING: [Figure; 8] = [
     Figure::EnergyWithFailures,
 ];
 
-/// What a map can show.
+/// Figures that a map can show.
 pub const METRICS: [Figure; 14] = [
     Figure::ModelFlops,
     Figure::Mfu,
@@ -168,7 +167,7 @@ pub const METRICS: [Figure; 14] = [
     Figure::ShareOfLimit,
 ];
 
-/// What scenarios are compared by, side by side.
+/// Figures by which scenarios are compared side by side.
 pub const COMPARED: [Figure; 13] = [
     Figure::StepTime,
     Figure::ModelFlops,
@@ -185,12 +184,12 @@ pub const COMPARED: [Figure; 13] = [
     Figure::Energy,
 ];
 
-/// What strategies are listed by, beside the traffic of each level: the first two in the unit that heads their column.
+/// Figures by which strategies are listed, beside the traffic of each level: the first two in the unit that heads their
+/// column.
 pub const STRATEGIES: [Figure; 3] = [Figure::ModelFlops, Figure::Peak, Figure::Exposed];
 
 /// A number among the limits of fully sharded data parallelism; those from [`Self::Shortest`] on are bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the table of limits says what each one is")]
 pub enum Limit {
     Parameters,
     State,
@@ -227,7 +226,6 @@ pub enum BoundForm {
 pub enum RunFigure {
     /// Days of the whole training.
     Days,
-    /// Steps of it.
     Steps,
     /// Sequences of a step.
     Batch,

@@ -1,4 +1,4 @@
-//! What a map shows of a figure: its word, its title, its value in the unit of the title.
+//! A figure as a map shows it: its word, its title, its value in the unit of the title.
 
 use shardscope_engine::evaluate::Summary;
 use shardscope_engine::hardware::Reliability;
@@ -23,7 +23,6 @@ impl Figure {
         self.entry().map_or("", |entry| entry.label)
     }
 
-    /// What it counts.
     pub fn unit(self) -> Dimension {
         self.entry().map_or(Dimension::Of(""), |entry| entry.unit)
     }
@@ -33,12 +32,11 @@ impl Figure {
         self.unit().column_unit()
     }
 
-    /// Whether more of it is better.
     pub fn more_is_better(self) -> bool {
         self.entry().is_some_and(|entry| entry.better == Better::More)
     }
 
-    /// What it is and in which unit, for the title of a map.
+    /// The title of a map of it: its name and its unit.
     pub fn title(self, sweep: &Sweep) -> String {
         let Sweep { base: scenario, x, y, .. } = sweep;
         let stated = scenario.plan.tokens.is_some() || [x, y].iter().any(|axis| axis.field == Field::Tokens);
@@ -65,7 +63,7 @@ impl Figure {
         amount.map_or(f64::NAN, Amount::in_column)
     }
 
-    /// The same for a cell of a map, of which the axes may set the length of the training, the machine and its price too.
+    /// Its value in a cell of a map, whose axes may set the length of the training, the machine and its price too.
     pub fn mapped(self, summary: &Summary, sweep: &Sweep, index: usize) -> Option<f64> {
         // What a tuned cell settled on shows in its summary.
         let scenario = sweep.untuned(index).ok()?;
@@ -113,11 +111,48 @@ pub fn metric(word: &str) -> Result<Figure, String> {
     METRICS.into_iter().find(|metric| metric.word() == word).ok_or_else(|| format!("a metric is one of {}", words()))
 }
 
-/// What money is counted in, where the cluster's price says so.
+/// The currency, where the cluster's price names one.
 fn currency(scenario: &Scenario) -> String {
     let currency = scenario.cluster.price_per_device_hour.and_then(|price| price.currency);
     Dimension::Money(currency).column_unit()
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use shardscope_engine::evaluate::Workspace;
+    use shardscope_engine::testing;
+    use std::sync::Arc;
+
+    #[test]
+    fn cost_and_energy_follow_the_device_hours() {
+        let mut scenario = testing::scenario();
+        let summary = shardscope_engine::evaluate::summary(&scenario, &mut Workspace::default()).expect("a summary");
+        let lacks = |metric: Figure, scenario: &Scenario| metric.lacks(scenario).map(|problem| problem.field);
+        assert_eq!(lacks(Figure::Cost, &scenario).as_deref(), Some("cluster.price_per_device_hour"));
+        assert_eq!(lacks(Figure::Energy, &scenario).as_deref(), Some("cluster.watts_per_device"));
+        assert!(Figure::Cost.plotted(&summary, &scenario).is_nan());
+        let cluster = Arc::make_mut(&mut scenario.cluster);
+        cluster.price_per_device_hour = "3 EUR".parse().ok();
+        cluster.watts_per_device = "500 W".parse().ok();
+        let hours = Figure::DeviceHours.plotted(&summary, &scenario);
+        // Three euros and half a kilowatt-hour for each device-hour.
+        assert!((Figure::Cost.plotted(&summary, &scenario) / hours - 3.0).abs() < 1e-12);
+        assert!((Figure::Energy.plotted(&summary, &scenario) / hours - 0.5).abs() < 1e-12);
+        assert_eq!((lacks(Figure::Cost, &scenario), lacks(Figure::Energy, &scenario)), (None, None));
+        let map = |x: &str| Sweep {
+            base: scenario.clone(),
+            x: x.parse().expect("an axis"),
+            y: "nodes=1".parse().expect("an axis"),
+            tune: false,
+        };
+        assert_eq!(Figure::Cost.title(&map("shard=node")), "Cost of 1e9 tokens, EUR");
+        // A map along the length of the training: each cell has its own, and twice the tokens take twice the time.
+        let lengths = map("tokens=300B,600B");
+        assert_eq!(Figure::Days.title(&lengths), "Days of the training");
+        let days = |index| Figure::Days.mapped(&summary, &lengths, index).expect("days");
+        let per_second = summary.tokens_per_s_per_device * f64::from(summary.devices);
+        assert!((days(0) / (300e9 / per_second / 86_400.0) - 1.0).abs() < 1e-12);
+        assert!((days(1) / days(0) - 2.0).abs() < 1e-12);
+    }
+}

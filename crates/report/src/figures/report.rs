@@ -2,7 +2,6 @@
 //!
 //! Pure functions from results to text. Not for computing figures, and not for writing files.
 
-mod bars;
 mod calibrate;
 mod caveats;
 mod figures;
@@ -33,9 +32,9 @@ use super::table::{joined, known, pretty};
 pub use calibrate::CalibrateReport;
 pub use figures::Figures;
 pub use intensity::{intensities, verdict};
-pub use limits::LimitsReport;
+pub use limits::{GridReport, LimitsReport};
 pub use measured::{band_words, cause_cells, measured};
-pub use plan::{GridReport, PlanReport, ProfileReport};
+pub use plan::{PlanReport, ProfileReport};
 pub use published::{PublishedAmounts, published};
 pub use search::{SearchReport, extent_words, plan_words, proven_words, so_far_words};
 pub use support::SupportReport;
@@ -55,7 +54,7 @@ const FORMAT: u32 = 1;
 pub struct EvaluationReport(Value);
 
 impl EvaluationReport {
-    /// Of an evaluation, beside what was published of the scenario.
+    /// The report of an evaluation, beside the published figures of the scenario.
     pub fn new(scenario: &Scenario, evaluation: &Evaluation, comparison: Option<&Comparison>) -> Self {
         let head = json!({"format": FORMAT, "scenario": ScenarioFile::of(scenario)});
         let figures = joined(head, figures::record(scenario, evaluation));

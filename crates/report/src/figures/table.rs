@@ -16,7 +16,7 @@ pub struct TableCell {
     tone: CellTone,
 }
 
-/// What a screen makes of a cell's text.
+/// How a screen shows a cell's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CellTone {
     /// It is what is asked for.
@@ -43,7 +43,7 @@ impl TableCell {
         Self::amount(figure, subject, Amount::in_row)
     }
 
-    /// The same in the unit of a column that names it.
+    /// An amount in the unit of a column that names it.
     pub fn in_column(figure: Figure, subject: &FigureSubject) -> Self {
         Self::amount(figure, subject, |amount| Amount::in_column_text(amount.unit, amount.in_column()))
     }
@@ -53,18 +53,15 @@ impl TableCell {
         amount.map_or_else(Self::default, |amount| Self::new(text(amount), amount.in_files()))
     }
 
-    /// The same cell in a tone.
     #[must_use]
     pub fn toned(self, tone: CellTone) -> Self {
         Self { tone, ..self }
     }
 
-    /// What people read.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// What a screen makes of it.
     pub fn tone(&self) -> CellTone {
         self.tone
     }
@@ -80,7 +77,6 @@ impl TableCell {
         Self::word(text).toned(CellTone::Aside)
     }
 
-    /// A count of things.
     pub fn count(count: usize) -> Self {
         Self::new(count.to_string(), count)
     }
@@ -139,7 +135,7 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// The same with only these columns, in this order.
+    /// The table with only these columns, in this order.
     #[must_use]
     pub fn only(&self, keys: &[&str]) -> Self {
         let place = |wanted: &&str| self.columns.iter().position(|(key, _)| key == wanted);
@@ -151,7 +147,7 @@ impl Table {
         }
     }
 
-    /// The same with one more column at a place, which people read.
+    /// The table with one more column for people at a place.
     #[must_use]
     pub fn with_column(mut self, at: usize, heading: &str, cells: impl IntoIterator<Item = TableCell>) -> Self {
         self.columns.insert(at, ("", heading.to_owned()));
@@ -164,7 +160,7 @@ impl Table {
         self.rows.extend(other.rows);
     }
 
-    /// What stands over the columns, for people.
+    /// The heads of the columns, for people.
     pub fn headings(&self) -> impl Iterator<Item = &str> {
         self.columns.iter().map(|(_, heading)| heading.as_str())
     }

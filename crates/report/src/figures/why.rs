@@ -43,7 +43,7 @@ pub fn table() -> impl Iterator<Item = &'static FigureEntry> {
 }
 
 impl Figure {
-    /// What stands of it in the table; `None` for limits and for runs that were searched, which are no figures of an
+    /// Its entry of the table; `None` for limits and for runs that were searched, which are no figures of an
     /// evaluation.
     pub fn entry(self) -> Option<&'static FigureEntry> {
         table().find(|entry| discriminant(&entry.figure) == discriminant(&self))
@@ -54,7 +54,7 @@ impl Figure {
         self.entry()?.amount(subject, self.index())
     }
 
-    /// What it is called here, which of several included: `sent into the node level`.
+    /// Its name here, which of several included: `sent into the node level`.
     pub fn name(self, subject: &FigureSubject) -> Option<String> {
         Some(self.entry()?.name.replace("{}", &subject.which(self)?))
     }

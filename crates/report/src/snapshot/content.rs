@@ -114,7 +114,7 @@ impl Snapshot {
             ("calibration", self.calibration.problems()),
             ("model", self.model.problems()),
         ] {
-            found.extend(problems.into_iter().map(|(field, what)| problem(&format!("{part}.{field}"), what)));
+            found.extend(problems.into_iter().map(|it| problem(&format!("{part}.{}", it.field), it.what)));
         }
         found
     }

@@ -7,11 +7,10 @@ use toml::{Table, Value};
 
 use super::lookup::{Keymap, places};
 use super::table::TABLE;
+use shardscope_engine::problem::Problem;
+
 use crate::app::action::Action;
 use crate::app::action::keys::{Binding, KeyLine, KeyPlace, KeyStroke, names};
-
-/// A field that is wrong, and what it must be.
-type Must = (String, String);
 
 /// One field of the user's.
 struct Wish {
@@ -24,20 +23,20 @@ struct Wish {
 }
 
 impl Keymap {
-    /// The table with the user's own keys; or what each wrong field must be.
-    pub fn custom(wanted: &Table) -> Result<Self, Vec<Must>> {
+    /// The table with the user's own keys, or the fields that are wrong.
+    pub fn custom(wanted: &Table) -> Result<Self, Vec<Problem>> {
         let mut keymap = Self::default();
         let wishes = wishes(wanted)?;
         let mut changed = vec![None; bindings(&keymap.lines).count()];
-        let mut musts = Vec::new();
+        let mut problems = Vec::new();
         for (at, wish) in wishes.iter().enumerate() {
             if let Err(must) = keymap.grant(wish, &mut changed, at) {
-                musts.push((wish.path.clone(), must));
+                problems.push(Problem::must(&wish.path, must));
             }
         }
-        musts.extend(keymap.clashes(&wishes, &changed));
-        if !musts.is_empty() {
-            return Err(musts);
+        problems.extend(keymap.clashes(&wishes, &changed));
+        if !problems.is_empty() {
+            return Err(problems);
         }
         Ok(keymap)
     }
@@ -51,7 +50,7 @@ impl Keymap {
         });
         for ((place, binding), changed) in bindings.zip(changed) {
             let here = wish.place.is_none_or(|wanted| wanted == place);
-            if !here || action_name(binding.action) != wish.action {
+            if !here || binding.action.word() != wish.action {
                 continue;
             }
             known = true;
@@ -73,8 +72,8 @@ impl Keymap {
     }
 
     /// Keys that now mean two things at one place, or at a place and everywhere.
-    fn clashes(&self, wishes: &[Wish], changed: &[Option<usize>]) -> Vec<Must> {
-        let mut musts = Vec::new();
+    fn clashes(&self, wishes: &[Wish], changed: &[Option<usize>]) -> Vec<Problem> {
+        let mut problems = Vec::new();
         let now: Vec<_> = bindings(&self.lines).zip(bindings(&TABLE)).zip(changed).collect();
         for (index, (((place, one), (_, was)), by)) in now.iter().enumerate() {
             let Some(wish) = by.map(|at| &wishes[at]) else { continue };
@@ -87,10 +86,10 @@ impl Keymap {
                 let Some(key) = shared.filter(|_| !told && meets) else { continue };
                 let place = place_name(line.place);
                 let must = format!("{} already means '{}' ({place})", names::name(*key), line.help);
-                musts.push((wish.path.clone(), must));
+                problems.push(Problem::must(&wish.path, must));
             }
         }
-        musts
+        problems
     }
 }
 
@@ -110,30 +109,16 @@ fn place_name(place: KeyPlace) -> String {
     place.title().to_lowercase().replace(' ', "-")
 }
 
-/// The name of an action, as the code has it: `NextPanel` is `next-panel`; of a view `view-limits`.
-fn action_name(action: Action) -> String {
-    if let Action::View(view) = action {
-        return format!("view-{}", view.word);
-    }
-    let mut word = String::new();
-    for letter in format!("{action:?}").chars().filter(|letter| *letter != ')') {
-        if letter.is_uppercase() && !word.is_empty() && !word.ends_with('-') {
-            word.push('-');
-        }
-        word.push(if letter == '(' { '-' } else { letter.to_ascii_lowercase() });
-    }
-    word
-}
-
-fn wishes(wanted: &Table) -> Result<Vec<Wish>, Vec<Must>> {
+fn wishes(wanted: &Table) -> Result<Vec<Wish>, Vec<Problem>> {
     let mut wishes = Vec::new();
-    let mut musts = Vec::new();
+    let mut problems = Vec::new();
     for (name, value) in wanted {
         let (place, fields) = match value {
             Value::Table(fields) => {
                 let Some(place) = places().find(|place| place_name(*place) == *name) else {
                     let places: Vec<String> = places().map(place_name).collect();
-                    musts.push((format!("keys.{name}"), format!("there is no such place; use {}", places.join(", "))));
+                    let must = format!("there is no such place; use {}", places.join(", "));
+                    problems.push(Problem::must(format!("keys.{name}"), must));
                     continue;
                 };
                 (Some(place), fields.iter().collect())
@@ -144,11 +129,11 @@ fn wishes(wanted: &Table) -> Result<Vec<Wish>, Vec<Must>> {
             let path = if place.is_some() { format!("keys.{name}.{action}") } else { format!("keys.{action}") };
             match keys(value) {
                 Ok(keys) => wishes.push(Wish { path, place, action: action.clone(), keys }),
-                Err(must) => musts.push((path, must)),
+                Err(must) => problems.push(Problem::must(path, must)),
             }
         }
     }
-    if musts.is_empty() { Ok(wishes) } else { Err(musts) }
+    if problems.is_empty() { Ok(wishes) } else { Err(problems) }
 }
 
 /// A key, or a list of them.
@@ -165,7 +150,7 @@ fn keys(value: &Value) -> Result<Vec<KeyStroke>, String> {
 /// The names of the actions at a place, or of all.
 fn actions(place: Option<KeyPlace>) -> String {
     let here = bindings(&TABLE).filter(|(line, _)| place.is_none_or(|place| place == line.place));
-    let mut names: Vec<String> = here.map(|(_, binding)| action_name(binding.action)).collect();
+    let mut names: Vec<String> = here.map(|(_, binding)| binding.action.word()).collect();
     names.sort();
     names.dedup();
     names.join(", ")
@@ -181,7 +166,7 @@ pub fn documented() -> String {
         let _ = writeln!(text, "\n# [keys.{}]", place_name(place));
         for (_, binding) in bindings(&TABLE).filter(|(line, _)| line.place == place) {
             let keys: Vec<String> = binding.keys.iter().map(|key| format!("{:?}", names::name(*key))).collect();
-            let _ = writeln!(text, "# {} = [{}]", action_name(binding.action), keys.join(", "));
+            let _ = writeln!(text, "# {} = [{}]", binding.action.word(), keys.join(", "));
         }
     }
     text

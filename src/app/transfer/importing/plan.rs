@@ -4,9 +4,10 @@ use std::path::Path;
 
 use shardscope_engine::disk::{InputKind, OpenInput, Watch};
 use shardscope_engine::presets::Library;
+use shardscope_engine::problem::Problem;
 use shardscope_engine::scenario::{Field, Scenario, Value};
 use shardscope_interop::plans::{self, ImportedPlan, LauncherFile, PlanWishes};
-use shardscope_interop::report::{ImportError, Imported};
+use shardscope_interop::report::Imported;
 
 use super::{ImportChange, ImportQuestion, ImportedFile, NamedText, lines, named};
 
@@ -93,6 +94,6 @@ impl ImportQuestion {
 }
 
 /// Whether all that is missing is how many devices there are.
-fn is_of_devices(error: &ImportError) -> bool {
+fn is_of_devices(error: &Problem) -> bool {
     error.fix.starts_with("say it with --devices")
 }

@@ -110,7 +110,7 @@ fn filtered(evidence: &EvidenceView, (shown, all): (usize, usize), theme: Theme,
     let facet = |facet: Facet| {
         let wanted = evidence.wanted(facet);
         let role = if wanted.is_some() { Role::Accent } else { Role::Text };
-        Span::styled(format!("{} {}", facet.name(), wanted.unwrap_or("all")), theme.style(role))
+        Span::styled(format!("{} {}", facet.into_str(), wanted.unwrap_or("all")), theme.style(role))
     };
     let count = Span::raw(format!(" {shown} of {all} runs"));
     joined(std::iter::once(count).chain(Facet::ALL.map(facet)), theme, width)

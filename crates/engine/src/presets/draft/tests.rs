@@ -57,7 +57,7 @@ fn the_links_of_a_level_are_fields_that_say_what_they_join() {
     assert_eq!(saved.levels[1].links[4].bandwidth, BytesPerSecond::new(75e9));
     assert_eq!(saved.levels[1].links[3].bandwidth, BytesPerSecond::new(200e9), "its neighbour stays");
     set(&mut cluster, "levels[1].links[4].bandwidth", "0").unwrap();
-    assert!(cluster.problems().iter().any(|(path, _)| path.contains("links[4]")), "{:?}", cluster.problems());
+    assert!(cluster.problems().iter().any(|problem| problem.field.contains("links[4]")), "{:?}", cluster.problems());
 }
 
 #[test]
@@ -137,11 +137,11 @@ fn what_cannot_stand_is_refused_and_the_copy_stays() {
 fn what_fields_make_of_each_other_is_said_at_the_field() {
     let mut model = draft(Kind::Model);
     set(&mut model, "kv_heads", "5").unwrap();
-    assert_eq!(model.problems(), [("kv_heads".to_owned(), "must divide the 32 heads".to_owned())]);
+    assert_eq!(model.problems(), [Problem::must("kv_heads", "must divide the 32 heads")]);
     let mut cluster = draft(Kind::Cluster);
     set(&mut cluster, "levels[1].members", "").unwrap();
-    let (path, must) = &cluster.problems()[0];
-    assert_eq!((path.as_str(), must.contains("every level but the outermost")), ("levels[1].members", true), "{must}");
+    let Problem { field, what: must, .. } = &cluster.problems()[0];
+    assert_eq!((field.as_str(), must.contains("every level but the outermost")), ("levels[1].members", true), "{must}");
 }
 
 #[test]

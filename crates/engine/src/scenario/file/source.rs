@@ -70,15 +70,7 @@ impl<'a> Source<'a> {
             let (field, offset) = self.place(&problem.field);
             (offset, Problem { field, ..problem.clone() }.to_string())
         });
-        self.in_order(placed.collect())
-    }
-
-    /// The places of fields that are not what they must be, each with what that is.
-    pub fn unmet(&self, musts: &[(String, String)]) -> FileError {
-        self.in_order(musts.iter().map(|(field, must)| (self.find(field).1, format!("{field}: {must}"))).collect())
-    }
-
-    fn in_order(&self, mut messages: Vec<(usize, String)>) -> FileError {
+        let mut messages: Vec<(usize, String)> = placed.collect();
         messages.sort_by_key(|(offset, _)| *offset);
         messages.dedup();
         let mistakes = messages.into_iter().map(|(offset, message)| mistake(self.text, offset, &message));

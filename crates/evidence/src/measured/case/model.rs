@@ -1,6 +1,7 @@
 //! The transformer of a row.
 
 use shardscope_engine::model::{Model, Norm, Positions};
+use shardscope_engine::problem::Problem;
 
 use super::Cells;
 
@@ -10,10 +11,9 @@ const GATED: [&str; 6] = ["llama", "internlm", "mistral", "qwen", "gemma", "mini
 /// Families without biases and learned positions whose MLP has no gate.
 const WITHOUT_BIAS: [&str; 2] = ["mpt", "mosaicgpt"];
 
-/// Rows of the embedding where a row does not say: Megatron's GPT-2 vocabulary after padding
-/// (arXiv 2104.04473), and the unpadded one that vTrain's simulator takes.
+/// Rows of the embedding where neither a row nor its stack says: Megatron's GPT-2 vocabulary after padding
+/// (arXiv 2104.04473).
 const VOCABULARY: u32 = 51200;
-const VOCABULARY_VTRAIN: u32 = 50257;
 
 /// The model that `tensor` ranks share.
 pub(super) fn read(cells: &mut Cells<'_>, tensor: u32, sequence: u32) -> Result<Model, String> {
@@ -43,8 +43,8 @@ pub(super) fn read(cells: &mut Cells<'_>, tensor: u32, sequence: u32) -> Result<
         sequence,
         ..Model::dense(layers, hidden, heads)
     };
-    if let Some((field, fix)) = model.problems().first() {
-        return Err(format!("'{field}' {fix}"));
+    if let Some(Problem { field, what, .. }) = model.problems().first() {
+        return Err(format!("'{field}' {what}"));
     }
     model.tied = tied(&model, cells.row.number("params_b")?);
     Ok(model)
@@ -61,14 +61,10 @@ fn usual_heads(hidden: u32, tensor: u32) -> u32 {
 /// The vocabulary, padded so that the tensor ranks share it evenly: to a multiple of 128 for each, as
 /// Megatron does.
 fn vocabulary(cells: &mut Cells<'_>, tensor: u32) -> Result<u32, String> {
-    let vtrain = cells.row.text("stack") == "megatron-deepspeed-2023";
-    let (usual, why) = if vtrain {
-        (VOCABULARY_VTRAIN, "what vTrain's simulator takes")
-    } else {
-        (VOCABULARY, "GPT-2's after Megatron's padding")
-    };
+    let own = cells.conventions().vocabulary.as_ref();
+    let (usual, why) = own.map_or((VOCABULARY, "GPT-2's after Megatron's padding"), |own| (own.size, own.why.as_str()));
     let vocab = cells.count_or("vocab", || usual, why)?;
-    Ok(if tensor > 1 || vtrain { vocab.next_multiple_of(128 * tensor) } else { vocab })
+    Ok(if tensor > 1 || own.is_some() { vocab.next_multiple_of(128 * tensor) } else { vocab })
 }
 
 /// Whether the logits share the embedding's weights: whichever comes nearer to the stated parameters,

@@ -3,28 +3,19 @@
 use shardscope_engine::hardware::Cluster;
 use shardscope_engine::plan::{Extent, FlopCount, Plan, Recompute, Schedule, Sharding, Size};
 use shardscope_engine::presets::{Kind, Library};
-use shardscope_engine::stack::Stack;
 
 use super::Cells;
 use crate::measured::words;
 
-/// The plan of a row and what belongs to it.
 pub(super) struct RowPlan {
     pub plan: Plan,
-    /// The id of the strategy.
     pub strategy: String,
-    /// Tensor ranks.
     pub tensor: u32,
-    /// What the count of micro-batches lacks, from 0 to 1.
+    /// The fraction of a micro-batch beyond the whole count, from 0 to 1.
     pub more: f64,
 }
 
-pub(super) fn read(
-    cells: &mut Cells<'_>,
-    library: &Library,
-    cluster: &Cluster,
-    stack: &Stack,
-) -> Result<RowPlan, String> {
+pub(super) fn read(cells: &mut Cells<'_>, library: &Library, cluster: &Cluster) -> Result<RowPlan, String> {
     let row = cells.row;
     let ranks = |column: &str| Ok::<u32, String>(row.count(column)?.unwrap_or(1));
     let (tensor, pipeline, context) = (ranks("tp")?, ranks("pp")?, ranks("cp")?);
@@ -40,7 +31,7 @@ pub(super) fn read(
             u64::from(data) * u64::from(shared)
         ));
     }
-    let (strategy, sharding) = sharding(cells, library, stack)?;
+    let (strategy, sharding) = sharding(cells, library)?;
     let batch = batch(cells, data, pipeline)?;
     let sequence = cells.row.needed("seq_len")?;
     let mut plan = Plan::new(sharding, sequence);
@@ -55,16 +46,15 @@ pub(super) fn read(
 }
 
 /// The strategy of a class, and how it shards.
-fn sharding(cells: &Cells<'_>, library: &Library, stack: &Stack) -> Result<(String, Sharding), String> {
+fn sharding(cells: &Cells<'_>, library: &Library) -> Result<(String, Sharding), String> {
     let class = cells.row.text("strategy_class").to_lowercase();
     // PyTorch writes NO_SHARD, DeepSpeed stage 3, ZeRO's paper ZeRO-3.
     let word = class.replace(['-', '_', ' '], "");
     let id = match word.as_str() {
         "ddp" | "dp" | "3d" | "noshard" | "zero0" | "stage0" => "ddp",
         "zero1" | "stage1" | "zero1+3d" => "zero1",
-        // PyTorch's ZeRO-2 is FSDP that keeps gathered weights until backward.
-        "zero2" if stack.id.starts_with("llm-foundry") || stack.id.starts_with("mosaic") => "fsdp",
-        "zero2" | "stage2" | "4d" => "zero2",
+        "zero2" => cells.conventions().zero2.as_deref().unwrap_or("zero2"),
+        "stage2" | "4d" => "zero2",
         "fullshard" | "fullshard+3d" | "fsdp1" | "fsdp2" | "shardgradop" => "fsdp",
         "zero3" | "stage3" => "zero3",
         "hybridshard" => "hsdp",
@@ -86,7 +76,7 @@ fn sharding(cells: &Cells<'_>, library: &Library, stack: &Stack) -> Result<(Stri
     Ok((id.to_owned(), sharding))
 }
 
-/// What a class may be: the presets, the user's own among them.
+/// The ids that a class may be: all presets, the user's own among them.
 fn strategies(library: &Library) -> String {
     library.entries(Kind::Strategy).map(|entry| entry.id.as_str()).collect::<Vec<_>>().join(", ")
 }
@@ -135,23 +125,14 @@ fn precision(cells: &mut Cells<'_>, cluster: &Cluster) -> shardscope_engine::pla
     })
 }
 
-/// Stacks that recomputed every layer unless a row says otherwise.
-const RECOMPUTING: [&str; 5] = [
-    "megatron-2021",
-    "megatron-deepspeed-2022",
-    "megatron-deepspeed-2023",
-    "deepspeed-zero3-2021",
-    "deepspeed-zero3-2022",
-];
-
-/// What is recomputed; blank: nothing, but everything on stacks of before 2024 whose runs did, and for
+/// Recomputation; a blank cell means none, but full on stacks of before 2024 whose runs did, and for
 /// the models beyond 100 billion parameters that the A100 ran.
 fn recompute(cells: &mut Cells<'_>) -> Recompute {
     if let Some(stated) = words::recompute(cells.row.text("act_ckpt")) {
         return stated;
     }
     let large = cells.row.number("params_b").ok().flatten().is_some_and(|billions| billions > 100.0);
-    let (value, why) = if RECOMPUTING.contains(&cells.row.text("stack")) {
+    let (value, why) = if cells.conventions().recomputes {
         (Recompute::Full, "what this stack's published runs did")
     } else if large && cells.row.text("cluster").starts_with("a100") {
         (Recompute::Full, "more than 100 billion parameters on A100s")
@@ -161,9 +142,6 @@ fn recompute(cells: &mut Cells<'_>) -> Recompute {
     cells.assume("act_ckpt", &value, why);
     value
 }
-
-/// The most stages per rank that are assumed where a source leaves them out.
-const MOST_STAGES: u32 = 10;
 
 /// The order of a pipeline's work: interleaved where the note gives stages per rank or layers per stage.
 fn schedule(cells: &mut Cells<'_>, pipeline: u32, micro_batches: u32) -> Result<(Schedule, u32), String> {
@@ -190,28 +168,8 @@ fn schedule(cells: &mut Cells<'_>, pipeline: u32, micro_batches: u32) -> Result<
 
 /// Stages of a rank with so many layers where a source leaves them out.
 fn usual_stages(cells: &mut Cells<'_>, layers: u32) -> u32 {
-    let most = || (1..=MOST_STAGES).rev().find(|stages| layers.is_multiple_of(*stages)).unwrap_or(1);
-    let (stages, why) = match cells.row.text("stack") {
-        // One published run: of the scored rows only that of Megatron's README on A100s.
-        "megatron-2024" if cells.row.text("cluster").starts_with("a100") => {
-            (1, "Megatron-LM's examples/pretrain_gpt3_175B.sh does not interleave")
-        }
-        "nemo-2024" | "megatron-2024" | "megatron-bridge-2025" => {
-            (most(), "the most up to 10 that divide a rank's layers; no source says")
-        }
-        // 175 and 530 billion parameters have 12 and 3 layers on a rank; those of a trillion have 2.
-        "megatron-2022" => {
-            let stages = if layers.is_multiple_of(3) { 3 } else { 1 };
-            (stages, "three for 175 and 530 billion parameters (arXiv 2205.05198, section 6)")
-        }
-        "megatron-kwai" => {
-            let stages = if layers.is_multiple_of(2) { layers / 2 } else { layers.max(1) };
-            (stages, "PP_l=2 in the script of figure 7 (kwai/Megatron-Kwai, examples/atc24)")
-        }
-        _ => (1, ""),
-    };
-    if !why.is_empty() {
-        cells.assume("notes", &format!("{stages} stages per rank"), why);
-    }
+    let Some(rule) = cells.conventions().stage_rule(cells.row.text("cluster")) else { return 1 };
+    let stages = rule.stages(layers);
+    cells.assume("notes", &format!("{stages} stages per rank"), &rule.why);
     stages
 }

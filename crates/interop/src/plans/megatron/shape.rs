@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
-use crate::report::ImportError;
 use shardscope_engine::model::{AttentionWindow, Experts, Model, Norm, Positions, QkNorm};
+use shardscope_engine::problem::Problem;
 use shardscope_engine::scenario::Field;
 
 use super::super::draft::PlanDraft;
@@ -73,10 +73,10 @@ const NAMES: [&str; 23] = [
     "max_position_embeddings",
 ];
 
-fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, ImportError> {
+fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Problem> {
     let file = settings.file.clone();
     let mut count = |name: &str, field: &str| count(settings, draft, name, field);
-    let missing = |name: &str| ImportError::new(&file, format!("no --{name}, so the model is not known"), CONFIG);
+    let missing = |name: &str| Problem::new(&file, format!("no --{name}, so the model is not known"), CONFIG);
     let layers = count("num_layers", "layers")?.ok_or_else(|| missing("num-layers"))?;
     let hidden = count("hidden_size", "hidden")?.ok_or_else(|| missing("hidden-size"))?;
     let heads = count("num_attention_heads", "heads")?.ok_or_else(|| missing("num-attention-heads"))?;
@@ -132,7 +132,9 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Im
         experts,
     };
     match model.problems().into_iter().next() {
-        Some((field, must)) => Err(ImportError::new(&file, format!("its model's {field} {must}"), CONFIG)),
+        Some(Problem { field, what: must, .. }) => {
+            Err(Problem::new(&file, format!("its model's {field} {must}"), CONFIG))
+        }
         None => Ok(model),
     }
 }
@@ -143,25 +145,20 @@ fn stem(file: &str) -> String {
 }
 
 /// A size of the model; `None` where it is off or absent.
-fn count(
-    settings: &mut ToolSettings,
-    draft: &mut PlanDraft,
-    name: &str,
-    field: &str,
-) -> Result<Option<u32>, ImportError> {
+fn count(settings: &mut ToolSettings, draft: &mut PlanDraft, name: &str, field: &str) -> Result<Option<u32>, Problem> {
     let Some(setting) = settings.take(name).filter(|setting| !OFF.contains(&setting.text.as_str())) else {
         return Ok(None);
     };
     // Megatron-DeepSpeed prints a list for each group of layers: `[1]` where there is one.
     let text = setting.text.trim_start_matches('[').trim_end_matches(']');
     let Some(count) = text.parse::<u32>().ok().filter(|count| (1..=1 << 24).contains(count)) else {
-        return Err(ImportError::new(&setting.place, format!("'{}' is no count", setting.text), CONFIG));
+        return Err(Problem::new(&setting.place, format!("'{}' is no count", setting.text), CONFIG));
     };
     draft.report.take(&format!("model.{field}"), count, &setting.place);
     Ok(Some(count))
 }
 
-fn experts(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Option<Experts>, ImportError> {
+fn experts(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Option<Experts>, Problem> {
     let mut count = |name: &str, field: &str| count(settings, draft, name, field);
     let [experts, active, ffn_hidden] = [
         count("num_experts", "experts.count")?,
@@ -186,11 +183,7 @@ fn attention_window(text: &str, layers: u32) -> Option<AttentionWindow> {
 }
 
 /// Rows of the embedding: the vocabulary, filled up to a multiple of what tensor ranks share evenly.
-fn padded_vocabulary(
-    vocab: Option<u32>,
-    settings: &mut ToolSettings,
-    draft: &mut PlanDraft,
-) -> Result<u32, ImportError> {
+fn padded_vocabulary(vocab: Option<u32>, settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<u32, Problem> {
     let multiple =
         settings.take("make_vocab_size_divisible_by").and_then(|it| it.text.parse::<u32>().ok()).unwrap_or(128);
     let step = multiple.max(1).saturating_mul(draft.ranks(Field::Tensor));
@@ -202,7 +195,7 @@ fn padded_vocabulary(
                 .to_owned(),
             name => format!("no --vocab-size, and --tokenizer-type {name} does not say how large the vocabulary is"),
         };
-        return Err(ImportError::new(&settings.file, what, CONFIG));
+        return Err(Problem::new(&settings.file, what, CONFIG));
     };
     let rows = size.div_ceil(step).saturating_mul(step);
     if vocab.is_none() {

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use shardscope_evidence::calibrate::{
-    self, Coverage, Fitted, FittedConstant, HoldOut, Identifiability, NOMINAL_COVERAGE, OwnRowsEffect, OwnSet,
+    self, AccuracyBar, Coverage, Fitted, FittedConstant, HoldOut, Identifiability, JudgedBar, JudgedFigure,
+    NOMINAL_COVERAGE, OwnRowsEffect, OwnSet,
 };
 use shardscope_evidence::measured::{Metric, Skipped, Validation};
 
 use super::ValidateReport;
-use super::bars;
 use super::validate::{line, scored, scores_table, skipped, skipped_records};
 use crate::figures::table::{Table, TableCell, joined, pretty};
 use shardscope_engine::units::percent;
@@ -16,14 +16,12 @@ use shardscope_engine::units::percent;
 /// A fit and what to say of it.
 #[derive(Debug, Clone, Copy)]
 pub struct CalibrateReport<'a> {
-    /// What was fitted.
     pub fitted: &'a Fitted,
     /// Rows that took no part.
     pub skipped: &'a [Skipped],
 }
 
 impl CalibrateReport<'_> {
-    /// As JSON.
     pub fn json(self) -> String {
         let fitted = self.fitted;
         let crossed = ValidateReport { validation: &fitted.crossed };
@@ -46,7 +44,7 @@ impl CalibrateReport<'_> {
                 "coverage": fitted.coverage.iter().map(covered).collect::<Vec<_>>(),
                 "bands": fitted.calibration.bands,
             },
-            "bars": bars::records(&calibrate::judge(fitted)),
+            "bars": bar_records(&calibrate::judge(fitted)),
         }))
     }
 
@@ -58,7 +56,7 @@ impl CalibrateReport<'_> {
             self.own(),
             self.constants(),
             self.bands(),
-            bars::text(&calibrate::judge(self.fitted)),
+            bars_text(&calibrate::judge(self.fitted)),
             format!("each group predicted by constants fitted without it\n\n{crossed}"),
             skipped(self.skipped),
         ];
@@ -136,7 +134,7 @@ impl CalibrateReport<'_> {
             let error = error.map_or_else(String::new, number);
             let values = [*value, *before, constant.low, constant.high].map(number);
             let [value, before, low, high] = values;
-            vec![name, value, before, low, high, error, groups.to_string(), determined.name().to_owned()]
+            vec![name, value, before, low, high, error, groups.to_string(), determined.into_str().to_owned()]
         });
         let table = Table::of_texts(&names, rows);
         let count =
@@ -189,7 +187,7 @@ fn constant(found: &FittedConstant) -> Value {
         "standard_error": error,
         "groups": groups,
         "stacks": stacks,
-        "determined": determined.name(),
+        "determined": determined.into_str(),
     })
 }
 
@@ -197,4 +195,49 @@ fn constant(found: &FittedConstant) -> Value {
 fn four_digits(value: f64) -> String {
     let plain = format!("{}", format!("{value:.3e}").parse::<f64>().unwrap_or(value));
     if plain.len() <= 8 { plain } else { format!("{value:.3e}") }
+}
+
+/// Bars as JSON; the bar of what is only reported is `null`, and so is whether it is met.
+fn bar_records(judged: &[JudgedBar]) -> Vec<Value> {
+    let record = |one: &JudgedBar| {
+        let JudgedBar { bar: AccuracyBar { set, figure, .. }, count, value, null: null_mean } = one;
+        let (figure, bar, met) = (figure.into_str(), one.bar.limit(), one.met());
+        json!({
+            "set": set, "figure": figure, "count": count, "value": value, "bar": bar, "null_mean": null_mean, "met": met,
+        })
+    };
+    judged.iter().map(record).collect()
+}
+
+/// Bars as a table: each set with what was found, its bar, and whether it holds.
+fn bars_text(judged: &[JudgedBar]) -> String {
+    let head = ["bar", "figure", "count", "found", "wanted", "", "null"];
+    let rows = judged.iter().map(|one| {
+        let JudgedBar { bar: AccuracyBar { set, figure, most, least, .. }, count, value, null } = one;
+        let amount = |value: f64| match figure {
+            JudgedFigure::Skill => format!("{value:.1}"),
+            JudgedFigure::Worse => value.to_string(),
+            _ => percent(value),
+        };
+        let wanted = match (most, least) {
+            (Some(most), _) => format!("<= {}", amount(*most)),
+            (None, Some(least)) => format!(">= {}", amount(*least)),
+            (None, None) => String::new(),
+        };
+        let verdict = one.met().map_or("", |met| if met { "met" } else { "missed" }).to_owned();
+        let worse = null.is_some_and(|null| null < *value);
+        let null = null.map_or_else(String::new, |null| amount(null) + if worse { ", better" } else { "" });
+        vec![set.clone(), figure.into_str().to_owned(), count.to_string(), amount(*value), wanted, verdict, null]
+    });
+    if judged.is_empty() {
+        return String::new();
+    }
+    let table = Table::of_texts(&head, rows);
+    let verdicts: Vec<bool> = judged.iter().filter_map(JudgedBar::met).collect();
+    let missed = verdicts.iter().filter(|met| !**met).count();
+    format!(
+        "bars set for the published rows, each row held out with its group unless stated\n{}{missed} of {} missed\n",
+        table.text(),
+        verdicts.len()
+    )
 }

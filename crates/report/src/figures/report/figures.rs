@@ -20,7 +20,7 @@ use super::caveats::caveats;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figures(Value);
 
-/// What is shown of a file's figures, and where every version has it.
+/// The shown figures of a file, and where every version has them.
 pub(super) const KEPT: [(Figure, &str); 3] = [
     (Figure::StepTime, "/step_time_s"),
     (Figure::ModelFlops, "/model_tflops_per_device"),
@@ -28,7 +28,6 @@ pub(super) const KEPT: [(Figure, &str); 3] = [
 ];
 
 impl Figures {
-    /// Those of an evaluation.
     pub fn new(scenario: &Scenario, evaluation: &Evaluation) -> Self {
         Self(known(record(scenario, evaluation)))
     }
@@ -111,7 +110,6 @@ pub(super) fn record(scenario: &Scenario, evaluation: &Evaluation) -> Value {
     joined(joined(figures, forms), host_link)
 }
 
-/// The whole training.
 fn training(tokens: f64, subject: &FigureSubject) -> Value {
     let scenario = subject.scenario;
     let number = |figure: Figure| figure.amount(subject).and_then(Amount::in_files);
@@ -138,7 +136,6 @@ fn training(tokens: f64, subject: &FigureSubject) -> Value {
     joined(training, energy)
 }
 
-/// What limits the step.
 fn bottleneck(scenario: &Scenario, evaluation: &Evaluation) -> Value {
     let resource = evaluation.bottleneck();
     let elasticity = evaluation.elasticity.iter().map(|one| (one.property.key(scenario), one.value));

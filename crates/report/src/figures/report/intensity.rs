@@ -46,7 +46,6 @@ pub fn intensities(scenario: &Scenario, transfers: &[Intensity]) -> Table {
     table
 }
 
-/// The title of [`rows`].
 pub(super) const TITLE: &str = "flop per byte in and out, and what twice a link's bandwidth needs";
 
 /// For each kind what it has, and under that what it needs.
@@ -61,8 +60,8 @@ pub(super) fn rows(scenario: &Scenario, transfers: &[Intensity]) -> Vec<(String,
     transfers.iter().flat_map(lines).collect()
 }
 
-/// What an intensity means for the step, in words; a factor is on the time of the arithmetic. What is not hidden
-/// would be by so many micro-batches only if these were accumulated layer by layer.
+/// The effect of an intensity on the step, in words; a factor is on the time of the arithmetic. A transfer that is not
+/// hidden would be by so many micro-batches only if these were accumulated layer by layer.
 pub fn verdict(intensity: &Intensity) -> String {
     let factor = significant(intensity.slowdown(), 4);
     match (intensity.hidden(), intensity.overlapped, intensity.micro_batches) {

@@ -8,7 +8,6 @@ pub(super) fn row(name: &str, value: String) -> (String, String) {
     (name.to_owned(), value)
 }
 
-/// Lines of a report.
 pub(super) struct Lines(pub(super) String);
 
 impl Lines {

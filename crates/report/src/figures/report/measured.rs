@@ -1,4 +1,4 @@
-//! What a measured step says of a scenario, as text and as JSON.
+//! The attribution of a measured step, as text and as JSON.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,6 @@ use shardscope_engine::evaluate::ErrorBand;
 use shardscope_engine::units::{Seconds, percent};
 use shardscope_evidence::calibrate::{Attribution, Cause};
 
-/// As JSON.
 pub(super) fn record(told: &Attribution) -> Value {
     let cause = |Cause { constant, value, shift_in_sigma, share }: &Cause| json!({"constant": constant.name, "value": value, "shift_in_sigma": shift_in_sigma, "share": share});
     let band = |band: ErrorBand| json!({"low": band.low.get(), "high": band.high.get()});

@@ -1,4 +1,4 @@
-//! What was published of a scenario beside what comes out here: a section of the text report and of the JSON.
+//! Published figures beside predicted ones: a section of the text report and of the JSON.
 
 use serde_json::{Value, json};
 
@@ -33,16 +33,14 @@ const fn figure(what: PublishedQuantity) -> Figure {
 /// A published figure and the same one here.
 #[derive(Debug, Clone, Copy)]
 pub struct PublishedAmounts<'a> {
-    /// What was published, and how far off it may be.
+    /// The published figure and its tolerance.
     pub published: &'a PublishedFigure,
-    /// How much that is.
     pub amount: Amount,
     /// How much it is here.
     pub here: Amount,
 }
 
 impl<'a> PublishedAmounts<'a> {
-    /// Of the runs of a comparison.
     pub fn new(PublishedComparison { published, run, over }: &'a PublishedComparison) -> Option<Self> {
         let value = |(scenario, summary): &(Scenario, Summary)| {
             Some(figure(published.what).amount(&FigureSubject::new(scenario, summary))?.value)
@@ -57,7 +55,6 @@ impl<'a> PublishedAmounts<'a> {
         self.here.value / self.amount.value - 1.0
     }
 
-    /// Whether that is within the tolerance.
     pub fn within(&self) -> bool {
         self.error().abs() <= self.published.tolerance
     }
@@ -92,7 +89,7 @@ impl<'a> PublishedAmounts<'a> {
     }
 }
 
-/// What was published, beside these figures, as JSON.
+/// Published and predicted figures as JSON.
 pub(super) fn record(comparison: &Comparison) -> Value {
     let figures: Vec<Value> = amounts(comparison).map(|one| one.record()).collect();
     joined(known(json!({"source": comparison.source, "note": comparison.note})), json!({"figures": figures}))

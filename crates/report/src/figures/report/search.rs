@@ -19,11 +19,8 @@ use super::{FORMAT, changed, figures, held};
 /// The plans that a search found, and what was asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct SearchReport<'a> {
-    /// What was asked for.
     pub search: &'a PlanSearch,
-    /// What was found.
     pub answer: &'a PlanSearchAnswer,
-    /// The evaluation of each plan.
     pub evaluations: &'a [Evaluation],
     /// The command line that gives each of them, where there is one.
     pub commands: &'a [Option<String>],
@@ -59,7 +56,7 @@ pub fn plan_words(plan: &Plan) -> String {
     parts.join(", ")
 }
 
-/// What a search has proven so far of the plans that it has not looked at: that none takes less time, money, memory or
+/// The proof of a search so far: no plan that it has not looked at takes less time, money, memory or
 /// whatever else is sought than this share of what the best so far takes.
 pub fn proven_words(objective: Objective, answer: &PlanSearchAnswer) -> String {
     let share = percent(answer.proven);
@@ -101,7 +98,6 @@ struct FoundColumn {
     cell: fn(&RankedPlan) -> TableCell,
 }
 
-/// A plan with its place.
 struct RankedPlan<'a> {
     rank: usize,
     found: &'a EvaluatedPlan,
@@ -174,7 +170,7 @@ fn table(plans: &[EvaluatedPlan], has: fn(&FoundColumn) -> bool) -> Table {
     table
 }
 
-/// The same for people.
+/// The same figures as text.
 fn shown(plans: &[EvaluatedPlan]) -> String {
     table(plans, |column| !column.heading.is_empty()).text()
 }
@@ -236,7 +232,7 @@ impl SearchReport<'_> {
         lines.0
     }
 
-    /// What failures make of the best plan, where the cluster states them; and that plans are weighed by that.
+    /// The best plan with failures, where the cluster states them, and whether plans are weighed by that.
     fn with_failures(&self, EvaluatedPlan { scenario, summary, .. }: &EvaluatedPlan) -> Option<String> {
         let subject = FigureSubject::new(scenario, summary);
         let days = Figure::DaysWithFailures.amount(&subject)?.in_row();
@@ -266,7 +262,7 @@ impl SearchReport<'_> {
         pretty(&self.value())
     }
 
-    /// The same, for what is added to it.
+    /// As JSON, to which more is added.
     pub fn value(&self) -> Value {
         let counts = &self.answer.counts;
         let plans = self.answer.plans.iter().zip(self.evaluations).zip(self.commands).enumerate();

@@ -16,15 +16,13 @@ const LISTED: usize = 12;
 /// Constants that are listed.
 const CONSTANTS_LISTED: usize = 6;
 
-/// In what a group may be like a scenario.
+/// A test of whether a group is like a scenario in one thing.
 type Nearness = fn(&NearGroup<'_>) -> bool;
 
-/// What stands behind a scenario.
+/// Measured runs behind a scenario.
 #[derive(Debug, Clone, Copy)]
 pub struct SupportReport<'a> {
-    /// What rows are compared with.
     pub scenario: &'a Scenario,
-    /// What it is evaluated to.
     pub evaluation: &'a Evaluation,
     /// How its step time changes with each constant, per share of its range ([`shardscope_engine::evaluate::slopes`]).
     pub slopes: &'a ConstantValues,
@@ -33,7 +31,6 @@ pub struct SupportReport<'a> {
 }
 
 impl SupportReport<'_> {
-    /// For people.
     pub fn text(self) -> String {
         let titled = |title: &str, table: &Table| {
             if table.is_empty() { String::new() } else { format!("\n{title}\n{}", table.text()) }
@@ -47,7 +44,6 @@ impl SupportReport<'_> {
         format!("{}\n\n{}{near}{open}", self.band(), self.counts().text())
     }
 
-    /// For programs.
     pub fn json(self) -> String {
         // Errors are factors, so that a band is as wide above as below in its logarithm.
         let half = self.evaluation.error_band.map(|band| libm::log(band.high / band.low) / 2.0);

@@ -18,9 +18,7 @@ use super::changed;
 /// A map and what to say of it.
 #[derive(Debug, Clone, Copy)]
 pub struct SweepReport<'a> {
-    /// What was swept.
     pub sweep: &'a Sweep,
-    /// The figure to show.
     pub metric: Figure,
     /// The cells, row by row; `None` where the sweep was interrupted before them.
     pub cells: &'a [Option<search::Cell>],
@@ -29,13 +27,11 @@ pub struct SweepReport<'a> {
 /// The cells of a map, each for itself: a map of any size can be written as it is computed.
 #[derive(Debug, Clone, Copy)]
 pub struct SweepCells<'a> {
-    /// What is swept.
     pub sweep: &'a Sweep,
-    /// The figure to show.
     pub metric: Figure,
 }
 
-/// What each cell says, in CSV and in JSON.
+/// The keys of a cell in CSV and in JSON.
 const KEYS: [&str; 10] =
     ["x", "y", "metric", "value", "fits", "reason", "micro_batch", "recompute", "accumulate", "global_batch"];
 
@@ -60,7 +56,6 @@ impl SweepReport<'_> {
         self.table(KEYS).csv()
     }
 
-    /// As JSON.
     pub fn json(&self) -> String {
         // The metric stands above the cells.
         let keys = KEYS.map(|key| if key == "metric" { "" } else { key });
@@ -115,7 +110,7 @@ impl SweepReport<'_> {
         format!("{title}\n{changed}{held}\n{table}\nx does not fit, - not possible{partial}\n{why}{above}{best}")
     }
 
-    /// In what the hardware of every cell differs from the cluster's, in a line: what an axis sets is not that.
+    /// The changes of every cell's hardware against the cluster's, in a line; an axis's own values are none.
     fn changed(&self) -> Option<String> {
         let Sweep { base, x, y, .. } = self.sweep;
         let mut scenario = base.clone();
@@ -167,7 +162,7 @@ impl SweepReport<'_> {
         Some(format!("global batch {} sequences in every cell, or {}\n", counted(wanted), nearest()))
     }
 
-    /// What a table shows of a cell: its figure where it fits, else a mark.
+    /// A cell of the text table: its figure where it fits, else a mark.
     fn mark(&self, index: usize) -> String {
         match self.cell(index) {
             None => "?".to_owned(),
@@ -195,7 +190,6 @@ impl SweepReport<'_> {
 }
 
 impl SweepCells<'_> {
-    /// The header of the CSV.
     pub fn header() -> String {
         KEYS.join(",") + "\n"
     }

@@ -31,7 +31,6 @@ pub enum Verdict {
     Fits,
     /// With more than 92 % of the memory in use.
     Tight,
-    /// Not at all.
     DoesNotFit,
 }
 
@@ -47,7 +46,7 @@ impl Verdict {
 }
 
 /// The report of an evaluation: every line ends in a line end, nothing is drawn.
-/// What would let a scenario fit that does not stands under the verdict.
+/// Ways to make a scenario fit stand under the verdict.
 pub fn text(scenario: &Scenario, evaluation: &Evaluation, fix: Option<&Fixes>) -> String {
     let summary = &evaluation.summary;
     let subject = FigureSubject::evaluated(scenario, evaluation);
@@ -81,7 +80,7 @@ pub fn text(scenario: &Scenario, evaluation: &Evaluation, fix: Option<&Fixes>) -
     lines.0
 }
 
-/// What a snapshot stored beside what comes out now, where another version of shardscope wrote it.
+/// A snapshot's stored figures beside the present ones, where another version of shardscope wrote it.
 pub fn beside(version: &str, stored: &Figures, now: &Figures) -> String {
     let rows = KEPT.map(|(figure, _)| {
         let (name, unit) = (figure.entry().map_or("", |entry| entry.name), figure.column_unit());
@@ -94,14 +93,13 @@ pub fn beside(version: &str, stored: &Figures, now: &Figures) -> String {
     lines.0
 }
 
-/// What limits a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepLimit {
     /// In words: `limited by bandwidth between nodes`.
     pub what: String,
-    /// The same where there is little room: `limit: links between nodes`.
+    /// The limit where there is little room: `limit: links between nodes`.
     pub short: String,
-    /// What a change of it would give: `+10 % gives +3.1 %`.
+    /// The effect of a change of it: `+10 % gives +3.1 %`.
     pub gain: Option<String>,
 }
 
@@ -118,7 +116,7 @@ impl fmt::Display for StepLimit {
     }
 }
 
-/// What limits a step: `limited by bandwidth between nodes: +10 % gives +3.1 %`.
+/// The limit of a step: `limited by bandwidth between nodes: +10 % gives +3.1 %`.
 pub fn limit(scenario: &Scenario, evaluation: &Evaluation) -> StepLimit {
     let resource = evaluation.bottleneck();
     let place = |level: usize| printable(&scenario.cluster.place(level));
@@ -168,17 +166,17 @@ pub(super) fn held(sequences: Option<f64>) -> Option<String> {
     sequences.map(|sequences| format!("global batch {} sequences, or {}", counted(sequences), nearest()))
 }
 
-/// What stands for a batch that does not divide.
+/// The words for the batch that replaces one that does not divide.
 pub(super) fn nearest() -> String {
     format!("the nearest within {}", whole_percent(NEAR))
 }
 
-/// In what the hardware differs from the cluster's, if anything: `changed: memory x 0.5 = 39.8 GiB`.
+/// Changes of the hardware against the cluster's: `changed: memory x 0.5 = 39.8 GiB`.
 pub fn changed(scenario: &Scenario) -> Option<String> {
     scenario.altered_in_full().map(|altered| format!("changed: {altered}"))
 }
 
-/// What a step is, as it is run: what was not asked for can be seen here.
+/// The step as it is run, so that what was not asked for can be seen.
 fn step(plan: &Plan) -> String {
     let order = if plan.accumulation == Accumulation::Layered { ", layer by layer" } else { "" };
     let mut parts = vec![format!(
@@ -204,7 +202,7 @@ fn step(plan: &Plan) -> String {
     parts.join("; ")
 }
 
-/// What all devices take in a step, and by how much that is not what was asked for.
+/// Sequences of a step on all devices, and by how much they miss what was asked for.
 fn batch(scenario: &Scenario, summary: &Summary) -> String {
     let sequences = scenario.sequences();
     let tokens = counted(summary.tokens_per_step);
@@ -219,7 +217,6 @@ fn batch(scenario: &Scenario, summary: &Summary) -> String {
     }
 }
 
-/// What is offloaded to host memory.
 fn on_host(plan: &Plan) -> &'static str {
     let checkpoints = plan.offload.checkpoints() && plan.recompute.layers() > 0.0;
     match plan.offload {

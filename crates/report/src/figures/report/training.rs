@@ -20,28 +20,25 @@ use crate::figures::figure::{Figure, MEMORY_PARTS};
 use crate::figures::table::{Table, TableCell, joined, pretty};
 use crate::figures::why::facts::FigureSubject;
 
-/// What a search found, and of what.
 #[derive(Debug, Clone, Copy)]
 pub struct TrainingReport<'a> {
-    /// What was asked: methods, budgets of devices, and what is to be trained.
+    /// The methods, the budgets of devices and the training.
     pub training: &'a TrainingSearch,
     /// Where the critical batch comes from.
     pub source: &'a str,
     /// The best of each method within each budget.
     pub best: &'a [Option<BestTraining>],
-    /// Of each method's best within the largest budget, where its days go, and what else is told of it.
+    /// Breakdown of each method's best plan within the largest budget.
     pub accounts: &'a [Option<StepBreakdown>],
-    /// What each method would take by the closed forms alone.
+    /// The days of each method by the closed forms alone.
     pub closed: &'a [Option<ClosedForm>],
     /// Plans that may fit.
     pub plans: usize,
-    /// Those that were simulated.
     pub simulated: usize,
     /// How long the search took.
     pub time: Seconds,
 }
 
-/// What was chosen.
 fn sizes(scenario: &Scenario, choice: &TrainingChoice) -> Value {
     let plan = &scenario.plan;
     json!({
@@ -70,7 +67,7 @@ fn needs_table() -> Table {
     ])
 }
 
-/// What each transfer of a method's plan needs of its link so that arithmetic hides it, per device and direction; one
+/// The bandwidth that arithmetic needs to hide each transfer of a method's plan, per device and direction; one
 /// that has no need never hides, however fast the link is.
 fn needs(name: &str, scenario: &Scenario, account: Option<&StepBreakdown>) -> Table {
     let rate = |rate: BytesPerSecond| TableCell::new(rate.to_string(), rate.get());
@@ -329,7 +326,6 @@ impl TrainingReport<'_> {
     }
 }
 
-/// What tables say of a choice.
 fn chosen(method: &Method, days: f64, choice: &TrainingChoice, efficiency: f64) -> Vec<String> {
     let TrainingChoice { devices, tensor, pipeline, data, micro_batch, accumulate, .. } = *choice;
     let mut cells = vec![method.name.to_owned(), significant(days, 3), thousands(f64::from(devices))];

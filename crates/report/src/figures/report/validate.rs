@@ -1,6 +1,7 @@
 //! A validation as text, as CSV and as JSON.
 
 use serde_json::{Value, json};
+use strum::VariantArray;
 
 use shardscope_engine::units::{Amount, percent, signed};
 use shardscope_evidence::measured::{Metric, Pairs, Ranking, Reading, Residual, ScoreKey, Scores, Skipped, Validation};
@@ -11,10 +12,8 @@ use crate::figures::table::{Table, TableCell, joined, pretty};
 /// How many of the worst groups a text shows.
 const WORST: usize = 15;
 
-/// A validation and what to say of it.
 #[derive(Debug, Clone, Copy)]
 pub struct ValidateReport<'a> {
-    /// What was compared.
     pub validation: &'a Validation,
 }
 
@@ -28,7 +27,6 @@ const fn reading(residual: &Residual) -> Option<&'static str> {
 }
 
 impl ValidateReport<'_> {
-    /// As JSON.
     pub fn json(self) -> String {
         let validation = self.validation;
         let Ranking { pairs, choices, slowdown_mean, slowdown_worst } = validation.ranking;
@@ -59,7 +57,7 @@ impl ValidateReport<'_> {
         let mut table = Table::new(keys.into_iter().chain(["skipped"]).map(|key| (key, "")));
         table.extend(self.validation.residuals.iter().map(|one| {
             let Residual { id, group, stack, hardware, class, metric, .. } = one;
-            let words = [id, group, stack, hardware, class, metric.name()].map(TableCell::word);
+            let words = [id, group, stack, hardware, class, metric.into_str()].map(TableCell::word);
             let numbers = [one.predicted, one.measured, one.error()].map(|number| TableCell::new("", number));
             words.into_iter().chain(numbers).collect()
         }));
@@ -85,7 +83,7 @@ impl ValidateReport<'_> {
     /// Every comparison, as JSON has it.
     pub(super) fn records(self) -> Vec<Value> {
         let record = |one: &Residual| {
-            let head = json!({"id": one.id, "group": one.group, "metric": one.metric.name()});
+            let head = json!({"id": one.id, "group": one.group, "metric": one.metric.into_str()});
             let reading = reading(one).map_or(json!({}), |reading| json!({"reading": reading}));
             let numbers = json!({"predicted": one.predicted, "measured": one.measured, "error": one.error()});
             let refused = one.refused.map_or(json!({}), |more| json!({"refused_by_bytes": more.get() as u64}));
@@ -108,7 +106,7 @@ impl ValidateReport<'_> {
         self.validation.scores(|one| one.metric == metric)
     }
 
-    /// Of peaks that the device or that the allocator reports.
+    /// Scores of the peaks that the device or that the allocator reports.
     pub(super) fn memory(self, device: bool) -> Option<Scores> {
         self.validation.scores(|one| one.reading.is_some_and(|reading| (reading == Reading::Device) == device))
     }
@@ -117,10 +115,10 @@ impl ValidateReport<'_> {
     pub(super) fn parts(self) -> Vec<Value> {
         let mut parts = Vec::new();
         for metric in [Metric::StepTime, Metric::Memory] {
-            for by in ScoreKey::ALL {
+            for by in ScoreKey::VARIANTS.iter().copied() {
                 parts.extend(self.validation.values(metric, by).into_iter().map(|value| {
                     let scores = self.validation.scores(|one| one.metric == metric && one.key(by) == value);
-                    joined(json!({"metric": metric.name(), "by": by.name(), "value": value}), scored(scores))
+                    joined(json!({"metric": metric.into_str(), "by": by.into_str(), "value": value}), scored(scores))
                 }));
             }
         }
@@ -154,7 +152,7 @@ impl ValidateReport<'_> {
             table.extend(readings.iter().filter_map(|(name, device)| Some(line(name, &self.memory(*device)?))));
         }
         for by in [ScoreKey::Stack, ScoreKey::Hardware, ScoreKey::Class] {
-            table.push(vec![TableCell::word(format!("by {}", by.name()))]);
+            table.push(vec![TableCell::word(format!("by {}", by.into_str()))]);
             for value in self.validation.values(metric, by) {
                 let scores = self.validation.scores(|one| one.metric == metric && one.key(by) == value);
                 table.extend(scores.map(|scores| line(&format!("  {value}"), &scores)));

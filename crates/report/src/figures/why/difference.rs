@@ -8,18 +8,16 @@ use shardscope_engine::units::{Seconds, rounded_percent};
 /// A scenario with its evaluation.
 #[derive(Debug, Clone, Copy)]
 pub struct Side<'a> {
-    /// What it is called (`A`).
+    /// Its name (`A`).
     pub name: &'a str,
-    /// What was run.
     pub scenario: &'a Scenario,
-    /// What came out, with its trace.
+    /// Its evaluation, with the trace.
     pub evaluation: &'a Evaluation,
 }
 
 /// A part of the step in which two scenarios differ.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Term {
-    /// What it is.
     pub part: Part,
     /// How much longer the second takes for it, for the tokens that a device has in a step of the first.
     pub longer: Seconds,
@@ -28,7 +26,6 @@ pub struct Term {
 /// A part of the step, by its cause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
-    /// Compute runs.
     Compute,
     /// Compute takes longer beside transfers than alone.
     Slowed,
@@ -38,7 +35,6 @@ pub enum Part {
     Host,
     /// Compute waits for another pipeline rank.
     Bubble,
-    /// The optimizer runs.
     Optimizer,
     /// Launch, host and waits.
     Other,
@@ -118,7 +114,7 @@ pub fn sentence(a: Side, b: Side) -> String {
     format!("{} is {} {word}{fit}{why}{scaled}", b.name, rounded_percent(gain.abs()))
 }
 
-/// What a choice between two sizes of a job comes to: who finishes first, who is cheaper, who takes fewer devices. `None`
+/// The choice between two sizes of a job: which finishes first, is cheaper, takes fewer devices. `None`
 /// for jobs of the same size, which [`sentence`] compares.
 pub fn choice(a: Side, b: Side) -> Option<String> {
     let (one, two) = (&a.evaluation.summary, &b.evaluation.summary);
@@ -165,7 +161,7 @@ fn in_words(term: &Term) -> String {
     }
 }
 
-/// What of the plan, the machine or the software brings a term about, where that is plain to see.
+/// The part of the plan, the machine or the software that causes a term, where that is plain to see.
 fn cause(a: Side, b: Side, part: &Part, faster: bool) -> Option<String> {
     match part {
         Part::Compute => of_compute(a.scenario, b.scenario, faster),

@@ -1,4 +1,4 @@
-//! What stands of a figure, once: its names, unit, value and reasons; and the facts of a scenario that reasons are made
+//! The entry of a figure: its names, unit, value and reasons; and the facts of a scenario that reasons are made
 //! from, with their sources.
 
 use std::borrow::Cow;
@@ -27,7 +27,6 @@ pub enum Better {
     More,
     /// The less of it.
     Less,
-    /// Neither.
     Neither,
 }
 
@@ -42,11 +41,9 @@ pub struct FigureEntry {
     pub name: &'static str,
     /// The name in a narrow column.
     pub label: &'static str,
-    /// What it counts.
     pub unit: Dimension,
-    /// Which way it is better.
     pub better: Better,
-    /// What it means, in a sentence or two.
+    /// Its meaning, in a sentence or two.
     pub about: &'static str,
     /// The title of a map of it, in which `{}` stands for what is trained; and its unit in words.
     pub map: Option<[&'static str; 2]>,
@@ -111,54 +108,48 @@ impl FigureEntry {
     }
 }
 
-/// What figures are read from.
+/// A scenario with the results from which figures are read.
 #[derive(Debug, Clone, Copy)]
 pub struct FigureSubject<'a> {
-    /// What was run.
     pub scenario: &'a Scenario,
-    /// What came out.
     pub summary: &'a Summary,
-    /// What more of each resource would give, where that is known.
+    /// The gain from more of each resource, where that is known.
     pub elasticity: &'a [Elasticity],
-    /// What else the simulation knows of the step, where that was kept.
+    /// Details of the simulated step, where they were kept.
     pub details: Option<&'a Details>,
     /// How much is trained, in tokens.
     pub tokens: Option<f64>,
 }
 
 impl<'a> FigureSubject<'a> {
-    /// A scenario with its summary.
     pub fn new(scenario: &'a Scenario, summary: &'a Summary) -> Self {
         Self { scenario, summary, elasticity: &[], details: None, tokens: scenario.plan.tokens }
     }
 
-    /// A scenario with its whole evaluation.
     pub fn evaluated(scenario: &'a Scenario, evaluation: &'a Evaluation) -> Self {
         let Evaluation { summary, elasticity, details, .. } = evaluation;
         Self { elasticity, details: Some(details), ..Self::new(scenario, summary) }
     }
 
-    /// What the whole training takes.
     pub(super) fn expense(&self) -> Option<Expense> {
         Some(Expense::new(self.tokens?, self.summary, &self.scenario.cluster))
     }
 
-    /// What failures make of it, where the cluster says what goes wrong.
+    /// The training with failures, where the cluster states them.
     pub fn failures(&self) -> Option<FailureForecast> {
         FailureForecast::new(self.scenario, self.summary.step_time)
     }
 
-    /// What the whole training takes with them.
+    /// The whole training with failures.
     pub(super) fn expense_with_failures(&self) -> Option<Expense> {
         Some(self.expense()?.at(self.failures()?.shares.useful))
     }
 
-    /// One of the transfers.
     pub(super) fn transfer(&self, index: usize) -> Option<&'a Intensity> {
         self.details?.transfers.get(index)
     }
 
-    /// What stands in the name of a figure that is one of several.
+    /// The word that tells a figure from others of its name.
     pub fn which(&self, figure: Figure) -> Option<String> {
         Some(match figure {
             Figure::Traffic(index) | Figure::Busy(index) => self.scenario.cluster.levels.get(index)?.name.clone(),
@@ -237,7 +228,7 @@ impl Citation {
     }
 }
 
-/// What a kernel of a layer is called, those of forward first: `forward of gate and up`.
+/// Names of a layer's kernels, those of forward first: `forward of gate and up`.
 fn kernel_name(scenario: &Scenario, index: usize) -> Option<String> {
     let PerDirection { forward, backward } = Rates::new(scenario, &Factors::default()).kernels();
     let (pass, kernel) = match index.checked_sub(forward.len()) {
@@ -256,12 +247,11 @@ pub(super) fn share(value: f64) -> Amount {
     Amount { value, unit: Dimension::Share }
 }
 
-/// An input that a formula names.
 pub(super) fn input(name: impl Into<String>, amount: impl Into<Amount>, source: Citation) -> Formula {
     FormulaInput { name: name.into(), amount: amount.into(), source, figure: None }.into()
 }
 
-/// What no short formula gives.
+/// A value that no short formula gives.
 pub(super) fn only_counted(name: &str, amount: impl Into<Amount>) -> Formula {
     input(format!("{name}, counted"), amount, Citation::simulated())
 }
@@ -306,7 +296,7 @@ impl<'a> FormulaFacts<'a> {
         (self.layout.pipeline > 1).then(|| Pipeline::new(&self.scenario.plan))
     }
 
-    /// What runs on a lane of the rank that ends last.
+    /// Time of a lane of the rank that ends last.
     pub(super) fn spans(&self, lane: Stream) -> impl Iterator<Item = &Span> {
         let last = self.last as u32;
         self.evaluation.trace.spans.iter().filter(move |span| span.rank == last && span.lane == lane)
@@ -324,19 +314,19 @@ impl<'a> FormulaFacts<'a> {
         Some(FormulaInput { name, amount, source, figure: Some(figure) }.into())
     }
 
-    /// What the vendor says about the device.
+    /// A figure of the device's data sheet.
     pub(super) fn sheet(&self) -> Citation {
         let device = &self.scenario.cluster.device;
         Citation::new(Authority::Sheet, &format!("{}: {}", device.name, device.source))
     }
 
-    /// What the cluster's file says of the whole machine.
+    /// A figure of the cluster's file.
     pub(super) fn stated(&self) -> Citation {
         let cluster = &self.scenario.cluster;
         Citation::new(Authority::Sheet, &format!("{}: {}", cluster.name, cluster.source))
     }
 
-    /// What the cluster's file says of failures.
+    /// A figure of the cluster's reliability.
     pub(super) fn reliability(&self) -> Citation {
         let cluster = &self.scenario.cluster;
         Citation::new(Authority::Sheet, &format!("{}: {}", cluster.name, cluster.reliability.source))
@@ -348,13 +338,11 @@ impl<'a> FormulaFacts<'a> {
         Citation::paper(&format!("{}: {}", model.name, model.source))
     }
 
-    /// What the software reaches.
     pub(super) fn calibrated(&self) -> Citation {
         let calibration = &self.scenario.calibration;
         Citation::new(Authority::Measurement, &format!("calibration {}: {}", calibration.id, calibration.source))
     }
 
-    /// How the software behaves.
     pub(super) fn software(&self) -> Citation {
         let stack = &self.scenario.stack;
         Citation::new(Authority::Scenario, &format!("stack {}: {}", stack.id, stack.source))

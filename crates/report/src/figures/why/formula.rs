@@ -12,51 +12,36 @@ use shardscope_engine::units::Amount;
 /// The source of a formula or of a value: a paper, a convention, a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Citation {
-    /// What kind of authority that is.
     pub kind: Authority,
     /// Where it stands.
     pub text: String,
 }
 
-/// What stands behind a number or a formula.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The kind of source of a number or a formula.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "lowercase")]
 pub enum Authority {
-    /// A publication.
     Paper,
-    /// What a vendor or a site states.
+    /// A vendor's or a site's statement.
+    #[strum(serialize = "data sheet")]
     Sheet,
     /// Fitted or measured.
     Measurement,
     /// A way of counting.
     Convention,
-    /// What the scenario chooses.
+    #[strum(serialize = "this scenario")]
     Scenario,
-    /// What the simulated step comes to.
+    /// A result of the simulated step.
     Simulation,
     /// Follows from the rest.
     Derived,
 }
 
-impl Authority {
-    /// Its word before the text of a citation: `paper`.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Paper => "paper",
-            Self::Sheet => "data sheet",
-            Self::Measurement => "measurement",
-            Self::Convention => "convention",
-            Self::Scenario => "this scenario",
-            Self::Simulation => "simulation",
-            Self::Derived => "derived",
-        }
-    }
-}
-
 impl fmt::Display for Citation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.text.as_str() {
-            "" => f.write_str(self.kind.word()),
-            text => write!(f, "{}: {text}", self.kind.word()),
+            "" => write!(f, "{}", self.kind),
+            text => write!(f, "{}: {text}", self.kind),
         }
     }
 }
@@ -64,15 +49,14 @@ impl fmt::Display for Citation {
 /// A figure with its reasons.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
-    /// Which figure.
     pub figure: Figure,
-    /// What it is called, which of several included: `sent into the node level`.
+    /// Its name, which of several included: `sent into the node level`.
     pub name: String,
     /// The figure as the evaluation has it.
     pub amount: Amount,
     /// How it follows from its inputs.
     pub formula: Formula,
-    /// What it is, in a sentence or two.
+    /// Its meaning, in a sentence or two.
     pub about: Cow<'static, str>,
     /// Who says that it is counted like this.
     pub source: Citation,
@@ -90,12 +74,10 @@ impl Explanation {
     }
 }
 
-/// What goes into a formula: a name, a value, and its source.
+/// An input of a formula: a name, a value and its source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FormulaInput {
-    /// What it is, in the words of the formula.
     pub name: String,
-    /// How much.
     pub amount: Amount,
     /// Where it was taken from.
     pub source: Citation,
@@ -108,9 +90,7 @@ pub struct FormulaInput {
 pub enum Formula {
     /// A number that belongs to the formula.
     Number(f64),
-    /// An input.
     Input(Box<FormulaInput>),
-    /// All together.
     Sum(Vec<Formula>),
     /// The first less the second.
     Difference(Box<[Formula; 2]>),
@@ -120,12 +100,11 @@ pub enum Formula {
     Quotient(Box<[Formula; 2]>),
     /// The first to the power of the second.
     Power(Box<[Formula; 2]>),
-    /// The largest of them.
     Largest(Vec<Formula>),
 }
 
 impl Formula {
-    /// What it comes to, in base units.
+    /// Its value in base units.
     pub fn value(&self) -> f64 {
         match self {
             Self::Number(number) => *number,
@@ -139,12 +118,12 @@ impl Formula {
         }
     }
 
-    /// The same with the inputs' values in place of their names.
+    /// The formula with the inputs' values in place of their names.
     pub fn in_numbers(&self) -> String {
         self.spelled(&|input| input.amount.to_string())
     }
 
-    /// The same with any words for the inputs.
+    /// The formula with any words for the inputs.
     pub(super) fn spelled(&self, words: &dyn Fn(&FormulaInput) -> String) -> String {
         let mut text = String::new();
         // Writing to a String cannot fail.
@@ -152,7 +131,7 @@ impl Formula {
         text
     }
 
-    /// What goes into it, each once, in the order in which it is named.
+    /// Its inputs, each once, in the order in which they are named.
     pub fn inputs(&self) -> Vec<&FormulaInput> {
         let mut found = Vec::new();
         self.collect(&mut found);

@@ -1,4 +1,4 @@
-//! What failures make of a training: checkpoints, goodput, and days, cost and energy with them.
+//! A training with failures: checkpoints, goodput, and days, cost and energy with them.
 
 use shardscope_engine::bounds::goodput::Interruptions;
 use shardscope_engine::evaluate::{self, FailureForecast};
@@ -14,10 +14,10 @@ const DALY: &str = "J. T. Daly, Future Generation Computer Systems 22 (2006)";
 const SHARES: &str = "J. T. Daly, Future Generation Computer Systems 22 (2006), equation 20: failures at random, in \
                       restarts and checkpoints too";
 
-/// What is said of each of the training's figures with failures.
+/// The sentence of each of the training's figures with failures.
 const STRETCHED: &str = "the figure without failures over the goodput";
 
-/// What failures make of a training.
+/// A training with failures.
 pub(super) const FIGURES: &[FigureEntry] = &[
     figure(Figure::Goodput, "goodput", "goodput", Dimension::Share)
         .more_is_better()

@@ -60,7 +60,7 @@ impl FormulaFacts<'_> {
     }
 }
 
-/// What a transfer's intensity is held against: the bandwidth of its link, in words.
+/// The bandwidth of a transfer's link, in words: its intensity is held against that.
 pub fn bandwidth(link: TransferLink, scenario: &Scenario) -> String {
     match link {
         TransferLink::Level(_) => format!("bandwidth of a ring through {}", link.name(scenario)),
@@ -80,7 +80,6 @@ fn intensity(transfer: &Intensity) -> Formula {
     flop * of / bytes
 }
 
-/// What a kind of transfer carries.
 pub const fn carries(kind: TransferKind) -> &'static str {
     match kind {
         TransferKind::DataParallel => "Sums of gradients over replicas",
@@ -92,7 +91,7 @@ pub const fn carries(kind: TransferKind) -> &'static str {
     }
 }
 
-/// What is to be said beyond that.
+/// A further remark.
 const fn more(transfer: &Intensity) -> &'static str {
     match transfer.kind {
         TransferKind::DataParallel => ", beside the last backward.",

@@ -36,7 +36,7 @@ pub(super) fn all(scenario: &Scenario) -> Vec<Kernel> {
     [forward, backward].concat()
 }
 
-/// What its arithmetic reaches of the peak; `None` where memory alone takes the time.
+/// The share of the peak that its arithmetic reaches; `None` where memory alone takes the time.
 fn reached(kernel: &Kernel) -> Option<f64> {
     let arithmetic = kernel.time.time - kernel.time.memory;
     (arithmetic > Seconds::ZERO).then(|| kernel.flop / arithmetic / kernel.peak)

@@ -42,7 +42,7 @@ struct LimitEntry {
     name: &'static str,
     /// The name in a narrow column.
     label: &'static str,
-    /// What it is, in a sentence.
+    /// Its meaning, in a sentence.
     about: &'static str,
     /// Its value, which is not finite where the state leaves no memory and the number means nothing.
     amount: fn(&FsdpLimits, BoundForm) -> Amount,
@@ -173,7 +173,7 @@ pub fn all() -> impl Iterator<Item = (Limit, BoundForm)> {
     of_form(BoundForm::Floor).chain(of_form(BoundForm::Hidden).filter(|(limit, _)| limit.is_bound()))
 }
 
-/// What the limits come to, in words.
+/// The limits in words.
 pub fn verdict(limits: &FsdpLimits) -> &'static str {
     if limits.free() <= Bytes::ZERO {
         return "the state alone does not fit: no tokens, no throughput";
@@ -216,7 +216,6 @@ impl Limit {
         self.entry().label
     }
 
-    /// What it is, of a bound in a form.
     pub fn amount(self, form: BoundForm, limits: &FsdpLimits) -> Amount {
         (self.entry().amount)(limits, form)
     }
@@ -226,7 +225,7 @@ impl Limit {
         (self.entry().formula)(&Given { limits, form })
     }
 
-    /// What it is, as a column of limits shows it: whole tokens, as many as fit.
+    /// Its amount as a column of limits shows it: whole tokens, as many as fit.
     pub fn text(self, form: BoundForm, limits: &FsdpLimits) -> String {
         let amount = self.amount(form, limits);
         let value = amount.value;

@@ -199,7 +199,7 @@ impl FormulaFacts<'_> {
                 * input("everything else", rest, Citation::simulated())
     }
 
-    /// What is kept at the moment of the peak, layer by layer, where a rank visits layers in order; else in units of
+    /// Activations at the moment of the peak, layer by layer, where a rank visits layers in order; else in units of
     /// what a layer keeps.
     fn activations(&self) -> Formula {
         let held = self.memory_of_fullest();

@@ -21,7 +21,6 @@ pub struct TrainingRun {
     pub method: &'static str,
     /// The plan that was found, with its days.
     pub best: BestTraining,
-    /// What is to be trained.
     pub goal: Goal,
     /// Where the critical batch comes from.
     pub law: CriticalBatch,

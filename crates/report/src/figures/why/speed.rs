@@ -169,8 +169,8 @@ pub(super) const FIGURES: &[FigureEntry] = &[
 ];
 
 impl FormulaFacts<'_> {
-    /// What keeps the step from its limit, as shares of the step: what a better schedule could win, and what it could
-    /// not.
+    /// Losses between the step and its limit, as shares of the step: those that a better schedule could win back, and
+    /// those that it could not.
     fn beyond(&self) -> String {
         let Summary { step_time, time, model_flops, limit, .. } = self.summary();
         // The shortest step over this one: what arithmetic at the peak, or the busiest link, takes of it.
@@ -197,7 +197,6 @@ impl FormulaFacts<'_> {
         )
     }
 
-    /// Sequences of a step.
     fn sequences(&self) -> Formula {
         let plan = &self.scenario.plan;
         input("micro-batch", count(plan.micro_batch, ""), Citation::chosen("sequences of a data-parallel rank"))
@@ -244,7 +243,7 @@ impl FormulaFacts<'_> {
             * self.sequence()
     }
 
-    /// What each way of recomputing repeats of a token's forward.
+    /// The share of a token's forward that each way of recomputing repeats.
     fn recomputed(&self) -> Formula {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
         let again = match plan.recompute {

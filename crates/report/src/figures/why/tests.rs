@@ -50,7 +50,6 @@ fn scenario(changes: &[(&str, &str)]) -> Scenario {
     scenario
 }
 
-/// Each scenario with its evaluation.
 fn evaluated() -> impl Iterator<Item = (Scenario, Evaluation)> {
     let mut workspace = Workspace::default();
     SCENARIOS.into_iter().map(move |changes| {

@@ -11,13 +11,13 @@ use crate::figures::figure::{Figure, TIME_PARTS};
 use super::facts::{FigureEntry, FormulaFacts, LAYERED, Why, because, count, figure, input, only_counted};
 use super::formula::{Citation, Formula, FormulaInput};
 
-/// What tells the parts of a step apart.
+/// The sentence about the parts of a step.
 const PARTS: &str = "each moment of the step counts as what compute does, or as what its next task waits for";
 
-/// What tells the phases of a step apart.
+/// The sentence about the phases of a step.
 const WAITS: &str = "what is waited for belongs to the phase that waits for it";
 
-/// What exposed communication is.
+/// The sentence about exposed communication.
 const EXPOSED: &str = "Time that compute stalls for a transfer that its next task needs. Communication hidden behind \
                        compute costs nothing here.";
 
@@ -227,7 +227,7 @@ impl FormulaFacts<'_> {
         spans.map(|span| (span.end - span.start) * self.times_at(span.start)).sum()
     }
 
-    /// What compute of some kinds takes alone, and how much longer it takes beside transfers.
+    /// Time of some kinds of compute alone, and how much longer it is beside transfers.
     fn with_slowing(&self, alone: Formula, kinds: impl Fn(TaskKind) -> bool) -> Formula {
         let own = |span: &&Span| kinds(span.activity.kind);
         let spans = self.spans(Stream::Compute).filter(own);
@@ -238,7 +238,7 @@ impl FormulaFacts<'_> {
         alone + input("slowed by transfers beside it", slowed, Citation::simulated())
     }
 
-    /// What compute takes beside transfers, less what it takes alone.
+    /// Time of compute beside transfers, less its time alone.
     fn slowing(&self) -> Formula {
         if self.evaluation.details.slowed < LEAST {
             return Formula::from(0.0);
@@ -264,7 +264,7 @@ impl FormulaFacts<'_> {
         input("launches that the device waits for", self.evaluation.details.late_launches, self.software())
     }
 
-    /// What transfers take alone, less what nothing waits for.
+    /// Time of transfers alone, less that for which nothing waits.
     fn exposed(&self) -> Formula {
         let host = self.summary().host;
         let copies = ("copies to and from the host", host.to.busy + host.from.busy);
@@ -289,7 +289,7 @@ impl FormulaFacts<'_> {
         if felt.is_empty() { String::new() } else { format!(" By what is waited for: {}.", felt.join(", ")) }
     }
 
-    /// What the law makes of the rank's own arithmetic, and what the law leaves out: stages of different lengths, the
+    /// The law's share of the rank's own arithmetic, and what the law leaves out: stages of different lengths, the
     /// embedding and the head, transfers between the stages.
     fn bubble(&self) -> Option<Formula> {
         let Some(pipeline) = self.pipeline() else { return Some(Formula::from(0.0)) };

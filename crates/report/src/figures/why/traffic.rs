@@ -1,4 +1,4 @@
-//! What each level carries, and what more of each resource would give.
+//! Traffic of each level, and the gain from more of each resource.
 
 use shardscope_engine::evaluate::{HostDirection, Stream};
 
@@ -8,7 +8,7 @@ use shardscope_engine::units::{Amount, Bytes, Dimension, Seconds};
 use super::facts::{FigureEntry, FormulaFacts, Why, because, count, figure, input, only_counted, share, way};
 use super::formula::{Authority, Citation, Formula};
 
-/// What each level and each way of the link to the host carries, and what more of each resource would give.
+/// Traffic of each level and of each way of the link to the host, and the gain from more of each resource.
 pub(super) const FIGURES: &[FigureEntry] = &[
     figure(Figure::Traffic(0), "traffic", "sent into the {} level", Dimension::Bytes)
         .less_is_better()
@@ -55,7 +55,6 @@ pub(super) const FIGURES: &[FigureEntry] = &[
         .why(elasticity),
 ];
 
-/// What a lane carries.
 pub const fn carried(lane: Stream) -> &'static str {
     match lane {
         Stream::Gather => "gathers of weights",
@@ -105,7 +104,7 @@ impl FormulaFacts<'_> {
     }
 }
 
-/// What more of a resource gives: its power law, or what was found by tuning anew.
+/// The gain from more of a resource: its power law, or the result of tuning anew.
 fn elasticity(facts: &FormulaFacts, index: usize) -> Option<Why> {
     let found = facts.evaluation.elasticity.get(index)?;
     if found.property.change().is_none() {

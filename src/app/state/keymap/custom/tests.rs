@@ -7,7 +7,7 @@ use crate::app::Panel;
 
 const MAP: KeyPlace = KeyPlace::Panel(Panel::Map);
 
-fn custom(text: &str) -> Result<Keymap, Vec<Must>> {
+fn custom(text: &str) -> Result<Keymap, Vec<Problem>> {
     Keymap::custom(&text.parse::<Table>().unwrap())
 }
 
@@ -22,10 +22,8 @@ fn press(keymap: &Keymap, place: KeyPlace, code: KeyCode) -> Option<Action> {
     keymap.action(place, KeyEvent::new(code, KeyModifiers::NONE))
 }
 
-/// What is wrong, `path: must`.
 fn wrong(text: &str) -> String {
-    let musts = custom(text).unwrap_err();
-    musts.into_iter().map(|(path, must)| format!("{path}: {must}")).collect::<Vec<_>>().join("\n")
+    custom(text).unwrap_err().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
@@ -133,7 +131,7 @@ proptest! {
                 let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
                 prop_assert_eq!(keymap.action(MAP, interrupt), Some(Action::Quit));
             }
-            Err(musts) => prop_assert!(musts.iter().all(|(path, must)| path.starts_with("keys.") && !must.is_empty())),
+            Err(problems) => prop_assert!(problems.iter().all(|one| one.field.starts_with("keys.") && !one.what.is_empty())),
         }
     }
 }

@@ -124,7 +124,7 @@ impl Given<'_> {
         Formula::from(1.0) - self.gamma()
     }
 
-    /// What kernels compute of a token.
+    /// Flop that kernels compute for a token.
     pub(super) fn flop(&self) -> Formula {
         let forward = self.figure(Limit::ForwardFlop);
         if self.family() {
@@ -139,7 +139,7 @@ impl Given<'_> {
         Formula::from(2.0) * counted + self.attention()
     }
 
-    /// What HFU counts of a token.
+    /// Flop that HFU counts for a token.
     pub(super) fn counted(&self) -> Formula {
         if self.family() {
             return self.figure(Limit::Flop);
@@ -238,7 +238,7 @@ impl Given<'_> {
         self.figure(Limit::Flop) / self.figure(Limit::ForwardFlop) - 1.0
     }
 
-    /// What the pass needs, in forwards, that asks for more.
+    /// The need of the pass that needs more, in forwards.
     pub(super) fn slower_pass(&self) -> Formula {
         let backward = self.backward_transfers() / self.backward_forwards();
         Formula::Largest(vec![self.forward_transfers(), backward])
