@@ -32,7 +32,7 @@ impl Default for Factors {
 /// The rates of one scenario.
 #[derive(Debug, Clone, Copy)]
 pub struct Rates<'a> {
-    /// The scenario.
+    /// The scenario of these rates.
     pub scenario: &'a Scenario,
     /// The scenario's entries of its calibration.
     pub calibrated: Calibrated<'a>,

@@ -113,7 +113,7 @@ impl<T> PerDirection<T> {
 pub struct StagePass {
     /// Which of the rank's stages, from 0.
     pub stage: u32,
-    /// Its pass.
+    /// The pass over that stage.
     pub pass: Pass,
     /// The micro-batch, from 0, when the pass runs first.
     pub micro_batch: u32,

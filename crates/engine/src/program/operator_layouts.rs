@@ -148,7 +148,7 @@ impl<'a> OperatorLayouts<'a> {
     /// Layers that may differ from the one before.
     fn changes(&self, recomputed: u32) -> impl Iterator<Item = u32> {
         let placed = self.placements.iter().filter_map(|placement| placement.layers);
-        placed.flat_map(|layers| [layers.first, layers.last.saturating_add(1)]).chain([recomputed])
+        placed.flat_map(|layers| [layers.first, layers.last + 1]).chain([recomputed])
     }
 
     /// A stage's parameters, layout by layout; logits that are tied to an embedding elsewhere have a copy of its
@@ -232,25 +232,26 @@ mod tests {
     use crate::plan::{Extent, Extents, Layers, Operator};
     use crate::testing;
 
-    /// Layers 2 and 3 of 8 are placed elsewhere, and the first 5 are recomputed: 0 and 1, 2 and 3, 4, 5 to 7. Entries for
-    /// layers that the stage does not have change nothing.
+    /// Layers 2 and 3 of 8 are placed elsewhere, and the first 5 are recomputed: 0 and 1, 2 and 3, 4, 5 to 7. A stage of
+    /// layers 3 to 6 has 3, 4, 5 and 6, counted from its first.
     #[test]
     fn layers_form_ranges_from_one_change_to_the_next() {
         let mut scenario = testing::scenario();
-        let placed = |first: u32, last: u32| Placement {
-            layers: Some(Layers { first, last }),
+        scenario.plan.operators = vec![Placement {
+            layers: Some(Layers { first: 2, last: 3 }),
             operator: Operator::Layer,
             extents: Extents { weights: Some(Extent::Device), ..Extents::default() },
             split: 1,
-        };
-        scenario.plan.operators = vec![placed(2, 3), placed(20, u32::MAX)];
+        }];
         let layout = scenario.layout().expect("it is possible");
-        let ranges = |layouts: OperatorLayouts<'_>| {
-            let ranges = layouts.whole_model(5).ranges;
-            ranges.iter().map(|range| (range.first, range.layers, range.recomputed)).collect::<Vec<_>>()
+        let ranges = |layers: StageLayers| {
+            layers.ranges.iter().map(|range| (range.first, range.layers, range.recomputed)).collect::<Vec<_>>()
         };
-        let expected = [(0, 2, true), (2, 2, true), (4, 1, true), (5, 3, false)];
-        assert_eq!(ranges(OperatorLayouts::new(&scenario, &layout)), expected);
-        assert_eq!(ranges(OperatorLayouts::plain(&scenario, &layout)), [(0, 5, true), (5, 3, false)]);
+        let (placed, plain) = (OperatorLayouts::new(&scenario, &layout), OperatorLayouts::plain(&scenario, &layout));
+        let whole = ranges(placed.whole_model(5));
+        assert_eq!(whole, [(0, 2, true), (2, 2, true), (4, 1, true), (5, 3, false)]);
+        let stage = placed.stage_layers(3..7, 5, StageEnds { embedding: false, head: false });
+        assert_eq!(ranges(stage), [(0, 1, true), (1, 1, true), (2, 2, false)]);
+        assert_eq!(ranges(plain.whole_model(5)), [(0, 5, true), (5, 3, false)]);
     }
 }

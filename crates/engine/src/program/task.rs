@@ -157,6 +157,10 @@ pub struct Task {
 
 /// Packs a task's conditions to the front. More than [`WAITS`] do not compile, so none can be lost:
 ///
+/// ```
+/// # use shardscope_engine::program::{WAITS, waits};
+/// waits([None; WAITS]);
+/// ```
 /// ```compile_fail,E0080
 /// # use shardscope_engine::program::{WAITS, waits};
 /// waits([None; WAITS + 1]);
