@@ -19,7 +19,7 @@ use crate::program::{EndTransferCounts, PerGradients, StageCost, StepTerms};
 use crate::scenario::{Layout, Scenario};
 use crate::units::Seconds;
 
-use line::{StepLine, StepMaximum, StepSpan};
+use line::{BoundLine, BoundSpan, StepMaximum};
 use rank::RankSums;
 
 pub(super) use line::StepEnvelope;
@@ -97,7 +97,7 @@ impl<'a> StepBound<'a> {
     }
 
     /// Adds all lines; without counts those that hold wherever the state lies.
-    fn lines(&self, counts: Option<&EndTransferCounts>, add: &mut impl FnMut(StepSpan, StepLine)) {
+    fn lines(&self, counts: Option<&EndTransferCounts>, add: &mut impl FnMut(BoundSpan, BoundLine)) {
         let counts = counts.filter(|_| self.knows_state);
         let ends = if counts.is_some() { self.ends() } else { StepEnds::default() };
         self.rank_lines(ends, counts, add);
@@ -145,7 +145,12 @@ impl<'a> StepBound<'a> {
     }
 
     /// Each rank passes all its stages with all micro-batches, once the ranks before it have passed the first one.
-    fn rank_lines(&self, ends: StepEnds, counts: Option<&EndTransferCounts>, add: &mut impl FnMut(StepSpan, StepLine)) {
+    fn rank_lines(
+        &self,
+        ends: StepEnds,
+        counts: Option<&EndTransferCounts>,
+        add: &mut impl FnMut(BoundSpan, BoundLine),
+    ) {
         let StepEnds { opening, closing } = ends;
         let stages = self.terms.order.len();
         let send = self.terms.send;
@@ -158,20 +163,20 @@ impl<'a> StepBound<'a> {
             // Rank 2 of 4: forward of ranks 0 and 1, then all its own work, then backward of ranks 1 and 0: none of that
             // can overlap.
             let around = opening + before.forward + before.backward + closing;
-            add(StepSpan::Step, StepLine { fixed: around + sums.stalls, each: sums.until_next });
+            add(BoundSpan::Step, BoundLine { fixed: around + sums.stalls, each: sums.until_next });
             after = PerDirection::from_fn(|pass| *after.get(pass) - *passed(last).get(pass));
             if self.staged && !self.rules.alternates {
                 let fixed = opening + before.forward + after.forward;
-                add(StepSpan::Forward, StepLine { fixed, each: sums.compute.forward });
+                add(BoundSpan::Forward, BoundLine { fixed, each: sums.compute.forward });
                 let fixed = before.backward + after.backward + closing;
-                add(StepSpan::Backward, StepLine { fixed, each: sums.compute.backward });
+                add(BoundSpan::Backward, BoundLine { fixed, each: sums.compute.backward });
             }
             if counts.is_some() {
                 let hidden = self.streams + u32::from(sums.has_replicas);
                 let device = sums.device(self.terms, hidden, self.staged && self.ranks > 1);
-                add(StepSpan::Step, device.after(around));
-                add(StepSpan::Step, StepLine { fixed: sums.load, each: sums.from_host });
-                add(StepSpan::Step, StepLine { fixed: sums.store, each: sums.to_host });
+                add(BoundSpan::Step, device.after(around));
+                add(BoundSpan::Step, BoundLine { fixed: sums.load, each: sums.from_host });
+                add(BoundSpan::Step, BoundLine { fixed: sums.store, each: sums.to_host });
             }
             before = add_up(before, passed(first));
         }
@@ -181,7 +186,7 @@ impl<'a> StepBound<'a> {
     }
 
     /// The first rank's gathers pass one after the other, its reductions, and what crosses each level.
-    fn stream_lines(&self, counts: &EndTransferCounts, add: &mut impl FnMut(StepSpan, StepLine)) {
+    fn stream_lines(&self, counts: &EndTransferCounts, add: &mut impl FnMut(BoundSpan, BoundLine)) {
         let update: Seconds = self.of_rank(0).map(|part| part.update).sum();
         let stages = self.stages_per_rank();
         let streams = |moved: &dyn Fn(&Transfer) -> Seconds| {
@@ -193,18 +198,20 @@ impl<'a> StepBound<'a> {
             self.of_rank(0)
                 .enumerate()
                 .map(each)
-                .fold([StepLine::default(); 2], |[one, two], [more, other]| [one + more, two + other])
+                .fold([BoundLine::default(); 2], |[one, two], [more, other]| [one + more, two + other])
         };
-        streams(&|transfer| transfer.time).into_iter().for_each(|line| add(StepSpan::Step, line.after(update)));
+        for line in streams(&|transfer| transfer.time) {
+            add(BoundSpan::Step, line.after(update));
+        }
         for level in 0..self.levels {
             let [gathers, reductions] = streams(&|transfer| transfer.busy[level]);
-            add(StepSpan::Step, (gathers + reductions).after(update));
+            add(BoundSpan::Step, (gathers + reductions).after(update));
         }
     }
 
     /// Each micro-batch passes all units, there and back. The gathers of a pass run one after the other, each when
     /// compute begins the unit that is `prefetch` units earlier.
-    fn unit_lines(&self, add: &mut impl FnMut(StepSpan, StepLine)) {
+    fn unit_lines(&self, add: &mut impl FnMut(BoundSpan, BoundLine)) {
         let (units, ends) = (self.terms.order.len(), usize::from(self.has_ends));
         let (first, last, count) = (self.stage(0), self.stage(units - 1), units - 2 * ends);
         let layers = || self.order().skip(ends).take(count);
@@ -245,12 +252,12 @@ impl<'a> StepBound<'a> {
             + first.replicas.time
             + self.order().map(|unit| unit.update).sum();
         let fixed = first.gather.forward.time + ending - partial;
-        add(StepSpan::Step, StepLine { fixed, each: whole(Pass::Forward) + partial });
+        add(BoundSpan::Step, BoundLine { fixed, each: whole(Pass::Forward) + partial });
     }
 
     /// All forwards pass before all backwards: the first micro-batch passes all stages, the others follow through the
     /// last one.
-    fn phase_lines(&self, ends: StepEnds, placed: bool, add: &mut impl FnMut(StepSpan, StepLine)) {
+    fn phase_lines(&self, ends: StepEnds, placed: bool, add: &mut impl FnMut(BoundSpan, BoundLine)) {
         let StepEnds { opening, closing } = ends;
         let stages = self.terms.order.len();
         let (first, last, leading) = (self.stage(0), self.stage(stages - 1), self.stage(stages - self.ranks));
@@ -258,15 +265,15 @@ impl<'a> StepBound<'a> {
         let through =
             PerDirection::from_fn(|pass| self.order().map(|stage| *stage.compute.get(pass)).sum::<Seconds>() + sends);
         let [each, back] = [last.compute.forward, first.compute.backward];
-        add(StepSpan::Forward, StepLine { fixed: opening + through.forward - each, each });
-        add(StepSpan::Backward, StepLine { fixed: through.backward - back + closing, each: back });
+        add(BoundSpan::Forward, BoundLine { fixed: opening + through.forward - each, each });
+        add(BoundSpan::Backward, BoundLine { fixed: through.backward - back + closing, each: back });
         if !placed {
             return;
         }
         // The last rank gathers all its stages; the first reduces all its stages and gathers them again, except the two
         // that are still in their buffers.
         let gathered: Seconds = self.of_rank(self.ranks - 1).map(|stage| stage.gather.forward.time).sum();
-        add(StepSpan::Forward, StepLine { fixed: gathered, each });
+        add(BoundSpan::Forward, BoundLine { fixed: gathered, each });
         let again = self.stages_per_rank().saturating_sub(STAGE_BUFFERS);
         let busy = |level: usize| {
             let gathers: Seconds = self.of_rank(0).take(again).map(|stage| stage.gather.backward.busy[level]).sum();
@@ -276,7 +283,7 @@ impl<'a> StepBound<'a> {
         let update: Seconds = self.of_rank(0).map(|stage| stage.update).sum();
         let behind = self.order().skip(stages - self.ranks + 1);
         let around: Seconds = behind.map(|stage| stage.compute.backward + self.terms.send).sum();
-        add(StepSpan::Backward, StepLine { fixed: around + wire + update, each: leading.compute.backward });
+        add(BoundSpan::Backward, BoundLine { fixed: around + wire + update, each: leading.compute.backward });
     }
 
     /// The round trips that limit 1F1B where sends are slow. The rank that is `held` ranks from the end holds as many
@@ -285,7 +292,7 @@ impl<'a> StepBound<'a> {
     /// round trip between the two ranks, with a send at each step, and there are at least `micro-batches / held - 1`
     /// round trips between the first and the last backward of the last rank. Before them the first micro-batch passes
     /// all ranks forward, and after them the last one passes all ranks backward.
-    fn round_trip_lines(&self, StepEnds { opening, closing }: StepEnds, add: &mut impl FnMut(StepSpan, StepLine)) {
+    fn round_trip_lines(&self, StepEnds { opening, closing }: StepEnds, add: &mut impl FnMut(BoundSpan, BoundLine)) {
         if self.stages_per_rank() > 1 || self.ranks == 1 {
             return;
         }
@@ -293,17 +300,16 @@ impl<'a> StepBound<'a> {
         let hop = self.terms.send * 2.0;
         let own = both(self.stage(self.ranks - 1));
         let through = self.order().map(both).sum::<Seconds>() + hop * (self.ranks - 1) as f64;
-        add(StepSpan::Step, StepLine { fixed: opening + through - own + closing, each: own });
         let mut round = own;
         for held in 2..=self.ranks {
             // 2 ranks, forward 1, backward 2, send 3: a round trip is 1 + 3 + 1 + 2 + 3 + 2 = 12 for two micro-batches,
             // where the last rank's own arithmetic is 6.
             round += both(self.stage(self.ranks - held)) + hop;
             let count = held as f64;
-            // Else the last rank's own arithmetic takes longer, which is counted above.
+            // Else the last rank's own arithmetic takes longer, which is a line of its own.
             if round >= own * count {
                 let fixed = opening + through + own * (count - 1.0) - round + closing;
-                add(StepSpan::Step, StepLine { fixed, each: round * (1.0 / count) });
+                add(BoundSpan::Step, BoundLine { fixed, each: round * (1.0 / count) });
             }
         }
     }

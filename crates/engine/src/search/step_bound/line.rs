@@ -9,12 +9,12 @@ use super::memory::RankMemory;
 
 /// `fixed + each x micro-batches`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct StepLine {
+pub(super) struct BoundLine {
     pub fixed: Seconds,
     pub each: Seconds,
 }
 
-impl StepLine {
+impl BoundLine {
     /// The line behind something that takes so long.
     pub fn after(self, before: Seconds) -> Self {
         Self { fixed: before + self.fixed, each: self.each }
@@ -30,7 +30,7 @@ impl StepLine {
     }
 }
 
-impl Add for StepLine {
+impl Add for BoundLine {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -40,7 +40,7 @@ impl Add for StepLine {
 
 /// The part of a step that a line bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum StepSpan {
+pub(super) enum BoundSpan {
     /// Until the last rank has passed all forward, where no backward comes before that.
     Forward,
     /// The rest of such a step.
@@ -61,7 +61,7 @@ impl StepMaximum {
         Self { micro_batches: f64::from(micro_batches), spans: [Seconds::ZERO; 3] }
     }
 
-    pub fn add(&mut self, span: StepSpan, line: StepLine) {
+    pub fn add(&mut self, span: BoundSpan, line: BoundLine) {
         let most = &mut self.spans[span as usize];
         *most = most.max(line.at(self.micro_batches));
     }
@@ -81,12 +81,12 @@ fn step_time([forward, backward, step]: [Seconds; 3]) -> Seconds {
 #[derive(Debug, Default)]
 pub(in crate::search) struct StepEnvelope {
     /// The lines of each span.
-    spans: [Vec<StepLine>; 3],
+    spans: [Vec<BoundLine>; 3],
     ranks: Vec<RankMemory>,
 }
 
 impl StepEnvelope {
-    pub(super) fn add(&mut self, span: StepSpan, line: StepLine) {
+    pub(super) fn add(&mut self, span: BoundSpan, line: BoundLine) {
         let lines = &mut self.spans[span as usize];
         // 3 + 2 m is nowhere above 4 + 2 m, so that it adds nothing.
         if !lines.iter().any(|known| known.covers(line)) {
@@ -104,7 +104,7 @@ impl StepEnvelope {
     /// Time of a step.
     pub fn time(&self, micro_batches: u32) -> Seconds {
         let count = f64::from(micro_batches);
-        let most = |lines: &Vec<StepLine>| lines.iter().map(|line| line.at(count)).fold(Seconds::ZERO, Seconds::max);
+        let most = |lines: &Vec<BoundLine>| lines.iter().map(|line| line.at(count)).fold(Seconds::ZERO, Seconds::max);
         step_time(self.spans.each_ref().map(most))
     }
 

@@ -6,7 +6,7 @@ use crate::program::{EndTransferCounts, StageCost, StageTransferCounts, StepTerm
 use crate::units::Seconds;
 
 use super::StepBound;
-use super::line::StepLine;
+use super::line::BoundLine;
 
 /// A rank's passes of a micro-batch, and its transfers of a step.
 #[derive(Debug, Clone, Copy, Default)]
@@ -24,7 +24,7 @@ pub(super) struct RankSums {
     /// Gathers for which it waits while it computes nothing.
     pub stalls: Seconds,
     /// Gathers and reductions that cannot but lie between its first pass and its last.
-    between: StepLine,
+    between: BoundLine,
     pub has_replicas: bool,
     stages: usize,
 }
@@ -70,14 +70,14 @@ impl RankSums {
     /// `c` of the device: `A + c C`, since the device does no more than it can. While tensor ranks exchange, or a gather
     /// holds the rank up, `X` in all, nothing computes, and `k` streams can hide `k X` of the transfers:
     /// `A + c (C - k X) + X`.
-    pub fn device(&self, terms: &StepTerms, streams: u32, sends: bool) -> StepLine {
+    pub fn device(&self, terms: &StepTerms, streams: u32, sends: bool) -> BoundLine {
         let share = terms.contention.get();
         let hidden = (1.0 - share * f64::from(streams)).max(0.0);
         let exchanged = (self.compute.forward + self.compute.backward - self.computing).max(Seconds::ZERO);
         // The first and the last stage of all send one way only; the last of all sends may follow the last pass.
         let each = if sends { terms.send * (2.0 * self.stages as f64 - 1.0) } else { Seconds::ZERO };
         let last = if sends { terms.send } else { Seconds::ZERO };
-        StepLine {
+        BoundLine {
             fixed: (self.between.fixed - last) * share + self.stalls * hidden,
             each: self.computing + (self.beside + self.between.each + each) * share + exchanged * hidden,
         }
@@ -111,14 +111,14 @@ pub(super) fn gathers(
     part: &StageCost,
     counts: Option<StageTransferCounts>,
     moved: impl Fn(&Transfer) -> Seconds,
-) -> StepLine {
+) -> BoundLine {
     let PerDirection { forward, backward } = &part.gather;
     match counts {
         Some(StageTransferCounts { gathers, .. }) => {
             let fixed = moved(forward) * gathers.forward + moved(backward) * gathers.backward;
-            StepLine { fixed, each: Seconds::ZERO }
+            BoundLine { fixed, each: Seconds::ZERO }
         }
-        None => StepLine { fixed: Seconds::ZERO, each: moved(forward) + moved(backward) },
+        None => BoundLine { fixed: Seconds::ZERO, each: moved(forward) + moved(backward) },
     }
 }
 
@@ -127,10 +127,10 @@ pub(super) fn reductions(
     part: &StageCost,
     counts: Option<StageTransferCounts>,
     moved: impl Fn(&Transfer) -> Seconds,
-) -> StepLine {
+) -> BoundLine {
     let one = moved(&part.reduce.partial);
     match counts {
-        Some(StageTransferCounts { reductions, .. }) => StepLine { fixed: one * reductions, each: Seconds::ZERO },
-        None => StepLine { fixed: -one, each: one },
+        Some(StageTransferCounts { reductions, .. }) => BoundLine { fixed: one * reductions, each: Seconds::ZERO },
+        None => BoundLine { fixed: -one, each: one },
     }
 }

@@ -78,7 +78,7 @@ fn layers_that_differ_are_gathered_one_by_one() {
 }
 
 /// Stages that keep 3 GB of a micro-batch, work in 1 GB and have a state of 2 GB. Of 5 micro-batches the first of two
-/// ranks has passed two forward when it begins a backward under 1F1B, and all of them under GPipe.
+/// ranks has passed two forward when it begins a backward under 1F1B, and all of them under `GPipe`.
 #[test]
 fn a_rank_holds_the_micro_batches_in_flight() {
     let giga = |count: f64| Bytes::new(count * 1e9);
