@@ -58,7 +58,7 @@ mod tests {
     fn every_table_of_measured_runs_is_carried() {
         let files = fs::read_dir(Path::new(FOLDER).join("measured")).unwrap();
         let files = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-        let files = files.filter(|name| name.ends_with(".csv"));
+        let files = files.filter(|name| Path::new(name).extension().is_some_and(|extension| extension == "csv"));
         assert_eq!(files.collect::<BTreeSet<_>>(), MEASURED.iter().map(|(name, _)| (*name).to_owned()).collect());
     }
 }

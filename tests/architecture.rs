@@ -226,7 +226,7 @@ fn arrows(source: &Source) -> Vec<String> {
 /// Libraries named outside their place. An import of what contains them counts: `use std::time` could
 /// hide an `Instant`.
 fn misplaced(source: &Source) -> Vec<String> {
-    let module = [&[source.package.clone()], &source.module[..]].concat().join("::");
+    let module = [std::slice::from_ref(&source.package), &source.module[..]].concat().join("::");
     let mut found = Vec::new();
     for (library, places, fix) in PLACES {
         if places.iter().any(|place| is_within(&module, place)) {

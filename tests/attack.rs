@@ -5,7 +5,7 @@
 //! other ways every time; without it each takes a second or two and is the same every time.
 
 #![cfg(target_os = "linux")]
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a helper of tests ends the test")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a helper of tests ends the test")]
 
 mod files;
 mod fixtures;

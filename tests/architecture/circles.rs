@@ -14,6 +14,9 @@ use super::source::Source;
 /// Which file uses which, by their positions in the list, and the first line that says so.
 type Uses = BTreeMap<(usize, usize), usize>;
 
+/// Which child of a module uses which, and the first place that says so.
+type SiblingUses<'a> = BTreeMap<(&'a str, &'a str), String>;
+
 /// A circle of siblings: their modules, and the uses between them as file and line.
 pub struct Circle {
     pub siblings: Vec<String>,
@@ -23,7 +26,7 @@ pub struct Circle {
 /// All circles among siblings, at every depth.
 pub fn circles(sources: &[Source]) -> Vec<Circle> {
     // By crate and parent: its children, and who uses whom where.
-    let mut folders: BTreeMap<(&str, &[String]), BTreeMap<(&str, &str), String>> = BTreeMap::new();
+    let mut folders: BTreeMap<(&str, &[String]), SiblingUses> = BTreeMap::new();
     for ((from, to), line) in uses(sources) {
         let (one, other) = (&sources[from].module, &sources[to].module);
         let shared = one.iter().zip(other).take_while(|(a, b)| a == b).count();
@@ -35,7 +38,7 @@ pub fn circles(sources: &[Source]) -> Vec<Circle> {
     folders.into_iter().flat_map(|(place, uses)| among(&parent(place), &uses)).collect()
 }
 
-fn among(parent: &str, uses: &BTreeMap<(&str, &str), String>) -> Vec<Circle> {
+fn among(parent: &str, uses: &SiblingUses) -> Vec<Circle> {
     let names: BTreeSet<&str> = uses.keys().flat_map(|(from, to)| [*from, *to]).collect();
     let names: Vec<&str> = names.into_iter().collect();
     let number = |name: &str| names.binary_search(&name).unwrap_or_default();

@@ -60,7 +60,12 @@ pub fn details(scenario: &Checked, trace: &Trace, workspace: &Workspace) -> Deta
 }
 
 /// A pipeline's step in the order of ZB-H1, which no plan can name.
+///
+/// # Panics
+///
+/// If the scenario is not valid: this is for tests.
 #[cfg(any(test, feature = "testing"))]
+#[expect(clippy::panic, reason = "a helper of tests ends the test")]
 pub fn zero_bubble(scenario: &Scenario) -> Trace {
     let program = crate::program::Program::scheduled(scenario, &crate::plan::zero_bubble::RULES);
     let mut workspace = Workspace { program, ..Workspace::default() };

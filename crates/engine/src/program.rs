@@ -141,6 +141,7 @@ impl Program {
 #[cfg(any(test, feature = "testing"))]
 impl Program {
     /// A plan's pipeline step in the order of a schedule that no plan can name.
+    #[expect(clippy::panic, reason = "a helper of tests ends the test")]
     pub(crate) fn scheduled(scenario: &Scenario, rules: &'static crate::plan::ScheduleRules) -> Self {
         let layout = scenario.layout().unwrap_or_else(|problems| panic!("{problems:?}"));
         let factors = Factors { bandwidth: [1e30; crate::hardware::MAX_LEVELS], ..Factors::default() };

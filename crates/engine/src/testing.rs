@@ -1,7 +1,7 @@
 //! Small hand-made scenarios for the engine's tests: round numbers, so that arithmetic can be shown. And the largest one
 //! of a paper.
 
-#![expect(clippy::expect_used, reason = "a toy that cannot be made ends the test")]
+#![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a toy that cannot be made ends the test")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

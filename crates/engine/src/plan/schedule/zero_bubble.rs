@@ -23,7 +23,7 @@ fn order(counts: PipelineCounts, rank: u32, _buffered: bool) -> PassOrder {
     order.add(warm_up, StagePass::forward(0, 0), None);
     let mut ends = [0, behind, forwards, micro_batches, micro_batches + behind];
     ends.sort_unstable();
-    for [start, end] in ends.array_windows() {
+    for (start, end) in ends.iter().zip(&ends[1..]) {
         let repeat = end - start;
         let forward = (*start < forwards).then(|| StagePass::forward(0, warm_up + start));
         let inputs = (*start < micro_batches).then(|| StagePass::inputs(0, *start));
