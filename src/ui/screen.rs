@@ -204,8 +204,10 @@ fn all_panels(app: &App, large: bool, area: Rect) -> [(Panel, Rect); 5] {
 fn heights(app: &App, height: u16) -> [Constraint; 3] {
     let view = views::height(app).min(height.saturating_sub(LEAST_MEMORY + LEAST_TIMELINE));
     let rest = height.saturating_sub(view + timeline::height(app));
-    // What neither needs is shared: both draw memory over time as high as they are.
-    let most = memory::height(app) + rest.saturating_sub(memory::height(app)) / 2;
+    // What neither needs is shared, if the timeline can draw memory over time in its half: the memory's panel does in any.
+    let over = rest.saturating_sub(memory::height(app));
+    let share = if over / 2 < timeline::HELD { over } else { over / 2 };
+    let most = memory::height(app) + share;
     let memory = rest.clamp(LEAST_MEMORY, most);
     [Constraint::Length(view), Constraint::Length(memory), Constraint::Fill(1)]
 }

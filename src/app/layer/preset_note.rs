@@ -18,15 +18,15 @@ pub fn note(library: &Library, field: Field, id: &str) -> Option<String> {
     }
 }
 
-/// `8 x 80.0 GiB a node, 25.0 GB/s between nodes, shared by 2`.
+/// `8 x 64.0 GiB a node, 25.0 GB/s per 2 GPUs between nodes`.
 fn of_cluster(cluster: &Cluster) -> String {
     let inside = format!("{} x {} a node", cluster.devices_per_node(), cluster.device.memory);
     let Some(outermost) = cluster.levels.len().checked_sub(1) else { return inside };
     let shared = match cluster.sharing(outermost) {
-        shared if shared > 1.0 => format!(", shared by {}", short(shared, 2)),
+        shared if shared > 1.0 => format!(" per {} GPUs", short(shared, 2)),
         _ => String::new(),
     };
-    format!("{inside}, {} {}{shared}", cluster.levels[outermost].bandwidth, cluster.place(outermost))
+    format!("{inside}, {}{shared} {}", cluster.levels[outermost].bandwidth, cluster.place(outermost))
 }
 
 #[cfg(test)]
@@ -43,7 +43,7 @@ mod tests {
         // Frontier: 8 GCDs a node, which share 4 ports of 25 GB/s.
         assert_eq!(
             note(Field::Cluster, "mi250x-frontier"),
-            "8 x 64.0 GiB a node, 25.0 GB/s between nodes, shared by 2"
+            "8 x 64.0 GiB a node, 25.0 GB/s per 2 GPUs between nodes"
         );
         assert!(note(Field::Model, "gpt-neox-20b").starts_with("20.6B parameters"));
     }

@@ -268,12 +268,12 @@ fn aside(field: Field, idle: Option<&Idle>, scenario: &Scenario, library: &Libra
         }
         (Field::Nodes, _) => format!("= {}", devices(scenario.devices())),
         (Field::Memory, _) => format!("= {}", scenario.cluster.device.memory * plan.memory_factor),
-        (Field::Shard, Some(Value::Extent(Extent::System))) => "all GPUs".to_owned(),
         (Field::Strategy, _) if !plan.operators.is_empty() => "operators sharded apart".to_owned(),
         (Field::Qwz, Some(Value::Switch(true))) => "weights quantised".to_owned(),
         (Field::Qgz, Some(Value::Switch(true))) => "gradients quantised".to_owned(),
         (Field::Hpz, Some(Value::Extent(Extent::Device))) => "no second copy".to_owned(),
         (Field::Hpz, _) => "second copy".to_owned(),
+        (_, Some(Value::Extent(Extent::System))) => "all GPUs".to_owned(),
         (_, Some(Value::Id(id))) => library.title(field, id).unwrap_or_default().to_owned(),
         (_, Some(Value::Count(count))) => {
             field.spec().unit.map_or("", |[one, several]| if *count == 1 { one } else { several }).to_owned()

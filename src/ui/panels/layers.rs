@@ -109,7 +109,7 @@ fn list(theme: Theme, list: &List, area: Rect) -> Overlay<'_> {
         // As wide as its longest line, up to what the eye follows.
         let longest = |text: fn(&(String, String)) -> &String| items.iter().map(|item| width(text(item))).max();
         let line = longest(|(name, _)| name).unwrap_or(0) + longest(|(_, note)| note).unwrap_or(0);
-        (columns(line + 8).clamp(72, 110), rows.saturating_add(4).max(12))
+        (columns(line + 6).clamp(72, 110), rows.saturating_add(4).max(12))
     };
     let prompt = match &list.search {
         search if list.commands => Prompt::searched(":", search),

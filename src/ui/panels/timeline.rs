@@ -19,7 +19,7 @@ use shardscope_engine::evaluate::{self, IdleCause, ModelPart, SpanMicroBatches, 
 use shardscope_engine::units::{Bytes, Seconds, whole_percent};
 
 /// The fewest rows in which memory over the window says anything.
-const HELD: u16 = 5;
+pub(in crate::ui) const HELD: u16 = 5;
 
 /// Rows of the chosen span in words.
 const WORDS: u16 = 3;
