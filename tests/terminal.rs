@@ -38,8 +38,9 @@ fn open(options: &Options<'_>) -> (Session, TempDir) {
 /// The value of a field of the scenario, as its panel shows it.
 fn field(session: &Session, name: &str) -> String {
     let text = session.text();
-    let mut rows = text.lines().map(|line| line.trim_start_matches(['│', '▸', ' ']).split_whitespace());
-    rows.find_map(|mut words| (words.next()? == name).then(|| words.next())?).unwrap_or_default().to_owned()
+    let mut rows = text.lines().map(|line| line.trim_start_matches(['│', '▸', ' ']));
+    let value = |row: &str| row.strip_prefix(name)?.strip_prefix(' ')?.split_whitespace().next().map(str::to_owned);
+    rows.find_map(value).unwrap_or_default()
 }
 
 /// Moves to the number of nodes, the fifth field, and takes the next one.
@@ -165,7 +166,7 @@ recompute = "full"
     let before = gathers(&session);
     session.press("1g/order\r\x1b[C");
     session.wait("merging the gathers", |session| {
-        field(session, "order") == "layered" && (1..before * 3 / 4).contains(&gathers(session))
+        field(session, "acc order") == "layered" && (1..before * 3 / 4).contains(&gathers(session))
     });
     session.press("q");
     assert!(session.end().success());
@@ -182,7 +183,7 @@ fn a_view_is_chosen_by_name_and_left_again() {
         session.text().lines().any(|line| line.contains("▸n_bwd") && line.contains(" 2 "))
     });
     session.press("\x1b");
-    session.wait("showing the map again", |session| session.text().contains("weights over"));
+    session.wait("showing the map again", |session| session.text().contains("shard weights"));
     session.press("H");
     session.wait_for("from the current hardware on");
     session.press("q");

@@ -13,6 +13,7 @@ pub mod list;
 pub mod matching;
 pub mod page;
 pub mod palette;
+pub mod preset_note;
 pub mod sheet;
 pub mod typing;
 

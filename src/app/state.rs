@@ -337,5 +337,6 @@ impl App {
     /// How many rows of a list or of the help are seen at once, which depends on the terminal.
     pub fn set_page(&mut self, rows: u16) {
         self.page = usize::from(rows).max(1);
+        self.inputs.make_room(self.page);
     }
 }

@@ -25,6 +25,9 @@ const LARGE: (u16, u16) = (170, 44);
 const LEAST_MEMORY: u16 = 6;
 const LEAST_TIMELINE: u16 = 8;
 
+/// Rows of the legend of the memory, without which its panel says no more than its summary.
+const LEGEND: u16 = 2;
+
 /// Draws the explorer.
 ///
 /// ```text
@@ -132,8 +135,8 @@ impl ScreenPlaces {
             let panels = all_panels(app, at_least(area, LARGE), body).into();
             return Some(Self { head, tabs: Rect::ZERO, panels, strips: Rect::ZERO, body, said, keys });
         }
-        let [tabs, panel, strips] = compact(app, body);
-        Some(Self { head, tabs, panels: vec![(app.focus, panel)], strips, body, said, keys })
+        let (tabs, panels, strips) = compact(app, body);
+        Some(Self { head, tabs, panels, strips, body, said, keys })
     }
 }
 
@@ -155,20 +158,33 @@ fn too_small(theme: Theme, area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// Tabs, the panel that has the keys, and where memory and time go in a few lines, unless that is the panel or the
-/// panel is a view that takes all.
-fn compact(app: &App, area: Rect) -> [Rect; 3] {
+/// Tabs, the panel that has the keys, and where memory and time go: in a few lines, unless that is the panel or the
+/// panel is a view that takes all; in panels of their own under a map that leaves them room.
+fn compact(app: &App, area: Rect) -> (Rect, Vec<(Panel, Rect)>, Rect) {
+    let [tabs, under] = area.layout(&Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]));
+    let spare = under.height.saturating_sub(views::height(app));
+    if app.focus == Panel::Map && app.view == ViewId::MAP && spare >= LEAST_MEMORY + LEGEND {
+        // The memory itself where its summary would leave a hole, and the timeline where that would leave one.
+        let memory = spare.min(memory::height(app));
+        let timeline = spare - memory;
+        let memory = if timeline < LEAST_TIMELINE { spare } else { memory };
+        let rows = [Constraint::Fill(1), Constraint::Length(memory), Constraint::Length(spare - memory)];
+        let [map, memory, timeline] = under.layout(&Layout::vertical(rows));
+        let panels = [(Panel::Map, map), (Panel::Memory, memory), (Panel::Timeline, timeline)];
+        return (tabs, panels.into_iter().filter(|(_, area)| !area.is_empty()).collect(), Rect::ZERO);
+    }
     // A view needs its rows more than a summary that panels 3 and 5 give in full.
     let takes_all = app.focus == Panel::Memory || app.focus == Panel::Map && app.view != ViewId::MAP;
     let room = area.height >= strips::HEIGHT + 10 && !takes_all;
     let strip = if room { strips::HEIGHT } else { 0 };
-    area.layout(&Layout::vertical([Constraint::Length(1), Constraint::Fill(1), Constraint::Length(strip)]))
+    let [panel, strips] = under.layout(&Layout::vertical([Constraint::Fill(1), Constraint::Length(strip)]));
+    (tabs, vec![(app.focus, panel)], strips)
 }
 
 /// The inputs on the left, the other panels one under another, the breakdown beside the memory, or beside map and
 /// memory on a large screen.
 fn all_panels(app: &App, large: bool, area: Rect) -> [(Panel, Rect); 5] {
-    let [left, right] = area.layout(&Layout::horizontal([Constraint::Length(inputs::WIDTH), Constraint::Fill(1)]));
+    let [left, right] = area.layout(&Layout::horizontal([Constraint::Length(inputs::width(area.width, LARGE.0)), Constraint::Fill(1)]));
     let [top, middle, bottom] = right.layout(&Layout::vertical(heights(app, area.height)));
     let across = Layout::horizontal([Constraint::Fill(1), Constraint::Length(breakdown::WIDTH)]);
     let [narrow_top, beside_top] = top.layout(&across);
@@ -187,7 +203,12 @@ fn all_panels(app: &App, large: bool, area: Rect) -> [(Panel, Rect); 5] {
 /// rest; both keep what they say least in.
 fn heights(app: &App, height: u16) -> [Constraint; 3] {
     let view = views::height(app).min(height.saturating_sub(LEAST_MEMORY + LEAST_TIMELINE));
-    let memory = height.saturating_sub(view + timeline::height(app)).clamp(LEAST_MEMORY, memory::height(app));
+    let rest = height.saturating_sub(view + timeline::height(app));
+    // What neither needs is shared, if the timeline can draw memory over time in its half: the memory's panel does in any.
+    let over = rest.saturating_sub(memory::height(app));
+    let share = if over / 2 < timeline::HELD { over } else { over / 2 };
+    let most = memory::height(app) + share;
+    let memory = rest.clamp(LEAST_MEMORY, most);
     [Constraint::Length(view), Constraint::Length(memory), Constraint::Fill(1)]
 }
 

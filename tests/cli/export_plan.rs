@@ -42,7 +42,7 @@ fsdp_config:
     let text = run(&format!("export --to accelerate {BASE} {plan} --micro-batch 2 --accumulate 4")).stdout;
     assert_contains(
         &text,
-        &["# for accelerate 1.15.0\n", "# said elsewhere: micro_batch 2: the training script's own\n"],
+        &["# for accelerate 1.15.0\n", "# set outside this file: micro_batch 2: the training script's own\n"],
     );
 }
 
@@ -224,7 +224,7 @@ fn what_a_tool_does_otherwise_is_said_and_refused_where_that_is_asked_for() {
     let plan = format!("--to accelerate {BASE} --devices 64 --pp 2 --recompute selective");
     let text = run(&format!("export {plan}")).stdout;
     let notes = [
-        "pipeline 2: accelerate has no word for it",
+        "pipeline 2: not supported by accelerate",
         "recompute selective: Accelerate computes all of each layer again, or nothing: all, in less memory and more time",
     ];
     assert_contains(&text, &notes.map(|note| format!("# not as planned: {note}\n")).each_ref().map(String::as_str));

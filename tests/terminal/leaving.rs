@@ -189,7 +189,7 @@ fn who_leaves_before_anything_is_evaluated_leaves_that_to_the_next_start() {
             Session::start(folder.path(), &Options { arguments: &["./scenario.toml"], ..Options::default() });
         session.wait_for(READY);
         session.press("1g/order\r\x1b[C");
-        session.wait("the edit", |session| field(session, "order") == "layered");
+        session.wait("the edit", |session| field(session, "acc order") == "layered");
         assert!(!session.text().contains("FITS"), "already evaluated");
         session.press(end);
         assert!(session.end().success());

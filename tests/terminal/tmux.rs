@@ -155,7 +155,7 @@ fn it_stops_and_comes_back_with_fg() {
     tmux.keys(&["fg", "Enter"]);
     tmux.wait_for("FITS");
     tmux.text("2l");
-    tmux.wait_for("Enter takes it");
+    tmux.wait_for("Enter applies it");
     tmux.text("q");
     tmux.wait_for_shell();
 }

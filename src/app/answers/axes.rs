@@ -105,7 +105,7 @@ pub fn label(field: Field, value: &Value, scenario: &Scenario) -> String {
                 _ => format!("{ranks} ranks"),
             }
         }
-        Value::Extent(Extent::System) => "all devices".to_owned(),
+        Value::Extent(Extent::System) => "all GPUs".to_owned(),
         other => field.spec().takes.show(other),
     }
 }

@@ -127,20 +127,21 @@ fn closing_a_list_changes_nothing() {
 #[test]
 fn a_choice_without_effect_is_shown_as_such_with_its_reason() {
     let aside = |app: &App, label: &str| {
-        crate::app::views::inputs::aside(field(label), app.inputs.idle(field(label)), &app.scenario, &app.library)
+        let idle = app.inputs.idle(field(label));
+        crate::app::views::inputs::asides(field(label), idle, &app.scenario, &app.library).concat()
     };
     let about = |app: &App, label: &str| {
         crate::app::views::inputs::about(field(label), app.inputs.idle(field(label)), &app.scenario)
     };
     let app = explorer();
-    assert_eq!(aside(&app, "schedule"), "unused");
+    assert_eq!(aside(&app, "schedule"), "1f1b not used");
     let why = "schedule has no effect; choose 2 or more pipeline ranks: there is no pipeline";
     assert_eq!(about(&app, "schedule").as_deref(), Some(why));
     assert_eq!((aside(&app, "stages"), about(&app, "stages")), (String::new(), None), "one is one");
     let app = explorer_on(&format!("{PIPELINE}\nstages_per_rank = 4\n"));
-    assert_eq!((aside(&app, "schedule").as_str(), aside(&app, "stages").as_str()), ("", "unused"));
+    assert_eq!((aside(&app, "schedule").as_str(), aside(&app, "stages").as_str()), ("", "4 not used"));
     let app = explorer_on(&format!("{PIPELINE}\nstages_per_rank = 4\naccumulation = \"layered\"\n"));
-    assert_eq!((aside(&app, "schedule").as_str(), aside(&app, "stages").as_str()), ("unused", ""));
+    assert_eq!((aside(&app, "schedule").as_str(), aside(&app, "stages").as_str()), ("1f1b not used", ""));
     assert!(about(&app, "schedule").unwrap().contains("runs breadth-first"));
 }
 
@@ -148,12 +149,13 @@ fn a_choice_without_effect_is_shown_as_such_with_its_reason() {
 fn a_changed_network_has_a_field_that_puts_it_back() {
     let mut app = explorer();
     to_field(&mut app, "network");
-    let aside = |app: &App| crate::app::views::inputs::aside(Field::Bandwidth, None, &app.scenario, &app.library);
+    let aside =
+        |app: &App| crate::app::views::inputs::asides(Field::Bandwidth, None, &app.scenario, &app.library).remove(0);
     // The interconnect of the H100s has 50 GB/s a device.
-    assert_eq!(aside(&app), "= 50.0 GB/s");
+    assert_eq!(aside(&app), "50.0 GB/s per GPU");
     press(&mut app, "h");
     assert_eq!((value(&app, "network").as_str(), app.scenario.altered()), ("0.5", Some("system x 0.5".to_owned())));
-    assert_eq!(aside(&app), "= 25.0 GB/s");
+    assert_eq!(aside(&app), "25.0 GB/s per GPU");
     press(&mut app, "l");
     assert_eq!(
         (app.file.plan.get(shardscope_engine::scenario::Field::Bandwidth), app.scenario.altered()),

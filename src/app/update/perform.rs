@@ -15,6 +15,7 @@ use crate::app::layer::form::Form;
 use crate::app::layer::help::Help;
 use crate::app::layer::list::{Item, List};
 use crate::app::layer::palette;
+use crate::app::layer::preset_note;
 use crate::app::layer::typing::{Entry, Purpose};
 use crate::app::state::App;
 use crate::app::timeline::ShownStep;
@@ -212,7 +213,7 @@ impl App {
         }
         let item = |value| {
             let name = takes.show(&value);
-            let note = self.library.title(field, &name).unwrap_or_default().to_owned();
+            let note = preset_note::note(&self.library, field, &name).unwrap_or_default();
             Item { name, note, effect: Effect::Set(field, value) }
         };
         let options = options(field, &self.scenario, &self.library);

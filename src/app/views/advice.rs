@@ -30,7 +30,8 @@ pub struct AdviceView {
     asked: Option<Scenario>,
     /// What was found of it.
     advice: Option<Box<Advice>>,
-    /// What more of each resource would give, the most first, then what the plan could change.
+    /// What more of each resource would give, the most first, then what the plan could change; changes come first where
+    /// the scenario does not fit.
     rows: Vec<AdviceRow>,
     cursor: ListCursor,
 }
@@ -136,8 +137,14 @@ impl View for AdviceView {
             let name = |index| Figure::Elasticity(index).name(&subject).unwrap_or_default();
             gains.into_iter().map(|(index, gain)| AdviceRow::Resource(index, name(index), gain)).collect()
         });
-        let changes = self.advice.iter().flat_map(|advice| &advice.suggestions).cloned();
-        self.rows = resources.into_iter().chain(changes.map(AdviceRow::Change)).collect();
+        let resources = resources.into_iter();
+        let changes = self.advice.iter().flat_map(|advice| &advice.suggestions).cloned().map(AdviceRow::Change);
+        // What makes a scenario fit matters more than how fast it would be.
+        self.rows = if context.answer.is_some_and(|answer| !answer.evaluation.summary.fits) {
+            changes.chain(resources).collect()
+        } else {
+            resources.chain(changes).collect()
+        };
     }
 
     fn is_waiting(&self, context: &Context) -> bool {

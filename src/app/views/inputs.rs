@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use shardscope_engine::hardware::Level;
 use shardscope_engine::plan::{Extent, Idle};
 use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::scenario::{Field, Problem, Scenario, Value};
@@ -60,6 +59,8 @@ pub struct Inputs {
     cursor: ListCursor,
     /// Whether the rare fields are shown.
     pub unfolded: bool,
+    /// Whether the terminal has rows for all fields, so that none is folded away.
+    pub roomy: bool,
     /// The fields that the last edit changed.
     pub changed: Vec<Field>,
     /// Values that cannot be.
@@ -74,13 +75,21 @@ impl Inputs {
     /// The rows that can be seen, in order.
     pub fn rows(&self) -> impl Iterator<Item = InputRow> {
         // Behind the row that opens them, so that opening moves nothing above it.
-        let folded = rare().map(InputRow::Field).filter(|_| self.unfolded);
+        let folded = rare().map(InputRow::Field).filter(|_| self.unfolded || self.roomy);
         Field::all()
             .filter(|field| !field.spec().rare)
             .map(InputRow::Field)
-            .chain([InputRow::Fold])
+            .chain((!self.roomy).then_some(InputRow::Fold))
             .chain(folded)
             .chain([InputRow::Measured])
+    }
+
+    /// Notes for how many rows the terminal has room; the row that has the keys keeps them.
+    pub fn make_room(&mut self, rows: usize) {
+        let row = self.row();
+        self.roomy = rows >= Field::all().count() + BESIDE;
+        let place = self.rows().position(|other| other == row);
+        self.cursor = place.map_or_else(ListCursor::default, ListCursor::at);
     }
 
     /// The place of the row that has the keys.
@@ -129,6 +138,11 @@ impl Inputs {
         self.idle.iter().find(|idle| Field::from(idle.choice) == field)
     }
 
+    /// Whether the plan does not use a field's value, which is one.
+    fn is_unused(&self, field: Field) -> bool {
+        self.idle(field).is_some() && self.wrong(field).is_none()
+    }
+
     /// A field's text: what was given, where that cannot be, else its value.
     pub fn text(&self, field: Field, scenario: &Scenario) -> String {
         self.wrong(field).map_or_else(|| field.text(scenario), |wrong| wrong.text.clone())
@@ -137,6 +151,11 @@ impl Inputs {
     /// A row's text: a field's, or how many fields are folded.
     pub fn row_text(&self, row: InputRow, scenario: &Scenario) -> String {
         match row {
+            // What the plan does not follow stands beside it.
+            InputRow::Field(field) if self.is_unused(field) => "-".to_owned(),
+            InputRow::Field(field @ (Field::Bandwidth | Field::Memory)) if self.wrong(field).is_none() => {
+                format!("x{}", field.text(scenario))
+            }
             InputRow::Field(field) => self.text(field, scenario),
             InputRow::Fold if self.unfolded => "fewer fields".to_owned(),
             InputRow::Fold => format!("{} fields", rare().count()),
@@ -186,6 +205,9 @@ impl View for Inputs {
     }
 }
 
+/// Rows beside the fields: what was measured, and the pinned scenario.
+const BESIDE: usize = 5;
+
 fn rare() -> impl Iterator<Item = Field> {
     Field::all().filter(|field| field.spec().rare)
 }
@@ -209,32 +231,49 @@ pub fn about(field: Field, idle: Option<&Idle>, scenario: &Scenario) -> Option<S
     Some(format!("a factor on {of}; 1 leaves the machine unchanged"))
 }
 
-/// What stands beside a field's value: its unit, or what it comes to; or that the plan does not follow it.
-pub fn aside(field: Field, idle: Option<&Idle>, scenario: &Scenario, library: &Library) -> String {
+/// What stands beside a field's value, the fullest form first: its unit, or what it comes to; or the value that the plan
+/// does not use.
+pub fn asides(field: Field, idle: Option<&Idle>, scenario: &Scenario, library: &Library) -> Vec<String> {
+    if field == Field::Bandwidth && idle.is_none() {
+        return network(scenario);
+    }
+    vec![aside(field, idle, scenario, library)]
+}
+
+/// The bandwidth of the outermost level, and who shares it: `25.0 GB/s per NIC, shared by 2 GPUs`.
+fn network(scenario: &Scenario) -> Vec<String> {
+    let cluster = &scenario.cluster;
+    let Some(level) = cluster.levels.last() else { return Vec::new() };
+    let rate = level.bandwidth * scenario.plan.bandwidth_factor;
+    match cluster.sharing(cluster.levels.len() - 1) {
+        shared if shared > 1.0 => {
+            let shared = short(shared, 2);
+            vec![
+                format!("{rate} per NIC, shared by {shared} GPUs"),
+                format!("{rate}, {shared} GPUs"),
+                rate.to_string(),
+            ]
+        }
+        _ => vec![format!("{rate} per GPU"), rate.to_string()],
+    }
+}
+
+fn aside(field: Field, idle: Option<&Idle>, scenario: &Scenario, library: &Library) -> String {
     let plan = &scenario.plan;
     let value = field.meant(scenario);
     match (field, &value) {
-        _ if idle.is_some() => "not used".to_owned(),
+        _ if idle.is_some() => format!("{} not used", field.text(scenario)),
         (Field::GlobalBatch, _) if scenario.divides_batch().is_err() => {
             format!("runs {}", counted(scenario.sequences()))
         }
         (Field::Nodes, _) => format!("= {}", devices(scenario.devices())),
-        (Field::Bandwidth, _) => {
-            let cluster = &scenario.cluster;
-            let shared = match cluster.sharing(cluster.levels.len().saturating_sub(1)) {
-                shared if shared > 1.0 => format!(" per {} GPUs", short(shared, 2)),
-                _ => String::new(),
-            };
-            let rate = |level: &Level| format!("= {}{shared}", level.bandwidth * plan.bandwidth_factor);
-            cluster.levels.last().map_or_else(String::new, rate)
-        }
         (Field::Memory, _) => format!("= {}", scenario.cluster.device.memory * plan.memory_factor),
-        (Field::Shard, Some(Value::Extent(Extent::System))) => "all devices".to_owned(),
         (Field::Strategy, _) if !plan.operators.is_empty() => "operators sharded apart".to_owned(),
         (Field::Qwz, Some(Value::Switch(true))) => "weights quantised".to_owned(),
         (Field::Qgz, Some(Value::Switch(true))) => "gradients quantised".to_owned(),
         (Field::Hpz, Some(Value::Extent(Extent::Device))) => "no second copy".to_owned(),
         (Field::Hpz, _) => "second copy".to_owned(),
+        (_, Some(Value::Extent(Extent::System))) => "all GPUs".to_owned(),
         (_, Some(Value::Id(id))) => library.title(field, id).unwrap_or_default().to_owned(),
         (_, Some(Value::Count(count))) => {
             field.spec().unit.map_or("", |[one, several]| if *count == 1 { one } else { several }).to_owned()

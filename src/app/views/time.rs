@@ -1,6 +1,7 @@
 //! The panel of the time: where the step's time goes, what is sent where, and what would shorten it.
 
 use shardscope_engine::evaluate::HostDirection;
+use shardscope_engine::search::gains;
 use shardscope_report::figures::{self, Figure, FigureSubject, TIME_PARTS};
 
 use crate::app::action::asked::Asked;
@@ -34,7 +35,7 @@ impl View for TimePanel {
 }
 
 /// The figures of the panel of the time, in the order of its rows: parts that anything goes into, what the whole
-/// training takes, levels that anything is sent into, what is copied to the host and from it, resources that matter, the strongest first.
+/// training takes, levels that anything is sent into, what is copied to the host and from it, and what more of each resource would give, the most first.
 pub fn breakdown(answer: Option<&Answer>) -> Vec<Figure> {
     let Some(Answer { scenario, evaluation }) = answer else { return Vec::new() };
     let summary = &evaluation.summary;
@@ -43,15 +44,11 @@ pub fn breakdown(answer: Option<&Answer>) -> Vec<Figure> {
     let spent = TIME_PARTS.into_iter().flat_map(with_its_part).filter(|figure| share(figure) >= SEEN);
     let levels = scenario.cluster.levels.iter().zip(&summary.traffic).enumerate();
     let used = levels.filter(|(_, (_, traffic))| traffic.bytes_per_device.get() > 0.0);
-    let mut felt: Vec<usize> = (0..evaluation.elasticity.len()).collect();
-    felt.retain(|index| evaluation.elasticity[*index].value.abs() >= FELT);
-    let strength = |index: &usize| evaluation.elasticity[*index].value.abs();
-    felt.sort_by(|a, b| strength(b).total_cmp(&strength(a)));
     spent
         .chain(figures::training(scenario))
         .chain(used.map(|(level, _)| Figure::Traffic(level)))
         .chain(HostDirection::ALL.into_iter().filter(|_| summary.host.any()).map(Figure::Copied))
-        .chain(felt.into_iter().map(Figure::Elasticity))
+        .chain(gains(evaluation).into_iter().map(|(index, _)| Figure::Elasticity(index)))
         .collect()
 }
 
@@ -62,6 +59,3 @@ fn with_its_part(figure: Figure) -> impl Iterator<Item = Figure> {
 
 /// The smallest share of the step that is worth a row.
 const SEEN: f64 = 0.000_5;
-
-/// The smallest elasticity that is worth a row.
-const FELT: f64 = 0.005;

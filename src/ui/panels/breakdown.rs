@@ -5,18 +5,17 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use super::{frame, has_keys, staleness};
+use super::{frame, has_keys, staleness, words};
 use crate::app::views::time::breakdown;
 use crate::app::views::view::View;
 use crate::app::{Answer, App, Panel};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
-use shardscope_engine::evaluate::Elasticity;
-use shardscope_engine::units::{Amount, percent};
+use shardscope_engine::units::{Amount, percent, rounded_percent};
 use shardscope_report::figures::{Figure, TRAINING};
 
 /// Columns that it takes.
-pub(in crate::ui) const WIDTH: u16 = 40;
+pub(in crate::ui) const WIDTH: u16 = 41;
 
 /// Headings of the sections on the left, where there are two columns.
 const TIME: &str = "time";
@@ -52,7 +51,7 @@ pub(in crate::ui) fn row_at(app: &App, theme: Theme, inside: Rect, at: Position)
 /// Which lists are drawn where: what is sent and the elasticities beside the rest where there is room.
 fn lists(app: &App, answer: &Answer, theme: Theme, inside: Rect) -> Vec<(Rect, RowList<'static>)> {
     let rows = breakdown(app.answer.as_ref());
-    let beside = inside.width >= 2 * WIDTH - 4;
+    let beside = inside.width >= 2 * WIDTH - 6;
     let cursor = has_keys(app, Panel::Time).then(|| app.time.cursor(&app.context()));
     let [mut left, mut right] = [Vec::new(), Vec::new()];
     let mut section = "";
@@ -60,8 +59,10 @@ fn lists(app: &App, answer: &Answer, theme: Theme, inside: Rect) -> Vec<(Rect, R
         let title = heading(figure);
         let lines = if beside && !matches!(title, TIME | COST) { &mut right } else { &mut left };
         if title != section {
-            lines.push((Line::styled(title, theme.style(Role::Title)), None));
-            section = title;
+            let of_transfers = if title == TIME { transfers(answer) } else { String::new() };
+            let title = Line::styled(format!("{title}{of_transfers}"), theme.style(Role::Title));
+            lines.push((title, None));
+            section = heading(figure);
         }
         lines.push((row(figure, answer, theme), Some(index)));
     }
@@ -76,12 +77,20 @@ fn lists(app: &App, answer: &Answer, theme: Theme, inside: Rect) -> Vec<(Rect, R
 /// The section that a row belongs to.
 fn heading(figure: Figure) -> &'static str {
     match figure {
-        Figure::Elasticity(_) => "throughput elasticity",
+        Figure::Elasticity(_) => "throughput with 10 %, same plan",
         Figure::Traffic(_) => "sent per device",
         Figure::Copied(_) => "copied per device",
         _ if TRAINING.contains(&figure) => COST,
         _ => TIME,
     }
+}
+
+/// What of the step transfers cost, waited for or beside compute: `, 29 % of it transfers`.
+fn transfers(answer: &Answer) -> String {
+    let subject = answer.subject();
+    let costs = [Figure::Exposed, Figure::Slowed].into_iter().filter_map(|figure| figure.amount(&subject));
+    let share = costs.map(|cost| cost.value).sum::<f64>() / answer.evaluation.summary.step_time.get();
+    if share < 0.005 { String::new() } else { format!(", {} of it transfers", rounded_percent(share)) }
 }
 
 fn row(figure: Figure, answer: &Answer, theme: Theme) -> Line<'static> {
@@ -96,15 +105,15 @@ fn row(figure: Figure, answer: &Answer, theme: Theme) -> Line<'static> {
             let busy = figure.busy().and_then(|busy| busy.amount(&subject)).map_or_else(String::new, Amount::in_row);
             format!(" {name:<10}{value:>9}, busy {busy}")
         }
-        Figure::Elasticity(index) => {
-            let Elasticity { property, value, .. } = answer.evaluation.elasticity[index];
-            format!(" {:<24}{value:>+7.2}", property.key(&answer.scenario))
+        Figure::Elasticity(_) => {
+            let gain = amount.map_or(0.0, |amount| amount.value);
+            format!(" {:<31}{:>7}", subject.which(figure).unwrap_or_default(), words::change(1.0, 1.0 + gain, theme))
         }
         _ if TRAINING.contains(&figure) => format!(" {label:<13}{value:>18}"),
         // A part of the line above it, so that it has no bar of its own.
         Figure::Slowed => {
             let share = amount.map_or(0.0, |amount| amount.value / summary.step_time.get());
-            format!("  {label:<9}{value:>9} {:>7}  transfers", percent(share))
+            format!("  {label:<9}{value:>9} {:>7} transfers", percent(share))
         }
         _ => {
             let share = amount.map_or(0.0, |amount| amount.value / summary.step_time.get());

@@ -26,9 +26,9 @@ pub(super) fn entry(map: &Map, index: usize) -> CellEntry {
 /// What runs down.
 pub(super) fn down(map: &Map) -> &'static str {
     match (map.sweep.y.field, map.sweep.base.plan.sharding.first_sharded()) {
-        (Field::Shard, Some(Sharded::Weights)) => "weights over",
-        (Field::Shard, Some(Sharded::Gradients)) => "gradients over",
-        (Field::Shard, _) => "optimizer over",
+        (Field::Shard, Some(Sharded::Weights)) => "shard weights",
+        (Field::Shard, Some(Sharded::Gradients)) => "shard gradients",
+        (Field::Shard, _) => "shard optimizer",
         (field, _) => word(field),
     }
 }

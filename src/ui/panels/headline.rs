@@ -7,8 +7,9 @@ use ratatui::text::{Line, Span};
 use super::{fits, two_sided, words};
 use crate::app::{Answer, App};
 use crate::ui::theme::{Role, Theme};
+use crate::ui::widgets::text::{draw_line, wrapped};
 use shardscope_engine::evaluate::{Evaluation, Summary};
-use shardscope_engine::scenario::Scenario;
+use shardscope_engine::scenario::{Problem, Scenario};
 use shardscope_engine::units::{Amount, Seconds, devices, percent, rounded_percent, significant, thousands};
 use shardscope_report::figures::{self, Figure, Verdict};
 
@@ -28,8 +29,10 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, wide: bool, area: Rect, buf
         (Err(problems), _) => {
             let verdict = Span::styled("NOT POSSIBLE", theme.style(Role::Bad));
             two_sided(&title(&app.scenario, wide), &[verdict], true, theme, first, buf);
-            let why = problems.first().map_or_else(String::new, |problem| problem.what.clone());
-            buf.set_line(rows[1].x, rows[1].y, &Line::from(why), rows[1].width);
+            let lines = problems.first().map_or_else(Vec::new, |problem| refusal(problem, first.width, rows.len() - 1));
+            for (line, row) in lines.into_iter().zip(&rows[1..]) {
+                draw_line(buf, *row, &Line::from(line), theme);
+            }
         }
         (Ok(scenario), None) => {
             let waiting = Span::styled("computing", theme.style(Role::Dim));
@@ -49,6 +52,12 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, wide: bool, area: Rect, buf
             step(app, answer, wide, theme, last, buf);
         }
     }
+}
+
+/// What is wrong and how to fix it; the fix comes first where there is not room for both.
+fn refusal(Problem { what, fix, .. }: &Problem, width: u16, rows: usize) -> Vec<String> {
+    let [whole, advice] = [format!("{what}; {fix}"), format!("{fix}: {what}")].map(|text| wrapped(&text, width.into()));
+    if whole.len() <= rows { whole } else { advice }
 }
 
 /// What the scenario is; `long` counts devices as well as nodes.

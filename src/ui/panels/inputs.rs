@@ -9,7 +9,7 @@ use ratatui::widgets::Widget;
 
 use super::{frame, has_keys, words};
 use crate::app::answers::pins::Pin;
-use crate::app::views::inputs::{InputRow, aside};
+use crate::app::views::inputs::{InputRow, asides};
 use crate::app::{App, Panel};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
@@ -17,8 +17,14 @@ use crate::ui::widgets::text::{columns, wrapped};
 use shardscope_engine::evaluate::Summary;
 use shardscope_engine::units::devices;
 
-/// Columns that it takes.
-pub(in crate::ui) const WIDTH: u16 = 36;
+/// Columns that it takes at least, and those that are worth having on a large screen.
+const WIDTH: u16 = 36;
+const WIDEST: u16 = 54;
+
+/// Columns that it takes on a screen of so many, where `large` is the least of a large one.
+pub(in crate::ui) fn width(screen: u16, large: u16) -> u16 {
+    (WIDTH + screen.saturating_sub(large)).min(WIDEST)
+}
 
 /// Columns of the names.
 const NAMES: usize = 10;
@@ -88,13 +94,13 @@ fn wrong(app: &App, row: InputRow) -> Option<&str> {
     }
 }
 
-/// What stands beside the value of a row.
-fn beside(app: &App, row: InputRow) -> String {
+/// What may stand beside the value of a row, the fullest form first.
+fn beside(app: &App, row: InputRow) -> Vec<String> {
     match row {
         InputRow::Field(field) if app.inputs.wrong(field).is_none() => {
-            aside(field, app.inputs.idle(field), &app.scenario, &app.library)
+            asides(field, app.inputs.idle(field), &app.scenario, &app.library)
         }
-        InputRow::Field(_) | InputRow::Fold | InputRow::Measured => String::new(),
+        InputRow::Field(_) | InputRow::Fold | InputRow::Measured => Vec::new(),
     }
 }
 
@@ -112,12 +118,13 @@ fn look(app: &App, theme: Theme, row: InputRow) -> (Role, &'static str) {
 /// One row: its name, its value, what stands beside that where there is room, and whether it was changed.
 fn line(app: &App, theme: Theme, row: InputRow, width: u16) -> Line<'static> {
     let (role, mark) = look(app, theme, row);
-    let aside = beside(app, row);
     let mut line = Line::from(vec![
         Span::styled(format!(" {:<NAMES$}", row.label()), theme.style(Role::Dim)),
         Span::styled(app.inputs.row_text(row, &app.scenario), theme.style(role)),
     ]);
-    if !aside.is_empty() && line.width() + Span::raw(&aside).width() + 3 <= usize::from(width) {
+    let room = usize::from(width).saturating_sub(line.width() + 3);
+    let fits = |aside: &String| !aside.is_empty() && Span::raw(aside).width() <= room;
+    if let Some(aside) = beside(app, row).into_iter().find(fits) {
         line.push_span(Span::styled(format!(" {aside}"), theme.style(Role::Dim)));
     }
     line.push_span(Span::styled(format!(" {mark}"), theme.style(role)));

@@ -19,7 +19,7 @@ use crate::app::state::pointing::PointerTarget;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::list::key_lines;
-use crate::ui::widgets::text::{columns, wrapped};
+use crate::ui::widgets::text::{columns, width, wrapped};
 
 /// Draws the top layer; gives the place of the text cursor, if there is one.
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) -> Option<Position> {
@@ -103,8 +103,14 @@ fn list(theme: Theme, list: &List, area: Rect) -> Overlay<'_> {
     let items: Vec<(String, String)> =
         list.found().into_iter().map(|item| (item.name.clone(), item.note.clone())).collect();
     let rows = columns(items.len());
-    let size =
-        if list.commands { (84, rows.saturating_add(3).clamp(12, 30)) } else { (72, rows.saturating_add(4).max(12)) };
+    let size = if list.commands {
+        (84, rows.saturating_add(3).clamp(12, 30))
+    } else {
+        // As wide as its longest line, up to what the eye follows.
+        let longest = |text: fn(&(String, String)) -> &String| items.iter().map(|item| width(text(item))).max();
+        let line = longest(|(name, _)| name).unwrap_or(0) + longest(|(_, note)| note).unwrap_or(0);
+        (columns(line + 6).clamp(72, 110), rows.saturating_add(4).max(12))
+    };
     let prompt = match &list.search {
         search if list.commands => Prompt::searched(":", search),
         search if search.is_used() => Prompt::searched("/", search),

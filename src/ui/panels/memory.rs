@@ -14,8 +14,11 @@ use shardscope_engine::evaluate::Memory;
 use shardscope_engine::units::Bytes;
 
 /// Rows over time that are worth their place, and the fewest that say anything.
-pub(super) const LINE: u16 = 8;
+const LINE: u16 = 8;
 const SHORT_LINE: u16 = 3;
+
+/// Columns of the axis beside the line.
+const AXIS: u16 = 9;
 
 /// Rows of the legend, which may be shorter: what is under it stays where it is while the figures change.
 const LEGEND: u16 = 2;
@@ -23,10 +26,10 @@ const LEGEND: u16 = 2;
 /// More pipeline ranks than this scroll before they take room from the other panels.
 const MOST_BARS: usize = 8;
 
-/// Rows that it can use: frame, bars, legend, line over time, peak.
+/// Rows that it can use: frame, bars, sizes under them, legend, line over time, peak.
 pub(in crate::ui) fn height(app: &App) -> u16 {
     let bars = app.answer.as_ref().map_or(1, |answer| answer.evaluation.stages.len().min(MOST_BARS));
-    rows(bars) + LEGEND + LINE + 3
+    rows(bars) + LEGEND + LINE + 4
 }
 
 /// Draws the memory.
@@ -41,10 +44,16 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
     let note = format!("peak {}{on} at {}", memory.peak, words::activity(memory.during));
     let inside = frame(app, theme, Panel::Memory, &title, &note, area, buf);
     let rank = app.timeline.rank(step);
-    let [bars, legend, line] = layout(answer, inside);
+    let [bars, scale, legend, line] = layout(answer, inside);
     ranks(app, answer, theme, bars, buf);
+    if !scale.is_empty() {
+        let rank = step.fullest as usize;
+        let (most, name) = (fullest(answer), name(answer, theme, rank, " "));
+        let bar = StackedBar { name: &name, scale: Some(most), ..bar(stage(answer, step.fullest), theme) };
+        bar.draw_scale(scale, buf);
+    }
     bar(stage(answer, rank), theme).draw_legend(legend, buf);
-    MemoryLine { capacity: memory.capacity, ..MemoryLine::new(theme, step.trace.memory_of(rank), step.time) }
+    MemoryLine { capacity: memory.capacity, axis: AXIS, ..MemoryLine::new(theme, step.trace.memory_of(rank), step.time) }
         .render(line, buf);
 }
 
@@ -57,22 +66,22 @@ pub(in crate::ui) fn rank_at(app: &App, inside: Rect, at: Position) -> Option<us
     bars.contains(at).then(|| seen.nth(usize::from(at.y - bars.y))).flatten()
 }
 
-/// One bar per rank, the legend of the one with the keys, and the rest for the line; no line before all bars are seen.
-fn layout(answer: &Answer, area: Rect) -> [Rect; 3] {
+/// One bar per rank, the sizes under them, the legend of the one with the keys, and the rest for the line; no line before
+/// all bars are seen, and no sizes before the line has rows enough for an axis.
+fn layout(answer: &Answer, area: Rect) -> [Rect; 4] {
     let room = area.height.saturating_sub(LEGEND).max(1);
     let bars = rows(answer.evaluation.stages.len()).min(room);
     // All ranks in sight say more than a line too low to read.
     let bars = if room - bars < SHORT_LINE && answer.evaluation.stages.len() > 1 { room } else { bars };
-    area.layout(&Layout::vertical([Constraint::Length(bars), Constraint::Length(LEGEND), Constraint::Fill(1)]))
+    let scale = u16::from(room - bars > SHORT_LINE + 2);
+    let rows = [bars, scale, LEGEND].map(Constraint::Length);
+    area.layout(&Layout::vertical(rows.into_iter().chain([Constraint::Fill(1)])))
 }
 
 /// The bars: the fullest marked, and the one with the keys in sight.
 fn ranks(app: &App, answer: &Answer, theme: Theme, area: Rect, buf: &mut Buffer) {
     let (step, stages) = (ShownStep::new(&answer.evaluation), &answer.evaluation.stages);
-    let (rank, glyphs) = (app.timeline.rank(step), theme.glyphs());
-    let scale = stages.iter().map(|stage| stage.peak).fold(Bytes::ZERO, Bytes::max);
-    let several = stages.len() > 1;
-    let digits = stages.len().saturating_sub(1).to_string().len();
+    let (rank, glyphs, scale) = (app.timeline.rank(step), theme.glyphs(), fullest(answer));
     let visible = in_view(rank as usize, stages.len(), area.height.into());
     let (first, last) = (visible.start, visible.end.saturating_sub(1));
     for (index, row) in visible.zip(area.rows()) {
@@ -82,10 +91,23 @@ fn ranks(app: &App, answer: &Answer, theme: Theme, area: Rect, buf: &mut Buffer)
             index if index == last && last + 1 < stages.len() => glyphs.more[3],
             _ => " ",
         };
-        let peak = if index == step.fullest as usize { glyphs.peak } else { " " };
-        let name = if several { format!("{here}rank {index:<digits$} {peak}") } else { String::new() };
+        let name = name(answer, theme, index, here);
         StackedBar { name: &name, scale: Some(scale), legend: false, ..bar(&stages[index], theme) }.render(row, buf);
     }
+}
+
+/// The largest peak of any rank.
+fn fullest(answer: &Answer) -> Bytes {
+    answer.evaluation.stages.iter().map(|stage| stage.peak).fold(Bytes::ZERO, Bytes::max)
+}
+
+/// What stands before a rank's bar, where there are several: a mark, its number, and whether it is the fullest.
+fn name(answer: &Answer, theme: Theme, index: usize, here: &str) -> String {
+    let ranks = answer.evaluation.stages.len();
+    let digits = ranks.saturating_sub(1).to_string().len();
+    let fullest = index == ShownStep::new(&answer.evaluation).fullest as usize;
+    let peak = if fullest { theme.glyphs().peak } else { " " };
+    if ranks > 1 { format!("{here}rank {index:<digits$} {peak}") } else { String::new() }
 }
 
 fn bar<'a>(memory: &Memory, theme: Theme) -> StackedBar<'a> {

@@ -17,7 +17,7 @@ use shardscope_engine::search::Axis;
 pub(super) const HEIGHT: u16 = 2;
 
 /// Columns of what a line goes along.
-const NAMES: usize = 22;
+const NAMES: usize = 26;
 
 /// Draws both.
 pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {

@@ -7,7 +7,6 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::memory::LINE;
 use super::{frame, has_room, staleness, words};
 use crate::app::timeline::{ShownStep, Timeline, TrackRow, Window, counterpart};
 use crate::app::{Answer, App, Panel};
@@ -20,7 +19,7 @@ use shardscope_engine::evaluate::{self, IdleCause, ModelPart, SpanMicroBatches, 
 use shardscope_engine::units::{Bytes, Seconds, whole_percent};
 
 /// The fewest rows in which memory over the window says anything.
-const HELD: u16 = 5;
+pub(in crate::ui) const HELD: u16 = 5;
 
 /// Rows of the chosen span in words.
 const WORDS: u16 = 3;
@@ -79,10 +78,11 @@ fn lanes(app: &App, answer: &Answer, seen: &WindowTotals, theme: Theme, gantt: &
         lines.extend(hint(app, step, theme));
     }
     draw_lines(buf, said, &lines, theme);
-    held(answer, theme, rank, (from, to), gantt.plot(below), buf);
-    let named = below.height >= HELD && below.width > gantt.plot(below).width;
-    if named {
-        buf.set_line(below.x, below.y, &Line::styled("memory", theme.style(Role::Dim)), below.width);
+    let plot = gantt.plot(below);
+    let axis = plot.x.saturating_sub(below.x);
+    held(answer, theme, rank, (from, to), axis, Rect { width: axis + plot.width, ..below }, buf);
+    if below.height >= HELD && axis > 0 {
+        buf.set_line(below.x, below.y + 1, &Line::styled("memory", theme.style(Role::Dim)), axis);
     }
 }
 
@@ -176,14 +176,22 @@ fn communication(step: ShownStep<'_>, rank: u32) -> impl Iterator<Item = &[evalu
 }
 
 /// Memory of the rank over the same window, where there is room to spare.
-fn held(answer: &Answer, theme: Theme, rank: u32, (from, to): (Seconds, Seconds), area: Rect, buf: &mut Buffer) {
+fn held(
+    answer: &Answer,
+    theme: Theme,
+    rank: u32,
+    (from, to): (Seconds, Seconds),
+    axis: u16,
+    area: Rect,
+    buf: &mut Buffer,
+) {
     if area.height < HELD {
         return;
     }
     let (summary, trace) = (&answer.evaluation.summary, &answer.evaluation.trace);
-    let area = Rect { height: area.height.min(1 + LINE), ..area };
     MemoryLine {
         window: (from, to),
+        axis,
         capacity: summary.memory.capacity,
         ..MemoryLine::new(theme, trace.memory_of(rank), summary.step_time)
     }

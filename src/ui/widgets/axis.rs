@@ -43,7 +43,7 @@ pub(super) fn ticks(from: Seconds, to: Seconds, columns: usize) -> Vec<Tick> {
 }
 
 /// The smallest of 1, 2 and 5 times a power of ten that is not below `least`.
-fn round_step(least: f64) -> f64 {
+pub(super) fn round_step(least: f64) -> f64 {
     let power = libm::pow(10.0, libm::floor(libm::log10(least)));
     [1.0, 2.0, 5.0]
         .into_iter()

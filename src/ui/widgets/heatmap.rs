@@ -36,7 +36,7 @@ const LEGEND: usize = 70;
 ///
 /// ```text
 ///        nodes    1    2    4    8   16   32   48   64
-/// weights over
+/// shard weights
 /// device          ×    ×    ×    ×    ×    ×    ×    ×
 /// package         ×    ×  ★63   62   62   61 ▐ 57▌  60
 ///
@@ -52,7 +52,7 @@ pub struct Heatmap<'a> {
     pub columns: &'a [String],
     /// The names of the rows.
     pub rows: &'a [String],
-    /// What runs across and what runs down (`nodes`, `weights over`).
+    /// What runs across and what runs down (`nodes`, `shard weights`).
     pub titles: (&'a str, &'a str),
     /// The cell under the cursor: column, row.
     pub cursor: Option<(usize, usize)>,

@@ -18,6 +18,14 @@ use shardscope_engine::units::{Bytes, Seconds};
 /// ▁▁▂▂▃▃▄▄▅▅▆▆▇▇▇█▇▇▇▆▆▅▅▄▄▃▃▂▂▁▁
 /// lowest 36.1 GiB  ▲ 41.2 GiB at 3.2 s
 /// ```
+///
+/// With an axis the last row says from when to when in place of the least:
+///
+/// ```text
+/// 41.2 GiB│    ▁▃▅█▇▅▃▁
+/// 36.1 GiB│▁▃▅▇████████▇▅
+///          0 – 6.84 s ▲ 41.2 GiB at 3.2 s
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemoryLine<'a> {
     /// How it looks.
@@ -28,12 +36,17 @@ pub struct MemoryLine<'a> {
     pub window: (Seconds, Seconds),
     /// The capacity: what is above it looks bad.
     pub capacity: Bytes,
+    /// Columns on the left for an axis that names the most and the least in use; 0 for none.
+    pub axis: u16,
 }
+
+/// The fewest rows in which the ends of an axis are apart.
+const LEAST_AXIS: u16 = 4;
 
 impl<'a> MemoryLine<'a> {
     /// The memory of one rank (points by time; each holds until the next) from 0 to `end`.
     pub const fn new(theme: Theme, points: &'a [MemoryPoint], end: Seconds) -> Self {
-        Self { theme, points, window: (Seconds::ZERO, end), capacity: Bytes::ZERO }
+        Self { theme, points, window: (Seconds::ZERO, end), capacity: Bytes::ZERO, axis: 0 }
     }
 
     /// The fullest moment of each column; `None` before anything is known.
@@ -70,13 +83,13 @@ impl<'a> MemoryLine<'a> {
         self.held(self.window).iter().map(|point| point.in_use).reduce(Bytes::min)
     }
 
-    /// The peak's mark under its column, its figures beside it, and the least in use where that leaves room.
-    fn draw_peak(&self, peak: &MemoryPoint, column: u16, least: Bytes, row: Rect, buf: &mut Buffer) {
+    /// The peak's mark under its column, its figures beside it, and at the foot another text where that leaves room.
+    fn draw_peak(&self, peak: &MemoryPoint, column: u16, foot: &str, row: Rect, buf: &mut Buffer) {
         let style = self.theme.style(Role::Dim);
         put(buf, row.x + column, row.y, self.theme.glyphs().peak, self.theme.style(Role::Accent));
-        let (text, foot) = (format!("{} at {}", peak.in_use, peak.at), format!("lowest {least}"));
+        let text = format!("{} at {}", peak.in_use, peak.at);
         let (after, needed) = (row.width - column - 1, columns(width(&text)) + 1);
-        // Behind the mark if there is room, else before it; the least in use takes the side that is left.
+        // Behind the mark if there is room, else before it; the other text takes the side that is left.
         let (left, right) =
             if needed <= after { (column, column + 1 + needed) } else { (column.saturating_sub(needed), column + 1) };
         if needed <= after {
@@ -84,12 +97,24 @@ impl<'a> MemoryLine<'a> {
         } else if needed <= column {
             buf.set_stringn(row.x + left, row.y, text, needed.into(), style);
         }
-        let long = columns(width(&foot)) + 2;
+        let long = columns(width(foot)) + 2;
         if long <= left {
             buf.set_stringn(row.x, row.y, foot, long.into(), style);
         } else if right + long <= row.width {
             buf.set_stringn(row.right() - long + 2, row.y, foot, long.into(), style);
         }
+    }
+
+    /// The most and the least in use beside the rows that stand for them, and a line between them and the plot.
+    fn draw_axis(&self, ends: [f64; 2], area: Rect, buf: &mut Buffer) {
+        let style = self.theme.style(Role::Dim);
+        let room = usize::from(area.width - 1);
+        for (size, y) in ends.map(Bytes::new).into_iter().zip([area.y, area.bottom() - 1]) {
+            let text = [size.to_string(), size.in_gib().to_string()].into_iter().find(|text| width(text) <= room);
+            let text = text.unwrap_or_default();
+            buf.set_stringn(area.x, y, format!("{text:>room$}"), room, style);
+        }
+        area.rows().for_each(|row| put(buf, row.right() - 1, row.y, self.theme.glyphs().limit, style));
     }
 
     /// The style of one bar.
@@ -107,8 +132,10 @@ impl Widget for &MemoryLine<'_> {
             return;
         }
         let named = area.height >= 2;
-        let plot = Rect { height: area.height - u16::from(named), ..area };
-        let samples = self.samples(area.width.into());
+        let axis = if area.height >= LEAST_AXIS && self.axis < area.width { self.axis } else { 0 };
+        let height = area.height - u16::from(named);
+        let plot = Rect { x: area.x + axis, width: area.width - axis, height, ..area };
+        let samples = self.samples(plot.width.into());
         let known = || samples.iter().flatten().copied().filter(|sample| sample.is_finite());
         let (Some(least), Some(most)) = (known().reduce(f64::min), known().reduce(f64::max)) else { return };
         let steps = f64::from(8 * plot.height - 1);
@@ -125,8 +152,17 @@ impl Widget for &MemoryLine<'_> {
             .bar_set(self.theme.glyphs().bars.clone())
             .absent_value_symbol(" ")
             .render(plot, buf);
+        if axis > 0 {
+            self.draw_axis([most, least], Rect { width: axis, height: plot.height, ..area }, buf);
+        }
         if let (Some(peak), Some(least), true) = (self.peak(), self.least(), named) {
-            self.draw_peak(peak, columns(column), least, Rect { y: plot.bottom(), height: 1, ..area }, buf);
+            let (from, to) = self.window;
+            let foot = match axis {
+                0 => format!("lowest {least}"),
+                _ if from == Seconds::ZERO => format!("0 {} {to}", self.theme.glyphs().to),
+                _ => format!("{from} {} {to}", self.theme.glyphs().to),
+            };
+            self.draw_peak(peak, columns(column), &foot, Rect { y: plot.bottom(), height: 1, ..plot }, buf);
         }
     }
 }

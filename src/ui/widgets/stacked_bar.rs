@@ -6,10 +6,11 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
+use super::axis::round_step;
 use super::text::{columns, put, width};
 use crate::ui::theme::{Role, Theme, Tone};
 use shardscope_engine::evaluate::MemoryParts;
-use shardscope_engine::units::Bytes;
+use shardscope_engine::units::{Bytes, short};
 use shardscope_report::figures::Figure;
 
 /// Memory parts against capacity: a bar, and under it a legend with figures that wraps to the width.
@@ -42,6 +43,9 @@ struct BarPart {
     tone: Tone,
 }
 
+/// Columns that a size under the bar has for itself.
+const TICK: f64 = 8.0;
+
 /// Below this width of the whole there is only a bar.
 const LABELLED: u16 = 40;
 
@@ -67,6 +71,45 @@ impl StackedBar<'_> {
         for (row, line) in area.rows().zip(self.legend_lines(area.width, usize::from(area.height).min(2))) {
             buf.set_line(row.x, row.y, &line, row.width);
         }
+    }
+
+    /// Draws round sizes under a bar, in the unit of its label.
+    pub fn draw_scale(&self, area: Rect, buf: &mut Buffer) {
+        let (_, bar, _) = self.places(area.intersection(buf.area));
+        let (most, room) = (self.most() / self.unit().0, f64::from(bar.width.saturating_sub(1)));
+        if !(most > 0.0 && room > TICK) {
+            return;
+        }
+        let step = round_step(most * TICK / room);
+        let ticks = (0..).map(|count| f64::from(count) * step).take_while(|size| *size <= most);
+        for size in ticks {
+            let text = short(size, 3);
+            let at = bar.x + (size / most * room).round() as u16;
+            // Under its column, or as near as the edge lets it be.
+            let start = at.min(bar.right().saturating_sub(columns(width(&text))));
+            buf.set_stringn(start, bar.y, text, usize::from(bar.right() - start), self.theme.style(Role::Dim));
+        }
+    }
+
+    /// Name, bar and label beside one another.
+    fn places(&self, area: Rect) -> (String, Rect, String) {
+        let (name, label) = match area.width {
+            0..LABELLED => (String::new(), String::new()),
+            _ if self.name.is_empty() => (String::new(), format!(" {}", self.label())),
+            _ => (format!("{} ", self.name), format!(" {}", self.label())),
+        };
+        let (left, right) = (columns(width(&name)), columns(width(&label)));
+        let bar = Rect {
+            x: area.x.saturating_add(left).min(area.right()),
+            width: area.width.saturating_sub(left).saturating_sub(right),
+            ..area
+        };
+        (name, bar, label)
+    }
+
+    /// What the whole width stands for.
+    fn most(&self) -> f64 {
+        self.scale.map_or(0.0, amount).max(amount(self.capacity).max(self.peak()))
     }
 
     /// The parts in the order of the bar: what the shards hold, activations, then what comes and goes.
@@ -120,7 +163,7 @@ impl StackedBar<'_> {
     /// The cells of the bar over `cells` columns; `None` is the limit.
     fn cells(&self, cells: usize) -> Vec<Option<usize>> {
         let capacity = amount(self.capacity);
-        let scale = self.scale.map_or(0.0, amount).max(capacity.max(self.peak()));
+        let scale = self.most();
         let room = cells.saturating_sub(1);
         let column = |size: f64| if scale > 0.0 { (size / scale * room as f64).round() as usize } else { 0 };
         let mut bar = Vec::with_capacity(cells);
@@ -187,20 +230,10 @@ impl Widget for &StackedBar<'_> {
         if area.is_empty() {
             return;
         }
-        let (name, label) = match area.width {
-            0..LABELLED => (String::new(), String::new()),
-            _ if self.name.is_empty() => (String::new(), format!(" {}", self.label())),
-            _ => (format!("{} ", self.name), format!(" {}", self.label())),
-        };
-        let (left, right) = (columns(width(&name)), columns(width(&label)));
+        let (name, bar, label) = self.places(area);
         // Underlined or orange: the figure says how much is over.
         let verdict = if self.peak() > amount(self.capacity) { Role::Bad } else { Role::Text };
         buf.set_stringn(area.x, area.y, &name, area.width.into(), self.theme.style(Role::Text));
-        let bar = Rect {
-            x: area.x.saturating_add(left).min(area.right()),
-            width: area.width.saturating_sub(left).saturating_sub(right),
-            ..area
-        };
         self.draw_bar(bar, buf);
         buf.set_stringn(
             bar.right(),

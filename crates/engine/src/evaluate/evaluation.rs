@@ -48,7 +48,7 @@ impl Property {
             Self::HostBandwidth => "bandwidth of the host link".to_owned(),
             Self::LevelBandwidth(index) => format!("bandwidth {}", place(index)),
             Self::LevelLatency(index) => format!("latency {}", place(index)),
-            Self::MemoryCapacity => "memory".to_owned(),
+            Self::MemoryCapacity => "memory, re-tuned".to_owned(),
         }
     }
 

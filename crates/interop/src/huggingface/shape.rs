@@ -180,8 +180,8 @@ fn latent(keys: &mut Keys<'_>, family: &Family) -> Result<Option<(LatentAttentio
     let value_head = keys.needed("latent.value_head", &["v_head_dim"])?;
     // Each head has its own keys and values, whatever these say.
     keys.skip(&["num_key_value_heads", "head_dim", "qk_head_dim"]);
-    let why = "tensor ranks split the matrices that compress as they split the others; frameworks mostly copy them";
-    keys.report.assume("latent", "split", why);
+    let why = "the matrices that compress are split as the others are; most frameworks copy them to every rank";
+    keys.report.assume("latent", "split over tensor ranks", why);
     Ok(Some((LatentAttention { query, key_value, rotary, value_head }, plain + rotary)))
 }
 

@@ -309,5 +309,5 @@ fn layers_with_and_without_experts_alternate_in_llama_4() {
     let imported = import(&text.to_string()).unwrap();
     assert_eq!(imported.made.parameters, 4 * 272 + 2 * 144 + 2 * 304 + 168);
     assert_eq!(imported.made.active_parameters, imported.made.parameters - 2 * 96);
-    assert_eq!(assumed(&imported, "layers").as_deref(), Some("alike"));
+    assert_eq!(assumed(&imported, "layers").as_deref(), Some("all of one mean kind"));
 }

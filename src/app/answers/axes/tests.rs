@@ -20,7 +20,7 @@ fn extents_are_the_levels_and_a_few_counts_of_nodes() {
     // A node of Frontier has 8 devices: 2, 4 and 8 nodes are 16, 32 and 64 ranks.
     assert_eq!(words(&axis), ["device", "package", "node", "16", "32", "64", "system"]);
     let labels: Vec<String> = axis.values.iter().map(|value| label(axis.field, value, &app.scenario)).collect();
-    assert_eq!(labels, ["device", "package", "node", "2 nodes", "4 nodes", "8 nodes", "all devices"]);
+    assert_eq!(labels, ["device", "package", "node", "2 nodes", "4 nodes", "8 nodes", "all GPUs"]);
 }
 
 #[test]

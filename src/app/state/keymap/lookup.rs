@@ -80,7 +80,9 @@ impl Keymap {
             let rows = lines.into_iter().map(|line| (line.name(ascii), line.text_with_hint()));
             std::iter::once(heading).chain(rows).collect::<Vec<_>>()
         };
-        self.help(here).flat_map(section).collect()
+        let more = [("", "In a shell"), ("$", "`shardscope guide`: chapters on jobs, figures and files")];
+        let more = more.map(|(keys, what)| (keys.to_owned(), what.to_owned()));
+        self.help(here).flat_map(section).chain(more).collect()
     }
 
     fn at(&self, place: KeyPlace) -> impl Iterator<Item = &KeyLine> {

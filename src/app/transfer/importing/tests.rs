@@ -85,7 +85,7 @@ fn a_machine_that_is_not_told_whole_names_the_option_and_takes_it() {
     let path = fixture("topo/slurm22-scontrol-nodes-16.txt");
     drop_file(&mut app, &path);
     let (title, why) = page(&app);
-    assert!(title.ends_with("was not taken in") && why.contains("--"), "{title}: {why}");
+    assert!(title.ends_with("could not be imported") && why.contains("--"), "{title}: {why}");
     let rest = format!("{path} --rate \"400 GB/s\" --device h100-80gb-dgx");
     press(&mut app, "<esc>:import ");
     app.paste(&rest);
@@ -126,7 +126,7 @@ fn what_a_refused_file_lacks_is_added_behind_its_path() {
     // Its batch is `auto`, and DeepSpeed is told on its command line how many devices there are: 16 nodes of 8 in hand.
     drop_file(&mut app, &fixture("launch/ds-zero3-offload.json"));
     let (title, text) = page(&app);
-    assert!(title.ends_with("was not taken in") && text.contains("--micro-batch"), "{title}: {text}");
+    assert!(title.ends_with("could not be imported") && text.contains("--micro-batch"), "{title}: {text}");
     let commands = press(&mut app, "<esc>O --micro-batch 2 --accumulate 4<ret>");
     read(&mut app, commands);
     let (title, text) = page(&app);
@@ -186,7 +186,7 @@ fn a_file_that_is_none_of_these_is_refused_with_what_it_could_be() {
     std::fs::write(&path, "nothing of interest").unwrap();
     drop_file(&mut app, &path.display().to_string());
     let (title, why) = page(&app);
-    assert!(title.ends_with("notes.txt was not taken in") && why.contains("a model's configuration"), "{title}: {why}");
+    assert!(title.ends_with("notes.txt could not be imported") && why.contains("a model's configuration"), "{title}: {why}");
     drop_file(&mut app, &directory.path().join("none.json").display().to_string());
     assert!(page(&app).1.contains("No such file"), "{}", page(&app).1);
     drop_file(&mut app, &directory.path().display().to_string());

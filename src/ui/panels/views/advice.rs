@@ -13,7 +13,7 @@ use crate::ui::panels::{frame, outdated, panel_list, words};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::list::ListLine;
-use crate::ui::widgets::text::fit;
+use crate::ui::widgets::text::{self, fit};
 use shardscope_engine::search::{Advice, Suggestion};
 use shardscope_engine::units::{Amount, thousands};
 use shardscope_report::figures::{Figure, FigureSubject};
@@ -23,7 +23,7 @@ pub(super) const DRAWING: Drawing = Drawing {
     id: views::advice::SPEC.id,
     height,
     render,
-    target: |app, theme, inside, at| row(list(app, theme).row_at(inside, at)),
+    target: |app, theme, inside, at| row(list(app, theme, inside.width).row_at(inside, at)),
     status: |app, _| status(app),
 };
 
@@ -31,6 +31,9 @@ pub(super) const DRAWING: Drawing = Drawing {
 const RESOURCE: usize = 40;
 const CHANGE: usize = 26;
 const GAIN: usize = 8;
+
+/// Over what more of the hardware gives: the same gains as in the headline and in the panel of the time.
+const HARDWARE: &str = "throughput with more of the hardware, same plan";
 
 /// Columns of the longest bar.
 const BAR: usize = 24;
@@ -49,46 +52,55 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     };
     let title = format!("What would help{}", outdated(app));
     let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
-    list(app, theme).render(inside, buf);
+    list(app, theme, inside.width).render(inside, buf);
 }
 
-fn list(app: &App, theme: Theme) -> RowList<'static> {
-    RowList { marked: false, ..panel_list(app, theme, lines(app, theme), app.views.advice.row()) }
+fn list(app: &App, theme: Theme, width: u16) -> RowList<'static> {
+    RowList { marked: false, ..panel_list(app, theme, lines(app, theme, width), app.views.advice.row()) }
 }
 
 /// Every line, with the row that it is.
-fn lines(app: &App, theme: Theme) -> Vec<ListLine<'static>> {
+fn lines(app: &App, theme: Theme, width: u16) -> Vec<ListLine<'static>> {
     let (advice, rows) = (app.views.advice.advice(), app.views.advice.rows());
     let most =
         rows.iter().map(|row| if let AdviceRow::Resource(.., gain) = row { *gain } else { 0.0 }).fold(0.0, f64::max);
     let mut lines = Vec::new();
     let heading = |text: &str| (Line::styled(text.to_owned(), theme.style(Role::Title)), None);
-    let mut changes = false;
+    let (changes, resources) = (title(advice, app), HARDWARE.to_owned());
+    let mut section = None;
     for (index, row) in rows.iter().enumerate() {
-        if index == 0 && matches!(row, AdviceRow::Resource(..)) {
-            lines.push(heading("throughput with more of the hardware"));
-        }
-        if matches!(row, AdviceRow::Change(_)) && !changes {
-            changes = true;
-            // A blank before the changes, if resources stand over them.
+        let title = if matches!(row, AdviceRow::Change(_)) { &changes } else { &resources };
+        if section != Some(title) {
+            // A blank between the sections.
             lines.extend((index > 0).then(|| (Line::default(), None)));
-            lines.push(heading(&title(advice, app)));
+            lines.push(heading(title));
+            section = Some(title);
         }
-        lines.push((line(row, theme, most), Some(index)));
+        lines.push((line(row, theme, most, width), Some(index)));
     }
-    if !changes && (advice.is_some() || app.shown.is_err()) {
-        lines.push((Line::default(), None));
-        let nothing = match advice {
-            None => "the scenario is not possible: changes are tried once it is",
-            Some(Advice { fits: Some(false), pairs: true, .. }) => {
-                "no change to the plan makes it fit, nor any two that were tried"
-            }
-            Some(Advice { fits: Some(false), .. }) => "no change to the plan makes it fit",
-            Some(_) => "no single change to the plan makes it faster",
-        };
-        lines.push((Line::styled(nothing, theme.style(Role::Dim)), None));
+    let any = rows.iter().any(|row| matches!(row, AdviceRow::Change(_)));
+    if let Some(nothing) = nothing(advice, app).filter(|_| !any) {
+        let said = [(Line::styled(nothing, theme.style(Role::Dim)), None), (Line::default(), None)];
+        if advice.is_some_and(|advice| advice.fits == Some(false)) {
+            lines.splice(0..0, said);
+        } else {
+            lines.extend(said.into_iter().rev());
+        }
     }
     lines
+}
+
+/// Why no change is listed, once that is known.
+fn nothing(advice: Option<&Advice>, app: &App) -> Option<&'static str> {
+    Some(match advice {
+        None if app.shown.is_ok() => return None,
+        None => "the scenario is not possible: changes are tried once it is",
+        Some(Advice { fits: Some(false), pairs: true, .. }) => {
+            "no change to the plan makes it fit, nor any two that were tried"
+        }
+        Some(Advice { fits: Some(false), .. }) => "no change to the plan makes it fit",
+        Some(_) => "no single change to the plan makes it faster",
+    })
 }
 
 /// What the cursor is on, for the status line.
@@ -115,7 +127,7 @@ fn title(advice: Option<&Advice>, app: &App) -> String {
 }
 
 /// What is changed, what it gives, and a bar for that, or what else changes.
-fn line(row: &AdviceRow, theme: Theme, most: f64) -> Line<'static> {
+fn line(row: &AdviceRow, theme: Theme, most: f64, width: u16) -> Line<'static> {
     let gained = |name: &str, columns: usize, gain: f64| {
         let gain = words::change(1.0, 1.0 + gain, theme);
         Span::raw(format!(" {:<columns$}{gain:>GAIN$}  ", fit(name, columns, theme)))
@@ -128,13 +140,16 @@ fn line(row: &AdviceRow, theme: Theme, most: f64) -> Line<'static> {
         }
         AdviceRow::Change(suggestion) => {
             let columns = if suggestion.candidate.edits.len() > 1 { RESOURCE } else { CHANGE };
-            vec![gained(&row.name(), columns, suggestion.gain), Span::styled(aside(suggestion), theme.style(Role::Dim))]
+            let room = usize::from(width).saturating_sub(columns + GAIN + 3);
+            let aside = Span::styled(aside(suggestion, room), theme.style(Role::Dim));
+            vec![gained(&row.name(), columns, suggestion.gain), aside]
         }
     })
 }
 
-/// `int8 weights!, 88.2 days, batch 1,056, step 6.84 s, 41.2 GiB`: first what makes the numbers coarser.
-fn aside(suggestion: &Suggestion) -> String {
+/// `int8 weights!, 88.2 days, batch 1,056, step 6.84 s, 41.2 GiB`: first what makes the numbers coarser, and of the rest
+/// as much as has room.
+fn aside(suggestion: &Suggestion, room: usize) -> String {
     let Suggestion { candidate, summary, batch, coarser, .. } = suggestion;
     let days = Figure::Days.amount(&FigureSubject::new(&candidate.scenario, summary)).map(Amount::in_row);
     let marked = coarser.iter().map(|coarse| format!("{coarse}!"));
@@ -144,5 +159,11 @@ fn aside(suggestion: &Suggestion) -> String {
         Some(format!("step {}", summary.step_time)),
         Some(summary.memory.peak.to_string()),
     ];
-    marked.chain(figures.into_iter().flatten()).collect::<Vec<_>>().join(", ")
+    let parts = marked.chain(figures.into_iter().flatten());
+    let said = parts.scan(String::new(), |said, part| {
+        let between = if said.is_empty() { "" } else { ", " };
+        *said = format!("{said}{between}{part}");
+        Some(said.clone())
+    });
+    said.take_while(|said| text::width(said) <= room).last().unwrap_or_default()
 }

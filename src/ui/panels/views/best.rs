@@ -15,9 +15,10 @@ use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::loglog::Curve;
 use crate::ui::widgets::text::{columns, draw_line, draw_lines};
 use crate::ui::widgets::{LogLog, RowList, table};
+use shardscope_engine::scenario;
 use shardscope_engine::search::plans::{EvaluatedPlan, Objective};
 use shardscope_engine::units::{Amount, Seconds, percent, thousands};
-use shardscope_report::figures::{Figure, FigureSubject, extent_words, plan_words, proven_words};
+use shardscope_report::figures::{Figure, FigureSubject, plan_words, proven_words};
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {
@@ -136,7 +137,7 @@ fn about(best: &BestView, theme: Theme, width: u16) -> Vec<Line<'static>> {
     };
     let figures = [Figure::StepTime, Figure::Mfu, Figure::Days, Figure::DaysWithFailures, Figure::CostWithFailures];
     let over = if scenario.plan.operators.is_empty() {
-        format!(" weights/gradients/optimizer over {} ranks", extent_words(layout, " + copy "))
+        format!(" shard {}", shard_words(layout))
     } else {
         " each operator's state where it does best".to_owned()
     };
@@ -144,6 +145,13 @@ fn about(best: &BestView, theme: Theme, width: u16) -> Vec<Line<'static>> {
         Line::styled(format!("{}{}", theme.glyphs().pinned, plan_words(&scenario.plan)), title),
         joined(std::iter::once(Span::raw(over)).chain(figures.into_iter().filter_map(figure)), theme, width),
     ]
+}
+
+/// Over how many ranks each part of the state is sharded: `weights 8, gradients 64, optimizer 64, hpZ 8`.
+fn shard_words(layout: &scenario::Layout) -> String {
+    let scenario::Layout { weights, gradients, optimizer, secondary, .. } = layout;
+    let copy = secondary.map_or_else(String::new, |ranks| format!(", hpZ {ranks}"));
+    format!("weights {weights}, gradients {gradients}, optimizer {optimizer}{copy}")
 }
 
 /// The fastest plan of each size: days over cost, or the seconds of 1e9 tokens over device-hours; devices beside them.

@@ -41,8 +41,7 @@ const LETTER: u16 = 4;
 /// Rows that it takes: frame, header, figures, why, a bar and a timeline for each.
 fn height(app: &App) -> u16 {
     let shown = Shown::new(app, MOST);
-    let each = 2 * u16::try_from(shown.columns.len()).unwrap_or(u16::MAX);
-    u16::try_from(shown.figures.len()).unwrap_or(u16::MAX).saturating_add(each).saturating_add(6)
+    u16::try_from(shown.figures.len() + 2 * shown.columns.len() + 6).unwrap_or(u16::MAX)
 }
 
 /// Draws the scenarios side by side.
@@ -144,10 +143,9 @@ struct ComparedRow {
 impl<'a> Shown<'a> {
     /// The first column, and as many around the cursor as there is room for.
     fn fitting(app: &'a App, width: usize) -> Self {
-        let needed = |shown: &Self| NAMES + shown.columns.len() * shown.least_value() + DIFFERENCE.0;
-        let fewer = (2..MOST).rev().map(|most| Self::new(app, most));
-        let mut all = std::iter::once(Self::new(app, MOST)).chain(fewer);
-        all.find(|shown| shown.columns.len() <= 2 || needed(shown) <= width).unwrap_or_else(|| Self::new(app, 2))
+        let shown = Self::new(app, MOST);
+        let room = width.saturating_sub(NAMES + DIFFERENCE.0) / shown.least_value();
+        if shown.columns.len() <= room.max(2) { shown } else { Self::new(app, room.max(2)) }
     }
 
     /// Columns that a value takes with a space before it: those of the longest.
@@ -156,8 +154,14 @@ impl<'a> Shown<'a> {
         texts.fold(VALUE.0, usize::max)
     }
 
-    /// The first column, and those around the cursor.
+    /// The first column, and those around the cursor, with their figures.
     fn new(app: &'a App, most: usize) -> Self {
+        let shown = Self::columns(app, most);
+        Self { figures: shown.figures(), ..shown }
+    }
+
+    /// The first column, and those around the cursor.
+    fn columns(app: &'a App, most: usize) -> Self {
         let all = columns(&app.context());
         let cursor = app.views.compare.column(all.len());
         let pair = app.views.compare.pair(&all).unwrap_or_default();
@@ -180,8 +184,7 @@ impl<'a> Shown<'a> {
         let best = fastest.and_then(|(index, _)| place(index));
         let chosen = place(pair[1]).unwrap_or_default();
         let columns = known.into_iter().map(|(_, column)| column).collect();
-        let shown = Self { chosen, best, columns, figures: Vec::new() };
-        Self { figures: shown.figures(), ..shown }
+        Self { chosen, best, columns, figures: Vec::new() }
     }
 
     fn summaries(&self) -> impl Iterator<Item = &Summary> {

@@ -123,7 +123,7 @@ fn question(app: &App, picture: &TrainingPicture, theme: Theme, width: u16) -> L
     let failing = if picture.search.counts_failures() { ", failures included" } else { "" };
     let parts = [
         Span::raw(format!(
-            " {} steps at batch {}, {law}{failing}",
+            " {} steps of {} sequences (critical batch, {law} law){failing}",
             words::count(goal.steps),
             words::count(goal.critical)
         )),
@@ -197,7 +197,7 @@ fn column(method: usize) -> usize {
 }
 
 /// Each method's days at the cursor's devices, and what the outermost level needs in its plan there, so that everything on
-/// it that can hide does, except at the ends of the step; `never` where something on it never hides.
+/// it that can hide does, except at the ends of the step; `exposed` where something on it never hides.
 fn table(picture: &TrainingPicture, (chosen, place): (usize, usize), theme: Theme) -> Vec<Line<'static>> {
     let row = |name: String, cell: &dyn Fn(usize) -> String| {
         let cells = WORDS.iter().enumerate().map(|(method, (_, tone))| {
@@ -217,7 +217,7 @@ fn table(picture: &TrainingPicture, (chosen, place): (usize, usize), theme: Them
     };
     let need = |method: usize| match picture.needs(method, place).map(|needs| needs.outermost) {
         Some(LinkNeed::Rate(rate)) => gigabytes(rate),
-        Some(LinkNeed::NeverHidden(_)) => "never".to_owned(),
+        Some(LinkNeed::NeverHidden(_)) => "exposed".to_owned(),
         None => theme.glyphs().impossible.to_owned(),
     };
     let base = &picture.search.base;
@@ -225,7 +225,7 @@ fn table(picture: &TrainingPicture, (chosen, place): (usize, usize), theme: Them
     vec![
         row(String::new(), &|method| WORDS[method].0.to_owned()),
         row(format!("days on {}", devices(picture.search.budgets[place])), &days),
-        row(format!("GB/s needed, of {}", gigabytes(outermost.bandwidth(base))), &need),
+        row(format!("GB/s needed (has {})", gigabytes(outermost.bandwidth(base))), &need),
     ]
 }
 
@@ -286,21 +286,21 @@ fn plan(
     ]
 }
 
-/// What each link needs for the plan, the tightest first: `needed to hide: host 5.71 of 15.8 GB/s (state-offload)`; before all
-/// else what runs beside no arithmetic, and never hides: `system: data-parallel never hides, x 1.49`.
+/// What each link needs for the plan, the tightest first: `to hide transfers: host 5.71 of 15.8 GB/s (state-offload)`; before all
+/// else what runs beside no arithmetic, and never hides: `system cannot hide data-parallel: compute x 1.49`.
 fn network(needs: &LinkNeeds, scenario: &Scenario, theme: Theme, width: u16) -> Line<'static> {
     let need = |(it, needed, has): &(Intensity, Option<BytesPerSecond>, BytesPerSecond)| {
         let (kind, link) = (it.kind.word(), it.link.name(scenario));
         Span::raw(match needed {
             Some(needed) => format!("{link} {} of {} GB/s ({kind})", gigabytes(*needed), gigabytes(*has)),
-            None => format!("{link}: {kind} never hides, x {}", significant(it.slowdown(), 3)),
+            None => format!("{link} cannot hide {kind}: compute x {}", significant(it.slowdown(), 3)),
         })
     };
     if needs.transfers.is_empty() {
         return Line::raw("nothing is transferred");
     }
-    let mut line = joined(needs.transfers.iter().map(need), theme, width.saturating_sub(16));
-    line.spans.insert(0, Span::raw("needed to hide: "));
+    let mut line = joined(needs.transfers.iter().map(need), theme, width.saturating_sub(19));
+    line.spans.insert(0, Span::raw("to hide transfers: "));
     line
 }
 

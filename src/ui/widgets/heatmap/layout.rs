@@ -25,7 +25,7 @@ pub(super) struct CellLayout {
 }
 
 /// A cell wider than this over its text reads worse, not better.
-const AIR: u16 = 4;
+const AIR: u16 = 10;
 
 impl CellLayout {
     /// A map of `count` columns and rows with texts of `text` columns, in `area`; `None` if no cell has room. With

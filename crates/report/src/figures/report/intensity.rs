@@ -67,7 +67,9 @@ pub fn verdict(intensity: &Intensity) -> String {
     match (intensity.hidden(), intensity.overlapped, intensity.micro_batches) {
         (true, _, Some(count)) if count > 1.0 => format!("hidden from {} micro-batches on", thousands(count)),
         (true, _, _) => "hidden".to_owned(),
-        (false, true, Some(count)) => format!("x {factor}; layer by layer, {} micro-batches hide it", thousands(count)),
+        (false, true, Some(count)) => {
+            format!("x {factor}; layered accumulation hides it from {} micro-batches on", thousands(count))
+        }
         (false, true, None) => format!("x {factor}"),
         (false, false, _) => format!("x {factor}, not overlapped"),
     }

@@ -34,12 +34,13 @@ pub(super) fn shown(app: &App, width: usize) -> Vec<PlanColumn> {
 pub(super) fn set(shown: &[PlanColumn]) -> Vec<Aligned> {
     let set = |column: &PlanColumn| match column {
         PlanColumn::Rank | PlanColumn::Tensor | PlanColumn::Context => Aligned::Right(4),
-        PlanColumn::Over => Aligned::Left(18),
+        PlanColumn::Over => Aligned::Left(16),
         PlanColumn::Micro => Aligned::Right(6),
         PlanColumn::Again => Aligned::Right(10),
         PlanColumn::Pipeline | PlanColumn::Spare => Aligned::Right(7),
         PlanColumn::Cost => Aligned::Right(12),
-        PlanColumn::Speed | PlanColumn::Against | PlanColumn::Devices | PlanColumn::Step => Aligned::Right(9),
+        PlanColumn::Speed | PlanColumn::Devices | PlanColumn::Step => Aligned::Right(9),
+        PlanColumn::Against => Aligned::Right(12),
     };
     shown.iter().map(set).collect()
 }
