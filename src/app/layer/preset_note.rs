@@ -41,10 +41,7 @@ mod tests {
         // A DGX A100 of 8 GPUs, each with its own HDR port.
         assert_eq!(note(Field::Cluster, "a100-80gb-dgx"), "8 x 80.0 GiB a node, 25.0 GB/s between nodes");
         // Frontier: 8 GCDs a node, which share 4 ports of 25 GB/s.
-        assert_eq!(
-            note(Field::Cluster, "mi250x-frontier"),
-            "8 x 64.0 GiB a node, 25.0 GB/s per 2 GPUs between nodes"
-        );
+        assert_eq!(note(Field::Cluster, "mi250x-frontier"), "8 x 64.0 GiB a node, 25.0 GB/s per 2 GPUs between nodes");
         assert!(note(Field::Model, "gpt-neox-20b").starts_with("20.6B parameters"));
     }
 }
