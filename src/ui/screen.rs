@@ -184,7 +184,8 @@ fn compact(app: &App, area: Rect) -> (Rect, Vec<(Panel, Rect)>, Rect) {
 /// The inputs on the left, the other panels one under another, the breakdown beside the memory, or beside map and
 /// memory on a large screen.
 fn all_panels(app: &App, large: bool, area: Rect) -> [(Panel, Rect); 5] {
-    let [left, right] = area.layout(&Layout::horizontal([Constraint::Length(inputs::width(area.width, LARGE.0)), Constraint::Fill(1)]));
+    let [left, right] =
+        area.layout(&Layout::horizontal([Constraint::Length(inputs::width(area.width, LARGE.0)), Constraint::Fill(1)]));
     let [top, middle, bottom] = right.layout(&Layout::vertical(heights(app, area.height)));
     let across = Layout::horizontal([Constraint::Fill(1), Constraint::Length(breakdown::WIDTH)]);
     let [narrow_top, beside_top] = top.layout(&across);

@@ -406,7 +406,7 @@ fn intensities_of_the_paper() {
     );
     // Five micro-batches in the usual order gather five times: 6240 / 1280 = 4.875.
     let standard = arguments.replace("--pp 5 --stages-per-rank 32", "").replace("layered", "standard");
-    let told = "6,240 needed by system: x 4.875; layered accumulation hides it from 5 micro-batches on";
+    let told = "6,240 needed by system: x 4.875; if layered, hidden from 5 micro-batches on";
     assert_contains(&run(&format!("eval {standard}")).stdout, &[told]);
 }
 

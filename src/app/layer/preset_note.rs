@@ -18,9 +18,9 @@ pub fn note(library: &Library, field: Field, id: &str) -> Option<String> {
     }
 }
 
-/// `8 x 64.0 GiB a node, 25.0 GB/s per 2 GPUs between nodes`.
+/// `8 x 64.0 GiB, 25.0 GB/s per 2 GPUs between nodes`.
 fn of_cluster(cluster: &Cluster) -> String {
-    let inside = format!("{} x {} a node", cluster.devices_per_node(), cluster.device.memory);
+    let inside = format!("{} x {}", cluster.devices_per_node(), cluster.device.memory);
     let Some(outermost) = cluster.levels.len().checked_sub(1) else { return inside };
     let shared = match cluster.sharing(outermost) {
         shared if shared > 1.0 => format!(" per {} GPUs", short(shared, 2)),
@@ -39,12 +39,9 @@ mod tests {
         let library = explorer().library;
         let note = |field, id| note(&library, field, id).unwrap();
         // A DGX A100 of 8 GPUs, each with its own HDR port.
-        assert_eq!(note(Field::Cluster, "a100-80gb-dgx"), "8 x 80.0 GiB a node, 25.0 GB/s between nodes");
-        // Frontier: 8 GCDs a node, which share 4 ports of 25 GB/s.
-        assert_eq!(
-            note(Field::Cluster, "mi250x-frontier"),
-            "8 x 64.0 GiB a node, 25.0 GB/s per 2 GPUs between nodes"
-        );
+        assert_eq!(note(Field::Cluster, "a100-80gb-dgx"), "8 x 80.0 GiB, 25.0 GB/s between nodes");
+        // Frontier: 8 GCDs, which share 4 ports of 25 GB/s.
+        assert_eq!(note(Field::Cluster, "mi250x-frontier"), "8 x 64.0 GiB, 25.0 GB/s per 2 GPUs between nodes");
         assert!(note(Field::Model, "gpt-neox-20b").starts_with("20.6B parameters"));
     }
 }

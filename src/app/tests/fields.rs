@@ -165,6 +165,19 @@ fn a_changed_network_has_a_field_that_puts_it_back() {
     assert_eq!(app.scenario.altered().as_deref(), Some("system x 0.123"));
 }
 
+/// On 200 by 50 nine fields were folded away above fifteen empty rows.
+#[test]
+fn a_terminal_with_rows_for_all_fields_folds_none_away() {
+    let mut app = explorer();
+    press(&mut app, "1G");
+    app.set_page(43);
+    assert!(app.inputs.rows().all(|row| row != InputRow::Fold));
+    assert_eq!(app.inputs.row(), InputRow::Measured, "the row that had the keys keeps them");
+    app.set_page(17);
+    assert!(app.inputs.rows().any(|row| row == InputRow::Fold));
+    assert_eq!(app.inputs.row(), InputRow::Measured);
+}
+
 /// Every field of the table has a row: the rare ones once the fold is opened, or where an undo changes one of them.
 #[test]
 fn rare_fields_are_folded_under_a_row_that_opens() {

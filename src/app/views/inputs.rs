@@ -250,7 +250,7 @@ fn network(scenario: &Scenario) -> Vec<String> {
             let shared = short(shared, 2);
             vec![
                 format!("{rate} per NIC, shared by {shared} GPUs"),
-                format!("{rate}, {shared} GPUs"),
+                format!("{rate} / {shared} GPUs"),
                 rate.to_string(),
             ]
         }

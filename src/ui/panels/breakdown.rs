@@ -68,7 +68,7 @@ fn lists(app: &App, answer: &Answer, theme: Theme, inside: Rect) -> Vec<(Rect, R
     }
     let list = |lines| RowList { theme, lines, cursor, focused: true, ..RowList::default() };
     if beside {
-        let [first, second] = inside.layout(&Layout::horizontal([Constraint::Length(WIDTH), Constraint::Fill(1)]));
+        let [first, second] = inside.layout(&Layout::horizontal([Constraint::Length(WIDTH - 2), Constraint::Fill(1)]));
         return vec![(first, list(left)), (second, list(right))];
     }
     vec![(inside, list(left))]

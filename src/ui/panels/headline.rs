@@ -219,3 +219,18 @@ fn difference(app: &App, summary: &Summary, wide: bool, theme: Theme) -> Option<
     };
     Some(Span::styled(text, theme.style(Role::Accent)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_advice_comes_first_where_there_is_not_room_for_both() {
+        let [what, fix] =
+            ["1,024 sequences are no multiple of 4,096", "choose 4096 or micro-batch 2"].map(str::to_owned);
+        let problem = Problem { field: "plan.global_batch".to_owned(), what, fix };
+        let whole = "1,024 sequences are no multiple of 4,096; choose 4096 or micro-batch 2";
+        assert_eq!(refusal(&problem, 80, 1), [whole]);
+        assert!(refusal(&problem, 40, 1)[0].starts_with("choose 4096 or micro-batch 2:"));
+    }
+}

@@ -53,8 +53,12 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
         bar.draw_scale(scale, buf);
     }
     bar(stage(answer, rank), theme).draw_legend(legend, buf);
-    MemoryLine { capacity: memory.capacity, axis: AXIS, ..MemoryLine::new(theme, step.trace.memory_of(rank), step.time) }
-        .render(line, buf);
+    MemoryLine {
+        capacity: memory.capacity,
+        axis: AXIS,
+        ..MemoryLine::new(theme, step.trace.memory_of(rank), step.time)
+    }
+    .render(line, buf);
 }
 
 /// The pipeline rank at a place.

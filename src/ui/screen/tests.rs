@@ -71,6 +71,25 @@ fn ascii() {
     );
 }
 
+/// The newcomer's screen of 100 by 30 had a hole of seven rows in the map.
+#[test]
+fn a_map_that_leaves_rows_has_the_memory_under_it() {
+    let app = fixture::explorer();
+    let panels = |width, height| {
+        let places = ScreenPlaces::new(&app, Rect { x: 0, y: 0, width, height }).unwrap();
+        places.panels.into_iter().map(|(panel, area)| (panel, area.height)).collect::<Vec<_>>()
+    };
+    assert_eq!(panels(80, 24).len(), 1, "what is left is the summary's");
+    let [(Panel::Map, map), (Panel::Memory, memory)] = panels(100, 30)[..] else { panic!("{:?}", panels(100, 30)) };
+    assert_eq!(
+        (map, map + memory),
+        (crate::ui::panels::views::height(&app), 24),
+        "the map has what it needs, and the memory the rest"
+    );
+    let all: Vec<Panel> = panels(100, 60).into_iter().map(|(panel, _)| panel).collect();
+    assert_eq!(all, [Panel::Map, Panel::Memory, Panel::Timeline]);
+}
+
 #[test]
 fn too_small() {
     insta::assert_snapshot!(screen(&fixture::explorer(), UTF8, (30, 4)));

@@ -110,7 +110,7 @@ impl<'a> MemoryLine<'a> {
         let style = self.theme.style(Role::Dim);
         let room = usize::from(area.width - 1);
         for (size, y) in ends.map(Bytes::new).into_iter().zip([area.y, area.bottom() - 1]) {
-            let text = [size.to_string(), size.in_gib().to_string()].into_iter().find(|text| width(text) <= room);
+            let text = [size.to_string(), size.in_gib()].into_iter().find(|text| width(text) <= room);
             let text = text.unwrap_or_default();
             buf.set_stringn(area.x, y, format!("{text:>room$}"), room, style);
         }

@@ -49,7 +49,8 @@ pub(super) fn put(keys: &mut Keys<'_>, family: &Family, model: &mut Model) -> Re
         dense_layers: mixed.then_some(dense_layers),
     });
     if mixed {
-        let why = "those with and without experts count as their mean in time and memory; parameters and flop are exact";
+        let why =
+            "those with and without experts count as their mean in time and memory; parameters and flop are exact";
         keys.report.assume("layers", "all of one mean kind", why);
     }
     let why = "experts are sharded like other parameters: expert parallelism is not modelled";

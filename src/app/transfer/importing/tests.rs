@@ -186,7 +186,10 @@ fn a_file_that_is_none_of_these_is_refused_with_what_it_could_be() {
     std::fs::write(&path, "nothing of interest").unwrap();
     drop_file(&mut app, &path.display().to_string());
     let (title, why) = page(&app);
-    assert!(title.ends_with("notes.txt could not be imported") && why.contains("a model's configuration"), "{title}: {why}");
+    assert!(
+        title.ends_with("notes.txt could not be imported") && why.contains("a model's configuration"),
+        "{title}: {why}"
+    );
     drop_file(&mut app, &directory.path().join("none.json").display().to_string());
     assert!(page(&app).1.contains("No such file"), "{}", page(&app).1);
     drop_file(&mut app, &directory.path().display().to_string());

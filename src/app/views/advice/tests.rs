@@ -104,6 +104,7 @@ fn where_it_does_not_fit_each_change_is_the_nearest_with_which_it_does() {
     assert!(!figures(&app).fits);
     press(&mut app, "W");
     assert_eq!(advice(&app).fits, Some(false));
+    assert!(matches!(app.views.advice.rows().first(), Some(AdviceRow::Change(_))), "what makes it fit comes first");
     let found = changes(&app);
     assert!(found.iter().any(|(change, _)| change.starts_with("strategy ")), "{found:?}");
     for suggestion in &advice(&app).suggestions {

@@ -286,21 +286,21 @@ fn plan(
     ]
 }
 
-/// What each link needs for the plan, the tightest first: `to hide transfers: host 5.71 of 15.8 GB/s (state-offload)`; before all
-/// else what runs beside no arithmetic, and never hides: `system cannot hide data-parallel: compute x 1.49`.
+/// What each link needs for the plan, the tightest first: `needs: host 5.71 of 15.8 GB/s (state-offload)`; before all
+/// else what runs beside no arithmetic, and never hides: `system exposed (data-parallel x 1.49)`.
 fn network(needs: &LinkNeeds, scenario: &Scenario, theme: Theme, width: u16) -> Line<'static> {
     let need = |(it, needed, has): &(Intensity, Option<BytesPerSecond>, BytesPerSecond)| {
         let (kind, link) = (it.kind.word(), it.link.name(scenario));
         Span::raw(match needed {
             Some(needed) => format!("{link} {} of {} GB/s ({kind})", gigabytes(*needed), gigabytes(*has)),
-            None => format!("{link} cannot hide {kind}: compute x {}", significant(it.slowdown(), 3)),
+            None => format!("{link} exposed ({kind} x {})", significant(it.slowdown(), 3)),
         })
     };
     if needs.transfers.is_empty() {
         return Line::raw("nothing is transferred");
     }
-    let mut line = joined(needs.transfers.iter().map(need), theme, width.saturating_sub(19));
-    line.spans.insert(0, Span::raw("to hide transfers: "));
+    let mut line = joined(needs.transfers.iter().map(need), theme, width.saturating_sub(7));
+    line.spans.insert(0, Span::raw("needs: "));
     line
 }
 

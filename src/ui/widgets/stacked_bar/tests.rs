@@ -65,7 +65,10 @@ fn name_and_figures_stand_beside_the_bar_and_the_legend_under_it() {
 #[test]
 fn short_names_serve_where_long_ones_would_take_too_many_rows() {
     let bar = StackedBar::new(theme(Depth::None, false), parts(), gib(64.0));
-    assert_eq!(lines(&drawn(&bar, 76, 2))[1], "█ wts 8.0  ▓ grad 4.0  ▒ opt 2.0  ░ act 10.0  g gath 4.0  r resv 4.0");
+    assert_eq!(
+        lines(&drawn(&bar, 79, 2))[1],
+        "█ weights 8.0  ▓ grad 4.0  ▒ opt 2.0  ░ act 10.0  g gathered 4.0  r reserve 4.0"
+    );
 }
 
 #[test]

@@ -68,7 +68,7 @@ pub fn verdict(intensity: &Intensity) -> String {
         (true, _, Some(count)) if count > 1.0 => format!("hidden from {} micro-batches on", thousands(count)),
         (true, _, _) => "hidden".to_owned(),
         (false, true, Some(count)) => {
-            format!("x {factor}; layered accumulation hides it from {} micro-batches on", thousands(count))
+            format!("x {factor}; if layered, hidden from {} micro-batches on", thousands(count))
         }
         (false, true, None) => format!("x {factor}"),
         (false, false, _) => format!("x {factor}, not overlapped"),

@@ -38,9 +38,8 @@ pub(super) fn set(shown: &[PlanColumn]) -> Vec<Aligned> {
         PlanColumn::Micro => Aligned::Right(6),
         PlanColumn::Again => Aligned::Right(10),
         PlanColumn::Pipeline | PlanColumn::Spare => Aligned::Right(7),
-        PlanColumn::Cost => Aligned::Right(12),
+        PlanColumn::Cost | PlanColumn::Against => Aligned::Right(12),
         PlanColumn::Speed | PlanColumn::Devices | PlanColumn::Step => Aligned::Right(9),
-        PlanColumn::Against => Aligned::Right(12),
     };
     shown.iter().map(set).collect()
 }

@@ -11,7 +11,7 @@ fn what_never_hides_comes_before_the_tightest_link() {
         network(&LinkNeeds::new(&scenario.checked().expect("a valid scenario")), &scenario, Theme::default(), 200)
             .to_string();
     let order = [
-        "to hide: node never (tensor x 1.15)",
+        "needs: node exposed (tensor x 1.15)",
         "system 24.4 of 25.0 GB/s (partitioned-state)",
         "system 0.508 of 25.0 GB/s (pipeline)",
     ];
