@@ -14,7 +14,7 @@ use crate::units::{Bytes, Flop};
 /// Model state per parameter on one device: `w / dw + g / dg + k / do + q / ds`, with the bytes of
 /// weights, gradients, optimizer state and second copy over the ranks that share each [frontier D3].
 /// Activations, gathered units and buffers come on top.
-pub fn state_per_parameter(scenario: &Scenario, layout: &Layout) -> Bytes {
+pub(crate) fn state_per_parameter(scenario: &Scenario, layout: &Layout) -> Bytes {
     let plan = &scenario.plan;
     let storage = plan.precision.storage();
     let shared = |bytes: f64, ranks: u32| bytes / f64::from(ranks);

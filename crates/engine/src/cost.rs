@@ -15,16 +15,24 @@ mod layer;
 mod matmul;
 mod rates;
 
-pub use activation::{Activations, SublayerActivations};
-pub use calibrated::{Calibrated, own_entries, same_memory};
-pub use collective::{
-    CollectiveAlgorithm, CollectiveAlgorithms, EndTransfers, Payload, TensorTransfers, Transfer, TransferParts,
-    overlapped_share,
-};
-pub use device_time::{DeviceTime, PassTimes};
-pub use flop::{TokenFlop, layers_flop};
+pub use activation::SublayerActivations;
+
+pub use activation::Activations;
+pub(crate) use calibrated::own_entries;
+pub use calibrated::{Calibrated, same_memory};
+pub use collective::CollectiveAlgorithm;
+pub use collective::CollectiveAlgorithms;
+pub use collective::EndTransfers;
+pub use collective::{Payload, Transfer, TransferParts};
+pub(crate) use collective::{TensorTransfers, overlapped_share};
+pub use device_time::DeviceTime;
+pub use device_time::PassTimes;
+pub use flop::TokenFlop;
+pub(crate) use flop::layers_flop;
 pub use kernel::Kernel;
-pub use layer::{LayerWork, PerSublayer, Sublayer};
+pub use layer::LayerWork;
+pub use layer::PerSublayer;
+pub use layer::Sublayer;
 pub use rates::peak;
 pub use rates::{Factors, Rates};
 

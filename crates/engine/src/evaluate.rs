@@ -23,11 +23,13 @@ pub use evaluation::{Elasticity, Evaluation, Property};
 pub use expense::Expense;
 pub use failures::{FailureForecast, checkpoint_bandwidth, checkpoint_size};
 pub use figures::{HostTraffic, Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Traffic};
-pub use sensitivity::{Nudge, nudges, slopes};
+pub use sensitivity::Nudge;
+pub use sensitivity::{nudges, slopes};
 pub use span_micro_batches::SpanMicroBatches;
 pub use summary::Workspace;
 pub use trace::{Folded, IdleCause, MemoryPoint, Span, Stall, Trace};
-pub use window::{InOrder, Timed, WindowTotals};
+pub use window::Timed;
+pub use window::{InOrder, WindowTotals};
 
 /// The figures of one scenario. Nothing is allocated once the workspace has grown to its size.
 pub fn summary(scenario: &Scenario, workspace: &mut Workspace) -> Result<Summary, Vec<Problem>> {
@@ -35,7 +37,11 @@ pub fn summary(scenario: &Scenario, workspace: &mut Workspace) -> Result<Summary
 }
 
 /// The figures of one scenario on hardware with what-if factors.
-pub fn summary_with(scenario: &Checked, factors: &Factors, workspace: &mut Workspace) -> Result<Summary, Vec<Problem>> {
+pub(crate) fn summary_with(
+    scenario: &Checked,
+    factors: &Factors,
+    workspace: &mut Workspace,
+) -> Result<Summary, Vec<Problem>> {
     summary::run(scenario, factors, workspace, true)
 }
 

@@ -14,7 +14,11 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use crate::problem::Problem;
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Money, Seconds, Watts};
 
-pub use network::{Group, Network, RingSpan};
+pub use network::Network;
+
+pub use network::RingSpan;
+
+pub use network::Group;
 pub use ring::Rings;
 
 /// The most levels a cluster may have (package, node, rack, pod, system and one to spare).

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::units::{Flop, thousands};
 
 pub use attention::{AttentionWindow, Biases, LatentAttention, QkNorm};
-pub use mlp::{Experts, Mlps};
+pub use mlp::Experts;
+pub use mlp::Mlps;
 
 /// A decoder-only transformer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -190,7 +191,7 @@ impl Model {
     }
 
     /// Parameters of the embedding of tokens and of learned positions.
-    pub fn embedding_parameters(&self) -> u64 {
+    pub(crate) fn embedding_parameters(&self) -> u64 {
         // Without a vocabulary a shape is its layers alone, as papers count `12 L H^2`.
         if self.vocab == 0 {
             return 0;
@@ -203,7 +204,7 @@ impl Model {
     }
 
     /// Parameters of the last norm, of the logits' biases, and of the logits' matrix where they have one of their own.
-    pub fn head_parameters(&self) -> u64 {
+    pub(crate) fn head_parameters(&self) -> u64 {
         if self.vocab == 0 {
             return 0;
         }
@@ -225,7 +226,7 @@ impl Model {
     }
 
     /// The most stages that a pipeline can have: each with a layer, and one for the embedding and one for the head alone.
-    pub fn most_stages(&self) -> u32 {
+    pub(crate) fn most_stages(&self) -> u32 {
         self.layers + if self.vocab > 0 { 2 } else { 0 }
     }
 
@@ -247,7 +248,7 @@ impl Model {
     /// Flop of five Newton-Schulz iterations over every weight matrix of the layers, as Muon runs them on each update
     /// (K. Jordan et al., "Muon", 2024). One iteration on an `m x n` matrix `X`, `m` the smaller side, is `X Xt`, its
     /// square, and the product of both with `X`: `4 m^2 n + 2 m^3`. Query, key, value and gate are matrices of their own.
-    pub fn orthogonalisation_flop(&self) -> Flop {
+    pub(crate) fn orthogonalisation_flop(&self) -> Flop {
         Flop::new(self.over_layer_matrices(|matrix| {
             let (m, n) = (matrix.input.min(matrix.output) as f64, matrix.input.max(matrix.output) as f64);
             5.0 * (4.0 * m * m * n + 2.0 * m * m * m)
@@ -255,7 +256,7 @@ impl Model {
     }
 
     /// Weight matrices of the layers, and their weights.
-    pub fn layer_matrices(&self) -> (f64, f64) {
+    pub(crate) fn layer_matrices(&self) -> (f64, f64) {
         (self.over_layer_matrices(|_| 1.0), self.over_layer_matrices(|matrix| matrix.parameters() as f64))
     }
 
@@ -269,14 +270,14 @@ impl Model {
 
     /// Flop of one token in one forward pass of all attention cores: scores and values over the full
     /// square, not halved for causality, of windows their share of it.
-    pub fn attention_flop(&self, sequence: u32) -> Flop {
+    pub(crate) fn attention_flop(&self, sequence: u32) -> Flop {
         // 2 flop for each channel and position attended to in the scores, and 2 in the sum of the values.
         Flop::new(4.0 * f64::from(self.layers) * self.attended_width(sequence) * f64::from(sequence))
     }
 
     /// Flop of one token, forward and backward, over `parameters` weights: 6 each, and three passes of
     /// the attention cores.
-    pub fn flop_per_token(&self, parameters: u64, sequence: u32) -> Flop {
+    pub(crate) fn flop_per_token(&self, parameters: u64, sequence: u32) -> Flop {
         // A product takes 2 flop per weight forward, and 2 for each of its two gradients.
         Flop::new(6.0 * parameters as f64) + self.attention_flop(sequence) * 3.0
     }

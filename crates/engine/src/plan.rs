@@ -15,11 +15,13 @@ pub use choice::{
     Accumulation, FlopCount, Format, Offload, OneOf, Operator, Optimizer, Precision, Recompute, Reduction, Word, Words,
 };
 pub use extent::{Extent, Sharded};
-pub use idle::{Idle, IdleChoice};
+pub use idle::Idle;
+pub use idle::IdleChoice;
 pub use operators::{Extents, Layers, Placement, Site};
+pub use schedule::Schedule;
+pub use schedule::ScheduleRules;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use schedule::zero_bubble;
-pub use schedule::{Schedule, ScheduleRules};
 
 /// A way of placing the model's state, as data: DDP, ZeRO, FSDP, HSDP, ZeRO++ and Frontier's three
 /// levels differ in nothing else.
@@ -226,7 +228,7 @@ impl Plan {
     }
 
     /// Those settings that another plan lacks.
-    pub fn coarser_than(&self, other: &Self) -> Vec<String> {
+    pub(crate) fn coarser_than(&self, other: &Self) -> Vec<String> {
         let known = other.coarse_numbers();
         self.coarse_numbers().into_iter().filter(|one| !known.contains(one)).collect()
     }

@@ -68,21 +68,42 @@ use pipeline::PipelineBuilder;
 use pipeline::context::PipelineContext;
 use unit_order::UnitList;
 
-pub use label::{Activity, Label, ModelPart, PHASES, Phase, TaskKind};
-pub use memory::{MemoryKind, PerMemoryKind};
-pub use rank_program::{
-    Code, GroupLoop, Launch, LaunchPosition, MicroBatchLoop, RankProgram, TaskGraph, TaskLoop, TaskPosition,
-};
-pub use stage_buffers::{EndTransferCounts, StageTransferCounts};
+pub use label::Label;
+
+pub use label::Phase;
+
+pub use label::{Activity, ModelPart, PHASES, TaskKind};
+pub use memory::MemoryKind;
+pub use memory::PerMemoryKind;
+pub use rank_program::GroupLoop;
+pub use rank_program::LaunchPosition;
+pub use rank_program::MicroBatchLoop;
+pub use rank_program::RankProgram;
+pub use rank_program::TaskGraph;
+pub use rank_program::TaskLoop;
+pub use rank_program::TaskPosition;
+pub use rank_program::{Code, Launch};
+pub(crate) use stage_buffers::{EndTransferCounts, StageTransferCounts};
 pub use state::ModelState;
-pub use stream::{PerStream, SERIAL, STREAMS, Stream, StreamSet};
-pub use task::{
-    DEVICE, EVENTS, EventWait, FULL_DEMAND, MAX_SERIAL_TIME, NO_TASK, PICOS, Picos, RESOURCES, Task, TaskClass,
-    TaskEvent, WAITS, picos, seconds, waits,
-};
-pub use terms::{StageCost, StepTerms, transfer_counts_at_ends};
-pub use unit_pass::PerGradients;
-pub use volume::{Copies, HostCopies, HostDirection, Volume};
+pub use stream::PerStream;
+pub use stream::SERIAL;
+pub(crate) use stream::STREAMS;
+pub use stream::Stream;
+pub use stream::StreamSet;
+pub use task::DEVICE;
+pub use task::EventWait;
+pub use task::FULL_DEMAND;
+pub use task::NO_TASK;
+pub use task::Task;
+pub use task::TaskClass;
+pub use task::TaskEvent;
+pub(crate) use task::{EVENTS, MAX_SERIAL_TIME, Picos};
+pub use task::{PICOS, RESOURCES, WAITS, picos, seconds, waits};
+pub(crate) use terms::{StageCost, StepTerms, transfer_counts_at_ends};
+pub(crate) use unit_pass::PerGradients;
+pub use volume::HostCopies;
+pub use volume::Volume;
+pub use volume::{Copies, HostDirection};
 
 /// A step, ready to run, and what is known of it before it runs.
 #[derive(Debug, Default)]
@@ -133,7 +154,7 @@ impl Program {
     }
 
     /// Time of all ranks' tasks run one after the other.
-    pub fn serial(&self) -> Seconds {
+    pub(crate) fn serial(&self) -> Seconds {
         self.ranks.iter().map(|program| program.serial(&self.code)).sum()
     }
 }

@@ -149,7 +149,7 @@ impl Scenario {
     }
 
     /// Whether each micro-batch's gradients are summed over all ranks before the next one's.
-    pub fn sums_each_micro_batch(&self) -> bool {
+    pub(crate) fn sums_each_micro_batch(&self) -> bool {
         match self.plan.reduction {
             Reduction::MicroBatch => true,
             Reduction::Default => self.plan.sharding.sums_each_micro_batch,

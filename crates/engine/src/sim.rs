@@ -59,7 +59,17 @@ use rank_turn::RankTurn;
 use ready_queue::ReadyQueue;
 use stream::RankRole;
 
-pub use outcome::{Deadlock, MemoryPeak, Observer, Outcome, StallCause, TimeTotals};
+pub use outcome::MemoryPeak;
+
+pub use outcome::TimeTotals;
+
+pub use outcome::Deadlock;
+
+pub use outcome::Observer;
+
+pub use outcome::StallCause;
+
+pub use outcome::Outcome;
 
 /// Buffers that runs reuse.
 #[derive(Debug, Default)]

@@ -21,8 +21,13 @@ use crate::problem::Problem;
 use crate::units::Bytes;
 
 pub use band::{Band, Division, Likeness};
-pub use calibration::{Allocator, Calibration, Efficiency, Runtime, Software};
-pub use collectives::{AllReduceAlgorithm, Collectives, GatherAlgorithm, ParameterBuckets, Protocol};
+pub use calibration::Runtime;
+pub use calibration::{Allocator, Calibration, Efficiency, Software};
+pub use collectives::AllReduceAlgorithm;
+pub use collectives::Collectives;
+pub use collectives::GatherAlgorithm;
+pub use collectives::ParameterBuckets;
+pub use collectives::Protocol;
 pub use constant_values::{ConstantId, ConstantValues};
 pub use posterior::{Posterior, PosteriorConstant};
 
@@ -268,7 +273,7 @@ impl Attention {
     }
 
     /// The place of its version of flash attention in a list of all versions.
-    pub const fn flash_version(self) -> Option<usize> {
+    pub(crate) const fn flash_version(self) -> Option<usize> {
         match self {
             Self::Plain | Self::FusedSoftmax => None,
             Self::Flash1 => Some(0),
@@ -299,7 +304,7 @@ impl Stack {
     }
 
     /// All entries of the table of element-wise traffic that it names.
-    pub fn element_wise_names(&self) -> impl Iterator<Item = &String> {
+    pub(crate) fn element_wise_names(&self) -> impl Iterator<Item = &String> {
         let others = [&self.element_wise_compiled, &self.element_wise_fp8, &self.element_wise_gated];
         std::iter::once(&self.element_wise).chain(others.into_iter().flatten())
     }

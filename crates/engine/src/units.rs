@@ -16,14 +16,17 @@ mod rounding;
 mod unit;
 
 pub use amount::{Amount, Dimension};
-pub use count::{read_count, read_share, written_count};
-pub use money::{Currency, Money};
+pub use count::read_share;
+pub(crate) use count::{read_count, written_count};
+pub use money::Currency;
+pub use money::Money;
 pub use quantity::{Bytes, BytesPerSecond, Count, Flop, FlopPerSecond, Joules, Seconds, Share, Watts};
 pub use rounding::{ceil, nearest};
-pub use unit::{ParseError, Quantity, Unit};
+pub use unit::ParseError;
+pub use unit::{Quantity, Unit};
 
 /// What people read in place of a number that is not finite: values beyond any machine's came to it.
-pub const NO_NUMBER: &str = "-";
+pub(crate) const NO_NUMBER: &str = "-";
 
 /// A number as a text, if it is finite.
 fn finite(value: f64, text: impl FnOnce() -> String) -> String {

@@ -13,7 +13,8 @@ use shardscope_engine::plan::{Accumulation, Format, Plan, Precision};
 use shardscope_engine::scenario::{Problem, Scenario};
 
 pub use names::Names;
-pub use spec::{FORMAT, Fsdp2Spec, Module, Reduce, Reshard};
+pub use spec::Fsdp2Spec;
+pub use spec::{FORMAT, Module, Reduce, Reshard};
 
 /// The Python file that applies a specification.
 pub const LOADER: &str = include_str!("fsdp2.py");
@@ -29,7 +30,7 @@ impl Fsdp2Spec {
 }
 
 /// The specification of a scenario, or why it cannot be for FSDP2.
-pub fn specify(scenario: &Scenario, names: Names) -> Result<Fsdp2Spec, Vec<Problem>> {
+pub(crate) fn specify(scenario: &Scenario, names: Names) -> Result<Fsdp2Spec, Vec<Problem>> {
     let layout = scenario.layout()?;
     let plan = &scenario.plan;
     let alone = [("tensor", layout.tensor), ("context", layout.context), ("pipeline", layout.pipeline)];

@@ -75,7 +75,7 @@ pub fn model(text: &str, options: ImportOptions<'_>) -> Result<Imported<CountedM
 }
 
 /// Whether a text is such a configuration, of whatever class.
-pub fn is_config(text: &str) -> bool {
+pub(crate) fn is_config(text: &str) -> bool {
     parsed(text).is_ok_and(|object| ["model_type", "text_config"].iter().any(|key| object.contains_key(*key)))
 }
 

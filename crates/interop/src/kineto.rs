@@ -15,8 +15,10 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use flate2::bufread::MultiGzDecoder;
 
 pub use comparison::TraceComparison;
-pub use events::{TraceRecording, TracedJob};
-pub use timeline::{StepTimeline, TracedKind};
+pub use events::TraceRecording;
+pub use events::TracedJob;
+pub use timeline::StepTimeline;
+pub use timeline::TracedKind;
 pub use work::TracedWork;
 
 use guard::{Guard, MOST_BYTES};

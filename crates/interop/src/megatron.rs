@@ -3,11 +3,11 @@
 use shardscope_engine::plan::{Precision, Sharded};
 
 /// Arguments that name a number format, and which; the first that is set counts.
-pub const FORMATS: [(&str, Precision); 4] =
+pub(crate) const FORMATS: [(&str, Precision); 4] =
     [("fp8_format", Precision::Fp8), ("fp8", Precision::Fp8), ("bf16", Precision::Bf16), ("fp16", Precision::Fp16)];
 
 /// What logs print of the weights' format: `torch.bfloat16`. It follows from the switches, which a log may lack.
-pub const DTYPE: &str = "params_dtype";
+pub(crate) const DTYPE: &str = "params_dtype";
 
 /// The format of [`DTYPE`]'s value; none where it is unknown.
 pub fn storage(dtype: &str) -> Option<Precision> {
@@ -21,10 +21,10 @@ pub fn storage(dtype: &str) -> Option<Precision> {
 
 /// A word that no version has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UnknownWord;
+pub(crate) struct UnknownWord;
 
 /// Words of Megatron-FSDP, stages of Megatron-DeepSpeed, and what is sharded first with them, if anything.
-pub const SHARDED: [(&str, &str, Option<Sharded>); 4] = [
+pub(crate) const SHARDED: [(&str, &str, Option<Sharded>); 4] = [
     ("no_shard", "0", None),
     ("optim", "1", Some(Sharded::Optimizer)),
     ("optim_grads", "2", Some(Sharded::Gradients)),

@@ -36,7 +36,9 @@ use super::report::Imported;
 use draft::PlanDraft;
 use settings::ToolSettings;
 
-pub use exported::{ExportedPlan, PlanTarget, export};
+pub use exported::ExportedPlan;
+
+pub use exported::{PlanTarget, export};
 pub use sbatch::{JobLauncher, JobWishes};
 
 /// A scenario that was read from a launcher's configuration.

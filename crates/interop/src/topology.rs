@@ -70,7 +70,7 @@ impl FoundMachine {
 }
 
 /// Whether a text is one that a machine can be made from.
-pub fn is_machine(file: &str, text: &str) -> bool {
+pub(crate) fn is_machine(file: &str, text: &str) -> bool {
     found::read(&printable(file), text, &mut MachineFacts::default()).is_ok()
 }
 

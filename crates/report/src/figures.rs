@@ -9,19 +9,25 @@ pub(crate) mod report;
 mod table;
 mod why;
 
-pub use figure::{
-    BoundForm, COMPARED, Figure, Limit, MEMORY_PARTS, METRICS, PHASES, RunFigure, STRATEGIES, TIME_PARTS, TRAINING,
-    WITHIN,
-};
+pub use figure::MEMORY_PARTS;
+
+pub use figure::WITHIN;
+
+pub use figure::{BoundForm, COMPARED, Figure, Limit, METRICS, PHASES, RunFigure, STRATEGIES, TIME_PARTS, TRAINING};
 pub use metric::metric;
+pub use report::StepLimit;
 pub use report::{
     CalibrateReport, EvaluationReport, Figures, GridReport, LimitsReport, PlanReport, ProfileReport, PublishedAmounts,
-    SearchReport, StepLimit, SupportReport, SweepCells, SweepReport, TrainingReport, ValidateReport, Verdict,
-    band_words, beside, cause_cells, changed, extent_words, intensities, limit, measured, plan_words, proven_words,
-    published, so_far_words, text, verdict,
+    SearchReport, SupportReport, SweepCells, SweepReport, TrainingReport, ValidateReport, Verdict, band_words, beside,
+    cause_cells, changed, extent_words, intensities, limit, measured, plan_words, proven_words, published,
+    so_far_words, text, verdict,
 };
 pub use table::{CellTone, Table, TableCell};
-pub use why::facts::{Better, FigureEntry, FigureSubject};
-pub use why::formula::{Authority, Citation, Explanation, Formula, FormulaInput};
+pub use why::facts::FigureEntry;
+pub use why::facts::{Better, FigureSubject};
+pub use why::formula::Authority;
+pub use why::formula::Citation;
+pub use why::formula::Formula;
+pub use why::formula::{Explanation, FormulaInput};
 pub use why::intensity::{bandwidth, carries};
 pub use why::{difference, explain, figures, limits, run, training};

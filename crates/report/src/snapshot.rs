@@ -16,9 +16,11 @@ pub use content::{FORMAT, Snapshot};
 pub use last::{LastSession, LeftOff, SessionFile};
 pub use list::{HeldSnapshot, Listed, delete, list, places, remember};
 pub use open::{OpenError, Opened, is_path, open, open_text, open_watched};
-pub use set::{Member, Set};
+pub use set::Member;
+pub use set::Set;
 pub use stored::{Stored, StoredPin};
-pub use write::{Attempt, WriteError, write, write_set, write_text};
+pub use write::Attempt;
+pub use write::{WriteError, write, write_set, write_text};
 
 #[cfg(test)]
 mod tests;

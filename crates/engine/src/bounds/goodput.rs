@@ -76,7 +76,7 @@ impl Interruptions {
     /// The useful share at most, whatever the interval. With `a = T / M` and `c = C / M`, `(e^(a + c) - 1) / a` is least
     /// where its derivative vanishes, `e^(a + c) (1 - a) = 1`, and is `e^(a + c)` there. The left side falls from `e^c`
     /// at 0 to 0 at 1; the lower end of what is halved stays where it is at least 1, so that no share is above this one.
-    pub fn max_useful_share(&self) -> f64 {
+    pub(crate) fn max_useful_share(&self) -> f64 {
         let [restart, write] = [self.restart, self.write].map(|time| time / self.between);
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..HALVINGS {

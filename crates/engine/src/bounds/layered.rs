@@ -68,7 +68,7 @@ impl LayeredStep {
 
 /// Memory of one device in closed form [layered B6]; a layer's working memory comes on top.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LayeredMemory {
+pub(crate) struct LayeredMemory {
     /// Weights, gradients and optimizer state: `16 p / (n_l n_a)` bytes, over `n_b` where they are partitioned.
     pub state: Bytes,
     /// Where weights are partitioned or on the host: two layers' weights and two layers' gradients, one in use and

@@ -96,7 +96,7 @@ impl Rates<'_> {
     /// Bytes from which the gradients of weights are computed, for attention and the MLP: the inputs of their matrices,
     /// and the gradients of the outputs. 16 h elements per token for `f = 4 h`, the `32 s b h` bytes of a pass for
     /// weights (Qi et al., arXiv 2401.10241, table 1).
-    pub fn weight_gradient_inputs(&self) -> PerSublayer<Bytes> {
+    pub(crate) fn weight_gradient_inputs(&self) -> PerSublayer<Bytes> {
         let model = &self.scenario.model;
         let matrices = PerSublayer {
             attention: (model.attention_inputs().map(|matrix| matrix.output as f64).sum(), model.value_width() as f64),
@@ -114,7 +114,7 @@ impl Rates<'_> {
     }
 
     /// Bytes of the inputs to the gradients of the logits' weights.
-    pub fn head_gradient_inputs(&self) -> Bytes {
+    pub(crate) fn head_gradient_inputs(&self) -> Bytes {
         let vocab = f64::from(self.scenario.model.vocab) / f64::from(self.scenario.plan.tensor);
         self.tokens() * vocab * self.storage() + self.stream()
     }
@@ -143,7 +143,7 @@ impl Rates<'_> {
 
     /// Bytes of a gradient of a whole unit that is to be reduced into shards, once it has been added up over
     /// micro-batches; that of a single one is reduced as backward leaves it.
-    pub fn unreduced_gradient(&self) -> Bytes {
+    pub(crate) fn unreduced_gradient(&self) -> Bytes {
         let added_up = self.scenario.stack.unreduced_format.filter(|_| self.scenario.plan.accumulate > 1);
         added_up.map_or_else(|| self.gradient(), |format| Bytes::new(format.bytes()))
     }

@@ -89,7 +89,7 @@ pub fn same_memory(one: &Calibration, other: &Calibration, scenario: &Scenario) 
 }
 
 /// A calibration by which a scenario evaluates as by another one, with none of the entries that others name.
-pub fn own_entries(scenario: &Scenario, calibration: &Calibration) -> Calibration {
+pub(crate) fn own_entries(scenario: &Scenario, calibration: &Calibration) -> Calibration {
     fn only<V: Clone>(entries: &BTreeMap<String, V>, name: &str) -> BTreeMap<String, V> {
         entries.get_key_value(name).map(|(name, entry)| (name.clone(), entry.clone())).into_iter().collect()
     }

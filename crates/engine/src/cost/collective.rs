@@ -22,8 +22,11 @@ use crate::units::{Bytes, Count, Seconds};
 
 use super::rates::Rates;
 
-pub use algorithm::{CollectiveAlgorithm, CollectiveAlgorithms};
-pub use tensor::{EndTransfers, TensorTransfers, overlapped_share};
+pub use algorithm::CollectiveAlgorithm;
+
+pub use algorithm::CollectiveAlgorithms;
+pub use tensor::EndTransfers;
+pub(crate) use tensor::{TensorTransfers, overlapped_share};
 pub use transfer::{Payload, Transfer, TransferParts};
 
 impl Rates<'_> {
@@ -135,7 +138,7 @@ impl Rates<'_> {
     }
 
     /// To or from the host.
-    pub fn host_copy(&self, bytes: Bytes) -> Seconds {
+    pub(crate) fn host_copy(&self, bytes: Bytes) -> Seconds {
         bytes / self.host
     }
 }

@@ -26,7 +26,7 @@ impl DeviceTime {
     }
 
     /// The slower of arithmetic and traffic.
-    pub fn roofline(arithmetic: Seconds, traffic: Seconds) -> Self {
+    pub(crate) fn roofline(arithmetic: Seconds, traffic: Seconds) -> Self {
         if traffic > arithmetic { Self::traffic(traffic) } else { Self::arithmetic(arithmetic) }
     }
 }

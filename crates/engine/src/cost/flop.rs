@@ -38,7 +38,7 @@ impl TokenFlop {
 
 /// Flop of a token in the layers' matrices alone, forward and backward [layered B5]: `(6 + 2 r) p`, 8 where all layers
 /// are computed again.
-pub fn layers_flop(scenario: &Scenario) -> Flop {
+pub(crate) fn layers_flop(scenario: &Scenario) -> Flop {
     let again = scenario.plan.recompute.layers();
     Flop::new((6.0 + 2.0 * again) * layer_matrices(&scenario.model))
 }

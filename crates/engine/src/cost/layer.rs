@@ -130,7 +130,7 @@ impl Rates<'_> {
     }
 
     /// Tensor ranks that share the residual stream between the matrices: all with sequence parallelism, else 1.
-    pub fn sequence_ranks(&self) -> u32 {
+    pub(crate) fn sequence_ranks(&self) -> u32 {
         if self.scenario.stack.sequence_parallel { self.scenario.plan.tensor } else { 1 }
     }
 
@@ -141,7 +141,7 @@ impl Rates<'_> {
 
     /// One layer whose matrices are cut into slices along their inner dimension [osdp C5]: thinner products, and
     /// additions of their outputs in forward.
-    pub fn sliced_layer(&self, slices: PerSublayer<u32>) -> LayerWork {
+    pub(crate) fn sliced_layer(&self, slices: PerSublayer<u32>) -> LayerWork {
         let PerSublayer { attention, mlp } = slices.map(f64::from);
         let model = &self.scenario.model;
         let tokens = self.tokens();
@@ -256,25 +256,25 @@ impl Rates<'_> {
     }
 
     /// Reading and writing `bytes` of device memory: what quantising and dequantising cost.
-    pub fn memory_pass(&self, bytes: Bytes) -> Seconds {
+    pub(crate) fn memory_pass(&self, bytes: Bytes) -> Seconds {
         bytes / self.memory
     }
 
     /// Time of the host to launch one layer's forward: more of it where softmax is not fused.
-    pub fn host_layer(&self) -> Seconds {
+    pub(crate) fn host_layer(&self) -> Seconds {
         let unfused = self.attention == Attention::Plain && self.scenario.attention() == Attention::FusedSoftmax;
         self.calibrated.runtime.layer * if unfused { UNFUSED_LAUNCHES } else { 1.0 }
     }
 
     /// Fixed time of a step for a state that `shards` ranks share.
-    pub fn host_step(&self, shards: u32) -> Seconds {
+    pub(crate) fn host_step(&self, shards: u32) -> Seconds {
         let shards = if shards > 1 { f64::from(shards) } else { 0.0 };
         let slices = self.divided_tensors(TensorDivision::Sliced).unwrap_or_default() * shards;
         self.calibrated.runtime.step + self.calibrated.runtime.step_per_shard * shards + SLICE * slices.get()
     }
 
     /// Tensors of the layers' parameters on a rank, if they are what divides the optimizer's state.
-    pub fn divided_tensors(&self, divided: TensorDivision) -> Option<Count> {
+    pub(crate) fn divided_tensors(&self, divided: TensorDivision) -> Option<Count> {
         let division = self.scenario.stack.division.filter(|division| division.tensors == divided)?;
         let layers = f64::from(self.scenario.model.layers) / f64::from(self.scenario.plan.pipeline);
         Some(Count::new(layers * division.per_layer))
@@ -282,7 +282,7 @@ impl Rates<'_> {
 
     /// How long `device` time takes when the host needs `host` to launch it: the soft maximum
     /// `(device^e + host^e)^(1/e)`.
-    pub fn launch_bound(&self, device: Seconds, host: Seconds) -> Seconds {
+    pub(crate) fn launch_bound(&self, device: Seconds, host: Seconds) -> Seconds {
         let exponent = self.calibrated.software.host_exponent;
         // Divided by the larger, so that no power overflows.
         let (larger, smaller) = if device > host { (device, host) } else { (host, device) };

@@ -96,7 +96,7 @@ impl InputKind {
     }
 
     /// The most bytes that are read of it.
-    pub const fn most_bytes(self) -> u64 {
+    pub(crate) const fn most_bytes(self) -> u64 {
         self.bounds().bytes
     }
 

@@ -35,7 +35,7 @@ impl FailureForecast {
     }
 
     /// The most that they leave to jobs of a scenario's size, however long a step and however often they write checkpoints.
-    pub fn max_useful_share(scenario: &Scenario) -> f64 {
+    pub(crate) fn max_useful_share(scenario: &Scenario) -> f64 {
         Self::new(scenario, Seconds::ZERO).map_or(1.0, |forecast| forecast.interruptions.max_useful_share())
     }
 }

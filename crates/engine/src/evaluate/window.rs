@@ -85,7 +85,7 @@ impl Trace {
     }
 
     /// How long between two moments compute of one rank stalls for transfers while a lane runs something.
-    pub fn exposed_beside(&self, rank: u32, lane: Stream, from: Seconds, to: Seconds) -> Seconds {
+    pub(crate) fn exposed_beside(&self, rank: u32, lane: Stream, from: Seconds, to: Seconds) -> Seconds {
         let spans = self.spans_on(rank, lane);
         let waits = self.idle_of(rank).iter().filter(|idle| idle.cause == IdleCause::Communication);
         let waits: Vec<(Seconds, Seconds)> = waits.map(|idle| (idle.start, idle.end)).collect();

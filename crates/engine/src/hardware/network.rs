@@ -48,13 +48,13 @@ impl<'a> Network<'a> {
 
     /// The network as vendors state it, whatever was measured.
     #[must_use]
-    pub const fn as_stated(self) -> Self {
+    pub(crate) const fn as_stated(self) -> Self {
         Self { measured: false, ..self }
     }
 
     /// The network with other factors on the latencies.
     #[must_use]
-    pub const fn with_latency(self, latency: [f64; MAX_LEVELS]) -> Self {
+    pub(crate) const fn with_latency(self, latency: [f64; MAX_LEVELS]) -> Self {
         Self { latency, ..self }
     }
 
@@ -96,7 +96,7 @@ impl<'a> Network<'a> {
     }
 
     /// The innermost level that joins two ranks of a group, whichever group of its shape they belong to.
-    pub fn joining(&self, group: Group, one: u32, other: u32) -> usize {
+    pub(crate) fn joining(&self, group: Group, one: u32, other: u32) -> usize {
         let stride = u64::from(group.stride);
         let [near, far] = [one.min(other), one.max(other)].map(|rank| u64::from(rank) * stride);
         let joins = |devices: u32| near / u64::from(devices) == (far + stride - 1) / u64::from(devices);

@@ -90,18 +90,18 @@ impl Model {
     }
 
     /// Width of all query heads together.
-    pub fn attention_width(&self) -> u64 {
+    pub(crate) fn attention_width(&self) -> u64 {
         u64::from(self.heads) * u64::from(self.head_size)
     }
 
     /// Width of what attention hands to the projection.
-    pub fn value_width(&self) -> u64 {
+    pub(crate) fn value_width(&self) -> u64 {
         let value = self.latent.map_or(self.head_size, |latent| latent.value_head);
         u64::from(self.heads) * u64::from(value)
     }
 
     /// Width of all key heads and of all value heads together.
-    pub fn kv_width(&self) -> u64 {
+    pub(crate) fn kv_width(&self) -> u64 {
         match self.latent {
             Some(_) => self.attention_width() + self.value_width(),
             None => 2 * u64::from(self.kv_heads) * u64::from(self.head_size),
@@ -109,7 +109,7 @@ impl Model {
     }
 
     /// The mean of the widths over which attention multiplies queries by keys and scores by values.
-    pub fn whole_width(&self) -> f64 {
+    pub(crate) fn whole_width(&self) -> f64 {
         (self.attention_width() + self.value_width()) as f64 / 2.0
     }
 
@@ -123,7 +123,7 @@ impl Model {
 
     /// The products before attention: query, key and value projection, fused; of latent attention first all that
     /// compress, then what expands queries, and keys with values.
-    pub fn attention_inputs(&self) -> impl Iterator<Item = Matrix> + use<> {
+    pub(crate) fn attention_inputs(&self) -> impl Iterator<Item = Matrix> + use<> {
         let (hidden, queries) = (u64::from(self.hidden), self.attention_width());
         let matrices = match self.latent {
             None => [Some(Matrix { input: hidden, output: queries + self.kv_width() }), None, None],
@@ -158,12 +158,12 @@ impl Model {
     }
 
     /// Weights of one layer's attention.
-    pub fn attention_weights(&self) -> u64 {
+    pub(crate) fn attention_weights(&self) -> u64 {
         self.attention_inputs().map(Matrix::parameters).sum::<u64>() + self.projection().parameters()
     }
 
     /// Parameters of one layer's attention: matrices, biases and its share of the norms.
-    pub fn attention_parameters(&self) -> u64 {
+    pub(crate) fn attention_parameters(&self) -> u64 {
         let biases = self.biases();
         let given = |has: bool, count: u64| if has { count } else { 0 };
         self.attention_weights()

@@ -60,7 +60,7 @@ impl Mlps {
 
 impl Model {
     /// The MLPs of the layers, by shape: of those without experts first.
-    pub fn mlps(&self) -> impl Iterator<Item = Mlps> + use<> {
+    pub(crate) fn mlps(&self) -> impl Iterator<Item = Mlps> + use<> {
         let found = match self.experts {
             None => [Some(self.mlps_of(self.ffn_hidden, [1, 1], self.layers)), None, None],
             Some(experts) => {
@@ -94,12 +94,12 @@ impl Model {
     }
 
     /// A sum over the MLPs of a layer, of a mean one where layers differ.
-    pub fn over_mlps(&self, of: impl Fn(&Mlps) -> f64) -> f64 {
+    pub(crate) fn over_mlps(&self, of: impl Fn(&Mlps) -> f64) -> f64 {
         self.mlps().map(|mlps| self.share(&mlps) * of(&mlps)).sum()
     }
 
     /// A width of its MLPs that a number does not divide.
-    pub fn undivided_mlp(&self, size: u32) -> Option<u64> {
+    pub(crate) fn undivided_mlp(&self, size: u32) -> Option<u64> {
         self.mlps().map(|mlps| mlps.down.input).find(|width| !width.is_multiple_of(size.into()))
     }
 
@@ -112,7 +112,7 @@ impl Model {
     }
 
     /// Parameters of one layer's MLP; of a mean one where layers differ.
-    pub fn mlp_parameters(&self) -> u64 {
+    pub(crate) fn mlp_parameters(&self) -> u64 {
         // Rounded, since a mean need not be whole: DeepSeek-V3 has three layers without experts before 58 with them. What
         // all layers have together is exact in `parameters` alone.
         let layers = u64::from(self.layers).max(1);

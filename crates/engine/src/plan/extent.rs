@@ -149,7 +149,7 @@ impl Sharding {
     /// An extent that this leaves narrower is widened by [`crate::scenario`], which knows how many
     /// ranks each extent has.
     #[must_use]
-    pub fn with_shard(&self, shard: &Extent) -> Option<Self> {
+    pub(crate) fn with_shard(&self, shard: &Extent) -> Option<Self> {
         let moved = self.first_extent()?.clone();
         let mut sharding = self.clone();
         // `zero-topo` has weights in the package, gradients in the node and the optimizer over all: only weights move.

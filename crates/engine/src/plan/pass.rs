@@ -32,12 +32,12 @@ impl Pass {
 
     /// Whether it computes what goes on from layer to layer, activations or their gradients: it multiplies by the
     /// weights, and a neighbouring stage waits for it.
-    pub const fn propagates(self) -> bool {
+    pub(crate) const fn propagates(self) -> bool {
         !matches!(self, Self::BackwardWeights)
     }
 
     /// Whether it computes the gradients of weights, after which the unit's activations are free.
-    pub const fn completes_gradients(self) -> bool {
+    pub(crate) const fn completes_gradients(self) -> bool {
         matches!(self, Self::Backward | Self::BackwardWeights)
     }
 }
@@ -234,7 +234,7 @@ impl PassOrder {
     /// Adds passes that take turns, each a run of its own: those of two stages that take one buffer from each other every
     /// time, or more than two passes. What they find in the buffers is the same each time but the first, and what follows
     /// them each time but the last: those two are listed apart.
-    pub fn add_turns<const N: usize>(&mut self, repeat: u32, passes: [StagePass; N]) {
+    pub(crate) fn add_turns<const N: usize>(&mut self, repeat: u32, passes: [StagePass; N]) {
         let runs = |time: u32| passes.map(|pass| PassRun { repeat: 1, first: pass.later(time), second: None });
         if repeat > 0 {
             self.runs.extend(runs(0));
@@ -300,13 +300,13 @@ impl PipelineCounts {
     }
 
     /// Checkpoints where every micro-batch of every stage is kept.
-    pub const fn all_checkpoints(self) -> u32 {
+    pub(crate) const fn all_checkpoints(self) -> u32 {
         self.micro_batches * self.stages
     }
 
     /// Gathers and reductions of a rank's stages where forward passes them once and backward once, with two buffers
     /// [layered C5]: the last two of forward stay for backward.
-    pub const fn collectives_once(self) -> StageCollectives {
+    pub(crate) const fn collectives_once(self) -> StageCollectives {
         match self.stages {
             1 => StageCollectives { gathers: 1, reductions: 1 },
             stages => StageCollectives { gathers: 2 * stages - 2, reductions: stages },
@@ -324,9 +324,9 @@ pub struct StageCollectives {
 }
 
 /// Buffers for gathered stages, and as many for their gradients [layered C5].
-pub const STAGE_BUFFERS: usize = 2;
+pub(crate) const STAGE_BUFFERS: usize = 2;
 
 /// The buffer of a stage: they take turns.
-pub const fn stage_buffer(stage: u32) -> usize {
+pub(crate) const fn stage_buffer(stage: u32) -> usize {
     stage as usize % STAGE_BUFFERS
 }

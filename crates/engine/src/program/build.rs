@@ -39,7 +39,7 @@ pub(crate) struct GraphBuilder<'a> {
 
 impl GraphBuilder<'_> {
     /// Opens a body that runs `repeat` times; everything until its end belongs to it.
-    pub fn task_loop(&mut self, repeat: u32, fill: impl FnOnce(&mut Self)) {
+    pub(crate) fn task_loop(&mut self, repeat: u32, fill: impl FnOnce(&mut Self)) {
         if repeat == 0 {
             return;
         }
@@ -182,7 +182,7 @@ impl<'a> RankBuilder<'a> {
     }
 
     /// Repeats what `fill` writes as a group loop, each time `micro_batches` later.
-    pub fn group_loop(&mut self, repeat: u32, micro_batches: u32, fill: impl FnOnce(&mut Self)) {
+    pub(crate) fn group_loop(&mut self, repeat: u32, micro_batches: u32, fill: impl FnOnce(&mut Self)) {
         // Without a repeat the loop is left out: what it would have held joins its neighbours.
         if repeat == 1 {
             return fill(self);
@@ -256,7 +256,7 @@ impl<'a> RankBuilder<'a> {
     }
 
     /// Adds a micro-batch loop that runs a graph of its own `repeat` times.
-    pub fn batch_loop(&mut self, repeat: u32, fill: impl FnOnce(&mut GraphBuilder<'_>)) {
+    pub(crate) fn batch_loop(&mut self, repeat: u32, fill: impl FnOnce(&mut GraphBuilder<'_>)) {
         let graph = self.graph(fill);
         self.repeat(repeat, |builder| builder.run(GraphLaunch { graph, layer: 0, micro_batch: 0 }));
     }

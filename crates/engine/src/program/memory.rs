@@ -43,7 +43,7 @@ impl<T: Copy> PerMemoryKind<T> {
 
 impl<T: Copy + Default + PartialEq> PerMemoryKind<T> {
     /// Whether there is none of any kind.
-    pub fn is_zero(&self) -> bool {
+    pub(crate) fn is_zero(&self) -> bool {
         self.0.iter().all(|amount| *amount == T::default())
     }
 

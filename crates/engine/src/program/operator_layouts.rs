@@ -109,21 +109,21 @@ impl<'a> OperatorLayouts<'a> {
     }
 
     /// The layout of an operator, by index.
-    pub fn layout_of(&self, site: Site) -> usize {
+    pub(crate) fn layout_of(&self, site: Site) -> usize {
         // Logits that reuse the embedding lie where it lies.
         let site = if site == Site::Head && self.scenario.model.tied { Site::Embedding } else { site };
         Placement::find(self.placements, site).map_or(0, |entry| self.entries[entry])
     }
 
     /// All layers of the model, with its ends.
-    pub fn whole_model(&self, recomputed: u32) -> StageLayers {
+    pub(crate) fn whole_model(&self, recomputed: u32) -> StageLayers {
         let model = &self.scenario.model;
         let ends = StageEnds { embedding: model.vocab > 0, head: model.vocab > 0 };
         self.stage_layers(0..model.layers, recomputed, ends)
     }
 
     /// The ranges of a stage's layers, with its ends. Layers before `recomputed` are recomputed.
-    pub fn stage_layers(&self, layers: Range<u32>, recomputed: u32, ends: StageEnds) -> StageLayers {
+    pub(crate) fn stage_layers(&self, layers: Range<u32>, recomputed: u32, ends: StageEnds) -> StageLayers {
         let mut ranges: Vec<LayerRange> = Vec::new();
         let mut layer = layers.start;
         while layer < layers.end {
@@ -153,7 +153,7 @@ impl<'a> OperatorLayouts<'a> {
 
     /// A stage's parameters, layout by layout; logits that are tied to an embedding elsewhere have a copy of its
     /// weights.
-    pub fn holdings(&self, layers: &StageLayers) -> Vec<StageParameters> {
+    pub(crate) fn holdings(&self, layers: &StageLayers) -> Vec<StageParameters> {
         let (model, whole) = (&self.scenario.model, Count::from(self.scenario.stack.collectives.per_layer));
         let mut held = vec![StageParameters::default(); self.layouts.len()];
         let mut add = |layout: usize, (count, slices): (u32, u32), parameters: u64, collectives: Count| {

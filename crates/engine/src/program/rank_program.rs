@@ -200,7 +200,7 @@ impl RankProgram {
     }
 
     /// How often the launches before this one raise each event.
-    pub fn all_expected(&self, at: &LaunchPosition) -> [i64; EVENTS] {
+    pub(crate) fn all_expected(&self, at: &LaunchPosition) -> [i64; EVENTS] {
         std::array::from_fn(self.expectation(at))
     }
 
@@ -244,12 +244,12 @@ impl RankProgram {
     }
 
     /// Time of its tasks run one after the other.
-    pub fn serial(&self, code: &Code) -> Seconds {
+    pub(crate) fn serial(&self, code: &Code) -> Seconds {
         self.runs().map(|(launch, times)| code.graphs[launch.graph as usize].volume.serial * times as f64).sum()
     }
 
     /// How many tasks a step runs, repeats counted.
-    pub fn task_count(&self, code: &Code) -> u64 {
+    pub(crate) fn task_count(&self, code: &Code) -> u64 {
         let tasks = |launch: &Launch| {
             code.graphs[launch.graph as usize].tasks.values().map(|tasks| u64::from(*tasks)).sum::<u64>()
         };
@@ -281,7 +281,7 @@ impl RankProgram {
 /// The producer of an event, if it is a stream of the own rank.
 impl Code {
     /// The stream whose tasks raise an event; `None` if another rank does.
-    pub fn producer(&self, event: TaskEvent) -> Option<Stream> {
+    pub(crate) fn producer(&self, event: TaskEvent) -> Option<Stream> {
         (!event.remote()).then(|| self.producer[event as usize])
     }
 }

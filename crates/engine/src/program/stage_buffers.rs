@@ -80,7 +80,7 @@ pub(super) fn backward_stretches(runs: &[PassRun]) -> Vec<BackwardStretch> {
 /// Transfers of a rank's stage in a step: gathers for forward and for backward, and reductions of gradients before the
 /// last.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct StageTransferCounts {
+pub(crate) struct StageTransferCounts {
     /// Gathers for each direction.
     pub gathers: PerDirection<f64>,
     /// Gathers, the step's first apart, that stall the rank for their whole time, since only the pass right before them
@@ -113,7 +113,7 @@ impl StageTransferCounts {
 
 /// Transfer counts of the two pipeline ranks at the ends.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct EndTransferCounts {
+pub(crate) struct EndTransferCounts {
     /// The first rank's counts, stage by stage.
     pub first_rank: Vec<StageTransferCounts>,
     /// The last rank's counts, stage by stage.

@@ -130,7 +130,7 @@ impl TaskEmitter<'_> {
     }
 
     /// Adds a fixed time of the host.
-    pub fn write_host_time(builder: &mut GraphBuilder<'_>, time: Seconds) {
+    pub(crate) fn write_host_time(builder: &mut GraphBuilder<'_>, time: Seconds) {
         if time <= Seconds::ZERO {
             return;
         }
@@ -224,7 +224,7 @@ impl TaskEmitter<'_> {
 
     /// Writes a unit's compute on weights that a whole stage has gathered, and the copy of the checkpoint for the unit
     /// after it; its gradients stay with the stage's.
-    pub fn write_stage_unit_pass(
+    pub(crate) fn write_stage_unit_pass(
         &self,
         builder: &mut GraphBuilder<'_>,
         site: RunSite<'_>,
@@ -302,7 +302,7 @@ impl TaskEmitter<'_> {
     }
 
     /// The sum of a shard over its replicas, once it is reduced.
-    pub fn replica_sum(&self, builder: &mut GraphBuilder<'_>, sum: &UnitCollective, label: Label) -> Task {
+    pub(crate) fn replica_sum(&self, builder: &mut GraphBuilder<'_>, sum: &UnitCollective, label: Label) -> Task {
         let task = builder.transfer(&sum.transfer, Stream::Replicas, self.contention, label);
         Task {
             waits: waits([Some(builder.after(TaskEvent::Reduced, 0))]),

@@ -62,7 +62,7 @@ impl Stream {
 }
 
 /// Streams per rank.
-pub const STREAMS: usize = Stream::ALL.len();
+pub(crate) const STREAMS: usize = Stream::ALL.len();
 
 /// [`Stream::ALL`] lists the streams in the order of their numbers, and a [`StreamSet`] has room for all.
 const _: () = {

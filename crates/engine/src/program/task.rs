@@ -14,14 +14,14 @@ use super::memory::{MemoryKind, PerMemoryKind};
 use super::stream::{STREAMS, Stream};
 
 /// Whole picoseconds.
-pub type Picos = u64;
+pub(crate) type Picos = u64;
 
 /// Picoseconds per second.
 pub const PICOS: f64 = 1e12;
 
 /// The longest that all ranks' tasks may take one after the other, so that the clock can count every moment of the
 /// step: tasks that share resources take up to [`STREAMS`] times as long.
-pub const MAX_SERIAL_TIME: Seconds = Seconds::new(Picos::MAX as f64 / PICOS / STREAMS as f64);
+pub(crate) const MAX_SERIAL_TIME: Seconds = Seconds::new(Picos::MAX as f64 / PICOS / STREAMS as f64);
 
 /// Rounds seconds to picoseconds, once, where a task is made.
 pub fn picos(time: Seconds) -> Picos {
@@ -75,7 +75,7 @@ pub enum TaskEvent {
 }
 
 /// Number of events, of which this is the last.
-pub const EVENTS: usize = TaskEvent::ArrivedBackward as usize + 1;
+pub(crate) const EVENTS: usize = TaskEvent::ArrivedBackward as usize + 1;
 
 impl TaskEvent {
     /// The event that a neighbouring rank raises by sending in a direction.
@@ -96,7 +96,7 @@ impl TaskEvent {
     }
 
     /// Whether another rank raises it.
-    pub const fn remote(self) -> bool {
+    pub(crate) const fn remote(self) -> bool {
         self.direction().is_some()
     }
 }

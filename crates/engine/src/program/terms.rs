@@ -21,7 +21,7 @@ use super::unit_pass::{ComputeStep, Gradients, PerGradients, ReductionScope, Uni
 
 /// The cost of a unit, or of a stage with all its units, on one rank: of one micro-batch, except for the state.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct StageCost {
+pub(crate) struct StageCost {
     /// Forward and backward, with the tensor collectives after compute.
     pub compute: PerDirection<Seconds>,
     /// Time until the rank may begin the next part: exchanges beside compute may outlast it.
@@ -60,7 +60,7 @@ pub struct StageCost {
 
 /// The parts of a plan's step.
 #[derive(Debug, Clone, PartialEq)]
-pub struct StepTerms {
+pub(crate) struct StepTerms {
     /// The distinct units or stages.
     pub parts: Vec<StageCost>,
     /// Indices of the parts in the order of forward; stage `i` is of pipeline rank `i mod P`.
@@ -148,7 +148,7 @@ impl StepTerms {
 
 /// Transfer counts of each stage of the first and the last pipeline rank. They follow from the order of the schedule,
 /// wherever the state lies.
-pub fn transfer_counts_at_ends(scenario: &Scenario, layout: &Layout) -> EndTransferCounts {
+pub(crate) fn transfer_counts_at_ends(scenario: &Scenario, layout: &Layout) -> EndTransferCounts {
     if !scenario.plan.staged() {
         return EndTransferCounts::default();
     }

@@ -59,7 +59,7 @@ impl<'a> UnitCosts<'a> {
     }
 
     /// The share of the device that a transfer takes from compute while it runs.
-    pub fn contention(&self) -> Share {
+    pub(crate) fn contention(&self) -> Share {
         Share::new(self.rates.calibrated.runtime.contention)
     }
 
@@ -81,7 +81,7 @@ impl<'a> UnitCosts<'a> {
     }
 
     /// Seconds of a pass: its pieces and the exchanges after them run one after the other.
-    pub fn serial(&self, unit_pass: &UnitPass) -> Seconds {
+    pub(crate) fn serial(&self, unit_pass: &UnitPass) -> Seconds {
         unit_pass.steps.iter().map(|step| step.piece.time() + self.after(step)).sum()
     }
 
@@ -89,7 +89,7 @@ impl<'a> UnitCosts<'a> {
     /// device, and the next piece waits for it. A piece of 10 ms beside 20 ms of an exchange that takes a fifth of the
     /// device is over after 20, beside 5 ms of one after 11. The exchange after a piece waits for the piece alone:
     /// exchanges beside the piece may be hidden there too, without slowing it.
-    pub fn lower_bound(&self, unit_pass: &UnitPass, contention: Share) -> Seconds {
+    pub(crate) fn lower_bound(&self, unit_pass: &UnitPass, contention: Share) -> Seconds {
         let of_step = |step: &ComputeStep| {
             let (piece, after) = (step.piece.time(), self.after(step));
             let (longest, all) = self.beside(step).fold((Seconds::ZERO, Seconds::ZERO), |(longest, all), exchange| {
@@ -112,7 +112,7 @@ impl<'a> UnitCosts<'a> {
     }
 
     /// An exchange with its transfer; `None` where ranks have nothing to exchange.
-    pub fn exchange(&self, id: Option<ExchangeId>) -> Option<Exchange> {
+    pub(crate) fn exchange(&self, id: Option<ExchangeId>) -> Option<Exchange> {
         let TensorTransfers { forward, overlapped_forward, backward, overlapped_backward, ends } = &self.tensor;
         let tensor = |transfer: Transfer| Exchange {
             stream: Stream::Tensor,
@@ -144,7 +144,7 @@ impl<'a> UnitCosts<'a> {
 
     /// The unit of the embedding or the head. The two are one unit where they share their weights: gathered for the
     /// first of the two passes, kept until the second, reduced after backward has passed both.
-    pub fn end_unit(&self, part: ModelPart, pass: Pass) -> UnitParameters {
+    pub(crate) fn end_unit(&self, part: ModelPart, pass: Pass) -> UnitParameters {
         let model = &self.rates.scenario.model;
         let (embedding, logits) = (self.local(model.embedding_parameters()), self.local(model.head_parameters()));
         let head = part == ModelPart::Head;
@@ -164,13 +164,13 @@ impl<'a> UnitCosts<'a> {
     }
 
     /// The exchanges of selective recompute: where it runs attention again, keys and values must travel again too.
-    pub fn repeated_exchanges(&self) -> Exchanges {
+    pub(crate) fn repeated_exchanges(&self) -> Exchanges {
         let repeats_attention = self.rates.scenario.stack.selective.core > 0.0;
         Exchanges { after: None, beside: [repeats_attention.then_some(ExchangeId::KeysValues), None] }
     }
 
     /// A pass of a unit: its transfers, and the memory of its weights and gradients.
-    pub fn unit_pass(&self, unit: UnitParameters, traversal: Traversal, steps: [ComputeStep; 3]) -> UnitPass {
+    pub(crate) fn unit_pass(&self, unit: UnitParameters, traversal: Traversal, steps: [ComputeStep; 3]) -> UnitPass {
         let pass = traversal.pass();
         let last = traversal.completes_gradients();
         let steps = if self.layout.tensor == 1 && self.layout.context == 1 { merged(steps) } else { steps };
@@ -228,14 +228,14 @@ impl<'a> UnitCosts<'a> {
     }
 
     /// Whether backward gathers a unit's weights again.
-    pub fn regathers(&self, part: ModelPart) -> bool {
+    pub(crate) fn regathers(&self, part: ModelPart) -> bool {
         let Scenario { model, stack, plan, .. } = self.rates.scenario;
         let head_stays = stack.keeps_head && part == ModelPart::Head && plan.pipeline == 1 && !model.tied;
         plan.sharding.reshard_after_forward && !head_stays
     }
 
     /// Whether weights come into memory for each pass: from other ranks, from the host, or both.
-    pub fn fetches_weights(&self) -> bool {
+    pub(crate) fn fetches_weights(&self) -> bool {
         self.layout.weights > 1 || self.rates.scenario.plan.offload.state()
     }
 
@@ -246,19 +246,19 @@ impl<'a> UnitCosts<'a> {
 
     /// Bytes that come from the host for `elements` weights: this rank's shard, where it lives there and no second copy
     /// on the device serves backward.
-    pub fn loaded(&self, elements: Count, pass: Pass) -> Bytes {
+    pub(crate) fn loaded(&self, elements: Count, pass: Pass) -> Bytes {
         let there =
             self.rates.scenario.plan.offload.state() && !(pass.is_backward() && self.secondary_copy().is_some());
         if there { elements * self.rates.storage() / f64::from(self.layout.weights) } else { Bytes::ZERO }
     }
 
     /// Whether gradients are reduced only at the end of the step.
-    pub fn keeps_whole_gradients(&self) -> bool {
+    pub(crate) fn keeps_whole_gradients(&self) -> bool {
         whole_gradients(self.rates, self.layout)
     }
 
     /// Bytes of the buffer in which backward adds up gradients; none where they are kept all the time.
-    pub fn gradient_buffer(&self, elements: Count) -> Bytes {
+    pub(crate) fn gradient_buffer(&self, elements: Count) -> Bytes {
         let buffered = self.rates.scenario.plan.offload.state() || !self.keeps_whole_gradients();
         // A stage's backward adds up all its micro-batches before it is reduced; a unit's is reduced at each.
         let each = if self.staged { self.rates.unreduced_gradient() } else { self.rates.gradient() };
@@ -274,13 +274,13 @@ impl<'a> UnitCosts<'a> {
     }
 
     /// Bytes of sums on the host that are reduced over other ranks after the last backward.
-    pub fn unreduced(&self, elements: Count) -> Bytes {
+    pub(crate) fn unreduced(&self, elements: Count) -> Bytes {
         let ranks = if self.keeps_whole_gradients() { 1 } else { self.layout.gradients };
         if self.layout.group() > ranks { self.stored(elements, Gradients::Partial) } else { Bytes::ZERO }
     }
 
     /// The ranks that share the second copy of the weights, and its format; `None` without a second copy.
-    pub fn secondary_copy(&self) -> Option<(u32, Format)> {
+    pub(crate) fn secondary_copy(&self) -> Option<(u32, Format)> {
         let plan = &self.rates.scenario.plan;
         let ranks = self.layout.secondary.filter(|_| self.layout.weights > 1)?;
         Some((ranks, plan.precision.wire(plan.sharding.secondary.as_ref()?.format)))
@@ -298,7 +298,7 @@ impl<'a> UnitCosts<'a> {
     }
 
     /// Time of one micro-batch's forward through a pipeline rank's layers, without overlap.
-    pub fn forward_time(&self) -> Seconds {
+    pub(crate) fn forward_time(&self) -> Seconds {
         let layers = f64::from(self.rates.scenario.model.layers) / f64::from(self.layout.pipeline);
         layers * self.serial(&self.layer_pass(false, Pass::Forward))
     }

@@ -43,7 +43,7 @@ impl CheckpointFetch {
 }
 
 impl UnitRun {
-    pub fn layer_at(&self, position: u32) -> u32 {
+    pub(crate) fn layer_at(&self, position: u32) -> u32 {
         (i64::from(self.layer) + i64::from(self.step) * i64::from(position)) as u32
     }
 }

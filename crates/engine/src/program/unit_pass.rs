@@ -29,7 +29,7 @@ impl Gradients {
 
 /// A value for each kind of gradients.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct PerGradients<T> {
+pub(crate) struct PerGradients<T> {
     /// The value for partial gradients.
     pub partial: T,
     /// The value for complete gradients.
@@ -84,7 +84,7 @@ impl Traversal {
     }
 
     /// Whether it completes the unit's gradients.
-    pub fn completes_gradients(self) -> bool {
+    pub(crate) fn completes_gradients(self) -> bool {
         matches!(self, Self::Pass(pass) if pass.completes_gradients())
     }
 }
@@ -226,7 +226,7 @@ pub(super) struct GradientReduction {
 
 impl GradientReduction {
     /// Both reductions as one, in sequence.
-    pub fn in_turn(self) -> Option<UnitCollective> {
+    pub(crate) fn in_turn(self) -> Option<UnitCollective> {
         let (Some(first), Some(second)) = (self.reduce, self.replicas) else { return self.reduce };
         Some(UnitCollective { transfer: first.transfer + second.transfer, ..first })
     }
@@ -244,11 +244,11 @@ pub(super) fn deferred_bytes(pass: Pass, all: impl FnOnce() -> Bytes) -> Bytes {
 
 impl UnitPass {
     /// Whether it computes on weights that may have been gathered. Waits for copies from the host are apart.
-    pub fn fetches_weights(&self) -> bool {
+    pub(crate) fn fetches_weights(&self) -> bool {
         self.freed > Bytes::ZERO || self.gathered > Bytes::ZERO || self.gather.is_some()
     }
 
-    pub fn allocates(&self) -> PerMemoryKind<i64> {
+    pub(crate) fn allocates(&self) -> PerMemoryKind<i64> {
         let mut allocates = memory_of(MemoryKind::Activations, self.working);
         allocates[MemoryKind::Gathered] = bytes(self.gather_left);
         allocates[MemoryKind::Gradients] = bytes(self.gradients);

@@ -14,7 +14,7 @@ use super::unit_pass::{GradientReduction, PerGradients, ReductionScope, UnitColl
 
 impl UnitCosts<'_> {
     /// The gather of a unit's weights; backward gathers the second copy, where there is one.
-    pub fn unit_gather(&self, unit: UnitParameters, pass: Pass) -> Option<UnitCollective> {
+    pub(crate) fn unit_gather(&self, unit: UnitParameters, pass: Pass) -> Option<UnitCollective> {
         let elements = unit.gathered;
         let there = elements == Count::ZERO || (pass.is_backward() && !self.regathers(unit.part));
         if there { None } else { self.gather(elements, self.parts(elements, self.collectives), pass) }
@@ -53,14 +53,14 @@ impl UnitCosts<'_> {
 
     /// [`Self::unreduced`] where micro-batches are passed one by one: none with a single micro-batch, or where each
     /// micro-batch is reduced over all ranks.
-    pub fn host_sums(&self, elements: Count) -> Bytes {
+    pub(crate) fn host_sums(&self, elements: Count) -> Bytes {
         let plan = &self.rates.scenario.plan;
         let later = plan.accumulate > 1 && !self.rates.scenario.sums_each_micro_batch();
         if later { self.unreduced(elements) } else { Bytes::ZERO }
     }
 
     /// Whether gradients are reduced after backward; those that live on the host are reduced before they go there.
-    pub fn reduces_after_backward(&self) -> bool {
+    pub(crate) fn reduces_after_backward(&self) -> bool {
         !self.rates.scenario.stack.reduce_during_backward && !self.rates.scenario.plan.offload.state()
     }
 
@@ -132,7 +132,7 @@ impl UnitCosts<'_> {
     /// Muon orthogonalises it, with one collective for all matrices of a shape (microsoft/dion,
     /// `megabatch_orthogonalize_async`). State that is shared without cutting weights lies by whole matrices and moves
     /// nothing.
-    pub fn whole_matrices(&self, parameters: Count) -> Option<UnitCollective> {
+    pub(crate) fn whole_matrices(&self, parameters: Count) -> Option<UnitCollective> {
         let Scenario { model, plan, .. } = self.rates.scenario;
         if plan.optimizer != Optimizer::Muon || self.layout.weights == 1 || plan.offload.optimizer() {
             return None;
@@ -154,7 +154,7 @@ impl UnitCosts<'_> {
 
     /// The sum, over the first and the last pipeline rank, of gradients of the weights that logits share with the
     /// embedding, each rank with its shard; `None` where one rank has both.
-    pub fn tied_gradient_sum(&self) -> Option<Transfer> {
+    pub(crate) fn tied_gradient_sum(&self) -> Option<Transfer> {
         let (model, layout) = (&self.rates.scenario.model, self.layout);
         let shared = u64::from(model.vocab) * u64::from(model.hidden);
         let apart = model.tied && shared > 0 && layout.pipeline > 1;

@@ -75,7 +75,7 @@ impl UnitCosts<'_> {
     }
 
     /// A pass over the embedding, or over last norm, logits and loss.
-    pub fn end_pass(&self, part: ModelPart, pass: Pass) -> UnitPass {
+    pub(crate) fn end_pass(&self, part: ModelPart, pass: Pass) -> UnitPass {
         let (activations, rates) = (&self.activations, self.rates);
         let (kept, held, work) = match part {
             ModelPart::Head => {

@@ -28,7 +28,7 @@ impl Scenario {
 
     /// Micro-batches of another size: near enough to the batch where that is held, else of as many sequences as before;
     /// `None` where none are near.
-    pub fn accumulate_for(&self, micro_batch: u32) -> Option<u32> {
+    pub(crate) fn accumulate_for(&self, micro_batch: u32) -> Option<u32> {
         let Some(wanted) = self.wanted_sequences() else {
             let sequences = self.plan.micro_batch.saturating_mul(self.plan.accumulate);
             return Some(sequences.div_ceil(micro_batch).max(1));
@@ -38,7 +38,7 @@ impl Scenario {
     }
 
     /// A problem where the batch is held and none near enough divides.
-    pub fn keeps_batch(&self) -> Result<(), Problem> {
+    pub(crate) fn keeps_batch(&self) -> Result<(), Problem> {
         match self.wanted_sequences() {
             Some(wanted) if self.can_be_counted() && !is_near(self.sequences(), wanted) => Err(self.missed(wanted)),
             _ => Ok(()),

@@ -15,7 +15,8 @@ use super::{Problem, Scenario};
 
 pub use table::Field;
 pub(super) use table::MOST;
-pub use value::{Resolved, Type, Typed, Value, count, switch};
+pub use value::Resolved;
+pub use value::{Type, Typed, Value, count, switch};
 
 /// What is known of a field.
 #[derive(Debug, Clone, Copy)]
@@ -202,7 +203,7 @@ impl Field {
     }
 
     /// Its path where a file places the state in full, else its own.
-    pub fn path_in_full(self) -> &'static str {
+    pub(crate) fn path_in_full(self) -> &'static str {
         self.spec().in_full.unwrap_or(self.path())
     }
 
@@ -231,7 +232,7 @@ impl Field {
     }
 
     /// Whether a search over plans changes it unless it is held.
-    pub fn is_searched(self) -> bool {
+    pub(crate) fn is_searched(self) -> bool {
         self.spec().search == SearchRole::Free
     }
 

@@ -19,9 +19,12 @@ use crate::hardware::Cluster;
 use crate::model::Model;
 use crate::text;
 
-pub use error::{FileError, Mistake, printable};
+pub use error::Mistake;
+
+pub use error::{FileError, printable};
 pub use plan::PlanFile;
-pub use published::{Published, PublishedFigure, PublishedQuantity, PublishedValue};
+pub use published::PublishedValue;
+pub use published::{Published, PublishedFigure, PublishedQuantity};
 pub use source::{Source, read, read_unversioned};
 
 /// The newest format of scenario files that this version reads.

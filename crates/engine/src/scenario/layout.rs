@@ -78,32 +78,32 @@ impl Layout {
     }
 
     /// The tensor-parallel group.
-    pub fn tensor_group(&self) -> Group {
+    pub(crate) fn tensor_group(&self) -> Group {
         Group { stride: 1, size: self.tensor }
     }
 
     /// The context-parallel group.
-    pub fn context_group(&self) -> Group {
+    pub(crate) fn context_group(&self) -> Group {
         Group { stride: self.tensor, size: self.context }
     }
 
     /// The first `size` data x context ranks: a group that holds one sharded copy.
-    pub fn shard_group(&self, size: u32) -> Group {
+    pub(crate) fn shard_group(&self, size: u32) -> Group {
         Group { stride: self.tensor, size }
     }
 
     /// The ranks that hold the same shard when each group of `inner` ranks is gathered into groups of `outer`.
-    pub fn replica_group(&self, inner: u32, outer: u32) -> Group {
+    pub(crate) fn replica_group(&self, inner: u32, outer: u32) -> Group {
         Group { stride: self.tensor * inner, size: outer / inner }
     }
 
     /// The ranks of one pipeline.
-    pub fn pipeline_group(&self) -> Group {
+    pub(crate) fn pipeline_group(&self) -> Group {
         Group { stride: self.tensor * self.group(), size: self.pipeline }
     }
 
     /// The first and the last rank of a pipeline of several.
-    pub fn pipeline_ends(&self) -> Group {
+    pub(crate) fn pipeline_ends(&self) -> Group {
         let Group { stride, size } = self.pipeline_group();
         Group { stride: stride * (size - 1), size: 2 }
     }

@@ -38,7 +38,7 @@ impl Candidate {
     }
 
     /// Whether another one changes the same fields.
-    pub fn changes_what(&self, other: &Self) -> bool {
+    pub(crate) fn changes_what(&self, other: &Self) -> bool {
         self.edits.iter().map(|edit| edit.field).eq(other.edits.iter().map(|edit| edit.field))
     }
 }

@@ -82,14 +82,14 @@ impl<'a> StepBound<'a> {
     }
 
     /// Time of a step wherever the state lies: its transfers and update are left out.
-    pub fn computing_time(&self, micro_batches: u32) -> Seconds {
+    pub(crate) fn computing_time(&self, micro_batches: u32) -> Seconds {
         let mut most = StepMaximum::new(micro_batches);
         self.lines(None, &mut |span, line| most.add(span, line));
         most.time()
     }
 
     /// The bound for any number of micro-batches.
-    pub fn envelope(&self) -> StepEnvelope {
+    pub(crate) fn envelope(&self) -> StepEnvelope {
         let mut envelope = StepEnvelope::default();
         self.lines(Some(&EndTransferCounts::default()), &mut |span, line| envelope.add(span, line));
         (0..self.ranks).for_each(|rank| envelope.add_memory(self.memory(rank)));
@@ -124,7 +124,7 @@ impl<'a> StepBound<'a> {
     }
 
     /// The units or stages of a rank, in the order of forward.
-    pub fn of_rank(&self, rank: usize) -> impl Iterator<Item = &'a StageCost> + use<'a> {
+    pub(crate) fn of_rank(&self, rank: usize) -> impl Iterator<Item = &'a StageCost> + use<'a> {
         let terms = self.terms;
         terms.order.iter().skip(rank).step_by(self.ranks).map(move |part| &terms.parts[usize::from(*part)])
     }

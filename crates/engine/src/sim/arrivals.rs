@@ -115,7 +115,7 @@ impl Arrivals {
 
     /// How many in a row, from the `nth` on, arrive at `start + period`, `start + 2 period` and so on;
     /// or, unless `exactly`, no later.
-    pub fn count_in_step(&self, nth: i64, start: Picos, period: Picos, exactly: bool) -> u64 {
+    pub(crate) fn count_in_step(&self, nth: i64, start: Picos, period: Picos, exactly: bool) -> u64 {
         let Some(ArrivalTrain { first, period: own, count }) = self.train_from(nth) else { return 0 };
         // The first one decides how early the train is; its distances decide how long that lasts.
         let Some(early) = (start + period).checked_sub(first) else { return 0 };
@@ -174,7 +174,7 @@ impl Inbox {
     }
 
     /// Whether what is left to take is what was left before, later by `shift`.
-    pub fn is_shifted(&self, before: &Self, shift: Picos) -> bool {
+    pub(crate) fn is_shifted(&self, before: &Self, shift: Picos) -> bool {
         self.0.forward.is_shifted(&before.0.forward, shift) && self.0.backward.is_shifted(&before.0.backward, shift)
     }
 
@@ -184,11 +184,11 @@ impl Inbox {
         self.0.backward.skip(&before.0.backward, shift, times);
     }
 
-    pub fn arrivals(&self, direction: Direction) -> &Arrivals {
+    pub(crate) fn arrivals(&self, direction: Direction) -> &Arrivals {
         self.0.get(direction)
     }
 
-    pub fn arrivals_mut(&mut self, direction: Direction) -> &mut Arrivals {
+    pub(crate) fn arrivals_mut(&mut self, direction: Direction) -> &mut Arrivals {
         self.0.get_mut(direction)
     }
 }

@@ -135,7 +135,7 @@ impl InFlightSets {
 
     /// Waits for another rank while transfers end, as far as that is by the moment given. Returns when more of them
     /// end.
-    pub fn drain_until<O>(
+    pub(crate) fn drain_until<O>(
         &mut self,
         rank: &mut RankState,
         by: Picos,
@@ -158,7 +158,12 @@ impl InFlightSets {
     }
 
     /// Waits for a transfer, as long as none ends.
-    pub fn wait_for_transfer<O>(&mut self, rank: &mut RankState, transfer: usize, context: &mut RankContext<'_, O>) {
+    pub(crate) fn wait_for_transfer<O>(
+        &mut self,
+        rank: &mut RankState,
+        transfer: usize,
+        context: &mut RankContext<'_, O>,
+    ) {
         let (Some(next), Some(gap)) = (self.next(rank), &rank.gap) else { return };
         let label = self.get(gap.state).task(transfer, context.role.code).label;
         rank.totals.exposed[label.level.map_or(RESOURCES - 1, usize::from)] += next - rank.clock;
@@ -212,7 +217,7 @@ impl InFlightSets {
     }
 
     /// Ends a transfer of what was in flight `before`; the others are in flight `after`.
-    pub fn finish_transfer<O>(
+    pub(crate) fn finish_transfer<O>(
         &self,
         before: u32,
         transfer: usize,
@@ -233,7 +238,7 @@ impl InFlightSets {
     }
 
     /// Puts what is in flight on a rank's streams, and its events where they are then.
-    pub fn restore_streams(&self, rank: &mut RankState, role: &RankRole<'_>) {
+    pub(crate) fn restore_streams(&self, rank: &mut RankState, role: &RankRole<'_>) {
         let Some(gap) = &rank.gap else { return };
         let InFlight { running, transfers, load, outstanding, .. } = self.get(gap.state);
         (rank.active, rank.running, rank.load, rank.memory_changed) = (*running, *running, *load, true);

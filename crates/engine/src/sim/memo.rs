@@ -106,7 +106,7 @@ impl Memo {
     }
 
     /// Moves a rank from gap to gap, as far as records and known arrivals allow; all ranks have reached `now`.
-    pub fn replay_launches<O: Observer>(
+    pub(crate) fn replay_launches<O: Observer>(
         &mut self,
         rank: &mut RankState,
         batch_loop: &mut StateHistory,
@@ -234,7 +234,7 @@ impl Memo {
     }
 
     /// Replays the launch that a rank begins, if a record fits; begins a recording otherwise.
-    pub fn replay_or_record<O>(&mut self, rank: &mut RankState, context: &mut RankContext<'_, O>) -> bool {
+    pub(crate) fn replay_or_record<O>(&mut self, rank: &mut RankState, context: &mut RankContext<'_, O>) -> bool {
         rank.gap = self.states.gap(rank, rank.queued_of_launch(&context.role), context.role.code);
         let remembered = self.replay_launch(rank, context);
         if !remembered && let (Some(at), Some(gap)) = (rank.at, rank.gap.take()) {
@@ -244,7 +244,7 @@ impl Memo {
     }
 
     /// Whether a rank is at a launch in which there is nothing on compute's stream or on one serialised with it.
-    pub fn without_compute(&self, rank: &RankState, role: &RankRole<'_>) -> bool {
+    pub(crate) fn without_compute(&self, rank: &RankState, role: &RankRole<'_>) -> bool {
         rank.at.is_some_and(|at| self.traits[role.program.launch(&at).graph as usize].without_compute)
     }
 

@@ -131,7 +131,7 @@ impl RankState {
     }
 
     /// Starts every task of some streams whose conditions hold, then finds when each running one ends.
-    pub fn start_ready<O: Observer>(&mut self, among: StreamSet, context: &mut RankContext<'_, O>) {
+    pub(crate) fn start_ready<O: Observer>(&mut self, among: StreamSet, context: &mut RankContext<'_, O>) {
         // Starting a task raises no event, so that one round over the streams, in any order, starts all that can.
         for stream in (self.active & !self.running & among).iter() {
             if self.ready(stream, context.role, context.inbox) {
@@ -142,7 +142,7 @@ impl RankState {
     }
 
     /// Finds when each running task ends.
-    pub fn find_ends(&mut self, role: &RankRole<'_>) {
+    pub(crate) fn find_ends(&mut self, role: &RankRole<'_>) {
         // Two transfers that need 3/4 and 1/2 of a link load it with 5/4: both run at a pace of 5120 of 4096, that is
         // 5/4 of their time alone, and have 3/5 and 2/5 of the link.
         let shared = self.load.iter().any(|load| *load > FULL_DEMAND);
@@ -166,7 +166,7 @@ impl RankState {
     }
 
     /// The conditions of the task at a stream's head.
-    pub fn requirements<'p>(
+    pub(crate) fn requirements<'p>(
         &self,
         stream: Stream,
         role: RankRole<'p>,
@@ -214,7 +214,7 @@ impl RankState {
     }
 
     /// Moves to the moment `at`, ending what ends then; nothing ends before.
-    pub fn advance_to<O: Observer>(&mut self, at: Picos, context: &mut RankContext<'_, O>) {
+    pub(crate) fn advance_to<O: Observer>(&mut self, at: Picos, context: &mut RankContext<'_, O>) {
         let passed = at - self.clock;
         if passed > 0 {
             self.account(passed, context);
@@ -241,7 +241,7 @@ impl RankState {
     }
 
     /// Books what it has sent in `times` periods like the one since `before`.
-    pub fn skip_sent(&mut self, before: &Self, period: Picos, times: u64) {
+    pub(crate) fn skip_sent(&mut self, before: &Self, period: Picos, times: u64) {
         for direction in Direction::ALL {
             let (sent, before) = (self.sent.get_mut(direction), before.sent.get(direction));
             if sent.count > before.count {

@@ -24,7 +24,7 @@ impl<'p> RankRole<'p> {
     }
 
     /// How often a task's launch raises an event before the task's iteration of its task loop.
-    pub fn expected_in_launch(&self, cursor: &Cursor, event: TaskEvent) -> i64 {
+    pub(crate) fn expected_in_launch(&self, cursor: &Cursor, event: TaskEvent) -> i64 {
         let task_loop = &self.code.task_loops[cursor.task_loop as usize];
         task_loop.base[event as usize] + i64::from(cursor.iteration) * task_loop.advance[event as usize]
     }

@@ -4,7 +4,7 @@
 const LETTERS: [(char, i32); 5] = [('T', 12), ('B', 9), ('M', 6), ('k', 3), ('K', 3)];
 
 /// Reads `300B`, `300e9` or `300_000_000_000`; what is not finite is no count.
-pub fn read_count(text: &str) -> Option<f64> {
+pub(crate) fn read_count(text: &str) -> Option<f64> {
     let digits = text.trim().replace('_', "");
     let lettered = LETTERS.iter().find_map(|(letter, power)| Some((digits.strip_suffix(*letter)?, *power)));
     let value = match lettered {
@@ -16,7 +16,7 @@ pub fn read_count(text: &str) -> Option<f64> {
 }
 
 /// The shortest of the texts that read back to the same count: `300B`, `1024`.
-pub fn written_count(value: f64) -> String {
+pub(crate) fn written_count(value: f64) -> String {
     let scaled = LETTERS.iter().map(|(letter, power)| (letter, value / libm::pow(10.0, f64::from(*power))));
     // 0.3T is as short as 300B, which is what people write.
     let lettered = scaled.filter(|(_, number)| *number >= 1.0).map(|(letter, number)| format!("{number}{letter}"));

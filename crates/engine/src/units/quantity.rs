@@ -280,7 +280,7 @@ impl Seconds {
     pub const DAY: Self = Self(86400.0);
 
     /// An hour.
-    pub const HOUR: Self = Self(3600.0);
+    pub(crate) const HOUR: Self = Self(3600.0);
 
     /// The number of days.
     pub fn days(self) -> f64 {

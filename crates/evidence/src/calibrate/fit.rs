@@ -74,7 +74,7 @@ impl KnownSlopes {
     }
 
     /// Solves for some of the rows; constants that only the others depend on stay at the prior.
-    pub fn restricted(&self, prior: &FitPrior, wanted: impl Fn(usize) -> bool) -> Self {
+    pub(crate) fn restricted(&self, prior: &FitPrior, wanted: impl Fn(usize) -> bool) -> Self {
         // Else a row that is left out would still be predicted by a value that only it has determined.
         let lost = |id: ConstantId| self.depends_on(id, |_| true) && !self.depends_on(id, &wanted);
         let value = |id: ConstantId| if lost(id) { prior.centre[id] } else { self.values[id] };
@@ -87,7 +87,7 @@ impl KnownSlopes {
     }
 
     /// Whether any of the rows that are `wanted` depends on a constant.
-    pub fn depends_on(&self, id: ConstantId, wanted: impl Fn(usize) -> bool) -> bool {
+    pub(crate) fn depends_on(&self, id: ConstantId, wanted: impl Fn(usize) -> bool) -> bool {
         (0..self.rows.len()).any(|place| self.slopes[(place, id.index())] != 0.0 && wanted(self.rows[place]))
     }
 }

@@ -49,7 +49,7 @@ impl<'a> FitModel<'a> {
     }
 
     /// A model in which each row counts alike, whatever its group: a row of one's own is one run.
-    pub fn unweighted(&self) -> Self {
+    pub(crate) fn unweighted(&self) -> Self {
         let Self { cases, base, evaluate, .. } = *self;
         let weights = vec![1.0; self.len()];
         Self { cases, rows: self.rows.clone(), base, evaluate, measured: self.measured.clone(), weights }

@@ -69,7 +69,7 @@ static ALL: LazyLock<BTreeMap<String, Conventions>> =
 static NONE: LazyLock<Conventions> = LazyLock::new(Conventions::default);
 
 impl Conventions {
-    pub fn of_stack(id: &str) -> &'static Self {
+    pub(crate) fn of_stack(id: &str) -> &'static Self {
         ALL.get(id).unwrap_or(&NONE)
     }
 
@@ -82,7 +82,7 @@ impl Conventions {
         found.map(|one| one.to.as_str())
     }
 
-    pub fn stage_rule(&self, cluster: &str) -> Option<&StageRule> {
+    pub(crate) fn stage_rule(&self, cluster: &str) -> Option<&StageRule> {
         self.stages.iter().find(|rule| cluster.starts_with(&rule.cluster))
     }
 }

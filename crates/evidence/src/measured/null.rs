@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 
 /// Device, stack, and whether the job crosses nodes.
-pub type NullCell = (String, String, bool);
+pub(crate) type NullCell = (String, String, bool);
 
 /// One measured value and what the null model scales for it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct NullRow {
+pub(crate) struct NullRow {
     /// Each cell has its constant.
     pub cell: NullCell,
     /// Near-duplicates share a weight of 1.

@@ -77,7 +77,7 @@ pub(super) fn month(path: &str) -> Option<u32> {
 
 /// Whether a note says that the products of tensor parallelism were cut so that collectives run beside them: PyTorch's
 /// async tensor parallelism.
-pub fn cuts_products(notes: &str) -> bool {
+pub(crate) fn cuts_products(notes: &str) -> bool {
     ["Async TP", "AsyncTP", "async TP"].iter().any(|name| notes.contains(name))
 }
 

@@ -111,7 +111,7 @@ impl<'a> Keys<'a> {
     }
 
     /// The same with the default of the class, which is noted as assumed.
-    pub fn switch_or(&mut self, field: &str, name: &str, usual: bool) -> Result<bool, Problem> {
+    pub(crate) fn switch_or(&mut self, field: &str, name: &str, usual: bool) -> Result<bool, Problem> {
         if let Some(on) = self.switch(field, name)? {
             return Ok(on);
         }

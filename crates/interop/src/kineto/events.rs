@@ -39,7 +39,7 @@ pub struct TracedJob {
 
 /// What ran on a device, in picoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct DeviceSpan {
+pub(crate) struct DeviceSpan {
     pub start: u64,
     pub end: u64,
     pub work: TracedWork,

@@ -4,7 +4,7 @@
 use std::io::{self, ErrorKind, Read};
 
 /// The most bytes of a trace, packed or not.
-pub const MOST_BYTES: u64 = 2 << 30;
+pub(crate) const MOST_BYTES: u64 = 2 << 30;
 
 /// The longest text or number, as a whole file of events has none.
 const MOST_TEXT: u32 = 1 << 20;
@@ -12,7 +12,7 @@ const MOST_TEXT: u32 = 1 << 20;
 const MOST_DEPTH: u32 = 100;
 
 /// What follows JSON while it is read.
-pub struct Guard<R> {
+pub(crate) struct Guard<R> {
     input: R,
     left: u64,
     /// Bytes since a text or a number began.

@@ -2,7 +2,7 @@
 
 /// What is in several intervals is in it once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Intervals(Vec<(u64, u64)>);
+pub(crate) struct Intervals(Vec<(u64, u64)>);
 
 impl Intervals {
     /// Those of spans in any order, within a window.

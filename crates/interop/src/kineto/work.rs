@@ -42,7 +42,7 @@ pub enum TracedWork {
 
 /// What a figure of a step counts together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WorkClass {
+pub(crate) enum WorkClass {
     /// Kernels of the model and of the optimizer.
     Compute,
     /// Collectives and transfers between devices.
@@ -72,7 +72,7 @@ const COLLECTIVES: [(TracedWork, &[&str]); 6] = [
 
 impl TracedWork {
     /// What a kernel does. A collective's own name says more than its kernel's: all-to-alls are sends and receives.
-    pub fn of_kernel(name: &str, collective: Option<&str>) -> Self {
+    pub(crate) fn of_kernel(name: &str, collective: Option<&str>) -> Self {
         let name = name.to_lowercase();
         if name.starts_with("nccl") || name.starts_with("rccl") || collective.is_some() {
             let called = collective.unwrap_or_default().to_lowercase();
@@ -100,7 +100,7 @@ impl TracedWork {
     }
 
     /// Whether it can run without compute beside it, which a step then waits for.
-    pub fn is_exposed(self) -> bool {
+    pub(crate) fn is_exposed(self) -> bool {
         self.class() != WorkClass::Compute
     }
 

@@ -26,7 +26,7 @@ const LARGE_ENOUGH: f64 = 1_048_576.0;
 const ROUNDS: usize = 6;
 
 /// What a collective takes on a machine, as `eval` has it.
-pub struct CollectiveLaw {
+pub(crate) struct CollectiveLaw {
     scenario: Scenario,
     group: Group,
     level: usize,
@@ -35,7 +35,7 @@ pub struct CollectiveLaw {
 
 /// What was fitted of a level, and what it rests on.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FittedLevel {
+pub(crate) struct FittedLevel {
     /// The figures; their source is still blank.
     pub measured: MeasuredLevel,
     /// Whether a size was small enough to show the latency.

@@ -40,7 +40,7 @@ const PROGRAMS: [(&str, TimedCollective); 12] = [
 
 impl TimedCollective {
     /// What the program times whose name stands last in a line.
-    pub fn named_in(line: &str) -> Option<Self> {
+    pub(crate) fn named_in(line: &str) -> Option<Self> {
         let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let names = line.split(|c| !word(c)).filter(|name| name.ends_with("_perf"));
         names
@@ -63,7 +63,7 @@ impl TimedCollective {
 
     /// Bus bandwidth over algorithm bandwidth for so many ranks: what passes a link over what is gathered or reduced
     /// (nccl-tests, `doc/PERFORMANCE.md`).
-    pub fn bus_factor(self, ranks: u32) -> f64 {
+    pub(crate) fn bus_factor(self, ranks: u32) -> f64 {
         let others = f64::from(ranks.saturating_sub(1)) / f64::from(ranks.max(1));
         match self {
             Self::AllReduce => 2.0 * others,
@@ -75,7 +75,7 @@ impl TimedCollective {
 
 /// What one size took, out of place.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct BenchmarkRow {
+pub(crate) struct BenchmarkRow {
     /// Its line in the file; 0 where a file has none.
     pub line: usize,
     /// The whole buffer, in bytes.
@@ -94,7 +94,7 @@ pub struct BenchmarkRow {
 
 /// A rank that the head of a run lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListedRank {
+pub(crate) struct ListedRank {
     /// Its place among all ranks, from 0.
     pub rank: u32,
     /// The group of ranks that run a collective of their own; 0 where there is one alone.
@@ -107,7 +107,7 @@ pub struct ListedRank {
 
 /// One run: a head, if it was kept, and rows.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct BenchmarkRun {
+pub(crate) struct BenchmarkRun {
     /// The file that it stands in.
     pub file: String,
     /// What it times, where a line says so.
@@ -133,7 +133,7 @@ pub struct RankSpread {
 
 impl RankSpread {
     /// Ranks of one host.
-    pub const fn per_host(self) -> u32 {
+    pub(crate) const fn per_host(self) -> u32 {
         self.ranks / self.hosts
     }
 }
@@ -226,7 +226,7 @@ impl BenchmarkRun {
     }
 
     /// Ranks that follow from the ratio of bandwidths alone: 1.875 is an all-reduce of 16.
-    pub fn ranks_of_ratio(&self, collective: TimedCollective) -> Option<u32> {
+    pub(crate) fn ranks_of_ratio(&self, collective: TimedCollective) -> Option<u32> {
         let (least, most) = self.ratio()?;
         // 1.875 = 2 x 15 / 16; of many ranks the factors lie closer than figures of two places tell.
         let fits = |ranks: &u32| (least..=most).contains(&collective.bus_factor(*ranks));

@@ -196,7 +196,7 @@ fn read_mesh(first: Option<Sharded>, mesh: &[Option<Setting>; 2], place: &str, d
 }
 
 /// The version that [`write()`] is for.
-pub const VERSIONS: &[&str] = &["1.15.0"];
+pub(crate) const VERSIONS: &[&str] = &["1.15.0"];
 
 /// The lines of its file.
 pub fn write(writer: &mut PlanWriter) -> Vec<Line> {

@@ -211,7 +211,7 @@ fn read_offload(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 }
 
 /// Reads it as Accelerate has it: what stands in its own file, or the configuration that this names.
-pub fn read_with_accelerate(inside: &mut ToolSettings, named: Option<ToolSettings>, draft: &mut PlanDraft) {
+pub(crate) fn read_with_accelerate(inside: &mut ToolSettings, named: Option<ToolSettings>, draft: &mut PlanDraft) {
     if let Some(file) = inside.take("deepspeed_config_file") {
         if let Some(mut named) = named {
             read(&mut named, draft);
@@ -239,7 +239,7 @@ pub fn read_with_accelerate(inside: &mut ToolSettings, named: Option<ToolSetting
 }
 
 /// Versions that [`write()`] is for, the newest first.
-pub const VERSIONS: &[&str] = &["0.19.8", "0.18"];
+pub(crate) const VERSIONS: &[&str] = &["0.19.8", "0.18"];
 
 /// The lines of its file.
 pub fn write(version: &str, writer: &mut PlanWriter) -> Vec<Line> {

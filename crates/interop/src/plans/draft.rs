@@ -16,7 +16,7 @@ use super::settings::Setting;
 
 /// Fields as they are found, with what is wrong.
 #[derive(Debug, Default)]
-pub struct PlanDraft {
+pub(crate) struct PlanDraft {
     values: BTreeMap<Field, (Value, String)>,
     /// Where the values come from.
     pub report: ImportReport,
@@ -156,7 +156,7 @@ impl PlanDraft {
     }
 
     /// Whether the user says a field.
-    pub fn is_given(&self, field: Field) -> bool {
+    pub(crate) fn is_given(&self, field: Field) -> bool {
         self.given.contains(&field)
     }
 
@@ -169,7 +169,7 @@ impl PlanDraft {
     }
 
     /// `ToolSettings` that contradict one another, or the user.
-    pub fn contradict(&mut self, place: &str, what: impl Display) {
+    pub(crate) fn contradict(&mut self, place: &str, what: impl Display) {
         self.errors.push(Problem::new(place, what, "correct one of them, or say another --devices"));
     }
 

@@ -14,7 +14,9 @@ use super::draft::PlanDraft;
 use super::settings::{Setting, ToolSettings};
 use super::table::{self, OFF, ToolKey, nothing, number, only, words};
 
-pub use write::{VERSIONS, script as write, text};
+pub(crate) use write::VERSIONS;
+
+pub use write::{script as write, text};
 
 /// What single arguments say.
 const KEYS: &[ToolKey] = &[
@@ -76,7 +78,7 @@ const GLOBAL: &str = "global_batch_size";
 const COPIES: &str = "num_distributed_optimizer_instances";
 
 /// Arguments by which a script of Megatron-LM is known.
-pub const ARGUMENTS: &[&str] = &[
+pub(crate) const ARGUMENTS: &[&str] = &[
     "--num-layers",
     "--hidden-size",
     "--micro-batch-size",
@@ -86,7 +88,7 @@ pub const ARGUMENTS: &[&str] = &[
 ];
 
 /// The arguments at the head of a log.
-pub fn from_log(file: &str, text: &str) -> ToolSettings {
+pub(crate) fn from_log(file: &str, text: &str) -> ToolSettings {
     let text = plain(text);
     let lines = LogLine::all(&text);
     let mut settings = ToolSettings::new(file);

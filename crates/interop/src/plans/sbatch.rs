@@ -9,7 +9,7 @@ use super::writer::PlanWriter;
 use super::written::{Head, Ranks};
 
 /// The version that [`script`] is for.
-pub const VERSIONS: &[&str] = &["22.05"];
+pub(crate) const VERSIONS: &[&str] = &["22.05"];
 
 /// What a cluster wants to know of a job beside its size.
 #[derive(Debug, Clone, Default)]

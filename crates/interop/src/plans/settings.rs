@@ -13,7 +13,7 @@ const LONGEST_NAME: usize = 100;
 
 /// What a file says under names like `zero_optimization.stage`.
 #[derive(Debug, Clone, Default)]
-pub struct ToolSettings {
+pub(crate) struct ToolSettings {
     /// The file, as messages name it.
     pub file: String,
     values: BTreeMap<String, Setting>,
@@ -35,7 +35,7 @@ impl ToolSettings {
     }
 
     /// Those of an object, with the names of objects inside it before a dot. Null counts as absent.
-    pub fn from_object(file: &str, object: &Value) -> Self {
+    pub(crate) fn from_object(file: &str, object: &Value) -> Self {
         let mut settings = Self::new(file);
         settings.flatten("", object);
         settings
@@ -86,7 +86,7 @@ impl ToolSettings {
     }
 
     /// Takes away all that stand inside an object, named as they are in it.
-    pub fn take_inside(&mut self, name: &str) -> Self {
+    pub(crate) fn take_inside(&mut self, name: &str) -> Self {
         let inside = format!("{name}.");
         let names: Vec<String> = self.values.keys().filter(|key| key.starts_with(&inside)).cloned().collect();
         let mut found = Self::new(&self.file);

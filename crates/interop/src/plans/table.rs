@@ -13,7 +13,7 @@ use super::writer::{Line, PlanWriter};
 
 /// A key of a tool.
 #[derive(Debug, Clone, Copy)]
-pub struct ToolKey {
+pub(crate) struct ToolKey {
     /// Its name, with those of the objects around it before dots.
     pub name: &'static str,
     /// What it says.
@@ -22,7 +22,7 @@ pub struct ToolKey {
 
 /// What a key says.
 #[derive(Debug, Clone, Copy)]
-pub enum Means {
+pub(crate) enum Means {
     /// A field's number.
     Number(Field),
     /// A field in other words: theirs beside the field's value. Of several for one value the first is written.
@@ -57,18 +57,18 @@ pub const fn nothing(name: &'static str, why: &'static str) -> ToolKey {
 pub const SWITCH: &[(&str, Value)] = &[("true", Value::Switch(true)), ("false", Value::Switch(false))];
 
 /// whether layers are computed again,
-pub const CHECKPOINTING: &[(&str, Value)] =
+pub(crate) const CHECKPOINTING: &[(&str, Value)] =
     &[("true", Value::Recompute(Recompute::Full)), ("false", Value::Recompute(Recompute::None))];
 
 /// and whether the state is on the host.
-pub const OFFLOADED: &[(&str, Value)] =
+pub(crate) const OFFLOADED: &[(&str, Value)] =
     &[("true", Value::Word(Offload::State.to_word())), ("false", Value::Word(Offload::None.to_word()))];
 
 /// What most tools take for off.
-pub const OFF: &[&str] = &["false", "False", "0", "", "none", "None", "no", "[]"];
+pub(crate) const OFF: &[&str] = &["false", "False", "0", "", "none", "None", "no", "[]"];
 
 /// What several tools fill in from elsewhere when they start.
-pub const FILLED_IN: &str = "auto";
+pub(crate) const FILLED_IN: &str = "auto";
 
 /// Reads the settings that a table knows.
 pub fn read(table: &[ToolKey], settings: &mut ToolSettings, draft: &mut PlanDraft) {
@@ -101,7 +101,7 @@ pub fn read(table: &[ToolKey], settings: &mut ToolSettings, draft: &mut PlanDraf
 }
 
 /// A value that the tool fills in when it starts: known where another file says it.
-pub fn filled_in(field: Field, place: &str, draft: &mut PlanDraft) {
+pub(crate) fn filled_in(field: Field, place: &str, draft: &mut PlanDraft) {
     if draft.value(field).is_some() {
         draft.report.ignore(place, "'auto' is what another setting says");
     } else {

@@ -280,7 +280,7 @@ fn read_batch(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 }
 
 /// Versions that [`write()`] is for, the newest first.
-pub const VERSIONS: &[&str] = &["0.3.0", "0.2.2"];
+pub(crate) const VERSIONS: &[&str] = &["0.3.0", "0.2.2"];
 
 /// The lines of its file or of its command; an error where it has no such model.
 pub fn write(version: &str, writer: &mut PlanWriter) -> Result<Vec<Line>, Problem> {

@@ -99,7 +99,7 @@ const OWN: [&str; 8] = [
 ];
 
 /// Arguments by which a script that starts it is known.
-pub const ARGUMENTS: &[&str] = &[
+pub(crate) const ARGUMENTS: &[&str] = &[
     "--per_device_train_batch_size",
     "--gradient_accumulation_steps",
     "--gradient_checkpointing",
@@ -204,7 +204,7 @@ fn read_fsdp(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 }
 
 /// The version that [`write()`] is for.
-pub const VERSIONS: &[&str] = &["5.23.0"];
+pub(crate) const VERSIONS: &[&str] = &["5.23.0"];
 
 /// The lines of its file.
 pub fn write(writer: &mut PlanWriter) -> Vec<Line> {

@@ -12,7 +12,7 @@ use shardscope_engine::scenario::{Field, Layout, Scenario, Value};
 
 /// A plan's fields, and which of them a tool's file says.
 #[derive(Debug)]
-pub struct PlanWriter<'a> {
+pub(crate) struct PlanWriter<'a> {
     /// What is written.
     pub scenario: &'a Scenario,
     pub layout: Layout,
@@ -52,7 +52,7 @@ impl Line {
     }
 
     /// What a key says whose value is that of a field: numbers and switches as such, all else by its word.
-    pub fn of_field(name: &str, value: &Value) -> Self {
+    pub(crate) fn of_field(name: &str, value: &Value) -> Self {
         match value {
             Value::Count(count) | Value::Batch(GlobalBatch::Sequences(count)) | Value::Extent(Extent::Ranks(count)) => {
                 Self::new(name, *count)
@@ -162,7 +162,7 @@ impl<'a> PlanWriter<'a> {
 
     /// Whether a part of the layers, or of each, is computed again, which a tool can only say of all: a plan that fits
     /// with a part fits with all, and would not with none.
-    pub fn recompute_rounded_up(&mut self, tool: &str) -> bool {
+    pub(crate) fn recompute_rounded_up(&mut self, tool: &str) -> bool {
         let part = matches!(self.plan().recompute, Recompute::Selective | Recompute::Share(_));
         if part {
             let instead =
@@ -207,7 +207,7 @@ impl<'a> PlanWriter<'a> {
     }
 
     /// The same as FSDP2 does it: weights lie with what is sharded, over whole groups of context-parallel ranks.
-    pub fn fsdp2_shards(&mut self) -> Shards {
+    pub(crate) fn fsdp2_shards(&mut self) -> Shards {
         let shards = self.shards();
         let (context, group) = (self.layout.context, self.layout.group());
         match shards.first {

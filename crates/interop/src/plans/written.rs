@@ -36,7 +36,7 @@ pub struct Ranks {
 
 impl Ranks {
     /// Those of a scenario.
-    pub fn of_scenario(scenario: &Scenario) -> Self {
+    pub(crate) fn of_scenario(scenario: &Scenario) -> Self {
         let (devices, per_node) = (scenario.devices(), scenario.cluster.devices_per_node());
         Self { devices, nodes: devices.div_ceil(per_node), each: devices.min(per_node) }
     }

@@ -15,7 +15,7 @@ const UNSET: [&str; 7] = ["", "None", "False", "0", "1", "[]", "[1]"];
 
 impl<'a> Arguments<'a> {
     /// Those of Megatron-LM: a block between two rules. A log of several runs is read from its last block on.
-    pub fn of_megatron(lines: &[LogLine<'a>]) -> Self {
+    pub(crate) fn of_megatron(lines: &[LogLine<'a>]) -> Self {
         let Some(start) = lines.iter().rposition(|line| line.text.contains("- arguments --")) else {
             return Self::default();
         };
@@ -25,7 +25,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// Those of DeepSpeed's own configuration, whose last print counts.
-    pub fn of_deepspeed(lines: &[LogLine<'a>]) -> Self {
+    pub(crate) fn of_deepspeed(lines: &[LogLine<'a>]) -> Self {
         Self(lines.iter().filter(|line| line.text.contains("[config.py:")).filter_map(entry).collect())
     }
 
@@ -50,7 +50,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// Whether an option is on.
-    pub fn is_on(&self, name: &str) -> bool {
+    pub(crate) fn is_on(&self, name: &str) -> bool {
         self.text(name) == "True"
     }
 

@@ -8,7 +8,7 @@ use shardscope_engine::text::printable;
 
 /// Cells by column, with what is reported of them.
 #[derive(Debug, Default)]
-pub struct RowDraft {
+pub(crate) struct RowDraft {
     /// What stands in each column; one without is blank.
     pub cells: BTreeMap<String, String>,
     /// Where it comes from.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// How fast a run goes, in the terms of who prints it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Pace {
+pub(crate) enum Pace {
     /// Seconds of an optimizer step.
     Seconds(f64),
     /// Sequences of all ranks in a second.
@@ -33,7 +33,7 @@ impl Pace {
 
 /// A line about one step, or about the mean of several.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct StepLine {
+pub(crate) struct StepLine {
     /// Number of the line in the file.
     pub line: usize,
     /// Number of the step; ranks that print the same one count once.
@@ -84,7 +84,7 @@ pub fn trainer(number: usize, line: &str) -> Option<StepLine> {
 }
 
 /// GiB that the allocator gave at most, on a line of Megatron-LM (in MiB), DeepSpeed or torchtitan.
-pub fn peak_gib(line: &str) -> Option<f64> {
+pub(crate) fn peak_gib(line: &str) -> Option<f64> {
     if line.contains("memory (MB)") {
         return Some(decimal(after(line, "max allocated:")?)? / 1024.0);
     }
@@ -118,7 +118,7 @@ fn decimal(text: &str) -> Option<f64> {
 
 /// A line of a log.
 #[derive(Debug, Clone, Copy)]
-pub struct LogLine<'a> {
+pub(crate) struct LogLine<'a> {
     /// Its number in the file.
     pub number: u32,
     /// What it says.

@@ -13,7 +13,7 @@ pub struct Said<T> {
 
 /// Nodes of one kind, as a scheduler lists them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NodeKind {
+pub(crate) struct NodeKind {
     /// Type of the devices; empty where the scheduler has none.
     pub device: String,
     /// Devices of a node.
@@ -28,7 +28,7 @@ pub struct NodeKind {
 
 /// How the devices of a node reach one another.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct JoinedPairs {
+pub(crate) struct JoinedPairs {
     /// Direct links of each pair that has any, by numbers of devices, the smaller first.
     pub direct: BTreeMap<(u32, u32), u32>,
     /// Pairs that `PCIe` alone joins.
@@ -86,7 +86,7 @@ impl JoinedPairs {
 
 /// Direct links of one device, all together.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct DirectLinks {
+pub(crate) struct DirectLinks {
     /// How many.
     pub count: u32,
     /// GB/s of one on the wire, which counts what the data sheet does not; none where only the number is said.
@@ -95,7 +95,7 @@ pub struct DirectLinks {
 
 /// What all files say.
 #[derive(Debug, Default)]
-pub struct MachineFacts {
+pub(crate) struct MachineFacts {
     /// Devices by the name that the driver gives.
     pub names: Vec<Said<String>>,
     /// Devices of a node.

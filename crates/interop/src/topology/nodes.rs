@@ -12,7 +12,7 @@ const MOST_NAMES: usize = 1 << 20;
 
 /// All nodes with as many devices of a type.
 #[derive(Debug, Default)]
-pub struct NodeGroup<'a> {
+pub(crate) struct NodeGroup<'a> {
     /// Type of the devices; empty where the scheduler has none.
     pub device: &'a str,
     /// Devices of a node.

@@ -82,7 +82,7 @@ fn push(pairs: JoinedPairs, place: String, facts: &mut MachineFacts) {
 }
 
 /// Adds what JSON says: `card0` and so on, and `system`, which has the pairs of devices. Whether it is of `rocm-smi`.
-pub fn read_json(file: &str, whole: &Value, facts: &mut MachineFacts) -> bool {
+pub(crate) fn read_json(file: &str, whole: &Value, facts: &mut MachineFacts) -> bool {
     let before = facts.size();
     let mut devices = BTreeSet::new();
     for (name, entry) in whole.as_object().into_iter().flatten() {

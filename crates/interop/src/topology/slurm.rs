@@ -136,7 +136,7 @@ impl SinfoColumns {
 }
 
 /// Adds what JSON says: `nodes` of `sinfo` to 22.05 and of `scontrol`, `sinfo` of later ones. Whether it is of Slurm.
-pub fn read_json(file: &str, whole: &Value, facts: &mut MachineFacts) -> bool {
+pub(crate) fn read_json(file: &str, whole: &Value, facts: &mut MachineFacts) -> bool {
     let text = |value: &Value, path: &str| value.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
     if let Some(nodes) = whole.get("nodes").and_then(Value::as_array) {
         for node in nodes {

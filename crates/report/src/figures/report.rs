@@ -39,7 +39,8 @@ pub use published::{PublishedAmounts, published};
 pub use search::{SearchReport, extent_words, plan_words, proven_words, so_far_words};
 pub use support::SupportReport;
 pub use sweep::{SweepCells, SweepReport};
-pub use text::{StepLimit, Verdict, beside, changed, limit, text};
+pub use text::StepLimit;
+pub use text::{Verdict, beside, changed, limit, text};
 pub use training::TrainingReport;
 pub use validate::ValidateReport;
 

@@ -242,6 +242,6 @@ pub fn known(value: Value) -> Value {
 }
 
 /// A document as people can read it.
-pub fn pretty(document: &Value) -> String {
+pub(crate) fn pretty(document: &Value) -> String {
     format!("{document:#}")
 }

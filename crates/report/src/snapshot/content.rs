@@ -50,7 +50,7 @@ impl Snapshot {
     }
 
     /// A scenario alone, as this version tells it.
-    pub fn unevaluated(scenario: &Scenario) -> Self {
+    pub(crate) fn unevaluated(scenario: &Scenario) -> Self {
         Self {
             format: FORMAT,
             kind: KIND.to_owned(),

@@ -51,7 +51,7 @@ impl Set {
     }
 
     /// What a session ends with: a view, and scenarios with their names, none of which is evaluated.
-    pub fn unevaluated(view: &str, scenarios: &[(String, Scenario)]) -> Self {
+    pub(crate) fn unevaluated(view: &str, scenarios: &[(String, Scenario)]) -> Self {
         let member = |(name, scenario): &(String, Scenario)| Member {
             name: name.clone(),
             snapshot: Snapshot::unevaluated(scenario),

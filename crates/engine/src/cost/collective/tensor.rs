@@ -16,7 +16,7 @@ const HIDDEN_BESIDE_PRODUCT: f64 = 0.66;
 
 /// Exchanges between tensor ranks in a layer, each for one sublayer.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct TensorTransfers {
+pub(crate) struct TensorTransfers {
     /// After forward.
     pub forward: Transfer,
     /// While forward computes.
@@ -42,7 +42,7 @@ pub struct EndTransfers {
 
 /// The share of tensor parallelism's collectives that runs beside the products that they feed or follow. Of `n` pieces
 /// the first has nothing to run beside, so that `(n - 1) / n` could at most.
-pub fn overlapped_share(plan: &Plan) -> f64 {
+pub(crate) fn overlapped_share(plan: &Plan) -> f64 {
     if plan.tensor_overlap && plan.tensor > 1 {
         HIDDEN_BESIDE_PRODUCT * f64::from(plan.tensor - 1) / f64::from(plan.tensor)
     } else {
@@ -53,7 +53,7 @@ pub fn overlapped_share(plan: &Plan) -> f64 {
 impl Rates<'_> {
     /// Exchanges between tensor ranks around one sublayer, of `elements` each: an all-reduce, or with sequence
     /// parallelism a reduce-scatter and an all-gather, which move the same.
-    pub fn tensor_transfers(&self, elements: Count, group: Group) -> TensorTransfers {
+    pub(crate) fn tensor_transfers(&self, elements: Count, group: Group) -> TensorTransfers {
         if group.size < 2 {
             return TensorTransfers::default();
         }

@@ -110,7 +110,7 @@ impl Transfer {
 
     /// Adds time that is not on the wire: passes over memory that quantise or dequantise.
     #[must_use]
-    pub fn with_passes(mut self, passes: Seconds) -> Self {
+    pub(crate) fn with_passes(mut self, passes: Seconds) -> Self {
         self.time += passes;
         self.passes += passes;
         self

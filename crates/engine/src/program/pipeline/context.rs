@@ -92,7 +92,7 @@ impl<'a> PipelineContext<'a> {
     }
 
     /// The distinct stages.
-    pub fn distinct_stages(&self) -> &[StageWork] {
+    pub(crate) fn distinct_stages(&self) -> &[StageWork] {
         &self.stages.distinct
     }
 
@@ -102,7 +102,7 @@ impl<'a> PipelineContext<'a> {
     }
 
     /// Costs under one layout of operators.
-    pub fn costs_of(&self, layout: usize) -> &UnitCosts<'a> {
+    pub(crate) fn costs_of(&self, layout: usize) -> &UnitCosts<'a> {
         &self.layout_costs[layout]
     }
 
@@ -112,7 +112,7 @@ impl<'a> PipelineContext<'a> {
     }
 
     /// The first rank of this rank's group of neighbours with equal stages.
-    pub fn first_alike(&self, rank: u32) -> u32 {
+    pub(crate) fn first_alike(&self, rank: u32) -> u32 {
         self.alike[rank as usize]
     }
 

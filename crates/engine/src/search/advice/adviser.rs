@@ -15,7 +15,7 @@ const STAGES: usize = 3;
 const MICRO_BATCHES: usize = 3;
 
 /// Proposes changes of a scenario.
-pub struct Adviser<'a> {
+pub(crate) struct Adviser<'a> {
     /// The presets that ids name.
     pub library: &'a Library,
     /// The file that edits change.

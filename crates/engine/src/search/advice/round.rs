@@ -87,7 +87,7 @@ impl<'a> Round<'a> {
 
     /// The single changes that save memory, where that is not enough, the [`SAVINGS`] nearest of each field: what is
     /// worth trying in pairs.
-    pub fn savings(&self) -> Vec<&Candidate> {
+    pub(crate) fn savings(&self) -> Vec<&Candidate> {
         let Some(now) = &self.now else { return Vec::new() };
         if now.fits || self.pairs || !self.suggestions().is_empty() {
             return Vec::new();

@@ -37,7 +37,7 @@ impl OperatorPlan {
     }
 
     /// The way of all operators, where they are alike and whole.
-    pub fn uniform_way(&self) -> Option<usize> {
+    pub(crate) fn uniform_way(&self) -> Option<usize> {
         let way = self.halves[0].first()?.0.way;
         let alike = |half: &Vec<(OperatorChoice, u32)>| matches!(half[..], [(slot, _)] if slot == OperatorChoice { way, slices: 1 });
         (self.ends.iter().all(|end| *end == way) && self.halves.iter().all(alike)).then_some(way)
@@ -54,7 +54,7 @@ impl OperatorPlan {
     }
 
     /// The same with the embedding (0) or the logits (1) placed in another way.
-    pub fn with_end(&self, end: usize, way: usize) -> Self {
+    pub(crate) fn with_end(&self, end: usize, way: usize) -> Self {
         let mut changed = self.clone();
         changed.ends[end] = way;
         changed

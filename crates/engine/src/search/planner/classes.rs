@@ -11,10 +11,12 @@ mod dynamic;
 
 use crate::search::evaluator::Cancel;
 
-pub use bound::relaxed;
-pub use class::{Assignment, OperatorClass, OptionCost};
-pub use depth::depth_first;
-pub use dynamic::dynamic;
+pub(crate) use bound::relaxed;
+pub use class::Assignment;
+pub use class::OperatorClass;
+pub use class::OptionCost;
+pub(crate) use depth::depth_first;
+pub(crate) use dynamic::dynamic;
 
 /// The least time within `limit`, and of equally fast assignments the one with least memory; `None` if
 /// nothing fits, or if it was cancelled. Depth first, or by the dynamic programme where too many branches are nearly alike: then the

@@ -110,7 +110,7 @@ impl<'a> Judge<'a> {
 
     /// Whether the smallest plans that there are fit: everything sharded and computed again, in one piece or in
     /// the most slices.
-    pub fn can_fit(&mut self, space: &Space<'_>) -> bool {
+    pub(crate) fn can_fit(&mut self, space: &Space<'_>) -> bool {
         let way = space.ways.len() - 1;
         let Some(smallest) = space.batches.iter().position(|tuned| tuned.recompute == Recompute::Full) else {
             return false;

@@ -70,7 +70,7 @@ impl<'a> Space<'a> {
 
 impl Space<'_> {
     /// The least memory of any choice for each operator among some ways, with one batch and recompute.
-    pub fn least_memory(&self, ways: &[usize], batch: usize) -> Bytes {
+    pub(crate) fn least_memory(&self, ways: &[usize], batch: usize) -> Bytes {
         let mut scenario = self.scenario.clone();
         self.batches[batch].apply(&mut scenario);
         least_memory(&scenario, ways.iter().map(|way| &self.ways[*way].layout))

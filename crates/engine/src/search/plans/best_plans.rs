@@ -54,7 +54,7 @@ impl BestPlans {
 
     /// Whether plans of these lower bounds, and of a kind if they are all of one, can still be among the best, or the fastest
     /// of their size.
-    pub fn may_improve(&self, scores: [f64; 2], kind: Option<PlanKind>, pace: &TokenPace) -> bool {
+    pub(crate) fn may_improve(&self, scores: [f64; 2], kind: Option<PlanKind>, pace: &TokenPace) -> bool {
         let of_kind = kind.and_then(|kind| self.plans.iter().find(|(_, other, _)| *other == kind));
         let last = self.plans.get(self.most - 1);
         let here = of_kind.or(last).is_none_or(|(beaten, ..)| scores < *beaten);

@@ -88,7 +88,7 @@ impl PlanSearch {
     }
 
     /// Searches in the thread that asks, for small questions that are asked by the thousand.
-    pub fn run_alone(&self, workspace: &mut Workspace, cancel: &Cancel) -> PlanSearchAnswer {
+    pub(crate) fn run_alone(&self, workspace: &mut Workspace, cancel: &Cancel) -> PlanSearchAnswer {
         SearchRun::new(self, Workers::One(workspace, cancel), &SearchShare::default()).run(&mut |_| {})
     }
 }

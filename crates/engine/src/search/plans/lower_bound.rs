@@ -93,7 +93,7 @@ impl MeshWork {
     /// `T >= m w_r + sum w_s (s < r)`. Whoever shares the work `W` out best has all of these equal,
     /// `w_r = T / m (1 - 1/m)^r`, which add up to `W` for `T = W / (1 - (1 - 1/m)^P)`. Otherwise the mean of the ranks'
     /// work, `m W / P`.
-    pub fn step_lower_bound(&self, recompute: Recompute, micro_batches: u32, ranks: u32, turn: bool) -> Seconds {
+    pub(crate) fn step_lower_bound(&self, recompute: Recompute, micro_batches: u32, ranks: u32, turn: bool) -> Seconds {
         let [passed, done] = [self.passed, self.done].map(|work| work.with(recompute, self.layers));
         let (count, ranks) = (f64::from(micro_batches), f64::from(ranks));
         let mean = done * (count / ranks);

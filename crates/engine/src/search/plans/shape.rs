@@ -151,7 +151,7 @@ impl Shape {
     }
 
     /// The fastest pace of plans whose step, of as many tokens as a scenario's, takes at least so long.
-    pub fn pace_of(&self, scenario: &Scenario, step: Seconds) -> TokenPace {
+    pub(crate) fn pace_of(&self, scenario: &Scenario, step: Seconds) -> TokenPace {
         TokenPace::at_most(scenario, self.layout.devices, step, self.useful)
     }
 

@@ -28,7 +28,7 @@ impl RankMemory {
     }
 
     /// Memory that it holds beside its state.
-    pub fn without_state(&self, micro_batches: u32) -> Bytes {
+    pub(crate) fn without_state(&self, micro_batches: u32) -> Bytes {
         let passed = if u64::from(micro_batches) * u64::from(self.stages) <= u64::from(self.most) {
             self.kept * f64::from(micro_batches)
         } else {

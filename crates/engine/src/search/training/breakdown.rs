@@ -1,4 +1,4 @@
-//! Where the time of a simulated step goes, on the rank that ends last. Not for bounds on it ([`super::bound`]).
+//! Where the time of a simulated step goes, on the rank that ends last. Not for bounds on it (`search::step_bound`).
 
 use crate::bounds::intensity::{self, Intensity};
 use crate::bounds::layered::LayeredStep;

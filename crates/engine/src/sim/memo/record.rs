@@ -90,7 +90,7 @@ impl Recording {
     }
 
     /// Gives a rank back its fullest moment, where it was before.
-    pub fn restore_peak(&self, rank: &mut RankState) {
+    pub(crate) fn restore_peak(&self, rank: &mut RankState) {
         if rank.peak_bytes <= self.before.peak_bytes {
             (rank.peak_bytes, rank.peak) = (self.before.peak_bytes, self.before.peak);
         }

@@ -75,7 +75,7 @@ impl StartedLaunch {
     }
 
     /// Lets the first transfer end that does so beside the piece; whether there is one.
-    pub fn advance(&mut self, start: &FirstCompute, states: &mut InFlightSets, code: &Code) -> bool {
+    pub(crate) fn advance(&mut self, start: &FirstCompute, states: &mut InFlightSets, code: &Code) -> bool {
         let FirstCompute { duration, own_slowdown, transfer_slowdowns, .. } = *start;
         let piece = if self.ended.len == 0 { duration } else { self.piece };
         let count = states.get(self.state).transfers.len;

@@ -100,7 +100,7 @@ impl RankState {
     }
 
     /// Samples the memory in use from now on. What is allocated and freed at the same moment does not count.
-    pub fn sample_memory<O: Observer>(&mut self, context: &mut RankContext<'_, O>) {
+    pub(crate) fn sample_memory<O: Observer>(&mut self, context: &mut RankContext<'_, O>) {
         self.memory_changed = false;
         let allocated = self.allocated.total();
         if allocated != self.last_sample {

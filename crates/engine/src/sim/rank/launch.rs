@@ -60,12 +60,12 @@ pub(in crate::sim) enum LaunchEntry {
 
 impl RankState {
     /// Whether the launch that compute is at is over: compute and what is serialised with it.
-    pub fn launch_is_over(&self) -> bool {
+    pub(crate) fn launch_is_over(&self) -> bool {
         self.stage.issued() && (self.active & SERIAL).is_empty()
     }
 
     /// Tasks of the launch that compute is at on each stream, if they are there.
-    pub fn queued_of_launch<'p>(&self, role: &RankRole<'p>) -> &'p PerStream<u32> {
+    pub(crate) fn queued_of_launch<'p>(&self, role: &RankRole<'p>) -> &'p PerStream<u32> {
         match &self.at {
             Some(at) if self.stage.issued() => &role.graph(at).tasks,
             _ => &NOTHING_QUEUED,
@@ -125,7 +125,7 @@ impl RankState {
     }
 
     /// Stalls before a launch until the arrival that it needs.
-    pub fn stall_until<O: Observer>(&mut self, arrival: Picos, context: &mut RankContext<'_, O>) {
+    pub(crate) fn stall_until<O: Observer>(&mut self, arrival: Picos, context: &mut RankContext<'_, O>) {
         self.waited = true;
         self.drain_until(arrival, context);
         if self.clock < arrival {
@@ -134,7 +134,7 @@ impl RankState {
     }
 
     /// Stalls before a launch while running tasks end, up to the moment `by`. Returns when the next one after it ends.
-    pub fn drain_until<O: Observer>(&mut self, by: Picos, context: &mut RankContext<'_, O>) -> Picos {
+    pub(crate) fn drain_until<O: Observer>(&mut self, by: Picos, context: &mut RankContext<'_, O>) -> Picos {
         loop {
             self.find_ends(&context.role);
             let next = self.next();
@@ -146,7 +146,7 @@ impl RankState {
     }
 
     /// Moves on to the launch after the one that is over.
-    pub fn leave_launch<O>(&mut self, context: &mut RankContext<'_, O>) {
+    pub(crate) fn leave_launch<O>(&mut self, context: &mut RankContext<'_, O>) {
         let Some(at) = self.at else { return };
         let graph = context.role.graph(&at);
         for direction in Direction::ALL {
@@ -167,7 +167,7 @@ impl RankState {
     }
 
     /// Sets the events to their expected counts before the launch, less what is outstanding.
-    pub fn reset_events(&mut self, role: &RankRole<'_>, outstanding: &[i64; EVENTS]) {
+    pub(crate) fn reset_events(&mut self, role: &RankRole<'_>, outstanding: &[i64; EVENTS]) {
         let Some(at) = &self.at else { return };
         // In a gap nothing is queued, so that each event stands at its expected count, less what transfers in flight
         // have still to raise.
@@ -177,7 +177,7 @@ impl RankState {
 
     /// Advances the events by what whole iterations raise; and the expected counts before the launch too, where the
     /// iterations are of launches.
-    pub fn advance_events(&mut self, expected: &[i64; EVENTS], launches: bool) {
+    pub(crate) fn advance_events(&mut self, expected: &[i64; EVENTS], launches: bool) {
         for ((count, base), expected) in self.events.iter_mut().zip(&mut self.base).zip(expected) {
             *count += expected;
             *base += if launches { *expected } else { 0 };
@@ -185,7 +185,7 @@ impl RankState {
     }
 
     /// Whether compute, or what is serialised with it, can begin with the launch.
-    pub fn can_begin(&mut self, role: RankRole<'_>, inbox: &Inbox) -> bool {
+    pub(crate) fn can_begin(&mut self, role: RankRole<'_>, inbox: &Inbox) -> bool {
         (self.active & SERIAL).iter().any(|stream| self.ready(stream, role, inbox))
     }
 }

@@ -13,7 +13,7 @@ use super::super::written::{Head, Ranks, options};
 use super::{COPIES, GLOBAL, KEYS, ON_HOST};
 
 /// The version that [`script`] is for.
-pub const VERSIONS: &[&str] = &["0.20"];
+pub(crate) const VERSIONS: &[&str] = &["0.20"];
 
 /// The lines of its arguments, and what its environment needs.
 pub fn script(writer: &mut PlanWriter) -> (Vec<Line>, &'static str) {

@@ -192,7 +192,7 @@ pub(super) fn because(formula: Formula, source: Citation) -> Option<Why> {
 }
 
 /// A scenario and its evaluation, with what formulas need of both.
-pub struct FormulaFacts<'a> {
+pub(crate) struct FormulaFacts<'a> {
     pub(super) scenario: &'a Scenario,
     pub(super) evaluation: &'a Evaluation,
     pub(super) layout: Layout,

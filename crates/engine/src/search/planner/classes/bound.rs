@@ -67,7 +67,7 @@ impl MemoryPrice {
 
 /// A time that no assignment within `limit` beats: that of the best way to spend memory if operators could
 /// be treated in fractions. Quick; says nothing of whether anything fits.
-pub fn relaxed(classes: &[OperatorClass], limit: u64) -> u64 {
+pub(crate) fn relaxed(classes: &[OperatorClass], limit: u64) -> u64 {
     let price = MemoryPrice::at(classes, limit);
     let least = |class: &OperatorClass| class.efficient().iter().map(|choice| price.total(choice)).min().unwrap_or(0);
     let priced: u128 = classes.iter().map(|class| u128::from(class.copies) * least(class)).sum();

@@ -12,7 +12,7 @@ const MOST_NODES: u64 = 100_000;
 
 /// The search has visited too many nodes: too many branches differ too little to be cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NodeLimitReached;
+pub(crate) struct NodeLimitReached;
 
 /// A search under way.
 struct DepthFirst<'a> {
@@ -42,7 +42,7 @@ struct Node {
 }
 
 /// The least time within `limit`, then the least memory; `None` if nothing fits.
-pub fn depth_first(classes: &[OperatorClass], limit: u64) -> Result<Option<Assignment>, NodeLimitReached> {
+pub(crate) fn depth_first(classes: &[OperatorClass], limit: u64) -> Result<Option<Assignment>, NodeLimitReached> {
     let price = MemoryPrice::at(classes, limit);
     let open = open(classes, price);
     let counts = open.iter().map(|class| vec![0; class.choices.len()]).collect();

@@ -10,7 +10,7 @@ use super::class::{Assignment, EfficientChoice, OperatorClass};
 const NEVER: u64 = u64::MAX;
 
 /// The least time within `limit`, then the least memory; `None` if nothing fits, or if it was cancelled.
-pub fn dynamic(classes: &[OperatorClass], limit: u64, cancel: &Cancel) -> Option<Assignment> {
+pub(crate) fn dynamic(classes: &[OperatorClass], limit: u64, cancel: &Cancel) -> Option<Assignment> {
     let efficient: Vec<Vec<EfficientChoice>> = classes.iter().map(OperatorClass::efficient).collect();
     let order: Vec<usize> =
         classes.iter().enumerate().flat_map(|(class, of)| (0..of.copies).map(move |_| class)).collect();
