@@ -106,6 +106,8 @@ impl Leaving {
 
     /// Leaves the process to its end, as a person asks for it by `q`.
     pub(super) fn quit(self: &Arc<Self>) {
+        // A signal that came first ends the process: returning would end it without.
+        self.leave_it_to_the_first();
         self.say_if_lost(self.leave(FILES_PATIENCE));
     }
 

@@ -76,8 +76,8 @@ impl InputKind {
             Self::Rows => ("a table of measured runs", 8 << 20, None),
             Self::Profile => ("a profile", 16 << 20, None),
             Self::SweepPart => ("a part of a sweep", 1 << 40, None),
-            // A thousand plans take some 10 MB.
-            Self::SearchPart => ("a part of a search", 16 << 20, Some(1_200_000)),
+            // A thousand plans take some 6 MB and 480,000 marks.
+            Self::SearchPart => ("a part of a search", 16 << 20, Some(500_000)),
             Self::ModelConfiguration => ("a model's configuration", 1 << 20, Some(250_000)),
             // It may be the log of a run, with the arguments at its head.
             Self::Launcher => ("what a launcher reads", 4 << 20, None),
@@ -85,7 +85,7 @@ impl InputKind {
             Self::LauncherTree => ("a launcher's configuration in JSON, TOML or YAML", 1 << 19, Some(100_000)),
             Self::Machine => ("what a cluster's tools print", 32 << 20, None),
             // What Slurm says of a thousand nodes.
-            Self::MachineTree => ("what a cluster's tools print in JSON", 8 << 20, Some(300_000)),
+            Self::MachineTree => ("what a cluster's tools print in JSON", 8 << 20, Some(250_000)),
             Self::LinkLog => ("a log of a benchmark of links", 64 << 20, None),
             Self::RunLog => ("the log of a run", 64 << 20, None),
             Self::Trace => ("a trace", 2 << 30, None),

@@ -53,7 +53,9 @@ fn ranges(scenario: &Scenario, checks: &mut Checks) {
         let takes = field.spec().takes;
         let wrong = field.in_plan(plan).filter(|value| !takes.holds(value));
         let shown = |value: &Value| match value {
-            Value::Number(number) => significant(*number, 3),
+            Value::Number(number) if number.is_finite() => significant(*number, 3),
+            // As the file says it.
+            Value::Number(number) => number.to_string(),
             other => other.to_string(),
         };
         let what = || format!("{} is out of range", wrong.as_ref().map_or_else(String::new, shown));

@@ -126,25 +126,23 @@ fn driver(line: &str, place: &str, facts: &mut MachineFacts) -> bool {
 
 /// Devices, direct links and near ports of the matrix of `nvidia-smi topo -m`, or of `rocm-smi --showtopo`.
 fn matrix(file: &str, lines: &[String], facts: &mut MachineFacts) {
-    let words = |line: &str| line.split_whitespace().map(ToOwned::to_owned).collect::<Vec<String>>();
     let device = |word: &str| word.strip_prefix("GPU").is_some_and(|rest| rest.parse::<u32>().is_ok());
     let Some(at) =
         lines.iter().position(|line| line.split_whitespace().next().is_some_and(device) && !line.contains(':'))
     else {
         return;
     };
-    let head = words(&lines[at]);
+    let head: Vec<&str> = lines[at].split_whitespace().collect();
     // `GPU0 GPU1 NIC0 NIC1 CPU Affinity`: devices come first, then ports, then columns that matter to no step.
     let devices = head.iter().take_while(|word| device(word)).count();
     let place = format!("{file}:{}", at + 1);
     facts.devices.push(Said { value: devices as u32, place: place.clone() });
     let ports = head.iter().skip(devices).take_while(|word| word.starts_with("NIC") || word.starts_with("mlx")).count();
-    let rows =
-        lines[at + 1..].iter().map(|line| words(line)).take_while(|row| row.first().is_some_and(|word| device(word)));
-    let rows: Vec<Vec<String>> = rows.collect();
+    let rows = lines[at + 1..].iter().map(|line| line.split_whitespace().collect());
+    let rows: Vec<Vec<&str>> = rows.take_while(|row: &Vec<_>| row.first().is_some_and(|word| device(word))).collect();
     // PIX and PXB pass PCIe switches alone; NODE and SYS pass the processor, as ports for storage do.
     let near =
-        |port: usize| rows.iter().any(|row| row.get(1 + devices + port).is_some_and(|to| to == "PIX" || to == "PXB"));
+        |port: usize| rows.iter().any(|row| row.get(1 + devices + port).is_some_and(|to| matches!(*to, "PIX" | "PXB")));
     let near = (0..ports).filter(|port| near(*port)).count() as u32;
     if near > 0 {
         facts.ports.push(Said { value: near, place: place.clone() });
