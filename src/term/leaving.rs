@@ -106,9 +106,10 @@ impl Leaving {
 
     /// Leaves the process to its end, as a person asks for it by `q`.
     pub(super) fn quit(self: &Arc<Self>) {
-        // A signal that came first ends the process: returning would end it without.
+        let kept = self.leave(FILES_PATIENCE);
+        // A signal that came meanwhile ends the process: returning would end it without.
         self.leave_it_to_the_first();
-        self.say_if_lost(self.leave(FILES_PATIENCE));
+        self.say_if_lost(kept);
     }
 
     /// Holds a thread where another one is ending the process.
