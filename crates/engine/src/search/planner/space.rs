@@ -7,6 +7,7 @@ use crate::search::plans::{MOST_SEQUENCES, least_memory, micro_batches};
 use crate::search::tune::{RECOMPUTE, Tuned};
 use crate::units::Bytes;
 
+use super::candidate::EqualSublayers;
 use super::request::PlannerObjective;
 
 /// Slices into which a layer's operators may be cut [osdp C5].
@@ -28,6 +29,7 @@ pub(super) struct Space<'a> {
     /// The smaller batch of two with the same recompute first; around a plan its own before all.
     pub batches: Vec<Tuned>,
     pub slices: Vec<u32>,
+    pub sublayers: Vec<EqualSublayers>,
 }
 
 impl<'a> Space<'a> {
@@ -44,6 +46,7 @@ impl<'a> Space<'a> {
             ways: ways(scenario, layout),
             batches: batches(scenario, objective),
             slices: SLICES.into_iter().filter(even).collect(),
+            sublayers: EqualSublayers::of_model(model),
         }
     }
 }

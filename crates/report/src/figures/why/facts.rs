@@ -9,13 +9,14 @@ use shardscope_engine::cost::{Factors, Rates};
 use shardscope_engine::evaluate::{
     Details, Elasticity, Evaluation, Expense, FailureForecast, HostDirection, Memory, Span, Stream, Summary,
 };
-use shardscope_engine::plan::pass::PerDirection;
+use shardscope_engine::model::{LayerKind, Model};
 use shardscope_engine::scenario::{Layout, Scenario};
 
 use crate::figures::figure::Figure;
 use shardscope_engine::units::{Amount, Dimension, Seconds};
 
 use super::formula::{Authority, Citation, Formula, FormulaInput};
+use super::kernels::{self, LayerKernel};
 
 /// Where the laws of pipelines, of arithmetic intensities and of the batch stand.
 pub(super) const LAYERED: &str = "Layered gradient accumulation and modular pipeline parallelism, arXiv 2106.02679";
@@ -153,7 +154,14 @@ impl<'a> FigureSubject<'a> {
     pub fn which(&self, figure: Figure) -> Option<String> {
         Some(match figure {
             Figure::Traffic(index) | Figure::Busy(index) => self.scenario.cluster.levels.get(index)?.name.clone(),
-            Figure::Kernel(index) => kernel_name(self.scenario, index)?,
+            Figure::LayerForward(index) | Figure::LayerBackward(index) => {
+                let (kind, _) = self.scenario.model.kinds().nth(index)?;
+                format!("a layer{}", apart(&self.scenario.model, kind))
+            }
+            Figure::Kernel(index) => {
+                let LayerKernel { kind, pass, kernel } = kernels::all(self.scenario).into_iter().nth(index)?;
+                format!("{pass} of {}{}", kernel.name, apart(&self.scenario.model, kind))
+            }
             Figure::Copied(way) | Figure::Copying(way) => way.stream().name().to_owned(),
             Figure::GoodputEvery(seconds) => Seconds::new(seconds as f64).to_string(),
             Figure::Slowdown(index) | Figure::Intensity(index) => self.transfer(index)?.kind.word().to_owned(),
@@ -228,14 +236,9 @@ impl Citation {
     }
 }
 
-/// Names of a layer's kernels, those of forward first: `forward of gate and up`.
-fn kernel_name(scenario: &Scenario, index: usize) -> Option<String> {
-    let PerDirection { forward, backward } = Rates::new(scenario, &Factors::default()).kernels();
-    let (pass, kernel) = match index.checked_sub(forward.len()) {
-        None => ("forward", forward.get(index)?),
-        Some(index) => ("backward", backward.get(index)?),
-    };
-    Some(format!("{pass} of {}", kernel.name))
+/// What sets layers of a kind apart from others of their model: ` (experts)`; nothing where all are alike.
+pub(super) fn apart(model: &Model, kind: LayerKind) -> String {
+    if model.is_mixed() { format!(" ({})", kind.name(model)) } else { String::new() }
 }
 
 /// A count of things that have a name, or none.
