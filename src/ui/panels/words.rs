@@ -2,6 +2,7 @@
 
 use crate::ui::theme::Theme;
 use shardscope_engine::evaluate::{Activity, ModelPart};
+use shardscope_engine::model::Model;
 use shardscope_engine::units::{Bytes, Quantity, Seconds, rounded_percent, significant, thousands};
 
 pub(super) use shardscope_engine::units::counted as count;
@@ -11,13 +12,17 @@ pub(super) fn figure(value: f64) -> String {
     if value.abs() < 999.5 { significant(value, 3) } else { thousands(value) }
 }
 
-/// What runs: `backward, layer 43`.
-pub(super) fn activity(activity: Activity) -> String {
+/// What runs: `backward, layer 43`, with the kind of the layer where not all of the model are alike.
+pub(super) fn activity(activity: Activity, model: &Model) -> String {
     let kind = activity.kind.name();
+    let apart = || match model.is_mixed() {
+        true => format!(" ({})", model.kind(activity.layer).name(model)),
+        false => String::new(),
+    };
     match activity.part {
-        ModelPart::Layer => format!("{kind}, layer {}", activity.layer),
-        ModelPart::Attention => format!("{kind}, attention of layer {}", activity.layer),
-        ModelPart::Mlp => format!("{kind}, MLP of layer {}", activity.layer),
+        ModelPart::Layer => format!("{kind}, layer {}{}", activity.layer, apart()),
+        ModelPart::Attention => format!("{kind}, attention of layer {}{}", activity.layer, apart()),
+        ModelPart::Mlp => format!("{kind}, MLP of layer {}{}", activity.layer, apart()),
         ModelPart::Embedding => format!("{kind}, embedding"),
         ModelPart::Head => format!("{kind}, head"),
         ModelPart::Model => kind.to_owned(),

@@ -295,4 +295,38 @@ mod tests {
         assert_eq!(ranges(stage), [(0, 1, true), (1, 1, true), (2, 2, false)]);
         assert_eq!(ranges(plain.whole_model(5)), [(0, 5, true), (5, 3, false)]);
     }
+
+    /// 8 layers of which each third sees everything, the others but a window: two turns of three ranges, and two layers
+    /// more. A stage that begins in the middle of a turn has turns of its own, and one that is shorter than two has none.
+    #[test]
+    fn kinds_that_take_turns_form_ranges_side_by_side() {
+        let mut scenario = testing::scenario();
+        scenario.model = std::sync::Arc::new(testing::of_kinds(testing::model(8, 1024), 4));
+        let layout = scenario.layout().expect("it is possible");
+        let layouts = OperatorLayouts::new(&scenario, &layout);
+        let ranges = |layers: &StageLayers| {
+            let range = |range: &LayerRange| (range.first, range.layers, range.step, range.kind.window);
+            layers.ranges.iter().map(range).collect::<Vec<_>>()
+        };
+        let whole = layouts.whole_model(0);
+        assert_eq!(ranges(&whole), [(0, 2, 3, true), (1, 2, 3, true), (2, 2, 3, false), (6, 2, 1, true)]);
+        let ends = StageEnds { embedding: false, head: false };
+        let stage = |layers| ranges(&layouts.stage_layers(layers, 0, ends));
+        assert_eq!(stage(1..7), [(0, 2, 3, true), (1, 2, 3, false), (2, 2, 3, true)]);
+        assert_eq!(stage(4..8), [(0, 1, 1, true), (1, 1, 1, false), (2, 2, 1, true)]);
+        // Forward passes layers 0 to 7 in order, backward the other way round.
+        let rates = Rates::new(&scenario, &crate::cost::Factors::default());
+        let costs = layouts.costs(&rates, false);
+        let passed = |pass: Pass| {
+            let mut list = UnitList::default();
+            layouts.list(&costs, &whole, pass, &mut list);
+            let turn = |runs: &[UnitRun]| {
+                let of_turn = |turn: u32| runs.iter().map(move |run| run.layer_at(turn)).collect::<Vec<_>>();
+                (0..runs[0].count).flat_map(of_turn).collect::<Vec<_>>()
+            };
+            list.turns().flat_map(turn).collect::<Vec<u32>>()
+        };
+        assert_eq!(passed(Pass::Forward), [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(passed(Pass::Backward), [7, 6, 5, 4, 3, 2, 1, 0]);
+    }
 }

@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 
 use crate::model::PerKind;
+use crate::plan::StageSizes;
 use crate::plan::pass::Pass;
 use crate::units::Seconds;
 
@@ -39,7 +40,8 @@ pub(super) struct StagePlace {
 }
 
 impl PipelineStages {
-    /// Assigns layers as evenly as possible, by the weights that the stack balances, or by their times from `costs`.
+    /// Assigns layers as the plan says, or as evenly as possible: by the weights that the stack balances, or by their times
+    /// from `costs`.
     pub fn new(layouts: &OperatorLayouts<'_>, costs: &UnitCosts<'_>, ranks: u32, stages_per_rank: u32) -> Self {
         let model = &costs.rates.scenario.model;
         let count = ranks * stages_per_rank;
@@ -59,9 +61,12 @@ impl PipelineStages {
             let [once, twice] = [false, true].map(|again| time(|pass| costs.layer_pass(kind, again, pass)));
             once + (twice - once) * share
         });
-        let layers = match costs.rates.scenario.stack.balance.weights(model.layers, count) {
-            Some([layer, embedding, head]) => split(&vec![layer; model.layers as usize], count, [embedding, head]),
-            None => {
+        let scenario = costs.rates.scenario;
+        let layers = match (&scenario.plan.stage_layers, scenario.stack.balance.weights(model.layers, count)) {
+            // Without a pipeline each layer is a stage where micro-batches pass layer by layer.
+            (StageSizes::Layers(counts), _) if ranks > 1 => counts.clone(),
+            (_, Some([layer, embedding, head])) => split(&vec![layer; model.layers as usize], count, [embedding, head]),
+            (_, None) => {
                 let layers: Vec<f64> = (0..model.layers).map(|layer| *of_kind.get(model.kind(layer))).collect();
                 split(&layers, count, [embedding, head])
             }

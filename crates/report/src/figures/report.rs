@@ -6,6 +6,7 @@ mod calibrate;
 mod caveats;
 mod figures;
 mod intensity;
+mod layers;
 mod limits;
 mod lines;
 mod measured;

@@ -2,13 +2,21 @@
 
 use super::*;
 use shardscope_engine::evaluate::TaskKind;
+use shardscope_engine::model::AttentionWindow;
 
 #[test]
 fn an_activity_names_its_layer_if_it_has_one() {
     let backward = Activity { kind: TaskKind::Backward, part: ModelPart::Layer, layer: 43, micro_batch: 1 };
-    assert_eq!(activity(backward), "backward, layer 43");
-    assert_eq!(activity(Activity { part: ModelPart::Head, ..backward }), "backward, head");
-    assert_eq!(activity(Activity { kind: TaskKind::Optimizer, part: ModelPart::Model, ..backward }), "optimizer");
+    let mut model = Model::dense(80, 1024, 8);
+    let said = |activity: Activity, model: &Model| super::activity(activity, model);
+    assert_eq!(said(backward, &model), "backward, layer 43");
+    assert_eq!(said(Activity { part: ModelPart::Head, ..backward }, &model), "backward, head");
+    let update = Activity { kind: TaskKind::Optimizer, part: ModelPart::Model, ..backward };
+    assert_eq!(said(update, &model), "optimizer");
+    // Layers 3, 7, 11 and so on, 43 among them, see everything.
+    model.window = Some(AttentionWindow { size: 64, layers: None, full_every: Some(4), chunked: false });
+    assert_eq!(said(backward, &model), "backward, layer 43 (full attention)");
+    assert_eq!(said(Activity { layer: 42, ..backward }, &model), "backward, layer 42 (window)");
 }
 
 #[test]

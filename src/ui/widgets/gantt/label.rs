@@ -2,9 +2,9 @@
 
 use shardscope_engine::evaluate::{Activity, ModelPart, TaskKind};
 
-/// The labels of an activity, longest first, with its micro-batch where `turns` asks for it; a letter alone would say
-/// nothing.
-pub(super) fn labels(activity: Activity, turns: bool) -> Vec<String> {
+/// The labels of an activity, longest first, with its micro-batch where `turns` asks for it, and with the kind of its layer
+/// where that is said; a letter alone would say nothing.
+pub(super) fn labels(activity: Activity, turns: bool, kind: Option<&str>) -> Vec<String> {
     let (long, short, letter) = names(activity.kind);
     let Activity { part, layer, micro_batch, .. } = activity;
     let half = |name: &str| {
@@ -18,6 +18,10 @@ pub(super) fn labels(activity: Activity, turns: bool) -> Vec<String> {
         ModelPart::Head => vec![format!("{long} head"), format!("{short} head"), short.to_owned()],
         ModelPart::Model => vec![long.to_owned(), short.to_owned()],
     };
+    if let (Some(kind), ModelPart::Layer | ModelPart::Attention | ModelPart::Mlp) = (kind, part) {
+        let with = [format!("{} ({kind})", labels[0]), format!("{} ({kind})", labels[1])];
+        labels.splice(0..0, with);
+    }
     if turns && activity.kind.computes_layers() {
         let numbered =
             [format!("{}, micro-batch {micro_batch}", labels[0]), format!("{}, mb {micro_batch}", labels[1])];

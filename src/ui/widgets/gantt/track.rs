@@ -10,6 +10,7 @@ use crate::ui::caps::Depth;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::{columns, put, width};
 use shardscope_engine::evaluate::{Folded, IdleCause, InOrder, Span, Stall, TaskKind};
+use shardscope_engine::model::Model;
 use shardscope_engine::units::Seconds;
 
 /// What a track draws.
@@ -37,6 +38,8 @@ pub struct Track<'a> {
     pub form: TrackForm,
     /// Whether labels of spans name their micro-batches.
     pub turns: bool,
+    /// The model, where labels of spans name the kinds of its layers.
+    pub model: Option<&'a Model>,
     /// Whether it has the keys.
     pub here: bool,
 }
@@ -86,8 +89,14 @@ impl Track<'_> {
         let density: Vec<Density> = shares.iter().map(Density::new).collect();
         draw_density(&density, theme, plot, buf);
         for span in self.within(scale.window).iter().filter(|span| alone(scale, span)) {
-            draw_alone(span, self.turns, theme, scale, plot, buf);
+            draw_alone(span, &self.labels(span), theme, scale, plot, buf);
         }
+    }
+
+    /// The labels of a span, longest first.
+    fn labels(&self, span: &Span) -> Vec<String> {
+        let kind = self.model.map(|model| model.kind(span.activity.layer).name(model));
+        labels(span.activity, self.turns, kind.as_deref())
     }
 
     fn draw_bubbles(&self, theme: Theme, scale: Scale, plot: Rect, buf: &mut Buffer) {
@@ -145,8 +154,8 @@ fn draw_density(density: &[Density], theme: Theme, plot: Rect, buf: &mut Buffer)
     }
 }
 
-/// A wide span: its ends where they are in the window, filled, with its label in the middle.
-fn draw_alone(span: &Span, turns: bool, theme: Theme, scale: Scale, plot: Rect, buf: &mut Buffer) {
+/// A wide span: its ends where they are in the window, filled, with a label in the middle.
+fn draw_alone(span: &Span, labels: &[String], theme: Theme, scale: Scale, plot: Rect, buf: &mut Buffer) {
     let (start, end) = (scale.at(span.start).round() as usize, scale.at(span.end).round() as usize);
     let fill = theme.span(span.activity.kind);
     let [left, right] = theme.glyphs().ends;
@@ -163,7 +172,6 @@ fn draw_alone(span: &Span, turns: bool, theme: Theme, scale: Scale, plot: Rect, 
     }
     let (start, end) = (start + usize::from(opens), end - usize::from(closes));
     let room = end.saturating_sub(start);
-    let labels = labels(span.activity, turns);
     let roomy = labels.iter().find(|label| width(label) + 2 <= room);
     let label = roomy.or_else(|| labels.last().filter(|label| width(label) <= room)).map(String::as_str);
     if let Some(label) = label.or_else(|| way(span.activity.kind).filter(|_| room > 0)) {

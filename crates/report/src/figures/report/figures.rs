@@ -107,7 +107,8 @@ pub(super) fn record(scenario: &Scenario, evaluation: &Evaluation) -> Value {
     } else {
         json!({})
     };
-    joined(joined(figures, forms), host_link)
+    let layers = layers::json(scenario).map_or(json!({}), |kinds| json!({"layers": kinds}));
+    joined(joined(joined(figures, forms), host_link), layers)
 }
 
 fn training(tokens: f64, subject: &FigureSubject) -> Value {
@@ -177,6 +178,6 @@ fn bytes(figure: Figure, subject: &FigureSubject) -> Option<u64> {
 }
 
 /// A size in whole bytes, up to 2^53: the largest integer up to which numbers are exact.
-fn whole(bytes: Bytes) -> u64 {
+pub(super) fn whole(bytes: Bytes) -> u64 {
     bytes.get().clamp(0.0, (1_u64 << 53) as f64).round() as u64
 }
