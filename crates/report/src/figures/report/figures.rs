@@ -14,6 +14,7 @@ use shardscope_engine::scenario::Scenario;
 use shardscope_engine::units::{Amount, Bytes};
 
 use super::caveats::caveats;
+use super::layers;
 
 /// The figures of one evaluation as files keep them: what is not finite is left out. Files of other versions have other
 /// keys too; only those of `KEPT` are asked for.
@@ -107,8 +108,8 @@ pub(super) fn record(scenario: &Scenario, evaluation: &Evaluation) -> Value {
     } else {
         json!({})
     };
-    let layers = layers::json(scenario).map_or(json!({}), |kinds| json!({"layers": kinds}));
-    joined(joined(joined(figures, forms), host_link), layers)
+    let kinds = layers::json(scenario).map_or(json!({}), |kinds| json!({"layers": kinds}));
+    joined(joined(joined(figures, forms), host_link), kinds)
 }
 
 fn training(tokens: f64, subject: &FigureSubject) -> Value {
