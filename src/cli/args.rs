@@ -29,10 +29,7 @@ use shardscope_report::snapshot;
 
 pub use export::{ExportArgs, ExportTarget, Launcher, ModuleNames};
 pub use flags::ScenarioFlags;
-pub use import::{
-    ImportArgs, ImportClusterArgs, ImportKind, ImportLinksArgs, ImportModelArgs, ImportOutput, ImportPlanArgs,
-    ImportRunArgs, ImportTraceArgs,
-};
+pub use import::ImportArgs;
 pub use merge::MergeArgs;
 pub use plan::{PlanArgs, PlanGoal};
 pub use search::{Allow, SearchArgs};

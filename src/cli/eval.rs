@@ -15,7 +15,7 @@ use super::{files, output};
 
 pub(super) fn run(session: &Session, eval: &EvalArgs) -> Result<Exit, Failure> {
     if let Some(out) = &eval.out {
-        files::vacant(out, eval.force, &session.inputs)?;
+        files::refuse_taken(out, eval.force, &session.inputs)?;
     }
     let opened = session.open_possible(&eval.input)?;
     note_idle(&eval.input, [opened.scenario.plan.clone()]);

@@ -13,7 +13,7 @@ use shardscope_report::snapshot::{LastSession, Opened, SessionFile};
 use super::args::{Cli, EvalFormat};
 use super::exit::{Exit, Failure};
 use super::session::{Session, note_idle};
-use super::{eval, log, rows};
+use super::{eval, evidence, log};
 
 pub(super) fn run(session: Session, cli: &Cli) -> Result<Exit, Failure> {
     let input = &cli.input;
@@ -57,10 +57,10 @@ fn resumed(session: &Session, file: &mut SessionFile) -> (Option<Opened>, Option
 /// The tables of measured runs that are given, each with its name; one that holds no run is refused.
 fn tables(files: &[PathBuf]) -> Result<Vec<(String, String)>, Failure> {
     let table = |file: &PathBuf| {
-        let (name, text) = (file.display().to_string(), rows::text(file)?);
+        let (name, text) = (file.display().to_string(), evidence::read_table(file)?);
         let (rows, skipped) = measured::read(&name, &text);
         if rows.is_empty() {
-            return Err(rows::unread(std::slice::from_ref(file), &skipped));
+            return Err(evidence::refuse_rows(std::slice::from_ref(file), &skipped));
         }
         Ok((name, text))
     };

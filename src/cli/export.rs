@@ -109,7 +109,7 @@ fn hand_over(
     disk::create_folder(folder).map_err(|error| Failure::io(folder, &error))?;
     let written: Vec<_> = exported.iter().map(|(name, text)| (folder.join(name), text.as_str())).collect();
     for (file, _) in &written {
-        files::vacant(file, arguments.force, &session.inputs)?;
+        files::refuse_taken(file, arguments.force, &session.inputs)?;
     }
     files::write(&written, arguments.force)?;
     if arguments.to != ExportTarget::Fsdp2 {

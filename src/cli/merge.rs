@@ -17,7 +17,7 @@ use super::{files, output, progress};
 
 pub(super) fn run(arguments: &MergeArgs, inputs: &[PathBuf]) -> Result<Exit, Failure> {
     if let Some(out) = &arguments.out {
-        files::vacant(out, arguments.force, inputs)?;
+        files::refuse_taken(out, arguments.force, inputs)?;
     }
     let Some(first) = arguments.parts.first() else { return merge_sweep(arguments) };
     let failed = |error| Failure::io(first, &error);

@@ -13,7 +13,7 @@ use super::session::Session;
 
 pub(super) fn run(session: &Session, arguments: &PlanArgs) -> Result<Exit, Failure> {
     if let Some(out) = &arguments.out {
-        files::vacant(out, arguments.force, &session.inputs)?;
+        files::refuse_taken(out, arguments.force, &session.inputs)?;
     }
     if arguments.profile.file.is_some() {
         return profile::run(session, arguments);

@@ -20,7 +20,7 @@ use super::{files, interrupt, log, output, progress, sweep};
 
 pub(super) fn run(session: &Session, arguments: &SearchArgs) -> Result<Exit, Failure> {
     if let Some(out) = &arguments.out {
-        files::vacant(out, arguments.force, &session.inputs)?;
+        files::refuse_taken(out, arguments.force, &session.inputs)?;
     }
     let search = question(session, arguments)?;
     let start = Instant::now();

@@ -12,12 +12,13 @@ use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::scenario::field::PLACEMENT;
 use shardscope_engine::scenario::{Field, Problem};
 use shardscope_engine::search::{self, MOST_THREADS, Pool};
+use shardscope_interop::import::{is_cluster_file, is_model_file, read_cluster, read_model};
 use shardscope_interop::report::ImportReport;
 use shardscope_report::snapshot::{self, OpenError, Opened};
 
 use super::args::{Everywhere, ScenarioArgs, ScenarioFlags};
 use super::exit::Failure;
-use super::{cluster, model, output};
+use super::{files, output};
 
 /// One run of the program.
 pub(super) struct Session {
@@ -73,12 +74,12 @@ impl Session {
         }
         let mut problems = Vec::new();
         for (field, text) in flags.given() {
-            if field == Field::Model && model::is_file(text) {
+            if field == Field::Model && is_model_file(text) {
                 self.adopt_model(Path::new(text), &mut opened)?;
                 continue;
             }
-            if field == Field::Cluster && cluster::is_file(text) {
-                let cluster = cluster::read(&self.library, Path::new(text))?;
+            if field == Field::Cluster && is_cluster_file(text) {
+                let cluster = read_cluster(Path::new(text), &self.library, &files::open)?;
                 opened.file.cluster.clone_from(&cluster.id);
                 opened.scenario.cluster = Arc::new(cluster);
                 continue;
@@ -103,7 +104,7 @@ impl Session {
     /// Puts the model of another tool's file into a scenario, which holds it as a snapshot holds its own: no preset
     /// has its id. What the file leaves open is said.
     fn adopt_model(&self, file: &Path, opened: &mut Opened) -> Result<(), Failure> {
-        let imported = model::read(file)?;
+        let imported = read_model(file, &files::open)?;
         let mut model = imported.made.model;
         model.id = self.library.new_id(Kind::Model, &model.name);
         opened.file.model.clone_from(&model.id);

@@ -29,7 +29,7 @@ pub(super) fn hand_over(session: &Session, traces: &[RankTrace], arguments: &Exp
     let named: Vec<(PathBuf, &RankTrace)> =
         traces.iter().enumerate().map(|(rank, trace)| (name(out, rank), trace)).collect();
     for (file, _) in &named {
-        files::vacant(file, arguments.force, &session.inputs)?;
+        files::refuse_taken(file, arguments.force, &session.inputs)?;
         if let Some(folder) = file.parent() {
             disk::create_folder(folder).map_err(|error| Failure::io(folder, &error))?;
         }

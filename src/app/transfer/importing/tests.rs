@@ -199,12 +199,15 @@ fn a_file_that_is_none_of_these_is_refused_with_what_it_could_be() {
 
 #[test]
 fn words_are_read_as_a_shell_reads_them() {
-    let words = ImportWords::read(r#"a.txt '/my files/b.txt' /c\ d --rate "400 GB/s" --nodes=4"#).unwrap();
+    let words = read_words(r#"a.txt '/my files/b.txt' /c\ d --rate "400 GB/s" --nodes=4"#).unwrap();
     assert_eq!(words.files, ["a.txt", "/my files/b.txt", "/c d"].map(std::path::PathBuf::from));
-    assert_eq!((words.option("rate"), words.option("nodes")), (Some("400 GB/s"), Some("4")));
-    assert!(ImportWords::read("--rate").unwrap_err().contains("has no value"));
-    assert!(ImportWords::read("'a").unwrap_err().contains("quotation mark"));
-    assert!(ImportWords::read("--nodes 4").unwrap_err().contains("no file"));
+    assert_eq!(
+        words.options,
+        [("rate", "400 GB/s"), ("nodes", "4")].map(|(name, value)| (name.to_owned(), value.to_owned()))
+    );
+    assert!(read_words("--rate").unwrap_err().contains("has no value"));
+    assert!(read_words("'a").unwrap_err().contains("quotation mark"));
+    assert!(read_words("--nodes 4").unwrap_err().contains("no file"));
     for (text, expected) in [
         ("/a/b.json", true),
         ("'/a b/c.json' ", true),

@@ -13,7 +13,7 @@ use crate::app::layer::typing::{Entry, Purpose};
 use crate::app::state::App;
 use crate::app::transfer::FileTransfer;
 use crate::app::transfer::exporting::{ExportOutcome, ExportQuestion};
-use crate::app::transfer::importing::{ImportChange, ImportQuestion, ImportWords, ImportedFile};
+use crate::app::transfer::importing::{ImportChange, ImportQuestion, ImportedFile, read_words};
 use crate::app::views::measured;
 use shardscope_engine::stack::Calibration;
 use shardscope_evidence::calibrate::OwnFigure;
@@ -23,7 +23,7 @@ impl App {
     /// Has files read that are named on a line, and taken in. The line is kept for `O`, which may add what was missing.
     pub(crate) fn import(&mut self, line: &str) -> Vec<Command> {
         line.clone_into(&mut self.import_line);
-        let words = match ImportWords::read(line) {
+        let words = match read_words(line) {
             Ok(words) => words,
             Err(why) => {
                 self.tell(why);
