@@ -17,7 +17,7 @@ mod limits;
 pub mod log;
 mod merge;
 mod output;
-mod parts;
+
 mod plan;
 mod presets;
 mod progress;

@@ -3,7 +3,6 @@
 //! Beside them stand the words that every room below uses: panels, keys as data, effects, cursors, notices, and the
 //! context that views may read.
 
-pub mod asked;
 pub mod context;
 pub mod cursor;
 pub mod effect;

@@ -20,7 +20,7 @@ use shardscope_engine::scenario::{CheckedScenario, Scenario};
 use shardscope_engine::search::{self, Cancel, Evaluator, Pool, Sweep, Workspace};
 
 use crate::app::action::{Command, JobReport};
-use crate::app::answers::batch::Batch;
+use crate::app::answers::work::Batch;
 use crate::app::answers::work::{Desk, Found, Work};
 use slot::JobSlot;
 

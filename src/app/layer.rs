@@ -5,30 +5,26 @@
 
 pub mod browser;
 pub mod command_lines;
-pub mod diagnostics;
 pub mod explaining;
 pub mod form;
 pub mod help;
 pub mod list;
-pub mod matching;
 pub mod page;
 pub mod palette;
-pub mod preset_note;
-pub mod sheet;
 pub mod typing;
 
 use crate::app::action::keys::KeyPlace;
 use crate::app::layer::browser::Browser;
 use crate::app::layer::command_lines::CommandLines;
-use crate::app::layer::diagnostics::Finding;
 use crate::app::layer::explaining::Explaining;
 use crate::app::layer::form::Form;
 use crate::app::layer::help::Help;
 use crate::app::layer::list::List;
+use crate::app::layer::page::Finding;
+use crate::app::layer::page::Sheet;
 use crate::app::layer::page::TextPage;
-use crate::app::layer::sheet::Sheet;
 use crate::app::layer::typing::Entry;
-use crate::app::views::view::View;
+use crate::app::views::View;
 
 /// The top layer.
 #[derive(Debug, Clone)]

@@ -3,7 +3,6 @@
 //! Beside it stand the keys in use, undo and redo, the search among rows, and what the mouse points at. Not for what keys
 //! and reports do to it ([`crate::app::update`]).
 
-pub mod find;
 pub mod history;
 pub mod keymap;
 pub mod pointing;
@@ -12,24 +11,16 @@ pub mod stored;
 
 use std::sync::Arc;
 
-use shardscope_engine::evaluate::{Evaluation, Summary};
-use shardscope_engine::presets::Library;
-use shardscope_engine::scenario::file::ScenarioFile;
-use shardscope_engine::scenario::{CheckedScenario, Problem, Scenario};
-use shardscope_engine::search::{Cell, Fixes};
-use shardscope_report::snapshot::LeftOff;
+use tui_input::Input;
 
 use crate::app::action::Command;
 use crate::app::action::keys::KeyPlace;
 use crate::app::action::notice::Notice;
 use crate::app::action::panel::{Panel, ViewId};
-use crate::app::answers::axes;
 use crate::app::answers::pins::Pins;
-use crate::app::answers::resolve::{base, resolve};
-use crate::app::answers::{Answer, Answers};
+use crate::app::answers::{Answer, Answers, axes, base, resolve};
 use crate::app::layer::Layer;
 use crate::app::layer::explaining::Awaited;
-use crate::app::state::find::Find;
 use crate::app::state::history::History;
 use crate::app::state::keymap::Keymap;
 use crate::app::state::pointing::Mouse;
@@ -40,9 +31,14 @@ use crate::app::transfer::Underway;
 use crate::app::views::evidence::EvidenceView;
 use crate::app::views::inputs::Inputs;
 use crate::app::views::map::Map;
-use crate::app::views::memory::MemoryPanel;
-use crate::app::views::time::TimePanel;
+use crate::app::views::panels::{MemoryPanel, TimePanel};
 use crate::app::views::{SPECS, Views};
+use shardscope_engine::evaluate::{Evaluation, Summary};
+use shardscope_engine::presets::Library;
+use shardscope_engine::scenario::file::ScenarioFile;
+use shardscope_engine::scenario::{CheckedScenario, Problem, Scenario};
+use shardscope_engine::search::{Cell, Fixes};
+use shardscope_report::snapshot::LeftOff;
 
 /// Rows of a page before the terminal's size is known.
 const PAGE: usize = 10;
@@ -339,4 +335,17 @@ impl App {
         self.page = usize::from(rows).max(1);
         self.inputs.make_room(self.page);
     }
+}
+
+/// A search on the screen.
+#[derive(Debug, Clone, Default)]
+pub struct Find {
+    /// What a row is to hold, in any case.
+    pub input: Input,
+    /// The row that had the cursor before.
+    pub(crate) from: usize,
+    /// The row that was found.
+    pub row: Option<usize>,
+    /// Its place among the matches, from 1, and how many there are.
+    pub place: (usize, usize),
 }

@@ -10,11 +10,11 @@ use shardscope_engine::evaluate::{HostDirection, Stream, TaskKind};
 use shardscope_report::figures::Figure;
 
 use crate::app::action::Action;
-use crate::app::action::asked::Asked;
 use crate::app::action::context::Context;
 use crate::app::action::effect::{Effect, told};
+use crate::app::action::notice::Asked;
 use crate::app::action::notice::Notice;
-use crate::app::views::view::View;
+use crate::app::views::View;
 
 impl View for Timeline {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {

@@ -2,11 +2,9 @@
 //!
 //! Not for what the values mean: scenario flags stay text here, and [`shardscope_engine::scenario::file`] reads them.
 
-mod array;
 mod export;
 mod flags;
 mod import;
-mod merge;
 mod plan;
 mod search;
 mod sweep;
@@ -30,10 +28,9 @@ use shardscope_report::snapshot;
 pub use export::{ExportArgs, ExportTarget, Launcher, ModuleNames};
 pub use flags::ScenarioFlags;
 pub use import::ImportArgs;
-pub use merge::MergeArgs;
 pub use plan::{PlanArgs, PlanGoal};
 pub use search::{Allow, SearchArgs};
-pub use sweep::SweepArgs;
+pub use sweep::{MergeArgs, SweepArgs};
 
 /// Explore sharded training of large language models: how long a step takes, whether it fits, what limits it
 #[derive(Debug, Parser)]

@@ -1,5 +1,7 @@
 //! `merge`: the parts of a sweep or of a search as the whole again.
 
+pub(super) mod seal;
+pub(super) mod search;
 mod sweep;
 
 use std::io::Write;
@@ -12,8 +14,9 @@ use shardscope_engine::text::{escaped, visible};
 
 use super::args::MergeArgs;
 use super::exit::{Exit, Failure};
-use super::parts::search::SearchPart;
+
 use super::{files, output, progress};
+use search::SearchPart;
 
 pub(super) fn run(arguments: &MergeArgs, inputs: &[PathBuf]) -> Result<Exit, Failure> {
     if let Some(out) = &arguments.out {

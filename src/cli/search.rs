@@ -14,7 +14,7 @@ use shardscope_report::figures::{Figure, SearchReport, so_far_words};
 
 use super::args::{Allow, ScenarioArgs, SearchArgs, TableForm};
 use super::exit::{Exit, Failure, Refusals};
-use super::parts::search::SearchPart;
+use super::merge::search::SearchPart;
 use super::session::{Session, refused};
 use super::{files, interrupt, log, output, progress, sweep};
 

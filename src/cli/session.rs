@@ -175,8 +175,8 @@ pub(super) fn note_idle(input: &ScenarioArgs, plans: impl IntoIterator<Item = Pl
 }
 
 /// Says which flags a search does not heed, since it chooses itself what they say.
-pub(super) fn note_chosen(input: &ScenarioArgs, chosen: &[Field]) {
-    for (field, _) in input.flags.given().filter(|(field, _)| chosen.contains(field)) {
+pub(super) fn note_chosen(input: &ScenarioArgs, is_chosen: impl Fn(Field) -> bool) {
+    for (field, _) in input.flags.given().filter(|(field, _)| is_chosen(*field)) {
         output::note(&format!("--{field}: changes nothing; the search chooses it"));
     }
 }

@@ -4,7 +4,7 @@
 //! read as keys. Not for the colours themselves, which are [`super::theme`]'s.
 
 use crate::app::Options;
-use crate::app::layer::diagnostics::Finding;
+use crate::app::layer::page::Finding;
 use crate::config::{Background, ColorDepth, Markers};
 
 /// How many colours the terminal shows.

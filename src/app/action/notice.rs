@@ -1,7 +1,13 @@
-//! What the status line says of what just happened, until the next key.
+//! Answers to a key: the notice that the status line shows until the next key, and what `i` is asked to explain.
 
 use std::borrow::Cow;
 use std::ops::Deref;
+
+use crate::app::answers::Answer;
+use shardscope_engine::bounds::fsdp::FsdpLimits;
+use shardscope_engine::scenario::Scenario;
+use shardscope_report::figures::run::TrainingRun;
+use shardscope_report::figures::{Figure, Limit};
 
 /// A sentence for the status line, and how long it is true.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,4 +39,31 @@ impl From<String> for Notice {
     fn from(said: String) -> Self {
         Self::Said(said.into())
     }
+}
+
+/// What is said where there is no figure.
+pub const NOTHING: Notice = Notice::Said(Cow::Borrowed("there is no figure here yet"));
+
+/// What is said where it is still computed.
+pub const LATER: Notice = Notice::Computing("still computing: there is no figure yet");
+
+/// What is said where figures are to be written that are still computed.
+pub const FIGURES_LATER: Notice = Notice::Computing("still computing: export when the figures are there");
+
+/// What is said where a plan is to be taken that is still computed.
+pub const PLAN_LATER: Notice = Notice::Computing("still computing: apply the plan when it is there");
+
+/// What is to be explained.
+#[derive(Debug, Clone)]
+pub enum Asked {
+    /// A figure of what the screen shows.
+    Shown(Figure),
+    /// A figure of something else that is evaluated, with its name.
+    Evaluated(String, Figure, Box<Answer>),
+    /// A figure of a scenario that is still to be run for that, with its name.
+    Other(String, Figure, Box<Scenario>),
+    /// A figure of the limits of the machine.
+    Limit(Limit, Box<FsdpLimits>),
+    /// The days of a training.
+    Training(Box<TrainingRun>),
 }

@@ -7,7 +7,7 @@ use crate::app::action::cursor::ListCursor;
 use crate::app::action::effect::{Effect, Opening, told};
 use crate::app::action::{Action, Command};
 use crate::app::layer::list::ItemSearch;
-use crate::app::views::view::View;
+use crate::app::views::View;
 
 /// The list on the screen.
 #[derive(Debug, Clone, Default)]

@@ -10,7 +10,7 @@ use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
 use crate::app::action::effect::Effect;
 use crate::app::answers::Answer;
-use crate::app::views::view::View;
+use crate::app::views::View;
 
 /// An explanation that waits for its scenario to be run.
 #[derive(Debug, Clone)]

@@ -10,7 +10,7 @@ use crate::app::action::cursor::ListCursor;
 use crate::app::action::effect::{Effect, told};
 use crate::app::action::{Action, Command};
 use crate::app::layer::typing::TypedLine;
-use crate::app::views::view::View;
+use crate::app::views::View;
 
 /// One field.
 #[derive(Debug, Clone)]

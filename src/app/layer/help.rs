@@ -5,7 +5,7 @@ use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
 use crate::app::action::effect::Effect;
 use crate::app::layer::list::ItemSearch;
-use crate::app::views::view::View;
+use crate::app::views::View;
 
 /// Keys and what they do; a row without keys is the heading of those behind it.
 pub type HelpRow = (String, String);

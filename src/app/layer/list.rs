@@ -2,14 +2,15 @@
 
 use tui_input::Input;
 
-use shardscope_engine::scenario::Field;
-
 use crate::app::action::Action;
 use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
 use crate::app::action::effect::Effect;
-use crate::app::layer::matching::score;
-use crate::app::views::view::View;
+use crate::app::views::View;
+use shardscope_engine::hardware::Cluster;
+use shardscope_engine::presets::{Kind, Library};
+use shardscope_engine::scenario::Field;
+use shardscope_engine::units::{counted, short, thousands};
 
 /// One line of a list.
 #[derive(Debug, Clone, PartialEq)]
@@ -156,5 +157,68 @@ impl View for List {
 
     fn list(&mut self) -> Option<&mut ListCursor> {
         Some(&mut self.cursor)
+    }
+}
+
+/// How well a text matches: every word of what is searched for must be in it, in any case. 0 is best: the word begins a
+/// word; then it is inside one; then its letters stand in this order, the fewer others between them the better. `None`
+/// where a word is not there at all.
+pub fn score(searched: &str, text: &str) -> Option<u32> {
+    let text = text.to_lowercase();
+    searched.to_lowercase().split_whitespace().map(|word| score_word(word, &text)).sum()
+}
+
+fn score_word(word: &str, text: &str) -> Option<u32> {
+    let begins = |at: usize| !text[..at].ends_with(char::is_alphanumeric);
+    let mut places = text.match_indices(word).map(|(at, _)| at).peekable();
+    if places.peek().is_some() {
+        return Some(u32::from(!places.any(begins)));
+    }
+    // The letters in order, from the first place where they begin.
+    let mut rest = text.char_indices();
+    let mut places = word.chars().map(|wanted| rest.find(|(_, letter)| *letter == wanted).map(|(at, _)| at));
+    let first = places.next()??;
+    let last = places.try_fold(first, |_, place| place)?;
+    Some(2 + (last - first).saturating_sub(word.len()) as u32)
+}
+
+/// What decides: memory, devices and network of a cluster, size and sequence of a model, what a stack stands for.
+pub fn preset_note(library: &Library, field: Field, id: &str) -> Option<String> {
+    match Kind::from_field(field)? {
+        Kind::Cluster => library.cluster(id).ok().map(|cluster| cluster_note(&cluster)),
+        Kind::Model => library.model(id).ok().map(|model| {
+            let sequence = thousands(f64::from(model.sequence));
+            format!("{} parameters, sequences of {sequence}", counted(model.parameters() as f64))
+        }),
+        Kind::Stack => library.stack(id).ok().map(|stack| stack.about.clone()),
+        _ => library.title(field, id).map(str::to_owned),
+    }
+}
+
+/// `8 x 64.0 GiB, 25.0 GB/s per 2 GPUs between nodes`.
+fn cluster_note(cluster: &Cluster) -> String {
+    let inside = format!("{} x {}", cluster.devices_per_node(), cluster.device.memory);
+    let Some(outermost) = cluster.levels.len().checked_sub(1) else { return inside };
+    let shared = match cluster.sharing(outermost) {
+        shared if shared > 1.0 => format!(" per {} GPUs", short(shared, 2)),
+        _ => String::new(),
+    };
+    format!("{inside}, {}{shared} {}", cluster.levels[outermost].bandwidth, cluster.place(outermost))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::tests::explorer;
+
+    #[test]
+    fn a_list_says_what_decides() {
+        let library = explorer().library;
+        let note = |field, id| preset_note(&library, field, id).unwrap();
+        // A DGX A100 of 8 GPUs, each with its own HDR port.
+        assert_eq!(note(Field::Cluster, "a100-80gb-dgx"), "8 x 80.0 GiB, 25.0 GB/s between nodes");
+        // Frontier: 8 GCDs, which share 4 ports of 25 GB/s.
+        assert_eq!(note(Field::Cluster, "mi250x-frontier"), "8 x 64.0 GiB, 25.0 GB/s per 2 GPUs between nodes");
+        assert!(note(Field::Model, "gpt-neox-20b").starts_with("20.6B parameters"));
     }
 }

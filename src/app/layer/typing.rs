@@ -9,7 +9,7 @@ use crate::app::action::context::Context;
 use crate::app::action::effect::Effect;
 use crate::app::action::{Action, Command};
 use crate::app::transfer::importing::path;
-use crate::app::views::view::View;
+use crate::app::views::View;
 
 /// A text being typed over an old one.
 #[derive(Debug, Clone)]

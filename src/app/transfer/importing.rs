@@ -16,7 +16,7 @@ use shardscope_interop::import::{Foreign, ForeignFiles, ImportContext, ImportWor
 use shardscope_interop::runs::RunRows;
 use shardscope_report::snapshot::{self, Opened};
 
-use crate::app::answers::resolve::resolve;
+use crate::app::answers::resolve;
 
 /// Files to import over the scenario in hand.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,6 @@
 //! Changing the scenario: fields get values, and the scenario follows if it can be.
 
-use crate::app::answers::resolve::{base, resolve};
+use crate::app::answers::{base, resolve};
 use shardscope_engine::presets::Kind;
 use shardscope_engine::scenario::file::ScenarioFile;
 use shardscope_engine::scenario::{CheckedScenario, Edit, Field, Problem, Scenario, Value};

@@ -7,8 +7,8 @@ use shardscope_engine::scenario::{Problem, Scenario};
 use shardscope_report::figures::Figure;
 
 use crate::app::action::Command;
-use crate::app::action::asked::{Asked, LATER, NOTHING};
 use crate::app::action::notice::Notice;
+use crate::app::action::notice::{Asked, LATER, NOTHING};
 use crate::app::answers::Answer;
 use crate::app::layer::Layer;
 use crate::app::layer::explaining::{Awaited, Explaining};

@@ -13,15 +13,14 @@ use crate::app::layer::Layer;
 use crate::app::layer::command_lines::CommandLines;
 use crate::app::layer::form::Form;
 use crate::app::layer::help::Help;
-use crate::app::layer::list::{Item, List};
+use crate::app::layer::list::{Item, List, preset_note};
 use crate::app::layer::palette;
-use crate::app::layer::preset_note;
 use crate::app::layer::typing::{Entry, Purpose};
 use crate::app::state::App;
 use crate::app::timeline::ShownStep;
 use crate::app::transfer::FileTransfer;
 use crate::app::views::SPECS;
-use crate::app::views::view::View;
+use crate::app::views::View;
 use shardscope_engine::scenario::{Edit, Field};
 use shardscope_engine::search;
 use shardscope_engine::search::options::options;
@@ -213,7 +212,7 @@ impl App {
         }
         let item = |value| {
             let name = takes.show(&value);
-            let note = preset_note::note(&self.library, field, &name).unwrap_or_default();
+            let note = preset_note(&self.library, field, &name).unwrap_or_default();
             Item { name, note, effect: Effect::Set(field, value) }
         };
         let options = options(field, &self.scenario, &self.library);

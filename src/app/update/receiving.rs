@@ -13,7 +13,6 @@ use crate::app::state::App;
 
 mod files;
 mod foreign;
-mod transfers;
 
 impl App {
     /// Takes in what a job says; an answer to an older question is dropped. Gives what is to be computed then.

@@ -2,7 +2,7 @@
 //!
 //! Not for the lists to choose from, whose search leaves out what does not match ([`crate::app::layer::list`]).
 
-use crate::app::state::find::Find;
+use crate::app::state::Find;
 
 use crate::app::action::{Action, Command};
 use crate::app::state::App;

@@ -10,7 +10,7 @@ use crate::app::action::{Action, Command};
 use crate::app::answers::work::{Found, Work};
 use crate::app::state::App;
 use crate::app::timeline::ShownStep;
-use crate::app::views::view::View;
+use crate::app::views::View;
 
 /// What views and layers may read. It borrows only what it names, so that a view can be changed beside it.
 macro_rules! context {

@@ -2,27 +2,25 @@
 //!
 //! Not for the search itself ([`shardscope_engine::search::plans`]).
 
-mod column;
 mod question;
 mod row;
 
 use std::sync::Arc;
 
-use crate::app::action::asked::{Asked, LATER};
 use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
 use crate::app::action::effect::{Effect, told};
 use crate::app::action::notice::Notice;
+use crate::app::action::notice::{Asked, LATER};
 use crate::app::action::panel::ViewId;
 use crate::app::action::{Action, Facet};
 use crate::app::answers::work::{Found, Work};
-use crate::app::views::view::{View, ViewSpec};
+use crate::app::views::{View, ViewSpec};
 use shardscope_engine::search::plans::{Objective, PlanSearch, PlanSearchAnswer, searched_fields};
 use shardscope_report::figures::{Figure, plan_words};
 
-pub use column::PlanColumn;
 pub use question::PlanQuestion;
-pub use row::PlanRow;
+pub use row::{PlanColumn, PlanRow};
 
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {

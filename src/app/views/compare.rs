@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use crate::app::action::Action;
-use crate::app::action::asked::{Asked, LATER, NOTHING};
 use crate::app::action::context::Context;
 use crate::app::action::cursor::{ListCursor, across};
 use crate::app::action::effect::{Effect, Opening, told};
 use crate::app::action::notice::Notice;
+use crate::app::action::notice::{Asked, LATER, NOTHING};
 use crate::app::action::panel::ViewId;
 use crate::app::answers::Answer;
 use crate::app::answers::pins::letter;
-use crate::app::views::view::{View, ViewSpec};
+use crate::app::views::{View, ViewSpec};
 use shardscope_engine::evaluate::Evaluation;
 use shardscope_engine::scenario::{NEAR, Scenario};
 use shardscope_engine::units::counted;

@@ -5,14 +5,14 @@
 use std::sync::Arc;
 
 use crate::app::action::Action;
-use crate::app::action::asked::Asked;
 use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
 use crate::app::action::effect::{Effect, told};
+use crate::app::action::notice::Asked;
 use crate::app::action::notice::Notice;
 use crate::app::action::panel::ViewId;
 use crate::app::answers::work::{Found, Work};
-use crate::app::views::view::{View, ViewSpec};
+use crate::app::views::{View, ViewSpec};
 use shardscope_engine::plan::{Accumulation, Offload, Recompute};
 use shardscope_engine::scenario::{Edit, Field, Scenario, Value};
 use shardscope_engine::search::{Best, GridRow, GridSearch};

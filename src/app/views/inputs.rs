@@ -10,13 +10,13 @@ use shardscope_engine::units::{counted, devices, short};
 use shardscope_report::figures::Figure;
 
 use crate::app::action::Action;
-use crate::app::action::asked::Asked;
 use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
 use crate::app::action::effect::{Effect, Opening};
+use crate::app::action::notice::Asked;
 use crate::app::action::notice::Notice;
 use crate::app::answers::own_run::OwnRun;
-use crate::app::views::view::View;
+use crate::app::views::View;
 
 /// A row of the panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! The view of the intensities: which transfers are hidden behind arithmetic.
 
-use crate::app::action::asked::{Asked, LATER};
 use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
 use crate::app::action::notice::Notice;
+use crate::app::action::notice::{Asked, LATER};
 use crate::app::action::panel::ViewId;
-use crate::app::views::view::{View, ViewSpec};
+use crate::app::views::{View, ViewSpec};
 use shardscope_engine::bounds::intensity::Intensity;
 use shardscope_report::figures::Figure;
 

@@ -6,15 +6,15 @@ use shardscope_engine::scenario::{Edit, Field, Problem, Scenario, Value};
 use shardscope_engine::search::{Axis, Candidate, Cell, Sweep, Tuned};
 use shardscope_report::figures::{Figure, METRICS, SweepReport};
 
-use crate::app::action::asked::Asked;
 use crate::app::action::context::Context;
 use crate::app::action::cursor::GridCursor;
 use crate::app::action::effect::{Effect, Opening, told};
+use crate::app::action::notice::Asked;
 use crate::app::action::notice::Notice;
 use crate::app::action::panel::ViewId;
 use crate::app::action::{Action, Command};
 use crate::app::answers::axes::{self, LookedUp};
-use crate::app::views::view::{View, ViewSpec};
+use crate::app::views::{View, ViewSpec};
 
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {

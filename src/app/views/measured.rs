@@ -4,15 +4,15 @@
 use std::sync::Arc;
 
 use crate::app::action::Action;
-use crate::app::action::asked::{Asked, NOTHING};
 use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
 use crate::app::action::effect::{Effect, Opening};
 use crate::app::action::notice::Notice;
+use crate::app::action::notice::{Asked, NOTHING};
 use crate::app::action::panel::ViewId;
 use crate::app::answers::own_run::OwnRun;
 use crate::app::answers::work::{Found, Work};
-use crate::app::views::view::{View, ViewSpec};
+use crate::app::views::{View, ViewSpec};
 use shardscope_evidence::calibrate::{Attribution, Cause};
 use shardscope_report::figures::Figure;
 

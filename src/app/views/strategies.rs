@@ -1,14 +1,14 @@
 //! The view of the strategies: all of them on the scenario shown, in one table, the best first.
 
 use crate::app::action::Action;
-use crate::app::action::asked::{Asked, LATER, NOTHING};
 use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
 use crate::app::action::effect::Effect;
 use crate::app::action::notice::Notice;
+use crate::app::action::notice::{Asked, LATER, NOTHING};
 use crate::app::action::panel::ViewId;
 use crate::app::answers::work::{Found, Work};
-use crate::app::views::view::{View, ViewSpec};
+use crate::app::views::{View, ViewSpec};
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::search::{StrategyOutcome, strategies, with_strategy};
 use shardscope_report::figures::{Figure, FigureSubject};

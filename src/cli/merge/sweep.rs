@@ -7,7 +7,7 @@ use std::str;
 use csv_core::ReadRecordResult;
 
 use crate::cli::exit::Failure;
-use crate::cli::parts::{self, COMMENT, ContentHash, Seal};
+use crate::cli::merge::seal::{self, COMMENT, ContentHash, Seal};
 use shardscope_engine::disk::{self, InputKind, OpenInput};
 use shardscope_engine::text::csv::is_formula;
 use shardscope_engine::text::printable;
@@ -25,7 +25,7 @@ impl Whole {
         let mut unsealed = Vec::new();
         let mut parts = Vec::new();
         for file in files {
-            match seal(file)? {
+            match read_seal(file)? {
                 Some(seal) => parts.push((file.clone(), seal)),
                 None => unsealed.push(format!(
                     "{}: is partial, or no part of a sweep: its last line is not '# part K/N of ...'; run it again",
@@ -34,7 +34,7 @@ impl Whole {
             }
         }
         let told: Vec<(String, Seal)> = parts.iter().map(|(file, seal)| (named(file), seal.clone())).collect();
-        unsealed.extend(parts::mistakes(&told));
+        unsealed.extend(seal::mistakes(&told));
         parts.sort_by_key(|(_, seal)| seal.part);
         if unsealed.is_empty() { Ok(Self(parts)) } else { Err(Failure::Input(unsealed)) }
     }
@@ -65,7 +65,7 @@ const LONGEST: usize = 1 << 16;
 const PIECE: usize = 1 << 18;
 
 /// What the last line of a file says, if that is whole.
-fn seal(file: &Path) -> Result<Option<Seal>, Failure> {
+fn read_seal(file: &Path) -> Result<Option<Seal>, Failure> {
     let tail = disk::tail(file, LONGEST as u64).map_err(|error| Failure::io(file, &error))?;
     let text = String::from_utf8_lossy(&tail);
     let last = text.strip_suffix('\n').map(|text| text.rsplit('\n').next().unwrap_or(text));

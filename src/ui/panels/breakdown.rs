@@ -6,8 +6,8 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use super::{frame, has_keys, staleness, words};
-use crate::app::views::time::breakdown;
-use crate::app::views::view::View;
+use crate::app::views::View;
+use crate::app::views::panels::breakdown;
 use crate::app::{Answer, App, Panel};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;

@@ -8,7 +8,7 @@ use ratatui::text::Line;
 
 use super::overlay::input;
 use super::{cell, footer, views};
-use crate::app::state::find::Find;
+use crate::app::state::Find;
 use crate::app::views::inputs::{self, InputRow};
 use crate::app::{App, Panel};
 use crate::ui::theme::{Role, Theme};

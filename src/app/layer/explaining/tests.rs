@@ -5,7 +5,7 @@ use crate::app::App;
 use crate::app::action::Command;
 use crate::app::layer::Layer;
 use crate::app::tests::{H100, explorer, explorer_on, press, press_obeying};
-use crate::app::views::time::breakdown;
+use crate::app::views::panels::breakdown;
 use shardscope_engine::plan::Offload;
 use shardscope_engine::search::training::{self, BestTraining, TrainingChoice};
 use shardscope_report::figures::{BoundForm, Limit, RunFigure};

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use crossterm::event::{KeyCode, KeyModifiers};
 use toml::{Table, Value};
 
-use super::lookup::{Keymap, places};
 use super::table::TABLE;
+use super::{Keymap, places};
 use shardscope_engine::problem::Problem;
 
 use crate::app::action::Action;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::app::action::Command;
 use crate::app::answers::pins::{MOST, Pin};
-use crate::app::answers::resolve::resolve;
+use crate::app::answers::resolve;
 use crate::app::layer::Layer;
 use crate::app::state::App;
 use shardscope_engine::presets::{Kind, Library, Warning};

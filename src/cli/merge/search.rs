@@ -14,7 +14,7 @@ use shardscope_engine::search::plans::{EvaluatedPlan, PlanSearch, pareto_figures
 use shardscope_engine::text::printable;
 use shardscope_report::figures::SearchReport;
 
-use super::{Seal, hashed, mistakes, strangers};
+use super::seal::{Seal, hashed, mistakes, strangers};
 
 /// The key of the hash of everything else in a part.
 const CONTENT: &str = "content";

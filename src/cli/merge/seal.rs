@@ -1,7 +1,5 @@
 //! What makes parts one whole: which part of how many each is, of which question, and with which content.
 
-pub(super) mod search;
-
 use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
@@ -14,21 +12,21 @@ use shardscope_engine::scenario::file::ScenarioFile;
 use shardscope_engine::search::WorkPart;
 
 /// What a line of CSV begins with that is none of its rows.
-pub(super) const COMMENT: &str = "# ";
+pub(in crate::cli) const COMMENT: &str = "# ";
 
 /// Says of a part which one it is, and of what. It comes last: what was cut off has none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Seal {
-    pub(super) part: WorkPart,
+pub(in crate::cli) struct Seal {
+    pub(in crate::cli) part: WorkPart,
     /// A hash of the question, and the count of its rows where it has any; parts of one whole have the same.
-    pub(super) question: String,
+    pub(in crate::cli) question: String,
     /// A hash of what it holds; parts of before there was one have none, and are read all the same.
-    pub(super) content: Option<String>,
+    pub(in crate::cli) content: Option<String>,
 }
 
 impl Seal {
     /// A part of what is asked about a scenario. Presets count by what they say: another machine's may differ.
-    pub(super) fn new(part: WorkPart, base: &Scenario, asked: &Value) -> Self {
+    pub(in crate::cli) fn new(part: WorkPart, base: &Scenario, asked: &Value) -> Self {
         let question = json!({
             "version": env!("CARGO_PKG_VERSION"),
             "scenario": ScenarioFile::of(base),
@@ -43,12 +41,12 @@ impl Seal {
 
     /// The same of a whole of so many rows.
     #[must_use]
-    pub(super) fn of_rows(self, total: usize) -> Self {
+    pub(in crate::cli) fn of_rows(self, total: usize) -> Self {
         Self { question: format!("{total}-{}", self.question), ..self }
     }
 
     /// How many of them are this part's.
-    pub(super) fn rows(&self) -> Option<usize> {
+    pub(in crate::cli) fn rows(&self) -> Option<usize> {
         let total = self.question.split_once('-')?.0.parse().ok()?;
         Some(self.part.rows(total).len())
     }
@@ -79,26 +77,26 @@ const HOLDING: &str = " holding ";
 
 /// A hash of a text that comes piece by piece: the same in every process of one build, since its keys are fixed.
 #[derive(Debug, Default)]
-pub(super) struct ContentHash(DefaultHasher);
+pub(in crate::cli) struct ContentHash(DefaultHasher);
 
 impl ContentHash {
-    pub(super) fn add(&mut self, piece: &str) {
+    pub(in crate::cli) fn add(&mut self, piece: &str) {
         self.0.write(piece.as_bytes());
     }
 
-    pub(super) fn end(&self) -> String {
+    pub(in crate::cli) fn end(&self) -> String {
         format!("{:016x}", self.0.finish())
     }
 }
 
-fn hashed(text: &str) -> String {
+pub(super) fn hashed(text: &str) -> String {
     let mut hash = ContentHash::default();
     hash.add(text);
     hash.end()
 }
 
 /// Why these are not all parts of one whole, each once: one line for each mistake.
-pub(super) fn mistakes(parts: &[(String, Seal)]) -> Vec<String> {
+pub(in crate::cli) fn mistakes(parts: &[(String, Seal)]) -> Vec<String> {
     let mut lines = strangers(parts);
     let count = parts.first().map_or(0, |(_, seal)| seal.part.count());
     if !lines.is_empty() {
@@ -126,7 +124,7 @@ pub(super) fn mistakes(parts: &[(String, Seal)]) -> Vec<String> {
 }
 
 /// What is said of each part that is of another whole than the first one's.
-pub(super) fn strangers(parts: &[(String, Seal)]) -> Vec<String> {
+pub(in crate::cli) fn strangers(parts: &[(String, Seal)]) -> Vec<String> {
     let Some((first, seal)) = parts.iter().min_by_key(|(_, seal)| seal.part.index()) else { return Vec::new() };
     let whole = |seal: &Seal| (seal.part.count(), seal.question.clone());
     let own = whole(seal);
