@@ -22,14 +22,13 @@ use shardscope_report::figures::FigureSubject;
 /// An answered question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// What was asked about.
+    /// The scenario that was evaluated.
     pub scenario: Scenario,
-    /// What came out of it.
     pub evaluation: Arc<Evaluation>,
 }
 
 impl Answer {
-    /// What its figures are read from.
+    /// The subject that figures are read from.
     pub fn subject(&self) -> FigureSubject<'_> {
         FigureSubject::evaluated(&self.scenario, &self.evaluation)
     }
@@ -87,7 +86,7 @@ pub(crate) fn resolve(
     library.resolve_over(file, Some(last))?.into_checked()
 }
 
-/// What the map's cells start from: the scenario without what the axes set, so that moving along them changes no cell.
+/// The base of the map's cells: the scenario without the fields of its axes, so that moving along them changes no cell.
 pub(crate) fn base(library: &Library, file: &ScenarioFile, scenario: &Scenario, fields: [Field; 2]) -> Scenario {
     let mut file = file.clone();
     for field in fields.into_iter().filter(|field| field.is_in_sharding()) {

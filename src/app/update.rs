@@ -3,13 +3,13 @@
 //! This file says what each action does, by what has the keys. Beside it: edits of the scenario, effects that views ask
 //! for, and reports that come in.
 
+pub mod ask;
 pub mod clicking;
 pub mod edit;
 pub mod explain;
 pub mod perform;
 pub mod receiving;
 pub mod rows;
-pub mod viewing;
 
 use std::sync::Arc;
 

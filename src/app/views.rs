@@ -34,10 +34,10 @@ use crate::app::answers::work::{Found, Work};
 /// Makes of each view but the map, by its module, what the explorer has of all of them.
 macro_rules! views {
     ($($module:ident: $view:ident,)*) => {
-        /// What is known of each before it is shown, in the order of the list of views.
+        /// The specification of each view, in the order of the list of views.
         pub const SPECS: [&ViewSpec; 1 + [$(stringify!($module)),*].len()] = [&map::SPEC, $(&$module::SPEC),*];
 
-        /// What the views know.
+        /// The state of the views.
         #[derive(Debug, Clone)]
         pub struct Views {
             /// The map around the scenario, which is there whatever stands in its place.
@@ -59,7 +59,7 @@ macro_rules! views {
                 &self.map
             }
 
-            /// The same, to be changed.
+            /// The view, to be changed.
             pub fn get_mut(&mut self, id: ViewId) -> &mut dyn View {
                 $(if id == $module::SPEC.id {
                     return &mut self.$module;
@@ -87,10 +87,9 @@ views! {
     measured: MeasuredView,
 }
 
-/// What is known of a view before it is shown.
+/// A view's specification: its name, its key and the keys in it.
 #[derive(Debug)]
 pub struct ViewSpec {
-    /// What it is called.
     pub id: ViewId,
     /// The key that shows it, as the configuration writes keys.
     pub opens: &'static str,
@@ -107,7 +106,7 @@ impl ViewSpec {
     }
 }
 
-/// What can have the keys. What most views do not have, it need not say.
+/// A view, panel or layer: it has the keys. Each method has a default for those without the thing.
 pub trait View {
     /// Answers a key that moves no cursor of a list.
     fn update(&mut self, _: Action, _: &Context) -> Vec<Effect> {
@@ -131,7 +130,7 @@ pub trait View {
         if moved { Vec::new() } else { self.update(action, context) }
     }
 
-    /// What `i` explains: the figure under the cursor, or why there is none.
+    /// The figure under the cursor, which `i` explains, or why there is none.
     fn figure(&self, _: &Context) -> Result<Asked, Notice> {
         Err(NOTHING)
     }
@@ -141,7 +140,7 @@ pub trait View {
         None
     }
 
-    /// What its rows say, for `/`; `None` where it has none.
+    /// The texts of its rows, for `/`; `None` where it has none.
     fn rows(&self, _: &Context) -> Option<Vec<String>> {
         None
     }

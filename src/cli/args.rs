@@ -64,7 +64,7 @@ Examples:
   shardscope sweep --x nodes=1..64 --y shard=node,system --metric mfu
   shardscope presets clusters";
 
-/// What to do instead of exploring.
+/// Commands beside the explorer.
 #[derive(Debug, Subcommand)]
 pub enum CliCommand {
     /// Evaluate one scenario
@@ -113,7 +113,7 @@ pub struct EvalArgs {
     /// Say what a step that took this long tells: the gap, what may explain it, and the band after it
     #[arg(long, value_name = "TIME", group = "own")]
     pub measured: Option<Seconds>,
-    /// The same of a model flop utilisation, like 38%
+    /// Measured model flop utilisation, like 38%
     #[arg(long, value_name = "SHARE", group = "own", value_parser = utilisation)]
     pub measured_mfu: Option<f64>,
     /// Write the calibration that follows from what was measured here; named calibration/measured.toml in a folder, every

@@ -72,7 +72,7 @@ impl Failure {
     }
 }
 
-/// What is wrong with the arguments, one line for each, that says how to fix it.
+/// Mistakes in the arguments, a line for each with its fix.
 #[derive(Debug, Default)]
 pub(super) struct Refusals(pub(super) Vec<String>);
 

@@ -41,7 +41,7 @@ pub(super) fn run(session: &Session, everywhere: &Everywhere, arguments: &Export
     }
 }
 
-/// What is written.
+/// The files to write.
 fn form(arguments: &ExportArgs) -> ExportForm {
     ExportForm::Plan(match arguments.to {
         ExportTarget::Trace => return ExportForm::Trace,
@@ -60,7 +60,7 @@ fn form(arguments: &ExportArgs) -> ExportForm {
     })
 }
 
-/// What a job is to have beside its size.
+/// Properties of a job beside its size.
 fn wishes(form: ExportForm, scenario: &Scenario, arguments: &ExportArgs) -> Result<JobWishes, Failure> {
     let ExportArgs { partition, account, cpus_per_task, gpu_type, launcher, .. } = arguments;
     let time = if form == ExportForm::Plan(PlanTarget::Sbatch) { length(scenario)? } else { None };

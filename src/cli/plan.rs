@@ -58,7 +58,7 @@ fn save_best(library: &Library, arguments: &PlanArgs, best: Option<&Scenario>) -
 /// `plan --grid`: the search of the FSDP limits.
 fn plan_grid(session: &Session, arguments: &PlanArgs) -> Result<Exit, Failure> {
     let wanted = &arguments.grid;
-    let (scenario, own) = limits::given(session, &arguments.input, &wanted.bare, fsdp::FsdpLimits::of_family)?;
+    let (scenario, own) = limits::read_limits(session, &arguments.input, &wanted.bare, fsdp::FsdpLimits::of_family)?;
     let limits = fsdp::FsdpLimits {
         memory: arguments.memory_limit.map_or(own.memory, |limit| limit.min(own.memory)),
         reserve: arguments.profile.reserve.unwrap_or(Bytes::ZERO),
@@ -112,7 +112,7 @@ fn cost_model(scenario: &Scenario, arguments: &PlanArgs) -> Result<CostModel, Fa
     }
 }
 
-/// What the authors' search keeps free of each device's memory: 800 of its MB, which are MiB [osdp C5].
+/// Memory that the authors' search keeps free on each device: 800 of its MB, which are MiB [osdp C5].
 const RESERVE: Bytes = Bytes::new(800.0 * Bytes::MIB.get());
 
 /// The most layers that are planned: far above any model.

@@ -1,4 +1,4 @@
-//! What the commands share: settings and presets, and opening a scenario over them.
+//! The session of a command: settings and presets, and scenarios opened over them.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -67,7 +67,7 @@ impl Session {
     pub(super) fn open(&self, input: &ScenarioArgs) -> Result<Opened, Failure> {
         let ScenarioArgs { scenario, flags } = input;
         let name = scenario.as_deref().unwrap_or("default");
-        let mut opened = snapshot::open(name, &self.library).map_err(unopened)?;
+        let mut opened = snapshot::open(name, &self.library).map_err(refuse_opening)?;
         if scenario.is_none() && flags.has(Field::Model) {
             // How long the default's model trains says nothing of another one.
             opened.file.plan.put(Field::Tokens, None);
@@ -114,7 +114,7 @@ impl Session {
         Ok(())
     }
 
-    /// The same, for a scenario that must be possible as it is.
+    /// Opens a scenario that must be possible as it is.
     pub(super) fn open_possible(&self, input: &ScenarioArgs) -> Result<Opened, Failure> {
         let opened = self.open(input)?;
         match opened.scenario.layout() {
@@ -147,7 +147,7 @@ fn disagreement(opened: &Opened, flags: &ScenarioFlags) -> Option<Problem> {
     })
 }
 
-fn unopened(error: OpenError) -> Failure {
+fn refuse_opening(error: OpenError) -> Failure {
     match error {
         OpenError::Io { error: ref reason, .. } if reason.kind() != ErrorKind::InvalidData => {
             Failure::Io(error.to_string())
@@ -197,7 +197,7 @@ pub(super) fn refused(problems: &[Problem], input: &ScenarioArgs) -> Failure {
     Failure::Input(problems.iter().map(line).collect())
 }
 
-/// What the configuration says. Only the command line can insist on a file; elsewhere the defaults serve.
+/// Reads the configuration. Only the command line can insist on a file; elsewhere the defaults serve.
 fn settings(place: &Place, insisted: bool) -> Result<Config, Failure> {
     let without = |message: String| {
         if insisted {

@@ -50,7 +50,7 @@ pub(super) fn run(session: &Session, arguments: &SweepArgs) -> Result<Exit, Fail
     Ok(if fits || arguments.part.is_some() { Exit::Done } else { Exit::DoesNotFit })
 }
 
-/// What the arguments ask for.
+/// The sweep that the arguments ask for.
 pub(super) fn question(session: &Session, arguments: &SweepArgs) -> Result<search::Sweep, Failure> {
     check(arguments)?;
     let opened = session.open(&arguments.input)?;
@@ -195,7 +195,6 @@ fn stream(
     Ok(ends.fits)
 }
 
-/// What came of it.
 struct Ends {
     fits: bool,
     /// Whether every row was computed and read.

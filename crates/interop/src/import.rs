@@ -308,11 +308,12 @@ impl Foreign {
     }
 }
 
-/// The same import of runs with options that it lacked.
+/// The command line that imports runs again, with examples of the options that were missing.
 fn import_again(words: &ImportWords, more: &[(&str, String)]) -> Option<String> {
     let line = ShellCode::default().code("shardscope import run");
     let line = words.files.iter().fold(line, |line, file| line.code(" ").word(file.display()));
     let given = words.options.iter().map(|(option, value)| (option.as_str(), value));
     let options = given.chain(more.iter().map(|(option, value)| (*option, value)));
-    options.fold(line, |line, (option, value)| line.option(option, value)).line().ok()
+    let line = options.fold(line, |line, (option, value)| line.option(option, value)).line().ok()?;
+    Some(format!("{line}   (with the run's own values)"))
 }

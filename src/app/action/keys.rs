@@ -18,11 +18,11 @@ pub type KeyStroke = (crossterm::event::KeyCode, crossterm::event::KeyModifiers)
 pub struct Binding {
     /// The first is the one that is shown.
     pub keys: Vec<KeyStroke>,
-    /// What they ask for.
+    /// The action that they ask for.
     pub action: Action,
 }
 
-/// What belongs together: `←→  previous and next value (also h and l)`.
+/// Keys that belong together: `←→  previous and next value (also h and l)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyLine {
     /// Where its keys work.
@@ -31,7 +31,7 @@ pub struct KeyLine {
     pub bindings: Vec<Binding>,
     /// One word for the footer; empty for what the footer leaves to the help.
     pub hint: &'static str,
-    /// What the keys do, in the order of the bindings.
+    /// The effect of the keys, in the order of the bindings.
     pub help: Cow<'static, str>,
 }
 
@@ -47,7 +47,7 @@ impl KeyLine {
         }
     }
 
-    /// What it does, with the keys that its name leaves out: `quit (also ^C)`.
+    /// Its effect, with the keys that its name leaves out: `quit (also ^C)`.
     pub fn text(&self) -> String {
         let others = self.bindings.iter().flat_map(|binding| binding.keys.iter().skip(1));
         let others: Vec<String> = others.map(|key| names::shown(*key, true)).collect();
@@ -58,7 +58,7 @@ impl KeyLine {
         }
     }
 
-    /// The same after the footer's word for it, where it does not hold that: `deadline: within a year`.
+    /// Its effect after the footer's word for it, where it does not hold that word: `deadline: within a year`.
     pub fn text_with_hint(&self) -> String {
         let text = self.text();
         if self.hint.is_empty() || text.to_lowercase().contains(&self.hint.to_lowercase()) {
@@ -154,7 +154,7 @@ impl KeyLines {
     }
 }
 
-/// What has the keys: a panel, or the layer above them all.
+/// The owner of the keys: a panel, a view, or the layer above them all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeyPlace {
     /// Any panel.
@@ -188,7 +188,7 @@ pub enum KeyPlace {
 }
 
 impl KeyPlace {
-    /// What lies over panels and views, in the order of the help.
+    /// The layers over panels and views, in the order of the help.
     pub const LAYERS: [Self; 11] = [
         Self::Explain,
         Self::Palette,

@@ -12,7 +12,7 @@ use shardscope_report::figures::{Figure, Limit};
 /// A sentence for the status line, and how long it is true.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
-    /// What happened, or cannot.
+    /// A sentence on what happened, or why it cannot.
     Said(Cow<'static, str>),
     /// That something is still computed: once it is there, this is no longer to be said.
     Computing(&'static str),
@@ -41,19 +41,19 @@ impl From<String> for Notice {
     }
 }
 
-/// What is said where there is no figure.
+/// The notice where there is no figure.
 pub const NOTHING: Notice = Notice::Said(Cow::Borrowed("there is no figure here yet"));
 
-/// What is said where it is still computed.
+/// The notice where the figure is still computed.
 pub const LATER: Notice = Notice::Computing("still computing: there is no figure yet");
 
-/// What is said where figures are to be written that are still computed.
+/// The notice where the figures to export are still computed.
 pub const FIGURES_LATER: Notice = Notice::Computing("still computing: export when the figures are there");
 
-/// What is said where a plan is to be taken that is still computed.
+/// The notice where the plan to apply is still computed.
 pub const PLAN_LATER: Notice = Notice::Computing("still computing: apply the plan when it is there");
 
-/// What is to be explained.
+/// The subject of an explanation.
 #[derive(Debug, Clone)]
 pub enum Asked {
     /// A figure of what the screen shows.

@@ -12,7 +12,7 @@ const FACTORS: [f64; 7] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
 /// The presets that a field can have, looked up for the scenario at hand.
 pub type LookedUp<'a> = dyn Fn(Field) -> Vec<Value> + 'a;
 
-/// What usually runs across and down: nodes, and extents, or micro-batches where nothing is sharded.
+/// The usual fields across and down: nodes, and extents, or micro-batches where nothing is sharded.
 pub fn usual(scenario: &Scenario) -> [Field; 2] {
     let down = scenario.plan.sharding.first_extent().map_or(Field::MicroBatch, |_| Field::Shard);
     [Field::Nodes, down]
@@ -35,7 +35,7 @@ pub fn axis(field: Field, scenario: &Scenario, presets: &LookedUp<'_>) -> Axis {
     Axis { field, values }
 }
 
-/// The same for a field of the plan, which has no presets.
+/// An axis over a field of the plan, which has no presets.
 pub fn plan_axis(field: Field, scenario: &Scenario) -> Axis {
     axis(field, scenario, &|_| Vec::new())
 }
@@ -48,7 +48,7 @@ fn own(field: Field, scenario: &Scenario) -> Option<Value> {
     }
 }
 
-/// What cells of a map over these axes have in common: the scenario without what they set, so that moving along them
+/// The common base of a map's cells: the scenario without the fields of its axes, so that moving along them
 /// changes no cell. Presets and the extents of the state are the caller's.
 pub fn common(fields: [Field; 2], scenario: Scenario) -> Scenario {
     let mut common = scenario;

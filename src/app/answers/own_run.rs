@@ -9,14 +9,14 @@ use shardscope_evidence::calibrate::OwnFigure;
 /// A run that was measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OwnRun {
-    /// What ran: the scenario that was shown when the figure was typed.
+    /// The scenario that ran: the one shown when the figure was typed.
     pub scenario: Scenario,
-    /// What was measured.
+    /// The figure that was measured.
     pub figure: OwnFigure,
 }
 
 impl OwnRun {
-    /// What ran, in a few words.
+    /// A few words on the scenario that ran.
     pub fn name(&self) -> String {
         let Scenario { model, cluster, strategy, .. } = &self.scenario;
         format!("{}, {}, {strategy}, {} devices", model.id, cluster.id, self.scenario.devices())

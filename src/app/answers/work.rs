@@ -1,4 +1,4 @@
-//! What views have computed behind the screen, and what is found: a variant of each for each view that needs it.
+//! Work that views have done behind the screen, and its results: a variant of each for each view that needs it.
 
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ use shardscope_engine::search::{
 use shardscope_evidence::calibrate::Attribution;
 use shardscope_evidence::measured::runs::{self, ComparedRuns, Tables};
 
-/// What is to be computed.
+/// Work of a view.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Work {
     /// The best points of the FSDP limits for each size.
@@ -36,13 +36,13 @@ pub enum Work {
     Plan(Arc<MemoryCurve>, usize),
     /// The best whole plans.
     BestPlans(Arc<PlanSearch>),
-    /// What a measured run says.
+    /// The causes of a measured run's gap.
     Measured(Arc<OwnRun>),
     /// The runs of tables beside their predictions.
     Evidence(Tables),
 }
 
-/// What was found, perhaps a part of it.
+/// A result of a view's work, perhaps a part of it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Found {
     /// The best points of every size.
@@ -61,13 +61,13 @@ pub enum Found {
     Plan(usize, Box<PlanAnswer>),
     /// The best whole plans so far, and whether that is all.
     BestPlans(Box<PlanSearchAnswer>, bool),
-    /// What a measured run says, or why nothing.
+    /// The causes of a measured run's gap, or why none is known.
     Measured(Box<Result<Attribution, String>>),
     /// Every run that could be compared.
     Evidence(Box<ComparedRuns>),
 }
 
-/// What work is done with.
+/// Everything that a view's work may use.
 #[derive(Clone, Copy)]
 pub struct Desk<'a> {
     /// Threads for a search.

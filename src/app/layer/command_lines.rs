@@ -10,7 +10,7 @@ use crate::app::views::View;
 /// The command lines on the screen.
 #[derive(Debug, Clone, Default)]
 pub struct CommandLines {
-    /// What each gives, and the line itself.
+    /// The output of each, and the line itself.
     pub lines: Vec<(&'static str, String)>,
     cursor: ListCursor,
 }
@@ -58,7 +58,7 @@ mod tests {
     use crate::app::tests::{explorer, press};
     use shardscope_engine::search::Axis;
 
-    /// What Enter hands to the clipboard.
+    /// The text that Enter hands to the clipboard.
     fn copied(commands: &[Command]) -> Option<&str> {
         commands.iter().find_map(|command| match command {
             Command::Copy { text, .. } => Some(text.as_str()),

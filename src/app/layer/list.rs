@@ -15,18 +15,18 @@ use shardscope_engine::units::{counted, short, thousands};
 /// One line of a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
-    /// What is chosen.
+    /// The name of the choice.
     pub name: String,
-    /// What stands behind the name: what it is, or the key that does the same.
+    /// A note behind the name: a description, or its key.
     pub note: String,
-    /// What taking it does.
+    /// The effect of choosing it.
     pub effect: Effect,
 }
 
 /// The search in a list, which leaves out what does not match.
 #[derive(Debug, Clone, Default)]
 pub struct ItemSearch {
-    /// What is searched for.
+    /// The text to search for.
     pub text: Input,
     /// Whether keys are text of it.
     pub typing: bool,
@@ -64,7 +64,7 @@ impl ItemSearch {
 /// A list to choose from.
 #[derive(Debug, Clone)]
 pub struct List {
-    /// What it chooses.
+    /// The title of the list.
     pub title: &'static str,
     /// Whether it is of commands: keys are text from the first on, and what matches best comes first.
     pub commands: bool,
@@ -72,7 +72,7 @@ pub struct List {
     pub(crate) items: Vec<Item>,
     /// Which of the items that are found has the keys.
     cursor: ListCursor,
-    /// What is searched for.
+    /// The text to search for.
     pub search: ItemSearch,
     /// The field whose values it offers, where that takes others too, as they are typed.
     pub typed: Option<Field>,
@@ -85,7 +85,7 @@ impl List {
         Self { title, commands: false, items, cursor, search: ItemSearch::default(), typed: None }
     }
 
-    /// What is typed into its search as a value of its field: what begins with a digit, and what no item holds.
+    /// The value that its search holds for its field: a text that begins with a digit, or that no item holds.
     pub fn typed_value(&self) -> Option<(Field, &str)> {
         let text = self.search.text.value().trim();
         let named = self.items.iter().any(|item| item.name == text);
@@ -182,7 +182,7 @@ fn score_word(word: &str, text: &str) -> Option<u32> {
     Some(2 + (last - first).saturating_sub(word.len()) as u32)
 }
 
-/// What decides: memory, devices and network of a cluster, size and sequence of a model, what a stack stands for.
+/// The figures to choose a preset by: memory, devices and network of a cluster, size and sequence of a model.
 pub fn preset_note(library: &Library, field: Field, id: &str) -> Option<String> {
     match Kind::from_field(field)? {
         Kind::Cluster => library.cluster(id).ok().map(|cluster| cluster_note(&cluster)),

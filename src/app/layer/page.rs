@@ -14,11 +14,10 @@ const COLUMNS: usize = 74;
 /// A page on the screen.
 #[derive(Debug, Clone)]
 pub struct TextPage {
-    /// What it is about, over the text.
     pub title: String,
     /// Its lines, broken to its width.
     pub lines: Vec<String>,
-    /// What of them is seen.
+    /// The scroll position.
     pub sheet: Sheet,
 }
 
@@ -68,10 +67,10 @@ impl View for TextPage {
     }
 }
 
-/// What of the page is seen.
+/// The scroll position of a page.
 #[derive(Debug, Clone)]
 pub struct Sheet {
-    /// What can be searched for.
+    /// The rows, for the search.
     rows: Vec<String>,
     /// Lines that each row takes.
     each: usize,
@@ -128,9 +127,7 @@ pub const LINES: usize = 2;
 /// One thing that was found out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What it is about.
     pub what: &'static str,
-    /// What was found.
     pub value: String,
     /// Why.
     pub why: String,

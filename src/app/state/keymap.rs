@@ -30,7 +30,7 @@ impl Default for Keymap {
     }
 }
 
-/// What can have keys, in the order of the help.
+/// All owners of keys, in the order of the help.
 pub fn places() -> impl Iterator<Item = KeyPlace> {
     let panels = Panel::ALL.map(KeyPlace::Panel).into_iter();
     // The map is both a panel and a view.
@@ -44,7 +44,7 @@ impl Keymap {
         &self.lines
     }
 
-    /// What a key asks for where the keys go now.
+    /// The action of a key where the keys go now.
     pub fn action(&self, place: KeyPlace, key: KeyEvent) -> Option<Action> {
         // The keys that show views work in the list of views too, which prints them.
         let views = self.at(KeyPlace::Panels).filter(|line| place == KeyPlace::List && line.shows_a_view());
@@ -58,7 +58,7 @@ impl Keymap {
         }
     }
 
-    /// What the footer names where the keys go now, the place's own keys first; those hide the same keys elsewhere.
+    /// The lines of the footer where the keys go now, the place's own keys first; those hide equal keys elsewhere.
     pub fn hints(&self, place: KeyPlace) -> impl Iterator<Item = &KeyLine> {
         let hidden = move |line: &&KeyLine| self.at(place).any(|own| own.bindings[0].keys == line.bindings[0].keys);
         // A view that has metrics has a line of its own for them.
@@ -80,7 +80,7 @@ impl Keymap {
         std::iter::once(here).chain(others).map(lines).filter(|(_, lines)| !lines.is_empty())
     }
 
-    /// The same as rows: keys and what they do; a row without keys is a heading.
+    /// The keys as rows: keys and their effect; a row without keys is a heading.
     pub fn help_rows(&self, here: KeyPlace, ascii: bool) -> Vec<(String, String)> {
         let section = |(place, lines): (KeyPlace, Vec<&KeyLine>)| {
             let heading = (String::new(), place.title().to_owned());

@@ -27,7 +27,7 @@ pub struct ExportQuestion {
     pub time: Option<Seconds>,
 }
 
-/// What became of it.
+/// The outcome of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExportOutcome {
     /// The files, and what the tool does otherwise than planned.

@@ -14,7 +14,7 @@ use shardscope_engine::evaluate::FailureForecast;
 use shardscope_engine::units::{Amount, Seconds};
 use shardscope_report::figures::Figure;
 
-/// What is known of it before it is shown.
+/// Its name, its key and the keys in it.
 pub const SPEC: ViewSpec = ViewSpec {
     id: ViewId { word: "failures", name: "Failures", about: "time lost to checkpoints and failures, by interval" },
     opens: "R",
@@ -34,10 +34,10 @@ pub struct FailuresView {
     pub picture: Option<FailurePicture>,
 }
 
-/// What failures make of a step.
+/// The effect of failures on a training.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FailurePicture {
-    /// What stops the job and what that costs, and the best interval.
+    /// The failures that stop the job, their cost, and the best interval.
     pub forecast: FailureForecast,
     /// Where the time goes at each of [`INTERVALS`].
     pub shares: [TimeShares; INTERVALS.len()],

@@ -23,9 +23,9 @@ use crate::app::views::View;
 pub enum InputRow {
     /// A field.
     Field(Field),
-    /// What the rare fields are folded under.
+    /// The row that the rare fields are folded under.
     Fold,
-    /// What was measured of a run of the user's own.
+    /// A measured run of the user's own.
     Measured,
 }
 
@@ -45,9 +45,9 @@ impl InputRow {
 pub struct Wrong {
     /// Whose value it is.
     pub field: Field,
-    /// What was given.
+    /// The text as it was typed.
     pub text: String,
-    /// What is wrong and how to fix it.
+    /// The mistake and its fix.
     pub why: String,
     /// Whether the file holds it; text that cannot be read never gets there.
     pub in_file: bool,
@@ -128,7 +128,7 @@ impl Inputs {
         !self.wrong.iter().any(|wrong| wrong.in_file)
     }
 
-    /// What is wrong with a field.
+    /// The mistake in a field.
     pub fn wrong(&self, field: Field) -> Option<&Wrong> {
         self.wrong.iter().find(|wrong| wrong.field == field)
     }
@@ -212,7 +212,7 @@ fn rare() -> impl Iterator<Item = Field> {
     Field::all().filter(|field| field.spec().rare)
 }
 
-/// What a field stands for that its value does not say, or why it has no effect, for the status line.
+/// A note on a field for the status line: what its value leaves unsaid, or why it has no effect.
 pub fn about(field: Field, idle: Option<&Idle>, scenario: &Scenario) -> Option<String> {
     if let Some(Idle { why, fix, .. }) = idle {
         return Some(format!("{} has no effect; {fix}: {why}", field.spec().label));
@@ -231,7 +231,7 @@ pub fn about(field: Field, idle: Option<&Idle>, scenario: &Scenario) -> Option<S
     Some(format!("a factor on {of}; 1 leaves the machine unchanged"))
 }
 
-/// What stands beside a field's value, the fullest form first: its unit, or what it comes to; or the value that the plan
+/// Notes beside a field's value, the fullest form first: its unit, or what it comes to; or the value that the plan
 /// does not use.
 pub fn asides(field: Field, idle: Option<&Idle>, scenario: &Scenario, library: &Library) -> Vec<String> {
     if field == Field::Bandwidth && idle.is_none() {

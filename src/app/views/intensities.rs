@@ -9,7 +9,7 @@ use crate::app::views::{View, ViewSpec};
 use shardscope_engine::bounds::intensity::Intensity;
 use shardscope_report::figures::Figure;
 
-/// What is known of it before it is shown.
+/// Its name, its key and the keys in it.
 pub const SPEC: ViewSpec = ViewSpec {
     id: ViewId { word: "intensities", name: "Intensities", about: "which transfers are hidden behind arithmetic" },
     opens: "I",

@@ -13,7 +13,7 @@ use shardscope_engine::bounds::fsdp::{FsdpLimits, ZeroStage};
 use shardscope_engine::scenario::Scenario;
 use shardscope_report::figures::{BoundForm, Limit, limits};
 
-/// What is known of it before it is shown.
+/// Its name, its key and the keys in it.
 pub const SPEC: ViewSpec = ViewSpec {
     id: ViewId { word: "limits", name: "Limits", about: "what memory, network and peak allow at best" },
     opens: "L",
@@ -42,7 +42,7 @@ pub const NUMBERS: [Limit; 11] = [
     Limit::TokensPerSecond,
 ];
 
-/// Of [`NUMBERS`], those before the bounds.
+/// The count of [`NUMBERS`] before the bounds.
 pub const GIVEN: usize = 7;
 
 /// Rows that can have the keys: assumptions, and the numbers under them.
@@ -51,9 +51,8 @@ const ROWS: usize = Assumption::ALL.len() + NUMBERS.len();
 /// The cursor, what is assumed, and what follows.
 #[derive(Debug, Clone, Default)]
 pub struct LimitsView {
-    /// Of [`Assumption::ALL`], then of [`NUMBERS`].
+    /// A row of [`Assumption::ALL`], then of [`NUMBERS`].
     cursor: ListCursor,
-    /// What is assumed.
     pub assumed: LimitAssumptions,
     /// The limits of what is shown, once the view has been opened.
     pub picture: Option<Box<LimitsPicture>>,
@@ -62,11 +61,11 @@ pub struct LimitsView {
 /// The limits of a scenario, written out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LimitsPicture {
-    /// What they follow from.
+    /// The scenario and assumptions that they follow from.
     pub limits: FsdpLimits,
     /// The value of each assumption, and what it means.
     pub assumed: [(String, &'static str); Assumption::ALL.len()],
-    /// What the numbers come to.
+    /// The values of the numbers.
     pub verdict: &'static str,
     /// The numbers, in the order of [`NUMBERS`].
     pub numbers: [LimitNumber; NUMBERS.len()],
@@ -96,7 +95,7 @@ impl LimitNumber {
     fn new(at: usize, limits: &FsdpLimits) -> Self {
         let (limit, forms) = (NUMBERS[at], [BoundForm::Hidden, BoundForm::Floor]);
         let forms = if at < GIVEN { &forms[1..] } else { &forms[..] };
-        let values = forms.iter().map(|form| said(limit, *form, limits)).collect();
+        let values = forms.iter().map(|form| describe(limit, *form, limits)).collect();
         Self { values, formula: limit.formula(BoundForm::Floor, limits).to_string() }
     }
 }
@@ -124,7 +123,7 @@ impl LimitsView {
         }
     }
 
-    /// What a plan has beside the data parallelism that the limits are those of, like "tp 8, pp 4"; nothing in them
+    /// The parallelism of a plan that the limits leave out, like "tp 8, pp 4"; nothing in them
     /// depends on it.
     pub fn beside(scenario: &Scenario) -> Option<String> {
         let plan = &scenario.plan;
@@ -187,7 +186,7 @@ fn assumed(one: Assumption, limits: &FsdpLimits) -> (String, &'static str) {
 
 /// A number's text. What the network would allow of more than the peak is a number for `i` alone: the network is not the
 /// limit then.
-fn said(limit: Limit, form: BoundForm, limits: &FsdpLimits) -> String {
+fn describe(limit: Limit, form: BoundForm, limits: &FsdpLimits) -> String {
     let bound = match form {
         BoundForm::Hidden => limits.hidden(),
         BoundForm::Floor => limits.network_floor(),
@@ -197,7 +196,7 @@ fn said(limit: Limit, form: BoundForm, limits: &FsdpLimits) -> String {
 
 #[cfg(test)]
 mod tests {
-    //! What keys do to the assumptions.
+    //! Keys that change the assumptions.
 
     use super::*;
     use crate::app::tests::{PIPELINE, explorer, explorer_on};

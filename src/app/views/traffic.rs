@@ -10,7 +10,7 @@ use crate::app::views::{View, ViewSpec};
 use shardscope_engine::evaluate::HostDirection;
 use shardscope_report::figures::Figure;
 
-/// What is known of it before it is shown.
+/// Its name, its key and the keys in it.
 pub const SPEC: ViewSpec = ViewSpec {
     id: ViewId { word: "traffic", name: "Traffic", about: "bytes and busy time of each level of the cluster" },
     opens: "T",
@@ -26,7 +26,7 @@ pub struct TrafficView {
 }
 
 impl TrafficView {
-    /// What the rows are of.
+    /// The figures of the rows.
     pub fn figures(&self) -> &[Figure] {
         &self.figures
     }
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
     use crate::app::App;
 
-    /// What is explained after some keys.
+    /// The figure that is explained after some keys.
     fn shown(app: &mut App, keys: &str) -> Figure {
         press(app, keys);
         let (_, figure, _) = explained(app);

@@ -45,7 +45,7 @@ pub struct ExportArgs {
     /// Type of the devices as the scheduler calls it, for sbatch
     #[arg(long, value_name = "TYPE")]
     pub gpu_type: Option<String>,
-    /// What starts the job's processes, for sbatch
+    /// Launcher of the job's processes, for sbatch
     #[arg(long, value_enum, default_value = "torchrun")]
     pub launcher: Launcher,
     #[command(flatten)]
@@ -54,7 +54,7 @@ pub struct ExportArgs {
     pub input: ScenarioArgs,
 }
 
-/// What starts the processes of a job.
+/// The launcher of a job's processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Launcher {
     /// torchrun: the training program reads the plan

@@ -21,7 +21,7 @@ pub(super) fn plain(markdown: &str) -> String {
     page.text
 }
 
-/// What has been written, and what is being read.
+/// The text written so far, and the state of the reader.
 #[derive(Default)]
 struct PlainText {
     text: String,
@@ -29,7 +29,7 @@ struct PlainText {
     words: String,
     /// The numbers of the lists around it; none for bullets.
     lists: Vec<Option<u64>>,
-    /// What stands before the first line of an item.
+    /// The mark before the first line of an item.
     marker: Option<String>,
     rows: Vec<Vec<String>>,
     link: Option<String>,

@@ -1,4 +1,4 @@
-//! What makes parts one whole: which part of how many each is, of which question, and with which content.
+//! Seals of parts: which part of how many each is, of which question, and with which content.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use shardscope_engine::scenario::Scenario;
 use shardscope_engine::scenario::file::ScenarioFile;
 use shardscope_engine::search::WorkPart;
 
-/// What a line of CSV begins with that is none of its rows.
+/// The start of a line of CSV that is none of its rows.
 pub(in crate::cli) const COMMENT: &str = "# ";
 
 /// Says of a part which one it is, and of what. It comes last: what was cut off has none.
@@ -39,7 +39,7 @@ impl Seal {
         Self { part, question: hashed(&question.to_string()), content: None }
     }
 
-    /// The same of a whole of so many rows.
+    /// The seal of a whole of so many rows.
     #[must_use]
     pub(in crate::cli) fn of_rows(self, total: usize) -> Self {
         Self { question: format!("{total}-{}", self.question), ..self }
@@ -72,7 +72,7 @@ impl FromStr for Seal {
     }
 }
 
-/// What stands before the hash of the content.
+/// The word before the hash of the content.
 const HOLDING: &str = " holding ";
 
 /// A hash of a text that comes piece by piece: the same in every process of one build, since its keys are fixed.
@@ -123,7 +123,7 @@ pub(in crate::cli) fn mistakes(parts: &[(String, Seal)]) -> Vec<String> {
     lines
 }
 
-/// What is said of each part that is of another whole than the first one's.
+/// Complaints about parts of another whole than the first one's.
 pub(in crate::cli) fn strangers(parts: &[(String, Seal)]) -> Vec<String> {
     let Some((first, seal)) = parts.iter().min_by_key(|(_, seal)| seal.part.index()) else { return Vec::new() };
     let whole = |seal: &Seal| (seal.part.count(), seal.question.clone());

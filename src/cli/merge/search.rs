@@ -30,7 +30,7 @@ pub(in crate::cli) struct SearchPart {
     exact: bool,
     seconds: f64,
     plans: Vec<Map<String, Value>>,
-    /// Of its best plan: what a choice for each operator gains.
+    /// The gain of a choice for each operator, of its best plan.
     #[serde(default)]
     per_operator: Value,
     pareto: Vec<Value>,
@@ -55,7 +55,7 @@ struct Standing {
     figures: String,
 }
 
-/// What counts on the front: the figures that it weighs, each the less the better.
+/// A plan on the front: the figures that it weighs, each the less the better.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Weighed {
     devices: u32,
@@ -72,7 +72,7 @@ struct SpaceRecord {
 }
 
 impl SearchPart {
-    /// What a part says of itself.
+    /// The seal of a part of a search.
     pub(in crate::cli) fn seal(part: WorkPart, search: &PlanSearch) -> Seal {
         Seal::new(part, &search.base, &json!({"search": format!("{search:?}")}))
     }

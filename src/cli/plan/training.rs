@@ -89,7 +89,6 @@ fn search(session: &Session, arguments: &PlanArgs, law: CriticalBatch) -> Result
     }
 }
 
-/// What was found.
 struct TrainingFindings {
     best: Vec<Option<BestTraining>>,
     accounts: Vec<Option<StepBreakdown>>,

@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::overlay::{Overlay, room};
-use crate::app::layer::explaining::{Explaining, Page};
+use crate::app::layer::explanation::{Explaining, Page};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::list::ListLine;

@@ -172,7 +172,7 @@ pub fn documented() -> String {
     text
 }
 
-/// What works on the panels, in Markdown, for the guide.
+/// The keys of the panels, in Markdown, for the guide.
 pub fn markdown() -> String {
     let mut text = String::from("| Key | Where | What |\n|---|---|---|\n");
     let panels = |place: &KeyPlace| matches!(place, KeyPlace::Panels | KeyPlace::Panel(_));

@@ -14,7 +14,7 @@ pub static TABLE: LazyLock<Vec<KeyLine>> = LazyLock::new(|| {
     lines.flat_map(KeyLines::into_lines).collect()
 });
 
-/// What works on every panel and view.
+/// The place of keys that work on every panel and view.
 pub const EVERYWHERE: KeyPlace = KeyPlace::Panels;
 
 /// The keys of each panel, but of the map, which is a view.
@@ -51,7 +51,7 @@ fn panels() -> [KeyLines; 4] {
     ]
 }
 
-/// Of all panels, and of what stands in the map's place.
+/// The keys of all panels and views.
 fn everywhere() -> KeyLines {
     let digits = ["1", "2", "3", "4", "5"];
     let panels: Vec<(&str, Action)> = digits.into_iter().zip(Panel::ALL.map(Action::Panel)).collect();
@@ -76,7 +76,7 @@ fn everywhere() -> KeyLines {
         .key("U", Action::Redo, "", "redo the change undone last")
         .key("s", Action::Snapshots, "", "snapshots and sets: open, save, delete")
         .key("e", Action::Export, "export", "export a snapshot that replays")
-        .key("O", Action::Import, "", "import: take in another tool's file by its path")
+        .key("O", Action::Import, "", "import another tool's file by its path")
         .key("J", Action::ExportPlan, "", "write the plan for a launcher, as a job, or as a trace")
         .key("C", Action::CommandLines, "", "the command line of what is shown, to copy")
         .key("w", Action::Screen, "", "write the screen to a file: text, ANSI colours or SVG")
@@ -91,7 +91,7 @@ fn everywhere() -> KeyLines {
         .key("q ctrl-c", Action::Quit, "quit", "quit; start with --fresh to begin anew")
 }
 
-/// Of each layer, in the order of the help; all of them can be left for the shell and for good.
+/// The keys of each layer, in the order of the help; all of them can be left for the shell and for good.
 fn layers() -> [KeyLines; 11] {
     KeyPlace::LAYERS.map(|place| {
         let keys = own(place).key("ctrl-z", Action::Suspend, "", "suspend");

@@ -153,6 +153,21 @@ fn a_log_brings_what_ran_and_how_long_it_took() {
 }
 
 #[test]
+fn a_log_that_gives_no_scenario_names_the_options_that_do() {
+    let mut app = explorer();
+    // torchtitan prints tokens per second and device, and neither devices nor shape.
+    drop_file(&mut app, &fixture("logs/torchtitan-h100-tps-mfu.log"));
+    let (title, why) = page(&app);
+    assert!(title.ends_with("could not be imported") && why.contains("--set num_gpus=64"), "{title}: {why}");
+    let options = "--set num_gpus=8 --set layers=32 --set hidden=4096 --set seq_len=8192 --set strategy_class=fsdp";
+    let commands = press(&mut app, &format!("<esc>O {options}<ret>"));
+    read(&mut app, commands);
+    let (title, text) = page(&app);
+    assert!(title.ends_with("is the log of a run"), "{title}: {text}");
+    assert_eq!((app.scenario.devices(), app.scenario.model.layers), (8, 32), "{text}");
+}
+
+#[test]
 fn what_a_profiler_recorded_stands_beside_the_scenario_in_hand() {
     let mut app = explorer();
     let before = app.scenario.clone();

@@ -20,9 +20,9 @@ pub enum PlanColumn {
     Rank,
     /// Days of the training, or tokens per second where its tokens are not stated.
     Speed,
-    /// What is gained over the scenario shown.
+    /// The gain over the scenario shown.
     Against,
-    /// What the training costs.
+    /// The cost of the training.
     Cost,
     /// Devices.
     Devices,
@@ -69,7 +69,7 @@ impl PlanColumn {
         Self::ALL[(at + by) % Self::ALL.len()]
     }
 
-    /// What it sorts a plan by, the least first.
+    /// Its key to sort plans by, the least first.
     pub(super) fn key(self, row: &PlanRow) -> f64 {
         let EvaluatedPlan { scenario, summary, layout } = &row.found;
         let plan = &scenario.plan;

@@ -24,7 +24,7 @@ pub struct Awaited {
 #[derive(Debug, Clone)]
 pub struct Explaining {
     subject: Explained,
-    /// What else than the scenario shown the figures are of: `zero3`.
+    /// The name of the figures' scenario, where it is not the one shown: `zero3`.
     whose: Option<String>,
     /// The explanations that led here, the one on the screen last.
     way: Vec<Page>,
@@ -32,7 +32,7 @@ pub struct Explaining {
     all: Vec<Figure>,
 }
 
-/// What the figures are of.
+/// The scenario of the figures.
 #[derive(Debug, Clone)]
 enum Explained {
     /// An evaluated step.
@@ -67,7 +67,7 @@ impl Explained {
 /// One explanation.
 #[derive(Debug, Clone)]
 pub struct Page {
-    /// What it says.
+    /// The text of the explanation.
     pub explanation: Explanation,
     /// The input that the cursor is on; behind the last one what the figure is, and its source.
     cursor: ListCursor,
@@ -106,13 +106,13 @@ impl Explaining {
         Some(Self { subject, whose, way: vec![page], all: Vec::new() })
     }
 
-    /// What is explained: `step time`, or `step time, zero3` of something else than the scenario shown.
+    /// The title: `step time`, or `step time, zero3` of something else than the scenario shown.
     pub fn title(&self) -> Option<String> {
         let name = &self.page()?.explanation.name;
         Some(self.whose.as_ref().map_or_else(|| name.clone(), |whose| format!("{name}, {whose}")))
     }
 
-    /// What is on the screen.
+    /// The figure on the screen.
     pub fn page(&self) -> Option<&Page> {
         self.way.last()
     }

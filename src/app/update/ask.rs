@@ -12,7 +12,7 @@ use crate::app::state::App;
 use crate::app::timeline::ShownStep;
 use crate::app::views::View;
 
-/// What views and layers may read. It borrows only what it names, so that a view can be changed beside it.
+/// The context of views and layers. It borrows only what it names, so that a view can be changed beside it.
 macro_rules! context {
     ($app:expr) => {
         Context {
@@ -35,7 +35,7 @@ macro_rules! context {
 }
 
 impl App {
-    /// What views and layers may read.
+    /// The context of views and layers.
     pub fn context(&self) -> Context<'_> {
         context!(self)
     }
@@ -46,7 +46,7 @@ impl App {
         rank.unwrap_or(0) as usize
     }
 
-    /// What has the keys: the top layer, else a panel, which in the map's place is a view.
+    /// The owner of the keys: the top layer, else a panel, which in the map's place is a view.
     pub(crate) fn keyed(&self) -> &dyn View {
         match (&self.layer, self.focus) {
             (Some(layer), _) => layer.view(),
@@ -111,7 +111,7 @@ impl App {
         self.ask_view().into_iter().collect()
     }
 
-    /// What the view has to compute about the scenario shown, or about the last possible one, if it has no picture of
+    /// The work that the view needs for the scenario shown, or for the last possible one, if it has no picture of
     /// it; before it, the pinned scenarios that wait for their evaluation. Where there is nothing to compute, what was
     /// asked for before stops.
     pub(crate) fn ask_view(&mut self) -> Option<Command> {
@@ -145,7 +145,7 @@ impl App {
     }
 
     /// Takes in what was found for the view that asked for it; gives what is to be computed then.
-    pub(crate) fn hear_view(&mut self, found: Found) -> Vec<Command> {
+    pub(crate) fn take_found(&mut self, found: Found) -> Vec<Command> {
         let effects = self.with_view(|view, context| view.receive(found, context));
         self.perform(effects)
     }
