@@ -205,8 +205,8 @@ impl App {
         self.shown.is_ok() && self.stale || self.awaited.is_some() || self.view_is_waiting()
     }
 
-    /// The scenario that the next session begins with, if it is given none: the one in hand, or the one shown where that
-    /// is impossible, and after it the pins.
+    /// The scenario that the next session begins with, if it is given none: the one in hand, or the one shown where
+    /// that is impossible, and after it the pins.
     pub fn left_off(&self) -> Option<LeftOff> {
         let is_possible = self.scenario.layout().is_ok();
         let scenario = if is_possible { &self.scenario } else { &self.answer.as_ref()?.scenario };

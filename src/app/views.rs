@@ -106,7 +106,7 @@ impl ViewSpec {
     }
 }
 
-/// A view, panel or layer: it has the keys. Each method has a default for those without the thing.
+/// A view, a panel or a layer, which can have the keys. The defaults of its methods are for one without the feature.
 pub trait View {
     /// Answers a key that moves no cursor of a list.
     fn update(&mut self, _: Action, _: &Context) -> Vec<Effect> {
@@ -171,7 +171,8 @@ pub trait View {
         None
     }
 
-    /// Works out what its picture says of what is shown, whenever that, its figures or the pins are others: drawing reads it.
+    /// Works out what its picture says of what is shown, whenever that, its figures or the pins are others: drawing
+    /// reads it.
     fn renew(&mut self, _: &Context) {}
 
     /// Whether a part of its picture is still to come.

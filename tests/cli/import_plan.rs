@@ -245,7 +245,7 @@ fn a_file_is_known_by_its_content() {
     );
     home.write("file", "a shopping list\n");
     assert_contains(&home.run("import file").refused().join("\n"), &["KIND model, links, run, plan, cluster"]);
-    assert_contains(&home.run("import").refused().join("\n"), &["nothing is named"]);
+    assert_contains(&home.run("import").refused().join("\n"), &["no file is named"]);
     assert_contains(&home.run("import -").refused().join("\n"), &["standard input"]);
 }
 
@@ -261,7 +261,8 @@ fn an_import_ends_with_the_command_to_type_next() {
     };
     let plan = format!("import {folder}/launch/accelerate-fsdp-template.yaml --nodes 2 --out job.toml");
     assert_eq!(next(&plan), "next: shardscope eval ./job.toml");
-    assert_eq!(home.run("eval ./job.toml").code, Some(0));
+    // Whether it fits is not the import's business.
+    assert!([Some(0), Some(3)].contains(&home.run("eval ./job.toml").code));
     let cluster =
         format!("import {folder}/topo/slurm22-sinfo-o.txt --device h100-80gb-dgx --rate 400GB/s --out ours.toml");
     assert_eq!(next(&cluster), "next: shardscope eval --hardware ./ours.toml");

@@ -51,7 +51,7 @@ pub enum Foreign {
     /// Rows of measured runs.
     Run(RunRows),
     /// A scenario.
-    Plan(ImportedPlan),
+    Plan(Box<ImportedPlan>),
     /// A cluster.
     Cluster(FoundMachine),
     /// A recorded step.
@@ -84,7 +84,7 @@ enum Content {
 /// Everything that an import may look at beside the files.
 #[derive(Clone, Copy)]
 pub struct ImportContext<'a> {
-    /// The presets.
+    /// Presets that files and options may name.
     pub library: &'a Library,
     /// The scenario in hand, which says what neither files nor options do; none on the command line.
     pub current: Option<&'a Scenario>,
@@ -156,6 +156,11 @@ fn unreadable(file: &Path, error: io::Error) -> ImportError {
     ImportError::Unreadable(called(file), error)
 }
 
+fn nothing_named() -> ImportError {
+    let fix = "write a file, or its kind and a file: `shardscope import model config.json`";
+    Problem::new("import", "no file is named", fix).into()
+}
+
 /// The problems of a file whose reader does not know its name.
 fn within(file: &str, problems: Vec<Problem>) -> ImportError {
     let place = |problem: &Problem| match problem.field.as_str() {
@@ -170,8 +175,7 @@ impl ForeignFiles {
     /// Opens files as a kind that was named, or finds out the kind by the content of the first.
     pub fn open(kind: Option<ForeignKind>, files: &[PathBuf], open: OpenFile<'_>) -> Result<Self, ImportError> {
         let Some((first, more)) = files.split_first() else {
-            let fix = "write a file, or its kind and a file: `shardscope import model config.json`";
-            return Err(Problem::new("import", "no file is named", fix).into());
+            return Err(nothing_named());
         };
         let as_input = kind.map_or(InputKind::Foreign, |kind| kind.spec().input);
         let unread = |error| unreadable(first, error);

@@ -1,8 +1,8 @@
 //! The cursor of a list: where it is, and where a motion leads. Every list, panel, form and page of text has one, and
 //! [`crate::app::views::View`] moves it.
 //!
-//! Maps and charts with rows have two ways to go: one of the same along each. Not for the timeline, whose rows and moments
-//! go their own.
+//! Maps and charts with rows have two ways to go: one of the same along each. Not for the timeline, whose rows and
+//! moments go their own.
 
 use crate::app::action::Action;
 
@@ -24,7 +24,8 @@ impl ListCursor {
         self.0.min(count.saturating_sub(1))
     }
 
-    /// Goes where an action leads on a list of so many rows, of which a page is seen at once; says whether it is a motion.
+    /// Goes where an action leads on a list of so many rows, of which a page is seen at once; says whether it is a
+    /// motion.
     pub fn go(&mut self, action: Action, count: usize, page: usize) -> bool {
         let (from, last) = (self.row(count), count.saturating_sub(1));
         // A page keeps one row of the one before in sight.

@@ -68,7 +68,7 @@ pub enum Effect {
     Moment(Seconds),
     /// The scenario shown is exported as a snapshot.
     Export,
-    /// A step of the user's own took what was typed; nothing takes it back.
+    /// The measured step time of the scenario shown; an empty text removes it.
     Measure(String),
     /// Calibrates the scenario shown to the measured run.
     Learn(Box<Calibration>),

@@ -48,8 +48,8 @@ fn own(field: Field, scenario: &Scenario) -> Option<Value> {
     }
 }
 
-/// The common base of a map's cells: the scenario without the fields of its axes, so that moving along them
-/// changes no cell. Presets and the extents of the state are the caller's.
+/// The common base of a map's cells: the scenario without the fields of its axes, so that moving along them changes no
+/// cell. Presets and the extents of the state are the caller's.
 pub fn common(fields: [Field; 2], scenario: Scenario) -> Scenario {
     let mut common = scenario;
     let usual = Plan::new(common.plan.sharding.clone(), common.model.sequence);

@@ -1,4 +1,5 @@
-//! A run of the user's own: what ran, and what was measured of it. Not for what that says ([`shardscope_evidence::calibrate`]).
+//! A run of the user's own: what ran, and what was measured of it. Not for what that says
+//! ([`shardscope_evidence::calibrate`]).
 
 use std::sync::Arc;
 

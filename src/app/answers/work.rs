@@ -142,8 +142,8 @@ impl Work {
     }
 }
 
-/// Tells of the first plan at once, of how far the search is once a pause is over, of the whole plans when they are proven,
-/// and last of all that was found.
+/// Tells of the first plan at once, of how far the search is once a pause is over, of the whole plans when they are
+/// proven, and last of all that was found.
 fn best_plans(search: &PlanSearch, evaluator: &Evaluator, desk: Desk) {
     let (mut told, mut known) = (None::<Instant>, None);
     let answer = planner::best_plans(search, evaluator, &mut |so_far| {

@@ -1,5 +1,5 @@
-//! Pages of text that scroll as a whole: the report of an import or an export, why a file is refused, and the findings about
-//! the terminal. Not for finding anything out.
+//! Pages of text that scroll as a whole: the report of an import or an export, why a file is refused, and the findings
+//! about the terminal. Not for finding anything out.
 
 use crate::app::action::Action;
 use crate::app::action::context::Context;

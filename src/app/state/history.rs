@@ -1,5 +1,5 @@
-//! Undo and redo: the scenarios that edits left behind, and the pins beside them. It holds scenarios, not screens: cursors, zoom and panels stay
-//! where they are.
+//! Undo and redo: the scenarios that edits left behind, and the pins beside them. It holds scenarios, not screens:
+//! cursors, zoom and panels stay where they are.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

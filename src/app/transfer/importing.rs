@@ -1,5 +1,6 @@
 //! The import of files into the explorer: the line that names them, and the scenario in hand with their content. Other
-//! tools' files are read by [`shardscope_interop::import`], as for `shardscope import`; shardscope's own may lie anywhere.
+//! tools' files are read by [`shardscope_interop::import`], as for `shardscope import`; shardscope's own may lie
+//! anywhere.
 
 use std::env;
 use std::path::{Path, PathBuf};

@@ -111,8 +111,8 @@ impl App {
         self.ask_view().into_iter().collect()
     }
 
-    /// The work that the view needs for the scenario shown, or for the last possible one, if it has no picture of
-    /// it; before it, the pinned scenarios that wait for their evaluation. Where there is nothing to compute, what was
+    /// The work that the view needs for the scenario shown, or for the last possible one, if it has no picture of it;
+    /// before it, the pinned scenarios that wait for their evaluation. Where there is nothing to compute, what was
     /// asked for before stops.
     pub(crate) fn ask_view(&mut self) -> Option<Command> {
         let missing = self.pins.missing();

@@ -155,8 +155,8 @@ impl App {
         }
     }
 
-    /// Reads all fields: a value, or a text that is none. Rare ones repeat others in another way, so
-    /// that of them only what the file says counts.
+    /// Reads all fields: a value, or a text that is none. Rare ones repeat others in another way, so that of them only
+    /// what the file says counts.
     fn read_fields(&self) -> Vec<Result<Option<Value>, String>> {
         let said = |field: Field| match self.inputs.wrong(field) {
             _ if field.spec().rare => Ok(self.file.value(field)),

@@ -30,8 +30,8 @@ pub struct AdviceView {
     asked: Option<Scenario>,
     /// The advice that was found.
     advice: Option<Box<Advice>>,
-    /// The gains of more of each resource, the most first, then changes of the plan; changes come first where
-    /// the scenario does not fit.
+    /// The gains of more of each resource, the most first, then changes of the plan; changes come first where the
+    /// scenario does not fit.
     rows: Vec<AdviceRow>,
     cursor: ListCursor,
 }

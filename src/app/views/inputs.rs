@@ -231,8 +231,8 @@ pub fn about(field: Field, idle: Option<&Idle>, scenario: &Scenario) -> Option<S
     Some(format!("a factor on {of}; 1 leaves the machine unchanged"))
 }
 
-/// Notes beside a field's value, the fullest form first: its unit, or what it comes to; or the value that the plan
-/// does not use.
+/// Notes beside a field's value, the fullest form first: its unit, or what it comes to; or the value that the plan does
+/// not use.
 pub fn asides(field: Field, idle: Option<&Idle>, scenario: &Scenario, library: &Library) -> Vec<String> {
     if field == Field::Bandwidth && idle.is_none() {
         return network(scenario);

@@ -123,8 +123,7 @@ impl LimitsView {
         }
     }
 
-    /// The parallelism of a plan that the limits leave out, like "tp 8, pp 4"; nothing in them
-    /// depends on it.
+    /// The parallelism of a plan that the limits leave out, like "tp 8, pp 4"; nothing in them depends on it.
     pub fn beside(scenario: &Scenario) -> Option<String> {
         let plan = &scenario.plan;
         let ranks = [("tp", plan.tensor), ("cp", plan.context), ("pp", plan.pipeline)];

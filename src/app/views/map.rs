@@ -395,7 +395,8 @@ fn sweep(base: &Scenario, scenario: &Scenario, [x, y]: [Field; 2], tune: bool, p
     Sweep { base: base.clone(), x: axes::axis(x, scenario, presets), y: axes::axis(y, scenario, presets), tune }
 }
 
-/// Where each value of an axis stood on the last one: a step along an axis may add a column, and every other one has moved.
+/// Where each value of an axis stood on the last one: a step along an axis may add a column, and every other one has
+/// moved.
 fn last_places(last: &Axis, now: &Axis) -> Vec<Option<usize>> {
     let place = |value| last.values.iter().position(|other| last.field == now.field && other == value);
     now.values.iter().map(place).collect()

@@ -70,7 +70,8 @@ impl View for TimePanel {
 }
 
 /// The figures of the panel of the time, in the order of its rows: parts that anything goes into, what the whole
-/// training takes, levels that anything is sent into, what is copied to the host and from it, and what more of each resource would give, the most first.
+/// training takes, levels that anything is sent into, what is copied to the host and from it, and what more of each
+/// resource would give, the most first.
 pub fn breakdown(answer: Option<&Answer>) -> Vec<Figure> {
     let Some(Answer { scenario, evaluation }) = answer else { return Vec::new() };
     let summary = &evaluation.summary;

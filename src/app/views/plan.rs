@@ -250,7 +250,7 @@ fn with_plan(file: &ScenarioFile, found: &FoundPlan, scenario: &Scenario) -> Sce
     file
 }
 
-/// `took the plan: micro 16, accum 1, recompute full`.
+/// `applied the plan: micro 16, accum 1, recompute full`.
 fn describe(found: &FoundPlan) -> String {
     format!("applied the plan: {}", Tuned::from(&found.scenario))
 }

@@ -16,8 +16,8 @@ use super::{Bare, ReportForm, ScenarioArgs, words};
 #[derive(Debug, Args)]
 #[command(group = bare())]
 pub struct PlanArgs {
-    /// Objective of the plans: tokens per second, the time of one optimizer step, the memory of the fullest device, fewest
-    /// devices, or the days of the whole training
+    /// Objective of the plans: tokens per second, the time of one optimizer step, the memory of the fullest device,
+    /// fewest devices, or the days of the whole training
     #[arg(long, default_value = "throughput", value_parser = words(GOALS))]
     pub objective: PlanGoal,
     /// How the search costs a plan: by simulation, or by OSDP's sum of alpha, beta and gamma terms without overlap,

@@ -52,8 +52,8 @@ pub struct SearchArgs {
     /// Overwrite existing files
     #[arg(long, requires = "out")]
     pub force: bool,
-    /// Look at one of N parts of the plans, from 0, as JSON: `merge` puts them together. A part exits with 0 whether or not
-    /// it has a plan that fits
+    /// Look at one of N parts of the plans, from 0, as JSON: `merge` puts them together. A part exits with 0 whether or
+    /// not it has a plan that fits
     #[arg(long, value_name = "K/N")]
     pub part: Option<WorkPart>,
     /// Parts of the same search that are there already, so that this one need not look at what cannot beat them

@@ -18,7 +18,10 @@ use super::super::plans::{self, ImportedPlan, LauncherFile, PlanWishes};
 use super::super::report::{ImportReport, Imported};
 use super::super::runs::{self, RunOptions, RunRows};
 use super::super::topology::{self, FoundMachine, MachineWishes};
-use super::{Foreign, ImportContext, ImportError, is_cluster_file, is_model_file, read_cluster, read_model, within};
+use super::{
+    Foreign, ImportContext, ImportError, is_cluster_file, is_model_file, nothing_named, read_cluster, read_model,
+    within,
+};
 
 /// An import of a known kind.
 pub(super) struct Import<'a> {
@@ -33,17 +36,17 @@ impl Import<'_> {
             ForeignKind::Model => Ok(self.model(texts)?.map(Foreign::Model)),
             ForeignKind::Links => Ok(self.links(texts)?.map(Foreign::Links)),
             ForeignKind::Run => Ok(self.run(texts)?.map(Foreign::Run)),
-            ForeignKind::Plan => Ok(self.plan(texts)?.map(Foreign::Plan)),
+            ForeignKind::Plan => Ok(self.plan(texts)?.map(|plan| Foreign::Plan(Box::new(plan)))),
             ForeignKind::Cluster => Ok(self.cluster(texts)?.map(Foreign::Cluster)),
-            ForeignKind::Trace => Err(Problem::new("import", "a trace is no text", "name its file").into()),
+            ForeignKind::Trace => Err(Problem::bug("import", "a trace was read as text".to_owned()).into()),
         }
     }
 
     /// Refuses options that the kind does not take.
     pub(super) fn check_options(&self) -> Result<(), ImportError> {
         let spec = self.kind.spec();
-        // The scenario in hand is the one that a trace is compared with.
-        let takes_fields = spec.takes_fields && self.kind == ForeignKind::Plan;
+        // A trace is compared with the scenario in hand, which the caller has made of its flags.
+        let takes_fields = self.kind == ForeignKind::Plan;
         let is_known =
             |name: &str| spec.options.iter().any(|option| option.name == name) || takes_fields && field(name).is_some();
         let Some((unknown, _)) = self.options.iter().find(|(name, _)| !is_known(name)) else { return Ok(()) };
@@ -67,7 +70,7 @@ impl Import<'_> {
     }
 
     fn model(&self, texts: &[(String, String)]) -> Result<Imported<CountedModel>, ImportError> {
-        let [(file, text), ..] = texts else { return Err(ImportError::Refused(Vec::new())) };
+        let [(file, text), ..] = texts else { return Err(nothing_named()) };
         let options = ImportOptions { file, name: self.option("name"), like: self.option("like") };
         huggingface::model(text, options).map_err(|error| within(file, vec![error]))
     }
