@@ -15,6 +15,11 @@ use crate::ui::theme::{Role, Theme};
 /// A line with the row that it belongs to: a row may have several lines, headings and blanks belong to none.
 pub type ListLine<'a> = (Line<'a>, Option<usize>);
 
+/// Lines of which each is a row.
+pub fn numbered<'a>(lines: impl IntoIterator<Item = Line<'a>>) -> Vec<ListLine<'a>> {
+    lines.into_iter().zip((0..).map(Some)).collect()
+}
+
 /// Lines one under another, of which those around the cursor are in view.
 ///
 /// ```text
@@ -135,7 +140,7 @@ pub fn choices(theme: Theme, items: &[(String, String)], room: usize) -> Vec<Lis
         let note = fit(note, room.saturating_sub(widest + 2), theme);
         Line::from(vec![Span::raw(format!("  {name}{gap}")), Span::styled(note, theme.style(Role::Dim))])
     };
-    items.iter().map(line).zip((0..).map(Some)).collect()
+    numbered(items.iter().map(line))
 }
 
 /// Keys and what they do, under headings, which are what has no keys.
@@ -154,7 +159,7 @@ pub fn key_lines(theme: Theme, rows: Vec<(String, String)>) -> Vec<ListLine<'sta
         let gap = " ".repeat(widest - width(&keys) + 2);
         Line::from(vec![Span::styled(format!("  {keys}{gap}"), theme.style(Role::Accent)), Span::raw(what)])
     };
-    rows.into_iter().map(line).zip((0..).map(Some)).collect()
+    numbered(rows.into_iter().map(line))
 }
 
 #[cfg(test)]

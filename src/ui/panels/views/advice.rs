@@ -1,15 +1,14 @@
 //! What would help: more of which resource, and which change of the plan.
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::Widget;
 
-use super::{Drawing, row};
+use super::table::TableView;
+use super::{Content, Drawing};
+use crate::app::App;
 use crate::app::views;
 use crate::app::views::advice::AdviceRow;
-use crate::app::{App, Panel};
-use crate::ui::panels::{frame, outdated, panel_list, words};
+use crate::ui::panels::{outdated, panel_list, words};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::list::ListLine;
@@ -19,13 +18,8 @@ use shardscope_engine::units::{Amount, thousands};
 use shardscope_report::figures::{Figure, FigureSubject};
 
 /// How it is drawn.
-pub(super) const DRAWING: Drawing = Drawing {
-    id: views::advice::SPEC.id,
-    height,
-    render,
-    target: |app, theme, inside, at| row(list(app, theme, inside.width).row_at(inside, at)),
-    status: |app, _| status(app),
-};
+pub(super) const DRAWING: Drawing =
+    Drawing { id: views::advice::SPEC.id, height, content: Content::Table(view), status: |app, _| status(app) };
 
 /// Columns of a resource, of a change, and of a gain.
 const RESOURCE: usize = 40;
@@ -43,20 +37,19 @@ fn height(app: &App) -> u16 {
     u16::try_from(app.views.advice.rows().len()).unwrap_or(u16::MAX).saturating_add(6)
 }
 
-/// Draws the changes that would help.
-fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+fn view(app: &App, theme: Theme, inside: Rect) -> TableView {
     let note = match (app.views.advice.advice(), app.shown.is_ok()) {
         (Some(advice), _) => format!("{} changes tried", advice.tried),
         (None, true) => "trying".to_owned(),
         (None, false) => String::new(),
     };
-    let title = format!("What would help{}", outdated(app));
-    let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
-    list(app, theme, inside.width).render(inside, buf);
-}
-
-fn list(app: &App, theme: Theme, width: u16) -> RowList<'static> {
-    RowList { marked: false, ..panel_list(app, theme, lines(app, theme, width), app.views.advice.row()) }
+    let list = panel_list(app, theme, lines(app, theme, inside.width), app.views.advice.row());
+    TableView {
+        title: format!("What would help{}", outdated(app)),
+        notes: vec![note],
+        list: RowList { marked: false, ..list },
+        ..TableView::default()
+    }
 }
 
 /// Every line, with the row that it is.

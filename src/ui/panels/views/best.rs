@@ -5,29 +5,25 @@ mod cells;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Paragraph, Widget, Wrap};
+use ratatui::widgets::Widget;
 
-use super::{Drawing, row};
+use super::table::{TableView, rows};
+use super::{Content, Drawing};
+use crate::app::App;
 use crate::app::views::best::{BestView, PlanRow, SPEC};
-use crate::app::{App, Panel};
-use crate::ui::panels::{frame, joined, outdated, panel_list, words};
+use crate::ui::panels::{joined, outdated, words};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::loglog::Curve;
-use crate::ui::widgets::text::{columns, draw_line, draw_lines};
-use crate::ui::widgets::{LogLog, RowList, table};
+use crate::ui::widgets::text::draw_line;
+use crate::ui::widgets::{LogLog, table};
 use shardscope_engine::scenario;
 use shardscope_engine::search::plans::{EvaluatedPlan, Objective};
 use shardscope_engine::units::{Amount, Seconds, percent, thousands};
 use shardscope_report::figures::{Figure, FigureSubject, plan_words, proven_words};
 
 /// How it is drawn.
-pub(super) const DRAWING: Drawing = Drawing {
-    id: SPEC.id,
-    height: |_| HEIGHT,
-    render,
-    target: |app, theme, inside, at| row(table(app, theme, inside.width).1.row_at(places(app, theme, inside)[2], at)),
-    status: |app, _| status(app),
-};
+pub(super) const DRAWING: Drawing =
+    Drawing { id: SPEC.id, height: |_| HEIGHT, content: Content::Table(view), status: |app, _| status(app) };
 
 /// Rows that it wants: frame, question, heading, plans, the plan under the cursor, the chart.
 const HEIGHT: u16 = 2 + 1 + 1 + 10 + SAID + CHART;
@@ -39,31 +35,38 @@ const SAID: u16 = 2;
 const LEAST_CHART: u16 = 7;
 const CHART: u16 = 10;
 
-/// Draws the best plans that were found.
-fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+fn view(app: &App, theme: Theme, inside: Rect) -> TableView {
     let best = &app.views.best;
-    let title = format!("Best plans{}", outdated(app));
-    let inside = frame(app, theme, Panel::Map, &title, &proven(best), area, buf);
-    let [asked, heading, rows, said, chart] = places(app, theme, inside);
-    draw_lines(buf, asked, &question(app, theme, asked.width), theme);
+    let mut over = question(app, theme, inside.width);
+    let framed =
+        TableView { title: format!("Best plans{}", outdated(app)), notes: vec![proven(best)], ..TableView::default() };
     if best.answer().plans.is_empty() {
-        let nothing = if best.is_complete() {
-            let held = best.question.held_to(&app.scenario);
-            let fits = if held.is_empty() { "fits".to_owned() } else { format!("fits {}", held.join(", ")) };
-            format!("no plan of this search {fits}: {}", best.question.ways_out(&app.scenario).join(", "))
-        } else {
-            "searching: the first plan that fits will stand here".to_owned()
-        };
-        Paragraph::new(nothing).wrap(Wrap { trim: true }).render(Rect { y: heading.y, ..inside }, buf);
-        return;
+        return TableView { over, instead: Some(nothing(app)), ..framed };
     }
-    let (headings, list) = table(app, theme, inside.width);
-    draw_line(buf, heading, &headings, theme);
-    list.render(rows, buf);
-    for (line, row) in about(best, theme, said.width).into_iter().zip(said.rows()) {
-        draw_line(buf, row, &line, theme);
+    let shown = cells::shown(app, usize::from(inside.width));
+    let (compared, columns) = (cells::compared(app, theme, &shown), cells::set(&shown));
+    let role = |at: usize| if shown[at] == best.sort { Role::Cursor } else { Role::Title };
+    over.push(table::headings(&compared, &columns, role, theme));
+    TableView {
+        over,
+        list: rows(app, theme, &compared, &columns, best.row()),
+        under: about(best, theme, inside.width),
+        // A chart without a table beside it says nothing of what it shows.
+        kept: if best.answer().front.len() > 1 { LEAST_CHART } else { 0 },
+        rest: Some(draw_days_over_cost),
+        ..framed
     }
-    days_over_cost(best, theme, chart, buf);
+}
+
+/// Says why there is no plan yet, or none at all.
+fn nothing(app: &App) -> String {
+    let best = &app.views.best;
+    if !best.is_complete() {
+        return "searching: the first plan that fits will stand here".to_owned();
+    }
+    let held = best.question.held_to(&app.scenario);
+    let fits = if held.is_empty() { "fits".to_owned() } else { format!("fits {}", held.join(", ")) };
+    format!("no plan of this search {fits}: {}", best.question.ways_out(&app.scenario).join(", "))
 }
 
 /// What is searched, on a second line too where one is too short.
@@ -76,29 +79,6 @@ fn question(app: &App, theme: Theme, width: u16) -> Vec<Line<'static>> {
     // Between two parts stands a mark.
     let rest = joined(parts.into_iter().skip(first.spans.len().div_ceil(2)), theme, width);
     [first, rest].into_iter().filter(|line| !line.spans.is_empty()).collect()
-}
-
-/// Where the question, the heading, the plans, the plan under the cursor and the chart are.
-fn places(app: &App, theme: Theme, inside: Rect) -> [Rect; 5] {
-    let answer = app.views.best.answer();
-    let plans = columns(answer.plans.len()).max(1);
-    let asked = columns(question(app, theme, inside.width).len());
-    let room = inside.height.saturating_sub(asked + 1 + SAID);
-    let wanted = if answer.front.len() > 1 { LEAST_CHART } else { 0 };
-    // A chart without a table beside it says nothing of what it shows.
-    let chart = if room >= wanted + 3 { wanted } else { 0 };
-    let rows = plans.min(room - chart);
-    let lengths = [asked, 1, rows, SAID].map(Constraint::Length);
-    inside.layout(&Layout::vertical(lengths.into_iter().chain([Constraint::Fill(1)])))
-}
-
-/// The headings of the plans, and the plans under them.
-fn table(app: &App, theme: Theme, width: u16) -> (Line<'static>, RowList<'static>) {
-    let (best, shown) = (&app.views.best, cells::shown(app, usize::from(width)));
-    let (compared, columns) = (cells::compared(app, theme, &shown), cells::set(&shown));
-    let role = |at: usize| if shown[at] == best.sort { Role::Cursor } else { Role::Title };
-    let lines = table::lines(&compared, &columns, theme).into_iter().zip((0..).map(Some)).collect();
-    (table::headings(&compared, &columns, role, theme), panel_list(app, theme, lines, best.row()))
 }
 
 /// How far the search is, and what is proven.
@@ -155,7 +135,8 @@ fn shard_words(layout: &scenario::Layout) -> String {
 }
 
 /// The fastest plan of each size: days over cost, or the seconds of 1e9 tokens over device-hours; devices beside them.
-fn days_over_cost(best: &BestView, theme: Theme, area: Rect, buf: &mut Buffer) {
+fn draw_days_over_cost(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let best = &app.views.best;
     let front = &best.answer().front;
     if front.len() < 2 || area.height < LEAST_CHART {
         return;

@@ -5,7 +5,8 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::{Drawing, row};
+use super::{Content, Drawing};
+use crate::app::state::pointing::PointerTarget;
 use crate::app::views;
 use crate::app::views::compare::{ComparedColumn, MOST, columns};
 use crate::app::{App, Panel};
@@ -22,8 +23,12 @@ use shardscope_report::figures::{Better, COMPARED, CellTone, Figure, FigureSubje
 pub(super) const DRAWING: Drawing = Drawing {
     id: views::compare::SPEC.id,
     height,
-    render,
-    target: |app, theme, inside, at| row(column_at(app, theme, inside, at)),
+    content: Content::Picture {
+        render,
+        target: |app, theme, inside, at| {
+            column_at(app, theme, inside, at).map(|row| PointerTarget::Row(Panel::Map, row))
+        },
+    },
     status: |app, _| status(app),
 };
 

@@ -5,7 +5,7 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::Drawing;
+use super::{Content, Drawing};
 use crate::app::action::Facet;
 use crate::app::state::pointing::PointerTarget;
 use crate::app::views;
@@ -27,8 +27,10 @@ use shardscope_report::figures::{Figure, FigureSubject, TIME_PARTS};
 pub(super) const DRAWING: Drawing = Drawing {
     id: views::evidence::SPEC.id,
     height: |_| HEIGHT,
-    render,
-    target: |app, theme, inside, at| run_at(app, theme, inside, at).map(PointerTarget::Cell),
+    content: Content::Picture {
+        render,
+        target: |app, theme, inside, at| run_at(app, theme, inside, at).map(PointerTarget::Cell),
+    },
     status: |app, _| status(app),
 };
 

@@ -5,7 +5,7 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::Drawing;
+use super::{Content, Drawing};
 use crate::app::state::pointing::PointerTarget;
 use crate::app::views::failures::{FailurePicture, INTERVALS, SPEC};
 use crate::app::{App, Panel};
@@ -19,8 +19,12 @@ use shardscope_engine::units::{Amount, Seconds, precise_percent};
 use shardscope_report::figures::Figure;
 
 /// How it is drawn.
-pub(super) const DRAWING: Drawing =
-    Drawing { id: SPEC.id, height: |_| HEIGHT, render, target, status: |_, _| String::new() };
+pub(super) const DRAWING: Drawing = Drawing {
+    id: SPEC.id,
+    height: |_| HEIGHT,
+    content: Content::Picture { render, target },
+    status: |_, _| String::new(),
+};
 
 /// Rows that it wants: frame, what goes wrong, the chart, what is said of it.
 const HEIGHT: u16 = 2 + 1 + 12 + SAID;

@@ -5,7 +5,7 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use super::Drawing;
+use super::{Content, Drawing};
 use crate::app::state::pointing::PointerTarget;
 use crate::app::views;
 use crate::app::views::map::Map;
@@ -24,8 +24,10 @@ use shardscope_engine::search::limiting_factor::{Gains, LimitingFactor};
 pub(super) const DRAWING: Drawing = Drawing {
     id: views::hardware::SPEC.id,
     height: |_| HEIGHT,
-    render,
-    target: |app, theme, inside, at| cell_at(app, theme, inside, at).map(PointerTarget::Cell),
+    content: Content::Picture {
+        render,
+        target: |app, theme, inside, at| cell_at(app, theme, inside, at).map(PointerTarget::Cell),
+    },
     status: |app, _| status(app),
 };
 

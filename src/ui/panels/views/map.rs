@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::widgets::Widget;
 
-use super::Drawing;
+use super::{Content, Drawing};
 use crate::app::action::panel::ViewId;
 use crate::app::state::pointing::PointerTarget;
 use crate::app::views::map::Map;
@@ -21,8 +21,10 @@ use shardscope_engine::search::Axis;
 pub(super) const DRAWING: Drawing = Drawing {
     id: ViewId::MAP,
     height,
-    render,
-    target: |app, theme, inside, at| cell_at(app, theme, inside, at).map(PointerTarget::Cell),
+    content: Content::Picture {
+        render,
+        target: |app, theme, inside, at| cell_at(app, theme, inside, at).map(PointerTarget::Cell),
+    },
     status: cell::status,
 };
 

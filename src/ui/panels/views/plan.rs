@@ -7,7 +7,7 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::Drawing;
+use super::{Content, Drawing};
 use crate::app::state::pointing::PointerTarget;
 use crate::app::views;
 use crate::app::views::plan::{PlanPicture, PlanView};
@@ -25,8 +25,12 @@ use shardscope_engine::units::significant;
 use shardscope_report::figures::{Figure, Table, TableCell};
 
 /// How it is drawn.
-pub(super) const DRAWING: Drawing =
-    Drawing { id: views::plan::SPEC.id, height: |_| HEIGHT, render, target, status: |app, _| status(app) };
+pub(super) const DRAWING: Drawing = Drawing {
+    id: views::plan::SPEC.id,
+    height: |_| HEIGHT,
+    content: Content::Picture { render, target },
+    status: |app, _| status(app),
+};
 
 /// Rows that it wants: frame, what is planned, the curve, the memory, the operators, why, the gains.
 const HEIGHT: u16 = 2 + 1 + 9 + 2 + strip::HEIGHT + WHY + 6;

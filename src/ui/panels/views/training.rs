@@ -5,7 +5,7 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::Drawing;
+use super::{Content, Drawing};
 use crate::app::state::pointing::PointerTarget;
 use crate::app::views;
 use crate::app::views::training::TrainingPicture;
@@ -23,8 +23,12 @@ use shardscope_engine::units::{Amount, BytesPerSecond, devices, precise_percent,
 use shardscope_report::figures::Figure;
 
 /// How it is drawn.
-pub(super) const DRAWING: Drawing =
-    Drawing { id: views::training::SPEC.id, height: |_| HEIGHT, render, target, status: |app, _| status(app) };
+pub(super) const DRAWING: Drawing = Drawing {
+    id: views::training::SPEC.id,
+    height: |_| HEIGHT,
+    content: Content::Picture { render, target },
+    status: |app, _| status(app),
+};
 
 /// Rows that it wants: frame, what is asked, the chart, the methods, the plan.
 const HEIGHT: u16 = 2 + ASKED + 14 + SAID;
