@@ -1,4 +1,4 @@
-//! What stands in the map's place: the drawings of the views. `CONTRIBUTING.md` says how to add one.
+//! Drawings of the views, which stand in the map's place. `CONTRIBUTING.md` says how to add one.
 //!
 //! Not for what a view knows, nor for what keys do to it ([`crate::app::views`]).
 
@@ -11,7 +11,7 @@ mod grid;
 mod hardware;
 mod intensities;
 mod limits;
-mod map;
+pub(super) mod map;
 mod measured;
 mod plan;
 mod strategies;
@@ -31,12 +31,11 @@ use table::TableView;
 
 /// How a view is drawn.
 struct Drawing {
-    /// Which view.
     id: ViewId,
     /// Rows that it wants, its frame among them.
     height: fn(&App) -> u16,
     content: Content,
-    /// What its cursor is on, for the status line, in so many columns; nothing where the view says it itself.
+    /// Describes the row under the cursor for the status line, in so many columns; nothing where the view says it itself.
     status: fn(&App, u16) -> String,
 }
 
@@ -87,7 +86,7 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
     }
 }
 
-/// What of it is at a place inside its frame.
+/// Finds the target at a place inside its frame.
 pub(in crate::ui) fn target(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<PointerTarget> {
     match drawing(app).content {
         Content::Table(view) => {
@@ -98,7 +97,7 @@ pub(in crate::ui) fn target(app: &App, theme: Theme, inside: Rect, at: Position)
     }
 }
 
-/// What its cursor is on, for the status line, in so many columns.
+/// Describes the row under the cursor for the status line, in so many columns.
 pub(super) fn status(app: &App, width: u16) -> String {
     (drawing(app).status)(app, width)
 }

@@ -30,7 +30,6 @@ pub fn numbered<'a>(lines: impl IntoIterator<Item = Line<'a>>) -> Vec<ListLine<'
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct RowList<'a> {
-    /// How it looks.
     pub theme: Theme,
     /// All lines.
     pub lines: Vec<ListLine<'a>>,
@@ -50,12 +49,12 @@ impl RowList<'_> {
     /// The row at a place.
     pub fn row_at(&self, area: Rect, at: Position) -> Option<usize> {
         let mut seen = self.lines[self.in_view(area)].iter();
-        // What scrolls as a whole has no row to choose.
+        // A list that scrolls as a whole has no row to choose.
         let inside = area.contains(at) && self.top.is_none();
         inside.then(|| seen.nth(usize::from(at.y - area.y))).flatten()?.1
     }
 
-    /// Where the first line of the row under the cursor is, if an area shows it.
+    /// The place of the first line of the row under the cursor, if an area shows it.
     pub fn cursor_place(&self, area: Rect) -> Option<Rect> {
         let line = self.lines.iter().position(|(_, row)| row.is_some() && *row == self.cursor)?;
         area.rows().nth(line.checked_sub(self.in_view(area).start)?)

@@ -31,7 +31,7 @@ pub fn fit(text: &str, columns: usize, theme: Theme) -> String {
     short
 }
 
-/// The same with its end kept: where texts begin alike, `nodes 16` and `nodes 32`, their ends tell them apart.
+/// A text cut at its beginning: where texts begin alike, `nodes 16` and `nodes 32`, their ends tell them apart.
 pub fn fit_end(text: &str, columns: usize, theme: Theme) -> String {
     if width(text) <= columns {
         return text.to_owned();

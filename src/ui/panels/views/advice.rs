@@ -1,4 +1,4 @@
-//! What would help: more of which resource, and which change of the plan.
+//! Advice: the gain from more of each resource, and from each change of the plan.
 
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -17,7 +17,6 @@ use shardscope_engine::search::{Advice, Suggestion};
 use shardscope_engine::units::{Amount, thousands};
 use shardscope_report::figures::{Figure, FigureSubject};
 
-/// How it is drawn.
 pub(super) const DRAWING: Drawing =
     Drawing { id: views::advice::SPEC.id, height, content: Content::Table(view), status: |app, _| status(app) };
 
@@ -96,7 +95,7 @@ fn nothing(advice: Option<&Advice>, app: &App) -> Option<&'static str> {
     })
 }
 
-/// What the cursor is on, for the status line.
+/// Says what Enter does with the row under the cursor.
 fn status(app: &App) -> String {
     match app.views.advice.chosen() {
         Some(AdviceRow::Change(Suggestion { coarser, .. })) if !coarser.is_empty() => {
@@ -108,7 +107,7 @@ fn status(app: &App) -> String {
     }
 }
 
-/// What the changes are for, and that they keep the batch.
+/// The heading of the changes: their purpose, and that they keep the batch.
 fn title(advice: Option<&Advice>, app: &App) -> String {
     let what = match advice {
         Some(Advice { fits: Some(false), pairs: true, .. }) => "no single change makes it fit; two together would",
@@ -119,7 +118,7 @@ fn title(advice: Option<&Advice>, app: &App) -> String {
     std::iter::once(what.to_owned()).chain(kept).collect::<Vec<_>>().join(", ")
 }
 
-/// What is changed, what it gives, and a bar for that, or what else changes.
+/// A change or a resource, its gain, and a bar, or the figures that change with it.
 fn line(row: &AdviceRow, theme: Theme, most: f64, width: u16) -> Line<'static> {
     let gained = |name: &str, columns: usize, gain: f64| {
         let gain = words::change(1.0, 1.0 + gain, theme);

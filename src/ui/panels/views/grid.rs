@@ -14,7 +14,6 @@ use shardscope_engine::search::GridRow;
 use shardscope_engine::units::{precise_percent, thousands};
 use shardscope_report::figures::{Table, TableCell};
 
-/// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {
     id: views::grid::SPEC.id,
     height: |_| HEIGHT,
@@ -72,7 +71,7 @@ fn points(rows: &[GridRow], theme: Theme) -> Table {
     table
 }
 
-/// What Enter does.
+/// Says what Enter does.
 fn status(app: &App) -> String {
     let (rows, cursor) = (app.views.grid.rows(), app.views.grid.row(app.on_screen()));
     match rows.get(cursor).map(|row| row.point) {

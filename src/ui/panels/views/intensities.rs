@@ -17,7 +17,6 @@ use shardscope_engine::scenario::Scenario;
 use shardscope_engine::units::thousands;
 use shardscope_report::figures::{CellTone, Table, TableCell, bandwidth, carries, intensities, verdict};
 
-/// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {
     id: views::intensities::SPEC.id,
     height: |_| HEIGHT,
@@ -89,7 +88,7 @@ fn table(transfers: &[Intensity], scenario: &Scenario, theme: Theme) -> Table {
     intensities(scenario, transfers).only(&shown).with_column(4, &heading, scales)
 }
 
-/// How much more than needed on the right of a line, how much less on the left, in powers of ten.
+/// A bar to the right of a line for intensity above the threshold, to the left for less, in powers of ten.
 fn scale(ratio: f64, theme: Theme) -> String {
     let glyphs = theme.glyphs();
     let length = (libm::log10(ratio) / 2.0 * SIDE as f64).clamp(-(SIDE as f64), SIDE as f64);

@@ -16,12 +16,11 @@ use crate::ui::widgets::table::{self, Aligned};
 use shardscope_engine::units::devices;
 use shardscope_report::figures::{Limit, Table, TableCell};
 
-/// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {
     id: views::limits::SPEC.id,
     height: |_| HEIGHT,
     content: Content::Table(view),
-    status: |_, _| String::new(),
+    status: |app, _| status(app),
 };
 
 /// Rows that it takes: frame, assumptions, verdict and machine, numbers with their heading.
@@ -93,4 +92,13 @@ fn numbers(LimitsPicture { limits, verdict, numbers, .. }: &LimitsPicture, theme
     lines.push(table::headings(&table, &BOUND_COLUMNS, role, theme));
     lines.extend(table::lines(&table, &BOUND_COLUMNS, theme));
     lines
+}
+
+/// The formula of the number under the cursor in full: its column cuts a long one.
+fn status(app: &App) -> String {
+    let chosen = app.views.limits.row().checked_sub(Assumption::ALL.len());
+    let number = chosen.and_then(|number| Some((NUMBERS[number], app.views.limits.picture.as_ref()?, number)));
+    number.map_or_else(String::new, |(limit, picture, number)| {
+        format!("{} = {}", limit.label(), picture.numbers[number].formula)
+    })
 }

@@ -16,7 +16,6 @@ use shardscope_engine::units::{Seconds, percent};
 use shardscope_evidence::calibrate::{Attribution, Cause};
 use shardscope_report::figures::{CellTone, Table, band_words, cause_cells};
 
-/// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {
     id: SPEC.id,
     height: |app| 2 + SAID + 2 + columns(app.views.measured.causes().len()).max(1),
@@ -34,7 +33,7 @@ const MEANING: u16 = 3;
 const SET: [Aligned; 5] =
     [Aligned::Right(8), Aligned::Indented(2, 24), Aligned::Right(9), Aligned::Right(12), Aligned::Indented(2, 38)];
 
-/// What is to be done where nothing was typed.
+/// Instructions before anything was typed.
 const HOW: &str = "Enter: type what a step of this job takes on your machine, like 3.4 s, or the model flop utilisation \
                    that it reaches, like 38 %. The scenario must say what ran.";
 
@@ -99,7 +98,7 @@ fn lines(app: &App, run: &OwnRun, told: &Attribution, theme: Theme) -> Vec<Line<
     vec![Line::styled(gap, theme.style(Role::Title)), Line::raw(bands), Line::styled(of, theme.style(Role::Dim))]
 }
 
-/// What the cause under the cursor means, in full: the column and the status line have the beginning.
+/// The meaning of the cause under the cursor in full: the column and the status line have its beginning.
 fn meaning_of_cause(app: &App) -> String {
     let view = &app.views.measured;
     let Some(cause) = view.causes().get(view.row()) else { return String::new() };

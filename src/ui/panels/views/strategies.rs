@@ -19,7 +19,6 @@ use shardscope_engine::search::StrategyOutcome as Row;
 use shardscope_engine::units::Amount;
 use shardscope_report::figures::{CellTone, Figure, FigureSubject, STRATEGIES, Table, TableCell};
 
-/// How it is drawn.
 pub(super) const DRAWING: Drawing =
     Drawing { id: views::strategies::SPEC.id, height, content: Content::Table(view), status: |app, _| status(app) };
 
@@ -110,7 +109,7 @@ fn compared(app: &App, theme: Theme, levels: &[usize]) -> Table {
     table
 }
 
-/// What the whole job takes: its days where it has an end, else the tokens per second of all devices.
+/// The figure of the whole job: its days where it has an end, else the tokens per second of all devices.
 fn whole(scenario: &Scenario) -> Figure {
     if scenario.plan.tokens.is_some() { Figure::Days } else { Figure::TotalTokens }
 }
@@ -158,7 +157,7 @@ fn legend(app: &App, theme: Theme) -> Line<'static> {
     let [current, best, too_big, impossible] = [glyphs.more[0], glyphs.best, glyphs.too_big, glyphs.impossible];
     let text = if marked {
         format!(
-            "  {current} current  {best} fastest with the same number formats  ! other formats  {too_big} does not fit"
+            "  {current} current  {best} fastest in the same formats  ! other number formats  {too_big} does not fit"
         )
     } else {
         format!(
@@ -168,7 +167,7 @@ fn legend(app: &App, theme: Theme) -> Line<'static> {
     Line::styled(text, theme.style(Role::Dim))
 }
 
-/// What the strategy under the cursor does, or why it cannot be.
+/// Describes the strategy under the cursor, or says why it is not possible.
 fn status(app: &App) -> String {
     let strategies = &app.views.strategies;
     let Some(row) = strategies.rows().get(strategies.row()) else { return String::new() };

@@ -64,7 +64,7 @@ impl TableView {
         self.list.row_at(rows, at)
     }
 
-    /// Where the words over the list, the list, the words under it, and the rest are.
+    /// The areas of the words over the list, the list, the words under it, and the rest.
     fn places(&self, inside: Rect) -> [Rect; 4] {
         let [over, under] = [&self.over, &self.under].map(|lines| columns(lines.len()));
         let room = inside.height.saturating_sub(over + under);

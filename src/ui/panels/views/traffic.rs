@@ -1,5 +1,4 @@
-//! What each level of the cluster and the link to the host carry in a step, beside what they carry with the pinned
-//! scenario.
+//! Traffic of each level of the cluster and of the link to the host in a step, beside that of the pinned scenario.
 
 use ratatui::layout::Rect;
 use ratatui::text::Line;
@@ -17,7 +16,6 @@ use shardscope_engine::scenario::Scenario;
 use shardscope_engine::units::{Bytes, percent};
 use shardscope_report::figures::{CellTone, Figure, Table, TableCell};
 
-/// How it is drawn.
 pub(super) const DRAWING: Drawing =
     Drawing { id: views::traffic::SPEC.id, height, content: Content::Table(view), status: |_, _| String::new() };
 
@@ -99,7 +97,7 @@ fn links(runs: &[DrawnRun], figures: &[Figure], width: usize, theme: Theme) -> V
                     [name, TableCell::aside(what)].into_iter().chain(amounts).chain(said).collect()
                 },
             ));
-            // What the pinned run carries stands under it, and belongs to no row of the list.
+            // The pinned run's traffic stands under it, and belongs to no row of the list.
             places.extend([place, place + 1].map(|row| (index == 0).then_some(row)));
         }
         table.push(Vec::new());
@@ -126,7 +124,7 @@ struct TrafficBar {
     of: &'static str,
 }
 
-/// What a link carries, and how long it is busy.
+/// The bytes of a link, and the time that it is busy.
 fn bars(run: &DrawnRun, figure: Figure, Copies { bytes, busy }: Copies, most: Bytes) -> [TrafficBar; 2] {
     let part = |part: f64, of: f64| if of > 0.0 { part / of } else { 0.0 };
     let of_all = percent(part(bytes.get(), total(run.summary).get()));
@@ -148,7 +146,7 @@ fn bars(run: &DrawnRun, figure: Figure, Copies { bytes, busy }: Copies, most: By
     ]
 }
 
-/// What a link of the first run carries in any of them; `None` where a cluster has no level of that name.
+/// The traffic of a link of the first run in any of them; `None` where a cluster has no level of that name.
 fn carried(run: &DrawnRun, figure: Figure, runs: &[DrawnRun]) -> Option<Copies> {
     match figure {
         Figure::Traffic(level) => {
