@@ -164,8 +164,7 @@ impl Theme {
 fn on(ground: Color) -> Style {
     // Fixed colours of the cube: the named ones follow the user's scheme.
     let (black, white) = (Color::Indexed(16), Color::Indexed(231));
-    let ink = if color::contrast(black, ground) >= color::contrast(white, ground) { black } else { white };
-    Style::new().fg(ink).bg(ground)
+    Style::new().fg(if color::takes_black(ground) { black } else { white }).bg(ground)
 }
 
 #[cfg(test)]

@@ -157,7 +157,16 @@ pub(super) fn luminance(color: Color) -> f64 {
     0.2126 * r + 0.7152 * g + 0.0722 * b
 }
 
+/// The luminance on which black and white have the same contrast: (l + 0.05) / 0.05 = 1.05 / (l + 0.05).
+const MIDDLE: f64 = 0.179_128_784_747_792;
+
+/// Whether black reads at least as well on a ground as white.
+pub(super) fn takes_black(ground: Color) -> bool {
+    luminance(ground) >= MIDDLE
+}
+
 /// Contrast ratio, 1 to 21 (WCAG 2.1).
+#[cfg(test)]
 pub(super) fn contrast(one: Color, other: Color) -> f64 {
     let (one, other) = (luminance(one) + 0.05, luminance(other) + 0.05);
     (one / other).max(other / one)

@@ -44,7 +44,7 @@ fn view(app: &App, theme: Theme, _: Rect) -> TableView {
     let points = points(grid.rows(), theme);
     TableView {
         title: format!("Best points of data parallelism{}", outdated(app)),
-        notes: vec![if grid.is_complete() { scenario.model.id.to_string() } else { "computing".to_owned() }],
+        notes: vec![if grid.is_complete() { scenario.model.id.clone() } else { "computing".to_owned() }],
         over: vec![Line::raw(asked), table::headings(&points, &COLUMNS, |_| Role::Dim, theme)],
         list: rows(app, theme, &points, &COLUMNS, grid.row(scenario)),
         ..TableView::default()
