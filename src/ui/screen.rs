@@ -162,11 +162,11 @@ fn too_small(theme: Theme, area: Rect, buf: &mut Buffer) {
 }
 
 /// Tabs, the panel that has the keys, and where memory and time go: in a few lines, unless that is the panel or the
-/// panel is a view that takes all; in panels of their own under a map that leaves them room.
+/// panel is a view that needs all; in panels of their own under a map or a view that leaves them room.
 fn compact(app: &App, area: Rect) -> (Rect, Vec<(Panel, Rect)>, Rect) {
     let [tabs, under] = area.layout(&Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]));
     let spare = under.height.saturating_sub(views::height(app));
-    if app.focus == Panel::Map && app.view == ViewId::MAP && spare >= LEAST_MEMORY + LEGEND {
+    if app.focus == Panel::Map && spare >= LEAST_MEMORY + LEGEND {
         // The memory itself where its summary would leave a hole, and the timeline where that would leave one.
         let memory = spare.min(memory::height(app));
         let timeline = spare - memory;
