@@ -91,7 +91,7 @@ impl Model {
     pub(crate) fn kind_period(&self) -> u32 {
         let experts = self.experts.and_then(|experts| experts.every).unwrap_or(1);
         let window = self.window.and_then(|window| window.full_every).unwrap_or(1);
-        least_common_multiple(experts, window)
+        least_common_multiple(experts, window).max(1)
     }
 
     /// A sum over its layers.

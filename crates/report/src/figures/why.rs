@@ -76,7 +76,7 @@ pub fn figures(scenario: &Scenario, evaluation: &Evaluation) -> Vec<Figure> {
         match figure {
             Figure::LayerForward(_) => kinds.map(Figure::LayerForward).collect(),
             Figure::LayerBackward(_) => kinds.map(Figure::LayerBackward).collect(),
-            Figure::Kernel(_) => (0..kernels::all(scenario).len()).map(Figure::Kernel).collect(),
+            Figure::Kernel(_) => (0..facts::layer_kernels(scenario).len()).map(Figure::Kernel).collect(),
             Figure::Traffic(_) => levels.map(Figure::Traffic).collect(),
             Figure::Busy(_) => levels.map(Figure::Busy).collect(),
             Figure::Copied(_) => copies.iter().copied().map(Figure::Copied).collect(),

@@ -1,7 +1,7 @@
 //! One assignment of shardings and slices to the operators of a model. Not for what it costs ([`super::judge`]).
 
 use crate::cost::Sublayer;
-use crate::model::{LayerKind, Model};
+use crate::model::Model;
 use crate::plan::{Extent, Layers, Operator, Placement};
 use crate::scenario::Scenario;
 use crate::search::tune::Tuned;
@@ -14,41 +14,6 @@ pub(super) struct OperatorChoice {
     /// Its way, by index in the space.
     pub way: usize,
     pub slices: u32,
-}
-
-/// Equal operators: all attentions of a model's layers or all MLPs, or those of the layers with a window, or with experts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct EqualSublayers {
-    pub sublayer: Sublayer,
-    /// A kind of layer that has them.
-    pub kind: LayerKind,
-    /// Layers that have them.
-    pub layers: u32,
-}
-
-impl EqualSublayers {
-    /// All of a model: attentions before MLPs.
-    pub fn of_model(model: &Model) -> Vec<Self> {
-        let mut found: Vec<Self> = Vec::new();
-        for sublayer in [Sublayer::Attention, Sublayer::Mlp] {
-            for (kind, layers) in model.kinds() {
-                match found.iter_mut().find(|known| known.are_of(sublayer, kind)) {
-                    Some(known) => known.layers += layers,
-                    None => found.push(Self { sublayer, kind, layers }),
-                }
-            }
-        }
-        found
-    }
-
-    /// Whether a layer of a kind has its sublayer among these.
-    fn are_of(&self, sublayer: Sublayer, kind: LayerKind) -> bool {
-        let alike = match sublayer {
-            Sublayer::Attention => self.kind.window == kind.window,
-            Sublayer::Mlp => self.kind.experts == kind.experts,
-        };
-        self.sublayer == sublayer && alike
-    }
 }
 
 /// How many of equal sublayers are treated in which way, and the ways of embedding and logits. The first layers are

@@ -14,11 +14,11 @@ use crate::search::evaluator::Cancel;
 use crate::search::tune::Tuned;
 use crate::units::{Bytes, Count, Seconds};
 
-use super::candidate::{EqualSublayers, OperatorChoice, OperatorPlan};
+use super::candidate::{OperatorChoice, OperatorPlan};
 use super::classes::{Assignment, OperatorClass, OptionCost, fastest, relaxed};
 use super::judge::{Judge, JudgedPlan};
 use super::request::PlannerObjective;
-use super::space::Space;
+use super::space::{EqualSublayers, Space};
 
 /// The most times that a plan is made smaller when the simulator finds that it needs more memory than the model says.
 const TRIES: usize = 5;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::figures::figure::Figure;
-use crate::figures::table::{joined, known};
+use crate::figures::table::{joined, known, whole};
 use crate::figures::why::facts::FigureSubject;
 use crate::figures::why::traffic::carried;
 use shardscope_engine::evaluate::{Evaluation, HostDirection, Memory, MemoryParts, Resource};
@@ -176,9 +176,4 @@ fn parts(memory: &Memory) -> Map<String, Value> {
 
 fn bytes(figure: Figure, subject: &FigureSubject) -> Option<u64> {
     figure.amount(subject).map(|amount| whole(Bytes::new(amount.value)))
-}
-
-/// A size in whole bytes, up to 2^53: the largest integer up to which numbers are exact.
-pub(super) fn whole(bytes: Bytes) -> u64 {
-    bytes.get().clamp(0.0, (1_u64 << 53) as f64).round() as u64
 }

@@ -7,7 +7,8 @@ use shardscope_engine::plan::Recompute;
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::units::{Bytes, Seconds, thousands};
 
-use super::figures::whole;
+use crate::figures::table::whole;
+
 use super::lines::row;
 
 /// The title of the section.
@@ -51,7 +52,7 @@ pub(super) fn rows(scenario: &Scenario) -> Vec<(String, String)> {
     let line = |KindOfLayer { name, layers, parameters, forward, backward, kept }| {
         let parameters = thousands(parameters as f64);
         let value = format!("{parameters} parameters, forward {forward}, backward {backward}, keeps {kept}");
-        row(&format!("{layers} with {name}"), value)
+        row(&format!("{layers} x {name}"), value)
     };
     kinds(scenario).into_iter().map(line).collect()
 }

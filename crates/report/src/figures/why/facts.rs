@@ -5,18 +5,18 @@ use std::borrow::Cow;
 
 use shardscope_engine::bounds::intensity::Intensity;
 use shardscope_engine::bounds::pipeline::Pipeline;
-use shardscope_engine::cost::{Factors, Rates};
+use shardscope_engine::cost::{Factors, Kernel, Rates};
 use shardscope_engine::evaluate::{
     Details, Elasticity, Evaluation, Expense, FailureForecast, HostDirection, Memory, Span, Stream, Summary,
 };
 use shardscope_engine::model::{LayerKind, Model};
+use shardscope_engine::plan::pass::PerDirection;
 use shardscope_engine::scenario::{Layout, Scenario};
 
 use crate::figures::figure::Figure;
 use shardscope_engine::units::{Amount, Dimension, Seconds};
 
 use super::formula::{Authority, Citation, Formula, FormulaInput};
-use super::kernels::{self, LayerKernel};
 
 /// Where the laws of pipelines, of arithmetic intensities and of the batch stand.
 pub(super) const LAYERED: &str = "Layered gradient accumulation and modular pipeline parallelism, arXiv 2106.02679";
@@ -159,7 +159,7 @@ impl<'a> FigureSubject<'a> {
                 format!("a layer{}", apart(&self.scenario.model, kind))
             }
             Figure::Kernel(index) => {
-                let LayerKernel { kind, pass, kernel } = kernels::all(self.scenario).into_iter().nth(index)?;
+                let LayerKernel { kind, pass, kernel } = layer_kernels(self.scenario).into_iter().nth(index)?;
                 format!("{pass} of {}{}", kernel.name, apart(&self.scenario.model, kind))
             }
             Figure::Copied(way) | Figure::Copying(way) => way.stream().name().to_owned(),
@@ -234,6 +234,25 @@ impl Citation {
     pub(super) fn paper(text: &str) -> Self {
         Self::new(Authority::Paper, text)
     }
+}
+
+/// A kernel of a kind of layer.
+pub(super) struct LayerKernel {
+    pub kind: LayerKind,
+    pub pass: &'static str,
+    pub kernel: Kernel,
+}
+
+/// The kernels of each kind of layer: those of forward, then those of backward.
+pub(super) fn layer_kernels(scenario: &Scenario) -> Vec<LayerKernel> {
+    let rates = Rates::new(scenario, &Factors::default());
+    let of_kind = |(kind, _)| {
+        let PerDirection { forward, backward } = rates.kernels(kind);
+        let passes = [("forward", forward), ("backward", backward)].into_iter();
+        passes
+            .flat_map(move |(pass, kernels)| kernels.into_iter().map(move |kernel| LayerKernel { kind, pass, kernel }))
+    };
+    scenario.model.kinds().flat_map(of_kind).collect()
 }
 
 /// What sets layers of a kind apart from others of their model: ` (experts)`; nothing where all are alike.

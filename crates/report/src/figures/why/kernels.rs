@@ -1,14 +1,12 @@
 //! A layer's forward and backward, kernel by kernel: what each computes and moves, what it reaches, what bounds it.
 
 use shardscope_engine::cost::{Factors, Kernel, Rates};
-use shardscope_engine::model::LayerKind;
 use shardscope_engine::plan::pass::{Direction, PerDirection};
-use shardscope_engine::scenario::Scenario;
 use shardscope_engine::units::{Dimension, Flop, Seconds, percent};
 
 use crate::figures::figure::Figure;
 
-use super::facts::{FigureEntry, FigureSubject, FormulaFacts, Why, because, figure, input, share};
+use super::facts::{FigureEntry, FigureSubject, FormulaFacts, Why, because, figure, input, layer_kernels, share};
 use super::formula::{Citation, Formula};
 
 /// A layer's passes, and the kernels that they run.
@@ -23,16 +21,9 @@ pub(super) const FIGURES: &[FigureEntry] = &[
         .why(|facts, at| facts.layer_pass(at, Direction::Backward)),
     figure(Figure::Kernel(0), "kernel", "{}", Dimension::Seconds)
         .about("Arithmetic at the share of the peak that its shape reaches, or its bytes at the memory's rate.")
-        .value(|of, at| Some(all(of.scenario).get(at)?.kernel.time.time.get()))
-        .why(|facts, at| facts.kernel(&all(facts.scenario).get(at)?.kernel)),
+        .value(|of, at| Some(layer_kernels(of.scenario).get(at)?.kernel.time.time.get()))
+        .why(|facts, at| facts.kernel(&layer_kernels(facts.scenario).get(at)?.kernel)),
 ];
-
-/// A kernel of a kind of layer.
-pub(super) struct LayerKernel {
-    pub kind: LayerKind,
-    pub pass: &'static str,
-    pub kernel: Kernel,
-}
 
 /// The kernels of the layers of a kind, by its place among the model's.
 fn all_of(of: &FigureSubject, kind: usize) -> Option<PerDirection<Vec<Kernel>>> {
@@ -42,18 +33,6 @@ fn all_of(of: &FigureSubject, kind: usize) -> Option<PerDirection<Vec<Kernel>>> 
 
 fn time(kernels: &[Kernel]) -> f64 {
     kernels.iter().map(|kernel| kernel.time.time).sum::<Seconds>().get()
-}
-
-/// The kernels of each kind of layer: those of forward, then those of backward.
-pub(super) fn all(scenario: &Scenario) -> Vec<LayerKernel> {
-    let rates = Rates::new(scenario, &Factors::default());
-    let of_kind = |(kind, _)| {
-        let PerDirection { forward, backward } = rates.kernels(kind);
-        let passes = [("forward", forward), ("backward", backward)].into_iter();
-        passes
-            .flat_map(move |(pass, kernels)| kernels.into_iter().map(move |kernel| LayerKernel { kind, pass, kernel }))
-    };
-    scenario.model.kinds().flat_map(of_kind).collect()
 }
 
 /// The share of the peak that its arithmetic reaches; `None` where memory alone takes the time.
