@@ -236,7 +236,7 @@ impl<'a> OperatorLayouts<'a> {
         let end = |(there, site, part): (bool, Site, ModelPart), list: &mut UnitList| {
             if there {
                 let unit_pass = costs[self.layout_of(site)].end_pass(part, pass);
-                list.add([UnitRun { unit_pass, count: 1, ..UnitRun::default() }]);
+                list.add_turn(|runs| runs.push(UnitRun { unit_pass, count: 1, ..UnitRun::default() }));
             }
         };
         let embedding = (layers.ends.embedding, Site::Embedding, ModelPart::Embedding);
@@ -245,25 +245,29 @@ impl<'a> OperatorLayouts<'a> {
         let [first, last] = if backward { [head, embedding] } else { [embedding, head] };
         end(first, list);
         while let Some(turn) = split_turn(&mut left, backward) {
-            let runs = |range: &LayerRange| self.runs(costs, range, pass);
-            if backward { list.add(turn.iter().rev().flat_map(runs)) } else { list.add(turn.iter().flat_map(runs)) }
+            list.add_turn(|runs| match backward {
+                true => turn.iter().rev().for_each(|range| self.add_runs(costs, range, pass, runs)),
+                false => turn.iter().for_each(|range| self.add_runs(costs, range, pass, runs)),
+            });
         }
         end(last, list);
     }
 
-    /// A pass over the units of a range, which take turns.
-    fn runs(&self, costs: &[UnitCosts<'_>], range: &LayerRange, pass: Pass) -> Vec<UnitRun> {
+    /// Adds a pass over the units of a range, which take turns.
+    fn add_runs(&self, costs: &[UnitCosts<'_>], range: &LayerRange, pass: Pass, runs: &mut Vec<UnitRun>) {
         let LayerRange { first, layers, step, kind, placed, apart, recomputed } = *range;
         // Backward begins with the last layer of the range and counts down.
         let ahead = step.cast_signed();
         let (layer, step) = if pass.is_backward() { (first + (layers - 1) * step, -ahead) } else { (first, ahead) };
-        let units = if apart {
+        let mut add = |unit_pass| runs.push(UnitRun { unit_pass, count: layers, layer, step });
+        if apart {
             let slices = placed.map(|layout| self.layouts[layout].slices);
             sublayers::layer(kind, placed.map(|layout| &costs[layout]), slices, recomputed, pass)
+                .into_iter()
+                .for_each(add);
         } else {
-            vec![costs[placed.attention].layer_pass(kind, recomputed, pass)]
-        };
-        units.into_iter().map(|unit_pass| UnitRun { unit_pass, count: layers, layer, step }).collect()
+            add(costs[placed.attention].layer_pass(kind, recomputed, pass));
+        }
     }
 }
 

@@ -139,57 +139,47 @@ fn split(layers: &[f64], stages: u32, [embedding, head]: [f64; 2]) -> Vec<u32> {
     if last == 0 {
         return vec![layers.len() as u32];
     }
-    let fill = |limit: f64, full: usize| Filled::new(layers, last, [embedding, head], limit, full);
+    let mut counts = vec![0; stages as usize];
+    let mut fill = |limit: f64, full: usize| fill(layers, [embedding, head], &mut counts, limit, full);
     // Begins below the mean time of a stage, of which rounding may have made too much.
     let total = embedding + head + layers.iter().sum::<f64>();
     let mut limit = total / f64::from(stages) * (1.0 - 1e-9);
-    while let Filled { placed: false, next, .. } = fill(limit, last) {
+    while let Some(next) = fill(limit, last) {
         limit = next;
     }
     // 9 layers of time 1 on 4 stages: with a limit of 3 the first stage takes 3, and the others need not.
     let (mut full, mut most) = (0, last);
     while full < most {
         let middle = full.midpoint(most);
-        if fill(limit, middle).placed { most = middle } else { full = middle + 1 }
+        if fill(limit, middle).is_none() { most = middle } else { full = middle + 1 }
     }
-    fill(limit, full).counts
+    fill(limit, full);
+    counts
 }
 
-/// Stages filled from the first on.
-struct Filled {
-    counts: Vec<u32>,
-    /// Whether all layers have a place.
-    placed: bool,
-    /// The least limit with which a stage takes a layer more.
-    next: f64,
-}
-
-impl Filled {
-    /// Fills the stages up to `full` to a limit, and those behind below it.
-    fn new(layers: &[f64], last: usize, [embedding, head]: [f64; 2], limit: f64, full: usize) -> Self {
-        let mut filled = Self { counts: vec![0; last + 1], placed: false, next: f64::INFINITY };
-        let mut left = layers;
-        for (stage, count) in filled.counts.iter_mut().enumerate() {
-            let mut time = match stage {
-                0 => embedding,
-                _ if stage == last => head,
-                _ => 0.0,
-            };
-            // No other stage than that of the embedding or of the head is without a layer.
-            let needed = last.saturating_sub(stage + usize::from(head > 0.0));
-            while let Some((layer, behind)) = left.split_first().filter(|(_, behind)| behind.len() >= needed) {
-                time += layer;
-                let order = time.total_cmp(&limit);
-                if order.is_gt() || order.is_eq() && stage > full {
-                    filled.next = filled.next.min(time);
-                    break;
-                }
-                (left, *count) = (behind, *count + 1);
+/// Fills the stages up to `full` to a limit, and those behind below it, each with the layers after those of the stage
+/// before. Where not all layers have a place, gives the least limit with which a stage takes one more.
+fn fill(layers: &[f64], [embedding, head]: [f64; 2], counts: &mut [u32], limit: f64, full: usize) -> Option<f64> {
+    let (last, mut left, mut more) = (counts.len() - 1, layers, f64::INFINITY);
+    for (stage, count) in counts.iter_mut().enumerate() {
+        let mut time = match stage {
+            0 => embedding,
+            _ if stage == last => head,
+            _ => 0.0,
+        };
+        // No other stage than that of the embedding or of the head is without a layer.
+        let needed = last.saturating_sub(stage + usize::from(head > 0.0));
+        *count = 0;
+        while let Some((layer, behind)) = left.split_first().filter(|(_, behind)| behind.len() >= needed) {
+            time += layer;
+            if time > limit || stage > full && time >= limit {
+                more = more.min(time);
+                break;
             }
+            (left, *count) = (behind, *count + 1);
         }
-        filled.placed = left.is_empty();
-        filled
     }
+    (!left.is_empty()).then_some(more)
 }
 
 #[cfg(test)]

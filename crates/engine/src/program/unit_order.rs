@@ -70,9 +70,9 @@ impl UnitList {
     }
 
     /// Adds runs that take turns.
-    pub fn add(&mut self, turn: impl IntoIterator<Item = UnitRun>) {
+    pub fn add_turn(&mut self, add: impl FnOnce(&mut Vec<UnitRun>)) {
         let first = self.runs.len();
-        self.runs.extend(turn);
+        add(&mut self.runs);
         self.patterns.push(UnitGroup { first, runs: self.runs.len() - first });
     }
 
