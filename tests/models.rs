@@ -95,6 +95,11 @@ fn deepseek_active() {
     let model = model("deepseek-v3");
     let active = model.active_parameters() as f64;
     assert!((active - 37.5e9).abs() < 0.5e9, "{active}");
+    // Megatron's flop of a token are 0.2498 TFLOP for sequences of 4096, without its layer for a further token: 6 for each
+    // weight of a product, and 6 for each channel and position attended to, of which a causal kernel computes half.
+    let attended: f64 = model.kinds().map(|(kind, layers)| f64::from(layers) * model.attended_width(kind, 4096)).sum();
+    let flop = 6.0 * model.matrix_parameters() as f64 + 6.0 * attended * 4096.0;
+    assert!((flop / 0.24981e12 - 1.0).abs() < 1e-4, "{flop}");
     let kinds: Vec<(String, u32)> = model.kinds().map(|(kind, layers)| (kind.name(&model), layers)).collect();
     assert_eq!(kinds, [("dense".to_owned(), 3), ("experts".to_owned(), 58)]);
 }

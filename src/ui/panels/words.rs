@@ -15,9 +15,9 @@ pub(super) fn figure(value: f64) -> String {
 /// An activity in words: `backward, layer 43`, with the kind of the layer where not all of the model are alike.
 pub(super) fn activity(activity: Activity, model: &Model) -> String {
     let kind = activity.kind.name();
-    let apart = || match model.is_mixed() {
-        true => format!(" ({})", model.kind(activity.layer).name(model)),
-        false => String::new(),
+    let apart = || {
+        let mixed = Some(model).filter(|model| model.is_mixed());
+        mixed.map_or_else(String::new, |model| format!(" ({})", model.kind(activity.layer).name(model)))
     };
     match activity.part {
         ModelPart::Layer => format!("{kind}, layer {}{}", activity.layer, apart()),

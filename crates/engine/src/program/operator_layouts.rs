@@ -245,9 +245,9 @@ impl<'a> OperatorLayouts<'a> {
         let [first, last] = if backward { [head, embedding] } else { [embedding, head] };
         end(first, list);
         while let Some(turn) = split_turn(&mut left, backward) {
-            list.add_turn(|runs| match backward {
-                true => turn.iter().rev().for_each(|range| self.add_runs(costs, range, pass, runs)),
-                false => turn.iter().for_each(|range| self.add_runs(costs, range, pass, runs)),
+            list.add_turn(|runs| {
+                let add = |range| self.add_runs(costs, range, pass, runs);
+                if backward { turn.iter().rev().for_each(add) } else { turn.iter().for_each(add) }
             });
         }
         end(last, list);

@@ -56,7 +56,7 @@ fn stages_are_balanced_by_their_layers_or_given() {
         let checked = scenario.checked().expect("a valid scenario");
         let summary = summary_with(&checked, &free, &mut workspace).expect("a valid scenario");
         close((summary.step_time - summary.time.optimizer).get(), expected);
-        let held: Vec<f64> = stages(&checked, &mut workspace).iter().map(|rank| rank.parts.weights.get()).collect();
+        let held: Vec<f64> = stages(&checked, &workspace).iter().map(|rank| rank.parts.weights.get()).collect();
         assert_eq!(held, weights);
     };
     // In bytes: a dense layer 2 x 12 x 1024^2; one with experts 2 x (4 + 4 x 2) x 1024^2 and a router of 4 x 1024.

@@ -201,7 +201,7 @@ fn best_step_size(space: &Space<'_>, from: &JudgedPlan, step: &Move<'_>, judge: 
 fn steps<'a>(space: &Space<'_>, ways: &[usize], from: &'a OperatorPlan) -> Vec<Move<'a>> {
     let mut found: Vec<Move> = Vec::new();
     let all = space.sublayers.len();
-    for alike in (0..all).map(|one| one..one + 1).chain([0..all]) {
+    for alike in (0..all).map(|one| one..one + 1).chain(std::iter::once(0..all)) {
         for (slot, _) in from.slots(alike.start) {
             let there = |one: usize| from.slots(one).iter().find(|(other, _)| other == slot).map(|(_, here)| *here);
             let Some(most) = alike.clone().map(there).reduce(|a, b| Some(a?.min(b?))).flatten() else { continue };

@@ -48,7 +48,7 @@ impl EqualSublayers {
     }
 
     /// Whether a layer of a kind has its sublayer among these.
-    pub fn are_of(&self, sublayer: Sublayer, kind: LayerKind) -> bool {
+    pub fn are_of(self, sublayer: Sublayer, kind: LayerKind) -> bool {
         let alike = match sublayer {
             Sublayer::Attention => self.kind.window == kind.window,
             Sublayer::Mlp => self.kind.experts == kind.experts,

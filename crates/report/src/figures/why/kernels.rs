@@ -2,7 +2,7 @@
 
 use shardscope_engine::cost::{Factors, Kernel, Rates};
 use shardscope_engine::plan::pass::{Direction, PerDirection};
-use shardscope_engine::units::{Dimension, Flop, Seconds, percent};
+use shardscope_engine::units::{Bytes, Dimension, Flop, Seconds, percent};
 
 use crate::figures::figure::Figure;
 
@@ -64,16 +64,20 @@ impl FormulaFacts<'_> {
     fn kernel(&self, kernel: &Kernel) -> Option<Why> {
         let counted =
             "of a product both factors read and the result written once; of scores what the kernel writes and reads";
-        let moved = || input("bytes", kernel.bytes, Citation::convention(counted));
-        let streamed = || moved() / input("memory bandwidth reached", self.rates.memory, self.calibrated());
+        let moved = |bytes: Bytes| input("bytes", bytes, Citation::convention(counted));
+        let streamed =
+            |bytes: Bytes| moved(bytes) / input("memory bandwidth reached", self.rates.memory, self.calibrated());
         let computed = |reached: f64| {
             let flop = input("flop", kernel.flop, Citation::convention("2 for each product that is summed up"));
             flop / (input("peak", kernel.peak, self.sheet())
                 * input("share of the peak reached", share(reached), self.calibrated()))
         };
         let formula = match reached(kernel) {
-            None => streamed(),
-            Some(reached) if kernel.time.memory > Seconds::ZERO => computed(reached) + streamed(),
+            None => streamed(kernel.bytes),
+            // Of two products one may be bound by its bytes, the other by its arithmetic.
+            Some(reached) if kernel.time.memory > Seconds::ZERO => {
+                computed(reached) + streamed(self.rates.memory * kernel.time.memory)
+            }
             Some(reached) => computed(reached),
         };
         let about = match reached(kernel) {
@@ -82,7 +86,7 @@ impl FormulaFacts<'_> {
             }
             None => "Bound by memory: it computes next to nothing.".to_owned(),
             Some(share) if kernel.time.memory > Seconds::ZERO => format!(
-                "Products at {} of the peak take {}, scores to memory and back {}.",
+                "Products at {} of the peak take {}, what is bound by memory {}.",
                 percent(share),
                 kernel.time.time - kernel.time.memory,
                 kernel.time.memory
