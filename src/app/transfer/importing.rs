@@ -138,7 +138,7 @@ impl ImportQuestion {
         let missing: Vec<String> = missing.iter().map(|(option, value)| format!("--{option} {value}")).collect();
         let why = match &missing[..] {
             [] => unbuilt.first().map_or_else(String::new, |skipped| skipped.why.clone()),
-            missing => format!("it lacks what {} would say", missing.join(" ")),
+            missing => format!("the log leaves values open; add {}, with the run's own", missing.join(" ")),
         };
         let step = measured.first().and_then(|row| row.number("step_time_s").ok().flatten());
         let Some(step) = step.map(Seconds::new) else { return Err(vec![format!("{name}: {why}")]) };
