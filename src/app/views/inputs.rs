@@ -59,8 +59,8 @@ pub struct Inputs {
     cursor: ListCursor,
     /// Whether the rare fields are shown.
     pub unfolded: bool,
-    /// Whether the terminal has rows for all fields, so that none is folded away.
-    pub roomy: bool,
+    /// Rows that the terminal has; rare fields are folded away only where these end.
+    room: usize,
     /// The fields that the last edit changed.
     pub changed: Vec<Field>,
     /// Values that cannot be.
@@ -74,20 +74,28 @@ pub struct Inputs {
 impl Inputs {
     /// The rows that can be seen, in order.
     pub fn rows(&self) -> impl Iterator<Item = InputRow> {
-        // Behind the row that opens them, so that opening moves nothing above it.
-        let folded = rare().map(InputRow::Field).filter(|_| self.unfolded || self.roomy);
-        Field::all()
-            .filter(|field| !field.spec().rare)
+        let common = Field::all().filter(|field| !field.spec().rare);
+        let (seen, folded) = (rare().take(self.seen()), rare().skip(self.seen()));
+        common
+            .chain(seen)
             .map(InputRow::Field)
-            .chain((!self.roomy).then_some(InputRow::Fold))
-            .chain(folded)
+            .chain((self.seen() < rare().count()).then_some(InputRow::Fold))
+            // Behind the row that opens them, so that opening moves nothing above it.
+            .chain(folded.filter(|_| self.unfolded).map(InputRow::Field))
             .chain([InputRow::Measured])
+    }
+
+    /// Counts the rare fields that have a row where they are folded.
+    fn seen(&self) -> usize {
+        // The run of the user's own has a row, and so has the fold, if there is one.
+        let free = (self.room + rare().count()).saturating_sub(Field::all().count() + 1);
+        if free < rare().count() { free.saturating_sub(1) } else { rare().count() }
     }
 
     /// Notes for how many rows the terminal has room; the row that has the keys keeps them.
     pub fn make_room(&mut self, rows: usize) {
         let row = self.row();
-        self.roomy = rows >= Field::all().count() + BESIDE;
+        self.room = rows;
         let place = self.rows().position(|other| other == row);
         self.cursor = place.map_or_else(ListCursor::default, ListCursor::at);
     }
@@ -158,7 +166,7 @@ impl Inputs {
             }
             InputRow::Field(field) => self.text(field, scenario),
             InputRow::Fold if self.unfolded => "fewer fields".to_owned(),
-            InputRow::Fold => format!("{} fields", rare().count()),
+            InputRow::Fold => format!("{} fields", rare().count() - self.seen()),
             InputRow::Measured => {
                 self.measured.as_ref().map_or_else(|| "no run".to_owned(), |run| run.figure.to_string())
             }
@@ -204,9 +212,6 @@ impl View for Inputs {
         Some(&mut self.cursor)
     }
 }
-
-/// Rows beside the fields: what was measured, and the pinned scenario.
-const BESIDE: usize = 5;
 
 fn rare() -> impl Iterator<Item = Field> {
     Field::all().filter(|field| field.spec().rare)
