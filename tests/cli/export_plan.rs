@@ -57,7 +57,7 @@ fsdp_config:
   version: 2
   reshard_after_forward: true
   activation_checkpointing: true
-  offload_params: false
+  cpu_offload: false
 per_device_train_batch_size: 4
 gradient_accumulation_steps: 2
 optim: 'adamw_torch_fused'";

@@ -6,8 +6,9 @@ use shardscope_engine::scenario::{Field, Problem, Value};
 use shardscope_engine::text::shell::ShellCode;
 
 use super::draft::PlanDraft;
+use super::harmless;
 use super::settings::ToolSettings;
-use super::table::{self, OFF, OFFLOADED, ToolKey, nothing, number, only, words};
+use super::table::{self, OFF, OFFLOADED, ToolKey, compiled, nothing, number, only, words};
 use super::writer::{Line, PlanWriter};
 use super::written::{self, Head, Ranks};
 
@@ -41,14 +42,36 @@ const KEYS: &[ToolKey] = &[
     only("optimizer.early_step_in_backward", OFF, "a plan updates at the end of the step"),
     only("fault_tolerance.enable", OFF, "give the plan of one replica"),
     nothing("training.mixed_precision_reduce", "the stack says in which format gradients are reduced"),
-    nothing("training.compile", "the stack says what is compiled"),
-    nothing("compile.enable", "the stack says what is compiled"),
+    compiled("training.compile", OFF),
+    compiled("compile.enable", OFF),
+    nothing("compile.*", "how code is compiled is not predicted"),
+    only("parallelism.pipeline_parallel_schedule_csv", OFF, "name one of torchtitan's schedules"),
+    only("parallelism.pipeline_parallel_expert_parallel_overlap", OFF, "a plan shards experts like other parameters"),
+    nothing("parallelism.expert_parallel_comm_backend", "experts are not split that way"),
+    nothing("parallelism.context_parallel_rotate_method", "a plan's ring moves as many bytes"),
+    nothing("parallelism.context_parallel_load_balancer", "a plan's ranks have equal shares"),
+    nothing("experimental.context_parallel_rotate_method", "a plan's ring moves as many bytes"),
+    nothing("experimental.enable_async_tensor_parallel", "the stack says what overlaps"),
+    only("experimental.enable_compiled_autograd", OFF, "a plan gathers as FSDP2 does"),
+    only("activation_checkpoint.memory_budget", OFF, "say what is computed again by --recompute"),
+    only("float8.enable_fsdp_float8_all_gather", OFF, GATHERED),
+    only("quantize.linear.float8.enable_fsdp_float8_all_gather", OFF, GATHERED),
+    only("quantize.grouped_mm.*", OFF, "a plan's precision is one for all products"),
+    nothing("quantize.linear.*", "the stack says how fp8 is scaled"),
+    only("float8.emulate", OFF, "a plan's fp8 is the device's"),
+    nothing("float8.recipe_name", "the stack says how fp8 is scaled"),
+    nothing("mx.*", "the stack says how fp8 is scaled"),
+    nothing("model.print_after_conversion", "logs are no part of a step"),
+    nothing("fault_tolerance.*", "it is off"),
+    only("debug.deterministic", OFF, "a plan's kernels are the fast ones"),
+    nothing("debug.*", "it is off"),
     nothing("parallelism.enable_async_tensor_parallel", "the stack says what overlaps"),
     only("parallelism.disable_loss_parallel", OFF, "the stack divides the loss over tensor ranks (`loss_divided`)"),
     nothing("parallelism.pipeline_parallel_first_stage_less_layers", EVENLY),
     nothing("parallelism.pipeline_parallel_last_stage_less_layers", EVENLY),
 ];
 
+const GATHERED: &str = "leave it out: a plan gathers weights in bf16";
 const EVENLY: &str = "a plan cuts stages evenly";
 const TENSOR: &str = "parallelism.tensor_parallel_degree";
 const CONTEXT: &str = "parallelism.context_parallel_degree";
@@ -94,8 +117,9 @@ pub fn is_of(settings: &ToolSettings) -> bool {
 }
 
 /// Reads it.
-pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
-    draft.stack = Some("torchtitan");
+pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
+    let settings = &mut settings;
+    draft.stack = Some(("torchtitan", "torchtitan"));
     rename(settings, draft);
     read_model(settings, draft);
     read_precision(settings, draft);
@@ -104,7 +128,7 @@ pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     read_mesh(settings, draft);
     read_stages(settings, draft);
     read_batch(settings, draft);
-    table::leave(settings, draft);
+    table::leave(harmless::TORCHTITAN, std::mem::take(settings), draft);
     draft.assume(Field::Sequence, 2048_u32, DEFAULT);
 }
 
