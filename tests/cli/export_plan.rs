@@ -219,6 +219,40 @@ fn a_job() {
     }
 }
 
+/// The partition's bounds: a day, and two nodes. 1e11 tokens take some days on them, so that one job follows another.
+#[test]
+fn a_job_on_a_queue() {
+    let home = Home::new();
+    let sinfo = "PARTITION NODES GRES TIMELIMIT JOB_SIZE NODELIST\ngpu* 8 gpu:h100:8 1-00:00:00 1-2 n[1-8]\n";
+    home.write("sinfo.txt", sinfo);
+    let flags = "--device h100-80gb-dgx --rate 400GB/s --out ours.toml";
+    assert_eq!(home.run(&format!("import cluster sinfo.txt {flags}")).code, Some(0));
+    let job = |flags: &str| {
+        let run = home.run(&format!("export --to sbatch --hardware ./ours.toml --model llama-3.1-8b {flags}"));
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        run.stdout
+    };
+    let untimed = job("--nodes 2");
+    assert_contains(&untimed, &["#SBATCH --partition=gpu\n", "# no --time"]);
+    assert!(!untimed.contains("#SBATCH --time") && !untimed.contains("not as planned"), "{untimed}");
+    let short = job("--nodes 2 --tokens 1e8");
+    assert!(!short.contains("singleton"), "{short}");
+    let long = job("--nodes 2 --tokens 1e11");
+    assert_contains(&long, &["#SBATCH --time=1-00:00:00\n", "#SBATCH --dependency=singleton\n", "#SBATCH --job-name="]);
+    // As many jobs as days, the margin of a fifth included.
+    let json =
+        home.run("eval --hardware ./ours.toml --model llama-3.1-8b --nodes 2 --tokens 1e11 --format json").json(0);
+    let days = json["tokens_per_s"].as_f64().map(|rate| 1e11 / rate / 86_400.0).expect("a rate");
+    let jobs = format!("# for job in $(seq {}); do sbatch job.sh train.py ARGUMENTS; done\n", (days * 1.2).ceil());
+    assert_contains(&long, &[&jobs, "each from the last checkpoint of the one before"]);
+    assert_contains(&job("--nodes 4"), &["not as planned: 4 nodes: a job in partition gpu has 2 at most"]);
+    // Another partition has bounds of its own.
+    let other = job("--nodes 4 --partition big --tokens 1e11");
+    assert!(!other.contains("singleton") && !other.contains("at most"), "{other}");
+    // The sample scenario's tokens are nobody's training.
+    assert!(!run("export --to sbatch").stdout.contains("#SBATCH --time"));
+}
+
 #[test]
 fn what_a_tool_does_otherwise_is_said_and_refused_where_that_is_asked_for() {
     let plan = format!("--to accelerate {BASE} --devices 64 --pp 2 --recompute selective");

@@ -195,3 +195,91 @@ fn unknown_settings_are_counted() {
     );
     assert!(!imported(&[("run.sh", SCRIPT)], ON_A100).stderr.contains("unknown"));
 }
+
+/// The Trainer's head, bars and end.
+const TRAINER_LOG: &str = "\
+[INFO] >> ***** Running training *****
+[INFO] >>   Instantaneous batch size per device = 1
+[INFO] >>   Total train batch size (w. parallel, distributed & accumulation) = 4
+[INFO] >>   Gradient Accumulation steps = 2
+[INFO] >>   Total optimization steps = 4,500
+[INFO] >>   Number of trainable parameters = 27,893,760
+Loading checkpoint shards: 100%|##| 4/4 [00:40<00:00, 10.0s/it]
+  0%|          | 1/4500 [00:21<26:43:10, 21.38s/it]
+  0%|          | 2/4500 [00:42<26:33:10, 21.25s/it]
+  0%|          | 3/4500 [01:04<26:40:10, 21.35s/it]
+  0%|          | 4/4500 [01:25<26:40:10, 21.35s/it]
+  0%|          | 5/4500 [01:46<26:40:10, 21.36s/it]
+  0%|          | 6/4500 [02:08<26:40:10, 21.35s/it]
+";
+
+fn row(run: &Run) -> std::collections::BTreeMap<String, String> {
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let mut lines = run.stdout.lines();
+    let [head, cells] = [(); 2].map(|()| lines.next().expect("a line").split(',').map(str::to_owned));
+    head.zip(cells).collect()
+}
+
+/// From step 4 at 85 s to step 6 at 128 s: 21.5 s each. 4 sequences of 1 x 2 on a device are 2 devices.
+#[test]
+fn a_run_of_the_trainer_that_has_not_ended() {
+    for text in [TRAINER_LOG.to_owned(), TRAINER_LOG.replace("it]\n", "it]\r")] {
+        let home = with(&[("train.log", text.as_str())]);
+        let row = row(&home.run("import run train.log"));
+        let cells =
+            ["step_time_s", "micro_batch", "grad_accum", "global_batch", "num_gpus"].map(|name| row[name].as_str());
+        assert_eq!(cells, ["21.5", "1", "2", "4", "2"]);
+        assert!(row["notes"].contains("27893760 trained parameters"), "{row:?}");
+    }
+}
+
+/// 12 x 40 x 5120^2 = 12.6e9 parameters, of which 27.9 million are trained.
+#[test]
+fn a_run_that_trains_adapters_is_no_row() {
+    let home = with(&[("train.log", TRAINER_LOG)]);
+    let refused = home.run("import run train.log --set layers=40 --set hidden=5120").refused().join("\n");
+    assert_contains(&refused, &["line 6", "27893760 of some 1.258e10 parameters", "LoRA"]);
+    let peft = format!("trainable params: 4,194,304 || all params: 6,742,609,920 || trainable%: 0.06\n{TRAINER_LOG}");
+    let home = with(&[("train.log", peft.as_str())]);
+    assert_contains(&home.run("import run train.log").refused().join("\n"), &["line 1", "4194304 of some 6.743e9"]);
+}
+
+/// Words of a device in a second, as torchtitan called them in 2024: 5 x 8192 / 112,109 = 0.36536 s.
+#[test]
+fn a_log_of_torchtitan_of_2024() {
+    let log = "\
+[rank0]: Building 1-D device mesh with ['dp'], [4]
+[rank0]: Building llama3 gpt2 with ModelArgs(dim=768, n_layers=12, n_heads=12, n_kv_heads=None, vocab_size=128256, \
+multiple_of=256, ffn_dim_multiplier=None, norm_eps=1e-05)
+[rank0]: Model llama3 gpt2 size: 281,953,536 total parameters
+[rank0]: Applied selective activation checkpointing to the model
+[rank0]: Compiling each TransformerBlock with torch.compile
+[rank0]: Applied FSDP to the model
+[rank0]: Training starts at step 1, with local batch size 5, global batch size 20, sequence length 8192, total steps 9
+[rank0]: step:  1  loss: 12.2365  memory: 81.67GiB(85.93%)  wps: 5,380  mfu: 1.09%
+[rank0]: step: 10  loss: 12.1951  memory: 81.67GiB(85.93%)  wps: 111,770  mfu: 22.69%
+[rank0]: step: 20  loss: 12.1951  memory: 81.67GiB(85.93%)  wps: 111,714  mfu: 22.68%
+[rank0]: step: 30  loss: 12.1951  memory: 81.67GiB(85.93%)  wps: 112,194  mfu: 22.78%
+[rank0]: step: 40  loss: 12.1951  memory: 81.67GiB(85.93%)  wps: 112,109  mfu: 22.76%
+[rank0]: step: 50  loss: 12.1951  memory: 81.67GiB(85.93%)  wps: 112,018  mfu: 22.78%
+";
+    let home = with(&[("titan.log", log)]);
+    let row = row(&home.run("import run titan.log --hardware h100-96gb-hbm2e --stack torchtitan"));
+    for (column, expected) in [
+        ("step_time_s", "0.36536"),
+        ("metric_peak_mem_gb", "81.67"),
+        ("layers", "12"),
+        ("hidden", "768"),
+        ("heads", "12"),
+        ("ffn_hidden", "2048"),
+        ("vocab", "128256"),
+        ("compiled", "yes"),
+        ("strategy_class", "fsdp"),
+        ("act_ckpt", "selective"),
+    ] {
+        assert_eq!(row[column], expected, "{column}");
+    }
+    let replicated = log.replace("Applied FSDP", "Applied DDP");
+    let home = with(&[("titan.log", replicated.as_str())]);
+    assert_eq!(self::row(&home.run("import run titan.log"))["strategy_class"], "ddp");
+}

@@ -17,8 +17,8 @@ const NO_LIMIT_GPT2: u32 = 1024;
 
 /// The model of a configuration.
 pub(super) fn model(keys: &mut Keys<'_>, family: &Family, options: ImportOptions<'_>) -> Result<Model, Problem> {
-    let layers = keys.needed("layers", &["num_hidden_layers", "n_layer", "n_layers"])?;
-    let hidden = keys.needed("hidden", &["hidden_size", "n_embd", "d_model"])?;
+    let layers = needed_or(keys, family, "layers", &["num_hidden_layers", "n_layer", "n_layers"])?;
+    let hidden = needed_or(keys, family, "hidden", &["hidden_size", "n_embd", "d_model"])?;
     let heads = needed_or(keys, family, "heads", &["num_attention_heads", "n_head", "n_heads"])?;
     let latent = latent(keys, family)?;
     let head_size = match latent {
@@ -77,17 +77,14 @@ fn source(keys: &Keys<'_>, options: ImportOptions<'_>) -> String {
     format!("imported from {file} (HF config.json, model_type {written}{like})")
 }
 
-/// A size that published files leave to their class in some families.
-fn needed_or(keys: &mut Keys<'_>, family: &Family, field: &str, names: &[&str]) -> Result<u32, Problem> {
-    let usual = family.unsaid.iter().find(|(name, _)| *name == names[0]);
-    match (keys.count(field, names)?, usual) {
-        (Some(count), _) => Ok(count),
-        (None, Some((name, usual))) => {
-            keys.assume(field, usual, name);
-            Ok(*usual)
-        }
-        (None, None) => keys.needed(field, names),
+/// A size that files leave to their class in some families, and inside other configurations.
+pub(super) fn needed_or(keys: &mut Keys<'_>, family: &Family, field: &str, names: &[&str]) -> Result<u32, Problem> {
+    if let Some(count) = keys.count(field, names)? {
+        return Ok(count);
     }
+    let Some(usual) = family.usual(names[0], !keys.inside.is_empty()) else { return keys.needed(field, names) };
+    keys.assume(field, usual, names[0]);
+    Ok(usual)
 }
 
 /// The length that is trained, and the longest that there can be.
@@ -224,6 +221,9 @@ fn norms(keys: &mut Keys<'_>, family: &Family) -> Result<u32, Problem> {
 fn qk_norm(keys: &mut Keys<'_>, family: &Family) -> Result<QkNorm, Problem> {
     match family.qk_norm {
         QkNormRule::Always(norm) => Ok(norm),
+        QkNormRule::HeadIf(switch) => {
+            Ok(if keys.switch_or("qk_norm", switch, false)? { QkNorm::Head } else { QkNorm::None })
+        }
         QkNormRule::WidthIf(switch) => {
             Ok(if keys.switch_or("qk_norm", switch, false)? { QkNorm::Width } else { QkNorm::None })
         }
