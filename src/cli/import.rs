@@ -62,6 +62,9 @@ fn deliver<T: Serialize>(
     inputs: &[PathBuf],
     to: &ImportOutput,
 ) -> Result<Exit, Failure> {
+    if to.strict {
+        imported.report.strictly()?;
+    }
     if let Some(file) = &to.out {
         files::vacant(file, to.force, inputs)?;
         files::write(&[(file.clone(), text)], to.force)?;

@@ -103,7 +103,7 @@ impl Session {
     /// Puts the model of another tool's file into a scenario, which holds it as a snapshot holds its own: no preset
     /// has its id. What the file leaves open is said.
     fn adopt_model(&self, file: &Path, opened: &mut Opened) -> Result<(), Failure> {
-        let imported = model::read(file)?;
+        let imported = model::read(&self.library, file)?;
         let mut model = imported.made.model;
         model.id = self.library.new_id(Kind::Model, &model.name);
         opened.file.model.clone_from(&model.id);
@@ -121,7 +121,10 @@ impl Session {
             Err(problems) if !input.flags.is_empty() => return Err(refused(&problems, input)),
             Err(problems) => return Err(Failure::input(opened.mistakes(&problems).to_string())),
         }
-        if input.flags.has(Field::GlobalBatch) {
+        if let Some((_, text)) = input.flags.given().find(|(field, _)| *field == Field::GlobalBatch) {
+            if text.trim_end().ends_with(['k', 'K', 'm', 'M', 'b', 'B', 't', 'T']) {
+                output::note(&format!("--global-batch {text}: sequences; for tokens write '{text} tokens'"));
+            }
             opened.scenario.divides_batch().map_err(|problem| refused(&[problem], input))?;
         }
         Ok(opened)

@@ -187,6 +187,17 @@ selective_ac_option = \"op\"";
     assert_eq!(command.last().map(String::as_str), Some("    activation-checkpoint:selective"));
 }
 
+/// 0.2 and 0.3 have Llama 3, and no module of Llama 2.
+#[test]
+fn torchtitan_has_the_models_of_its_version() {
+    for version in ["0.3.0", "0.2.2"] {
+        let plan = format!("export --to torchtitan --target-version {version} --hardware h100-80gb-dgx --devices 64");
+        let refused = run(&format!("{plan} --model llama-2-7b")).refused().join("\n");
+        assert_contains(&refused, &[&format!("torchtitan {version} has no model"), "llama-3.1-8b"]);
+        assert_contains(&run(&format!("{plan} --model llama-3.1-70b")).stdout, &["llama3"]);
+    }
+}
+
 /// 4 devices are half of a node.
 #[test]
 fn a_job() {

@@ -194,6 +194,10 @@ fn unknown_settings_are_counted() {
         &["unknown to this program, 2, which may change", "run.sh: --surprise", "--warmup_ratio: how the"],
     );
     assert!(!imported(&[("run.sh", SCRIPT)], ON_A100).stderr.contains("unknown"));
+    let strict = refused(&[("run.sh", &script)], &format!("{ON_A100} --strict"));
+    assert_contains(&strict, &["run.sh: --surprise: is unknown to this program", "run.sh: --other_surprise"]);
+    assert!(!strict.contains("warmup"), "{strict}");
+    imported(&[("run.sh", SCRIPT)], &format!("{ON_A100} --strict"));
 }
 
 /// The Trainer's head, bars and end.
@@ -282,4 +286,46 @@ multiple_of=256, ffn_dim_multiplier=None, norm_eps=1e-05)
     let replicated = log.replace("Applied FSDP", "Applied DDP");
     let home = with(&[("titan.log", replicated.as_str())]);
     assert_eq!(self::row(&home.run("import run titan.log"))["strategy_class"], "ddp");
+}
+
+/// 8 x 1,024 tokens; 4,000,000 sequences; 500e9 tokens.
+#[test]
+fn counts_in_the_field_s_habit() {
+    let home = Home::new();
+    let run = home.run("eval --model llama-2-7b --nodes 2 --seq 8k --tokens 500b");
+    assert_contains(&run.stdout, &["8,192 tokens"]);
+    let same = home.run("eval --model llama-2-7b --nodes 2 --seq 8192 --tokens 500B");
+    assert_eq!(run.stdout, same.stdout);
+    let batch = home.run("eval --model mpt-125m --nodes 1 --global-batch 4k");
+    assert_contains(&batch.stderr, &["--global-batch 4k: sequences; for tokens write '4k tokens'"]);
+    assert_contains(&batch.stdout, &["4,000 sequences"]);
+    let tokens = home.run("eval --model mpt-125m --nodes 1 --seq 1k --global-batch '1024k tokens'");
+    assert!(!tokens.stderr.contains("for tokens write"), "{}", tokens.stderr);
+}
+
+/// What `import model` writes, `--model` takes by its path.
+#[test]
+fn a_model_by_the_path_of_a_preset_s_file() {
+    let home = Home::new();
+    let config = format!("{}/tests/fixtures/hf/qwen3-8b.json", env!("CARGO_MANIFEST_DIR"));
+    assert_eq!(home.run(&format!("import model {config} --out mine.toml")).code, Some(0));
+    let [by_toml, by_json] = ["./mine.toml", config.as_str()].map(|model| {
+        home.run(&format!("eval --model {model} --hardware h100-80gb-dgx --nodes 2 --format json")).json(0)
+    });
+    assert_eq!(by_toml["step_time_s"], by_json["step_time_s"]);
+    assert_eq!(by_toml["parameters"]["total"], 8_190_735_360_u64);
+    home.write("bad.toml", "format = 1\nname = 'x'\nlayers = 'many'\n");
+    assert_contains(&home.run("eval --model ./bad.toml").refused().join("\n"), &["bad.toml", "layers"]);
+}
+
+/// One node sends nothing to others, so that nobody need say how fast.
+#[test]
+fn a_single_node_needs_no_rate() {
+    let home = with(&[("sinfo.txt", "PARTITION NODES GRES NODELIST\ngpu 1 gpu:a100:8 n1\n")]);
+    let run = home.run("import cluster sinfo.txt --device a100-80gb-dgx");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_contains(&run.stderr, &["one node sends nothing to others"]);
+    let two = with(&[("sinfo.txt", "PARTITION NODES GRES NODELIST\ngpu 2 gpu:a100:8 n[1-2]\n")]);
+    let refused = two.run("import cluster sinfo.txt --device a100-80gb-dgx").refused().join("\n");
+    assert_contains(&refused, &["say with --rate"]);
 }

@@ -114,7 +114,8 @@ fn described(
     }
     memory(facts, &mut cluster, report);
     inside::put(facts, kind, wishes.node_bandwidth, &mut cluster, report)?;
-    rate(facts, wishes, &mut cluster, report)?;
+    let nodes = wishes.nodes.or(kind.map(|kind| kind.nodes));
+    rate(facts, wishes, nodes, &mut cluster, report)?;
     cluster.nodes = Some(counted(kind, wishes.nodes, report)?);
     let names: Vec<&str> = files.iter().map(|(file, _)| file.as_str()).collect();
     cluster.source = printable(&format!("imported from {}; device and links inside a node as {id}", names.join(", ")));
@@ -301,6 +302,7 @@ fn memory(facts: &MachineFacts, cluster: &mut Cluster, report: &mut ImportReport
 fn rate(
     facts: &MachineFacts,
     wishes: MachineWishes<'_>,
+    nodes: Option<u32>,
     cluster: &mut Cluster,
     report: &mut ImportReport,
 ) -> Result<(), Problem> {
@@ -323,6 +325,14 @@ fn rate(
             report.take("system.injection", node, place);
             report.assume("ports", ports, "all of them carry training; --rate says otherwise, for a whole node");
             node
+        }
+        (None, None) if nodes == Some(1) => {
+            report.assume(
+                "system.injection",
+                "the preset's",
+                "one node sends nothing to others; --rate says otherwise",
+            );
+            return Ok(());
         }
         (None, None) => {
             let what = "no file says how fast a node's ports are";

@@ -46,7 +46,7 @@ fn wishes(library: &Library, flags: &ScenarioFlags) -> Result<PlanWishes, Failur
     let mut wishes = PlanWishes::default();
     for (field, text) in flags.given() {
         if field == Field::Model && model::is_file(text) {
-            wishes.model = Some(model::read(Path::new(text))?.made.model);
+            wishes.model = Some(model::read(library, Path::new(text))?.made.model);
         } else if field == Field::Cluster && cluster::is_file(text) {
             wishes.machine = Some(cluster::read(library, Path::new(text))?);
         } else {

@@ -120,7 +120,7 @@ fn hybrids_and_models_that_are_no_plain_decoders_are_refused_by_name() {
 fn an_unknown_type_is_read_as_the_one_that_is_named() {
     let text = fixture("llama-2-7b").replace("\"llama\"", "\"whale\"");
     let error = import(&text).unwrap_err().to_string();
-    assert!(error.contains("known: llama, llama4_text") && error.contains("--like llama"), "{error}");
+    assert!(error.contains("known: llama, llama4_text") && error.contains("--like says so"), "{error}");
     let options = ImportOptions { file: "whale.json", name: None, like: Some("llama") };
     let made = model(&text, options).unwrap().made;
     assert_eq!((made.parameters, made.model.name.as_str()), (6_738_415_616, "whale"));

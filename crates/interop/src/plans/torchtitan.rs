@@ -1,6 +1,7 @@
 //! torchtitan's TOML of 0.1 to 0.2.2, and that of 2024 by its old names.
 
 use crate::FileText;
+use crate::torchtitan::{MODELS, TitanModel};
 use shardscope_engine::plan::{Extent, Optimizer, Precision, Recompute, Schedule, Sharded};
 use shardscope_engine::scenario::{Field, Problem, Value};
 use shardscope_engine::text::shell::ShellCode;
@@ -100,16 +101,6 @@ const RENAMED: [(&str, &str); 9] = [
     ("experimental.pipeline_parallel_split_points", "parallelism.pipeline_parallel_split_points"),
 ];
 
-/// Models of its own, by name and flavour, beside the presets of the same shape.
-const MODELS: [(&str, &str, &str); 6] = [
-    ("llama3", "8B", "llama-3.1-8b"),
-    ("llama3", "70B", "llama-3.1-70b"),
-    ("llama3", "405B", "llama-3.1-405b"),
-    ("llama2", "7B", "llama-2-7b"),
-    ("llama2", "13B", "llama-2-13b"),
-    ("llama2", "70B", "llama-2-70b"),
-];
-
 /// Whether it is torchtitan's.
 pub fn is_of(settings: &ToolSettings) -> bool {
     let sections = ["training", "parallelism", "activation_checkpoint", "job", "model.flavor"];
@@ -153,8 +144,9 @@ fn rename(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 fn read_model(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let [name, flavor] = ["model.name", "model.flavor"].map(|name| settings.take(name));
     let (Some(name), Some(flavor)) = (name, flavor) else { return };
-    match MODELS.iter().find(|(own, size, _)| (*own, *size) == (name.text.as_str(), flavor.text.as_str())) {
-        Some((.., id)) => draft.take(Field::Model, Value::id(id), &flavor.place),
+    let said = (name.text.as_str(), flavor.text.as_str());
+    match MODELS.iter().find(|model| (model.name, model.flavor) == said) {
+        Some(model) => draft.take(Field::Model, Value::id(model.preset), &flavor.place),
         None => draft.ask(Field::Model, &flavor.place, format!("'{} {}' is no preset", name.text, flavor.text)),
     }
 }
@@ -309,11 +301,11 @@ pub(crate) const VERSIONS: &[&str] = &["0.3.0", "0.2.2"];
 /// The lines of its file or of its command; an error where it has no such model.
 pub fn write(version: &str, writer: &mut PlanWriter) -> Result<Vec<Line>, Problem> {
     let id = &writer.scenario.model.id;
-    let Some((name, flavor, _)) = MODELS.iter().find(|(_, _, own)| own == id) else {
-        let known: Vec<&str> = MODELS.iter().map(|(.., id)| *id).collect();
+    let Some(TitanModel { name, flavor, .. }) = MODELS.iter().find(|model| model.exported && model.preset == id) else {
+        let known: Vec<&str> = MODELS.iter().filter(|model| model.exported).map(|model| model.preset).collect();
         return Err(Problem {
             field: Field::Model.path().to_owned(),
-            what: format!("torchtitan has no model of the shape of '{id}'"),
+            what: format!("torchtitan {version} has no model of the shape of '{id}'"),
             fix: format!("choose one of {}", known.join(", ")),
         });
     };

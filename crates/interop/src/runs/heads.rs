@@ -2,19 +2,11 @@
 //!
 //! Not for the steps of the run.
 
+use crate::torchtitan::{MODELS, TitanModel};
+
 use super::draft::RowDraft;
 use super::lines::{LogLine, after, count};
 use shardscope_engine::problem::Problem;
-
-/// Models that torchtitan names in its log, beside the presets of the same shape.
-const MODELS: [(&str, &str); 6] = [
-    ("llama3 8B", "llama-3.1-8b"),
-    ("llama3 70B", "llama-3.1-70b"),
-    ("llama3 405B", "llama-3.1-405b"),
-    ("llama2 7B", "llama-2-7b"),
-    ("llama2 13B", "llama-2-13b"),
-    ("llama2 70B", "llama-2-70b"),
-];
 
 /// The degrees of torchtitan's mesh that a row has columns for.
 const DEGREES: [(&str, &str); 3] = [("tp", "tp"), ("pp", "pp"), ("cp", "cp")];
@@ -92,7 +84,8 @@ fn model(row: &mut RowDraft, lines: &[LogLine<'_>]) {
     let named = |line: &str| Some(after(line, "Model ")?.split_once(" size: ")?.0.to_owned());
     let Some((name, at)) = last(lines, named) else { return };
     let place = format!("line {at}, {name}");
-    let preset = MODELS.iter().find(|(own, _)| own.eq_ignore_ascii_case(&name)).map(|(_, id)| *id);
+    let is_own = |model: &&TitanModel| format!("{} {}", model.name, model.flavor).eq_ignore_ascii_case(&name);
+    let preset = MODELS.iter().find(is_own).map(|model| model.preset);
     let Some(model) = preset.and_then(|id| shardscope_presets::library().model(id).ok()) else {
         row.take("model", &name, &place);
         return sizes(row, lines);

@@ -177,7 +177,7 @@ fn unnamed<'a>(cells: &[&'a str], gres: usize, place: &str) -> Result<Row<'a>, P
     let first_is_name = is_name(&0);
     // A partition stands first, and may be called h100; a feature may look like a name too.
     let single = || (1..cells.len()).rev().find(is_name).filter(|_| counts.is_empty() || counts.contains(&1));
-    let first = || first_is_name.then_some(0).filter(|_| only_count.is_none());
+    let first = || first_is_name.then_some(0).filter(|_| only_count.is_none_or(|count| *count == 1));
     let names = list.or_else(single).or_else(first);
     let partition = |names: Option<usize>| match cells.first() {
         Some(first) if gres > 0 && names != Some(0) && first.parse::<u32>().is_err() => *first,
