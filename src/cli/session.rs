@@ -84,6 +84,10 @@ impl Session {
                 opened.scenario.cluster = Arc::new(cluster);
                 continue;
             }
+            // Whoever writes 4M often means tokens.
+            if field == Field::GlobalBatch && text.trim_end().ends_with(['k', 'K', 'm', 'M', 'b', 'B', 't', 'T']) {
+                output::note(&format!("--global-batch {text}: sequences; for tokens write '{text} tokens'"));
+            }
             match field.read(text) {
                 Ok(value) => opened.file.put(field, value),
                 Err(problem) => problems.push(problem),
@@ -122,10 +126,7 @@ impl Session {
             Err(problems) if !input.flags.is_empty() => return Err(refused(&problems, input)),
             Err(problems) => return Err(Failure::input(opened.mistakes(&problems).to_string())),
         }
-        if let Some((_, text)) = input.flags.given().find(|(field, _)| *field == Field::GlobalBatch) {
-            if text.trim_end().ends_with(['k', 'K', 'm', 'M', 'b', 'B', 't', 'T']) {
-                output::note(&format!("--global-batch {text}: sequences; for tokens write '{text} tokens'"));
-            }
+        if input.flags.has(Field::GlobalBatch) {
             opened.scenario.divides_batch().map_err(|problem| refused(&[problem], input))?;
         }
         Ok(opened)
