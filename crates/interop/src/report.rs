@@ -43,12 +43,12 @@ pub struct ImportReport {
     #[serde(skip)]
     pub unlisted: usize,
     /// What they say and this program does not know: it may change size, time or memory.
-    pub unknown: Unknown,
+    pub unknown: UnknownSettings,
 }
 
 /// Settings that nobody here knows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Unknown {
+pub struct UnknownSettings {
     /// How many there are.
     pub count: usize,
     /// Where the first of them stand.
@@ -159,7 +159,7 @@ impl ImportReport {
                 let _ = writeln!(text, "{head}:\n  {}", lines.join("\n  "));
             }
         }
-        let Unknown { count, places } = &self.unknown;
+        let UnknownSettings { count, places } = &self.unknown;
         if *count > 0 {
             let head = format!(
                 "unknown to this program, {count}, which may change size, time or memory (--strict refuses them)"

@@ -3,9 +3,7 @@
 /// A model by torchtitan's name and flavour.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TitanModel {
-    /// Its module.
     pub name: &'static str,
-    /// Its flavour.
     pub flavor: &'static str,
     /// The preset of the same shape.
     pub preset: &'static str,

@@ -15,7 +15,7 @@ const OF_ALL: [[&str; 2]; 2] = [["--gpus", "-G"], ["--ntasks", "-n"]];
 type Counted = (u32, &'static str);
 
 /// A job's command, and what its script says before it.
-pub(super) struct Launch<'a> {
+pub(super) struct LaunchCommand<'a> {
     /// The words of the command.
     pub words: &'a [String],
     /// The whole script.
@@ -26,7 +26,7 @@ pub(super) struct Launch<'a> {
 }
 
 /// Puts the job's devices into its settings as `world_size`, and takes away what said so.
-pub(super) fn count_devices(settings: &mut ToolSettings, launch: &Launch<'_>) {
+pub(super) fn count_devices(settings: &mut ToolSettings, launch: &LaunchCommand<'_>) {
     let each = ["nproc_per_node", "gpus_per_node", "num_gpus"].map(|name| settings.take(name).map(|it| it.text));
     let nodes = ["nnodes", "nodes", "num_nodes"].map(|name| settings.take(name).map(|it| it.text));
     let all = ["num_processes", "include"].map(|name| settings.take(name).map(|it| it.text));
@@ -48,7 +48,7 @@ pub(super) fn count_devices(settings: &mut ToolSettings, launch: &Launch<'_>) {
 }
 
 /// `torchrun --nproc_per_node 8`: one node, unless `--nnodes` or the job's head says how many.
-fn per_node(each: Option<&str>, nodes: Option<&str>, launch: &Launch<'_>) -> Option<Counted> {
+fn per_node(each: Option<&str>, nodes: Option<&str>, launch: &LaunchCommand<'_>) -> Option<Counted> {
     let each = match each? {
         "gpu" | "auto" => launch.visible.and_then(listed).or_else(|| devices_of_a_node(&heads(launch.text)))?,
         text => counted(text)?,
@@ -128,7 +128,7 @@ mod tests {
         let mut settings = ToolSettings::new("run.sh");
         flags.iter().for_each(|(name, value)| settings.put(name, value, name));
         let [world_size, visible] = variables;
-        count_devices(&mut settings, &Launch { words: &words, text: script, world_size, visible });
+        count_devices(&mut settings, &LaunchCommand { words: &words, text: script, world_size, visible });
         settings.text("world_size").map(str::to_owned)
     }
 

@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use super::launcher::{self, Launch};
+use super::launcher::{self, LaunchCommand};
 use super::settings::ToolSettings;
 
 /// The most that values of variables may come to in all, each time one is put in: they may hold one another.
@@ -58,7 +58,7 @@ pub fn arguments(known: KnownFlags, file: &str, text: &str) -> Option<ToolSettin
     let variable = |name: &str| shell.values.get(name).map(String::as_str);
     // `CUDA_VISIBLE_DEVICES=0,1 torchrun ...` sets it for the command.
     let [world_size, visible] = ["WORLD_SIZE", "CUDA_VISIBLE_DEVICES"].map(variable);
-    launcher::count_devices(&mut settings, &Launch { words: &words, text, world_size, visible });
+    launcher::count_devices(&mut settings, &LaunchCommand { words: &words, text, world_size, visible });
     Some(settings)
 }
 

@@ -32,7 +32,7 @@ fn resources(text: &str) -> BTreeMap<String, u32> {
 }
 
 /// Adds nodes of a kind; `gres` may have no devices.
-fn push(gres: &str, row: &Row<'_>, place: &str, facts: &mut MachineFacts) {
+fn push(gres: &str, row: &NodeRow<'_>, place: &str, facts: &mut MachineFacts) {
     for (device, devices) in resources(gres) {
         let (names, partition) = (row.names.to_owned(), row.partition.to_owned());
         let value = NodeKind { device, devices, nodes: row.nodes, names, partition };
@@ -42,7 +42,7 @@ fn push(gres: &str, row: &Row<'_>, place: &str, facts: &mut MachineFacts) {
 
 /// Nodes that one line tells of.
 #[derive(Debug, Clone, Copy)]
-struct Row<'a> {
+struct NodeRow<'a> {
     nodes: u32,
     /// Their names; empty where they have none.
     names: &'a str,
@@ -63,7 +63,7 @@ pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) -> Result<()
         // A line for each node or partition (`scontrol -o`), or several.
         for (name, value) in line.split_whitespace().filter_map(|word| word.split_once('=')) {
             match name {
-                "Gres" => push(value, &Row { nodes: 1, names: node, partition: "" }, &place, facts),
+                "Gres" => push(value, &NodeRow { nodes: 1, names: node, partition: "" }, &place, facts),
                 "MaxTime" => facts.limit(queue, &place, time(value), None),
                 "MaxNodes" => facts.limit(queue, &place, None, value.parse().ok()),
                 _ => {}
@@ -145,14 +145,14 @@ impl SinfoColumns {
     }
 
     /// Nodes of a line: of those allocated, idle, other and total the last counts, and lines of `sinfo -N` are of one each.
-    fn row<'a>(&self, cells: &[&'a str], place: &str) -> Result<Row<'a>, Problem> {
+    fn row<'a>(&self, cells: &[&'a str], place: &str) -> Result<NodeRow<'a>, Problem> {
         // Cells that fill their columns run into one another.
         if cells.len() < self.width {
             return Err(cut(place));
         }
         let cell = |at: Option<usize>| at.and_then(|at| cells.get(at)).copied().unwrap_or_default();
         let nodes = cell(self.nodes).rsplit('/').next().unwrap_or_default();
-        Ok(Row { nodes: nodes.parse().unwrap_or(1), names: cell(self.names), partition: cell(self.partition) })
+        Ok(NodeRow { nodes: nodes.parse().unwrap_or(1), names: cell(self.names), partition: cell(self.partition) })
     }
 
     fn longest(&self, cells: &[&str]) -> Option<Seconds> {
@@ -166,7 +166,7 @@ impl SinfoColumns {
 }
 
 /// Nodes of a line without a header, whose cells tell: `gpu|64|gpu:h100:8|96|gpu[001-064]|idle~`, `gpu01 idle 0/8/0/8 gpu:8`.
-fn unnamed<'a>(cells: &[&'a str], gres: usize, place: &str) -> Result<Row<'a>, Problem> {
+fn unnamed<'a>(cells: &[&'a str], gres: usize, place: &str) -> Result<NodeRow<'a>, Problem> {
     let listed = |at: usize| hosts::expanded(cells[at], MOST_OF_A_LINE).map(|names| names.len() as u32);
     let is_name =
         |at: &usize| *at != gres && cells[*at].ends_with(|c: char| c.is_ascii_digit()) && listed(*at).is_some();
@@ -184,9 +184,9 @@ fn unnamed<'a>(cells: &[&'a str], gres: usize, place: &str) -> Result<Row<'a>, P
         _ => "",
     };
     match (names, only_count) {
-        (Some(at), _) => Ok(Row { nodes: listed(at).unwrap_or(1), names: cells[at], partition: partition(names) }),
-        (None, Some(count)) if !first_is_name => Ok(Row { nodes: *count, names: "", partition: partition(None) }),
-        (None, None) if counts.is_empty() => Ok(Row { nodes: 1, names: "", partition: partition(None) }),
+        (Some(at), _) => Ok(NodeRow { nodes: listed(at).unwrap_or(1), names: cells[at], partition: partition(names) }),
+        (None, Some(count)) if !first_is_name => Ok(NodeRow { nodes: *count, names: "", partition: partition(None) }),
+        (None, None) if counts.is_empty() => Ok(NodeRow { nodes: 1, names: "", partition: partition(None) }),
         _ => {
             let what = "no header says which number counts nodes";
             Err(Problem::new(place, what, "print it with its header, or so: sinfo -o '%P|%D|%G|%N'"))
@@ -218,7 +218,7 @@ pub(crate) fn read_json(file: &str, whole: &Value, facts: &mut MachineFacts) -> 
     if let Some(nodes) = whole.get("nodes").and_then(Value::as_array) {
         for node in nodes {
             let name = text(node, "/name");
-            let row = Row { nodes: 1, names: &name, partition: "" };
+            let row = NodeRow { nodes: 1, names: &name, partition: "" };
             push(&text(node, "/gres"), &row, &format!("{file}, node {name}"), facts);
         }
         return true;
@@ -231,7 +231,7 @@ pub(crate) fn read_json(file: &str, whole: &Value, facts: &mut MachineFacts) -> 
         // A string in some versions, the total of an object in others.
         let gres = text(entry, "/gres/total") + &text(entry, "/gres");
         let (names, partition) = (names.join(","), text(entry, "/partition/name"));
-        let row = Row { nodes: count.unwrap_or(1), names: &names, partition: &partition };
+        let row = NodeRow { nodes: count.unwrap_or(1), names: &names, partition: &partition };
         let place = format!("{file}, sinfo[{at}]");
         push(&gres, &row, &place, facts);
         // A number of minutes or of nodes, which is an object with `set` in later versions.
