@@ -4,7 +4,9 @@ use super::run::{Home, Run, assert_contains};
 
 fn with(files: &[(&str, &str)]) -> Home {
     let home = Home::new();
-    files.iter().for_each(|(name, text)| home.write(name, text));
+    for (name, text) in files {
+        home.write(name, text);
+    }
     home
 }
 

@@ -381,7 +381,9 @@ fn younger_families_by_hand() {
     let mut glm = sizes("glm4_moe", [4, 4096, 96, 8, 10_944, 151_552]);
     let more = json!({"n_routed_experts": 8, "num_experts_per_tok": 2, "n_shared_experts": 1, "first_k_dense_replace": 1,
         "moe_intermediate_size": 1408, "use_qk_norm": true, "attention_bias": true});
-    more.as_object().unwrap().iter().for_each(|(key, value)| glm[key] = value.clone());
+    for (key, value) in more.as_object().unwrap() {
+        glm[key] = value.clone();
+    }
     let attention: u64 = 2 * 4096 * 12_288 + 2 * 4096 * 1024 + 12_288 + 2 * 1024 + 2 * 128;
     let experts = 9 * 3 * 4096 * 1408 + 8 * 4096;
     let layers = 4 * (attention + 2 * 4096) + 3 * 4096 * 10_944 + 3 * experts;

@@ -126,7 +126,9 @@ mod tests {
     fn devices(script: &str, flags: &[(&str, &str)], variables: [Option<&str>; 2]) -> Option<String> {
         let words: Vec<String> = script.lines().last()?.split_whitespace().map(str::to_owned).collect();
         let mut settings = ToolSettings::new("run.sh");
-        flags.iter().for_each(|(name, value)| settings.put(name, value, name));
+        for (name, value) in flags {
+            settings.put(name, value, name);
+        }
         let [world_size, visible] = variables;
         count_devices(&mut settings, &LaunchCommand { words: &words, text: script, world_size, visible });
         settings.text("world_size").map(str::to_owned)

@@ -94,10 +94,11 @@ impl ToolSettings {
 
     /// Takes away all whose text is one of these.
     pub(crate) fn take_off(&mut self, texts: &[&str]) -> Vec<Setting> {
-        self.values
-            .extract_if(.., |_, setting| texts.contains(&setting.text.as_str()))
-            .map(|(_, setting)| setting)
-            .collect()
+        let all = std::mem::take(&mut self.values);
+        let (off, left) = all.into_iter().partition(|(_, setting)| texts.contains(&setting.text.as_str()));
+        self.values = left;
+        let off: BTreeMap<String, Setting> = off;
+        off.into_values().collect()
     }
 
     /// Takes away all that stand inside an object, named as they are in it.

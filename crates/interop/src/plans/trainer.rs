@@ -76,7 +76,7 @@ const ALIASES: &[ToolKey] = &[
 ];
 const FSDP_ALIASES: &[ToolKey] = &[words("offload_params", Field::Offload, OFFLOADED)];
 
-/// What other classes of arguments add: those of TRL, LLaMA-Factory, FastChat, LLaVA and the examples of transformers.
+/// What other classes of arguments add: those of TRL, of fine-tuning tools, and of the examples of transformers.
 const OTHERS: &[ToolKey] = &[
     number("max_length", Field::Sequence),
     number("max_seq_length", Field::Sequence),
