@@ -12,7 +12,7 @@ use crate::cli::session::{Session, note_idle, refused};
 use crate::cli::{files, output, sweep};
 use shardscope_engine::disk;
 use shardscope_engine::evaluate::{self, Workspace};
-use shardscope_engine::scenario::Scenario;
+use shardscope_engine::scenario::{Field, Scenario};
 use shardscope_engine::text::printable;
 use shardscope_engine::text::shell::is_plain;
 use shardscope_engine::units::Seconds;
@@ -63,7 +63,9 @@ fn form(arguments: &ExportArgs) -> ExportForm {
 /// Properties of a job beside its size.
 fn wishes(form: ExportForm, scenario: &Scenario, arguments: &ExportArgs) -> Result<JobWishes, Failure> {
     let ExportArgs { partition, account, cpus_per_task, gpu_type, launcher, .. } = arguments;
-    let time = if form == ExportForm::Plan(PlanTarget::Sbatch) { length(scenario)? } else { None };
+    // The sample scenario's tokens are nobody's training.
+    let asked = arguments.input.scenario.is_some() || arguments.input.flags.has(Field::Tokens);
+    let time = if asked && form == ExportForm::Plan(PlanTarget::Sbatch) { length(scenario)? } else { None };
     Ok(JobWishes {
         partition: word("--partition", partition.as_deref())?,
         account: word("--account", account.as_deref())?,

@@ -55,6 +55,9 @@ struct Printed<'a> {
 /// Hands over a result, with where each part of it comes from and the command to type next.
 fn deliver(imported: &Imported<Foreign>, inputs: &[PathBuf], arguments: &ImportArgs) -> Result<Exit, Failure> {
     let ImportArgs { words, output: to, .. } = arguments;
+    if to.strict {
+        imported.report.strictly()?;
+    }
     let text = imported.made.to_file().map_err(Failure::unwritten)?;
     if let Some(file) = &to.out {
         files::refuse_taken(file, to.force, inputs)?;

@@ -57,7 +57,7 @@ fsdp_config:
   version: 2
   reshard_after_forward: true
   activation_checkpointing: true
-  offload_params: false
+  cpu_offload: false
 per_device_train_batch_size: 4
 gradient_accumulation_steps: 2
 optim: 'adamw_torch_fused'";
@@ -187,6 +187,17 @@ selective_ac_option = \"op\"";
     assert_eq!(command.last().map(String::as_str), Some("    activation-checkpoint:selective"));
 }
 
+/// 0.2 and 0.3 have Llama 3, and no module of Llama 2.
+#[test]
+fn torchtitan_has_the_models_of_its_version() {
+    for version in ["0.3.0", "0.2.2"] {
+        let plan = format!("export --to torchtitan --target-version {version} --hardware h100-80gb-dgx --devices 64");
+        let refused = run(&format!("{plan} --model llama-2-7b")).refused().join("\n");
+        assert_contains(&refused, &[&format!("torchtitan {version} has no model"), "llama-3.1-8b"]);
+        assert_contains(&run(&format!("{plan} --model llama-3.1-70b")).stdout, &["llama3"]);
+    }
+}
+
 /// 4 devices are half of a node.
 #[test]
 fn a_job() {
@@ -217,6 +228,40 @@ fn a_job() {
     for wrong in ["--partition gpu;rm", "--account $(id)", "--gpu-type a:8"] {
         assert_contains(&run(&format!("export --to sbatch {BASE} {wrong}")).refused().join("\n"), &["is no name"]);
     }
+}
+
+/// The partition's bounds: a day, and two nodes. 1e11 tokens take some days on them, so that one job follows another.
+#[test]
+fn a_job_on_a_queue() {
+    let home = Home::new();
+    let sinfo = "PARTITION NODES GRES TIMELIMIT JOB_SIZE NODELIST\ngpu* 8 gpu:h100:8 1-00:00:00 1-2 n[1-8]\n";
+    home.write("sinfo.txt", sinfo);
+    let flags = "--device h100-80gb-dgx --rate 400GB/s --out ours.toml";
+    assert_eq!(home.run(&format!("import cluster sinfo.txt {flags}")).code, Some(0));
+    let job = |flags: &str| {
+        let run = home.run(&format!("export --to sbatch --hardware ./ours.toml --model llama-3.1-8b {flags}"));
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        run.stdout
+    };
+    let untimed = job("--nodes 2");
+    assert_contains(&untimed, &["#SBATCH --partition=gpu\n", "# no --time"]);
+    assert!(!untimed.contains("#SBATCH --time") && !untimed.contains("not as planned"), "{untimed}");
+    let short = job("--nodes 2 --tokens 1e8");
+    assert!(!short.contains("singleton"), "{short}");
+    let long = job("--nodes 2 --tokens 1e11");
+    assert_contains(&long, &["#SBATCH --time=1-00:00:00\n", "#SBATCH --dependency=singleton\n", "#SBATCH --job-name="]);
+    // As many jobs as days, the margin of a fifth included.
+    let json =
+        home.run("eval --hardware ./ours.toml --model llama-3.1-8b --nodes 2 --tokens 1e11 --format json").json(0);
+    let days = json["tokens_per_s"].as_f64().map(|rate| 1e11 / rate / 86_400.0).expect("a rate");
+    let jobs = format!("# for job in $(seq {}); do sbatch job.sh train.py ARGUMENTS; done\n", (days * 1.2).ceil());
+    assert_contains(&long, &[&jobs, "each from the last checkpoint of the one before"]);
+    assert_contains(&job("--nodes 4"), &["not as planned: 4 nodes: a job in partition gpu has 2 at most"]);
+    // Another partition has bounds of its own.
+    let other = job("--nodes 4 --partition big --tokens 1e11");
+    assert!(!other.contains("singleton") && !other.contains("at most"), "{other}");
+    // The sample scenario's tokens are nobody's training.
+    assert!(!run("export --to sbatch").stdout.contains("#SBATCH --time"));
 }
 
 #[test]

@@ -53,12 +53,29 @@ pub struct Cluster {
     /// Power drawn per device, its share of hosts, switches and cooling included (`"1.2 kW"`, or a number of watts).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "watts")]
     pub watts_per_device: Option<Watts>,
+    /// Where its scheduler puts jobs, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<Queue>,
     /// Failures and recovery.
     #[serde(default, skip_serializing_if = "Reliability::is_unknown")]
     pub reliability: Reliability,
     /// Rates of rings over link maps, found when first needed.
     #[serde(skip)]
     pub rings: Rings,
+}
+
+/// A queue of the scheduler, and what bounds its jobs.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Queue {
+    /// Its name: Slurm's partition.
+    pub partition: String,
+    /// The longest that a job may run; unbounded where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest: Option<Seconds>,
+    /// The most nodes of a job; unbounded where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<u32>,
 }
 
 /// Failures of a machine and recovery from them, as far as they are known.

@@ -69,6 +69,7 @@ pub fn cluster() -> Cluster {
         note: None,
         price_per_device_hour: None,
         watts_per_device: None,
+        queue: None,
         reliability: Reliability::default(),
         rings: Rings::default(),
     }

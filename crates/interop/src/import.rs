@@ -21,7 +21,7 @@ use super::huggingface::{self, CountedModel, ImportOptions};
 use super::kineto::{self, TraceComparison};
 use super::nccl::MeasuredLinks;
 use super::plans::{self, ImportedPlan};
-use super::report::Imported;
+use super::report::{ImportReport, Imported};
 use super::runs::RunRows;
 use super::topology::FoundMachine;
 
@@ -126,7 +126,8 @@ pub fn called(file: &Path) -> String {
 
 /// Whether the value of `--model` names a file, not a preset.
 pub fn is_model_file(name: &str) -> bool {
-    name.contains('/') || Path::new(name).extension().is_some_and(|extension| extension == "json")
+    name.contains('/')
+        || Path::new(name).extension().is_some_and(|extension| extension == "json" || extension == "toml")
 }
 
 /// Whether the value of `--hardware` names a file, not a preset.
@@ -134,8 +135,14 @@ pub fn is_cluster_file(name: &str) -> bool {
     name.contains('/') || Path::new(name).extension().is_some_and(|extension| extension == "toml")
 }
 
-/// The model of another tool's file.
-pub fn read_model(file: &Path, open: OpenFile<'_>) -> Result<Imported<CountedModel>, ImportError> {
+/// The model of another tool's file, or of a file of shardscope's own, which is TOML. Its id is no preset's.
+pub fn read_model(file: &Path, library: &Library, open: OpenFile<'_>) -> Result<Imported<CountedModel>, ImportError> {
+    if file.extension().is_some_and(|extension| extension == "toml") {
+        let (name, text) = read_text(file, InputKind::Preset, open)?;
+        let model = library.model_from(&text).map_err(|error| Problem::new("", error.in_file(&name), ""))?;
+        let made = CountedModel { parameters: model.parameters(), active_parameters: model.active_parameters(), model };
+        return Ok(Imported { made, report: ImportReport::default() });
+    }
     let (name, text) = read_text(file, InputKind::ModelConfiguration, open)?;
     huggingface::model(&text, ImportOptions { file: &name, name: None, like: None })
         .map_err(|error| within(&name, vec![error]))

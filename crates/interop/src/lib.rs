@@ -15,6 +15,7 @@ pub mod plans;
 pub mod report;
 pub mod runs;
 pub mod topology;
+mod torchtitan;
 pub mod trace;
 
 pub use file_text::FileText;

@@ -35,6 +35,9 @@ pub struct ImportOutput {
     /// Overwrite existing files
     #[arg(long, requires = "out")]
     pub force: bool,
+    /// Refuse a file of which anything is unknown to this program
+    #[arg(long)]
+    pub strict: bool,
     /// Format of the result: the file itself as text, its report on stderr; or all of it as JSON
     #[arg(long, value_enum, default_value = "text")]
     pub format: ReportForm,

@@ -247,6 +247,10 @@ impl Field {
         if text.is_empty() && self.is_in_plan() {
             return Ok(None);
         }
+        // The 8,192 tokens of a sequence are written 8k.
+        if let Some(tokens) = Some(text).filter(|_| self == Self::Sequence).and_then(value::binary) {
+            return Ok(Some(Value::Count(tokens)));
+        }
         self.spec().takes.read(text).map(Some).map_err(|fix| Problem {
             field: self.path().to_owned(),
             what: format!("'{}' is not valid", super::file::printable(text)),

@@ -177,7 +177,7 @@ impl Import<'_> {
         for (name, text) in self.options {
             match field(name) {
                 Some(Field::Model) if is_model_file(text) => {
-                    wishes.model = Some(read_model(Path::new(text), open)?.made.model);
+                    wishes.model = Some(read_model(Path::new(text), library, open)?.made.model);
                 }
                 Some(Field::Cluster) if is_cluster_file(text) => {
                     wishes.machine = Some(read_cluster(Path::new(text), library, open)?);

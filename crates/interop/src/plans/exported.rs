@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use crate::FileText;
 use shardscope_engine::scenario::{Field, Problem, Scenario};
 
-use super::sbatch::{self, JobWishes};
+use super::sbatch::{self, Job, JobWishes};
 use super::writer::{Line, PlanWriter};
 use super::written::{self, Head, Ranks};
 use super::{accelerate, deepspeed, megatron, torchtitan, trainer};
@@ -84,8 +84,9 @@ pub fn export(
     target: PlanTarget,
     version: Option<&str>,
     scenario: &Scenario,
-    job: &JobWishes,
+    wishes: &JobWishes,
 ) -> Result<ExportedPlan, Vec<Problem>> {
+    let job = Job::new(scenario, wishes);
     let version = target.version(version).map_err(|problem| vec![problem])?;
     let mut writer = PlanWriter::new(scenario, scenario.layout()?);
     let form = match target {
@@ -98,7 +99,7 @@ pub fn export(
             if version == "0.3.0" { Written::Command(lines) } else { Written::Toml(lines) }
         }
         PlanTarget::Sbatch => {
-            sbatch::say(&mut writer, job.launcher);
+            sbatch::say(&mut writer, &job);
             Written::Job
         }
     };
@@ -110,7 +111,7 @@ pub fn export(
         let fix = "give it another name".to_owned();
         vec![Problem { field: format!("the file for {}", target.name()), what, fix }]
     };
-    let (file, text) = form.text(&head, &Ranks::of_scenario(scenario), job).map_err(unwritable)?;
+    let (file, text) = form.text(&head, &Ranks::of_scenario(scenario), &job).map_err(unwritable)?;
     Ok(ExportedPlan { file, text, notes, fields })
 }
 
@@ -126,14 +127,14 @@ enum Written {
 
 impl Written {
     /// The usual name of the file, and its text.
-    fn text(&self, head: &Head, ranks: &Ranks, job: &JobWishes) -> Result<(&'static str, FileText), String> {
+    fn text(&self, head: &Head, ranks: &Ranks, job: &Job<'_>) -> Result<(&'static str, FileText), String> {
         Ok(match self {
             Self::Yaml(file, lines) => (file, written::yaml(head, lines)?),
             Self::Json(lines) => ("deepspeed.json", written::json(head, lines)?),
             Self::Toml(lines) => ("torchtitan.toml", written::toml(head, lines)?),
             Self::Command(lines) => ("torchtitan.sh", torchtitan::command(head, lines, ranks)?),
             Self::Script((lines, environment)) => ("megatron.sh", megatron::text(head, lines, environment, ranks)?),
-            Self::Job => ("job.sh", sbatch::script(head, ranks, job)?),
+            Self::Job => ("job.sh", sbatch::script(head, job)?),
         })
     }
 }
