@@ -6,6 +6,7 @@ mod cluster;
 mod content;
 mod links;
 mod model;
+mod oom;
 mod plan;
 mod run;
 mod trace;
@@ -14,9 +15,10 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use shardscope_engine::scenario::Scenario;
 use shardscope_interop::report::Imported;
 
-use super::args::{ImportArgs, ImportKind, ImportOutput, ReportForm};
+use super::args::{ImportArgs, ImportKind, ImportOutput, ReportForm, ScenarioArgs};
 use super::exit::{Exit, Failure};
 use super::foreign::{ReadText, called, text_in_part, text_of};
 use super::session::Session;
@@ -27,6 +29,7 @@ pub(super) fn run(session: &Session, arguments: &ImportArgs) -> Result<Exit, Fai
     match (kind, file) {
         // A log is waited for as long as a run goes on, and one byte that is no text hides nothing else.
         (Some(ImportKind::Run(arguments)), _) => run::run(session, arguments, &text_in_part),
+        (Some(ImportKind::Oom(arguments)), _) => oom::run(session, arguments, &text_in_part),
         (Some(kind), _) => named(session, kind, &text_of),
         (None, Some(file)) => content::run(session, file, &arguments.output),
         (None, None) => {
@@ -43,8 +46,15 @@ fn named(session: &Session, kind: &ImportKind, read: ReadText<'_>) -> Result<Exi
         ImportKind::Model(arguments) => model::run(session, arguments, read),
         ImportKind::Run(arguments) => run::run(session, arguments, read),
         ImportKind::Plan(arguments) => plan::run(session, arguments, read),
+        ImportKind::Oom(arguments) => oom::run(session, arguments, read),
         ImportKind::Trace(arguments) => trace::run(session, arguments),
     }
+}
+
+/// The scenario that stands beside a file; none where nothing of one is said.
+fn scenario_beside(session: &Session, input: &ScenarioArgs) -> Result<Option<Scenario>, Failure> {
+    let is_said = input.scenario.is_some() || !input.flags.is_empty();
+    is_said.then(|| Ok(session.open_possible(input)?.scenario)).transpose()
 }
 
 /// An import as JSON has it.

@@ -52,6 +52,7 @@ impl ImportArgs {
                 let cluster = Some(&links.cluster).filter(|name| cluster::is_file(name)).map(PathBuf::from);
                 links.files.iter().cloned().chain(cluster).collect()
             }
+            Some(ImportKind::Oom(oom)) => [vec![oom.file.clone()], oom.input.files()].concat(),
             Some(ImportKind::Trace(trace)) => [vec![trace.file.clone()], trace.input.files()].concat(),
         }
     }

@@ -4,6 +4,7 @@
 use shardscope_engine::disk::InputKind;
 
 use super::huggingface;
+use super::out_of_memory;
 use super::plans;
 use super::runs::{self, RunOptions};
 use super::topology;
@@ -17,6 +18,8 @@ pub enum ForeignKind {
     Links,
     /// The log of a training run.
     Run,
+    /// What PyTorch says where memory ran out.
+    OutOfMemory,
     /// What a launcher reads.
     Plan,
     /// What a cluster's tools print.
@@ -25,7 +28,8 @@ pub enum ForeignKind {
 
 impl ForeignKind {
     /// All of them: a model's configuration may have words of a launcher's in it, and a log of a run its arguments.
-    pub const ALL: [Self; 5] = [Self::Model, Self::Links, Self::Run, Self::Plan, Self::Cluster];
+    pub const ALL: [Self; 6] =
+        [Self::Model, Self::Links, Self::Run, Self::OutOfMemory, Self::Plan, Self::Cluster];
 
     /// The kind of a text, which a file of this name holds.
     pub fn recognise(name: &str, text: &str) -> Option<Self> {
@@ -37,7 +41,7 @@ impl ForeignKind {
         match self {
             Self::Model => InputKind::ModelConfiguration,
             Self::Links => InputKind::LinkLog,
-            Self::Run => InputKind::RunLog,
+            Self::Run | Self::OutOfMemory => InputKind::RunLog,
             Self::Plan => InputKind::Launcher,
             Self::Cluster => InputKind::Machine,
         }
@@ -49,6 +53,7 @@ impl ForeignKind {
             Self::Model => "model",
             Self::Links => "links",
             Self::Run => "run",
+            Self::OutOfMemory => "oom",
             Self::Plan => "plan",
             Self::Cluster => "cluster",
         }
@@ -60,6 +65,7 @@ impl ForeignKind {
             Self::Model => "a model's configuration",
             Self::Links => "a log of nccl-tests",
             Self::Run => "the log of a run",
+            Self::OutOfMemory => "an out-of-memory message of PyTorch",
             Self::Plan => "a launcher's configuration",
             Self::Cluster => "what a cluster's tools print",
         }
@@ -73,6 +79,7 @@ impl ForeignKind {
             Self::Model => huggingface::is_config(text),
             Self::Links => text.contains("busbw") || text.contains("\"bus_bw\""),
             Self::Run => runs::run(name, text, RunOptions { skip: Some(0), given: &[] }).is_ok(),
+            Self::OutOfMemory => out_of_memory::is_message(text),
             Self::Plan => plans::is_plan(name, text),
             Self::Cluster => topology::is_machine(name, text),
         }

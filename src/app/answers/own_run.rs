@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::stack::Calibration;
-use shardscope_evidence::calibrate::OwnFigure;
+use shardscope_engine::search::OwnFigure;
 
 /// A run that was measured.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use shardscope_engine::evaluate::Evaluation;
+use shardscope_engine::presets::Library;
 use shardscope_engine::scenario::{Problem, Scenario};
 use shardscope_engine::search::planner::{self, MemoryCurve, PlanAnswer};
 use shardscope_engine::search::plans::{PlanSearch, PlanSearchAnswer};
@@ -12,7 +13,7 @@ use shardscope_engine::search::{
     self, Advice, AdviceSearch, Cancel, Candidate, Cell, Evaluator, GridRow, GridSearch, Pool, StrategyOutcome, Sweep,
     Workspace,
 };
-use shardscope_evidence::calibrate::Attribution;
+use shardscope_evidence::calibrate::RunDiagnosis;
 use shardscope_evidence::measured::runs::{self, ComparedRuns, Tables};
 
 use crate::app::answers::batch::Batch;
@@ -37,8 +38,8 @@ pub enum Work {
     Plan(Arc<MemoryCurve>, usize),
     /// The best whole plans.
     BestPlans(Arc<PlanSearch>),
-    /// What a measured run says.
-    Measured(Arc<OwnRun>),
+    /// What a measured run says, with the presets that may have run.
+    Measured(Arc<OwnRun>, Arc<Library>),
     /// The runs of tables beside their predictions.
     Evidence(Tables),
 }
@@ -63,7 +64,7 @@ pub enum Found {
     /// The best whole plans so far, and whether that is all.
     BestPlans(Box<PlanSearchAnswer>, bool),
     /// What a measured run says, or why nothing.
-    Measured(Box<Result<Attribution, String>>),
+    Measured(Box<Result<RunDiagnosis, String>>),
     /// Every run that could be compared.
     Evidence(Box<ComparedRuns>),
 }
@@ -127,8 +128,8 @@ impl Work {
                 curve.run(&evaluator, *from, &found);
             }
             Self::BestPlans(search) => best_plans(search, &evaluator, desk),
-            Self::Measured(run) => {
-                let told = run.figure.attribute(&run.scenario, &evaluator).map_err(|why| why.to_string());
+            Self::Measured(run, library) => {
+                let told = RunDiagnosis::new(library, &run.scenario, run.figure, &evaluator).map_err(|why| why.to_string());
                 if !desk.cancel.is_cancelled() {
                     (desk.tell)(Found::Measured(Box::new(told)));
                 }

@@ -16,6 +16,7 @@ use shardscope_engine::disk::{InputKind, OpenInput, Watch};
 use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::scenario::file::{ScenarioFile, Source};
 use shardscope_engine::scenario::{CheckedScenario, Problem, Scenario};
+use shardscope_engine::search::OwnFigure;
 use shardscope_engine::text::printable;
 use shardscope_engine::units::Seconds;
 use shardscope_interop::content::ForeignKind;
@@ -57,8 +58,8 @@ pub enum ImportChange {
     Scenario(Box<ScenarioFile>, Box<CheckedScenario>, Option<Seconds>),
     /// What a file of shardscope's own holds.
     Opened(Box<Opened>),
-    /// The same one, whose step took so long.
-    Measured(Seconds),
+    /// The same one, of which this was measured.
+    Measured(OwnFigure),
     /// Nothing.
     Nothing,
 }
@@ -101,6 +102,7 @@ impl ImportQuestion {
             Some(kind @ ForeignKind::Model) => self.model(kind.name(), name, text, library),
             Some(kind @ ForeignKind::Links) => self.links(kind.name(), &texts, library),
             Some(kind @ ForeignKind::Run) => self.run(kind.name(), name, text, library),
+            Some(kind @ ForeignKind::OutOfMemory) => self.out_of_memory(kind.name(), name, text),
             Some(kind @ ForeignKind::Plan) => self.plan(kind.name(), first, texts, library, watch),
             Some(kind @ ForeignKind::Cluster) => self.machine(kind.name(), &texts, library),
             None => {

@@ -17,7 +17,8 @@ use super::{ReportForm, ScenarioArgs, ScenarioFlags, words};
 pub struct ImportArgs {
     #[command(subcommand)]
     pub kind: Option<ImportKind>,
-    /// File whose content says what it is: a model, a run's log or trace, a launcher's configuration, a tool's output
+    /// File whose content says what it is: a model, a run's log or trace, an out-of-memory
+    /// message, a launcher's configuration, a tool's output
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
     #[command(flatten)]
@@ -37,6 +38,8 @@ pub enum ImportKind {
     Cluster(ImportClusterArgs),
     /// A cluster's bandwidths and latencies from logs of nccl-tests or rccl-tests
     Links(ImportLinksArgs),
+    /// What PyTorch says where memory ran out: what was held and asked for, and what would fit of a scenario
+    Oom(ImportOomArgs),
     /// What PyTorch's profiler recorded of a step: kernels, collectives, what was exposed, beside a simulated step
     Trace(ImportTraceArgs),
 }
@@ -134,6 +137,19 @@ pub struct ImportLinksArgs {
     pub name: Option<String>,
     #[command(flatten)]
     pub output: ImportOutput,
+}
+
+/// Arguments of `import oom`.
+#[derive(Debug, Args)]
+pub struct ImportOomArgs {
+    /// Text with the message, or the log that ends with it; `-` is standard input
+    #[arg(value_name = "TEXT")]
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub output: ImportOutput,
+    /// The scenario that ran out of memory; none where nothing of one is said
+    #[command(flatten)]
+    pub input: ScenarioArgs,
 }
 
 /// Arguments of `import trace`.

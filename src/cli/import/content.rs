@@ -7,8 +7,8 @@ use shardscope_interop::content::ForeignKind;
 use shardscope_interop::kineto;
 
 use super::super::args::{
-    ImportClusterArgs, ImportKind, ImportModelArgs, ImportOutput, ImportPlanArgs, ImportRunArgs, ImportTraceArgs,
-    ScenarioArgs, ScenarioFlags,
+    ImportClusterArgs, ImportKind, ImportModelArgs, ImportOomArgs, ImportOutput, ImportPlanArgs, ImportRunArgs,
+    ImportTraceArgs, ScenarioArgs, ScenarioFlags,
 };
 use super::super::exit::{Exit, Failure};
 use super::super::foreign::{refused, text_of};
@@ -29,8 +29,7 @@ pub(super) fn run(session: &Session, file: &Path, to: &ImportOutput) -> Result<E
     // A trace may be packed, and larger than what is read of any other file: its beginning tells.
     if kineto::is_trace(input.head(kineto::HEAD).map_err(failed)?) {
         output::to_stderr(&format!("{name} is what a profiler recorded: import trace\n"));
-        let alone = ScenarioArgs { scenario: None, flags: ScenarioFlags::default() };
-        let arguments = ImportTraceArgs { file: file.to_owned(), output: to.clone(), input: alone };
+        let arguments = ImportTraceArgs { file: file.to_owned(), output: to.clone(), input: alone() };
         return trace::compare(session, &arguments, input.known_as(InputKind::Trace).stream());
     }
     let text = input.text().map_err(failed)?;
@@ -43,6 +42,11 @@ pub(super) fn run(session: &Session, file: &Path, to: &ImportOutput) -> Result<E
         kind.check(&text).map_err(failed)?;
         Ok(text.clone())
     })
+}
+
+/// No scenario beside a file.
+fn alone() -> ScenarioArgs {
+    ScenarioArgs { scenario: None, flags: ScenarioFlags::default() }
 }
 
 /// The import of a file with this text, which is said.
@@ -59,6 +63,7 @@ fn kind(file: &Path, text: &str, to: &ImportOutput) -> Result<ImportKind, Failur
     let import = match kind {
         ForeignKind::Model => ImportKind::Model(ImportModelArgs { file, output, ..ImportModelArgs::default() }),
         ForeignKind::Run => ImportKind::Run(ImportRunArgs { files: vec![file], output, ..ImportRunArgs::default() }),
+        ForeignKind::OutOfMemory => ImportKind::Oom(ImportOomArgs { file, output, input: alone() }),
         ForeignKind::Plan => {
             ImportKind::Plan(ImportPlanArgs { files: vec![file], output, ..ImportPlanArgs::default() })
         }

@@ -1,13 +1,20 @@
 //! `import run`: logs of training runs as rows of measured runs.
 
+use serde::Serialize;
+
 use shardscope_engine::disk::InputKind;
-use shardscope_evidence::measured;
+use shardscope_engine::search::{Cancel, Evaluator, OwnFigure};
+use shardscope_engine::units::Seconds;
+use shardscope_evidence::calibrate::RunDiagnosis;
+use shardscope_evidence::measured::{self, Case, MeasuredRow};
 use shardscope_interop::report::Imported;
 use shardscope_interop::runs::{self, RunOptions, RunRows};
+use shardscope_report::figures::{self, MeasuredReport};
 
-use super::super::args::ImportRunArgs;
+use super::super::args::{ImportRunArgs, ReportForm};
 use super::super::exit::{Exit, Failure};
 use super::super::foreign::{ReadText, refused};
+use super::super::output;
 use super::super::session::Session;
 use super::{called, deliver};
 
@@ -28,7 +35,44 @@ pub(super) fn run(session: &Session, arguments: &ImportRunArgs, read: ReadText<'
     }
     let Some(mut all) = all else { return Ok(Exit::Done) };
     all.made.tell_apart();
-    deliver(&all, &all.made.to_csv(), &session.inputs, &arguments.output)
+    let told = told(session, &all.made)?;
+    let Imported { made, report } = all;
+    let measured = told.iter().map(|(id, told)| Measured { id, told: MeasuredReport::new(told) }).collect();
+    let csv = made.to_csv();
+    let exit = deliver(&Imported { made: Told { rows: made, measured }, report }, &csv, &session.inputs, &arguments.output)?;
+    if arguments.output.format == ReportForm::Text {
+        told.iter().for_each(|(id, told)| output::to_stderr(&format!("\n{id}:{}", figures::measured(told))));
+    }
+    Ok(exit)
+}
+
+/// The rows, and what each tells of its scenario where it says one.
+#[derive(Serialize)]
+struct Told<'a> {
+    #[serde(flatten)]
+    rows: RunRows,
+    measured: Vec<Measured<'a>>,
+}
+
+#[derive(Serialize)]
+struct Measured<'a> {
+    id: &'a str,
+    #[serde(flatten)]
+    told: MeasuredReport,
+}
+
+/// What the step times of rows tell of the scenarios that ran, where a row says one and its prediction is off.
+fn told(session: &Session, rows: &RunRows) -> Result<Vec<(String, RunDiagnosis)>, Failure> {
+    let rows: Vec<MeasuredRow> = rows.rows.iter().map(|cells| MeasuredRow::from_cells("", cells)).collect();
+    let (cases, _) = measured::cases(&rows, &session.library);
+    let (pool, cancel) = (session.pool()?, Cancel::default());
+    let evaluator = Evaluator::new(&pool, &cancel);
+    let of_case = |case: &Case| {
+        let figure = OwnFigure::StepTime(Seconds::new(case.step_time?));
+        let told = RunDiagnosis::new(&session.library, case.scenario(), figure, &evaluator).ok()?;
+        Some((case.row.text("id").to_owned(), told))
+    };
+    Ok(cases.iter().filter_map(of_case).collect())
 }
 
 /// The cells that the command line gives.

@@ -11,7 +11,7 @@ use super::super::exit::{Exit, Failure};
 use super::super::foreign;
 use super::super::progress;
 use super::super::session::{Session, refused};
-use super::deliver;
+use super::{deliver, scenario_beside};
 
 pub(super) fn run(session: &Session, arguments: &ImportTraceArgs) -> Result<Exit, Failure> {
     let file = &arguments.file;
@@ -21,10 +21,7 @@ pub(super) fn run(session: &Session, arguments: &ImportTraceArgs) -> Result<Exit
 /// The same of a trace that is already open.
 pub(super) fn compare(session: &Session, arguments: &ImportTraceArgs, trace: impl Read) -> Result<Exit, Failure> {
     let ImportTraceArgs { file, output, input } = arguments;
-    let scenario = match (&input.scenario, input.flags.is_empty()) {
-        (None, true) => None,
-        _ => Some(session.open_possible(input)?.scenario),
-    };
+    let scenario = scenario_beside(session, input)?;
     let waiting = progress::waiting("reading the trace", &session.options);
     let recording = kineto::read(trace).map_err(|error| Failure::io(Path::new(&foreign::called(file)), &error))?;
     waiting.finish_and_clear();

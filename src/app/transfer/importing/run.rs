@@ -1,10 +1,12 @@
 //! The log of a run: what ran becomes the scenario, where the log says it, and how long a step took is held against what
-//! is predicted.
+//! is predicted; or what it says where memory ran out.
 
 use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::scenario::file::ScenarioFile;
+use shardscope_engine::search::OwnFigure;
 use shardscope_engine::units::Seconds;
 use shardscope_evidence::measured::{self, MeasuredRow};
+use shardscope_interop::out_of_memory;
 use shardscope_interop::runs::{self, RunOptions};
 
 use super::{ImportChange, ImportQuestion, ImportedFile, lines, refused};
@@ -53,6 +55,16 @@ impl ImportQuestion {
         let step = rows.first().and_then(|row| row.number("step_time_s").ok().flatten());
         let Some(step) = step.map(Seconds::new) else { return Err(vec![format!("{name}: {why}")]) };
         let head = format!("The log says no scenario ({why}): its step time is held against the one in hand.\n");
-        Ok(ImportedFile::new(kind, ImportChange::Measured(step), head + &report))
+        Ok(ImportedFile::new(kind, ImportChange::Measured(OwnFigure::StepTime(step)), head + &report))
+    }
+
+    /// A message that memory ran out, which is held against the scenario in hand.
+    pub(super) fn out_of_memory(&self, kind: &'static str, name: &str, text: &str) -> Result<ImportedFile, Vec<String>> {
+        if let Some(other) = self.words.others(&[]) {
+            return Err(vec![other]);
+        }
+        let imported = out_of_memory::read(text).map_err(|errors| refused(name, &errors))?;
+        let figure = imported.made.figure();
+        Ok(ImportedFile::new(kind, ImportChange::Measured(figure), imported.made.text() + &imported.report.text()))
     }
 }

@@ -3,12 +3,12 @@ use crate::app::layer::Layer;
 use crate::app::tests::{explorer, figures, press, to_field};
 use crate::app::{App, Panel};
 use shardscope_engine::scenario::Scenario;
-use shardscope_engine::search::{self, Workspace};
+use shardscope_engine::search::{self, OwnFigure, Workspace};
 use shardscope_engine::units::Seconds;
-use shardscope_evidence::calibrate::OwnFigure;
+use shardscope_evidence::calibrate::Attribution;
 
 fn told(app: &App) -> &Attribution {
-    app.views.measured.told().expect("an answer").as_ref().expect("a posterior")
+    app.views.measured.told().expect("an answer").as_ref().expect("possible").attribution.as_ref().expect("a posterior")
 }
 
 #[test]

@@ -1,52 +1,57 @@
 //! A run of the user's own beside its prediction, and what may explain the gap.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::{Drawing, row};
 use crate::app::answers::own_run::OwnRun;
-use crate::app::views::measured::SPEC;
+use crate::app::views::measured::{MeasuredRow, SPEC};
 use crate::app::{App, Panel};
 use crate::ui::panels::{frame, panel_list};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
+use crate::ui::widgets::list::ListLine;
 use crate::ui::widgets::table::{self, Aligned};
-use crate::ui::widgets::text::{columns, draw_line};
+use crate::ui::widgets::text::columns;
 use shardscope_engine::units::{Seconds, percent};
-use shardscope_evidence::calibrate::{Attribution, Cause};
-use shardscope_report::figures::{CellTone, Table, band_words, cause_cells};
+use shardscope_evidence::calibrate::{Attribution, Cause, RunDiagnosis};
+use shardscope_report::figures::{
+    CellTone, Table, band_words, cause_cells, hypotheses, memory_words, prices, verdict_words,
+};
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {
     id: SPEC.id,
-    height: |app| 2 + SAID + 2 + columns(app.views.measured.causes().len()).max(1),
+    height: |app| 2 + columns(lines(app, Theme::default()).len()).max(3),
     render,
-    target: |app, theme, inside, at| row(list(app, theme).row_at(places(inside)[2], at)),
-    status: |app, _| meaning_of_cause(app),
+    target: |app, theme, inside, at| row(list(app, theme).row_at(inside, at)),
+    status: |app, _| status(app),
 };
 
-/// Lines over the causes.
-const SAID: u16 = 3;
+/// What may have run, how far off that is, its figure, and whether it explains the measured one.
+const HYPOTHESES: [Aligned; 4] =
+    [Aligned::Left(52), Aligned::Right(8), Aligned::Right(10), Aligned::Indented(2, 12)];
 
-/// Lines of the meaning of a cause, and how high the view is at most where they would take the place of causes.
-const MEANING: u16 = 3;
-const FULL: u16 = 12;
+/// A choice, its peak, what it saves or costs of memory, and of time, and whether it fits.
+const PRICES: [Aligned; 5] =
+    [Aligned::Left(34), Aligned::Right(10), Aligned::Right(11), Aligned::Right(9), Aligned::Indented(2, 5)];
 
-/// The share of the gap, the cause, what it would be, how far that is, and what it means.
-const SET: [Aligned; 5] =
+/// The share of the gap, the constant, what it would be, how far that is, and what it means.
+const CAUSES: [Aligned; 5] =
     [Aligned::Right(8), Aligned::Indented(2, 24), Aligned::Right(9), Aligned::Right(12), Aligned::Indented(2, 38)];
 
 /// What is to be done where nothing was typed.
-const HOW: &str = "Enter: type what a step of this job takes on your machine, like 3.4 s, or the model flop utilisation \
-                   that it reaches, like 38 %. The scenario must say what ran.";
+const HOW: &str = "Enter: type what a step of this job takes on your machine, like 3.4 s, the model flop utilisation that it \
+                   reaches, like 38 %, or the peak of its memory, like 71 GiB. A message of PyTorch that memory ran out can \
+                   be pasted. The scenario must say what ran.";
 
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let view = &app.views.measured;
     let stale = if app.inputs.measured.is_some() && view.told().is_none() { ", computing" } else { "" };
     let title = format!("Measured run{stale}");
-    let inside = frame(app, theme, Panel::Map, &title, "your own step beside the prediction", area, buf);
+    let inside = frame(app, theme, Panel::Map, &title, "what may explain it", area, buf);
     let paragraph = |text: &str, buf: &mut Buffer| {
         Paragraph::new(text.to_owned()).wrap(Wrap { trim: true }).render(inside, buf);
     };
@@ -54,40 +59,64 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         (None, _) => paragraph(HOW, buf),
         (Some(_), Some(Err(why))) => paragraph(why, buf),
         (Some(_), None) => {}
-        (Some(run), Some(Ok(told))) => {
-            let [said, head, causes, rest, meaning] = places(inside);
-            for (line, row) in lines(app, run, told, theme).into_iter().zip(said.rows()) {
-                draw_line(buf, row, &line, theme);
-            }
-            draw_line(buf, head, &table::headings(&compared(&[]), &SET, |_| Role::Title, theme), theme);
-            list(app, theme).render(causes, buf);
-            let left = format!("{:>9}  unexplained by any constant", percent(told.unexplained));
-            draw_line(buf, rest, &Line::styled(left, theme.style(Role::Dim)), theme);
-            let text = meaning_of_cause(app);
-            Paragraph::new(text).wrap(Wrap { trim: true }).style(theme.style(Role::Dim)).render(meaning, buf);
-        }
+        (Some(_), Some(Ok(_))) => list(app, theme).render(inside, buf),
     }
 }
 
-/// Where what is said, the heading, the causes, the rest of the gap and the meaning of a cause are.
-fn places(inside: Rect) -> [Rect; 5] {
-    let meaning = if inside.height > FULL { MEANING } else { 0 };
-    inside.layout(&Layout::vertical([
-        Constraint::Length(SAID),
-        Constraint::Length(1),
-        Constraint::Fill(1),
-        Constraint::Length(1),
-        Constraint::Length(meaning),
-    ]))
-}
-
 fn list(app: &App, theme: Theme) -> RowList<'static> {
-    let lines = table::lines(&compared(app.views.measured.causes()), &SET, theme);
-    panel_list(app, theme, lines.into_iter().zip((0..).map(Some)).collect(), app.views.measured.row())
+    panel_list(app, theme, lines(app, theme), app.views.measured.row())
 }
 
-fn compared(causes: &[Cause]) -> Table {
-    let mut table = Table::headed(["of gap", "cause", "would be", "that is", "meaning"]);
+/// Every line, with the row that it is.
+fn lines(app: &App, theme: Theme) -> Vec<ListLine<'static>> {
+    let (Some(run), Some(Ok(told))) = (&app.inputs.measured, app.views.measured.told()) else { return Vec::new() };
+    let RunDiagnosis { diagnosis, attribution } = told;
+    let mut lines = Lines { theme, lines: Vec::new(), rows: 0 };
+    let mut said = attribution.as_ref().map_or_else(|| memory_words(diagnosis), |told| vec![gap_words(told)]).into_iter();
+    lines.row(Line::styled(said.next().unwrap_or_default(), theme.style(Role::Title)));
+    said.for_each(|line| lines.say(line));
+    lines.say(of_words(app, run));
+    lines.table(&hypotheses(diagnosis), &HYPOTHESES);
+    lines.say(verdict_words(diagnosis));
+    lines.table(&prices(diagnosis), &PRICES);
+    if let Some(told) = attribution {
+        lines.table(&constants(&told.causes), &CAUSES);
+        lines.say(format!("{:>8}  unexplained by any constant", percent(told.unexplained)));
+        lines.say(band_words(told));
+    }
+    lines.lines
+}
+
+/// Lines of a list, some of which are rows.
+struct Lines {
+    theme: Theme,
+    lines: Vec<ListLine<'static>>,
+    rows: usize,
+}
+
+impl Lines {
+    fn row(&mut self, line: Line<'static>) {
+        self.lines.push((line, Some(self.rows)));
+        self.rows += 1;
+    }
+
+    fn say(&mut self, text: String) {
+        self.lines.push((Line::styled(text, self.theme.style(Role::Dim)), None));
+    }
+
+    /// A table under its headings, after a blank; nothing where it has no rows.
+    fn table(&mut self, table: &Table, columns: &[Aligned]) {
+        if table.is_empty() {
+            return;
+        }
+        let headings = table::headings(table, columns, |_| Role::Title, self.theme);
+        self.lines.extend([(Line::default(), None), (headings, None)]);
+        table::lines(table, columns, self.theme).into_iter().for_each(|line| self.row(line));
+    }
+}
+
+fn constants(causes: &[Cause]) -> Table {
+    let mut table = Table::headed(["of gap", "constant", "would be", "that is", "meaning"]);
     table.extend(causes.iter().map(|cause| {
         let [share, name, value, shift, meaning] = cause_cells(cause);
         vec![share, name, value, shift, meaning.toned(CellTone::Aside)]
@@ -95,30 +124,31 @@ fn compared(causes: &[Cause]) -> Table {
     table
 }
 
-/// The gap; the bands; whether the run is of what the screen shows.
-fn lines(app: &App, run: &OwnRun, told: &Attribution, theme: Theme) -> Vec<Line<'static>> {
+fn gap_words(told: &Attribution) -> String {
     let measured = Seconds::new(told.step_time);
     let place = told.band_before.map_or("", |band| {
         if (band.low..=band.high).contains(&measured) { ", inside the 80 % band" } else { ", outside the 80 % band" }
     });
     let way = if told.gap < 0.0 { "shorter" } else { "longer" };
-    let gap = format!(
-        " measured {measured}, predicted {}: {} {way}{place}",
-        measured / (1.0 + told.gap),
-        percent(told.gap.abs())
-    );
-    let bands = format!(" {}", band_words(told));
-    let of = if app.shown.as_deref().is_ok_and(|shown| *shown == run.scenario) {
-        " of the scenario shown".to_owned()
-    } else {
-        format!(" of the scenario as it was: {}; Enter measures the one shown", run.name())
-    };
-    vec![Line::styled(gap, theme.style(Role::Title)), Line::raw(bands), Line::styled(of, theme.style(Role::Dim))]
+    let predicted = measured / (1.0 + told.gap);
+    format!("measured {measured}, predicted {predicted}: {} {way}{place}", percent(told.gap.abs()))
 }
 
-/// What the cause under the cursor means, in full: the column and the status line have the beginning.
-fn meaning_of_cause(app: &App) -> String {
-    let view = &app.views.measured;
-    let Some(cause) = view.causes().get(view.row()) else { return String::new() };
-    format!("{}: {}", cause.constant.name, cause.constant.meaning)
+/// Whether the run is of what the screen shows.
+fn of_words(app: &App, run: &OwnRun) -> String {
+    if app.shown.as_deref().is_ok_and(|shown| *shown == run.scenario) {
+        "of the scenario shown".to_owned()
+    } else {
+        format!("of the scenario as it was: {}", run.name())
+    }
+}
+
+/// What the cursor is on, in full: its line may be cut.
+fn status(app: &App) -> String {
+    match app.views.measured.chosen() {
+        Some(MeasuredRow::Figure) | None => "Enter types a figure of the scenario shown".to_owned(),
+        Some(MeasuredRow::Hypothesis(one)) => format!("{one}: Enter applies it, u undoes it"),
+        Some(MeasuredRow::Price(price)) => format!("{}: Enter applies it, u undoes it", price.candidate),
+        Some(MeasuredRow::Cause(cause)) => format!("{}: {}", cause.constant.name, cause.constant.meaning),
+    }
 }
