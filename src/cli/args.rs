@@ -30,8 +30,8 @@ use shardscope_report::snapshot;
 pub use export::{ExportArgs, ExportTarget, Launcher, ModuleNames};
 pub use flags::ScenarioFlags;
 pub use import::{
-    ImportArgs, ImportClusterArgs, ImportKind, ImportLinksArgs, ImportModelArgs, ImportOomArgs, ImportOutput, ImportPlanArgs,
-    ImportRunArgs, ImportTraceArgs,
+    ImportArgs, ImportClusterArgs, ImportKind, ImportLinksArgs, ImportModelArgs, ImportOomArgs, ImportOutput,
+    ImportPlanArgs, ImportRunArgs, ImportTraceArgs,
 };
 pub use merge::MergeArgs;
 pub use plan::{PlanArgs, PlanGoal};

@@ -28,8 +28,7 @@ pub enum ForeignKind {
 
 impl ForeignKind {
     /// All of them: a model's configuration may have words of a launcher's in it, and a log of a run its arguments.
-    pub const ALL: [Self; 6] =
-        [Self::Model, Self::Links, Self::Run, Self::OutOfMemory, Self::Plan, Self::Cluster];
+    pub const ALL: [Self; 6] = [Self::Model, Self::Links, Self::Run, Self::OutOfMemory, Self::Plan, Self::Cluster];
 
     /// The kind of a text, which a file of this name holds.
     pub fn recognise(name: &str, text: &str) -> Option<Self> {

@@ -15,6 +15,9 @@ use super::report::{ImportReport, Imported};
 /// What begins the message, whatever the device: `CUDA out of memory. Tried to allocate 2.00 GiB`.
 const START: &str = "out of memory. Tried to allocate ";
 
+/// Memory of other processes that is not worth a word.
+const OTHERS: Bytes = Bytes::new(64.0 * 1024.0 * 1024.0);
+
 /// The most characters of a message that are read.
 const LONGEST: usize = 1_000;
 
@@ -56,6 +59,9 @@ pub struct OutOfMemory {
     /// The least peak of the step: what tensors held, and what was asked for.
     #[serde(rename = "least_bytes", serialize_with = "whole")]
     pub least: Bytes,
+    /// The least that the process needed: what it held, allocator and runtime included, and what was asked for.
+    #[serde(rename = "needed_bytes", serialize_with = "whole")]
+    pub needed: Bytes,
 }
 
 fn whole<S: Serializer>(bytes: &Bytes, serializer: S) -> Result<S::Ok, S::Error> {
@@ -65,16 +71,17 @@ fn whole<S: Serializer>(bytes: &Bytes, serializer: S) -> Result<S::Ok, S::Error>
 impl OutOfMemory {
     /// As a figure of a run.
     pub const fn figure(&self) -> OwnFigure {
-        OwnFigure::OutOfMemory { least: self.least, room: self.room }
+        OwnFigure::OutOfMemory { least: self.least, needed: self.needed, room: self.room }
     }
 
-    /// For people: `out of memory: 35.1 GiB of 39.4 GiB allocated, 2 GiB more tried: the step needs at least 37.1 GiB`.
+    /// For people, in two lines.
     pub fn text(&self) -> String {
-        let Self { tried, capacity, allocated, reserved, room, least } = self;
-        let others = if room < capacity { format!(", {room} of it for this process") } else { String::new() };
+        let Self { tried, capacity, allocated, reserved, room, least, needed } = self;
+        let others = *capacity - *room;
+        let others = if others > OTHERS { format!(", of which others hold {others}") } else { String::new() };
         format!(
             "out of memory: {allocated} allocated, {reserved} reserved, {tried} more tried; the device has {capacity}{others}\n\
-             the step needs at least {least}\n"
+             the step needs at least {least} for tensors, {needed} with what allocator and runtime hold\n"
         )
     }
 }
@@ -86,7 +93,8 @@ pub fn is_message(text: &str) -> bool {
 
 /// The first message in a text.
 pub fn read(text: &str) -> Result<Imported<OutOfMemory>, Vec<Problem>> {
-    let missing = |what: &str| vec![Problem::new("", what, "give the whole line that begins with 'CUDA out of memory'")];
+    let missing =
+        |what: &str| vec![Problem::new("", what, "give the whole line that begins with 'CUDA out of memory'")];
     let start = text.find(START).ok_or_else(|| missing("holds no out-of-memory message of PyTorch"))?;
     let line = 1 + text[..start].matches('\n').count();
     // As it is pasted, a long line may be broken anywhere between words.
@@ -105,8 +113,10 @@ pub fn read(text: &str) -> Result<Imported<OutOfMemory>, Vec<Problem>> {
     let cached = amount("reserved but unallocated", UNALLOCATED).map(|more| allocated + more);
     let reserved = cached.or_else(|| amount("reserved", RESERVED)).unwrap_or(allocated);
     let free = amount("free", FREE).unwrap_or(Bytes::ZERO);
-    let room = amount("in use by this process", PROCESS).map_or(capacity, |own| (own + free).min(capacity));
-    let made = OutOfMemory { tried, capacity, allocated, reserved, room, least: allocated + tried };
+    let own = amount("in use by this process", PROCESS);
+    let room = own.map_or(capacity, |own| (own + free).min(capacity));
+    let needed = own.unwrap_or(reserved).max(reserved) + tried;
+    let made = OutOfMemory { tried, capacity, allocated, reserved, room, least: allocated + tried, needed };
     Ok(Imported { made, report })
 }
 
@@ -167,10 +177,12 @@ mod tests {
         assert!(near(new.tried, 2.0) && near(new.capacity, 39.39) && near(new.allocated, 35.10), "{new:?}");
         // 35.10 + 1.35 = 36.45 reserved; 37.33 + 1.05 = 38.38 for this process; 35.10 + 2.00 = 37.10 at least.
         assert!(near(new.reserved, 36.45) && near(new.room, 38.38) && near(new.least, 37.10), "{new:?}");
+        // 37.33 held by the process, and 2.00 more: 39.33, of which 38.38 were there.
+        assert!(near(new.needed, 39.33) && new.text().contains("others hold 1.01 GiB"), "{new:?}");
         let old = read(OLD).expect("a message").made;
         assert!(near(old.tried, 0.875) && near(old.capacity, 39.59) && near(old.reserved, 36.10), "{old:?}");
         // 35.20 + 0.875 = 36.075; nothing is said of other processes.
-        assert!(near(old.least, 36.075) && near(old.room, 39.59), "{old:?}");
+        assert!(near(old.least, 36.075) && near(old.needed, 36.975) && near(old.room, 39.59), "{old:?}");
         let typo = NEW.replace("capacity", "capacty");
         assert_eq!(read(&typo).expect("a message").made, new);
     }

@@ -129,7 +129,8 @@ impl Work {
             }
             Self::BestPlans(search) => best_plans(search, &evaluator, desk),
             Self::Measured(run, library) => {
-                let told = RunDiagnosis::new(library, &run.scenario, run.figure, &evaluator).map_err(|why| why.to_string());
+                let told =
+                    RunDiagnosis::new(library, &run.scenario, run.figure, &evaluator).map_err(|why| why.to_string());
                 if !desk.cancel.is_cancelled() {
                     (desk.tell)(Found::Measured(Box::new(told)));
                 }

@@ -106,9 +106,7 @@ impl View for MeasuredView {
         vec![match (row, row.scenario()) {
             (MeasuredRow::Cause(_), _) => Effect::Tell("a constant is no setting: what is shown counts with it".into()),
             (_, None) => Effect::Open(Opening::OwnFigure),
-            (_, Some(scenario)) => {
-                Effect::Adopt(Box::new(scenario), format!("applied {}: u undoes it", row.name()))
-            }
+            (_, Some(scenario)) => Effect::Adopt(Box::new(scenario), format!("applied {}: u undoes it", row.name())),
         }]
     }
 

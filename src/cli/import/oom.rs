@@ -28,7 +28,8 @@ pub(super) fn run(session: &Session, arguments: &ImportOomArgs, read: ReadText<'
     let Imported { made: message, report } = out_of_memory::read(&text).map_err(|errors| refused(file, &errors))?;
     let scenario = scenario_beside(session, input)?;
     let told = scenario.map(|scenario| eval::told(session, message.figure(), &scenario)).transpose()?;
-    let hint = "with the flags of its scenario this says what would fit: --hardware, --model, --nodes, ...\n".to_owned();
+    let hint =
+        "with the flags of its scenario this says what would fit: --hardware, --model, --nodes, ...\n".to_owned();
     let text = message.text() + &told.as_ref().map_or(hint, figures::measured);
     let measured = told.as_ref().map(MeasuredReport::new);
     deliver(&Imported { made: Told { message, measured }, report }, &text, &session.inputs, output)

@@ -39,7 +39,8 @@ pub(super) fn run(session: &Session, arguments: &ImportRunArgs, read: ReadText<'
     let Imported { made, report } = all;
     let measured = told.iter().map(|(id, told)| Measured { id, told: MeasuredReport::new(told) }).collect();
     let csv = made.to_csv();
-    let exit = deliver(&Imported { made: Told { rows: made, measured }, report }, &csv, &session.inputs, &arguments.output)?;
+    let exit =
+        deliver(&Imported { made: Told { rows: made, measured }, report }, &csv, &session.inputs, &arguments.output)?;
     if arguments.output.format == ReportForm::Text {
         told.iter().for_each(|(id, told)| output::to_stderr(&format!("\n{id}:{}", figures::measured(told))));
     }

@@ -8,6 +8,7 @@ mod prices;
 mod rates;
 mod suspects;
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use crate::evaluate::{ErrorBand, Summary, Workspace, summary};
@@ -228,7 +229,9 @@ impl Judge {
         let steps = |one: &Hypothesis| (one.apart() / REPEATS) as u64;
         self.found.sort_by(|one, other| {
             let simplest = (steps(one), one.kind, one.settings()).cmp(&(steps(other), other.kind, other.settings()));
-            simplest.then(one.apart().total_cmp(&other.apart()))
+            // Any rate that is solved for is as near as another: the outermost level was asked first.
+            let by_apart = one.apart().total_cmp(&other.apart());
+            simplest.then(if one.kind == CauseKind::Setting { by_apart } else { Ordering::Equal })
         });
         let mut named: Vec<Hypothesis> = Vec::new();
         for one in self.found {

@@ -59,7 +59,12 @@ impl ImportQuestion {
     }
 
     /// A message that memory ran out, which is held against the scenario in hand.
-    pub(super) fn out_of_memory(&self, kind: &'static str, name: &str, text: &str) -> Result<ImportedFile, Vec<String>> {
+    pub(super) fn out_of_memory(
+        &self,
+        kind: &'static str,
+        name: &str,
+        text: &str,
+    ) -> Result<ImportedFile, Vec<String>> {
         if let Some(other) = self.words.others(&[]) {
             return Err(vec![other]);
         }

@@ -15,8 +15,8 @@ use crate::app::transfer::FileTransfer;
 use crate::app::transfer::exporting::{ExportOutcome, ExportQuestion};
 use crate::app::transfer::importing::{ImportChange, ImportQuestion, ImportWords, ImportedFile};
 use crate::app::views::measured;
-use shardscope_engine::stack::Calibration;
 use shardscope_engine::search::OwnFigure;
+use shardscope_engine::stack::Calibration;
 use shardscope_interop::export::ExportForm;
 
 impl App {

@@ -31,8 +31,7 @@ pub(super) const DRAWING: Drawing = Drawing {
 };
 
 /// What may have run, how far off that is, its figure, and whether it explains the measured one.
-const HYPOTHESES: [Aligned; 4] =
-    [Aligned::Left(52), Aligned::Right(8), Aligned::Right(10), Aligned::Indented(2, 12)];
+const HYPOTHESES: [Aligned; 4] = [Aligned::Left(52), Aligned::Right(8), Aligned::Right(10), Aligned::Indented(2, 12)];
 
 /// A choice, its peak, what it saves or costs of memory, and of time, and whether it fits.
 const PRICES: [Aligned; 5] =
@@ -72,12 +71,13 @@ fn lines(app: &App, theme: Theme) -> Vec<ListLine<'static>> {
     let (Some(run), Some(Ok(told))) = (&app.inputs.measured, app.views.measured.told()) else { return Vec::new() };
     let RunDiagnosis { diagnosis, attribution } = told;
     let mut lines = Lines { theme, lines: Vec::new(), rows: 0 };
-    let mut said = attribution.as_ref().map_or_else(|| memory_words(diagnosis), |told| vec![gap_words(told)]).into_iter();
+    let mut said =
+        attribution.as_ref().map_or_else(|| memory_words(diagnosis), |told| vec![gap_words(told)]).into_iter();
     lines.row(Line::styled(said.next().unwrap_or_default(), theme.style(Role::Title)));
     said.for_each(|line| lines.say(line));
     lines.say(of_words(app, run));
-    lines.table(&hypotheses(diagnosis), &HYPOTHESES);
     lines.say(verdict_words(diagnosis));
+    lines.table(&hypotheses(diagnosis), &HYPOTHESES);
     lines.table(&prices(diagnosis), &PRICES);
     if let Some(told) = attribution {
         lines.table(&constants(&told.causes), &CAUSES);

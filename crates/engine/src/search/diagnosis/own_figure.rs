@@ -17,8 +17,10 @@ pub enum OwnFigure {
     Peak(Bytes),
     /// The run was out of memory.
     OutOfMemory {
-        /// What it would have held at least: what was allocated, and what was asked for.
+        /// What its tensors would have held at least: what was allocated, and what was asked for.
         least: Bytes,
+        /// What the process would have held at least: the same with what its allocator and runtime held beside them.
+        needed: Bytes,
         /// What it had: the device's memory, less what others used.
         room: Bytes,
     },
@@ -66,7 +68,9 @@ impl FromStr for OwnFigure {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let unread = || {
-            format!("'{text}' is no measured figure; write a time like 3.4 s, a utilisation like 38 %, or a peak like 71 GiB")
+            format!(
+                "'{text}' is no measured figure; write a time like 3.4 s, a utilisation like 38 %, or a peak like 71 GiB"
+            )
         };
         if let Some(percent) = text.trim().strip_suffix('%') {
             let share = percent.trim().parse::<f64>().map_err(|_| unread())? / 100.0;

@@ -32,12 +32,7 @@ pub struct MemoryPrice {
 }
 
 /// The best value of each choice: those that would fit first, the cheapest in time first; then those that save most.
-pub(super) fn all(
-    adviser: &Adviser,
-    figure: OwnFigure,
-    now: &Summary,
-    evaluator: &Evaluator,
-) -> Vec<MemoryPrice> {
+pub(super) fn all(adviser: &Adviser, figure: OwnFigure, now: &Summary, evaluator: &Evaluator) -> Vec<MemoryPrice> {
     let candidates = adviser.singles();
     let scenarios: Vec<Scenario> = candidates.iter().map(|one| one.scenario.clone()).collect();
     let evaluated = candidates.into_iter().zip(evaluator.summaries(&scenarios));
@@ -47,7 +42,7 @@ pub(super) fn all(
     };
     // What was needed beyond the prediction stays: nothing says that a choice would save it.
     let beyond = match figure {
-        OwnFigure::OutOfMemory { least: needed, .. } | OwnFigure::Peak(needed) => needed - now.memory.peak,
+        OwnFigure::OutOfMemory { needed, .. } | OwnFigure::Peak(needed) => needed - now.memory.peak,
         OwnFigure::StepTime(_) | OwnFigure::Mfu(_) => Bytes::ZERO,
     };
     let price = |(candidate, summary): (Candidate, Result<Summary, _>)| {
@@ -58,10 +53,10 @@ pub(super) fn all(
         Some(MemoryPrice { candidate, summary, memory, time, fits })
     };
     let mut prices: Vec<MemoryPrice> = evaluated.filter_map(price).collect();
-    // A choice that costs memory is one only where it gains time.
+    // A choice that costs memory is one only where there is room, and it gains time.
     prices.retain(|one| {
         let share = one.memory / now.memory.peak;
-        one.time.is_finite() && (share < -LEAST || share > LEAST && one.time < -LEAST)
+        one.time.is_finite() && (share < -LEAST || one.fits && share > LEAST && one.time < -LEAST)
     });
     let saves = |one: &MemoryPrice| one.memory < Bytes::ZERO;
     prices.sort_by(|one, other| {

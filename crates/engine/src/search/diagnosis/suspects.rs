@@ -59,8 +59,8 @@ pub(super) fn pairs(adviser: &Adviser, singles: &[&Hypothesis]) -> Vec<Suspect> 
         let (edits, more) = (&one.candidate.edits, &other.candidate.edits);
         let apart = edits.iter().all(|edit| more.iter().all(|another| another.field != edit.field));
         let candidate = apart.then(|| adviser.candidate([&edits[..], more].concat())).flatten()?;
-        let [change, value] = [[&one.change, &other.change], [&one.value, &other.value]]
-            .map(|[one, other]| format!("{one}{AND}{other}"));
+        let [change, value] =
+            [[&one.change, &other.change], [&one.value, &other.value]].map(|[one, other]| format!("{one}{AND}{other}"));
         Some(Suspect { kind: CauseKind::Setting, change, value, candidate })
     };
     singles.iter().copied().enumerate().flat_map(later).filter_map(both).collect()
@@ -98,7 +98,9 @@ fn software<'a>(adviser: &'a Adviser) -> impl Iterator<Item = Suspect> + use<'a>
     });
     let reductions = reductions.filter(move |(.., other)| other.reduce_format != Some(precision.wire(format)));
     let gradients = match own.gradient_format {
-        Some(_) => ("gradient format", precision.storage().word(), Stack { gradient_format: None, ..Stack::clone(own) }),
+        Some(_) => {
+            ("gradient format", precision.storage().word(), Stack { gradient_format: None, ..Stack::clone(own) })
+        }
         None => ("gradient format", "fp32", Stack { gradient_format: Some(Format::Fp32), ..Stack::clone(own) }),
     };
     let during = !own.reduce_during_backward;

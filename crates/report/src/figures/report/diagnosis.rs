@@ -12,11 +12,11 @@ pub fn memory_words(diagnosis: &Diagnosis) -> Vec<String> {
     let Diagnosis { figure, predicted, .. } = diagnosis;
     let peak = predicted.memory.peak;
     let said = match figure {
-        OwnFigure::OutOfMemory { least, room } if peak > *room => {
-            format!("out of memory at {least} of {room}; predicted {peak}: the prediction does not fit either")
+        OwnFigure::OutOfMemory { needed, room, .. } if peak > *room => {
+            format!("out of memory: at least {needed} needed of {room}; predicted {peak}, which does not fit either")
         }
-        OwnFigure::OutOfMemory { least, room } => {
-            format!("out of memory: at least {least} of {room} were needed, predicted {peak}")
+        OwnFigure::OutOfMemory { needed, room, .. } => {
+            format!("out of memory: at least {needed} needed of {room}; predicted {peak}, which fits")
         }
         _ => {
             let way = if diagnosis.off > 0.0 { "less" } else { "more" };
@@ -42,11 +42,11 @@ pub fn verdict_words(diagnosis: &Diagnosis) -> String {
     if diagnosis.is_expected() {
         format!("nothing needs a cause: the prediction is within its {width} band")
     } else if diagnosis.is_explained() {
-        format!("within {width}, the prediction's band, of {tried} hypotheses tried")
+        format!("nearest of {tried} hypotheses tried; within {width}, the prediction's band, one explains it")
     } else if hypotheses.is_empty() {
-        format!("none explains it: of {tried} hypotheses tried none comes nearer than the scenario itself")
+        format!("none explains it: of {tried} hypotheses tried none is nearer than the scenario itself")
     } else {
-        format!("none explains it: of {tried} hypotheses tried none comes within {width}, the prediction's band")
+        format!("none explains it: of {tried} hypotheses tried none is within {width}, the prediction's band")
     }
 }
 
@@ -60,7 +60,7 @@ pub fn hypotheses(diagnosis: &Diagnosis) -> Table {
 }
 
 fn hypothesis_cells(diagnosis: &Diagnosis, one: &Hypothesis) -> Vec<TableCell> {
-    let explains = diagnosis.explains(one);
+    let explains = diagnosis.explains(one) && !diagnosis.is_expected();
     let tone = if explains { CellTone::Name } else { CellTone::Aside };
     let figure = if diagnosis.figure.is_of_time() {
         one.summary.step_time.to_string()
@@ -99,12 +99,10 @@ fn price_cells(one: &MemoryPrice) -> Vec<TableCell> {
 
 /// For people: what may explain the figure, and what memory costs.
 pub fn diagnosis(diagnosis: &Diagnosis) -> String {
-    let mut text = String::new();
+    let mut text = format!("{}\n", verdict_words(diagnosis));
     if !diagnosis.hypotheses.is_empty() {
         text += &hypotheses(diagnosis).text();
     }
-    text += &verdict_words(diagnosis);
-    text.push('\n');
     if !diagnosis.prices.is_empty() {
         text += "\n";
         text += &prices(diagnosis).text();
