@@ -23,20 +23,20 @@ const LONGEST: usize = 1_000;
 
 /// Where an amount stands: behind some words, or before them.
 #[derive(Clone, Copy)]
-enum Place {
+enum Phrase {
     Behind(&'static str),
     Before(&'static str),
 }
 
-use Place::{Before, Behind};
+use Phrase::{Before, Behind};
 
 /// The words of each amount, those of PyTorch 2 first; its versions up to 2.1 write `capacty`.
-const CAPACITY: &[Place] = &[Behind("total capacity of "), Behind("total capacty of "), Before(" total capacity")];
-const FREE: &[Place] = &[Behind("of which "), Before(" free")];
-const PROCESS: &[Place] = &[Behind("this process has ")];
-const ALLOCATED: &[Place] = &[Before(" is allocated by PyTorch"), Before(" already allocated")];
-const UNALLOCATED: &[Place] = &[Before(" is reserved by PyTorch but unallocated")];
-const RESERVED: &[Place] = &[Before(" reserved in total by PyTorch"), Before(" cached")];
+const CAPACITY: &[Phrase] = &[Behind("total capacity of "), Behind("total capacty of "), Before(" total capacity")];
+const FREE: &[Phrase] = &[Behind("of which "), Before(" free")];
+const PROCESS: &[Phrase] = &[Behind("this process has ")];
+const ALLOCATED: &[Phrase] = &[Before(" is allocated by PyTorch"), Before(" already allocated")];
+const UNALLOCATED: &[Phrase] = &[Before(" is reserved by PyTorch but unallocated")];
+const RESERVED: &[Phrase] = &[Before(" reserved in total by PyTorch"), Before(" cached")];
 
 /// What the message says.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -64,6 +64,7 @@ pub struct OutOfMemory {
     pub needed: Bytes,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde asks for")]
 fn whole<S: Serializer>(bytes: &Bytes, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u64(bytes.get().max(0.0).round() as u64)
 }
@@ -101,7 +102,7 @@ pub fn read(text: &str) -> Result<Imported<OutOfMemory>, Vec<Problem>> {
     let rest: String = text[start..].chars().take(LONGEST).collect();
     let message = rest.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut report = ImportReport::default();
-    let mut amount = |name: &str, places: &[Place]| {
+    let mut amount = |name: &str, places: &[Phrase]| {
         let (bytes, words) = places.iter().find_map(|place| Some((at(&message, *place)?, place.words())))?;
         report.take(name, bytes, format!("line {line}: '{}'", printable(words.trim())));
         Some(bytes)
@@ -120,7 +121,7 @@ pub fn read(text: &str) -> Result<Imported<OutOfMemory>, Vec<Problem>> {
     Ok(Imported { made, report })
 }
 
-impl Place {
+impl Phrase {
     const fn words(self) -> &'static str {
         match self {
             Behind(words) | Before(words) => words,
@@ -129,7 +130,7 @@ impl Place {
 }
 
 /// The amount at a place of a message: `35.10 GiB`.
-fn at(message: &str, place: Place) -> Option<Bytes> {
+fn at(message: &str, place: Phrase) -> Option<Bytes> {
     let found = message.find(place.words())?;
     let [number, unit] = match place {
         Behind(words) => {

@@ -14,7 +14,7 @@ use crate::app::answers::own_run::OwnRun;
 use crate::app::answers::work::{Found, Work};
 use crate::app::views::view::{View, ViewSpec};
 use shardscope_engine::scenario::Scenario;
-use shardscope_engine::search::{Hypothesis, MemoryPrice};
+use shardscope_engine::search::{ChoicePrice, Hypothesis};
 use shardscope_evidence::calibrate::{Cause, RunDiagnosis};
 use shardscope_report::figures::Figure;
 
@@ -41,18 +41,18 @@ pub struct MeasuredView {
 
 /// A row of the view.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum MeasuredRow<'a> {
+pub enum MeasuredEntry<'a> {
     /// What was measured.
     Figure,
     /// What may have run.
     Hypothesis(&'a Hypothesis),
     /// What a choice would save of memory.
-    Price(&'a MemoryPrice),
+    Price(&'a ChoicePrice),
     /// A constant that may be another.
     Cause(&'a Cause),
 }
 
-impl MeasuredRow<'_> {
+impl MeasuredEntry<'_> {
     /// What it says for those who search.
     fn name(self) -> String {
         match self {
@@ -80,13 +80,13 @@ impl MeasuredView {
     }
 
     /// The figure, what may explain it, what memory costs, and the constants.
-    pub fn entries(&self) -> Vec<MeasuredRow<'_>> {
+    pub fn entries(&self) -> Vec<MeasuredEntry<'_>> {
         let told = self.found.iter().flatten().next();
-        let hypotheses = told.iter().flat_map(|told| &told.diagnosis.hypotheses).map(MeasuredRow::Hypothesis);
-        let prices = told.iter().flat_map(|told| &told.diagnosis.prices).map(MeasuredRow::Price);
+        let hypotheses = told.iter().flat_map(|told| &told.diagnosis.hypotheses).map(MeasuredEntry::Hypothesis);
+        let prices = told.iter().flat_map(|told| &told.diagnosis.prices).map(MeasuredEntry::Price);
         let causes = told.iter().flat_map(|told| &told.attribution).flat_map(|told| &told.causes);
-        let all = std::iter::once(MeasuredRow::Figure).chain(hypotheses).chain(prices);
-        all.chain(causes.map(MeasuredRow::Cause)).collect()
+        let all = std::iter::once(MeasuredEntry::Figure).chain(hypotheses).chain(prices);
+        all.chain(causes.map(MeasuredEntry::Cause)).collect()
     }
 
     /// The row under the cursor, by its place.
@@ -95,7 +95,7 @@ impl MeasuredView {
     }
 
     /// The row under the cursor.
-    pub fn chosen(&self) -> Option<MeasuredRow<'_>> {
+    pub fn chosen(&self) -> Option<MeasuredEntry<'_>> {
         self.entries().get(self.row()).copied()
     }
 }
@@ -104,7 +104,9 @@ impl View for MeasuredView {
     fn update(&mut self, action: Action, _: &Context) -> Vec<Effect> {
         let Some(row) = self.chosen().filter(|_| action == Action::Take) else { return Vec::new() };
         vec![match (row, row.scenario()) {
-            (MeasuredRow::Cause(_), _) => Effect::Tell("a constant is no setting: what is shown counts with it".into()),
+            (MeasuredEntry::Cause(_), _) => {
+                Effect::Tell("a constant is no setting: what is shown counts with it".into())
+            }
             (_, None) => Effect::Open(Opening::OwnFigure),
             (_, Some(scenario)) => Effect::Adopt(Box::new(scenario), format!("applied {}: u undoes it", row.name())),
         }]
@@ -123,7 +125,7 @@ impl View for MeasuredView {
     }
 
     fn rows(&self, _: &Context) -> Option<Vec<String>> {
-        Some(self.entries().into_iter().map(MeasuredRow::name).collect())
+        Some(self.entries().into_iter().map(MeasuredEntry::name).collect())
     }
 
     fn cursor(&self, _: &Context) -> usize {

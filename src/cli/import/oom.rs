@@ -16,7 +16,7 @@ use super::{deliver, scenario_beside};
 
 /// The message, and what it tells of a scenario where one is named.
 #[derive(Serialize)]
-struct Told {
+struct OomReport {
     #[serde(flatten)]
     message: OutOfMemory,
     measured: Option<MeasuredReport>,
@@ -32,5 +32,5 @@ pub(super) fn run(session: &Session, arguments: &ImportOomArgs, read: ReadText<'
         "with the flags of its scenario this says what would fit: --hardware, --model, --nodes, ...\n".to_owned();
     let text = message.text() + &told.as_ref().map_or(hint, figures::measured);
     let measured = told.as_ref().map(MeasuredReport::new);
-    deliver(&Imported { made: Told { message, measured }, report }, &text, &session.inputs, output)
+    deliver(&Imported { made: OomReport { message, measured }, report }, &text, &session.inputs, output)
 }

@@ -37,26 +37,32 @@ pub(super) fn run(session: &Session, arguments: &ImportRunArgs, read: ReadText<'
     all.made.tell_apart();
     let told = told(session, &all.made)?;
     let Imported { made, report } = all;
-    let measured = told.iter().map(|(id, told)| Measured { id, told: MeasuredReport::new(told) }).collect();
+    let measured = told.iter().map(|(id, told)| MeasuredRun { id, told: MeasuredReport::new(told) }).collect();
     let csv = made.to_csv();
-    let exit =
-        deliver(&Imported { made: Told { rows: made, measured }, report }, &csv, &session.inputs, &arguments.output)?;
+    let exit = deliver(
+        &Imported { made: RowsReport { rows: made, measured }, report },
+        &csv,
+        &session.inputs,
+        &arguments.output,
+    )?;
     if arguments.output.format == ReportForm::Text {
-        told.iter().for_each(|(id, told)| output::to_stderr(&format!("\n{id}:{}", figures::measured(told))));
+        for (id, told) in &told {
+            output::to_stderr(&format!("\n{id}:{}", figures::measured(told)));
+        }
     }
     Ok(exit)
 }
 
 /// The rows, and what each tells of its scenario where it says one.
 #[derive(Serialize)]
-struct Told<'a> {
+struct RowsReport<'a> {
     #[serde(flatten)]
     rows: RunRows,
-    measured: Vec<Measured<'a>>,
+    measured: Vec<MeasuredRun<'a>>,
 }
 
 #[derive(Serialize)]
-struct Measured<'a> {
+struct MeasuredRun<'a> {
     id: &'a str,
     #[serde(flatten)]
     told: MeasuredReport,

@@ -21,7 +21,7 @@ use super::evaluator::Evaluator;
 use suspects::Suspect;
 
 pub use own_figure::OwnFigure;
-pub use prices::MemoryPrice;
+pub use prices::ChoicePrice;
 
 /// The most hypotheses that are named.
 const MOST: usize = 10;
@@ -31,6 +31,9 @@ const MOST_PAIRED: usize = 12;
 
 /// Figures of one run repeat to within this much, in the logarithm: what comes nearer than that is equally near.
 const REPEATS: f64 = 0.025;
+
+/// The least share of the gap that a hypothesis closes.
+const LEAST: f64 = 0.1;
 
 /// The band of a prediction that no measured run stands behind, in the logarithm.
 const UNKNOWN_BAND: f64 = 0.1;
@@ -48,11 +51,11 @@ pub struct Diagnosis {
     pub band: f64,
     /// How many hypotheses were evaluated.
     pub tried: usize,
-    /// The nearest of them, the nearest first; of those equally near settings first, then links, then clocks. All are nearer
-    /// than the scenario itself.
+    /// The nearest of them, the nearest first; of those equally near settings first, then links, then clocks. Each closes a
+    /// tenth of the gap at least.
     pub hypotheses: Vec<Hypothesis>,
     /// The memory and time that each choice would save or cost; only where memory was measured.
-    pub prices: Vec<MemoryPrice>,
+    pub prices: Vec<ChoicePrice>,
 }
 
 /// A kind of cause, the simplest first.
@@ -157,20 +160,20 @@ pub fn diagnose(
         let figures = evaluator.summaries(&scenarios).into_iter();
         suspects.into_iter().zip(figures).filter_map(|(one, figures)| Some((one, figures.ok()?))).collect::<Vec<_>>()
     };
-    let mut judge = Judge { figure, predicted, tried: 0, found: Vec::new() };
-    judge.hear(evaluated(suspects::singles(&adviser)));
+    let mut shortlist = Shortlist { figure, predicted, tried: 0, found: Vec::new() };
+    shortlist.hear(evaluated(suspects::singles(&adviser)));
     let band = band(figure, scenario, &predicted);
-    if judge.nearest().is_none_or(|nearest| nearest > band) {
-        judge.hear(evaluated(suspects::pairs(&adviser, &judge.promising())));
+    if shortlist.nearest().is_none_or(|nearest| nearest > band) {
+        shortlist.hear(evaluated(suspects::pairs(&adviser, &shortlist.promising())));
     }
     let prices = if figure.is_of_time() {
-        judge.hear(evaluated(rates::suspects(&adviser, figure, evaluator)));
+        shortlist.hear(evaluated(rates::suspects(&adviser, figure, evaluator)));
         Vec::new()
     } else {
         prices::all(&adviser, figure, &predicted, evaluator)
     };
-    let (tried, off) = (judge.tried, figure.off(&predicted));
-    let diagnosis = Diagnosis { figure, predicted, off, band, tried, hypotheses: judge.named(), prices };
+    let (tried, off) = (shortlist.tried, figure.off(&predicted));
+    let diagnosis = Diagnosis { figure, predicted, off, band, tried, hypotheses: shortlist.named(), prices };
     Ok((!evaluator.cancel().is_cancelled()).then_some(diagnosis))
 }
 
@@ -186,15 +189,15 @@ fn band(figure: OwnFigure, scenario: &Scenario, predicted: &Summary) -> f64 {
 }
 
 /// Compares hypotheses with the measurement.
-struct Judge {
+struct Shortlist {
     figure: OwnFigure,
     predicted: Summary,
     tried: usize,
-    /// Those nearer to it than the scenario itself.
+    /// Those that close some of the gap.
     found: Vec<Hypothesis>,
 }
 
-impl Judge {
+impl Shortlist {
     /// Keeps the evaluated suspects that could have run and come nearer to the measurement.
     fn hear(&mut self, evaluated: Vec<(Suspect, Summary)>) {
         let now = libm::log1p(self.figure.off(&self.predicted)).abs();
@@ -205,7 +208,7 @@ impl Judge {
             let Suspect { kind, change, value, candidate } = suspect;
             let off = self.figure.off(&summary);
             let one = Hypothesis { kind, change, value, candidate, summary, off };
-            if had_room && off.is_finite() && one.apart() < now {
+            if had_room && off.is_finite() && one.apart() <= now * (1.0 - LEAST) {
                 self.found.push(one);
             }
         }

@@ -48,10 +48,9 @@ impl RunDiagnosis {
             return Err(AttributionError::NoTime);
         }
         let attribution = attribute(scenario, seconds, &|scenarios| evaluator.summaries(scenarios));
-        let attribution = attribution.ok_or_else(|| match evaluator.cancel().is_cancelled() {
-            true => AttributionError::Stopped,
-            false => AttributionError::NoPosterior(scenario.calibration.id.clone()),
-        })?;
+        let stopped = evaluator.cancel().is_cancelled();
+        let unknown = || AttributionError::NoPosterior(scenario.calibration.id.clone());
+        let attribution = attribution.ok_or_else(|| if stopped { AttributionError::Stopped } else { unknown() })?;
         Ok(Self { diagnosis, attribution: Some(attribution) })
     }
 }

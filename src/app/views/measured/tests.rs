@@ -160,7 +160,7 @@ fn a_hypothesis_is_applied_and_undone() {
         .measured
         .entries()
         .iter()
-        .position(|row| matches!(row, MeasuredRow::Hypothesis(one) if one.to_string() == "recompute full"));
+        .position(|row| matches!(row, MeasuredEntry::Hypothesis(one) if one.to_string() == "recompute full"));
     let at = at.expect("the cause");
     assert!(at <= 3, "the first row is the figure: {at}");
     press(&mut app, &"<down>".repeat(at));
@@ -185,5 +185,5 @@ fn a_message_that_memory_ran_out_is_pasted() {
     assert_eq!(figure, OwnFigure::OutOfMemory { least: gib(78.2), needed: gib(79.1), room: gib(79.15) });
     let told = app.views.measured.told().expect("an answer").as_ref().expect("possible");
     assert!(told.attribution.is_none() && !told.diagnosis.prices.is_empty());
-    assert!(app.views.measured.entries().iter().any(|row| matches!(row, MeasuredRow::Price(_))));
+    assert!(app.views.measured.entries().iter().any(|row| matches!(row, MeasuredEntry::Price(_))));
 }

@@ -1,5 +1,7 @@
 //! A run of the user's own beside its prediction, and what may explain the gap.
 
+use std::fmt;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
@@ -7,7 +9,7 @@ use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::{Drawing, row};
 use crate::app::answers::own_run::OwnRun;
-use crate::app::views::measured::{MeasuredRow, SPEC};
+use crate::app::views::measured::{MeasuredEntry, SPEC};
 use crate::app::{App, Panel};
 use crate::ui::panels::{frame, panel_list};
 use crate::ui::theme::{Role, Theme};
@@ -31,11 +33,12 @@ pub(super) const DRAWING: Drawing = Drawing {
 };
 
 /// What may have run, how far off that is, its figure, and whether it explains the measured one.
-const HYPOTHESES: [Aligned; 4] = [Aligned::Left(52), Aligned::Right(8), Aligned::Right(10), Aligned::Indented(2, 12)];
+const HYPOTHESES: [Aligned; 4] =
+    [Aligned::Indented(1, 46), Aligned::Right(8), Aligned::Right(10), Aligned::Indented(2, 11)];
 
 /// A choice, its peak, what it saves or costs of memory, and of time, and whether it fits.
 const PRICES: [Aligned; 5] =
-    [Aligned::Left(34), Aligned::Right(10), Aligned::Right(11), Aligned::Right(9), Aligned::Indented(2, 5)];
+    [Aligned::Indented(1, 36), Aligned::Right(10), Aligned::Right(11), Aligned::Right(9), Aligned::Indented(2, 5)];
 
 /// The share of the gap, the constant, what it would be, how far that is, and what it means.
 const CAUSES: [Aligned; 5] =
@@ -70,38 +73,42 @@ fn list(app: &App, theme: Theme) -> RowList<'static> {
 fn lines(app: &App, theme: Theme) -> Vec<ListLine<'static>> {
     let (Some(run), Some(Ok(told))) = (&app.inputs.measured, app.views.measured.told()) else { return Vec::new() };
     let RunDiagnosis { diagnosis, attribution } = told;
-    let mut lines = Lines { theme, lines: Vec::new(), rows: 0 };
+    let mut lines = Listing { theme, drawn: Vec::new(), rows: 0 };
     let mut said =
         attribution.as_ref().map_or_else(|| memory_words(diagnosis), |told| vec![gap_words(told)]).into_iter();
-    lines.row(Line::styled(said.next().unwrap_or_default(), theme.style(Role::Title)));
-    said.for_each(|line| lines.say(line));
+    lines.row(Line::styled(format!(" {}", said.next().unwrap_or_default()), theme.style(Role::Title)));
+    for line in said {
+        lines.say(line);
+    }
     lines.say(of_words(app, run));
-    lines.say(verdict_words(diagnosis));
+    if let Some(verdict) = verdict_words(diagnosis) {
+        lines.say(verdict);
+    }
     lines.table(&hypotheses(diagnosis), &HYPOTHESES);
     lines.table(&prices(diagnosis), &PRICES);
     if let Some(told) = attribution {
         lines.table(&constants(&told.causes), &CAUSES);
-        lines.say(format!("{:>8}  unexplained by any constant", percent(told.unexplained)));
+        lines.say(format_args!("{:>7}  unexplained by any constant", percent(told.unexplained)));
         lines.say(band_words(told));
     }
-    lines.lines
+    lines.drawn
 }
 
 /// Lines of a list, some of which are rows.
-struct Lines {
+struct Listing {
     theme: Theme,
-    lines: Vec<ListLine<'static>>,
+    drawn: Vec<ListLine<'static>>,
     rows: usize,
 }
 
-impl Lines {
+impl Listing {
     fn row(&mut self, line: Line<'static>) {
-        self.lines.push((line, Some(self.rows)));
+        self.drawn.push((line, Some(self.rows)));
         self.rows += 1;
     }
 
-    fn say(&mut self, text: String) {
-        self.lines.push((Line::styled(text, self.theme.style(Role::Dim)), None));
+    fn say(&mut self, text: impl fmt::Display) {
+        self.drawn.push((Line::styled(format!(" {text}"), self.theme.style(Role::Dim)), None));
     }
 
     /// A table under its headings, after a blank; nothing where it has no rows.
@@ -110,8 +117,10 @@ impl Lines {
             return;
         }
         let headings = table::headings(table, columns, |_| Role::Title, self.theme);
-        self.lines.extend([(Line::default(), None), (headings, None)]);
-        table::lines(table, columns, self.theme).into_iter().for_each(|line| self.row(line));
+        self.drawn.extend([(Line::default(), None), (headings, None)]);
+        for line in table::lines(table, columns, self.theme) {
+            self.row(line);
+        }
     }
 }
 
@@ -146,9 +155,9 @@ fn of_words(app: &App, run: &OwnRun) -> String {
 /// What the cursor is on, in full: its line may be cut.
 fn status(app: &App) -> String {
     match app.views.measured.chosen() {
-        Some(MeasuredRow::Figure) | None => "Enter types a figure of the scenario shown".to_owned(),
-        Some(MeasuredRow::Hypothesis(one)) => format!("{one}: Enter applies it, u undoes it"),
-        Some(MeasuredRow::Price(price)) => format!("{}: Enter applies it, u undoes it", price.candidate),
-        Some(MeasuredRow::Cause(cause)) => format!("{}: {}", cause.constant.name, cause.constant.meaning),
+        Some(MeasuredEntry::Figure) | None => "Enter types a figure of the scenario shown".to_owned(),
+        Some(MeasuredEntry::Hypothesis(one)) => format!("{one}: Enter applies it, u undoes it"),
+        Some(MeasuredEntry::Price(price)) => format!("{}: Enter applies it, u undoes it", price.candidate),
+        Some(MeasuredEntry::Cause(cause)) => format!("{}: {}", cause.constant.name, cause.constant.meaning),
     }
 }

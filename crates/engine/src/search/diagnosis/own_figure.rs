@@ -96,8 +96,8 @@ impl fmt::Display for OwnFigure {
         match self {
             Self::StepTime(_) => f.write_str(&self.typed()),
             Self::Mfu(_) => write!(f, "{} MFU", self.typed()),
-            Self::Peak(_) => write!(f, "peak {}", self.typed()),
-            Self::OutOfMemory { room, .. } => write!(f, "out of memory: at least {} of {room}", self.typed()),
+            Self::Peak(_) => write!(f, "{} peak", self.typed()),
+            Self::OutOfMemory { needed, .. } => write!(f, "out of memory at {needed}"),
         }
     }
 }

@@ -18,7 +18,7 @@ const LEAST: f64 = 0.01;
 
 /// A choice, and what it would cost.
 #[derive(Debug, Clone, PartialEq)]
-pub struct MemoryPrice {
+pub struct ChoicePrice {
     /// The change, and the scenario with it.
     pub candidate: Candidate,
     /// The figures with it.
@@ -32,7 +32,7 @@ pub struct MemoryPrice {
 }
 
 /// The best value of each choice: those that would fit first, the cheapest in time first; then those that save most.
-pub(super) fn all(adviser: &Adviser, figure: OwnFigure, now: &Summary, evaluator: &Evaluator) -> Vec<MemoryPrice> {
+pub(super) fn all(adviser: &Adviser, figure: OwnFigure, now: &Summary, evaluator: &Evaluator) -> Vec<ChoicePrice> {
     let candidates = adviser.singles();
     let scenarios: Vec<Scenario> = candidates.iter().map(|one| one.scenario.clone()).collect();
     let evaluated = candidates.into_iter().zip(evaluator.summaries(&scenarios));
@@ -50,23 +50,23 @@ pub(super) fn all(adviser: &Adviser, figure: OwnFigure, now: &Summary, evaluator
         let memory = summary.memory.peak - now.memory.peak;
         let time = now.tokens_per_s() / summary.tokens_per_s() - 1.0;
         let fits = summary.memory.peak + beyond.max(Bytes::ZERO) <= room;
-        Some(MemoryPrice { candidate, summary, memory, time, fits })
+        Some(ChoicePrice { candidate, summary, memory, time, fits })
     };
-    let mut prices: Vec<MemoryPrice> = evaluated.filter_map(price).collect();
+    let mut prices: Vec<ChoicePrice> = evaluated.filter_map(price).collect();
     // A choice that costs memory is one only where there is room, and it gains time.
     prices.retain(|one| {
         let share = one.memory / now.memory.peak;
         one.time.is_finite() && (share < -LEAST || one.fits && share > LEAST && one.time < -LEAST)
     });
-    let saves = |one: &MemoryPrice| one.memory < Bytes::ZERO;
+    let saves = |one: &ChoicePrice| one.memory < Bytes::ZERO;
     prices.sort_by(|one, other| {
         let by_time = one.time.total_cmp(&other.time);
         let by_memory = one.memory.get().total_cmp(&other.memory.get());
         other.fits.cmp(&one.fits).then(if one.fits { by_time } else { by_memory })
     });
-    let mut named: Vec<MemoryPrice> = Vec::new();
+    let mut named: Vec<ChoicePrice> = Vec::new();
     for one in prices {
-        let known = |other: &MemoryPrice| other.candidate.changes_what(&one.candidate) && saves(other) == saves(&one);
+        let known = |other: &ChoicePrice| other.candidate.changes_what(&one.candidate) && saves(other) == saves(&one);
         if named.len() < MOST && !named.iter().any(known) {
             named.push(one);
         }

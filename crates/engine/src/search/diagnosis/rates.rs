@@ -4,11 +4,11 @@ use std::sync::Mutex;
 
 use crate::cost::Factors;
 use crate::evaluate::{Workspace, summary_with};
-use crate::hardware::Cluster;
+use crate::hardware::{Cluster, Rings};
 use crate::scenario::{Checked, Edit, Field};
 use crate::search::advice::Adviser;
 use crate::search::evaluator::Evaluator;
-use crate::units::whole_percent;
+use crate::units::{BytesPerSecond, whole_percent};
 
 use super::suspects::{Suspect, machine};
 use super::{CauseKind, OwnFigure};
@@ -74,10 +74,10 @@ fn factor(scenario: &Checked, rate: Rate, figure: OwnFigure, workspace: &mut Wor
         return None;
     }
     for _ in 0..HALVINGS {
-        let middle = (low + high) / 2.0;
+        let middle = f64::midpoint(low, high);
         if off(middle)? * at_low > 0.0 { low = middle } else { high = middle }
     }
-    Some(libm::exp((low + high) / 2.0))
+    Some(libm::exp(f64::midpoint(low, high)))
 }
 
 /// The scenario on a machine with such a rate.
@@ -89,7 +89,7 @@ fn suspect(adviser: &Adviser, rate: Rate, factor: f64) -> Option<Suspect> {
             let outermost = index + 1 == own.levels.len();
             let planned = if outermost { scenario.plan.bandwidth_factor } else { 1.0 };
             let change = format!("bandwidth {}", own.place(index));
-            let value = format!("{} per device, x {factor:.2}", rate_of(own, index) * (planned * factor));
+            let value = format!("{} (x {factor:.2})", rate_of(own, index) * (planned * factor));
             let edit = if outermost {
                 Edit::new(Field::Bandwidth, planned * factor)
             } else {
@@ -110,7 +110,7 @@ fn suspect(adviser: &Adviser, rate: Rate, factor: f64) -> Option<Suspect> {
 }
 
 /// The rate at which a device sends into a level while all others do so too.
-fn rate_of(cluster: &Cluster, index: usize) -> crate::units::BytesPerSecond {
+fn rate_of(cluster: &Cluster, index: usize) -> BytesPerSecond {
     let level = &cluster.levels[index];
     level.measured.as_ref().map_or(level.bandwidth / cluster.sharing(index), |measured| measured.bandwidth)
 }
@@ -118,7 +118,7 @@ fn rate_of(cluster: &Cluster, index: usize) -> crate::units::BytesPerSecond {
 /// A cluster with another rate on a level.
 fn scaled(cluster: &Cluster, index: usize, factor: f64) -> Cluster {
     let mut cluster = Cluster::clone(cluster);
-    cluster.rings = Default::default();
+    cluster.rings = Rings::default();
     let level = &mut cluster.levels[index];
     level.bandwidth = level.bandwidth * factor;
     level.injection = level.injection.map(|all| all * factor);

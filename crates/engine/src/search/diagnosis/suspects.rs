@@ -1,6 +1,7 @@
 //! Suspects: what a run may have had otherwise. Fields of the plan as advice changes them, then what the software and the
 //! machine are set to, which no field says.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::hardware::Cluster;
@@ -85,7 +86,7 @@ fn software<'a>(adviser: &'a Adviser) -> impl Iterator<Item = Suspect> + use<'a>
     let kernel = adviser.scenario.attention();
     let precision = adviser.scenario.plan.precision;
     let kernels = KERNELS.into_iter().filter(move |(other, _)| *other != kernel).map(|(other, word)| {
-        let changed = Stack { attention: other, attention_on: Default::default(), ..Stack::clone(own) };
+        let changed = Stack { attention: other, attention_on: BTreeMap::new(), ..Stack::clone(own) };
         ("attention", word, changed)
     });
     let overlaps = OVERLAPS.into_iter().filter(|(other, _)| *other != own.overlap);

@@ -233,7 +233,7 @@ fn memory_has_prices() {
         assert_eq!((one.memory, one.fits), (after.memory.peak - now.memory.peak, after.memory.peak + beyond <= room));
         assert!((one.time - (now.tokens_per_s() / after.tokens_per_s() - 1.0)).abs() < 1e-12);
     }
-    let fits: Vec<&MemoryPrice> = found.prices.iter().take_while(|one| one.fits).collect();
+    let fits: Vec<&ChoicePrice> = found.prices.iter().take_while(|one| one.fits).collect();
     assert!(!fits.is_empty() && fits.is_sorted_by(|one, other| one.time <= other.time));
     assert!(found.prices[fits.len()..].iter().all(|one| !one.fits && one.memory < Bytes::ZERO));
 }

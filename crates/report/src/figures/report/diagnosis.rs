@@ -4,25 +4,20 @@ use serde_json::{Value, json};
 
 use crate::figures::table::{CellTone, Table, TableCell};
 use shardscope_engine::evaluate::{MemoryParts, Summary};
-use shardscope_engine::search::{Diagnosis, Hypothesis, MemoryPrice, OwnFigure};
+use shardscope_engine::search::{ChoicePrice, Diagnosis, Hypothesis, OwnFigure};
 use shardscope_engine::units::{Bytes, percent, signed};
 
 /// What is measured and predicted of a figure of memory, and what its parts are.
 pub fn memory_words(diagnosis: &Diagnosis) -> Vec<String> {
     let Diagnosis { figure, predicted, .. } = diagnosis;
     let peak = predicted.memory.peak;
-    let said = match figure {
-        OwnFigure::OutOfMemory { needed, room, .. } if peak > *room => {
-            format!("out of memory: at least {needed} needed of {room}; predicted {peak}, which does not fit either")
-        }
-        OwnFigure::OutOfMemory { needed, room, .. } => {
-            format!("out of memory: at least {needed} needed of {room}; predicted {peak}, which fits")
-        }
-        _ => {
-            let way = if diagnosis.off > 0.0 { "less" } else { "more" };
-            let gap = 1.0 / (1.0 + diagnosis.off) - 1.0;
-            format!("measured {}, predicted {peak}: {} {way}", figure.typed(), percent(gap.abs()))
-        }
+    let said = if let OwnFigure::OutOfMemory { needed, room, .. } = figure {
+        let fits = if peak > *room { "does not fit" } else { "fits" };
+        format!("out of memory: {needed} or more of {room}; predicted {peak}, which {fits}")
+    } else {
+        let way = if diagnosis.off > 0.0 { "less" } else { "more" };
+        let gap = 1.0 / (1.0 + diagnosis.off) - 1.0;
+        format!("measured {}, predicted {peak}: {} {way}", figure.typed(), percent(gap.abs()))
     };
     vec![said, format!("predicted: {}", parts(predicted))]
 }
@@ -35,19 +30,23 @@ fn parts(summary: &Summary) -> String {
     said.map(|(name, size)| format!("{} {size}", name.replace('_', " "))).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether anything explains the figure, in a sentence.
-pub fn verdict_words(diagnosis: &Diagnosis) -> String {
+/// Whether anything explains the figure, in a sentence; `None` where the prediction too is out of memory.
+pub fn verdict_words(diagnosis: &Diagnosis) -> Option<String> {
     let Diagnosis { band, tried, hypotheses, .. } = diagnosis;
     let width = percent(libm::expm1(*band));
-    if diagnosis.is_expected() {
-        format!("nothing needs a cause: the prediction is within its {width} band")
+    let said = if diagnosis.is_expected() {
+        if matches!(diagnosis.figure, OwnFigure::OutOfMemory { .. }) {
+            return None;
+        }
+        format!("nothing to explain: it is within the prediction's {width}")
     } else if diagnosis.is_explained() {
-        format!("nearest of {tried} hypotheses tried; within {width}, the prediction's band, one explains it")
+        format!("the nearest of {tried} hypotheses; within the prediction's {width} they explain it")
     } else if hypotheses.is_empty() {
-        format!("none explains it: of {tried} hypotheses tried none is nearer than the scenario itself")
+        format!("none explains it: none of {tried} hypotheses is much nearer than the scenario itself")
     } else {
-        format!("none explains it: of {tried} hypotheses tried none is within {width}, the prediction's band")
-    }
+        format!("none explains it: none of {tried} hypotheses is within the prediction's {width}")
+    };
+    Some(said)
 }
 
 /// The hypotheses, the nearest first.
@@ -84,8 +83,8 @@ pub fn prices(diagnosis: &Diagnosis) -> Table {
     table
 }
 
-fn price_cells(one: &MemoryPrice) -> Vec<TableCell> {
-    let MemoryPrice { candidate, summary, memory, time, fits } = one;
+fn price_cells(one: &ChoicePrice) -> Vec<TableCell> {
+    let ChoicePrice { candidate, summary, memory, time, fits } = one;
     let sign = if *memory < Bytes::ZERO { '-' } else { '+' };
     let size = memory.max(Bytes::ZERO - *memory);
     vec![
@@ -99,7 +98,7 @@ fn price_cells(one: &MemoryPrice) -> Vec<TableCell> {
 
 /// For people: what may explain the figure, and what memory costs.
 pub fn diagnosis(diagnosis: &Diagnosis) -> String {
-    let mut text = format!("{}\n", verdict_words(diagnosis));
+    let mut text = verdict_words(diagnosis).map_or_else(String::new, |verdict| verdict + "\n");
     if !diagnosis.hypotheses.is_empty() {
         text += &hypotheses(diagnosis).text();
     }
@@ -123,7 +122,7 @@ pub fn diagnosis_record(diagnosis: &Diagnosis) -> Value {
             "explains": diagnosis.explains(one),
         })
     };
-    let price = |one: &MemoryPrice| {
+    let price = |one: &ChoicePrice| {
         json!({
             "change": one.candidate.to_string(),
             "peak_bytes": one.summary.memory.peak.get().round(),
