@@ -3,13 +3,13 @@
 //! This file says what each action does, by what has the keys. Beside it: edits of the scenario, effects that views ask
 //! for, and reports that come in.
 
+pub mod ask;
 pub mod clicking;
 pub mod edit;
 pub mod explain;
 pub mod perform;
 pub mod receiving;
 pub mod rows;
-pub mod viewing;
 
 use std::sync::Arc;
 
@@ -19,16 +19,16 @@ use shardscope_engine::scenario::Field;
 use shardscope_engine::text::printable;
 use shardscope_interop::out_of_memory;
 
-use crate::app::action::asked::FIGURES_LATER;
 use crate::app::action::effect::Opening;
 use crate::app::action::keys::KeyPlace;
+use crate::app::action::notice::FIGURES_LATER;
 use crate::app::action::panel::{Panel, ViewId};
 use crate::app::action::{Action, Command};
+use crate::app::answers::base;
 use crate::app::answers::pins::{MOST, letter};
-use crate::app::answers::resolve::base;
 use crate::app::layer::Layer;
-use crate::app::layer::diagnostics::{Finding, LINES};
-use crate::app::layer::sheet::Sheet;
+use crate::app::layer::page::Sheet;
+use crate::app::layer::page::{Finding, LINES};
 use crate::app::state::App;
 use crate::app::transfer::importing::is_path;
 
@@ -218,7 +218,7 @@ impl App {
         }
         if let Ok(message) = out_of_memory::read(text) {
             self.layer = None;
-            return self.ran(message.made.figure());
+            return self.measure_run(message.made.figure());
         }
         if !self.place().takes_text() {
             self.tell("pasted text is ignored here; paste it where text is typed".to_owned());

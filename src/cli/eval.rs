@@ -15,12 +15,12 @@ use super::{files, output};
 
 pub(super) fn run(session: &Session, eval: &EvalArgs) -> Result<Exit, Failure> {
     if let Some(out) = &eval.out {
-        files::vacant(out, eval.force, &session.inputs)?;
+        files::refuse_taken(out, eval.force, &session.inputs)?;
     }
     let opened = session.open_possible(&eval.input)?;
     note_idle(&eval.input, [opened.scenario.plan.clone()]);
     let figure = eval.measured.or(eval.measured_mfu.map(OwnFigure::Mfu));
-    let measured = figure.map(|figure| told(session, figure, &opened.scenario)).transpose()?;
+    let measured = figure.map(|figure| diagnose(session, figure, &opened.scenario)).transpose()?;
     let exit = report(&session.library, &opened, eval.format, measured.as_ref())?;
     if eval.out.is_some() && figure.is_some_and(|figure| !figure.is_of_time()) {
         let fix = "measure the time of a step, or leave --out away";
@@ -34,8 +34,8 @@ pub(super) fn run(session: &Session, eval: &EvalArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// What a measured figure says of a scenario.
-pub(super) fn told(session: &Session, figure: OwnFigure, scenario: &Scenario) -> Result<RunDiagnosis, Failure> {
+/// The causes of a measured figure's gap to its prediction.
+pub(super) fn diagnose(session: &Session, figure: OwnFigure, scenario: &Scenario) -> Result<RunDiagnosis, Failure> {
     let (pool, cancel) = (session.pool()?, Cancel::default());
     let evaluator = Evaluator::new(&pool, &cancel);
     RunDiagnosis::new(&session.library, scenario, figure, &evaluator).map_err(|error| match error {

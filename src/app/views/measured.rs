@@ -4,21 +4,20 @@
 use std::sync::Arc;
 
 use crate::app::action::Action;
-use crate::app::action::asked::{Asked, NOTHING};
 use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
 use crate::app::action::effect::{Effect, Opening};
-use crate::app::action::notice::Notice;
+use crate::app::action::notice::{Asked, NOTHING, Notice};
 use crate::app::action::panel::ViewId;
 use crate::app::answers::own_run::OwnRun;
 use crate::app::answers::work::{Found, Work};
-use crate::app::views::view::{View, ViewSpec};
+use crate::app::views::{View, ViewSpec};
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::search::{ChoicePrice, Hypothesis};
 use shardscope_evidence::calibrate::{Cause, RunDiagnosis};
 use shardscope_report::figures::Figure;
 
-/// What is known of it before it is shown.
+/// Its name, its key and the keys in it.
 pub const SPEC: ViewSpec = ViewSpec {
     id: ViewId { word: "measured", name: "Measured", about: "your own run, and what may explain it" },
     opens: "V",

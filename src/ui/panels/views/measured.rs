@@ -2,18 +2,16 @@
 
 use std::fmt;
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
-use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::{Drawing, row};
+use super::table::TableView;
+use super::{Content, Drawing};
+use crate::app::App;
 use crate::app::answers::own_run::OwnRun;
 use crate::app::views::measured::{MeasuredEntry, SPEC};
-use crate::app::{App, Panel};
-use crate::ui::panels::{frame, panel_list};
+use crate::ui::panels::panel_list;
 use crate::ui::theme::{Role, Theme};
-use crate::ui::widgets::RowList;
 use crate::ui::widgets::list::ListLine;
 use crate::ui::widgets::table::{self, Aligned};
 use crate::ui::widgets::text::columns;
@@ -23,12 +21,10 @@ use shardscope_report::figures::{
     CellTone, Table, band_words, cause_cells, hypotheses, memory_words, prices, verdict_words,
 };
 
-/// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {
     id: SPEC.id,
     height: |app| 2 + columns(lines(app, Theme::default()).len()).max(3),
-    render,
-    target: |app, theme, inside, at| row(list(app, theme).row_at(inside, at)),
+    content: Content::Table(view),
     status: |app, _| status(app),
 };
 
@@ -49,24 +45,20 @@ const HOW: &str = "Enter: type what a step of this job takes on your machine, li
                    reaches, like 38 %, or the peak of its memory, like 71 GiB. A message of PyTorch that memory ran out can \
                    be pasted. The scenario must say what ran.";
 
-fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+fn view(app: &App, theme: Theme, _: Rect) -> TableView {
     let view = &app.views.measured;
     let stale = if app.inputs.measured.is_some() && view.told().is_none() { ", computing" } else { "" };
-    let title = format!("Measured run{stale}");
-    let inside = frame(app, theme, Panel::Map, &title, "what may explain it", area, buf);
-    let paragraph = |text: &str, buf: &mut Buffer| {
-        Paragraph::new(text.to_owned()).wrap(Wrap { trim: true }).render(inside, buf);
+    let framed = TableView {
+        title: format!("Measured run{stale}"),
+        notes: vec!["what may explain it".to_owned()],
+        ..TableView::default()
     };
     match (&app.inputs.measured, view.told()) {
-        (None, _) => paragraph(HOW, buf),
-        (Some(_), Some(Err(why))) => paragraph(why, buf),
-        (Some(_), None) => {}
-        (Some(_), Some(Ok(_))) => list(app, theme).render(inside, buf),
+        (None, _) => TableView { instead: Some(HOW.to_owned()), ..framed },
+        (Some(_), Some(Err(why))) => TableView { instead: Some(why.clone()), ..framed },
+        (Some(_), None) => framed,
+        (Some(_), Some(Ok(_))) => TableView { list: panel_list(app, theme, lines(app, theme), view.row()), ..framed },
     }
-}
-
-fn list(app: &App, theme: Theme) -> RowList<'static> {
-    panel_list(app, theme, lines(app, theme), app.views.measured.row())
 }
 
 /// Every line, with the row that it is.
