@@ -23,7 +23,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     opens: "V",
     hint: "",
     keys: |keys| {
-        let help = "apply a hypothesis; on the first row, type a measured step, like 3.4 s or 38 %, or a peak";
+        let help = "apply a hypothesis; first row: type 3.4 s, 38 % or 71 GiB";
         keys.rows("row").key("enter", Action::Take, "apply", help)
     },
 };

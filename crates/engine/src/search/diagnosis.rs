@@ -27,7 +27,7 @@ pub use prices::ChoicePrice;
 const MOST: usize = 10;
 
 /// The most settings that are tried in pairs: those whose figures come nearest.
-const MOST_PAIRED: usize = 12;
+const MOST_PAIRED: usize = 16;
 
 /// Figures of one run repeat to within this much, in the logarithm: what comes nearer than that is equally near.
 const REPEATS: f64 = 0.025;
@@ -41,7 +41,7 @@ const UNKNOWN_BAND: f64 = 0.1;
 /// Possible causes of a measured figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnosis {
-    /// The figure.
+    /// The measured figure that is to be explained.
     pub figure: OwnFigure,
     /// The figures of the scenario as it is.
     pub predicted: Summary,
@@ -83,11 +83,11 @@ impl CauseKind {
 /// A possible cause, evaluated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hypothesis {
-    /// Its kind.
+    /// Whether it is a setting, a link or the clocks.
     pub kind: CauseKind,
     /// What would differ: the flags of fields, or a fact of software or machine.
     pub change: String,
-    /// Its value.
+    /// The value that it would have, as a flag takes it.
     pub value: String,
     /// The edits that make it, and the scenario with it.
     pub candidate: Candidate,
@@ -208,7 +208,7 @@ impl Shortlist {
             let Suspect { kind, change, value, candidate } = suspect;
             let off = self.figure.off(&summary);
             let one = Hypothesis { kind, change, value, candidate, summary, off };
-            if had_room && off.is_finite() && one.apart() <= now * (1.0 - LEAST) {
+            if had_room && off.is_finite() && one.apart() < now {
                 self.found.push(one);
             }
         }
@@ -236,8 +236,9 @@ impl Shortlist {
             let by_apart = one.apart().total_cmp(&other.apart());
             simplest.then(if one.kind == CauseKind::Setting { by_apart } else { Ordering::Equal })
         });
+        let enough = libm::log1p(self.figure.off(&self.predicted)).abs() * (1.0 - LEAST);
         let mut named: Vec<Hypothesis> = Vec::new();
-        for one in self.found {
+        for one in self.found.into_iter().filter(|one| one.apart() <= enough) {
             if named.len() < MOST && named.iter().all(|other| other.change != one.change) {
                 named.push(one);
             }
