@@ -21,7 +21,7 @@ use file::printable;
 
 pub use crate::problem::Problem;
 pub use batch::NEAR;
-pub use field::{Edit, Field, Value};
+pub use field::{Edit, Field, FieldSpec, Value};
 pub use layout::Layout;
 
 /// Everything that an evaluation needs. Cloning it is cheap, and so is comparing clones: the facts are shared.

@@ -3,6 +3,7 @@
 mod advice;
 mod axis;
 mod candidate;
+mod diagnosis;
 mod elasticity;
 mod evaluator;
 mod grid;
@@ -28,6 +29,7 @@ pub use crate::evaluate::Workspace;
 pub use advice::{Advice, AdviceSearch, Fixes, Suggestion, WORTHWHILE_GAIN, fix, gains};
 pub use axis::{Axis, word};
 pub use candidate::Candidate;
+pub use diagnosis::{CauseKind, ChoicePrice, Diagnosis, Hypothesis, OwnFigure, diagnose};
 pub use evaluator::{Cancel, Evaluator, MOST_THREADS, Pool, low_priority_pool, pool};
 pub use grid::{Best, GridRow, GridSearch};
 pub use part::WorkPart;

@@ -20,6 +20,7 @@ use super::content::ForeignKind;
 use super::huggingface::{self, CountedModel, ImportOptions};
 use super::kineto::{self, TraceComparison};
 use super::nccl::MeasuredLinks;
+use super::out_of_memory::OutOfMemory;
 use super::plans::{self, ImportedPlan};
 use super::report::{ImportReport, Imported};
 use super::runs::RunRows;
@@ -54,6 +55,8 @@ pub enum Foreign {
     Plan(Box<ImportedPlan>),
     /// A cluster.
     Cluster(FoundMachine),
+    /// A message that memory ran out.
+    OutOfMemory(OutOfMemory),
     /// A recorded step.
     Trace(TraceComparison),
 }
@@ -288,6 +291,7 @@ impl Foreign {
             Self::Run(rows) => rows.to_csv(),
             Self::Plan(plan) => plan.scenario.to_toml()?,
             Self::Cluster(machine) => machine.to_toml()?,
+            Self::OutOfMemory(message) => message.text(),
             Self::Trace(comparison) => comparison.text(),
         })
     }
@@ -302,6 +306,11 @@ impl Foreign {
         let line = match self {
             Self::Model(_) if words.options.iter().any(|(option, _)| option == "like") => return None,
             Self::Model(_) => return line.code("shardscope eval --model ").word(here(first?)).line().ok(),
+            Self::OutOfMemory(_) if !words.options.is_empty() => return None,
+            Self::OutOfMemory(_) => {
+                let line = line.code("shardscope import oom ").word(here(first?));
+                return line.code(" --model ID --hardware ID --nodes N").line().ok();
+            }
             Self::Trace(comparison) if comparison.simulated.is_some() => return None,
             Self::Trace(_) => {
                 let line = line.code("shardscope import trace ").word(here(first?));

@@ -11,6 +11,7 @@ pub mod job_array;
 pub mod kineto;
 mod megatron;
 pub mod nccl;
+pub mod out_of_memory;
 pub mod plans;
 pub mod report;
 pub mod runs;

@@ -186,11 +186,13 @@ fn bubble(summary: &Summary) -> String {
     }
 }
 
-/// The step that was measured of what is shown: `measured 3.41 s, +13 %`.
+/// The step, or the peak, that was measured of what is shown: `measured 3.41 s, +13 %`.
 fn measured(app: &App, answer: &Answer, theme: Theme) -> Option<Span<'static>> {
     let run = app.inputs.measured.as_ref().filter(|run| run.is_of(&answer.scenario))?;
     let summary = &answer.evaluation.summary;
-    let seconds = run.figure.seconds(summary);
+    let Some(seconds) = run.figure.seconds(summary) else {
+        return Some(Span::styled(format!("measured {}", run.figure), theme.style(Role::Accent)));
+    };
     let change = words::change(summary.step_time.get(), seconds, theme);
     let inside =
         answer.evaluation.error_band.is_none_or(|band| (band.low..=band.high).contains(&Seconds::new(seconds)));
