@@ -104,6 +104,31 @@ fn measured_runs_that_fitted_fit() {
     }
 }
 
+/// What a stack ran it can run: a row whose plan its stack lacks would contradict `[runs]` of the stack.
+fn can_run(rows: &[MeasuredRow]) {
+    let (cases, _) = cases(rows, &shardscope_presets::library());
+    assert!(!cases.is_empty());
+    for case in &cases {
+        for scenario in &case.scenarios {
+            assert_eq!(scenario.lacks(), [], "{} on {}", case.row.id(), scenario.stack.id);
+        }
+    }
+}
+
+#[test]
+fn embedded_runs_lack_nothing() {
+    let tables = shardscope_presets::MEASURED.iter();
+    can_run(&tables.flat_map(|(name, text)| read(name, text).0).collect::<Vec<_>>());
+}
+
+#[test]
+fn measured_runs_lack_nothing() {
+    match std::env::var_os("SHARDSCOPE_MEASURED") {
+        Some(folder) => can_run(&rows_of(&folder)),
+        None => println!("SHARDSCOPE_MEASURED is not set: there are no measured rows from outside"),
+    }
+}
+
 /// torchtitan's peaks of December 2024 with tensor, pipeline and context ranks, in GiB of what the allocator held
 /// (`benchmarks/llama3_h100_202412_torchtitan.md`, tables 4 to 6), and how far off each may be: 32 sequences in a pipeline of 8
 /// are 8 micro-batches of 4 (`torchtitan/parallelisms/pipelining_utils.py`). The first of table 5 and the last of table 6, whose

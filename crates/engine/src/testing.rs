@@ -128,6 +128,7 @@ pub fn ideal() -> Stack {
         copies_out: false,
         reduce_during_backward: true,
         gather_during_forward: false,
+        runs: None,
     }
 }
 
