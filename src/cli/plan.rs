@@ -22,6 +22,10 @@ pub(super) fn run(session: &Session, arguments: &PlanArgs) -> Result<Exit, Failu
         return grid::run(session, arguments);
     }
     let PlanGoal::Best(objective) = arguments.objective else { return training::run(session, arguments) };
+    if arguments.any_plan {
+        let line = "--any-plan: only the shortest training keeps to the stack; add --objective training-time";
+        return Err(Failure::input(line));
+    }
     if let Some(flag) = arguments.training.first() {
         let line = format!("--{flag}: only the shortest training asks for it; add --objective training-time");
         return Err(Failure::input(line));

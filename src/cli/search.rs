@@ -68,7 +68,7 @@ fn question(session: &Session, arguments: &SearchArgs) -> Result<PlanSearch, Fai
     let nodes = nodes.map_err(|why| Failure::input(format!("--nodes: {why}")))?;
     let opened = session.open(&input)?;
     let base = opened.scenario.clone();
-    let mut space = SearchSpace::default();
+    let mut space = SearchSpace { any_plan: arguments.any_plan, ..SearchSpace::default() };
     let given = input.flags.given().map(|(field, _)| field);
     given.chain(arguments.fix.iter().copied()).for_each(|field| space.fix(field));
     for axis in arguments.over.iter().chain(&nodes) {

@@ -28,6 +28,9 @@ pub struct SearchArgs {
     /// What a plan may also do: quantise transfers, offload to the host, compute in fp8; nothing by default
     #[arg(long, value_enum, value_delimiter = ',')]
     pub allow: Vec<Allow>,
+    /// Plans that the stack cannot run too: each then says what the stack lacks
+    #[arg(long)]
+    pub any_plan: bool,
     /// Share of the memory that must stay free, like 5%
     #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = margin)]
     pub margin: f64,

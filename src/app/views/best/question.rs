@@ -52,6 +52,8 @@ pub struct PlanQuestion {
     doublings: u32,
     /// Whether the scenario's sharding stays.
     keeps_sharding: bool,
+    /// Whether plans may have what the stack lacks.
+    any_plan: bool,
     /// How many times the least margin stays free.
     margins: u32,
     /// Places in [`DEADLINES`] and [`BUDGETS`], from 1; 0 for none.
@@ -76,6 +78,10 @@ impl PlanQuestion {
         let mut words = vec![asked(OBJECTIVES[self.objective].1.to_owned()), asked(devices)];
         words.extend(self.held_to(scenario).into_iter().map(asked));
         words.push((!self.keeps_sharding, sharding.to_owned()));
+        if scenario.stack.runs.is_some() {
+            let stack = if self.any_plan { "any plan" } else { "runs on the stack" };
+            words.push((!self.any_plan, stack.to_owned()));
+        }
         words.push((self.numerics == 0, NUMERICS[self.numerics].1.to_owned()));
         words.sort_by_key(|(usual, _)| *usual);
         words.into_iter().map(|(_, text)| text).collect()
@@ -130,6 +136,7 @@ impl PlanQuestion {
             Action::Metric => self.objective = (self.objective + 1) % OBJECTIVES.len(),
             Action::Numerics => self.numerics = (self.numerics + 1) % NUMERICS.len(),
             Action::Filter(Facet::Devices) => self.doublings = (self.doublings + 1) % (DOUBLINGS + 1),
+            Action::AnyPlan => self.any_plan = !self.any_plan,
             Action::Filter(Facet::Strategy) => self.keeps_sharding = !self.keeps_sharding,
             Action::Deadline => self.deadline = (self.deadline + 1) % (DEADLINES.len() + 1),
             Action::Budget => self.budget = (self.budget + 1) % (BUDGETS.len() + 1),
@@ -142,7 +149,7 @@ impl PlanQuestion {
 
     /// The search for a scenario.
     pub(super) fn search(self, scenario: &Scenario) -> PlanSearch {
-        let mut space = SearchSpace::default();
+        let mut space = SearchSpace { any_plan: self.any_plan, ..SearchSpace::default() };
         if self.keeps_sharding {
             space.fix(Field::Strategy);
         }
@@ -188,6 +195,9 @@ impl PlanQuestion {
         let allowed: Vec<&str> = allowed.into_iter().filter_map(|(allowed, word)| allowed.then_some(word)).collect();
         if !allowed.is_empty() {
             line = line.option("allow", allowed.join(","));
+        }
+        if self.any_plan {
+            line = line.switch("any-plan");
         }
         if self.margins > 0 {
             line = line.option("margin", format!("{:.0}%", self.free() * 100.0));

@@ -88,6 +88,9 @@ impl Adviser<'_> {
         let scenario = self.library.resolve_over(&file, Some(self.scenario)).ok()?;
         scenario.layout().ok()?;
         scenario.keeps_batch().ok()?;
+        if scenario.lacks_more_than(self.scenario) {
+            return None;
+        }
         (scenario.plan != self.scenario.plan).then_some(Candidate { edits, scenario })
     }
 }

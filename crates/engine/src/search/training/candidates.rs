@@ -122,6 +122,9 @@ impl TrainingSearch {
     fn steps(&self, method: &Method, choice: TrainingChoice, trial: &mut Scenario, found: &mut Vec<BoundedChoice>) {
         self.apply(trial, method, &choice);
         let Ok(layout) = trial.layout() else { return };
+        if !self.any_plan && trial.lacks_more_than(&self.base) {
+            return;
+        }
         let terms = StepTerms::new(trial, &layout);
         let capacity = trial.cluster.device.memory * trial.plan.memory_factor;
         let bound = StepBound::new(trial, &layout, &terms).envelope();

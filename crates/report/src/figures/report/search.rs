@@ -13,6 +13,7 @@ use shardscope_engine::search::planner::FoundPlan;
 use shardscope_engine::search::plans::{EvaluatedPlan, Objective, PlanSearch, PlanSearchAnswer};
 use shardscope_engine::units::{Amount, Seconds, percent, signed, thousands};
 
+use super::caveats::lacking;
 use super::lines::Lines;
 use super::{FORMAT, changed, figures, held};
 
@@ -124,7 +125,7 @@ fn number(count: u32) -> TableCell {
     TableCell::new(count.to_string(), count)
 }
 
-const COLUMNS: [FoundColumn; 27] = [
+const COLUMNS: [FoundColumn; 28] = [
     column("rank", "rank", |plan| TableCell::count(plan.rank)),
     column("tokens_per_s", "tokens/s", |plan| plan.figure(Figure::TotalTokens)),
     column("mfu", "MFU", |plan| plan.figure(Figure::Mfu)),
@@ -157,6 +158,7 @@ const COLUMNS: [FoundColumn; 27] = [
     column("days_with_failures", "", |plan| plan.figure(Figure::DaysWithFailures)),
     column("cost_with_failures", "", |plan| plan.figure(Figure::CostWithFailures)),
     column("energy_with_failures_kwh", "", |plan| plan.figure(Figure::EnergyWithFailures)),
+    column("lacks", "", |plan| TableCell::word(lacking(&plan.found.scenario).collect::<Vec<_>>().join("; "))),
 ];
 
 /// Plans, best first, in the columns that have a key, or a heading.
@@ -208,6 +210,7 @@ impl SearchReport<'_> {
         if !self.answer.plans.is_empty() {
             lines.line("");
             lines.0.push_str(&shown(&self.answer.plans));
+            self.lacks().iter().for_each(|lack| lines.line(lack));
             if let Some(said) = self.answer.plans.first().and_then(|best| self.with_failures(best)) {
                 lines.line(&said);
             }
@@ -230,6 +233,20 @@ impl SearchReport<'_> {
             lines.0.push_str(&shown(&self.answer.front));
         }
         lines.0
+    }
+
+    /// What the stacks lack, each with the ranks of the plans that need it.
+    fn lacks(&self) -> Vec<String> {
+        let mut found: Vec<(String, Vec<String>)> = Vec::new();
+        for (rank, plan) in (1..).zip(&self.answer.plans) {
+            for lack in lacking(&plan.scenario) {
+                match found.iter_mut().find(|(known, _)| *known == lack) {
+                    Some((_, ranks)) => ranks.push(rank.to_string()),
+                    None => found.push((lack, vec![rank.to_string()])),
+                }
+            }
+        }
+        found.into_iter().map(|(lack, ranks)| format!("cannot run: {lack} (rank {})", ranks.join(", "))).collect()
     }
 
     /// The best plan with failures, where the cluster states them, and whether plans are weighed by that.
@@ -282,6 +299,7 @@ impl SearchReport<'_> {
                 "scenario": ScenarioFile::of(&found.scenario),
                 "evaluation": figures::record(&found.scenario, evaluation),
                 "command": command,
+                "lacks": lacking(&found.scenario).collect::<Vec<_>>(),
             })).collect::<Vec<_>>(),
             "per_operator": self.gain().map(|(gain, found)| json!({
                 "gain": gain,
