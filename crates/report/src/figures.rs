@@ -19,8 +19,8 @@ pub use report::StepLimit;
 pub use report::{
     CalibrateReport, EvaluationReport, Figures, GridReport, LimitsReport, PlanReport, ProfileReport, PublishedAmounts,
     SearchReport, SupportReport, SweepCells, SweepReport, TrainingReport, ValidateReport, Verdict, band_words, beside,
-    cause_cells, changed, extent_words, intensities, limit, measured, plan_words, proven_words, published,
-    so_far_words, text, verdict,
+    cause_cells, caveats, changed, extent_words, intensities, lacking, limit, measured, plan_words, proven_words,
+    published, so_far_words, text, verdict,
 };
 pub use table::{CellTone, Table, TableCell};
 pub use why::facts::FigureEntry;

@@ -11,7 +11,7 @@ use shardscope_engine::units::Bytes;
 pub fn limit_memory(scenario: &mut Scenario, limit: Option<Bytes>) {
     if let Some(limit) = limit {
         let factor = &mut scenario.plan.memory_factor;
-        *factor = factor.min(limit / scenario.cluster.device.memory);
+        *factor = factor.min(limit / scenario.cluster.device.capacity());
     }
 }
 

@@ -12,12 +12,17 @@ impl Scenario {
     /// Each part of the plan that the stack lacks; nothing where the stack does not say what it can run, or where the plan
     /// cannot be laid out at all.
     pub fn lacks(&self) -> Vec<Problem> {
-        let (Some(runs), Ok(layout)) = (&self.stack.runs, self.layout()) else { return Vec::new() };
+        self.stack.runs.as_ref().map(|runs| self.lacks_of(&self.stack.name, runs)).unwrap_or_default()
+    }
+
+    /// Each part of the plan that a program of this name lacks.
+    pub fn lacks_of(&self, name: &str, runs: &Runs) -> Vec<Problem> {
+        let Ok(layout) = self.layout() else { return Vec::new() };
         let plan = &self.plan;
         let mut found = Vec::new();
         let mut lack = |lacks: bool, field: Field, what: &dyn Fn() -> String| {
             if lacks {
-                let what = format!("{} has no {}", self.stack.name, what());
+                let what = format!("{name} has no {}", what());
                 found.push(Problem::new(field.path(), what, FIX));
             }
         };

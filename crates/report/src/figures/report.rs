@@ -30,6 +30,7 @@ use shardscope_evidence::calibrate::Attribution;
 use super::table::{joined, known, pretty};
 
 pub use calibrate::CalibrateReport;
+pub use caveats::{caveats, lacking};
 pub use figures::Figures;
 pub use intensity::{intensities, verdict};
 pub use limits::{GridReport, LimitsReport};

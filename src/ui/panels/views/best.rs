@@ -18,7 +18,7 @@ use crate::ui::widgets::{LogLog, RowList, table};
 use shardscope_engine::scenario;
 use shardscope_engine::search::plans::{EvaluatedPlan, Objective};
 use shardscope_engine::units::{Amount, Seconds, percent, thousands};
-use shardscope_report::figures::{Figure, FigureSubject, plan_words, proven_words};
+use shardscope_report::figures::{self, Figure, FigureSubject, plan_words, proven_words};
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {
@@ -141,9 +141,12 @@ fn about(best: &BestView, theme: Theme, width: u16) -> Vec<Line<'static>> {
     } else {
         " each operator's state where it does best".to_owned()
     };
+    let caveats = figures::caveats(scenario, summary);
+    let figures =
+        figures.into_iter().filter_map(figure).chain(caveats.first().map(|caveat| Span::raw(format!("! {caveat}"))));
     vec![
         Line::styled(format!("{}{}", theme.glyphs().pinned, plan_words(&scenario.plan)), title),
-        joined(std::iter::once(Span::raw(over)).chain(figures.into_iter().filter_map(figure)), theme, width),
+        joined(std::iter::once(Span::raw(over)).chain(figures), theme, width),
     ]
 }
 

@@ -65,10 +65,15 @@ pub struct SearchSpace {
     /// Fields with the values that they may take.
     values: BTreeMap<Field, Vec<Value>>,
     /// Whether plans may have what their stack lacks. What is held or listed by its values may in any case.
-    pub any_plan: bool,
+    any_plan: bool,
 }
 
 impl SearchSpace {
+    /// All plans that the stack can run, or any.
+    pub fn of_stack(any_plan: bool) -> Self {
+        Self { any_plan, ..Self::default() }
+    }
+
     /// Holds a field, and all that it says at once.
     pub fn fix(&mut self, field: Field) {
         self.fixed.push(field);

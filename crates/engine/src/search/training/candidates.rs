@@ -126,7 +126,7 @@ impl TrainingSearch {
             return;
         }
         let terms = StepTerms::new(trial, &layout);
-        let capacity = trial.cluster.device.memory * trial.plan.memory_factor;
+        let capacity = trial.capacity();
         let bound = StepBound::new(trial, &layout, &terms).envelope();
         let useful = FailureForecast::max_useful_share(trial);
         // A pipeline needs as many micro-batches as it has ranks to be filled, however large the batch gets.

@@ -13,7 +13,7 @@ use shardscope_engine::search::planner::FoundPlan;
 use shardscope_engine::search::plans::{EvaluatedPlan, Objective, PlanSearch, PlanSearchAnswer};
 use shardscope_engine::units::{Amount, Seconds, percent, signed, thousands};
 
-use super::caveats::lacking;
+use super::caveats::{caveats, lacking};
 use super::lines::Lines;
 use super::{FORMAT, changed, figures, held};
 
@@ -25,6 +25,8 @@ pub struct SearchReport<'a> {
     pub evaluations: &'a [Evaluation],
     /// The command line that gives each of them, where there is one.
     pub commands: &'a [Option<String>],
+    /// The nearest plan where none keeps to all that is asked, and what it misses.
+    pub nearest: Option<&'a (EvaluatedPlan, String)>,
     /// A plan with a choice for each operator that is better than all of them, if there is one.
     pub per_operator: Option<&'a FoundPlan>,
     /// How long the search took.
@@ -207,10 +209,18 @@ impl SearchReport<'_> {
             (true, true) => "nothing fits",
             (false, _) => "not all plans were looked at: these are the best so far",
         });
+        if let Some((found, why)) = self.nearest {
+            lines.line(&format!("nearest: {why}: {}", plan_words(&found.scenario.plan)));
+        }
         if !self.answer.plans.is_empty() {
             lines.line("");
             lines.0.push_str(&shown(&self.answer.plans));
             self.lacks().iter().for_each(|lack| lines.line(lack));
+            if let Some(EvaluatedPlan { scenario, summary, .. }) = self.answer.plans.first() {
+                caveats(scenario, summary)
+                    .iter()
+                    .for_each(|caveat| lines.line(&format!("note on the first: {caveat}")));
+            }
             if let Some(said) = self.answer.plans.first().and_then(|best| self.with_failures(best)) {
                 lines.line(&said);
             }
@@ -305,6 +315,13 @@ impl SearchReport<'_> {
                 "gain": gain,
                 "step_time_s": found.summary.step_time.get(),
                 "peak_bytes": found.summary.memory.peak.get() as u64,
+                "scenario": ScenarioFile::of(&found.scenario),
+            })),
+            "nearest": self.nearest.map(|(found, why)| json!({
+                "why": why,
+                "step_time_s": found.summary.step_time.get(),
+                "peak_bytes": found.summary.memory.peak.get() as u64,
+                "lacks": lacking(&found.scenario).collect::<Vec<_>>(),
                 "scenario": ScenarioFile::of(&found.scenario),
             })),
             "pareto": self.answer.front.iter().map(on_front).collect::<Vec<_>>(),

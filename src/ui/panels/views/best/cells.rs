@@ -5,6 +5,7 @@ use crate::app::views::best::{PlanColumn, PlanRow};
 use crate::ui::panels::words;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::table::Aligned;
+use shardscope_engine::evaluate::chance_of_fitting;
 use shardscope_engine::search::plans::EvaluatedPlan;
 use shardscope_engine::units::{Amount, thousands};
 use shardscope_report::figures::{CellTone, Figure, FigureSubject, Table, TableCell, extent_words};
@@ -107,7 +108,14 @@ fn cell(column: PlanColumn, (mark, row): (&str, &PlanRow), timed: bool, app: &Ap
         PlanColumn::Over => TableCell::word(format!("  {}", extent_words(layout, "+"))),
         PlanColumn::Micro => count(plan.micro_batch),
         PlanColumn::Again => TableCell::word(plan.recompute.to_string()),
-        PlanColumn::Spare => TableCell::word((summary.memory.capacity - summary.memory.peak).in_gib()),
+        PlanColumn::Spare => {
+            let spare = TableCell::word((summary.memory.capacity - summary.memory.peak).in_gib());
+            match chance_of_fitting(scenario, &summary.memory) {
+                Some(chance) if chance >= 0.9 => spare.toned(CellTone::Good),
+                Some(chance) if chance < 0.5 => spare.toned(CellTone::Bad),
+                _ => spare,
+            }
+        }
         PlanColumn::Step => TableCell::word(summary.step_time.to_string()),
     }
 }
