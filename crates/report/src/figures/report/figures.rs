@@ -75,11 +75,7 @@ pub(super) fn record(scenario: &Scenario, evaluation: &Evaluation) -> Value {
         "hardware_tflops_per_device": number(Figure::HardwareFlops),
         "mfu": number(Figure::Mfu),
         "hfu": number(Figure::Hfu),
-        "error_band": {
-            "low": band.map(|band| band.low.get()),
-            "high": band.map(|band| band.high.get()),
-            "rows": band.map_or(0, |band| band.rows),
-        },
+        "error_band": band.map(|band| json!({"low": band.low.get(), "high": band.high.get(), "rows": band.rows})),
         "time": {
             "compute_s": number(Figure::Compute),
             "communication_s": number(Figure::Communication),
