@@ -4,41 +4,34 @@
 //! the explorer itself ([`crate::term`]).
 
 mod args;
-mod calibrate;
-mod cluster;
-mod document;
 mod eval;
+mod evidence;
 mod exit;
 mod explore;
 mod export;
 mod files;
-mod foreign;
 mod guide;
 mod import;
-mod inputs;
 mod interrupt;
 mod limits;
 pub mod log;
 mod merge;
-mod model;
 mod output;
-mod pager;
-mod parts;
+
 mod plan;
 mod presets;
 mod progress;
-mod rows;
 mod search;
 mod session;
-mod support;
 mod sweep;
-mod validate;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 
-use clap::{CommandFactory, Parser};
+use clap::{Command, CommandFactory, Parser};
+use clap_complete::Shell;
+use clap_mangen::Man;
 
 use crate::app::state::keymap;
 use crate::config;
@@ -88,14 +81,14 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         CliCommand::Export(export) => export::run(&session()?, &cli.everywhere, export),
         CliCommand::Import(import) => import::run(&session()?, import),
         CliCommand::Limits(limits) => limits::run(&session()?, limits),
-        CliCommand::Support(support) => support::run(&session()?, support),
-        CliCommand::Validate(validate) => validate::run(&session()?, validate),
-        CliCommand::Calibrate(calibrate) => calibrate::run(&session()?, calibrate),
+        CliCommand::Support(support) => evidence::support(&session()?, support),
+        CliCommand::Validate(validate) => evidence::validate(&session()?, validate),
+        CliCommand::Calibrate(calibrate) => evidence::calibrate(&session()?, calibrate),
         CliCommand::Presets(presets) => presets::run(&session()?, presets),
         CliCommand::Guide(chapter) => guide::run(chapter),
         CliCommand::Config(_) => output::result(&settings()).map(|()| Exit::Done),
-        CliCommand::Completions { shell } => document::completions(*shell, Cli::command()),
-        CliCommand::Man => document::man(Cli::command()),
+        CliCommand::Completions { shell } => completions(*shell, Cli::command()),
+        CliCommand::Man => man(Cli::command()),
     }
 }
 
@@ -120,4 +113,29 @@ fn usage(error: &clap::Error) -> Result<Exit, Failure> {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::Io(format!("stdout: {error}"))),
         _ => Ok(Exit::Done),
     }
+}
+
+/// Completions, printed from the types that read the command line.
+fn completions(shell: Shell, mut command: Command) -> Result<Exit, Failure> {
+    let mut script = Vec::new();
+    let name = command.get_name().to_owned();
+    clap_complete::generate(shell, &mut command, name, &mut script);
+    print(&script)
+}
+
+/// The page of the program, then one for each command.
+fn man(command: Command) -> Result<Exit, Failure> {
+    let mut command = command.disable_help_subcommand(true);
+    command.build();
+    let commands: Vec<Command> = command.get_subcommands().cloned().collect();
+    let source = concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION"));
+    let mut pages = Vec::new();
+    for page in std::iter::once(command).chain(commands) {
+        Man::new(page).source(source).render(&mut pages).map_err(Failure::unwritten)?;
+    }
+    print(&pages)
+}
+
+fn print(text: &[u8]) -> Result<Exit, Failure> {
+    output::result(&String::from_utf8_lossy(text)).map(|()| Exit::Done)
 }

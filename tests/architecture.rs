@@ -82,7 +82,7 @@ const PLACES: &[(&str, &[&str], &str)] = &[
     ("rayon", &["shardscope_engine::search"], "describe the evaluations and let `search` run them"),
     (
         "shlex",
-        &["shardscope_engine::text", "shardscope::app::transfer::importing", "shardscope::cli::pager"],
+        &["shardscope_engine::text", "shardscope::app::transfer::importing", "shardscope::cli::guide"],
         "compose the line with `text::shell::ShellCode`",
     ),
     ("std::fs", FILES, "take text or bytes and leave the file to a module that is for files"),

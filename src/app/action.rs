@@ -3,7 +3,6 @@
 //! Beside them stand the words that every room below uses: panels, keys as data, effects, cursors, notices, and the
 //! context that views may read.
 
-pub mod asked;
 pub mod context;
 pub mod cursor;
 pub mod effect;
@@ -187,7 +186,7 @@ impl Action {
     }
 }
 
-/// What runs can be filtered by.
+/// Properties to filter runs by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Facet {
@@ -219,7 +218,7 @@ impl Format {
     /// Every format.
     pub const ALL: [Self; 3] = [Self::Text, Self::Ansi, Self::Svg];
 
-    /// What it is called in the list of formats.
+    /// Its name in the list of formats.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -228,7 +227,6 @@ impl Format {
         }
     }
 
-    /// What it is for.
     pub const fn about(self) -> &'static str {
         match self {
             Self::Text => "plain text, for a message or a note",
@@ -247,28 +245,28 @@ impl Format {
     }
 }
 
-/// What the explorer asks of the rest of the program.
+/// Requests of the explorer to the rest of the program.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
     /// Evaluate a scenario in full.
     Evaluate {
         /// Comes back with the answer.
         generation: u64,
-        /// What is run.
+        /// The scenario to run.
         scenario: Box<CheckedScenario>,
     },
     /// Run a scenario that is not shown, for one explanation of it.
     Explain {
         /// Comes back with the figures.
         generation: u64,
-        /// What is run.
+        /// The scenario to run.
         scenario: Box<Scenario>,
     },
     /// Fill a map.
     Sweep {
         /// Comes back with the cells.
         generation: u64,
-        /// What its cells are.
+        /// The cells to evaluate.
         sweep: Arc<Sweep>,
         /// The cell to begin with.
         from: usize,
@@ -277,7 +275,6 @@ pub enum Command {
     Work {
         /// Comes back with what is found.
         generation: u64,
-        /// What.
         work: Work,
     },
     /// Stop what is computed for a view: nobody waits for it any more.
@@ -288,9 +285,9 @@ pub enum Command {
     SaveSet(String),
     /// Hand a text to the terminal's clipboard, and say what it is.
     Copy {
-        /// What the clipboard is given.
+        /// The text for the clipboard.
         text: String,
-        /// What is said of it.
+        /// The notice that follows.
         said: String,
     },
     /// Find out about the terminal, for [`crate::app::App::diagnose`].
@@ -307,7 +304,6 @@ pub enum Command {
     Transfer {
         /// Comes back with what is told of it.
         number: u64,
-        /// What.
         transfer: FileTransfer,
     },
     /// Stop that: nobody waits for it any more.
@@ -324,7 +320,7 @@ pub enum Command {
     Quit,
 }
 
-/// What the jobs say. An answer to an older question than the last is dropped.
+/// Reports of the jobs. An answer to an older question than the last is dropped.
 #[derive(Debug, Clone, PartialEq)]
 pub enum JobReport {
     /// The answer about a scenario.
@@ -334,7 +330,7 @@ pub enum JobReport {
         /// The answer, or why there is none.
         result: Result<Arc<Evaluation>, Vec<Problem>>,
     },
-    /// What would let a scenario fit that does not.
+    /// Changes that would make a scenario fit that does not.
     Fixed {
         /// The number that was asked under.
         generation: u64,
@@ -355,11 +351,10 @@ pub enum JobReport {
         /// Index and content.
         cells: Vec<(usize, Cell)>,
     },
-    /// What a view asked for, or a part of it.
+    /// A result that a view asked for, or a part of it.
     Found {
         /// The number that was asked under.
         generation: u64,
-        /// What was found.
         found: Found,
     },
     /// The snapshots and sets that there are.
@@ -370,7 +365,6 @@ pub enum JobReport {
     Saved {
         /// The presets with it.
         library: Box<Library>,
-        /// What it describes.
         kind: Kind,
         /// Its id, by which the library knows it from now on.
         id: String,
@@ -379,11 +373,11 @@ pub enum JobReport {
     },
     /// The presets were read again, and what was wrong with them.
     Reloaded(Box<Library>, Vec<Warning>),
-    /// What came of other tools' files, by the first one's path, or why nothing did.
+    /// The result of an import, by the first file's path, or why it failed.
     Imported(Result<Box<ImportedFile>, Vec<String>>, String),
-    /// What became of a plan for another tool.
+    /// The outcome of an export.
     PlanExported(Box<ExportQuestion>, ExportOutcome),
-    /// What became of something that was asked of the files.
+    /// The outcome of a task on files.
     Said(String),
     /// How far files are that a person waits for.
     Transferring {
@@ -396,16 +390,15 @@ pub enum JobReport {
     Transferred {
         /// The number that was asked under.
         number: u64,
-        /// What came of it.
         report: Box<JobReport>,
     },
     /// A job failed; the next one starts afresh.
     Failed {
         /// The number that was asked under.
         generation: u64,
-        /// What was being done (`the map`).
+        /// The job's name (`the map`).
         job: &'static str,
-        /// What the panic said.
+        /// The message of the panic.
         message: String,
     },
 }

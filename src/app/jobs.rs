@@ -20,7 +20,7 @@ use shardscope_engine::scenario::{CheckedScenario, Scenario};
 use shardscope_engine::search::{self, Cancel, Evaluator, Pool, Sweep, Workspace};
 
 use crate::app::action::{Command, JobReport};
-use crate::app::answers::batch::Batch;
+use crate::app::answers::work::Batch;
 use crate::app::answers::work::{Desk, Found, Work};
 use slot::JobSlot;
 
@@ -75,7 +75,7 @@ impl Filling {
     }
 }
 
-/// What a view has asked for and not heard of yet.
+/// A view's work under way.
 struct Working {
     work: Work,
     cancel: Cancel,
@@ -136,24 +136,24 @@ impl Jobs {
     pub fn sweep(&mut self, generation: u64, sweep: Arc<Sweep>, from: usize) {
         // The old map stops at its next cell. Cells that it has already sent carry the old number, and are dropped when
         // they arrive.
-        let job = Filling { sweep, from, cancel: renewed(&mut self.filling) };
+        let job = Filling { sweep, from, cancel: cancel_and_renew(&mut self.filling) };
         self.fillings.put(Numbered { generation, job });
     }
 
     /// Stops a view's work.
     pub fn rest(&mut self) {
-        renewed(&mut self.working);
+        cancel_and_renew(&mut self.working);
     }
 
     /// Does a view's work, instead of the one that is being done.
     pub fn work(&mut self, generation: u64, work: Work) {
-        let job = Working { work, cancel: renewed(&mut self.working) };
+        let job = Working { work, cancel: cancel_and_renew(&mut self.working) };
         self.works.put(Numbered { generation, job });
     }
 }
 
 /// Cancels what runs; gives the flag of what comes next.
-fn renewed(running: &mut Cancel) -> Cancel {
+fn cancel_and_renew(running: &mut Cancel) -> Cancel {
     // A flag that was raised stays so: whoever holds the old one stops whenever it looks, and the next job has one of
     // its own. One flag for all, raised and lowered, would miss a job that looks late.
     std::mem::take(running).cancel();
@@ -166,7 +166,7 @@ pub fn in_line(command: Command) -> Vec<JobReport> {
     in_line_until(command, has_plans)
 }
 
-/// The same, searches to their end: for pictures.
+/// Does a command at once and searches to the end: for pictures.
 pub fn in_line_to_the_end(command: Command) -> Vec<JobReport> {
     in_line_until(command, |_| false)
 }
@@ -244,7 +244,7 @@ pub fn is_to_break(part: &str) -> bool {
     std::env::var_os("SHARDSCOPE_BREAK").is_some_and(|wanted| wanted == part)
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("no message").to_owned()

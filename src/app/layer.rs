@@ -5,30 +5,26 @@
 
 pub mod browser;
 pub mod command_lines;
-pub mod diagnostics;
-pub mod explaining;
+pub mod explanation;
 pub mod form;
 pub mod help;
 pub mod list;
-pub mod matching;
 pub mod page;
 pub mod palette;
-pub mod preset_note;
-pub mod sheet;
 pub mod typing;
 
 use crate::app::action::keys::KeyPlace;
 use crate::app::layer::browser::Browser;
 use crate::app::layer::command_lines::CommandLines;
-use crate::app::layer::diagnostics::Finding;
-use crate::app::layer::explaining::Explaining;
+use crate::app::layer::explanation::Explaining;
 use crate::app::layer::form::Form;
 use crate::app::layer::help::Help;
 use crate::app::layer::list::List;
+use crate::app::layer::page::Finding;
+use crate::app::layer::page::Sheet;
 use crate::app::layer::page::TextPage;
-use crate::app::layer::sheet::Sheet;
 use crate::app::layer::typing::Entry;
-use crate::app::views::view::View;
+use crate::app::views::View;
 
 /// The top layer.
 #[derive(Debug, Clone)]
@@ -43,7 +39,7 @@ pub enum Layer {
     CommandLines(CommandLines),
     /// The list of keys.
     Help(Help),
-    /// What was found out about the terminal.
+    /// Findings about the terminal.
     Diagnostics(Vec<Finding>, Sheet),
     /// A page of text.
     Page(TextPage),
@@ -54,7 +50,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// What it knows and does.
+    /// The layer as a view.
     pub fn view(&self) -> &dyn View {
         match self {
             Self::Explain(explaining) => &**explaining,
@@ -69,7 +65,7 @@ impl Layer {
         }
     }
 
-    /// The same, to be changed.
+    /// The view, to be changed.
     pub fn view_mut(&mut self) -> &mut dyn View {
         match self {
             Self::Explain(explaining) => &mut **explaining,

@@ -3,7 +3,6 @@
 //! Beside it stand the keys in use, undo and redo, the search among rows, and what the mouse points at. Not for what keys
 //! and reports do to it ([`crate::app::update`]).
 
-pub mod find;
 pub mod history;
 pub mod keymap;
 pub mod pointing;
@@ -12,24 +11,16 @@ pub mod stored;
 
 use std::sync::Arc;
 
-use shardscope_engine::evaluate::{Evaluation, Summary};
-use shardscope_engine::presets::Library;
-use shardscope_engine::scenario::file::ScenarioFile;
-use shardscope_engine::scenario::{CheckedScenario, Problem, Scenario};
-use shardscope_engine::search::{Cell, Fixes};
-use shardscope_report::snapshot::LeftOff;
+use tui_input::Input;
 
 use crate::app::action::Command;
 use crate::app::action::keys::KeyPlace;
 use crate::app::action::notice::Notice;
 use crate::app::action::panel::{Panel, ViewId};
-use crate::app::answers::axes;
 use crate::app::answers::pins::Pins;
-use crate::app::answers::resolve::{base, resolve};
-use crate::app::answers::{Answer, Answers};
+use crate::app::answers::{Answer, Answers, axes, base, resolve};
 use crate::app::layer::Layer;
-use crate::app::layer::explaining::Awaited;
-use crate::app::state::find::Find;
+use crate::app::layer::explanation::Awaited;
 use crate::app::state::history::History;
 use crate::app::state::keymap::Keymap;
 use crate::app::state::pointing::Mouse;
@@ -40,14 +31,19 @@ use crate::app::transfer::Underway;
 use crate::app::views::evidence::EvidenceView;
 use crate::app::views::inputs::Inputs;
 use crate::app::views::map::Map;
-use crate::app::views::memory::MemoryPanel;
-use crate::app::views::time::TimePanel;
+use crate::app::views::panels::{MemoryPanel, TimePanel};
 use crate::app::views::{SPECS, Views};
+use shardscope_engine::evaluate::{Evaluation, Summary};
+use shardscope_engine::presets::Library;
+use shardscope_engine::scenario::file::ScenarioFile;
+use shardscope_engine::scenario::{CheckedScenario, Problem, Scenario};
+use shardscope_engine::search::{Cell, Fixes};
+use shardscope_report::snapshot::LeftOff;
 
 /// Rows of a page before the terminal's size is known.
 const PAGE: usize = 10;
 
-/// What the explorer knows.
+/// The state of the explorer.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each says something of its own; no two make a state")]
 pub struct App {
@@ -59,33 +55,33 @@ pub struct App {
     pub scenario: Scenario,
     /// The rows of the scenario panel: where the cursor is, what is wrong with a field.
     pub inputs: Inputs,
-    /// What stands in the map's place.
+    /// The view in the map's place.
     pub view: ViewId,
-    /// What the views know, the map among them.
+    /// The state of the views, the map among them.
     pub views: Views,
-    /// What is evaluated for the screen: the scenario, or the map's cell under the cursor; or why it cannot be.
+    /// The scenario evaluated for the screen: the one in hand, or the map's cell under the cursor; or why it cannot be.
     pub shown: Result<CheckedScenario, Vec<Problem>>,
     /// Whether that is the cell, and not the scenario itself.
     pub looking: bool,
     /// The last answer, perhaps of an earlier question.
     pub answer: Option<Answer>,
-    /// What opened files say came out, until it has come out here.
+    /// Figures that opened files store, until they are compared with those computed here.
     pub(crate) stored: StoredEvaluations,
     /// Whether the answer is that of an earlier question.
     pub stale: bool,
     /// Whether the map's cursor has gone on, and the panels are still to follow it.
     pub following: bool,
-    /// What would let the scenario shown fit, if it does not.
+    /// Changes that would make the scenario shown fit, if it does not.
     pub fix: Option<Fixes>,
     /// The scenarios to compare with.
     pub pins: Pins,
-    /// What the timeline shows.
+    /// The state of the timeline.
     pub timeline: Timeline,
     /// The panel of the memory.
     pub(crate) memory: MemoryPanel,
     /// The panel of the time.
     pub time: TimePanel,
-    /// What can be undone and redone.
+    /// Edits to undo and redo.
     pub history: History,
     /// The last answers.
     pub(crate) answers: Answers,
@@ -93,11 +89,11 @@ pub struct App {
     pub focus: Panel,
     /// Whether that panel takes the whole screen.
     pub enlarged: bool,
-    /// What lies over the panels.
+    /// The layer over the panels.
     pub layer: Option<Layer>,
     /// The search among the rows of what has the keys.
     pub find: Option<Find>,
-    /// What just happened, until the next key.
+    /// The notice of the status line, until the next key.
     pub notice: Option<Notice>,
     /// The explanation that is opened when its figures are there.
     pub(crate) awaited: Option<Awaited>,
@@ -182,7 +178,7 @@ impl App {
         self.shown.as_deref().unwrap_or(&self.scenario)
     }
 
-    /// What has the keys.
+    /// The layer, panel or view that has the keys.
     pub fn place(&self) -> KeyPlace {
         match &self.layer {
             _ if self.find.is_some() => KeyPlace::Find,
@@ -191,7 +187,7 @@ impl App {
         }
     }
 
-    /// What would have the keys without a layer.
+    /// The panel or view that would have the keys without a layer.
     pub fn panel_place(&self) -> KeyPlace {
         match self.focus {
             Panel::Map if self.view != ViewId::MAP => KeyPlace::View(self.view),
@@ -209,8 +205,8 @@ impl App {
         self.shown.is_ok() && self.stale || self.awaited.is_some() || self.view_is_waiting()
     }
 
-    /// What the next session begins with, if it is given nothing else: the scenario in hand, or the one shown where that
-    /// is impossible, and after it the pins.
+    /// The scenario that the next session begins with, if it is given none: the one in hand, or the one shown where
+    /// that is impossible, and after it the pins.
     pub fn left_off(&self) -> Option<LeftOff> {
         let is_possible = self.scenario.layout().is_ok();
         let scenario = if is_possible { &self.scenario } else { &self.answer.as_ref()?.scenario };
@@ -223,18 +219,18 @@ impl App {
         })
     }
 
-    /// What the status line says before all else: what just happened, or what a person waits for.
+    /// The first text of the status line: the notice, or the transfer under way.
     pub fn status(&self) -> Option<String> {
         let notice = self.notice.as_deref().map(str::to_owned);
         notice.or_else(|| self.underway.as_ref().map(Underway::said))
     }
 
-    /// What was waited for is there: that it is still computed is no longer to be said.
+    /// Drops a notice that something is still computed: it is there.
     pub(crate) fn computed(&mut self) {
         self.notice.take_if(|notice| matches!(notice, Notice::Computing(_)));
     }
 
-    /// What just happened, for the status line.
+    /// Puts a notice on the status line.
     pub fn tell(&mut self, notice: impl Into<Notice>) {
         self.notice = Some(notice.into());
     }
@@ -339,4 +335,17 @@ impl App {
         self.page = usize::from(rows).max(1);
         self.inputs.make_room(self.page);
     }
+}
+
+/// A search on the screen.
+#[derive(Debug, Clone, Default)]
+pub struct Find {
+    /// The text to find, in any case.
+    pub input: Input,
+    /// The row that had the cursor before.
+    pub(crate) from: usize,
+    /// The row that was found.
+    pub row: Option<usize>,
+    /// Its place among the matches, from 1, and how many there are.
+    pub place: (usize, usize),
 }

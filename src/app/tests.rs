@@ -2,8 +2,6 @@
 
 mod answers;
 mod fields;
-mod map;
-mod timeline;
 mod views;
 
 use std::sync::Arc;

@@ -10,11 +10,11 @@ use shardscope_engine::evaluate::{HostDirection, Stream, TaskKind};
 use shardscope_report::figures::Figure;
 
 use crate::app::action::Action;
-use crate::app::action::asked::Asked;
 use crate::app::action::context::Context;
-use crate::app::action::effect::{Effect, told};
+use crate::app::action::effect::{Effect, say};
+use crate::app::action::notice::Asked;
 use crate::app::action::notice::Notice;
-use crate::app::views::view::View;
+use crate::app::views::View;
 
 impl View for Timeline {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
@@ -30,10 +30,10 @@ impl View for Timeline {
                 return Vec::new();
             }
         };
-        if found { Vec::new() } else { told(missed) }
+        if found { Vec::new() } else { say(missed) }
     }
 
-    /// What the span that is chosen adds to.
+    /// The figure that the chosen span adds to.
     fn figure(&self, context: &Context) -> Result<Asked, Notice> {
         let chosen = context.answer.and_then(|answer| self.chosen(ShownStep::new(&answer.evaluation))?.first());
         let figure = chosen.map_or(Figure::Exposed, |span| match span.activity.kind {

@@ -28,7 +28,7 @@ pub enum FileTransfer {
 pub struct Transferred {
     /// Whole seconds since it began.
     pub seconds: u64,
-    /// What has come or gone of the file in hand.
+    /// The bytes of the file in hand that were read or written.
     pub bytes: Bytes,
 }
 
@@ -37,14 +37,14 @@ pub struct Transferred {
 pub(crate) struct Underway {
     /// Its reports carry this.
     pub(crate) number: u64,
-    /// What is done.
+    /// The task in words.
     pub(crate) name: String,
     /// How far it is, once that is known.
     pub(crate) so_far: Option<Transferred>,
 }
 
 impl FileTransfer {
-    /// What is done.
+    /// The task in words.
     pub(crate) fn name(&self) -> String {
         let shown = |path: &Path| printable(&path.display().to_string());
         match self {
@@ -59,7 +59,7 @@ impl FileTransfer {
 }
 
 impl Underway {
-    /// What the status line says.
+    /// The text of the status line.
     pub(crate) fn said(&self) -> String {
         let so_far = self
             .so_far

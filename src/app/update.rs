@@ -3,13 +3,13 @@
 //! This file says what each action does, by what has the keys. Beside it: edits of the scenario, effects that views ask
 //! for, and reports that come in.
 
+pub mod ask;
 pub mod clicking;
 pub mod edit;
 pub mod explain;
 pub mod perform;
 pub mod receiving;
 pub mod rows;
-pub mod viewing;
 
 use std::sync::Arc;
 
@@ -18,16 +18,16 @@ use tui_input::InputRequest;
 use shardscope_engine::scenario::Field;
 use shardscope_engine::text::printable;
 
-use crate::app::action::asked::FIGURES_LATER;
 use crate::app::action::effect::Opening;
 use crate::app::action::keys::KeyPlace;
+use crate::app::action::notice::FIGURES_LATER;
 use crate::app::action::panel::{Panel, ViewId};
 use crate::app::action::{Action, Command};
+use crate::app::answers::base;
 use crate::app::answers::pins::{MOST, letter};
-use crate::app::answers::resolve::base;
 use crate::app::layer::Layer;
-use crate::app::layer::diagnostics::{Finding, LINES};
-use crate::app::layer::sheet::Sheet;
+use crate::app::layer::page::Sheet;
+use crate::app::layer::page::{Finding, LINES};
 use crate::app::state::App;
 use crate::app::transfer::importing::is_path;
 

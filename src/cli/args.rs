@@ -2,11 +2,9 @@
 //!
 //! Not for what the values mean: scenario flags stay text here, and [`shardscope_engine::scenario::file`] reads them.
 
-mod array;
 mod export;
 mod flags;
 mod import;
-mod merge;
 mod plan;
 mod search;
 mod sweep;
@@ -29,14 +27,10 @@ use shardscope_report::snapshot;
 
 pub use export::{ExportArgs, ExportTarget, Launcher, ModuleNames};
 pub use flags::ScenarioFlags;
-pub use import::{
-    ImportArgs, ImportClusterArgs, ImportKind, ImportLinksArgs, ImportModelArgs, ImportOutput, ImportPlanArgs,
-    ImportRunArgs, ImportTraceArgs,
-};
-pub use merge::MergeArgs;
+pub use import::ImportArgs;
 pub use plan::{PlanArgs, PlanGoal};
 pub use search::{Allow, SearchArgs};
-pub use sweep::SweepArgs;
+pub use sweep::{MergeArgs, SweepArgs};
 
 /// Explore sharded training of large language models: how long a step takes, whether it fits, what limits it
 #[derive(Debug, Parser)]
@@ -70,7 +64,7 @@ Examples:
   shardscope sweep --x nodes=1..64 --y shard=node,system --metric mfu
   shardscope presets clusters";
 
-/// What to do instead of exploring.
+/// Commands beside the explorer.
 #[derive(Debug, Subcommand)]
 pub enum CliCommand {
     /// Evaluate one scenario
@@ -119,7 +113,7 @@ pub struct EvalArgs {
     /// Say what a step that took this long tells: the gap, what may explain it, and the band after it
     #[arg(long, value_name = "TIME", group = "own")]
     pub measured: Option<Seconds>,
-    /// The same of a model flop utilisation, like 38%
+    /// Measured model flop utilisation, like 38%
     #[arg(long, value_name = "SHARE", group = "own", value_parser = utilisation)]
     pub measured_mfu: Option<f64>,
     /// Write the calibration that follows from what was measured here; named calibration/measured.toml in a folder, every

@@ -15,12 +15,12 @@ use super::{files, output};
 
 pub(super) fn run(session: &Session, eval: &EvalArgs) -> Result<Exit, Failure> {
     if let Some(out) = &eval.out {
-        files::vacant(out, eval.force, &session.inputs)?;
+        files::refuse_taken(out, eval.force, &session.inputs)?;
     }
     let opened = session.open_possible(&eval.input)?;
     note_idle(&eval.input, [opened.scenario.plan.clone()]);
     let figure = eval.measured.map(OwnFigure::StepTime).or(eval.measured_mfu.map(OwnFigure::Mfu));
-    let measured = figure.map(|figure| told(session, figure, &opened.scenario)).transpose()?;
+    let measured = figure.map(|figure| attribute(session, figure, &opened.scenario)).transpose()?;
     let exit = report(&session.library, &opened, eval.format, measured.as_ref())?;
     if let (Some(out), Some(told)) = (&eval.out, &measured) {
         let text = toml::to_string(&told.calibration).map_err(Failure::unwritten)?;
@@ -29,8 +29,8 @@ pub(super) fn run(session: &Session, eval: &EvalArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// What a measured step says of a scenario.
-fn told(session: &Session, figure: OwnFigure, scenario: &Scenario) -> Result<Attribution, Failure> {
+/// The causes of a measured step's gap to its prediction.
+fn attribute(session: &Session, figure: OwnFigure, scenario: &Scenario) -> Result<Attribution, Failure> {
     let (pool, cancel) = (session.pool()?, Cancel::default());
     figure.attribute(scenario, &Evaluator::new(&pool, &cancel)).map_err(|error| match error {
         AttributionError::Impossible(problems) => problems.into(),

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{ExitCode, Termination};
 
 use shardscope_engine::problem::Problem;
+use shardscope_interop::import::ImportError;
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +72,7 @@ impl Failure {
     }
 }
 
-/// What is wrong with the arguments, one line for each, that says how to fix it.
+/// Mistakes in the arguments, a line for each with its fix.
 #[derive(Debug, Default)]
 pub(super) struct Refusals(pub(super) Vec<String>);
 
@@ -91,6 +92,15 @@ impl From<Vec<Problem>> for Failure {
     fn from(problems: Vec<Problem>) -> Self {
         let lines = problems.iter().map(ToString::to_string).collect();
         if problems.iter().any(Problem::is_bug) { Self::Bug(lines) } else { Self::Input(lines) }
+    }
+}
+
+impl From<ImportError> for Failure {
+    fn from(error: ImportError) -> Self {
+        match error {
+            ImportError::Unreadable(name, error) => Self::io(Path::new(&name), &error),
+            ImportError::Refused(problems) => problems.into(),
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use shardscope_report::snapshot::{LastSession, Opened, SessionFile};
 use super::args::{Cli, EvalFormat};
 use super::exit::{Exit, Failure};
 use super::session::{Session, note_idle};
-use super::{eval, log, rows};
+use super::{eval, evidence, log};
 
 pub(super) fn run(session: Session, cli: &Cli) -> Result<Exit, Failure> {
     let input = &cli.input;
@@ -21,7 +21,7 @@ pub(super) fn run(session: Session, cli: &Cli) -> Result<Exit, Failure> {
     let explores = !dumb && io::stdin().is_terminal() && io::stdout().is_terminal();
     let mut file = explores.then(SessionFile::of_user).flatten();
     let goes_on = input.first().is_none() && !cli.fresh;
-    let (left, notice) = file.as_mut().filter(|_| goes_on).map_or((None, None), |file| resumed(&session, file));
+    let (left, notice) = file.as_mut().filter(|_| goes_on).map_or((None, None), |file| resume(&session, file));
     let opened = left.map_or_else(|| session.open_possible(input), Ok)?;
     note_idle(input, [opened.scenario.plan.clone()]);
     let tables = tables(&cli.rows)?;
@@ -36,8 +36,8 @@ pub(super) fn run(session: Session, cli: &Cli) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// What the last session ended with, and what is to be said of it. A file that cannot be used stops no start.
-fn resumed(session: &Session, file: &mut SessionFile) -> (Option<Opened>, Option<String>) {
+/// The last session's scenario, and the notice about it. A file that cannot be used stops no start.
+fn resume(session: &Session, file: &mut SessionFile) -> (Option<Opened>, Option<String>) {
     let resumed = file.resume(&session.library);
     let earlier = match file.previous().len() {
         0 => String::new(),
@@ -57,10 +57,10 @@ fn resumed(session: &Session, file: &mut SessionFile) -> (Option<Opened>, Option
 /// The tables of measured runs that are given, each with its name; one that holds no run is refused.
 fn tables(files: &[PathBuf]) -> Result<Vec<(String, String)>, Failure> {
     let table = |file: &PathBuf| {
-        let (name, text) = (file.display().to_string(), rows::text(file)?);
+        let (name, text) = (file.display().to_string(), evidence::read_table(file)?);
         let (rows, skipped) = measured::read(&name, &text);
         if rows.is_empty() {
-            return Err(rows::unread(std::slice::from_ref(file), &skipped));
+            return Err(evidence::refuse_rows(std::slice::from_ref(file), &skipped));
         }
         Ok((name, text))
     };

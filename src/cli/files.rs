@@ -1,16 +1,32 @@
-//! Files that commands write: whole or not at all, never over what is read, and over another file only where that is
-//! insisted on.
+//! The files that a command line names: read with limits, and written whole or not at all, never over one that is read,
+//! and over another one only by force.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use shardscope_engine::disk::{self, Staged};
+use crate::config::Place;
+use shardscope_engine::disk::{self, InputKind, OpenInput, Staged};
+use shardscope_engine::scenario::Field;
+use shardscope_interop::import::{STANDARD_INPUT, called, is_cluster_file, is_model_file};
 
+use super::args::{Cli, CliCommand, ImportArgs, ScenarioArgs, ScenarioFlags};
 use super::exit::Failure;
+
+/// Opens a file; `-` is standard input, which is read from its descriptor: a socket has no path.
+pub(super) fn open(file: &Path, kind: InputKind) -> io::Result<OpenInput> {
+    if file == Path::new(STANDARD_INPUT) { Ok(OpenInput::standard(kind)) } else { OpenInput::open(file, kind) }
+}
+
+/// The text of a file. A byte that is no text is replaced, since one bad name should not hide a table.
+pub(super) fn read_lossy(file: &Path, kind: InputKind) -> Result<String, Failure> {
+    let bytes = open(file, kind).and_then(OpenInput::bytes);
+    let bytes = bytes.map_err(|error| Failure::io(Path::new(&called(file)), &error))?;
+    Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+}
 
 /// Refuses a name, before the work whose result is to go there: that of an input, or of any file unless it may be
 /// replaced.
-pub(super) fn vacant(file: &Path, force: bool, inputs: &[PathBuf]) -> Result<(), Failure> {
+pub(super) fn refuse_taken(file: &Path, force: bool, inputs: &[PathBuf]) -> Result<(), Failure> {
     refuse_input(file, inputs)?;
     match file.symlink_metadata() {
         Ok(_) if !force => Err(Failure::io(file, &ErrorKind::AlreadyExists.into())),
@@ -47,4 +63,60 @@ pub(super) fn write(files: &[(PathBuf, &str)], force: bool) -> Result<(), Failur
         folder.map_or(Ok(()), disk::create_folder).map_err(|error| Failure::io(file, &error))?;
     }
     disk::write(files, force).map_err(|(file, error)| Failure::io(file, &error))
+}
+
+impl Cli {
+    /// The files that it names to be read, and the configuration, wherever that lies. Presets in folders are not among
+    /// them: a new one may be written over an old one.
+    pub(super) fn inputs(&self) -> Vec<PathBuf> {
+        let place = Place::find(self.everywhere.config.as_deref());
+        let mut inputs: Vec<PathBuf> = place.into_iter().map(|place| place.file).chain(self.rows.clone()).collect();
+        inputs.extend(self.input.files());
+        inputs.extend(self.command.iter().flat_map(CliCommand::inputs));
+        inputs
+    }
+}
+
+impl CliCommand {
+    fn inputs(&self) -> Vec<PathBuf> {
+        match self {
+            Self::Eval(eval) => eval.input.files(),
+            Self::Sweep(sweep) => sweep.input.files(),
+            Self::Merge(merge) => merge.parts.clone(),
+            Self::Plan(plan) => [plan.input.files(), plan.profile.file.iter().cloned().collect()].concat(),
+            Self::Search(search) => [search.input.files(), search.known.clone()].concat(),
+            Self::Limits(limits) => limits.input.files(),
+            Self::Export(export) => export.input.files(),
+            Self::Import(import) => import.inputs(),
+            Self::Validate(validate) => validate.rows.clone(),
+            Self::Support(support) => support.input.files(),
+            Self::Calibrate(calibrate) => calibrate.rows.clone(),
+            Self::Presets(_) | Self::Guide(_) | Self::Config(_) | Self::Completions { .. } | Self::Man => Vec::new(),
+        }
+    }
+}
+
+impl ImportArgs {
+    fn inputs(&self) -> Vec<PathBuf> {
+        let cluster = self.words.options.iter().filter(|(option, value)| option == "cluster" && is_cluster_file(value));
+        let cluster = cluster.map(|(_, file)| PathBuf::from(file));
+        self.words.files.iter().cloned().chain(cluster).chain(self.scenario.files()).collect()
+    }
+}
+
+impl ScenarioArgs {
+    fn files(&self) -> Vec<PathBuf> {
+        self.file().map(PathBuf::from).into_iter().chain(self.flags.files()).collect()
+    }
+}
+
+impl ScenarioFlags {
+    fn files(&self) -> Vec<PathBuf> {
+        let is_file = |field, text: &str| match field {
+            Field::Model => is_model_file(text),
+            Field::Cluster => is_cluster_file(text),
+            _ => false,
+        };
+        self.given().filter(|(field, text)| is_file(*field, text)).map(|(_, text)| text.into()).collect()
+    }
 }

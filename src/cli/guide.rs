@@ -1,16 +1,21 @@
-//! `guide`: lists the chapters of the guide, or shows one.
+//! `guide`: lists the chapters of the guide, or shows one, page by page on a terminal.
 
 mod markdown;
 
+use std::env;
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::process::{Child, Command, Stdio};
+
 use crate::guide::CHAPTERS;
+use shardscope_engine::text::{printable, visible};
 
 use super::args::GuideArgs;
 use super::exit::{Exit, Failure};
-use super::{output, pager};
+use super::{interrupt, output};
 
 pub(super) fn run(guide: &GuideArgs) -> Result<Exit, Failure> {
     match guide.chapter {
-        Some(chapter) => pager::show(&markdown::plain(chapter.text)),
+        Some(chapter) => show(&markdown::plain(chapter.text)),
         None => output::result(&list()),
     }?;
     Ok(Exit::Done)
@@ -20,4 +25,47 @@ fn list() -> String {
     let width = CHAPTERS.iter().map(|chapter| chapter.name.len()).max().unwrap_or(0);
     let lines = CHAPTERS.iter().map(|chapter| format!("  {:width$}  {}\n", chapter.name, chapter.title()));
     format!("Chapters of the guide; `shardscope guide CHAPTER` shows one:\n\n{}", lines.collect::<String>())
+}
+
+/// Shows a text in `$PAGER`, else in `less` if there is one, where stdout is a terminal.
+fn show(text: &str) -> Result<(), Failure> {
+    if !io::stdout().is_terminal() {
+        return output::result(text);
+    }
+    // Ctrl-C goes to both programs: the pager decides what it means.
+    interrupt::is_left_to_others();
+    match start_pager() {
+        Some(pager) => feed(pager, text).map_err(|error| Failure::Io(format!("pager: {error}"))),
+        None => output::result(text),
+    }
+}
+
+/// The pager, if one is wanted and there.
+fn start_pager() -> Option<Child> {
+    let asked = env::var("PAGER").ok();
+    // No shell reads it: it is a program with its options. An empty one asks for none.
+    let words = shlex::split(asked.as_deref().unwrap_or("less")).unwrap_or_default();
+    let (program, options) = words.split_first()?;
+    let mut command = Command::new(program);
+    command.args(options).stdin(Stdio::piped());
+    if env::var_os("LESS").is_none() {
+        // What fits on the screen is printed, and stays there.
+        command.env("LESS", "FRX");
+    }
+    match command.spawn() {
+        Ok(pager) => Some(pager),
+        Err(error) => {
+            if let Some(asked) = asked {
+                output::warning(&format!("$PAGER, '{}', does not start: {error}", printable(&asked)));
+            }
+            None
+        }
+    }
+}
+
+/// Hands the text over and waits; a reader who leaves before its end is no failure.
+fn feed(mut pager: Child, text: &str) -> io::Result<()> {
+    let written = pager.stdin.take().map_or(Ok(()), |mut pipe| pipe.write_all(visible(text).as_bytes()));
+    pager.wait()?;
+    written.or_else(|error| if error.kind() == ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
 }

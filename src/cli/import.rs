@@ -2,69 +2,63 @@
 //!
 //! A result goes to stdout or to `--out`; where each part of it comes from goes to stderr, or with the result into JSON.
 
-mod cluster;
-mod content;
-mod links;
-mod model;
-mod plan;
-mod run;
-mod trace;
-
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use shardscope_engine::scenario::Field;
+use shardscope_interop::content::ForeignKind;
+use shardscope_interop::import::{Foreign, ForeignFiles, ImportContext, STANDARD_INPUT, called};
 use shardscope_interop::report::Imported;
 
-use super::args::{ImportArgs, ImportKind, ImportOutput, ReportForm};
+use super::args::{ImportArgs, ReportForm};
 use super::exit::{Exit, Failure};
-use super::foreign::{ReadText, called, text_in_part, text_of};
 use super::session::Session;
-use super::{files, output};
+use super::{files, output, progress};
 
 pub(super) fn run(session: &Session, arguments: &ImportArgs) -> Result<Exit, Failure> {
-    let (kind, file) = (&arguments.kind, &arguments.file);
-    match (kind, file) {
-        // A log is waited for as long as a run goes on, and one byte that is no text hides nothing else.
-        (Some(ImportKind::Run(arguments)), _) => run::run(session, arguments, &text_in_part),
-        (Some(kind), _) => named(session, kind, &text_of),
-        (None, Some(file)) => content::run(session, file, &arguments.output),
-        (None, None) => {
-            let what = "import: nothing is named; write a file, or what it is and a file";
-            Err(Failure::input(format!("{what}: `shardscope import model config.json`")))
-        }
+    let ImportArgs { kind, words, scenario, .. } = arguments;
+    if kind.is_none() && words.files.first().is_some_and(|file| file == Path::new(STANDARD_INPUT)) {
+        return Err(Failure::input("import: say what standard input is: `shardscope import model -`"));
     }
-}
-
-fn named(session: &Session, kind: &ImportKind, read: ReadText<'_>) -> Result<Exit, Failure> {
-    match kind {
-        ImportKind::Cluster(arguments) => cluster::run(session, arguments, read),
-        ImportKind::Links(arguments) => links::run(session, arguments, read),
-        ImportKind::Model(arguments) => model::run(session, arguments, read),
-        ImportKind::Run(arguments) => run::run(session, arguments, read),
-        ImportKind::Plan(arguments) => plan::run(session, arguments, read),
-        ImportKind::Trace(arguments) => trace::run(session, arguments),
+    let files = ForeignFiles::open(*kind, &words.files, &files::open)?;
+    let recognised = files.kind().filter(|_| kind.is_none());
+    if let (Some(kind), Some(file)) = (recognised, words.files.first()) {
+        let spec = kind.spec();
+        output::to_stderr(&format!("{} is {}: import {}\n", called(file), spec.name, spec.word));
     }
+    let inputs: Vec<PathBuf> = session.inputs.iter().chain(files.paths()).cloned().collect();
+    let imported = if files.kind() == Some(ForeignKind::Trace) {
+        let beside = scenario.scenario.is_some() || !scenario.flags.is_empty();
+        let opened = if beside { Some(session.open_possible(scenario)?.scenario) } else { None };
+        let context = ImportContext { library: &session.library, current: opened.as_ref(), open: &files::open };
+        let waiting = progress::waiting("reading the trace", &session.options);
+        let own = words.options.iter().filter(|(name, _)| !Field::all().any(|field| field.spec().flag == name));
+        let imported = files.import(&own.cloned().collect::<Vec<_>>(), context);
+        waiting.finish_and_clear();
+        imported?
+    } else {
+        let context = ImportContext { library: &session.library, current: None, open: &files::open };
+        files.import(&words.options, context)?
+    };
+    deliver(&imported, &inputs, arguments)
 }
 
 /// An import as JSON has it.
 #[derive(Serialize)]
-struct Printed<'a, T> {
+struct Printed<'a> {
     format: u32,
     #[serde(flatten)]
-    imported: &'a Imported<T>,
+    imported: &'a Imported<Foreign>,
 }
 
-/// Hands over a result as `text`, and says where each part of it comes from.
-fn deliver<T: Serialize>(
-    imported: &Imported<T>,
-    text: &str,
-    inputs: &[PathBuf],
-    to: &ImportOutput,
-) -> Result<Exit, Failure> {
+/// Hands over a result, with where each part of it comes from and the command to type next.
+fn deliver(imported: &Imported<Foreign>, inputs: &[PathBuf], arguments: &ImportArgs) -> Result<Exit, Failure> {
+    let ImportArgs { words, output: to, .. } = arguments;
+    let text = imported.made.to_file().map_err(Failure::unwritten)?;
     if let Some(file) = &to.out {
-        files::vacant(file, to.force, inputs)?;
-        files::write(&[(file.clone(), text)], to.force)?;
+        files::refuse_taken(file, to.force, inputs)?;
+        files::write(&[(file.clone(), &text)], to.force)?;
     }
     match to.format {
         ReportForm::Json => {
@@ -74,7 +68,10 @@ fn deliver<T: Serialize>(
         ReportForm::Text => {
             output::to_stderr(&imported.report.text());
             if to.out.is_none() {
-                output::result(text)?;
+                output::result(&text)?;
+            }
+            if let Some(next) = imported.made.next_command(words, to.out.as_deref()) {
+                output::to_stderr(&format!("next: {next}\n"));
             }
         }
     }

@@ -21,7 +21,7 @@ use super::exit::Failure;
 /// How long a folder may take for the removal of a file.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// What the next SIGINT does.
+/// The effect of the next SIGINT.
 enum OnInterrupt {
     /// It ends the process.
     End,

@@ -13,7 +13,7 @@ use super::session::Session;
 pub(super) fn run(session: &Session, arguments: &LimitsArgs) -> Result<Exit, Failure> {
     // Bare numbers alone are the paper's case; a machine's limits are those of its plans.
     let counts = if whole(&arguments.bare) { fsdp::FsdpLimits::of_family } else { fsdp::FsdpLimits::new };
-    let (scenario, own) = given(session, &arguments.input, &arguments.bare, counts)?;
+    let (scenario, own) = read_limits(session, &arguments.input, &arguments.bare, counts)?;
     let LimitsArgs { stage, gamma, reserve, .. } = *arguments;
     let limits = fsdp::FsdpLimits { stage, reserve, gamma, ..own };
     let report = LimitsReport { scenario: &scenario, limits: &limits };
@@ -28,7 +28,7 @@ fn whole(bare: &Bare) -> bool {
 
 /// A scenario and its limits by these counts: of the bare numbers where they are given, in place of its machine's and of
 /// what was changed there, else of its machine.
-pub(super) fn given(
+pub(super) fn read_limits(
     session: &Session,
     input: &ScenarioArgs,
     bare: &Bare,

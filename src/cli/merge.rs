@@ -1,5 +1,7 @@
 //! `merge`: the parts of a sweep or of a search as the whole again.
 
+pub(super) mod seal;
+pub(super) mod search;
 mod sweep;
 
 use std::io::Write;
@@ -12,12 +14,13 @@ use shardscope_engine::text::{escaped, visible};
 
 use super::args::MergeArgs;
 use super::exit::{Exit, Failure};
-use super::parts::search::SearchPart;
+
 use super::{files, output, progress};
+use search::SearchPart;
 
 pub(super) fn run(arguments: &MergeArgs, inputs: &[PathBuf]) -> Result<Exit, Failure> {
     if let Some(out) = &arguments.out {
-        files::vacant(out, arguments.force, inputs)?;
+        files::refuse_taken(out, arguments.force, inputs)?;
     }
     let Some(first) = arguments.parts.first() else { return merge_sweep(arguments) };
     let failed = |error| Failure::io(first, &error);

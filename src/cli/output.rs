@@ -1,4 +1,4 @@
-//! What reaches stdout and stderr: through [`shardscope_engine::text`], since what is printed may repeat what a file says.
+//! Output to stdout and stderr, all through [`shardscope_engine::text`], since it may repeat text of a file.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -47,7 +47,7 @@ pub(super) fn report(
     }
 }
 
-/// The same, for what is a table.
+/// Writes a table to stdout in the form that was asked for.
 pub(super) fn table<E: Display>(
     form: TableForm,
     text: impl FnOnce() -> String,

@@ -37,7 +37,7 @@ fn target(low_bandwidth: bool) -> ProgressDrawTarget {
     }
 }
 
-/// What is done now and how many scenarios have been evaluated, where nobody knows how many there will be.
+/// A spinner with the current task and the count of evaluated scenarios, where the total is unknown.
 pub(super) fn spinner(low_bandwidth: bool) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, target(low_bandwidth));
     match ProgressStyle::with_template("{msg}: {pos} scenarios in {elapsed}") {

@@ -16,13 +16,13 @@ use shardscope_report::figures::{Figure, SearchReport, so_far_words};
 
 use super::args::{Allow, ScenarioArgs, SearchArgs, TableForm};
 use super::exit::{Exit, Failure, Refusals};
-use super::parts::search::SearchPart;
+use super::merge::search::SearchPart;
 use super::session::{Session, refused};
 use super::{files, interrupt, log, output, progress, sweep};
 
 pub(super) fn run(session: &Session, arguments: &SearchArgs) -> Result<Exit, Failure> {
     if let Some(out) = &arguments.out {
-        files::vacant(out, arguments.force, &session.inputs)?;
+        files::refuse_taken(out, arguments.force, &session.inputs)?;
     }
     let search = question(session, arguments)?;
     let start = Instant::now();
@@ -88,7 +88,7 @@ fn question(session: &Session, arguments: &SearchArgs) -> Result<PlanSearch, Fai
     Ok(PlanSearch { base, space, objective: arguments.objective, limits, top: arguments.top as usize, front })
 }
 
-/// What plans must keep to; refused where what that or another figure needs is missing.
+/// The limits that plans must keep; refused where an input that they or another figure need is missing.
 fn limits(base: &Scenario, space: &SearchSpace, arguments: &SearchArgs) -> Result<SearchLimits, Failure> {
     let SearchArgs { objective, pareto, deadline, budget, .. } = arguments;
     let weighs = |one: Objective| *objective == one || pareto.contains(&one);
@@ -136,7 +136,7 @@ fn lacking(jobs: &[Scenario], figure: Figure, input: &ScenarioArgs) -> Result<()
     lack.map_or(Ok(()), |lack| Err(refused(&[lack], input)))
 }
 
-/// What this process does of the search.
+/// The part of the search that this process does.
 fn share(search: &PlanSearch, arguments: &SearchArgs) -> Result<SearchShare, Failure> {
     let Some(part) = arguments.part else { return Ok(SearchShare::default()) };
     if arguments.format != TableForm::Json {
@@ -146,7 +146,7 @@ fn share(search: &PlanSearch, arguments: &SearchArgs) -> Result<SearchShare, Fai
     Ok(SearchShare { part: Some(part), known })
 }
 
-/// What the search finds, and a choice for each operator where that is better.
+/// The plans that the search finds, with a choice for each operator where that is better.
 fn answer(
     session: &Session,
     search: &PlanSearch,

@@ -1,4 +1,4 @@
-//! What the commands share: settings and presets, and opening a scenario over them.
+//! The session of a command: settings and presets, and scenarios opened over them.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -12,12 +12,13 @@ use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::scenario::field::PLACEMENT;
 use shardscope_engine::scenario::{Field, Problem};
 use shardscope_engine::search::{self, MOST_THREADS, Pool};
+use shardscope_interop::import::{is_cluster_file, is_model_file, read_cluster, read_model};
 use shardscope_interop::report::ImportReport;
 use shardscope_report::snapshot::{self, OpenError, Opened};
 
 use super::args::{Everywhere, ScenarioArgs, ScenarioFlags};
 use super::exit::Failure;
-use super::{cluster, model, output};
+use super::{files, output};
 
 /// One run of the program.
 pub(super) struct Session {
@@ -66,19 +67,19 @@ impl Session {
     pub(super) fn open(&self, input: &ScenarioArgs) -> Result<Opened, Failure> {
         let ScenarioArgs { scenario, flags } = input;
         let name = scenario.as_deref().unwrap_or("default");
-        let mut opened = snapshot::open(name, &self.library).map_err(unopened)?;
+        let mut opened = snapshot::open(name, &self.library).map_err(refuse_opening)?;
         if scenario.is_none() && flags.has(Field::Model) {
             // How long the default's model trains says nothing of another one.
             opened.file.plan.put(Field::Tokens, None);
         }
         let mut problems = Vec::new();
         for (field, text) in flags.given() {
-            if field == Field::Model && model::is_file(text) {
+            if field == Field::Model && is_model_file(text) {
                 self.adopt_model(Path::new(text), &mut opened)?;
                 continue;
             }
-            if field == Field::Cluster && cluster::is_file(text) {
-                let cluster = cluster::read(&self.library, Path::new(text))?;
+            if field == Field::Cluster && is_cluster_file(text) {
+                let cluster = read_cluster(Path::new(text), &self.library, &files::open)?;
                 opened.file.cluster.clone_from(&cluster.id);
                 opened.scenario.cluster = Arc::new(cluster);
                 continue;
@@ -103,7 +104,7 @@ impl Session {
     /// Puts the model of another tool's file into a scenario, which holds it as a snapshot holds its own: no preset
     /// has its id. What the file leaves open is said.
     fn adopt_model(&self, file: &Path, opened: &mut Opened) -> Result<(), Failure> {
-        let imported = model::read(file)?;
+        let imported = read_model(file, &files::open)?;
         let mut model = imported.made.model;
         model.id = self.library.new_id(Kind::Model, &model.name);
         opened.file.model.clone_from(&model.id);
@@ -113,7 +114,7 @@ impl Session {
         Ok(())
     }
 
-    /// The same, for a scenario that must be possible as it is.
+    /// Opens a scenario that must be possible as it is.
     pub(super) fn open_possible(&self, input: &ScenarioArgs) -> Result<Opened, Failure> {
         let opened = self.open(input)?;
         match opened.scenario.layout() {
@@ -146,7 +147,7 @@ fn disagreement(opened: &Opened, flags: &ScenarioFlags) -> Option<Problem> {
     })
 }
 
-fn unopened(error: OpenError) -> Failure {
+fn refuse_opening(error: OpenError) -> Failure {
     match error {
         OpenError::Io { error: ref reason, .. } if reason.kind() != ErrorKind::InvalidData => {
             Failure::Io(error.to_string())
@@ -174,8 +175,8 @@ pub(super) fn note_idle(input: &ScenarioArgs, plans: impl IntoIterator<Item = Pl
 }
 
 /// Says which flags a search does not heed, since it chooses itself what they say.
-pub(super) fn note_chosen(input: &ScenarioArgs, chosen: &[Field]) {
-    for (field, _) in input.flags.given().filter(|(field, _)| chosen.contains(field)) {
+pub(super) fn note_chosen(input: &ScenarioArgs, is_chosen: impl Fn(Field) -> bool) {
+    for (field, _) in input.flags.given().filter(|(field, _)| is_chosen(*field)) {
         output::note(&format!("--{field}: changes nothing; the search chooses it"));
     }
 }
@@ -196,7 +197,7 @@ pub(super) fn refused(problems: &[Problem], input: &ScenarioArgs) -> Failure {
     Failure::Input(problems.iter().map(line).collect())
 }
 
-/// What the configuration says. Only the command line can insist on a file; elsewhere the defaults serve.
+/// Reads the configuration. Only the command line can insist on a file; elsewhere the defaults serve.
 fn settings(place: &Place, insisted: bool) -> Result<Config, Failure> {
     let without = |message: String| {
         if insisted {

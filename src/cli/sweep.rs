@@ -1,17 +1,18 @@
 //! `sweep`: a map over two axes, with a clean end on SIGINT.
 
-mod stream;
+use serde_json::json;
 
+use crate::cli::args::{ReportForm, ScenarioArgs, ScenarioFlags, SweepArgs, TableForm};
+use crate::cli::exit::{Exit, Failure, Refusals};
+use crate::cli::merge::seal::{COMMENT, ContentHash, Seal};
+use crate::cli::session::{Session, note_idle, refused};
+use crate::cli::{interrupt, log, output, progress};
 use shardscope_engine::plan::{Plan, Recompute};
 use shardscope_engine::scenario::{Field, Problem, Value};
-use shardscope_engine::search::{self, Axis, Cancel, Cell, Evaluator};
-use shardscope_report::figures::SweepReport;
+use shardscope_engine::search::{self, Axis, Cancel, Cell, Evaluator, WorkPart};
+use shardscope_engine::text::visible;
+use shardscope_report::figures::{SweepCells, SweepReport};
 use shardscope_report::snapshot::Opened;
-
-use super::args::{ReportForm, ScenarioArgs, ScenarioFlags, SweepArgs, TableForm};
-use super::exit::{Exit, Failure, Refusals};
-use super::session::{Session, note_idle, refused};
-use super::{interrupt, log, output, progress};
 
 /// The most cells of a map that is printed whole: about half a gigabyte of results.
 const MOST_CELLS: usize = 1 << 20;
@@ -36,7 +37,7 @@ pub(super) fn run(session: &Session, arguments: &SweepArgs) -> Result<Exit, Fail
         TableForm::Text => Some(ReportForm::Text),
     };
     let fits = match form {
-        None => stream::run(session, arguments, &sweep, &evaluator)?,
+        None => stream(session, arguments, &sweep, &evaluator)?,
         Some(form) => {
             let cells = evaluate(session, &sweep, &evaluator);
             let report = SweepReport { sweep: &sweep, metric: arguments.metric, cells: &cells };
@@ -49,7 +50,7 @@ pub(super) fn run(session: &Session, arguments: &SweepArgs) -> Result<Exit, Fail
     Ok(if fits || arguments.part.is_some() { Exit::Done } else { Exit::DoesNotFit })
 }
 
-/// What the arguments ask for.
+/// The sweep that the arguments ask for.
 pub(super) fn question(session: &Session, arguments: &SweepArgs) -> Result<search::Sweep, Failure> {
     check(arguments)?;
     let opened = session.open(&arguments.input)?;
@@ -148,4 +149,63 @@ fn evaluate(session: &Session, sweep: &search::Sweep, evaluator: &Evaluator) -> 
     progress::collect(sweep.len(), "cells", &session.options, |done| {
         sweep.run(evaluator, 0, &|index, cell| done(index, cell));
     })
+}
+
+/// Writes the cells in order. Returns whether any fits.
+fn stream(
+    session: &Session,
+    arguments: &SweepArgs,
+    sweep: &search::Sweep,
+    evaluator: &Evaluator,
+) -> Result<bool, Failure> {
+    let cells = SweepCells { sweep, metric: arguments.metric };
+    let rows = arguments.part.map_or(0..sweep.len(), |part| part.rows(sweep.len()));
+    let bar = progress::bar(rows.len(), "cells", &session.options);
+    let line = |index: usize, cell: search::Cell| {
+        bar.inc(1);
+        cells.line(index, Some(&cell)).map(|line| (line, cell.fits())).map_err(|error| error.to_string())
+    };
+    let mut ends = Ends { fits: false, whole: output::piece(&SweepCells::header())?, content: ContentHash::default() };
+    if !ends.whole {
+        return Ok(true);
+    }
+    sweep.in_order(rows, evaluator, line, |begin, found| {
+        let first_missing = found.iter().position(Option::is_none);
+        let mut text = String::new();
+        for one in found.into_iter().flatten() {
+            let (line, fits) = one.map_err(Failure::unwritten)?;
+            text.push_str(&line);
+            ends.fits |= fits;
+        }
+        if let Some(missing) = first_missing {
+            text.push_str(&cells.line(begin + missing, None).map_err(Failure::unwritten)?);
+        }
+        // As it lands in the file.
+        ends.content.add(&visible(&text));
+        let read = bar.suspend(|| output::piece(&text))?;
+        ends.whole = first_missing.is_none() && read;
+        Ok::<bool, Failure>(read)
+    })?;
+    bar.finish_and_clear();
+    // What was interrupted, or not read to its end, is no part: it gets no last line.
+    if let Some(part) = arguments.part.filter(|_| ends.whole) {
+        let seal = Seal { content: Some(ends.content.end()), ..seal(part, &cells) };
+        output::result(&format!("{COMMENT}{seal}\n"))?;
+    }
+    Ok(ends.fits)
+}
+
+struct Ends {
+    fits: bool,
+    /// Whether every row was computed and read.
+    whole: bool,
+    /// A hash of its rows as they land in the file.
+    content: ContentHash,
+}
+
+fn seal(part: WorkPart, cells: &SweepCells) -> Seal {
+    let search::Sweep { base, x, y, tune } = cells.sweep;
+    let axis = |axis: &Axis| json!({"axis": axis.word(), "values": axis.values});
+    let asked = json!({"x": axis(x), "y": axis(y), "metric": cells.metric.word(), "tuned": tune});
+    Seal::new(part, base, &asked).of_rows(cells.sweep.len())
 }

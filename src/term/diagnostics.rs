@@ -2,7 +2,7 @@
 
 use std::{env, io};
 
-use crate::app::layer::diagnostics::Finding;
+use crate::app::layer::page::Finding;
 use crate::app::{App, Options};
 use crate::ui::caps::{Caps, Overrides};
 

@@ -1,13 +1,13 @@
-//! What the terminal can show: how many colours, which glyphs, how many bytes.
+//! Capabilities of the terminal: colours, glyphs, and whether its line is slow.
 //!
 //! Decided once from flags and environment, without asking the terminal: an answer that comes late over SSH would be
 //! read as keys. Not for the colours themselves, which are [`super::theme`]'s.
 
 use crate::app::Options;
-use crate::app::layer::diagnostics::Finding;
+use crate::app::layer::page::Finding;
 use crate::config::{Background, ColorDepth, Markers};
 
-/// How many colours the terminal shows.
+/// The depth of the terminal's colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Depth {
     /// None: bold, reverse and underline only.
@@ -33,7 +33,7 @@ impl Depth {
     }
 }
 
-/// What the user said, by flag or configuration. It wins over whatever the environment hints at.
+/// The user's own settings, by flag or configuration. They win over hints of the environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Overrides {
     /// Colours; `None` leaves it to the environment.
@@ -42,7 +42,7 @@ pub struct Overrides {
     pub ascii: Option<bool>,
     /// A light background; `None` leaves it to `COLORFGBG`.
     pub light: Option<bool>,
-    /// What curves are drawn with; `None` leaves it to the locale and `TERM`.
+    /// The markers of curves; `None` leaves it to the locale and `TERM`.
     pub markers: Option<Markers>,
     /// Fewer bytes: 256 colours at most, fewer frames.
     pub low_bandwidth: bool,
@@ -67,7 +67,7 @@ impl From<&Options> for Overrides {
     }
 }
 
-/// What the terminal can show.
+/// Capabilities of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Caps {
     /// Colours.
@@ -76,7 +76,7 @@ pub struct Caps {
     pub ascii: bool,
     /// Whether the background is light.
     pub light: bool,
-    /// What curves are drawn with.
+    /// The markers of curves.
     pub markers: Markers,
     /// Whether the link is slow: fewer bytes are written.
     pub low_bandwidth: bool,
@@ -92,7 +92,7 @@ impl Caps {
         Self::found(env, overrides).0
     }
 
-    /// The same, and what led to it, for the diagnostics.
+    /// Finds the capabilities, with the reason of each, for the diagnostics.
     pub fn found(env: &dyn Fn(&str) -> Option<String>, overrides: Overrides) -> (Self, Vec<Finding>) {
         let var = |name: &str| env(name).filter(|value| !value.is_empty());
         let said = |what: &str| format!("set by {what}");
@@ -101,7 +101,7 @@ impl Caps {
             Some(depth) => (depth, said("--palette or config.toml")),
             None => depth(&var),
         };
-        // What the user asked for by name is not taken back by a slow link.
+        // A slow link takes back nothing that the user asked for by name.
         let held = overrides.depth.is_none() && depth > limit;
         let (depth, held) = if held { (limit, ", limited by --low-bandwidth") } else { (depth, "") };
         let (ascii, ascii_why) = match overrides.ascii {

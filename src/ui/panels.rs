@@ -2,19 +2,13 @@
 
 pub(super) mod breakdown;
 mod browser;
-mod cell;
-mod explain;
-pub(super) mod footer;
+pub(super) mod chrome;
 mod form;
 pub(super) mod headline;
 pub(super) mod inputs;
 pub(super) mod layers;
 pub(super) mod memory;
 mod overlay;
-mod profile;
-pub(super) mod status;
-pub(super) mod strips;
-pub(super) mod tabs;
 pub(super) mod timeline;
 pub(super) mod views;
 mod words;
@@ -35,15 +29,15 @@ fn frame(app: &App, theme: Theme, panel: Panel, title: &str, note: &str, area: R
     boxed(theme, has_keys(app, panel), &format!("{number} {title}"), note, area, buf)
 }
 
-/// What a title adds where nothing can be shown of the fields as they stand.
+/// Added to a title where the fields as they stand are not possible.
 const LAST_POSSIBLE: &str = ", last possible scenario";
 
-/// What a view's title adds where it is not of the scenario shown, which is not possible.
+/// Says in a view's title that it shows an earlier scenario, since the present one is not possible.
 fn outdated(app: &App) -> &'static str {
     if app.shown.is_ok() && app.inputs.are_possible() { "" } else { LAST_POSSIBLE }
 }
 
-/// What a panel's title adds where its picture is not that of the scenario shown.
+/// Says in a panel's title that its picture is of an earlier scenario.
 fn staleness(app: &App) -> &'static str {
     match (&app.shown, app.stale) {
         (Err(_), _) => LAST_POSSIBLE,
@@ -79,8 +73,7 @@ fn panel_list<'a>(app: &App, theme: Theme, lines: Vec<ListLine<'a>>, cursor: usi
     RowList { theme, lines, cursor: Some(cursor), focused, marked: true, ..RowList::default() }
 }
 
-/// How far something is that is computed, in the words that stand beside a title: all of them, if there is room, or as
-/// a ratio.
+/// Progress of a computation as the note beside a title: in words, if there is room, or as a ratio.
 fn progress(before: &str, (done, all): (usize, usize), after: &str, title: &str, area: Rect) -> String {
     let short = format!("computing {done} of {all}");
     roomiest([format!("{before}{short}{after}"), short, format!("{done}/{all}")], title, area)

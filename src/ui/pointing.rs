@@ -1,15 +1,15 @@
-//! What lies under a place of the screen, for the mouse. It asks the panels, which know where they draw what.
+//! The target under a place of the screen, for the mouse. It asks the panels, which know what they draw where.
 
 use ratatui::layout::{Margin, Position, Rect};
 
 use super::caps::Caps;
-use super::panels::{breakdown, inputs, layers, memory, tabs, timeline, views};
+use super::panels::{breakdown, chrome, inputs, layers, memory, timeline, views};
 use super::screen::ScreenPlaces;
 use super::theme::Theme;
 use crate::app::state::pointing::PointerTarget;
 use crate::app::{App, Panel};
 
-/// What lies under a column and a row of a screen of some size.
+/// Finds the target under a column and a row of a screen of some size.
 pub fn target(app: &App, caps: &Caps, (width, height): (u16, u16), (column, row): (u16, u16)) -> PointerTarget {
     let (theme, at) = (Theme::new(*caps), Position::new(column, row));
     let Some(places) = ScreenPlaces::new(app, Rect { x: 0, y: 0, width, height }) else {
@@ -18,7 +18,7 @@ pub fn target(app: &App, caps: &Caps, (width, height): (u16, u16), (column, row)
     if app.layer.is_some() {
         return layers::target(app, places.body, at);
     }
-    if let Some(panel) = places.tabs.contains(at).then(|| tabs::at(app, theme, places.tabs, at)).flatten() {
+    if let Some(panel) = places.tabs.contains(at).then(|| chrome::tab_at(app, theme, places.tabs, at)).flatten() {
         return PointerTarget::Panel(panel);
     }
     let under = places.panels.into_iter().find(|(_, area)| area.contains(at));

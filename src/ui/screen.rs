@@ -6,7 +6,7 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::Line;
 
 use super::caps::Caps;
-use super::panels::{breakdown, headline, inputs, layers, memory, status, strips, tabs, timeline, views};
+use super::panels::{breakdown, chrome, headline, inputs, layers, memory, timeline, views};
 use super::theme::{Role, Theme};
 use crate::app::action::panel::ViewId;
 use crate::app::{App, Panel};
@@ -18,12 +18,15 @@ const SMALLEST: (u16, u16) = (40, 10);
 /// From this on all panels are seen at once.
 const WIDE: (u16, u16) = (110, 34);
 
-/// From this on the breakdown goes beside the map, too.
-const LARGE: (u16, u16) = (170, 44);
+/// From this on the breakdown may stand beside the map, too.
+const LARGE: (u16, u16) = (160, 44);
 
 /// Rows that the memory and the timeline keep beside a tall view.
 const LEAST_MEMORY: u16 = 6;
 const LEAST_TIMELINE: u16 = 8;
+
+/// Rows of its words that the timeline lends the breakdown beside the memory.
+const LENT: u16 = 1;
 
 /// Rows of the legend of the memory, without which its panel says no more than its summary.
 const LEGEND: u16 = 2;
@@ -31,7 +34,7 @@ const LEGEND: u16 = 2;
 /// Draws the explorer.
 ///
 /// ```text
-/// compact, one panel at a time       wide, all panels                   large
+/// compact, one panel at a time       wide, all panels                   large, by need
 /// ┌──────────────────────────────┐   ┌──────────────────────────────┐   ┌──────────────────────────────┐
 /// │ headline                     │   │ headline                     │   │ headline                     │
 /// │ tabs                         │   ├────────┬─────────────────────┤   ├────────┬────────────┬────────┤
@@ -72,7 +75,7 @@ fn draw_on(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) -> Option<Posi
     };
     headline::render(app, theme, at_least(area, WIDE), places.head, buf);
     if !places.tabs.is_empty() {
-        tabs::render(app, theme, places.tabs, buf);
+        chrome::render_tabs(app, theme, places.tabs, buf);
     }
     for (panel, area) in places.panels {
         match panel {
@@ -83,8 +86,8 @@ fn draw_on(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) -> Option<Posi
             Panel::Time => breakdown::render(app, theme, area, buf),
         }
     }
-    strips::render(app, theme, places.strips, buf);
-    let searching = status::render(app, theme, [places.said, places.keys], buf);
+    chrome::render_strips(app, theme, places.strips, buf);
+    let searching = chrome::render_status(app, theme, [places.said, places.keys], buf);
     let typing = layers::render(app, theme, places.body, buf);
     show_what_is_hidden(theme, buf);
     searching.or(typing)
@@ -102,7 +105,7 @@ fn show_what_is_hidden(theme: Theme, buf: &mut Buffer) {
     }
 }
 
-/// Where everything is.
+/// The areas of a screen.
 pub(super) struct ScreenPlaces {
     head: Rect,
     pub(super) tabs: Rect,
@@ -159,11 +162,11 @@ fn too_small(theme: Theme, area: Rect, buf: &mut Buffer) {
 }
 
 /// Tabs, the panel that has the keys, and where memory and time go: in a few lines, unless that is the panel or the
-/// panel is a view that takes all; in panels of their own under a map that leaves them room.
+/// panel is a view that needs all; in panels of their own under a map or a view that leaves them room.
 fn compact(app: &App, area: Rect) -> (Rect, Vec<(Panel, Rect)>, Rect) {
     let [tabs, under] = area.layout(&Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]));
     let spare = under.height.saturating_sub(views::height(app));
-    if app.focus == Panel::Map && app.view == ViewId::MAP && spare >= LEAST_MEMORY + LEGEND {
+    if app.focus == Panel::Map && spare >= LEAST_MEMORY + LEGEND {
         // The memory itself where its summary would leave a hole, and the timeline where that would leave one.
         let memory = spare.min(memory::height(app));
         let timeline = spare - memory;
@@ -175,41 +178,45 @@ fn compact(app: &App, area: Rect) -> (Rect, Vec<(Panel, Rect)>, Rect) {
     }
     // A view needs its rows more than a summary that panels 3 and 5 give in full.
     let takes_all = app.focus == Panel::Memory || app.focus == Panel::Map && app.view != ViewId::MAP;
-    let room = area.height >= strips::HEIGHT + 10 && !takes_all;
-    let strip = if room { strips::HEIGHT } else { 0 };
+    let room = area.height >= chrome::STRIPS + 10 && !takes_all;
+    let strip = if room { chrome::STRIPS } else { 0 };
     let [panel, strips] = under.layout(&Layout::vertical([Constraint::Fill(1), Constraint::Length(strip)]));
     (tabs, vec![(app.focus, panel)], strips)
 }
 
-/// The inputs on the left, the other panels one under another, the breakdown beside the memory, or beside map and
-/// memory on a large screen.
+/// The inputs on the left, the other panels one under another. The breakdown stands where it shows all of its rows and
+/// leaves the fewest blank: under the inputs, beside the memory, beside the map, or beside both.
 fn all_panels(app: &App, large: bool, area: Rect) -> [(Panel, Rect); 5] {
+    let needed = breakdown::height(app);
     let [left, right] =
         area.layout(&Layout::horizontal([Constraint::Length(inputs::width(area.width, LARGE.0)), Constraint::Fill(1)]));
-    let [top, middle, bottom] = right.layout(&Layout::vertical(heights(app, area.height)));
+    let [top, middle, bottom] = right.layout(&Layout::vertical(heights(app, area.height, needed)));
+    let [above, below] = left.layout(&Layout::vertical([Constraint::Fill(1), Constraint::Length(needed)]));
     let across = Layout::horizontal([Constraint::Fill(1), Constraint::Length(breakdown::WIDTH)]);
     let [narrow_top, beside_top] = top.layout(&across);
-    let [middle, beside] = middle.layout(&across);
-    let (top, beside) = if large { (narrow_top, beside_top.union(beside)) } else { (top, beside) };
-    [
-        (Panel::Inputs, left),
-        (Panel::Map, top),
-        (Panel::Memory, middle),
-        (Panel::Time, beside),
-        (Panel::Timeline, bottom),
-    ]
+    let [narrow_middle, beside] = middle.layout(&across);
+    let (left, top, middle, time) = if left.width >= breakdown::WIDTH && above.height >= inputs::height(app) {
+        (above, top, middle, below)
+    } else if !large || middle.height >= needed {
+        (left, top, narrow_middle, beside)
+    } else if top.height >= needed {
+        (left, narrow_top, middle, beside_top)
+    } else {
+        (left, narrow_top, narrow_middle, beside_top.union(beside))
+    };
+    [(Panel::Inputs, left), (Panel::Map, top), (Panel::Memory, middle), (Panel::Time, time), (Panel::Timeline, bottom)]
 }
 
 /// The map or the view in its place takes what it needs, the memory what is left of what it can use, the timeline the
-/// rest; both keep what they say least in.
-fn heights(app: &App, height: u16) -> [Constraint; 3] {
+/// rest; both keep what they say least in. The timeline lends a row to a breakdown of so many rows beside the memory.
+fn heights(app: &App, height: u16, breakdown: u16) -> [Constraint; 3] {
     let view = views::height(app).min(height.saturating_sub(LEAST_MEMORY + LEAST_TIMELINE));
     let rest = height.saturating_sub(view + timeline::height(app));
-    // What neither needs is shared, if the timeline can draw memory over time in its half: the memory's panel does in any.
+    // Rows that neither needs are shared, if the timeline can draw memory over time in its half: the memory's panel does in any.
     let over = rest.saturating_sub(memory::height(app));
     let share = if over / 2 < timeline::HELD { over } else { over / 2 };
-    let most = memory::height(app) + share;
-    let memory = rest.clamp(LEAST_MEMORY, most);
+    let memory = rest.clamp(LEAST_MEMORY, memory::height(app) + share);
+    let memory = if memory + LENT < breakdown { memory } else { memory.max(breakdown) };
     [Constraint::Length(view), Constraint::Length(memory), Constraint::Fill(1)]
 }
 

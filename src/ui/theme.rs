@@ -4,10 +4,8 @@
 //! Good and bad are blue and orange, never green and red. Tones are chosen in the middle, so that they read on dark
 //! and light alike. Not for layout.
 
+mod color;
 mod glyphs;
-mod heat;
-mod palette;
-mod rgb;
 pub mod sgr;
 
 use ratatui::style::{Color, Modifier, Style};
@@ -16,20 +14,19 @@ use super::caps::{Caps, Depth};
 use crate::config::Markers;
 use shardscope_engine::evaluate::TaskKind;
 
+pub use color::{Tone, rgb};
 pub use glyphs::Glyphs;
-pub use palette::Tone;
-pub use rgb::rgb;
 
-/// What a piece of text means.
+/// The meaning of a piece of text, which sets its style.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Plain text.
     Text,
     /// A name over what follows.
     Title,
-    /// What may be overlooked: frames, units, hints.
+    /// Details: frames, units, hints.
     Dim,
-    /// Where the user is: the panel in focus, a key.
+    /// The place of the user: the panel in focus, a key.
     Accent,
     /// Fits, is better.
     Good,
@@ -73,7 +70,7 @@ impl Theme {
         Self { caps }
     }
 
-    /// What the terminal can show.
+    /// Capabilities of the terminal.
     pub const fn caps(self) -> Caps {
         self.caps
     }
@@ -83,7 +80,7 @@ impl Theme {
         if self.caps.ascii { &glyphs::ASCII } else { &glyphs::UTF8 }
     }
 
-    /// What it draws curves with.
+    /// The markers of curves.
     pub fn markers(self) -> Markers {
         if self.caps.ascii { Markers::Ascii } else { self.caps.markers }
     }
@@ -136,7 +133,7 @@ impl Theme {
     /// Where colours are fixed the cell is filled; elsewhere [`Theme::shade`] stands beside the number.
     pub fn heat(self, share: f64) -> Style {
         match self.caps.depth {
-            Depth::True | Depth::C256 => on(heat::color(self.caps.depth, share)),
+            Depth::True | Depth::C256 => on(color::heat(self.caps.depth, share)),
             Depth::C16 | Depth::None => Style::new(),
         }
     }
@@ -167,8 +164,7 @@ impl Theme {
 fn on(ground: Color) -> Style {
     // Fixed colours of the cube: the named ones follow the user's scheme.
     let (black, white) = (Color::Indexed(16), Color::Indexed(231));
-    let ink = if rgb::contrast(black, ground) >= rgb::contrast(white, ground) { black } else { white };
-    Style::new().fg(ink).bg(ground)
+    Style::new().fg(if color::takes_black(ground) { black } else { white }).bg(ground)
 }
 
 #[cfg(test)]

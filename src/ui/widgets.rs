@@ -1,4 +1,4 @@
-//! What panels are made of: small values that draw themselves on any rectangle, however small, from data that is
+//! Widgets: small values that draw themselves on any rectangle, however small, from data that is
 //! handed to them. Not for knowing the state of the program.
 
 mod axis;

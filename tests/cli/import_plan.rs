@@ -245,8 +245,48 @@ fn a_file_is_known_by_its_content() {
     );
     home.write("file", "a shopping list\n");
     assert_contains(&home.run("import file").refused().join("\n"), &["KIND model, links, run, plan, cluster"]);
-    assert_contains(&home.run("import").refused().join("\n"), &["nothing is named"]);
+    assert_contains(&home.run("import").refused().join("\n"), &["no file is named"]);
     assert_contains(&home.run("import -").refused().join("\n"), &["standard input"]);
+}
+
+/// The last line of an import is the command to type next; its file may go by any name that a shell would split.
+#[test]
+fn an_import_ends_with_the_command_to_type_next() {
+    let home = Home::new();
+    let folder = format!("{}/tests/fixtures", env!("CARGO_MANIFEST_DIR"));
+    let next = |command: &str| {
+        let run = home.run(command);
+        assert_eq!(run.code, Some(0), "{command}: {}", run.stderr);
+        run.stderr.lines().last().unwrap_or_default().to_owned()
+    };
+    let plan = format!("import {folder}/launch/accelerate-fsdp-template.yaml --nodes 2 --out job.toml");
+    assert_eq!(next(&plan), "next: shardscope eval ./job.toml");
+    // Whether it fits is not the import's business.
+    assert!([Some(0), Some(3)].contains(&home.run("eval ./job.toml").code));
+    let cluster =
+        format!("import {folder}/topo/slurm22-sinfo-o.txt --device h100-80gb-dgx --rate 400GB/s --out ours.toml");
+    assert_eq!(next(&cluster), "next: shardscope eval --hardware ./ours.toml");
+    // The log says the devices of no job, nor its shape: those options are named, and with them there is a row.
+    let log = format!("import run {folder}/logs/torchtitan-h100-tps-mfu.log");
+    let again = next(&log);
+    assert_contains(&again, &["next: shardscope import run", "--hardware ", "--set num_gpus=64", "--set layers=32"]);
+    let (_, options) = again.split_once(".log").expect("the file");
+    let (options, _) = options.split_once("   (").expect("a remark");
+    assert_eq!(next(&format!("{log}{options} --out rows.csv")), "next: shardscope validate ./rows.csv");
+    assert_eq!(home.run("validate ./rows.csv").code, Some(0));
+}
+
+/// An option that belongs to another kind of file is refused with those that this kind takes.
+#[test]
+fn options_belong_to_the_kind_of_a_file() {
+    let home = Home::new();
+    let folder = format!("{}/tests/fixtures", env!("CARGO_MANIFEST_DIR"));
+    let refused = |command: &str| home.run(&format!("import {folder}/{command}")).refused().join("\n");
+    assert_contains(&refused("hf/qwen3-8b.json --rate 1GB/s"), &["--rate", "known here: --name, --like"]);
+    assert_contains(&refused("topo/slurm22-sinfo-o.txt --rate fast"), &["--rate: 'fast'", "like \"400 GB/s\""]);
+    assert_contains(&refused("topo/slurm22-sinfo-o.txt --nodes 0"), &["--nodes: '0'"]);
+    assert_contains(&refused("links/h100-n1-g8-ar-ag-rs.log --collective broadcast"), &["--collective", "all-reduce"]);
+    assert_contains(&refused("logs/lumi-175b-16-node.out --set size=3"), &["--set: 'size=3' names no column"]);
 }
 
 /// From another tool's files to another tool's file, with a model that no preset has.

@@ -55,7 +55,7 @@ fn what_cannot_be_read_is_bad_input() {
     for (arguments, said) in [
         ("import run empty.log", "holds no line of a step"),
         ("import run it.log --skip 5", "write a smaller --skip"),
-        ("import run it.log --set colour=red", "--set 'colour=red' names no column"),
+        ("import run it.log --set colour=red", "--set: 'colour=red' names no column"),
     ] {
         let run = home.run(arguments);
         assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{arguments}: {}", run.stderr);

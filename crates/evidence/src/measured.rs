@@ -27,7 +27,7 @@ use shardscope_engine::scenario::{Problem, Scenario};
 use shardscope_engine::units::Bytes;
 
 pub use case::{Assumed, Case, Peak};
-pub use columns::{is_column, table, template};
+pub use columns::{is_column, needed_columns, table, template};
 pub use conventions::Reading;
 pub use evidence::RunGroup;
 pub use evidence::{NearGroup, groups, near, nearest, read_groups, write_groups};

@@ -1,14 +1,15 @@
-//! What another tool's file is, by what is in it: the kinds, in the order in which they are asked. Not for reading any of
-//! them, but for traces of profilers, which may be packed and are known by their first bytes ([`super::kineto`]).
+//! The kinds of other tools' files: how each is recognised by its content, and which options its import takes. Not for
+//! reading them ([`super::import`]).
 
 use shardscope_engine::disk::InputKind;
 
 use super::huggingface;
+use super::kineto;
 use super::plans;
 use super::runs::{self, RunOptions};
 use super::topology;
 
-/// What a file of another tool can be.
+/// A kind of another tool's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForeignKind {
     /// A model's configuration.
@@ -17,56 +18,191 @@ pub enum ForeignKind {
     Links,
     /// The log of a training run.
     Run,
-    /// What a launcher reads.
+    /// The configuration that a launcher reads.
     Plan,
-    /// What a cluster's tools print.
+    /// The output of a cluster's tools.
     Cluster,
+    /// The recording of a profiler.
+    Trace,
 }
 
+/// An option of an import, on the command line and on the explorer's line.
+#[derive(Debug, Clone, Copy)]
+pub struct ImportOption {
+    /// Its word, without dashes.
+    pub name: &'static str,
+    /// The word for its value in helps.
+    pub value_name: &'static str,
+    /// A line that explains it.
+    pub help: &'static str,
+    /// The values that it takes; empty where these are not a few words.
+    pub words: &'static [&'static str],
+    /// Whether it may be given several times.
+    pub repeats: bool,
+}
+
+/// A kind as commands and messages present it.
+#[derive(Debug, Clone, Copy)]
+pub struct KindSpec {
+    /// Its word on the command line.
+    pub word: &'static str,
+    /// Its name in a sentence.
+    pub name: &'static str,
+    /// What its import makes, for helps.
+    pub about: &'static str,
+    /// The word for its files in helps.
+    pub file_name: &'static str,
+    /// A line that explains its files.
+    pub file_help: &'static str,
+    /// Whether several files make one import.
+    pub several: bool,
+    /// How much of a file is read.
+    pub input: InputKind,
+    /// Options of its own.
+    pub options: &'static [ImportOption],
+    /// Whether it takes the flags of a scenario too.
+    pub takes_fields: bool,
+}
+
+const fn option(name: &'static str, value_name: &'static str, help: &'static str) -> ImportOption {
+    ImportOption { name, value_name, help, words: &[], repeats: false }
+}
+
+const MODEL: KindSpec = KindSpec {
+    word: "model",
+    name: "a model's configuration",
+    about: "A model from a Hugging Face config.json",
+    file_name: "CONFIG.json",
+    file_help: "Hugging Face configuration; `-` is standard input",
+    several: false,
+    input: InputKind::ModelConfiguration,
+    options: &[
+        option("name", "NAME", "Name of the model; by default the one in the file, or the file's own"),
+        option("like", "TYPE", "Known `model_type` as which to read an unknown one"),
+    ],
+    takes_fields: false,
+};
+
+const LINKS: KindSpec = KindSpec {
+    word: "links",
+    name: "a log of nccl-tests",
+    about: "A cluster's bandwidths and latencies from logs of nccl-tests or rccl-tests",
+    file_name: "LOG",
+    file_help: "Logs of nccl-tests or rccl-tests, or their JSON (-J); `-` is standard input",
+    several: true,
+    input: InputKind::LinkLog,
+    options: &[
+        option("cluster", "ID", "Cluster whose links they measured, as `presets clusters` lists it, or its file"),
+        ImportOption {
+            words: &["all-gather", "reduce-scatter", "all-reduce"],
+            ..option(
+                "collective",
+                "COLLECTIVE",
+                "Collective, where the log does not name it; of several kinds of runs this one counts",
+            )
+        },
+        option("name", "NAME", "Name of the cluster with its links as measured"),
+    ],
+    takes_fields: false,
+};
+
+const RUN: KindSpec = KindSpec {
+    word: "run",
+    name: "the log of a run",
+    about: "Rows for `validate` and `calibrate` from logs of Megatron-LM, torchtitan, DeepSpeed or HF Trainer",
+    file_name: "LOG",
+    file_help: "Logs, one row for each; `-` is standard input",
+    several: true,
+    input: InputKind::RunLog,
+    options: &[
+        option("skip", "N", "Lines of steps to leave out at the head; by default 3, and those with skipped iterations"),
+        option("hardware", "ID", "Machine that ran it, as `presets clusters` lists it"),
+        option("stack", "ID", "Software that ran it, as `presets stacks` lists it"),
+        ImportOption {
+            repeats: true,
+            ..option(
+                "set",
+                "COLUMN=VALUE",
+                "A cell that the log does not say, or says wrongly; `validate --template` explains the columns",
+            )
+        },
+    ],
+    takes_fields: false,
+};
+
+const PLAN: KindSpec = KindSpec {
+    word: "plan",
+    name: "a launcher's configuration",
+    about: "A scenario from a launcher's configuration: Accelerate, HF Trainer, DeepSpeed, Megatron-LM or torchtitan",
+    file_name: "FILE",
+    file_help: "Configuration, with the DeepSpeed file that it refers to; a Megatron-LM script or log; `-` is standard \
+                input",
+    several: true,
+    input: InputKind::Launcher,
+    options: &[],
+    takes_fields: true,
+};
+
+const CLUSTER: KindSpec = KindSpec {
+    word: "cluster",
+    name: "what a cluster's tools print",
+    about: "A cluster from sinfo, scontrol, nvidia-smi, rocm-smi, ibstat, `ibv_devinfo`, or a topology file of NCCL, one \
+            or several",
+    file_name: "FILE",
+    file_help: "What the tools print, told apart by content; `-` is standard input",
+    several: true,
+    input: InputKind::Machine,
+    options: &[
+        option("name", "NAME", "Name of the cluster"),
+        option("nodes", "NODES", "Nodes of the machine, where no file says so"),
+        option("rate", "RATE", "What a node sends to others, all its ports together, like \"400 GB/s\""),
+        option(
+            "node-bandwidth",
+            "RATE",
+            "What a device sends to others of its node, where the preset's links are not there",
+        ),
+        option("device", "ID", "Preset whose device and whose links inside a node it has"),
+    ],
+    takes_fields: false,
+};
+
+const TRACE: KindSpec = KindSpec {
+    word: "trace",
+    name: "what a profiler recorded",
+    about: "What PyTorch's profiler recorded of a step: kernels, collectives, what was exposed, beside a simulated step",
+    file_name: "TRACE",
+    file_help: "Chrome trace of one rank, .json or .json.gz, as `export_chrome_trace` or `export --to trace` writes it; \
+                `-` is standard input",
+    several: false,
+    input: InputKind::Trace,
+    options: &[],
+    takes_fields: true,
+};
+
 impl ForeignKind {
-    /// All of them: a model's configuration may have words of a launcher's in it, and a log of a run its arguments.
-    pub const ALL: [Self; 5] = [Self::Model, Self::Links, Self::Run, Self::Plan, Self::Cluster];
+    /// All kinds, as they are asked in turn: a model's configuration may have words of a launcher's in it, and a log of a
+    /// run its arguments.
+    pub const ALL: [Self; 6] = [Self::Model, Self::Links, Self::Run, Self::Plan, Self::Cluster, Self::Trace];
 
     /// The kind of a text, which a file of this name holds.
     pub fn recognise(name: &str, text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.is_of(name, text))
+        Self::ALL.into_iter().find(|kind| kind.matches(name, text))
     }
 
-    /// How much of it is read.
-    pub const fn input(self) -> InputKind {
+    /// How commands and messages present it.
+    pub const fn spec(self) -> &'static KindSpec {
         match self {
-            Self::Model => InputKind::ModelConfiguration,
-            Self::Links => InputKind::LinkLog,
-            Self::Run => InputKind::RunLog,
-            Self::Plan => InputKind::Launcher,
-            Self::Cluster => InputKind::Machine,
+            Self::Model => &MODEL,
+            Self::Links => &LINKS,
+            Self::Run => &RUN,
+            Self::Plan => &PLAN,
+            Self::Cluster => &CLUSTER,
+            Self::Trace => &TRACE,
         }
     }
 
-    /// Its word on the command line.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Model => "model",
-            Self::Links => "links",
-            Self::Run => "run",
-            Self::Plan => "plan",
-            Self::Cluster => "cluster",
-        }
-    }
-
-    /// What it is called in a sentence.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Model => "a model's configuration",
-            Self::Links => "a log of nccl-tests",
-            Self::Run => "the log of a run",
-            Self::Plan => "a launcher's configuration",
-            Self::Cluster => "what a cluster's tools print",
-        }
-    }
-
-    fn is_of(self, name: &str, text: &str) -> bool {
-        if self.input().check(text).is_err() {
+    fn matches(self, name: &str, text: &str) -> bool {
+        if self.spec().input.check(text).is_err() {
             return false;
         }
         match self {
@@ -75,6 +211,7 @@ impl ForeignKind {
             Self::Run => runs::run(name, text, RunOptions { skip: Some(0), given: &[] }).is_ok(),
             Self::Plan => plans::is_plan(name, text),
             Self::Cluster => topology::is_machine(name, text),
+            Self::Trace => kineto::is_trace(text.as_bytes()),
         }
     }
 }

@@ -6,6 +6,7 @@ pub mod export;
 mod file_text;
 pub mod fsdp2;
 pub mod huggingface;
+pub mod import;
 pub mod job_array;
 pub mod kineto;
 mod megatron;

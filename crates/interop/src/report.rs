@@ -19,6 +19,13 @@ pub struct Imported<T> {
     pub report: ImportReport,
 }
 
+impl<T> Imported<T> {
+    /// The import with its result in another form.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Imported<U> {
+        Imported { made: change(self.made), report: self.report }
+    }
+}
+
 /// The most settings without effect that are listed one by one: several times what any real file has.
 const MOST_IGNORED: usize = 500;
 

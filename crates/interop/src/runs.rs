@@ -45,6 +45,18 @@ impl RunRows {
         }
     }
 
+    /// Options of an import, each with an example, that give what some row lacks to be a measurement.
+    pub fn missing_options(&self) -> Vec<(&'static str, String)> {
+        let lacks = |column: &str| self.rows.iter().any(|row| row.get(column).is_none_or(String::is_empty));
+        let missing = measured::needed_columns().filter(|(column, _)| lacks(column));
+        let option = |(column, example): (&'static str, &str)| match column {
+            "cluster" => ("hardware", example.to_owned()),
+            "stack" => ("stack", example.to_owned()),
+            _ => ("set", format!("{column}={example}")),
+        };
+        missing.map(option).collect()
+    }
+
     /// The table that `validate` and `calibrate` read.
     pub fn to_csv(&self) -> String {
         measured::table(&self.rows)

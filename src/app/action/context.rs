@@ -1,4 +1,4 @@
-//! What views and layers may read of the explorer, and never change.
+//! The context of views and layers: the state of the explorer that they read and never change.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub struct Context<'a> {
     pub metric: Figure,
     /// A run of the user's own.
     pub measured: Option<Arc<OwnRun>>,
-    /// What is assumed of the limits.
+    /// The assumptions of the limits.
     pub assumed: LimitAssumptions,
     /// The pipeline rank that the timeline is at.
     pub rank: usize,

@@ -1,4 +1,4 @@
-//! What a view or a layer wants done that is not its own: the explorer alone does it.
+//! The effects of a view or a layer on what is not its own: the explorer alone performs them.
 
 use std::path::PathBuf;
 
@@ -34,7 +34,7 @@ pub enum Effect {
     Step(Field, bool),
     /// The scenario gets these edits, if it can be that way; then this is said.
     Edit(Vec<Edit>, String),
-    /// The same over what the screen shows, which may be a cell of the map.
+    /// Edits over what the screen shows, which may be a cell of the map.
     EditShown(Vec<Edit>, String),
     /// The scenario becomes what this file says, if it can be; then this is said.
     Revise(Box<ScenarioFile>, String),
@@ -42,7 +42,7 @@ pub enum Effect {
     Adopt(Box<Scenario>, String),
     /// A field's row gets the keys, as if its value were to be chosen.
     Choose(Field),
-    /// What has these keys gets them, and does this.
+    /// Moves the keys to a panel, which performs the action.
     Do(KeyPlace, Action),
     /// A view takes the map's place.
     Show(ViewId),
@@ -68,9 +68,9 @@ pub enum Effect {
     Moment(Seconds),
     /// The scenario shown is exported as a snapshot.
     Export,
-    /// A step of the user's own took what was typed; nothing takes it back.
+    /// The measured step time of the scenario shown; an empty text removes it.
     Measure(String),
-    /// What is shown counts with a calibration that follows from what was measured.
+    /// Calibrates the scenario shown to the measured run.
     Learn(Box<Calibration>),
     /// A snapshot or a set is opened.
     OpenFile(PathBuf),
@@ -82,7 +82,7 @@ pub enum Effect {
     Explain,
     /// The view asks for something else than before.
     Follow,
-    /// What was waited for under the cursor is there.
+    /// The awaited result under the cursor is there.
     Arrived,
 }
 
@@ -90,7 +90,7 @@ pub enum Effect {
 const IMPORT: &str = "import";
 
 impl Effect {
-    /// What a command does with the text that is typed behind its word: `import PATH`.
+    /// A command with the text that is typed behind its word: `import PATH`.
     pub fn with_text(&self, text: &str) -> Option<Self> {
         let (word, rest) = text.trim_start().split_once(' ')?;
         let imports = *self == Self::Do(KeyPlace::Panels, Action::Import);
@@ -103,11 +103,11 @@ impl Effect {
 pub enum Opening {
     /// The values of a field, or a line to type one on; with the text that it has now.
     Field(Field, String),
-    /// What can stand in the map's place.
+    /// The views that can stand in the map's place.
     Views,
     /// In what format the screen is written.
     Formats,
-    /// What runs across the map (0) or down (1).
+    /// The field across the map (0) or down (1).
     Axis(usize),
     /// A line for the name of a pinned scenario; the pin by its place.
     PinName(usize),
@@ -136,6 +136,6 @@ pub enum Opening {
 }
 
 /// The status line says this, and nothing else happens.
-pub fn told(what: impl Into<Notice>) -> Vec<Effect> {
+pub fn say(what: impl Into<Notice>) -> Vec<Effect> {
     vec![Effect::Tell(what.into())]
 }

@@ -12,7 +12,7 @@ pub enum Panel {
     Map,
     /// Where the memory goes.
     Memory,
-    /// What runs when.
+    /// The tasks over time.
     Timeline,
     /// Where the time of the step goes, and what would shorten it.
     Time,
@@ -22,7 +22,7 @@ impl Panel {
     /// All of them, in the order of Tab.
     pub const ALL: [Self; 5] = [Self::Inputs, Self::Map, Self::Memory, Self::Timeline, Self::Time];
 
-    /// What it is called in its frame, in the help and in the configuration.
+    /// Its name in its frame, in the help and in the configuration.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Inputs => "Scenario",
@@ -46,7 +46,7 @@ pub struct ViewId {
     pub word: &'static str,
     /// In titles.
     pub name: &'static str,
-    /// What it shows, in the list of views and in the help.
+    /// Its subject, in the list of views and in the help.
     pub about: &'static str,
 }
 

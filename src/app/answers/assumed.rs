@@ -1,4 +1,4 @@
-//! What is assumed of the FSDP limits beyond the scenario: the view of the limits changes it, that of the grid searches
+//! Assumptions of the FSDP limits beyond the scenario: the view of the limits changes them, that of the grid searches
 //! under it.
 
 use shardscope_engine::bounds::fsdp::{self, ZeroStage};
@@ -11,7 +11,7 @@ pub enum Assumption {
     Gamma,
     /// Transfers of the model in backward.
     Backward,
-    /// What of the state is sharded.
+    /// The sharded parts of the state.
     Stage,
 }
 
@@ -19,7 +19,7 @@ impl Assumption {
     /// All of them, from above.
     pub const ALL: [Self; 3] = [Self::Gamma, Self::Backward, Self::Stage];
 
-    /// What it is called in the formulas.
+    /// Its symbol in the formulas.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Gamma => "gamma",
@@ -29,7 +29,7 @@ impl Assumption {
     }
 }
 
-/// What is assumed, in the steps that keys change it by.
+/// Values to assume, in the steps that keys change them by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LimitAssumptions {
     /// Tenths of the activations that are kept.
@@ -63,7 +63,7 @@ impl LimitAssumptions {
         self.on(fsdp::FsdpLimits::new(scenario))
     }
 
-    /// What the grid search of a scenario is made in: the paper's counts.
+    /// Steps of the grid search of a scenario, as the paper counts them.
     pub fn grid_limits(self, scenario: &Scenario) -> fsdp::FsdpLimits {
         self.on(fsdp::FsdpLimits::of_family(scenario))
     }

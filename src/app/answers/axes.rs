@@ -12,7 +12,7 @@ const FACTORS: [f64; 7] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
 /// The presets that a field can have, looked up for the scenario at hand.
 pub type LookedUp<'a> = dyn Fn(Field) -> Vec<Value> + 'a;
 
-/// What usually runs across and down: nodes, and extents, or micro-batches where nothing is sharded.
+/// The usual fields across and down: nodes, and extents, or micro-batches where nothing is sharded.
 pub fn usual(scenario: &Scenario) -> [Field; 2] {
     let down = scenario.plan.sharding.first_extent().map_or(Field::MicroBatch, |_| Field::Shard);
     [Field::Nodes, down]
@@ -35,7 +35,7 @@ pub fn axis(field: Field, scenario: &Scenario, presets: &LookedUp<'_>) -> Axis {
     Axis { field, values }
 }
 
-/// The same for a field of the plan, which has no presets.
+/// An axis over a field of the plan, which has no presets.
 pub fn plan_axis(field: Field, scenario: &Scenario) -> Axis {
     axis(field, scenario, &|_| Vec::new())
 }
@@ -48,8 +48,8 @@ fn own(field: Field, scenario: &Scenario) -> Option<Value> {
     }
 }
 
-/// What cells of a map over these axes have in common: the scenario without what they set, so that moving along them
-/// changes no cell. Presets and the extents of the state are the caller's.
+/// The common base of a map's cells: the scenario without the fields of its axes, so that moving along them changes no
+/// cell. Presets and the extents of the state are the caller's.
 pub fn common(fields: [Field; 2], scenario: Scenario) -> Scenario {
     let mut common = scenario;
     let usual = Plan::new(common.plan.sharding.clone(), common.model.sequence);
@@ -118,4 +118,61 @@ fn factors(own: Option<f64>) -> Vec<Value> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    //! Which columns and rows a map has.
+
+    use super::*;
+    use crate::app::tests::{FRONTIER, explorer, explorer_on};
+
+    fn words(axis: &Axis) -> Vec<String> {
+        axis.values.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn nodes_are_powers_of_two_and_the_scenarios_own() {
+        let axis = plan_axis(Field::Nodes, &explorer_on(FRONTIER).scenario);
+        assert_eq!(words(&axis), ["1", "2", "4", "8", "16", "32", "48", "64", "128", "256", "512"]);
+    }
+
+    #[test]
+    fn extents_are_the_levels_and_a_few_counts_of_nodes() {
+        let app = explorer_on(FRONTIER);
+        let axis = plan_axis(usual(&app.scenario)[1], &app.scenario);
+        // A node of Frontier has 8 devices: 2, 4 and 8 nodes are 16, 32 and 64 ranks.
+        assert_eq!(words(&axis), ["device", "package", "node", "16", "32", "64", "system"]);
+        let labels: Vec<String> = axis.values.iter().map(|value| label(axis.field, value, &app.scenario)).collect();
+        assert_eq!(labels, ["device", "package", "node", "2 nodes", "4 nodes", "8 nodes", "all GPUs"]);
+    }
+
+    #[test]
+    fn the_innermost_level_is_the_package_or_the_node() {
+        // zero-topo shards weights over `innermost`.
+        let app = explorer_on(FRONTIER);
+        assert_eq!(position(&plan_axis(usual(&app.scenario)[1], &app.scenario), &app.scenario), Some(1));
+        let app = explorer_on(&FRONTIER.replace("mi250x-frontier", "a100-40gb-dgx"));
+        let axis = plan_axis(usual(&app.scenario)[1], &app.scenario);
+        assert_eq!(words(&axis)[..2], ["device", "node"]);
+        assert_eq!(position(&axis, &app.scenario), Some(1));
+    }
+
+    #[test]
+    fn a_count_of_ranks_of_its_own_gets_a_row_in_its_place() {
+        let app = explorer_on(&FRONTIER.replace("nodes = 48", "nodes = 48\nshard = 24"));
+        let axis = plan_axis(usual(&app.scenario)[1], &app.scenario);
+        assert_eq!(words(&axis), ["device", "package", "node", "16", "24", "32", "64", "system"]);
+        assert_eq!(position(&axis, &app.scenario), Some(4));
+        assert_eq!(label(axis.field, &axis.values[4], &app.scenario), "3 nodes");
+    }
+
+    #[test]
+    fn without_sharding_the_rows_are_micro_batches() {
+        let mut app = explorer();
+        app.scenario.plan.sharding.weights = Extent::Device;
+        app.scenario.plan.sharding.gradients = Extent::Device;
+        app.scenario.plan.sharding.optimizer = Extent::Device;
+        let axis = plan_axis(usual(&app.scenario)[1], &app.scenario);
+        assert_eq!(axis.field, Field::MicroBatch);
+        assert_eq!(words(&axis), ["1", "2", "4", "8", "16", "32", "64", "128"]);
+        assert_eq!(position(&axis, &app.scenario), Some(1));
+    }
+}

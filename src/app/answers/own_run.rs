@@ -1,4 +1,5 @@
-//! A run of the user's own: what ran, and what was measured of it. Not for what that says ([`shardscope_evidence::calibrate`]).
+//! A run of the user's own: what ran, and what was measured of it. Not for what that says
+//! ([`shardscope_evidence::calibrate`]).
 
 use std::sync::Arc;
 
@@ -9,14 +10,14 @@ use shardscope_evidence::calibrate::OwnFigure;
 /// A run that was measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OwnRun {
-    /// What ran: the scenario that was shown when the figure was typed.
+    /// The scenario that ran: the one shown when the figure was typed.
     pub scenario: Scenario,
-    /// What was measured.
+    /// The figure that was measured.
     pub figure: OwnFigure,
 }
 
 impl OwnRun {
-    /// What ran, in a few words.
+    /// A few words on the scenario that ran.
     pub fn name(&self) -> String {
         let Scenario { model, cluster, strategy, .. } = &self.scenario;
         format!("{}, {}, {strategy}, {} devices", model.id, cluster.id, self.scenario.devices())

@@ -15,9 +15,9 @@ pub const MOST: usize = 26;
 pub struct Pin {
     /// Its number; no other pin ever has it.
     pub id: u64,
-    /// What the user calls it.
+    /// The user's name for it.
     pub name: String,
-    /// What is compared.
+    /// The scenario to compare.
     pub scenario: Scenario,
     /// Its evaluation, once it is there.
     pub evaluation: Option<Arc<Evaluation>>,
@@ -151,7 +151,7 @@ impl Pins {
         missing.map(|pin| (pin.id, pin.scenario.clone())).collect()
     }
 
-    /// What tells a scenario from the first one: its strategy, or the first field that differs.
+    /// The difference of a scenario from the first one: its strategy, or the first field that differs.
     pub fn name_for(&self, scenario: &Scenario) -> String {
         let Some(first) = self.all.first().map(|pin| &pin.scenario) else { return scenario.strategy.to_string() };
         match Field::all().find(|field| field.text(first) != field.text(scenario)) {

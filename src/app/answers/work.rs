@@ -1,8 +1,10 @@
-//! What views have computed behind the screen, and what is found: a variant of each for each view that needs it.
+//! Work that views have done behind the screen, and its results: a variant of each for each view that needs it.
 
-use std::sync::Arc;
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::app::answers::own_run::OwnRun;
 use shardscope_engine::evaluate::Evaluation;
 use shardscope_engine::scenario::{Problem, Scenario};
 use shardscope_engine::search::planner::{self, MemoryCurve, PlanAnswer};
@@ -15,10 +17,7 @@ use shardscope_engine::search::{
 use shardscope_evidence::calibrate::Attribution;
 use shardscope_evidence::measured::runs::{self, ComparedRuns, Tables};
 
-use crate::app::answers::batch::Batch;
-use crate::app::answers::own_run::OwnRun;
-
-/// What is to be computed.
+/// Work of a view.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Work {
     /// The best points of the FSDP limits for each size.
@@ -37,13 +36,13 @@ pub enum Work {
     Plan(Arc<MemoryCurve>, usize),
     /// The best whole plans.
     BestPlans(Arc<PlanSearch>),
-    /// What a measured run says.
+    /// The causes of a measured run's gap.
     Measured(Arc<OwnRun>),
     /// The runs of tables beside their predictions.
     Evidence(Tables),
 }
 
-/// What was found, perhaps a part of it.
+/// A result of a view's work, perhaps a part of it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Found {
     /// The best points of every size.
@@ -62,13 +61,13 @@ pub enum Found {
     Plan(usize, Box<PlanAnswer>),
     /// The best whole plans so far, and whether that is all.
     BestPlans(Box<PlanSearchAnswer>, bool),
-    /// What a measured run says, or why nothing.
+    /// The causes of a measured run's gap, or why none is known.
     Measured(Box<Result<Attribution, String>>),
     /// Every run that could be compared.
     Evidence(Box<ComparedRuns>),
 }
 
-/// What work is done with.
+/// Everything that a view's work may use.
 #[derive(Clone, Copy)]
 pub struct Desk<'a> {
     /// Threads for a search.
@@ -143,8 +142,8 @@ impl Work {
     }
 }
 
-/// Tells of the first plan at once, of how far the search is once a pause is over, of the whole plans when they are proven,
-/// and last of all that was found.
+/// Tells of the first plan at once, of how far the search is once a pause is over, of the whole plans when they are
+/// proven, and last of all that was found.
 fn best_plans(search: &PlanSearch, evaluator: &Evaluator, desk: Desk) {
     let (mut told, mut known) = (None::<Instant>, None);
     let answer = planner::best_plans(search, evaluator, &mut |so_far| {
@@ -158,5 +157,52 @@ fn best_plans(search: &PlanSearch, evaluator: &Evaluator, desk: Desk) {
     });
     if !desk.cancel.is_cancelled() {
         (desk.tell)(Found::BestPlans(Box::new(answer), true));
+    }
+}
+
+/// Holds cells back until the pause since the last report is over; the first cell is reported at once.
+pub(crate) struct Batch<'a> {
+    pause: Duration,
+    send: &'a (dyn Fn(Vec<(usize, Cell)>) + Sync),
+    held: Mutex<Held>,
+}
+
+#[derive(Default)]
+struct Held {
+    cells: Vec<(usize, Cell)>,
+    sent: Option<Instant>,
+}
+
+impl<'a> Batch<'a> {
+    pub(crate) fn new(pause: Duration, send: &'a (dyn Fn(Vec<(usize, Cell)>) + Sync)) -> Self {
+        Self { pause, send, held: Mutex::default() }
+    }
+
+    /// Takes a cell, and reports what is held if the pause is over.
+    pub(crate) fn add(&self, index: usize, cell: Cell) {
+        let mut held = self.lock();
+        held.cells.push((index, cell));
+        // The first cell goes at once, so that a slow map shows a sign of life; later ones go together, since each
+        // report costs a frame.
+        if held.sent.is_none_or(|sent| sent.elapsed() >= self.pause) {
+            held.sent = Some(Instant::now());
+            self.report(&mut held);
+        }
+    }
+
+    /// Reports what is held.
+    pub(crate) fn send(&self) {
+        self.report(&mut self.lock());
+    }
+
+    fn report(&self, held: &mut Held) {
+        let cells = mem::take(&mut held.cells);
+        if !cells.is_empty() {
+            (self.send)(cells);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

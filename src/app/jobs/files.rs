@@ -62,14 +62,14 @@ struct NumberedTransfer {
 pub struct Files {
     /// Small files, and whatever is written.
     errands: Sender<FileTask>,
-    /// What is only read.
+    /// A file to read.
     readings: Sender<FileTask>,
     unwritten: Unwritten,
     /// Stops what a person waits for.
     cancel: Cancel,
 }
 
-/// What a thread of files does.
+/// Tasks of a thread for files.
 enum FileTask {
     Errand(Errand),
     Transfer(NumberedTransfer),
@@ -90,7 +90,7 @@ impl Files {
         Ok(Self { errands, readings, unwritten, cancel: Cancel::default() })
     }
 
-    /// What is still to be written.
+    /// Files still to be written.
     pub fn unwritten(&self) -> Unwritten {
         self.unwritten.clone()
     }
@@ -143,7 +143,7 @@ fn queue(name: &str, tell: &Tell, remembered: Option<PathBuf>, unwritten: &Unwri
     Ok(tasks)
 }
 
-/// What is told of a task, also where it panics: nothing of it outlives it.
+/// The report of a task, also where it panics: nothing of it outlives it.
 fn whole(task: impl FnOnce() -> JobReport) -> JobReport {
     catch_unwind(AssertUnwindSafe(task)).unwrap_or_else(|panic| {
         JobReport::Said(format!(
@@ -169,7 +169,7 @@ fn watch(number: u64, cancel: Cancel, tell: &Tell) -> Watch {
 }
 
 impl Errand {
-    /// What it writes, for who must hear that it was not written.
+    /// The file that it writes, for the message that it was not written.
     fn writes(&self) -> Option<String> {
         match self {
             Self::Export(_) => Some("the snapshot".to_owned()),
@@ -190,14 +190,16 @@ impl Errand {
         match self {
             Self::Export(answer) => {
                 let text = Snapshot::new(&answer.scenario, &answer.evaluation).to_toml();
-                said(text.map(|text| snapshot::write(Path::new("."), &answer.scenario, &text)).inspect(keep))
+                report_written(text.map(|text| snapshot::write(Path::new("."), &answer.scenario, &text)).inspect(keep))
             }
             Self::SaveSet(name, pins) => {
                 // What was pinned last may have no figures yet: they are computed here rather than waited for.
                 let text = set(&evaluated(pins)).to_toml();
-                said(text.map(|text| snapshot::write_set(Path::new("."), &name, &text)).inspect(keep))
+                report_written(text.map(|text| snapshot::write_set(Path::new("."), &name, &text)).inspect(keep))
             }
-            Self::SaveText(name, text) => said(Ok::<_, String>(snapshot::write_text(Path::new("."), name, &text))),
+            Self::SaveText(name, text) => {
+                report_written(Ok::<_, String>(snapshot::write_text(Path::new("."), name, &text)))
+            }
             // Nobody sees a list that is made while the program ends.
             Self::List => JobReport::Listed(snapshot::list(&snapshot::places(remembered), &|| !unwritten.is_closed())),
             Self::Delete(path) => JobReport::Said(match snapshot::delete(&path) {
@@ -252,7 +254,7 @@ fn evaluated(mut pins: Vec<Pin>) -> Vec<Pin> {
     pins
 }
 
-fn said(written: Result<Result<PathBuf, WriteError>, impl Display>) -> JobReport {
+fn report_written(written: Result<Result<PathBuf, WriteError>, impl Display>) -> JobReport {
     JobReport::Said(match written {
         Ok(Ok(path)) => format!("exported to {}", shown(&path)),
         Ok(Err(error)) => error.to_string(),

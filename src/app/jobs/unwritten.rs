@@ -1,4 +1,4 @@
-//! What is still to be written when the program ends, by name: who ends it waits for that, though not for ever, and says
+//! Files still to be written when the program ends, by name: who ends it waits for them, though not for ever, and says
 //! what was not written. Not for the writing ([`crate::app::jobs::files`]).
 
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ pub struct Unwritten(Arc<(Mutex<Tasks>, Condvar)>);
 
 #[derive(Debug, Default)]
 struct Tasks {
-    /// What each task writes, if it writes anything, the one that is being done first.
+    /// The file that each task writes, if it writes any; the running task comes first.
     waiting: VecDeque<Option<String>>,
     /// Whether the program ends.
     closed: bool,

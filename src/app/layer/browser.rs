@@ -4,10 +4,10 @@ use shardscope_report::snapshot::Listed;
 
 use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
-use crate::app::action::effect::{Effect, Opening, told};
+use crate::app::action::effect::{Effect, Opening, say};
 use crate::app::action::{Action, Command};
 use crate::app::layer::list::ItemSearch;
-use crate::app::views::view::View;
+use crate::app::views::View;
 
 /// The list on the screen.
 #[derive(Debug, Clone, Default)]
@@ -16,7 +16,7 @@ pub struct Browser {
     pub files: Option<Vec<Listed>>,
     /// Which of them has the keys.
     cursor: ListCursor,
-    /// What is searched for in names and contents.
+    /// The text to find in names and contents.
     pub search: ItemSearch,
     /// Whether the user is asked if it is to be deleted.
     pub asking: bool,
@@ -49,7 +49,7 @@ impl Browser {
             Some(Listed { holds: Ok(_), path, .. }) => {
                 vec![Effect::Close, Effect::OpenFile(path.clone())]
             }
-            Some(_) => told("it cannot be opened as it is: the reason is shown with it"),
+            Some(_) => say("it cannot be opened as it is: the reason is shown with it"),
             None => Vec::new(),
         }
     }
@@ -73,7 +73,7 @@ impl View for Browser {
             Action::Take => return self.open(),
             Action::Export => return vec![Effect::Export, Effect::Run(Command::List)],
             Action::SaveSet if context.pins.all().is_empty() => {
-                return told("nothing is pinned: p pins the scenario shown, then a set can be saved");
+                return say("nothing is pinned: p pins the scenario shown, then a set can be saved");
             }
             Action::SaveSet => return vec![Effect::Open(Opening::SetName)],
             Action::Remove => self.asking = self.file().is_some(),

@@ -7,15 +7,15 @@ use shardscope_engine::scenario::Scenario;
 
 use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
-use crate::app::action::effect::{Effect, told};
+use crate::app::action::effect::{Effect, say};
 use crate::app::action::{Action, Command};
 use crate::app::layer::typing::TypedLine;
-use crate::app::views::view::View;
+use crate::app::views::View;
 
 /// One field.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// What it is called: its path in the file.
+    /// Its path in the file.
     pub label: String,
     /// Its value: what was typed, right or wrong.
     pub value: String,
@@ -23,9 +23,9 @@ pub struct Row {
     pub unit: String,
     /// The value and its unit before the form was opened.
     pub before: String,
-    /// What it is about, where its name does not say it.
+    /// A note, where its name does not suffice.
     pub note: String,
-    /// What is wrong with the value.
+    /// The mistake in the value.
     pub wrong: Option<String>,
     /// The field of the file; `None` for the id, which is the file's name.
     slot: Option<DraftField>,
@@ -56,7 +56,7 @@ pub struct Form {
     pub rows: Vec<Row>,
     /// The field that has the keys.
     cursor: ListCursor,
-    /// What is being typed into it.
+    /// The text being typed into it.
     pub typing: Option<TypedLine>,
     /// Whether the user was told that leaving loses what was changed.
     warned: bool,
@@ -74,7 +74,7 @@ impl Form {
         Ok(Self { draft, rows, cursor: ListCursor::default(), typing: None, warned: false })
     }
 
-    /// What it is the form of.
+    /// The kind of preset.
     pub fn kind(&self) -> Kind {
         self.draft.kind
     }
@@ -85,7 +85,7 @@ impl Form {
         if self.draft.replaces.is_some() { format!("your {kind} {id}") } else { format!("a new {kind}, {id}") }
     }
 
-    /// What its fields make, in words: the parameters of a model.
+    /// A summary of its fields: the parameters of a model.
     pub fn total(&self) -> Option<String> {
         self.draft.counts()
     }
@@ -100,7 +100,7 @@ impl Form {
         self.cursor.row(self.rows.len())
     }
 
-    /// What was typed becomes the field's value; what is wrong then, anywhere, is said at its field.
+    /// Sets the field to the typed value; every mistake then is noted at its field.
     fn take(&mut self, typed: &TypedLine, library: &Library) {
         let (row, text) = (self.row(), typed.text().to_owned());
         let Some(row) = self.rows.get_mut(row) else { return };
@@ -166,13 +166,13 @@ impl View for Form {
                 None => return vec![Effect::Run(Command::SavePreset(self.draft.saving()))],
                 Some(row) => {
                     self.cursor = ListCursor::at(row);
-                    return told("not saved: a field is wrong, the reason is shown with it");
+                    return say("not saved: a field is wrong, the reason is shown with it");
                 }
             },
             Action::Close if self.warned || !self.is_changed() => return vec![Effect::Close],
             Action::Close => {
                 self.warned = true;
-                return told("not saved yet: s saves, Esc again discards it");
+                return say("not saved yet: s saves, Esc again discards it");
             }
             _ => {}
         }

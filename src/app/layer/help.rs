@@ -5,16 +5,16 @@ use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
 use crate::app::action::effect::Effect;
 use crate::app::layer::list::ItemSearch;
-use crate::app::views::view::View;
+use crate::app::views::View;
 
 /// Keys and what they do; a row without keys is the heading of those behind it.
 pub type HelpRow = (String, String);
 
-/// What of the list is seen.
+/// The scroll position and the search of the list.
 #[derive(Debug, Clone)]
 pub struct Help {
     rows: Vec<HelpRow>,
-    /// What is searched for.
+    /// The text to search for.
     pub search: ItemSearch,
     top: ListCursor,
 }
@@ -30,7 +30,7 @@ impl Help {
         self.top.row(self.count(context))
     }
 
-    /// Of some rows those that hold what is searched for, under their headings; all under a heading that holds it.
+    /// The rows that hold the searched text, under their headings; all under a heading that holds it.
     pub fn found(&self, rows: Vec<HelpRow>) -> Vec<HelpRow> {
         let (mut found, mut heading, mut whole) = (Vec::new(), None, false);
         for row in rows {
@@ -79,7 +79,7 @@ mod tests {
     use crate::app::layer::Layer;
     use crate::app::tests::{explorer, press};
 
-    /// What stands in the footer, and what the command line calls it, is found too.
+    /// The words of the footer and of the command line are found too.
     #[test]
     fn the_footers_words_are_found() {
         for (typed, keys) in [("dead", "t"), ("fresh", "q")] {

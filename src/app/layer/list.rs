@@ -2,30 +2,31 @@
 
 use tui_input::Input;
 
-use shardscope_engine::scenario::Field;
-
 use crate::app::action::Action;
 use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
 use crate::app::action::effect::Effect;
-use crate::app::layer::matching::score;
-use crate::app::views::view::View;
+use crate::app::views::View;
+use shardscope_engine::hardware::Cluster;
+use shardscope_engine::presets::{Kind, Library};
+use shardscope_engine::scenario::Field;
+use shardscope_engine::units::{counted, short, thousands};
 
 /// One line of a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
-    /// What is chosen.
+    /// The name of the choice.
     pub name: String,
-    /// What stands behind the name: what it is, or the key that does the same.
+    /// A note behind the name: a description, or its key.
     pub note: String,
-    /// What taking it does.
+    /// The effect of choosing it.
     pub effect: Effect,
 }
 
 /// The search in a list, which leaves out what does not match.
 #[derive(Debug, Clone, Default)]
 pub struct ItemSearch {
-    /// What is searched for.
+    /// The text to search for.
     pub text: Input,
     /// Whether keys are text of it.
     pub typing: bool,
@@ -63,7 +64,7 @@ impl ItemSearch {
 /// A list to choose from.
 #[derive(Debug, Clone)]
 pub struct List {
-    /// What it chooses.
+    /// The title of the list.
     pub title: &'static str,
     /// Whether it is of commands: keys are text from the first on, and what matches best comes first.
     pub commands: bool,
@@ -71,7 +72,7 @@ pub struct List {
     pub(crate) items: Vec<Item>,
     /// Which of the items that are found has the keys.
     cursor: ListCursor,
-    /// What is searched for.
+    /// The text to search for.
     pub search: ItemSearch,
     /// The field whose values it offers, where that takes others too, as they are typed.
     pub typed: Option<Field>,
@@ -84,7 +85,7 @@ impl List {
         Self { title, commands: false, items, cursor, search: ItemSearch::default(), typed: None }
     }
 
-    /// What is typed into its search as a value of its field: what begins with a digit, and what no item holds.
+    /// The value that its search holds for its field: a text that begins with a digit, or that no item holds.
     pub fn typed_value(&self) -> Option<(Field, &str)> {
         let text = self.search.text.value().trim();
         let named = self.items.iter().any(|item| item.name == text);
@@ -156,5 +157,68 @@ impl View for List {
 
     fn list(&mut self) -> Option<&mut ListCursor> {
         Some(&mut self.cursor)
+    }
+}
+
+/// How well a text matches: every word of what is searched for must be in it, in any case. 0 is best: the word begins a
+/// word; then it is inside one; then its letters stand in this order, the fewer others between them the better. `None`
+/// where a word is not there at all.
+pub fn score(searched: &str, text: &str) -> Option<u32> {
+    let text = text.to_lowercase();
+    searched.to_lowercase().split_whitespace().map(|word| score_word(word, &text)).sum()
+}
+
+fn score_word(word: &str, text: &str) -> Option<u32> {
+    let begins = |at: usize| !text[..at].ends_with(char::is_alphanumeric);
+    let mut places = text.match_indices(word).map(|(at, _)| at).peekable();
+    if places.peek().is_some() {
+        return Some(u32::from(!places.any(begins)));
+    }
+    // The letters in order, from the first place where they begin.
+    let mut rest = text.char_indices();
+    let mut places = word.chars().map(|wanted| rest.find(|(_, letter)| *letter == wanted).map(|(at, _)| at));
+    let first = places.next()??;
+    let last = places.try_fold(first, |_, place| place)?;
+    Some(2 + (last - first).saturating_sub(word.len()) as u32)
+}
+
+/// The figures to choose a preset by: memory, devices and network of a cluster, size and sequence of a model.
+pub fn preset_note(library: &Library, field: Field, id: &str) -> Option<String> {
+    match Kind::from_field(field)? {
+        Kind::Cluster => library.cluster(id).ok().map(|cluster| cluster_note(&cluster)),
+        Kind::Model => library.model(id).ok().map(|model| {
+            let sequence = thousands(f64::from(model.sequence));
+            format!("{} parameters, sequences of {sequence}", counted(model.parameters() as f64))
+        }),
+        Kind::Stack => library.stack(id).ok().map(|stack| stack.about.clone()),
+        _ => library.title(field, id).map(str::to_owned),
+    }
+}
+
+/// `8 x 64.0 GiB, 25.0 GB/s per 2 GPUs between nodes`.
+fn cluster_note(cluster: &Cluster) -> String {
+    let inside = format!("{} x {}", cluster.devices_per_node(), cluster.device.memory);
+    let Some(outermost) = cluster.levels.len().checked_sub(1) else { return inside };
+    let shared = match cluster.sharing(outermost) {
+        shared if shared > 1.0 => format!(" per {} GPUs", short(shared, 2)),
+        _ => String::new(),
+    };
+    format!("{inside}, {}{shared} {}", cluster.levels[outermost].bandwidth, cluster.place(outermost))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::tests::explorer;
+
+    #[test]
+    fn a_list_says_what_decides() {
+        let library = explorer().library;
+        let note = |field, id| preset_note(&library, field, id).unwrap();
+        // A DGX A100 of 8 GPUs, each with its own HDR port.
+        assert_eq!(note(Field::Cluster, "a100-80gb-dgx"), "8 x 80.0 GiB, 25.0 GB/s between nodes");
+        // Frontier: 8 GCDs, which share 4 ports of 25 GB/s.
+        assert_eq!(note(Field::Cluster, "mi250x-frontier"), "8 x 64.0 GiB, 25.0 GB/s per 2 GPUs between nodes");
+        assert!(note(Field::Model, "gpt-neox-20b").starts_with("20.6B parameters"));
     }
 }

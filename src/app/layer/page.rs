@@ -1,11 +1,12 @@
-//! A page of text with a heading: what an import took, what an export left out, what a file is refused for.
+//! Pages of text that scroll as a whole: the report of an import or an export, why a file is refused, and the findings
+//! about the terminal. Not for finding anything out.
 
 use crate::app::action::Action;
 use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
 use crate::app::action::effect::Effect;
-use crate::app::layer::sheet::Sheet;
-use crate::app::views::view::View;
+use crate::app::views::View;
+use shardscope_engine::scenario::file::printable;
 
 /// Columns that a line of a page takes at most.
 const COLUMNS: usize = 74;
@@ -13,11 +14,10 @@ const COLUMNS: usize = 74;
 /// A page on the screen.
 #[derive(Debug, Clone)]
 pub struct TextPage {
-    /// What it is about, over the text.
     pub title: String,
     /// Its lines, broken to its width.
     pub lines: Vec<String>,
-    /// What of them is seen.
+    /// The scroll position.
     pub sheet: Sheet,
 }
 
@@ -64,6 +64,81 @@ impl View for TextPage {
 
     fn go_to(&mut self, row: usize, context: &Context) -> Option<Effect> {
         self.sheet.go_to(row, context)
+    }
+}
+
+/// The scroll position of a page.
+#[derive(Debug, Clone)]
+pub struct Sheet {
+    /// The rows, for the search.
+    rows: Vec<String>,
+    /// Lines that each row takes.
+    each: usize,
+    top: ListCursor,
+}
+
+impl Sheet {
+    /// The top of a page whose rows take so many lines each.
+    pub fn new(rows: Vec<String>, each: usize) -> Self {
+        Self { rows, each, top: ListCursor::default() }
+    }
+
+    /// The first line that is seen.
+    pub fn top(&self, context: &Context) -> usize {
+        self.top.row(self.tops(context))
+    }
+
+    /// How many lines can be the first one, so that the last page is full.
+    fn tops(&self, context: &Context) -> usize {
+        (self.rows.len() * self.each + 1).saturating_sub(context.page)
+    }
+}
+
+impl View for Sheet {
+    fn update(&mut self, action: Action, _: &Context) -> Vec<Effect> {
+        if action == Action::Close { vec![Effect::Close] } else { Vec::new() }
+    }
+
+    fn list(&mut self) -> Option<&mut ListCursor> {
+        Some(&mut self.top)
+    }
+
+    fn count(&self, context: &Context) -> usize {
+        self.tops(context)
+    }
+
+    fn rows(&self, _: &Context) -> Option<Vec<String>> {
+        Some(self.rows.clone())
+    }
+
+    fn cursor(&self, context: &Context) -> usize {
+        self.top(context) / self.each
+    }
+
+    fn go_to(&mut self, row: usize, _: &Context) -> Option<Effect> {
+        self.top = ListCursor::at(row * self.each);
+        None
+    }
+}
+
+/// Lines that a finding takes on the page.
+pub const LINES: usize = 2;
+
+/// One thing that was found out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    pub what: &'static str,
+    pub value: String,
+    /// Why.
+    pub why: String,
+    /// How to have it otherwise.
+    pub fix: &'static str,
+}
+
+impl Finding {
+    /// A finding; what comes from the environment is text that nobody checked.
+    pub fn new(what: &'static str, value: &str, why: &str, fix: &'static str) -> Self {
+        Self { what, value: printable(value), why: printable(why), fix }
     }
 }
 

@@ -9,12 +9,12 @@ use crate::app::action::context::Context;
 use crate::app::action::effect::Effect;
 use crate::app::action::{Action, Command};
 use crate::app::transfer::importing::path;
-use crate::app::views::view::View;
+use crate::app::views::View;
 
 /// A text being typed over an old one.
 #[derive(Debug, Clone)]
 pub struct TypedLine {
-    /// What is typed, with its cursor.
+    /// The typed text, with its cursor.
     pub input: Input,
     /// Whether it is still the old text, which the first character replaces.
     pub untouched: bool,
@@ -40,16 +40,16 @@ impl TypedLine {
     }
 }
 
-/// What a text is typed for.
+/// The purpose of a typed text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// A field's value.
     Value(Field),
-    /// What a pinned scenario is called; the pin by its place.
+    /// The name of a pinned scenario; the pin by its place.
     PinName(usize),
-    /// What a set is called.
+    /// The name of a set.
     SetName,
-    /// What was measured of a run.
+    /// The measured figure of a run.
     OwnFigure,
     /// Which of other tools' files are taken in.
     ImportPath,
@@ -60,9 +60,9 @@ pub enum Purpose {
 /// A line to type on, alone in its box.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// What the text is for.
+    /// The purpose of the text.
     pub purpose: Purpose,
-    /// What is typed.
+    /// The typed text.
     pub line: TypedLine,
     /// The text that it began with.
     before: String,
@@ -80,7 +80,7 @@ impl Entry {
         Self { purpose, line, before: String::new() }
     }
 
-    /// What is done with the text.
+    /// The effect of the typed text.
     fn take(&self) -> Option<Effect> {
         let text = self.line.text();
         match self.purpose {

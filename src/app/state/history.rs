@@ -1,5 +1,5 @@
-//! Undo and redo: the scenarios that edits left behind, and the pins beside them. It holds scenarios, not screens: cursors, zoom and panels stay
-//! where they are.
+//! Undo and redo: the scenarios that edits left behind, and the pins beside them. It holds scenarios, not screens:
+//! cursors, zoom and panels stay where they are.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::app::views::inputs::Wrong;
 /// The most edits that can be undone.
 const MOST: usize = 1_000;
 
-/// What edits change.
+/// The state that edits change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Edited {
     /// The scenario as its file says it.
@@ -22,11 +22,11 @@ pub struct Edited {
     pub scenario: Scenario,
     /// Values that cannot be.
     pub wrong: Vec<Wrong>,
-    /// What is pinned, without evaluations.
+    /// The pinned scenarios, without evaluations.
     pub pins: Arc<[Pin]>,
 }
 
-/// What was before each edit, and what undoing took back.
+/// The states before each edit, and those that were undone.
 #[derive(Debug, Clone, Default)]
 pub struct History {
     // Whole scenarios, not edits backward: an opened snapshot holds its cluster by value, and a preset that was read
@@ -67,7 +67,7 @@ impl History {
         self.stepping = None;
     }
 
-    /// What was before the last edit.
+    /// The state before the last edit.
     pub fn undo(&mut self, now: Edited) -> Option<Edited> {
         self.settle();
         let before = self.past.pop_back()?;
@@ -75,7 +75,7 @@ impl History {
         Some(before)
     }
 
-    /// What the last undo took back.
+    /// The state before the last undo.
     pub fn redo(&mut self, now: Edited) -> Option<Edited> {
         self.settle();
         let after = self.future.pop()?;

@@ -4,7 +4,7 @@
 
 use crate::app::action::panel::Panel;
 
-/// What lies under the pointer.
+/// The target under the pointer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PointerTarget {
     /// A panel.
@@ -23,7 +23,7 @@ pub enum PointerTarget {
     Nothing,
 }
 
-/// What the mouse does.
+/// An event of the mouse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gesture {
     /// Its first button goes down.

@@ -1,4 +1,4 @@
-//! What the command line hands to the explorer.
+//! The start of the explorer, as the command line asks for it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use shardscope_engine::scenario::Scenario;
 use shardscope_engine::scenario::file::ScenarioFile;
 use shardscope_report::snapshot::{SessionFile, Stored, StoredPin};
 
-/// What the explorer opens on.
+/// The scenario, pins and options that the explorer opens with.
 #[derive(Debug, Clone)]
 pub struct Start {
     /// Everything that can be chosen.
     pub library: Arc<Library>,
     /// The scenario as its file says it: what edits change.
     pub file: ScenarioFile,
-    /// The same, resolved.
+    /// The scenario, resolved.
     pub scenario: Scenario,
-    /// What its snapshot says came out.
+    /// The figures that its snapshot stores.
     pub stored: Option<Stored>,
     /// The scenarios of a set, to compare with.
     pub pins: Vec<StoredPin>,
@@ -37,7 +37,7 @@ impl Start {
     }
 }
 
-/// What the command line says about the explorer.
+/// Options of the explorer, from the command line.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Threads of a sweep; `None` for the default of a shared machine.
@@ -50,7 +50,7 @@ pub struct Options {
     pub config: Option<PathBuf>,
     /// Where what the session ends with is kept; without a place nothing is.
     pub session: Option<SessionFile>,
-    /// What the status line says at first.
+    /// The first notice of the status line.
     pub notice: Option<String>,
     /// Tables of measured runs, each with its name; the program's own where there is none.
     pub rows: Vec<(String, String)>,

@@ -1,4 +1,4 @@
-//! What opened files say came out, held against what comes out here as the answers arrive.
+//! Figures that opened files store, compared with those computed here as the answers arrive.
 
 use shardscope_engine::evaluate::Evaluation;
 use shardscope_engine::scenario::Scenario;

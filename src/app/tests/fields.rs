@@ -178,6 +178,20 @@ fn a_terminal_with_rows_for_all_fields_folds_none_away() {
     assert_eq!(app.inputs.row(), InputRow::Measured);
 }
 
+/// With rows for three rare fields, the fold and the run of the user's own, three are seen and the others folded.
+#[test]
+fn as_many_rare_fields_are_seen_as_have_a_row() {
+    let mut app = explorer();
+    let rare = Field::all().filter(|field| field.spec().rare).count();
+    let common = Field::all().count() - rare;
+    app.set_page(u16::try_from(common + 3 + 2).unwrap());
+    assert_eq!(app.inputs.rows().count(), common + 3 + 2);
+    assert_eq!(app.inputs.rows().nth(common + 3), Some(InputRow::Fold));
+    assert_eq!(app.inputs.row_text(InputRow::Fold, &app.scenario), format!("{} fields", rare - 3));
+    app.set_page(u16::try_from(common + rare + 1).unwrap());
+    assert!(app.inputs.rows().all(|row| row != InputRow::Fold));
+}
+
 /// Every field of the table has a row: the rare ones once the fold is opened, or where an undo changes one of them.
 #[test]
 fn rare_fields_are_folded_under_a_row_that_opens() {

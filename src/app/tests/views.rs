@@ -1,9 +1,10 @@
 //! The views in the map's place.
 
-use super::*;
 use crate::app::action::keys::KeyPlace;
 use crate::app::action::panel::ViewId;
-use crate::app::views;
+use crate::app::tests::*;
+use crate::app::{timeline, views};
+use shardscope_engine::search::Cell;
 
 #[test]
 fn a_view_takes_the_maps_place_and_escape_gives_it_back() {
@@ -98,4 +99,175 @@ fn the_key_of_a_view_takes_it_in_the_list_of_views() {
     press(&mut app, "1gjj<ret>W");
     assert!(matches!(app.layer, Some(Layer::List(_))));
     assert_eq!(app.view, ViewId::MAP);
+}
+
+#[test]
+fn moving_on_the_map_shows_the_cell_and_enter_takes_it() {
+    let mut app = explorer();
+    press(&mut app, "l");
+    assert!(app.looking);
+    assert_eq!(figures(&app).devices, 32 * 8, "the panels show the cell under the cursor");
+    assert_eq!(value(&app, "nodes"), "16", "the scenario stays");
+    press(&mut app, "<ret>");
+    assert_eq!(value(&app, "nodes"), "32");
+    assert!(!app.looking);
+}
+
+#[test]
+fn escape_goes_back_to_the_scenario_and_never_quits() {
+    let mut app = explorer();
+    let home = app.views.map.cursor;
+    press(&mut app, "<right><up>");
+    assert_ne!(app.views.map.cursor, home);
+    assert_eq!(press(&mut app, "<esc><esc><esc>"), []);
+    assert_eq!(app.views.map.cursor, home);
+    assert_eq!(figures(&app).devices, 16 * 8);
+}
+
+#[test]
+fn a_part_of_a_node_is_no_cell_but_can_be_left_and_come_back_to() {
+    let mut app = explorer_on(&H100.replace("nodes = 16", "devices = 4"));
+    assert_eq!((app.views.map.home, app.looking), (None, false));
+    assert_eq!(value(&app, "nodes"), "4 devices");
+    press(&mut app, "l");
+    assert!(app.looking);
+    press(&mut app, "<esc>");
+    assert!(!app.looking);
+    assert_eq!(figures(&app).devices, 4);
+    press(&mut app, "1gjjjjl");
+    assert_eq!(value(&app, "nodes"), "1");
+}
+
+#[test]
+fn the_cursor_stops_at_the_edges() {
+    let mut app = explorer();
+    press(&mut app, "gggkkkkkkkkkkk");
+    assert_eq!(app.views.map.cursor, 0);
+    press(&mut app, "hk");
+    assert_eq!(app.views.map.cursor, 0);
+    press(&mut app, "G<pgdn>lj");
+    assert_eq!(app.views.map.cursor, app.views.map.width() * app.views.map.height() - 1);
+}
+
+#[test]
+fn taking_a_cell_changes_no_figure_of_the_map() {
+    let mut app = explorer_on(FRONTIER);
+    let before = app.views.map.generation;
+    press(&mut app, "j<ret>h<ret>");
+    assert_eq!(app.views.map.generation, before, "the same cells need no new sweep");
+    assert_eq!(app.views.map.home, Some(app.views.map.cursor));
+}
+
+#[test]
+fn a_taken_cell_evaluates_as_it_did_on_the_map() {
+    let mut app = explorer_on(FRONTIER);
+    for keys in ["k", "jj", "l", "hh"] {
+        press(&mut app, keys);
+        let Some(Cell::Possible { summary, .. }) = app.views.map.cell(app.views.map.cursor).cloned() else { continue };
+        assert_eq!(figures(&app), summary, "the cell under the cursor");
+        press(&mut app, "<ret>");
+        assert_eq!(figures(&app), summary, "the scenario that it became");
+    }
+}
+
+#[test]
+fn the_metric_changes_and_the_best_cell_follows() {
+    let mut app = explorer();
+    press(&mut app, "b");
+    let best = app.views.map.cursor;
+    let all: Vec<f64> = (0..app.views.map.progress().1).filter_map(|index| app.views.map.figure(index)).collect();
+    assert_eq!(app.views.map.figure(best), all.iter().copied().reduce(f64::max));
+    press(&mut app, "mmb");
+    assert_eq!(app.views.map.metric(), shardscope_report::figures::Figure::StepTime);
+    let all: Vec<f64> = (0..app.views.map.progress().1).filter_map(|index| app.views.map.figure(index)).collect();
+    assert_eq!(app.views.map.figure(app.views.map.cursor), all.iter().copied().reduce(f64::min));
+}
+
+fn step(app: &App) -> timeline::ShownStep<'_> {
+    timeline::ShownStep::new(&app.answer.as_ref().unwrap().evaluation)
+}
+
+#[test]
+fn the_timeline_zooms_pans_and_chooses() {
+    let mut app = explorer();
+    let window = |app: &App| app.timeline.window(step(app));
+    let first = window(&app);
+    press(&mut app, "4+");
+    assert!((window(&app).width - first.width / 2.0).abs() < 1e-12);
+    press(&mut app, "0");
+    assert_eq!(window(&app), timeline::Window::WHOLE);
+    press(&mut app, "0");
+    assert_eq!(window(&app), first);
+    press(&mut app, "g");
+    let chosen = |app: &App| app.timeline.chosen(step(app)).unwrap()[0];
+    let before = chosen(&app);
+    press(&mut app, "l");
+    assert!(chosen(&app).start >= before.end && chosen(&app).lane == before.lane);
+    press(&mut app, "h");
+    assert_eq!(chosen(&app), before);
+    press(&mut app, "j");
+    let rows = app.timeline.rows(step(&app));
+    assert_eq!(chosen(&app).lane, rows[app.timeline.row(step(&app))].lane);
+    press(&mut app, "<ret>");
+    assert_eq!(app.timeline.rows(step(&app)), rows, "one rank has nothing to fold");
+}
+
+#[test]
+fn the_timeline_shows_all_ranks_or_the_lanes_of_one() {
+    let mut app = explorer_on(PIPELINE);
+    let rows = |app: &App| app.timeline.rows(step(app));
+    assert_eq!(rows(&app).len(), 8);
+    assert!(rows(&app).iter().all(|row| row.lane == shardscope_engine::evaluate::Stream::Compute));
+    press(&mut app, "4kkkkkkkkjjl");
+    assert_eq!(app.timeline.rank(step(&app)), 2);
+    let visit = app.timeline.chosen(step(&app)).unwrap();
+    let (first, layers) = (visit[0], visit.iter().map(|span| span.activity.layer));
+    // 96 layers over 8 ranks: rank 2 has 24 to 35, and visits them all for one micro-batch.
+    assert_eq!((layers.clone().min(), layers.max()), (Some(24), Some(35)));
+    assert!(visit.iter().all(|span| span.activity.micro_batch == first.activity.micro_batch && span.rank == 2));
+    press(&mut app, "l");
+    assert!(app.timeline.chosen(step(&app)).unwrap()[0].start > first.start);
+
+    press(&mut app, "h<ret>");
+    assert!(rows(&app).len() > 1 && rows(&app).iter().all(|row| row.rank == 2), "{:?}", rows(&app));
+    assert_eq!(app.timeline.chosen(step(&app)).unwrap(), [first], "the visit's first layer stays chosen");
+    let (window, moment) = (app.timeline.window(step(&app)), first.start / step(&app).time);
+    assert!((window.start..window.start + window.width).contains(&moment), "and in sight");
+    press(&mut app, "<ret>");
+    assert_eq!(rows(&app).len(), 8);
+}
+
+/// [layered C3]: the overhead falls from (P - 1) / M = 7/16 to (P - 1) / (M K) = 7/64 with 4 stages per rank. [layered
+/// C4]: rank 0 keeps the checkpoints of all 16 micro-batches instead of those of 8. Weights and gradients are whole, so
+/// that no stage's buffer changes what the memory is made of.
+#[test]
+fn from_1f1b_to_breadth_first_the_bubble_shrinks_and_checkpoints_grow() {
+    let mut app = explorer_on(&PIPELINE.replace("fsdp", "zero1"));
+    let look = |app: &App| {
+        let first = app.answer.as_ref().unwrap().evaluation.stages[0];
+        (figures(app).time.bubble / figures(app).step_time, first.parts.activations, first.peak)
+    };
+    let before = look(&app);
+    to_field(&mut app, "schedule");
+    press(&mut app, "<ret>/breadth<ret>jll");
+    assert_eq!((value(&app, "schedule").as_str(), value(&app, "stages").as_str()), ("breadth-first", "4"));
+    let after = look(&app);
+    assert!(before.0 > 0.25 && after.0 < 0.5 * before.0, "bubble {before:?}, then {after:?}");
+    assert!(after.1 > before.1 && after.2 > before.2, "checkpoints and peak {before:?}, then {after:?}");
+}
+
+/// [layered B5]: layered accumulation gathers once per layer and batch, where standard accumulation gathers for each of
+/// 8 micro-batches.
+#[test]
+fn with_layered_accumulation_the_gathers_merge() {
+    let mut app = explorer();
+    to_field(&mut app, "accum");
+    press(&mut app, "<ret>8<ret>");
+    let gathers = |app: &App| step(app).trace.spans_on(0, shardscope_engine::evaluate::Stream::Gather).len() as f64;
+    let before = gathers(&app);
+    to_field(&mut app, "acc order");
+    press(&mut app, "l");
+    assert_eq!(value(&app, "acc order"), "layered");
+    let ratio = before / gathers(&app);
+    assert!((7.0..=9.0).contains(&ratio), "{before} gathers, then {}", gathers(&app));
 }

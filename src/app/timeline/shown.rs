@@ -55,7 +55,7 @@ impl Window {
 /// A step as it runs: what the timeline is of.
 #[derive(Debug, Clone, Copy)]
 pub struct ShownStep<'a> {
-    /// What runs when.
+    /// The tasks over time.
     pub trace: &'a Trace,
     /// How long it takes.
     pub time: Seconds,
@@ -86,7 +86,7 @@ pub struct TrackRow {
     pub lane: Stream,
 }
 
-/// What the timeline shows: compute of all pipeline ranks, or all lanes of one.
+/// The rows of the timeline: compute of all pipeline ranks, or all lanes of one.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Timeline {
     /// The window that the user chose; without one, a window that is worth looking at.
@@ -136,7 +136,7 @@ impl Timeline {
             .unwrap_or_else(|| if self.shows_ranks(step) { Window::WHOLE } else { first_window(step, self.rank(step)) })
     }
 
-    /// What is chosen: a span, or on a row of a rank all spans of a visit.
+    /// The chosen spans: one, or on a row of a rank all of a visit.
     pub fn chosen<'a>(&self, step: ShownStep<'a>) -> Option<&'a [Span]> {
         let at = self.chosen?;
         let range = if self.shows_ranks(step) { visit(step.trace, at) } else { at..at + 1 };
@@ -225,7 +225,7 @@ impl Timeline {
         self.chosen = self.nearest(moment, step);
     }
 
-    /// What the row runs next, or ran before; the window follows.
+    /// Chooses the row's next or previous span; the window follows.
     pub(super) fn next_span(&mut self, forward: bool, step: ShownStep) {
         let line = self.line(step);
         let counts = |index: &usize| self.counts(&step.trace.spans[*index], step);

@@ -1,5 +1,5 @@
-//! Plans as files for other tools, written into a folder. Nothing that is there is replaced unless that was asked for. Not
-//! for what is in them ([`shardscope_interop::export`]), nor for snapshots.
+//! Plans as files for other tools, written into a folder. Nothing that is there is replaced unless that was asked for.
+//! Not for what is in them ([`shardscope_interop::export`]), nor for snapshots.
 
 use std::io::{self, BufWriter, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub struct ExportQuestion {
     pub time: Option<Seconds>,
 }
 
-/// What became of it.
+/// The outcome of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExportOutcome {
     /// The files, and what the tool does otherwise than planned.

@@ -1,147 +1,112 @@
-//! Other tools' files, and shardscope's own that lie anywhere, as the explorer takes them: what was asked for in words,
-//! and what came of it. The content of a file says what it is, as for `import FILE` on the command line.
-//!
-//! Not for reading any format ([`shardscope_interop`]).
+//! The import of files into the explorer: the line that names them, and the scenario in hand with their content. Other
+//! tools' files are read by [`shardscope_interop::import`], as for `shardscope import`; shardscope's own may lie
+//! anywhere.
 
-mod cluster;
-mod plan;
-mod run;
-mod words;
-
-use std::io;
-use std::path::Path;
+use std::env;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use shardscope_engine::disk::{InputKind, OpenInput, Watch};
+use shardscope_engine::hardware::Cluster;
 use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::scenario::file::{ScenarioFile, Source};
 use shardscope_engine::scenario::{CheckedScenario, Problem, Scenario};
-use shardscope_engine::text::printable;
 use shardscope_engine::units::Seconds;
-use shardscope_interop::content::ForeignKind;
-use shardscope_interop::huggingface::{self, ImportOptions};
-use shardscope_interop::kineto::{self, TraceComparison};
-use shardscope_interop::report::ImportReport;
+use shardscope_evidence::measured::{self, MeasuredRow};
+use shardscope_interop::import::{Foreign, ForeignFiles, ImportContext, ImportWords, called};
+use shardscope_interop::runs::RunRows;
 use shardscope_report::snapshot::{self, Opened};
 
-use crate::app::answers::resolve::resolve;
+use crate::app::answers::resolve;
 
-pub use words::{ImportWords, is_path, path};
-
-/// Files to take in, over the scenario in hand.
+/// Files to import over the scenario in hand.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImportQuestion {
-    /// The files, and what is said beside them.
+    /// The files, and the options beside them.
     pub words: ImportWords,
-    /// The scenario in hand as its file says it.
+    /// The scenario in hand as its file has it.
     pub file: ScenarioFile,
     /// The scenario in hand.
     pub scenario: Scenario,
 }
 
-/// What came of an import.
+/// The result of an import.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImportedFile {
-    /// What it was: `a model's configuration`.
+    /// Its kind in a sentence: `a model's configuration`.
     pub kind: &'static str,
-    /// What becomes of the scenario in hand.
+    /// The change to the scenario in hand.
     pub change: ImportChange,
-    /// What was taken, assumed and ignored.
+    /// Values taken, assumed and ignored.
     pub report: String,
 }
 
-/// What an import makes of the scenario in hand.
+/// The change that an import makes to the scenario in hand.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ImportChange {
-    /// Another one; a run that was measured brings the seconds of its step.
+    /// Another scenario; a run that was measured brings the seconds of its step.
     Scenario(Box<ScenarioFile>, Box<CheckedScenario>, Option<Seconds>),
-    /// What a file of shardscope's own holds.
+    /// The content of a file of shardscope's own.
     Opened(Box<Opened>),
-    /// The same one, whose step took so long.
+    /// No other scenario, but a measured step of this one.
     Measured(Seconds),
-    /// Nothing.
+    /// No change.
     Nothing,
 }
 
-/// A file as messages name it, and its text.
-type NamedText = (String, String);
-
 impl ImportQuestion {
-    /// Reads the files, and finds out what they are; else what is wrong, a line for each mistake.
+    /// Reads and imports the files; the error has a line for each mistake.
     pub fn answer(&self, library: &Library, watch: &Watch) -> Result<ImportedFile, Vec<String>> {
-        let Some(first) = self.words.files.first() else { return Err(vec!["no file is named".to_owned()]) };
-        let unread = |file: &Path, error: io::Error| vec![format!("cannot read {}: {error}", named(file))];
-        let opened =
-            |file: &Path| OpenInput::open_watched(file, InputKind::Foreign, watch).map_err(|error| unread(file, error));
-        let mut input = opened(first)?;
-        // Before any text is read: a trace may be packed, and much longer than what is read of texts.
-        if kineto::is_trace(input.head(kineto::HEAD).map_err(|error| unread(first, error))?) {
-            return self.trace(first, input);
+        let open = |file: &Path, kind: InputKind| OpenInput::open_watched(file, kind, watch);
+        let files = ForeignFiles::open(None, &self.words.files, &open).map_err(|error| error.lines())?;
+        if let Some((name, text)) = files.first_text()
+            && let Some(own) = self.open_own(name, text, library)
+        {
+            return own;
         }
-        let text = input.text().map_err(|error| unread(first, error))?;
-        let mut texts = vec![(named(first), text)];
-        for file in &self.words.files[1..] {
-            let text = opened(file)?.text().map_err(|error| unread(file, error))?;
-            texts.push((named(file), text));
-        }
-        let (name, text) = &texts[0];
-        if let Ok(source) = Source::new(text) {
-            // Files of shardscope's own. A preset of a cluster has no `kind`, as snapshots and sets have: what it must say
-            // gives it away.
-            if source.has("levels") && source.has("device") {
-                return self.own_cluster(name, text, library);
+        let kind = files.kind().map_or("", |kind| kind.spec().name);
+        let context = ImportContext { library, current: Some(&self.scenario), open: &open };
+        let imported = files.import(&self.words.options, context).map_err(|error| error.lines())?;
+        let report = imported.report.text();
+        let (head, change) = match imported.made {
+            Foreign::Model(counted) => {
+                let head = format!("{}\n", counted.model.counts());
+                let mut model = counted.model;
+                model.id = library.new_id(Kind::Model, &model.name);
+                let file = ScenarioFile { model: model.id.clone(), shape: None, ..self.unpublished() };
+                let facts = Scenario { model: Arc::new(model), ..self.scenario.clone() };
+                (head, switch(file, &facts, library)?)
             }
-            if source.has("kind") || source.has("scenario") || source.has("cluster") && source.has("model") {
-                let path = Path::new(".").join(first).display().to_string();
-                let opened = snapshot::open_text(&path, text, library).map_err(|error| vec![error.to_string()])?;
-                return Ok(ImportedFile::new("a scenario", ImportChange::Opened(Box::new(opened)), String::new()));
+            Foreign::Links(links) => (String::new(), self.switch_cluster(links.cluster, library)?),
+            Foreign::Cluster(machine) => (String::new(), self.switch_cluster(machine.cluster, library)?),
+            Foreign::Plan(plan) => {
+                let resolved = library.resolve(&plan.scenario).and_then(Scenario::into_checked);
+                let scenario = resolved.map_err(|problems| lines(&problems))?;
+                let file = Box::new(plan.scenario);
+                (String::new(), ImportChange::Scenario(file, Box::new(scenario), None))
             }
-        }
-        match ForeignKind::recognise(name, text) {
-            Some(kind @ ForeignKind::Model) => self.model(kind.name(), name, text, library),
-            Some(kind @ ForeignKind::Links) => self.links(kind.name(), &texts, library),
-            Some(kind @ ForeignKind::Run) => self.run(kind.name(), name, text, library),
-            Some(kind @ ForeignKind::Plan) => self.plan(kind.name(), first, texts, library, watch),
-            Some(kind @ ForeignKind::Cluster) => self.machine(kind.name(), &texts, library),
-            None => {
-                let names = ForeignKind::ALL.map(ForeignKind::name).join(", ");
-                Err(vec![format!("{name}: is no file whose content is known; name one that is {names}, or a scenario")])
-            }
-        }
+            Foreign::Run(rows) => self.adopt_run(&rows, library)?,
+            Foreign::Trace(comparison) => (format!("{}\n", comparison.text()), ImportChange::Nothing),
+        };
+        Ok(ImportedFile { kind, change, report: head + &report })
     }
 
-    fn model(
-        &self,
-        kind: &'static str,
-        name: &str,
-        text: &str,
-        library: &Library,
-    ) -> Result<ImportedFile, Vec<String>> {
-        if let Some(other) = self.words.others(&["like"]) {
-            return Err(vec![other]);
+    /// Opens a file of shardscope's own; none where the text is another tool's.
+    fn open_own(&self, name: &str, text: &str, library: &Library) -> Option<Result<ImportedFile, Vec<String>>> {
+        let source = Source::new(text).ok()?;
+        let opened = |kind, change| Ok(ImportedFile { kind, change, report: String::new() });
+        // A preset of a cluster has no `kind`, as snapshots and sets have: its required keys tell.
+        if source.has("levels") && source.has("device") {
+            let cluster = library.cluster_from(text).map_err(|error| vec![error.in_file(name).to_string()]);
+            let change = cluster.and_then(|cluster| self.switch_cluster(cluster, library));
+            return Some(change.and_then(|change| opened("a cluster", change)));
         }
-        let options = ImportOptions { file: name, name: None, like: self.words.option("like") };
-        let imported = huggingface::model(text, options).map_err(|error| refused(name, &[error]))?;
-        let counts = imported.made.model.counts();
-        let mut model = imported.made.model;
-        model.id = library.new_id(Kind::Model, &model.name);
-        let mut file = self.unpublished();
-        file.model.clone_from(&model.id);
-        file.shape = None;
-        let facts = Scenario { model: Arc::new(model), ..self.scenario.clone() };
-        Self::changed(kind, file, &facts, &imported.report, &format!("{counts}\n"), library)
-    }
-
-    /// What a profiler recorded, beside the scenario in hand.
-    fn trace(&self, file: &Path, input: OpenInput) -> Result<ImportedFile, Vec<String>> {
-        if let Some(other) = self.words.others(&[]) {
-            return Err(vec![other]);
+        if source.has("kind") || source.has("scenario") || source.has("cluster") && source.has("model") {
+            let path = Path::new(".").join(self.words.files.first()?).display().to_string();
+            let file = snapshot::open_text(&path, text, library).map_err(|error| vec![error.to_string()]);
+            return Some(file.and_then(|file| opened("a scenario", ImportChange::Opened(Box::new(file)))));
         }
-        let unread = |error| vec![format!("{}: {error}", named(file))];
-        let recording = kineto::read(input.known_as(InputKind::Trace).stream()).map_err(unread)?;
-        let compared = TraceComparison::new(recording, Some(&self.scenario)).map_err(|problems| lines(&problems))?;
-        let text = format!("{}\n{}", compared.made.text(), compared.report.text());
-        Ok(ImportedFile::new("what a profiler recorded", ImportChange::Nothing, text))
+        None
     }
 
     /// The file in hand, as one that is no longer the published run that it may have been.
@@ -149,38 +114,87 @@ impl ImportQuestion {
         ScenarioFile { name: None, about: None, published: None, ..self.file.clone() }
     }
 
-    /// The scenario in hand with other facts, if it can be with them.
-    fn changed(
-        kind: &'static str,
-        file: ScenarioFile,
-        facts: &Scenario,
-        report: &ImportReport,
-        head: &str,
-        library: &Library,
-    ) -> Result<ImportedFile, Vec<String>> {
-        let scenario = resolve(library, &file, facts).map_err(|problems| lines(&problems))?;
-        let change = ImportChange::Scenario(Box::new(file), Box::new(scenario), None);
-        Ok(ImportedFile::new(kind, change, format!("{head}{}", report.text())))
+    /// The scenario in hand on a cluster that is no preset.
+    fn switch_cluster(&self, mut cluster: Cluster, library: &Library) -> Result<ImportChange, Vec<String>> {
+        cluster.id = library.new_id(Kind::Cluster, &cluster.name);
+        // The machine that the file had in full is another one.
+        let file = ScenarioFile { cluster: cluster.id.clone(), machine: None, ..self.unpublished() };
+        let facts = Scenario { cluster: Arc::new(cluster), ..self.scenario.clone() };
+        switch(file, &facts, library)
+    }
+
+    /// The scenario of a measured run, where its log says one; else its step time is compared with the one in hand.
+    fn adopt_run(&self, rows: &RunRows, library: &Library) -> Result<(String, ImportChange), Vec<String>> {
+        let name = self.words.files.first().map_or_else(String::new, |file| called(file));
+        // A row of a table is judged in the same way by `validate`.
+        let measured: Vec<MeasuredRow> = rows.rows.iter().map(|cells| MeasuredRow::from_cells(&name, cells)).collect();
+        let (cases, unbuilt) = measured::cases(&measured, library);
+        if let Some(case) = cases.first() {
+            let scenario = case.scenario().clone().into_checked().map_err(|problems| lines(&problems))?;
+            let (file, step) = (ScenarioFile::of(&scenario), case.step_time.map(Seconds::new));
+            return Ok((String::new(), ImportChange::Scenario(Box::new(file), Box::new(scenario), step)));
+        }
+        let missing = rows.missing_options();
+        let missing: Vec<String> = missing.iter().map(|(option, value)| format!("--{option} {value}")).collect();
+        let why = match &missing[..] {
+            [] => unbuilt.first().map_or_else(String::new, |skipped| skipped.why.clone()),
+            missing => format!("it lacks what {} would say", missing.join(" ")),
+        };
+        let step = measured.first().and_then(|row| row.number("step_time_s").ok().flatten());
+        let Some(step) = step.map(Seconds::new) else { return Err(vec![format!("{name}: {why}")]) };
+        let head = format!("The log gives no scenario ({why}): its step time is compared with the scenario in hand.\n");
+        Ok((head, ImportChange::Measured(step)))
     }
 }
 
-impl ImportedFile {
-    fn new(kind: &'static str, change: ImportChange, report: String) -> Self {
-        Self { kind, change, report }
-    }
-}
-
-/// A file as messages name it.
-fn named(file: &Path) -> String {
-    printable(&file.display().to_string())
-}
-
-fn refused(file: &str, errors: &[Problem]) -> Vec<String> {
-    errors.iter().map(|error| format!("{file}: {error}")).collect()
+/// The scenario in hand with other facts, if it is possible with them.
+fn switch(file: ScenarioFile, facts: &Scenario, library: &Library) -> Result<ImportChange, Vec<String>> {
+    let scenario = resolve(library, &file, facts).map_err(|problems| lines(&problems))?;
+    Ok(ImportChange::Scenario(Box::new(file), Box::new(scenario), None))
 }
 
 fn lines(problems: &[Problem]) -> Vec<String> {
     problems.iter().map(ToString::to_string).collect()
+}
+
+/// Reads a line as a shell would: files, and options beside them, like `nodes.txt topo.txt --rate "400 GB/s"`.
+pub fn read_words(line: &str) -> Result<ImportWords, String> {
+    let mut words = shlex::split(line).ok_or("a quotation mark has no end; close it")?.into_iter();
+    let mut read = ImportWords::default();
+    while let Some(word) = words.next() {
+        match word.strip_prefix("--") {
+            None => read.files.push(path(&word)),
+            Some(option) => {
+                let (option, value) = match option.split_once('=') {
+                    Some((option, value)) => (option, Some(value.to_owned())),
+                    None => (option, words.next()),
+                };
+                let value = value.ok_or_else(|| format!("--{option} has no value; write one behind it"))?;
+                read.options.push((option.to_owned(), value));
+            }
+        }
+    }
+    if read.files.is_empty() {
+        return Err("no file is named; type its path".to_owned());
+    }
+    Ok(read)
+}
+
+/// A path as a terminal hands it over: an address of a file, or one that begins at home.
+pub fn path(word: &str) -> PathBuf {
+    let word = word.strip_prefix("file://").unwrap_or(word);
+    let home = || Some(PathBuf::from(env::var_os("HOME")?));
+    match word.strip_prefix("~/").zip(home()) {
+        Some((rest, home)) => home.join(rest),
+        None => word.into(),
+    }
+}
+
+/// Whether a pasted text is paths, as a terminal pastes files that are dropped on it.
+pub fn is_path(text: &str) -> bool {
+    let starts = |word: &String| ["/", "./", "../", "~/", "file://"].iter().any(|start| word.starts_with(start));
+    !text.trim().contains('\n')
+        && shlex::split(text.trim()).is_some_and(|words| !words.is_empty() && words.iter().all(starts))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a click, the wheel and a drag do where the mouse points.
+//! Clicks, the wheel and drags, by where the mouse points.
 
 use crate::app::action::keys::KeyPlace;
 use crate::app::action::panel::Panel;

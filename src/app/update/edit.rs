@@ -1,6 +1,6 @@
 //! Changing the scenario: fields get values, and the scenario follows if it can be.
 
-use crate::app::answers::resolve::{base, resolve};
+use crate::app::answers::{base, resolve};
 use shardscope_engine::presets::Kind;
 use shardscope_engine::scenario::file::ScenarioFile;
 use shardscope_engine::scenario::{CheckedScenario, Edit, Field, Problem, Scenario, Value};
@@ -13,9 +13,9 @@ use crate::app::state::history::Edited;
 use crate::app::views::inputs::Wrong;
 
 impl App {
-    /// What a user typed becomes a field's value; no text stands for its default.
+    /// Sets a field to the value that a user typed; no text stands for its default.
     pub(crate) fn give(&mut self, field: Field, text: &str) -> Vec<Command> {
-        self.noted(None, |app| match field.read(text) {
+        self.record(None, |app| match field.read(text) {
             Ok(value) => app.put(field, value),
             Err(problem) => {
                 app.mark([field]);
@@ -27,11 +27,11 @@ impl App {
 
     /// A field gets a value.
     pub(crate) fn set(&mut self, field: Field, value: Value) -> Vec<Command> {
-        self.noted(None, |app| app.put(field, Some(value)))
+        self.record(None, |app| app.put(field, Some(value)))
     }
 
     /// Makes a change that can be undone, if it changes anything.
-    pub(crate) fn noted(
+    pub(crate) fn record(
         &mut self,
         stepped: Option<Field>,
         change: impl FnOnce(&mut Self) -> Vec<Command>,
@@ -49,7 +49,7 @@ impl App {
 
     /// Changes what is pinned, which can be undone.
     pub(crate) fn repin(&mut self, change: impl FnOnce(&mut Pins)) {
-        self.noted(None, |app| {
+        self.record(None, |app| {
             change(&mut app.pins);
             app.with_view(|view, context| view.renew(context));
             Vec::new()
@@ -58,10 +58,10 @@ impl App {
 
     /// Another scenario becomes the one in hand.
     pub(crate) fn adopt(&mut self, file: ScenarioFile, scenario: CheckedScenario) -> Vec<Command> {
-        self.noted(None, |app| app.take_up(file, scenario))
+        self.record(None, |app| app.take_up(file, scenario))
     }
 
-    /// The same as a part of a larger change.
+    /// Sets a field as a part of a larger change.
     pub(crate) fn take_up(&mut self, file: ScenarioFile, scenario: CheckedScenario) -> Vec<Command> {
         self.inputs.wrong.clear();
         self.inputs.changed.clear();
@@ -82,7 +82,7 @@ impl App {
             self.tell(format!("nothing to {}", if back { "undo" } else { "redo" }));
             return Vec::new();
         };
-        let before = self.said();
+        let before = self.read_fields();
         let repinned = !are_same(self.pins.all(), &pins);
         self.pins.restore(&pins);
         // What was possible when it was edited may be so no longer: a preset may have been read again since.
@@ -137,10 +137,10 @@ impl App {
     /// Another file takes the place of the scenario's, if the scenario can be that way; what a scenario that is `known`
     /// has of it need not be looked up.
     pub(crate) fn revise(&mut self, file: ScenarioFile, known: &Scenario) -> Vec<Command> {
-        let before = self.said();
+        let before = self.read_fields();
         match resolve(&self.library, &file, known) {
             Ok(scenario) => {
-                let commands = self.noted(None, |app| {
+                let commands = self.record(None, |app| {
                     app.inputs.wrong.clear();
                     app.file = file;
                     app.follow(scenario)
@@ -155,9 +155,9 @@ impl App {
         }
     }
 
-    /// What all fields say: a value, or a text that is none. Rare ones say again what others say, in another way, so
-    /// that of them only what the file says counts.
-    fn said(&self) -> Vec<Result<Option<Value>, String>> {
+    /// Reads all fields: a value, or a text that is none. Rare ones repeat others in another way, so that of them only
+    /// what the file says counts.
+    fn read_fields(&self) -> Vec<Result<Option<Value>, String>> {
         let said = |field: Field| match self.inputs.wrong(field) {
             _ if field.spec().rare => Ok(self.file.value(field)),
             Some(wrong) => Err(wrong.text.clone()),
@@ -168,7 +168,7 @@ impl App {
 
     /// Marks the fields that no longer say what they said.
     fn mark_since(&mut self, before: &[Result<Option<Value>, String>]) {
-        let now = self.said();
+        let now = self.read_fields();
         let both = before.iter().zip(&now);
         self.inputs.mark(Field::all().zip(both).filter(|(_, (before, now))| before != now).map(|(field, _)| field));
     }
@@ -193,7 +193,7 @@ impl App {
         };
         let next = toward(field, value.as_ref(), forward, &self.scenario, &self.library).into_iter().find(valid);
         if let Some(value) = next {
-            return self.noted(Some(field), |app| app.put(field, Some(value)));
+            return self.record(Some(field), |app| app.put(field, Some(value)));
         }
         let place = if forward { "after" } else { "before" };
         self.tell(format!("{}: no valid value {place}", field.spec().label));
@@ -201,7 +201,7 @@ impl App {
     }
 
     /// Says why the scenario does not become another one.
-    pub(crate) fn stay(&mut self, problems: &[Problem]) {
+    pub(crate) fn refuse_scenario(&mut self, problems: &[Problem]) {
         self.notice = problems.first().map(|problem| format!("the scenario stays as it was: {problem}").into());
     }
 

@@ -1,4 +1,4 @@
-//! What `i` explains: the figure that the cursor of a panel is on. That of a view is the view's own to name.
+//! The explanation of a figure by `i`: the one under the cursor of a panel. A view names its own.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use shardscope_engine::scenario::{Problem, Scenario};
 use shardscope_report::figures::Figure;
 
 use crate::app::action::Command;
-use crate::app::action::asked::{Asked, LATER, NOTHING};
 use crate::app::action::notice::Notice;
+use crate::app::action::notice::{Asked, LATER, NOTHING};
 use crate::app::answers::Answer;
 use crate::app::layer::Layer;
-use crate::app::layer::explaining::{Awaited, Explaining};
+use crate::app::layer::explanation::{Awaited, Explaining};
 use crate::app::state::App;
 
 impl App {
@@ -61,7 +61,7 @@ impl App {
         Command::Explain { generation: self.explanation, scenario }
     }
 
-    /// What an explanation waits for is there.
+    /// Takes the evaluation that an explanation waits for.
     pub(crate) fn take_explained(&mut self, result: Result<Box<Evaluation>, Vec<Problem>>) {
         let Some(Awaited { whose, figure, scenario }) = self.awaited.take() else { return };
         let explaining = |evaluation: Box<Evaluation>| {

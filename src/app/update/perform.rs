@@ -1,4 +1,4 @@
-//! What views and layers want done: the explorer does it.
+//! The effects that views and layers ask for: the explorer performs them.
 
 use std::path::PathBuf;
 
@@ -13,15 +13,14 @@ use crate::app::layer::Layer;
 use crate::app::layer::command_lines::CommandLines;
 use crate::app::layer::form::Form;
 use crate::app::layer::help::Help;
-use crate::app::layer::list::{Item, List};
+use crate::app::layer::list::{Item, List, preset_note};
 use crate::app::layer::palette;
-use crate::app::layer::preset_note;
 use crate::app::layer::typing::{Entry, Purpose};
 use crate::app::state::App;
 use crate::app::timeline::ShownStep;
 use crate::app::transfer::FileTransfer;
 use crate::app::views::SPECS;
-use crate::app::views::view::View;
+use crate::app::views::View;
 use shardscope_engine::scenario::{Edit, Field};
 use shardscope_engine::search;
 use shardscope_engine::search::options::options;
@@ -69,7 +68,7 @@ impl App {
                     self.tell(said);
                     return commands;
                 }
-                Err(problems) => self.stay(&problems),
+                Err(problems) => self.refuse_scenario(&problems),
             },
             // As if the cursor had gone there and Enter was pressed: the layer that asked for it is closed by now.
             Effect::Choose(field) => {
@@ -107,7 +106,7 @@ impl App {
             }
             Effect::Export => return self.export(),
             Effect::Measure(text) => return self.measure(&text),
-            Effect::Learn(calibration) => return self.learn(*calibration),
+            Effect::Learn(calibration) => return self.calibrate(*calibration),
             Effect::OpenFile(path) => return self.transfer(FileTransfer::Open(path)),
             Effect::Import(line) => return self.import(&line),
             Effect::ExportPlan(form, folder, replacing) => return self.export_plan(form, folder, replacing),
@@ -118,13 +117,13 @@ impl App {
         Vec::new()
     }
 
-    /// What makes what the screen shows of the current scenario: nothing, unless that is a cell of the map.
+    /// The edits from the current scenario to the one shown: none, unless that is a cell of the map.
     fn edits_shown(&self) -> Vec<Edit> {
         let map = &self.views.map;
         if self.looking { map.edits(map.cursor) } else { Vec::new() }
     }
 
-    /// What was done, where nothing was said of why it was not.
+    /// Says what was done, unless a notice says why it was not.
     fn tell_unless_refused(&mut self, said: String) {
         if self.notice.is_none() {
             self.tell(said);
@@ -213,7 +212,7 @@ impl App {
         }
         let item = |value| {
             let name = takes.show(&value);
-            let note = preset_note::note(&self.library, field, &name).unwrap_or_default();
+            let note = preset_note(&self.library, field, &name).unwrap_or_default();
             Item { name, note, effect: Effect::Set(field, value) }
         };
         let options = options(field, &self.scenario, &self.library);
@@ -262,7 +261,7 @@ fn list_of_export_forms() -> List {
     List::new("Write the plan for", items.into(), "")
 }
 
-/// What can be done where a file is in the way of a plan.
+/// Choices where a file is in the way of an export.
 fn list_of_ways_out(form: ExportForm, folder: PathBuf) -> List {
     let other = Effect::Open(Opening::ExportFolder(form));
     let items = [
@@ -273,7 +272,7 @@ fn list_of_ways_out(form: ExportForm, folder: PathBuf) -> List {
     List::new("The file already exists", items.map(item).into(), "")
 }
 
-/// What can run across the map (0) or down (1), with the cursor on what does.
+/// The fields that can run across the map (0) or down (1), with the cursor on the one that does.
 fn list_of_axes(at: usize, now: Field) -> List {
     let items = Field::all().map(|field| Item {
         name: search::word(field).to_owned(),

@@ -1,4 +1,4 @@
-//! What the explorer makes of the reports of the jobs: answers to older questions than the last are dropped.
+//! Reports of the jobs: answers to older questions than the last are dropped.
 
 use std::sync::Arc;
 
@@ -13,7 +13,6 @@ use crate::app::state::App;
 
 mod files;
 mod foreign;
-mod transfers;
 
 impl App {
     /// Takes in what a job says; an answer to an older question is dropped. Gives what is to be computed then.
@@ -39,17 +38,17 @@ impl App {
             JobReport::Fixed { generation, fix } if generation == self.question => self.take_fix(fix),
             JobReport::Cells { generation, cells } if generation == self.views.map.generation => self.take_cells(cells),
             // A pin's figures are its own, whatever has been asked for since.
-            JobReport::Found { found: Found::Pin(id, result), .. } => self.hear_pin(id, result),
-            JobReport::Found { generation, found } if generation == self.work => return self.hear_view(found),
+            JobReport::Found { found: Found::Pin(id, result), .. } => self.take_pin(id, result),
+            JobReport::Found { generation, found } if generation == self.work => return self.take_found(found),
             JobReport::Listed(files) => self.take_list(files),
-            JobReport::Opened(opened, path) => return self.opened(*opened, &path),
-            JobReport::Saved { library, kind, id, path } => return self.saved(*library, kind, &id, &path),
-            JobReport::Reloaded(library, warnings) => return self.reloaded(*library, &warnings),
-            JobReport::Imported(result, path) => return self.imported(result, &path),
-            JobReport::PlanExported(question, outcome) => return self.plan_exported(&question, outcome),
+            JobReport::Opened(opened, path) => return self.take_opened(*opened, &path),
+            JobReport::Saved { library, kind, id, path } => return self.take_saved(*library, kind, &id, &path),
+            JobReport::Reloaded(library, warnings) => return self.take_reloaded(*library, &warnings),
+            JobReport::Imported(result, path) => return self.take_imported(result, &path),
+            JobReport::PlanExported(question, outcome) => return self.take_exported(&question, outcome),
             JobReport::Said(said) => self.tell(said),
-            JobReport::Transferring { number, so_far } => self.transferring(number, so_far),
-            JobReport::Transferred { number, report } => return self.transferred(number, *report),
+            JobReport::Transferring { number, so_far } => self.take_progress(number, so_far),
+            JobReport::Transferred { number, report } => return self.take_transferred(number, *report),
             JobReport::Failed { generation, job, message }
                 if [self.question, self.views.map.generation, self.explanation, self.work].contains(&generation) =>
             {
@@ -72,7 +71,7 @@ impl App {
                 let refused = shown.as_ref().ok().and_then(|scenario| self.pins.waiting(scenario));
                 self.shown = Err(problems.clone());
                 if let Some(id) = refused {
-                    self.hear_pin(id, Err(problems));
+                    self.take_pin(id, Err(problems));
                 }
                 return self.ask_view().into_iter().collect();
             }
@@ -100,7 +99,7 @@ impl App {
     }
 
     /// A pinned scenario was evaluated, or cannot be.
-    pub(crate) fn hear_pin(&mut self, id: u64, result: Result<Arc<Evaluation>, Vec<Problem>>) {
+    pub(crate) fn take_pin(&mut self, id: u64, result: Result<Arc<Evaluation>, Vec<Problem>>) {
         let pinned = self.pins.all().iter().find(|pin| pin.id == id).map(|pin| pin.scenario.clone());
         if let (Some(scenario), Ok(evaluation)) = (pinned, &result) {
             self.check_stored(&scenario, evaluation);

@@ -2,7 +2,7 @@
 //!
 //! Not for the lists to choose from, whose search leaves out what does not match ([`crate::app::layer::list`]).
 
-use crate::app::state::find::Find;
+use crate::app::state::Find;
 
 use crate::app::action::{Action, Command};
 use crate::app::state::App;
@@ -58,7 +58,7 @@ impl App {
         self.go_to_row(find.row.unwrap_or(find.from));
     }
 
-    /// What the rows say, as far as one can search them, and the one that has the cursor.
+    /// The rows' texts, as far as one can search them, and the row that has the cursor.
     pub fn rows(&self) -> Option<Rows> {
         let (keyed, context) = (self.keyed(), self.context());
         Some((keyed.rows(&context)?, keyed.cursor(&context)))

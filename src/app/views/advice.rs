@@ -3,19 +3,19 @@
 //! Not for finding the changes ([`AdviceSearch`]).
 
 use crate::app::action::Action;
-use crate::app::action::asked::{Asked, NOTHING};
 use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
 use crate::app::action::effect::Effect;
 use crate::app::action::notice::Notice;
+use crate::app::action::notice::{Asked, NOTHING};
 use crate::app::action::panel::ViewId;
 use crate::app::answers::work::{Found, Work};
-use crate::app::views::view::{View, ViewSpec};
+use crate::app::views::{View, ViewSpec};
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::search::{self, Advice, AdviceSearch, Suggestion};
 use shardscope_report::figures::Figure;
 
-/// What is known of it before it is shown.
+/// Its name, its key and the keys in it.
 pub const SPEC: ViewSpec = ViewSpec {
     id: ViewId { word: "advice", name: "Advice", about: "which single change would help" },
     opens: "W",
@@ -23,15 +23,15 @@ pub const SPEC: ViewSpec = ViewSpec {
     keys: |keys| keys.rows("row").key("enter", Action::Take, "apply", "make the change, or explain the gain"),
 };
 
-/// What the view knows.
+/// The state of the view.
 #[derive(Debug, Clone, Default)]
 pub struct AdviceView {
     /// The scenario that the changes start from.
     asked: Option<Scenario>,
-    /// What was found of it.
+    /// The advice that was found.
     advice: Option<Box<Advice>>,
-    /// What more of each resource would give, the most first, then what the plan could change; changes come first where
-    /// the scenario does not fit.
+    /// The gains of more of each resource, the most first, then changes of the plan; changes come first where the
+    /// scenario does not fit.
     rows: Vec<AdviceRow>,
     cursor: ListCursor,
 }
@@ -40,14 +40,14 @@ pub struct AdviceView {
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "few rows, most of them changes")]
 pub enum AdviceRow {
-    /// What more of a resource would give: its place among the elasticities, its name, and the gain.
+    /// More of a resource: its place among the elasticities, its name, and the gain.
     Resource(usize, String, f64),
     /// A change of the plan.
     Change(Suggestion),
 }
 
 impl AdviceRow {
-    /// What a row is called: `10 % more bandwidth of the node level`, `micro 4`.
+    /// The name of a row: `10 % more bandwidth of the node level`, `micro 4`.
     pub fn name(&self) -> String {
         match self {
             Self::Resource(_, name, _) => name.clone(),
@@ -57,7 +57,7 @@ impl AdviceRow {
 }
 
 impl AdviceView {
-    /// What was found, once it is there.
+    /// The advice, once it is there.
     pub fn advice(&self) -> Option<&Advice> {
         self.advice.as_deref()
     }
@@ -116,7 +116,7 @@ impl View for AdviceView {
         Some(&mut self.cursor)
     }
 
-    /// What has to be tried for the current scenario, if that was not done yet. Nothing is tried from fields that make
+    /// Searches advice for the current scenario, unless that was done. Nothing is tried from fields that make
     /// no scenario: what was tried before stays in sight.
     fn follow(&mut self, context: &Context) -> Option<Work> {
         if self.asked.as_ref() != Some(context.scenario) {

@@ -2,29 +2,27 @@
 //!
 //! Not for the search itself ([`shardscope_engine::search::plans`]).
 
-mod column;
 mod question;
 mod row;
 
 use std::sync::Arc;
 
-use crate::app::action::asked::{Asked, LATER};
 use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
-use crate::app::action::effect::{Effect, told};
+use crate::app::action::effect::{Effect, say};
 use crate::app::action::notice::Notice;
+use crate::app::action::notice::{Asked, LATER};
 use crate::app::action::panel::ViewId;
 use crate::app::action::{Action, Facet};
 use crate::app::answers::work::{Found, Work};
-use crate::app::views::view::{View, ViewSpec};
+use crate::app::views::{View, ViewSpec};
 use shardscope_engine::search::plans::{Objective, PlanSearch, PlanSearchAnswer, searched_fields};
 use shardscope_report::figures::{Figure, plan_words};
 
-pub use column::PlanColumn;
 pub use question::PlanQuestion;
-pub use row::PlanRow;
+pub use row::{PlanColumn, PlanRow};
 
-/// What is known of it before it is shown.
+/// Its name, its key and the keys in it.
 pub const SPEC: ViewSpec = ViewSpec {
     id: ViewId { word: "best", name: "Best plans", about: "which whole plans are best, by search" },
     opens: "B",
@@ -51,19 +49,19 @@ pub const SPEC: ViewSpec = ViewSpec {
     },
 };
 
-/// What the view asks and what it knows.
+/// The state of the view: its question and the answers so far.
 #[derive(Debug, Clone, Default)]
 pub struct BestView {
-    /// What it asks of whatever scenario is the current one.
+    /// The question, whatever scenario is current.
     pub question: PlanQuestion,
-    /// What the rows are sorted by.
+    /// The order of the rows.
     pub sort: PlanColumn,
     /// Where a range of plans begins.
     mark: Option<usize>,
     cursor: ListCursor,
     /// The last search.
     asked: Option<Arc<PlanSearch>>,
-    /// What it has found, best first.
+    /// The plans found, best first.
     answer: PlanSearchAnswer,
     /// Its plans in the order of the table.
     rows: Vec<PlanRow>,
@@ -72,7 +70,7 @@ pub struct BestView {
 }
 
 impl BestView {
-    /// What was found so far.
+    /// The plans found so far.
     pub const fn answer(&self) -> &PlanSearchAnswer {
         &self.answer
     }
@@ -82,7 +80,6 @@ impl BestView {
         self.complete
     }
 
-    /// What is searched.
     pub fn asked(&self) -> Option<&PlanSearch> {
         self.asked.as_deref()
     }
@@ -128,7 +125,7 @@ impl BestView {
     }
 
     fn take(&self, context: &Context) -> Vec<Effect> {
-        let Some(PlanRow { found, .. }) = self.chosen() else { return told(self.nothing()) };
+        let Some(PlanRow { found, .. }) = self.chosen() else { return say(self.nothing()) };
         let said = format!("applied {}", plan_words(&found.scenario.plan));
         vec![Effect::Revise(Box::new(context.file.with_plan(&found.scenario, searched_fields())), said)]
     }
@@ -136,7 +133,7 @@ impl BestView {
     /// Pins the plan under the cursor, or compares those of the range.
     fn pin(&mut self) -> Vec<Effect> {
         let (first, last) = self.range();
-        let Some(pinned) = self.rows.get(first..=last) else { return told(self.nothing()) };
+        let Some(pinned) = self.rows.get(first..=last) else { return say(self.nothing()) };
         let several = pinned.len() > 1;
         let said =
             if several { format!("pinned {} plans", pinned.len()) } else { "pinned the plan: c compares".into() };
@@ -163,7 +160,7 @@ impl View for BestView {
         if matches!(action, Action::Deadline | Action::Budget)
             && let Some(lack) = PlanQuestion::lacks(action, context.scenario)
         {
-            return told(lack);
+            return say(lack);
         }
         match action {
             Action::Take => return self.take(context),
@@ -177,7 +174,7 @@ impl View for BestView {
         Vec::new()
     }
 
-    /// What the plan is best in.
+    /// The objective of the plan.
     fn figure(&self, _: &Context) -> Result<Asked, Notice> {
         let PlanRow { found, .. } = self.chosen().ok_or(LATER)?;
         let figure = match self.question.objective() {

@@ -3,21 +3,21 @@
 use std::sync::Arc;
 
 use crate::app::action::Action;
-use crate::app::action::asked::{Asked, LATER, NOTHING};
 use crate::app::action::context::Context;
 use crate::app::action::cursor::{ListCursor, across};
-use crate::app::action::effect::{Effect, Opening, told};
+use crate::app::action::effect::{Effect, Opening, say};
 use crate::app::action::notice::Notice;
+use crate::app::action::notice::{Asked, LATER, NOTHING};
 use crate::app::action::panel::ViewId;
 use crate::app::answers::Answer;
 use crate::app::answers::pins::letter;
-use crate::app::views::view::{View, ViewSpec};
+use crate::app::views::{View, ViewSpec};
 use shardscope_engine::evaluate::Evaluation;
 use shardscope_engine::scenario::{NEAR, Scenario};
 use shardscope_engine::units::counted;
 use shardscope_report::figures::difference::{Side, choice, sentence};
 
-/// What is known of it before it is shown.
+/// Its name, its key and the keys in it.
 pub const SPEC: ViewSpec = ViewSpec {
     id: ViewId { word: "compare", name: "Compare", about: "pinned scenarios side by side" },
     opens: "c",
@@ -42,7 +42,7 @@ pub const MOST: usize = 6;
 /// The closest look at the timelines, in halvings of the longest step.
 const CLOSEST: u32 = 12;
 
-/// What the comparison shows.
+/// A column of the comparison.
 #[derive(Debug, Clone, Default)]
 pub struct CompareView {
     /// The column that has the keys.
@@ -60,9 +60,9 @@ pub struct CompareView {
 pub struct ComparedColumn<'a> {
     /// Its place among the pins; `None` for the one shown.
     pub pin: Option<usize>,
-    /// What the user calls it.
+    /// The user's name for it.
     pub name: &'a str,
-    /// What the column is about.
+    /// The scenario of the column.
     pub scenario: &'a Scenario,
     /// Its evaluation, once it is there.
     pub evaluation: Option<&'a Arc<Evaluation>>,
@@ -124,7 +124,7 @@ impl CompareView {
         self.top.row(rows(columns))
     }
 
-    /// What a key does with the pinned scenario under the cursor.
+    /// Applies a key to the pinned scenario under the cursor.
     fn change(&mut self, action: Action, pin: usize, context: &Context) -> Vec<Effect> {
         let pinned = &context.pins.all()[pin];
         match action {
@@ -162,8 +162,8 @@ impl View for CompareView {
                 let pin = columns.get(self.cursor(context)).and_then(|column| column.pin);
                 return match (pin, action) {
                     (Some(pin), _) => self.change(action, pin, context),
-                    (None, Action::Remove) => told("this is the scenario shown: p pins it"),
-                    (None, Action::Rename) => told("this is the scenario shown: p pins it, then it can be named"),
+                    (None, Action::Remove) => say("this is the scenario shown: p pins it"),
+                    (None, Action::Rename) => say("this is the scenario shown: p pins it, then it can be named"),
                     (None, _) => Vec::new(),
                 };
             }
@@ -200,7 +200,7 @@ impl View for CompareView {
     }
 }
 
-/// What tells two columns apart, what makes one of them slower, and whether their batches are alike.
+/// Sentences on two columns: how they differ, what makes one slower, and whether their batches are alike.
 fn why(one: &ComparedColumn, other: &ComparedColumn) -> Option<String> {
     let [first, second] = [one, other].map(ComparedColumn::letter);
     let a = Side { name: &first, scenario: one.scenario, evaluation: one.evaluation? };

@@ -6,20 +6,20 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::app::action::asked::{Asked, NOTHING};
 use crate::app::action::context::Context;
 use crate::app::action::cursor::{ListCursor, across};
 use crate::app::action::effect::Effect;
 use crate::app::action::notice::Notice;
+use crate::app::action::notice::{Asked, NOTHING};
 use crate::app::action::panel::ViewId;
 use crate::app::action::{Action, Facet};
 use crate::app::answers::work::{Found, Work};
-use crate::app::views::view::{View, ViewSpec};
+use crate::app::views::{View, ViewSpec};
 use shardscope_evidence::measured::runs::{ComparedRuns, PublishedRun, Tables};
 use shardscope_evidence::measured::{Metric, Residual, Scores};
 use shardscope_report::figures::Figure;
 
-/// What is known of it before it is shown.
+/// Its name, its key and the keys in it.
 pub const SPEC: ViewSpec = ViewSpec {
     id: ViewId { word: "evidence", name: "Evidence", about: "predictions against published measurements" },
     opens: "E",
@@ -42,20 +42,19 @@ pub const SPEC: ViewSpec = ViewSpec {
 /// Devices of a run, at most: what they are filtered by. The last one has no end.
 const DEVICES: [u32; 4] = [8, 64, 512, u32::MAX];
 
-/// What the view shows.
+/// The state of the view.
 #[derive(Debug, Clone)]
 pub struct EvidenceView {
-    /// What is compared.
+    /// The scenario to compare.
     pub metric: Metric,
     /// Whether the chart shows predicted over measured, instead of predicted.
     pub ratio: bool,
-    /// What is left of each facet; everything where it is absent.
+    /// The filter of each facet; everything where it is absent.
     wanted: [Option<String>; 3],
     /// The run under the cursor.
     chosen: Option<String>,
     /// Tables that were given.
     files: Arc<Vec<(String, String)>>,
-    /// What was found.
     pub picture: Option<ComparedRuns>,
     /// The runs that the filters leave, by what was measured: their places among what was compared.
     rows: Vec<usize>,
@@ -82,12 +81,12 @@ impl Default for EvidenceView {
 }
 
 impl EvidenceView {
-    /// Of tables of measured runs; the program's own where there is none.
+    /// The view of tables of measured runs; of the program's own where there is none.
     pub fn new(files: Vec<(String, String)>) -> Self {
         Self { files: Arc::new(files), ..Self::default() }
     }
 
-    /// What a facet leaves; `None` for everything.
+    /// The filter of a facet; `None` for everything.
     pub fn wanted(&self, facet: Facet) -> Option<&str> {
         self.wanted[facet as usize].as_deref()
     }
@@ -168,12 +167,12 @@ impl EvidenceView {
     }
 }
 
-/// What a facet is in a run.
+/// The value of a facet in a run.
 fn value(facet: Facet, residual: &Residual, picture: &ComparedRuns) -> String {
     rank(facet, residual, picture).1
 }
 
-/// The same, after what it comes in order.
+/// The sort key of a facet's value.
 fn rank(facet: Facet, residual: &Residual, picture: &ComparedRuns) -> (u32, String) {
     match facet {
         Facet::Hardware => (0, residual.hardware.clone()),
@@ -212,7 +211,7 @@ impl View for EvidenceView {
         Vec::new()
     }
 
-    /// What is compared, of the run; of two runs between which it lies that with fewer micro-batches.
+    /// The compared figure of the run; between two runs, of the one with fewer micro-batches.
     fn figure(&self, _: &Context) -> Result<Asked, Notice> {
         let (residual, run) = self.chosen().ok_or(NOTHING)?;
         let figure = Figure::from(residual.metric);

@@ -1,20 +1,20 @@
 //! The view of failures: how much time is lost, by the work between two checkpoints.
 
 use crate::app::action::Action;
-use crate::app::action::asked::{Asked, LATER};
 use crate::app::action::context::Context;
 use crate::app::action::cursor::{ListCursor, across};
 use crate::app::action::effect::Effect;
 use crate::app::action::notice::Notice;
+use crate::app::action::notice::{Asked, LATER};
 use crate::app::action::panel::ViewId;
 use crate::app::answers::Answer;
-use crate::app::views::view::{View, ViewSpec};
+use crate::app::views::{View, ViewSpec};
 use shardscope_engine::bounds::goodput::{IntervalLaw, TimeShares};
 use shardscope_engine::evaluate::FailureForecast;
 use shardscope_engine::units::{Amount, Seconds};
 use shardscope_report::figures::Figure;
 
-/// What is known of it before it is shown.
+/// Its name, its key and the keys in it.
 pub const SPEC: ViewSpec = ViewSpec {
     id: ViewId { word: "failures", name: "Failures", about: "time lost to checkpoints and failures, by interval" },
     opens: "R",
@@ -34,10 +34,10 @@ pub struct FailuresView {
     pub picture: Option<FailurePicture>,
 }
 
-/// What failures make of a step.
+/// The effect of failures on a training.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FailurePicture {
-    /// What stops the job and what that costs, and the best interval.
+    /// The failures that stop the job, their cost, and the best interval.
     pub forecast: FailureForecast,
     /// Where the time goes at each of [`INTERVALS`].
     pub shares: [TimeShares; INTERVALS.len()],
@@ -107,4 +107,40 @@ impl View for FailuresView {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::app::tests::{explorer, press};
+    use shardscope_engine::hardware::Reliability;
+
+    #[test]
+    fn the_cursor_begins_at_the_best_interval_and_stays_among_them() {
+        let mut app = explorer();
+        press(&mut app, "R");
+        let best = app.answer.as_ref().unwrap().subject().failures().unwrap().interval.get();
+        let place = |app: &crate::app::App| View::place(&app.views.failures, &app.context()).unwrap();
+        let away = |at: f64| (at / best).ln().abs();
+        let nearest = INTERVALS.iter().map(|at| away(*at)).fold(f64::MAX, f64::min);
+        assert!((away(INTERVALS[place(&app)]) - nearest).abs() < 1e-9);
+        let first = place(&app);
+        press(&mut app, "l");
+        assert_eq!(place(&app), first + 1);
+        press(&mut app, "gh");
+        assert_eq!(place(&app), 0);
+        press(&mut app, "Gl");
+        assert_eq!(place(&app), INTERVALS.len() - 1);
+        // What `i` explains is of the interval under the cursor.
+        assert!(matches!(app.views.failures.figure(&app.context()), Ok(Asked::Shown(Figure::GoodputEvery(200_000)))));
+    }
+
+    #[test]
+    fn a_cluster_that_says_nothing_has_no_chart() {
+        let mut app = explorer();
+        let answer = app.answer.as_mut().unwrap();
+        Arc::make_mut(&mut answer.scenario.cluster).reliability = Reliability::default();
+        press(&mut app, "R");
+        assert_eq!(View::place(&app.views.failures, &app.context()), None);
+        assert!(app.views.failures.figure(&app.context()).is_err());
+    }
+}

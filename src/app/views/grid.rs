@@ -5,20 +5,20 @@
 use std::sync::Arc;
 
 use crate::app::action::Action;
-use crate::app::action::asked::Asked;
 use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
-use crate::app::action::effect::{Effect, told};
+use crate::app::action::effect::{Effect, say};
+use crate::app::action::notice::Asked;
 use crate::app::action::notice::Notice;
 use crate::app::action::panel::ViewId;
 use crate::app::answers::work::{Found, Work};
-use crate::app::views::view::{View, ViewSpec};
+use crate::app::views::{View, ViewSpec};
 use shardscope_engine::plan::{Accumulation, Offload, Recompute};
 use shardscope_engine::scenario::{Edit, Field, Scenario, Value};
 use shardscope_engine::search::{Best, GridRow, GridSearch};
 use shardscope_engine::units::percent;
 
-/// What is known of it before it is shown.
+/// Its name, its key and the keys in it.
 pub const SPEC: ViewSpec = ViewSpec {
     id: ViewId { word: "grid", name: "Grid", about: "the best stage, sequence and batch of FSDP" },
     opens: "F",
@@ -41,7 +41,7 @@ pub struct GridView {
     cursor: Option<(u32, Best)>,
     /// Twentieths of the peak that kernels reach when nothing waits for the network.
     efficiency: u8,
-    /// What was asked last.
+    /// The last question.
     asked: Option<Arc<GridSearch>>,
     /// Whether the rows are the answer to that.
     complete: bool,
@@ -65,7 +65,7 @@ impl GridView {
         self.complete
     }
 
-    /// What was found last, the fewest nodes first.
+    /// The last result, the fewest nodes first.
     pub fn rows(&self) -> &[GridRow] {
         &self.rows
     }
@@ -81,7 +81,7 @@ impl GridView {
     /// The point under the cursor becomes the scenario's: data parallelism alone, each batch at once.
     fn take(&self, context: &Context) -> Vec<Effect> {
         let Some((row, point)) = self.rows.get(self.row(context.shown)).and_then(|row| Some((*row, row.point?))) else {
-            return told("not even one sequence fits on this many devices, at any stage");
+            return say("not even one sequence fits on this many devices, at any stage");
         };
         let recompute = match 1.0 - point.gamma {
             none if none <= 0.0 => Recompute::None,
@@ -105,7 +105,7 @@ impl GridView {
             Edit::new(Field::MicroBatch, point.batch as u32),
         ];
         let mfu = percent(point.reached.mfu);
-        let said = format!("applied {mfu} MFU by the limits; the headline simulates it; u goes back");
+        let said = format!("applied {mfu} MFU by the limits; the headline simulates it; u undoes it");
         vec![Effect::Edit(edits, said)]
     }
 }
@@ -144,7 +144,7 @@ impl View for GridView {
         None
     }
 
-    /// What is shown and what is assumed; what is known already is not searched again.
+    /// Searches for the scenario shown under the assumptions, unless the result is known.
     fn follow(&mut self, context: &Context) -> Option<Work> {
         let limits = context.assumed.grid_limits(context.shown);
         let search = GridSearch { limits, scenario: context.shown.clone(), efficiency: self.efficiency() };

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use crate::app::action::Action;
-use crate::app::action::asked::{Asked, LATER};
 use crate::app::action::context::Context;
-use crate::app::action::effect::{Effect, told};
+use crate::app::action::effect::{Effect, say};
 use crate::app::action::notice::Notice;
+use crate::app::action::notice::{Asked, LATER};
 use crate::app::answers::axes;
 use crate::app::answers::work::{Found, Work};
-use crate::app::views::view::{View, ViewSpec};
+use crate::app::views::{View, ViewSpec};
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::scenario::{Field, Value};
 use shardscope_engine::search::limiting_factor::{Gains, LimitingFactor, gains, limiting};
@@ -19,7 +19,7 @@ use shardscope_engine::search::{Axis, Sweep};
 use super::map::{Map, NOTHING_TO_TAKE};
 use crate::app::action::panel::ViewId;
 
-/// What is known of it before it is shown.
+/// Its name, its key and the keys in it.
 pub const SPEC: ViewSpec = ViewSpec {
     id: ViewId { word: "hardware", name: "Hardware", about: "throughput over memory and bandwidth" },
     opens: "H",
@@ -43,12 +43,12 @@ pub struct HardwareView {
 }
 
 impl HardwareView {
-    /// What limits a cell, once it and its neighbours are known.
+    /// The bottleneck of a cell, once it and its neighbours are known.
     pub fn limiting(&self, index: usize) -> Option<LimitingFactor> {
         *self.limiting.get(index)?
     }
 
-    /// What twice as much gives where the scenario is, once that is known.
+    /// The gain of twice as much where the scenario is, once that is known.
     pub const fn gains(&self) -> Option<Gains> {
         self.gains
     }
@@ -89,7 +89,7 @@ impl View for HardwareView {
         let Some(map) = &mut self.map else { return Vec::new() };
         match action {
             Action::Take if context.fields_agree && map.is_home(context.scenario) => {
-                return told(NOTHING_TO_TAKE);
+                return say(NOTHING_TO_TAKE);
             }
             Action::Take => {
                 let said = "applied the hardware of the cell: u undoes it".to_owned();

@@ -10,22 +10,22 @@ use shardscope_engine::units::{counted, devices, short};
 use shardscope_report::figures::Figure;
 
 use crate::app::action::Action;
-use crate::app::action::asked::Asked;
 use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
 use crate::app::action::effect::{Effect, Opening};
+use crate::app::action::notice::Asked;
 use crate::app::action::notice::Notice;
 use crate::app::answers::own_run::OwnRun;
-use crate::app::views::view::View;
+use crate::app::views::View;
 
 /// A row of the panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputRow {
     /// A field.
     Field(Field),
-    /// What the rare fields are folded under.
+    /// The row that the rare fields are folded under.
     Fold,
-    /// What was measured of a run of the user's own.
+    /// A measured run of the user's own.
     Measured,
 }
 
@@ -45,9 +45,9 @@ impl InputRow {
 pub struct Wrong {
     /// Whose value it is.
     pub field: Field,
-    /// What was given.
+    /// The text as it was typed.
     pub text: String,
-    /// What is wrong and how to fix it.
+    /// The mistake and its fix.
     pub why: String,
     /// Whether the file holds it; text that cannot be read never gets there.
     pub in_file: bool,
@@ -59,8 +59,8 @@ pub struct Inputs {
     cursor: ListCursor,
     /// Whether the rare fields are shown.
     pub unfolded: bool,
-    /// Whether the terminal has rows for all fields, so that none is folded away.
-    pub roomy: bool,
+    /// Rows that the terminal has; rare fields are folded away only where these end.
+    room: usize,
     /// The fields that the last edit changed.
     pub changed: Vec<Field>,
     /// Values that cannot be.
@@ -74,20 +74,28 @@ pub struct Inputs {
 impl Inputs {
     /// The rows that can be seen, in order.
     pub fn rows(&self) -> impl Iterator<Item = InputRow> {
-        // Behind the row that opens them, so that opening moves nothing above it.
-        let folded = rare().map(InputRow::Field).filter(|_| self.unfolded || self.roomy);
-        Field::all()
-            .filter(|field| !field.spec().rare)
+        let common = Field::all().filter(|field| !field.spec().rare);
+        let (seen, folded) = (rare().take(self.seen()), rare().skip(self.seen()));
+        common
+            .chain(seen)
             .map(InputRow::Field)
-            .chain((!self.roomy).then_some(InputRow::Fold))
-            .chain(folded)
+            .chain((self.seen() < rare().count()).then_some(InputRow::Fold))
+            // Behind the row that opens them, so that opening moves nothing above it.
+            .chain(folded.filter(|_| self.unfolded).map(InputRow::Field))
             .chain([InputRow::Measured])
+    }
+
+    /// Counts the rare fields that have a row where they are folded.
+    fn seen(&self) -> usize {
+        // The run of the user's own has a row, and so has the fold, if there is one.
+        let free = (self.room + rare().count()).saturating_sub(Field::all().count() + 1);
+        if free < rare().count() { free.saturating_sub(1) } else { rare().count() }
     }
 
     /// Notes for how many rows the terminal has room; the row that has the keys keeps them.
     pub fn make_room(&mut self, rows: usize) {
         let row = self.row();
-        self.roomy = rows >= Field::all().count() + BESIDE;
+        self.room = rows;
         let place = self.rows().position(|other| other == row);
         self.cursor = place.map_or_else(ListCursor::default, ListCursor::at);
     }
@@ -128,7 +136,7 @@ impl Inputs {
         !self.wrong.iter().any(|wrong| wrong.in_file)
     }
 
-    /// What is wrong with a field.
+    /// The mistake in a field.
     pub fn wrong(&self, field: Field) -> Option<&Wrong> {
         self.wrong.iter().find(|wrong| wrong.field == field)
     }
@@ -158,7 +166,7 @@ impl Inputs {
             }
             InputRow::Field(field) => self.text(field, scenario),
             InputRow::Fold if self.unfolded => "fewer fields".to_owned(),
-            InputRow::Fold => format!("{} fields", rare().count()),
+            InputRow::Fold => format!("{} fields", rare().count() - self.seen()),
             InputRow::Measured => {
                 self.measured.as_ref().map_or_else(|| "no run".to_owned(), |run| run.figure.to_string())
             }
@@ -205,14 +213,11 @@ impl View for Inputs {
     }
 }
 
-/// Rows beside the fields: what was measured, and the pinned scenario.
-const BESIDE: usize = 5;
-
 fn rare() -> impl Iterator<Item = Field> {
     Field::all().filter(|field| field.spec().rare)
 }
 
-/// What a field stands for that its value does not say, or why it has no effect, for the status line.
+/// A note on a field for the status line: what its value leaves unsaid, or why it has no effect.
 pub fn about(field: Field, idle: Option<&Idle>, scenario: &Scenario) -> Option<String> {
     if let Some(Idle { why, fix, .. }) = idle {
         return Some(format!("{} has no effect; {fix}: {why}", field.spec().label));
@@ -231,8 +236,8 @@ pub fn about(field: Field, idle: Option<&Idle>, scenario: &Scenario) -> Option<S
     Some(format!("a factor on {of}; 1 leaves the machine unchanged"))
 }
 
-/// What stands beside a field's value, the fullest form first: its unit, or what it comes to; or the value that the plan
-/// does not use.
+/// Notes beside a field's value, the fullest form first: its unit, or what it comes to; or the value that the plan does
+/// not use.
 pub fn asides(field: Field, idle: Option<&Idle>, scenario: &Scenario, library: &Library) -> Vec<String> {
     if field == Field::Bandwidth && idle.is_none() {
         return network(scenario);

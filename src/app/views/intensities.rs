@@ -1,15 +1,15 @@
 //! The view of the intensities: which transfers are hidden behind arithmetic.
 
-use crate::app::action::asked::{Asked, LATER};
 use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
 use crate::app::action::notice::Notice;
+use crate::app::action::notice::{Asked, LATER};
 use crate::app::action::panel::ViewId;
-use crate::app::views::view::{View, ViewSpec};
+use crate::app::views::{View, ViewSpec};
 use shardscope_engine::bounds::intensity::Intensity;
 use shardscope_report::figures::Figure;
 
-/// What is known of it before it is shown.
+/// Its name, its key and the keys in it.
 pub const SPEC: ViewSpec = ViewSpec {
     id: ViewId { word: "intensities", name: "Intensities", about: "which transfers are hidden behind arithmetic" },
     opens: "I",

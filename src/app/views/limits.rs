@@ -1,19 +1,19 @@
 //! The view of the limits: assumptions that keys change, and the numbers that follow from them.
 
 use crate::app::action::Action;
-use crate::app::action::asked::Asked;
 use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
 use crate::app::action::effect::Effect;
+use crate::app::action::notice::Asked;
 use crate::app::action::notice::Notice;
 use crate::app::action::panel::ViewId;
 use crate::app::answers::assumed::{Assumption, LimitAssumptions};
-use crate::app::views::view::{View, ViewSpec};
+use crate::app::views::{View, ViewSpec};
 use shardscope_engine::bounds::fsdp::{FsdpLimits, ZeroStage};
 use shardscope_engine::scenario::Scenario;
 use shardscope_report::figures::{BoundForm, Limit, limits};
 
-/// What is known of it before it is shown.
+/// Its name, its key and the keys in it.
 pub const SPEC: ViewSpec = ViewSpec {
     id: ViewId { word: "limits", name: "Limits", about: "what memory, network and peak allow at best" },
     opens: "L",
@@ -42,7 +42,7 @@ pub const NUMBERS: [Limit; 11] = [
     Limit::TokensPerSecond,
 ];
 
-/// Of [`NUMBERS`], those before the bounds.
+/// The count of [`NUMBERS`] before the bounds.
 pub const GIVEN: usize = 7;
 
 /// Rows that can have the keys: assumptions, and the numbers under them.
@@ -51,9 +51,8 @@ const ROWS: usize = Assumption::ALL.len() + NUMBERS.len();
 /// The cursor, what is assumed, and what follows.
 #[derive(Debug, Clone, Default)]
 pub struct LimitsView {
-    /// Of [`Assumption::ALL`], then of [`NUMBERS`].
+    /// A row of [`Assumption::ALL`], then of [`NUMBERS`].
     cursor: ListCursor,
-    /// What is assumed.
     pub assumed: LimitAssumptions,
     /// The limits of what is shown, once the view has been opened.
     pub picture: Option<Box<LimitsPicture>>,
@@ -62,11 +61,11 @@ pub struct LimitsView {
 /// The limits of a scenario, written out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LimitsPicture {
-    /// What they follow from.
+    /// The scenario and assumptions that they follow from.
     pub limits: FsdpLimits,
     /// The value of each assumption, and what it means.
     pub assumed: [(String, &'static str); Assumption::ALL.len()],
-    /// What the numbers come to.
+    /// The values of the numbers.
     pub verdict: &'static str,
     /// The numbers, in the order of [`NUMBERS`].
     pub numbers: [LimitNumber; NUMBERS.len()],
@@ -96,7 +95,7 @@ impl LimitNumber {
     fn new(at: usize, limits: &FsdpLimits) -> Self {
         let (limit, forms) = (NUMBERS[at], [BoundForm::Hidden, BoundForm::Floor]);
         let forms = if at < GIVEN { &forms[1..] } else { &forms[..] };
-        let values = forms.iter().map(|form| said(limit, *form, limits)).collect();
+        let values = forms.iter().map(|form| describe(limit, *form, limits)).collect();
         Self { values, formula: limit.formula(BoundForm::Floor, limits).to_string() }
     }
 }
@@ -124,8 +123,7 @@ impl LimitsView {
         }
     }
 
-    /// What a plan has beside the data parallelism that the limits are those of, like "tp 8, pp 4"; nothing in them
-    /// depends on it.
+    /// The parallelism of a plan that the limits leave out, like "tp 8, pp 4"; nothing in them depends on it.
     pub fn beside(scenario: &Scenario) -> Option<String> {
         let plan = &scenario.plan;
         let ranks = [("tp", plan.tensor), ("cp", plan.context), ("pp", plan.pipeline)];
@@ -187,7 +185,7 @@ fn assumed(one: Assumption, limits: &FsdpLimits) -> (String, &'static str) {
 
 /// A number's text. What the network would allow of more than the peak is a number for `i` alone: the network is not the
 /// limit then.
-fn said(limit: Limit, form: BoundForm, limits: &FsdpLimits) -> String {
+fn describe(limit: Limit, form: BoundForm, limits: &FsdpLimits) -> String {
     let bound = match form {
         BoundForm::Hidden => limits.hidden(),
         BoundForm::Floor => limits.network_floor(),
@@ -196,4 +194,52 @@ fn said(limit: Limit, form: BoundForm, limits: &FsdpLimits) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    //! Keys that change the assumptions.
+
+    use super::*;
+    use crate::app::tests::{PIPELINE, explorer, explorer_on};
+    use shardscope_engine::bounds::fsdp::{self, ZeroStage};
+
+    #[test]
+    fn keys_change_the_assumption_under_the_cursor_within_its_range() {
+        let app = explorer();
+        let mut limits = LimitsView::default();
+        let now = |limits: &LimitsView| limits.assumed.limits(&app.scenario);
+        let mut press = |action, times| {
+            for _ in 0..times {
+                limits.answer(action, &app.context());
+            }
+            limits.clone()
+        };
+        assert_eq!(
+            now(&press(Action::Up, 0)),
+            fsdp::FsdpLimits::new(&app.scenario),
+            "the defaults of the command line"
+        );
+        assert!((now(&press(Action::Right, 3)).gamma - 0.3).abs() < 1e-12);
+        assert!(now(&press(Action::Left, 5)).gamma.abs() < 1e-12);
+        press(Action::Down, 1);
+        assert!((now(&press(Action::Right, 5)).n_bwd - 2.0).abs() < 1e-12);
+        press(Action::Down, 1);
+        let before = press(Action::Left, 1);
+        assert_eq!(now(&before).stage, ZeroStage::Two);
+        press(Action::Last, 1);
+        let after = press(Action::Left, 1);
+        assert_eq!((after.row(), after.assumed), (ROWS - 1, before.assumed), "numbers follow, keys do not change them");
+    }
+
+    #[test]
+    fn what_else_a_plan_has_is_named() {
+        assert_eq!(LimitsView::beside(&explorer().scenario), None);
+        assert_eq!(LimitsView::beside(&explorer_on(PIPELINE).scenario).unwrap(), "tp 8, pp 8");
+    }
+
+    #[test]
+    fn the_limits_of_a_pipeline_are_those_of_data_parallelism_on_its_devices() {
+        let pipeline = explorer_on(PIPELINE).scenario;
+        let mut alone = pipeline.clone();
+        (alone.plan.tensor, alone.plan.pipeline) = (1, 1);
+        assert_eq!(LimitAssumptions::default().limits(&pipeline), LimitAssumptions::default().limits(&alone));
+    }
+}

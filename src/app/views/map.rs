@@ -6,17 +6,17 @@ use shardscope_engine::scenario::{Edit, Field, Problem, Scenario, Value};
 use shardscope_engine::search::{Axis, Candidate, Cell, Sweep, Tuned};
 use shardscope_report::figures::{Figure, METRICS, SweepReport};
 
-use crate::app::action::asked::Asked;
 use crate::app::action::context::Context;
 use crate::app::action::cursor::GridCursor;
-use crate::app::action::effect::{Effect, Opening, told};
+use crate::app::action::effect::{Effect, Opening, say};
+use crate::app::action::notice::Asked;
 use crate::app::action::notice::Notice;
 use crate::app::action::panel::ViewId;
 use crate::app::action::{Action, Command};
 use crate::app::answers::axes::{self, LookedUp};
-use crate::app::views::view::{View, ViewSpec};
+use crate::app::views::{View, ViewSpec};
 
-/// What is known of it before it is shown.
+/// Its name, its key and the keys in it.
 pub const SPEC: ViewSpec = ViewSpec {
     id: ViewId::MAP,
     opens: "M",
@@ -35,15 +35,15 @@ pub const SPEC: ViewSpec = ViewSpec {
     },
 };
 
-/// What is said where the cell under the cursor is the scenario already.
+/// The notice where the cell under the cursor is the scenario already.
 pub(crate) const NOTHING_TO_TAKE: &str = "this is the current scenario: nothing to apply";
 
 /// A map, its cursor, and how far it is filled.
 #[derive(Debug, Clone)]
 pub struct Map {
-    /// What fills it.
+    /// The sweep that fills it.
     pub sweep: Arc<Sweep>,
-    /// What the user wants across and down instead of the usual.
+    /// The user's own axes across and down.
     wanted: Option<[Field; 2]>,
     /// The figure that it shows.
     metric: Figure,
@@ -59,7 +59,7 @@ pub struct Map {
     pub contour: bool,
     /// The number of the sweep that fills it.
     pub generation: u64,
-    /// What is known, row by row: of this sweep, or still of the one before.
+    /// The known cells, row by row: of this sweep, or still of the one before.
     cells: Vec<Option<Cell>>,
     /// Which cells are of this sweep.
     fresh: Vec<bool>,
@@ -124,7 +124,7 @@ impl Map {
         changed
     }
 
-    /// What runs across and down.
+    /// The fields across and down.
     pub fn kinds(&self, scenario: &Scenario) -> [Field; 2] {
         self.wanted.unwrap_or_else(|| axes::usual(scenario))
     }
@@ -182,12 +182,12 @@ impl Map {
         self.sweep.y.values.len()
     }
 
-    /// What is known, row by row.
+    /// The known cells, row by row.
     pub fn cells(&self) -> &[Option<Cell>] {
         &self.cells
     }
 
-    /// What is known of a cell.
+    /// A cell, if it is known.
     pub fn cell(&self, index: usize) -> Option<&Cell> {
         self.cells.get(index)?.as_ref()
     }
@@ -237,7 +237,7 @@ impl Map {
         self.cursor = cursor;
     }
 
-    /// What a cell of a tuned map settled on.
+    /// The settled choice of a cell of a tuned map.
     pub fn tuned(&self, index: usize) -> Option<Tuned> {
         match self.cell(index)? {
             // A stale cell's choice was made for another scenario.
@@ -251,7 +251,7 @@ impl Map {
         self.home == Some(self.cursor) && self.tuned(self.cursor).is_none_or(|choice| choice == Tuned::from(scenario))
     }
 
-    /// What makes a cell of the map's base, what it settled on included.
+    /// The edits that make a cell of the map's base, its settled choice included.
     pub fn edits(&self, index: usize) -> Vec<Edit> {
         // First the values of the two axes, then what tuning chose on top of them: the order in which the cell was
         // computed.
@@ -319,7 +319,7 @@ impl Map {
     /// The cell under the cursor becomes the scenario.
     fn take(&self, context: &Context) -> Vec<Effect> {
         if context.fields_agree && self.is_home(context.scenario) {
-            return told(NOTHING_TO_TAKE);
+            return say(NOTHING_TO_TAKE);
         }
         let edits = self.edits(self.cursor);
         let said = |edit: &Edit| {
@@ -395,7 +395,8 @@ fn sweep(base: &Scenario, scenario: &Scenario, [x, y]: [Field; 2], tune: bool, p
     Sweep { base: base.clone(), x: axes::axis(x, scenario, presets), y: axes::axis(y, scenario, presets), tune }
 }
 
-/// Where each value of an axis stood on the last one: a step along an axis may add a column, and every other one has moved.
+/// Where each value of an axis stood on the last one: a step along an axis may add a column, and every other one has
+/// moved.
 fn last_places(last: &Axis, now: &Axis) -> Vec<Option<usize>> {
     let place = |value| last.values.iter().position(|other| last.field == now.field && other == value);
     now.values.iter().map(place).collect()

@@ -4,19 +4,19 @@
 use std::sync::Arc;
 
 use crate::app::action::Action;
-use crate::app::action::asked::{Asked, NOTHING};
 use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
 use crate::app::action::effect::{Effect, Opening};
 use crate::app::action::notice::Notice;
+use crate::app::action::notice::{Asked, NOTHING};
 use crate::app::action::panel::ViewId;
 use crate::app::answers::own_run::OwnRun;
 use crate::app::answers::work::{Found, Work};
-use crate::app::views::view::{View, ViewSpec};
+use crate::app::views::{View, ViewSpec};
 use shardscope_evidence::calibrate::{Attribution, Cause};
 use shardscope_report::figures::Figure;
 
-/// What is known of it before it is shown.
+/// Its name, its key and the keys in it.
 pub const SPEC: ViewSpec = ViewSpec {
     id: ViewId { word: "measured", name: "Measured", about: "your own run beside its prediction" },
     opens: "V",
@@ -24,23 +24,23 @@ pub const SPEC: ViewSpec = ViewSpec {
     keys: |keys| keys.rows("cause").key("enter", Action::Take, "type", "type a measured step, like 3.4 s or 38 %"),
 };
 
-/// What was found, and the cursor among the causes.
+/// The causes that were found, and the cursor among them.
 #[derive(Debug, Clone, Default)]
 pub struct MeasuredView {
     cursor: ListCursor,
     /// The run that was asked about last.
     asked: Option<Arc<OwnRun>>,
-    /// What it says, or why nothing.
+    /// The causes, or why none is known.
     found: Option<Result<Attribution, String>>,
 }
 
 impl MeasuredView {
-    /// What the run says, once that is known.
+    /// The causes of the run's gap, once known.
     pub fn told(&self) -> Option<&Result<Attribution, String>> {
         self.found.as_ref()
     }
 
-    /// What may explain the gap.
+    /// Constants that may explain the gap.
     pub fn causes(&self) -> &[Cause] {
         self.found.iter().flatten().next().map_or(&[], |told| &told.causes)
     }

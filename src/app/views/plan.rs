@@ -5,14 +5,14 @@
 use std::sync::Arc;
 
 use crate::app::action::Action;
-use crate::app::action::asked::{Asked, LATER, PLAN_LATER};
 use crate::app::action::context::Context;
 use crate::app::action::cursor::{ListCursor, across};
 use crate::app::action::effect::Effect;
 use crate::app::action::notice::Notice;
+use crate::app::action::notice::{Asked, LATER, PLAN_LATER};
 use crate::app::action::panel::ViewId;
 use crate::app::answers::work::{Found, Work};
-use crate::app::views::view::{View, ViewSpec};
+use crate::app::views::{View, ViewSpec};
 use shardscope_engine::scenario::file::ScenarioFile;
 use shardscope_engine::scenario::{Field, Scenario};
 use shardscope_engine::search::Tuned;
@@ -21,7 +21,7 @@ use shardscope_engine::search::planner::{
 };
 use shardscope_report::figures::Figure;
 
-/// What is known of it before it is shown.
+/// Its name, its key and the keys in it.
 pub const SPEC: ViewSpec = ViewSpec {
     id: ViewId { word: "plan", name: "Plan", about: "which operators to shard, within a memory limit" },
     opens: "P",
@@ -36,13 +36,13 @@ pub const SPEC: ViewSpec = ViewSpec {
     },
 };
 
-/// What a key steps through.
+/// The question that a key steps through.
 const OBJECTIVES: [PlannerObjective; 2] = [PlannerObjective::Throughput, PlannerObjective::StepTime];
 
-/// What the view asks and what it knows.
+/// The state of the view: its question and the answers so far.
 #[derive(Debug, Clone, Default)]
 pub struct PlanView {
-    /// What the plans are best in, by its place in [`OBJECTIVES`].
+    /// The objective, by its place in [`OBJECTIVES`].
     objective: usize,
     /// The limit under the cursor, as a share of the device's memory; the scenario's own where none was chosen.
     limit: Option<f64>,
@@ -55,9 +55,8 @@ pub struct PlanView {
 /// A search within each limit, and what is known of it.
 #[derive(Debug, Clone)]
 pub struct PlanPicture {
-    /// What is asked.
     pub curve: Arc<MemoryCurve>,
-    /// What was found within each limit: by this search, or still by the one before.
+    /// The plans within each limit: of this search, or still of the one before.
     plans: Vec<Option<PlanAnswer>>,
     /// Which of them are of this search.
     fresh: Vec<bool>,
@@ -81,7 +80,7 @@ impl PlanPicture {
         }
     }
 
-    /// What was found within the limit at a place, as far as is known.
+    /// The plans within the limit at a place, as far as known.
     pub fn at(&self, place: usize) -> Option<&PlanAnswer> {
         self.plans.get(place)?.as_ref()
     }
@@ -103,7 +102,7 @@ impl PlanPicture {
 }
 
 impl PlanView {
-    /// What the plans are best in.
+    /// The objective of the plans.
     pub fn objective(&self) -> PlannerObjective {
         OBJECTIVES[self.objective]
     }
@@ -119,7 +118,7 @@ impl PlanView {
         chosen.unwrap_or_else(|| picture.curve.own())
     }
 
-    /// What was found within the limit under the cursor, as far as is known.
+    /// The plans within the limit under the cursor, as far as known.
     pub fn planned(&self) -> Option<&PlanAnswer> {
         self.picture.as_ref()?.at(self.place())
     }
@@ -153,7 +152,7 @@ impl PlanView {
         let Some(found) = self.chosen() else {
             return Effect::Tell("no plan fits within this limit".into());
         };
-        Effect::Revise(Box::new(with_plan(context.file, found, context.scenario)), said(found))
+        Effect::Revise(Box::new(with_plan(context.file, found, context.scenario)), describe(found))
     }
 }
 
@@ -176,7 +175,7 @@ impl View for PlanView {
         Vec::new()
     }
 
-    /// What the plan within the limit is the best in.
+    /// The objective of the plan within the limit.
     fn figure(&self, _: &Context) -> Result<Asked, Notice> {
         if !self.picture.as_ref().is_some_and(|picture| picture.is_fresh(self.place())) {
             return Err(LATER);
@@ -239,7 +238,7 @@ impl View for PlanView {
     }
 }
 
-/// What the view's plans differ in from the scenario, the placement of the state apart.
+/// Fields in which the view's plans differ from the scenario, the placement of the state apart.
 const CHANGED: [Field; 5] = [Field::Nodes, Field::Devices, Field::MicroBatch, Field::Accumulate, Field::Recompute];
 
 /// The file with a plan in place of its own; of its limit only what lies beyond the scenario's own.
@@ -251,8 +250,8 @@ fn with_plan(file: &ScenarioFile, found: &FoundPlan, scenario: &Scenario) -> Sce
     file
 }
 
-/// `took the plan: micro 16, accum 1, recompute full`.
-fn said(found: &FoundPlan) -> String {
+/// `applied the plan: micro 16, accum 1, recompute full`.
+fn describe(found: &FoundPlan) -> String {
     format!("applied the plan: {}", Tuned::from(&found.scenario))
 }
 

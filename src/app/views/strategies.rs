@@ -1,19 +1,19 @@
 //! The view of the strategies: all of them on the scenario shown, in one table, the best first.
 
 use crate::app::action::Action;
-use crate::app::action::asked::{Asked, LATER, NOTHING};
 use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
 use crate::app::action::effect::Effect;
 use crate::app::action::notice::Notice;
+use crate::app::action::notice::{Asked, LATER, NOTHING};
 use crate::app::action::panel::ViewId;
 use crate::app::answers::work::{Found, Work};
-use crate::app::views::view::{View, ViewSpec};
+use crate::app::views::{View, ViewSpec};
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::search::{StrategyOutcome, strategies, with_strategy};
 use shardscope_report::figures::{Figure, FigureSubject};
 
-/// What is known of it before it is shown.
+/// Its name, its key and the keys in it.
 pub const SPEC: ViewSpec = ViewSpec {
     id: ViewId { word: "strategies", name: "Strategies", about: "all strategies for this scenario, best first" },
     opens: "S",
@@ -28,7 +28,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     },
 };
 
-/// What the table is sorted by, the best first, with words for the title; of the levels the outermost.
+/// Orders of the table, the best first, with words for the title; of the levels the outermost.
 const ORDERS: [(Figure, &str); 4] = [
     (Figure::ModelFlops, "by throughput"),
     (Figure::Peak, "by memory"),
@@ -39,7 +39,7 @@ const ORDERS: [(Figure, &str); 4] = [
 /// The table, its order and its cursor.
 #[derive(Debug, Clone, Default)]
 pub struct StrategiesView {
-    /// What it is sorted by: a place in [`ORDERS`].
+    /// Its order: a place in [`ORDERS`].
     order: usize,
     /// The strategy under the cursor.
     chosen: String,
@@ -66,12 +66,12 @@ impl StrategiesView {
         self.rows.iter().position(|row| row.id == self.chosen).unwrap_or(0)
     }
 
-    /// What the rows are sorted by, in words.
+    /// Words for the order of the rows.
     pub fn order(&self) -> &'static str {
         ORDERS[self.order].1
     }
 
-    /// What the rows are sorted by.
+    /// The order of the rows.
     fn sorted_by(&self, scenario: &Scenario) -> Figure {
         match ORDERS[self.order].0 {
             Figure::Traffic(_) => Figure::Traffic(scenario.cluster.levels.len().saturating_sub(1)),
@@ -124,7 +124,7 @@ impl View for StrategiesView {
         Vec::new()
     }
 
-    /// What the table is sorted by, of the strategy.
+    /// The key of a strategy in the order of the table.
     fn figure(&self, context: &Context) -> Result<Asked, Notice> {
         if !self.complete {
             return Err(LATER);

@@ -5,14 +5,14 @@
 use std::sync::Arc;
 
 use crate::app::action::Action;
-use crate::app::action::asked::{Asked, PLAN_LATER};
 use crate::app::action::context::Context;
 use crate::app::action::cursor::{GridCursor, ListCursor};
-use crate::app::action::effect::{Effect, told};
+use crate::app::action::effect::{Effect, say};
 use crate::app::action::notice::Notice;
+use crate::app::action::notice::{Asked, PLAN_LATER};
 use crate::app::action::panel::ViewId;
 use crate::app::answers::work::{Found, Work};
-use crate::app::views::view::{View, ViewSpec};
+use crate::app::views::{View, ViewSpec};
 use shardscope_engine::bounds::intensity::LinkNeeds;
 use shardscope_engine::bounds::layered::CriticalBatch;
 use shardscope_engine::scenario::{Edit, Field, Scenario};
@@ -22,7 +22,7 @@ use shardscope_engine::search::training::{
 use shardscope_engine::units::{devices, short};
 use shardscope_report::figures::run::TrainingRun;
 
-/// What is known of it before it is shown.
+/// Its name, its key and the keys in it.
 pub const SPEC: ViewSpec = ViewSpec {
     id: ViewId { word: "training", name: "Training time", about: "fewest days of each method, by device count" },
     opens: "D",
@@ -50,7 +50,7 @@ const MOST: u32 = 1 << 20;
 const FACTOR: f64 = 2.0;
 const FACTORS: std::ops::RangeInclusive<f64> = 1.0 / 1024.0..=64.0;
 
-/// What the view asks and what it knows.
+/// The state of the view: its question and the answers so far.
 #[derive(Debug, Clone, Default)]
 pub struct TrainingView {
     /// The law of the critical batch, by its place in [`CriticalBatch::LAWS`].
@@ -70,9 +70,8 @@ pub struct TrainingView {
 /// A search, and what is known of its answers.
 #[derive(Debug, Clone)]
 pub struct TrainingPicture {
-    /// What is asked.
     pub search: Arc<TrainingSearch>,
-    /// What was found, by method and budget.
+    /// The answers, by method and budget.
     answers: Vec<Option<TrainingAnswer>>,
     /// The best of each method within each budget, as far as is known.
     best: Vec<Option<BestTraining>>,
@@ -107,7 +106,7 @@ impl TrainingPicture {
         self.best.get(method * self.search.budgets.len() + budget)?.as_ref()
     }
 
-    /// What the links have to carry for that plan to hide its transfers.
+    /// The bandwidth that hides the transfers of that plan.
     pub fn needs(&self, method: usize, budget: usize) -> Option<&LinkNeeds> {
         // A larger budget need not be filled: its best may be that of a smaller one.
         let (first, best) = (method * self.search.budgets.len(), self.best(method, budget));
@@ -203,12 +202,12 @@ impl TrainingView {
     /// The plan under the cursor becomes the scenario's.
     fn take(&self, context: &Context) -> Vec<Effect> {
         if !context.is_possible {
-            return told("these plans are of the last possible scenario: fix the fields first");
+            return say("these plans are of the last possible scenario: fix the fields first");
         }
         let Some(picture) = self.picture.as_ref().filter(|_| self.is_answered()) else {
-            return told(PLAN_LATER);
+            return say(PLAN_LATER);
         };
-        let Some((method, best)) = self.chosen() else { return told("no plan of this method fits here") };
+        let Some((method, best)) = self.chosen() else { return say("no plan of this method fits here") };
         let said = format!("applied the {} plan on {}: u undoes it", method.name, devices(best.choice.devices));
         vec![Effect::Edit(picture.search.edits(method, &best.choice), said)]
     }

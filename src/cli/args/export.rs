@@ -6,8 +6,11 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::ScenarioArgs;
-use super::array::ArrayArgs;
+use crate::cli::args::ScenarioArgs;
+use crate::cli::args::sweep::metrics;
+use shardscope_engine::search::Axis;
+use shardscope_interop::job_array::MOST_PARTS;
+use shardscope_report::figures::Figure;
 
 /// Arguments of `export`.
 #[derive(Debug, Args)]
@@ -45,7 +48,7 @@ pub struct ExportArgs {
     /// Type of the devices as the scheduler calls it, for sbatch
     #[arg(long, value_name = "TYPE")]
     pub gpu_type: Option<String>,
-    /// What starts the job's processes, for sbatch
+    /// Launcher of the job's processes, for sbatch
     #[arg(long, value_enum, default_value = "torchrun")]
     pub launcher: Launcher,
     #[command(flatten)]
@@ -54,7 +57,7 @@ pub struct ExportArgs {
     pub input: ScenarioArgs,
 }
 
-/// What starts the processes of a job.
+/// The launcher of a job's processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Launcher {
     /// torchrun: the training program reads the plan
@@ -92,4 +95,37 @@ pub enum ExportTarget {
     /// Chrome trace of the simulated step, for Perfetto: DIR/rank0.json for each pipeline rank, or with --out
     /// DIR/NAME.json.gz packed
     Trace,
+}
+
+/// A sweep as a job array.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Sweep as a job array (--to sbatch --sweep)")]
+pub struct ArrayArgs {
+    /// Export a job array that computes a sweep, in place of a job that trains
+    #[arg(long, requires_all = ["x", "y"])]
+    pub sweep: bool,
+    /// Horizontal axis, as `sweep` takes it
+    #[arg(long, value_name = "AXIS=VALUES", requires = "sweep", value_parser = axis)]
+    pub x: Option<String>,
+    /// Vertical axis
+    #[arg(long, value_name = "AXIS=VALUES", requires = "sweep", value_parser = axis)]
+    pub y: Option<String>,
+    /// Figure of each cell
+    #[arg(long, default_value = Figure::ModelFlops.word(), hide_possible_values = true, value_parser = metrics())]
+    pub metric: Figure,
+    /// Give each cell its best micro-batch, recompute and accumulation
+    #[arg(long, requires = "sweep")]
+    pub tune: bool,
+    /// Parts, a task each; by default tasks of about a minute
+    #[arg(long, value_name = "N", requires = "sweep",
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_PARTS)))]
+    pub parts: Option<u32>,
+    /// Tasks that run at a time
+    #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..))]
+    pub at_once: u32,
+}
+
+/// An axis as it was written, which the script repeats.
+fn axis(text: &str) -> Result<String, String> {
+    text.parse::<Axis>().map(|_| text.to_owned())
 }

@@ -64,7 +64,7 @@ impl FromArgMatches for ScenarioFlags {
 }
 
 /// The flag of a field.
-fn flag(field: Field) -> Arg {
+pub(super) fn flag(field: Field) -> Arg {
     let spec = field.spec();
     let arg = Arg::new(spec.flag)
         .long(spec.flag)

@@ -1,160 +1,30 @@
-//! Arguments of `import`.
-//!
-//! Not for what is imported.
+//! Arguments of `import`, built from the table of kinds and their options. Not for what is imported.
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::builder::PossibleValuesParser;
+use clap::error::Error;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
-use shardscope_engine::units::BytesPerSecond;
-use shardscope_interop::nccl::TimedCollective;
+use shardscope_engine::scenario::Field;
+use shardscope_interop::content::{ForeignKind, ImportOption};
+use shardscope_interop::import::ImportWords;
 
-use super::{ReportForm, ScenarioArgs, ScenarioFlags, words};
+use super::flags::flag;
+use super::{ReportForm, ScenarioArgs, ScenarioFlags};
 
 /// Arguments of `import`.
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
+#[derive(Debug)]
 pub struct ImportArgs {
-    #[command(subcommand)]
-    pub kind: Option<ImportKind>,
-    /// File whose content says what it is: a model, a run's log or trace, a launcher's configuration, a tool's output
-    #[arg(value_name = "FILE")]
-    pub file: Option<PathBuf>,
-    #[command(flatten)]
+    /// The kind that was named; without one the content of the file tells.
+    pub kind: Option<ForeignKind>,
+    /// Files and options.
+    pub words: ImportWords,
+    /// The scenario to compare a trace with.
+    pub scenario: ScenarioArgs,
+    /// Where the result goes.
     pub output: ImportOutput,
 }
-
-/// What can be imported.
-#[derive(Debug, Subcommand)]
-pub enum ImportKind {
-    /// A model from a Hugging Face config.json
-    Model(ImportModelArgs),
-    /// Rows for `validate` and `calibrate` from logs of Megatron-LM, torchtitan, DeepSpeed or HF Trainer
-    Run(ImportRunArgs),
-    /// A scenario from a launcher's configuration: Accelerate, HF Trainer, DeepSpeed, Megatron-LM or torchtitan
-    Plan(ImportPlanArgs),
-    /// A cluster from sinfo, scontrol, nvidia-smi, rocm-smi, ibstat, `ibv_devinfo`, or a topology file of NCCL, one or several
-    Cluster(ImportClusterArgs),
-    /// A cluster's bandwidths and latencies from logs of nccl-tests or rccl-tests
-    Links(ImportLinksArgs),
-    /// What PyTorch's profiler recorded of a step: kernels, collectives, what was exposed, beside a simulated step
-    Trace(ImportTraceArgs),
-}
-
-/// Arguments of `import model`.
-#[derive(Debug, Default, Args)]
-pub struct ImportModelArgs {
-    /// Hugging Face configuration; `-` is standard input
-    #[arg(value_name = "CONFIG.json")]
-    pub file: PathBuf,
-    /// Name of the model; by default the one in the file, or the file's own
-    #[arg(long)]
-    pub name: Option<String>,
-    /// Known `model_type` as which to read an unknown one
-    #[arg(long, value_name = "TYPE")]
-    pub like: Option<String>,
-    #[command(flatten)]
-    pub output: ImportOutput,
-}
-
-/// Arguments of `import run`.
-#[derive(Debug, Default, Args)]
-pub struct ImportRunArgs {
-    /// Logs, one row for each; `-` is standard input
-    #[arg(value_name = "LOG", required = true)]
-    pub files: Vec<PathBuf>,
-    /// Lines of steps to leave out at the head; by default 3, and those with skipped iterations
-    #[arg(long, value_name = "N")]
-    pub skip: Option<usize>,
-    /// Machine that ran it, as `presets clusters` lists it
-    #[arg(long, value_name = "ID")]
-    pub hardware: Option<String>,
-    /// Software that ran it, as `presets stacks` lists it
-    #[arg(long, value_name = "ID")]
-    pub stack: Option<String>,
-    /// A cell that the log does not say, or says wrongly; `validate --template` explains the columns
-    #[arg(long, value_name = "COLUMN=VALUE")]
-    pub set: Vec<String>,
-    #[command(flatten)]
-    pub output: ImportOutput,
-}
-
-/// Arguments of `import plan`.
-#[derive(Debug, Default, Args)]
-pub struct ImportPlanArgs {
-    /// Configuration, with the DeepSpeed file that it refers to; a Megatron-LM script or log; `-` is standard input
-    #[arg(value_name = "FILE", required = true)]
-    pub files: Vec<PathBuf>,
-    #[command(flatten)]
-    pub output: ImportOutput,
-    /// What the files do not say, or say otherwise
-    #[command(flatten)]
-    pub flags: ScenarioFlags,
-}
-
-/// Arguments of `import cluster`.
-#[derive(Debug, Default, Args)]
-pub struct ImportClusterArgs {
-    /// What the tools print, told apart by content; `-` is standard input
-    #[arg(value_name = "FILE", required = true)]
-    pub files: Vec<PathBuf>,
-    /// Name of the cluster
-    #[arg(long)]
-    pub name: Option<String>,
-    /// Nodes of the machine, where no file says so
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
-    pub nodes: Option<u32>,
-    /// What a node sends to others, all its ports together, like "400 GB/s"
-    #[arg(long)]
-    pub rate: Option<BytesPerSecond>,
-    /// What a device sends to others of its node, where the preset's links are not there
-    #[arg(long, value_name = "RATE")]
-    pub node_bandwidth: Option<BytesPerSecond>,
-    /// Preset whose device and whose links inside a node it has
-    #[arg(long, value_name = "ID")]
-    pub device: Option<String>,
-    #[command(flatten)]
-    pub output: ImportOutput,
-}
-
-/// Arguments of `import links`.
-#[derive(Debug, Args)]
-pub struct ImportLinksArgs {
-    /// Logs of nccl-tests or rccl-tests, or their JSON (-J); `-` is standard input
-    #[arg(value_name = "LOG", required = true)]
-    pub files: Vec<PathBuf>,
-    /// Cluster whose links they measured, as `presets clusters` lists it, or its file
-    #[arg(long, value_name = "ID")]
-    pub cluster: String,
-    /// Collective, where the log does not name it; of several kinds of runs this one counts
-    #[arg(long, value_name = "COLLECTIVE", value_parser = words(COLLECTIVES))]
-    pub collective: Option<TimedCollective>,
-    /// Name of the cluster with its links as measured
-    #[arg(long)]
-    pub name: Option<String>,
-    #[command(flatten)]
-    pub output: ImportOutput,
-}
-
-/// Arguments of `import trace`.
-#[derive(Debug, Args)]
-pub struct ImportTraceArgs {
-    /// Chrome trace of one rank, .json or .json.gz, as `export_chrome_trace` or `export --to trace` writes it; `-` is
-    /// standard input
-    #[arg(value_name = "TRACE")]
-    pub file: PathBuf,
-    #[command(flatten)]
-    pub output: ImportOutput,
-    /// The scenario whose step stands beside it; none where nothing of one is said
-    #[command(flatten)]
-    pub input: ScenarioArgs,
-}
-
-const COLLECTIVES: [(&str, TimedCollective); 3] = [
-    ("all-gather", TimedCollective::AllGather),
-    ("reduce-scatter", TimedCollective::ReduceScatter),
-    ("all-reduce", TimedCollective::AllReduce),
-];
 
 /// Where an import goes, and in what form.
 #[derive(Debug, Clone, Default, Args)]
@@ -168,4 +38,85 @@ pub struct ImportOutput {
     /// Format of the result: the file itself as text, its report on stderr; or all of it as JSON
     #[arg(long, value_enum, default_value = "text")]
     pub format: ReportForm,
+}
+
+const FILE: &str = "file";
+const SCENARIO: &str = "scenario";
+
+// By hand, where other arguments are derived: the table of kinds says which options there are.
+impl Args for ImportArgs {
+    fn augment_args(command: Command) -> Command {
+        let file = Arg::new(FILE).value_name("FILE").value_parser(value_parser!(PathBuf)).help(
+            "File whose content says what it is: a model, a run's log or trace, a launcher's configuration, a tool's output",
+        );
+        // Each option is taken here too, for the kind that the content tells; the help of that kind explains it.
+        let flags = Field::all().map(flag).map(|flag| flag.value_parser(value_parser!(String)));
+        let hidden = options().map(argument).chain(flags).map(|argument| argument.hide(true));
+        ImportOutput::augment_args(command.args_conflicts_with_subcommands(true).arg(file))
+            .args(hidden)
+            .subcommands(ForeignKind::ALL.map(kind))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for ImportArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let (kind, matches) = match matches.subcommand() {
+            None => (None, matches),
+            Some((word, matches)) => (ForeignKind::ALL.into_iter().find(|kind| kind.spec().word == word), matches),
+        };
+        let texts = |name: &str| matches.try_get_many::<String>(name).ok().flatten().into_iter().flatten().cloned();
+        let files = matches.get_many::<PathBuf>(FILE).into_iter().flatten().cloned().collect();
+        // In the order of the table of fields: presets first, since what follows refines them.
+        let names = Field::all().map(|field| field.spec().flag).chain(options().map(|option| option.name));
+        let options = names.flat_map(|name| texts(name).map(move |text| (name.to_owned(), text))).collect();
+        let takes_fields = kind.is_none_or(|kind| kind.spec().takes_fields);
+        let flags = if takes_fields { ScenarioFlags::from_arg_matches(matches)? } else { ScenarioFlags::default() };
+        Ok(Self {
+            kind,
+            words: ImportWords { files, options },
+            scenario: ScenarioArgs { scenario: texts(SCENARIO).next(), flags },
+            output: ImportOutput::from_arg_matches(matches)?,
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// The command that imports a kind.
+fn kind(kind: ForeignKind) -> Command {
+    let spec = kind.spec();
+    let files = Arg::new(FILE).value_name(spec.file_name).value_parser(value_parser!(PathBuf)).help(spec.file_help);
+    let files = files.required(true).num_args(1..=if spec.several { usize::MAX } else { 1 });
+    let command = Command::new(spec.word).arg(files).args(spec.options.iter().map(argument));
+    let command = ImportOutput::augment_args(command);
+    let command = match kind {
+        ForeignKind::Trace => ScenarioArgs::augment_args(command),
+        _ if spec.takes_fields => ScenarioFlags::augment_args(command),
+        _ => command,
+    };
+    // Last, since arguments that are flattened into a command bring a description of their own.
+    command.about(spec.about)
+}
+
+fn argument(option: &ImportOption) -> Arg {
+    let ImportOption { name, value_name, help, words, repeats } = *option;
+    let argument = Arg::new(name).long(name).value_name(value_name).help(help);
+    let argument = if repeats { argument.action(ArgAction::Append) } else { argument };
+    if words.is_empty() { argument } else { argument.value_parser(PossibleValuesParser::new(words)) }
+}
+
+/// The options of all kinds that are no flags of a scenario, each once.
+fn options() -> impl Iterator<Item = &'static ImportOption> {
+    let all = || ForeignKind::ALL.into_iter().flat_map(|kind| kind.spec().options);
+    let is_flag = |option: &ImportOption| Field::all().any(|field| field.spec().flag == option.name);
+    let is_first =
+        move |at: usize, option: &ImportOption| all().position(|other| other.name == option.name) == Some(at);
+    all().enumerate().filter(move |(at, option)| is_first(*at, option) && !is_flag(option)).map(|(_, option)| option)
 }

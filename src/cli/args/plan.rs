@@ -16,8 +16,8 @@ use super::{Bare, ReportForm, ScenarioArgs, words};
 #[derive(Debug, Args)]
 #[command(group = bare())]
 pub struct PlanArgs {
-    /// What to optimize: tokens per second, the time of one optimizer step, the memory of the fullest device, fewest
-    /// devices, or the days of the whole training
+    /// Objective of the plans: tokens per second, the time of one optimizer step, the memory of the fullest device,
+    /// fewest devices, or the days of the whole training
     #[arg(long, default_value = "throughput", value_parser = words(GOALS))]
     pub objective: PlanGoal,
     /// How the search costs a plan: by simulation, or by OSDP's sum of alpha, beta and gamma terms without overlap,
@@ -52,7 +52,7 @@ pub struct PlanArgs {
     pub input: ScenarioArgs,
 }
 
-/// What is asked for.
+/// The goal of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlanGoal {
     /// The plans that are best in something.
@@ -89,7 +89,7 @@ pub struct GridArgs {
     pub bare: Bare,
 }
 
-/// What only searches by simulation ask for.
+/// Arguments of searches by simulation alone.
 const SIMULATED: [&str; 6] = ["objective", "cost_model", "top", "devices_max", "steps", "critical_batch"];
 
 fn some_memory(text: &str) -> Result<Bytes, String> {

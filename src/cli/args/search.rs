@@ -14,7 +14,7 @@ use super::{ScenarioArgs, TableForm, words};
 /// Arguments of `search`.
 #[derive(Debug, Args)]
 pub struct SearchArgs {
-    /// What the best plan is best in, at the scenario's global batch: tokens per second of all devices, days, cost,
+    /// Objective of the plans, at the scenario's global batch: tokens per second of all devices, days, cost,
     /// energy, fewest devices or least memory. Days, cost and energy include failures where the cluster states them
     #[arg(long, default_value = "throughput", value_parser = words(Objective::ALL))]
     pub objective: Objective,
@@ -25,7 +25,7 @@ pub struct SearchArgs {
     /// Field that stays as the scenario has it, like recompute; may be repeated. Flags that are given stay as they are
     #[arg(long, value_name = "FIELD", value_parser = field)]
     pub fix: Vec<Field>,
-    /// What a plan may also do: quantise transfers, offload to the host, compute in fp8; nothing by default
+    /// Also allowed in a plan: quantise transfers, offload to the host, compute in fp8; nothing by default
     #[arg(long, value_enum, value_delimiter = ',')]
     pub allow: Vec<Allow>,
     /// Plans that the stack cannot run too: each then says what the stack lacks
@@ -55,8 +55,8 @@ pub struct SearchArgs {
     /// Overwrite existing files
     #[arg(long, requires = "out")]
     pub force: bool,
-    /// Look at one of N parts of the plans, from 0, as JSON: `merge` puts them together. A part exits with 0 whether or not
-    /// it has a plan that fits
+    /// Look at one of N parts of the plans, from 0, as JSON: `merge` puts them together. A part exits with 0 whether or
+    /// not it has a plan that fits
     #[arg(long, value_name = "K/N")]
     pub part: Option<WorkPart>,
     /// Parts of the same search that are there already, so that this one need not look at what cannot beat them
@@ -73,7 +73,7 @@ pub struct SearchArgs {
 const FRONT: [(&str, Objective); 3] =
     [("days", Objective::Days), ("cost", Objective::Cost), ("devices", Objective::Devices)];
 
-/// What a search may do beside.
+/// Extra choices that a search may make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Allow {
     Quantised,

@@ -2,13 +2,14 @@
 //!
 //! Not for what an axis means.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use crate::cli::args::{ScenarioArgs, TableForm};
 use shardscope_engine::search::{Axis, WorkPart};
 use shardscope_report::figures::{self, Figure, METRICS};
-
-use super::{ScenarioArgs, TableForm};
 
 /// Arguments of `sweep`.
 #[derive(Debug, Args)]
@@ -27,8 +28,8 @@ pub struct SweepArgs {
     /// Give each cell its best micro-batch, recompute and accumulation
     #[arg(long)]
     pub tune: bool,
-    /// One of N parts of the sweep, from 0, as CSV: `merge` puts them together. A part ends with a line that says which it
-    /// is, and exits with 0 whether or not anything in it fits
+    /// One of N parts of the sweep, from 0, as CSV: `merge` puts them together. A part ends with a line that says which
+    /// it is, and exits with 0 whether or not anything in it fits
     #[arg(long, value_name = "K/N")]
     pub part: Option<WorkPart>,
     /// Format of the map; CSV is written as it is computed, however many cells there are
@@ -40,4 +41,19 @@ pub struct SweepArgs {
 
 pub(super) fn metrics() -> impl TypedValueParser<Value = Figure> {
     PossibleValuesParser::new(METRICS.map(Figure::word)).try_map(|word| figures::metric(&word))
+}
+
+/// Arguments of `merge`.
+#[derive(Debug, Args)]
+pub struct MergeArgs {
+    /// All parts of one sweep or search, in any order: what `sweep --part K/N --format csv` or `search --part K/N
+    /// --format json` printed
+    #[arg(value_name = "PART", required = true)]
+    pub parts: Vec<PathBuf>,
+    /// Write the whole here; an existing file needs --force
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Overwrite existing files
+    #[arg(long, requires = "out")]
+    pub force: bool,
 }

@@ -7,7 +7,7 @@ use std::str;
 use csv_core::ReadRecordResult;
 
 use crate::cli::exit::Failure;
-use crate::cli::parts::{self, COMMENT, ContentHash, Seal};
+use crate::cli::merge::seal::{self, COMMENT, ContentHash, Seal};
 use shardscope_engine::disk::{self, InputKind, OpenInput};
 use shardscope_engine::text::csv::is_formula;
 use shardscope_engine::text::printable;
@@ -25,16 +25,16 @@ impl Whole {
         let mut unsealed = Vec::new();
         let mut parts = Vec::new();
         for file in files {
-            match seal(file)? {
+            match read_seal(file)? {
                 Some(seal) => parts.push((file.clone(), seal)),
                 None => unsealed.push(format!(
                     "{}: is partial, or no part of a sweep: its last line is not '# part K/N of ...'; run it again",
-                    named(file)
+                    display_name(file)
                 )),
             }
         }
-        let told: Vec<(String, Seal)> = parts.iter().map(|(file, seal)| (named(file), seal.clone())).collect();
-        unsealed.extend(parts::mistakes(&told));
+        let told: Vec<(String, Seal)> = parts.iter().map(|(file, seal)| (display_name(file), seal.clone())).collect();
+        unsealed.extend(seal::mistakes(&told));
         parts.sort_by_key(|(_, seal)| seal.part);
         if unsealed.is_empty() { Ok(Self(parts)) } else { Err(Failure::Input(unsealed)) }
     }
@@ -64,15 +64,15 @@ const LONGEST: usize = 1 << 16;
 /// Bytes that are handed on at a time.
 const PIECE: usize = 1 << 18;
 
-/// What the last line of a file says, if that is whole.
-fn seal(file: &Path) -> Result<Option<Seal>, Failure> {
+/// Reads the seal from the last line of a file, if that line is whole.
+fn read_seal(file: &Path) -> Result<Option<Seal>, Failure> {
     let tail = disk::tail(file, LONGEST as u64).map_err(|error| Failure::io(file, &error))?;
     let text = String::from_utf8_lossy(&tail);
     let last = text.strip_suffix('\n').map(|text| text.rsplit('\n').next().unwrap_or(text));
     Ok(last.and_then(|line| line.strip_prefix(COMMENT)?.parse().ok()))
 }
 
-fn named(file: &Path) -> String {
+fn display_name(file: &Path) -> String {
     printable(&file.display().to_string())
 }
 
@@ -138,7 +138,8 @@ impl<'a> PartRows<'a, Box<dyn Read>> {
 
     /// Refuses a part with more or fewer rows than it had, or with others.
     fn complete(&self) -> Result<(), Failure> {
-        let wrong = |what: &str| Err(Failure::input(format!("{}: {what}; run this part again", named(self.file))));
+        let wrong =
+            |what: &str| Err(Failure::input(format!("{}: {what}; run this part again", display_name(self.file))));
         if self.count != self.rows {
             return wrong(&format!("has {} rows of {}", self.count, self.rows));
         }
@@ -177,7 +178,7 @@ impl<'a> PartRows<'a, Box<dyn Read>> {
     }
 
     fn wrong(&self, what: &str) -> Failure {
-        Failure::input(format!("{}: line {} {what}; run this part again", named(self.file), self.line))
+        Failure::input(format!("{}: line {} {what}; run this part again", display_name(self.file), self.line))
     }
 }
 

@@ -17,12 +17,13 @@ use shardscope_engine::search::{Cancel, Evaluator};
 use shardscope_engine::units::Seconds;
 use shardscope_report::figures::TrainingReport;
 
-use super::best;
+use super::{limit_memory, save_best};
 
 pub fn run(session: &Session, arguments: &PlanArgs) -> Result<Exit, Failure> {
     let law = arguments.training.critical_batch.unwrap_or(CriticalBatch::Layered);
     let training = search(session, arguments, law)?;
-    note_chosen(&arguments.input, &training.chosen());
+    let chosen = training.chosen();
+    note_chosen(&arguments.input, |field| chosen.contains(&field));
     let cancel = Cancel::default();
     interrupt::cancels(&cancel);
     let found = TrainingFindings::search(&training, session, &cancel)?;
@@ -41,7 +42,7 @@ pub fn run(session: &Session, arguments: &PlanArgs) -> Result<Exit, Failure> {
     };
     output::report(arguments.format, || report.text(), || report.json())?;
     let shortest = shortest(&training, &found.best);
-    best::save(&session.library, arguments, shortest.as_ref())?;
+    save_best(&session.library, arguments, shortest.as_ref())?;
     interrupt::ends(&cancel);
     Ok(if shortest.is_some() { Exit::Done } else { Exit::DoesNotFit })
 }
@@ -60,7 +61,7 @@ const MOST_DEVICES: u64 = 1 << 22;
 /// The search that the arguments ask for.
 fn search(session: &Session, arguments: &PlanArgs, law: CriticalBatch) -> Result<TrainingSearch, Failure> {
     let mut base = session.open(&arguments.input)?.scenario;
-    best::limit_memory(&mut base, arguments.memory_limit);
+    limit_memory(&mut base, arguments.memory_limit);
     let critical = law.sequences(&base.model, base.plan.sequence);
     let steps =
         arguments.training.steps.or(base.plan.tokens.map(|tokens| tokens / critical / f64::from(base.plan.sequence)));
@@ -89,7 +90,6 @@ fn search(session: &Session, arguments: &PlanArgs, law: CriticalBatch) -> Result
     }
 }
 
-/// What was found.
 struct TrainingFindings {
     best: Vec<Option<BestTraining>>,
     accounts: Vec<Option<StepBreakdown>>,

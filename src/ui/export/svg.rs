@@ -5,8 +5,8 @@
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::Modifier;
 
-use super::cells::{columns, rows, trimmed};
 use super::xml::XmlText;
+use super::{columns, rows, trimmed};
 use crate::ui::theme::rgb;
 
 /// A cell's size in pixels: what a 14 px monospace font takes.
@@ -90,7 +90,7 @@ fn draw(out: &mut XmlText, run: &[(u16, &Cell)], top: f64, ground: Ground) {
         rect(out, [x, top, width, CELL.1], paper, 1.0);
     }
     if let Some(parts) = shape(cell.symbol()) {
-        // What fills the whole width of its cells is one shape, the rest repeats cell by cell.
+        // A glyph that fills the whole width of its cells is one shape, others repeat cell by cell.
         let whole = parts.iter().all(|part| part.width >= 1.0);
         let (count, step) = if whole { (1, width) } else { (run.len(), CELL.0) };
         for index in 0..count {

@@ -1,4 +1,4 @@
-//! Where the time of a step goes, what each level carries, and what more of each resource would give.
+//! The parts of a step's time, the traffic of each level, and the gain from more of each resource.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Position, Rect};
@@ -6,11 +6,12 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use super::{frame, has_keys, staleness, words};
-use crate::app::views::time::breakdown;
-use crate::app::views::view::View;
+use crate::app::views::View;
+use crate::app::views::panels::breakdown;
 use crate::app::{Answer, App, Panel};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
+use crate::ui::widgets::text::columns;
 use shardscope_engine::units::{Amount, percent, rounded_percent};
 use shardscope_report::figures::{Figure, TRAINING};
 
@@ -21,8 +22,19 @@ pub(in crate::ui) const WIDTH: u16 = 41;
 const TIME: &str = "time";
 const COST: &str = "training";
 
+/// Rows that gains take, with their heading.
+const GAINS: usize = 7;
+
 /// Columns of a bar.
 const BAR: usize = 8;
+
+/// Rows that it needs in one column: frame, figures under their headings, gains that are still computed.
+pub(in crate::ui) fn height(app: &App) -> u16 {
+    let rows = breakdown(app.answer.as_ref());
+    let headings = rows.chunk_by(|one, next| heading(*one) == heading(*next)).count();
+    let computed = rows.iter().any(|figure| matches!(figure, Figure::Elasticity(_)));
+    columns(2 + rows.len() + headings + if computed { 0 } else { GAINS })
+}
 
 /// Draws it; the row that has the keys is reversed.
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
@@ -48,7 +60,7 @@ pub(in crate::ui) fn row_at(app: &App, theme: Theme, inside: Rect, at: Position)
     lists.into_iter().find_map(|(area, list)| list.row_at(area, at))
 }
 
-/// Which lists are drawn where: what is sent and the elasticities beside the rest where there is room.
+/// The lists and their areas: traffic and gains stand beside the rest where there is room.
 fn lists(app: &App, answer: &Answer, theme: Theme, inside: Rect) -> Vec<(Rect, RowList<'static>)> {
     let rows = breakdown(app.answer.as_ref());
     let beside = inside.width >= 2 * WIDTH - 6;
@@ -85,7 +97,7 @@ fn heading(figure: Figure) -> &'static str {
     }
 }
 
-/// What of the step transfers cost, waited for or beside compute: `, 29 % of it transfers`.
+/// The share of the step that transfers cost, waited for or beside compute: `, 29 % of it transfers`.
 fn transfers(answer: &Answer) -> String {
     let subject = answer.subject();
     let costs = [Figure::Exposed, Figure::Slowed].into_iter().filter_map(|figure| figure.amount(&subject));

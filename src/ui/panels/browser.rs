@@ -42,7 +42,7 @@ pub(super) fn overlay(theme: Theme, browser: &Browser, area: Rect) -> Overlay<'_
 const EMPTY: &str = "no snapshots here and none in the data directory: e saves one of the scenario shown, s all pinned \
                      scenarios as a set";
 
-/// What a file holds, in a few words.
+/// The contents of a file in a few words.
 fn about(file: &Listed) -> String {
     match &file.holds {
         Err(_) => "cannot be opened".to_owned(),
@@ -54,7 +54,7 @@ fn about(file: &Listed) -> String {
     }
 }
 
-/// What the file under the cursor says of itself, or the question whether it is to be deleted.
+/// The summary of the file under the cursor, or the question whether it is to be deleted.
 fn preview(browser: &Browser, theme: Theme, width: usize) -> Vec<Line<'static>> {
     let Some(file) = browser.file() else { return Vec::new() };
     let path = file.path.strip_prefix(".").unwrap_or(&file.path).display().to_string();

@@ -62,7 +62,7 @@ fn line(row: &Row, theme: Theme, width: usize) -> Line<'static> {
     line
 }
 
-/// What stands behind a value.
+/// The note behind a value.
 fn aside(row: &Row) -> (String, Role) {
     match &row.wrong {
         Some(why) => (why.clone(), Role::Bad),
@@ -72,7 +72,7 @@ fn aside(row: &Row) -> (String, Role) {
     }
 }
 
-/// What is wrong with the field that has the keys, in full, or how it is changed.
+/// The problem with the field that has the keys in full, or how it is changed.
 fn words(form: &Form) -> (String, Role) {
     let Some(row) = form.rows.get(form.row()) else { return (String::new(), Role::Dim) };
     match &row.wrong {

@@ -55,13 +55,13 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, wide: bool, area: Rect, buf
     }
 }
 
-/// What is wrong and how to fix it; the fix comes first where there is not room for both.
+/// The first problem and its fix; the fix comes first where there is not room for both.
 fn refusal(Problem { what, fix, .. }: &Problem, width: u16, rows: usize) -> Vec<String> {
     let [whole, advice] = [format!("{what}; {fix}"), format!("{fix}: {what}")].map(|text| wrapped(&text, width.into()));
     if whole.len() <= rows { whole } else { advice }
 }
 
-/// What the scenario is; `long` counts devices as well as nodes.
+/// Names the scenario; `long` counts devices as well as nodes.
 fn title(scenario: &Scenario, long: bool) -> Vec<Span<'static>> {
     let count = scenario.devices();
     let per_node = scenario.cluster.devices_per_node().max(1);
@@ -90,10 +90,10 @@ fn cautioned(answer: &Answer, theme: Theme) -> Option<Span<'static>> {
     (count > 0).then(|| Span::styled(format!("{count} {word}"), theme.style(Role::Warn)))
 }
 
-/// What the whole job takes.
+/// The time and cost of the whole job.
 const JOB: [Figure; 4] = [Figure::Days, Figure::DeviceHours, Figure::Cost, Figure::TotalTokens];
 
-/// What stands beside the verdict where it is wide, and what else is said of the step; all that is where it is not.
+/// The facts beside the verdict on a wide screen, and the other facts of the step; on a narrow one all are facts of the step.
 const WIDE: ([Figure; 2], [Figure; 2]) = ([Figure::ModelFlops, Figure::Mfu], [Figure::StepTime, Figure::Bubble]);
 const COMPACT: [Figure; 4] = [Figure::ModelFlops, Figure::Mfu, Figure::StepTime, Figure::Bubble];
 

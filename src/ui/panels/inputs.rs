@@ -26,6 +26,14 @@ pub(in crate::ui) fn width(screen: u16, large: u16) -> u16 {
     (WIDTH + screen.saturating_sub(large)).min(WIDEST)
 }
 
+/// Rows that it needs in one column: frame, fields, and the pinned scenario.
+pub(in crate::ui) fn height(app: &App) -> u16 {
+    columns(2 + app.inputs.rows().count() + PINNED)
+}
+
+/// Rows of the pinned scenario and how the one shown differs.
+const PINNED: usize = 4;
+
 /// Columns of the names.
 const NAMES: usize = 10;
 
@@ -47,7 +55,7 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
 pub(in crate::ui) fn field_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
     let pinned = app.pins.reference().map_or(0, |(_, summary)| {
         let differs = app.answer.as_ref().is_some_and(|answer| answer.evaluation.summary != *summary);
-        if differs { 4 } else { 2 }
+        if differs { PINNED } else { 2 }
     });
     let rows: Vec<InputRow> = app.inputs.rows().collect();
     let (fields, _) = places(rows.len(), pinned, inside);
@@ -55,7 +63,7 @@ pub(in crate::ui) fn field_at(app: &App, inside: Rect, at: Position) -> Option<u
     lists.find_map(|(list, area)| list.row_at(area, at))
 }
 
-/// Where which fields are, and where so many lines about the pinned scenario.
+/// The areas of the columns of fields, and of so many lines about the pinned scenario.
 fn places(rows: usize, pinned: usize, inside: Rect) -> (Vec<(Range<usize>, Rect)>, Rect) {
     if usize::from(inside.height) < rows + pinned && inside.width >= 2 * WIDTH {
         let half = rows.div_ceil(2);
@@ -86,7 +94,7 @@ fn list(app: &App, theme: Theme, (rows, fields): (&[InputRow], Range<usize>), ar
     }
 }
 
-/// What is wrong with a row.
+/// The problem with a row's value.
 fn wrong(app: &App, row: InputRow) -> Option<&str> {
     match row {
         InputRow::Field(field) => app.inputs.wrong(field).map(|wrong| wrong.why.as_str()),
@@ -94,7 +102,7 @@ fn wrong(app: &App, row: InputRow) -> Option<&str> {
     }
 }
 
-/// What may stand beside the value of a row, the fullest form first.
+/// Notes for beside the value of a row, the fullest form first.
 fn beside(app: &App, row: InputRow) -> Vec<String> {
     match row {
         InputRow::Field(field) if app.inputs.wrong(field).is_none() => {

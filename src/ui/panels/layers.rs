@@ -1,4 +1,4 @@
-//! What lies over the panels, each a box with a list in it: the help, commands, a list to choose from, a value being
+//! Layers over the panels, each a box with a list in it: the help, commands, a list to choose from, a value being
 //! typed.
 
 use ratatui::buffer::Buffer;
@@ -6,27 +6,29 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
 use super::overlay::{Overlay, Prompt, picked, room};
-use super::{browser, explain, form};
+use super::{browser, form};
 use crate::app::App;
 use crate::app::layer::Layer;
 use crate::app::layer::command_lines::CommandLines;
-use crate::app::layer::diagnostics::{Finding, LINES};
+use crate::app::layer::explanation::{Explaining, Page};
 use crate::app::layer::help::Help;
 use crate::app::layer::list::List;
 use crate::app::layer::page::TextPage;
+use crate::app::layer::page::{Finding, LINES};
 use crate::app::layer::typing::{Entry, Purpose};
 use crate::app::state::pointing::PointerTarget;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
-use crate::ui::widgets::list::key_lines;
-use crate::ui::widgets::text::{columns, width, wrapped};
+use crate::ui::widgets::list::{ListLine, key_lines};
+use crate::ui::widgets::text::{columns, fit, width, wrapped};
+use shardscope_report::figures::FormulaInput;
 
 /// Draws the top layer; gives the place of the text cursor, if there is one.
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) -> Option<Position> {
     overlay(app, theme, area)?.render(area, buf)
 }
 
-/// What of the top layer is at a place.
+/// Finds the target of the top layer at a place.
 pub(in crate::ui) fn target(app: &App, area: Rect, at: Position) -> PointerTarget {
     overlay(app, Theme::default(), area).map_or(PointerTarget::Nothing, |overlay| overlay.target(area, at))
 }
@@ -34,7 +36,7 @@ pub(in crate::ui) fn target(app: &App, area: Rect, at: Position) -> PointerTarge
 fn overlay(app: &App, theme: Theme, area: Rect) -> Option<Overlay<'_>> {
     match app.layer.as_ref()? {
         Layer::Browser(found) => Some(browser::overlay(theme, found, area)),
-        Layer::Explain(explaining) => explain::overlay(theme, explaining, area),
+        Layer::Explain(explaining) => explanation(theme, explaining, area),
         Layer::Help(read) => Some(help(app, theme, read, area)),
         Layer::Diagnostics(findings, sheet) => Some(diagnostics(theme, findings, sheet.top(&app.context()))),
         Layer::Page(read) => Some(page(app, theme, read, area)),
@@ -170,4 +172,69 @@ fn entry(theme: Theme, entry: &Entry) -> Overlay<'_> {
         prompt: Some(prompt),
         ..Overlay::default()
     }
+}
+
+/// Columns that it takes, as far as there is room.
+const EXPLAINED: u16 = 100;
+
+/// Columns of an input's value.
+const INPUT: usize = 14;
+
+/// The page on top of those that led to it.
+pub(super) fn explanation(theme: Theme, explaining: &Explaining, area: Rect) -> Option<Overlay<'_>> {
+    let (page, title) = (explaining.page()?, explaining.title()?);
+    let way: Vec<&str> = explaining.way().collect();
+    let note = way.split_last().map_or_else(String::new, |(_, before)| before.join(" / "));
+    let size = (EXPLAINED, area.height);
+    let lines = explanation_lines(page, theme, room(size, area).0.saturating_sub(2));
+    let list = RowList { theme, lines, cursor: Some(page.row()), ..RowList::default() };
+    Some(Overlay { theme, size, title, note, list, ..Overlay::default() })
+}
+
+/// The figure, a row for each input, a description, and its source.
+fn explanation_lines(page: &Page, theme: Theme, width: usize) -> Vec<ListLine<'static>> {
+    let mut lines: Vec<_> = head(page, theme, width).into_iter().map(|line| (line, None)).collect();
+    let inputs = page.explanation.formula.inputs();
+    for (index, input) in inputs.iter().enumerate() {
+        lines.extend(input_row(input, page.row() == index, theme, width).into_iter().map(|line| (line, Some(index))));
+    }
+    let texts = [page.explanation.about.to_string(), page.explanation.source.to_string()];
+    for (text, row) in texts.iter().zip(inputs.len()..) {
+        // Each line of a text is marked, where of an input only the first is.
+        let (mark, role) = if page.row() == row { (theme.glyphs().pinned, Role::Text) } else { (" ", Role::Dim) };
+        let said = wrapped(text, width).into_iter();
+        lines.push((Line::default(), None));
+        lines.extend(said.map(|line| (Line::styled(format!("{mark}{line}"), theme.style(role)), Some(row))));
+    }
+    lines
+}
+
+/// The figure, its formula, and the formula in numbers.
+fn head(page: &Page, theme: Theme, width: usize) -> Vec<Line<'static>> {
+    let explanation = &page.explanation;
+    let formula = wrapped(&format!("= {}", explanation.formula), width);
+    let numbers = wrapped(&format!("= {}", explanation.formula.in_numbers()), width);
+    let mut lines =
+        vec![Line::styled(format!(" {} {}", explanation.name, explanation.amount), theme.style(Role::Title))];
+    lines.extend(formula.into_iter().map(|row| Line::raw(format!(" {row}"))));
+    lines.extend(numbers.into_iter().map(|row| Line::styled(format!(" {row}"), theme.style(Role::Dim))));
+    lines.push(Line::default());
+    lines
+}
+
+/// An input: what it is, how much, and, where the cursor is, its source.
+fn input_row(input: &FormulaInput, here: bool, theme: Theme, width: usize) -> Vec<Line<'static>> {
+    let follows = if input.figure.is_some() { theme.glyphs().more[1] } else { " " };
+    let room = width.saturating_sub(INPUT + 3);
+    let mark = if here { theme.glyphs().pinned } else { " " };
+    let name = format!("{mark}{:<room$} ", fit(&input.name, room, theme));
+    let style = theme.style(if here { Role::Cursor } else { Role::Text });
+    let value = Span::styled(format!("{:>INPUT$}", input.amount.to_string()), style);
+    let mut lines = vec![Line::from(vec![Span::styled(name, style), value, Span::raw(format!(" {follows}"))])];
+    if here {
+        let source = if input.figure.is_some() { "Enter explains it".to_owned() } else { input.source.to_string() };
+        let said = wrapped(&source, width.saturating_sub(3));
+        lines.extend(said.into_iter().map(|row| Line::styled(format!("   {row}"), theme.style(Role::Dim))));
+    }
+    lines
 }

@@ -1,4 +1,4 @@
-//! Where the memory of the fullest device goes, or of each pipeline rank, and how full one is over the step.
+//! The parts of the memory of the fullest device, or of each pipeline rank, and memory over the step.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Position, Rect};
@@ -105,7 +105,7 @@ fn fullest(answer: &Answer) -> Bytes {
     answer.evaluation.stages.iter().map(|stage| stage.peak).fold(Bytes::ZERO, Bytes::max)
 }
 
-/// What stands before a rank's bar, where there are several: a mark, its number, and whether it is the fullest.
+/// The label before a rank's bar, where there are several: a mark, its number, and whether it is the fullest.
 fn name(answer: &Answer, theme: Theme, index: usize, here: &str) -> String {
     let ranks = answer.evaluation.stages.len();
     let digits = ranks.saturating_sub(1).to_string().len();

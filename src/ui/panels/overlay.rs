@@ -1,4 +1,4 @@
-//! A box over the panels with a line to type on, a list and lines under it: what every layer is made of.
+//! A box over the panels with a line to type on, a list and lines under it: the shape of every layer.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Margin, Position, Rect};
@@ -32,18 +32,18 @@ pub(super) struct Overlay<'a> {
 
 /// A line to type on.
 pub(super) enum Prompt<'a> {
-    /// What is typed, behind a mark; the bool says whether it takes the keys.
+    /// Text behind a mark; the bool says whether it takes the keys.
     Typed(&'static str, &'a Input, bool),
-    /// What is typed into the row under the cursor, from a column on.
+    /// Text in the row under the cursor, from a column on.
     InRow(u16, &'a Input),
-    /// What is typed replaces the old value, which is highlighted until then.
+    /// Text that replaces the old value, which is highlighted until then.
     Replaced(&'a Input),
-    /// How to begin.
+    /// A hint how to begin.
     Hint(&'static str),
 }
 
 impl<'a> Prompt<'a> {
-    /// What is searched for, behind a mark.
+    /// The text that is searched for, behind a mark.
     pub(super) fn searched(mark: &'static str, search: &'a ItemSearch) -> Self {
         Self::Typed(mark, &search.text, search.typing)
     }
@@ -80,7 +80,7 @@ impl Overlay<'_> {
         }
     }
 
-    /// What of it is at a place.
+    /// Finds its target at a place.
     pub(super) fn target(&self, area: Rect, at: Position) -> PointerTarget {
         let [outside, _, list, _] = self.places(area);
         match self.list.row_at(list, at) {
@@ -90,11 +90,11 @@ impl Overlay<'_> {
         }
     }
 
-    /// Where the box is, and in it the line to type on, the list and what is under it.
+    /// The areas of the box, and in it of the line to type on, the list and the lines under it.
     fn places(&self, area: Rect) -> [Rect; 4] {
         let outside = middle(self.size, area);
         let inside = outside.inner(Margin::new(1, 1));
-        // What is typed into a row needs no line of its own.
+        // Text in a row needs no line of its own.
         let line = u16::from(!matches!(self.prompt, None | Some(Prompt::InRow(..))));
         let below = columns(self.below.len()).min(inside.height.saturating_sub(line + LEAST));
         let rows = [Constraint::Length(line), Constraint::Fill(1), Constraint::Length(below)];

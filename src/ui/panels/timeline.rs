@@ -1,4 +1,4 @@
-//! What runs when, and which communication compute waits for.
+//! The timeline of a step: spans of each stream, and the communication that compute waits for.
 
 use std::ops::Range;
 
@@ -71,7 +71,7 @@ fn lanes(app: &App, answer: &Answer, seen: &WindowTotals, theme: Theme, gantt: &
     };
     if chosen.is_none() {
         lines = totals(seen, to - from, said.width);
-        // What the marks mean has a row before bytes that need a second one.
+        // The meaning of the marks comes before bytes that need a second row.
         if lines.len() >= usize::from(said.height) {
             lines.truncate(1);
         }
@@ -80,7 +80,7 @@ fn lanes(app: &App, answer: &Answer, seen: &WindowTotals, theme: Theme, gantt: &
     draw_lines(buf, said, &lines, theme);
     let plot = gantt.plot(below);
     let axis = plot.x.saturating_sub(below.x);
-    held(answer, theme, rank, (from, to), axis, Rect { width: axis + plot.width, ..below }, buf);
+    draw_memory(answer, theme, rank, (from, to), axis, Rect { width: axis + plot.width, ..below }, buf);
     if below.height >= HELD && axis > 0 {
         buf.set_line(below.x, below.y + 1, &Line::styled("memory", theme.style(Role::Dim)), axis);
     }
@@ -169,14 +169,14 @@ fn track<'a>(answer: &'a Answer, timeline: &Timeline, row: TrackRow, here: bool)
     }
 }
 
-/// What moves bytes on a rank, lane by lane.
+/// The spans of a rank that move bytes, lane by lane.
 fn communication(step: ShownStep<'_>, rank: u32) -> impl Iterator<Item = &[evaluate::Span]> {
     let lines = Stream::ALL.into_iter().map(move |lane| step.trace.spans_on(rank, lane));
     lines.filter(|line| line.first().is_some_and(gantt::communicates))
 }
 
 /// Memory of the rank over the same window, where there is room to spare.
-fn held(
+fn draw_memory(
     answer: &Answer,
     theme: Theme,
     rank: u32,
@@ -252,7 +252,7 @@ fn describe(span: &evaluate::Span, answer: &Answer, window: (Seconds, Seconds), 
     lines
 }
 
-/// What a transfer moves, how fast, and what its level has: `148 MiB over package at 51.8 GB/s, 72.1 GB/s if alone`.
+/// Bytes and rate of a transfer, and the rate that its level has: `148 MiB over package at 51.8 GB/s, 72.1 GB/s if alone`.
 fn transfer(span: &evaluate::Span, answer: &Answer) -> Option<String> {
     if span.bytes <= Bytes::ZERO {
         return None;
@@ -266,7 +266,7 @@ fn transfer(span: &evaluate::Span, answer: &Answer) -> Option<String> {
     Some(format!("  {}{over} at {}{alone}{port}", span.bytes, span.bytes / time))
 }
 
-/// What a transfer is for, how long before or after first: `used 12 ms later by forward, layer 22, at 1.21 s`.
+/// The task that a transfer is for, the time before or after it first: `used 12 ms later by forward, layer 22, at 1.21 s`.
 fn used(span: &evaluate::Span, trace: &Trace, window: (Seconds, Seconds)) -> Option<String> {
     let other = &trace.spans[counterpart(trace, span)?];
     let (what, at) = (words::activity(other.activity), words::moment(other.start, window));
@@ -289,7 +289,7 @@ fn fullest(span: &evaluate::Span, answer: &Answer, theme: Theme) -> Option<Line<
     here.then(|| Line::styled(text(), theme.style(Role::Accent)))
 }
 
-/// What the window comes to, on rows of whole parts: `busy 88.1 ms 88 %, exposed 12.1 ms, gather 6.90 GiB`.
+/// The totals of the window, on rows of whole parts: `busy 88.1 ms 88 %, exposed 12.1 ms, gather 6.90 GiB`.
 fn totals(totals: &WindowTotals, time: Seconds, width: u16) -> Vec<Line<'static>> {
     let share = |part: Seconds| format!("{part} {}", whole_percent(part / time));
     let mut parts = vec![format!("busy {}", share(totals.busy)), format!("exposed {}", share(totals.exposed))];
@@ -324,7 +324,7 @@ fn waited(span: &evaluate::Span, trace: &Trace, theme: Theme) -> Option<Span<'st
     Some(Span::styled(format!("exposed: compute waits {waits}"), theme.style(Role::Bad)))
 }
 
-/// What the marks mean and what the keys do.
+/// The meaning of the marks and of the keys.
 fn hint(app: &App, step: ShownStep, theme: Theme) -> Vec<Line<'static>> {
     let glyphs = theme.glyphs();
     let here = app.focus == Panel::Timeline;
@@ -337,7 +337,7 @@ fn hint(app: &App, step: ShownStep, theme: Theme) -> Vec<Line<'static>> {
         (marks, "up and down choose a rank, left and right a visit, Enter shows its lanes")
     } else {
         let marks = format!(
-            "{} compute waits for communication   {} communication hidden by compute   {} bubble",
+            "{} compute waits for transfers   {} transfers hidden by compute   {} bubble",
             glyphs.exposed, glyphs.hidden, glyphs.bubble
         );
         (marks, "left and right choose a span, + and - zoom")

@@ -1,4 +1,4 @@
-//! What stands in the map's place: the drawings of the views. `CONTRIBUTING.md` says how to add one.
+//! Drawings of the views, which stand in the map's place. `CONTRIBUTING.md` says how to add one.
 //!
 //! Not for what a view knows, nor for what keys do to it ([`crate::app::views`]).
 
@@ -11,34 +11,43 @@ mod grid;
 mod hardware;
 mod intensities;
 mod limits;
-mod map;
+pub(super) mod map;
 mod measured;
 mod plan;
 mod strategies;
+mod table;
 mod traffic;
 mod training;
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::{Margin, Position, Rect};
 
 use crate::app::action::panel::ViewId;
 use crate::app::state::pointing::PointerTarget;
 use crate::app::views::SPECS;
 use crate::app::{App, Panel};
 use crate::ui::theme::Theme;
+use table::TableView;
 
 /// How a view is drawn.
 struct Drawing {
-    /// Which view.
     id: ViewId,
     /// Rows that it wants, its frame among them.
     height: fn(&App) -> u16,
-    /// Draws it, with its frame.
-    render: fn(&App, Theme, Rect, &mut Buffer),
-    /// What of it is at a place inside its frame.
-    target: fn(&App, Theme, Rect, Position) -> Option<PointerTarget>,
-    /// What its cursor is on, for the status line, in so many columns; nothing where the view says it itself.
+    content: Content,
+    /// Describes the row under the cursor for the status line, in so many columns; nothing where the view says it itself.
     status: fn(&App, u16) -> String,
+}
+
+enum Content {
+    /// Inside such a rectangle.
+    Table(fn(&App, Theme, Rect) -> TableView),
+    Picture {
+        /// Draws it, with its frame.
+        render: fn(&App, Theme, Rect, &mut Buffer),
+        /// Finds what of it is at a place inside its frame.
+        target: fn(&App, Theme, Rect, Position) -> Option<PointerTarget>,
+    },
 }
 
 /// In the order of the views' list.
@@ -71,22 +80,26 @@ pub(in crate::ui) fn height(app: &App) -> u16 {
 
 /// Draws the view in the map's place.
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
-    (drawing(app).render)(app, theme, area, buf);
+    match drawing(app).content {
+        Content::Table(view) => view(app, theme, area.inner(Margin::new(1, 1))).render(app, theme, area, buf),
+        Content::Picture { render, .. } => render(app, theme, area, buf),
+    }
 }
 
-/// What of it is at a place inside its frame.
+/// Finds the target at a place inside its frame.
 pub(in crate::ui) fn target(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<PointerTarget> {
-    (drawing(app).target)(app, theme, inside, at)
+    match drawing(app).content {
+        Content::Table(view) => {
+            let row = view(app, theme, inside).row_at(inside, at)?;
+            Some(PointerTarget::Row(Panel::Map, row))
+        }
+        Content::Picture { target, .. } => target(app, theme, inside, at),
+    }
 }
 
-/// What its cursor is on, for the status line, in so many columns.
+/// Describes the row under the cursor for the status line, in so many columns.
 pub(super) fn status(app: &App, width: u16) -> String {
     (drawing(app).status)(app, width)
-}
-
-/// A row of the view, as the mouse's target.
-fn row(row: Option<usize>) -> Option<PointerTarget> {
-    row.map(|row| PointerTarget::Row(Panel::Map, row))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ pub(super) fn figure(value: f64) -> String {
     if value.abs() < 999.5 { significant(value, 3) } else { thousands(value) }
 }
 
-/// What runs: `backward, layer 43`.
+/// An activity in words: `backward, layer 43`.
 pub(super) fn activity(activity: Activity) -> String {
     let kind = activity.kind.name();
     match activity.part {
@@ -58,4 +58,58 @@ pub(super) fn change(from: f64, to: f64, theme: Theme) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use shardscope_engine::evaluate::TaskKind;
+
+    #[test]
+    fn an_activity_names_its_layer_if_it_has_one() {
+        let backward = Activity { kind: TaskKind::Backward, part: ModelPart::Layer, layer: 43, micro_batch: 1 };
+        assert_eq!(activity(backward), "backward, layer 43");
+        assert_eq!(activity(Activity { part: ModelPart::Head, ..backward }), "backward, head");
+        assert_eq!(activity(Activity { kind: TaskKind::Optimizer, part: ModelPart::Model, ..backward }), "optimizer");
+    }
+
+    #[test]
+    fn a_moment_has_the_digits_that_its_window_asks_for() {
+        let said = |at: f64, from: f64, to: f64| moment(Seconds::new(at), (Seconds::new(from), Seconds::new(to)));
+        // 17.8 s and 17.9 s would be all of a window of 30 ms.
+        assert_eq!(said(17.8862, 17.88, 17.91), "17.886 s");
+        assert_eq!(said(17.8862, 0.0, 20.0), "17.9 s", "no less than three digits");
+        assert_eq!(said(17.8862, 17.1, 18.0), "17.89 s", "of 0.9 s a hundredth is told apart");
+        assert_eq!(said(17.8862, 17.0, 18.0), "17.9 s", "of 1 s a tenth");
+        assert_eq!(said(0.0, 0.0, 0.001), "0 s");
+        assert_eq!(said(1.0, 1.0, 1.0), "1.00 s", "a window without length");
+    }
+
+    #[test]
+    fn a_window_names_its_unit_once() {
+        let theme = Theme::default();
+        let said = |from: f64, to: f64| window((Seconds::new(from), Seconds::new(to)), theme);
+        let to = theme.glyphs().to;
+        assert_eq!(said(17.88, 17.91), format!("17.880 {to} 17.910 s"));
+        assert_eq!(said(0.0, 2.7), format!("0 {to} 2.70 s"));
+        assert_eq!(said(0.0, 0.05), format!("0 {to} 50.0 ms"));
+        assert_eq!(said(0.5, 2.7), format!("500 ms {to} 2.70 s"));
+    }
+
+    #[test]
+    fn sizes_share_a_unit() {
+        let gib = |count: f64| Bytes::new(count * 1_073_741_824.0);
+        assert_eq!(of_capacity(gib(41.2), gib(64.0)), "41.2/64.0 GiB");
+    }
+
+    #[test]
+    fn counts_stay_short() {
+        let words: Vec<String> = [9420.0, 919_804.0, 999_900.0, 1_166_156.0, 300e9, 15e12].map(count).into();
+        assert_eq!(words, ["9,420", "920k", "1.00M", "1.17M", "300B", "15.0T"]);
+    }
+
+    #[test]
+    fn a_change_has_a_sign() {
+        // 6.84 / 10.71 - 1 = -0.361; 105 / 100 - 1 = 0.05.
+        let theme = Theme::default();
+        assert_eq!(change(10.71, 6.84, theme), format!("{}36 %", theme.glyphs().minus));
+        assert_eq!(change(100.0, 105.0, theme), "+5.0 %");
+    }
+}

@@ -31,7 +31,7 @@ const NAMED: [Color; 16] = [
     Color::White,
 ];
 
-/// Which of the sixteen colours a named one is.
+/// The index of a named colour among the sixteen.
 pub(super) fn named_index(color: Color) -> u8 {
     NAMED.iter().position(|named| *named == color).unwrap_or(0) as u8
 }

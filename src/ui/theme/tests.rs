@@ -20,9 +20,9 @@ fn the_cube_and_the_greys_are_xterms() {
 
 #[test]
 fn contrast_is_that_of_wcag() {
-    assert!((rgb::contrast(BLACK, WHITE) - 21.0).abs() < 1e-9);
+    assert!((color::contrast(BLACK, WHITE) - 21.0).abs() < 1e-9);
     // WebAIM's checker: #777777 on white is 4.48:1.
-    assert!((rgb::contrast(Color::Rgb(0x77, 0x77, 0x77), WHITE) - 4.48).abs() < 0.005);
+    assert!((color::contrast(Color::Rgb(0x77, 0x77, 0x77), WHITE) - 4.48).abs() < 0.005);
 }
 
 #[test]
@@ -30,10 +30,10 @@ fn tones_read_on_their_background_and_survive_on_the_other() {
     for depth in [Depth::True, Depth::C256] {
         for tone in Tone::ALL {
             let dark = theme(depth, false).color(tone);
-            assert!(rgb::contrast(dark, BLACK) >= 3.5, "{depth:?} {tone:?} on black");
-            assert!(rgb::contrast(dark, WHITE) >= 3.0, "{depth:?} {tone:?} on white");
+            assert!(color::contrast(dark, BLACK) >= 3.5, "{depth:?} {tone:?} on black");
+            assert!(color::contrast(dark, WHITE) >= 3.0, "{depth:?} {tone:?} on white");
             let light = theme(depth, true).color(tone);
-            assert!(rgb::contrast(light, WHITE) >= 4.5, "{depth:?} {tone:?} light, on white");
+            assert!(color::contrast(light, WHITE) >= 4.5, "{depth:?} {tone:?} light, on white");
         }
     }
 }
@@ -86,11 +86,11 @@ fn without_colours_good_and_bad_still_differ() {
 #[test]
 fn the_heat_ramp_only_gets_lighter() {
     for depth in [Depth::True, Depth::C256] {
-        let steps: Vec<f64> = (0..=100).map(|i| rgb::luminance(heat::color(depth, f64::from(i) / 100.0))).collect();
+        let steps: Vec<f64> = (0..=100).map(|i| color::luminance(color::heat(depth, f64::from(i) / 100.0))).collect();
         assert!(steps.windows(2).all(|pair| pair[1] >= pair[0]), "{depth:?}");
         assert!(steps[100] > steps[0] + 0.5, "{depth:?}");
     }
-    let ladder: Vec<f64> = heat::LADDER.iter().map(|index| rgb::luminance(Color::Indexed(*index))).collect();
+    let ladder: Vec<f64> = color::LADDER.iter().map(|index| color::luminance(Color::Indexed(*index))).collect();
     assert!(ladder.windows(2).all(|pair| pair[1] > pair[0]));
 }
 
@@ -100,7 +100,7 @@ fn numbers_read_on_every_shade() {
         for share in [f64::NAN, -1.0, 0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0, 2.0] {
             let style = theme(depth, false).heat(share);
             let (Some(ink), Some(ground)) = (style.fg, style.bg) else { panic!("{depth:?} {share}: not filled") };
-            assert!(rgb::contrast(ink, ground) >= 4.5, "{depth:?} {share}");
+            assert!(color::contrast(ink, ground) >= 4.5, "{depth:?} {share}");
         }
     }
     assert_eq!(theme(Depth::C16, false).heat(0.5), Style::new());

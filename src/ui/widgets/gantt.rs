@@ -4,7 +4,6 @@
 //! a shade per column, which is the share of the column's time in which something runs. A track of visits shows what
 //! a pipeline rank does in the large. What is outside the window costs nothing to draw. Not for what runs when.
 
-mod label;
 mod scale;
 mod track;
 mod visits;
@@ -38,20 +37,19 @@ const EXPOSED: &str = "exposed";
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gantt<'a> {
-    /// How it looks.
     pub theme: Theme,
     /// One under another, from above.
     pub tracks: &'a [Track<'a>],
     /// From when to when.
     pub window: (Seconds, Seconds),
-    /// What of the rank whose communication is shown repeats without being listed again: it is drawn as what the stretch that repeats is on average.
+    /// Stretches of the rank shown that repeat without being listed again: each is drawn as the average of what repeats.
     pub folded: &'a [Folded],
     /// Adds the row of exposed communication: the stretches in which compute waits for it, by start time, and what is
     /// communicated, hidden or not.
     ///
     /// Its marks add up to the exposed time, rounded up to a column.
     pub exposed: Option<(&'a [Stall], &'a [&'a [Span]])>,
-    /// What is under the cursor: its track, its start and its end.
+    /// The spans under the cursor: their track, start and end.
     pub selected: Option<(usize, Seconds, Seconds)>,
     /// Adds a row on top: exposed communication over a whole step of this length, the window between marks.
     pub overview: Option<Seconds>,
@@ -75,7 +73,7 @@ impl<'a> Gantt<'a> {
         (down < self.tracks.len()).then_some(down)
     }
 
-    /// Where the time runs: what is right of the names.
+    /// The area of the time, right of the names.
     pub fn plot(&self, area: Rect) -> Rect {
         let gutter = self.gutter(area.width);
         Rect { x: area.x + gutter, width: area.width - gutter, ..area }
@@ -106,7 +104,7 @@ impl<'a> Gantt<'a> {
             for idle in waits.iter().filter(|idle| idle.cause == IdleCause::Communication) {
                 scale.cover(idle.start, idle.end, |column, share| shares[column][0] += share);
             }
-            // Of what is communicated a column shows only whether there is anything.
+            // A column shows only whether there is any communication.
             for (column, [_, moving]) in shares.iter_mut().enumerate() {
                 let here = |span: &Span| scale.touches(span.start, span.end, column);
                 let moves = |line: &&[Span]| line.within(scale.stretch(column)).iter().any(here);

@@ -1,6 +1,5 @@
 //! A map of numbers: each cell prints its value, the shade is a second voice. Not for what the numbers mean.
 
-mod contour;
 mod layout;
 mod numbers;
 
@@ -15,7 +14,7 @@ use crate::ui::theme::{Role, Theme};
 use layout::CellLayout;
 use numbers::Numbers;
 
-/// What a cell says.
+/// The content of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum CellEntry {
     /// Not computed yet.
@@ -44,15 +43,14 @@ const LEGEND: usize = 70;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Heatmap<'a> {
-    /// How it looks.
     pub theme: Theme,
-    /// What each cell says, row by row.
+    /// The cells, row by row.
     pub entries: &'a [CellEntry],
     /// The names of the columns.
     pub columns: &'a [String],
     /// The names of the rows.
     pub rows: &'a [String],
-    /// What runs across and what runs down (`nodes`, `shard weights`).
+    /// The names of the axes across and down (`nodes`, `shard weights`).
     pub titles: (&'a str, &'a str),
     /// The cell under the cursor: column, row.
     pub cursor: Option<(usize, usize)>,

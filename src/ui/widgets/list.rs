@@ -15,6 +15,11 @@ use crate::ui::theme::{Role, Theme};
 /// A line with the row that it belongs to: a row may have several lines, headings and blanks belong to none.
 pub type ListLine<'a> = (Line<'a>, Option<usize>);
 
+/// Lines of which each is a row.
+pub fn numbered<'a>(lines: impl IntoIterator<Item = Line<'a>>) -> Vec<ListLine<'a>> {
+    lines.into_iter().zip((0..).map(Some)).collect()
+}
+
 /// Lines one under another, of which those around the cursor are in view.
 ///
 /// ```text
@@ -25,7 +30,6 @@ pub type ListLine<'a> = (Line<'a>, Option<usize>);
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct RowList<'a> {
-    /// How it looks.
     pub theme: Theme,
     /// All lines.
     pub lines: Vec<ListLine<'a>>,
@@ -45,12 +49,12 @@ impl RowList<'_> {
     /// The row at a place.
     pub fn row_at(&self, area: Rect, at: Position) -> Option<usize> {
         let mut seen = self.lines[self.in_view(area)].iter();
-        // What scrolls as a whole has no row to choose.
+        // A list that scrolls as a whole has no row to choose.
         let inside = area.contains(at) && self.top.is_none();
         inside.then(|| seen.nth(usize::from(at.y - area.y))).flatten()?.1
     }
 
-    /// Where the first line of the row under the cursor is, if an area shows it.
+    /// The place of the first line of the row under the cursor, if an area shows it.
     pub fn cursor_place(&self, area: Rect) -> Option<Rect> {
         let line = self.lines.iter().position(|(_, row)| row.is_some() && *row == self.cursor)?;
         area.rows().nth(line.checked_sub(self.in_view(area).start)?)
@@ -135,7 +139,7 @@ pub fn choices(theme: Theme, items: &[(String, String)], room: usize) -> Vec<Lis
         let note = fit(note, room.saturating_sub(widest + 2), theme);
         Line::from(vec![Span::raw(format!("  {name}{gap}")), Span::styled(note, theme.style(Role::Dim))])
     };
-    items.iter().map(line).zip((0..).map(Some)).collect()
+    numbered(items.iter().map(line))
 }
 
 /// Keys and what they do, under headings, which are what has no keys.
@@ -154,7 +158,7 @@ pub fn key_lines(theme: Theme, rows: Vec<(String, String)>) -> Vec<ListLine<'sta
         let gap = " ".repeat(widest - width(&keys) + 2);
         Line::from(vec![Span::styled(format!("  {keys}{gap}"), theme.style(Role::Accent)), Span::raw(what)])
     };
-    rows.into_iter().map(line).zip((0..).map(Some)).collect()
+    numbered(rows.into_iter().map(line))
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
-//! Curves over two logarithmic axes, each told apart by its mark, with one point under the cursor.
+//! Curves over two logarithmic axes, told apart by mark and colour in a legend, with one point under the cursor.
 
 mod axes;
 mod scatter;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::text::{columns, put, width};
@@ -21,37 +22,40 @@ pub struct Curve {
     pub mark: char,
     /// Its tone, which repeats the mark.
     pub tone: Tone,
+    /// Its name in the legend; a curve without one is left out there.
+    pub name: &'static str,
     /// Its points by `x`; all values are above 0.
     pub points: Vec<(f64, f64)>,
 }
 
 /// Curves and a cursor.
-#[derive(Debug, Clone)]
-pub struct LogLog<'a> {
-    /// How it looks.
+#[derive(Debug, Clone, Default)]
+pub struct LogLog {
     pub theme: Theme,
     /// The curves; the chosen one is drawn over the others.
-    pub curves: &'a [Curve],
-    /// Which curve is chosen.
+    pub curves: Vec<Curve>,
+    /// The index of the chosen curve.
     pub chosen: usize,
     /// Places on the axis of `x`: the ticks, and where the cursor can be.
-    pub places: &'a [f64],
-    /// Which place the cursor is at.
+    pub places: Vec<f64>,
+    /// The index of the place under the cursor.
     pub cursor: usize,
-    /// What stands beside points of the chosen curve, in their order; nothing where there is none.
-    pub labels: &'a [String],
-    /// What `y` is, above its axis.
-    pub title: &'a str,
+    /// Labels beside points of the chosen curve, in their order.
+    pub labels: Vec<String>,
+    /// The name of `y`, above its axis.
+    pub title: &'static str,
+    /// The name of `x`, behind that: `over devices`.
+    pub across: String,
 }
 
-impl Widget for &LogLog<'_> {
+impl Widget for &LogLog {
     fn render(self, area: Rect, buf: &mut Buffer) {
         let area = area.intersection(buf.area);
         let Some(axes) = self.axes(area) else { return };
         let dim = self.theme.style(Role::Dim);
         let tick = |(index, place): (usize, &f64)| (*place, counted(*place), index == self.cursor);
         let ticks: Vec<_> = self.places.iter().enumerate().map(tick).collect();
-        axes.draw(self.theme, self.title, &ticks, buf);
+        axes.draw(self.theme, &self.legend(), &ticks, buf);
         if let Some(place) = self.places.get(self.cursor) {
             let x = axes.plot.x + axes.column(*place);
             (axes.plot.top()..axes.plot.bottom()).for_each(|y| put(buf, x, y, self.theme.glyphs().limit, dim));
@@ -67,7 +71,7 @@ impl Widget for &LogLog<'_> {
             self.marks(curve, &axes, buf);
         }
         let points = self.curves.get(self.chosen).into_iter().flat_map(|curve| &curve.points);
-        for (point, label) in points.zip(self.labels) {
+        for (point, label) in points.zip(&self.labels) {
             let cell = axes.cell(*point);
             // To the left of a mark at the right edge; blanks part it from the curve.
             let room = columns(width(label)) + 1;
@@ -78,13 +82,22 @@ impl Widget for &LogLog<'_> {
     }
 }
 
-impl LogLog<'_> {
+impl LogLog {
     /// The place of the axis of `x` that is nearest to a place on the screen.
     pub fn place_at(&self, area: Rect, at: Position) -> Option<usize> {
         let axes = self.axes(area)?;
         let column = at.x.checked_sub(axes.plot.x)?;
         let away = |index: &usize| axes.column(self.places[*index]).abs_diff(column);
         area.contains(at).then(|| (0..self.places.len()).min_by_key(away)).flatten()
+    }
+
+    /// The title: the names of `y` and `x`, and each curve in its colour.
+    fn legend(&self) -> Line<'_> {
+        let across = Span::styled(format!("{} {}", self.title, self.across), self.theme.style(Role::Dim));
+        let named = self.curves.iter().filter(|curve| !curve.name.is_empty());
+        let named = named
+            .map(|Curve { mark, tone, name, .. }| Span::styled(format!("  {mark} {name}"), self.theme.fill(*tone)));
+        std::iter::once(across).chain(named).collect()
     }
 
     fn axes(&self, area: Rect) -> Option<Axes> {

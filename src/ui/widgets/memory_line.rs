@@ -28,7 +28,6 @@ use shardscope_engine::units::{Bytes, Seconds};
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemoryLine<'a> {
-    /// How it looks.
     pub theme: Theme,
     /// The memory in use by time; each point holds until the next.
     pub points: &'a [MemoryPoint],
@@ -67,7 +66,7 @@ impl<'a> MemoryLine<'a> {
     fn held(&self, (start, end): (Seconds, Seconds)) -> &'a [MemoryPoint] {
         let first = self.points.partition_point(|point| point.at < start);
         let last = self.points.partition_point(|point| point.at < end);
-        // What held before holds on, unless that changes at the very first moment.
+        // The value before holds on, unless it changes at the very first moment.
         let holds_on = self.points.get(first).is_none_or(|point| point.at > start);
         self.points.get(first.saturating_sub(usize::from(holds_on))..last).unwrap_or_default()
     }

@@ -21,13 +21,12 @@ use shardscope_report::figures::Figure;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct StackedBar<'a> {
-    /// How it looks.
     pub theme: Theme,
-    /// What the memory holds.
+    /// The parts of the memory.
     pub parts: MemoryParts,
-    /// How much it can hold.
+    /// The capacity of the memory.
     pub capacity: Bytes,
-    /// How much the whole width stands for, to compare bars; by default whatever is larger, peak or capacity.
+    /// The bytes that the whole width stands for, to compare bars; by default the larger of peak and capacity.
     pub scale: Option<Bytes>,
     /// A name to the left of the bar.
     pub name: &'a str,
@@ -107,7 +106,7 @@ impl StackedBar<'_> {
         (name, bar, label)
     }
 
-    /// What the whole width stands for.
+    /// The bytes that the whole width stands for.
     fn most(&self) -> f64 {
         self.scale.map_or(0.0, amount).max(amount(self.capacity).max(self.peak()))
     }

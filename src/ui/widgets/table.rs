@@ -6,7 +6,7 @@ use super::text::{pad, width};
 use crate::ui::theme::{Role, Theme};
 use shardscope_report::figures::{CellTone, Table, TableCell};
 
-/// How a column is set: names to the left, numbers to the right, in so many screen columns.
+/// The alignment of a column: names to the left, numbers to the right, in so many screen columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aligned {
     /// To the left.

@@ -9,7 +9,8 @@ use crate::ui::theme::Theme;
 
 /// Columns that a text takes.
 pub fn width(text: &str) -> usize {
-    Span::raw(text).width()
+    // Nearly all texts are letters of ASCII, a column each.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) { text.len() } else { Span::raw(text).width() }
 }
 
 /// A text in at most `columns` columns, cut with a mark if it is longer.
@@ -31,7 +32,7 @@ pub fn fit(text: &str, columns: usize, theme: Theme) -> String {
     short
 }
 
-/// The same with its end kept: where texts begin alike, `nodes 16` and `nodes 32`, their ends tell them apart.
+/// A text cut at its beginning: where texts begin alike, `nodes 16` and `nodes 32`, their ends tell them apart.
 pub fn fit_end(text: &str, columns: usize, theme: Theme) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -47,8 +48,9 @@ pub fn pad(text: &str, columns: usize) -> String {
 
 /// Draws a line on a row, cut with a mark where it is longer.
 pub fn draw_line(buf: &mut Buffer, row: Rect, line: &Line, theme: Theme) {
-    buf.set_line(row.x, row.y, line, row.width);
-    if line.width() > row.width.into() && row.width > 0 {
+    let (end, _) = buf.set_line(row.x, row.y, line, row.width);
+    // Only a line that reaches the edge can be longer; a wide letter may end a column before it.
+    if row.width > 0 && end + 1 >= row.right() && line.width() > row.width.into() {
         put(buf, row.right() - 1, row.y, theme.glyphs().cut, Style::new());
     }
 }

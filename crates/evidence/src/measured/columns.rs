@@ -74,6 +74,12 @@ pub fn template() -> String {
     )
 }
 
+/// The columns that no row may leave blank, each with an example.
+pub fn needed_columns() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let needed = COLUMNS.iter().filter(|Column(name, ..)| NEEDED.contains(name));
+    needed.map(|Column(name, example, _)| (*name, *example))
+}
+
 pub fn is_column(name: &str) -> bool {
     COLUMNS.iter().any(|Column(known, ..)| *known == name)
 }

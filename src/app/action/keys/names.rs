@@ -32,9 +32,8 @@ pub fn key(name: &str) -> Result<(KeyCode, KeyModifiers), String> {
     let mut letters = rest.chars();
     let code = match (letters.next(), letters.next()) {
         (Some(letter), None) => KeyCode::Char(letter),
-        _ => {
-            named(rest).ok_or_else(|| format!("'{name}' is not a key; write q, Q, ctrl-c, alt-x, {} or f1", list()))?
-        }
+        _ => find_key(rest)
+            .ok_or_else(|| format!("'{name}' is not a key; write q, Q, ctrl-c, alt-x, {} or f1", list()))?,
     };
     let same = match code {
         KeyCode::Char('i') => "Tab",
@@ -49,7 +48,7 @@ pub fn key(name: &str) -> Result<(KeyCode, KeyModifiers), String> {
     Ok((code, modifiers))
 }
 
-fn named(name: &str) -> Option<KeyCode> {
+fn find_key(name: &str) -> Option<KeyCode> {
     let known = NAMED.iter().find(|(known, _)| *known == name).map(|(_, code)| *code);
     let function = || name.strip_prefix('f')?.parse().ok().filter(|number| (1..=12).contains(number));
     known.or_else(|| function().map(KeyCode::F))

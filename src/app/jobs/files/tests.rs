@@ -116,7 +116,7 @@ fn what_is_stopped_is_told_of_no_more_and_holds_nothing_up() {
     assert!(ended.is_some() && begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
 }
 
-/// What Esc has stopped says nothing any more, also where it ended at that moment.
+/// A transfer that Esc stopped says nothing more, even if it ended at that moment.
 #[test]
 fn one_file_at_a_time_is_waited_for_and_escape_stops_it() {
     let mut app = explorer();

@@ -3,7 +3,7 @@ use crate::app::App;
 use crate::app::Panel;
 use crate::app::action::panel::ViewId;
 use crate::app::layer::Layer;
-use crate::app::layer::matching::score;
+use crate::app::layer::list::score;
 use crate::app::state::keymap::Keymap;
 use crate::app::tests::{explorer, press, value};
 use crate::app::views;

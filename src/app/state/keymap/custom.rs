@@ -5,8 +5,8 @@ use std::fmt::Write;
 use crossterm::event::{KeyCode, KeyModifiers};
 use toml::{Table, Value};
 
-use super::lookup::{Keymap, places};
 use super::table::TABLE;
+use super::{Keymap, places};
 use shardscope_engine::problem::Problem;
 
 use crate::app::action::Action;
@@ -172,7 +172,7 @@ pub fn documented() -> String {
     text
 }
 
-/// What works on the panels, in Markdown, for the guide.
+/// The keys of the panels, in Markdown, for the guide.
 pub fn markdown() -> String {
     let mut text = String::from("| Key | Where | What |\n|---|---|---|\n");
     let panels = |place: &KeyPlace| matches!(place, KeyPlace::Panels | KeyPlace::Panel(_));

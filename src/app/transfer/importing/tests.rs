@@ -153,6 +153,21 @@ fn a_log_brings_what_ran_and_how_long_it_took() {
 }
 
 #[test]
+fn a_log_that_gives_no_scenario_names_the_options_that_do() {
+    let mut app = explorer();
+    // torchtitan prints tokens per second and device, and neither devices nor shape.
+    drop_file(&mut app, &fixture("logs/torchtitan-h100-tps-mfu.log"));
+    let (title, why) = page(&app);
+    assert!(title.ends_with("could not be imported") && why.contains("--set num_gpus=64"), "{title}: {why}");
+    let options = "--set num_gpus=8 --set layers=32 --set hidden=4096 --set seq_len=8192 --set strategy_class=fsdp";
+    let commands = press(&mut app, &format!("<esc>O {options}<ret>"));
+    read(&mut app, commands);
+    let (title, text) = page(&app);
+    assert!(title.ends_with("is the log of a run"), "{title}: {text}");
+    assert_eq!((app.scenario.devices(), app.scenario.model.layers), (8, 32), "{text}");
+}
+
+#[test]
 fn what_a_profiler_recorded_stands_beside_the_scenario_in_hand() {
     let mut app = explorer();
     let before = app.scenario.clone();
@@ -199,12 +214,15 @@ fn a_file_that_is_none_of_these_is_refused_with_what_it_could_be() {
 
 #[test]
 fn words_are_read_as_a_shell_reads_them() {
-    let words = ImportWords::read(r#"a.txt '/my files/b.txt' /c\ d --rate "400 GB/s" --nodes=4"#).unwrap();
+    let words = read_words(r#"a.txt '/my files/b.txt' /c\ d --rate "400 GB/s" --nodes=4"#).unwrap();
     assert_eq!(words.files, ["a.txt", "/my files/b.txt", "/c d"].map(std::path::PathBuf::from));
-    assert_eq!((words.option("rate"), words.option("nodes")), (Some("400 GB/s"), Some("4")));
-    assert!(ImportWords::read("--rate").unwrap_err().contains("has no value"));
-    assert!(ImportWords::read("'a").unwrap_err().contains("quotation mark"));
-    assert!(ImportWords::read("--nodes 4").unwrap_err().contains("no file"));
+    assert_eq!(
+        words.options,
+        [("rate", "400 GB/s"), ("nodes", "4")].map(|(name, value)| (name.to_owned(), value.to_owned()))
+    );
+    assert!(read_words("--rate").unwrap_err().contains("has no value"));
+    assert!(read_words("'a").unwrap_err().contains("quotation mark"));
+    assert!(read_words("--nodes 4").unwrap_err().contains("no file"));
     for (text, expected) in [
         ("/a/b.json", true),
         ("'/a b/c.json' ", true),

@@ -1,10 +1,10 @@
-//! What the explorer makes of files that were found, opened, saved or read again.
+//! Reports on files that were found, opened, saved or read again.
 
 use std::sync::Arc;
 
 use crate::app::action::Command;
 use crate::app::answers::pins::{MOST, Pin};
-use crate::app::answers::resolve::resolve;
+use crate::app::answers::resolve;
 use crate::app::layer::Layer;
 use crate::app::state::App;
 use shardscope_engine::presets::{Kind, Library, Warning};
@@ -21,7 +21,7 @@ impl App {
     }
 
     /// A file was opened: its scenario is the one in hand, a set's are pinned.
-    pub(crate) fn opened(&mut self, opened: Opened, path: &str) -> Vec<Command> {
+    pub(crate) fn take_opened(&mut self, opened: Opened, path: &str) -> Vec<Command> {
         let Opened { file, scenario, stored, pins, .. } = opened;
         let scenario = match scenario.into_checked() {
             Ok(scenario) => scenario,
@@ -30,7 +30,7 @@ impl App {
                 return Vec::new();
             }
         };
-        self.noted(None, |app| {
+        self.record(None, |app| {
             let pinned = app.pin_all(pins);
             // First, so that what its answer tells replaces it: that may be known at once.
             app.tell(format!("opened {path}{pinned}"));
@@ -72,7 +72,7 @@ impl App {
     }
 
     /// A form was saved: the scenario switches to it.
-    pub(crate) fn saved(&mut self, library: Library, kind: Kind, id: &str, path: &str) -> Vec<Command> {
+    pub(crate) fn take_saved(&mut self, library: Library, kind: Kind, id: &str, path: &str) -> Vec<Command> {
         self.library = Arc::new(library);
         self.layer.take_if(|layer| matches!(layer, Layer::Form(_)));
         let (mut file, mut scenario) = (self.file.clone(), self.scenario.clone());
@@ -86,13 +86,13 @@ impl App {
         (file.name, file.about, file.published) = (None, None, None);
         let commands = self.switch(file, &scenario);
         self.inputs.mark(Field::all().filter(|field| Kind::from_field(*field) == Some(kind)));
-        let then = self.notice.take().unwrap_or_else(|| "u goes back to what it was".into());
+        let then = self.notice.take().unwrap_or_else(|| "u undoes it".into());
         self.tell(format!("saved to {path}; {}", &*then));
         commands
     }
 
     /// The presets were read again: what the scenario has of them follows.
-    pub(crate) fn reloaded(&mut self, library: Library, warnings: &[Warning]) -> Vec<Command> {
+    pub(crate) fn take_reloaded(&mut self, library: Library, warnings: &[Warning]) -> Vec<Command> {
         let old = std::mem::replace(&mut self.library, Arc::new(library));
         let mut scenario = self.scenario.clone();
         macro_rules! follow {
@@ -128,7 +128,7 @@ impl App {
             Ok(scenario) if file == self.file && *scenario == self.scenario => Vec::new(),
             Ok(scenario) => self.adopt(file, scenario),
             Err(problems) => {
-                self.stay(&problems);
+                self.refuse_scenario(&problems);
                 Vec::new()
             }
         }

@@ -1,19 +1,19 @@
-//! What the explorer makes of other tools' files: those that it asked to read, and those that it asked to write.
+//! Transfers of other tools' files: started, followed, stopped, and their outcome.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::app::action::Command;
-use crate::app::action::asked::FIGURES_LATER;
 use crate::app::action::effect::Opening;
+use crate::app::action::notice::FIGURES_LATER;
+use crate::app::action::{Command, JobReport};
 use crate::app::answers::own_run::OwnRun;
 use crate::app::layer::Layer;
 use crate::app::layer::page::TextPage;
 use crate::app::layer::typing::{Entry, Purpose};
 use crate::app::state::App;
-use crate::app::transfer::FileTransfer;
 use crate::app::transfer::exporting::{ExportOutcome, ExportQuestion};
-use crate::app::transfer::importing::{ImportChange, ImportQuestion, ImportWords, ImportedFile};
+use crate::app::transfer::importing::{ImportChange, ImportQuestion, ImportedFile, read_words};
+use crate::app::transfer::{FileTransfer, Transferred, Underway};
 use crate::app::views::measured;
 use shardscope_engine::stack::Calibration;
 use shardscope_evidence::calibrate::OwnFigure;
@@ -23,7 +23,7 @@ impl App {
     /// Has files read that are named on a line, and taken in. The line is kept for `O`, which may add what was missing.
     pub(crate) fn import(&mut self, line: &str) -> Vec<Command> {
         line.clone_into(&mut self.import_line);
-        let words = match ImportWords::read(line) {
+        let words = match read_words(line) {
             Ok(words) => words,
             Err(why) => {
                 self.tell(why);
@@ -35,7 +35,7 @@ impl App {
     }
 
     /// Files were read: the scenario in hand is what they make of it, and a page says what was taken.
-    pub(crate) fn imported(&mut self, result: Result<Box<ImportedFile>, Vec<String>>, path: &str) -> Vec<Command> {
+    pub(crate) fn take_imported(&mut self, result: Result<Box<ImportedFile>, Vec<String>>, path: &str) -> Vec<Command> {
         let ImportedFile { kind, change, report } = match result {
             Ok(imported) => *imported,
             Err(why) => {
@@ -47,14 +47,14 @@ impl App {
         // What was taken in needs no correction: the next line begins empty.
         self.import_line.clear();
         let commands = match change {
-            ImportChange::Opened(opened) => return self.opened(*opened, path),
+            ImportChange::Opened(opened) => return self.take_opened(*opened, path),
             ImportChange::Scenario(file, scenario, step) => {
                 let mut commands = self.adopt(*file, *scenario);
-                commands.extend(step.map(|step| self.ran(OwnFigure::StepTime(step))).into_iter().flatten());
+                commands.extend(step.map(|step| self.measure_run(OwnFigure::StepTime(step))).into_iter().flatten());
                 self.tell(format!("imported {path} as {kind}; u undoes it"));
                 commands
             }
-            ImportChange::Measured(step) => self.ran(OwnFigure::StepTime(step)),
+            ImportChange::Measured(step) => self.measure_run(OwnFigure::StepTime(step)),
             ImportChange::Nothing => Vec::new(),
         };
         if !report.is_empty() {
@@ -63,17 +63,17 @@ impl App {
         commands
     }
 
-    /// What a step of the scenario shown took, as it was typed.
+    /// Takes the measured step time of the scenario shown, as it was typed.
     pub(crate) fn measure(&mut self, text: &str) -> Vec<Command> {
         if text.is_empty() {
             let Some(run) = self.inputs.measured.take() else { return Vec::new() };
             let before = run.before(&self.scenario);
-            let mut commands = self.noted(None, |app| app.turn_to(before));
+            let mut commands = self.record(None, |app| app.turn_to(before));
             commands.extend(self.ask_view());
             return commands;
         }
         match text.parse() {
-            Ok(figure) => self.ran(figure),
+            Ok(figure) => self.measure_run(figure),
             Err(why) => {
                 // The line stays, to be corrected: what is typed next would be taken for keys.
                 self.layer = Some(Layer::Entry(Entry::continued(Purpose::OwnFigure, text.to_owned())));
@@ -84,7 +84,7 @@ impl App {
     }
 
     /// The scenario shown was run, and this was measured of it: a view shows what that says.
-    fn ran(&mut self, figure: OwnFigure) -> Vec<Command> {
+    fn measure_run(&mut self, figure: OwnFigure) -> Vec<Command> {
         let Ok(scenario) = self.shown.as_deref().cloned() else {
             self.tell("not possible, so it cannot have run".to_owned());
             return Vec::new();
@@ -95,12 +95,12 @@ impl App {
         self.open_view(measured::SPEC.id)
     }
 
-    /// What is shown from now on counts with what a run has told.
-    pub(crate) fn learn(&mut self, learned: Calibration) -> Vec<Command> {
+    /// Calibrates the scenario shown to a measured run.
+    pub(crate) fn calibrate(&mut self, learned: Calibration) -> Vec<Command> {
         let run = self.inputs.measured.clone().filter(|_| self.inputs.are_possible());
         let Some(scenario) = run.and_then(|run| run.after(&self.scenario, learned)) else { return Vec::new() };
         self.tell("what is shown is calibrated to your run; u, or an empty line in its field, undoes it".to_owned());
-        self.noted(None, |app| app.turn_to(scenario))
+        self.record(None, |app| app.turn_to(scenario))
     }
 
     /// Has the plan of the scenario shown written for another tool.
@@ -121,7 +121,7 @@ impl App {
     }
 
     /// A plan was written, or not.
-    pub(crate) fn plan_exported(&mut self, question: &ExportQuestion, outcome: ExportOutcome) -> Vec<Command> {
+    pub(crate) fn take_exported(&mut self, question: &ExportQuestion, outcome: ExportOutcome) -> Vec<Command> {
         let name = question.form.name();
         match outcome {
             ExportOutcome::Taken(path) => {
@@ -144,5 +144,41 @@ impl App {
 
     fn open_page(&mut self, title: String, text: &str) {
         self.layer = Some(Layer::Page(TextPage::new(title, text)));
+    }
+}
+
+impl App {
+    /// Has files read or written that take their time; one after the other, so that Esc says which it stops.
+    pub(crate) fn transfer(&mut self, transfer: FileTransfer) -> Vec<Command> {
+        if let Some(underway) = &self.underway {
+            self.tell(format!("not yet: still {}", underway.said()));
+            return Vec::new();
+        }
+        self.transfers += 1;
+        let number = self.transfers;
+        self.underway = Some(Underway { number, name: transfer.name(), so_far: None });
+        vec![Command::Transfer { number, transfer }]
+    }
+
+    /// Nobody waits for them any more: what is still told of them carries an old number.
+    pub(crate) fn stop_transfer(&mut self) -> Vec<Command> {
+        let Some(underway) = self.underway.take() else { return Vec::new() };
+        self.tell(format!("stopped {}", underway.name));
+        vec![Command::StopTransfer]
+    }
+
+    /// They are so far.
+    pub(crate) fn take_progress(&mut self, number: u64, so_far: Transferred) {
+        if let Some(underway) = self.underway.as_mut().filter(|underway| underway.number == number) {
+            underway.so_far = Some(so_far);
+        }
+    }
+
+    /// They are done, or it is said why not.
+    pub(crate) fn take_transferred(&mut self, number: u64, report: JobReport) -> Vec<Command> {
+        match self.underway.take_if(|underway| underway.number == number) {
+            Some(_) => self.take_in(report),
+            None => Vec::new(),
+        }
     }
 }

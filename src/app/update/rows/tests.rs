@@ -4,10 +4,10 @@ use super::*;
 use crate::app::Panel;
 use crate::app::action::keys::KeyPlace;
 use crate::app::layer::Layer;
-use crate::app::layer::diagnostics::Finding;
+use crate::app::layer::page::Finding;
 use crate::app::tests::{explorer, press};
-use crate::app::views::time::breakdown;
-use crate::app::views::view::View;
+use crate::app::views::View;
+use crate::app::views::panels::breakdown;
 
 /// The label of the field that has the keys.
 fn label(app: &App) -> &'static str {

@@ -1,4 +1,4 @@
-//! What the view asks of a scenario: what is best, and what the search may change.
+//! The question of the view: the objective, and the fields that the search may change.
 
 use crate::app::action::{Action, Facet};
 use shardscope_engine::plan::Size;
@@ -9,7 +9,7 @@ use shardscope_engine::search::plans::{Allowed, Margin, Objective, PlanSearch, S
 use shardscope_engine::units::{Money, Seconds, whole_percent};
 use shardscope_report::figures::Figure;
 
-/// What plans can be best in here, with words for it.
+/// Objectives of the view, with words for each.
 const OBJECTIVES: [(Objective, &str); 5] = [
     (Objective::Throughput, "fastest"),
     (Objective::Cost, "fewest device-hours"),
@@ -18,7 +18,7 @@ const OBJECTIVES: [(Objective, &str); 5] = [
     (Objective::Days, "fewest days, failures included"),
 ];
 
-/// What else than the scenario's own numbers is allowed.
+/// Choices that are allowed beyond the scenario's own numbers.
 const NUMERICS: [(Allowed, &str); 4] = [
     (Allowed { quantised: false, offload: false, fp8: false }, "same precision"),
     (Allowed { quantised: true, offload: false, fp8: false }, "quantised transfers too"),
@@ -41,7 +41,7 @@ const DEADLINES: [u32; 7] = [365, 180, 90, 60, 30, 14, 7];
 /// Amounts of money that plans may be asked to cost at most.
 const BUDGETS: [f64; 13] = [1e8, 5e7, 2e7, 1e7, 5e6, 2e6, 1e6, 5e5, 2e5, 1e5, 5e4, 2e4, 1e4];
 
-/// What is asked, whatever the scenario.
+/// The question, whatever the scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PlanQuestion {
     /// Its place in [`OBJECTIVES`].
@@ -63,7 +63,6 @@ pub struct PlanQuestion {
 }
 
 impl PlanQuestion {
-    /// What plans are best in.
     pub fn objective(self) -> Objective {
         OBJECTIVES[self.objective].0
     }
@@ -88,7 +87,7 @@ impl PlanQuestion {
         words.into_iter().map(|(_, text)| text).collect()
     }
 
-    /// What plans are held to: `within 30 days`, `for at most 200,000 USD`.
+    /// The limits that plans must keep: `within 30 days`, `for at most 200,000 USD`.
     pub fn held_to(self, scenario: &Scenario) -> Vec<String> {
         let days = self.days().map(|days| format!("within {days} days"));
         let most = self.most(scenario).map(|most| format!("for at most {most}"));

@@ -172,8 +172,8 @@ fn what_plans_are_held_to_is_named_with_its_key() {
     assert!(ways[0].starts_with("t ") && ways[1].starts_with("- "), "{ways:?}");
 }
 
-/// 1.3 billion parameters in 12 GiB a device, where some layers can stay whole and not all: once whole plans are proven, the
-/// one placed operator by operator comes first, and Enter takes it.
+/// 1.3 billion parameters in 12 GiB a device, where some layers can stay whole and not all: once whole plans are
+/// proven, the one placed operator by operator comes first, and Enter takes it.
 #[test]
 fn a_plan_placed_by_operator_comes_last_and_is_taken_like_others() {
     let text = "format = 1\ncluster = \"a100-80gb-dgx\"\nstack = \"default\"\nmodel = \"mpt-1b\"\nstrategy = \"fsdp\"\n\

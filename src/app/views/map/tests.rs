@@ -111,8 +111,7 @@ fn any_two_axes_make_a_map_that_the_scenario_is_on() {
             map.want(0, across, &app.scenario);
             map.want(1, down, &app.scenario);
             map.want(0, across, &app.scenario);
-            let base =
-                crate::app::answers::resolve::base(&app.library, &app.file, &app.scenario, map.kinds(&app.scenario));
+            let base = crate::app::answers::base(&app.library, &app.file, &app.scenario, map.kinds(&app.scenario));
             let scenario = app.scenario.clone();
             app.follow_map(&base, &scenario);
             let map = &app.views.map;

@@ -183,8 +183,8 @@ fn an_answer_ends_the_waiting_for_it() {
     let waits = |app: &App| app.notice.as_deref() == Some("still computing: apply the plan when it is there");
     assert!(waits(&app));
     let curve = Arc::clone(&app.views.plan.picture.as_ref().unwrap().curve);
-    app.hear_view(Found::Plan(3, Box::new(planned(&curve, 3))));
+    app.take_found(Found::Plan(3, Box::new(planned(&curve, 3))));
     assert!(waits(&app), "that was another limit");
-    app.hear_view(Found::Plan(app.views.plan.place(), Box::new(planned(&curve, 11))));
+    app.take_found(Found::Plan(app.views.plan.place(), Box::new(planned(&curve, 11))));
     assert_eq!(app.notice, None);
 }

@@ -180,13 +180,13 @@ fn an_answer_ends_the_waiting_for_it() {
     let waits = |app: &App| app.notice.as_deref() == Some("still computing: apply the plan when it is there");
     press(&mut app, "<ret>");
     let found = answer(&app, 0, None);
-    app.hear_view(Found::Training(0, Box::new(found)));
+    app.take_found(Found::Training(0, Box::new(found)));
     assert!(waits(&app), "nothing fits on the fewest devices, more may do");
     let found = answer(&app, place, 1.0);
-    app.hear_view(Found::Training(place, Box::new(found.clone())));
+    app.take_found(Found::Training(place, Box::new(found.clone())));
     assert_eq!(app.notice, None);
     app.tell("exporting".to_owned());
-    app.hear_view(Found::Training(place, Box::new(found)));
+    app.take_found(Found::Training(place, Box::new(found)));
     assert_eq!(app.notice.as_deref(), Some("exporting"));
 }
 

@@ -1,15 +1,14 @@
-//! What would help: more of which resource, and which change of the plan.
+//! Advice: the gain from more of each resource, and from each change of the plan.
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::Widget;
 
-use super::{Drawing, row};
+use super::table::TableView;
+use super::{Content, Drawing};
+use crate::app::App;
 use crate::app::views;
 use crate::app::views::advice::AdviceRow;
-use crate::app::{App, Panel};
-use crate::ui::panels::{frame, outdated, panel_list, words};
+use crate::ui::panels::{outdated, panel_list, words};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::list::ListLine;
@@ -18,14 +17,8 @@ use shardscope_engine::search::{Advice, Suggestion};
 use shardscope_engine::units::{Amount, thousands};
 use shardscope_report::figures::{Figure, FigureSubject};
 
-/// How it is drawn.
-pub(super) const DRAWING: Drawing = Drawing {
-    id: views::advice::SPEC.id,
-    height,
-    render,
-    target: |app, theme, inside, at| row(list(app, theme, inside.width).row_at(inside, at)),
-    status: |app, _| status(app),
-};
+pub(super) const DRAWING: Drawing =
+    Drawing { id: views::advice::SPEC.id, height, content: Content::Table(view), status: |app, _| status(app) };
 
 /// Columns of a resource, of a change, and of a gain.
 const RESOURCE: usize = 40;
@@ -43,20 +36,19 @@ fn height(app: &App) -> u16 {
     u16::try_from(app.views.advice.rows().len()).unwrap_or(u16::MAX).saturating_add(6)
 }
 
-/// Draws the changes that would help.
-fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+fn view(app: &App, theme: Theme, inside: Rect) -> TableView {
     let note = match (app.views.advice.advice(), app.shown.is_ok()) {
         (Some(advice), _) => format!("{} changes tried", advice.tried),
         (None, true) => "trying".to_owned(),
         (None, false) => String::new(),
     };
-    let title = format!("What would help{}", outdated(app));
-    let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
-    list(app, theme, inside.width).render(inside, buf);
-}
-
-fn list(app: &App, theme: Theme, width: u16) -> RowList<'static> {
-    RowList { marked: false, ..panel_list(app, theme, lines(app, theme, width), app.views.advice.row()) }
+    let list = panel_list(app, theme, lines(app, theme, inside.width), app.views.advice.row());
+    TableView {
+        title: format!("What would help{}", outdated(app)),
+        notes: vec![note],
+        list: RowList { marked: false, ..list },
+        ..TableView::default()
+    }
 }
 
 /// Every line, with the row that it is.
@@ -103,7 +95,7 @@ fn nothing(advice: Option<&Advice>, app: &App) -> Option<&'static str> {
     })
 }
 
-/// What the cursor is on, for the status line.
+/// Says what Enter does with the row under the cursor.
 fn status(app: &App) -> String {
     match app.views.advice.chosen() {
         Some(AdviceRow::Change(Suggestion { coarser, .. })) if !coarser.is_empty() => {
@@ -115,7 +107,7 @@ fn status(app: &App) -> String {
     }
 }
 
-/// What the changes are for, and that they keep the batch.
+/// The heading of the changes: their purpose, and that they keep the batch.
 fn title(advice: Option<&Advice>, app: &App) -> String {
     let what = match advice {
         Some(Advice { fits: Some(false), pairs: true, .. }) => "no single change makes it fit; two together would",
@@ -126,7 +118,7 @@ fn title(advice: Option<&Advice>, app: &App) -> String {
     std::iter::once(what.to_owned()).chain(kept).collect::<Vec<_>>().join(", ")
 }
 
-/// What is changed, what it gives, and a bar for that, or what else changes.
+/// A change or a resource, its gain, and a bar, or the figures that change with it.
 fn line(row: &AdviceRow, theme: Theme, most: f64, width: u16) -> Line<'static> {
     let gained = |name: &str, columns: usize, gain: f64| {
         let gain = words::change(1.0, 1.0 + gain, theme);

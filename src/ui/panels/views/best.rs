@@ -1,33 +1,29 @@
 //! The best whole plans as a table, the plan under the cursor, and days over cost where several sizes are searched.
 
-mod cells;
-
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Paragraph, Widget, Wrap};
+use ratatui::widgets::Widget;
 
-use super::{Drawing, row};
-use crate::app::views::best::{BestView, PlanRow, SPEC};
-use crate::app::{App, Panel};
-use crate::ui::panels::{frame, joined, outdated, panel_list, words};
+use super::table::{TableView, rows};
+use super::{Content, Drawing};
+use crate::app::App;
+use crate::app::views::best::{BestView, PlanColumn, PlanRow, SPEC};
+use crate::ui::panels::{joined, outdated, words};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::loglog::Curve;
-use crate::ui::widgets::text::{columns, draw_line, draw_lines};
-use crate::ui::widgets::{LogLog, RowList, table};
+use crate::ui::widgets::table::Aligned;
+use crate::ui::widgets::{LogLog, table};
+use shardscope_engine::evaluate::chance_of_fitting;
 use shardscope_engine::scenario;
 use shardscope_engine::search::plans::{EvaluatedPlan, Objective};
 use shardscope_engine::units::{Amount, Seconds, percent, thousands};
-use shardscope_report::figures::{self, Figure, FigureSubject, plan_words, proven_words};
-
-/// How it is drawn.
-pub(super) const DRAWING: Drawing = Drawing {
-    id: SPEC.id,
-    height: |_| HEIGHT,
-    render,
-    target: |app, theme, inside, at| row(table(app, theme, inside.width).1.row_at(places(app, theme, inside)[2], at)),
-    status: |app, _| status(app),
+use shardscope_report::figures::{
+    self, CellTone, Figure, FigureSubject, Table, TableCell, extent_words, plan_words, proven_words,
 };
+
+pub(super) const DRAWING: Drawing =
+    Drawing { id: SPEC.id, height: |_| HEIGHT, content: Content::Table(view), status: |app, _| status(app) };
 
 /// Rows that it wants: frame, question, heading, plans, the plan under the cursor, the chart.
 const HEIGHT: u16 = 2 + 1 + 1 + 10 + SAID + CHART;
@@ -36,37 +32,44 @@ const HEIGHT: u16 = 2 + 1 + 1 + 10 + SAID + CHART;
 const SAID: u16 = 2;
 
 /// Rows of the chart at least, and at first.
-const LEAST_CHART: u16 = 7;
-const CHART: u16 = 10;
+const LEAST_CHART: u16 = 6;
+const CHART: u16 = 9;
 
-/// Draws the best plans that were found.
-fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+fn view(app: &App, theme: Theme, inside: Rect) -> TableView {
     let best = &app.views.best;
-    let title = format!("Best plans{}", outdated(app));
-    let inside = frame(app, theme, Panel::Map, &title, &proven(best), area, buf);
-    let [asked, heading, rows, said, chart] = places(app, theme, inside);
-    draw_lines(buf, asked, &question(app, theme, asked.width), theme);
+    let mut over = question(app, theme, inside.width);
+    let framed =
+        TableView { title: format!("Best plans{}", outdated(app)), notes: vec![proven(best)], ..TableView::default() };
     if best.answer().plans.is_empty() {
-        let nothing = if best.is_complete() {
-            let held = best.question.held_to(&app.scenario);
-            let fits = if held.is_empty() { "fits".to_owned() } else { format!("fits {}", held.join(", ")) };
-            format!("no plan of this search {fits}: {}", best.question.ways_out(&app.scenario).join(", "))
-        } else {
-            "searching: the first plan that fits will stand here".to_owned()
-        };
-        Paragraph::new(nothing).wrap(Wrap { trim: true }).render(Rect { y: heading.y, ..inside }, buf);
-        return;
+        return TableView { over, instead: Some(nothing(app)), ..framed };
     }
-    let (headings, list) = table(app, theme, inside.width);
-    draw_line(buf, heading, &headings, theme);
-    list.render(rows, buf);
-    for (line, row) in about(best, theme, said.width).into_iter().zip(said.rows()) {
-        draw_line(buf, row, &line, theme);
+    let shown = shown(app, usize::from(inside.width));
+    let (compared, columns) = (compared(app, theme, &shown), set(&shown));
+    let role = |at: usize| if shown[at] == best.sort { Role::Cursor } else { Role::Title };
+    over.push(table::headings(&compared, &columns, role, theme));
+    TableView {
+        over,
+        list: rows(app, theme, &compared, &columns, best.row()),
+        under: about(best, theme, inside.width),
+        // A chart without a table beside it says nothing of what it shows.
+        kept: if best.answer().front.len() > 1 { LEAST_CHART } else { 0 },
+        rest: Some(draw_days_over_cost),
+        ..framed
     }
-    days_over_cost(best, theme, chart, buf);
 }
 
-/// What is searched, on a second line too where one is too short.
+/// Says why there is no plan yet, or none at all.
+fn nothing(app: &App) -> String {
+    let best = &app.views.best;
+    if !best.is_complete() {
+        return "searching: the first plan that fits will stand here".to_owned();
+    }
+    let held = best.question.held_to(&app.scenario);
+    let fits = if held.is_empty() { "fits".to_owned() } else { format!("fits {}", held.join(", ")) };
+    format!("no plan of this search {fits}: {}", best.question.ways_out(&app.scenario).join(", "))
+}
+
+/// The question of the search, on a second line too where one is too short.
 fn question(app: &App, theme: Theme, width: u16) -> Vec<Line<'static>> {
     let best = &app.views.best;
     let batch = best.asked().and_then(|search| search.base.wanted_sequences());
@@ -78,30 +81,7 @@ fn question(app: &App, theme: Theme, width: u16) -> Vec<Line<'static>> {
     [first, rest].into_iter().filter(|line| !line.spans.is_empty()).collect()
 }
 
-/// Where the question, the heading, the plans, the plan under the cursor and the chart are.
-fn places(app: &App, theme: Theme, inside: Rect) -> [Rect; 5] {
-    let answer = app.views.best.answer();
-    let plans = columns(answer.plans.len()).max(1);
-    let asked = columns(question(app, theme, inside.width).len());
-    let room = inside.height.saturating_sub(asked + 1 + SAID);
-    let wanted = if answer.front.len() > 1 { LEAST_CHART } else { 0 };
-    // A chart without a table beside it says nothing of what it shows.
-    let chart = if room >= wanted + 3 { wanted } else { 0 };
-    let rows = plans.min(room - chart);
-    let lengths = [asked, 1, rows, SAID].map(Constraint::Length);
-    inside.layout(&Layout::vertical(lengths.into_iter().chain([Constraint::Fill(1)])))
-}
-
-/// The headings of the plans, and the plans under them.
-fn table(app: &App, theme: Theme, width: u16) -> (Line<'static>, RowList<'static>) {
-    let (best, shown) = (&app.views.best, cells::shown(app, usize::from(width)));
-    let (compared, columns) = (cells::compared(app, theme, &shown), cells::set(&shown));
-    let role = |at: usize| if shown[at] == best.sort { Role::Cursor } else { Role::Title };
-    let lines = table::lines(&compared, &columns, theme).into_iter().zip((0..).map(Some)).collect();
-    (table::headings(&compared, &columns, role, theme), panel_list(app, theme, lines, best.row()))
-}
-
-/// How far the search is, and what is proven.
+/// The progress of the search, and the bound that is proven.
 fn proven(best: &BestView) -> String {
     let (answer, counts) = (best.answer(), best.answer().counts);
     let simulated = thousands(counts.simulated as f64);
@@ -158,7 +138,8 @@ fn shard_words(layout: &scenario::Layout) -> String {
 }
 
 /// The fastest plan of each size: days over cost, or the seconds of 1e9 tokens over device-hours; devices beside them.
-fn days_over_cost(best: &BestView, theme: Theme, area: Rect, buf: &mut Buffer) {
+fn draw_days_over_cost(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let best = &app.views.best;
     let front = &best.answer().front;
     if front.len() < 2 || area.height < LEAST_CHART {
         return;
@@ -178,17 +159,21 @@ fn days_over_cost(best: &BestView, theme: Theme, area: Rect, buf: &mut Buffer) {
     let places: Vec<f64> = points.iter().map(|(cost, _)| *cost).collect();
     let chosen = best.chosen().map(|row| row.found.summary.devices.to_string());
     let cursor = labels.iter().position(|label| Some(label) == chosen.as_ref()).unwrap_or(usize::MAX);
-    let curves = [Curve { mark: 'o', tone: Tone::Blue, points }];
-    let unit = cost.unit_in_words(scenario);
-    let [said, plot] = area.layout(&Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]));
     let of = if scenario.plan.tokens.is_some() { "of the training" } else { "of 1e9 tokens" };
-    let line = Line::styled(format!(" days {of} over {unit}, devices beside"), theme.style(Role::Dim));
-    draw_line(buf, said, &line, theme);
-    LogLog { theme, curves: &curves, chosen: 0, places: &places, cursor, labels: &labels, title: "days" }
-        .render(plot, buf);
+    let chart = LogLog {
+        theme,
+        curves: vec![Curve { mark: 'o', tone: Tone::Blue, name: "", points }],
+        chosen: 0,
+        places,
+        cursor,
+        labels,
+        title: "days",
+        across: format!("{of} over {}, devices beside", cost.unit_in_words(scenario)),
+    };
+    chart.render(area, buf);
 }
 
-/// What Enter does.
+/// Says what Enter does.
 fn status(app: &App) -> String {
     let best = &app.views.best;
     let (first, last) = best.range();
@@ -196,5 +181,115 @@ fn status(app: &App) -> String {
         0 => String::new(),
         _ if first < last => format!("p pins and compares the {} plans of the range", last + 1 - first),
         _ => "Enter makes this plan the scenario's; Space begins a range to compare".to_owned(),
+    }
+}
+
+/// The columns that have room.
+pub(super) fn shown(app: &App, width: usize) -> Vec<PlanColumn> {
+    let mut shown = PlanColumn::ALL.to_vec();
+    let base = app.views.best.asked().map(|search| &search.base);
+    if base.is_none_or(|base| base.plan.tokens.is_none() || Figure::Cost.lacks(base).is_some()) {
+        shown.retain(|column| *column != PlanColumn::Cost);
+    }
+    // Those that give way first; plans of one size all have as many devices.
+    let alike = if app.views.best.question.sizes_differ() { PlanColumn::Against } else { PlanColumn::Devices };
+    for rare in
+        [PlanColumn::Cost, PlanColumn::Step, PlanColumn::Context, alike, PlanColumn::Again, PlanColumn::Pipeline]
+    {
+        if set(&shown).into_iter().map(Aligned::width).sum::<usize>() <= width {
+            break;
+        }
+        // The column that sorts the rows stays in sight.
+        shown.retain(|column| *column != rare || *column == app.views.best.sort);
+    }
+    shown
+}
+
+/// Widths and alignment of the columns.
+pub(super) fn set(shown: &[PlanColumn]) -> Vec<Aligned> {
+    let set = |column: &PlanColumn| match column {
+        PlanColumn::Rank | PlanColumn::Tensor | PlanColumn::Context => Aligned::Right(4),
+        PlanColumn::Over => Aligned::Left(16),
+        PlanColumn::Micro => Aligned::Right(6),
+        PlanColumn::Again => Aligned::Right(10),
+        PlanColumn::Pipeline | PlanColumn::Spare => Aligned::Right(7),
+        PlanColumn::Cost | PlanColumn::Against => Aligned::Right(12),
+        PlanColumn::Speed | PlanColumn::Devices | PlanColumn::Step => Aligned::Right(9),
+    };
+    shown.iter().map(set).collect()
+}
+
+/// The plans in the order of the table.
+pub(super) fn compared(app: &App, theme: Theme, shown: &[PlanColumn]) -> Table {
+    let best = &app.views.best;
+    let timed = best.asked().is_some_and(|search| search.base.plan.tokens.is_some());
+    let mut table = Table::headed(shown.iter().map(|column| heading(*column, timed)));
+    let (first, last) = best.range();
+    for (place, row) in best.plans().iter().enumerate() {
+        let marked = first < last && (first..=last).contains(&place);
+        let mark = if marked { "+" } else { "" };
+        table.push(shown.iter().map(|column| cell(*column, (mark, row), timed, app, theme)).collect());
+    }
+    table
+}
+
+fn heading(column: PlanColumn, timed: bool) -> &'static str {
+    match column {
+        PlanColumn::Rank => "#",
+        PlanColumn::Speed if timed => "days",
+        PlanColumn::Speed => "tokens/s",
+        PlanColumn::Against => "vs current",
+        PlanColumn::Cost => "cost",
+        PlanColumn::Devices => "devices",
+        PlanColumn::Tensor => "tp",
+        PlanColumn::Pipeline => "pp",
+        PlanColumn::Context => "cp",
+        PlanColumn::Over => "  shard W/G/O",
+        PlanColumn::Micro => "micro",
+        PlanColumn::Again => "recompute",
+        PlanColumn::Spare => "spare",
+        PlanColumn::Step => "step",
+    }
+}
+
+fn cell(column: PlanColumn, (mark, row): (&str, &PlanRow), timed: bool, app: &App, theme: Theme) -> TableCell {
+    let PlanRow { rank, found: EvaluatedPlan { scenario, summary, layout } } = row;
+    let plan = &scenario.plan;
+    let figure = |figure: Figure| {
+        let amount = figure.amount(&FigureSubject::new(scenario, summary));
+        TableCell::word(amount.map_or_else(String::new, Amount::in_row))
+    };
+    let count = |count: u32| TableCell::word(thousands(f64::from(count)));
+    match column {
+        PlanColumn::Rank => TableCell::word(format!("{mark}{rank}")),
+        PlanColumn::Speed if timed => figure(Figure::Days),
+        PlanColumn::Speed => TableCell::word(words::count(summary.tokens_per_s())),
+        PlanColumn::Against => {
+            let of_shown = app.answer.as_ref().map(|answer| answer.evaluation.summary.tokens_per_s());
+            let change = of_shown.map(|shown| words::change(shown, summary.tokens_per_s(), theme));
+            TableCell::word(change.unwrap_or_default()).toned(CellTone::Aside)
+        }
+        PlanColumn::Cost => figure(Figure::Cost),
+        PlanColumn::Devices => count(summary.devices),
+        PlanColumn::Tensor => count(plan.tensor),
+        // Plans may differ in their virtual stages alone.
+        PlanColumn::Pipeline if plan.virtual_stages() > 1 => {
+            TableCell::word(format!("{} x {}", plan.pipeline, plan.virtual_stages()))
+        }
+        PlanColumn::Pipeline => count(plan.pipeline),
+        PlanColumn::Context => count(plan.context),
+        PlanColumn::Over if !plan.operators.is_empty() => TableCell::word("  by operator"),
+        PlanColumn::Over => TableCell::word(format!("  {}", extent_words(layout, "+"))),
+        PlanColumn::Micro => count(plan.micro_batch),
+        PlanColumn::Again => TableCell::word(plan.recompute.to_string()),
+        PlanColumn::Spare => {
+            let spare = TableCell::word((summary.memory.capacity - summary.memory.peak).in_gib());
+            match chance_of_fitting(scenario, &summary.memory) {
+                Some(chance) if chance >= 0.9 => spare.toned(CellTone::Good),
+                Some(chance) if chance < 0.5 => spare.toned(CellTone::Bad),
+                _ => spare,
+            }
+        }
+        PlanColumn::Step => TableCell::word(summary.step_time.to_string()),
     }
 }

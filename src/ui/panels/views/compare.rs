@@ -5,7 +5,8 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::{Drawing, row};
+use super::{Content, Drawing};
+use crate::app::state::pointing::PointerTarget;
 use crate::app::views;
 use crate::app::views::compare::{ComparedColumn, MOST, columns};
 use crate::app::{App, Panel};
@@ -18,12 +19,10 @@ use shardscope_engine::evaluate::{Evaluation, Summary};
 use shardscope_engine::units::{Amount, Bytes, Dimension, Seconds, devices};
 use shardscope_report::figures::{Better, COMPARED, CellTone, Figure, FigureSubject, Table, TableCell};
 
-/// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {
     id: views::compare::SPEC.id,
     height,
-    render,
-    target: |app, theme, inside, at| row(column_at(app, theme, inside, at)),
+    content: Content::Picture { render, target },
     status: |app, _| status(app),
 };
 
@@ -85,7 +84,7 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
 }
 
 /// The scenario whose column is at a place of the table, by its place among all columns.
-fn column_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> {
+fn target(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<PointerTarget> {
     let shown = Shown::fitting(app, inside.width.into());
     if shown.columns.len() < 2 {
         return None;
@@ -94,10 +93,10 @@ fn column_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usiz
     let across = usize::from(at.x - inside.x).checked_sub(NAMES)? / table.value;
     let tall = usize::from(at.y - inside.y) <= shown.figures.len();
     let (column, _) = shown.columns.get(across).filter(|_| tall)?;
-    Some(column.pin.unwrap_or(app.pins.all().len()))
+    Some(PointerTarget::Row(Panel::Map, column.pin.unwrap_or(app.pins.all().len())))
 }
 
-/// What the cursor is on, for the status line.
+/// Describes the column under the cursor.
 fn status(app: &App) -> String {
     let columns = columns(&app.context());
     let Some(column) = columns.get(app.views.compare.column(columns.len())) else { return String::new() };
@@ -134,9 +133,9 @@ struct ComparedRow {
     name: String,
     values: Vec<f64>,
     better: Better,
-    /// What the values count.
+    /// The dimension of the values.
     dimension: Dimension,
-    /// What its difference is in.
+    /// The unit of the difference.
     unit: String,
 }
 
@@ -253,7 +252,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// How the table is laid out.
+/// The widths of the table.
 struct ComparisonTable<'a> {
     shown: &'a Shown<'a>,
     theme: Theme,

@@ -5,7 +5,7 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::Drawing;
+use super::{Content, Drawing};
 use crate::app::action::Facet;
 use crate::app::state::pointing::PointerTarget;
 use crate::app::views;
@@ -23,12 +23,13 @@ use shardscope_evidence::measured::Residual;
 use shardscope_evidence::measured::runs::PublishedRun;
 use shardscope_report::figures::{Figure, FigureSubject, TIME_PARTS};
 
-/// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {
     id: views::evidence::SPEC.id,
     height: |_| HEIGHT,
-    render,
-    target: |app, theme, inside, at| run_at(app, theme, inside, at).map(PointerTarget::Cell),
+    content: Content::Picture {
+        render,
+        target: |app, theme, inside, at| run_at(app, theme, inside, at).map(PointerTarget::Cell),
+    },
     status: |app, _| status(app),
 };
 
@@ -64,7 +65,7 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     } else {
         format!("predicted against measured {what}, {unit}")
     };
-    scatter(evidence, &shown, &title, theme, |scatter| scatter.render(chart, buf));
+    scatter(evidence, &shown, title, theme).render(chart, buf);
     draw_line(buf, scores, &scored(evidence, &shown, theme, scores.width), theme);
     if let Some((residual, of)) = evidence.chosen() {
         for (line, row) in about(residual, of, theme, run.width).into_iter().zip(run.rows()) {
@@ -77,26 +78,24 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
 fn run_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> {
     let [_, chart, ..] = places(inside);
     let (shown, _) = app.views.evidence.shown();
-    scatter(&app.views.evidence, &shown, "", theme, |scatter| scatter.dot_at(chart, at))
+    scatter(&app.views.evidence, &shown, String::new(), theme).dot_at(chart, at)
 }
 
-/// Where filters, chart, scores and run are.
+/// The areas of filters, chart, scores and run.
 fn places(inside: Rect) -> [Rect; 4] {
     let rows = [Constraint::Length(1), Constraint::Fill(1), Constraint::Length(1), Constraint::Length(RUN)];
     inside.layout(&Layout::vertical(rows))
 }
 
-/// The chart as a widget, for as long as it is needed.
-fn scatter<T>(
-    evidence: &EvidenceView,
-    shown: &[&Residual],
-    title: &str,
-    theme: Theme,
-    with: impl FnOnce(&Scatter) -> T,
-) -> T {
-    let dots: Vec<Dot> = shown.iter().map(|one| point(one, evidence)).collect();
-    let line: &dyn Fn(f64) -> f64 = if evidence.ratio { &|_| 1.0 } else { &|x| x };
-    with(&Scatter { theme, dots: &dots, cursor: Some(evidence.at(shown)), line, band: BAND, title })
+fn scatter(evidence: &EvidenceView, shown: &[&Residual], title: String, theme: Theme) -> Scatter {
+    Scatter {
+        theme,
+        dots: shown.iter().map(|one| point(one, evidence)).collect(),
+        cursor: Some(evidence.at(shown)),
+        line: if evidence.ratio { |_| 1.0 } else { |x| x },
+        band: BAND,
+        title,
+    }
 }
 
 fn point(residual: &Residual, evidence: &EvidenceView) -> Dot {
@@ -105,7 +104,7 @@ fn point(residual: &Residual, evidence: &EvidenceView) -> Dot {
     Dot { x: scaled(residual.measured), y, inside: residual.error().abs() <= BAND }
 }
 
-/// What is shown of how much.
+/// The filters, and the count of runs that pass them.
 fn filtered(evidence: &EvidenceView, (shown, all): (usize, usize), theme: Theme, width: u16) -> Line<'static> {
     let facet = |facet: Facet| {
         let wanted = evidence.wanted(facet);
@@ -116,7 +115,7 @@ fn filtered(evidence: &EvidenceView, (shown, all): (usize, usize), theme: Theme,
     joined(std::iter::once(count).chain(Facet::ALL.map(facet)), theme, width)
 }
 
-/// How good the predictions of what is shown are.
+/// The errors of the predictions shown.
 fn scored(evidence: &EvidenceView, shown: &[&Residual], theme: Theme, width: u16) -> Line<'static> {
     let Some(scores) = evidence.quality() else { return Line::default() };
     let inside = shown.iter().filter(|one| one.error().abs() <= BAND).count();
@@ -166,7 +165,7 @@ fn about(residual: &Residual, run: &PublishedRun, theme: Theme, width: u16) -> V
     ]
 }
 
-/// What Enter does.
+/// Says what Enter does.
 fn status(app: &App) -> String {
     app.views.evidence.chosen().map_or_else(String::new, |(one, _)| format!("Enter opens {}", one.id))
 }

@@ -5,7 +5,7 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::Drawing;
+use super::{Content, Drawing};
 use crate::app::state::pointing::PointerTarget;
 use crate::app::views::failures::{FailurePicture, INTERVALS, SPEC};
 use crate::app::{App, Panel};
@@ -18,15 +18,18 @@ use shardscope_engine::bounds::goodput::TimeShares;
 use shardscope_engine::units::{Amount, Seconds, precise_percent};
 use shardscope_report::figures::Figure;
 
-/// How it is drawn.
-pub(super) const DRAWING: Drawing =
-    Drawing { id: SPEC.id, height: |_| HEIGHT, render, target, status: |_, _| String::new() };
+pub(super) const DRAWING: Drawing = Drawing {
+    id: SPEC.id,
+    height: |_| HEIGHT,
+    content: Content::Picture { render, target },
+    status: |_, _| String::new(),
+};
 
 /// Rows that it wants: frame, what goes wrong, the chart, what is said of it.
-const HEIGHT: u16 = 2 + 1 + 12 + SAID;
+const HEIGHT: u16 = 2 + 1 + 13 + SAID;
 
-/// Rows under the chart: the curves, the interval under the cursor, the rules, the training.
-const SAID: u16 = 4;
+/// Rows under the chart: the interval under the cursor, the rules, the training.
+const SAID: u16 = 3;
 
 /// The least share of the time that is drawn, in percent.
 const LEAST: f64 = 0.01;
@@ -36,7 +39,7 @@ struct LossCurve {
     mark: char,
     tone: Tone,
     name: &'static str,
-    /// What it shows.
+    /// The share that it shows.
     share: fn(TimeShares) -> f64,
 }
 
@@ -58,7 +61,7 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     };
     let [wrong, plot, said] = areas(inside);
     draw_line(buf, wrong, &what_goes_wrong(picture, theme, wrong.width), theme);
-    chart(app, picture, theme, |chart| chart.render(plot, buf));
+    chart(app, picture, theme).render(plot, buf);
     for (line, row) in lines(app, picture, theme, said.width).into_iter().zip(said.rows()) {
         draw_line(buf, row, &line, theme);
     }
@@ -68,21 +71,28 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
 fn target(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<PointerTarget> {
     let picture = app.views.failures.picture.as_ref()?;
     let [_, plot, _] = areas(inside);
-    chart(app, picture, theme, |chart| chart.place_at(plot, at)).map(PointerTarget::Cell)
+    chart(app, picture, theme).place_at(plot, at).map(PointerTarget::Cell)
 }
 
 fn areas(inside: Rect) -> [Rect; 3] {
     inside.layout(&Layout::vertical([Constraint::Length(1), Constraint::Fill(1), Constraint::Length(SAID)]))
 }
 
-/// The chart as a widget, for as long as it is needed.
-fn chart<T>(app: &App, picture: &FailurePicture, theme: Theme, with: impl FnOnce(&LogLog) -> T) -> T {
-    let curves = CURVES.map(|LossCurve { mark, tone, share, .. }| {
+fn chart(app: &App, picture: &FailurePicture, theme: Theme) -> LogLog {
+    let curves = CURVES.map(|LossCurve { mark, tone, name, share }| {
         let points = INTERVALS.into_iter().zip(picture.shares.map(|shares| 100.0 * share(shares)));
-        Curve { mark, tone, points: points.filter(|(_, lost)| (LEAST..=100.0).contains(lost)).collect() }
+        Curve { mark, tone, name, points: points.filter(|(_, lost)| (LEAST..=100.0).contains(lost)).collect() }
     });
-    let (chosen, cursor) = (CURVES.len() - 1, app.views.failures.place());
-    with(&LogLog { theme, curves: &curves, chosen, places: &INTERVALS, cursor, labels: &[], title: "% lost" })
+    LogLog {
+        theme,
+        curves: curves.into(),
+        chosen: CURVES.len() - 1,
+        places: INTERVALS.into(),
+        cursor: app.views.failures.place(),
+        title: "% lost",
+        across: "over interval, s".to_owned(),
+        ..LogLog::default()
+    }
 }
 
 fn what_goes_wrong(picture: &FailurePicture, theme: Theme, width: u16) -> Line<'static> {
@@ -97,9 +107,6 @@ fn what_goes_wrong(picture: &FailurePicture, theme: Theme, width: u16) -> Line<'
 }
 
 fn lines(app: &App, picture: &FailurePicture, theme: Theme, width: u16) -> Vec<Line<'static>> {
-    let dim = theme.style(Role::Dim);
-    let legend =
-        CURVES.map(|LossCurve { mark, tone, name, .. }| Span::styled(format!("{mark} {name}"), theme.fill(tone)));
     let place = app.views.failures.place();
     let (interval, shares) = (Seconds::new(INTERVALS[place]), picture.shares[place]);
     let here =
@@ -113,9 +120,8 @@ fn lines(app: &App, picture: &FailurePicture, theme: Theme, width: u16) -> Vec<L
     };
     let goodput = [Span::styled(goodput, theme.style(Role::Title))];
     vec![
-        joined(legend.into_iter().chain([Span::styled("over seconds between checkpoints", dim)]), theme, width),
         joined(goodput.into_iter().chain(here), theme, width),
         joined(rules, theme, width),
-        Line::styled(training, dim),
+        Line::styled(training, theme.style(Role::Dim)),
     ]
 }

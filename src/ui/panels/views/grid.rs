@@ -1,28 +1,23 @@
 //! The best points of the FSDP limits' grid, for each size.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::{Constraint, Layout, Position, Rect};
+use ratatui::layout::Rect;
 use ratatui::text::Line;
-use ratatui::widgets::Widget;
 
-use super::{Drawing, row};
+use super::table::{TableView, rows};
+use super::{Content, Drawing};
+use crate::app::App;
 use crate::app::views;
-use crate::app::{App, Panel};
-use crate::ui::panels::{frame, outdated, panel_list};
+use crate::ui::panels::outdated;
 use crate::ui::theme::{Role, Theme};
-use crate::ui::widgets::RowList;
 use crate::ui::widgets::table::{self, Aligned};
-use crate::ui::widgets::text::draw_lines;
 use shardscope_engine::search::GridRow;
 use shardscope_engine::units::{precise_percent, thousands};
 use shardscope_report::figures::{Table, TableCell};
 
-/// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {
     id: views::grid::SPEC.id,
     height: |_| HEIGHT,
-    render,
-    target: |app, _, inside, at| row(row_at(app, inside, at)),
+    content: Content::Table(view),
     status: |app, _| status(app),
 };
 
@@ -42,34 +37,18 @@ const COLUMNS: [Aligned; 8] = [
     Aligned::Right(6),
 ];
 
-/// Draws the best points of each size.
-fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let scenario = app.on_screen();
-    let title = format!("Best points of data parallelism{}", outdated(app));
-    let note = if app.views.grid.is_complete() { &scenario.model.id } else { "computing" };
-    let inside = frame(app, theme, Panel::Map, &title, note, area, buf);
-    let [head, rows] = halves(inside);
-    let percent = precise_percent(app.views.grid.efficiency());
+fn view(app: &App, theme: Theme, _: Rect) -> TableView {
+    let (grid, scenario) = (&app.views.grid, app.on_screen());
+    let percent = precise_percent(grid.efficiency());
     let asked = format!(" kernels at {percent} of the peak; over stage, activations kept, sequence, batch");
-    let heading = table::headings(&points(&[], theme), &COLUMNS, |_| Role::Dim, theme);
-    draw_lines(buf, head, &[Line::raw(asked), heading], theme);
-    list(app, theme).render(rows, buf);
-}
-
-/// The row at a place.
-fn row_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
-    list(app, Theme::default()).row_at(halves(inside)[1], at)
-}
-
-/// Where the two headings and the rows are.
-fn halves(inside: Rect) -> [Rect; 2] {
-    inside.layout(&Layout::vertical([Constraint::Length(2), Constraint::Fill(1)]))
-}
-
-fn list(app: &App, theme: Theme) -> RowList<'static> {
-    let (rows, cursor) = (app.views.grid.rows(), app.views.grid.row(app.on_screen()));
-    let lines = table::lines(&points(rows, theme), &COLUMNS, theme);
-    panel_list(app, theme, lines.into_iter().zip((0..).map(Some)).collect(), cursor)
+    let points = points(grid.rows(), theme);
+    TableView {
+        title: format!("Best points of data parallelism{}", outdated(app)),
+        notes: vec![if grid.is_complete() { scenario.model.id.clone() } else { "computing".to_owned() }],
+        over: vec![Line::raw(asked), table::headings(&points, &COLUMNS, |_| Role::Dim, theme)],
+        list: rows(app, theme, &points, &COLUMNS, grid.row(scenario)),
+        ..TableView::default()
+    }
 }
 
 /// The best points, one row for each size and each thing that is sought.
@@ -92,7 +71,7 @@ fn points(rows: &[GridRow], theme: Theme) -> Table {
     table
 }
 
-/// What Enter does.
+/// Says what Enter does.
 fn status(app: &App) -> String {
     let (rows, cursor) = (app.views.grid.rows(), app.views.grid.row(app.on_screen()));
     match rows.get(cursor).map(|row| row.point) {

@@ -5,12 +5,12 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use super::Drawing;
+use super::map::{entry, unit};
+use super::{Content, Drawing};
 use crate::app::state::pointing::PointerTarget;
 use crate::app::views;
 use crate::app::views::map::Map;
 use crate::app::{App, Panel};
-use crate::ui::panels::cell::{entry, unit};
 use crate::ui::panels::{frame, outdated, progress, words};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::Heatmap;
@@ -20,12 +20,13 @@ use shardscope_engine::scenario::Value;
 use shardscope_engine::search::Cell;
 use shardscope_engine::search::limiting_factor::{Gains, LimitingFactor};
 
-/// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {
     id: views::hardware::SPEC.id,
     height: |_| HEIGHT,
-    render,
-    target: |app, theme, inside, at| cell_at(app, theme, inside, at).map(PointerTarget::Cell),
+    content: Content::Picture {
+        render,
+        target: |app, theme, inside, at| cell_at(app, theme, inside, at).map(PointerTarget::Cell),
+    },
     status: |app, _| status(app),
 };
 
@@ -60,7 +61,7 @@ fn cell_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize>
     Some(row * map.width() + column)
 }
 
-/// Where the map is, and under it what it says.
+/// The areas of the map and of the sentences under it.
 fn halves(inside: Rect) -> [Rect; 2] {
     inside.layout(&Layout::vertical([Constraint::Fill(1), Constraint::Length(2)]))
 }

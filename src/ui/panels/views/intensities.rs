@@ -1,34 +1,32 @@
 //! The arithmetic intensity of each kind of transfer against its link's threshold.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Constraint, Layout, Position, Rect};
+use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::{Drawing, row};
+use super::table::{TableView, rows};
+use super::{Content, Drawing};
 use crate::app::views;
-use crate::app::{Answer, App, Panel};
-use crate::ui::panels::{frame, panel_list, staleness};
+use crate::app::{Answer, App};
+use crate::ui::panels::staleness;
 use crate::ui::theme::{Role, Theme};
-use crate::ui::widgets::RowList;
-use crate::ui::widgets::table::{Aligned, headings, lines};
-use crate::ui::widgets::text::{columns, draw_line};
+use crate::ui::widgets::table::{Aligned, headings};
 use shardscope_engine::bounds::intensity::Intensity;
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::units::thousands;
 use shardscope_report::figures::{CellTone, Table, TableCell, bandwidth, carries, intensities, verdict};
 
-/// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {
     id: views::intensities::SPEC.id,
     height: |_| HEIGHT,
-    render,
-    target: |app, _, inside, at| row(row_at(app, inside, at)),
+    content: Content::Table(view),
     status: |_, _| String::new(),
 };
 
 /// Rows that it takes: frame, header, a row a kind, a blank, the chosen one in words.
-const HEIGHT: u16 = 2 + 1 + 6 + 1 + 6;
+const HEIGHT: u16 = 2 + 1 + 6 + 1 + SAID;
+const SAID: u16 = 6;
 
 /// Columns of the scale on one side of the threshold: two decades.
 const SIDE: usize = 10;
@@ -43,46 +41,40 @@ const COLUMNS: [Aligned; 6] = [
     Aligned::Indented(2, 0),
 ];
 
-/// Draws each kind of transfer against its threshold.
-fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let title = format!("Arithmetic intensities{}", staleness(app));
-    let inside = frame(app, theme, Panel::Map, &title, "flop per byte", area, buf);
-    let Some(Answer { scenario, evaluation }) = &app.answer else { return };
+fn view(app: &App, theme: Theme, _: Rect) -> TableView {
+    let framed = TableView {
+        title: format!("Arithmetic intensities{}", staleness(app)),
+        notes: vec!["flop per byte".to_owned()],
+        ..TableView::default()
+    };
+    let Some(Answer { scenario, evaluation }) = &app.answer else { return framed };
     let transfers = &evaluation.details.transfers;
-    let cursor = app.views.intensities.row(transfers.len());
-    let Some(chosen) = transfers.get(cursor) else {
+    if transfers.is_empty() {
         let why = if scenario.plan.operators.is_empty() {
             "nothing is transferred between devices"
         } else {
             "per-operator sharding: no single intensity holds for all operators"
         };
-        draw_line(buf, inside, &Line::raw(why), theme);
-        return;
-    };
-    let [head, rows, said] = places(transfers.len(), inside);
-    draw_line(buf, head, &headings(&table(transfers, scenario, theme), &COLUMNS, |_| Role::Dim, theme), theme);
-    list(app, transfers, scenario, theme).render(rows, buf);
-    Paragraph::new(words(chosen, scenario, theme)).wrap(Wrap { trim: false }).render(said, buf);
+        return TableView { instead: Some(why.to_owned()), ..framed };
+    }
+    let table = table(transfers, scenario, theme);
+    TableView {
+        over: vec![headings(&table, &COLUMNS, |_| Role::Dim, theme)],
+        list: rows(app, theme, &table, &COLUMNS, app.views.intensities.row(transfers.len())),
+        under: vec![Line::default()],
+        kept: SAID,
+        rest: Some(draw_words),
+        ..framed
+    }
 }
 
-/// The transfer at a place.
-fn row_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
-    let Answer { scenario, evaluation } = app.answer.as_ref()?;
+/// The chosen transfer in words, wrapped.
+fn draw_words(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let Some(Answer { scenario, evaluation }) = &app.answer else { return };
     let transfers = &evaluation.details.transfers;
-    list(app, transfers, scenario, Theme::default()).row_at(places(transfers.len(), inside)[1], at)
-}
-
-/// Where the heading and so many transfers are, and under a blank the chosen one in words.
-fn places(transfers: usize, inside: Rect) -> [Rect; 3] {
-    let rows = [1, columns(transfers), 1].map(Constraint::Length);
-    let [head, rows, _, said] = inside.layout(&Layout::vertical(rows.into_iter().chain([Constraint::Fill(1)])));
-    [head, rows, said]
-}
-
-fn list(app: &App, transfers: &[Intensity], scenario: &Scenario, theme: Theme) -> RowList<'static> {
-    let lines = lines(&table(transfers, scenario, theme), &COLUMNS, theme);
-    let lines = lines.into_iter().zip((0..).map(Some)).collect();
-    panel_list(app, theme, lines, app.views.intensities.row(transfers.len()))
+    let chosen = transfers.get(app.views.intensities.row(transfers.len()));
+    let words = chosen.map(|chosen| words(chosen, scenario, theme)).unwrap_or_default();
+    Paragraph::new(words).wrap(Wrap { trim: false }).render(area, buf);
 }
 
 /// Each kind: its numbers, how far it is from the threshold, and what that means.
@@ -96,7 +88,7 @@ fn table(transfers: &[Intensity], scenario: &Scenario, theme: Theme) -> Table {
     intensities(scenario, transfers).only(&shown).with_column(4, &heading, scales)
 }
 
-/// How much more than needed on the right of a line, how much less on the left, in powers of ten.
+/// A bar to the right of a line for intensity above the threshold, to the left for less, in powers of ten.
 fn scale(ratio: f64, theme: Theme) -> String {
     let glyphs = theme.glyphs();
     let length = (libm::log10(ratio) / 2.0 * SIDE as f64).clamp(-(SIDE as f64), SIDE as f64);

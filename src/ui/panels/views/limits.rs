@@ -1,29 +1,26 @@
 //! The limits of fully sharded data parallelism, each number with its formula.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 use ratatui::text::Line;
-use ratatui::widgets::Widget;
 
-use super::{Drawing, row};
+use super::table::TableView;
+use super::{Content, Drawing};
+use crate::app::App;
 use crate::app::answers::assumed::Assumption;
 use crate::app::views;
 use crate::app::views::limits::{GIVEN, LimitNumber, LimitsPicture, LimitsView, NUMBERS};
-use crate::app::{App, Panel};
-use crate::ui::panels::{frame, outdated, panel_list};
+use crate::ui::panels::{outdated, panel_list};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::table::{self, Aligned};
 use shardscope_engine::units::devices;
 use shardscope_report::figures::{Limit, Table, TableCell};
 
-/// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {
     id: views::limits::SPEC.id,
     height: |_| HEIGHT,
-    render,
-    target: |app, _, inside, at| row(row_at(app, inside, at)),
-    status: |_, _| String::new(),
+    content: Content::Table(view),
+    status: |app, _| status(app),
 };
 
 /// Rows that it takes: frame, assumptions, verdict and machine, numbers with their heading.
@@ -36,20 +33,17 @@ const WORDS: Aligned = Aligned::Indented(2, 0);
 const GIVEN_COLUMNS: [Aligned; 3] = [NAMES, NUMBER, WORDS];
 const BOUND_COLUMNS: [Aligned; 4] = [NAMES, NUMBER, NUMBER, WORDS];
 
-/// Draws the bounds of memory and bandwidth.
-fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+fn view(app: &App, theme: Theme, _: Rect) -> TableView {
     let scenario = app.on_screen();
-    let Some(picture) = &app.views.limits.picture else { return };
     let instead = LimitsView::beside(scenario).map(|other| format!(" instead of {other}")).unwrap_or_default();
-    let title = format!("Limits of data parallelism{instead}{}", outdated(app));
-    let note = format!("{} on {}", scenario.model.id, devices(picture.limits.devices));
-    let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
-    list(app, picture, theme).render(inside, buf);
-}
-
-/// The assumption or the number at a place.
-fn row_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
-    list(app, app.views.limits.picture.as_ref()?, Theme::default()).row_at(inside, at)
+    let picture = app.views.limits.picture.as_deref();
+    let note = |picture: &LimitsPicture| format!("{} on {}", scenario.model.id, devices(picture.limits.devices));
+    TableView {
+        title: format!("Limits of data parallelism{instead}{}", outdated(app)),
+        notes: picture.map(note).into_iter().collect(),
+        list: picture.map(|picture| list(app, picture, theme)).unwrap_or_default(),
+        ..TableView::default()
+    }
 }
 
 /// The assumptions, and under them the numbers with their headings.
@@ -98,4 +92,13 @@ fn numbers(LimitsPicture { limits, verdict, numbers, .. }: &LimitsPicture, theme
     lines.push(table::headings(&table, &BOUND_COLUMNS, role, theme));
     lines.extend(table::lines(&table, &BOUND_COLUMNS, theme));
     lines
+}
+
+/// The formula of the number under the cursor in full: its column cuts a long one.
+fn status(app: &App) -> String {
+    let chosen = app.views.limits.row().checked_sub(Assumption::ALL.len());
+    let number = chosen.and_then(|number| Some((NUMBERS[number], app.views.limits.picture.as_ref()?, number)));
+    number.map_or_else(String::new, |(limit, picture, number)| {
+        format!("{} = {}", limit.label(), picture.numbers[number].formula)
+    })
 }

@@ -2,38 +2,44 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Position, Rect};
+use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::Drawing;
+use super::{Content, Drawing};
 use crate::app::action::panel::ViewId;
+use crate::app::answers::axes;
 use crate::app::state::pointing::PointerTarget;
 use crate::app::views::map::Map;
-use crate::app::{App, Panel, answers::axes};
-use crate::ui::panels::cell;
-use crate::ui::panels::cell::{down, entry};
-use crate::ui::panels::{LAST_POSSIBLE, frame, profile, roomiest, words};
+use crate::app::{App, Panel};
+use crate::ui::panels::{LAST_POSSIBLE, frame, roomiest, words};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::Heatmap;
 use crate::ui::widgets::heatmap::CellEntry;
-use shardscope_engine::search::Axis;
+use crate::ui::widgets::text::{draw_line, fit, width};
+use shardscope_engine::evaluate::Resource;
+use shardscope_engine::plan::Sharded;
+use shardscope_engine::scenario::Field;
+use shardscope_engine::search::{Axis, Cell, word};
+use shardscope_engine::units::devices;
+use shardscope_report::figures::Figure;
 
-/// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {
     id: ViewId::MAP,
     height,
-    render,
-    target: |app, theme, inside, at| cell_at(app, theme, inside, at).map(PointerTarget::Cell),
-    status: cell::status,
+    content: Content::Picture {
+        render,
+        target: |app, theme, inside, at| cell_at(app, theme, inside, at).map(PointerTarget::Cell),
+    },
+    status,
 };
 
 /// Rows that it takes: frame, two of headers, one of legend, the profiles; with a contour a line between rows.
 fn height(app: &App) -> u16 {
     let rows = u16::try_from(app.views.map.height()).unwrap_or(u16::MAX);
     let contour = if app.views.map.contour { rows.saturating_add(1) } else { 0 };
-    rows.saturating_add(contour).saturating_add(5 + profile::HEIGHT)
+    rows.saturating_add(contour).saturating_add(5 + PROFILES)
 }
 
-/// Draws the map and its legend.
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let map = &app.views.map;
     let (done, all) = map.progress();
@@ -54,7 +60,7 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let room = usize::from(bands.width) * usize::from(!bands.is_empty());
     buf.set_stringn(bands.x, bands.y, BANDS, room, theme.style(Role::Dim));
     if !said.is_empty() {
-        profile::render(app, theme, profiles, buf);
+        render_profiles(app, theme, profiles, buf);
     }
 }
 
@@ -65,10 +71,10 @@ fn cell_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize>
     Some(row * app.views.map.width() + column)
 }
 
-/// Where the map is, and under it what explains it, if there is room.
+/// The areas of the map and of the lines that explain it, if there is room.
 fn halves(map: &Map, inside: Rect) -> [Rect; 2] {
     let needed = u16::try_from(map.height()).unwrap_or(u16::MAX).saturating_add(2);
-    let below = u16::from(map.contour) + profile::HEIGHT;
+    let below = u16::from(map.contour) + PROFILES;
     let below = if inside.height >= needed.saturating_add(below) { below } else { 0 };
     inside.layout(&Layout::vertical([Constraint::Fill(1), Constraint::Length(below)]))
 }
@@ -97,7 +103,7 @@ fn heatmap<T>(app: &App, theme: Theme, with: impl FnOnce(&Heatmap) -> T) -> T {
     with(&heatmap)
 }
 
-/// What the letters of the memory's contour mean.
+/// Meaning of the letters of the memory's contour.
 const BANDS: &str = "memory up to  q a quarter  h half  t three quarters  f all of it  o over";
 
 /// The band of a share of the memory.
@@ -109,4 +115,164 @@ fn letter(fullness: f64) -> char {
         f if f <= 1.0 => 'f',
         _ => 'o',
     }
+}
+
+/// The entry of a cell.
+pub(super) fn entry(map: &Map, index: usize) -> CellEntry {
+    match (map.cell(index), map.figure(index)) {
+        (None, _) => CellEntry::Pending,
+        (Some(Cell::Impossible(_)), _) => CellEntry::Impossible,
+        (Some(Cell::Possible { .. }), None) => CellEntry::TooBig,
+        (Some(Cell::Possible { .. }), Some(figure)) => CellEntry::Value(figure),
+    }
+}
+
+/// The name of the axis that runs down.
+fn down(map: &Map) -> &'static str {
+    match (map.sweep.y.field, map.sweep.base.plan.sharding.first_sharded()) {
+        (Field::Shard, Some(Sharded::Weights)) => "shard weights",
+        (Field::Shard, Some(Sharded::Gradients)) => "shard gradients",
+        (Field::Shard, _) => "shard optimizer",
+        (field, _) => word(field),
+    }
+}
+
+/// The map's cell under the cursor: its figure, or why it has none; where there is little room, without its place.
+pub(in crate::ui::panels) fn status(app: &App, width: u16) -> String {
+    let (map, scenario) = (&app.views.map, &app.scenario);
+    // A part of a node is no column of the map, and what is not stated is none.
+    if map.home.is_none() && !app.looking {
+        let lacking = [&map.sweep.x, &map.sweep.y].into_iter().find(|axis| axes::position(axis, scenario).is_none());
+        let why = match lacking {
+            Some(axis) if axis.field != Field::Nodes => format!("it has no value for {}", axis.word()),
+            _ => format!("{}, a part of a node", devices(scenario.devices())),
+        };
+        return format!("the current scenario is on no cell: {why}");
+    }
+    let Some((x, y)) = map.values(map.cursor) else { return String::new() };
+    let on = |axis: &Axis, value| format!("{} {}", axis.word(), axes::label(axis.field, value, scenario));
+    let place = format!("{}, {}", on(&map.sweep.y, y), on(&map.sweep.x, x));
+    let figure = match map.figure(map.cursor) {
+        Some(figure) => format!("{} {}{}{}", words::figure(figure), unit(map), limiting(map), settled(map)),
+        None => why(app).unwrap_or_else(|| "computing".to_owned()),
+    };
+    let hint = if app.looking && !app.following { " (Enter applies it, Esc goes back)" } else { "" };
+    let (long, short) = (format!("{place}: {figure}{hint}"), format!("{place}: {figure}"));
+    let fits = |text: &String| Span::raw(text.as_str()).width() <= usize::from(width);
+    [long, short].into_iter().find(fits).unwrap_or(figure)
+}
+
+/// The resource that sets a cell's limit, where that is shown: `, set by the link to the host`.
+fn limiting(map: &Map) -> String {
+    let Some(Cell::Possible { summary, .. }) = map.cell(map.cursor) else { return String::new() };
+    if !matches!(map.metric(), Figure::Limit | Figure::ShareOfLimit) {
+        return String::new();
+    }
+    match summary.limiting() {
+        Resource::HostLink => ", set by the link to the host".to_owned(),
+        Resource::Level(_) => format!(", set by the {} level", summary.limiting().name(&map.sweep.base)),
+        _ => ", set by arithmetic".to_owned(),
+    }
+}
+
+/// The values that a cell of a tuned map settled on: `; micro 4, accum 2, recompute none`.
+fn settled(map: &Map) -> String {
+    map.tuned(map.cursor).map_or_else(String::new, |choice| format!("; {choice}"))
+}
+
+/// Why a cell has no figure: what the headline says about it comes with how to fix it here.
+fn why(app: &App) -> Option<String> {
+    let why = app.why();
+    match &app.shown {
+        // The reason comes with the panels: while the cursor moves, a word does.
+        _ if app.following => why.map(|_| if is_possible(app) { "does not fit" } else { "not possible" }.to_owned()),
+        Err(problems) => problems.first().map(|problem| problem.fix.clone()),
+        Ok(_) => why,
+    }
+}
+
+fn is_possible(app: &App) -> bool {
+    matches!(app.views.map.cell(app.views.map.cursor), Some(Cell::Possible { .. }))
+}
+
+/// The unit of a map's figures, in words.
+pub(super) fn unit(map: &Map) -> String {
+    map.metric().unit_in_words(&map.sweep.base)
+}
+
+/// Rows of the profiles.
+const PROFILES: u16 = 2;
+
+/// Columns of a profile's name.
+const PROFILE_NAMES: usize = 26;
+
+fn render_profiles(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let map = &app.views.map;
+    let (x, y) = (map.settled % map.width(), map.settled / map.width());
+    let Some((across, along)) = map.values(map.settled) else { return };
+    let label = |axis: &Axis, value| axes::label(axis.field, value, &app.scenario);
+    let (x_axis, y_axis) = (&map.sweep.x, &map.sweep.y);
+    let row: Vec<usize> = (0..map.width()).map(|x| y * map.width() + x).collect();
+    let column: Vec<usize> = (0..map.height()).map(|y| y * map.width() + x).collect();
+    let range = range(map);
+    let lines = [
+        (format!("{} {}", down(map), label(y_axis, along)), row, x),
+        (format!("{} {}", x_axis.word(), label(x_axis, across)), column, y),
+    ];
+    for (index, ((name, cells, here), at)) in lines.into_iter().zip(area.rows()).enumerate() {
+        let best = best(map, &cells).map(|(best, figure)| {
+            let value =
+                map.values(cells[best]).map(|(x, y)| if index == 0 { label(x_axis, x) } else { label(y_axis, y) });
+            format!("  best {} at {}", words::figure(figure), value.unwrap_or_default())
+        });
+        let mut line = Line::from(Span::styled(
+            format!("{:<PROFILE_NAMES$} ", fit(&name, PROFILE_NAMES, theme)),
+            theme.style(Role::Dim),
+        ));
+        line.spans.extend(cells.iter().enumerate().map(|(at, cell)| bar(map, *cell, range, at == here, theme)));
+        line.push_span(Span::raw(best.unwrap_or_default()));
+        // A line that is cut would lose its best value: better none.
+        if width(&line.to_string()) <= usize::from(area.width) {
+            draw_line(buf, at, &line, theme);
+        }
+    }
+}
+
+/// Lowest and highest figure of the map.
+fn range(map: &Map) -> (f64, f64) {
+    let figures = (0..map.progress().1).filter_map(|index| map.figure(index));
+    figures.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), figure| (low.min(figure), high.max(figure)))
+}
+
+/// The best of some cells: its place among them, and its figure.
+fn best(map: &Map, cells: &[usize]) -> Option<(usize, f64)> {
+    let figures = cells.iter().enumerate().filter_map(|(at, cell)| Some((at, map.figure(*cell)?)));
+    let better = |a: f64, b: f64| if map.metric().more_is_better() { a > b } else { a < b };
+    figures.reduce(|best, next| if better(next.1, best.1) { next } else { best })
+}
+
+/// A cell as a bar, two columns wide, between the lowest and the highest figure of the map.
+fn bar(map: &Map, cell: usize, (low, high): (f64, f64), here: bool, theme: Theme) -> Span<'static> {
+    let glyphs = theme.glyphs();
+    let bars = &glyphs.bars;
+    let steps = [
+        bars.one_eighth,
+        bars.one_quarter,
+        bars.three_eighths,
+        bars.half,
+        bars.five_eighths,
+        bars.three_quarters,
+        bars.seven_eighths,
+        bars.full,
+    ];
+    let glyph = match entry(map, cell) {
+        CellEntry::Value(figure) if high > low => {
+            steps[(((figure - low) / (high - low) * steps.len() as f64) as usize).min(steps.len() - 1)]
+        }
+        CellEntry::Value(_) => bars.half,
+        CellEntry::Impossible => glyphs.impossible,
+        CellEntry::TooBig => glyphs.too_big,
+        CellEntry::Pending => glyphs.pending,
+    };
+    Span::styled(glyph.repeat(2), theme.style(if here { Role::Cursor } else { Role::Text }))
 }

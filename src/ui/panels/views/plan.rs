@@ -1,4 +1,4 @@
-//! Which operators to shard: throughput over the memory limit, and the plan within the limit under the cursor.
+//! The planner of operators: throughput over the memory limit, and the plan within the limit under the cursor.
 
 mod strip;
 
@@ -7,7 +7,7 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::Drawing;
+use super::{Content, Drawing};
 use crate::app::state::pointing::PointerTarget;
 use crate::app::views;
 use crate::app::views::plan::{PlanPicture, PlanView};
@@ -24,9 +24,12 @@ use shardscope_engine::search::planner::{FoundPlan, PlanAnswer};
 use shardscope_engine::units::significant;
 use shardscope_report::figures::{Figure, Table, TableCell};
 
-/// How it is drawn.
-pub(super) const DRAWING: Drawing =
-    Drawing { id: views::plan::SPEC.id, height: |_| HEIGHT, render, target, status: |app, _| status(app) };
+pub(super) const DRAWING: Drawing = Drawing {
+    id: views::plan::SPEC.id,
+    height: |_| HEIGHT,
+    content: Content::Picture { render, target },
+    status: |app, _| status(app),
+};
 
 /// Rows that it wants: frame, what is planned, the curve, the memory, the operators, why, the gains.
 const HEIGHT: u16 = 2 + 1 + 9 + 2 + strip::HEIGHT + WHY + 6;
@@ -43,10 +46,10 @@ const LEAST_TABLE: u16 = 1 + AGAINST.len() as u16;
 /// Columns of the table of gains.
 const GAINS: [Aligned; 4] = [Aligned::Indented(1, 34), Aligned::Right(10), Aligned::Right(10), Aligned::Right(10)];
 
-/// Where the best plan of a kind stands in what was found.
+/// Finds the best plan of a kind in an answer.
 type BestOf = fn(&PlanAnswer) -> Option<&Summary>;
 
-/// What a plan is compared with: its mark and tone on the chart, its name, and where it stands in what was found.
+/// Plans to compare with: mark and tone on the chart, name, and how to find the best one.
 const AGAINST: [(char, Tone, &str, BestOf); 4] = [
     ('f', Tone::Ochre, "FSDP", |found| found.fsdp.as_ref()),
     ('d', Tone::Grey, "DDP", |found| found.ddp.as_ref()),
@@ -66,7 +69,7 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
     let [asked, curve, bar, operators, why, table] = places(inside);
     draw_line(buf, asked, &question(planning, picture, theme, asked.width), theme);
-    chart(planning, picture, theme, |chart| chart.render(curve, buf));
+    chart(planning, picture, theme).render(curve, buf);
     let Some(found) = planning.chosen() else {
         Paragraph::new(nothing(planning)).wrap(Wrap { trim: true }).render(bar, buf);
         return;
@@ -77,9 +80,9 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     StackedBar { name: "memory", scale: Some(scale), ..StackedBar::new(theme, memory.parts, memory.capacity) }
         .render(bar, buf);
     strip::render(found, planning.operator(), theme, operators, buf);
-    because(found, planning.operator(), theme, why, buf);
+    draw_reason(found, planning.operator(), theme, why, buf);
     if let Some(planned) = planning.planned() {
-        compared(planned, found, theme, table, buf);
+        draw_gains(planned, found, theme, table, buf);
     }
 }
 
@@ -91,10 +94,10 @@ fn target(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<Pointer
         return strip::operator_at(planning.chosen()?, operators, at)
             .map(|operator| PointerTarget::Row(Panel::Map, operator));
     }
-    chart(planning, planning.picture.as_ref()?, theme, |chart| chart.place_at(curve, at)).map(PointerTarget::Cell)
+    chart(planning, planning.picture.as_ref()?, theme).place_at(curve, at).map(PointerTarget::Cell)
 }
 
-/// Where the question, the curves, the memory, the operators, the reason and the table are.
+/// The areas of the question, the curves, the memory, the operators, the reason and the table.
 fn places(inside: Rect) -> [Rect; 6] {
     let room = inside.height.saturating_sub(1 + LEAST_CURVE + 2 + strip::HEIGHT + WHY);
     // A table that is cut would hide the comparison that matters: then one row names all.
@@ -131,24 +134,32 @@ fn tflops(summary: &Summary) -> String {
 }
 
 /// Throughput over the limit: the plan's, and that of what it is compared with.
-fn chart<T>(planning: &PlanView, picture: &PlanPicture, theme: Theme, with: impl FnOnce(&LogLog) -> T) -> T {
+fn chart(planning: &PlanView, picture: &PlanPicture, theme: Theme) -> LogLog {
     let device = picture.curve.request.scenario.cluster.device.capacity();
     let places: Vec<f64> = picture.curve.limits.iter().map(|limit| (device * *limit).gib()).collect();
-    let curve = |mark: char, tone: Tone, of: &dyn Fn(&PlanAnswer) -> Option<f64>| {
+    let curve = |mark: char, tone: Tone, name: &'static str, of: &dyn Fn(&PlanAnswer) -> Option<f64>| {
         let points = places.iter().enumerate().filter_map(|(place, gib)| Some((*gib, of(picture.at(place)?)?)));
-        Curve { mark, tone, points: points.collect() }
+        Curve { mark, tone, name, points: points.collect() }
     };
     let flops = |summary: &Summary| summary.model_flops.get() / 1e12;
-    let others = AGAINST.into_iter().map(|(mark, tone, _, of)| curve(mark, tone, &|found| of(found).map(flops)));
-    let best = curve('p', Tone::Blue, &|found| found.plans.first().map(|plan| flops(&plan.summary)));
+    let others =
+        AGAINST.into_iter().map(|(mark, tone, name, of)| curve(mark, tone, name, &|found| of(found).map(flops)));
+    let best = curve('p', Tone::Blue, "the plan", &|found| found.plans.first().map(|plan| flops(&plan.summary)));
     let curves: Vec<Curve> = others.chain([best]).collect();
-    let (cursor, chosen) = (planning.place(), curves.len() - 1);
-    let title = "TFLOP/s";
-    with(&LogLog { theme, curves: &curves, chosen, places: &places, cursor, labels: &[], title })
+    LogLog {
+        theme,
+        chosen: curves.len() - 1,
+        curves,
+        places,
+        cursor: planning.place(),
+        title: "TFLOP/s",
+        across: "over GiB".to_owned(),
+        ..LogLog::default()
+    }
 }
 
 /// The operators under the cursor, and what their place saves for what it spends.
-fn because(found: &FoundPlan, operator: usize, theme: Theme, area: Rect, buf: &mut Buffer) {
+fn draw_reason(found: &FoundPlan, operator: usize, theme: Theme, area: Rect, buf: &mut Buffer) {
     let (Some(placement), Some(why)) = (found.operators.get(operator), found.why.get(operator)) else { return };
     let slices = if placement.split > 1 { format!(" in {} slices", placement.split) } else { String::new() };
     let mark = theme.glyphs().pinned;
@@ -164,8 +175,8 @@ fn because(found: &FoundPlan, operator: usize, theme: Theme, area: Rect, buf: &m
     }
 }
 
-/// What the plan gains over others: on one row, or as a table where there is room.
-fn compared(planned: &PlanAnswer, found: &FoundPlan, theme: Theme, area: Rect, buf: &mut Buffer) {
+/// Draws the plan's gains over others: on one row, or as a table where there is room.
+fn draw_gains(planned: &PlanAnswer, found: &FoundPlan, theme: Theme, area: Rect, buf: &mut Buffer) {
     let gain = |other: Option<&Summary>| {
         let faster = |other: &Summary| (other.tokens_per_s_per_device, found.summary.tokens_per_s_per_device);
         other.map(faster).map(|(from, to)| words::change(from, to, theme))
@@ -201,7 +212,7 @@ fn compared(planned: &PlanAnswer, found: &FoundPlan, theme: Theme, area: Rect, b
     draw_lines(buf, area, &std::iter::once(heading).chain(rows).collect::<Vec<_>>(), theme);
 }
 
-/// What Enter does, and how the operators under the cursor lie.
+/// Says what Enter does.
 fn status(app: &App) -> String {
     let planning = &app.views.plan;
     let fresh = planning.picture.as_ref().is_some_and(|picture| picture.is_fresh(planning.place()));

@@ -1,18 +1,17 @@
 //! All strategies on the scenario shown, one row each.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Constraint, Layout, Margin, Position, Rect};
+use ratatui::layout::{Margin, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::{Drawing, row};
+use super::table::{TableView, rows};
+use super::{Content, Drawing};
+use crate::app::App;
 use crate::app::views;
-use crate::app::{App, Panel};
-use crate::ui::panels::{frame, outdated, panel_list, roomiest, words};
+use crate::ui::panels::{outdated, words};
 use crate::ui::theme::{Role, Theme};
-use crate::ui::widgets::RowList;
 use crate::ui::widgets::table::{self, Aligned};
-use crate::ui::widgets::text::{columns, draw_line};
 use shardscope_engine::evaluate::Summary;
 use shardscope_engine::presets::Kind;
 use shardscope_engine::scenario::Scenario;
@@ -20,14 +19,8 @@ use shardscope_engine::search::StrategyOutcome as Row;
 use shardscope_engine::units::Amount;
 use shardscope_report::figures::{CellTone, Figure, FigureSubject, STRATEGIES, Table, TableCell};
 
-/// How it is drawn.
-pub(super) const DRAWING: Drawing = Drawing {
-    id: views::strategies::SPEC.id,
-    height,
-    render,
-    target: |app, _, inside, at| row(row_at(app, inside, at)),
-    status: |app, _| status(app),
-};
+pub(super) const DRAWING: Drawing =
+    Drawing { id: views::strategies::SPEC.id, height, content: Content::Table(view), status: |app, _| status(app) };
 
 /// Columns of the names, of each number, and of one level's traffic.
 const NAMES: usize = 14;
@@ -40,45 +33,32 @@ fn height(app: &App) -> u16 {
     4 + u16::try_from(strategies).unwrap_or(u16::MAX - 4)
 }
 
-/// Draws the strategies, one a row.
-fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+fn view(app: &App, theme: Theme, inside: Rect) -> TableView {
     let strategies = &app.views.strategies;
     let scenario = app.on_screen();
     let stale = if strategies.is_complete() { "" } else { ", computing" };
-    let title = format!("Strategies {}{stale}{}", strategies.order(), outdated(app));
     let against = app.pins.reference().map_or("against the current one", |_| "against the pinned one");
     let kept = scenario.wanted_sequences().map(|held| format!("{}, {against}", words::kept(held)));
-    let note = roomiest(kept.into_iter().chain([against.to_owned()]), &title, area);
-    let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
     let levels = levels(scenario, usize::from(inside.width));
-    let [head, rows, foot, below] = places(app, inside);
-    let heading = table::headings(&compared(app, theme, &levels), &set(&levels), |_| Role::Title, theme);
-    draw_line(buf, head, &heading, theme);
-    list(app, theme, &levels).render(rows, buf);
-    draw_line(buf, foot, &legend(app, theme), theme);
-    let about = status(app);
-    if about.chars().count() > usize::from(inside.width) {
-        // The status line cuts it off.
-        let below = below.inner(Margin::new(2, 1)).intersection(below);
-        Paragraph::new(about).wrap(Wrap { trim: true }).style(theme.style(Role::Dim)).render(below, buf);
+    let (compared, columns) = (compared(app, theme, &levels), set(&levels));
+    TableView {
+        title: format!("Strategies {}{stale}{}", strategies.order(), outdated(app)),
+        notes: kept.into_iter().chain([against.to_owned()]).collect(),
+        over: vec![table::headings(&compared, &columns, |_| Role::Title, theme)],
+        list: rows(app, theme, &compared, &columns, strategies.row()),
+        under: vec![legend(app, theme)],
+        rest: Some(draw_about),
+        ..TableView::default()
     }
 }
 
-/// The strategy at a place.
-fn row_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
-    list(app, Theme::default(), &[]).row_at(places(app, inside)[1], at)
-}
-
-/// Where the heading, the strategies and the legend are, and what is left.
-fn places(app: &App, inside: Rect) -> [Rect; 4] {
-    let rows = columns(app.views.strategies.rows().len()).min(inside.height.saturating_sub(2));
-    let rows = [1, rows, 1].map(Constraint::Length);
-    inside.layout(&Layout::vertical(rows.into_iter().chain([Constraint::Fill(1)])))
-}
-
-fn list(app: &App, theme: Theme, levels: &[usize]) -> RowList<'static> {
-    let lines = table::lines(&compared(app, theme, levels), &set(levels), theme);
-    panel_list(app, theme, lines.into_iter().zip((0..).map(Some)).collect(), app.views.strategies.row())
+/// The strategy under the cursor in full, where the status line cuts it off.
+fn draw_about(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let about = status(app);
+    if about.chars().count() > usize::from(area.width) {
+        let area = area.inner(Margin::new(2, 1)).intersection(area);
+        Paragraph::new(about).wrap(Wrap { trim: true }).style(theme.style(Role::Dim)).render(area, buf);
+    }
 }
 
 /// The levels whose traffic has room, the outer ones first to stay; in their order.
@@ -129,7 +109,7 @@ fn compared(app: &App, theme: Theme, levels: &[usize]) -> Table {
     table
 }
 
-/// What the whole job takes: its days where it has an end, else the tokens per second of all devices.
+/// The figure of the whole job: its days where it has an end, else the tokens per second of all devices.
 fn whole(scenario: &Scenario) -> Figure {
     if scenario.plan.tokens.is_some() { Figure::Days } else { Figure::TotalTokens }
 }
@@ -177,7 +157,7 @@ fn legend(app: &App, theme: Theme) -> Line<'static> {
     let [current, best, too_big, impossible] = [glyphs.more[0], glyphs.best, glyphs.too_big, glyphs.impossible];
     let text = if marked {
         format!(
-            "  {current} current  {best} fastest with the same number formats  ! other formats  {too_big} does not fit"
+            "  {current} current  {best} fastest in the same formats  ! other number formats  {too_big} does not fit"
         )
     } else {
         format!(
@@ -187,7 +167,7 @@ fn legend(app: &App, theme: Theme) -> Line<'static> {
     Line::styled(text, theme.style(Role::Dim))
 }
 
-/// What the strategy under the cursor does, or why it cannot be.
+/// Describes the strategy under the cursor, or says why it is not possible.
 fn status(app: &App) -> String {
     let strategies = &app.views.strategies;
     let Some(row) = strategies.rows().get(strategies.row()) else { return String::new() };

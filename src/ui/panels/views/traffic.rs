@@ -1,17 +1,14 @@
-//! What each level of the cluster and the link to the host carry in a step, beside what they carry with the pinned
-//! scenario.
+//! Traffic of each level of the cluster and of the link to the host in a step, beside that of the pinned scenario.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 use ratatui::text::Line;
-use ratatui::widgets::Widget;
 
-use super::{Drawing, row};
+use super::table::TableView;
+use super::{Content, Drawing};
+use crate::app::App;
 use crate::app::views;
-use crate::app::{App, Panel};
-use crate::ui::panels::{frame, panel_list, staleness};
+use crate::ui::panels::{panel_list, staleness};
 use crate::ui::theme::Theme;
-use crate::ui::widgets::RowList;
 use crate::ui::widgets::list::ListLine;
 use crate::ui::widgets::table::{self, Aligned};
 use shardscope_engine::evaluate::{Copies, Summary, Traffic};
@@ -19,14 +16,8 @@ use shardscope_engine::scenario::Scenario;
 use shardscope_engine::units::{Bytes, percent};
 use shardscope_report::figures::{CellTone, Figure, Table, TableCell};
 
-/// How it is drawn.
-pub(super) const DRAWING: Drawing = Drawing {
-    id: views::traffic::SPEC.id,
-    height,
-    render,
-    target: |app, theme, inside, at| row(row_at(app, theme, inside, at)),
-    status: |_, _| String::new(),
-};
+pub(super) const DRAWING: Drawing =
+    Drawing { id: views::traffic::SPEC.id, height, content: Content::Table(view), status: |_, _| String::new() };
 
 /// Columns of the names, of what a bar shows, and behind the bar of the amount and of its share.
 const NAMES: Aligned = Aligned::Indented(1, 12);
@@ -50,24 +41,17 @@ fn height(app: &App) -> u16 {
     u16::try_from(2 + links * (2 * runs + 1) + runs).unwrap_or(u16::MAX)
 }
 
-/// Draws what each kind of transfer moves over each level.
-fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let title = format!("Traffic per device and step{}", staleness(app));
-    let hint = if app.pins.reference().is_some() { "" } else { "p pins one to compare with" };
-    let inside = frame(app, theme, Panel::Map, &title, hint, area, buf);
-    list(app, theme, inside).render(inside, buf);
-}
-
-/// The figure at a place.
-fn row_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> {
-    list(app, theme, inside).row_at(inside, at)
-}
-
-fn list(app: &App, theme: Theme, inside: Rect) -> RowList<'static> {
+fn view(app: &App, theme: Theme, inside: Rect) -> TableView {
     let (runs, traffic) = (runs(app, theme), &app.views.traffic);
     let mut lines = links(&runs, traffic.figures(), inside.width.into(), theme);
     lines.extend(runs.iter().map(|run| (outside(run), None)));
-    panel_list(app, theme, lines, traffic.row())
+    let hint = if app.pins.reference().is_some() { "" } else { "p pins one to compare with" };
+    TableView {
+        title: format!("Traffic per device and step{}", staleness(app)),
+        notes: vec![hint.to_owned()],
+        list: panel_list(app, theme, lines, traffic.row()),
+        ..TableView::default()
+    }
 }
 
 /// The scenario shown, then the pinned one.
@@ -113,7 +97,7 @@ fn links(runs: &[DrawnRun], figures: &[Figure], width: usize, theme: Theme) -> V
                     [name, TableCell::aside(what)].into_iter().chain(amounts).chain(said).collect()
                 },
             ));
-            // What the pinned run carries stands under it, and belongs to no row of the list.
+            // The pinned run's traffic stands under it, and belongs to no row of the list.
             places.extend([place, place + 1].map(|row| (index == 0).then_some(row)));
         }
         table.push(Vec::new());
@@ -140,7 +124,7 @@ struct TrafficBar {
     of: &'static str,
 }
 
-/// What a link carries, and how long it is busy.
+/// The bytes of a link, and the time that it is busy.
 fn bars(run: &DrawnRun, figure: Figure, Copies { bytes, busy }: Copies, most: Bytes) -> [TrafficBar; 2] {
     let part = |part: f64, of: f64| if of > 0.0 { part / of } else { 0.0 };
     let of_all = percent(part(bytes.get(), total(run.summary).get()));
@@ -162,7 +146,7 @@ fn bars(run: &DrawnRun, figure: Figure, Copies { bytes, busy }: Copies, most: By
     ]
 }
 
-/// What a link of the first run carries in any of them; `None` where a cluster has no level of that name.
+/// The traffic of a link of the first run in any of them; `None` where a cluster has no level of that name.
 fn carried(run: &DrawnRun, figure: Figure, runs: &[DrawnRun]) -> Option<Copies> {
     match figure {
         Figure::Traffic(level) => {

@@ -5,7 +5,7 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::Drawing;
+use super::{Content, Drawing};
 use crate::app::state::pointing::PointerTarget;
 use crate::app::views;
 use crate::app::views::training::TrainingPicture;
@@ -22,9 +22,12 @@ use shardscope_engine::search::training::{BestTraining, METHODS};
 use shardscope_engine::units::{Amount, BytesPerSecond, devices, precise_percent, short, significant};
 use shardscope_report::figures::Figure;
 
-/// How it is drawn.
-pub(super) const DRAWING: Drawing =
-    Drawing { id: views::training::SPEC.id, height: |_| HEIGHT, render, target, status: |app, _| status(app) };
+pub(super) const DRAWING: Drawing = Drawing {
+    id: views::training::SPEC.id,
+    height: |_| HEIGHT,
+    content: Content::Picture { render, target },
+    status: |app, _| status(app),
+};
 
 /// Rows that it wants: frame, what is asked, the chart, the methods, the plan.
 const HEIGHT: u16 = 2 + ASKED + 14 + SAID;
@@ -75,7 +78,7 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         Paragraph::new(nothing).wrap(Wrap { trim: true }).render(chart, buf);
         return;
     }
-    days_chart(app, picture, theme, |days| days.render(chart, buf));
+    days_chart(app, picture, theme).render(chart, buf);
     for (line, row) in lines(app, picture, theme, said.width).into_iter().zip(said.rows()) {
         draw_line(buf, row, &line, theme);
     }
@@ -94,23 +97,29 @@ fn target(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<Pointer
         let method = ends.enumerate().find(|(_, end)| column < *end).map(|(method, _)| method);
         return method.map(|method| PointerTarget::Row(Panel::Map, method));
     }
-    days_chart(app, picture, theme, |days| days.place_at(chart, at)).map(PointerTarget::Cell)
+    days_chart(app, picture, theme).place_at(chart, at).map(PointerTarget::Cell)
 }
 
-/// Where the question, the chart and the plan are.
+/// The areas of the question, the chart and the plan.
 fn areas(inside: Rect) -> [Rect; 3] {
     inside.layout(&Layout::vertical([Constraint::Length(ASKED), Constraint::Fill(1), Constraint::Length(SAID)]))
 }
 
-/// The chart as a widget, for as long as it is needed.
-fn days_chart<T>(app: &App, picture: &TrainingPicture, theme: Theme, with: impl FnOnce(&LogLog) -> T) -> T {
-    let (training, curves) = (&app.views.training, curves(picture, theme));
-    let places: Vec<f64> = picture.search.budgets.iter().map(|budget| f64::from(*budget)).collect();
-    let (chosen, cursor) = (training.method(), training.budget());
-    with(&LogLog { theme, curves: &curves, chosen, places: &places, cursor, labels: &[], title: "days" })
+fn days_chart(app: &App, picture: &TrainingPicture, theme: Theme) -> LogLog {
+    let training = &app.views.training;
+    LogLog {
+        theme,
+        curves: curves(picture, theme),
+        chosen: training.method(),
+        places: picture.search.budgets.iter().map(|budget| f64::from(*budget)).collect(),
+        cursor: training.budget(),
+        title: "days",
+        across: "over devices".to_owned(),
+        ..LogLog::default()
+    }
 }
 
-/// What is asked: how far, how long, and on which network.
+/// The question: steps, batch, network, and the most devices.
 fn question(app: &App, picture: &TrainingPicture, theme: Theme, width: u16) -> Line<'static> {
     let base = &picture.search.base;
     let goal = picture.search.goal;
@@ -120,13 +129,14 @@ fn question(app: &App, picture: &TrainingPicture, theme: Theme, width: u16) -> L
     let rate = level.map_or_else(String::new, |level| format!("{} {}", level.name, level.bandwidth * factor));
     let network = if (factor - 1.0).abs() < 1e-12 { rate } else { format!("{rate} (x {})", short(factor, 3)) };
     let most = picture.search.budgets.last().copied().unwrap_or(0);
-    let failing = if picture.search.counts_failures() { ", failures included" } else { "" };
+    let failing = if picture.search.counts_failures() { "failures included" } else { "" };
     let parts = [
         Span::raw(format!(
-            " {} steps of {} sequences (critical batch, {law} law){failing}",
+            " {} steps of {} sequences (critical batch, {law} law)",
             words::count(goal.steps),
             words::count(goal.critical)
         )),
+        Span::raw(failing),
         Span::raw(network),
         Span::raw(format!("recompute {}", base.plan.recompute)),
         Span::raw(format!("at most {}", devices(most))),
@@ -134,7 +144,7 @@ fn question(app: &App, picture: &TrainingPicture, theme: Theme, width: u16) -> L
     joined(parts, theme, width)
 }
 
-/// What the question frees of the scenario, and what the headline says of that as it is, so that both can be compared.
+/// The fields that the question frees, beside the headline's values, so that both can be compared.
 fn freed(app: &App, theme: Theme, width: u16) -> Line<'static> {
     let scenario = app.on_screen();
     let batch = words::count(scenario.sequences());
@@ -152,17 +162,18 @@ fn places(picture: &TrainingPicture) -> impl Iterator<Item = (usize, usize)> {
 
 /// The best of each method within each count of devices; after them what is known of an earlier question only.
 fn curves(picture: &TrainingPicture, theme: Theme) -> Vec<Curve> {
-    let curve = |mark: char, tone: Tone, days: &dyn Fn(usize) -> Option<f64>| {
+    let curve = |mark: char, (name, tone): (&'static str, Tone), days: &dyn Fn(usize) -> Option<f64>| {
         let places = picture.search.budgets.iter().enumerate();
         let points = places.filter_map(|(place, devices)| Some((f64::from(*devices), days(place)?)));
-        Curve { mark, tone, points: points.filter(|(_, days)| *days > 0.0).collect() }
+        Curve { mark, tone, name, points: points.filter(|(_, days)| *days > 0.0).collect() }
     };
     let before = theme.glyphs().hidden.chars().next().unwrap_or('.');
     let fresh = WORDS
         .into_iter()
         .enumerate()
-        .map(|(method, (_, tone))| curve(mark(method), tone, &|place| Some(picture.best(method, place)?.days)));
-    let earlier = (0..METHODS.len()).map(|method| curve(before, Tone::Grey, &|place| picture.earlier(method, place)));
+        .map(|(method, word)| curve(mark(method), word, &|place| Some(picture.best(method, place)?.days)));
+    let earlier =
+        (0..METHODS.len()).map(|method| curve(before, ("", Tone::Grey), &|place| picture.earlier(method, place)));
     fresh.chain(earlier).collect()
 }
 
@@ -286,7 +297,7 @@ fn plan(
     ]
 }
 
-/// What each link needs for the plan, the tightest first: `needs: host 5.71 of 15.8 GB/s (state-offload)`; before all
+/// The bandwidth that the plan needs of each link, the tightest first: `needs: host 5.71 of 15.8 GB/s (state-offload)`; before all
 /// else what runs beside no arithmetic, and never hides: `system exposed (data-parallel x 1.49)`.
 fn network(needs: &LinkNeeds, scenario: &Scenario, theme: Theme, width: u16) -> Line<'static> {
     let need = |(it, needed, has): &(Intensity, Option<BytesPerSecond>, BytesPerSecond)| {
@@ -312,7 +323,7 @@ fn days(days: f64) -> String {
     if days >= 1000.0 { words::count(days) } else { significant(days, 3) }
 }
 
-/// What Enter does, and why the plan takes other tokens than the headline's training: a larger batch learns less of each.
+/// Says what Enter does, and why the plan takes other tokens than the headline's training: a larger batch learns less of each.
 fn status(app: &App) -> String {
     let training = &app.views.training;
     let chosen = training.chosen().zip(training.picture.as_ref()).filter(|_| app.shown.is_ok());
@@ -331,4 +342,26 @@ fn status(app: &App) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use shardscope_engine::testing;
+
+    /// [layered B5], `X_160` with 5 micro-batches layer by layer on 25 GB/s each way: tensor parallelism runs beside no
+    /// arithmetic and costs 1 + 520 / 3413 of it. The partitioned state needs 6240 flop/B of the 6400 that it has, 24.4 GB/s; the pipeline, which has
+    /// 307,200, 0.508 GB/s.
+    #[test]
+    fn what_never_hides_comes_before_the_tightest_link() {
+        let scenario = testing::x_160_in(&shardscope_presets::library(), &[]);
+        let said =
+            network(&LinkNeeds::new(&scenario.checked().expect("a valid scenario")), &scenario, Theme::default(), 200)
+                .to_string();
+        let order = [
+            "needs: node exposed (tensor x 1.15)",
+            "system 24.4 of 25.0 GB/s (partitioned-state)",
+            "system 0.508 of 25.0 GB/s (pipeline)",
+        ];
+        assert!(said.starts_with(order[0]), "{said}");
+        let places = order.map(|part| said.find(part).unwrap_or_else(|| panic!("{part} is not in {said}")));
+        assert!(places.is_sorted(), "{said}");
+    }
+}

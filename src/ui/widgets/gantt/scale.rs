@@ -1,4 +1,4 @@
-//! Which columns a stretch of time takes on the screen.
+//! The columns that a stretch of time takes on the screen.
 
 use shardscope_engine::evaluate::Folded;
 use shardscope_engine::units::Seconds;
@@ -25,7 +25,7 @@ impl Scale {
 
     /// Columns from the left end to a moment, cut to the window.
     pub(super) fn at(self, moment: Seconds) -> f64 {
-        // What is not a number counts as the left end: `max` drops it.
+        // A value that is not a number counts as the left end: `max` drops it.
         ((moment - self.window.0).get() * self.columns_per_second).max(0.0).min(self.columns as f64)
     }
 
@@ -65,7 +65,7 @@ impl Scale {
         self.cover_columns(self.at(from), self.at(to), each);
     }
 
-    /// The same between two places on the screen.
+    /// Whole columns between two places on the screen.
     fn cover_columns(self, from: f64, to: f64, mut each: impl FnMut(usize, f64)) {
         // The first and the last column are touched in part only.
         for column in from as usize..self.columns {

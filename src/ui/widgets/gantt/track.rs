@@ -4,15 +4,14 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::label::{labels, names, way};
 use super::scale::Scale;
 use crate::ui::caps::Depth;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::{columns, put, width};
-use shardscope_engine::evaluate::{Folded, IdleCause, InOrder, Span, Stall, TaskKind};
+use shardscope_engine::evaluate::{Activity, Folded, IdleCause, InOrder, ModelPart, Span, Stall, TaskKind};
 use shardscope_engine::units::Seconds;
 
-/// What a track draws.
+/// The form of a track.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TrackForm {
     /// Each span by itself, labelled with its layer.
@@ -25,15 +24,14 @@ pub enum TrackForm {
 /// One line of the timeline.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Track<'a> {
-    /// What stands before it, cut where there is no room.
+    /// The name before it, cut where there is no room.
     pub name: String,
     /// Its spans by start time; they don't overlap.
     pub spans: &'a [Span],
     /// Stretches in which compute stalls, by start time.
     pub idle: &'a [Stall],
-    /// What repeats without being listed again.
+    /// Stretches that repeat without being listed again.
     pub folded: &'a [Folded],
-    /// What it draws.
     pub form: TrackForm,
     /// Whether labels of spans name their micro-batches.
     pub turns: bool,
@@ -44,7 +42,7 @@ pub struct Track<'a> {
 /// From this many columns on a span is drawn by itself.
 const ALONE: f64 = 3.0;
 
-/// What the narrow spans of a column add up to.
+/// The sum of the narrow spans of a column.
 #[derive(Debug, Clone, Copy, Default)]
 struct Density {
     /// Share of the column's time in which something runs.
@@ -100,7 +98,7 @@ impl Track<'_> {
     }
 }
 
-/// What is chosen, if it is in view: in the colour of text with its label reversed; without colours all reversed.
+/// Draws the chosen spans, if they are in view: in the colour of text with its label reversed; without colours all reversed.
 pub(super) fn highlight(theme: Theme, scale: Scale, (from, to): (Seconds, Seconds), plot: Rect, buf: &mut Buffer) {
     if !(to > scale.window.0 && from < scale.window.1) {
         return;
@@ -110,7 +108,7 @@ pub(super) fn highlight(theme: Theme, scale: Scale, (from, to): (Seconds, Second
     let glyphs = theme.glyphs();
     for position in (Rect { x: plot.x + from, width: length, ..plot }).intersection(buf.area).positions() {
         let symbol = buf[position].symbol();
-        // What is drawn as a block stays a block, in the colour of text; letters are reversed.
+        // Blocks stay blocks, in the colour of text; letters are reversed.
         let filled = glyphs.shades[1..].contains(&symbol) || glyphs.ends.contains(&symbol);
         let style = if filled && theme.caps().depth > Depth::None { Style::new() } else { theme.style(Role::Cursor) };
         buf[position].set_style(Style::reset().patch(style));
@@ -183,4 +181,51 @@ fn write_centred(label: &str, style: Style, place: Rect, buf: &mut Buffer) {
         }
     }
     buf.set_stringn(x, place.y, &text, room, style);
+}
+
+/// The labels of an activity, longest first, with its micro-batch where `turns` asks for it; a letter alone would say
+/// nothing.
+pub(super) fn labels(activity: Activity, turns: bool) -> Vec<String> {
+    let (long, short, letter) = names(activity.kind);
+    let Activity { part, layer, micro_batch, .. } = activity;
+    let half = |name: &str| {
+        vec![format!("{long} {name} {layer}"), format!("{short} {name} {layer}"), format!("{letter}{layer}")]
+    };
+    let mut labels = match part {
+        ModelPart::Layer => vec![format!("{long} {layer}"), format!("{short} {layer}"), format!("{letter}{layer}")],
+        ModelPart::Attention => half("attention"),
+        ModelPart::Mlp => half("MLP"),
+        ModelPart::Embedding => vec![format!("{long} embedding"), format!("{short} emb"), short.to_owned()],
+        ModelPart::Head => vec![format!("{long} head"), format!("{short} head"), short.to_owned()],
+        ModelPart::Model => vec![long.to_owned(), short.to_owned()],
+    };
+    if turns && activity.kind.computes_layers() {
+        let numbered =
+            [format!("{}, micro-batch {micro_batch}", labels[0]), format!("{}, mb {micro_batch}", labels[1])];
+        labels.splice(0..0, numbered);
+    }
+    labels
+}
+
+/// The letter of a pass of compute, where there is room for no more: without colours nothing else would tell.
+pub(super) const fn way(kind: TaskKind) -> Option<&'static str> {
+    if kind.computes_layers() { Some(names(kind).2) } else { None }
+}
+
+/// The names of a kind, longest first.
+pub(super) const fn names(kind: TaskKind) -> (&'static str, &'static str, &'static str) {
+    match kind {
+        TaskKind::Forward => ("forward", "fwd", "f"),
+        TaskKind::Backward => ("backward", "bwd", "b"),
+        TaskKind::BackwardInputs => ("backward, inputs", "bwd-in", "b"),
+        TaskKind::BackwardWeights => ("backward, weights", "bwd-w", "w"),
+        TaskKind::Optimizer => ("optimizer", "opt", "o"),
+        TaskKind::AllGather => ("all-gather", "gather", "g"),
+        TaskKind::ReduceScatter => ("reduce-scatter", "reduce", "r"),
+        TaskKind::AllReduce => ("all-reduce", "all-red", "ar"),
+        TaskKind::AllToAll => ("all-to-all", "a2a", "a2a"),
+        TaskKind::PointToPoint => ("point-to-point", "p2p", "p"),
+        TaskKind::Copy => ("copy", "copy", "c"),
+        TaskKind::Host => ("host", "host", "h"),
+    }
 }

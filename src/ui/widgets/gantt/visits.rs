@@ -14,7 +14,7 @@ use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::{columns, put};
 use shardscope_engine::evaluate::{IdleCause, Span, TaskKind};
 
-/// What a column's time goes into, by its place in the shares.
+/// The parts of a column's time, by their place in the shares.
 const FORWARD: usize = 0;
 const BACKWARD: usize = 1;
 const OPTIMIZER: usize = 2;

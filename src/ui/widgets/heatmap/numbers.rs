@@ -1,4 +1,4 @@
-//! How the numbers of a map are written - all alike, with as many digits as there is room for, three at most, or what
+//! The form of a map's numbers - all alike, with as many digits as there is room for, three at most, or what
 //! tells them apart - and where each lies between worst and best.
 
 use crate::ui::widgets::text::{columns, width};
@@ -49,7 +49,7 @@ impl Numbers {
         self
     }
 
-    /// Where a value lies between the worst (0) and the best (1).
+    /// The place of a value between the worst (0) and the best (1).
     pub(super) fn share(&self, value: f64) -> f64 {
         let (low, high) = self.range;
         match high - low {

@@ -3,10 +3,11 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
+use ratatui::text::Line;
 
 use crate::config::Markers;
 use crate::ui::theme::{Role, Theme};
-use crate::ui::widgets::text::{columns, width};
+use crate::ui::widgets::text::{columns, draw_line, width};
 use shardscope_engine::units::{counted, significant};
 
 /// Dots of a Braille cell, across and down; the bit of each [Unicode, block Braille Patterns].
@@ -16,7 +17,7 @@ const BITS: [[u8; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x8
 /// Columns between labels of the axis of `x`.
 const GAP: usize = 2;
 
-/// What is at the ends of an axis, and how many dots it has.
+/// The ends of an axis, and its dots.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LogAxis {
     pub ends: (f64, f64),
@@ -46,7 +47,7 @@ pub(super) type AxisLabel = (f64, String, bool);
 pub(super) struct Axes {
     pub x: LogAxis,
     pub y: LogAxis,
-    /// Where points are.
+    /// The area of the points.
     pub plot: Rect,
     /// Round values beside the axis of `y`.
     labels: Vec<(f64, String)>,
@@ -84,11 +85,12 @@ impl Axes {
         (self.plot.height - 1).saturating_sub(columns(self.y.at(y) / DOTS.1))
     }
 
-    /// Writes what `y` is, round values beside its axis and ticks under that of `x`: as many as do not touch.
-    pub(super) fn draw(&self, theme: Theme, title: &str, ticks: &[AxisLabel], buf: &mut Buffer) {
+    /// Writes a title, round values beside its axis and ticks under that of `x`: as many as do not touch.
+    pub(super) fn draw(&self, theme: Theme, title: &Line, ticks: &[AxisLabel], buf: &mut Buffer) {
         let (plot, gutter, dim) = (self.plot, self.gutter, theme.style(Role::Dim));
         let left = plot.x - 1 - columns(gutter);
-        buf.set_stringn(left, plot.y - 1, title, gutter + 1 + usize::from(plot.width), dim);
+        let above = Rect { x: left, y: plot.y - 1, width: columns(gutter) + 1 + plot.width, height: 1 };
+        draw_line(buf, above, title, theme);
         let mut free = plot.height;
         for (value, label) in &self.labels {
             let row = self.row(*value);

@@ -2,6 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
+use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use super::axes::{Axes, range, round_values};
@@ -20,23 +21,22 @@ pub struct Dot {
 
 /// Points, a line, a band and a cursor.
 ///
-/// Where several points share a place, their count stands there; points outside the band are crosses.
-pub struct Scatter<'a> {
-    /// How it looks.
+/// The count of several points that share a place stands there; points outside the band are crosses.
+pub struct Scatter {
     pub theme: Theme,
     /// In the order in which they are drawn: later ones cover earlier ones.
-    pub dots: &'a [Dot],
+    pub dots: Vec<Dot>,
     /// The point under the cursor.
     pub cursor: Option<usize>,
-    /// Where a point should be, by its `x`.
-    pub line: &'a dyn Fn(f64) -> f64,
-    /// How far from there the band reaches, as a share.
+    /// The `y` that a point should have, by its `x`.
+    pub line: fn(f64) -> f64,
+    /// The reach of the band from there, as a share.
     pub band: f64,
-    /// What `y` and `x` are, above the chart.
-    pub title: &'a str,
+    /// The names of `y` and `x`, above the chart.
+    pub title: String,
 }
 
-impl Widget for &Scatter<'_> {
+impl Widget for &Scatter {
     fn render(self, area: Rect, buf: &mut Buffer) {
         let area = area.intersection(buf.area);
         let Some(axes) = self.axes(area) else { return };
@@ -44,13 +44,13 @@ impl Widget for &Scatter<'_> {
             .into_iter()
             .map(|(value, label)| (value, label, false))
             .collect();
-        axes.draw(self.theme, self.title, &ticks, buf);
+        axes.draw(self.theme, &Line::styled(&self.title, self.theme.style(Role::Dim)), &ticks, buf);
         self.draw_band(&axes, buf);
         self.draw_points(&axes, buf);
     }
 }
 
-impl Scatter<'_> {
+impl Scatter {
     /// The point that is nearest to a place on the screen.
     pub fn dot_at(&self, area: Rect, at: Position) -> Option<usize> {
         let axes = self.axes(area)?;

@@ -25,10 +25,9 @@ fn a_wide_range_is_labelled_over_all_its_height() {
 
 /// What a line from the lower left to the upper right is drawn with.
 fn drawn(caps: Caps) -> Vec<char> {
-    let curve = Curve { mark: 'o', tone: Tone::Blue, points: vec![(1.0, 1.0), (100.0, 100.0)] };
-    let places = [1.0, 10.0, 100.0];
+    let curve = Curve { mark: 'o', tone: Tone::Blue, name: "", points: vec![(1.0, 1.0), (100.0, 100.0)] };
     let theme = Theme::new(caps);
-    let chart = LogLog { theme, curves: &[curve], chosen: 0, places: &places, cursor: 1, labels: &[], title: "" };
+    let chart = LogLog { theme, curves: vec![curve], places: vec![1.0, 10.0, 100.0], cursor: 1, ..LogLog::default() };
     let mut buf = Buffer::empty(Rect::new(0, 0, 40, 12));
     (&chart).render(buf.area, &mut buf);
     let mut marks: Vec<char> = buf.content.iter().filter_map(|cell| cell.symbol().chars().next()).collect();

@@ -20,7 +20,7 @@ const NAMES: u16 = 12;
 /// The tones of the places in the order in which they first appear.
 const TONES: [Tone; 6] = [Tone::Blue, Tone::Ochre, Tone::Violet, Tone::Green, Tone::Rose, Tone::Teal];
 
-/// Where operators lie and into how many slices they are cut, each with its mark.
+/// The placements of operators with their slices, each with its mark.
 struct Legend<'a> {
     theme: Theme,
     places: Vec<(&'a Extents, u32)>,
