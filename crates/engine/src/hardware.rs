@@ -130,7 +130,7 @@ pub struct Device {
 impl Device {
     /// Memory that a job can fill.
     pub fn capacity(&self) -> Bytes {
-        self.usable.unwrap_or(self.memory)
+        self.usable.map_or(self.memory, |usable| usable.min(self.memory))
     }
 }
 

@@ -4,7 +4,7 @@ use shardscope_engine::evaluate::chance_of_fitting;
 use shardscope_engine::search::plans::{EvaluatedPlan, Margin, Objective, PlanSearch, SearchLimits};
 use shardscope_engine::search::{Cancel, Evaluator};
 use shardscope_engine::units::{percent, whole_percent};
-use shardscope_report::figures::{Figure, FigureSubject};
+use shardscope_report::figures::{Figure, FigureSubject, lacking};
 
 use crate::cli::args::SearchArgs;
 use crate::cli::exit::Failure;
@@ -45,6 +45,12 @@ pub fn nearest(
             let why = format!("leaves {free} of the memory free{chance} (--margin 0 takes it)");
             return Ok(Some((found, why)));
         }
+    }
+    if !arguments.any_plan
+        && let Some(found) = best(PlanSearch { space: search.space.lifted(), ..search.clone() })
+    {
+        let lacks = lacking(&found.scenario).collect::<Vec<_>>().join("; ");
+        return Ok(Some((found, format!("{lacks} (--any-plan takes it)"))));
     }
     let limits = SearchLimits { margin: NO_LIMIT, ..search.limits };
     let smallest = best(PlanSearch { objective: Objective::Memory, limits, ..search.clone() });

@@ -83,11 +83,10 @@ fn calibrated(app: &App, scenario: &Scenario, theme: Theme) -> Option<Span<'stat
     Some(Span::styled("by your run", theme.style(Role::Accent)))
 }
 
-/// That the model cannot say something of the scenario: `eval` says what.
+/// How many caveats there are, which `eval` prints: `!3`.
 fn cautioned(answer: &Answer, theme: Theme) -> Option<Span<'static>> {
     let count = figures::caveats(&answer.scenario, &answer.evaluation.summary).len();
-    let word = if count == 1 { "caveat" } else { "caveats" };
-    (count > 0).then(|| Span::styled(format!("{count} {word}"), theme.style(Role::Warn)))
+    (count > 0).then(|| Span::styled(format!("!{count}"), theme.style(Role::Warn)))
 }
 
 /// The time and cost of the whole job.

@@ -155,10 +155,10 @@ pub(super) fn problems(cluster: &Cluster) -> Vec<Problem> {
     ] {
         refuse(value <= 0.0, field.to_owned(), "must be above 0");
     }
-    let usable = device.usable.is_some_and(|usable| usable <= Bytes::ZERO || usable > device.memory);
+    let usable = device.usable.is_some_and(|usable| usable <= Bytes::ZERO);
     let highest = cluster.highest_mfu.as_ref().map_or(1.0, |highest| highest.mfu);
     refuse(!(highest > 0.0 && highest <= 1.5), "highest_mfu.mfu".to_owned(), "must be above 0 and at most 1.5");
-    refuse(usable, "device.usable".to_owned(), "must be above 0 and at most the device's memory");
+    refuse(usable, "device.usable".to_owned(), "must be above 0");
     let Reliability { device_mtbf, restart, write_rate, source: _ } = &cluster.reliability;
     for (field, value) in [
         ("device_mtbf", device_mtbf.map(Seconds::get)),

@@ -10,7 +10,7 @@ use crate::stack::Runs;
 pub struct NearestPlan {
     /// The job with the plan.
     pub scenario: Scenario,
-    /// Its figures.
+    /// Time, memory and throughput with it.
     pub summary: Summary,
     /// Its fields that are others than before, each with both values: `recompute 0.45 -> full`.
     pub changes: Vec<String>,

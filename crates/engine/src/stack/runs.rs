@@ -164,7 +164,7 @@ pub enum PatternExtent {
     Device,
     /// The first level above the device.
     Innermost,
-    /// The node.
+    /// The level called `node`.
     Node,
     /// All data x context ranks.
     System,
@@ -190,9 +190,9 @@ impl PatternExtent {
 pub struct LevelRanks {
     /// Of the innermost level.
     pub innermost: u32,
-    /// Of a node.
+    /// Ranks of a node.
     pub node: u32,
-    /// Of all.
+    /// Ranks of the whole data x context group.
     pub system: u32,
 }
 

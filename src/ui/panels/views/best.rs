@@ -14,7 +14,6 @@ use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::loglog::Curve;
 use crate::ui::widgets::table::Aligned;
 use crate::ui::widgets::{LogLog, table};
-use shardscope_engine::evaluate::chance_of_fitting;
 use shardscope_engine::scenario;
 use shardscope_engine::search::plans::{EvaluatedPlan, Objective};
 use shardscope_engine::units::{Amount, Seconds, percent, thousands};
@@ -284,7 +283,8 @@ fn cell(column: PlanColumn, (mark, row): (&str, &PlanRow), timed: bool, app: &Ap
         PlanColumn::Again => TableCell::word(plan.recompute.to_string()),
         PlanColumn::Spare => {
             let spare = TableCell::word((summary.memory.capacity - summary.memory.peak).in_gib());
-            match chance_of_fitting(scenario, &summary.memory) {
+            let chance = Figure::FitChance.amount(&FigureSubject::new(scenario, summary));
+            match chance.map(|chance| chance.value) {
                 Some(chance) if chance >= 0.9 => spare.toned(CellTone::Good),
                 Some(chance) if chance < 0.5 => spare.toned(CellTone::Bad),
                 _ => spare,

@@ -74,6 +74,12 @@ impl SearchSpace {
         Self { any_plan, ..Self::default() }
     }
 
+    /// The space with what the stack lacks.
+    #[must_use]
+    pub fn lifted(&self) -> Self {
+        Self { any_plan: true, ..self.clone() }
+    }
+
     /// Holds a field, and all that it says at once.
     pub fn fix(&mut self, field: Field) {
         self.fixed.push(field);

@@ -217,9 +217,9 @@ impl SearchReport<'_> {
             lines.0.push_str(&shown(&self.answer.plans));
             self.lacks().iter().for_each(|lack| lines.line(lack));
             if let Some(EvaluatedPlan { scenario, summary, .. }) = self.answer.plans.first() {
-                caveats(scenario, summary)
-                    .iter()
-                    .for_each(|caveat| lines.line(&format!("note on the first: {caveat}")));
+                let lacks: Vec<String> = lacking(scenario).collect();
+                let caveats = caveats(scenario, summary).into_iter().filter(|caveat| !lacks.contains(caveat));
+                caveats.for_each(|caveat| lines.line(&format!("note on the first: {caveat}")));
             }
             if let Some(said) = self.answer.plans.first().and_then(|best| self.with_failures(best)) {
                 lines.line(&said);

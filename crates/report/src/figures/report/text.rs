@@ -238,7 +238,7 @@ fn verdict(scenario: &Scenario, summary: &Summary) -> String {
     let chance = chance_of_fitting(scenario, &summary.memory);
     let sure = peak_half_width(scenario).zip(chance).map_or_else(String::new, |(half, chance)| {
         let around = peak * libm::expm1(half);
-        format!(" (80 % interval +-{around}; fits with a chance of {})", whole_percent(chance))
+        format!(" (80 % interval +-{around}, P(fits) {})", whole_percent(chance))
     });
     match Verdict::new(summary) {
         Verdict::Fits => format!("fits: {used}, {} spare{sure}", capacity - peak),
