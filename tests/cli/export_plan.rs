@@ -264,12 +264,25 @@ fn a_job_on_a_queue() {
     assert!(!run("export --to sbatch").stdout.contains("#SBATCH --time"));
 }
 
+/// ZeRO-1 over a node is no strategy of DeepSpeed, whose stages shard over all ranks: over all 64 is three doublings away, and
+/// so is none at all.
+#[test]
+fn a_plan_that_the_tool_lacks_is_refused_and_the_nearest_is_written_on_request() {
+    let plan = format!("--to deepspeed {BASE} --devices 64 --strategy zero1-hier");
+    let refused = run(&format!("export {plan}")).refused().join("\n");
+    assert_contains(&refused, &["shards of weights/gradients/optimizer over 1/1/8 ranks", "--nearest writes it"]);
+    let written = run(&format!("export {plan} --nearest"));
+    assert_eq!(written.code, Some(0), "{}", written.stderr);
+    assert_contains(&written.stderr, &["the nearest plan that deepspeed has", "optimizer_over node -> "]);
+    assert_eq!(run(&format!("export {plan} --nearest")).stdout, written.stdout, "the same each time");
+}
+
 #[test]
 fn what_a_tool_does_otherwise_is_said_and_refused_where_that_is_asked_for() {
-    let plan = format!("--to accelerate {BASE} --devices 64 --pp 2 --recompute selective");
+    let plan = format!("--to accelerate {BASE} --devices 64 --prefetch 3 --recompute selective");
     let text = run(&format!("export {plan}")).stdout;
     let notes = [
-        "pipeline 2: not supported by accelerate",
+        "prefetch 3: not supported by accelerate",
         "recompute selective: Accelerate computes all of each layer again, or nothing: all, in less memory and more time",
     ];
     assert_contains(&text, &notes.map(|note| format!("# not as planned: {note}\n")).each_ref().map(String::as_str));

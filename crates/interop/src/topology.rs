@@ -294,7 +294,7 @@ fn memory(facts: &MachineFacts, cluster: &mut Cluster, report: &mut ImportReport
     // An 80 GiB device reports 81,559 MiB, 0.4 % less.
     if (said.get() / cluster.device.memory.get() - 1.0).abs() > 0.05 {
         report.take("device.memory", said, &most.place);
-        cluster.device.memory = said;
+        (cluster.device.memory, cluster.device.usable) = (said, None);
     }
 }
 

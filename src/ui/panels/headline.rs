@@ -40,7 +40,8 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, wide: bool, area: Rect, buf
         }
         (Ok(_), Some(answer)) => {
             let verdict = verdict(answer, wide, theme);
-            let mark = calibrated(app, &answer.scenario, theme);
+            let mark = calibrated(app, &answer.scenario, theme).into_iter().chain(cautioned(answer, theme));
+            let mark: Vec<Span> = mark.collect();
             let name = |long: bool| title(&answer.scenario, long).into_iter().chain(mark.clone()).collect::<Vec<_>>();
             let name = Some(name(true))
                 .filter(|long| wide && fits(long, &verdict, theme, first))
@@ -80,6 +81,12 @@ fn title(scenario: &Scenario, long: bool) -> Vec<Span<'static>> {
 fn calibrated(app: &App, scenario: &Scenario, theme: Theme) -> Option<Span<'static>> {
     app.inputs.measured.as_ref().filter(|run| run.counts_in(scenario))?;
     Some(Span::styled("by your run", theme.style(Role::Accent)))
+}
+
+/// How many caveats there are, which `eval` prints: `!3`.
+fn cautioned(answer: &Answer, theme: Theme) -> Option<Span<'static>> {
+    let count = figures::caveats(&answer.scenario, &answer.evaluation.summary).len();
+    (count > 0).then(|| Span::styled(format!("!{count}"), theme.style(Role::Warn)))
 }
 
 /// The time and cost of the whole job.

@@ -2,15 +2,21 @@
 //!
 //! Not for the keys of any tool, nor for the disk.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::FileText;
+use shardscope_engine::evaluate::{Workspace, summary};
 use shardscope_engine::scenario::{Field, Problem, Scenario};
+use shardscope_engine::stack::Runs;
+use shardscope_report::figures::caveats;
 
 use super::sbatch::{self, Job, JobWishes};
 use super::writer::{Line, PlanWriter};
 use super::written::{self, Head, Ranks};
 use super::{accelerate, deepspeed, megatron, torchtitan, trainer};
+
+/// The plans that each tool can run.
+const TOOLS: &str = include_str!("tools.toml");
 
 /// Tools that plans are written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +50,7 @@ pub struct ExportedPlan {
 
 impl PlanTarget {
     /// The tool's name.
-    const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Accelerate => "accelerate",
             Self::Trainer => "transformers",
@@ -67,8 +73,14 @@ impl PlanTarget {
         }
     }
 
+    /// The plans that a version of it can run; any where it does not matter to the tool.
+    pub fn runs(self, version: &str) -> Option<Runs> {
+        let mut tools: BTreeMap<String, Runs> = toml::from_str(TOOLS).ok()?;
+        tools.remove(&format!("{} {version}", self.name())).or_else(|| tools.remove(self.name()))
+    }
+
     /// The version that is asked for, or the newest.
-    fn version(self, wanted: Option<&str>) -> Result<&'static str, Problem> {
+    pub fn version(self, wanted: Option<&str>) -> Result<&'static str, Problem> {
         let known = self.versions();
         let found = known.iter().find(|version| wanted.is_none_or(|wanted| wanted == **version));
         found.copied().ok_or_else(|| Problem {
@@ -88,6 +100,12 @@ pub fn export(
 ) -> Result<ExportedPlan, Vec<Problem>> {
     let job = Job::new(scenario, wishes);
     let version = target.version(version).map_err(|problem| vec![problem])?;
+    if let Some(runs) = target.runs(version) {
+        let lacks = scenario.lacks_of(target.name(), &runs);
+        if !lacks.is_empty() {
+            return Err(lacks);
+        }
+    }
     let mut writer = PlanWriter::new(scenario, scenario.layout()?);
     let form = match target {
         PlanTarget::Accelerate => Written::Yaml("accelerate.yaml", accelerate::write(&mut writer)),
@@ -106,7 +124,9 @@ pub fn export(
     let fields = std::mem::take(&mut writer.own);
     let (notes, elsewhere) = writer.rest(target.name());
     let tool = format!("{} {version}", target.name());
-    let head = Head { tool, scenario: scenario.name.clone(), notes: notes.clone(), elsewhere };
+    let predicted = summary(scenario, &mut Workspace::default())?;
+    let caveats = caveats(scenario, &predicted);
+    let head = Head { tool, scenario: scenario.name.clone(), notes: notes.clone(), elsewhere, caveats };
     let unwritable = |what: String| {
         let fix = "give it another name".to_owned();
         vec![Problem { field: format!("the file for {}", target.name()), what, fix }]

@@ -61,6 +61,7 @@ pub enum Figure {
     Reserved,
     Allocated,
     Capacity,
+    FitChance,
     Headroom,
     Traffic(usize),
     Busy(usize),

@@ -31,6 +31,7 @@ use shardscope_evidence::calibrate::RunDiagnosis;
 use super::table::{joined, known, pretty};
 
 pub use calibrate::CalibrateReport;
+pub use caveats::{caveats, lacking};
 pub use diagnosis::{hypotheses, memory_words, prices, verdict_words};
 pub use figures::Figures;
 pub use intensity::{intensities, verdict};

@@ -99,6 +99,9 @@ impl Adviser<'_> {
         let scenario = self.library.resolve_over(&file, Some(&known)).ok()?;
         scenario.layout().ok()?;
         scenario.keeps_batch().ok()?;
+        if scenario.lacks_more_than(self.scenario) {
+            return None;
+        }
         let Scenario { cluster, stack, plan, .. } = self.scenario;
         let is_another = scenario.plan != *plan || scenario.cluster.id != cluster.id || scenario.stack.id != stack.id;
         is_another.then_some(Candidate { edits, scenario })

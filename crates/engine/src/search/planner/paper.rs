@@ -398,7 +398,7 @@ fn room(scenario: &Scenario) -> f64 {
         Recompute::Full => layers * activations.checkpoint + activations.whole,
         _ => layers * activations.layer + activations.whole - activations.layer,
     };
-    let memory = scenario.cluster.device.memory * scenario.plan.memory_factor;
+    let memory = scenario.capacity();
     let ends = if scenario.model.vocab > 0 { activations.embedding + activations.logits } else { Bytes::ZERO };
     (scenario.calibration.allocator.asked(memory) - kept - activations.working - ends).get()
 }
