@@ -14,6 +14,7 @@ mod earlier;
 mod eval;
 mod export;
 mod export_plan;
+mod field;
 mod files;
 mod grid;
 mod guide;

@@ -116,6 +116,8 @@ pub enum Action {
     Range,
     /// Other numbers than those of the scenario are searched too.
     Numerics,
+    /// Plans that the stack cannot run are searched too.
+    AnyPlan,
     /// Only plans that end sooner are searched.
     Deadline,
     /// Only plans that cost less are searched.

@@ -17,6 +17,7 @@ use tui_input::InputRequest;
 
 use shardscope_engine::scenario::Field;
 use shardscope_engine::text::printable;
+use shardscope_interop::out_of_memory;
 
 use crate::app::action::effect::Opening;
 use crate::app::action::keys::KeyPlace;
@@ -207,13 +208,17 @@ impl App {
     }
 
     /// Pasted text goes where text is typed, as one line; elsewhere it does nothing, whatever keys it looks like, but for
-    /// the path of a file, which is taken in: so terminals say that a file was dropped.
+    /// the path of a file, which is taken in: so terminals say that a file was dropped, and for a message that memory ran out.
     pub fn paste(&mut self, text: &str) -> Vec<Command> {
         // A list to choose a model from is no place for a path.
         let lists = matches!(self.place(), KeyPlace::List | KeyPlace::Search);
         if (lists || !self.place().takes_text()) && is_path(text) {
             self.layer.take_if(|layer| matches!(layer, Layer::List(_)));
             return self.import(&printable(text.trim()));
+        }
+        if let Ok(message) = out_of_memory::read(text) {
+            self.layer = None;
+            return self.measure_run(message.made.figure());
         }
         if !self.place().takes_text() {
             self.tell("pasted text is ignored here; paste it where text is typed".to_owned());

@@ -20,7 +20,7 @@ use crate::guide::{CHAPTERS, Chapter};
 use shardscope_engine::bounds::fsdp::ZeroStage;
 use shardscope_engine::presets::Kind;
 use shardscope_engine::scenario::Field;
-use shardscope_engine::search::MOST_THREADS;
+use shardscope_engine::search::{MOST_THREADS, OwnFigure};
 use shardscope_engine::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
 use shardscope_evidence::calibrate::Prior;
 use shardscope_report::snapshot;
@@ -110,9 +110,10 @@ pub struct EvalArgs {
     /// Format of the report
     #[arg(long, value_enum, default_value = "text")]
     pub format: EvalFormat,
-    /// Say what a step that took this long tells: the gap, what may explain it, and the band after it
-    #[arg(long, value_name = "TIME", group = "own")]
-    pub measured: Option<Seconds>,
+    /// Say what was measured, and which settings, links or clocks would explain it: the time of a step, a utilisation like
+    /// 38%, or a peak of memory like "71 GiB"
+    #[arg(long, value_name = "VALUE", group = "own")]
+    pub measured: Option<OwnFigure>,
     /// Measured model flop utilisation, like 38%
     #[arg(long, value_name = "SHARE", group = "own", value_parser = utilisation)]
     pub measured_mfu: Option<f64>,

@@ -3,8 +3,8 @@
 use shardscope_engine::evaluate::Workspace;
 use shardscope_engine::presets::Library;
 use shardscope_engine::scenario::Scenario;
-use shardscope_engine::search::{self, Cancel, Evaluator};
-use shardscope_evidence::calibrate::{Attribution, AttributionError, OwnFigure};
+use shardscope_engine::search::{self, Cancel, Evaluator, OwnFigure};
+use shardscope_evidence::calibrate::{AttributionError, RunDiagnosis};
 use shardscope_report::figures::{self, EvaluationReport, Figures};
 use shardscope_report::snapshot::Opened;
 
@@ -19,20 +19,26 @@ pub(super) fn run(session: &Session, eval: &EvalArgs) -> Result<Exit, Failure> {
     }
     let opened = session.open_possible(&eval.input)?;
     note_idle(&eval.input, [opened.scenario.plan.clone()]);
-    let figure = eval.measured.map(OwnFigure::StepTime).or(eval.measured_mfu.map(OwnFigure::Mfu));
-    let measured = figure.map(|figure| attribute(session, figure, &opened.scenario)).transpose()?;
+    let figure = eval.measured.or(eval.measured_mfu.map(OwnFigure::Mfu));
+    let measured = figure.map(|figure| diagnose(session, figure, &opened.scenario)).transpose()?;
     let exit = report(&session.library, &opened, eval.format, measured.as_ref())?;
-    if let (Some(out), Some(told)) = (&eval.out, &measured) {
-        let text = toml::to_string(&told.calibration).map_err(Failure::unwritten)?;
+    if eval.out.is_some() && figure.is_some_and(|figure| !figure.is_of_time()) {
+        let fix = "measure the time of a step, or leave --out away";
+        return Err(Failure::input(format!("--out: a peak of memory tells of no constant; {fix}")));
+    }
+    let learned = measured.as_ref().and_then(|told| told.attribution.as_ref());
+    if let (Some(out), Some(learned)) = (&eval.out, learned) {
+        let text = toml::to_string(&learned.calibration).map_err(Failure::unwritten)?;
         files::write(&[(out.clone(), &text)], eval.force)?;
     }
     Ok(exit)
 }
 
-/// The causes of a measured step's gap to its prediction.
-fn attribute(session: &Session, figure: OwnFigure, scenario: &Scenario) -> Result<Attribution, Failure> {
+/// The causes of a measured figure's gap to its prediction.
+pub(super) fn diagnose(session: &Session, figure: OwnFigure, scenario: &Scenario) -> Result<RunDiagnosis, Failure> {
     let (pool, cancel) = (session.pool()?, Cancel::default());
-    figure.attribute(scenario, &Evaluator::new(&pool, &cancel)).map_err(|error| match error {
+    let evaluator = Evaluator::new(&pool, &cancel);
+    RunDiagnosis::new(&session.library, scenario, figure, &evaluator).map_err(|error| match error {
         AttributionError::Impossible(problems) => problems.into(),
         error => Failure::input(format!("--measured: {error}")),
     })
@@ -43,7 +49,7 @@ pub(super) fn report(
     library: &Library,
     opened: &Opened,
     format: EvalFormat,
-    measured: Option<&Attribution>,
+    measured: Option<&RunDiagnosis>,
 ) -> Result<Exit, Failure> {
     let Opened { file, scenario, stored, pins, .. } = opened;
     let mut workspace = Workspace::default();

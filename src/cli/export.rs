@@ -12,7 +12,8 @@ use crate::cli::session::{Session, note_idle, refused};
 use crate::cli::{files, output, sweep};
 use shardscope_engine::disk;
 use shardscope_engine::evaluate::{self, Workspace};
-use shardscope_engine::scenario::Scenario;
+use shardscope_engine::scenario::{Field, Problem, Scenario};
+use shardscope_engine::search::{NearestPlan, nearest_plan};
 use shardscope_engine::text::printable;
 use shardscope_engine::text::shell::is_plain;
 use shardscope_engine::units::Seconds;
@@ -34,11 +35,36 @@ pub(super) fn run(session: &Session, everywhere: &Everywhere, arguments: &Export
     let scenario = session.open_possible(&arguments.input)?.scenario;
     note_idle(&arguments.input, [scenario.plan.clone()]);
     let (form, version) = (form(arguments), arguments.target_version.as_deref());
+    let scenario = runnable(scenario, form, arguments)?;
     let exported = form.files(version, &scenario, &wishes(form, &scenario, arguments)?);
     match exported.map_err(|problems| refused(&problems, &arguments.input))? {
         ExportedFiles::Texts(files, notes) => hand_over(session, &files, &notes, arguments),
         ExportedFiles::Traces(traces) => hand_over_traces(session, &traces, arguments),
     }
+}
+
+/// The scenario, if the tool can run its plan; else the nearest that it can, if that is wanted.
+fn runnable(scenario: Scenario, form: ExportForm, arguments: &ExportArgs) -> Result<Scenario, Failure> {
+    let ExportForm::Plan(target) = form else { return Ok(scenario) };
+    let version = target.version(arguments.target_version.as_deref());
+    let version = version.map_err(|problem| refused(&[problem], &arguments.input))?;
+    let runs = target.runs(version).unwrap_or_default();
+    let lacks = scenario.lacks_of(target.name(), &runs);
+    if lacks.is_empty() {
+        return Ok(scenario);
+    }
+    let nearest = nearest_plan(&scenario, target.name(), &runs, &mut Workspace::default());
+    let Some(NearestPlan { scenario: found, summary, changes }) = nearest else {
+        return Err(refused(&lacks, &arguments.input));
+    };
+    let step = format!("{} a step at {}", summary.step_time, summary.memory.peak);
+    if arguments.nearest {
+        output::warning(&format!("the nearest plan that {} has, {step}: {}", target.name(), changes.join(", ")));
+        return Ok(found);
+    }
+    let fix = format!("the nearest that it has: {}, {step}; --nearest writes it", changes.join(", "));
+    let lacks: Vec<Problem> = lacks.into_iter().map(|lack| Problem { fix: fix.clone(), ..lack }).collect();
+    Err(refused(&lacks, &arguments.input))
 }
 
 /// The files to write.
@@ -63,7 +89,9 @@ fn form(arguments: &ExportArgs) -> ExportForm {
 /// Properties of a job beside its size.
 fn wishes(form: ExportForm, scenario: &Scenario, arguments: &ExportArgs) -> Result<JobWishes, Failure> {
     let ExportArgs { partition, account, cpus_per_task, gpu_type, launcher, .. } = arguments;
-    let time = if form == ExportForm::Plan(PlanTarget::Sbatch) { length(scenario)? } else { None };
+    // The sample scenario's tokens are nobody's training.
+    let asked = arguments.input.scenario.is_some() || arguments.input.flags.has(Field::Tokens);
+    let time = if asked && form == ExportForm::Plan(PlanTarget::Sbatch) { length(scenario)? } else { None };
     Ok(JobWishes {
         partition: word("--partition", partition.as_deref())?,
         account: word("--account", account.as_deref())?,

@@ -33,6 +33,10 @@ pub(super) fn run(session: &Session, arguments: &PlanArgs) -> Result<Exit, Failu
         return plan_grid(session, arguments);
     }
     let PlanGoal::Best(objective) = arguments.objective else { return training::run(session, arguments) };
+    if arguments.any_plan {
+        let line = "--any-plan: only the shortest training keeps to the stack; add --objective training-time";
+        return Err(Failure::input(line));
+    }
     if let Some(flag) = arguments.training.first() {
         let line = format!("--{flag}: only the shortest training asks for it; add --objective training-time");
         return Err(Failure::input(line));
@@ -44,7 +48,7 @@ pub(super) fn run(session: &Session, arguments: &PlanArgs) -> Result<Exit, Failu
 fn limit_memory(scenario: &mut Scenario, limit: Option<Bytes>) {
     if let Some(limit) = limit {
         let factor = &mut scenario.plan.memory_factor;
-        *factor = factor.min(limit / scenario.cluster.device.memory);
+        *factor = factor.min(limit / scenario.cluster.device.capacity());
     }
 }
 

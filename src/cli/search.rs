@@ -1,12 +1,14 @@
 //! `search`: the best whole plans, with a clean end on SIGINT.
 
+mod nearest;
+
 use std::time::Instant;
 
 use shardscope_engine::evaluate::Workspace;
 use shardscope_engine::scenario::{Field, Scenario};
 use shardscope_engine::search::planner::{self, FoundPlan};
 use shardscope_engine::search::plans::{
-    Allowed, Objective, PlanSearch, PlanSearchAnswer, SearchLimits, SearchShare, SearchSpace,
+    Allowed, Margin, Objective, PlanSearch, PlanSearchAnswer, SearchLimits, SearchShare, SearchSpace,
 };
 use shardscope_engine::search::{self, Axis, Cancel, Evaluator};
 use shardscope_engine::units::{Money, Seconds};
@@ -32,6 +34,8 @@ pub(super) fn run(session: &Session, arguments: &SearchArgs) -> Result<Exit, Fai
     if !answer.exact {
         output::warning(&"interrupted: these are the best plans so far");
     }
+    let is_empty = answer.plans.is_empty() && answer.exact && arguments.part.is_none();
+    let nearest = if is_empty { nearest::nearest(session, &search, arguments, &cancel)? } else { None };
     let mut workspace = Workspace::default();
     let evaluations = answer.plans.iter().map(|found| search::full(&found.scenario, &mut workspace));
     let evaluations = evaluations.collect::<Result<Vec<_>, _>>()?;
@@ -42,6 +46,7 @@ pub(super) fn run(session: &Session, arguments: &SearchArgs) -> Result<Exit, Fai
         answer: &answer,
         evaluations: &evaluations,
         commands: &commands,
+        nearest: nearest.as_ref(),
         per_operator: per_operator.as_ref(),
         time,
     };
@@ -68,7 +73,7 @@ fn question(session: &Session, arguments: &SearchArgs) -> Result<PlanSearch, Fai
     let nodes = nodes.map_err(|why| Failure::input(format!("--nodes: {why}")))?;
     let opened = session.open(&input)?;
     let base = opened.scenario.clone();
-    let mut space = SearchSpace::default();
+    let mut space = SearchSpace::of_stack(arguments.any_plan);
     let given = input.flags.given().map(|(field, _)| field);
     given.chain(arguments.fix.iter().copied()).for_each(|field| space.fix(field));
     for axis in arguments.over.iter().chain(&nodes) {
@@ -99,7 +104,8 @@ fn limits(base: &Scenario, space: &SearchSpace, arguments: &SearchArgs) -> Resul
     let Some(tokens) = base.plan.tokens.or((!timed).then_some(1.0)) else {
         return Err(Failure::input("--tokens: is missing; say how many tokens the training has, like 300B"));
     };
-    let (devices, margin) = (arguments.devices_max.unwrap_or(u32::MAX), arguments.margin);
+    let (devices, margin) =
+        (arguments.devices_max.unwrap_or(u32::MAX), arguments.margin.map_or(Margin::Likely, Margin::Share));
     let mut limits = SearchLimits { devices, margin, ..SearchLimits::default() };
     if let Some(deadline) = *deadline {
         limits = limits.within(deadline, tokens);

@@ -84,6 +84,11 @@ impl Session {
                 opened.scenario.cluster = Arc::new(cluster);
                 continue;
             }
+            // Whoever writes 4M often means tokens.
+            if field == Field::GlobalBatch && text.trim_end().ends_with(['k', 'K', 'm', 'M', 'b', 'B', 't', 'T']) {
+                let said = field.read(text).ok().flatten().map_or_else(String::new, |batch| batch.to_string());
+                output::note(&format!("--global-batch {text}: {said} sequences; for tokens write '{text} tokens'"));
+            }
             match field.read(text) {
                 Ok(value) => opened.file.put(field, value),
                 Err(problem) => problems.push(problem),
@@ -104,7 +109,7 @@ impl Session {
     /// Puts the model of another tool's file into a scenario, which holds it as a snapshot holds its own: no preset
     /// has its id. What the file leaves open is said.
     fn adopt_model(&self, file: &Path, opened: &mut Opened) -> Result<(), Failure> {
-        let imported = read_model(file, &files::open)?;
+        let imported = read_model(file, &self.library, &files::open)?;
         let mut model = imported.made.model;
         model.id = self.library.new_id(Kind::Model, &model.name);
         opened.file.model.clone_from(&model.id);

@@ -169,6 +169,11 @@ fn a_posterior_is_written_and_started_from() {
     let width = |band: &str| number(&told[band], "high") / number(&told[band], "low");
     assert!(width("band_after") < width("band_before"), "{told}");
     assert_contains(&home.run(shown).stdout, &["than predicted", "share of the gap", "this run", "80 % of such steps"]);
+    assert_contains(&home.run(shown).stdout, &["it may have been", "hypotheses"]);
+    let found = told["hypotheses"].as_array().expect("a list");
+    assert!(
+        found.iter().all(|one| number(one, "distance") >= 0.0 && one["change"].is_string() && one["value"].is_string())
+    );
     let asked = |flags: &str| run(&format!("eval --hardware a100-80gb-dgx {flags}")).refused().join("\n");
     assert_contains(&asked("--measured-mfu 0"), &["above 0 and at most 100%"]);
     assert_contains(&asked("--stack ideal --measured-mfu 30%"), &["--measured", "'ideal'", "calibrate --prior none"]);

@@ -139,7 +139,7 @@ const EXPORTS: [&str; 9] = [
 /// The files of an export, by their names; nothing where the tool has no such plan.
 fn exported(home: &Home, to: &str, scenario: &str) -> Vec<(String, String)> {
     let out = home.path().join("out");
-    let run = home.run(&format!("export --to {to} {scenario} --out out"));
+    let run = home.run(&format!("export --to {to} {scenario} --out out --nearest"));
     assert!(run.code == Some(0) || to.starts_with("torchtitan"), "{to}: {}", run.stderr);
     let Ok(files) = out.read_dir() else { return Vec::new() };
     let named = files.map(|file| file.expect("a file")).map(|file| {

@@ -42,7 +42,7 @@ fn json_has_the_keys_of_the_contract() {
     assert_eq!(json["fits"], true);
     let time = "compute_s communication_s exposed_communication_s bubble_s optimizer_s other_s slowed_s";
     assert_eq!(keys(&json["time"]), time);
-    assert_eq!(keys(&json["memory"]), "capacity_bytes peak_bytes spare_bytes parts stages");
+    assert_eq!(keys(&json["memory"]), "capacity_bytes peak_bytes spare_bytes p_fits parts stages");
     let parts = "weights gradients optimizer secondary_weights activations gathered communication reserved";
     assert_eq!(keys(&json["memory"]["parts"]), parts);
     for level in json["traffic"].as_array().expect("an array") {

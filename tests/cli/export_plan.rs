@@ -57,7 +57,7 @@ fsdp_config:
   version: 2
   reshard_after_forward: true
   activation_checkpointing: true
-  offload_params: false
+  cpu_offload: false
 per_device_train_batch_size: 4
 gradient_accumulation_steps: 2
 optim: 'adamw_torch_fused'";
@@ -187,6 +187,17 @@ selective_ac_option = \"op\"";
     assert_eq!(command.last().map(String::as_str), Some("    activation-checkpoint:selective"));
 }
 
+/// 0.2 and 0.3 have Llama 3, and no module of Llama 2.
+#[test]
+fn torchtitan_has_the_models_of_its_version() {
+    for version in ["0.3.0", "0.2.2"] {
+        let plan = format!("export --to torchtitan --target-version {version} --hardware h100-80gb-dgx --devices 64");
+        let refused = run(&format!("{plan} --model llama-2-7b")).refused().join("\n");
+        assert_contains(&refused, &[&format!("torchtitan {version} has no model"), "llama-3.1-8b"]);
+        assert_contains(&run(&format!("{plan} --model llama-3.1-70b")).stdout, &["llama3"]);
+    }
+}
+
 /// 4 devices are half of a node.
 #[test]
 fn a_job() {
@@ -219,12 +230,59 @@ fn a_job() {
     }
 }
 
+/// The partition's bounds: a day, and two nodes. 1e11 tokens take some days on them, so that one job follows another.
+#[test]
+fn a_job_on_a_queue() {
+    let home = Home::new();
+    let sinfo = "PARTITION NODES GRES TIMELIMIT JOB_SIZE NODELIST\ngpu* 8 gpu:h100:8 1-00:00:00 1-2 n[1-8]\n";
+    home.write("sinfo.txt", sinfo);
+    let flags = "--device h100-80gb-dgx --rate 400GB/s --out ours.toml";
+    assert_eq!(home.run(&format!("import cluster sinfo.txt {flags}")).code, Some(0));
+    let job = |flags: &str| {
+        let run = home.run(&format!("export --to sbatch --hardware ./ours.toml --model llama-3.1-8b {flags}"));
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        run.stdout
+    };
+    let untimed = job("--nodes 2");
+    assert_contains(&untimed, &["#SBATCH --partition=gpu\n", "# no --time"]);
+    assert!(!untimed.contains("#SBATCH --time") && !untimed.contains("not as planned"), "{untimed}");
+    let short = job("--nodes 2 --tokens 1e8");
+    assert!(!short.contains("singleton"), "{short}");
+    let long = job("--nodes 2 --tokens 1e11");
+    assert_contains(&long, &["#SBATCH --time=1-00:00:00\n", "#SBATCH --dependency=singleton\n", "#SBATCH --job-name="]);
+    // As many jobs as days, the margin of a fifth included.
+    let json =
+        home.run("eval --hardware ./ours.toml --model llama-3.1-8b --nodes 2 --tokens 1e11 --format json").json(0);
+    let days = json["tokens_per_s"].as_f64().map(|rate| 1e11 / rate / 86_400.0).expect("a rate");
+    let jobs = format!("# for job in $(seq {}); do sbatch job.sh train.py ARGUMENTS; done\n", (days * 1.2).ceil());
+    assert_contains(&long, &[&jobs, "each from the last checkpoint of the one before"]);
+    assert_contains(&job("--nodes 4"), &["not as planned: 4 nodes: a job in partition gpu has 2 at most"]);
+    // Another partition has bounds of its own.
+    let other = job("--nodes 4 --partition big --tokens 1e11");
+    assert!(!other.contains("singleton") && !other.contains("at most"), "{other}");
+    // The sample scenario's tokens are nobody's training.
+    assert!(!run("export --to sbatch").stdout.contains("#SBATCH --time"));
+}
+
+/// ZeRO-1 over a node is no strategy of DeepSpeed, whose stages shard over all ranks: over all 64 is three doublings away, and
+/// so is none at all.
+#[test]
+fn a_plan_that_the_tool_lacks_is_refused_and_the_nearest_is_written_on_request() {
+    let plan = format!("--to deepspeed {BASE} --devices 64 --strategy zero1-hier");
+    let refused = run(&format!("export {plan}")).refused().join("\n");
+    assert_contains(&refused, &["shards of weights/gradients/optimizer over 1/1/8 ranks", "--nearest writes it"]);
+    let written = run(&format!("export {plan} --nearest"));
+    assert_eq!(written.code, Some(0), "{}", written.stderr);
+    assert_contains(&written.stderr, &["the nearest plan that deepspeed has", "optimizer_over node -> "]);
+    assert_eq!(run(&format!("export {plan} --nearest")).stdout, written.stdout, "the same each time");
+}
+
 #[test]
 fn what_a_tool_does_otherwise_is_said_and_refused_where_that_is_asked_for() {
-    let plan = format!("--to accelerate {BASE} --devices 64 --pp 2 --recompute selective");
+    let plan = format!("--to accelerate {BASE} --devices 64 --prefetch 3 --recompute selective");
     let text = run(&format!("export {plan}")).stdout;
     let notes = [
-        "pipeline 2: not supported by accelerate",
+        "prefetch 3: not supported by accelerate",
         "recompute selective: Accelerate computes all of each layer again, or nothing: all, in less memory and more time",
     ];
     assert_contains(&text, &notes.map(|note| format!("# not as planned: {note}\n")).each_ref().map(String::as_str));

@@ -95,7 +95,7 @@ fn what_cannot_be_imported_is_refused_with_file_field_value_and_a_way_out() {
     assert_eq!(missing.code, Some(1));
     assert_contains(&missing.stderr, &["./absent.json"]);
     home.write("whale.json", &fixture("llama-2-7b").replace("\"llama\"", "\"whale\""));
-    assert_contains(&home.run("import model whale.json").refused().join("\n"), &["'whale'", "--like llama"]);
+    assert_contains(&home.run("import model whale.json").refused().join("\n"), &["'whale'", "--like says so"]);
     assert_contains(&home.run("import model whale.json --like llama").stdout, &["# 6,738,415,616 parameters"]);
 }
 

@@ -244,7 +244,7 @@ fn a_file_is_known_by_its_content() {
         &["is what a cluster's tools print: import cluster"],
     );
     home.write("file", "a shopping list\n");
-    assert_contains(&home.run("import file").refused().join("\n"), &["KIND model, links, run, plan, cluster"]);
+    assert_contains(&home.run("import file").refused().join("\n"), &["KIND model, links, run, oom, plan, cluster"]);
     assert_contains(&home.run("import").refused().join("\n"), &["no file is named"]);
     assert_contains(&home.run("import -").refused().join("\n"), &["standard input"]);
 }

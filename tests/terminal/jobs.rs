@@ -64,7 +64,7 @@ const JOBS: [Job; 7] = [
     Job {
         name: "\"My job gets 38 %\"",
         waits: &[],
-        shows: &["measured", "predicted", "of gap", "unexplained", "after this one"],
+        shows: &["measured", "predicted", "it may have been", "within the prediction"],
         check: |_, _| {},
     },
     Job {

@@ -5,7 +5,7 @@
 It needs no GPU. A package that is missing is a failure, not a skip: name the targets whose packages are there.
     accelerate      accelerate 1.15.0
     deepspeed       deepspeed 0.19.8
-    hf-trainer      transformers 5.23.0
+    hf-trainer      transformers 5.24.0
     torchtitan      torchtitan 0.2.2, of which the TOML is read (0.3.0 in an environment of its own: torchtitan-command)
 """
 

@@ -47,18 +47,48 @@ pub struct Cluster {
     /// A caveat of its figures, said beside every result with them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// The highest utilisation in 16 bits that anybody has published of a training on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub highest_mfu: Option<HighestMfu>,
     /// Price of one device-hour (`"2.50 EUR"`), where the user wants costs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price_per_device_hour: Option<Money>,
     /// Power drawn per device, its share of hosts, switches and cooling included (`"1.2 kW"`, or a number of watts).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "watts")]
     pub watts_per_device: Option<Watts>,
+    /// Where its scheduler puts jobs, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<Queue>,
     /// Failures and recovery.
     #[serde(default, skip_serializing_if = "Reliability::is_unknown")]
     pub reliability: Reliability,
     /// Rates of rings over link maps, found when first needed.
     #[serde(skip)]
     pub rings: Rings,
+}
+
+/// A queue of the scheduler, and what bounds its jobs.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Queue {
+    /// Its name: Slurm's partition.
+    pub partition: String,
+    /// The longest that a job may run; unbounded where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest: Option<Seconds>,
+    /// The most nodes of a job; unbounded where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<u32>,
+}
+
+/// The highest utilisation of the peak that was published of a machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HighestMfu {
+    /// As a share of the peak.
+    pub mfu: f64,
+    /// Where it was published.
+    pub source: String,
 }
 
 /// Failures of a machine and recovery from them, as far as they are known.
@@ -95,6 +125,9 @@ pub struct Device {
     pub architecture: String,
     /// Memory capacity.
     pub memory: Bytes,
+    /// The part of it that an allocator sees, where that is known: what PyTorch calls the total capacity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usable: Option<Bytes>,
     /// Memory bandwidth.
     pub memory_bandwidth: BytesPerSecond,
     /// Compute units (streaming multiprocessors), for wave quantisation.
@@ -109,6 +142,13 @@ pub struct Device {
     pub power_share: f64,
     /// Where the figures come from.
     pub source: String,
+}
+
+impl Device {
+    /// Memory that a job can fill.
+    pub fn capacity(&self) -> Bytes {
+        self.usable.map_or(self.memory, |usable| usable.min(self.memory))
+    }
 }
 
 fn whole() -> f64 {

@@ -27,7 +27,7 @@ use crate::model::Model;
 use crate::plan::Strategy;
 use crate::scenario::field::{Field, PresetField};
 use crate::scenario::file::printable;
-use crate::stack::{Calibration, Stack};
+use crate::stack::{Calibration, Runs, Stack};
 
 use read::Preset;
 
@@ -195,9 +195,16 @@ impl Library {
         self.find(&self.clusters, Kind::Cluster, id)
     }
 
-    /// A stack.
+    /// A stack, with the plans that it runs like others.
     pub fn stack(&self, id: &str) -> Result<Arc<Stack>, Unknown> {
-        self.find(&self.stacks, Kind::Stack, id)
+        let found = self.find(&self.stacks, Kind::Stack, id)?;
+        let Some(mut runs) = found.runs.clone().filter(|runs| runs.like.is_some()) else { return Ok(found) };
+        // As many steps as there are stacks: two that name each other end.
+        for _ in 0..self.stacks.len() {
+            let Some(like) = runs.like.take() else { break };
+            runs = runs.over(self.find(&self.stacks, Kind::Stack, &like)?.runs.clone().unwrap_or_default());
+        }
+        Ok(Arc::new(Stack { runs: Some(Runs { like: None, ..runs }), ..Stack::clone(&found) }))
     }
 
     /// A calibration.

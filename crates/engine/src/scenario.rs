@@ -6,6 +6,7 @@ mod batch;
 mod check;
 pub mod field;
 pub mod file;
+mod lacks;
 mod layout;
 
 use std::ops::Deref;
@@ -15,13 +16,13 @@ use crate::hardware::Cluster;
 use crate::model::Model;
 use crate::plan::{Plan, Reduction};
 use crate::stack::{Attention, Calibration, Stack};
-use crate::units::short;
+use crate::units::{Bytes, short};
 
 use file::printable;
 
 pub use crate::problem::Problem;
 pub use batch::NEAR;
-pub use field::{Edit, Field, Value};
+pub use field::{Edit, Field, FieldSpec, Value};
 pub use layout::Layout;
 
 /// Everything that an evaluation needs. Cloning it is cheap, and so is comparing clones: the facts are shared.
@@ -187,7 +188,7 @@ impl Scenario {
             what: "",
             part: "memory".to_owned(),
             factor: short(factor, 3),
-            now: (cluster.device.memory * factor).to_string(),
+            now: (cluster.device.capacity() * factor).to_string(),
         });
         bandwidth.into_iter().chain(memory)
     }
@@ -195,6 +196,11 @@ impl Scenario {
     /// The stack's attention kernel on this device.
     pub fn attention(&self) -> Attention {
         self.stack.attention_on(&self.cluster.device.architecture)
+    }
+
+    /// The memory of a device that the plan may fill.
+    pub fn capacity(&self) -> Bytes {
+        self.cluster.device.capacity() * self.plan.memory_factor
     }
 
     /// How many devices the job has.

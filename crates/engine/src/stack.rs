@@ -10,6 +10,7 @@ mod collectives;
 mod constant_values;
 pub mod constants;
 mod posterior;
+mod runs;
 mod uncertainty;
 
 use std::collections::BTreeMap;
@@ -30,6 +31,8 @@ pub use collectives::ParameterBuckets;
 pub use collectives::Protocol;
 pub use constant_values::{ConstantId, ConstantValues};
 pub use posterior::{Posterior, PosteriorConstant};
+pub(crate) use runs::listed;
+pub use runs::{Feature, LevelRanks, PatternExtent, RecomputeKind, Runs, ShardPattern};
 
 /// A training stack.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -161,6 +164,9 @@ pub struct Stack {
     /// at the end of the step.
     #[serde(default)]
     pub gather_during_forward: bool,
+    /// The plans that it can run; any where it does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs: Option<Runs>,
 }
 
 /// The work that selective recompute repeats in backward: shares of a layer's forward by kind.

@@ -61,14 +61,17 @@ pub fn cluster() -> Cluster {
                 fp8: None,
             },
             host_bandwidth: rate(10e9),
+            usable: None,
             power_share: 1.0,
             source: "made up".to_owned(),
         },
         levels: vec![level("node", Some(4), 100e9, None), level("system", None, 10e9, Some(40e9))],
         nodes: None,
         note: None,
+        highest_mfu: None,
         price_per_device_hour: None,
         watts_per_device: None,
+        queue: None,
         reliability: Reliability::default(),
         rings: Rings::default(),
     }
@@ -128,6 +131,7 @@ pub fn ideal() -> Stack {
         copies_out: false,
         reduce_during_backward: true,
         gather_during_forward: false,
+        runs: None,
     }
 }
 
@@ -204,6 +208,7 @@ pub fn scenario() -> Scenario {
         architectures: BTreeMap::from([("default".to_owned(), Efficiency::IDEAL)]),
         bands: Vec::new(),
         peak_half_width: None,
+        longest_sequence: None,
         posterior: None,
     };
     let mut plan = Plan::new(zero3(), 1024);

@@ -39,7 +39,7 @@ pub use attribution::{Attribution, Cause};
 pub use bands::{Coverage, NOMINAL_COVERAGE};
 pub use bars::{AccuracyBar, BARS, JudgedBar, JudgedFigure, judge};
 pub use own::{OwnRowsEffect, OwnSet};
-pub use own_run::{AttributionError, OwnFigure};
+pub use own_run::{AttributionError, RunDiagnosis};
 pub use prior::Prior;
 pub use text::write;
 

@@ -5,6 +5,7 @@ use shardscope_engine::disk::InputKind;
 
 use super::huggingface;
 use super::kineto;
+use super::out_of_memory;
 use super::plans;
 use super::runs::{self, RunOptions};
 use super::topology;
@@ -18,6 +19,8 @@ pub enum ForeignKind {
     Links,
     /// The log of a training run.
     Run,
+    /// The message that memory ran out.
+    OutOfMemory,
     /// The configuration that a launcher reads.
     Plan,
     /// The output of a cluster's tools.
@@ -130,6 +133,18 @@ const RUN: KindSpec = KindSpec {
     takes_fields: false,
 };
 
+const OUT_OF_MEMORY: KindSpec = KindSpec {
+    word: "oom",
+    name: "an out-of-memory message of PyTorch",
+    about: "What PyTorch says where memory ran out: what was held and asked for, and what would fit of a scenario",
+    file_name: "TEXT",
+    file_help: "Text with the message, or the log that ends with it; `-` is standard input",
+    several: false,
+    input: InputKind::RunLog,
+    options: &[],
+    takes_fields: true,
+};
+
 const PLAN: KindSpec = KindSpec {
     word: "plan",
     name: "a launcher's configuration",
@@ -182,7 +197,8 @@ const TRACE: KindSpec = KindSpec {
 impl ForeignKind {
     /// All kinds, as they are asked in turn: a model's configuration may have words of a launcher's in it, and a log of a
     /// run its arguments.
-    pub const ALL: [Self; 6] = [Self::Model, Self::Links, Self::Run, Self::Plan, Self::Cluster, Self::Trace];
+    pub const ALL: [Self; 7] =
+        [Self::Model, Self::Links, Self::Run, Self::OutOfMemory, Self::Plan, Self::Cluster, Self::Trace];
 
     /// The kind of a text, which a file of this name holds.
     pub fn recognise(name: &str, text: &str) -> Option<Self> {
@@ -195,6 +211,7 @@ impl ForeignKind {
             Self::Model => &MODEL,
             Self::Links => &LINKS,
             Self::Run => &RUN,
+            Self::OutOfMemory => &OUT_OF_MEMORY,
             Self::Plan => &PLAN,
             Self::Cluster => &CLUSTER,
             Self::Trace => &TRACE,
@@ -209,6 +226,7 @@ impl ForeignKind {
             Self::Model => huggingface::is_config(text),
             Self::Links => text.contains("busbw") || text.contains("\"bus_bw\""),
             Self::Run => runs::run(name, text, RunOptions { skip: Some(0), given: &[] }).is_ok(),
+            Self::OutOfMemory => out_of_memory::is_message(text),
             Self::Plan => plans::is_plan(name, text),
             Self::Cluster => topology::is_machine(name, text),
             Self::Trace => kineto::is_trace(text.as_bytes()),

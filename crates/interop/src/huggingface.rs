@@ -62,6 +62,7 @@ pub fn model(text: &str, options: ImportOptions<'_>) -> Result<Imported<CountedM
     let mut keys = Keys::new(object, inside, &mut report);
     let model = shape::model(&mut keys, family, options)?;
     refusals::unread(&keys, family)?;
+    refusals::activation(&keys, family)?;
     ignored::note(&mut keys);
     if !inside.is_empty() {
         ignored::note_around(&outer, &mut report);
@@ -76,7 +77,9 @@ pub fn model(text: &str, options: ImportOptions<'_>) -> Result<Imported<CountedM
 
 /// Whether a text is such a configuration, of whatever class.
 pub(crate) fn is_config(text: &str) -> bool {
-    parsed(text).is_ok_and(|object| ["model_type", "text_config"].iter().any(|key| object.contains_key(*key)))
+    parsed(text).is_ok_and(|object| {
+        object.contains_key("model_type") || INSIDE.iter().any(|(key, _)| object.contains_key(*key))
+    })
 }
 
 /// The object of a file; Python's JSON writes numbers that are none, which stand where no shape is read.
@@ -112,12 +115,18 @@ fn without_infinities(text: &str) -> String {
     found
 }
 
-/// Where the decoder stands: under `text_config` in models of text and pictures.
+/// What models of text and pictures call their decoder's configuration, and what stands before its keys in messages.
+const INSIDE: [(&str, &str); 3] =
+    [("text_config", "text_config."), ("llm_config", "llm_config."), ("language_config", "language_config.")];
+
+/// Where the decoder stands.
 fn inner(outer: &Map<String, Value>) -> Result<(&Map<String, Value>, &'static str), Problem> {
-    match outer.get("text_config") {
-        None | Some(Value::Null) => Ok((outer, "")),
-        Some(Value::Object(inner)) => Ok((inner, "text_config.")),
-        Some(_) => Err(Problem::new("text_config", "it is not an object", "write the decoder's keys into it")),
+    let found =
+        INSIDE.into_iter().find_map(|(key, inside)| Some((key, inside, outer.get(key).filter(|it| !it.is_null())?)));
+    match found {
+        None => Ok((outer, "")),
+        Some((_, inside, Value::Object(inner))) => Ok((inner, inside)),
+        Some((key, ..)) => Err(Problem::new(key, "it is not an object", "write the decoder's keys into it")),
     }
 }
 
@@ -131,7 +140,11 @@ fn family(object: &Map<String, Value>, like: Option<&str>, inside: &str) -> Resu
     match object.get("model_type").and_then(Value::as_str) {
         None => Err(Problem::new(place, "is missing", format!("say with --like which it is; {}", known()))),
         Some(name) => family::find(name).ok_or_else(|| {
-            let fix = format!("{}; --like llama reads it as that", known());
+            let like = family::nearest(name).map_or_else(
+                || "where its layers are those of one of them, --like says so".to_owned(),
+                |near| format!("where its layers are those of {near}, --like {near} reads it as that"),
+            );
+            let fix = format!("{}; {like}", known());
             Problem::new(place, format!("unknown model_type '{name}'"), fix)
         }),
     }

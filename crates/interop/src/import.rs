@@ -20,8 +20,9 @@ use super::content::ForeignKind;
 use super::huggingface::{self, CountedModel, ImportOptions};
 use super::kineto::{self, TraceComparison};
 use super::nccl::MeasuredLinks;
+use super::out_of_memory::OutOfMemory;
 use super::plans::{self, ImportedPlan};
-use super::report::Imported;
+use super::report::{ImportReport, Imported};
 use super::runs::RunRows;
 use super::topology::FoundMachine;
 
@@ -54,6 +55,8 @@ pub enum Foreign {
     Plan(Box<ImportedPlan>),
     /// A cluster.
     Cluster(FoundMachine),
+    /// A message that memory ran out.
+    OutOfMemory(OutOfMemory),
     /// A recorded step.
     Trace(TraceComparison),
 }
@@ -126,7 +129,8 @@ pub fn called(file: &Path) -> String {
 
 /// Whether the value of `--model` names a file, not a preset.
 pub fn is_model_file(name: &str) -> bool {
-    name.contains('/') || Path::new(name).extension().is_some_and(|extension| extension == "json")
+    name.contains('/')
+        || Path::new(name).extension().is_some_and(|extension| extension == "json" || extension == "toml")
 }
 
 /// Whether the value of `--hardware` names a file, not a preset.
@@ -134,8 +138,14 @@ pub fn is_cluster_file(name: &str) -> bool {
     name.contains('/') || Path::new(name).extension().is_some_and(|extension| extension == "toml")
 }
 
-/// The model of another tool's file.
-pub fn read_model(file: &Path, open: OpenFile<'_>) -> Result<Imported<CountedModel>, ImportError> {
+/// The model of another tool's file, or of a file of shardscope's own, which is TOML. Its id is no preset's.
+pub fn read_model(file: &Path, library: &Library, open: OpenFile<'_>) -> Result<Imported<CountedModel>, ImportError> {
+    if file.extension().is_some_and(|extension| extension == "toml") {
+        let (name, text) = read_text(file, InputKind::Preset, open)?;
+        let model = library.model_from(&text).map_err(|error| Problem::new("", error.in_file(&name), ""))?;
+        let made = CountedModel { parameters: model.parameters(), active_parameters: model.active_parameters(), model };
+        return Ok(Imported { made, report: ImportReport::default() });
+    }
     let (name, text) = read_text(file, InputKind::ModelConfiguration, open)?;
     huggingface::model(&text, ImportOptions { file: &name, name: None, like: None })
         .map_err(|error| within(&name, vec![error]))
@@ -281,6 +291,7 @@ impl Foreign {
             Self::Run(rows) => rows.to_csv(),
             Self::Plan(plan) => plan.scenario.to_toml()?,
             Self::Cluster(machine) => machine.to_toml()?,
+            Self::OutOfMemory(message) => message.text(),
             Self::Trace(comparison) => comparison.text(),
         })
     }
@@ -295,6 +306,11 @@ impl Foreign {
         let line = match self {
             Self::Model(_) if words.options.iter().any(|(option, _)| option == "like") => return None,
             Self::Model(_) => return line.code("shardscope eval --model ").word(here(first?)).line().ok(),
+            Self::OutOfMemory(_) if !words.options.is_empty() => return None,
+            Self::OutOfMemory(_) => {
+                let line = line.code("shardscope import oom ").word(here(first?));
+                return line.code(" --model ID --hardware ID --nodes N").line().ok();
+            }
             Self::Trace(comparison) if comparison.simulated.is_some() => return None,
             Self::Trace(_) => {
                 let line = line.code("shardscope import trace ").word(here(first?));

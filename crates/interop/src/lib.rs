@@ -11,10 +11,12 @@ pub mod job_array;
 pub mod kineto;
 mod megatron;
 pub mod nccl;
+pub mod out_of_memory;
 pub mod plans;
 pub mod report;
 pub mod runs;
 pub mod topology;
+mod torchtitan;
 pub mod trace;
 
 pub use file_text::FileText;

@@ -6,6 +6,8 @@ mod accelerate;
 mod deepspeed;
 mod draft;
 mod exported;
+mod harmless;
+mod launcher;
 mod megatron;
 mod refusals;
 mod sbatch;
@@ -25,6 +27,7 @@ use serde_json::Value as Json;
 use shardscope_engine::disk::InputKind;
 use shardscope_engine::hardware::Cluster;
 use shardscope_engine::model::Model;
+use shardscope_engine::plan::Reduction;
 use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::scenario::file::{self, PlanFile, ScenarioFile};
 use shardscope_engine::scenario::{Field, Problem, Scenario, Value};
@@ -115,6 +118,7 @@ pub fn import(
     let of_nodes = devices_of_nodes(&wishes, library);
     let machine = wishes.machine.clone();
     let mut draft = PlanDraft::new(wishes, of_nodes);
+    draft.logged = files.iter().any(|file| file.text.contains(LOGGED));
     let tool = take_over(read, &mut draft)?;
     if !draft.errors.is_empty() {
         return Err(draft.errors);
@@ -132,6 +136,9 @@ fn devices_of_nodes(wishes: &PlanWishes, library: &Library) -> Option<u32> {
     said(Field::Nodes)?.get::<u32>()?.checked_mul(each)
 }
 
+/// What Megatron-LM prints above the arguments in its log.
+const LOGGED: &str = "- arguments --";
+
 /// Says whether settings are a tool's.
 type Recogniser = fn(&ToolSettings) -> bool;
 
@@ -142,7 +149,7 @@ fn recognised(file: LauncherFile<'_>) -> Result<(Tool, ToolSettings), Problem> {
     if let Some(error) = refusals::foreign(text, &settings) {
         return Err(Problem::new(name, error.what, error.fix));
     }
-    if text.contains("- arguments --") {
+    if text.contains(LOGGED) {
         return Ok((Tool::Megatron, megatron::from_log(name, text)));
     }
     let kinds: [(Tool, Recogniser); 4] = [
@@ -155,7 +162,7 @@ fn recognised(file: LauncherFile<'_>) -> Result<(Tool, ToolSettings), Problem> {
     if let Some((tool, _)) = kinds.into_iter().find(|(_, is_of)| is_of(&settings)) {
         return Ok((tool, settings));
     }
-    for (tool, known) in [(Tool::Megatron, megatron::ARGUMENTS), (Tool::Trainer, trainer::ARGUMENTS)] {
+    for (tool, known) in [(Tool::Megatron, megatron::FLAGS), (Tool::Trainer, trainer::FLAGS)] {
         if script::runs(known, text)
             && let Some(settings) = script::arguments(known, name, text)
         {
@@ -200,13 +207,13 @@ fn take_over(mut read: Vec<(Tool, ToolSettings)>, draft: &mut PlanDraft) -> Resu
     let pair = read.iter().map(|(tool, _)| *tool).collect::<Vec<_>>();
     let ([tool] | [tool @ Tool::Trainer, Tool::Accelerate]) = pair[..] else { return Err(alone(&read)) };
     let both = read.len() == 2;
-    for (tool, mut settings) in read {
+    for (tool, settings) in read {
         match tool {
-            Tool::Accelerate => accelerate::read(&mut settings, deepspeed.clone(), draft),
-            Tool::Trainer => trainer::read(&mut settings, deepspeed.clone(), both, draft),
-            Tool::DeepSpeed => deepspeed::read(&mut settings, draft),
-            Tool::Megatron => megatron::read(&mut settings, draft),
-            Tool::Torchtitan => torchtitan::read(&mut settings, draft),
+            Tool::Accelerate => accelerate::read(settings, deepspeed.clone(), draft),
+            Tool::Trainer => trainer::read(settings, deepspeed.clone(), both, draft),
+            Tool::DeepSpeed => deepspeed::read(settings, draft),
+            Tool::Megatron => megatron::read(settings, draft),
+            Tool::Torchtitan => torchtitan::read(settings, draft),
         }
     }
     Ok(tool)
@@ -233,8 +240,8 @@ fn finish(
     if machine.is_none() {
         draft.assume(Field::Cluster, Value::id(&file.cluster), of_default);
     }
-    if let Some(stack) = draft.stack {
-        draft.assume(Field::Stack, Value::id(stack), format!("what is known of {}", tool.name()));
+    if let Some((stack, of)) = draft.stack {
+        draft.assume(Field::Stack, Value::id(stack), format!("what is known of {of}"));
     }
     draft.assume(Field::Stack, Value::id(&file.stack), of_default);
     if model.is_none() {
@@ -265,8 +272,13 @@ fn finish(
             draft.report.assume(field.key(), value, format!("no file says it; --{field} says otherwise"));
         }
     }
+    let compiled = draft.compiled.take().map_or("", |place| {
+        let why = format!("{place} is on, which no scenario says yet: a compiled step is some 15 to 25 % shorter");
+        draft.report.assume("compile", "off", why);
+        "; its code is compiled, and predicted as if it were not"
+    });
     file.name = Some(name(&stem));
-    file.about = Some(printable(&format!("imported from {first} ({})", tool.name())));
+    file.about = Some(printable(&format!("imported from {first} ({}){compiled}", tool.name())));
     Ok(Imported { made: ImportedPlan { scenario: file }, report: draft.report })
 }
 
@@ -300,8 +312,14 @@ fn settle(scenario: &Scenario, file: &mut ScenarioFile, draft: &mut PlanDraft) -
     if !draft.errors.is_empty() {
         return Err(std::mem::take(&mut draft.errors));
     }
+    if let Some(place) = draft.unsynchronised.take()
+        && scenario.plan.accumulate > 1
+    {
+        let why = format!("{place}: FSDP keeps gradients whole until the last micro-batch, without sync_each_batch");
+        draft.assume(Field::Reduction, Reduction::Step, why);
+    }
     let before = file.clone();
-    for field in [Field::Prefetch, Field::StagesPerRank] {
+    for field in [Field::Prefetch, Field::StagesPerRank, Field::Reduction] {
         if let Some(value) = draft.value(field) {
             file.put(field, Some(value.clone()));
         }

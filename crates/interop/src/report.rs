@@ -6,6 +6,7 @@ use std::fmt::{self, Write};
 
 use serde::Serialize;
 
+use shardscope_engine::problem::Problem;
 use shardscope_engine::text::printable;
 
 /// A file of shardscope's own, and where each part of it comes from.
@@ -41,6 +42,17 @@ pub struct ImportReport {
     /// How many more they say so that are not listed one by one.
     #[serde(skip)]
     pub unlisted: usize,
+    /// What they say and this program does not know: it may change size, time or memory.
+    pub unknown: UnknownSettings,
+}
+
+/// Settings that nobody here knows.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct UnknownSettings {
+    /// How many there are.
+    pub count: usize,
+    /// Where the first of them stand.
+    pub places: Vec<String>,
 }
 
 /// A value that a file gives.
@@ -101,14 +113,38 @@ impl ImportReport {
         self.ignored.push(more);
     }
 
+    /// Notes what is not known, however much a file says of it.
+    pub fn doubt(&mut self, place: &str) {
+        self.unknown.count += 1;
+        if self.unknown.places.len() < MOST_IGNORED {
+            self.unknown.places.push(printable(place));
+        }
+    }
+
+    /// Forgets what was noted of a field, since another place decides it.
+    pub fn forget(&mut self, field: &str) {
+        self.taken.retain(|taken| taken.field != field);
+        self.assumed.retain(|assumed| assumed.field != field);
+    }
+
+    /// What is unknown as an error, for whoever wants nothing to be passed over.
+    pub fn strictly(&self) -> Result<(), Vec<Problem>> {
+        let what = "is unknown to this program: it may change size, time or memory";
+        let fix = "leave it out, or import without --strict";
+        let errors: Vec<Problem> = self.unknown.places.iter().map(|place| Problem::new(place, what, fix)).collect();
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
     /// Adds what another file gave.
     pub fn append(&mut self, other: Self) {
         self.taken.extend(other.taken);
         self.assumed.extend(other.assumed);
+        self.unknown.count += other.unknown.count;
+        self.unknown.places.extend(other.unknown.places);
         other.ignored.into_iter().for_each(|Ignored { field, why }| self.ignore(&field, why));
     }
 
-    /// The three lists as lines; a list without entries is left out.
+    /// The lists as lines; a list without entries is left out.
     pub fn text(&self) -> String {
         let taken = self.taken.iter().map(|Taken { field, value, place }| format!("{field} = {value} ({place})"));
         let assumed =
@@ -121,6 +157,17 @@ impl ImportReport {
             if !lines.is_empty() {
                 // A string takes every text.
                 let _ = writeln!(text, "{head}:\n  {}", lines.join("\n  "));
+            }
+        }
+        let UnknownSettings { count, places } = &self.unknown;
+        if *count > 0 {
+            let head = format!(
+                "unknown to this program, {count}, which may change size, time or memory (--strict refuses them)"
+            );
+            let _ = writeln!(text, "{head}:\n  {}", places.join("\n  "));
+            let more = count - places.len();
+            if more > 0 {
+                let _ = writeln!(text, "  {more} more: not listed");
             }
         }
         text
@@ -141,6 +188,11 @@ mod tests {
         let expected = "taken:\n  layers = 32 (num_hidden_layers)\nassumed:\n  sequence = 4096 (the file's limit is \
                         131072; --seq says otherwise)\nignored:\n  eos\u{fffd}[2J_token_id: a token's number\n";
         assert_eq!(report.text(), expected);
+        report.doubt("a.json: surprise");
+        let unknown = "unknown to this program, 1, which may change size, time or memory (--strict refuses them):\n  \
+                       a.json: surprise\n";
+        assert_eq!(report.text(), format!("{expected}{unknown}"));
+        assert_eq!(report.strictly().unwrap_err()[0].field, "a.json: surprise");
         let json = serde_json::to_value(&report).unwrap();
         assert_eq!(
             json["taken"][0],

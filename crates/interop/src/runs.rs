@@ -75,12 +75,15 @@ pub struct RunOptions<'a> {
 /// Reads a step from a line and its number.
 type StepReader = fn(usize, &str) -> Option<StepLine>;
 
+const TRAINER: &str = "HF Trainer";
+const TRAINER_BAR: &str = "HF Trainer's bar";
+
 /// Who writes step lines, in the order in which they are believed: DeepSpeed's samples per second are off where
 /// micro-batches are accumulated.
 const PROGRAMS: [(&str, StepReader); 4] = [
     ("Megatron-LM", lines::megatron),
     ("torchtitan", lines::torchtitan),
-    ("HF Trainer", lines::trainer),
+    (TRAINER, lines::trainer),
     ("DeepSpeed", lines::deepspeed),
 ];
 
@@ -99,7 +102,11 @@ pub fn run(file: &str, text: &str, options: RunOptions<'_>) -> Result<Imported<R
         lines[start..].iter().filter_map(|line| read(line.number as usize, line.text)).collect::<Vec<_>>()
     };
     let found = PROGRAMS.into_iter().map(|(program, read)| (program, of(read)));
-    let (program, steps) = found.into_iter().find(|(_, steps)| !steps.is_empty()).ok_or_else(unknown)?;
+    let bar = || {
+        let total = heads::printed(&lines[start..], "Total optimization steps").map(|(total, _)| total);
+        Some((TRAINER_BAR, vec![lines::trainer_bar(&lines[start..], total, options.skip.unwrap_or(WARM_UP))?]))
+    };
+    let (program, steps) = found.into_iter().find(|(_, steps)| !steps.is_empty()).or_else(bar).ok_or_else(unknown)?;
 
     let mut row = RowDraft::default();
     let name = std::path::Path::new(file).file_stem().map_or(file.into(), |stem| stem.to_string_lossy());
@@ -110,7 +117,7 @@ pub fn run(file: &str, text: &str, options: RunOptions<'_>) -> Result<Imported<R
         configured(&mut row, &Arguments::of_deepspeed(&lines));
         match program {
             "torchtitan" => heads::torchtitan(&mut row, &lines),
-            "HF Trainer" => heads::trainer(&mut row, &lines),
+            TRAINER | TRAINER_BAR => heads::trainer(&mut row, &lines),
             _ => {}
         }
     } else {
@@ -122,7 +129,9 @@ pub fn run(file: &str, text: &str, options: RunOptions<'_>) -> Result<Imported<R
     for (column, value, option) in options.given {
         row.take(column, value, option);
     }
-    let steps = counted(&mut row, steps, options.skip)?;
+    heads::trained(&mut row, &lines[start..])?;
+    let skip = if program == TRAINER_BAR { Some(0) } else { options.skip };
+    let steps = counted(&mut row, steps, skip)?;
     batch(&mut row, &megatron, &steps);
     timed(&mut row, program, &steps);
     peak(&mut row, program, &lines[start..]);
@@ -215,7 +224,10 @@ fn timed(row: &mut RowDraft, program: &str, steps: &[StepLine]) {
     let (Some(first), Some(end)) = (same.first(), same.last()) else { return };
     // The median: one step that wrote a checkpoint, or waited for data, would pull a mean by minutes.
     let pace = first.pace.with(median(same.iter().map(|line| line.pace.amount()).collect()));
-    let place = format!("median of {} lines of {program}, from line {} to {}", same.len(), first.line, end.line);
+    let place = match program {
+        TRAINER_BAR => format!("elapsed time of {program} up to line {}, over its steps", end.line),
+        _ => format!("median of {} lines of {program}, from line {} to {}", same.len(), first.line, end.line),
+    };
     let number = |column: &str| row.number(column);
     let seconds = match pace {
         Pace::Seconds(seconds) => Some(seconds),
@@ -243,7 +255,7 @@ fn timed(row: &mut RowDraft, program: &str, steps: &[StepLine]) {
     if program == "DeepSpeed" && accumulates {
         row.take("scored", "no", "DeepSpeed's samples per second are too high where micro-batches are accumulated");
     }
-    if program == "HF Trainer" {
+    if program == TRAINER {
         row.note("mean of the whole run, start-up included", "train_runtime");
     }
 }

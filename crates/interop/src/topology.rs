@@ -15,7 +15,7 @@ mod xml;
 
 use serde::Serialize;
 
-use shardscope_engine::hardware::{Cluster, Reliability};
+use shardscope_engine::hardware::{Cluster, Queue, Reliability};
 use shardscope_engine::presets::Library;
 use shardscope_engine::text::{self, printable};
 use shardscope_engine::units::{Bytes, BytesPerSecond};
@@ -23,7 +23,7 @@ use shardscope_engine::units::{Bytes, BytesPerSecond};
 use super::report::{ImportReport, Imported};
 use shardscope_engine::problem::Problem;
 
-use facts::MachineFacts;
+use facts::{MachineFacts, Said};
 use nodes::NodeGroup;
 
 /// A machine as a preset has it.
@@ -114,11 +114,13 @@ fn described(
     }
     memory(facts, &mut cluster, report);
     inside::put(facts, kind, wishes.node_bandwidth, &mut cluster, report)?;
-    rate(facts, wishes, &mut cluster, report)?;
+    let nodes = wishes.nodes.or(kind.map(|kind| kind.nodes));
+    rate(facts, wishes, nodes, &mut cluster, report)?;
     cluster.nodes = Some(counted(kind, wishes.nodes, report)?);
     let names: Vec<&str> = files.iter().map(|(file, _)| file.as_str()).collect();
     cluster.source = printable(&format!("imported from {}; device and links inside a node as {id}", names.join(", ")));
     cluster.name = text::name(wishes.name.unwrap_or(&format!("{}, imported", cluster.device.name)));
+    cluster.queue = queue(facts, kind, report);
     // What the preset's own site pays, draws and suffers is not this machine's.
     (cluster.price_per_device_hour, cluster.watts_per_device) = (None, None);
     cluster.reliability = Reliability::default();
@@ -146,18 +148,21 @@ fn kind<'a>(
     // A single type may be called anything; of several that which is meant counts.
     let several = groups.iter().any(|group| group.device != groups[0].device);
     let fit = |group: &&NodeGroup| !several || is_meant(group);
-    let of_type: Vec<&str> = groups.iter().filter(fit).map(|group| group.device).collect();
     let told = |group: &NodeGroup| match group.device {
         "" => format!("{} of {} devices without a type", group.nodes, group.devices),
         device => format!("{} of {device}", group.nodes),
     };
-    let of_one_type = of_type.first().is_some_and(|first| of_type.iter().all(|device| device == first));
-    if several && !of_one_type {
+    if several && !groups.iter().any(is_meant) {
         let all: Vec<String> = groups.iter().map(told).collect();
         let what = format!("there are nodes of several kinds ({})", all.join(", "));
-        return Err(Problem::new("", what, "say with --device which of them count"));
+        let fix = match device {
+            Some(id) => format!("name with --device a preset with one of these devices, which {id} has not"),
+            None => "say with --device which of them count".to_owned(),
+        };
+        return Err(Problem::new("", what, fix));
     }
-    // Nodes of one type may differ in how many devices they have: the larger part of the machine counts.
+    // Nodes of one type may differ in how many devices they have, or in how it is called: the larger part of the machine
+    // counts.
     let size = |at: &usize| u64::from(groups[*at].nodes) * u64::from(groups[*at].devices);
     let chosen = (0..groups.len()).filter(|at| fit(&&groups[*at])).max_by_key(size);
     let Some(chosen) = chosen else { return Ok(None) };
@@ -168,6 +173,24 @@ fn kind<'a>(
         report.ignore(name, why);
     }
     Ok(Some(chosen))
+}
+
+/// What bounds a job on the nodes that count.
+fn queue(facts: &MachineFacts, kind: Option<&NodeGroup>, report: &mut ImportReport) -> Option<Queue> {
+    let named = kind.map(|kind| kind.partition).filter(|name| !name.is_empty());
+    let only = || if facts.queues.len() == 1 { facts.queues.values().next() } else { None };
+    let Said { value: queue, place } = named.map_or_else(only, |name| facts.queues.get(name))?;
+    report.take("queue.partition", &queue.partition, place);
+    if let Some(longest) = queue.longest {
+        report.take("queue.longest", longest, place);
+    }
+    if let Some(nodes) = queue.nodes {
+        report.take("queue.nodes", nodes, place);
+    }
+    for other in facts.queues.keys().filter(|name| **name != queue.partition) {
+        report.ignore(&format!("partition {other}"), "it has fewer of the nodes that count");
+    }
+    Some(queue.clone())
 }
 
 /// How many nodes the cluster has, and where that is stated.
@@ -271,7 +294,7 @@ fn memory(facts: &MachineFacts, cluster: &mut Cluster, report: &mut ImportReport
     // An 80 GiB device reports 81,559 MiB, 0.4 % less.
     if (said.get() / cluster.device.memory.get() - 1.0).abs() > 0.05 {
         report.take("device.memory", said, &most.place);
-        cluster.device.memory = said;
+        (cluster.device.memory, cluster.device.usable) = (said, None);
     }
 }
 
@@ -279,6 +302,7 @@ fn memory(facts: &MachineFacts, cluster: &mut Cluster, report: &mut ImportReport
 fn rate(
     facts: &MachineFacts,
     wishes: MachineWishes<'_>,
+    nodes: Option<u32>,
     cluster: &mut Cluster,
     report: &mut ImportReport,
 ) -> Result<(), Problem> {
@@ -301,6 +325,14 @@ fn rate(
             report.take("system.injection", node, place);
             report.assume("ports", ports, "all of them carry training; --rate says otherwise, for a whole node");
             node
+        }
+        (None, None) if nodes == Some(1) => {
+            report.assume(
+                "system.injection",
+                "the preset's",
+                "one node sends nothing to others; --rate says otherwise",
+            );
+            return Ok(());
         }
         (None, None) => {
             let what = "no file says how fast a node's ports are";

@@ -17,10 +17,10 @@ pub use figure::{BoundForm, COMPARED, Figure, Limit, METRICS, PHASES, RunFigure,
 pub use metric::metric;
 pub use report::StepLimit;
 pub use report::{
-    CalibrateReport, EvaluationReport, Figures, GridReport, LimitsReport, PlanReport, ProfileReport, PublishedAmounts,
-    SearchReport, SupportReport, SweepCells, SweepReport, TrainingReport, ValidateReport, Verdict, band_words, beside,
-    cause_cells, changed, extent_words, intensities, limit, measured, plan_words, proven_words, published,
-    so_far_words, text, verdict,
+    CalibrateReport, EvaluationReport, Figures, GridReport, LimitsReport, MeasuredReport, PlanReport, ProfileReport,
+    PublishedAmounts, SearchReport, SupportReport, SweepCells, SweepReport, TrainingReport, ValidateReport, Verdict,
+    band_words, beside, cause_cells, caveats, changed, extent_words, hypotheses, intensities, lacking, limit, measured,
+    memory_words, plan_words, prices, proven_words, published, so_far_words, text, verdict, verdict_words,
 };
 pub use table::{CellTone, Table, TableCell};
 pub use why::facts::FigureEntry;

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use shardscope_engine::scenario::Scenario;
+use shardscope_engine::search::OwnFigure;
 use shardscope_engine::stack::Calibration;
-use shardscope_evidence::calibrate::OwnFigure;
 
 /// A run that was measured.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::app::answers::own_run::OwnRun;
 use shardscope_engine::evaluate::Evaluation;
+use shardscope_engine::presets::Library;
 use shardscope_engine::scenario::{Problem, Scenario};
 use shardscope_engine::search::planner::{self, MemoryCurve, PlanAnswer};
 use shardscope_engine::search::plans::{PlanSearch, PlanSearchAnswer};
@@ -14,7 +15,7 @@ use shardscope_engine::search::{
     self, Advice, AdviceSearch, Cancel, Candidate, Cell, Evaluator, GridRow, GridSearch, Pool, StrategyOutcome, Sweep,
     Workspace,
 };
-use shardscope_evidence::calibrate::Attribution;
+use shardscope_evidence::calibrate::RunDiagnosis;
 use shardscope_evidence::measured::runs::{self, ComparedRuns, Tables};
 
 /// Work of a view.
@@ -36,8 +37,8 @@ pub enum Work {
     Plan(Arc<MemoryCurve>, usize),
     /// The best whole plans.
     BestPlans(Arc<PlanSearch>),
-    /// The causes of a measured run's gap.
-    Measured(Arc<OwnRun>),
+    /// The causes of a measured run's gap, with the presets that may have run.
+    Measured(Arc<OwnRun>, Arc<Library>),
     /// The runs of tables beside their predictions.
     Evidence(Tables),
 }
@@ -62,7 +63,7 @@ pub enum Found {
     /// The best whole plans so far, and whether that is all.
     BestPlans(Box<PlanSearchAnswer>, bool),
     /// The causes of a measured run's gap, or why none is known.
-    Measured(Box<Result<Attribution, String>>),
+    Measured(Box<Result<RunDiagnosis, String>>),
     /// Every run that could be compared.
     Evidence(Box<ComparedRuns>),
 }
@@ -126,8 +127,9 @@ impl Work {
                 curve.run(&evaluator, *from, &found);
             }
             Self::BestPlans(search) => best_plans(search, &evaluator, desk),
-            Self::Measured(run) => {
-                let told = run.figure.attribute(&run.scenario, &evaluator).map_err(|why| why.to_string());
+            Self::Measured(run, library) => {
+                let told =
+                    RunDiagnosis::new(library, &run.scenario, run.figure, &evaluator).map_err(|why| why.to_string());
                 if !desk.cancel.is_cancelled() {
                     (desk.tell)(Found::Measured(Box::new(told)));
                 }

@@ -11,6 +11,7 @@ use shardscope_engine::hardware::Cluster;
 use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::scenario::file::{ScenarioFile, Source};
 use shardscope_engine::scenario::{CheckedScenario, Problem, Scenario};
+use shardscope_engine::search::OwnFigure;
 use shardscope_engine::units::Seconds;
 use shardscope_evidence::measured::{self, MeasuredRow};
 use shardscope_interop::import::{Foreign, ForeignFiles, ImportContext, ImportWords, called};
@@ -48,8 +49,8 @@ pub enum ImportChange {
     Scenario(Box<ScenarioFile>, Box<CheckedScenario>, Option<Seconds>),
     /// The content of a file of shardscope's own.
     Opened(Box<Opened>),
-    /// No other scenario, but a measured step of this one.
-    Measured(Seconds),
+    /// No other scenario, but a measured figure of this one.
+    Measured(OwnFigure),
     /// No change.
     Nothing,
 }
@@ -86,6 +87,7 @@ impl ImportQuestion {
                 (String::new(), ImportChange::Scenario(file, Box::new(scenario), None))
             }
             Foreign::Run(rows) => self.adopt_run(&rows, library)?,
+            Foreign::OutOfMemory(message) => (message.text(), ImportChange::Measured(message.figure())),
             Foreign::Trace(comparison) => (format!("{}\n", comparison.text()), ImportChange::Nothing),
         };
         Ok(ImportedFile { kind, change, report: head + &report })
@@ -138,12 +140,12 @@ impl ImportQuestion {
         let missing: Vec<String> = missing.iter().map(|(option, value)| format!("--{option} {value}")).collect();
         let why = match &missing[..] {
             [] => unbuilt.first().map_or_else(String::new, |skipped| skipped.why.clone()),
-            missing => format!("it lacks what {} would say", missing.join(" ")),
+            missing => format!("the log leaves values open; add {}, with the run's own", missing.join(" ")),
         };
         let step = measured.first().and_then(|row| row.number("step_time_s").ok().flatten());
         let Some(step) = step.map(Seconds::new) else { return Err(vec![format!("{name}: {why}")]) };
         let head = format!("The log gives no scenario ({why}): its step time is compared with the scenario in hand.\n");
-        Ok((head, ImportChange::Measured(step)))
+        Ok((head, ImportChange::Measured(OwnFigure::StepTime(step))))
     }
 }
 

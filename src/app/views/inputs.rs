@@ -272,7 +272,7 @@ fn aside(field: Field, idle: Option<&Idle>, scenario: &Scenario, library: &Libra
             format!("runs {}", counted(scenario.sequences()))
         }
         (Field::Nodes, _) => format!("= {}", devices(scenario.devices())),
-        (Field::Memory, _) => format!("= {}", scenario.cluster.device.memory * plan.memory_factor),
+        (Field::Memory, _) => format!("= {}", scenario.capacity()),
         (Field::Strategy, _) if !plan.operators.is_empty() => "operators sharded apart".to_owned(),
         (Field::Qwz, Some(Value::Switch(true))) => "weights quantised".to_owned(),
         (Field::Qgz, Some(Value::Switch(true))) => "gradients quantised".to_owned(),

@@ -244,7 +244,7 @@ const CHANGED: [Field; 5] = [Field::Nodes, Field::Devices, Field::MicroBatch, Fi
 /// The file with a plan in place of its own; of its limit only what lies beyond the scenario's own.
 fn with_plan(file: &ScenarioFile, found: &FoundPlan, scenario: &Scenario) -> ScenarioFile {
     let mut file = file.with_plan(&found.scenario, CHANGED);
-    if found.summary.memory.peak > scenario.cluster.device.memory * scenario.plan.memory_factor {
+    if found.summary.memory.peak > scenario.capacity() {
         file.plan.put(Field::Memory, ScenarioFile::of(&found.scenario).plan.get(Field::Memory).cloned());
     }
     file

@@ -30,6 +30,9 @@ pub struct ExportArgs {
     /// Refuse a plan that the tool cannot follow exactly
     #[arg(long)]
     pub strict: bool,
+    /// Write the nearest plan that the tool has instead of one that it lacks, and say what is changed
+    #[arg(long, conflicts_with = "sweep")]
+    pub nearest: bool,
     /// Module naming for fsdp2
     #[arg(long, value_enum, default_value = "torchtitan")]
     pub module_names: ModuleNames,

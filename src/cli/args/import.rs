@@ -20,7 +20,7 @@ pub struct ImportArgs {
     pub kind: Option<ForeignKind>,
     /// Files and options.
     pub words: ImportWords,
-    /// The scenario to compare a trace with.
+    /// The scenario to compare a trace with, or that ran out of memory.
     pub scenario: ScenarioArgs,
     /// Where the result goes.
     pub output: ImportOutput,
@@ -35,6 +35,9 @@ pub struct ImportOutput {
     /// Overwrite existing files
     #[arg(long, requires = "out")]
     pub force: bool,
+    /// Refuse a file of which anything is unknown to this program
+    #[arg(long)]
+    pub strict: bool,
     /// Format of the result: the file itself as text, its report on stderr; or all of it as JSON
     #[arg(long, value_enum, default_value = "text")]
     pub format: ReportForm,
@@ -47,7 +50,8 @@ const SCENARIO: &str = "scenario";
 impl Args for ImportArgs {
     fn augment_args(command: Command) -> Command {
         let file = Arg::new(FILE).value_name("FILE").value_parser(value_parser!(PathBuf)).help(
-            "File whose content says what it is: a model, a run's log or trace, a launcher's configuration, a tool's output",
+            "File whose content says what it is: a model, a run's log or trace, an out-of-memory \
+             message, a launcher's configuration, a tool's output",
         );
         // Each option is taken here too, for the kind that the content tells; the help of that kind explains it.
         let flags = Field::all().map(flag).map(|flag| flag.value_parser(value_parser!(String)));
@@ -97,7 +101,7 @@ fn kind(kind: ForeignKind) -> Command {
     let command = Command::new(spec.word).arg(files).args(spec.options.iter().map(argument));
     let command = ImportOutput::augment_args(command);
     let command = match kind {
-        ForeignKind::Trace => ScenarioArgs::augment_args(command),
+        ForeignKind::Trace | ForeignKind::OutOfMemory => ScenarioArgs::augment_args(command),
         _ if spec.takes_fields => ScenarioFlags::augment_args(command),
         _ => command,
     };

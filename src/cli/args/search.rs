@@ -28,9 +28,12 @@ pub struct SearchArgs {
     /// Also allowed in a plan: quantise transfers, offload to the host, compute in fp8; nothing by default
     #[arg(long, value_enum, value_delimiter = ',')]
     pub allow: Vec<Allow>,
-    /// Share of the memory that must stay free, like 5%
-    #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = margin)]
-    pub margin: f64,
+    /// Plans that the stack cannot run too: each then says what the stack lacks
+    #[arg(long)]
+    pub any_plan: bool,
+    /// Share of the memory that must stay free, like 5%; by default as much as a plan needs to fit with a chance of 0.9
+    #[arg(long, value_name = "SHARE", value_parser = margin)]
+    pub margin: Option<f64>,
     /// Longest training, like "30 d", failures included where the cluster states them; needs --tokens
     #[arg(long, value_name = "TIME")]
     pub deadline: Option<Seconds>,

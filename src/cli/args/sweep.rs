@@ -14,7 +14,7 @@ use shardscope_report::figures::{self, Figure, METRICS};
 /// Arguments of `sweep`.
 #[derive(Debug, Args)]
 pub struct SweepArgs {
-    /// Horizontal axis, like nodes=1..64; VALUES: 1,2,4, or 1..64 (powers of two), or 1..64:3 (step)
+    /// Horizontal axis, like nodes=1..64; VALUES: 1,2,4, or 1..64 (doubling, with its end), or 1..64:3 (step)
     #[arg(long, value_name = "AXIS=VALUES")]
     pub x: Axis,
     /// Vertical axis, like shard=node,system or strategy=zero3,zeropp; AXIS: any scenario flag; memory is

@@ -179,6 +179,7 @@ impl SearchPart {
             "seconds": parts.iter().map(|part| part.seconds).sum::<f64>(),
             "plans": plans,
             "per_operator": per_operator,
+            "nearest": Value::Null,
             "pareto": front(parts),
         });
         Ok((format!("{whole:#}"), exit))

@@ -81,8 +81,9 @@ fn search(session: &Session, arguments: &PlanArgs, law: CriticalBatch) -> Result
     let (Some(wanted), Some(steps), true) = (wanted, steps, refusals.0.is_empty()) else {
         return Err(Failure::Input(refusals.0));
     };
-    let training = TrainingSearch::new(base, Goal { critical, steps }, wanted as u32, &session.library)
+    let mut training = TrainingSearch::new(base, Goal { critical, steps }, wanted as u32, &session.library)
         .map_err(|unknown| Failure::input(unknown.to_string()))?;
+    training.any_plan = arguments.any_plan;
     match training.problems() {
         problems if problems.is_empty() => Ok(training),
         problems => Err(refused(&problems, &arguments.input)),

@@ -40,7 +40,8 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, wide: bool, area: Rect, buf
         }
         (Ok(_), Some(answer)) => {
             let verdict = verdict(answer, wide, theme);
-            let mark = calibrated(app, &answer.scenario, theme);
+            let mark = calibrated(app, &answer.scenario, theme).into_iter().chain(cautioned(answer, theme));
+            let mark: Vec<Span> = mark.collect();
             let name = |long: bool| title(&answer.scenario, long).into_iter().chain(mark.clone()).collect::<Vec<_>>();
             let name = Some(name(true))
                 .filter(|long| wide && fits(long, &verdict, theme, first))
@@ -80,6 +81,12 @@ fn title(scenario: &Scenario, long: bool) -> Vec<Span<'static>> {
 fn calibrated(app: &App, scenario: &Scenario, theme: Theme) -> Option<Span<'static>> {
     app.inputs.measured.as_ref().filter(|run| run.counts_in(scenario))?;
     Some(Span::styled("by your run", theme.style(Role::Accent)))
+}
+
+/// How many caveats there are, which `eval` prints: `!3`.
+fn cautioned(answer: &Answer, theme: Theme) -> Option<Span<'static>> {
+    let count = figures::caveats(&answer.scenario, &answer.evaluation.summary).len();
+    (count > 0).then(|| Span::styled(format!("!{count}"), theme.style(Role::Warn)))
 }
 
 /// The time and cost of the whole job.
@@ -186,11 +193,13 @@ fn bubble(summary: &Summary) -> String {
     }
 }
 
-/// The step that was measured of what is shown: `measured 3.41 s, +13 %`.
+/// The step, or the peak, that was measured of what is shown: `measured 3.41 s, +13 %`.
 fn measured(app: &App, answer: &Answer, theme: Theme) -> Option<Span<'static>> {
     let run = app.inputs.measured.as_ref().filter(|run| run.is_of(&answer.scenario))?;
     let summary = &answer.evaluation.summary;
-    let seconds = run.figure.seconds(summary);
+    let Some(seconds) = run.figure.seconds(summary) else {
+        return Some(Span::styled(format!("measured {}", run.figure), theme.style(Role::Accent)));
+    };
     let change = words::change(summary.step_time.get(), seconds, theme);
     let inside =
         answer.evaluation.error_band.is_none_or(|band| (band.low..=band.high).contains(&Seconds::new(seconds)));

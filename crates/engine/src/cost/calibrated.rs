@@ -109,6 +109,7 @@ pub(crate) fn own_entries(scenario: &Scenario, calibration: &Calibration) -> Cal
         architectures: if own.is_empty() { only(&calibration.architectures, "default") } else { own },
         bands: Vec::new(),
         peak_half_width: None,
+        longest_sequence: None,
         posterior: None,
     }
 }

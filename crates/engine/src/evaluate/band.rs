@@ -1,10 +1,13 @@
 //! How sure a step time is, by the calibration's bands. Not for working bands out of measured rows.
 
+use strum::VariantArray;
+
+use crate::plan::Offload;
 use crate::scenario::Scenario;
 use crate::stack::{Band, ConstantValues, Division, Likeness};
 use crate::units::{FlopPerSecond, Seconds};
 
-use super::figures::Summary;
+use super::figures::{Memory, Summary};
 
 /// Standard deviations on each side of the middle that hold 80 % of a normal distribution.
 pub const COVERAGE_SIGMA: f64 = 1.281_552;
@@ -44,10 +47,65 @@ impl ErrorBand {
     }
 }
 
-/// The nearest measured rows: the first of the calibration's bands that serves the scenario.
+/// The nearest measured rows: the first of the calibration's bands that serves the scenario; none where no row is like it
+/// at all.
 pub fn evidence(scenario: &Scenario) -> Option<&Band> {
+    if Unmeasured::any(scenario) {
+        return None;
+    }
     let run = likeness(scenario);
     scenario.calibration.bands.iter().find(|band| band.serves(&run))
+}
+
+/// A part of a scenario that no measured row has: whatever bands the rows give, they say nothing of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, VariantArray)]
+pub enum Unmeasured {
+    /// Mixtures of experts: every row is of a dense model.
+    Experts,
+    /// Offload to the host.
+    Offload,
+    /// A sequence longer than the longest of the rows.
+    Sequence,
+}
+
+impl Unmeasured {
+    /// Those of a scenario.
+    pub fn of(scenario: &Scenario) -> impl Iterator<Item = Self> + use<'_> {
+        Self::VARIANTS.iter().copied().filter(|part| part.is_in(scenario))
+    }
+
+    fn any(scenario: &Scenario) -> bool {
+        Self::VARIANTS.iter().any(|part| part.is_in(scenario))
+    }
+
+    fn is_in(self, scenario: &Scenario) -> bool {
+        match self {
+            Self::Experts => scenario.model.experts.is_some(),
+            Self::Offload => scenario.plan.offload != Offload::None,
+            Self::Sequence => scenario.calibration.longest_sequence.is_some_and(|most| scenario.plan.sequence > most),
+        }
+    }
+}
+
+/// The half width of the 80 % interval of a peak of memory, in the logarithm; none where no measured peak is like it.
+pub fn peak_half_width(scenario: &Scenario) -> Option<f64> {
+    scenario.calibration.peak_half_width.filter(|_| !Unmeasured::any(scenario))
+}
+
+/// The chance that a scenario fits.
+///
+/// Peaks are taken to lie around their predictions as a normal distribution of the logarithm, of which the calibration's
+/// interval holds 80 %: `P(fits) = Phi(ln(capacity / peak) / (half width / 1.2816))`.
+pub fn chance_of_fitting(scenario: &Scenario, memory: &Memory) -> Option<f64> {
+    let sigma = peak_half_width(scenario).filter(|half_width| *half_width > 0.0)? / COVERAGE_SIGMA;
+    let room = libm::log(memory.capacity / memory.peak) / sigma;
+    Some(libm::erfc(-room / core::f64::consts::SQRT_2) / 2.0)
+}
+
+/// The share of a device's memory up to which a peak fits with a chance of 0.9, the upper end of the 80 % interval; all of it
+/// where no interval is known.
+pub fn likely_share(scenario: &Scenario) -> f64 {
+    libm::exp(-peak_half_width(scenario).unwrap_or(0.0))
 }
 
 /// By what the runs are chosen that are like this one.
@@ -111,6 +169,24 @@ mod tests {
         let band = ErrorBand::around(&scenario, Seconds::new(2.0), None).expect("a band");
         assert!((band.high.get() - 2.210_342).abs() < 1e-6 && (band.low.get() - 1.809_675).abs() < 1e-6, "{band:?}");
         assert_eq!(band.rows, 17);
+    }
+
+    /// Half width 0.1281552: a standard deviation of 0.1. Peaks of capacity x e^(-0.1281552) fit with 90 %, of just the
+    /// capacity with 50 %, and beyond it by as much with 10 %.
+    #[test]
+    fn a_peak_fits_with_a_chance() {
+        let mut scenario = scenario("a100-80gb-dgx", "fms-fsdp");
+        Arc::make_mut(&mut scenario.calibration).peak_half_width = Some(0.128_155_2);
+        let mut memory = crate::evaluate::summary(&scenario, &mut Workspace::default()).expect("a step").memory;
+        for (share, chance) in [(likely_share(&scenario), 0.9), (1.0, 0.5), (libm::exp(0.128_155_2), 0.1)] {
+            memory.peak = memory.capacity * share;
+            let found = chance_of_fitting(&scenario, &memory).expect("a band");
+            assert!((found - chance).abs() < 1e-6, "{found} at {share}");
+        }
+        scenario.plan.offload = Offload::State;
+        assert_eq!(chance_of_fitting(&scenario, &memory), None, "no row ran with offload");
+        assert!((likely_share(&scenario) - 1.0).abs() < f64::EPSILON);
+        assert_eq!(evidence(&scenario), None);
     }
 
     /// A stack's own rows end at 512 devices. What the latency between thousands of nodes costs, none of them told.

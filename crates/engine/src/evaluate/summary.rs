@@ -220,7 +220,7 @@ fn memory(scenario: &Scenario, program: &Program, rank: usize, peak: &MemoryPeak
     parts.reserved = scenario.calibration.allocator.peak(asked) - asked;
     let during = program.code.tasks.get(task as usize).map(|task| program.ranks[rank].activity(task, &place));
     Memory {
-        capacity: scenario.cluster.device.memory * scenario.plan.memory_factor,
+        capacity: scenario.capacity(),
         peak: parts.total(),
         parts,
         moment: seconds(at),

@@ -1,9 +1,9 @@
 //! A cluster's levels as rates, and how a group of ranks lies on them.
 
 use crate::problem::Problem;
-use crate::units::{BytesPerSecond, Seconds};
+use crate::units::{Bytes, BytesPerSecond, Seconds};
 
-use super::{Cluster, Level, MAX_LEVELS, MeasuredLevel, Reliability};
+use super::{Cluster, Level, MAX_LEVELS, MeasuredLevel, Queue, Reliability};
 
 /// A regular group of ranks: devices `0, stride, 2 stride, ...`, `size` of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,6 +155,10 @@ pub(super) fn problems(cluster: &Cluster) -> Vec<Problem> {
     ] {
         refuse(value <= 0.0, field.to_owned(), "must be above 0");
     }
+    let usable = device.usable.is_some_and(|usable| usable <= Bytes::ZERO);
+    let highest = cluster.highest_mfu.as_ref().map_or(1.0, |highest| highest.mfu);
+    refuse(!(highest > 0.0 && highest <= 1.5), "highest_mfu.mfu".to_owned(), "must be above 0 and at most 1.5");
+    refuse(usable, "device.usable".to_owned(), "must be above 0");
     let Reliability { device_mtbf, restart, write_rate, source: _ } = &cluster.reliability;
     for (field, value) in [
         ("device_mtbf", device_mtbf.map(Seconds::get)),
@@ -162,6 +166,11 @@ pub(super) fn problems(cluster: &Cluster) -> Vec<Problem> {
         ("write_rate", write_rate.map(BytesPerSecond::get)),
     ] {
         refuse(value.is_some_and(|value| value <= 0.0), format!("reliability.{field}"), "must be above 0");
+    }
+    if let Some(Queue { partition, longest, nodes }) = &cluster.queue {
+        refuse(partition.is_empty(), "queue.partition".to_owned(), "must be a name");
+        refuse(longest.is_some_and(|longest| longest.get() <= 0.0), "queue.longest".to_owned(), "must be above 0");
+        refuse(*nodes == Some(0), "queue.nodes".to_owned(), "must be above 0");
     }
     let share = device.power_share;
     refuse(!(share > 0.0 && share <= 1.0), "device.power_share".to_owned(), "must be above 0 and at most 1");

@@ -168,6 +168,10 @@ impl Draft {
         let bare = !slot.unit.is_empty() && text.replace('_', "").parse::<f64>().is_ok();
         let text = if bare { format!("{text} {}", slot.unit) } else { text };
         let mut changed = self.clone();
+        if slot.path == "device.memory" {
+            // It was of a device with other memory.
+            changed.put("device.usable", None)?;
+        }
         changed.put(&slot.path, if text.is_empty() { None } else { Some(slot.takes.value(&text)?) })?;
         match changed.refusal() {
             Some(_) if text.is_empty() && self.refusal().is_none() => return Err("must be given".to_owned()),

@@ -99,13 +99,23 @@ pub(super) fn scenario_name(id: &str, text: &str) -> Result<String, String> {
 impl Library {
     /// The cluster that a text outside the folders of presets describes. It gets an id that no preset has.
     pub fn cluster_from(&self, text: &str) -> Result<Cluster, FileError> {
-        let (mut cluster, source) = file::read::<Cluster>(text, FORMAT)?;
-        let problems = cluster.problems();
+        self.described(text, Kind::Cluster)
+    }
+
+    /// The model that a text outside the folders of presets describes. It gets an id that no preset has.
+    pub fn model_from(&self, text: &str) -> Result<Model, FileError> {
+        self.described(text, Kind::Model)
+    }
+
+    fn described<T: Preset>(&self, text: &str, kind: Kind) -> Result<T, FileError> {
+        let (mut preset, source) = file::read::<T>(text, FORMAT)?;
+        let problems = preset.problems();
         if !problems.is_empty() {
             return Err(source.mistakes(&problems));
         }
-        cluster.id = self.new_id(Kind::Cluster, &cluster.name);
-        Ok(cluster)
+        let id = self.new_id(kind, preset.name());
+        preset.set_id(&id);
+        Ok(preset)
     }
 }
 

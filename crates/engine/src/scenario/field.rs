@@ -52,6 +52,9 @@ pub struct FieldSpec {
     /// How many of its values after and before the current one advice tries; none where a change would be no advice: of the
     /// machine, the numbers (precision, optimizer) or the task (model, sequence).
     pub advice: (usize, usize),
+    /// How many of its values after and before the current one a diagnosis tries: those of advice, and numbers and details
+    /// that a run may have had without its owner knowing, but no counts of devices.
+    pub suspected: (usize, usize),
     /// Whether an import states its default where no file says it.
     pub left_open: bool,
     /// Where it lies.
@@ -246,6 +249,10 @@ impl Field {
         let text = text.trim();
         if text.is_empty() && self.is_in_plan() {
             return Ok(None);
+        }
+        // The 8,192 tokens of a sequence are written 8k.
+        if let Some(tokens) = Some(text).filter(|_| self == Self::Sequence).and_then(value::binary) {
+            return Ok(Some(Value::Count(tokens)));
         }
         self.spec().takes.read(text).map(Some).map_err(|fix| Problem {
             field: self.path().to_owned(),

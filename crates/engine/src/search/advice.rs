@@ -17,7 +17,7 @@ use crate::scenario::file::ScenarioFile;
 
 use super::candidate::Candidate;
 use super::evaluator::Evaluator;
-use adviser::Adviser;
+pub(super) use adviser::Adviser;
 use round::Round;
 
 pub use fix::{Fixes, fix};

@@ -19,7 +19,8 @@ pub struct Axis {
 const MOST_VALUES: u32 = 1 << 16;
 
 impl Axis {
-    /// Reads `1,2,4`, `1..64` (powers of two) or `1..64:3` (step) for what is counted, and lists of anything else.
+    /// Reads `1,2,4`, `1..64` (doubling) or `1..64:3` (step) for what is counted, and lists of anything else. A range contains
+    /// its end: `1..24` is 1, 2, 4, 8, 16 and 24.
     pub fn parse(field: Field, values: &str) -> Result<Self, String> {
         let mut read = Vec::new();
         for item in values.split(',').map(str::trim) {
@@ -91,11 +92,14 @@ fn range(field: Field, from: &str, to: &str) -> Result<Vec<Value>, String> {
         return Err("a range steps by 1 or more".to_owned());
     }
     // One value more than allowed is enough for the caller to refuse the axis.
-    let counts: Vec<u32> = match step {
+    let mut counts: Vec<u32> = match step {
         Some(step) => (first..=last).step_by(step as usize).take(MOST_VALUES as usize + 1).collect(),
         None => std::iter::successors(Some(first), |count| count.checked_mul(2).filter(|next| next > count))
             .take_while(|count| *count <= last)
             .collect(),
     };
+    if counts.last().is_some_and(|reached| *reached < last) {
+        counts.push(last);
+    }
     Ok(counts.into_iter().map(Value::Count).collect())
 }

@@ -22,7 +22,7 @@ pub use best_plans::{pareto_figures, pareto_front};
 pub use branch_and_bound::PlanSearch;
 pub(super) use lower_bound::least_memory;
 pub use objective::TokenPace;
-pub use objective::{Objective, SearchLimits};
+pub use objective::{Margin, Objective, SearchLimits};
 pub use search_space::{Allowed, SearchSpace, searched_fields};
 pub(super) use search_space::{MOST_SEQUENCES, micro_batches};
 

@@ -5,12 +5,13 @@ use std::sync::Mutex;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
-use super::plans::{Objective, PlanSearch, SearchLimits, SearchSpace};
+use super::plans::{Margin, Objective, PlanSearch, SearchLimits, SearchSpace};
 use super::*;
 use crate::evaluate::{Property, Resource, Summary};
 use crate::plan::{GlobalBatch, Offload, Recompute, Schedule, Size};
 use crate::presets::Library;
 use crate::scenario::Field;
+use crate::scenario::file::parse;
 use crate::testing;
 use crate::units::BytesPerSecond;
 
@@ -23,8 +24,10 @@ fn values_are_lists_powers_of_two_or_steps() {
     let read = |text: &str| text.parse::<Axis>().map(|axis| counts(&axis).join(" "));
     assert_eq!(read("nodes=1,2,4").as_deref(), Ok("1 2 4"));
     assert_eq!(read("nodes=1..64").as_deref(), Ok("1 2 4 8 16 32 64"));
-    assert_eq!(read("nodes=3..40").as_deref(), Ok("3 6 12 24"));
+    assert_eq!(read("nodes=1..24").as_deref(), Ok("1 2 4 8 16 24"), "the end is one of them");
+    assert_eq!(read("nodes=3..40").as_deref(), Ok("3 6 12 24 40"));
     assert_eq!(read("seq=1..10:3").as_deref(), Ok("1 4 7 10"));
+    assert_eq!(read("seq=1..9:3").as_deref(), Ok("1 4 7 9"));
     assert_eq!(read("shard=device,node,16,system").as_deref(), Ok("device node 16 system"));
     assert_eq!(read("bandwidth=0.5,2").as_deref(), Ok("0.5 2"));
     for wrong in
@@ -202,7 +205,7 @@ fn questions_with_the_same_search_space_have_the_same_answer() {
         let planned = found.summary.tokens_per_s() * (1.0 - 1e-3);
         assert!(most.is_some_and(|most| most >= planned), "{most:?} < {planned} on {:?}", search.base.plan);
         // Within its margin, and smaller where that is what counts.
-        (search.limits.margin, search.objective) = (0.05, Objective::Memory);
+        (search.limits.margin, search.objective) = (Margin::Share(0.05), Objective::Memory);
         let (whole, refined) = best(&search);
         if let Some((whole, refined)) = whole.zip(refined) {
             assert!(refined.memory.peak <= whole.memory.peak && whole.memory.peak <= whole.memory.capacity * 0.95);
@@ -338,4 +341,61 @@ fn more_memory_is_worth_a_larger_micro_batch() {
     let gains: Vec<f64> = (1..100).filter_map(|step| gain(f64::from(step) * 0.01)).collect();
     assert!(gains.iter().all(|gain| *gain >= 0.0));
     assert!(gains.iter().any(|gain| *gain > 0.01), "at some capacity 10 % more lets a larger batch in");
+}
+
+/// Of each two fields of a plan that a file gives, both are in the scenario, or the file is refused: none is dropped in
+/// silence. Pairs of which one says the other anew: nodes and devices, accumulation and a batch that is held (the command
+/// line refuses both), and the extents that `shard` moves.
+#[test]
+fn no_field_that_is_given_is_dropped() {
+    let library = Library::embedded();
+    let base = library.resolve(&parse(EXAMPLE_OF_PAIRS).expect("a file")).expect("a scenario");
+    let apart = |one: Field, other: Field| {
+        let pair = [one, other];
+        let both = |fields: [Field; 2]| fields.iter().all(|field| pair.contains(field));
+        both([Field::Nodes, Field::Devices])
+            || both([Field::Accumulate, Field::GlobalBatch])
+            || pair.contains(&Field::Shard) && pair.iter().all(|field| field.is_in_sharding())
+    };
+    let fields: Vec<Field> = Field::all().filter(|field| field.is_in_plan()).collect();
+    let value = |field: Field| {
+        let own = field.value(&base);
+        let mut options = options::plan_options(field, &base);
+        options.retain(|option| Some(option) != own.as_ref());
+        options.into_iter().nth(1).or_else(|| own.clone())
+    };
+    let mut kept = 0;
+    for (index, one) in fields.iter().enumerate() {
+        for other in &fields[index + 1..] {
+            let (Some(first), Some(second)) = (value(*one), value(*other)) else { continue };
+            let mut file = parse(EXAMPLE_OF_PAIRS).expect("a file");
+            file.put(*one, Some(first.clone()));
+            file.put(*other, Some(second.clone()));
+            let Ok(scenario) = library.resolve(&file) else { continue };
+            if scenario.layout().is_err() || apart(*one, *other) {
+                continue;
+            }
+            for (field, given) in [(*one, &first), (*other, &second)] {
+                assert_eq!(field.value(&scenario).as_ref(), Some(given), "{} with {}", one.path(), other.path());
+            }
+            kept += 1;
+        }
+    }
+    assert!(kept > 100, "{kept} pairs");
+}
+
+const EXAMPLE_OF_PAIRS: &str =
+    "format = 1\ncluster = \"h100-80gb-dgx\"\nstack = \"default\"\nmodel = \"mpt-7b\"\nstrategy = \"fsdp\"\n";
+
+#[test]
+fn a_free_batch_keeps_the_accumulation() {
+    let library = Library::embedded();
+    for order in [["accumulate", "global-batch"], ["global-batch", "accumulate"]] {
+        let mut file = parse(EXAMPLE_OF_PAIRS).expect("a file");
+        for flag in order {
+            file.set(flag, if flag == "accumulate" { "64" } else { "free" }).expect("a value");
+        }
+        let plan = library.resolve(&file).expect("a scenario").plan;
+        assert_eq!((plan.accumulate, plan.global_batch), (64, crate::plan::GlobalBatch::Free), "{order:?}");
+    }
 }

@@ -54,7 +54,13 @@ impl Tuned {
 }
 
 /// Recompute modes that are tried.
-pub(super) const RECOMPUTE: [Recompute; 3] = [Recompute::None, Recompute::Selective, Recompute::Full];
+const RECOMPUTE: [Recompute; 3] = [Recompute::None, Recompute::Selective, Recompute::Full];
+
+/// Those of them that a scenario's stack has.
+pub(super) fn recomputes(scenario: &Scenario) -> impl Iterator<Item = Recompute> + use<'_> {
+    let has = |mode: &Recompute| scenario.stack.runs.as_ref().is_none_or(|runs| runs.recomputes(*mode));
+    RECOMPUTE.into_iter().filter(has)
+}
 
 /// Calls `visit` with candidates and their figures: in each mode micro-batches of growing size. The sequences of a step
 /// stay as close to the global batch, or else to the plan's, as whole micro-batches allow.
@@ -62,7 +68,7 @@ pub(super) const RECOMPUTE: [Recompute; 3] = [Recompute::None, Recompute::Select
 /// Memory grows with the micro-batch, so a mode is left once `visit` says that a candidate does not fit.
 fn grow(scenario: &Scenario, workspace: &mut Workspace, mut visit: impl FnMut(Tuned, Summary) -> bool) {
     let mut trial = scenario.clone();
-    for recompute in RECOMPUTE {
+    for recompute in recomputes(scenario) {
         for micro_batch in micro_batches() {
             let Some(accumulate) = scenario.accumulate_for(micro_batch) else { continue };
             let tuned = Tuned { micro_batch, recompute, accumulate };
@@ -95,10 +101,9 @@ pub fn tuned(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Tuned, S
 fn closest(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Tuned, Summary), Vec<Problem>> {
     let plan = Tuned::from(scenario);
     let kept = scenario.keeps_batch();
-    let smallest = scenario
-        .accumulate_for(1)
-        .into_iter()
-        .flat_map(|accumulate| RECOMPUTE.map(|recompute| Tuned { micro_batch: 1, recompute, accumulate }));
+    let smallest = scenario.accumulate_for(1).into_iter().flat_map(|accumulate| {
+        recomputes(scenario).map(move |recompute| Tuned { micro_batch: 1, recompute, accumulate })
+    });
     let mut trial = scenario.clone();
     let mut figures = |tuned: Tuned| {
         tuned.apply(&mut trial);

@@ -48,6 +48,9 @@ pub struct Calibration {
     /// `|ln(measured / predicted)|` of an allocator's peak in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_half_width: Option<f64>,
+    /// Tokens of the longest sequence among the runs behind the bands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_sequence: Option<u32>,
     /// How sure its constants are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub posterior: Option<Posterior>,

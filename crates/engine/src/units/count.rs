@@ -1,7 +1,7 @@
 //! Counts and shares as people write them: `2T`, `300B`, `4M`, `45%`.
 
 /// Letters behind a number, and the powers of ten that they stand for.
-const LETTERS: [(char, i32); 5] = [('T', 12), ('B', 9), ('M', 6), ('k', 3), ('K', 3)];
+const LETTERS: [(char, i32); 8] = [('T', 12), ('B', 9), ('M', 6), ('k', 3), ('K', 3), ('t', 12), ('b', 9), ('m', 6)];
 
 /// Reads `300B`, `300e9` or `300_000_000_000`; what is not finite is no count.
 pub(crate) fn read_count(text: &str) -> Option<f64> {
@@ -40,8 +40,8 @@ mod tests {
 
     #[test]
     fn counts_are_read_with_letters_and_exactly() {
-        let read = ["2T", "300B", "4.1M", "12 k", "3e11", "1_024"].map(read_count);
-        assert_eq!(read, [2e12, 300e9, 4_100_000.0, 12_000.0, 3e11, 1024.0].map(Some));
+        let read = ["2T", "300B", "4.1M", "12 k", "3e11", "1_024", "500b", "4m"].map(read_count);
+        assert_eq!(read, [2e12, 300e9, 4_100_000.0, 12_000.0, 3e11, 1024.0, 500e9, 4e6].map(Some));
         assert_eq!(["", "T", "4MM", "x", "1e999"].map(read_count), [None; 5]);
     }
 

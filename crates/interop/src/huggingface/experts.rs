@@ -64,7 +64,7 @@ fn plain(keys: &mut Keys<'_>, family: &Family, hidden: u32) -> Result<u32, Probl
     }
     let names = ["intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size"];
     if !family.four_times {
-        return keys.needed("ffn_hidden", &names);
+        return keys.needed_or(family, "ffn_hidden", &names);
     }
     let said = keys.count("ffn_hidden", &names)?;
     if said.is_none() {

@@ -1,6 +1,6 @@
 //! What the classes of transformers build where a configuration does not say it, by `model_type`.
 //!
-//! As in transformers 5.23.0: each class's defaults, and what its layers are made of.
+//! As in transformers 5.23.0, and the youngest in 5.24.0: each class's defaults, and what its layers are made of.
 
 use shardscope_engine::model::{Norm, QkNorm};
 
@@ -28,6 +28,28 @@ pub(super) struct Family {
     pub latent: bool,
     /// Sizes that its published files leave to the class.
     pub unsaid: &'static [(&'static str, u32)],
+    /// Sizes of the class, which a configuration inside another leaves out where it has the same.
+    pub class: Option<ClassSizes>,
+}
+
+/// Layers, width, heads, width of the MLP, and vocabulary that a class has by default.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ClassSizes(u32, u32, u32, u32, u32);
+
+impl Family {
+    /// The size that a file leaves to the class; `nested` says that it stands inside another one.
+    pub fn usual(&self, key: &str, nested: bool) -> Option<u32> {
+        let unsaid = self.unsaid.iter().find(|(name, _)| *name == key).map(|(_, size)| *size);
+        let of_class = |ClassSizes(layers, hidden, heads, ffn, vocab): ClassSizes| match key {
+            "num_hidden_layers" => Some(layers),
+            "hidden_size" => Some(hidden),
+            "num_attention_heads" => Some(heads),
+            "intermediate_size" => Some(ffn),
+            "vocab_size" => Some(vocab),
+            _ => None,
+        };
+        unsaid.or_else(|| self.class.filter(|_| nested).and_then(of_class))
+    }
 }
 
 /// Norms of a layer.
@@ -43,6 +65,8 @@ pub(super) enum Norms {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum QkNormRule {
     Always(QkNorm),
+    /// Of each head where this switch is on.
+    HeadIf(&'static str),
     /// Over all heads where this switch is on.
     WidthIf(&'static str),
 }
@@ -140,6 +164,7 @@ const LLAMA: Family = Family {
     experts: ExpertRule::None,
     latent: false,
     unsaid: &[],
+    class: None,
 };
 
 /// Those of Llama itself and of what its code was copied for, by two switches.
@@ -184,31 +209,35 @@ const FALCON: Family = Family {
 };
 
 #[rustfmt::skip]
-const FAMILIES: [Family; 35] = [
-    Family { biases: BY_SWITCHES, ..LLAMA },
+const FAMILIES: [Family; 42] = [
+    Family { biases: BY_SWITCHES, class: Some(ClassSizes(32, 4096, 32, 11_008, 32_000)), ..LLAMA },
     Family { name: "llama4_text", kv_heads: KvHeads::Constant(8), head_size: Some(128), window: WindowRule::Llama4,
         experts: ExpertRule::Llama4, ..LLAMA },
     Family { name: "mistral", kv_heads: KvHeads::Constant(8), window: WindowRule::All(Some(4096)),
-        biases: BiasRules::NONE, ..LLAMA },
+        biases: BiasRules::NONE, class: Some(ClassSizes(32, 4096, 32, 14_336, 32_000)), ..LLAMA },
+    Family { name: "ministral", kv_heads: KvHeads::Constant(8), window: WindowRule::All(Some(4096)), biases: BiasRules::NONE, ..LLAMA },
+    Family { name: "ministral3", kv_heads: KvHeads::Constant(8), head_size: Some(128), window: WindowRule::All(None),
+        biases: BiasRules::NONE, class: Some(ClassSizes(34, 4096, 32, 14_336, 131_072)), ..LLAMA },
     Family { name: "mixtral", kv_heads: KvHeads::Constant(8), window: WindowRule::All(None),
         biases: BiasRules::NONE, experts: ExpertRule::All, ..LLAMA },
     Family { name: "qwen2", kv_heads: KvHeads::Constant(32), biases: BiasRules { qkv: Has::Yes, ..BiasRules::NONE },
-        window: WindowRule::Qwen, ..LLAMA },
+        window: WindowRule::Qwen, class: Some(ClassSizes(32, 4096, 32, 22_016, 151_936)), ..LLAMA },
     Family { name: "qwen2_moe", kv_heads: KvHeads::Constant(16), biases: BiasRules { qkv: Has::If("qkv_bias", true), ..BiasRules::NONE },
         window: WindowRule::Qwen, experts: ExpertRule::Qwen { shared: true }, ..LLAMA },
     Family { name: "qwen3", kv_heads: KvHeads::Constant(32), head_size: Some(128), qk_norm: QK_HEAD,
-        window: WindowRule::Qwen, ..LLAMA },
+        window: WindowRule::Qwen, class: Some(ClassSizes(32, 4096, 32, 22_016, 151_936)), ..LLAMA },
     Family { name: "qwen3_moe", kv_heads: KvHeads::Constant(4), qk_norm: QK_HEAD, window: WindowRule::Qwen,
         experts: ExpertRule::Qwen { shared: false }, ..LLAMA },
-    GEMMA,
-    Family { name: "gemma2", kv_heads: KvHeads::Constant(4), norms: Norms::Count(4),
-        window: WindowRule::AllBut(2, 4096), ..GEMMA },
+    Family { class: Some(ClassSizes(28, 3072, 16, 24_576, 256_000)), ..GEMMA },
+    Family { name: "gemma2", kv_heads: KvHeads::Constant(4), norms: Norms::Count(4), window: WindowRule::AllBut(2, 4096),
+        class: Some(ClassSizes(26, 2304, 8, 9216, 256_000)), ..GEMMA },
     // The published file of Gemma 3 4B has neither.
     Family { name: "gemma3_text", kv_heads: KvHeads::Constant(4), norms: Norms::Count(4), qk_norm: QK_HEAD,
         window: WindowRule::AllBut(6, 4096), unsaid: &[("num_attention_heads", 8), ("vocab_size", 262_208)], ..GEMMA },
     PHI,
     Family { name: "phi-msft", four_times: true, ..PHI },
-    Family { name: "phi3", window: WindowRule::All(None), biases: BiasRules::NONE, ..LLAMA },
+    Family { name: "phi3", window: WindowRule::All(None), biases: BiasRules::NONE,
+        class: Some(ClassSizes(32, 3072, 32, 8192, 32_064)), ..LLAMA },
     Family { name: "phimoe", norm: Norm::LayerNorm, kv_heads: KvHeads::Constant(8), biases: BiasRules { head: Has::If("lm_head_bias", false), ..BiasRules::attention(ATTENTION) },
         window: WindowRule::All(None), experts: ExpertRule::All, ..LLAMA },
     GPT2,
@@ -238,19 +267,38 @@ const FAMILIES: [Family; 35] = [
         window: WindowRule::AllBut(2, 128), experts: ExpertRule::All, ..LLAMA },
     Family { name: "deepseek_v2", experts: ExpertRule::DeepSeek(0), ..DEEPSEEK_V3 },
     DEEPSEEK_V3,
+    // Both matrices of the MLP, and a squared ReLU between them.
+    Family { name: "nemotron", gated: false, norm: Norm::LayerNorm, biases: BY_SWITCHES, ..LLAMA },
+    Family { name: "arcee", gated: false, biases: BY_SWITCHES, ..LLAMA },
+    Family { name: "seed_oss", kv_heads: KvHeads::Constant(8), head_size: Some(128), biases: BiasRules { qkv: Has::If("attention_bias", true),
+            projection: Has::If("attention_out_bias", false), mlp: Has::If("mlp_bias", false), ..BiasRules::NONE }, ..LLAMA },
+    Family { name: "glm4", norms: Norms::Count(4), kv_heads: KvHeads::Constant(2), head_size: Some(128),
+        biases: BiasRules { qkv: Has::If("attention_bias", true), ..BiasRules::NONE }, ..LLAMA },
+    Family { name: "glm4_moe", qk_norm: QkNormRule::HeadIf("use_qk_norm"), kv_heads: KvHeads::Constant(8),
+        biases: BiasRules { qkv: ATTENTION, ..BiasRules::NONE }, experts: ExpertRule::DeepSeek(1), ..LLAMA },
     // The first one with experts, before latent attention.
     Family { name: "deepseek", experts: ExpertRule::DeepSeek(0), ..LLAMA },
 ];
 
 /// Other names of classes.
-const ALIASES: [(&str, &str); 3] =
-    [("kimi_k2", "deepseek_v3"), ("RefinedWeb", "falcon"), ("RefinedWebModel", "falcon")];
+#[rustfmt::skip]
+const ALIASES: [(&str, &str); 11] = [
+    ("kimi_k2", "deepseek_v3"), ("RefinedWeb", "falcon"), ("RefinedWebModel", "falcon"),
+    // Decoders of models of text and pictures, which are those of the model of text.
+    ("qwen2_vl", "qwen2"), ("qwen2_vl_text", "qwen2"), ("qwen2_5_vl", "qwen2"), ("qwen2_5_vl_text", "qwen2"),
+    ("qwen3_vl_text", "qwen3"), ("qwen3_vl_moe_text", "qwen3_moe"), ("glm4v_text", "glm4"), ("glm4v_moe_text", "glm4_moe"),
+];
 
 /// What a `model_type` stands for.
 pub(super) fn find(name: &str) -> Option<&'static Family> {
     // Checkpoints keep the name that their class had when they were written.
     let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| name);
     FAMILIES.iter().find(|family| family.name == name)
+}
+
+/// The known `model_type` that another one goes on from: `qwen3_next` from `qwen3`.
+pub(super) fn nearest(name: &str) -> Option<&'static str> {
+    names().filter(|known| name.starts_with(known)).max_by_key(|known| known.len())
 }
 
 /// Every `model_type` that is known.

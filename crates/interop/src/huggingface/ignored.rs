@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::super::report::ImportReport;
+use super::INSIDE;
 use super::keys::Keys;
 
 /// Parts of keys' names, and what such keys are; the first that fits says it.
@@ -54,9 +55,9 @@ pub(super) fn note(keys: &mut Keys<'_>) {
 
 /// Notes what stands around the decoder's own configuration.
 pub(super) fn note_around(outer: &Map<String, Value>, report: &mut ImportReport) {
-    for key in outer.keys().filter(|key| *key != "text_config") {
+    for key in outer.keys().filter(|key| !INSIDE.iter().any(|(inside, _)| inside == key)) {
         let known = REASONS.iter().any(|(part, _)| key.contains(part));
-        report.ignore(key, if known { why(key) } else { "the decoder is under text_config" });
+        report.ignore(key, if known { why(key) } else { "the decoder stands apart" });
     }
 }
 

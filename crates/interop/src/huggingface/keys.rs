@@ -6,6 +6,7 @@ use std::fmt::Display;
 use serde_json::{Map, Value};
 
 use super::super::report::ImportReport;
+use super::family::Family;
 use shardscope_engine::problem::Problem;
 
 /// The most that a width or a count may be.
@@ -83,6 +84,16 @@ impl<'a> Keys<'a> {
             let others = if names.len() > 1 { format!(" (or {})", names[1..].join(", ")) } else { String::new() };
             self.error(names[0], format!("is missing{others}"), "add it: the default of its class is another model's")
         })
+    }
+
+    /// A size that files leave to their class in some families, and inside other configurations.
+    pub fn needed_or(&mut self, family: &Family, field: &str, names: &[&str]) -> Result<u32, Problem> {
+        if let Some(count) = self.count(field, names)? {
+            return Ok(count);
+        }
+        let Some(usual) = family.usual(names[0], !self.inside.is_empty()) else { return self.needed(field, names) };
+        self.assume(field, usual, names[0]);
+        Ok(usual)
     }
 
     /// A whole number of a reasonable size.

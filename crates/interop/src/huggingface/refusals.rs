@@ -65,6 +65,21 @@ pub(super) fn unread(keys: &Keys<'_>, family: &Family) -> Result<(), Problem> {
     attention_config(keys)
 }
 
+/// Activation functions that no class has between a gate and its product: the MLP then has two matrices, not three.
+const UNGATED: [&str; 3] = ["relu2", "relu", "xielu"];
+
+/// Another family's MLP, where a file is read as one that it is not.
+pub(super) fn activation(keys: &Keys<'_>, family: &Family) -> Result<(), Problem> {
+    let function = keys.object.get("hidden_act").and_then(Value::as_str).filter(|name| UNGATED.contains(name));
+    match function {
+        Some(name) if family.gated => {
+            let what = format!("is '{name}': its MLP has two matrices, and that of {} three", family.name);
+            Err(keys.error("hidden_act", what, "name with --like a family without a gate, like nemotron or starcoder2"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// What MPT says of its attention: its class has one form of it.
 fn attention_config(keys: &Keys<'_>) -> Result<(), Problem> {
     let Some(attention) = keys.object.get("attn_config").and_then(Value::as_object) else { return Ok(()) };

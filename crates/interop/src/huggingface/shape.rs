@@ -17,16 +17,16 @@ const NO_LIMIT_GPT2: u32 = 1024;
 
 /// The model of a configuration.
 pub(super) fn model(keys: &mut Keys<'_>, family: &Family, options: ImportOptions<'_>) -> Result<Model, Problem> {
-    let layers = keys.needed("layers", &["num_hidden_layers", "n_layer", "n_layers"])?;
-    let hidden = keys.needed("hidden", &["hidden_size", "n_embd", "d_model"])?;
-    let heads = needed_or(keys, family, "heads", &["num_attention_heads", "n_head", "n_heads"])?;
+    let layers = keys.needed_or(family, "layers", &["num_hidden_layers", "n_layer", "n_layers"])?;
+    let hidden = keys.needed_or(family, "hidden", &["hidden_size", "n_embd", "d_model"])?;
+    let heads = keys.needed_or(family, "heads", &["num_attention_heads", "n_head", "n_heads"])?;
     let latent = latent(keys, family)?;
     let head_size = match latent {
         Some((_, head)) => head,
         None => head_size(keys, family, hidden, heads)?,
     };
     let kv_heads = if latent.is_some() { heads } else { kv_heads(keys, family, heads)? };
-    let vocab = needed_or(keys, family, "vocab", &["vocab_size"])?;
+    let vocab = keys.needed_or(family, "vocab", &["vocab_size"])?;
     let (sequence, limit) = sequence(keys, family)?;
     // A learned table keeps its rows, however long the sequences are that it is trained with.
     let learned = learned(keys, family);
@@ -75,19 +75,6 @@ fn source(keys: &Keys<'_>, options: ImportOptions<'_>) -> String {
     let like = options.like.map_or_else(String::new, |like| format!(", read as {like}"));
     let file = options.file.rsplit('/').next().unwrap_or_default();
     format!("imported from {file} (HF config.json, model_type {written}{like})")
-}
-
-/// A size that published files leave to their class in some families.
-fn needed_or(keys: &mut Keys<'_>, family: &Family, field: &str, names: &[&str]) -> Result<u32, Problem> {
-    let usual = family.unsaid.iter().find(|(name, _)| *name == names[0]);
-    match (keys.count(field, names)?, usual) {
-        (Some(count), _) => Ok(count),
-        (None, Some((name, usual))) => {
-            keys.assume(field, usual, name);
-            Ok(*usual)
-        }
-        (None, None) => keys.needed(field, names),
-    }
 }
 
 /// The length that is trained, and the longest that there can be.
@@ -224,6 +211,9 @@ fn norms(keys: &mut Keys<'_>, family: &Family) -> Result<u32, Problem> {
 fn qk_norm(keys: &mut Keys<'_>, family: &Family) -> Result<QkNorm, Problem> {
     match family.qk_norm {
         QkNormRule::Always(norm) => Ok(norm),
+        QkNormRule::HeadIf(switch) => {
+            Ok(if keys.switch_or("qk_norm", switch, false)? { QkNorm::Head } else { QkNorm::None })
+        }
         QkNormRule::WidthIf(switch) => {
             Ok(if keys.switch_or("qk_norm", switch, false)? { QkNorm::Width } else { QkNorm::None })
         }

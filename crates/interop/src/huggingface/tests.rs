@@ -120,7 +120,7 @@ fn hybrids_and_models_that_are_no_plain_decoders_are_refused_by_name() {
 fn an_unknown_type_is_read_as_the_one_that_is_named() {
     let text = fixture("llama-2-7b").replace("\"llama\"", "\"whale\"");
     let error = import(&text).unwrap_err().to_string();
-    assert!(error.contains("known: llama, llama4_text") && error.contains("--like llama"), "{error}");
+    assert!(error.contains("known: llama, llama4_text") && error.contains("--like says so"), "{error}");
     let options = ImportOptions { file: "whale.json", name: None, like: Some("llama") };
     let made = model(&text, options).unwrap().made;
     assert_eq!((made.parameters, made.model.name.as_str()), (6_738_415_616, "whale"));
@@ -312,4 +312,90 @@ fn layers_with_and_without_experts_alternate_in_llama_4() {
     assert_eq!(imported.made.active_parameters, imported.made.parameters - 2 * 96);
     let experts = imported.made.model.experts.unwrap();
     assert_eq!((experts.dense_layers, experts.every), (None, Some(2)));
+}
+
+/// Decoders of known families under other names: Qwen3-VL-8B has the text of Qwen3-8B.
+#[test]
+fn decoders_of_models_of_text_and_pictures() {
+    let of = |name: &str, kind: &str, outer: &str| {
+        let mut inner: Value = serde_json::from_str(&fixture(name)).unwrap();
+        inner["model_type"] = json!(kind);
+        import(&json!({"model_type": outer, "text_config": inner, "vision_config": {"depth": 27}}).to_string())
+    };
+    for (name, kind, outer, count) in [
+        ("qwen3-8b", "qwen3_vl_text", "qwen3_vl", 8_190_735_360),
+        ("qwen3-30b-a3b", "qwen3_vl_moe_text", "qwen3_vl_moe", 30_532_122_624),
+        ("qwen2-7b", "qwen2_5_vl_text", "qwen2_5_vl", 7_615_616_512),
+        ("llama-2-7b", "llama", "llava", 6_738_415_616),
+    ] {
+        assert_eq!(of(name, kind, outer).expect(kind).made.parameters, count, "{kind}");
+    }
+    // InternVL's own files call it otherwise.
+    let inner: Value = serde_json::from_str(&fixture("qwen2-7b")).unwrap();
+    let other = import(&json!({"model_type": "internvl_chat", "llm_config": inner}).to_string());
+    assert_eq!(other.expect("a model").made.parameters, 7_615_616_512);
+}
+
+/// A configuration inside another leaves out what its class has: Llama's is Llama 2 7B, here with 64 more tokens in two
+/// tables of 4096: 6,738,415,616 + 2 x 64 x 4096.
+#[test]
+fn sizes_of_the_class_inside_another_configuration() {
+    let llava = json!({"model_type": "llava", "text_config": {"model_type": "llama", "vocab_size": 32_064}});
+    let found = import(&llava.to_string()).expect("a model");
+    assert_eq!(found.made.parameters, 6_738_939_904);
+    assert!(found.report.assumed.iter().any(|assumed| assumed.field == "layers" && assumed.value == "32"));
+    // LLaVA 1.6 on Mistral 7B: 7,241,732,096 + 2 x 64 x 4096.
+    let mistral = json!({"model_type": "llava_next", "text_config": {"model_type": "mistral", "vocab_size": 32_064}});
+    assert_eq!(import(&mistral.to_string()).expect("a model").made.parameters, 7_242_256_384);
+    // By itself it is any model's.
+    assert!(import(r#"{"model_type": "llama", "vocab_size": 32064}"#).is_err());
+}
+
+/// Families by hand. Each sum: attention, its biases, MLP and norms of a layer; both tables of tokens; the last norm.
+#[test]
+fn younger_families_by_hand() {
+    let size = |config: Value| import(&config.to_string()).expect("a model").made.parameters;
+    let sizes = |kind: &str, sizes: [u32; 6]| {
+        let [layers, hidden, heads, kv, ffn, vocab] = sizes;
+        json!({"model_type": kind, "num_hidden_layers": layers, "hidden_size": hidden, "num_attention_heads": heads,
+            "num_key_value_heads": kv, "intermediate_size": ffn, "vocab_size": vocab, "head_dim": 128,
+            "tie_word_embeddings": false})
+    };
+    // Minitron 8B: two matrices of an MLP, norms with biases, heads of 128 that are wider together than the model.
+    let mut minitron = sizes("nemotron", [32, 4096, 48, 8, 16_384, 256_000]);
+    minitron["hidden_act"] = json!("relu2");
+    let attention = 2 * 4096 * 6144 + 2 * 4096 * 1024;
+    assert_eq!(size(minitron.clone()), 32 * (attention + 2 * 4096 * 16_384 + 4 * 4096) + 2 * 256_000 * 4096 + 2 * 4096);
+    assert_eq!(size(minitron.clone()), 8_271_699_968);
+    // Read as Llama it would have three matrices.
+    let like = model(&minitron.to_string(), ImportOptions { like: Some("llama"), ..ImportOptions::default() });
+    let error = like.unwrap_err().to_string();
+    assert!(error.contains("hidden_act") && error.contains("nemotron"), "{error}");
+    // GLM-4 9B: biases of queries, keys and values, four norms.
+    let attention = 2 * 4096 * 4096 + 2 * 4096 * 256 + 4096 + 2 * 256;
+    let expected = 40 * (attention + 3 * 4096 * 13_696 + 4 * 4096) + 2 * 151_552 * 4096 + 4096;
+    assert_eq!((size(sizes("glm4", [40, 4096, 32, 2, 13_696, 151_552])), expected), (expected, 9_400_279_040));
+    // Seed-OSS 36B.
+    let attention = 2 * 5120 * 10_240 + 2 * 5120 * 1024 + 10_240 + 2 * 1024;
+    let expected = 64 * (attention + 3 * 5120 * 27_648 + 2 * 5120) + 2 * 155_136 * 5120 + 5120;
+    assert_eq!(size(sizes("seed_oss", [64, 5120, 80, 8, 27_648, 155_136])), expected);
+    // One layer without experts, three with eight of them and a shared one; norms of queries and keys.
+    let mut glm = sizes("glm4_moe", [4, 4096, 96, 8, 10_944, 151_552]);
+    let more = json!({"n_routed_experts": 8, "num_experts_per_tok": 2, "n_shared_experts": 1, "first_k_dense_replace": 1,
+        "moe_intermediate_size": 1408, "use_qk_norm": true, "attention_bias": true});
+    for (key, value) in more.as_object().unwrap() {
+        glm[key] = value.clone();
+    }
+    let attention: u64 = 2 * 4096 * 12_288 + 2 * 4096 * 1024 + 12_288 + 2 * 1024 + 2 * 128;
+    let experts = 9 * 3 * 4096 * 1408 + 8 * 4096;
+    let layers = 4 * (attention + 2 * 4096) + 3 * 4096 * 10_944 + 3 * experts;
+    assert_eq!(size(glm), layers + 2 * 151_552 * 4096 + 4096);
+}
+
+/// What is near a known family is named; of others nothing is guessed.
+#[test]
+fn the_hint_names_the_family_that_a_type_goes_on_from() {
+    let hint = |kind: &str| import(&json!({"model_type": kind}).to_string()).unwrap_err().fix;
+    assert!(hint("qwen3_surprise").ends_with("--like qwen3 reads it as that"));
+    assert!(hint("surprise").ends_with("where its layers are those of one of them, --like says so"));
 }

@@ -14,6 +14,7 @@ use shardscope_report::snapshot;
 use super::super::content::ForeignKind;
 use super::super::huggingface::{self, CountedModel, ImportOptions};
 use super::super::nccl::{self, LinkOptions, MeasuredLinks, TimedCollective};
+use super::super::out_of_memory::{self, OutOfMemory};
 use super::super::plans::{self, ImportedPlan, LauncherFile, PlanWishes};
 use super::super::report::{ImportReport, Imported};
 use super::super::runs::{self, RunOptions, RunRows};
@@ -36,6 +37,7 @@ impl Import<'_> {
             ForeignKind::Model => Ok(self.model(texts)?.map(Foreign::Model)),
             ForeignKind::Links => Ok(self.links(texts)?.map(Foreign::Links)),
             ForeignKind::Run => Ok(self.run(texts)?.map(Foreign::Run)),
+            ForeignKind::OutOfMemory => Ok(Self::out_of_memory(texts)?.map(Foreign::OutOfMemory)),
             ForeignKind::Plan => Ok(self.plan(texts)?.map(|plan| Foreign::Plan(Box::new(plan)))),
             ForeignKind::Cluster => Ok(self.cluster(texts)?.map(Foreign::Cluster)),
             ForeignKind::Trace => Err(Problem::bug("import", "a trace was read as text".to_owned()).into()),
@@ -45,7 +47,7 @@ impl Import<'_> {
     /// Refuses options that the kind does not take.
     pub(super) fn check_options(&self) -> Result<(), ImportError> {
         let spec = self.kind.spec();
-        // A trace is compared with the scenario in hand, which the caller has made of its flags.
+        // A trace, or a message, is compared with the scenario in hand, which the caller has made of its flags.
         let takes_fields = self.kind == ForeignKind::Plan;
         let is_known =
             |name: &str| spec.options.iter().any(|option| option.name == name) || takes_fields && field(name).is_some();
@@ -73,6 +75,11 @@ impl Import<'_> {
         let [(file, text), ..] = texts else { return Err(nothing_named()) };
         let options = ImportOptions { file, name: self.option("name"), like: self.option("like") };
         huggingface::model(text, options).map_err(|error| within(file, vec![error]))
+    }
+
+    fn out_of_memory(texts: &[(String, String)]) -> Result<Imported<OutOfMemory>, ImportError> {
+        let [(file, text), ..] = texts else { return Err(nothing_named()) };
+        out_of_memory::read(text).map_err(|errors| within(file, errors))
     }
 
     fn cluster(&self, texts: &[(String, String)]) -> Result<Imported<FoundMachine>, ImportError> {
@@ -177,7 +184,7 @@ impl Import<'_> {
         for (name, text) in self.options {
             match field(name) {
                 Some(Field::Model) if is_model_file(text) => {
-                    wishes.model = Some(read_model(Path::new(text), open)?.made.model);
+                    wishes.model = Some(read_model(Path::new(text), library, open)?.made.model);
                 }
                 Some(Field::Cluster) if is_cluster_file(text) => {
                     wishes.machine = Some(read_cluster(Path::new(text), library, open)?);

@@ -5,8 +5,11 @@ use shardscope_engine::scenario::{Field, Value};
 
 use super::deepspeed;
 use super::draft::PlanDraft;
+use super::harmless;
 use super::settings::{Setting, ToolSettings};
-use super::table::{self, CHECKPOINTING, OFF, OFFLOADED, SWITCH, ToolKey, nothing, number, only, words};
+use super::table::{
+    self, CHECKPOINTING, OFF, OFFLOADED, OPTIMIZER_OFFLOADED, SWITCH, ToolKey, compiled, nothing, number, only, words,
+};
 use super::writer::{Line, PlanWriter};
 
 /// How the program is started, and its mesh.
@@ -26,10 +29,22 @@ const KEYS: &[ToolKey] = &[
         ],
     ),
     only("parallelism_config.parallelism_config_sp_size", &["1"], "a plan splits sequences by --cp alone"),
+    only("parallelism_config.parallelism_config_cp_backend", &["torch"], "a plan exchanges keys and values in a ring"),
+    nothing("parallelism_config.parallelism_config_cp_comm_strategy", "a plan's ring moves as many bytes"),
+    nothing("parallelism_config.parallelism_config_sp_*", "sequences are not split that way"),
     only("use_cpu", OFF, "shardscope knows training on devices alone"),
+    compiled("dynamo_config.dynamo_backend", NOT_COMPILED),
+    compiled("dynamo_backend", NOT_COMPILED),
+    nothing("dynamo_config.*", "how code is compiled is not predicted"),
+    only("fp8_config.opt_level", &["O1"], "a plan keeps its state in the formats of O1"),
+    only("fp8_config.enable_fsdp_float8_all_gather", OFF, "a plan gathers weights in bf16"),
+    nothing("fp8_config.*", "how fp8 is scaled changes no size"),
     nothing("num_machines", "num_processes counts the devices of all machines"),
     nothing("compute_environment", "where it runs is said by --hardware"),
 ];
+
+/// Backends that compile nothing.
+const NOT_COMPILED: &[&str] = &["no", "eager", "false", ""];
 
 /// FSDP, whichever version.
 const FSDP: &[ToolKey] = &[
@@ -40,6 +55,7 @@ const FSDP: &[ToolKey] = &[
         &["TRANSFORMER_BASED_WRAP"],
         "wrap by TRANSFORMER_BASED_WRAP: a plan gathers layer by layer",
     ),
+    only("fsdp_activation_checkpointing_offload", OFF, "say it by --offload checkpoints, and switch it off"),
     nothing("fsdp_min_num_params", "layers are wrapped by their class"),
     nothing("fsdp_transformer_layer_cls_to_wrap", "a plan gathers layer by layer"),
     nothing("fsdp_cpu_ram_efficient_loading", "loading is no part of a step"),
@@ -66,10 +82,20 @@ const MEGATRON: &[ToolKey] = &[
         Field::Recompute,
         &[("false", Value::Recompute(Recompute::None)), ("true", Value::Recompute(Recompute::Selective))],
     ),
-    only("megatron_lm_num_layers_per_virtual_pipeline_stage", OFF, "give Megatron-LM's own arguments"),
+    number("megatron_lm_context_parallel_size", Field::Context),
+    words("megatron_lm_optimizer_cpu_offload", Field::Offload, OPTIMIZER_OFFLOADED),
+    only("megatron_lm_num_layers_per_virtual_pipeline_stage", OFF, OWN_ARGUMENTS),
+    only("megatron_lm_decoder_last_pipeline_num_layers", OFF, OWN_ARGUMENTS),
+    only("megatron_lm_recompute_granularity", OFF, OWN_ARGUMENTS),
+    only("megatron_lm_use_custom_fsdp", OFF, OWN_ARGUMENTS),
+    only("megatron_lm_use_precision_aware_optimizer", OFF, OWN_ARGUMENTS),
+    only("megatron_lm_expert_model_parallel_size", &["1"], "a plan shards experts like other parameters"),
+    only("megatron_lm_expert_tensor_parallel_size", &["1"], "a plan shards experts like other parameters"),
     nothing("megatron_lm_sequence_parallelism", "the stack says it, --stack"),
     nothing("megatron_lm_gradient_clipping", "clipping changes no size"),
 ];
+
+const OWN_ARGUMENTS: &str = "give Megatron-LM's own arguments";
 
 /// Whether FSDP2 gathers weights again for backward.
 const RESHARD: &[ToolKey] = &[words("fsdp_reshard_after_forward", Field::Reshard, SWITCH)];
@@ -96,17 +122,21 @@ pub fn is_of(settings: &ToolSettings) -> bool {
 }
 
 /// Reads it; `deepspeed` is the configuration that it refers to, if that was given.
-pub fn read(settings: &mut ToolSettings, deepspeed: Option<ToolSettings>, draft: &mut PlanDraft) {
+pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, draft: &mut PlanDraft) {
+    // Without a format of its own Accelerate leaves that of the Trainer.
+    if draft.value(Field::Precision).is_some() && settings.text("mixed_precision") == Some("no") {
+        settings.take("mixed_precision");
+    }
     let kind = settings.take("distributed_type");
     let mut inside = settings.take_inside("deepspeed_config");
     let mut fsdp = settings.take_inside("fsdp_config");
     let mesh = [REPLICATE, SHARD].map(|name| settings.take(name));
-    table::read(KEYS, settings, draft);
+    table::read(KEYS, &mut settings, draft);
     let place = kind.as_ref().map_or_else(|| settings.file.clone(), |kind| kind.place.clone());
     match kind.as_ref().map(|kind| kind.text.as_str()) {
         Some("FSDP") => read_fsdp(&mut fsdp, &mesh, &place, draft),
-        Some("DEEPSPEED") => deepspeed::read_with_accelerate(&mut inside, deepspeed, draft),
-        Some("MEGATRON_LM") => read_megatron(&mut settings.take_inside("megatron_lm_config"), &place, draft),
+        Some("DEEPSPEED") => deepspeed::read_with_accelerate(std::mem::take(&mut inside), deepspeed, draft),
+        Some("MEGATRON_LM") => read_megatron(settings.take_inside("megatron_lm_config"), &place, draft),
         Some("NO") => {
             draft.take(Field::Devices, 1_u32, &place);
             draft.shard(None, None, &place);
@@ -119,27 +149,28 @@ pub fn read(settings: &mut ToolSettings, deepspeed: Option<ToolSettings>, draft:
             Field::Strategy,
         ),
     }
-    table::leave(&fsdp, draft);
-    table::leave(settings, draft);
+    table::leave(harmless::ACCELERATE, fsdp, draft);
+    table::leave(harmless::ACCELERATE, settings, draft);
     let missing = "Accelerate leaves it to the training script, so one is taken";
     draft.assume(Field::MicroBatch, 1_u32, missing);
     draft.assume(Field::Accumulate, 1_u32, missing);
 }
 
 /// Megatron-LM's degrees, under Accelerate's names.
-fn read_megatron(inside: &mut ToolSettings, place: &str, draft: &mut PlanDraft) {
-    table::read(MEGATRON, inside, draft);
+fn read_megatron(mut inside: ToolSettings, place: &str, draft: &mut PlanDraft) {
+    table::read(MEGATRON, &mut inside, draft);
     match inside.take("megatron_lm_use_distributed_optimizer") {
         Some(distributed) if distributed.text.eq_ignore_ascii_case("true") => {
             draft.shard(Some(Sharded::Optimizer), None, &distributed.place);
         }
         _ => draft.shard(None, None, place),
     }
-    table::leave(inside, draft);
+    table::leave(harmless::ACCELERATE_MEGATRON, inside, draft);
 }
 
 fn read_fsdp(fsdp: &mut ToolSettings, mesh: &[Option<Setting>; 2], place: &str, draft: &mut PlanDraft) {
     let version = fsdp.take("fsdp_version");
+    draft.unsynchronised = Some(place.to_owned());
     let named = ["fsdp_sharding_strategy", "fsdp_reshard_after_forward"].into_iter().find_map(|name| {
         let text = fsdp.text(name)?;
         let strategy = STRATEGIES.iter().find(|(name, number, ..)| [*name, *number].contains(&text))?;

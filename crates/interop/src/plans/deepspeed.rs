@@ -6,8 +6,9 @@ use shardscope_engine::plan::{Offload, Optimizer, Precision, Recompute, Sharded}
 use shardscope_engine::scenario::{Field, Value};
 
 use super::draft::PlanDraft;
+use super::harmless;
 use super::settings::{Setting, ToolSettings};
-use super::table::{self, FILLED_IN, OFF, SWITCH, ToolKey, nothing, number, only, words};
+use super::table::{self, FILLED_IN, OFF, SWITCH, ToolKey, compiled, nothing, number, only, words};
 use super::writer::{Line, PlanWriter};
 
 /// What its configuration says.
@@ -17,11 +18,39 @@ const KEYS: &[ToolKey] = &[
     words("zero_optimization.zero_quantized_weights", Field::Qwz, SWITCH),
     words(QUANTISED, Field::Qgz, SWITCH),
     number("zero_optimization.zero_hpz_partition_size", Field::Hpz),
+    only("data_types.grad_accum_dtype", HALVES, "leave it out: a plan sums gradients in the format of its weights"),
+    only("communication_data_type", HALVES, "leave it out: a plan reduces gradients in the format of its weights"),
+    only("torch_autocast.enabled", OFF, "write bf16 or fp16"),
     only("sequence_parallel_size", &["1"], "a plan splits sequences by ring attention, --cp"),
     only("activation_checkpointing.partition_activations", OFF, "a plan keeps checkpoints whole on each rank"),
     only("elasticity.enabled", OFF, "say the batch by --global-batch, and switch elasticity off"),
     only("progressive_layer_drop.enabled", OFF, "a plan runs every layer"),
     only("amp.enabled", OFF, "write bf16 or fp16"),
+    only("compile.deepcompile", OFF, "leave it out: no plan gathers as compiled code decides"),
+    compiled("compile.enabled", OFF),
+    only("sparse_attention*", OFF, "a plan's attention is dense"),
+    only("compression_training*", OFF, "a plan trains all weights in full"),
+    only("quantize_training*", OFF, "a plan trains all weights in full"),
+    only("hybrid_engine.enabled", OFF, "a plan generates no text between its steps"),
+    only("eigenvalue.enabled", OFF, "a plan computes gradients alone"),
+    only("data_efficiency.enabled", OFF, "every sequence is taken to be as long as the longest"),
+    only("curriculum_learning.enabled", OFF, "every sequence is taken to be as long as the longest"),
+    only("zero_optimization.zenflow*", OFF, "a plan updates all weights at the end of the step"),
+    only("zero_optimization.zero_quantized_nontrainable_weights", OFF, "a plan trains all weights in full"),
+    nothing("seq_parallel_communication_data_type", "sequences are not split that way"),
+    nothing("torch_autocast.*", "it is off"),
+    nothing("amp.*", "it is off"),
+    nothing("elasticity.*", "it is off"),
+    nothing("progressive_layer_drop.*", "it is off"),
+    nothing("hybrid_engine.*", "it is off"),
+    nothing("eigenvalue.*", "it is off"),
+    nothing("data_efficiency.*", "it is off"),
+    nothing("curriculum_learning.*", "it is off"),
+    nothing("compile.*", "how code is compiled is not predicted"),
+    nothing("zero_optimization.memory_efficient_linear", "the stack says what linear layers keep"),
+    nothing("zero_optimization.round_robin_gradients", "each rank copies as many gradients either way"),
+    nothing("zero_optimization.use_multi_rank_bucket_allreduce", "as many bytes are reduced either way"),
+    nothing("zero_optimization.cpu_offload_use_pin_memory", "the stack says how host copies run"),
     nothing("activation_checkpointing.number_checkpoints", RECOMPUTED),
     nothing("activation_checkpointing.contiguous_memory_optimization", RECOMPUTED),
     nothing("activation_checkpointing.synchronize_checkpoint_boundary", RECOMPUTED),
@@ -46,8 +75,15 @@ const WITH_ACCELERATE: &[ToolKey] = &[
     number("gradient_accumulation_steps", Field::Accumulate),
     nothing("zero3_init_flag", "loading is no part of a step"),
     nothing("zero3_save_16bit_model", "checkpoints are no part of a step"),
+    nothing("gradient_clipping", "clipping changes no size"),
+    nothing("offload_optimizer_nvme_path", "nothing is offloaded to a disk"),
+    nothing("offload_param_nvme_path", "nothing is offloaded to a disk"),
+    nothing("deepspeed_moe_layer_cls_names", "a plan shards experts like other parameters"),
     nothing("deepspeed_multinode_launcher", "how processes start is no part of a step"),
 ];
+
+/// What each is by default, and what the weights are in.
+const HALVES: &[&str] = &["bf16", "bfloat16", "fp16", "auto"];
 
 const RECOMPUTED: &str = "it says how checkpoints are kept, and the model's code whether there are any";
 
@@ -65,6 +101,9 @@ const OPTIMIZERS: &[(&str, Value)] = &[
 /// The first part of the state that each stage shards.
 const STAGES: [Option<Sharded>; 4] = [None, Some(Sharded::Optimizer), Some(Sharded::Gradients), Some(Sharded::Weights)];
 
+/// The newest stack of DeepSpeed that is known.
+const STACK: &str = "deepspeed-zeropp-2023";
+
 const STAGE: &str = "zero_optimization.stage";
 const QUANTISED: &str = "zero_optimization.zero_quantized_gradients";
 const MICS: &str = "zero_optimization.mics_shard_size";
@@ -77,7 +116,9 @@ pub fn is_of(settings: &ToolSettings) -> bool {
 }
 
 /// Reads it.
-pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
+    let settings = &mut settings;
+    draft.stack = Some((STACK, "DeepSpeed"));
     // Before the table takes away the two counts that this one has to agree with.
     let all = settings.take(ALL);
     if let Some(all) = all.as_ref().filter(|all| all.text != FILLED_IN) {
@@ -94,7 +135,7 @@ pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
     table::read(KEYS, settings, draft);
     table::read(SCRIPT_TOO, settings, draft);
-    table::leave(settings, draft);
+    table::leave(harmless::DEEPSPEED, std::mem::take(settings), draft);
     draft.assume(Field::Recompute, Recompute::None, "the configuration says how checkpoints are kept, not whether");
 }
 
@@ -121,6 +162,17 @@ fn read_batch(all: &Setting, settings: &ToolSettings, draft: &mut PlanDraft) {
 const FORMATS: [(&str, Precision); 3] =
     [("bf16", Precision::Bf16), ("bfloat16", Precision::Bf16), ("fp16", Precision::Fp16)];
 
+/// What stands beside a format's switch.
+const FORMAT: &[ToolKey] = &[
+    only("fp16_master_weights_and_grads", OFF, MASTERS),
+    only("bf16_master_weights_and_grads", OFF, MASTERS),
+    only("bf16_optimizer_states", OFF, MASTERS),
+    only("immediate_grad_update", OFF, "a plan keeps gradients until the step's end"),
+    nothing("*", "how losses are scaled is no part of a step"),
+];
+
+const MASTERS: &str = "a plan keeps master weights and moments in fp32";
+
 fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let (mut on, mut filled_in): (Option<(Precision, Setting)>, Option<Setting>) = (None, None);
     for (name, format) in FORMATS {
@@ -131,9 +183,7 @@ fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
             Some(enabled) => on = Some((format, enabled)),
             None => {}
         }
-        for (_, other) in inside.rest() {
-            draft.report.ignore(&other.place, "how losses are scaled is no part of a step");
-        }
+        table::read(FORMAT, &mut inside, draft);
     }
     match (on, filled_in) {
         (Some((format, enabled)), _) => draft.take(Field::Precision, format, &enabled.place),
@@ -167,15 +217,20 @@ fn read_stage(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
+/// What stands beside the device of an offload.
+const OFFLOADING: &[ToolKey] = &[
+    only("ratio", &["1", "1.0"], "a plan offloads all of the optimizer's state"),
+    only("super_offload", OFF, "a plan updates on the host behind the backward pass"),
+    nothing("*", "the stack says how host copies run"),
+];
+
 fn read_offload(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let mut places = Vec::new();
     let mut on = |settings: &mut ToolSettings, object: &str, old: &str, draft: &mut PlanDraft| {
         let mut inside = settings.take_inside(object);
         let old = settings.take(old).filter(|old| old.text == "true");
         let device = inside.take("device").or(old);
-        for (_, other) in inside.rest() {
-            draft.report.ignore(&other.place, "the stack says how host copies run");
-        }
+        table::read(OFFLOADING, &mut inside, draft);
         match device.as_ref().map(|device| device.text.as_str()) {
             None | Some("none") => false,
             Some("cpu" | "true") => {
@@ -211,16 +266,17 @@ fn read_offload(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 }
 
 /// Reads it as Accelerate has it: what stands in its own file, or the configuration that this names.
-pub(crate) fn read_with_accelerate(inside: &mut ToolSettings, named: Option<ToolSettings>, draft: &mut PlanDraft) {
+pub(crate) fn read_with_accelerate(mut inside: ToolSettings, named: Option<ToolSettings>, draft: &mut PlanDraft) {
+    draft.stack = Some((STACK, "DeepSpeed"));
     if let Some(file) = inside.take("deepspeed_config_file") {
-        if let Some(mut named) = named {
-            read(&mut named, draft);
+        if let Some(named) = named {
+            read(named, draft);
         } else {
             let fix = "give that file too: shardscope import plan CONFIG.yaml DEEPSPEED.json";
             draft.cannot(&file, "says the rest, and was not found", fix);
         }
-        table::leave(inside, draft);
-        return;
+        table::read(WITH_ACCELERATE, &mut inside, draft);
+        return table::leave(harmless::ACCELERATE, inside, draft);
     }
     let mut own = ToolSettings::new(&inside.file);
     for (theirs, name) in [
@@ -234,8 +290,8 @@ pub(crate) fn read_with_accelerate(inside: &mut ToolSettings, named: Option<Tool
     }
     read_stage(&mut own, draft);
     read_offload(&mut own, draft);
-    table::read(WITH_ACCELERATE, inside, draft);
-    table::leave(inside, draft);
+    table::read(WITH_ACCELERATE, &mut inside, draft);
+    table::leave(harmless::ACCELERATE, inside, draft);
 }
 
 /// Versions that [`write()`] is for, the newest first.

@@ -7,7 +7,7 @@ use std::fmt::Display;
 
 use crate::report::ImportReport;
 use shardscope_engine::model::Model;
-use shardscope_engine::plan::{Extent, Sharded};
+use shardscope_engine::plan::{Extent, Recompute, Sharded};
 use shardscope_engine::problem::Problem;
 use shardscope_engine::scenario::{Field, Value};
 
@@ -24,10 +24,16 @@ pub(crate) struct PlanDraft {
     pub errors: Vec<Problem>,
     /// The model, where the files describe one.
     pub model: Option<Model>,
-    /// The stack that the files' tool stands for.
-    pub stack: Option<&'static str>,
+    /// The stack that the files' tool stands for, and the tool.
+    pub stack: Option<(&'static str, &'static str)>,
     /// Elements that may be gathered ahead, where a file says so: how many units that is depends on the model.
     pub prefetched: Option<(f64, String)>,
+    /// Whether the arguments are a log's, which has those too that nobody set.
+    pub logged: bool,
+    /// The setting that has code compiled, where one does.
+    pub compiled: Option<String>,
+    /// What makes FSDP leave gradients unreduced until the last micro-batch of a step.
+    pub unsynchronised: Option<String>,
     /// Layers of a pipeline stage, where a file says so: how many stages that makes depends on the model.
     pub layers_per_stage: Option<(u32, String)>,
     /// Devices of the nodes, where the user says these.
@@ -89,15 +95,21 @@ impl PlanDraft {
     }
 
     fn put(&mut self, field: Field, value: Value, place: &str) {
-        // Two files of one job, say the Trainer's and Accelerate's, must agree: which of them the launcher believes
-        // depends on its version.
-        if let Some((other, said)) = self.values.get(&field).filter(|(other, _)| *other != value) {
-            let what = format!("{} is {value} here and {other} in {said}", field.key());
-            return self.errors.push(Problem::new(place, what, "let both say the same"));
+        // Layers are computed again if any of several switches is on: one that is off leaves it to the others.
+        let is_off = |value: &Value| field == Field::Recompute && *value == Value::Recompute(Recompute::None);
+        match self.values.get(&field) {
+            Some((other, said)) if *other == value && !said.is_empty() => return,
+            Some((other, said)) if said.is_empty() || is_off(other) => self.report.forget(field.key()),
+            Some((_, said)) if is_off(&value) => return self.report.ignore(place, format!("{said} says it")),
+            // Two files of one job, say the Trainer's and Accelerate's, must agree: which of them the launcher believes
+            // depends on its version.
+            Some((other, said)) => {
+                let what = format!("{} is {value} here and {other} in {said}", field.key());
+                return self.errors.push(Problem::new(place, what, "let both say the same"));
+            }
+            None => {}
         }
-        if !self.values.contains_key(&field) {
-            self.report.take(field.key(), &value, place);
-        }
+        self.report.take(field.key(), &value, place);
         self.values.insert(field, (value, place.to_owned()));
     }
 

@@ -2,15 +2,21 @@
 //!
 //! Not for the keys of any tool, nor for the disk.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::FileText;
+use shardscope_engine::evaluate::{Workspace, summary};
 use shardscope_engine::scenario::{Field, Problem, Scenario};
+use shardscope_engine::stack::Runs;
+use shardscope_report::figures::caveats;
 
-use super::sbatch::{self, JobWishes};
+use super::sbatch::{self, Job, JobWishes};
 use super::writer::{Line, PlanWriter};
 use super::written::{self, Head, Ranks};
 use super::{accelerate, deepspeed, megatron, torchtitan, trainer};
+
+/// The plans that each tool can run.
+const TOOLS: &str = include_str!("tools.toml");
 
 /// Tools that plans are written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +50,7 @@ pub struct ExportedPlan {
 
 impl PlanTarget {
     /// The tool's name.
-    const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Accelerate => "accelerate",
             Self::Trainer => "transformers",
@@ -67,8 +73,14 @@ impl PlanTarget {
         }
     }
 
+    /// The plans that a version of it can run; any where it does not matter to the tool.
+    pub fn runs(self, version: &str) -> Option<Runs> {
+        let mut tools: BTreeMap<String, Runs> = toml::from_str(TOOLS).ok()?;
+        tools.remove(&format!("{} {version}", self.name())).or_else(|| tools.remove(self.name()))
+    }
+
     /// The version that is asked for, or the newest.
-    fn version(self, wanted: Option<&str>) -> Result<&'static str, Problem> {
+    pub fn version(self, wanted: Option<&str>) -> Result<&'static str, Problem> {
         let known = self.versions();
         let found = known.iter().find(|version| wanted.is_none_or(|wanted| wanted == **version));
         found.copied().ok_or_else(|| Problem {
@@ -84,9 +96,16 @@ pub fn export(
     target: PlanTarget,
     version: Option<&str>,
     scenario: &Scenario,
-    job: &JobWishes,
+    wishes: &JobWishes,
 ) -> Result<ExportedPlan, Vec<Problem>> {
+    let job = Job::new(scenario, wishes);
     let version = target.version(version).map_err(|problem| vec![problem])?;
+    if let Some(runs) = target.runs(version) {
+        let lacks = scenario.lacks_of(target.name(), &runs);
+        if !lacks.is_empty() {
+            return Err(lacks);
+        }
+    }
     let mut writer = PlanWriter::new(scenario, scenario.layout()?);
     let form = match target {
         PlanTarget::Accelerate => Written::Yaml("accelerate.yaml", accelerate::write(&mut writer)),
@@ -98,19 +117,21 @@ pub fn export(
             if version == "0.3.0" { Written::Command(lines) } else { Written::Toml(lines) }
         }
         PlanTarget::Sbatch => {
-            sbatch::say(&mut writer, job.launcher);
+            sbatch::say(&mut writer, &job);
             Written::Job
         }
     };
     let fields = std::mem::take(&mut writer.own);
     let (notes, elsewhere) = writer.rest(target.name());
     let tool = format!("{} {version}", target.name());
-    let head = Head { tool, scenario: scenario.name.clone(), notes: notes.clone(), elsewhere };
+    let predicted = summary(scenario, &mut Workspace::default())?;
+    let caveats = caveats(scenario, &predicted);
+    let head = Head { tool, scenario: scenario.name.clone(), notes: notes.clone(), elsewhere, caveats };
     let unwritable = |what: String| {
         let fix = "give it another name".to_owned();
         vec![Problem { field: format!("the file for {}", target.name()), what, fix }]
     };
-    let (file, text) = form.text(&head, &Ranks::of_scenario(scenario), job).map_err(unwritable)?;
+    let (file, text) = form.text(&head, &Ranks::of_scenario(scenario), &job).map_err(unwritable)?;
     Ok(ExportedPlan { file, text, notes, fields })
 }
 
@@ -126,14 +147,14 @@ enum Written {
 
 impl Written {
     /// The usual name of the file, and its text.
-    fn text(&self, head: &Head, ranks: &Ranks, job: &JobWishes) -> Result<(&'static str, FileText), String> {
+    fn text(&self, head: &Head, ranks: &Ranks, job: &Job<'_>) -> Result<(&'static str, FileText), String> {
         Ok(match self {
             Self::Yaml(file, lines) => (file, written::yaml(head, lines)?),
             Self::Json(lines) => ("deepspeed.json", written::json(head, lines)?),
             Self::Toml(lines) => ("torchtitan.toml", written::toml(head, lines)?),
             Self::Command(lines) => ("torchtitan.sh", torchtitan::command(head, lines, ranks)?),
             Self::Script((lines, environment)) => ("megatron.sh", megatron::text(head, lines, environment, ranks)?),
-            Self::Job => ("job.sh", sbatch::script(head, ranks, job)?),
+            Self::Job => ("job.sh", sbatch::script(head, job)?),
         })
     }
 }

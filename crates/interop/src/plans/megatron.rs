@@ -7,12 +7,14 @@ mod write;
 
 use crate::megatron::{DTYPE, FORMATS, sharded, storage};
 use crate::runs::{Arguments, LogLine, padded_vocabulary, plain};
-use shardscope_engine::plan::{Extent, GlobalBatch, Offload, Optimizer, Precision, Recompute, Schedule, Sharded};
+use shardscope_engine::plan::{Extent, GlobalBatch, Optimizer, Precision, Recompute, Schedule, Sharded};
 use shardscope_engine::scenario::{Field, Value};
 
 use super::draft::PlanDraft;
+use super::harmless;
+use super::script::KnownFlags;
 use super::settings::{Setting, ToolSettings};
-use super::table::{self, OFF, ToolKey, nothing, number, only, words};
+use super::table::{self, OFF, OPTIMIZER_OFFLOADED, ToolKey, nothing, number, only, words};
 
 pub(crate) use write::VERSIONS;
 
@@ -25,8 +27,8 @@ const KEYS: &[ToolKey] = &[
     number("tensor_model_parallel_size", Field::Tensor),
     number("context_parallel_size", Field::Context),
     number("pipeline_model_parallel_size", Field::Pipeline),
-    words(ON_HOST, Field::Offload, SWITCHED),
-    words("cpu_optimizer", Field::Offload, SWITCHED),
+    words(ON_HOST, Field::Offload, OPTIMIZER_OFFLOADED),
+    words("cpu_optimizer", Field::Offload, OPTIMIZER_OFFLOADED),
     words(
         "optimizer",
         Field::Optimizer,
@@ -68,8 +70,6 @@ const KEYS: &[ToolKey] = &[
 const FP32: &[&str] = &["fp32", "torch.float32"];
 const MOMENTS: &str = "a plan keeps moments in fp32, or in 8 bits by --optimizer adam8bit";
 const ON_HOST: &str = "optimizer_cpu_offload";
-const SWITCHED: &[(&str, Value)] =
-    &[("true", Value::Word(Offload::Optimizer.to_word())), ("false", Value::Word(Offload::None.to_word()))];
 const STACK: &str = "the stack says it, --stack";
 const WHOLE: &str = "a plan keeps checkpoints whole on each rank";
 const EVENLY: &str = "a plan cuts stages evenly";
@@ -77,15 +77,18 @@ const EVENLY: &str = "a plan cuts stages evenly";
 const GLOBAL: &str = "global_batch_size";
 const COPIES: &str = "num_distributed_optimizer_instances";
 
-/// Arguments by which a script of Megatron-LM is known.
-pub(crate) const ARGUMENTS: &[&str] = &[
-    "--num-layers",
-    "--hidden-size",
-    "--micro-batch-size",
-    "--tensor-model-parallel-size",
-    "--seq-length",
-    "--global-batch-size",
-];
+/// Flags by which a script of Megatron-LM is known.
+pub(crate) const FLAGS: KnownFlags = KnownFlags {
+    own: &[],
+    shared: &[
+        "num_layers",
+        "hidden_size",
+        "micro_batch_size",
+        "tensor_model_parallel_size",
+        "seq_length",
+        "global_batch_size",
+    ],
+};
 
 /// The arguments at the head of a log.
 pub(crate) fn from_log(file: &str, text: &str) -> ToolSettings {
@@ -102,8 +105,9 @@ pub(crate) fn from_log(file: &str, text: &str) -> ToolSettings {
 }
 
 /// Reads them.
-pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
-    draft.stack = Some("megatron-2024");
+pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
+    let settings = &mut settings;
+    draft.stack = Some(("megatron-2024", "Megatron-LM"));
     if let Some(size) = settings.take("world_size") {
         draft.read(Field::Devices, &size.text, &size.place);
     }
@@ -116,7 +120,13 @@ pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     read_length(settings, draft);
     shape::read(settings, draft);
     draft.assume(Field::MicroBatch, 1_u32, "no argument says it");
-    table::leave(settings, draft);
+    let settings = table::left(harmless::MEGATRON, std::mem::take(settings), draft);
+    let mut settings = table::left(harmless::LAUNCHER, settings, draft);
+    // A log has every argument, and most of those that nobody set are off.
+    for off in settings.take_off(if draft.logged { OFF } else { &[] }) {
+        draft.report.ignore(&off.place, "it is off");
+    }
+    table::leave(&[], settings, draft);
 }
 
 /// Takes an argument that is on away, and one that is off with it.

@@ -1,7 +1,8 @@
 //! A job for Slurm: nodes, devices and time of a plan. The program to train with is the job's own argument.
 
 use crate::FileText;
-use shardscope_engine::scenario::Field;
+use shardscope_engine::hardware::Queue;
+use shardscope_engine::scenario::{Field, Scenario};
 use shardscope_engine::text::shell::ShellCode;
 use shardscope_engine::units::Seconds;
 
@@ -38,15 +39,54 @@ pub enum JobLauncher {
     Accelerate,
 }
 
+/// A job of a scenario on the queue that it runs in.
+#[derive(Debug)]
+pub struct Job<'a> {
+    /// What the user says of it.
+    wishes: &'a JobWishes,
+    /// The queue of the cluster, unless the user says another one.
+    queue: Option<&'a Queue>,
+    /// Its name, by which Slurm keeps jobs of a chain apart.
+    name: String,
+    ranks: Ranks,
+}
+
+impl<'a> Job<'a> {
+    /// The job of a scenario.
+    pub fn new(scenario: &'a Scenario, wishes: &'a JobWishes) -> Self {
+        let said = |queue: &&Queue| wishes.partition.as_ref().is_none_or(|partition| *partition == queue.partition);
+        let queue = scenario.cluster.queue.as_ref().filter(said);
+        let name = scenario.name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });
+        Self { wishes, queue, name: name.collect(), ranks: Ranks::of_scenario(scenario) }
+    }
+
+    /// What it asks for, the margin included.
+    fn time(&self) -> Option<Seconds> {
+        self.wishes.time.map(|time| time * MARGIN)
+    }
+
+    /// How many jobs of the longest that the queue allows it takes, where one is not enough.
+    fn chain(&self) -> Option<(u64, Seconds)> {
+        let longest = self.queue?.longest?;
+        let jobs = (self.time()? / longest).ceil();
+        (jobs > 1.0).then_some((jobs as u64, longest))
+    }
+}
+
 /// A margin over the predicted time: start-up, checkpoints and what the prediction is off by.
 const MARGIN: f64 = 1.2;
 
 /// What a plan says of the job.
-pub fn say(writer: &mut PlanWriter, launcher: JobLauncher) {
+pub fn say(writer: &mut PlanWriter, job: &Job<'_>) {
     for field in Field::all() {
         writer.say(field);
     }
-    writer.elsewhere.push(match launcher {
+    if let Some(Queue { partition, nodes: Some(most), .. }) =
+        job.queue.filter(|queue| queue.nodes < Some(job.ranks.nodes))
+    {
+        writer.notes.push(format!("{} nodes: a job in partition {partition} has {most} at most", job.ranks.nodes));
+    }
+    writer.elsewhere.push(match job.wishes.launcher {
         JobLauncher::Torchrun => "the plan: export it for the training program too".to_owned(),
         JobLauncher::Accelerate => {
             "the plan: accelerate.yaml of `export --to accelerate`, in the folder from which it is submitted".to_owned()
@@ -55,23 +95,31 @@ pub fn say(writer: &mut PlanWriter, launcher: JobLauncher) {
 }
 
 /// The script: `sbatch job.sh train.py ARGUMENTS`.
-pub fn script(head: &Head, ranks: &Ranks, wishes: &JobWishes) -> Result<FileText, String> {
+pub fn script(head: &Head, job: &Job<'_>) -> Result<FileText, String> {
     // Steps of 22.05 and later do not inherit the processors of their job.
-    let (processors, unsaid) = match wishes.cpus {
+    let (processors, unsaid) = match job.wishes.cpus {
         Some(_) => (" --cpus-per-task \"$SLURM_CPUS_PER_TASK\"", None),
-        None => ("", Some("no --cpus-per-task: --exclusive gives the task all of its node")),
+        None => ("", Some("no --cpus-per-task: --exclusive gives the task all of its node".to_owned())),
     };
-    let untimed = wishes.time.is_none().then_some("no --time: say how long the training is by --tokens");
-    let script = options(ranks, wishes)
+    let untimed = "no --time: say how long the training is by --tokens".to_owned();
+    let untimed = job.wishes.time.is_none().then_some(untimed);
+    let chain = job.chain();
+    let chained = chain.map(|(jobs, longest)| {
+        format!("{longest} is the longest job: {jobs} of them, each from the last checkpoint of the one before")
+    });
+    let submitted = match chain {
+        Some((jobs, _)) => format!("for job in $(seq {jobs}); do sbatch job.sh train.py ARGUMENTS; done"),
+        None => "sbatch job.sh train.py ARGUMENTS".to_owned(),
+    };
+    let script = options(job)
         .comments(head.lines())
-        .comments(untimed.into_iter().chain(unsaid))
-        .code("# sbatch job.sh train.py ARGUMENTS\n")
+        .comments(untimed.into_iter().chain(unsaid).chain(chained).chain([submitted]))
         .code("head=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)\nsrun")
         .code(processors);
-    let launch = match wishes.launcher {
+    let launch = match job.wishes.launcher {
         JobLauncher::Torchrun => script
             .code(" torchrun --nnodes \"$SLURM_JOB_NUM_NODES\"")
-            .option("nproc-per-node", ranks.each)
+            .option("nproc-per-node", job.ranks.each)
             .code(" \\\n    --rdzv-id \"$SLURM_JOB_ID\" --rdzv-backend c10d --rdzv-endpoint \"$head:29500\""),
         // Nodes and processes stand in the file; of the file's rendezvous version 1.15 heeds none, and static ranks would
         // have to be told to each node.
@@ -84,24 +132,31 @@ pub fn script(head: &Head, ranks: &Ranks, wishes: &JobWishes) -> Result<FileText
 }
 
 /// What the job asks Slurm for.
-fn options(ranks: &Ranks, wishes: &JobWishes) -> ShellCode {
+fn options(job: &Job<'_>) -> ShellCode {
+    let Job { wishes, queue, name, ranks } = job;
     let each = ranks.each;
     let devices = wishes.device.as_ref().map_or_else(|| each.to_string(), |name| format!("{name}:{each}"));
     let script = ShellCode::default().code("#!/bin/bash\n").sbatch("nodes", ranks.nodes);
     let script = script.code("#SBATCH --ntasks-per-node=1\n").sbatch("gpus-per-node", devices);
+    let chain = job.chain();
+    let time = chain.map_or_else(|| job.time(), |(_, longest)| Some(longest));
+    let partition = wishes.partition.clone().or_else(|| queue.map(|queue| queue.partition.clone()));
     let wished = [
         ("cpus-per-task", wishes.cpus.map(|count| count.to_string())),
-        ("partition", wishes.partition.clone()),
+        ("partition", partition),
         ("account", wishes.account.clone()),
-        ("time", wishes.time.map(limit)),
+        ("time", time.map(limit)),
+        ("job-name", chain.map(|_| name.clone())),
+        // One job of this name after the other.
+        ("dependency", chain.map(|_| "singleton".to_owned())),
     ];
     let wished = wished.into_iter().filter_map(|(option, value)| Some((option, value?)));
     let script = script.code("#SBATCH --mem=0\n#SBATCH --exclusive\n");
     wished.fold(script, |script, (option, value)| script.sbatch(option, value))
 }
 
-/// `days-hours:minutes:00`, whole minutes up, with the margin.
+/// `days-hours:minutes:00`, whole minutes up.
 fn limit(time: Seconds) -> String {
-    let minutes = (time.get() * MARGIN / 60.0).ceil().clamp(1.0, 1e9) as u64;
+    let minutes = (time.get() / 60.0).ceil().clamp(1.0, 1e9) as u64;
     format!("{}-{:02}:{:02}:00", minutes / 1440, minutes / 60 % 24, minutes % 60)
 }

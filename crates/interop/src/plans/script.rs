@@ -6,25 +6,43 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
+use super::launcher::{self, LaunchCommand};
 use super::settings::ToolSettings;
 
 /// The most that values of variables may come to in all, each time one is put in: they may hold one another.
 const MOST_BYTES: usize = 1 << 22;
 
-/// Arguments of launchers that count processes: on a node, and nodes.
-const PER_NODE: [&str; 2] = ["nproc_per_node", "gpus_per_node"];
-const NODES: [&str; 2] = ["nnodes", "nodes"];
+/// Flags by which a program is known, written with hyphens or with underscores.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KnownFlags {
+    /// Those that no other program has: one is enough.
+    pub own: &'static [&'static str],
+    /// Those that others have too: it takes two.
+    pub shared: &'static [&'static str],
+}
 
-/// Whether a text runs a program that is known by these arguments.
-pub fn runs(known: &[&str], text: &str) -> bool {
-    known.iter().filter(|name| text.contains(*name)).count() >= 2
+impl KnownFlags {
+    fn all(self) -> impl Iterator<Item = &'static str> {
+        self.own.iter().chain(self.shared).copied()
+    }
+
+    fn has(self, word: &str) -> bool {
+        let name = word.split('=').next().unwrap_or_default().replace('-', "_");
+        self.all().any(|known| known == name.trim_start_matches('_') && word.starts_with("--"))
+    }
+}
+
+/// Whether a text runs the program that is known by these flags.
+pub fn runs(known: KnownFlags, text: &str) -> bool {
+    let text = text.replace('-', "_");
+    let there = |name: &&&str| text.contains(&format!("__{name}"));
+    known.own.iter().any(|name| there(&name)) || known.shared.iter().filter(there).count() >= 2
 }
 
 /// The arguments that it runs it with.
-pub fn arguments(known: &[&str], file: &str, text: &str) -> Option<ToolSettings> {
+pub fn arguments(known: KnownFlags, file: &str, text: &str) -> Option<ToolSettings> {
     let mut shell = Shell::default();
-    let is_known =
-        |words: &Vec<String>| known.iter().any(|name| words.iter().any(|word| word.split('=').next() == Some(name)));
+    let is_known = |words: &Vec<String>| words.iter().any(|word| known.has(word));
     let (mut run, mut printed) = (None, None);
     for words in statements(text).iter().filter_map(|statement| shell.execute(statement)).filter(is_known) {
         let last = if words.first().is_some_and(|word| word == "echo") { &mut printed } else { &mut run };
@@ -36,7 +54,11 @@ pub fn arguments(known: &[&str], file: &str, text: &str) -> Option<ToolSettings>
     if settings.is_empty() {
         return None;
     }
-    count_devices(&mut settings, &shell, text);
+    let words = words.concat();
+    let variable = |name: &str| shell.values.get(name).map(String::as_str);
+    // `CUDA_VISIBLE_DEVICES=0,1 torchrun ...` sets it for the command.
+    let [world_size, visible] = ["WORLD_SIZE", "CUDA_VISIBLE_DEVICES"].map(variable);
+    launcher::count_devices(&mut settings, &LaunchCommand { words: &words, text, world_size, visible });
     Some(settings)
 }
 
@@ -60,36 +82,6 @@ fn settings(file: &str, lists: &[Vec<String>]) -> ToolSettings {
         }
     }
     settings
-}
-
-/// Devices, as the launcher's arguments say, the script's own count, or its head for Slurm.
-fn count_devices(settings: &mut ToolSettings, shell: &Shell, text: &str) {
-    let first = |names: [&str; 2]| names.into_iter().find_map(|name| leading_count(settings.text(name)?));
-    let launched =
-        first(PER_NODE).zip(first(NODES)).map(|(each, nodes)| (each.checked_mul(nodes), "--nnodes x --nproc_per_node"));
-    // `accelerate launch` counts the processes of all nodes.
-    let launched = launched.or_else(|| Some((leading_count(settings.text("num_processes")?), "--num_processes")));
-    let own = shell.values.get("WORLD_SIZE").and_then(|size| size.parse().ok()).map(|size| (Some(size), "WORLD_SIZE"));
-    let asked = |names: [&str; 2]| {
-        let lines = text.lines().filter_map(|line| line.strip_prefix("#SBATCH"));
-        lines
-            .filter_map(|line| names.into_iter().find_map(|name| line.trim().strip_prefix(name)?.strip_prefix('=')))
-            .next_back()
-    };
-    let slurm = || {
-        let nodes = leading_count(asked(["--nodes", "-N"])?)?;
-        let each = asked(["--gpus-per-node", "--gres"]).or_else(|| asked(["--ntasks-per-node", "--gpus-per-task"]))?;
-        // `mi250:8`, `gpu:a100:4` or `8`.
-        let each = leading_count(each.rsplit(':').next()?)?;
-        Some((nodes.checked_mul(each), "#SBATCH --nodes x devices of a node"))
-    };
-    if let Some((Some(count), place)) = launched.or(own).or_else(slurm) {
-        settings.put("world_size", &count.to_string(), place);
-    }
-}
-
-fn leading_count(text: &str) -> Option<u32> {
-    text.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok().filter(|count| *count > 0)
 }
 
 /// The statements of a script: continued lines joined, comments and documents for other programs left out.
@@ -393,9 +385,10 @@ fn assignment(text: &str) -> Option<(&str, bool, &str, &str)> {
 mod tests {
     use super::*;
 
+    const KNOWN: KnownFlags = KnownFlags { own: &[], shared: &["num_layers", "hidden_size", "micro_batch_size"] };
+
     fn text(script: &str, name: &str) -> Option<String> {
-        arguments(&["--num-layers", "--hidden-size", "--micro-batch-size"], "run.sh", script)
-            .and_then(|settings| settings.text(name).map(str::to_owned))
+        arguments(KNOWN, "run.sh", script).and_then(|settings| settings.text(name).map(str::to_owned))
     }
 
     #[test]

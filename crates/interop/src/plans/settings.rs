@@ -85,6 +85,22 @@ impl ToolSettings {
         self.values.remove(name)
     }
 
+    /// Takes away all that a pattern fits: a name, or the beginning of names before a `*`.
+    pub(crate) fn take_all(&mut self, pattern: &str) -> Vec<Setting> {
+        let Some(beginning) = pattern.strip_suffix('*') else { return self.take(pattern).into_iter().collect() };
+        let names: Vec<String> = self.values.keys().filter(|name| name.starts_with(beginning)).cloned().collect();
+        names.iter().filter_map(|name| self.values.remove(name)).collect()
+    }
+
+    /// Takes away all whose text is one of these.
+    pub(crate) fn take_off(&mut self, texts: &[&str]) -> Vec<Setting> {
+        let all = std::mem::take(&mut self.values);
+        let (off, left) = all.into_iter().partition(|(_, setting)| texts.contains(&setting.text.as_str()));
+        self.values = left;
+        let off: BTreeMap<String, Setting> = off;
+        off.into_values().collect()
+    }
+
     /// Takes away all that stand inside an object, named as they are in it.
     pub(crate) fn take_inside(&mut self, name: &str) -> Self {
         let inside = format!("{name}.");

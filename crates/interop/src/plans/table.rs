@@ -8,10 +8,10 @@ use shardscope_engine::plan::{Offload, Recompute};
 use shardscope_engine::scenario::{Field, Value};
 
 use super::draft::PlanDraft;
-use super::settings::ToolSettings;
+use super::settings::{Setting, ToolSettings};
 use super::writer::{Line, PlanWriter};
 
-/// A key of a tool.
+/// A key of a tool, or with a `*` at its end all that begin so.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ToolKey {
     /// Its name, with those of the objects around it before dots.
@@ -29,6 +29,8 @@ pub(crate) enum Means {
     Words(Field, &'static [(&'static str, Value)]),
     /// Nothing at these values; at another one what a plan cannot say, with the way out.
     Only(&'static [&'static str], &'static str),
+    /// Whether code is compiled, with the words for not.
+    Compiled(&'static [&'static str]),
     /// Nothing of size, time or memory, and why.
     Nothing(&'static str),
 }
@@ -48,6 +50,11 @@ pub const fn only(name: &'static str, values: &'static [&'static str], fix: &'st
     ToolKey { name, means: Means::Only(values, fix) }
 }
 
+/// A key for compiled code.
+pub const fn compiled(name: &'static str, off: &'static [&'static str]) -> ToolKey {
+    ToolKey { name, means: Means::Compiled(off) }
+}
+
 /// A key of no effect.
 pub const fn nothing(name: &'static str, why: &'static str) -> ToolKey {
     ToolKey { name, means: Means::Nothing(why) }
@@ -64,39 +71,55 @@ pub(crate) const CHECKPOINTING: &[(&str, Value)] =
 pub(crate) const OFFLOADED: &[(&str, Value)] =
     &[("true", Value::Word(Offload::State.to_word())), ("false", Value::Word(Offload::None.to_word()))];
 
+/// Whether the optimizer's state alone is there.
+pub(crate) const OPTIMIZER_OFFLOADED: &[(&str, Value)] =
+    &[("true", Value::Word(Offload::Optimizer.to_word())), ("false", Value::Word(Offload::None.to_word()))];
+
 /// What most tools take for off.
 pub(crate) const OFF: &[&str] = &["false", "False", "0", "", "none", "None", "no", "[]"];
 
 /// What several tools fill in from elsewhere when they start.
 pub(crate) const FILLED_IN: &str = "auto";
 
+/// Names that change neither size nor time nor memory of a step, by what they are about.
+pub(crate) type Harmless = &'static [(&'static str, &'static [&'static str])];
+
 /// Reads the settings that a table knows.
 pub fn read(table: &[ToolKey], settings: &mut ToolSettings, draft: &mut PlanDraft) {
     for key in table {
-        let Some(setting) = settings.take(key.name) else { continue };
-        let (text, place) = (setting.text.as_str(), setting.place.as_str());
-        // A variable of a script that it does not set itself.
-        let unset = text.contains('$');
-        match key.means {
-            Means::Words(field, _) if unset => draft.read(field, text, place),
-            Means::Only(..) if unset => draft.cannot(&setting, "is set outside the file", "set it in the file"),
-            Means::Number(field) | Means::Words(field, _) if text == FILLED_IN => filled_in(field, place, draft),
-            Means::Number(field) => draft.read(field, text, place),
-            Means::Words(field, words) => {
-                if let Some((_, value)) = words.iter().find(|(theirs, _)| theirs.eq_ignore_ascii_case(text)) {
-                    draft.take(field, value.clone(), place);
-                } else {
-                    let known: Vec<&str> = words.iter().map(|(theirs, _)| *theirs).collect();
-                    let what = format!("'{text}' is nothing that a plan can say; known: {}", known.join(", "));
-                    draft.refuse(place, what, field);
-                }
-            }
-            Means::Only(values, _) if values.iter().any(|value| value.eq_ignore_ascii_case(text)) => {
-                draft.report.ignore(place, format!("'{text}' changes nothing"));
-            }
-            Means::Only(_, fix) => draft.cannot(&setting, "changes size, time or memory as no plan can say", fix),
-            Means::Nothing(why) => draft.report.ignore(place, why),
+        for setting in settings.take_all(key.name) {
+            read_one(key.means, &setting, draft);
         }
+    }
+}
+
+fn read_one(means: Means, setting: &Setting, draft: &mut PlanDraft) {
+    let (text, place) = (setting.text.as_str(), setting.place.as_str());
+    // A variable of a script that it does not set itself.
+    let unset = text.contains('$');
+    match means {
+        Means::Words(field, _) if unset => draft.read(field, text, place),
+        Means::Only(..) if unset => draft.cannot(setting, "is set outside the file", "set it in the file"),
+        Means::Number(field) | Means::Words(field, _) if text == FILLED_IN => filled_in(field, place, draft),
+        Means::Number(field) => draft.read(field, text, place),
+        Means::Words(field, words) => {
+            if let Some((_, value)) = words.iter().find(|(theirs, _)| theirs.eq_ignore_ascii_case(text)) {
+                draft.take(field, value.clone(), place);
+            } else {
+                let known: Vec<&str> = words.iter().map(|(theirs, _)| *theirs).collect();
+                let what = format!("'{text}' is nothing that a plan can say; known: {}", known.join(", "));
+                draft.refuse(place, what, field);
+            }
+        }
+        Means::Only(values, _) if values.iter().any(|value| value.eq_ignore_ascii_case(text)) => {
+            draft.report.ignore(place, format!("'{text}' changes nothing"));
+        }
+        Means::Only(_, fix) => draft.cannot(setting, "changes size, time or memory as no plan can say", fix),
+        Means::Compiled(off) if off.iter().any(|value| value.eq_ignore_ascii_case(text)) => {
+            draft.report.ignore(place, "code that is not compiled is what is predicted");
+        }
+        Means::Compiled(_) => draft.compiled = Some(place.to_owned()),
+        Means::Nothing(why) => draft.report.ignore(place, why),
     }
 }
 
@@ -109,11 +132,21 @@ pub(crate) fn filled_in(field: Field, place: &str, draft: &mut PlanDraft) {
     }
 }
 
-/// Notes what a file says and no table knows.
-pub fn leave(settings: &ToolSettings, draft: &mut PlanDraft) {
-    for (_, setting) in settings.rest() {
-        draft.report.ignore(&setting.place, "not known to change size, time or memory");
+/// Notes what a file says and no table knows: what its tool's documentation shows to be harmless, and the rest.
+pub fn leave(harmless: Harmless, settings: ToolSettings, draft: &mut PlanDraft) {
+    for (_, setting) in left(harmless, settings, draft).rest() {
+        draft.report.doubt(&setting.place);
     }
+}
+
+/// Notes what is harmless, and leaves the rest.
+pub fn left(harmless: Harmless, mut settings: ToolSettings, draft: &mut PlanDraft) -> ToolSettings {
+    for (why, names) in harmless {
+        for setting in names.iter().flat_map(|name| settings.take_all(name)).collect::<Vec<_>>() {
+            draft.report.ignore(&setting.place, why);
+        }
+    }
+    settings
 }
 
 /// Writes the fields that a table has words for.
@@ -130,7 +163,7 @@ pub fn write(table: &[ToolKey], writer: &mut PlanWriter) -> Vec<Line> {
                     Line::new(key.name, theirs.parse::<bool>().map_or_else(|_| Json::from(theirs), Json::from))
                 })
             }
-            Means::Only(..) | Means::Nothing(_) => None,
+            Means::Only(..) | Means::Compiled(_) | Means::Nothing(_) => None,
         };
         lines.extend(line);
     }

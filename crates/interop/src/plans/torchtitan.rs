@@ -1,13 +1,15 @@
 //! torchtitan's TOML of 0.1 to 0.2.2, and that of 2024 by its old names.
 
 use crate::FileText;
+use crate::torchtitan::{MODELS, TitanModel};
 use shardscope_engine::plan::{Extent, Optimizer, Precision, Recompute, Schedule, Sharded};
 use shardscope_engine::scenario::{Field, Problem, Value};
 use shardscope_engine::text::shell::ShellCode;
 
 use super::draft::PlanDraft;
+use super::harmless;
 use super::settings::ToolSettings;
-use super::table::{self, OFF, OFFLOADED, ToolKey, nothing, number, only, words};
+use super::table::{self, OFF, OFFLOADED, ToolKey, compiled, nothing, number, only, words};
 use super::writer::{Line, PlanWriter};
 use super::written::{self, Head, Ranks};
 
@@ -41,14 +43,36 @@ const KEYS: &[ToolKey] = &[
     only("optimizer.early_step_in_backward", OFF, "a plan updates at the end of the step"),
     only("fault_tolerance.enable", OFF, "give the plan of one replica"),
     nothing("training.mixed_precision_reduce", "the stack says in which format gradients are reduced"),
-    nothing("training.compile", "the stack says what is compiled"),
-    nothing("compile.enable", "the stack says what is compiled"),
+    compiled("training.compile", OFF),
+    compiled("compile.enable", OFF),
+    nothing("compile.*", "how code is compiled is not predicted"),
+    only("parallelism.pipeline_parallel_schedule_csv", OFF, "name one of torchtitan's schedules"),
+    only("parallelism.pipeline_parallel_expert_parallel_overlap", OFF, "a plan shards experts like other parameters"),
+    nothing("parallelism.expert_parallel_comm_backend", "experts are not split that way"),
+    nothing("parallelism.context_parallel_rotate_method", "a plan's ring moves as many bytes"),
+    nothing("parallelism.context_parallel_load_balancer", "a plan's ranks have equal shares"),
+    nothing("experimental.context_parallel_rotate_method", "a plan's ring moves as many bytes"),
+    nothing("experimental.enable_async_tensor_parallel", "the stack says what overlaps"),
+    only("experimental.enable_compiled_autograd", OFF, "a plan gathers as FSDP2 does"),
+    only("activation_checkpoint.memory_budget", OFF, "say what is computed again by --recompute"),
+    only("float8.enable_fsdp_float8_all_gather", OFF, GATHERED),
+    only("quantize.linear.float8.enable_fsdp_float8_all_gather", OFF, GATHERED),
+    only("quantize.grouped_mm.*", OFF, "a plan's precision is one for all products"),
+    nothing("quantize.linear.*", "the stack says how fp8 is scaled"),
+    only("float8.emulate", OFF, "a plan's fp8 is the device's"),
+    nothing("float8.recipe_name", "the stack says how fp8 is scaled"),
+    nothing("mx.*", "the stack says how fp8 is scaled"),
+    nothing("model.print_after_conversion", "logs are no part of a step"),
+    nothing("fault_tolerance.*", "it is off"),
+    only("debug.deterministic", OFF, "a plan's kernels are the fast ones"),
+    nothing("debug.*", "it is off"),
     nothing("parallelism.enable_async_tensor_parallel", "the stack says what overlaps"),
     only("parallelism.disable_loss_parallel", OFF, "the stack divides the loss over tensor ranks (`loss_divided`)"),
     nothing("parallelism.pipeline_parallel_first_stage_less_layers", EVENLY),
     nothing("parallelism.pipeline_parallel_last_stage_less_layers", EVENLY),
 ];
 
+const GATHERED: &str = "leave it out: a plan gathers weights in bf16";
 const EVENLY: &str = "a plan cuts stages evenly";
 const TENSOR: &str = "parallelism.tensor_parallel_degree";
 const CONTEXT: &str = "parallelism.context_parallel_degree";
@@ -77,16 +101,6 @@ const RENAMED: [(&str, &str); 9] = [
     ("experimental.pipeline_parallel_split_points", "parallelism.pipeline_parallel_split_points"),
 ];
 
-/// Models of its own, by name and flavour, beside the presets of the same shape.
-const MODELS: [(&str, &str, &str); 6] = [
-    ("llama3", "8B", "llama-3.1-8b"),
-    ("llama3", "70B", "llama-3.1-70b"),
-    ("llama3", "405B", "llama-3.1-405b"),
-    ("llama2", "7B", "llama-2-7b"),
-    ("llama2", "13B", "llama-2-13b"),
-    ("llama2", "70B", "llama-2-70b"),
-];
-
 /// Whether it is torchtitan's.
 pub fn is_of(settings: &ToolSettings) -> bool {
     let sections = ["training", "parallelism", "activation_checkpoint", "job", "model.flavor"];
@@ -94,8 +108,9 @@ pub fn is_of(settings: &ToolSettings) -> bool {
 }
 
 /// Reads it.
-pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
-    draft.stack = Some("torchtitan");
+pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
+    let settings = &mut settings;
+    draft.stack = Some(("torchtitan", "torchtitan"));
     rename(settings, draft);
     read_model(settings, draft);
     read_precision(settings, draft);
@@ -104,7 +119,7 @@ pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     read_mesh(settings, draft);
     read_stages(settings, draft);
     read_batch(settings, draft);
-    table::leave(settings, draft);
+    table::leave(harmless::TORCHTITAN, std::mem::take(settings), draft);
     draft.assume(Field::Sequence, 2048_u32, DEFAULT);
 }
 
@@ -129,8 +144,9 @@ fn rename(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 fn read_model(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let [name, flavor] = ["model.name", "model.flavor"].map(|name| settings.take(name));
     let (Some(name), Some(flavor)) = (name, flavor) else { return };
-    match MODELS.iter().find(|(own, size, _)| (*own, *size) == (name.text.as_str(), flavor.text.as_str())) {
-        Some((.., id)) => draft.take(Field::Model, Value::id(id), &flavor.place),
+    let said = (name.text.as_str(), flavor.text.as_str());
+    match MODELS.iter().find(|model| (model.name, model.flavor) == said) {
+        Some(model) => draft.take(Field::Model, Value::id(model.preset), &flavor.place),
         None => draft.ask(Field::Model, &flavor.place, format!("'{} {}' is no preset", name.text, flavor.text)),
     }
 }
@@ -285,11 +301,11 @@ pub(crate) const VERSIONS: &[&str] = &["0.3.0", "0.2.2"];
 /// The lines of its file or of its command; an error where it has no such model.
 pub fn write(version: &str, writer: &mut PlanWriter) -> Result<Vec<Line>, Problem> {
     let id = &writer.scenario.model.id;
-    let Some((name, flavor, _)) = MODELS.iter().find(|(_, _, own)| own == id) else {
-        let known: Vec<&str> = MODELS.iter().map(|(.., id)| *id).collect();
+    let Some(TitanModel { name, flavor, .. }) = MODELS.iter().find(|model| model.exported && model.preset == id) else {
+        let known: Vec<&str> = MODELS.iter().filter(|model| model.exported).map(|model| model.preset).collect();
         return Err(Problem {
             field: Field::Model.path().to_owned(),
-            what: format!("torchtitan has no model of the shape of '{id}'"),
+            what: format!("torchtitan {version} has no model of the shape of '{id}'"),
             fix: format!("choose one of {}", known.join(", ")),
         });
     };

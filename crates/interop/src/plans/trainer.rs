@@ -1,12 +1,14 @@
 //! Arguments of Hugging Face's Trainer, as JSON or YAML, with FSDP or DeepSpeed inside them.
 
-use shardscope_engine::plan::{Extent, Offload, Optimizer, Precision, Recompute, Sharded};
+use shardscope_engine::plan::{Extent, Offload, Optimizer, Precision, Recompute, Reduction, Sharded};
 use shardscope_engine::scenario::{Field, Value};
 
 use super::deepspeed;
 use super::draft::PlanDraft;
+use super::harmless;
+use super::script::KnownFlags;
 use super::settings::ToolSettings;
-use super::table::{self, CHECKPOINTING, OFF, OFFLOADED, SWITCH, ToolKey, nothing, number, only, words};
+use super::table::{self, CHECKPOINTING, OFF, OFFLOADED, SWITCH, ToolKey, compiled, nothing, number, only, words};
 use super::writer::{Line, PlanWriter};
 
 /// What the arguments say.
@@ -32,21 +34,102 @@ const KEYS: &[ToolKey] = &[
     only("no_cuda", OFF, "shardscope knows training on devices alone"),
     only("use_liger_kernel", OFF, "choose a --stack whose kernels are fused, and leave it out"),
     only("auto_find_batch_size", OFF, "say the batch by --micro-batch, and switch it off"),
-    nothing("per_device_eval_batch_size", "evaluation is no part of a step"),
-    nothing("gradient_checkpointing_kwargs", "how it is computed again changes no size"),
+    only("adafactor", OFF, "say the optimizer by --optimizer, and switch it off"),
+    only("optim_target_modules", OFF, "a plan projects no gradients"),
+    only("torch_empty_cache_steps", OFF, "a plan keeps what the allocator holds"),
+    only("use_cache", OFF, "switch it off: training needs no cache of keys and values"),
+    only("full_determinism", OFF, "a plan's kernels are the fast ones"),
+    only("mp_parameters", OFF, SAGEMAKER),
+    only("tpu_*", OFF, "shardscope knows training on GPUs alone"),
+    only("use_mps_device", OFF, "shardscope knows training on GPUs alone"),
+    only("parallelism_config*", OFF, "give the mesh in the file of Accelerate"),
+    compiled("torch_compile", OFF),
+    compiled("torch_compile_backend", OFF),
+    compiled("torch_compile_mode", OFF),
+    compiled("torchdynamo", OFF),
+    nothing("liger_kernel_config*", "no kernel of Liger's is on"),
+    nothing("gradient_checkpointing_kwargs*", "how it is computed again changes no size"),
+    only("activation_checkpointing_kwargs.every_n_layers", &["1"], "say the share of layers by --recompute"),
+    only("activation_checkpointing_kwargs.offload", OFF, "say it by --offload checkpoints, and switch it off"),
+    nothing("activation_checkpointing_kwargs*", "how it is computed again changes no size"),
     nothing("tf32", "the device says how fast it multiplies"),
-    nothing("torch_compile", "the stack says whether code is compiled"),
+    nothing("fsdp_transformer_layer_cls_to_wrap", "a plan gathers layer by layer"),
+    nothing("fsdp_min_num_params", "a plan gathers layer by layer"),
+    nothing("group_by_length", FULL),
+    nothing("train_sampling_strategy", FULL),
 ];
 
-/// What other classes of arguments add.
+/// Whether FSDP reduces gradients at each micro-batch.
+const SYNCHRONISED: &[ToolKey] = &[words(
+    "accelerator_config.gradient_accumulation_kwargs.sync_each_batch",
+    Field::Reduction,
+    &[("true", Value::Word(Reduction::MicroBatch.to_word())), ("false", Value::Word(Reduction::Step.to_word()))],
+)];
+
+const SAGEMAKER: &str = "give the file of Accelerate or DeepSpeed";
+const FULL: &str = "every sequence is taken to be as long as the longest";
+
+/// Other versions' names.
+const ALIASES: &[ToolKey] = &[
+    number("per_gpu_train_batch_size", Field::MicroBatch),
+    words("activation_checkpointing", Field::Recompute, CHECKPOINTING),
+];
+const FSDP_ALIASES: &[ToolKey] = &[words("offload_params", Field::Offload, OFFLOADED)];
+
+/// What other classes of arguments add: those of TRL, of fine-tuning tools, and of the examples of transformers.
 const OTHERS: &[ToolKey] = &[
     number("max_length", Field::Sequence),
     number("max_seq_length", Field::Sequence),
     number("max_seq_len", Field::Sequence),
+    number("model_max_length", Field::Sequence),
+    number("cutoff_len", Field::Sequence),
+    number("block_size", Field::Sequence),
+    number("seq_length", Field::Sequence),
+    number("seq_len", Field::Sequence),
+    number("sequence_length", Field::Sequence),
+    number("context_length", Field::Sequence),
     number("world_size", Field::Devices),
+    nothing("packing", FULL),
     only("use_fsdp", OFF, ACCELERATE),
     only("use_deepspeed", OFF, ACCELERATE),
+    // Weights that are frozen, or kept in fewer bits.
+    only("finetuning_type", &["full"], WHOLE),
+    only("train_type", &["full"], WHOLE),
+    only("tuner_type", &["full"], WHOLE),
+    only("sft_type", &["full"], WHOLE),
+    only("use_peft", OFF, WHOLE),
+    only("use_lora", OFF, WHOLE),
+    only("use_dora", OFF, WHOLE),
+    only("q_lora", OFF, WHOLE),
+    only("lora*", OFF, WHOLE),
+    only("peft*", OFF, WHOLE),
+    only("freeze*", OFF, WHOLE),
+    only("tune_mm_mlp_adapter", OFF, WHOLE),
+    only("use_galore", OFF, WHOLE),
+    only("use_badam", OFF, WHOLE),
+    only("use_unsloth", OFF, WHOLE),
+    only("load_in_4bit", OFF, WHOLE),
+    only("load_in_8bit", OFF, WHOLE),
+    only("quantization_bit", OFF, WHOLE),
+    only("quantization_method", OFF, WHOLE),
+    only("quant_method", OFF, WHOLE),
+    only("bnb_4bit_*", OFF, WHOLE),
+    only("bits", &["16", "32"], WHOLE),
+    only("double_quant", OFF, WHOLE),
+    only("pure_bf16", OFF, "a plan keeps master weights in fp32"),
+    only("stage", &["sft", "pt"], "a plan trains one model, and runs no other beside it"),
+    // `disabled` and `eager` keep the scores of all pairs of tokens.
+    only("attn_implementation", FLASH, "choose a --stack whose attention keeps its scores, and leave it out"),
+    only("attn_impl", FLASH, "choose a --stack whose attention keeps its scores, and leave it out"),
+    only("flash_attn", FLASH, "choose a --stack whose attention keeps its scores, and leave it out"),
+    only("enable_liger_kernel", OFF, "choose a --stack whose kernels are fused, and leave it out"),
+    only("use_liger", OFF, "choose a --stack whose kernels are fused, and leave it out"),
+    nothing("use_flash_attention_2", "the stack says which attention runs"),
+    nothing("use_flash_attn", "the stack says which attention runs"),
 ];
+
+const WHOLE: &str = "a plan trains all weights in full: give the run without it";
+const FLASH: &[&str] = &["flash_attention_2", "flash_attention_3", "flash_attn", "sdpa", "fa2", "fa3", "auto", "true"];
 
 const ACCELERATE: &str = "give the file of `accelerate config` beside the script";
 
@@ -54,8 +137,15 @@ const ACCELERATE: &str = "give the file of `accelerate config` beside the script
 const FSDP: &[ToolKey] = &[
     words("reshard_after_forward", Field::Reshard, SWITCH),
     words("activation_checkpointing", Field::Recompute, CHECKPOINTING),
-    words("offload_params", Field::Offload, OFFLOADED),
+    words("cpu_offload", Field::Offload, OFFLOADED),
+    only("activation_checkpointing_offload", OFF, "say it by --offload checkpoints, and switch it off"),
     only("xla", OFF, "give the plan of FSDP on GPUs"),
+    nothing("xla_fsdp_*", "it is of TPUs"),
+    only(
+        "auto_wrap_policy",
+        &["TRANSFORMER_BASED_WRAP"],
+        "wrap by TRANSFORMER_BASED_WRAP: a plan gathers layer by layer",
+    ),
     nothing("version", "both versions of FSDP shard alike"),
     nothing("transformer_layer_cls_to_wrap", "a plan gathers layer by layer"),
     nothing("min_num_params", "a plan gathers layer by layer"),
@@ -98,14 +188,11 @@ const OWN: [&str; 8] = [
     "save_strategy",
 ];
 
-/// Arguments by which a script that starts it is known.
-pub(crate) const ARGUMENTS: &[&str] = &[
-    "--per_device_train_batch_size",
-    "--gradient_accumulation_steps",
-    "--gradient_checkpointing",
-    "--model_name_or_path",
-    "--fsdp_transformer_layer_cls_to_wrap",
-];
+/// Flags by which a script that starts it is known.
+pub(crate) const FLAGS: KnownFlags = KnownFlags {
+    own: &[MICRO_BATCH, "fsdp_transformer_layer_cls_to_wrap"],
+    shared: &["gradient_accumulation_steps", "gradient_checkpointing", "model_name_or_path", "fsdp"],
+};
 
 /// Whether they are the Trainer's.
 pub fn is_of(settings: &ToolSettings) -> bool {
@@ -115,7 +202,8 @@ pub fn is_of(settings: &ToolSettings) -> bool {
 
 /// Reads them; `deepspeed` is the configuration that they refer to, if that was given, and `launched` says that
 /// Accelerate's configuration is there too, which then says how the state is sharded.
-pub fn read(settings: &mut ToolSettings, deepspeed: Option<ToolSettings>, launched: bool, draft: &mut PlanDraft) {
+pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launched: bool, draft: &mut PlanDraft) {
+    let settings = &mut settings;
     // Its own arguments come first: DeepSpeed's 'auto' stands for what they say.
     read_precision(settings, draft);
     if let Some(model) = settings.take("model_name_or_path") {
@@ -125,6 +213,7 @@ pub fn read(settings: &mut ToolSettings, deepspeed: Option<ToolSettings>, launch
             format!("'{}' is a model's name, and its shape is in no file", model.text),
         );
     }
+    let dtype = ["torch_dtype", "dtype"].into_iter().find_map(|name| settings.take(name));
     for name in ["fsdp_config", "config_file"] {
         if let Some(file) = settings.take(name).filter(|_| !(launched && name == "config_file")) {
             draft.cannot(&file, "is a file that says more of the plan", "give a file with what is in both");
@@ -133,19 +222,33 @@ pub fn read(settings: &mut ToolSettings, deepspeed: Option<ToolSettings>, launch
     let named = settings.take("deepspeed");
     let inside = settings.take_inside("deepspeed");
     table::read(KEYS, settings, draft);
+    table::read(ALIASES, settings, draft);
     table::read(OTHERS, settings, draft);
     let own = if inside.is_empty() { deepspeed } else { Some(inside) };
     match (own, named) {
-        (Some(mut own), _) => deepspeed::read(&mut own, draft),
+        (Some(own), _) => deepspeed::read(own, draft),
         (None, Some(file)) => {
             let fix = "give that file too: shardscope import plan ARGUMENTS.json DEEPSPEED.json";
             draft.cannot(&file, "says how the state is sharded, and was not found", fix);
         }
-        (None, None) if launched && !settings.has("fsdp") => {}
-        (None, None) => read_fsdp(settings, draft),
+        (None, None) => {
+            table::read(SYNCHRONISED, settings, draft);
+            if !launched || settings.has("fsdp") {
+                read_fsdp(settings, draft);
+            }
+        }
     }
-    table::leave(settings, draft);
-    // The defaults of transformers 5.23.
+    if let Some(dtype) = dtype {
+        let halves = ["bfloat16", "float16", "bf16", "fp16"].contains(&dtype.text.as_str());
+        match draft.value(Field::Strategy) {
+            Some(strategy) if halves && *strategy == Value::id("ddp") => {
+                draft.cannot(&dtype, "keeps no weights in fp32", "leave it out: a plan keeps master weights");
+            }
+            _ => draft.report.ignore(&dtype.place, "weights in fp32 are kept all the same"),
+        }
+    }
+    table::leave(harmless::LAUNCHER, table::left(harmless::TRAINER, std::mem::take(settings), draft), draft);
+    // The defaults of transformers 5.24.
     let default = "the Trainer's default";
     draft.assume(Field::MicroBatch, 8_u32, default);
     draft.assume(Field::Accumulate, 1_u32, default);
@@ -183,14 +286,17 @@ fn read_fsdp(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let Some(setting) = setting else {
         let why = "no fsdp and no deepspeed: the Trainer then runs DDP";
         draft.assume(Field::Strategy, Value::id("ddp"), why);
-        return table::leave(&inside, draft);
+        return table::leave(&[], inside, draft);
     };
     // `"full_shard auto_wrap offload"`, or a list of the same words.
     let text = setting.text.to_lowercase();
     let split = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
     let words: Vec<&str> = text.split(split).filter(|word| !word.is_empty()).collect();
     match STRATEGIES.iter().find(|(name, ..)| words.contains(name)) {
-        Some((_, first, over)) => draft.shard(*first, over.clone(), &setting.place),
+        Some((_, first, over)) => {
+            draft.shard(*first, over.clone(), &setting.place);
+            draft.unsynchronised = first.is_some().then(|| setting.place.clone());
+        }
         None => draft.refuse(&setting.place, format!("'{}' names no strategy of FSDP", setting.text), Field::Strategy),
     }
     if words.contains(&"offload") {
@@ -200,11 +306,12 @@ fn read_fsdp(settings: &mut ToolSettings, draft: &mut PlanDraft) {
         table::read(FIRST, &mut inside, draft);
     }
     table::read(FSDP, &mut inside, draft);
-    table::leave(&inside, draft);
+    table::read(FSDP_ALIASES, &mut inside, draft);
+    table::leave(&[], inside, draft);
 }
 
 /// The version that [`write()`] is for.
-pub(crate) const VERSIONS: &[&str] = &["5.23.0"];
+pub(crate) const VERSIONS: &[&str] = &["5.24.0"];
 
 /// The lines of its file.
 pub fn write(writer: &mut PlanWriter) -> Vec<Line> {

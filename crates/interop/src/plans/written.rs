@@ -21,6 +21,8 @@ pub struct Head {
     pub notes: Vec<String>,
     /// What is said elsewhere.
     pub elsewhere: Vec<String>,
+    /// What the prediction cannot say of the plan.
+    pub caveats: Vec<String>,
 }
 
 /// The job's size, as launchers want it.
@@ -47,7 +49,8 @@ impl Head {
     pub fn lines(&self) -> Vec<String> {
         let notes = self.notes.iter().map(|note| format!("not as planned: {note}"));
         let elsewhere = self.elsewhere.iter().map(|note| format!("set outside this file: {note}"));
-        [format!("for {}", self.tool), self.line()].into_iter().chain(notes).chain(elsewhere).collect()
+        let caveats = self.caveats.iter().map(|caveat| format!("predicted with a caveat: {caveat}"));
+        [format!("for {}", self.tool), self.line()].into_iter().chain(notes).chain(elsewhere).chain(caveats).collect()
     }
 
     fn line(&self) -> String {

@@ -2,18 +2,11 @@
 //!
 //! Not for the steps of the run.
 
+use crate::torchtitan::{MODELS, TitanModel};
+
 use super::draft::RowDraft;
 use super::lines::{LogLine, after, count};
-
-/// Models that torchtitan names in its log, beside the presets of the same shape.
-const MODELS: [(&str, &str); 6] = [
-    ("llama3 8B", "llama-3.1-8b"),
-    ("llama3 70B", "llama-3.1-70b"),
-    ("llama3 405B", "llama-3.1-405b"),
-    ("llama2 7B", "llama-2-7b"),
-    ("llama2 13B", "llama-2-13b"),
-    ("llama2 70B", "llama-2-70b"),
-];
+use shardscope_engine::problem::Problem;
 
 /// The degrees of torchtitan's mesh that a row has columns for.
 const DEGREES: [(&str, &str); 3] = [("tp", "tp"), ("pp", "pp"), ("cp", "cp")];
@@ -32,7 +25,10 @@ pub fn torchtitan(row: &mut RowDraft, lines: &[LogLine<'_>]) {
             row.take(column, degree(name), &place);
         }
     }
-    match (degree("dp_shard"), degree("dp_replicate")) {
+    // In 2024 one dimension was for whatever was applied.
+    let applied = |name: &str| lines.iter().any(|line| line.text.contains(&format!("Applied {name} to the model")));
+    let shards = if degree("dp") > 1 && applied("FSDP") { degree("dp") } else { degree("dp_shard") };
+    match (shards, degree("dp_replicate")) {
         (shard, copies) if shard > 1 && copies > 1 => {
             row.take("strategy_class", "hsdp", &place);
             row.take("strategy", format!("sharded over {shard}"), &place);
@@ -61,6 +57,9 @@ pub fn torchtitan(row: &mut RowDraft, lines: &[LogLine<'_>]) {
         Some(((), at)) => row.take("precision", "fp8", format!("line {at}")),
         None => row.assume("precision", "bf16", "torchtitan's default; no line says otherwise"),
     }
+    if let Some(((), at)) = last(lines, |line| line.contains("torch.compile").then_some(())) {
+        row.take("compiled", "yes", format!("line {at}"));
+    }
     model(row, lines);
 }
 
@@ -85,10 +84,11 @@ fn model(row: &mut RowDraft, lines: &[LogLine<'_>]) {
     let named = |line: &str| Some(after(line, "Model ")?.split_once(" size: ")?.0.to_owned());
     let Some((name, at)) = last(lines, named) else { return };
     let place = format!("line {at}, {name}");
-    let preset = MODELS.iter().find(|(own, _)| own.eq_ignore_ascii_case(&name)).map(|(_, id)| *id);
+    let is_own = |model: &&TitanModel| format!("{} {}", model.name, model.flavor).eq_ignore_ascii_case(&name);
+    let preset = MODELS.iter().find(is_own).map(|model| model.preset);
     let Some(model) = preset.and_then(|id| shardscope_presets::library().model(id).ok()) else {
-        row.note(format!("model {name}"), &place);
-        return;
+        row.take("model", &name, &place);
+        return sizes(row, lines);
     };
     row.take("model", &model.name, &place);
     for (column, value) in [
@@ -103,12 +103,70 @@ fn model(row: &mut RowDraft, lines: &[LogLine<'_>]) {
     }
 }
 
+/// `Building llama3 gpt2 with ModelArgs(dim=768, n_layers=12, n_heads=12, n_kv_heads=None, vocab_size=128256, ...)`.
+fn sizes(row: &mut RowDraft, lines: &[LogLine<'_>]) {
+    let Some((arguments, at)) = last(lines, |line| Some(after(line, "ModelArgs(")?.to_owned())) else { return };
+    let place = format!("line {at}, ModelArgs");
+    let said = |name: &str| {
+        arguments
+            .split([',', '(', ')'])
+            .find_map(|one| one.trim().strip_prefix(name)?.strip_prefix('='))
+            .and_then(count)
+    };
+    for (column, name) in [
+        ("layers", "n_layers"),
+        ("hidden", "dim"),
+        ("heads", "n_heads"),
+        ("kv_heads", "n_kv_heads"),
+        ("vocab", "vocab_size"),
+    ] {
+        if let Some(value) = said(name) {
+            row.take(column, value, &place);
+        }
+    }
+    // Two thirds of four times the width, up to a multiple: 4 x 768 x 2 / 3 = 2048.
+    if let (Some(hidden), Some(multiple), None) = (said("dim"), said("multiple_of"), said("ffn_dim_multiplier")) {
+        row.take("ffn_hidden", (8 * hidden / 3).next_multiple_of(multiple), &place);
+    }
+}
+
+/// Refuses a run that trains a small part of its weights: no column says so.
+pub fn trained(row: &mut RowDraft, lines: &[LogLine<'_>]) -> Result<(), Vec<Problem>> {
+    let refusal = |trained: u64, all: f64, at: u32| {
+        let what = format!("{trained} of some {all:.3e} parameters are trained: adapters (LoRA), or frozen weights");
+        vec![Problem::new(format!("line {at}"), what, "leave the log out: a row is of a run that trains all weights")]
+    };
+    // What `peft` prints: `trainable params: 4,194,304 || all params: 6,742,609,920 || trainable%: 0.06`.
+    let pair = |line: &str| Some((count(after(line, "trainable params:")?)?, count(after(line, "all params:")?)?));
+    if let Some(((trained, all), at)) = last(lines, pair)
+        && trained < all / 2
+    {
+        return Err(refusal(trained, all as f64, at));
+    }
+    let Some((trained, at)) = printed(lines, "Number of trainable parameters") else { return Ok(()) };
+    // Layers alone are 12 x layers x hidden^2 parameters, and FSDP may print one rank's share of them.
+    let layers = row.number("layers").zip(row.number("hidden")).map(|(layers, hidden)| 12.0 * layers * hidden.powi(2));
+    let shared = row.number("num_gpus").unwrap_or(1.0);
+    match layers {
+        Some(all) if (trained as f64) * shared < all / 2.0 => Err(refusal(trained, all, at)),
+        Some(_) => Ok(()),
+        None => {
+            row.note(format!("{trained} trained parameters"), format!("line {at}"));
+            Ok(())
+        }
+    }
+}
+
+/// `  Gradient Accumulation steps = 2`, with the number of its line.
+pub fn printed(lines: &[LogLine<'_>], key: &str) -> Option<(u64, u32)> {
+    last(lines, |line| count(after(after(line, key)?, "=")?))
+}
+
 /// Fills a row from what the Trainer prints when it begins.
 pub fn trainer(row: &mut RowDraft, lines: &[LogLine<'_>]) {
-    let printed = |key: &'static str| last(lines, move |line| count(after(after(line, key)?, "=")?));
-    let micro = printed("Instantaneous batch size per device");
-    let accumulate = printed("Gradient Accumulation steps");
-    let all = printed("Total train batch size");
+    let micro = printed(lines, "Instantaneous batch size per device");
+    let accumulate = printed(lines, "Gradient Accumulation steps");
+    let all = printed(lines, "Total train batch size");
     for (column, found) in [("micro_batch", micro), ("grad_accum", accumulate), ("global_batch", all)] {
         if let Some((value, at)) = found.filter(|_| !row.cells.contains_key(column)) {
             row.take(column, value, format!("line {at}"));

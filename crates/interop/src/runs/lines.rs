@@ -63,10 +63,14 @@ pub fn megatron(number: usize, line: &str) -> Option<StepLine> {
     })
 }
 
-/// `step: 1990  loss:  3.4370  memory: 68.57GiB(86.69%)  tps: 6,785  mfu: 39.73%`, once per rank.
+/// `step: 1990  loss:  3.4370  memory: 68.57GiB(86.69%)  tps: 6,785  mfu: 39.73%`, once per rank; `wps` in 2024.
 pub fn torchtitan(number: usize, line: &str) -> Option<StepLine> {
-    let (step, rate) = (digits(after(line, "step: ")?)?, decimal(after(line, "tps: ")?)?);
+    let (step, rate) = (digits(after(line, "step: ")?)?, decimal(rate_of_torchtitan(line)?)?);
     Some(StepLine { line: number, step, pace: Pace::TokensPerDevice(rate), batch: None, skipped: false })
+}
+
+fn rate_of_torchtitan(line: &str) -> Option<&str> {
+    after(line, "tps: ").or_else(|| after(line, "wps: "))
 }
 
 /// `epoch=0/micro_step=3/global_step=3, RunningAvgSamplesPerSec=R, CurrSamplesPerSec=C, ...`.
@@ -83,6 +87,43 @@ pub fn trainer(number: usize, line: &str) -> Option<StepLine> {
     Some(StepLine { line: number, step: 0, pace: Pace::Samples(rate), batch: None, skipped: false })
 }
 
+/// A run that has not ended, by the bar of its `total` steps: `  0%|   | 3/4500 [01:04<26:40:10, 21.35s/it]`.
+///
+/// Whole seconds are printed, so the pace is that from the bar after `skip` others to the last one.
+pub fn trainer_bar(lines: &[LogLine<'_>], total: Option<u64>, skip: usize) -> Option<StepLine> {
+    let bar = |line: &LogLine<'_>, part: &str| {
+        // Bars of other things, say of files that are read, have a name before them.
+        let (before, bar) = part.split_once("%|")?;
+        let is_named = before.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end().ends_with(':');
+        let (step, rest) = bar.split_once('|')?.1.trim_start().split_once('/')?;
+        let (all, rest) = rest.split_once(" [")?;
+        let in_steps = part.contains("it/s") || part.contains("s/it");
+        let all: u64 = all.parse().ok()?;
+        let counts = in_steps && total.map_or(!is_named, |total| total == all);
+        let seen = (step.parse::<u64>().ok()?, clock(rest.split('<').next()?)?, line.number);
+        counts.then_some(seen)
+    };
+    let mut bars: Vec<(u64, u64, u32)> =
+        lines.iter().flat_map(|line| line.text.split('\r').filter_map(move |part| bar(line, part))).collect();
+    // A second bar, of an evaluation or another rank, begins anew.
+    bars.dedup_by(|next, before| next.0 <= before.0);
+    let (first, last) = (bars.get(skip)?, bars.last()?);
+    let (steps, seconds) = (last.0.checked_sub(first.0)?, last.1.checked_sub(first.1)?);
+    let pace = Pace::Seconds(seconds as f64 / steps as f64);
+    (steps > 0 && seconds > 0).then_some(StepLine {
+        line: last.2 as usize,
+        step: last.0,
+        pace,
+        batch: None,
+        skipped: false,
+    })
+}
+
+/// Seconds of `01:04` or `1:02:03`.
+fn clock(text: &str) -> Option<u64> {
+    text.split(':').try_fold(0_u64, |sum, part| sum.checked_mul(60)?.checked_add(part.trim().parse().ok()?))
+}
+
 /// GiB that the allocator gave at most, on a line of Megatron-LM (in MiB), DeepSpeed or torchtitan.
 pub(crate) fn peak_gib(line: &str) -> Option<f64> {
     if line.contains("memory (MB)") {
@@ -91,7 +132,7 @@ pub(crate) fn peak_gib(line: &str) -> Option<f64> {
     if line.contains("SamplesPerSec=") {
         return decimal(after(line, "MaxMemAllocated=")?);
     }
-    let amount = after(line, "memory: ").filter(|_| line.contains("tps: "))?;
+    let amount = after(line, "memory: ").filter(|_| rate_of_torchtitan(line).is_some())?;
     amount.split_once("GiB").and_then(|(amount, _)| decimal(amount))
 }
 
@@ -174,6 +215,8 @@ mod tests {
         assert_eq!(deepspeed(1, line).map(|line| line.pace), Some(Pace::Samples(300.5)));
         assert_eq!(peak_gib(line), Some(66.97));
         assert_eq!(peak_gib("memory (MB) | allocated: 1.0 | max allocated: 2048.0 | reserved: 4096.0"), Some(2.0));
+        assert_eq!(torchtitan(1, "step: 40  memory: 81.67GiB(85.93%)  wps: 112,109").map(|line| line.step), Some(40));
+        assert_eq!((clock("01:04"), clock("1:02:03"), clock("?")), (Some(64), Some(3723), None));
         for nothing in ["", "iteration", "iteration 1/ | elapsed time per iteration (ms): nan", "step: 1 tps: -3"] {
             assert_eq!((megatron(1, nothing), torchtitan(1, nothing)), (None, None), "{nothing}");
         }

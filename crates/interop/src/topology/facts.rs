@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use shardscope_engine::hardware::Queue;
+use shardscope_engine::units::Seconds;
+
 /// Something that a file says, and where.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Said<T> {
@@ -112,6 +115,8 @@ pub(crate) struct MachineFacts {
     pub links: Vec<Said<DirectLinks>>,
     /// How pairs of devices are joined.
     pub pairs: Vec<Said<JoinedPairs>>,
+    /// What bounds jobs, by partition.
+    pub queues: BTreeMap<String, Said<Queue>>,
     /// What has no effect, with the reason.
     pub ignored: Vec<(String, &'static str)>,
 }
@@ -119,7 +124,22 @@ pub(crate) struct MachineFacts {
 impl MachineFacts {
     /// How much is said, whatever of.
     pub fn size(&self) -> usize {
-        let Self { names, devices, memory: _, kinds, ports, rates, links: _, pairs, ignored } = self;
-        names.len() + devices.len() + kinds.len() + ports.len() + rates.len() + pairs.len() + ignored.len()
+        let Self { names, devices, memory: _, kinds, ports, rates, links: _, pairs, queues, ignored } = self;
+        let network = ports.len() + rates.len() + pairs.len();
+        names.len() + devices.len() + kinds.len() + network + queues.len() + ignored.len()
+    }
+
+    /// Notes what bounds the jobs of a partition.
+    pub fn limit(&mut self, partition: &str, place: &str, longest: Option<Seconds>, nodes: Option<u32>) {
+        // Slurm marks the default partition.
+        let partition = partition.trim_end_matches('*');
+        if partition.is_empty() {
+            return;
+        }
+        let new =
+            || Said { value: Queue { partition: partition.to_owned(), ..Queue::default() }, place: place.to_owned() };
+        let Said { value: queue, .. } = self.queues.entry(partition.to_owned()).or_insert_with(new);
+        queue.longest = longest.or(queue.longest);
+        queue.nodes = nodes.or(queue.nodes);
     }
 }

@@ -19,6 +19,8 @@ pub(crate) struct NodeGroup<'a> {
     pub devices: u32,
     /// How many nodes.
     pub nodes: u32,
+    /// The partition that has most of them; empty where none is named.
+    pub partition: &'a str,
     /// The first line that lists any.
     pub place: &'a str,
     /// How many lines list them.
@@ -40,7 +42,10 @@ pub fn groups(kinds: &[Said<NodeKind>]) -> Vec<NodeGroup<'_>> {
 fn group<'a>(device: &'a str, devices: u32, kinds: &[&'a Said<NodeKind>], left: &mut usize) -> NodeGroup<'a> {
     let mut names: HashSet<String> = HashSet::new();
     let mut unnamed: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut all: BTreeMap<&str, u32> = BTreeMap::new();
     for NodeKind { names: list, partition, nodes, .. } in kinds.iter().map(|kind| &kind.value) {
+        let sum = all.entry(partition).or_default();
+        *sum = sum.saturating_add(*nodes);
         if let Some(listed) = hosts::expanded(list, *left) {
             *left -= listed.len();
             names.extend(listed);
@@ -51,8 +56,11 @@ fn group<'a>(device: &'a str, devices: u32, kinds: &[&'a Said<NodeKind>], left: 
         }
     }
     let most = unnamed.values().copied().max().unwrap_or(0);
+    // The default partition, which Slurm marks, before others of its size.
+    let partition = all.into_iter().max_by_key(|(name, nodes)| (*nodes, name.ends_with('*')));
     NodeGroup {
         device,
+        partition: partition.map_or("", |(name, _)| name.trim_end_matches('*')),
         devices,
         nodes: most.max(u32::try_from(names.len()).unwrap_or(u32::MAX)),
         place: kinds.first().map_or("", |kind| &kind.place),

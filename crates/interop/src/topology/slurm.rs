@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use shardscope_engine::problem::Problem;
+use shardscope_engine::units::Seconds;
 
 use super::facts::{MachineFacts, NodeKind, Said};
 use super::hosts;
@@ -15,10 +16,11 @@ const MOST_OF_A_LINE: usize = 1 << 16;
 /// The most devices of a node.
 const MOST_DEVICES: u32 = 1024;
 
-/// `gpu:h100:8(S:0-1),ssd:1` is eight of h100, `gpu:4` four of no type; two types of one node are two resources.
+/// `gpu:h100:8(S:0-1),ssd:1` is eight of h100, `gpu:4` four of no type; two types of one node are two resources. What has
+/// indices, `gpu:a100:2(IDX:0-1)`, is what jobs use of it.
 fn resources(text: &str) -> BTreeMap<String, u32> {
     let mut all = BTreeMap::new();
-    for gpu in text.split(',').map(str::trim).filter(|one| one.starts_with("gpu:")) {
+    for gpu in text.split(',').map(str::trim).filter(|one| one.starts_with("gpu:") && !one.contains("(IDX")) {
         let parts: Vec<&str> = gpu.split('(').next().unwrap_or_default().split(':').collect();
         let count = parts.last().and_then(|count| count.parse::<u32>().ok());
         let Some(count) = count.filter(|count| *count > 0 && *count <= MOST_DEVICES) else { continue };
@@ -30,37 +32,59 @@ fn resources(text: &str) -> BTreeMap<String, u32> {
 }
 
 /// Adds nodes of a kind; `gres` may have no devices.
-fn push(gres: &str, (nodes, names, partition): (u32, &str, &str), place: &str, facts: &mut MachineFacts) {
+fn push(gres: &str, row: &NodeRow<'_>, place: &str, facts: &mut MachineFacts) {
     for (device, devices) in resources(gres) {
-        let value = NodeKind { device, devices, nodes, names: names.to_owned(), partition: partition.to_owned() };
+        let (names, partition) = (row.names.to_owned(), row.partition.to_owned());
+        let value = NodeKind { device, devices, nodes: row.nodes, names, partition };
         facts.kinds.push(Said { value, place: place.to_owned() });
     }
 }
 
+/// Nodes that one line tells of.
+#[derive(Debug, Clone, Copy)]
+struct NodeRow<'a> {
+    nodes: u32,
+    /// Their names; empty where they have none.
+    names: &'a str,
+    /// The partition; empty where none is named.
+    partition: &'a str,
+}
+
 /// Adds what the lines of `sinfo` or `scontrol` say.
 pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) -> Result<(), Problem> {
-    let (mut node, mut columns) = ("", SinfoColumns::default());
+    let (mut node, mut queue, mut columns) = ("", "", None);
     for (at, line) in lines.iter().enumerate() {
         let place = format!("{file}:{}", at + 1);
         if let Some((_, rest)) = line.split_once("NodeName=") {
             node = rest.split_whitespace().next().unwrap_or_default();
-        } else if line.contains("PartitionName=") {
-            facts.ignored.push((place.clone(), "a partition's limits change no step"));
+        } else if let Some((_, rest)) = line.split_once("PartitionName=") {
+            queue = rest.split_whitespace().next().unwrap_or_default();
         }
-        // A line for each node (`scontrol -o`), or one of its own among a node's.
-        if let Some(gres) = line.split_whitespace().find_map(|word| word.strip_prefix("Gres=")) {
-            push(gres, (1, node, ""), &place, facts);
+        // A line for each node or partition (`scontrol -o`), or several.
+        for (name, value) in line.split_whitespace().filter_map(|word| word.split_once('=')) {
+            match name {
+                "Gres" => push(value, &NodeRow { nodes: 1, names: node, partition: "" }, &place, facts),
+                "MaxTime" => facts.limit(queue, &place, time(value), None),
+                "MaxNodes" => facts.limit(queue, &place, None, value.parse().ok()),
+                _ => {}
+            }
         }
         let cells = cells(line);
         if cells.len() < 2 {
             continue;
         }
         if cells.contains(&"GRES") {
-            columns = SinfoColumns::named(&cells);
-        } else if let Some(gres) = cells.iter().position(|cell| !resources(cell).is_empty()) {
-            columns.refuse_cut(&cells, &place)?;
-            push(cells[gres], columns.nodes(&cells, gres), &place, facts);
-        } else if columns.header && cells.iter().any(|cell| is_cut(cell)) {
+            columns = Some(SinfoColumns::named(&cells));
+        } else if let Some(gres) = gres(&cells, columns.as_ref()) {
+            let row = match &columns {
+                Some(columns) => columns.row(&cells, &place)?,
+                None => unnamed(&cells, gres, &place)?,
+            };
+            push(cells[gres], &row, &place, facts);
+            if let Some(columns) = &columns {
+                facts.limit(row.partition, &place, columns.longest(&cells), columns.most_nodes(&cells));
+            }
+        } else if columns.is_some() && cells.iter().any(|cell| is_cut(cell)) {
             return Err(cut(&place));
         }
     }
@@ -70,6 +94,13 @@ pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) -> Result<()
 /// What stands between bars, or else between blanks, as `sinfo` prints columns of a width.
 fn cells(line: &str) -> Vec<&str> {
     if line.contains('|') { line.split('|').map(str::trim).collect() } else { line.split_whitespace().collect() }
+}
+
+/// The cell of the devices: under its header, or else the first that has any.
+fn gres(cells: &[&str], columns: Option<&SinfoColumns>) -> Option<usize> {
+    let has = |at: usize| cells.get(at).is_some_and(|cell| !resources(cell).is_empty());
+    let named = columns.and_then(|columns| columns.gres).filter(|at| has(*at));
+    named.or_else(|| (0..cells.len()).find(|at| columns.is_none_or(|columns| columns.used != Some(*at)) && has(*at)))
 }
 
 /// Whether a resource has lost the number at its end.
@@ -84,13 +115,16 @@ fn cut(place: &str) -> Problem {
     Problem::new(place, "a cell is cut to the width of its column", fix)
 }
 
-/// Where a table of `sinfo` has what; without a header its cells tell.
-#[derive(Default)]
+/// Where a table of `sinfo` has what, by its header.
 struct SinfoColumns {
     nodes: Option<usize>,
     names: Option<usize>,
     partition: Option<usize>,
-    header: bool,
+    gres: Option<usize>,
+    /// What jobs use.
+    used: Option<usize>,
+    time: Option<usize>,
+    size: Option<usize>,
     /// Cells of the header.
     width: usize,
 }
@@ -101,38 +135,81 @@ impl SinfoColumns {
         Self {
             nodes: at(&["NODES", "NODES(A/I/O/T)"]),
             names: at(&["NODELIST", "HOSTNAMES"]),
-            partition: at(&["PARTITION"]),
-            header: true,
+            partition: at(&["PARTITION", "PARTITIONNAME"]),
+            gres: at(&["GRES"]),
+            used: at(&["GRES_USED"]),
+            time: at(&["TIMELIMIT", "TIME"]),
+            size: at(&["JOB_SIZE", "SIZE"]),
             width: header.len(),
         }
     }
 
-    /// Cells that fill their columns run into one another.
-    fn refuse_cut(&self, cells: &[&str], place: &str) -> Result<(), Problem> {
-        if self.header && cells.len() < self.width { Err(cut(place)) } else { Ok(()) }
+    /// Nodes of a line: of those allocated, idle, other and total the last counts, and lines of `sinfo -N` are of one each.
+    fn row<'a>(&self, cells: &[&'a str], place: &str) -> Result<NodeRow<'a>, Problem> {
+        // Cells that fill their columns run into one another.
+        if cells.len() < self.width {
+            return Err(cut(place));
+        }
+        let cell = |at: Option<usize>| at.and_then(|at| cells.get(at)).copied().unwrap_or_default();
+        let nodes = cell(self.nodes).rsplit('/').next().unwrap_or_default();
+        Ok(NodeRow { nodes: nodes.parse().unwrap_or(1), names: cell(self.names), partition: cell(self.partition) })
     }
 
-    /// Nodes of a line, their names, and the partition: `gpu|64|gpu:h100:8|96|gpu[001-064]|idle~`.
-    fn nodes<'a>(&self, cells: &[&'a str], gres: usize) -> (u32, &'a str, &'a str) {
-        let cell = |at: Option<usize>| at.and_then(|at| cells.get(at)).copied().unwrap_or_default();
-        if self.header {
-            // Lines of `sinfo -N` are of a node each.
-            // Of those allocated, idle, other and total the last counts.
-            let nodes = cell(self.nodes).rsplit('/').next().unwrap_or_default();
-            return (nodes.parse().unwrap_or(1), cell(self.names), cell(self.partition));
-        }
-        let count = cells.iter().find_map(|cell| cell.parse::<u32>().ok());
-        let names = (0..cells.len()).rev().find(|at| {
-            // A partition stands first, and may be called h100; a feature may look like a name too.
-            let is_list = cells[*at].ends_with(']') || *at > 0 && cells[*at].ends_with(|c: char| c.is_ascii_digit());
-            let listed = || hosts::expanded(cells[*at], MOST_OF_A_LINE).map(|names| names.len() as u32);
-            *at != gres && is_list && listed().is_some_and(|listed| count.is_none_or(|count| count == listed))
-        });
-        // `sinfo -N -h -o '%N|%G'`.
-        let names = names.or((count.is_none() && gres > 0).then_some(0));
-        let first = cells.first().filter(|first| gres > 0 && first.parse::<u32>().is_err());
-        (count.unwrap_or(1), cell(names), first.copied().unwrap_or_default())
+    fn longest(&self, cells: &[&str]) -> Option<Seconds> {
+        time(cells.get(self.time?)?)
     }
+
+    /// `1-32` is 32 nodes at most; `1-infinite` has no bound.
+    fn most_nodes(&self, cells: &[&str]) -> Option<u32> {
+        cells.get(self.size?)?.rsplit('-').next()?.parse().ok()
+    }
+}
+
+/// Nodes of a line without a header, whose cells tell: `gpu|64|gpu:h100:8|96|gpu[001-064]|idle~`, `gpu01 idle 0/8/0/8 gpu:8`.
+fn unnamed<'a>(cells: &[&'a str], gres: usize, place: &str) -> Result<NodeRow<'a>, Problem> {
+    let listed = |at: usize| hosts::expanded(cells[at], MOST_OF_A_LINE).map(|names| names.len() as u32);
+    let is_name =
+        |at: &usize| *at != gres && cells[*at].ends_with(|c: char| c.is_ascii_digit()) && listed(*at).is_some();
+    let list = (0..cells.len()).find(|at| *at != gres && cells[*at].ends_with(']') && listed(*at).is_some());
+    let counts: Vec<u32> = cells.iter().filter_map(|cell| cell.parse().ok()).collect();
+    // Processors that are allocated, idle, other and all of a node: what else is a number is its memory.
+    let only_count = counts.first().filter(|_| counts.len() == 1 && !cells.iter().any(|cell| cell.contains('/')));
+    let first_is_name = is_name(&0);
+    // A partition stands first, and may be called h100; a feature may look like a name too.
+    let single = || (1..cells.len()).rev().find(is_name).filter(|_| counts.is_empty() || counts.contains(&1));
+    let first = || first_is_name.then_some(0).filter(|_| only_count.is_none_or(|count| *count == 1));
+    let names = list.or_else(single).or_else(first);
+    let partition = |names: Option<usize>| match cells.first() {
+        Some(first) if gres > 0 && names != Some(0) && first.parse::<u32>().is_err() => *first,
+        _ => "",
+    };
+    match (names, only_count) {
+        (Some(at), _) => Ok(NodeRow { nodes: listed(at).unwrap_or(1), names: cells[at], partition: partition(names) }),
+        (None, Some(count)) if !first_is_name => Ok(NodeRow { nodes: *count, names: "", partition: partition(None) }),
+        (None, None) if counts.is_empty() => Ok(NodeRow { nodes: 1, names: "", partition: partition(None) }),
+        _ => {
+            let what = "no header says which number counts nodes";
+            Err(Problem::new(place, what, "print it with its header, or so: sinfo -o '%P|%D|%G|%N'"))
+        }
+    }
+}
+
+/// `1-00:00:00`, `12:00:00`, `30:00` or `45` minutes; none where there is no bound.
+fn time(text: &str) -> Option<Seconds> {
+    let (days, rest) = text.split_once('-').map_or((0_u64, text), |(days, rest)| (days.parse().unwrap_or(0), rest));
+    let parts: Vec<u64> = rest.split(':').map(|part| part.parse().ok()).collect::<Option<_>>()?;
+    let seconds = match parts[..] {
+        [hours, minutes, seconds] => {
+            hours.checked_mul(3600)?.checked_add(minutes.checked_mul(60)?)?.checked_add(seconds)?
+        }
+        [hours, minutes] if days > 0 => hours.checked_mul(3600)?.checked_add(minutes.checked_mul(60)?)?,
+        [hours] if days > 0 => hours.checked_mul(3600)?,
+        [minutes, seconds] => minutes.checked_mul(60)?.checked_add(seconds)?,
+        [minutes] => minutes.checked_mul(60)?,
+        _ => return None,
+    };
+    let whole = days.checked_mul(86_400)?.checked_add(seconds)?;
+    (whole > 0).then(|| Seconds::new(whole as f64))
 }
 
 /// Adds what JSON says: `nodes` of `sinfo` to 22.05 and of `scontrol`, `sinfo` of later ones. Whether it is of Slurm.
@@ -141,7 +218,8 @@ pub(crate) fn read_json(file: &str, whole: &Value, facts: &mut MachineFacts) -> 
     if let Some(nodes) = whole.get("nodes").and_then(Value::as_array) {
         for node in nodes {
             let name = text(node, "/name");
-            push(&text(node, "/gres"), (1, &name, ""), &format!("{file}, node {name}"), facts);
+            let row = NodeRow { nodes: 1, names: &name, partition: "" };
+            push(&text(node, "/gres"), &row, &format!("{file}, node {name}"), facts);
         }
         return true;
     }
@@ -152,8 +230,18 @@ pub(crate) fn read_json(file: &str, whole: &Value, facts: &mut MachineFacts) -> 
         let count = entry.pointer("/nodes/total").and_then(Value::as_u64).and_then(|count| u32::try_from(count).ok());
         // A string in some versions, the total of an object in others.
         let gres = text(entry, "/gres/total") + &text(entry, "/gres");
-        let nodes = (count.unwrap_or(1), &*names.join(","), &*text(entry, "/partition/name"));
-        push(&gres, nodes, &format!("{file}, sinfo[{at}]"), facts);
+        let (names, partition) = (names.join(","), text(entry, "/partition/name"));
+        let row = NodeRow { nodes: count.unwrap_or(1), names: &names, partition: &partition };
+        let place = format!("{file}, sinfo[{at}]");
+        push(&gres, &row, &place, facts);
+        // A number of minutes or of nodes, which is an object with `set` in later versions.
+        let limit = |name: &str| {
+            let limit = entry.pointer(&format!("/partition/maximums/{name}"))?;
+            let of = limit.get("number").filter(|_| limit.get("set") == Some(&Value::Bool(true))).unwrap_or(limit);
+            of.as_u64().filter(|limit| *limit > 0)
+        };
+        let longest = limit("time").map(|minutes| Seconds::new(minutes as f64 * 60.0));
+        facts.limit(&partition, &place, longest, limit("nodes").and_then(|nodes| u32::try_from(nodes).ok()));
     }
     true
 }

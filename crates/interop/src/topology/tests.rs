@@ -1,4 +1,5 @@
 use super::*;
+use shardscope_engine::units::Seconds;
 
 macro_rules! output {
     ($file:literal) => {
@@ -412,4 +413,62 @@ fn broken_outputs_are_read_or_refused() {
             }
         }
     }
+}
+
+/// A file of these lines, on A100s: nodes, devices of each, and the partition.
+fn slurm(text: &str) -> Result<(Option<u32>, u32, Option<String>), String> {
+    let files = [("sinfo.txt".to_owned(), text.to_owned())];
+    let wishes = MachineWishes { nodes: None, device: Some("a100-80gb-dgx"), ..whole() };
+    let found = machine(&files, &shardscope_presets::library(), wishes);
+    let cluster = found.map_err(|errors| errors[0].to_string())?.made.cluster;
+    Ok((cluster.nodes, cluster.devices_per_node(), cluster.queue.as_ref().map(|queue| queue.partition.clone())))
+}
+
+/// Columns of the manual page of `sinfo`, with and without a header: processors and memory count no nodes.
+#[test]
+fn columns_of_sinfo_are_told_apart() {
+    for (text, nodes, devices) in [
+        ("gpu[01-04] 128 1031000 gpu:a100:8", 4, 8),
+        ("gpu-01|128|1031000|gpu:a100:8\ngpu-02|128|1031000|gpu:a100:8", 2, 8),
+        ("gpu01 idle 0/128/0/128 1031000 gpu:a100:8\ngpu02 mixed 64/64/0/128 1031000 gpu:a100:8", 2, 8),
+        ("gpu* 64 gpu:a100:8", 64, 8),
+        ("gpu|64|gpu:a100:8|96|gpu[001-064]|idle~", 64, 8),
+        ("gpu001 gpu:a100:4(S:0-1)\ngpu002 gpu:a100:4(S:0-1)", 2, 4),
+        ("NODELIST GRES_USED GRES\nnode[01-04] gpu:a100:2(IDX:0-1) gpu:a100:8", 4, 8),
+        ("NODELIST GRES GRES_USED\nnode[01-04] gpu:a100:8 gpu:a100:0(IDX:N/A)", 4, 8),
+        ("NODES GRES_USED GRES NODELIST\n2 gpu:a100:4 gpu:a100:8 n[1-2]", 2, 8),
+        ("node[1-3] gpu:a100:2(IDX:0-1) gpu:a100:8", 3, 8),
+        ("NODELIST CPUS MEMORY GRES\ngpu[01-04] 128 1031000 gpu:a100:8", 4, 8),
+        // Two types in one node: the larger part of the machine counts.
+        (
+            "PARTITION NODES GRES NODELIST\ngpu 4 gpu:a100:4,mps:400 g[01-04]\ngpu 2 gpu:a100:2,gpu:a100_80g:2 g[05-06]",
+            4,
+            4,
+        ),
+    ] {
+        let found = slurm(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!((found.0, found.1), (Some(nodes), devices), "{text}");
+    }
+    for text in ["gpu 128 1031000 gpu:a100:8", "gpu01 128 gpu:a100:8"] {
+        assert!(slurm(text).unwrap_err().contains("no header says which number counts nodes"), "{text}");
+    }
+    let other = slurm("PARTITION NODES GRES\na 4 gpu:v100:4\nb 2 gpu:h100:8").unwrap_err();
+    assert!(other.contains("which a100-80gb-dgx has not"), "{other}");
+}
+
+/// The partition with most of the nodes, its longest job of a day, and its 32 nodes at most.
+#[test]
+fn a_partition_and_what_bounds_its_jobs_are_kept() {
+    for file in ["slurm22-sinfo-o.txt", "slurm22-sinfo-states.txt"] {
+        let wishes = MachineWishes { nodes: None, device: Some("h100-80gb-dgx"), ..whole() };
+        let queue = of(&[file], wishes).expect(file).made.cluster.queue.expect("a queue");
+        let said = (queue.partition.as_str(), queue.longest, queue.nodes);
+        assert_eq!(said, ("gpu", Some(Seconds::new(86_400.0)), Some(32)), "{file}");
+    }
+    // The same of scontrol, whose nodes say no partition; the default one of two alike.
+    let wishes = MachineWishes { device: Some("h100-80gb-dgx"), ..whole() };
+    let files = ["slurm22-scontrol-node-h100.txt", "slurm22-scontrol-partition.txt"];
+    assert_eq!(of(&files, wishes).expect("a cluster").made.cluster.queue, None);
+    let two = "PARTITION NODES GRES TIMELIMIT\nlong 4 gpu:a100:8 7-00:00:00\nshort* 4 gpu:a100:8 30:00";
+    assert_eq!(slurm(two).map(|found| found.2), Ok(Some("short".to_owned())));
 }

@@ -62,6 +62,7 @@ pub enum Figure {
     Reserved,
     Allocated,
     Capacity,
+    FitChance,
     Headroom,
     Traffic(usize),
     Busy(usize),

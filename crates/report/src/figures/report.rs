@@ -4,6 +4,7 @@
 
 mod calibrate;
 mod caveats;
+mod diagnosis;
 mod figures;
 mod intensity;
 mod layers;
@@ -26,15 +27,17 @@ use shardscope_engine::evaluate::Evaluation;
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::scenario::file::ScenarioFile;
 use shardscope_engine::search::Comparison;
-use shardscope_evidence::calibrate::Attribution;
+use shardscope_evidence::calibrate::RunDiagnosis;
 
 use super::table::{joined, known, pretty};
 
 pub use calibrate::CalibrateReport;
+pub use caveats::{caveats, lacking};
+pub use diagnosis::{hypotheses, memory_words, prices, verdict_words};
 pub use figures::Figures;
 pub use intensity::{intensities, verdict};
 pub use limits::{GridReport, LimitsReport};
-pub use measured::{band_words, cause_cells, measured};
+pub use measured::{MeasuredReport, band_words, cause_cells, measured};
 pub use plan::{PlanReport, ProfileReport};
 pub use published::{PublishedAmounts, published};
 pub use search::{SearchReport, extent_words, plan_words, proven_words, so_far_words};
@@ -65,9 +68,9 @@ impl EvaluationReport {
         Self(joined(joined(figures, json!({"intensities": intensities})), published))
     }
 
-    /// With what a measured step says of the evaluation.
+    /// With what a measured figure says of the evaluation.
     #[must_use]
-    pub fn with_measured(self, measured: Option<&Attribution>) -> Self {
+    pub fn with_measured(self, measured: Option<&RunDiagnosis>) -> Self {
         Self(joined(self.0, json!({"measured": measured.map(measured::record)})))
     }
 

@@ -15,8 +15,8 @@ use crate::app::transfer::exporting::{ExportOutcome, ExportQuestion};
 use crate::app::transfer::importing::{ImportChange, ImportQuestion, ImportedFile, read_words};
 use crate::app::transfer::{FileTransfer, Transferred, Underway};
 use crate::app::views::measured;
+use shardscope_engine::search::OwnFigure;
 use shardscope_engine::stack::Calibration;
-use shardscope_evidence::calibrate::OwnFigure;
 use shardscope_interop::export::ExportForm;
 
 impl App {
@@ -54,7 +54,7 @@ impl App {
                 self.tell(format!("imported {path} as {kind}; u undoes it"));
                 commands
             }
-            ImportChange::Measured(step) => self.measure_run(OwnFigure::StepTime(step)),
+            ImportChange::Measured(figure) => self.measure_run(figure),
             ImportChange::Nothing => Vec::new(),
         };
         if !report.is_empty() {
@@ -84,7 +84,7 @@ impl App {
     }
 
     /// The scenario shown was run, and this was measured of it: a view shows what that says.
-    fn measure_run(&mut self, figure: OwnFigure) -> Vec<Command> {
+    pub(crate) fn measure_run(&mut self, figure: OwnFigure) -> Vec<Command> {
         let Ok(scenario) = self.shown.as_deref().cloned() else {
             self.tell("not possible, so it cannot have run".to_owned());
             return Vec::new();

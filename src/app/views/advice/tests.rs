@@ -226,7 +226,8 @@ fn a_schedule_is_tried_together_with_its_stages() {
 /// Frontier's 20B with unquantised shards: its strategies with int8 weights on the wire stand last and say so.
 #[test]
 fn what_makes_the_numbers_coarser_stands_last_and_says_so() {
-    let mut app = explorer_on(&FRONTIER.replace("zero-topo", "fsdp"));
+    let text = FRONTIER.replace("zero-topo", "fsdp").replace("deepspeed-zero3-2022", "deepspeed-zeropp-2023");
+    let mut app = explorer_on(&text);
     press(&mut app, "W");
     let suggestions = &advice(&app).suggestions;
     let first = suggestions.iter().position(|one| !one.coarser.is_empty()).expect("a quantised strategy is faster");

@@ -5,7 +5,7 @@ use shardscope_engine::plan::Size;
 use shardscope_engine::presets::Library;
 use shardscope_engine::scenario::{Field, Scenario, Value};
 use shardscope_engine::search::Axis;
-use shardscope_engine::search::plans::{Allowed, Objective, PlanSearch, SearchLimits, SearchSpace};
+use shardscope_engine::search::plans::{Allowed, Margin, Objective, PlanSearch, SearchLimits, SearchSpace};
 use shardscope_engine::units::{Money, Seconds, whole_percent};
 use shardscope_report::figures::Figure;
 
@@ -33,7 +33,7 @@ const DOUBLINGS: u32 = 2;
 const TOP: usize = 10;
 
 /// Memory that stays free is a multiple of this share, and less than half of all.
-const MARGIN: (f64, u32) = (0.05, 9);
+const MARGIN: (f64, i32) = (0.05, 9);
 
 /// Days within which plans may be asked to end.
 const DEADLINES: [u32; 7] = [365, 180, 90, 60, 30, 14, 7];
@@ -52,8 +52,11 @@ pub struct PlanQuestion {
     doublings: u32,
     /// Whether the scenario's sharding stays.
     keeps_sharding: bool,
-    /// How many times the least margin stays free.
-    margins: u32,
+    /// Whether plans may have what the stack lacks.
+    any_plan: bool,
+    /// How many times the least margin stays free; 0 where as much stays free as a plan needs to fit with a chance of 0.9,
+    /// -1 where all may be filled.
+    margins: i32,
     /// Places in [`DEADLINES`] and [`BUDGETS`], from 1; 0 for none.
     deadline: usize,
     budget: usize,
@@ -75,6 +78,10 @@ impl PlanQuestion {
         let mut words = vec![asked(OBJECTIVES[self.objective].1.to_owned()), asked(devices)];
         words.extend(self.held_to(scenario).into_iter().map(asked));
         words.push((!self.keeps_sharding, sharding.to_owned()));
+        if scenario.stack.runs.is_some() {
+            let stack = if self.any_plan { "any plan" } else { "runs on the stack" };
+            words.push((!self.any_plan, stack.to_owned()));
+        }
         words.push((self.numerics == 0, NUMERICS[self.numerics].1.to_owned()));
         words.sort_by_key(|(usual, _)| *usual);
         words.into_iter().map(|(_, text)| text).collect()
@@ -84,7 +91,11 @@ impl PlanQuestion {
     pub fn held_to(self, scenario: &Scenario) -> Vec<String> {
         let days = self.days().map(|days| format!("within {days} days"));
         let most = self.most(scenario).map(|most| format!("for at most {most}"));
-        let free = (self.margins > 0).then(|| format!("{} of memory free", whole_percent(self.free())));
+        let free = match self.margin() {
+            Margin::Likely => None,
+            Margin::Share(0.0) => Some("all memory".to_owned()),
+            Margin::Share(free) => Some(format!("{} of memory free", whole_percent(free))),
+        };
         [days, most, free].into_iter().flatten().collect()
     }
 
@@ -92,7 +103,7 @@ impl PlanQuestion {
     pub fn ways_out(self, scenario: &Scenario) -> Vec<&'static str> {
         let deadline = self.days().map(|_| "t sets another deadline or none");
         let budget = self.most(scenario).map(|_| "$ another budget or none");
-        let free = (self.margins > 0).then_some("- leaves less memory free");
+        let free = (self.margins >= 0).then_some("- leaves less memory free");
         let always = ["d searches more devices", "n other formats"].map(Some);
         [deadline, budget, free].into_iter().chain(always).flatten().collect()
     }
@@ -129,11 +140,12 @@ impl PlanQuestion {
             Action::Metric => self.objective = (self.objective + 1) % OBJECTIVES.len(),
             Action::Numerics => self.numerics = (self.numerics + 1) % NUMERICS.len(),
             Action::Filter(Facet::Devices) => self.doublings = (self.doublings + 1) % (DOUBLINGS + 1),
+            Action::AnyPlan => self.any_plan = !self.any_plan,
             Action::Filter(Facet::Strategy) => self.keeps_sharding = !self.keeps_sharding,
             Action::Deadline => self.deadline = (self.deadline + 1) % (DEADLINES.len() + 1),
             Action::Budget => self.budget = (self.budget + 1) % (BUDGETS.len() + 1),
             Action::More => self.margins = (self.margins + 1).min(MARGIN.1),
-            Action::Less => self.margins = self.margins.saturating_sub(1),
+            Action::Less => self.margins = (self.margins - 1).max(-1),
             _ => return false,
         }
         true
@@ -141,7 +153,7 @@ impl PlanQuestion {
 
     /// The search for a scenario.
     pub(super) fn search(self, scenario: &Scenario) -> PlanSearch {
-        let mut space = SearchSpace::default();
+        let mut space = SearchSpace::of_stack(self.any_plan);
         if self.keeps_sharding {
             space.fix(Field::Strategy);
         }
@@ -149,7 +161,7 @@ impl PlanQuestion {
         if self.doublings > 0 {
             space.vary(self.sizes(scenario.plan.size));
         }
-        let mut limits = SearchLimits { margin: self.free(), ..SearchLimits::default() };
+        let mut limits = SearchLimits { margin: self.margin(), ..SearchLimits::default() };
         if let (Some(days), Some(tokens)) = (self.days(), scenario.plan.tokens) {
             limits = limits.within(Seconds::DAY * f64::from(days), tokens);
         }
@@ -188,8 +200,11 @@ impl PlanQuestion {
         if !allowed.is_empty() {
             line = line.option("allow", allowed.join(","));
         }
-        if self.margins > 0 {
-            line = line.option("margin", format!("{:.0}%", self.free() * 100.0));
+        if self.any_plan {
+            line = line.switch("any-plan");
+        }
+        if let Margin::Share(free) = self.margin() {
+            line = line.option("margin", format!("{:.0}%", free * 100.0));
         }
         if let Some(days) = self.days() {
             line = line.option("deadline", format!("{days} d"));
@@ -201,9 +216,12 @@ impl PlanQuestion {
         line.line().ok()
     }
 
-    /// The share of the memory that stays free.
-    fn free(self) -> f64 {
-        f64::from(self.margins) * MARGIN.0
+    /// Memory that stays free.
+    fn margin(self) -> Margin {
+        match self.margins {
+            0 => Margin::Likely,
+            margins => Margin::Share(f64::from(margins.max(0)) * MARGIN.0),
+        }
     }
 
     /// The counts of nodes or devices around a size.

@@ -85,7 +85,7 @@ fn keys_change_the_question_and_the_search_begins_anew() {
     assert!(nodes >= 1 && !app.views.best.is_complete() && app.views.best.plans().is_empty());
     press(&mut app, "+");
     let margin = app.views.best.asked().expect("a search").limits.margin;
-    assert!((margin - 0.05).abs() < 1e-12, "{margin}");
+    assert_eq!(margin, shardscope_engine::search::plans::Margin::Share(0.05));
 }
 
 /// 100 tokens within 365 days are 365 x 86,400 s / 100 for one; a cluster without a price has no budget.

@@ -2,13 +2,14 @@ use super::*;
 use crate::app::layer::Layer;
 use crate::app::tests::{explorer, figures, press, to_field};
 use crate::app::{App, Panel};
+use shardscope_engine::plan::{Plan, Recompute};
 use shardscope_engine::scenario::Scenario;
-use shardscope_engine::search::{self, Workspace};
+use shardscope_engine::search::{self, OwnFigure, Workspace};
 use shardscope_engine::units::Seconds;
-use shardscope_evidence::calibrate::OwnFigure;
+use shardscope_evidence::calibrate::Attribution;
 
 fn told(app: &App) -> &Attribution {
-    app.views.measured.told().expect("an answer").as_ref().expect("a posterior")
+    app.views.measured.told().expect("an answer").as_ref().expect("possible").attribution.as_ref().expect("a posterior")
 }
 
 #[test]
@@ -140,4 +141,49 @@ fn what_is_no_figure_is_refused_with_one_that_is() {
     assert_eq!(entry.line.text(), "38");
     press(&mut app, "<esc>i");
     assert!(app.notice.as_ref().unwrap().contains("no measured run"), "{:?}", app.notice);
+}
+
+/// What took as long as full recompute takes is explained by it; `Enter` makes it the scenario, without what was learned of the
+/// run, and undo takes it back.
+#[test]
+fn a_hypothesis_is_applied_and_undone() {
+    let mut app = explorer();
+    let truth = search::once(
+        &Scenario { plan: Plan { recompute: Recompute::Full, ..app.scenario.plan.clone() }, ..app.scenario.clone() },
+        &mut Workspace::default(),
+    );
+    let (calibration, recompute) = (app.scenario.calibration.clone(), app.scenario.plan.recompute);
+    assert_ne!(recompute, Recompute::Full);
+    press(&mut app, &format!("V<ret>{} s<ret>", truth.expect("possible").summary.step_time.get()));
+    let at = app
+        .views
+        .measured
+        .entries()
+        .iter()
+        .position(|row| matches!(row, MeasuredEntry::Hypothesis(one) if one.to_string() == "recompute full"));
+    let at = at.expect("the cause");
+    assert!(at <= 3, "the first row is the figure: {at}");
+    press(&mut app, &"<down>".repeat(at));
+    press(&mut app, "<ret>");
+    assert_eq!((app.scenario.plan.recompute, &app.scenario.calibration), (Recompute::Full, &calibration));
+    assert!(app.notice.as_ref().unwrap().contains("applied recompute full"), "{:?}", app.notice);
+    press(&mut app, "u");
+    assert_eq!(app.scenario.plan.recompute, recompute);
+}
+
+/// A message that memory ran out is pasted anywhere, and gives prices in place of constants.
+#[test]
+fn a_message_that_memory_ran_out_is_pasted() {
+    let mut app = explorer();
+    let message = "CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 79.15 GiB total capacity; 76.20 GiB already \
+                   allocated; 0.40 GiB free; 77.10 GiB reserved in total by PyTorch)";
+    let commands = app.paste(message);
+    crate::app::tests::obey(&mut app, commands);
+    let gib = |size: f64| size * shardscope_engine::units::Bytes::GIB;
+    let figure = app.inputs.measured.as_ref().expect("a figure").figure;
+    // 76.20 + 2.00 of tensors, 77.10 + 2.00 with what the allocator holds.
+    assert_eq!(figure, OwnFigure::OutOfMemory { least: gib(78.2), needed: gib(79.1), room: gib(79.15) });
+    let told = app.views.measured.told().expect("an answer").as_ref().expect("possible");
+    assert!(told.attribution.is_none() && !told.diagnosis.prices.is_empty());
+    assert!(app.views.measured.entries().iter().any(|row| matches!(row, MeasuredEntry::Price(_))));
 }

@@ -18,7 +18,7 @@ use shardscope_engine::scenario;
 use shardscope_engine::search::plans::{EvaluatedPlan, Objective};
 use shardscope_engine::units::{Amount, Seconds, percent, thousands};
 use shardscope_report::figures::{
-    CellTone, Figure, FigureSubject, Table, TableCell, extent_words, plan_words, proven_words,
+    self, CellTone, Figure, FigureSubject, Table, TableCell, extent_words, plan_words, proven_words,
 };
 
 pub(super) const DRAWING: Drawing =
@@ -120,9 +120,12 @@ fn about(best: &BestView, theme: Theme, width: u16) -> Vec<Line<'static>> {
     } else {
         " each operator's state where it does best".to_owned()
     };
+    let caveats = figures::caveats(scenario, summary);
+    let figures =
+        figures.into_iter().filter_map(figure).chain(caveats.first().map(|caveat| Span::raw(format!("! {caveat}"))));
     vec![
         Line::styled(format!("{}{}", theme.glyphs().pinned, plan_words(&scenario.plan)), title),
-        joined(std::iter::once(Span::raw(over)).chain(figures.into_iter().filter_map(figure)), theme, width),
+        joined(std::iter::once(Span::raw(over)).chain(figures), theme, width),
     ]
 }
 
@@ -278,7 +281,15 @@ fn cell(column: PlanColumn, (mark, row): (&str, &PlanRow), timed: bool, app: &Ap
         PlanColumn::Over => TableCell::word(format!("  {}", extent_words(layout, "+"))),
         PlanColumn::Micro => count(plan.micro_batch),
         PlanColumn::Again => TableCell::word(plan.recompute.to_string()),
-        PlanColumn::Spare => TableCell::word((summary.memory.capacity - summary.memory.peak).in_gib()),
+        PlanColumn::Spare => {
+            let spare = TableCell::word((summary.memory.capacity - summary.memory.peak).in_gib());
+            let chance = Figure::FitChance.amount(&FigureSubject::new(scenario, summary));
+            match chance.map(|chance| chance.value) {
+                Some(chance) if chance >= 0.9 => spare.toned(CellTone::Good),
+                Some(chance) if chance < 0.5 => spare.toned(CellTone::Bad),
+                _ => spare,
+            }
+        }
         PlanColumn::Step => TableCell::word(summary.step_time.to_string()),
     }
 }

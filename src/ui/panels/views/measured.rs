@@ -1,75 +1,123 @@
 //! A run of the user's own beside its prediction, and what may explain the gap.
 
+use std::fmt;
+
 use ratatui::layout::Rect;
 use ratatui::text::Line;
-use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::table::{TableView, rows};
+use super::table::TableView;
 use super::{Content, Drawing};
 use crate::app::App;
 use crate::app::answers::own_run::OwnRun;
-use crate::app::views::measured::SPEC;
+use crate::app::views::measured::{MeasuredEntry, SPEC};
+use crate::ui::panels::panel_list;
 use crate::ui::theme::{Role, Theme};
+use crate::ui::widgets::list::ListLine;
 use crate::ui::widgets::table::{self, Aligned};
 use crate::ui::widgets::text::columns;
 use shardscope_engine::units::{Seconds, percent};
-use shardscope_evidence::calibrate::{Attribution, Cause};
-use shardscope_report::figures::{CellTone, Table, band_words, cause_cells};
+use shardscope_evidence::calibrate::{Attribution, Cause, RunDiagnosis};
+use shardscope_report::figures::{
+    CellTone, Table, band_words, cause_cells, hypotheses, memory_words, prices, verdict_words,
+};
 
 pub(super) const DRAWING: Drawing = Drawing {
     id: SPEC.id,
-    height: |app| 2 + SAID + 2 + columns(app.views.measured.causes().len()).max(1),
+    height: |app| 2 + columns(lines(app, Theme::default()).len()).max(3),
     content: Content::Table(view),
-    status: |app, _| meaning_of_cause(app),
+    status: |app, _| status(app),
 };
 
-/// Lines over the causes.
-const SAID: u16 = 3;
+/// What may have run, how far off that is, its figure, and whether it explains the measured one.
+const HYPOTHESES: [Aligned; 4] =
+    [Aligned::Indented(1, 46), Aligned::Right(8), Aligned::Right(10), Aligned::Indented(2, 11)];
 
-/// Lines of the meaning of a cause.
-const MEANING: u16 = 3;
+/// A choice, its peak, what it saves or costs of memory, and of time, and whether it fits.
+const PRICES: [Aligned; 5] =
+    [Aligned::Indented(1, 36), Aligned::Right(10), Aligned::Right(11), Aligned::Right(9), Aligned::Indented(2, 5)];
 
-/// The share of the gap, the cause, what it would be, how far that is, and what it means.
-const SET: [Aligned; 5] =
+/// The share of the gap, the constant, what it would be, how far that is, and what it means.
+const CAUSES: [Aligned; 5] =
     [Aligned::Right(8), Aligned::Indented(2, 24), Aligned::Right(9), Aligned::Right(12), Aligned::Indented(2, 38)];
 
-/// Instructions before anything was typed.
-const HOW: &str = "Enter: type what a step of this job takes on your machine, like 3.4 s, or the model flop utilisation \
-                   that it reaches, like 38 %. The scenario must say what ran.";
+/// What is to be done where nothing was typed.
+const HOW: &str = "Enter: type what a step of this job takes on your machine, like 3.4 s, the model flop utilisation that it \
+                   reaches, like 38 %, or the peak of its memory, like 71 GiB. A message of PyTorch that memory ran out can \
+                   be pasted. The scenario must say what ran.";
 
 fn view(app: &App, theme: Theme, _: Rect) -> TableView {
     let view = &app.views.measured;
     let stale = if app.inputs.measured.is_some() && view.told().is_none() { ", computing" } else { "" };
     let framed = TableView {
         title: format!("Measured run{stale}"),
-        notes: vec!["your own step beside the prediction".to_owned()],
+        notes: vec!["what may explain it".to_owned()],
         ..TableView::default()
     };
-    let (run, told) = match (&app.inputs.measured, view.told()) {
-        (None, _) => return TableView { instead: Some(HOW.to_owned()), ..framed },
-        (Some(_), Some(Err(why))) => return TableView { instead: Some(why.clone()), ..framed },
-        (Some(_), None) => return framed,
-        (Some(run), Some(Ok(told))) => (run, told),
-    };
-    let causes = compared(view.causes());
-    let mut over = lines(app, run, told, theme);
-    over.push(table::headings(&causes, &SET, |_| Role::Title, theme));
-    let left = format!("{:>9}  unexplained by any constant", percent(told.unexplained));
-    TableView {
-        over,
-        list: rows(app, theme, &causes, &SET, view.row()),
-        under: vec![Line::styled(left, theme.style(Role::Dim))],
-        kept: MEANING,
-        rest: Some(|app, theme, area, buf| {
-            let meaning = Paragraph::new(meaning_of_cause(app)).wrap(Wrap { trim: true });
-            meaning.style(theme.style(Role::Dim)).render(area, buf);
-        }),
-        ..framed
+    match (&app.inputs.measured, view.told()) {
+        (None, _) => TableView { instead: Some(HOW.to_owned()), ..framed },
+        (Some(_), Some(Err(why))) => TableView { instead: Some(why.clone()), ..framed },
+        (Some(_), None) => framed,
+        (Some(_), Some(Ok(_))) => TableView { list: panel_list(app, theme, lines(app, theme), view.row()), ..framed },
     }
 }
 
-fn compared(causes: &[Cause]) -> Table {
-    let mut table = Table::headed(["of gap", "cause", "would be", "that is", "meaning"]);
+/// Every line, with the row that it is.
+fn lines(app: &App, theme: Theme) -> Vec<ListLine<'static>> {
+    let (Some(run), Some(Ok(told))) = (&app.inputs.measured, app.views.measured.told()) else { return Vec::new() };
+    let RunDiagnosis { diagnosis, attribution } = told;
+    let mut lines = Listing { theme, drawn: Vec::new(), rows: 0 };
+    let mut said =
+        attribution.as_ref().map_or_else(|| memory_words(diagnosis), |told| vec![gap_words(told)]).into_iter();
+    lines.row(Line::styled(format!(" {}", said.next().unwrap_or_default()), theme.style(Role::Title)));
+    for line in said {
+        lines.say(line);
+    }
+    lines.say(of_words(app, run));
+    if let Some(verdict) = verdict_words(diagnosis) {
+        lines.say(verdict);
+    }
+    lines.table(&hypotheses(diagnosis), &HYPOTHESES);
+    lines.table(&prices(diagnosis), &PRICES);
+    if let Some(told) = attribution {
+        lines.table(&constants(&told.causes), &CAUSES);
+        lines.say(format_args!("{:>7}  unexplained by any constant", percent(told.unexplained)));
+        lines.say(band_words(told));
+    }
+    lines.drawn
+}
+
+/// Lines of a list, some of which are rows.
+struct Listing {
+    theme: Theme,
+    drawn: Vec<ListLine<'static>>,
+    rows: usize,
+}
+
+impl Listing {
+    fn row(&mut self, line: Line<'static>) {
+        self.drawn.push((line, Some(self.rows)));
+        self.rows += 1;
+    }
+
+    fn say(&mut self, text: impl fmt::Display) {
+        self.drawn.push((Line::styled(format!(" {text}"), self.theme.style(Role::Dim)), None));
+    }
+
+    /// A table under its headings, after a blank; nothing where it has no rows.
+    fn table(&mut self, table: &Table, columns: &[Aligned]) {
+        if table.is_empty() {
+            return;
+        }
+        let headings = table::headings(table, columns, |_| Role::Title, self.theme);
+        self.drawn.extend([(Line::default(), None), (headings, None)]);
+        for line in table::lines(table, columns, self.theme) {
+            self.row(line);
+        }
+    }
+}
+
+fn constants(causes: &[Cause]) -> Table {
+    let mut table = Table::headed(["of gap", "constant", "would be", "that is", "meaning"]);
     table.extend(causes.iter().map(|cause| {
         let [share, name, value, shift, meaning] = cause_cells(cause);
         vec![share, name, value, shift, meaning.toned(CellTone::Aside)]
@@ -77,30 +125,31 @@ fn compared(causes: &[Cause]) -> Table {
     table
 }
 
-/// The gap; the bands; whether the run is of what the screen shows.
-fn lines(app: &App, run: &OwnRun, told: &Attribution, theme: Theme) -> Vec<Line<'static>> {
+fn gap_words(told: &Attribution) -> String {
     let measured = Seconds::new(told.step_time);
     let place = told.band_before.map_or("", |band| {
         if (band.low..=band.high).contains(&measured) { ", inside the 80 % band" } else { ", outside the 80 % band" }
     });
     let way = if told.gap < 0.0 { "shorter" } else { "longer" };
-    let gap = format!(
-        " measured {measured}, predicted {}: {} {way}{place}",
-        measured / (1.0 + told.gap),
-        percent(told.gap.abs())
-    );
-    let bands = format!(" {}", band_words(told));
-    let of = if app.shown.as_deref().is_ok_and(|shown| *shown == run.scenario) {
-        " of the scenario shown".to_owned()
-    } else {
-        format!(" of the scenario as it was: {}; Enter measures the one shown", run.name())
-    };
-    vec![Line::styled(gap, theme.style(Role::Title)), Line::raw(bands), Line::styled(of, theme.style(Role::Dim))]
+    let predicted = measured / (1.0 + told.gap);
+    format!("measured {measured}, predicted {predicted}: {} {way}{place}", percent(told.gap.abs()))
 }
 
-/// The meaning of the cause under the cursor in full: the column and the status line have its beginning.
-fn meaning_of_cause(app: &App) -> String {
-    let view = &app.views.measured;
-    let Some(cause) = view.causes().get(view.row()) else { return String::new() };
-    format!("{}: {}", cause.constant.name, cause.constant.meaning)
+/// Whether the run is of what the screen shows.
+fn of_words(app: &App, run: &OwnRun) -> String {
+    if app.shown.as_deref().is_ok_and(|shown| *shown == run.scenario) {
+        "of the scenario shown".to_owned()
+    } else {
+        format!("of the scenario as it was: {}", run.name())
+    }
+}
+
+/// What the cursor is on, in full: its line may be cut.
+fn status(app: &App) -> String {
+    match app.views.measured.chosen() {
+        Some(MeasuredEntry::Figure) | None => "Enter types a figure of the scenario shown".to_owned(),
+        Some(MeasuredEntry::Hypothesis(one)) => format!("{one}: Enter applies it, u undoes it"),
+        Some(MeasuredEntry::Price(price)) => format!("{}: Enter applies it, u undoes it", price.candidate),
+        Some(MeasuredEntry::Cause(cause)) => format!("{}: {}", cause.constant.name, cause.constant.meaning),
+    }
 }

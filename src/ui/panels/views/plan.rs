@@ -76,7 +76,7 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     };
     let memory = &found.summary.memory;
     let most = picture.curve.limits.iter().copied().fold(0.0, f64::max);
-    let scale = found.scenario.cluster.device.memory * most;
+    let scale = found.scenario.cluster.device.capacity() * most;
     StackedBar { name: "memory", scale: Some(scale), ..StackedBar::new(theme, memory.parts, memory.capacity) }
         .render(bar, buf);
     strip::render(found, planning.operator(), theme, operators, buf);
@@ -116,7 +116,7 @@ fn nothing(planning: &PlanView) -> String {
 
 /// The limit, and what the plan within it is.
 fn question(planning: &PlanView, picture: &PlanPicture, theme: Theme, width: u16) -> Line<'static> {
-    let device = picture.curve.request.scenario.cluster.device.memory;
+    let device = picture.curve.request.scenario.cluster.device.capacity();
     let limit = device * picture.curve.limits[planning.place()];
     let within = format!(" within {}", words::of_capacity(limit, device));
     let mut parts = vec![Span::styled(within, theme.style(Role::Title))];
@@ -135,7 +135,7 @@ fn tflops(summary: &Summary) -> String {
 
 /// Throughput over the limit: the plan's, and that of what it is compared with.
 fn chart(planning: &PlanView, picture: &PlanPicture, theme: Theme) -> LogLog {
-    let device = picture.curve.request.scenario.cluster.device.memory;
+    let device = picture.curve.request.scenario.cluster.device.capacity();
     let places: Vec<f64> = picture.curve.limits.iter().map(|limit| (device * *limit).gib()).collect();
     let curve = |mark: char, tone: Tone, name: &'static str, of: &dyn Fn(&PlanAnswer) -> Option<f64>| {
         let points = places.iter().enumerate().filter_map(|(place, gib)| Some((*gib, of(picture.at(place)?)?)));

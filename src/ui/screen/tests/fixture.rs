@@ -30,8 +30,8 @@ use shardscope_report::figures::Figures;
 use shardscope_report::snapshot::{HeldSnapshot, Listed};
 
 pub(super) use views::{
-    advised, best, best_by_operator, compared, copies, evidence, hardware, planned, strategies, strategies_in_fp8,
-    traffic, training,
+    advised, best, best_by_operator, compared, copies, evidence, hardware, measured, out_of_memory, planned,
+    strategies, strategies_in_fp8, traffic, training,
 };
 
 /// The numbers of the first question and the first map.

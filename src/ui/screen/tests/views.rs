@@ -102,6 +102,21 @@ fn the_training_time_asks_of_a_network_in_few_digits() {
 }
 
 #[test]
+fn the_measured_run() {
+    insta::assert_snapshot!(screen(&fixture::measured(), UTF8, (80, 24)));
+}
+
+#[test]
+fn the_measured_run_beside_the_other_panels() {
+    insta::assert_snapshot!(screen(&fixture::measured(), UTF8, (120, 40)));
+}
+
+#[test]
+fn the_memory_that_ran_out() {
+    insta::assert_snapshot!(screen(&fixture::out_of_memory(), UTF8, (80, 24)));
+}
+
+#[test]
 fn the_hardware() {
     insta::assert_snapshot!(screen(&fixture::hardware(), UTF8, (80, 24)));
 }

@@ -222,7 +222,7 @@ fn a_copy_says_what_it_is_one_of_and_what_was_changed() {
     set(&mut copy, "nodes", "12").unwrap();
     let changed = source(&copy.saving().text);
     assert_eq!(changed.0, format!("copied from mi250x-frontier, changed: nodes; there: {}", before.0));
-    assert_eq!(changed.1, format!("copied from mi250x-frontier, changed: memory; there: {}", before.1));
+    assert_eq!(changed.1, format!("copied from mi250x-frontier, changed: memory, usable; there: {}", before.1));
     assert!(changed.2.starts_with("copied from mi250x-frontier, changed: bandwidth"), "{}", changed.2);
     // Who writes a source has the last word.
     set(&mut copy, "source", "our own machine room").unwrap();

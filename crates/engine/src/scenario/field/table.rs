@@ -83,6 +83,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .range(1, 512)
         .searched_on_request()
         .advised(6, 2)
+        .suspected(0, 0)
         .lens(|plan| whole_nodes(plan.size), |plan, nodes| put_size(plan, nodes, Size::Nodes)),
     plan(Field::Devices, "plan.devices", "devices", COUNT, "those of the nodes")
         .help("N", "Number of devices, instead of whole nodes")
@@ -180,6 +181,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .lens(|plan| some(plan.recompute), |plan, what| what.put(&mut plan.recompute)),
     word::<Precision>(Field::Precision, "plan.precision", "precision", "bf16, or fp16 on a device without it")
         .help("PRECISION", "Number formats of weights and arithmetic")
+        .suspected(8, 8)
         .searched_on_request()
         .left_open()
         .lens(|plan| some(plan.precision), |plan, format| format.put(&mut plan.precision)),
@@ -190,6 +192,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .range(1, 64)
         .searched()
         .advised(3, 3)
+        .suspected(0, 0)
         .lens(|plan| some(plan.tensor), |plan, count| count.put(&mut plan.tensor)),
     plan(Field::Context, "plan.context", "cp", COUNT, "1")
         .help("N", "Context-parallel ranks (ring attention)")
@@ -198,6 +201,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .range(1, 64)
         .searched()
         .advised(2, 2)
+        .suspected(0, 0)
         .lens(|plan| some(plan.context), |plan, count| count.put(&mut plan.context)),
     plan(Field::Pipeline, "plan.pipeline", "pp", COUNT, "1")
         .help("N", "Pipeline ranks")
@@ -205,6 +209,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .range(1, 64)
         .searched()
         .advised(3, 3)
+        .suspected(0, 0)
         .lens(|plan| some(plan.pipeline), |plan, count| count.put(&mut plan.pipeline)),
     word::<Schedule>(Field::Schedule, "plan.schedule", "schedule", "1f1b")
         .help("SCHEDULE", "Pipeline schedule")
@@ -232,6 +237,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .lens(|plan| some(plan.accumulation), |plan, order| order.put(&mut plan.accumulation)),
     word::<Optimizer>(Field::Optimizer, "plan.optimizer", "optimizer", "adam")
         .help("OPTIMIZER", "Optimizer, which sets how much state there is")
+        .suspected(8, 8)
         .left_open()
         .lens(|plan| some(plan.optimizer), |plan, optimizer| optimizer.put(&mut plan.optimizer)),
     word::<Offload>(Field::Offload, "plan.offload", "offload", "none")
@@ -242,18 +248,21 @@ pub(super) static TABLE: &[FieldSpec] = &[
     sharding(Field::Qwz, "plan.qwz", "qwz", Type::Switch)
         .label("qwZ")
         .help("SWITCH", "All-gather weights in int8 (ZeRO++ qwZ)")
+        .suspected(1, 1)
         .searched_on_request()
         .state(|sharding| some(sharding.wire.weights.quantised()), quantise_weights),
     sharding(Field::Hpz, "plan.hpz", "hpz", Type::Extent)
         .in_full("plan.sharding.secondary")
         .label("hpZ")
         .help("EXTENT", "Extent of the second copy of the weights that backward gathers (ZeRO++ hpZ); device: none")
+        .suspected(8, 8)
         .steps(Steps::Levels)
         .searched()
         .state(|sharding| some(second_copy(sharding)), copy_weights),
     sharding(Field::Qgz, "plan.qgz", "qgz", Type::Switch)
         .label("qgZ")
         .help("SWITCH", "Reduce gradients in int4 and two hops (ZeRO++ qgZ)")
+        .suspected(1, 1)
         .searched_on_request()
         .state(|sharding| some(sharding.wire.gradients.quantised()), quantise_gradients),
     plan(Field::Tokens, "plan.tokens", "tokens", Type::Tokens, "none")
@@ -265,21 +274,25 @@ pub(super) static TABLE: &[FieldSpec] = &[
             "WHEN",
             "When gradients are reduced: as their sharding requires, after each micro-batch, or once per step",
         )
+        .suspected(8, 8)
         .rare()
         .lens(|plan| some(plan.reduction), |plan, when| when.put(&mut plan.reduction)),
     plan(Field::TensorOverlap, "plan.tp_overlap", "tp-overlap", Type::Switch, "off")
         .label("overlap")
         .help("SWITCH", "Cut the matrix products of tensor parallelism so that their collectives run beside them")
+        .suspected(1, 1)
         .rare()
         .lens(|plan| some(plan.tensor_overlap), |plan, on| on.put(&mut plan.tensor_overlap)),
     plan(Field::Prefetch, "plan.prefetch", "prefetch", Type::Count(0, 16), "1")
         .help("N", "Units whose all-gather may run ahead of the unit that computes")
+        .suspected(3, 3)
         .steps(Steps::Powers(1, 16))
         .range(1, 16)
         .rare()
         .lens(|plan| some(plan.prefetch), |plan, count| count.put(&mut plan.prefetch)),
     sharding(Field::Reshard, "plan.reshard_after_forward", "reshard", Type::Switch)
         .help("SWITCH", "Whether gathered weights are freed after forward and gathered again for backward")
+        .suspected(1, 1)
         .rare()
         .state(
             |sharding| some(sharding.reshard_after_forward),
@@ -319,6 +332,7 @@ const fn field(field: Field, path: &'static str, flag: &'static str, takes: Type
         rare: false,
         search: SearchRole::Fixed,
         advice: (0, 0),
+        suspected: (0, 0),
         left_open: false,
         place,
     }
@@ -385,7 +399,11 @@ impl FieldSpec {
     }
 
     const fn advised(self, after: usize, before: usize) -> Self {
-        Self { advice: (after, before), ..self }
+        Self { advice: (after, before), suspected: (after, before), ..self }
+    }
+
+    const fn suspected(self, after: usize, before: usize) -> Self {
+        Self { suspected: (after, before), ..self }
     }
 
     const fn left_open(self) -> Self {

@@ -333,6 +333,11 @@ pub fn switch(text: &str) -> Result<bool, String> {
     }
 }
 
+/// Reads a multiple of 1,024: `8k` is 8,192.
+pub(super) fn binary(text: &str) -> Option<u32> {
+    text.strip_suffix(['k', 'K'])?.trim_end().parse::<u32>().ok()?.checked_mul(1024)
+}
+
 /// Reads a whole number as people write it: `2048`, `2_048` or `2k`.
 pub fn count(text: &str) -> Result<u32, String> {
     // `4k` is 4000: what is written short may still be whole.

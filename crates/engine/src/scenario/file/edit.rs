@@ -1,16 +1,22 @@
 //! Editing a scenario's file: a field gets a value, and what hangs on it follows.
 
+use crate::plan::GlobalBatch;
 use crate::scenario::field::{Edit, Field, PresetField, Value};
 use crate::scenario::{Problem, Scenario};
 
 use super::{ScenarioFile, printable};
+
+/// Whether a batch is held, so that accumulation follows from it.
+fn holds(batch: &Value) -> bool {
+    batch.get().is_some_and(GlobalBatch::is_held)
+}
 
 impl ScenarioFile {
     /// Gives a field a value; none puts a field of the plan back to its default, and leaves an id as it is.
     ///
     /// A model brings its own sequence length, a strategy its own extents, and neither keeps operators that
     /// were placed one by one; nodes and devices replace each other, and so
-    /// do accumulation and the global batch from which it follows. The name, the description and what was
+    /// do accumulation and a global batch from which it follows. The name, the description and what was
     /// published go: they were those of another scenario.
     pub fn put(&mut self, field: Field, value: Option<Value>) {
         let plan = &mut self.plan;
@@ -33,7 +39,7 @@ impl ScenarioFile {
             Field::Nodes => plan.put(Field::Devices, None),
             Field::Devices => plan.put(Field::Nodes, None),
             Field::Accumulate if value.is_some() => plan.put(Field::GlobalBatch, None),
-            Field::GlobalBatch if value.is_some() => plan.put(Field::Accumulate, None),
+            Field::GlobalBatch if value.as_ref().is_some_and(holds) => plan.put(Field::Accumulate, None),
             _ => {}
         }
         match (field.preset(), value) {

@@ -4,7 +4,7 @@
 use crate::plan::{Idle, IdleChoice};
 use crate::presets::Library;
 use crate::scenario::file::ScenarioFile;
-use crate::scenario::{Edit, Field, Scenario};
+use crate::scenario::{Edit, Field, FieldSpec, Scenario, Value};
 use crate::search::candidate::Candidate;
 use crate::search::options;
 
@@ -27,19 +27,25 @@ pub(crate) struct Adviser<'a> {
 impl Adviser<'_> {
     /// The nearest possible values of each field that is tried, the nearest first, then schedules with their stages
     /// and micro-batches with recompute.
-    pub(super) fn singles(&self) -> Vec<Candidate> {
+    pub(in crate::search) fn singles(&self) -> Vec<Candidate> {
+        let mut found = self.nearest(|spec| spec.advice);
+        found.extend(self.staged());
+        found.extend(self.refilled());
+        found
+    }
+
+    /// The nearest possible values of each field, so many after the current one and before it.
+    pub(in crate::search) fn nearest(&self, most: impl Fn(&FieldSpec) -> (usize, usize)) -> Vec<Candidate> {
         let mut found = Vec::new();
         // Where the global batch is held, accumulation follows from it.
         let held = self.scenario.plan.global_batch.is_held();
         for field in Field::all().filter(|field| !held || *field != Field::Accumulate) {
-            let (after, before) = field.spec().advice;
+            let (after, before) = most(field.spec());
             for (forward, most) in [(true, after), (false, before)] {
                 let possible = self.toward(field, forward).filter_map(|edit| self.candidate(vec![edit]));
                 found.extend(possible.take(most));
             }
         }
-        found.extend(self.staged());
-        found.extend(self.refilled());
         found
     }
 
@@ -65,7 +71,7 @@ impl Adviser<'_> {
     }
 
     /// Each two of the given changes together, where they are of different fields.
-    pub(super) fn pairs(&self, singles: &[&Candidate]) -> Vec<Candidate> {
+    pub(in crate::search) fn pairs(&self, singles: &[&Candidate]) -> Vec<Candidate> {
         let later = |index: usize| singles[index + 1..].iter().map(move |other| (index, other));
         let pairs = (0..singles.len()).flat_map(later).map(|(index, other)| (singles[index], other));
         let apart = pairs.filter(|(one, other)| !one.changes_what(other));
@@ -79,16 +85,26 @@ impl Adviser<'_> {
         values.into_iter().map(move |value| Edit { field, value })
     }
 
-    /// The file with some edits, if that makes another plan that can be laid out.
-    fn candidate(&self, edits: Vec<Edit>) -> Option<Candidate> {
+    /// The file with some edits, if that makes another scenario that can be laid out.
+    pub(in crate::search) fn candidate(&self, edits: Vec<Edit>) -> Option<Candidate> {
         let mut file = self.file.clone();
         file.edit(&edits);
+        // What an edit has looked up already is in no library.
+        let mut known = self.scenario.clone();
+        for edit in edits.iter().filter(|edit| matches!(edit.value, Value::Preset(_))) {
+            edit.apply(&mut known).ok()?;
+        }
         // Through the file, not by the edits alone: what the file says beside them stays in force, as it will when the
         // candidate is taken.
-        let scenario = self.library.resolve_over(&file, Some(self.scenario)).ok()?;
+        let scenario = self.library.resolve_over(&file, Some(&known)).ok()?;
         scenario.layout().ok()?;
         scenario.keeps_batch().ok()?;
-        (scenario.plan != self.scenario.plan).then_some(Candidate { edits, scenario })
+        if scenario.lacks_more_than(self.scenario) {
+            return None;
+        }
+        let Scenario { cluster, stack, plan, .. } = self.scenario;
+        let is_another = scenario.plan != *plan || scenario.cluster.id != cluster.id || scenario.stack.id != stack.id;
+        is_another.then_some(Candidate { edits, scenario })
     }
 }
 

@@ -46,7 +46,10 @@ pub fn fix(scenario: &Scenario, workspace: &mut Workspace) -> Option<Fixes> {
     ];
     let mut fits = |edit: &Edit| {
         let candidate = Candidate::new(scenario, [edit.clone()]);
-        candidate.is_ok_and(|one| summary(&one.scenario, workspace).is_ok_and(|summary| summary.fits))
+        candidate.is_ok_and(|one| {
+            let fits = summary(&one.scenario, workspace).is_ok_and(|summary| summary.fits);
+            fits && !one.scenario.lacks_more_than(scenario)
+        })
     };
     let edits: Vec<Edit> = kinds.into_iter().filter_map(|mut kind| kind.find(&mut fits)).take(MOST).collect();
     (!edits.is_empty()).then_some(Fixes(edits))

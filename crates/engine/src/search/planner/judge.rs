@@ -76,7 +76,7 @@ impl<'a> Judge<'a> {
             found
         })?;
         // What is remembered may come from another limit: the capacity is this search's own.
-        let capacity = space.scenario.cluster.device.memory * space.scenario.plan.memory_factor;
+        let capacity = space.scenario.capacity();
         let memory = Memory { capacity, ..found.memory };
         let summary = Summary { fits: memory.peak <= capacity, memory, ..found };
         let summary = Summary { fits: self.limits.keeps(space.scenario, &summary), ..summary };

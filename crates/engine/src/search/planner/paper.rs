@@ -407,7 +407,7 @@ fn room(scenario: &Scenario) -> f64 {
         Recompute::Full => all(|layer| layer.checkpoint) + last.whole,
         _ => all(|layer| layer.layer) + last.whole - last.layer,
     };
-    let memory = scenario.cluster.device.memory * scenario.plan.memory_factor;
+    let memory = scenario.capacity();
     let ends = if model.vocab > 0 { rates.stream() + rates.logits() } else { Bytes::ZERO };
     (scenario.calibration.allocator.asked(memory) - kept - last.working - ends).get()
 }

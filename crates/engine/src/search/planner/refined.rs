@@ -7,6 +7,7 @@ use crate::plan::{Extent, Recompute, Sharding};
 use crate::scenario::Scenario;
 use crate::search::evaluator::{Cancel, Evaluator};
 use crate::search::plans::{EvaluatedPlan, Objective, PlanSearch, PlanSearchAnswer};
+use crate::stack::Feature;
 
 use super::climb;
 use super::found::FoundPlan;
@@ -24,7 +25,8 @@ const NEAR: f64 = 1.05;
 /// within the same limits, and with nothing changed that the search holds. The scenario's own mesh is one to climb from.
 pub fn refined(search: &PlanSearch, answer: &PlanSearchAnswer, evaluator: &Evaluator) -> Option<FoundPlan> {
     let best = search.objective.of(answer.plans.first()?);
-    if !search.space.places_operators() {
+    let lacks = search.space.runs(&search.base).is_some_and(|runs| !runs.has(Feature::Operators));
+    if lacks || !search.space.places_operators() {
         return None;
     }
     let own = own_mesh(search, evaluator);
@@ -94,6 +96,10 @@ fn climbed(search: &PlanSearch, start: &Scenario, cancel: &Cancel) -> Option<Fou
         if search.objective == Objective::Memory { PlannerObjective::Memory } else { PlannerObjective::Throughput };
     let mut space = Space::around(start, objective).ok()?;
     space.batches.retain(|tuned| search.space.contains(&search.base, tuned.micro_batch, tuned.recompute));
+    if let Some(runs) = search.space.runs(start) {
+        space.ways.retain(|way| start.runs_shards(runs, &way.layout));
+        space.slices.retain(|slices| *slices == 1 || runs.has(Feature::Slices));
+    }
     let memo = PlanMemo::default();
     let mut judge = Judge::new(objective, &memo, cancel).within(search.limits);
     let uniform = judge.uniform(&space);

@@ -6,7 +6,7 @@ use crate::plan::Extents;
 use crate::scenario::{Layout, Problem, Scenario};
 use crate::search::levels::{all_of, levels};
 use crate::search::plans::{MOST_SEQUENCES, least_memory, micro_batches};
-use crate::search::tune::{RECOMPUTE, Tuned};
+use crate::search::tune::{Tuned, recomputes};
 use crate::units::Bytes;
 
 use super::request::PlannerObjective;
@@ -146,6 +146,6 @@ fn batches(scenario: &Scenario, objective: PlannerObjective) -> Vec<Tuned> {
     let tuned = |recompute, micro_batch| {
         scenario.accumulate_for(micro_batch).map(|accumulate| Tuned { micro_batch, recompute, accumulate })
     };
-    let all = RECOMPUTE.into_iter().flat_map(|recompute| sizes.iter().map(move |size| (recompute, *size)));
+    let all = recomputes(scenario).flat_map(|recompute| sizes.iter().map(move |size| (recompute, *size)));
     all.filter_map(|(recompute, size)| tuned(recompute, size)).collect()
 }

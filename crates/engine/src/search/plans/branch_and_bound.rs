@@ -276,7 +276,7 @@ impl<'a> SearchRun<'a> {
         let Some(scenario) = shape.run(run) else { return false };
         let (bound, kind) = (LowerBound::new(&scenario, &shape.layout), shape.kind(run.order));
         let rates = LowerBound::rates(&scenario);
-        let capacity = scenario.cluster.device.memory * scenario.plan.memory_factor * (1.0 - limits.margin);
+        let capacity = scenario.capacity() * limits.margin.filled(&scenario);
         let may = |time: Seconds, memory: Bytes, ranking: &BestPlans| {
             let pace = shape.pace_of(&scenario, time);
             let scores = objective.scores(&pace, memory.get());

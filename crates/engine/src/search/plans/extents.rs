@@ -3,6 +3,7 @@
 use crate::plan::{Extent, Extents, Format, Secondary, Sharding};
 use crate::scenario::{Field, Layout, Scenario, Value};
 use crate::search::levels::levels;
+use crate::stack::Feature;
 
 use super::search_space::SearchSpace;
 
@@ -36,8 +37,15 @@ impl StateExtents {
         let none = || vec![(1, Extent::Device)];
         let own = sharding.secondary.as_ref().map_or(Extent::Device, |copy| copy.extent.clone());
         let format = sharding.secondary.as_ref().map_or(Format::Bf16, |copy| copy.format);
-        let copies =
-            if space.is_fixed(Field::Hpz) && own == Extent::Device { none() } else { values(Field::Hpz, &own) };
+        let runs = space.runs(mesh);
+        let given = space.is_fixed(Field::Hpz) || space.given_values(Field::Hpz).is_some();
+        let lacks_copies = !given && runs.is_some_and(|runs| !runs.has(Feature::Hpz));
+        let copies = if lacks_copies || space.is_fixed(Field::Hpz) && own == Extent::Device {
+            none()
+        } else {
+            values(Field::Hpz, &own)
+        };
+        let runs = runs.filter(|_| !space.holds_shards());
         let (gradients, optimizers) =
             (values(Field::GradientsOver, &sharding.gradients), values(Field::OptimizerOver, &sharding.optimizer));
         let mut found = Vec::new();
@@ -46,6 +54,10 @@ impl StateExtents {
         for (weights, of_weights) in values(Field::WeightsOver, &sharding.weights) {
             for (gradient, of_gradients) in wider(&gradients, weights) {
                 for (optimizer, of_optimizer) in wider(&optimizers, *gradient) {
+                    let state = placed(layout, [weights, *gradient, *optimizer, 1]);
+                    if runs.is_some_and(|runs| !mesh.runs_shards(runs, &state)) {
+                        continue;
+                    }
                     for (copy, of_copy) in closer(&copies, weights) {
                         let ranks = [weights, *gradient, *optimizer, *copy];
                         found.push(Self {

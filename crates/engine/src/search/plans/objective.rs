@@ -1,6 +1,6 @@
 //! The objective of a search, and the limits that every plan must keep to.
 
-use crate::evaluate::{FailureForecast, Summary};
+use crate::evaluate::{FailureForecast, Summary, likely_share};
 use crate::scenario::Scenario;
 use crate::units::{Seconds, Watts};
 
@@ -127,13 +127,35 @@ pub struct SearchLimits {
     pub cost_per_token: f64,
     /// Devices at most.
     pub devices: u32,
-    /// Share of the memory that must stay free.
-    pub margin: f64,
+    /// Memory that must stay free.
+    pub margin: Margin,
+}
+
+/// Memory that must stay free.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Margin {
+    /// This share of the device's.
+    Share(f64),
+    /// As much as a plan needs to fit with a chance of 0.9; nothing where that is not known.
+    Likely,
+}
+
+impl Margin {
+    /// None.
+    pub const NONE: Self = Self::Share(0.0);
+
+    /// The share of the memory that a plan may fill.
+    pub(super) fn filled(self, scenario: &Scenario) -> f64 {
+        match self {
+            Self::Share(share) => 1.0 - share,
+            Self::Likely => likely_share(scenario),
+        }
+    }
 }
 
 impl Default for SearchLimits {
     fn default() -> Self {
-        Self { per_token: f64::INFINITY, cost_per_token: f64::INFINITY, devices: u32::MAX, margin: 0.0 }
+        Self { per_token: f64::INFINITY, cost_per_token: f64::INFINITY, devices: u32::MAX, margin: Margin::NONE }
     }
 }
 
@@ -158,6 +180,6 @@ impl SearchLimits {
     /// Whether a plan that was simulated keeps to them.
     pub(in crate::search) fn keeps(&self, scenario: &Scenario, summary: &Summary) -> bool {
         let memory = &summary.memory;
-        memory.peak <= memory.capacity * (1.0 - self.margin) && self.allow(&TokenPace::of(scenario, summary))
+        memory.peak <= memory.capacity * self.margin.filled(scenario) && self.allow(&TokenPace::of(scenario, summary))
     }
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::plan::{Accumulation, Offload, Precision, Recompute, Schedule};
+use crate::plan::{Accumulation, Offload, OneOf, Precision, Recompute, Schedule};
 use crate::scenario::field::{SearchRole, Steps};
 use crate::scenario::{Edit, Field, Scenario, Value};
 use crate::search::{Axis, Candidate};
+use crate::stack::{Feature, Runs};
 
 /// In which order a pipeline passes its stages and micro-batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,9 +64,22 @@ pub struct SearchSpace {
     fixed: Vec<Field>,
     /// Fields with the values that they may take.
     values: BTreeMap<Field, Vec<Value>>,
+    /// Whether plans may have what their stack lacks. What is held or listed by its values may in any case.
+    any_plan: bool,
 }
 
 impl SearchSpace {
+    /// All plans that the stack can run, or any.
+    pub fn of_stack(any_plan: bool) -> Self {
+        Self { any_plan, ..Self::default() }
+    }
+
+    /// The space with what the stack lacks.
+    #[must_use]
+    pub fn lifted(&self) -> Self {
+        Self { any_plan: true, ..self.clone() }
+    }
+
     /// Holds a field, and all that it says at once.
     pub fn fix(&mut self, field: Field) {
         self.fixed.push(field);
@@ -78,6 +92,17 @@ impl SearchSpace {
     pub fn only(fields: &[Field]) -> Self {
         let fixed = free_fields().filter(|field| !fields.contains(field)).collect();
         Self { fixed, ..Self::default() }
+    }
+
+    /// What a job's stack can run, where plans keep to it.
+    pub(in crate::search) fn runs<'a>(&self, job: &'a Scenario) -> Option<&'a Runs> {
+        job.stack.runs.as_ref().filter(|_| !self.any_plan)
+    }
+
+    /// Whether no extent of weights, gradients and optimizer is chosen by the search.
+    pub(super) fn holds_shards(&self) -> bool {
+        let shards = extents().filter(|field| field.spec().steps == Steps::Extents);
+        shards.into_iter().all(|field| self.fixed.contains(&field) || self.values.contains_key(&field))
     }
 
     /// Whether the state of every operator lies where the base has it.
@@ -135,6 +160,15 @@ impl SearchSpace {
         }
         if allowed.fp8 && base.cluster.device.peak.fp8.is_some() {
             lists.push((Field::Precision, vec![Value::from(base.plan.precision), Value::from(Precision::Fp8)]));
+        }
+        if let Some(runs) = self.runs(base) {
+            let has = |value: &Value| {
+                let coarse = value.get() == Some(true) && !runs.has(Feature::Quantised);
+                let offload = value.get().is_some_and(|offload| !runs.offloads(offload));
+                let precision = value.get().is_some_and(|precision| !runs.trains_in(precision));
+                !(coarse || offload || precision)
+            };
+            lists.iter_mut().for_each(|(_, values)| values.retain(has));
         }
         for (field, values) in lists {
             if !self.fixed.contains(&field) {
@@ -202,6 +236,15 @@ impl SearchSpace {
         self.variants(base).0
     }
 
+    /// The counts of ranks that a field may take: one alone where the stack has no more.
+    fn ranks(&self, field: Field, feature: Feature, base: &Scenario, grid: impl FnOnce() -> Vec<u32>) -> Vec<u32> {
+        let lacks = self.runs(base).is_some_and(|runs| !runs.has(feature));
+        if lacks && !self.fixed.contains(&field) && !self.values.contains_key(&field) {
+            return vec![1];
+        }
+        self.counts(field, base, grid)
+    }
+
     /// The counts that a field may take: those given, its own where it is held, or else those of its grid.
     fn counts(&self, field: Field, base: &Scenario, grid: impl FnOnce() -> Vec<u32>) -> Vec<u32> {
         let own = || field.value(base).and_then(|value| value.get::<u32>());
@@ -220,12 +263,12 @@ impl SearchSpace {
 
     pub(super) fn tensors(&self, base: &Scenario) -> Vec<u32> {
         let most = base.devices().min(base.model.heads).min(MOST_RANKS);
-        self.counts(Field::Tensor, base, || Field::Tensor.spec().steps.counts(most))
+        self.ranks(Field::Tensor, Feature::Tensor, base, || Field::Tensor.spec().steps.counts(most))
     }
 
     pub(super) fn contexts(&self, base: &Scenario) -> Vec<u32> {
         let most = base.devices().min(base.plan.sequence).min(MOST_RANKS);
-        self.counts(Field::Context, base, || Field::Context.spec().steps.counts(most))
+        self.ranks(Field::Context, Feature::Context, base, || Field::Context.spec().steps.counts(most))
     }
 
     pub(super) fn micro_batches(&self, base: &Scenario) -> Vec<u32> {
@@ -236,7 +279,8 @@ impl SearchSpace {
     pub(super) fn pipelines(&self, base: &Scenario) -> Vec<u32> {
         let devices = base.devices();
         let most = devices.min(base.model.most_stages());
-        self.counts(Field::Pipeline, base, || (1..=most).filter(|ranks| devices.is_multiple_of(*ranks)).collect())
+        let dividing = || (1..=most).filter(|ranks| devices.is_multiple_of(*ranks)).collect();
+        self.ranks(Field::Pipeline, Feature::Pipeline, base, dividing)
     }
 
     /// Those that layers fill evenly, and powers of two up to a layer each, through which the explorer steps. A count in
@@ -252,8 +296,13 @@ impl SearchSpace {
     /// Schedules with their virtual stages and orders of accumulation, each once. Where there is one stage in all,
     /// schedules do not differ.
     pub(super) fn orders(&self, base: &Scenario, pipeline: u32) -> Vec<MeshOrder> {
-        let schedules = self.choices(Field::Schedule, base, Schedule::ALL);
-        let accumulations = self.choices(Field::Accumulation, base, Accumulation::ALL);
+        let runs = self.runs(base);
+        let runs_schedule = |schedule: &Schedule| runs.is_none_or(|runs| runs.schedules(*schedule));
+        let layers = |order: &Accumulation| {
+            *order == Accumulation::Standard || runs.is_none_or(|runs| runs.has(Feature::Layered))
+        };
+        let schedules = self.choices(Field::Schedule, base, Schedule::ALL, runs_schedule);
+        let accumulations = self.choices(Field::Accumulation, base, Accumulation::ALL, layers);
         let stages = self.stages(base, pipeline);
         let mut found = Vec::new();
         for accumulation in accumulations {
@@ -284,13 +333,13 @@ impl SearchSpace {
         found
     }
 
-    /// The words that a field may take.
-    fn choices<T: crate::plan::OneOf>(&self, field: Field, base: &Scenario, all: &[T]) -> Vec<T> {
+    /// The words that a field may take: of those that nobody asked for, those that the stack has.
+    fn choices<T: OneOf>(&self, field: Field, base: &Scenario, all: &[T], has: impl Fn(&T) -> bool) -> Vec<T> {
         let own = || field.value(base).and_then(|value| value.get());
         match self.values.get(&field) {
             Some(values) => values.iter().filter_map(Value::get).collect(),
             None if self.is_fixed(field) => own().into_iter().collect(),
-            None => all.to_vec(),
+            None => all.iter().copied().filter(has).collect(),
         }
     }
 
@@ -305,6 +354,7 @@ impl SearchSpace {
                 if !modes.contains(&base.plan.recompute) {
                     modes.push(base.plan.recompute);
                 }
+                modes.retain(|mode| self.runs(base).is_none_or(|runs| runs.recomputes(*mode)));
                 modes
             }
         }

@@ -167,7 +167,7 @@ impl Shape {
         let memory = |extents: &StateExtents| bound.memory(&rates, &extents.layout);
         let all = self.extents.iter().map(|extents| (memory(extents), extents));
         let (memory, extents) = all.min_by(|(one, _), (other, _)| one.get().total_cmp(&other.get()))?;
-        let capacity = scenario.cluster.device.memory * scenario.plan.memory_factor;
+        let capacity = scenario.capacity();
         if memory > capacity {
             return None;
         }

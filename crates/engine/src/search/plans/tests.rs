@@ -123,6 +123,41 @@ fn the_search_finds_what_brute_force_finds() {
     }
 }
 
+/// The search keeps to the stack; the reference lays out every plan of all stacks and drops those of which the stack lacks
+/// something.
+#[test]
+fn the_search_finds_the_best_of_what_the_stack_has() {
+    use crate::plan::Schedule;
+    use crate::stack::{Feature, RecomputeKind, Runs};
+    let runs = Runs {
+        shards: Some(["device/device/system", "N/N/N"].map(|pattern| pattern.parse().expect("a pattern")).to_vec()),
+        pipeline_shards: Some(vec!["device/device/system".parse().expect("a pattern")]),
+        features: Some(vec![Feature::Tensor, Feature::Pipeline]),
+        schedules: Some(vec![Schedule::OneForwardOneBackward]),
+        recompute: Some(vec![RecomputeKind::None, RecomputeKind::Full]),
+        ..Runs::default()
+    };
+    for memory in [0.2, 1.0] {
+        let mut base = base(4, memory);
+        std::sync::Arc::make_mut(&mut base.stack).runs = Some(runs.clone());
+        let mut search = search(base, Objective::Throughput, &["micro-batch=1,2", "tp=1,2"]);
+        search.top = 1;
+        let best = answer(&search, 2).plans.swap_remove(0);
+        assert_eq!(best.scenario.lacks(), []);
+        search.space = SearchSpace::of_stack(true);
+        for axis in ["micro-batch=1,2", "tp=1,2", "recompute=none,selective,0.5,full"] {
+            search.space.vary(axis.parse().expect(axis));
+        }
+        let all = brute_force(&search);
+        let has = |plan: &&EvaluatedPlan| plan.summary.fits && plan.scenario.lacks().is_empty();
+        let steps = |plans: &mut dyn Iterator<Item = &EvaluatedPlan>| {
+            plans.map(|plan| plan.summary.step_time).reduce(Seconds::min)
+        };
+        assert_eq!(steps(&mut all.iter().map(|(_, plan)| plan).filter(has)), Some(best.summary.step_time));
+        assert!(all.iter().any(|(_, plan)| !plan.scenario.lacks().is_empty()), "the stack limits this search");
+    }
+}
+
 #[test]
 fn the_answer_is_the_same_on_any_number_of_threads_and_a_cancelled_one_says_so() {
     let search = search(base(4, 0.2), Objective::Throughput, &["micro-batch=1,2", "recompute=none,full"]);

@@ -122,8 +122,11 @@ impl TrainingSearch {
     fn steps(&self, method: &Method, choice: TrainingChoice, trial: &mut Scenario, found: &mut Vec<BoundedChoice>) {
         self.apply(trial, method, &choice);
         let Ok(layout) = trial.layout() else { return };
+        if !self.any_plan && trial.lacks_more_than(&self.base) {
+            return;
+        }
         let terms = StepTerms::new(trial, &layout);
-        let capacity = trial.cluster.device.memory * trial.plan.memory_factor;
+        let capacity = trial.capacity();
         let bound = StepBound::new(trial, &layout, &terms).envelope();
         let useful = FailureForecast::max_useful_share(trial);
         // A pipeline needs as many micro-batches as it has ranks to be filled, however large the batch gets.

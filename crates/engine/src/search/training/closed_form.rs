@@ -61,7 +61,7 @@ impl TrainingSearch {
 
     fn closed_form(&self, method: &Method, choice: &TrainingChoice) -> Option<ClosedForm> {
         let scenario = self.scenario(method, choice);
-        let capacity = scenario.cluster.device.memory * scenario.plan.memory_factor;
+        let capacity = scenario.capacity();
         let checked = scenario.checked().ok()?;
         if LayeredMemory::new(&checked).total() > capacity {
             return None;

@@ -90,6 +90,8 @@ pub struct TrainingSearch {
     pub goal: Goal,
     /// Counts of devices that may be used at most, ascending.
     pub budgets: Vec<u32>,
+    /// Whether plans may have what the stack lacks.
+    pub any_plan: bool,
     pub(super) strategies: BTreeMap<&'static str, Arc<Strategy>>,
 }
 
@@ -103,7 +105,7 @@ impl TrainingSearch {
         let most = there.map_or(most, |there| most.min(there));
         let powers = (0..32).map(|power| 1_u32 << power).take_while(|count| *count < most);
         let budgets = powers.chain([most]).collect();
-        Ok(Self { base, goal, budgets, strategies })
+        Ok(Self { base, goal, budgets, any_plan: false, strategies })
     }
 
     /// The base with the plainest plan of the grid.

@@ -1,14 +1,69 @@
 //! What people must know of a scenario's figures to read them aright. Not for what limits a step.
 
 use shardscope_engine::cost;
-use shardscope_engine::evaluate::Summary;
+use shardscope_engine::evaluate::{Summary, Unmeasured, evidence};
+use shardscope_engine::hardware::HighestMfu;
+use shardscope_engine::plan::Precision;
 use shardscope_engine::scenario::Scenario;
-use shardscope_engine::units::FlopPerSecond;
+use shardscope_engine::scenario::file::printable;
+use shardscope_engine::units::{FlopPerSecond, percent, thousands};
 
 /// What people must know of a scenario's figures to read them aright.
 pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
     let peak = cost::peak(scenario, scenario.plan.precision);
-    (summary.mfu > 1.0).then(|| above_peak(peak)).into_iter().collect()
+    let above = (summary.mfu > 1.0).then(|| above_peak(peak));
+    let unmeasured = Unmeasured::of(scenario).map(|part| match part {
+        Unmeasured::Experts => {
+            "no measured row has experts, so that there is no error band; each rank computes all experts, without expert \
+             parallelism"
+                .to_owned()
+        }
+        Unmeasured::Offload => {
+            "no measured row offloads to the host, so that there is no error band; an optimizer on the host is taken to cost \
+             no time there"
+                .to_owned()
+        }
+        Unmeasured::Sequence => {
+            let most = scenario.calibration.longest_sequence.map_or(f64::NAN, f64::from);
+            format!("no measured row has sequences above {}, so that there is no error band", thousands(most))
+        }
+    });
+    let highest = scenario.cluster.highest_mfu.as_ref().filter(|highest| {
+        let halved = matches!(scenario.plan.precision, Precision::Bf16 | Precision::Fp16);
+        halved && summary.mfu > highest.mfu
+    });
+    let highest = highest.map(|HighestMfu { mfu, source }| {
+        let [predicted, most] = [summary.mfu, *mfu].map(percent);
+        let (cluster, source) = (printable(&scenario.cluster.name), printable(source));
+        format!("an MFU of {predicted} is above the highest published of {cluster}, {most} ({source})")
+    });
+    let peaks = scenario.calibration.peak_half_width.is_none();
+    let peaks =
+        peaks.then(|| "no measured peaks of memory stand behind it: how sure the peak is, is not known".to_owned());
+    let times =
+        scenario.calibration.bands.is_empty() || evidence(scenario).is_some() || Unmeasured::of(scenario).count() > 0;
+    let times = (!times).then(|| {
+        let architecture = printable(&scenario.cluster.device.architecture);
+        format!("no step time of {architecture} was measured, so that there is no error band")
+    });
+    let unsaid = scenario.stack.runs.is_none().then(|| {
+        let stack = printable(&scenario.stack.name);
+        format!("{stack} does not say what it can run ([runs] in its file): any plan is taken for one of its own")
+    });
+    above
+        .into_iter()
+        .chain(highest)
+        .chain(unmeasured)
+        .chain(peaks)
+        .chain(times)
+        .chain(unsaid)
+        .chain(lacking(scenario))
+        .collect()
+}
+
+/// Sentences on what the stack lacks of a plan.
+pub fn lacking(scenario: &Scenario) -> impl Iterator<Item = String> {
+    scenario.lacks().into_iter().map(|lack| lack.what)
 }
 
 /// Why more flop are counted than the hardware can do.

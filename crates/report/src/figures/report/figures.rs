@@ -9,7 +9,7 @@ use crate::figures::figure::Figure;
 use crate::figures::table::{joined, known, whole};
 use crate::figures::why::facts::FigureSubject;
 use crate::figures::why::traffic::carried;
-use shardscope_engine::evaluate::{Evaluation, HostDirection, Memory, MemoryParts, Resource};
+use shardscope_engine::evaluate::{Evaluation, HostDirection, Memory, MemoryParts, Resource, chance_of_fitting};
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::units::{Amount, Bytes};
 
@@ -76,11 +76,7 @@ pub(super) fn record(scenario: &Scenario, evaluation: &Evaluation) -> Value {
         "hardware_tflops_per_device": number(Figure::HardwareFlops),
         "mfu": number(Figure::Mfu),
         "hfu": number(Figure::Hfu),
-        "error_band": {
-            "low": band.map(|band| band.low.get()),
-            "high": band.map(|band| band.high.get()),
-            "rows": band.map_or(0, |band| band.rows),
-        },
+        "error_band": band.map(|band| json!({"low": band.low.get(), "high": band.high.get(), "rows": band.rows})),
         "time": {
             "compute_s": number(Figure::Compute),
             "communication_s": number(Figure::Communication),
@@ -95,7 +91,7 @@ pub(super) fn record(scenario: &Scenario, evaluation: &Evaluation) -> Value {
             "backward_s": number(Figure::Backward),
             "update_s": number(Figure::Update),
         },
-        "memory": memory(&summary.memory, &evaluation.stages),
+        "memory": memory(scenario, &summary.memory, &evaluation.stages),
         "traffic": traffic.collect::<Vec<_>>(),
         "bottleneck": bottleneck(scenario, evaluation),
         "training": scenario.plan.tokens.map(|tokens| training(tokens, &subject)),
@@ -151,13 +147,14 @@ fn bottleneck(scenario: &Scenario, evaluation: &Evaluation) -> Value {
 }
 
 /// Memory of the fullest device, in whole bytes, and of each pipeline rank.
-pub(super) fn memory(fullest: &Memory, stages: &[Memory]) -> Value {
+pub(super) fn memory(scenario: &Scenario, fullest: &Memory, stages: &[Memory]) -> Value {
     let stage = |(stage, memory): (usize, &Memory)| json!({"stage": stage, "peak_bytes": whole(memory.peak), "parts": parts(memory)});
     let (capacity, peak) = (whole(fullest.capacity), whole(fullest.peak));
     json!({
         "capacity_bytes": capacity,
         "peak_bytes": peak,
         "spare_bytes": capacity.cast_signed() - peak.cast_signed(),
+        "p_fits": chance_of_fitting(scenario, fullest),
         "parts": parts(fullest),
         "stages": stages.iter().enumerate().map(stage).collect::<Vec<_>>(),
     })

@@ -1,13 +1,35 @@
-//! The attribution of a measured step, as text and as JSON.
+//! What a figure of one's own run tells, as text and as JSON: hypotheses first, then constants.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::figures::table::{Table, TableCell};
+use crate::figures::table::{Table, TableCell, joined};
 use shardscope_engine::evaluate::ErrorBand;
 use shardscope_engine::units::{Seconds, percent};
-use shardscope_evidence::calibrate::{Attribution, Cause};
+use shardscope_evidence::calibrate::{Attribution, Cause, RunDiagnosis};
 
-pub(super) fn record(told: &Attribution) -> Value {
+use super::diagnosis::{diagnosis, diagnosis_record, memory_words};
+
+/// What a figure tells, for scripts.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MeasuredReport(Value);
+
+impl MeasuredReport {
+    pub fn new(told: &RunDiagnosis) -> Self {
+        Self(record(told))
+    }
+}
+
+pub(super) fn record(told: &RunDiagnosis) -> Value {
+    let RunDiagnosis { diagnosis, attribution } = told;
+    let measured = match attribution {
+        Some(attribution) => attribution_record(attribution),
+        None => json!({"gap": 1.0 / (1.0 + diagnosis.off) - 1.0}),
+    };
+    joined(measured, diagnosis_record(diagnosis))
+}
+
+fn attribution_record(told: &Attribution) -> Value {
     let cause = |Cause { constant, value, shift_in_sigma, share }: &Cause| json!({"constant": constant.name, "value": value, "shift_in_sigma": shift_in_sigma, "share": share});
     let band = |band: ErrorBand| json!({"low": band.low.get(), "high": band.high.get()});
     json!({
@@ -21,18 +43,25 @@ pub(super) fn record(told: &Attribution) -> Value {
 }
 
 /// For people: the gap, what may explain it, and how sure a like step is afterwards.
-pub fn measured(told: &Attribution) -> String {
+pub fn measured(told: &RunDiagnosis) -> String {
+    let hypotheses = diagnosis(&told.diagnosis);
+    match &told.attribution {
+        Some(attribution) => format!("\n{}\n{hypotheses}\n{}", gap_words(attribution), constants(attribution)),
+        None => format!("\n{}\n{hypotheses}", memory_words(&told.diagnosis).join("\n")),
+    }
+}
+
+fn gap_words(told: &Attribution) -> String {
     let way = if told.gap < 0.0 { "shorter" } else { "longer" };
+    format!("measured {}, {} {way} than predicted", Seconds::new(told.step_time), percent(told.gap.abs()))
+}
+
+/// The constants that may be others, and how sure a like step is.
+fn constants(told: &Attribution) -> String {
     let rest = [percent(told.unexplained).as_str(), "this run", "", "", "no constant"].map(TableCell::word);
-    let mut table = Table::headed(["share of the gap", "cause", "would be", "that is", ""]);
+    let mut table = Table::headed(["share of the gap", "constant", "would be", "that is", ""]);
     table.extend(told.causes.iter().map(cause_cells).chain([rest]).map(Vec::from));
-    format!(
-        "\nmeasured {}, {} {way} than predicted\n{}{}\n",
-        Seconds::new(told.step_time),
-        percent(told.gap.abs()),
-        table.text(),
-        band_words(told),
-    )
+    format!("{}{}\n", table.text(), band_words(told))
 }
 
 /// How sure a like step was and is: `80 % of such steps: 3.1 s to 3.9 s before, 3.3 s to 3.6 s after this one`.

@@ -69,8 +69,8 @@ impl PlanReport<'_> {
     /// As text: every line ends in a line end, nothing is drawn.
     pub fn text(&self) -> String {
         let mut lines = Lines(String::new());
-        let Scenario { model, cluster, plan, .. } = &self.request.scenario;
-        let limit = cluster.device.memory * plan.memory_factor;
+        let Scenario { model, cluster, .. } = &self.request.scenario;
+        let limit = self.request.scenario.capacity();
         lines.line(&format!(
             "{} on {}: plans for {} with at most {limit} per device",
             printable(&model.name),

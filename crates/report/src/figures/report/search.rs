@@ -13,6 +13,7 @@ use shardscope_engine::search::planner::FoundPlan;
 use shardscope_engine::search::plans::{EvaluatedPlan, Objective, PlanSearch, PlanSearchAnswer};
 use shardscope_engine::units::{Amount, Seconds, percent, signed, thousands};
 
+use super::caveats::{caveats, lacking};
 use super::lines::Lines;
 use super::{FORMAT, changed, figures, held};
 
@@ -24,6 +25,8 @@ pub struct SearchReport<'a> {
     pub evaluations: &'a [Evaluation],
     /// The command line that gives each of them, where there is one.
     pub commands: &'a [Option<String>],
+    /// The nearest plan where none keeps to all that is asked, and what it misses.
+    pub nearest: Option<&'a (EvaluatedPlan, String)>,
     /// A plan with a choice for each operator that is better than all of them, if there is one.
     pub per_operator: Option<&'a FoundPlan>,
     /// How long the search took.
@@ -124,7 +127,7 @@ fn number(count: u32) -> TableCell {
     TableCell::new(count.to_string(), count)
 }
 
-const COLUMNS: [FoundColumn; 27] = [
+const COLUMNS: [FoundColumn; 28] = [
     column("rank", "rank", |plan| TableCell::count(plan.rank)),
     column("tokens_per_s", "tokens/s", |plan| plan.figure(Figure::TotalTokens)),
     column("mfu", "MFU", |plan| plan.figure(Figure::Mfu)),
@@ -157,6 +160,7 @@ const COLUMNS: [FoundColumn; 27] = [
     column("days_with_failures", "", |plan| plan.figure(Figure::DaysWithFailures)),
     column("cost_with_failures", "", |plan| plan.figure(Figure::CostWithFailures)),
     column("energy_with_failures_kwh", "", |plan| plan.figure(Figure::EnergyWithFailures)),
+    column("lacks", "", |plan| TableCell::word(lacking(&plan.found.scenario).collect::<Vec<_>>().join("; "))),
 ];
 
 /// Plans, best first, in the columns that have a key, or a heading.
@@ -205,9 +209,18 @@ impl SearchReport<'_> {
             (true, true) => "nothing fits",
             (false, _) => "not all plans were looked at: these are the best so far",
         });
+        if let Some((found, why)) = self.nearest {
+            lines.line(&format!("nearest: {why}: {}", plan_words(&found.scenario.plan)));
+        }
         if !self.answer.plans.is_empty() {
             lines.line("");
             lines.0.push_str(&shown(&self.answer.plans));
+            self.lacks().iter().for_each(|lack| lines.line(lack));
+            if let Some(EvaluatedPlan { scenario, summary, .. }) = self.answer.plans.first() {
+                let lacks: Vec<String> = lacking(scenario).collect();
+                let caveats = caveats(scenario, summary).into_iter().filter(|caveat| !lacks.contains(caveat));
+                caveats.for_each(|caveat| lines.line(&format!("note on the first: {caveat}")));
+            }
             if let Some(said) = self.answer.plans.first().and_then(|best| self.with_failures(best)) {
                 lines.line(&said);
             }
@@ -230,6 +243,20 @@ impl SearchReport<'_> {
             lines.0.push_str(&shown(&self.answer.front));
         }
         lines.0
+    }
+
+    /// What the stacks lack, each with the ranks of the plans that need it.
+    fn lacks(&self) -> Vec<String> {
+        let mut found: Vec<(String, Vec<String>)> = Vec::new();
+        for (rank, plan) in (1..).zip(&self.answer.plans) {
+            for lack in lacking(&plan.scenario) {
+                match found.iter_mut().find(|(known, _)| *known == lack) {
+                    Some((_, ranks)) => ranks.push(rank.to_string()),
+                    None => found.push((lack, vec![rank.to_string()])),
+                }
+            }
+        }
+        found.into_iter().map(|(lack, ranks)| format!("cannot run: {lack} (rank {})", ranks.join(", "))).collect()
     }
 
     /// The best plan with failures, where the cluster states them, and whether plans are weighed by that.
@@ -282,11 +309,19 @@ impl SearchReport<'_> {
                 "scenario": ScenarioFile::of(&found.scenario),
                 "evaluation": figures::record(&found.scenario, evaluation),
                 "command": command,
+                "lacks": lacking(&found.scenario).collect::<Vec<_>>(),
             })).collect::<Vec<_>>(),
             "per_operator": self.gain().map(|(gain, found)| json!({
                 "gain": gain,
                 "step_time_s": found.summary.step_time.get(),
                 "peak_bytes": found.summary.memory.peak.get() as u64,
+                "scenario": ScenarioFile::of(&found.scenario),
+            })),
+            "nearest": self.nearest.map(|(found, why)| json!({
+                "why": why,
+                "step_time_s": found.summary.step_time.get(),
+                "peak_bytes": found.summary.memory.peak.get() as u64,
+                "lacks": lacking(&found.scenario).collect::<Vec<_>>(),
                 "scenario": ScenarioFile::of(&found.scenario),
             })),
             "pareto": self.answer.front.iter().map(on_front).collect::<Vec<_>>(),

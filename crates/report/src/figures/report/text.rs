@@ -3,7 +3,9 @@
 use std::fmt;
 
 use shardscope_engine::cost::TransferParts;
-use shardscope_engine::evaluate::{Details, Evaluation, HostDirection, Property, Resource, Summary, evidence};
+use shardscope_engine::evaluate::{
+    Details, Evaluation, HostDirection, Property, Resource, Summary, chance_of_fitting, evidence, peak_half_width,
+};
 use shardscope_engine::plan::{Accumulation, FlopCount, Offload, Plan, StageSizes};
 use shardscope_engine::scenario::file::printable;
 use shardscope_engine::scenario::{NEAR, Scenario};
@@ -241,8 +243,11 @@ fn on_host(plan: &Plan) -> &'static str {
 fn verdict(scenario: &Scenario, summary: &Summary) -> String {
     let (peak, capacity) = (summary.memory.peak, summary.memory.capacity);
     let used = format!("{peak} of {capacity}, {}", whole_percent(peak / capacity));
-    let sure = scenario.calibration.peak_half_width;
-    let sure = sure.map_or_else(String::new, |half| format!(" (80 % interval +-{})", peak * libm::expm1(half)));
+    let chance = chance_of_fitting(scenario, &summary.memory);
+    let sure = peak_half_width(scenario).zip(chance).map_or_else(String::new, |(half, chance)| {
+        let around = peak * libm::expm1(half);
+        format!(" (80 % interval +-{around}, P(fits) {})", whole_percent(chance))
+    });
     match Verdict::new(summary) {
         Verdict::Fits => format!("fits: {used}, {} spare{sure}", capacity - peak),
         Verdict::Tight => format!("fits, tight: {used}, {} spare{sure}", capacity - peak),

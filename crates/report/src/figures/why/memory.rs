@@ -1,10 +1,10 @@
 //! The memory of the fullest device, part by part.
 
-use shardscope_engine::evaluate::{Memory, ModelPart};
+use shardscope_engine::evaluate::{Memory, ModelPart, chance_of_fitting, peak_half_width};
 use shardscope_engine::plan::Recompute;
 
 use crate::figures::figure::{Figure, MEMORY_PARTS};
-use shardscope_engine::units::{Amount, Bytes, Count, Dimension};
+use shardscope_engine::units::{Amount, Bytes, Count, Dimension, short};
 
 use super::facts::{FigureEntry, FormulaFacts, apart, because, count, figure, input, only_counted, share};
 use super::formula::{Authority, Citation, Formula};
@@ -14,6 +14,10 @@ const STATE: &str = "Rajbhandari et al., ZeRO, arXiv 1910.02054, section 3.1; pe
 
 /// Where the bytes of activations are from.
 const ACTIVATIONS: &str = "Korthikanti et al., arXiv 2205.05198, section 4";
+
+/// The law behind the chance that a job fits.
+const FIT_LAW: &str = "normal law of ln(measured peak / predicted peak), as wide as calibrate found it: its 80 % interval is \
+                       1.2816 standard deviations on each side";
 
 /// The peak, its parts, and what is left.
 pub(super) const FIGURES: &[FigureEntry] = &[
@@ -82,6 +86,15 @@ pub(super) const FIGURES: &[FigureEntry] = &[
         .about("Memory capacity of one device.")
         .value(|of, _| Some(of.summary.memory.capacity.get()))
         .why(|facts, _| because(facts.capacity(), facts.sheet())),
+    figure(Figure::FitChance, "p-fits", "chance that it fits", Dimension::Share)
+        .label("P(fits)")
+        .more_is_better()
+        .about(
+            "Chance that a measured peak is within the memory of a device, where measured peaks lie around predictions as a \
+             normal distribution of the logarithm.",
+        )
+        .value(|of, _| chance_of_fitting(of.scenario, &of.summary.memory))
+        .why(|facts, _| because(facts.fit_chance()?, Citation::convention(FIT_LAW))),
     figure(Figure::Headroom, "headroom", "memory left", Dimension::Bytes)
         .more_is_better()
         .map("Memory left, GiB", "GiB left")
@@ -94,8 +107,18 @@ pub(super) const FIGURES: &[FigureEntry] = &[
 ];
 
 impl FormulaFacts<'_> {
+    /// No short formula gives the normal distribution: its argument stands in the name.
+    fn fit_chance(&self) -> Option<Formula> {
+        let memory = self.memory_of_fullest();
+        let (half, chance) =
+            (peak_half_width(self.scenario)?, chance_of_fitting(self.scenario, &self.evaluation.summary.memory)?);
+        let (capacity, peak, half) = (memory.capacity, memory.peak, short(half, 3));
+        let name = format!("Phi(ln({capacity} / {peak}) / ({half} / 1.2816)), of the normal distribution");
+        Some(input(name, share(chance), self.software()))
+    }
+
     fn capacity(&self) -> Formula {
-        let device = input("memory of the device", self.scenario.cluster.device.memory, self.sheet());
+        let device = input("memory of the device", self.scenario.cluster.device.capacity(), self.sheet());
         match self.scenario.plan.memory_factor {
             1.0 => device,
             factor => device * input("what-if factor", count(factor, ""), Citation::chosen("a factor on the memory")),

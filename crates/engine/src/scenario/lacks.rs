@@ -1,0 +1,103 @@
+//! A scenario's plan held against what its stack can run. Not for what no program could run ([`Scenario::checked`]).
+
+use crate::plan::{Accumulation, Extent, Extents};
+use crate::stack::{Feature, LevelRanks, Runs, listed};
+
+use super::{Field, Layout, Problem, Scenario};
+
+/// How to run a plan all the same.
+const FIX: &str = "choose another, or a stack that has it";
+
+impl Scenario {
+    /// Each part of the plan that the stack lacks; nothing where the stack does not say what it can run, or where the plan
+    /// cannot be laid out at all.
+    pub fn lacks(&self) -> Vec<Problem> {
+        self.stack.runs.as_ref().map(|runs| self.lacks_of(&self.stack.name, runs)).unwrap_or_default()
+    }
+
+    /// Each part of the plan that a program of this name lacks.
+    pub fn lacks_of(&self, name: &str, runs: &Runs) -> Vec<Problem> {
+        let Ok(layout) = self.layout() else { return Vec::new() };
+        let plan = &self.plan;
+        let mut found = Vec::new();
+        let mut lack = |lacks: bool, field: Field, what: &dyn Fn() -> String| {
+            if lacks {
+                let what = format!("{name} has no {}", what());
+                found.push(Problem::new(field.path(), what, FIX));
+            }
+        };
+        let ranks = [
+            (Feature::Tensor, Field::Tensor, plan.tensor),
+            (Feature::Context, Field::Context, plan.context),
+            (Feature::Pipeline, Field::Pipeline, plan.pipeline),
+        ];
+        for (feature, field, ranks) in ranks {
+            lack(ranks > 1 && !runs.has(feature), field, &|| format!("{feature} parallelism"));
+        }
+        let layered = plan.accumulation == Accumulation::Layered;
+        lack(layered && !runs.has(Feature::Layered), Field::Accumulation, &|| "layered accumulation".to_owned());
+        let schedule = plan.effective_schedule();
+        let unknown = plan.pipeline > 1 && !layered && !runs.schedules(schedule);
+        let known = || listed(runs.schedules.as_ref());
+        lack(unknown, Field::Schedule, &|| format!("schedule {schedule}; it has {}", known()));
+        let recompute = plan.recompute;
+        lack(!runs.recomputes(recompute), Field::Recompute, &|| {
+            format!("recompute {recompute}; it has {}", listed(runs.recompute.as_ref()))
+        });
+        let precision = plan.precision;
+        lack(!runs.trains_in(precision), Field::Precision, &|| format!("training in {precision}"));
+        let offload = plan.offload;
+        lack(!runs.offloads(offload), Field::Offload, &|| format!("offload of {offload}"));
+        let wire = plan.sharding.wire;
+        for (field, format, over) in
+            [(Field::Qwz, wire.weights, layout.weights), (Field::Qgz, wire.gradients, layout.gradients)]
+        {
+            let coarse = format.quantised() && over > 1 && !runs.has(Feature::Quantised);
+            lack(coarse, field, &|| format!("transfers in {format}"));
+        }
+        let second = layout.secondary.is_some_and(|ranks| ranks > 1);
+        lack(second && !runs.has(Feature::Hpz), Field::Hpz, &|| "second copy of the weights (hpZ)".to_owned());
+        let own = plan.operators.iter().any(|placement| placement.extents != Extents::default());
+        lack(own && !runs.has(Feature::Operators), Field::Strategy, &|| "shards for each operator".to_owned());
+        let sliced = plan.operators.iter().any(|placement| placement.split > 1);
+        lack(sliced && !runs.has(Feature::Slices), Field::Strategy, &|| "slices of an operator".to_owned());
+        let placed = plan.operators.iter().map(|placement| layout.placed(self, &placement.extents));
+        if let Some(other) = std::iter::once(layout).chain(placed).find(|layout| !self.runs_shards(runs, layout)) {
+            lack(true, Field::Strategy, &|| shards(runs, &other));
+        }
+        found
+    }
+
+    /// Whether the stack lacks a field of the plan that it does not lack of another scenario's: what that has already is
+    /// its owner's choice.
+    pub(crate) fn lacks_more_than(&self, other: &Self) -> bool {
+        let lacks = self.lacks();
+        let known = if lacks.is_empty() { Vec::new() } else { other.lacks() };
+        lacks.iter().any(|lack| known.iter().all(|known| known.field != lack.field))
+    }
+
+    /// Whether a program shards the state as a layout has it.
+    pub(crate) fn runs_shards(&self, runs: &Runs, layout: &Layout) -> bool {
+        let Layout { weights, gradients, optimizer, context, .. } = *layout;
+        let counts = [weights, gradients, optimizer];
+        let group = layout.group();
+        let level = |extent: &Extent| super::layout::ranks(self, extent, group).unwrap_or(1);
+        let levels = LevelRanks { innermost: level(&Extent::Innermost), node: level(&Extent::Node), system: group };
+        let known = runs.shard_patterns(layout.pipeline > 1);
+        let held = runs.shards_hold_context != Some(true) || optimizer.is_multiple_of(context);
+        held && known.is_none_or(|known| known.iter().any(|pattern| pattern.takes(counts, levels)))
+    }
+}
+
+/// `shards of weights/gradients/optimizer over 1/1/24 ranks; it has device/device/device, N/N/N`.
+fn shards(runs: &Runs, layout: &Layout) -> String {
+    let Layout { weights, gradients, optimizer, context, pipeline, .. } = *layout;
+    let over = format!("shards of weights/gradients/optimizer over {weights}/{gradients}/{optimizer} ranks");
+    if runs.shards_hold_context == Some(true) && !optimizer.is_multiple_of(context) {
+        return format!("{over}: its shards hold all {context} context ranks");
+    }
+    let known = runs.shard_patterns(pipeline > 1).unwrap_or_default();
+    let beside = if pipeline > 1 && runs.pipeline_shards.is_some() { " in a pipeline" } else { "" };
+    let known: Vec<String> = known.iter().map(ToString::to_string).collect();
+    format!("{over}{beside}; it has {}", known.join(", "))
+}

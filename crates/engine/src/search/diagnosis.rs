@@ -1,0 +1,251 @@
+//! Diagnosis: from a figure that was measured to its possible causes. A setting that ran otherwise than its owner thinks, a
+//! slow link, low clocks: each hypothesis is a scenario that was evaluated, and those nearest to the measurement are named.
+//!
+//! Not for what would be better ([`super::advice`]), nor for the constants of a calibration, which have a posterior.
+
+mod own_figure;
+mod prices;
+mod rates;
+mod suspects;
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use crate::evaluate::{ErrorBand, Summary, Workspace, summary};
+use crate::presets::Library;
+use crate::scenario::{Field, Problem, Scenario};
+
+use super::advice::Adviser;
+use super::candidate::Candidate;
+use super::evaluator::Evaluator;
+use suspects::Suspect;
+
+pub use own_figure::OwnFigure;
+pub use prices::ChoicePrice;
+
+/// The most hypotheses that are named.
+const MOST: usize = 10;
+
+/// The most settings that are tried in pairs: those whose figures come nearest.
+const MOST_PAIRED: usize = 16;
+
+/// Figures of one run repeat to within this much, in the logarithm: what comes nearer than that is equally near.
+const REPEATS: f64 = 0.025;
+
+/// The least share of the gap that a hypothesis closes.
+const LEAST: f64 = 0.1;
+
+/// The band of a prediction that no measured run stands behind, in the logarithm.
+const UNKNOWN_BAND: f64 = 0.1;
+
+/// Possible causes of a measured figure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Diagnosis {
+    /// The measured figure that is to be explained.
+    pub figure: OwnFigure,
+    /// The figures of the scenario as it is.
+    pub predicted: Summary,
+    /// How far the scenario's own figure is from the measured one: 0.1 where it is 10 % more.
+    pub off: f64,
+    /// Half width of the prediction's 80 % band, in the logarithm.
+    pub band: f64,
+    /// How many hypotheses were evaluated.
+    pub tried: usize,
+    /// The nearest of them, the nearest first; of those equally near settings first, then links, then clocks. Each closes a
+    /// tenth of the gap at least.
+    pub hypotheses: Vec<Hypothesis>,
+    /// The memory and time that each choice would save or cost; only where memory was measured.
+    pub prices: Vec<ChoicePrice>,
+}
+
+/// A kind of cause, the simplest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CauseKind {
+    /// Software or hardware was set otherwise.
+    Setting,
+    /// Data passes a level of the cluster at another rate.
+    Link,
+    /// Devices run at lower clocks.
+    Clock,
+}
+
+impl CauseKind {
+    /// Its word in files.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Setting => "setting",
+            Self::Link => "link",
+            Self::Clock => "clock",
+        }
+    }
+}
+
+/// A possible cause, evaluated.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hypothesis {
+    /// Whether it is a setting, a link or the clocks.
+    pub kind: CauseKind,
+    /// What would differ: the flags of fields, or a fact of software or machine.
+    pub change: String,
+    /// The value that it would have, as a flag takes it.
+    pub value: String,
+    /// The edits that make it, and the scenario with it.
+    pub candidate: Candidate,
+    /// The figures of that.
+    pub summary: Summary,
+    /// How far its figure is from the measured one: 0.1 where it is 10 % more.
+    pub off: f64,
+}
+
+impl fmt::Display for Hypothesis {
+    /// `recompute full + micro-batch 2`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let both = self.change.split(suspects::AND).zip(self.value.split(suspects::AND));
+        for (index, (change, value)) in both.enumerate() {
+            write!(f, "{}{change} {value}", if index == 0 { "" } else { suspects::AND })?;
+        }
+        Ok(())
+    }
+}
+
+impl Hypothesis {
+    /// How far its figure is from the measured one, in the logarithm.
+    fn apart(&self) -> f64 {
+        libm::log1p(self.off).abs()
+    }
+
+    /// Settings that differ.
+    fn settings(&self) -> usize {
+        self.change.split(suspects::AND).count()
+    }
+}
+
+impl Diagnosis {
+    /// Whether the prediction's band holds the measured figure, so that nothing needs a cause.
+    pub fn is_expected(&self) -> bool {
+        self.within(self.off)
+    }
+
+    /// Whether a hypothesis comes within the band of the prediction.
+    pub fn explains(&self, hypothesis: &Hypothesis) -> bool {
+        self.within(hypothesis.off)
+    }
+
+    /// Whether any hypothesis explains the figure.
+    pub fn is_explained(&self) -> bool {
+        self.hypotheses.iter().any(|one| self.explains(one))
+    }
+
+    fn within(&self, off: f64) -> bool {
+        libm::log1p(off).abs() <= self.band
+    }
+}
+
+/// Asks a scenario, of which a figure was measured, for the causes of the gap. `None` where it was stopped.
+pub fn diagnose(
+    library: &Library,
+    scenario: &Scenario,
+    figure: OwnFigure,
+    evaluator: &Evaluator,
+) -> Result<Option<Diagnosis>, Vec<Problem>> {
+    let mut file = library.file(scenario);
+    // A batch that does not divide is not the one that ran: its micro-batches are.
+    if scenario.keeps_batch().is_err() {
+        file.put(Field::Accumulate, Some(scenario.plan.accumulate.into()));
+    }
+    let adviser = Adviser { library, file: &file, scenario };
+    let predicted = summary(scenario, &mut Workspace::default())?;
+    let evaluated = |suspects: Vec<Suspect>| {
+        let scenarios: Vec<Scenario> = suspects.iter().map(|one| one.candidate.scenario.clone()).collect();
+        let figures = evaluator.summaries(&scenarios).into_iter();
+        suspects.into_iter().zip(figures).filter_map(|(one, figures)| Some((one, figures.ok()?))).collect::<Vec<_>>()
+    };
+    let mut shortlist = Shortlist { figure, predicted, tried: 0, found: Vec::new() };
+    shortlist.hear(evaluated(suspects::singles(&adviser)));
+    let band = band(figure, scenario, &predicted);
+    if shortlist.nearest().is_none_or(|nearest| nearest > band) {
+        shortlist.hear(evaluated(suspects::pairs(&adviser, &shortlist.promising())));
+    }
+    let prices = if figure.is_of_time() {
+        shortlist.hear(evaluated(rates::suspects(&adviser, figure, evaluator)));
+        Vec::new()
+    } else {
+        prices::all(&adviser, figure, &predicted, evaluator)
+    };
+    let (tried, off) = (shortlist.tried, figure.off(&predicted));
+    let diagnosis = Diagnosis { figure, predicted, off, band, tried, hypotheses: shortlist.named(), prices };
+    Ok((!evaluator.cancel().is_cancelled()).then_some(diagnosis))
+}
+
+/// Half width of the 80 % band of a figure, in the logarithm.
+fn band(figure: OwnFigure, scenario: &Scenario, predicted: &Summary) -> f64 {
+    let step = predicted.step_time;
+    let known = if figure.is_of_time() {
+        ErrorBand::around(scenario, step, None).map(|band| libm::log(band.high / step))
+    } else {
+        scenario.calibration.peak_half_width
+    };
+    known.unwrap_or(UNKNOWN_BAND)
+}
+
+/// Compares hypotheses with the measurement.
+struct Shortlist {
+    figure: OwnFigure,
+    predicted: Summary,
+    tried: usize,
+    /// Those that close some of the gap.
+    found: Vec<Hypothesis>,
+}
+
+impl Shortlist {
+    /// Keeps the evaluated suspects that could have run and come nearer to the measurement.
+    fn hear(&mut self, evaluated: Vec<(Suspect, Summary)>) {
+        let now = libm::log1p(self.figure.off(&self.predicted)).abs();
+        for (suspect, summary) in evaluated {
+            self.tried += 1;
+            // What ran had room; where the scenario itself has none by this prediction, that tells nothing.
+            let had_room = !self.figure.is_of_time() || summary.fits || !self.predicted.fits;
+            let Suspect { kind, change, value, candidate } = suspect;
+            let off = self.figure.off(&summary);
+            let one = Hypothesis { kind, change, value, candidate, summary, off };
+            if had_room && off.is_finite() && one.apart() < now {
+                self.found.push(one);
+            }
+        }
+    }
+
+    /// How near the nearest hypothesis is, in the logarithm.
+    fn nearest(&self) -> Option<f64> {
+        self.found.iter().map(Hypothesis::apart).min_by(f64::total_cmp)
+    }
+
+    /// The settings that alone come nearest, for pairs.
+    fn promising(&self) -> Vec<&Hypothesis> {
+        let mut found: Vec<&Hypothesis> = self.found.iter().collect();
+        found.sort_by(|one, other| one.apart().total_cmp(&other.apart()));
+        found.truncate(MOST_PAIRED);
+        found
+    }
+
+    /// The nearest value of each change, the nearest change first.
+    fn named(mut self) -> Vec<Hypothesis> {
+        let steps = |one: &Hypothesis| (one.apart() / REPEATS) as u64;
+        self.found.sort_by(|one, other| {
+            let simplest = (steps(one), one.kind, one.settings()).cmp(&(steps(other), other.kind, other.settings()));
+            // Any rate that is solved for is as near as another: the outermost level was asked first.
+            let by_apart = one.apart().total_cmp(&other.apart());
+            simplest.then(if one.kind == CauseKind::Setting { by_apart } else { Ordering::Equal })
+        });
+        let enough = libm::log1p(self.figure.off(&self.predicted)).abs() * (1.0 - LEAST);
+        let mut named: Vec<Hypothesis> = Vec::new();
+        for one in self.found.into_iter().filter(|one| one.apart() <= enough) {
+            if named.len() < MOST && named.iter().all(|other| other.change != one.change) {
+                named.push(one);
+            }
+        }
+        named
+    }
+}
+
+#[cfg(test)]
+mod tests;

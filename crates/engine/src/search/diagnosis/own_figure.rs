@@ -1,0 +1,128 @@
+//! One figure of a run of the user's own: the time of a step, its utilisation, or the memory that it took.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::evaluate::Summary;
+use crate::units::{Bytes, Seconds, precise_percent};
+
+/// A figure that was measured of one run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum OwnFigure {
+    /// How long a step took.
+    StepTime(Seconds),
+    /// The model flop utilisation, as a share of the peak.
+    Mfu(f64),
+    /// The peak memory of the fullest device.
+    Peak(Bytes),
+    /// The run was out of memory.
+    OutOfMemory {
+        /// What its tensors would have held at least: what was allocated, and what was asked for.
+        least: Bytes,
+        /// What the process would have held at least: the same with what its allocator and runtime held beside them.
+        needed: Bytes,
+        /// What it had: the device's memory, less what others used.
+        room: Bytes,
+    },
+}
+
+impl OwnFigure {
+    /// Whether it tells of the time of a step.
+    pub const fn is_of_time(self) -> bool {
+        matches!(self, Self::StepTime(_) | Self::Mfu(_))
+    }
+
+    /// How far a predicted figure is from it: 0.1 where it is 10 % more. More than the least that was needed is no error.
+    pub fn off(self, predicted: &Summary) -> f64 {
+        match self {
+            Self::StepTime(time) => predicted.step_time / time - 1.0,
+            Self::Mfu(mfu) => predicted.mfu / mfu - 1.0,
+            Self::Peak(peak) => predicted.memory.peak / peak - 1.0,
+            Self::OutOfMemory { least, .. } => (predicted.memory.peak / least - 1.0).min(0.0),
+        }
+    }
+
+    /// Seconds of a step, from what is predicted of it; `None` of memory.
+    pub fn seconds(self, predicted: &Summary) -> Option<f64> {
+        match self {
+            Self::StepTime(time) => Some(time.get()),
+            // The same work: the utilisation falls as the time grows.
+            Self::Mfu(mfu) => Some(predicted.step_time.get() * predicted.mfu / mfu),
+            Self::Peak(_) | Self::OutOfMemory { .. } => None,
+        }
+    }
+
+    /// As it is typed.
+    pub fn typed(self) -> String {
+        match self {
+            Self::StepTime(time) => time.to_string(),
+            Self::Mfu(share) => precise_percent(share),
+            Self::Peak(peak) => peak.to_string(),
+            Self::OutOfMemory { least, .. } => least.to_string(),
+        }
+    }
+}
+
+impl FromStr for OwnFigure {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let unread = || {
+            format!(
+                "'{text}' is no measured figure; write a time like 3.4 s, a utilisation like 38 %, or a peak like 71 GiB"
+            )
+        };
+        if let Some(percent) = text.trim().strip_suffix('%') {
+            let share = percent.trim().parse::<f64>().map_err(|_| unread())? / 100.0;
+            return if share > 0.0 && share <= 1.0 {
+                Ok(Self::Mfu(share))
+            } else {
+                Err(format!("'{text}' is no utilisation; write one above 0 % and at most 100 %"))
+            };
+        }
+        let sound = |value: f64| value > 0.0 && value.is_finite();
+        if let Ok(time) = text.trim().parse::<Seconds>()
+            && sound(time.get())
+        {
+            return Ok(Self::StepTime(time));
+        }
+        let peak = text.trim().parse::<Bytes>().ok().filter(|peak| sound(peak.get()));
+        peak.map(Self::Peak).ok_or_else(unread)
+    }
+}
+
+impl fmt::Display for OwnFigure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::StepTime(_) => f.write_str(&self.typed()),
+            Self::Mfu(_) => write!(f, "{} MFU", self.typed()),
+            Self::Peak(_) => write!(f, "{} peak", self.typed()),
+            Self::OutOfMemory { needed, .. } => write!(f, "out of memory at {needed}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_is_a_time_a_share_or_a_size_and_says_which() {
+        assert_eq!("3.4 s".parse(), Ok(OwnFigure::StepTime(Seconds::new(3.4))));
+        assert_eq!("500 ms".parse(), Ok(OwnFigure::StepTime(Seconds::new(0.5))));
+        assert_eq!("38%".parse(), Ok(OwnFigure::Mfu(0.38)));
+        assert_eq!(" 38.5 % ".parse(), Ok(OwnFigure::Mfu(0.385)));
+        assert_eq!("71 GiB".parse(), Ok(OwnFigure::Peak(71.0 * Bytes::GIB)));
+        for (text, why) in [
+            ("3.4", "3.4 s"),
+            ("0 s", "3.4 s"),
+            ("-1 s", "3.4 s"),
+            ("0 GiB", "71 GiB"),
+            ("120 %", "100 %"),
+            ("x%", "38 %"),
+        ] {
+            let said = text.parse::<OwnFigure>().expect_err(text);
+            assert!(said.contains(text) && said.contains(why), "{said}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Suspects: what a run may have had otherwise. Fields of the plan as advice changes them, then what the software and the
+//! machine are set to, which no field says.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::hardware::Cluster;
+use crate::plan::{Format, Recompute, Size};
+use crate::presets::Kind;
+use crate::scenario::field::Resolved;
+use crate::scenario::{Edit, Field, Value};
+use crate::search::advice::Adviser;
+use crate::search::candidate::Candidate;
+use crate::stack::{Attention, Overlap, Stack};
+
+use super::{CauseKind, Hypothesis};
+
+/// Stands between changes that are made together.
+pub(super) const AND: &str = " + ";
+
+/// Kernels of attention, and their words.
+const KERNELS: [(Attention, &str); 5] = [
+    (Attention::Plain, "plain"),
+    (Attention::FusedSoftmax, "fused-softmax"),
+    (Attention::Flash1, "flash1"),
+    (Attention::Flash2, "flash2"),
+    (Attention::Flash3, "flash3"),
+];
+
+/// Overlaps of communication with compute, and their words.
+const OVERLAPS: [(Overlap, &str); 4] = [
+    (Overlap::None, "none"),
+    (Overlap::Reductions, "reductions"),
+    (Overlap::OneStream, "one-stream"),
+    (Overlap::Independent, "independent"),
+];
+
+/// Something that may have been otherwise, and the scenario with it.
+pub(super) struct Suspect {
+    pub kind: CauseKind,
+    pub change: String,
+    pub value: String,
+    pub candidate: Candidate,
+}
+
+/// Single changes: those of fields, of the software, of the machine.
+pub(super) fn singles(adviser: &Adviser) -> Vec<Suspect> {
+    let fields = adviser.nearest(|spec| spec.suspected).into_iter().filter(|one| !is_odd(one));
+    let mut found: Vec<Suspect> = fields.map(of_fields).collect();
+    found.extend(software(adviser));
+    found.extend(ports(adviser));
+    found.extend(spread(adviser));
+    found
+}
+
+/// Each two settings of different fields together.
+pub(super) fn pairs(adviser: &Adviser, singles: &[&Hypothesis]) -> Vec<Suspect> {
+    let later = |(index, one)| singles[index + 1..].iter().map(move |other: &&Hypothesis| (one, *other));
+    let both = |(one, other): (&Hypothesis, &Hypothesis)| {
+        let (edits, more) = (&one.candidate.edits, &other.candidate.edits);
+        let apart = edits.iter().all(|edit| more.iter().all(|another| another.field != edit.field));
+        let candidate = apart.then(|| adviser.candidate([&edits[..], more].concat())).flatten()?;
+        let [change, value] =
+            [[&one.change, &other.change], [&one.value, &other.value]].map(|[one, other]| format!("{one}{AND}{other}"));
+        Some(Suspect { kind: CauseKind::Setting, change, value, candidate })
+    };
+    singles.iter().copied().enumerate().flat_map(later).filter_map(both).collect()
+}
+
+/// Whether a value is one that nobody sets by mistake.
+fn is_odd(candidate: &Candidate) -> bool {
+    candidate.edits.iter().any(|edit| matches!(edit.value, Value::Recompute(Recompute::Share(_))))
+}
+
+/// A change of fields, by their flags.
+fn of_fields(candidate: Candidate) -> Suspect {
+    let said = |word: &dyn Fn(&Edit) -> String| candidate.edits.iter().map(word).collect::<Vec<_>>().join(AND);
+    let change = said(&|edit| edit.field.spec().flag.to_owned());
+    let value = said(&|edit| edit.field.spec().takes.show(&edit.value));
+    Suspect { kind: CauseKind::Setting, change, value, candidate }
+}
+
+/// Settings of the software. What a field says stands in the table of fields, with the values of it that are suspected.
+fn software<'a>(adviser: &'a Adviser) -> impl Iterator<Item = Suspect> + use<'a> {
+    let own = &adviser.scenario.stack;
+    let kernel = adviser.scenario.attention();
+    let precision = adviser.scenario.plan.precision;
+    let kernels = KERNELS.into_iter().filter(move |(other, _)| *other != kernel).map(|(other, word)| {
+        let changed = Stack { attention: other, attention_on: BTreeMap::new(), ..Stack::clone(own) };
+        ("attention", word, changed)
+    });
+    let overlaps = OVERLAPS.into_iter().filter(|(other, _)| *other != own.overlap);
+    let overlaps =
+        overlaps.map(|(overlap, word)| ("communication overlap", word, Stack { overlap, ..Stack::clone(own) }));
+    let format = own.reduction_format(adviser.scenario.plan.sharding.wire.gradients, precision.storage());
+    let reductions = [(Format::Fp32, "fp32"), (Format::Bf16, "bf16")].into_iter().map(|(format, word)| {
+        let format = Some(format);
+        ("reduce format", word, Stack { reduce_format: format, reduce_format_of_bf16: None, ..Stack::clone(own) })
+    });
+    let reductions = reductions.filter(move |(.., other)| other.reduce_format != Some(precision.wire(format)));
+    let gradients = match own.gradient_format {
+        Some(_) => {
+            ("gradient format", precision.storage().word(), Stack { gradient_format: None, ..Stack::clone(own) })
+        }
+        None => ("gradient format", "fp32", Stack { gradient_format: Some(Format::Fp32), ..Stack::clone(own) }),
+    };
+    let during = !own.reduce_during_backward;
+    let word = if during { "during backward" } else { "after backward" };
+    let reduced = ("gradients reduced", word, Stack { reduce_during_backward: during, ..Stack::clone(own) });
+    let all = kernels.chain(overlaps).chain(reductions).chain([gradients, reduced]);
+    all.filter_map(|(change, value, stack)| {
+        let id = adviser.library.new_id(Kind::Stack, &format!("{}-{change}-{value}", stack.id));
+        let stack = Resolved::Stack(Arc::new(Stack { id, ..stack }), Arc::clone(&adviser.scenario.calibration));
+        let edits = vec![Edit { field: Field::Stack, value: Value::Preset(stack) }];
+        let candidate = adviser.candidate(edits)?;
+        Some(Suspect { kind: CauseKind::Setting, change: change.to_owned(), value: value.to_owned(), candidate })
+    })
+}
+
+/// Fewer network ports of a node in use: one of eight where a library finds no other.
+fn ports(adviser: &Adviser) -> Vec<Suspect> {
+    let cluster = &adviser.scenario.cluster;
+    let Some((at, level)) = cluster.levels.iter().enumerate().next_back() else { return Vec::new() };
+    let Some(injection) = level.injection else { return Vec::new() };
+    let ports = (injection / level.bandwidth).round() as u32;
+    let fewer = std::iter::successors(Some(ports / 2), |ports| Some(ports / 2)).take_while(|fewer| *fewer > 0);
+    let suspect = |fewer: u32| {
+        let share = f64::from(fewer) / f64::from(ports);
+        let mut cluster = Cluster::clone(cluster);
+        let level = &mut cluster.levels[at];
+        level.injection = level.injection.map(|all| all * share);
+        if let Some(measured) = &mut level.measured {
+            measured.bandwidth = measured.bandwidth * share;
+        }
+        on_machine(adviser, "network ports of a node", format!("{fewer} of {ports}"), cluster, Vec::new())
+    };
+    fewer.filter_map(suspect).collect()
+}
+
+/// The same devices on more nodes: fewer of each node than it has.
+fn spread(adviser: &Adviser) -> Vec<Suspect> {
+    let scenario = adviser.scenario;
+    let Some(node) = scenario.cluster.level("node") else { return Vec::new() };
+    let members = scenario.cluster.levels[node].members.unwrap_or(1);
+    let halves = std::iter::successors(Some(members), |now| now.is_multiple_of(2).then_some(now / 2)).skip(1);
+    let has_links = !scenario.cluster.levels[node].links.is_empty();
+    let suspect = |fewer: u32| {
+        let mut cluster = Cluster::clone(&scenario.cluster);
+        cluster.levels[node].members = Some(fewer);
+        cluster.nodes = None;
+        let used = cluster.devices_per_node();
+        let size = match scenario.plan.size {
+            Size::Nodes(nodes) => vec![Edit::new(Field::Nodes, nodes * (members / fewer))],
+            Size::Devices(_) => Vec::new(),
+        };
+        let of = scenario.cluster.devices_per_node();
+        on_machine(adviser, "devices used of a node", format!("{used} of {of}"), cluster, size)
+    };
+    // A map of links is of whole nodes.
+    halves.filter(|_| !has_links).filter_map(suspect).collect()
+}
+
+/// The scenario on a machine that differs.
+fn on_machine(
+    adviser: &Adviser,
+    change: &str,
+    value: String,
+    mut cluster: Cluster,
+    mut edits: Vec<Edit>,
+) -> Option<Suspect> {
+    edits.insert(0, machine(adviser, change, &value, &mut cluster));
+    let candidate = adviser.candidate(edits)?;
+    Some(Suspect { kind: CauseKind::Setting, change: change.to_owned(), value, candidate })
+}
+
+/// The edit to a machine that differs, which gets an id of its own.
+pub(super) fn machine(adviser: &Adviser, change: &str, value: &str, cluster: &mut Cluster) -> Edit {
+    cluster.id = adviser.library.new_id(Kind::Cluster, &format!("{}-{change}-{value}", cluster.id));
+    let resolved = Resolved::Cluster(Arc::new(cluster.clone()), adviser.scenario.plan.precision);
+    Edit { field: Field::Cluster, value: Value::Preset(resolved) }
+}

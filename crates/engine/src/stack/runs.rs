@@ -1,0 +1,272 @@
+//! The plans that a stack can run, as data. Not for holding a plan against it ([`crate::scenario`]).
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::plan::{Offload, Precision, Recompute, Schedule};
+
+/// A part of a plan that a program either has or lacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum Feature {
+    /// Tensor parallelism.
+    Tensor,
+    /// Context parallelism.
+    Context,
+    /// Pipeline parallelism.
+    Pipeline,
+    /// Layered accumulation.
+    Layered,
+    /// A second copy of the weights (`hpZ`).
+    Hpz,
+    /// Weights in int8 or gradients in int4 on the wire.
+    Quantised,
+    /// Shards of its own for each operator.
+    Operators,
+    /// Operators cut into slices.
+    Slices,
+}
+
+/// A kind of recompute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum RecomputeKind {
+    /// Nothing again.
+    None,
+    /// A part of each layer.
+    Selective,
+    /// All layers.
+    Full,
+    /// Some of the layers.
+    Share,
+}
+
+impl From<Recompute> for RecomputeKind {
+    fn from(recompute: Recompute) -> Self {
+        match recompute {
+            Recompute::None => Self::None,
+            Recompute::Selective => Self::Selective,
+            Recompute::Full => Self::Full,
+            Recompute::Share(_) => Self::Share,
+        }
+    }
+}
+
+/// The plans that a stack can run: section `[runs]` of its file. An absent key is that of the stack named by `like`, and
+/// limits nothing without one.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Runs {
+    /// The id of the stack whose keys serve where this one has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub like: Option<String>,
+    /// Its place in the program's code or documents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Extents of weights, gradients and optimizer state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shards: Option<Vec<ShardPattern>>,
+    /// The same beside a pipeline, where that takes fewer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pipeline_shards: Option<Vec<ShardPattern>>,
+    /// Whether a group of shards holds whole groups of context ranks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shards_hold_context: Option<bool>,
+    /// Parts of plans that it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub features: Option<Vec<Feature>>,
+    /// Schedules of its pipeline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedules: Option<Vec<Schedule>>,
+    /// Kinds of recompute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recompute: Option<Vec<RecomputeKind>>,
+    /// Precisions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precisions: Option<Vec<Precision>>,
+    /// State and checkpoints that it can keep on the host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offload: Option<Vec<Offload>>,
+}
+
+impl Runs {
+    /// These keys, and those of another stack where there are none.
+    #[must_use]
+    pub(crate) fn over(self, base: Self) -> Self {
+        Self {
+            like: base.like,
+            source: self.source.or(base.source),
+            shards: self.shards.or(base.shards),
+            pipeline_shards: self.pipeline_shards.or(base.pipeline_shards),
+            shards_hold_context: self.shards_hold_context.or(base.shards_hold_context),
+            features: self.features.or(base.features),
+            schedules: self.schedules.or(base.schedules),
+            recompute: self.recompute.or(base.recompute),
+            precisions: self.precisions.or(base.precisions),
+            offload: self.offload.or(base.offload),
+        }
+    }
+
+    /// Whether it has a part of plans.
+    pub fn has(&self, feature: Feature) -> bool {
+        lists(self.features.as_ref(), feature)
+    }
+
+    /// Whether its pipeline runs a schedule.
+    pub fn schedules(&self, schedule: Schedule) -> bool {
+        lists(self.schedules.as_ref(), schedule)
+    }
+
+    /// Whether it can compute such a part again.
+    pub fn recomputes(&self, recompute: Recompute) -> bool {
+        lists(self.recompute.as_ref(), recompute.into())
+    }
+
+    /// Whether it trains in a precision.
+    pub fn trains_in(&self, precision: Precision) -> bool {
+        lists(self.precisions.as_ref(), precision)
+    }
+
+    /// Whether it can keep such a part on the host.
+    pub fn offloads(&self, offload: Offload) -> bool {
+        lists(self.offload.as_ref(), offload)
+    }
+
+    /// The extents that it takes, beside a pipeline or without one; `None` where it takes any.
+    pub fn shard_patterns(&self, pipelined: bool) -> Option<&[ShardPattern]> {
+        let beside = self.pipeline_shards.as_ref().filter(|_| pipelined);
+        beside.or(self.shards.as_ref()).map(Vec::as_slice)
+    }
+}
+
+fn lists<T: PartialEq>(known: Option<&Vec<T>>, one: T) -> bool {
+    known.is_none_or(|known| known.contains(&one))
+}
+
+/// The words of a list, as a sentence names them.
+pub(crate) fn listed<T: ToString>(known: Option<&Vec<T>>) -> String {
+    known.into_iter().flatten().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// How far weights, gradients and optimizer state may be sharded: `device/device/system` is ZeRO-1, `N/N/N` FSDP over any
+/// one number of ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShardPattern(pub [PatternExtent; 3]);
+
+/// One extent of a pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PatternExtent {
+    /// Not sharded.
+    Device,
+    /// The first level above the device.
+    Innermost,
+    /// The level called `node`.
+    Node,
+    /// All data x context ranks.
+    System,
+    /// Any number of ranks, equal wherever it stands in a pattern.
+    Alike,
+    /// Any number of ranks.
+    Any,
+}
+
+impl PatternExtent {
+    const WORDS: [(&'static str, Self); 6] = [
+        ("device", Self::Device),
+        ("innermost", Self::Innermost),
+        ("node", Self::Node),
+        ("system", Self::System),
+        ("N", Self::Alike),
+        ("*", Self::Any),
+    ];
+}
+
+/// Ranks of the levels that a pattern may name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LevelRanks {
+    /// Of the innermost level.
+    pub innermost: u32,
+    /// Ranks of a node.
+    pub node: u32,
+    /// Ranks of the whole data x context group.
+    pub system: u32,
+}
+
+impl ShardPattern {
+    /// Whether weights, gradients and optimizer state over so many ranks are of this pattern.
+    pub fn takes(&self, counts: [u32; 3], levels: LevelRanks) -> bool {
+        let alike =
+            self.0.iter().zip(counts).find(|(extent, _)| **extent == PatternExtent::Alike).map(|(_, count)| count);
+        self.0.iter().zip(counts).all(|(extent, count)| match extent {
+            PatternExtent::Device => count == 1,
+            PatternExtent::Innermost => count == levels.innermost,
+            PatternExtent::Node => count == levels.node,
+            PatternExtent::System => count == levels.system,
+            PatternExtent::Alike => Some(count) == alike,
+            PatternExtent::Any => true,
+        })
+    }
+}
+
+impl fmt::Display for ShardPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = |extent| PatternExtent::WORDS.iter().find(|(_, own)| *own == extent).map_or("", |(word, _)| *word);
+        f.write_str(&self.0.map(word).join("/"))
+    }
+}
+
+impl FromStr for ShardPattern {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let extent = |word: &str| PatternExtent::WORDS.iter().find(|(own, _)| *own == word.trim()).map(|(_, own)| *own);
+        let extents: Option<Vec<PatternExtent>> = text.split('/').map(extent).collect();
+        let three = extents.and_then(|extents| <[PatternExtent; 3]>::try_from(extents).ok());
+        three.map(Self).ok_or_else(|| {
+            "extents of weights, gradients and optimizer are three of device, innermost, node, system, N and *, like \
+             device/device/system"
+                .to_owned()
+        })
+    }
+}
+
+impl Serialize for ShardPattern {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ShardPattern {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 96 ranks on nodes of 4: ZeRO-1 shards the optimizer over all of them or over none.
+    #[test]
+    fn a_pattern_takes_what_it_names() {
+        let levels = LevelRanks { innermost: 2, node: 4, system: 96 };
+        let takes = |pattern: &str, counts| pattern.parse::<ShardPattern>().unwrap().takes(counts, levels);
+        assert!(takes("device/device/system", [1, 1, 96]) && !takes("device/device/system", [1, 1, 24]));
+        assert!(takes("N/N/N", [24, 24, 24]) && takes("N/N/N", [1, 1, 1]) && !takes("N/N/N", [1, 1, 24]));
+        assert!(takes("device/N/N", [1, 24, 24]) && !takes("device/N/N", [1, 24, 96]));
+        assert!(takes("innermost/node/system", [2, 4, 96]) && !takes("innermost/node/system", [4, 4, 96]));
+        assert!(takes("*/*/*", [2, 4, 24]));
+    }
+
+    #[test]
+    fn a_pattern_is_three_words() {
+        for text in ["device/device", "device/device/rack", "", "N/N/N/N"] {
+            assert!(text.parse::<ShardPattern>().is_err(), "{text}");
+        }
+        assert_eq!("N/N/N".parse::<ShardPattern>().unwrap().to_string(), "N/N/N");
+    }
+}

@@ -1,0 +1,170 @@
+//! How many devices a script's job has, as `torchrun`, `accelerate launch`, `deepspeed`, `mpirun`, `srun` and the script's
+//! head for Slurm are told.
+//!
+//! Not for the program's own arguments.
+
+use super::settings::ToolSettings;
+
+/// Options of `sbatch` and `srun` by their long and short names.
+const NODES: [&str; 2] = ["--nodes", "-N"];
+const OF_A_NODE: [[&str; 2]; 3] =
+    [["--gpus-per-node", "--gres"], ["--ntasks-per-node", "--tasks-per-node"], ["--gpus-per-task", "--gpus-per-task"]];
+const OF_ALL: [[&str; 2]; 2] = [["--gpus", "-G"], ["--ntasks", "-n"]];
+
+/// A count of devices, and where it stands.
+type Counted = (u32, &'static str);
+
+/// A job's command, and what its script says before it.
+pub(super) struct LaunchCommand<'a> {
+    /// The words of the command.
+    pub words: &'a [String],
+    /// The whole script.
+    pub text: &'a str,
+    /// What the script sets of these environment variables.
+    pub world_size: Option<&'a str>,
+    pub visible: Option<&'a str>,
+}
+
+/// Puts the job's devices into its settings as `world_size`, and takes away what said so.
+pub(super) fn count_devices(settings: &mut ToolSettings, launch: &LaunchCommand<'_>) {
+    let each = ["nproc_per_node", "gpus_per_node", "num_gpus"].map(|name| settings.take(name).map(|it| it.text));
+    let nodes = ["nnodes", "nodes", "num_nodes"].map(|name| settings.take(name).map(|it| it.text));
+    let all = ["num_processes", "include"].map(|name| settings.take(name).map(|it| it.text));
+    for name in ["ntasks", "ntasks_per_node", "gres", "gpus", "gpus_per_task", "num_machines"] {
+        settings.take(name);
+    }
+    let [each, nodes] = [each, nodes].map(|said| said.into_iter().flatten().next());
+    let [processes, included] = all;
+    let count = per_node(each.as_deref(), nodes.as_deref(), launch)
+        .or_else(|| Some((counted(&processes?)?, "--num_processes")))
+        .or_else(|| Some((slots(&included?)?, "--include")))
+        .or_else(|| Some((counted(option(launch.words, ["-np", "-np"])?)?, "-np")))
+        .or_else(|| Some((launch.world_size?.parse().ok()?, "WORLD_SIZE")))
+        .or_else(|| of_slurm(launch.words, "srun"))
+        .or_else(|| of_slurm(&heads(launch.text), "#SBATCH"));
+    if let Some((count, place)) = count {
+        settings.put("world_size", &count.to_string(), place);
+    }
+}
+
+/// `torchrun --nproc_per_node 8`: one node, unless `--nnodes` or the job's head says how many.
+fn per_node(each: Option<&str>, nodes: Option<&str>, launch: &LaunchCommand<'_>) -> Option<Counted> {
+    let each = match each? {
+        "gpu" | "auto" => launch.visible.and_then(listed).or_else(|| devices_of_a_node(&heads(launch.text)))?,
+        text => counted(text)?,
+    };
+    let Some(nodes) = nodes else { return Some((each, "--nproc_per_node, on one node")) };
+    let elastic = nodes.split_once(':').is_some_and(|(least, most)| least != most);
+    let head = heads(launch.text);
+    let nodes = if nodes.contains('$') { counted(option(&head, NODES)?) } else { counted(nodes) };
+    Some((each.checked_mul(nodes.filter(|_| !elastic)?)?, "--nnodes x --nproc_per_node"))
+}
+
+/// Nodes times devices of each, or all devices.
+fn of_slurm(words: &[String], place: &'static str) -> Option<Counted> {
+    if place == "srun" && !words.iter().any(|word| word == "srun") {
+        return None;
+    }
+    let nodes = option(words, NODES).and_then(counted);
+    let each = devices_of_a_node(words);
+    if let Some(count) = nodes.zip(each).and_then(|(nodes, each)| nodes.checked_mul(each)) {
+        return Some((
+            count,
+            if place == "srun" { "srun --nodes x devices of a node" } else { "#SBATCH --nodes x devices of a node" },
+        ));
+    }
+    let all =
+        OF_ALL.into_iter().find_map(|names| typed(option(words, names)?)).or_else(|| each.filter(|_| nodes.is_none()));
+    all.map(|count| (count, place))
+}
+
+fn devices_of_a_node(words: &[String]) -> Option<u32> {
+    OF_A_NODE.into_iter().find_map(|names| typed(option(words, names)?))
+}
+
+/// The options of the script's head, as words.
+fn heads(text: &str) -> Vec<String> {
+    let lines = text.lines().filter_map(|line| line.strip_prefix("#SBATCH"));
+    lines.flat_map(|line| line.split('#').next().unwrap_or_default().split_whitespace()).map(str::to_owned).collect()
+}
+
+/// What the last of an option's mentions says: `--nodes=4`, `--nodes 4`, `-N 4`, `-N4`.
+fn option<'a>(words: &'a [String], names: [&str; 2]) -> Option<&'a str> {
+    let value = |at: usize, word: &'a str| {
+        names.into_iter().find_map(|name| match word.strip_prefix(name)? {
+            "" => words.get(at + 1).map(String::as_str),
+            rest if name.starts_with("--") => rest.strip_prefix('='),
+            rest => rest.starts_with(|c: char| c.is_ascii_digit()).then_some(rest),
+        })
+    };
+    words.iter().enumerate().filter_map(|(at, word)| value(at, word)).next_back()
+}
+
+/// `mi250:8`, `gpu:a100:4` or `8`.
+fn typed(text: &str) -> Option<u32> {
+    counted(text.split(',').find(|one| !one.starts_with("mps"))?.rsplit(':').next()?)
+}
+
+/// Devices that are listed: `0,1,2,3`.
+fn listed(text: &str) -> Option<u32> {
+    text.split(',').all(|one| one.trim().parse::<u32>().is_ok()).then(|| text.split(',').count() as u32)
+}
+
+/// Devices that `deepspeed --include` lists: `a:0,1@b:0,1` is four.
+fn slots(text: &str) -> Option<u32> {
+    text.split('@').map(|node| listed(node.split_once(':')?.1)).sum()
+}
+
+fn counted(text: &str) -> Option<u32> {
+    text.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok().filter(|count| *count > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn devices(script: &str, flags: &[(&str, &str)], variables: [Option<&str>; 2]) -> Option<String> {
+        let words: Vec<String> = script.lines().last()?.split_whitespace().map(str::to_owned).collect();
+        let mut settings = ToolSettings::new("run.sh");
+        for (name, value) in flags {
+            settings.put(name, value, name);
+        }
+        let [world_size, visible] = variables;
+        count_devices(&mut settings, &LaunchCommand { words: &words, text: script, world_size, visible });
+        settings.text("world_size").map(str::to_owned)
+    }
+
+    #[test]
+    fn each_launcher_s_words() {
+        let none = [None, None];
+        for (script, flags, variables, expected) in [
+            // torchrun runs one node where nothing is said; of an elastic job the size is not known.
+            ("torchrun", &[("nproc_per_node", "4")][..], none, Some("4")),
+            ("torchrun", &[("nproc_per_node", "8"), ("nnodes", "4")], none, Some("32")),
+            ("torchrun", &[("nproc_per_node", "8"), ("nnodes", "2:2")], none, Some("16")),
+            ("torchrun", &[("nproc_per_node", "8"), ("nnodes", "1:4")], none, None),
+            ("torchrun", &[("nproc_per_node", "gpu")], [None, Some("0,1,2")], Some("3")),
+            ("torchrun", &[("nproc_per_node", "gpu")], none, None),
+            ("#SBATCH --nodes=4\ntorchrun", &[("nproc_per_node", "8"), ("nnodes", "$SLURM_NNODES")], none, Some("32")),
+            // accelerate counts the processes of all machines.
+            ("accelerate launch", &[("num_processes", "16"), ("num_machines", "2")], none, Some("16")),
+            ("deepspeed", &[("num_gpus", "4")], none, Some("4")),
+            ("deepspeed", &[("num_gpus", "8"), ("num_nodes", "2")], none, Some("16")),
+            ("deepspeed", &[("include", "localhost:0,1,2")], none, Some("3")),
+            ("deepspeed", &[("include", "a:0,1@b:0,1")], none, Some("4")),
+            ("deepspeed", &[("include", "a@b")], none, None),
+            ("mpirun -np 16 python", &[], none, Some("16")),
+            ("python", &[], [Some("24"), None], Some("24")),
+            ("srun -N 2 --gpus-per-node=8 python", &[], none, Some("16")),
+            ("srun -N2 --ntasks-per-node 4 python", &[], none, Some("8")),
+            ("srun -n 12 --gpus-per-task=1 python", &[], none, Some("12")),
+            ("#SBATCH -N 4\n#SBATCH --gres=gpu:a100:4 # all\nsrun python", &[], none, Some("16")),
+            ("#SBATCH --nodes 2\n#SBATCH --gpus-per-node mi250:8\nsrun python", &[], none, Some("16")),
+            ("#SBATCH --gpus=12\npython", &[], none, Some("12")),
+            ("#SBATCH --gres=gpu:8\npython", &[], none, Some("8")),
+            ("python", &[], none, None),
+        ] {
+            assert_eq!(devices(script, flags, variables).as_deref(), expected, "{script} {flags:?}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The hypotheses that may explain a measured figure, and the prices of memory, as tables for text, JSON and the screen.
+
+use serde_json::{Value, json};
+
+use crate::figures::table::{CellTone, Table, TableCell};
+use shardscope_engine::evaluate::{MemoryParts, Summary};
+use shardscope_engine::search::{ChoicePrice, Diagnosis, Hypothesis, OwnFigure};
+use shardscope_engine::units::{Bytes, percent, signed};
+
+/// What is measured and predicted of a figure of memory, and what its parts are.
+pub fn memory_words(diagnosis: &Diagnosis) -> Vec<String> {
+    let Diagnosis { figure, predicted, .. } = diagnosis;
+    let peak = predicted.memory.peak;
+    let said = if let OwnFigure::OutOfMemory { needed, room, .. } = figure {
+        let fits = if peak > *room { "does not fit" } else { "fits" };
+        format!("out of memory: {needed} or more of {room}; predicted {peak}, which {fits}")
+    } else {
+        let way = if diagnosis.off > 0.0 { "less" } else { "more" };
+        let gap = 1.0 / (1.0 + diagnosis.off) - 1.0;
+        format!("measured {}, predicted {peak}: {} {way}", figure.typed(), percent(gap.abs()))
+    };
+    vec![said, format!("predicted: {}", parts(predicted))]
+}
+
+/// `optimizer 11.2 GiB, weights 1.87 GiB`: the largest part first.
+fn parts(summary: &Summary) -> String {
+    let mut parts = MemoryParts::named(&summary.memory.parts);
+    parts.sort_by(|(_, one), (_, other)| other.get().total_cmp(&one.get()));
+    let said = parts.iter().filter(|(_, size)| *size > Bytes::ZERO);
+    said.map(|(name, size)| format!("{} {size}", name.replace('_', " "))).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether anything explains the figure, in a sentence; `None` where the prediction too is out of memory.
+pub fn verdict_words(diagnosis: &Diagnosis) -> Option<String> {
+    let Diagnosis { band, tried, hypotheses, .. } = diagnosis;
+    let width = percent(libm::expm1(*band));
+    let said = if diagnosis.is_expected() {
+        if matches!(diagnosis.figure, OwnFigure::OutOfMemory { .. }) {
+            return None;
+        }
+        format!("nothing to explain: it is within the prediction's {width}")
+    } else if diagnosis.is_explained() {
+        format!("the nearest of {tried} hypotheses; within the prediction's {width} they explain it")
+    } else if hypotheses.is_empty() {
+        format!("none explains it: none of {tried} hypotheses is much nearer than the scenario itself")
+    } else {
+        format!("none explains it: none of {tried} hypotheses is within the prediction's {width}")
+    };
+    Some(said)
+}
+
+/// The hypotheses, the nearest first.
+pub fn hypotheses(diagnosis: &Diagnosis) -> Table {
+    let of_time = diagnosis.figure.is_of_time();
+    let figure = if of_time { "step time" } else { "peak" };
+    let mut table = Table::headed(["it may have been", "off", figure, ""]);
+    table.extend(diagnosis.hypotheses.iter().map(|one| hypothesis_cells(diagnosis, one)));
+    table
+}
+
+fn hypothesis_cells(diagnosis: &Diagnosis, one: &Hypothesis) -> Vec<TableCell> {
+    let explains = diagnosis.explains(one) && !diagnosis.is_expected();
+    let tone = if explains { CellTone::Name } else { CellTone::Aside };
+    let figure = if diagnosis.figure.is_of_time() {
+        one.summary.step_time.to_string()
+    } else {
+        one.summary.memory.peak.to_string()
+    };
+    [
+        TableCell::word(one.to_string()),
+        TableCell::change(one.off),
+        TableCell::word(figure),
+        TableCell::word(if explains { "explains it" } else { "" }),
+    ]
+    .map(|cell| cell.toned(tone))
+    .into()
+}
+
+/// What each choice would save of the memory or cost, and in time.
+pub fn prices(diagnosis: &Diagnosis) -> Table {
+    let mut table = Table::headed(["choice", "peak", "memory", "time", ""]);
+    table.extend(diagnosis.prices.iter().map(price_cells));
+    table
+}
+
+fn price_cells(one: &ChoicePrice) -> Vec<TableCell> {
+    let ChoicePrice { candidate, summary, memory, time, fits } = one;
+    let sign = if *memory < Bytes::ZERO { '-' } else { '+' };
+    let size = memory.max(Bytes::ZERO - *memory);
+    vec![
+        TableCell::word(candidate.to_string()),
+        TableCell::word(summary.memory.peak.to_string()),
+        TableCell::word(format!("{sign}{size}")),
+        TableCell::word(signed(*time)),
+        if *fits { TableCell::word("fits").toned(CellTone::Good) } else { TableCell::word("").toned(CellTone::Aside) },
+    ]
+}
+
+/// For people: what may explain the figure, and what memory costs.
+pub fn diagnosis(diagnosis: &Diagnosis) -> String {
+    let mut text = verdict_words(diagnosis).map_or_else(String::new, |verdict| verdict + "\n");
+    if !diagnosis.hypotheses.is_empty() {
+        text += &hypotheses(diagnosis).text();
+    }
+    if !diagnosis.prices.is_empty() {
+        text += "\n";
+        text += &prices(diagnosis).text();
+    }
+    text
+}
+
+/// For scripts.
+pub fn diagnosis_record(diagnosis: &Diagnosis) -> Value {
+    let hypothesis = |one: &Hypothesis| {
+        json!({
+            "change": one.change,
+            "value": one.value,
+            "kind": one.kind.word(),
+            "step_time_s": one.summary.step_time.get(),
+            "peak_bytes": one.summary.memory.peak.get().round(),
+            "distance": one.off.abs(),
+            "explains": diagnosis.explains(one),
+        })
+    };
+    let price = |one: &ChoicePrice| {
+        json!({
+            "change": one.candidate.to_string(),
+            "peak_bytes": one.summary.memory.peak.get().round(),
+            "memory_bytes": one.memory.get().round(),
+            "time": one.time,
+            "fits": one.fits,
+        })
+    };
+    json!({
+        "tried": diagnosis.tried,
+        "explained": diagnosis.is_expected() || diagnosis.is_explained(),
+        "hypotheses": diagnosis.hypotheses.iter().map(hypothesis).collect::<Vec<_>>(),
+        "prices": diagnosis.prices.iter().map(price).collect::<Vec<_>>(),
+    })
+}

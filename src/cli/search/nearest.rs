@@ -1,0 +1,76 @@
+//! The nearest plan where none keeps to all that a search asks for: what keeps it from being an answer.
+
+use shardscope_engine::evaluate::chance_of_fitting;
+use shardscope_engine::search::plans::{EvaluatedPlan, Margin, Objective, PlanSearch, SearchLimits};
+use shardscope_engine::search::{Cancel, Evaluator};
+use shardscope_engine::units::{percent, whole_percent};
+use shardscope_report::figures::{Figure, FigureSubject, lacking};
+
+use crate::cli::args::SearchArgs;
+use crate::cli::exit::Failure;
+use crate::cli::session::Session;
+
+/// A margin that no plan exceeds, to see by how much the smallest one misses the memory.
+const NO_LIMIT: Margin = Margin::Share(-1e9);
+
+/// The best plan without one of the limits, the first that lets any plan in, and what that limit says of it.
+pub fn nearest(
+    session: &Session,
+    search: &PlanSearch,
+    arguments: &SearchArgs,
+    cancel: &Cancel,
+) -> Result<Option<(EvaluatedPlan, String)>, Failure> {
+    let pool = session.pool()?;
+    let evaluator = Evaluator::new(&pool, cancel);
+    let best = |changed: PlanSearch| {
+        let one = PlanSearch { top: 1, front: Vec::new(), ..changed };
+        one.run(&evaluator, &mut |_| {}).plans.pop()
+    };
+    let margin = search.limits.margin;
+    let unlimited = SearchLimits { margin, ..SearchLimits::default() };
+    if search.limits != unlimited {
+        let found = best(PlanSearch { objective: Objective::Days, limits: unlimited, ..search.clone() });
+        if let Some(found) = found {
+            let why = format!("memory fits; {}", missed(&found, arguments));
+            return Ok(Some((found, why)));
+        }
+    }
+    if margin != Margin::NONE {
+        let limits = SearchLimits { margin: Margin::NONE, ..search.limits };
+        if let Some(found) = best(PlanSearch { limits, ..search.clone() }) {
+            let free = whole_percent(1.0 - found.summary.memory.peak / found.summary.memory.capacity);
+            let chance = chance_of_fitting(&found.scenario, &found.summary.memory);
+            let chance =
+                chance.map_or_else(String::new, |chance| format!(", fits with a chance of {}", percent(chance)));
+            let why = format!("leaves {free} of the memory free{chance} (--margin 0 takes it)");
+            return Ok(Some((found, why)));
+        }
+    }
+    if !arguments.any_plan
+        && let Some(found) = best(PlanSearch { space: search.space.lifted(), ..search.clone() })
+    {
+        let lacks = lacking(&found.scenario).collect::<Vec<_>>().join("; ");
+        return Ok(Some((found, format!("{lacks} (--any-plan takes it)"))));
+    }
+    let limits = SearchLimits { margin: NO_LIMIT, ..search.limits };
+    let smallest = best(PlanSearch { objective: Objective::Memory, limits, ..search.clone() });
+    Ok(smallest.map(|found| {
+        let memory = &found.summary.memory;
+        let why = format!("misses memory by {}", memory.peak - memory.capacity);
+        (found, why)
+    }))
+}
+
+/// How far the fastest plan is from the limits: `fastest 29.4 d, deadline 20 d`.
+fn missed(found: &EvaluatedPlan, arguments: &SearchArgs) -> String {
+    let subject = FigureSubject::new(&found.scenario, &found.summary);
+    let shown = |figure: Figure| figure.amount(&subject).map(|amount| amount.in_words());
+    let days = shown(Figure::DaysWithFailures).or_else(|| shown(Figure::Days));
+    let fastest = days.map(|days| format!("fastest {days}"));
+    let deadline = arguments.deadline.map(|deadline| format!("deadline {deadline}"));
+    let cost = shown(Figure::CostWithFailures).or_else(|| shown(Figure::Cost)).filter(|_| arguments.budget.is_some());
+    let cost = cost.map(|cost| format!("costs {cost}"));
+    let budget = arguments.budget.as_ref().map(|budget| format!("budget {budget}"));
+    let devices = arguments.devices_max.map(|most| format!("{} devices of at most {most}", found.summary.devices));
+    [fastest, deadline, cost, budget, devices].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,333 @@
+//! Inputs as users have them, each with the value that it means: a refusal where no scenario can say it.
+
+use super::run::{Home, Run, assert_contains};
+
+fn with(files: &[(&str, &str)]) -> Home {
+    let home = Home::new();
+    for (name, text) in files {
+        home.write(name, text);
+    }
+    home
+}
+
+/// The plan of some files, with the report.
+fn imported(files: &[(&str, &str)], flags: &str) -> Run {
+    let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
+    let run = with(files).run(&format!("import plan {} {flags}", names.join(" ")));
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    run
+}
+
+fn refused(files: &[(&str, &str)], flags: &str) -> String {
+    let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
+    with(files).run(&format!("import plan {} {flags}", names.join(" "))).refused().join("\n")
+}
+
+const ON_A100: &str = "--model llama-2-7b --hardware a100-40gb-dgx";
+
+/// A script of the Trainer's on four devices of one node, as most are written.
+const SCRIPT: &str = "torchrun --nproc_per_node=4 --master_port=29501 train.py --model_name_or_path m --bf16 True \\\n \
+                      --output_dir out --per_device_train_batch_size 1 --gradient_accumulation_steps 16 \\\n \
+                      --evaluation_strategy no --learning_rate 2e-5 --fsdp 'full_shard auto_wrap' \\\n \
+                      --fsdp_transformer_layer_cls_to_wrap LlamaDecoderLayer --gradient_checkpointing True";
+
+#[test]
+fn weights_that_are_frozen_or_quantised_are_refused_by_name() {
+    let script = |flags: &str| format!("{SCRIPT} {flags}");
+    for (flags, names) in [
+        ("--finetuning_type lora --quantization_bit 4", &["--finetuning_type: 'lora'", "--quantization_bit: '4'"][..]),
+        ("--use_peft --lora_r 16", &["--use_peft", "--lora_r"]),
+        ("--load_in_8bit True", &["--load_in_8bit"]),
+        ("--bits 4 --double_quant True", &["--bits: '4'"]),
+        ("--train_type lora", &["--train_type"]),
+        ("--freeze_backbone True", &["--freeze_backbone"]),
+        ("--attn_implementation eager", &["--attn_implementation: 'eager'", "--stack"]),
+        ("--stage dpo", &["--stage: 'dpo'"]),
+    ] {
+        assert_contains(&refused(&[("run.sh", &script(flags))], ON_A100), names);
+    }
+    let full = script("--finetuning_type full --bits 16 --use_peft False --load_in_4bit false --stage sft");
+    assert_contains(&imported(&[("run.sh", &full)], ON_A100).stdout, &["strategy = \"fsdp\""]);
+}
+
+/// 12 B x 6.74e9 / 4 = 18.8 GiB beside whole gradients of 12.6 to 25.1 GiB: more than 40 GB hold.
+#[test]
+fn fsdp_keeps_gradients_whole_while_micro_batches_accumulate() {
+    let home = with(&[("run.sh", SCRIPT)]);
+    let run = home.run(&format!("import plan run.sh {ON_A100} --seq 2048 --out out.toml"));
+    assert_contains(&run.stderr, &["devices = 4", "reduction = step", "until the last micro-batch"]);
+    assert_contains(&home.run("eval ./out.toml").stdout, &["does not fit"]);
+    // One micro-batch leaves nothing to wait for.
+    let once = SCRIPT.replace("steps 16", "steps 1");
+    assert!(!imported(&[("run.sh", &once)], ON_A100).stderr.contains("reduction"));
+    // DeepSpeed and DDP have no such switch.
+    for other in ["--deepspeed ds.json", ""] {
+        let script = SCRIPT.replace("--fsdp 'full_shard auto_wrap'", other);
+        let files = [("run.sh", script.as_str()), ("ds.json", r#"{"zero_optimization": {"stage": 2}}"#)];
+        let files = if other.is_empty() { &files[..1] } else { &files[..] };
+        assert!(!imported(files, ON_A100).stderr.contains("reduction"), "{other}");
+    }
+    let arguments = |each: &str| {
+        format!(
+            r#"{{"per_device_train_batch_size": 1, "gradient_accumulation_steps": 16, "bf16": true, "fsdp": "full_shard",
+            "accelerator_config": {{"split_batches": false, "gradient_accumulation_kwargs": {{"sync_each_batch": {each}}}}}}}"#
+        )
+    };
+    for (each, reduction) in [("true", "micro-batch"), ("false", "step")] {
+        let run = imported(&[("args.json", &arguments(each))], &format!("{ON_A100} --devices 8"));
+        assert_contains(&run.stdout, &[&format!("reduction = \"{reduction}\"")]);
+    }
+}
+
+/// A switch that is absent or off leaves checkpointing to the other file, and so does a format.
+#[test]
+fn two_files_of_which_one_is_silent_agree() {
+    let yaml = "distributed_type: FSDP\nmixed_precision: MIXED\nnum_processes: 8\nfsdp_config:\n  fsdp_version: 1\n  \
+                fsdp_sharding_strategy: FULL_SHARD\n  fsdp_activation_checkpointing: CHECKPOINTS\n";
+    let script =
+        "accelerate launch --config_file acc.yaml sft.py --per_device_train_batch_size 1 --max_seq_length 2048";
+    for (mixed, checkpoints, flags) in [
+        ("bf16", "true", "--bf16 True"),
+        ("bf16", "true", "--bf16 True --gradient_checkpointing False"),
+        ("bf16", "false", "--bf16 True --gradient_checkpointing True"),
+        ("bf16", "true", ""),
+        ("'no'", "true", "--bf16 True"),
+    ] {
+        let yaml = yaml.replace("MIXED", mixed).replace("CHECKPOINTS", checkpoints);
+        let script = format!("{script} {flags}");
+        let run = imported(&[("run.sh", &script), ("acc.yaml", &yaml)], ON_A100);
+        assert_contains(&run.stdout, &["recompute = \"full\"", "precision = \"bf16\"", "devices = 8"]);
+    }
+}
+
+#[test]
+fn the_length_of_a_sequence_under_each_name() {
+    for name in ["model_max_length", "cutoff_len", "block_size", "max_seq_length", "max_seq_len", "max_length"] {
+        for flag in [name.to_owned(), name.replace('_', "-")] {
+            let script = format!("{SCRIPT} --{flag} 2048");
+            assert_contains(&imported(&[("run.sh", &script)], ON_A100).stdout, &["sequence = 2048"]);
+        }
+    }
+}
+
+/// `--per_device_train_batch_size`, `--fsdp` and `--bf16` are the Trainer's, with underscores or hyphens.
+#[test]
+fn a_short_script_is_known_by_few_flags() {
+    for script in [
+        "torchrun --nnodes=1 --nproc_per_node=8 train.py --output_dir o --bf16 True --fsdp full_shard \
+         --per_device_train_batch_size 4",
+        "torchrun --nproc-per-node 8 train.py --output-dir o --bf16 --fsdp full_shard --per-device-train-batch-size 4",
+        "accelerate launch --num_processes 8 train.py --bf16 --fsdp full_shard --per_device_train_batch_size 4",
+        "deepspeed --num_gpus=8 train.py --bf16 --fsdp full_shard --per_device_train_batch_size 4",
+    ] {
+        let run = imported(&[("run.sh", script)], ON_A100);
+        assert_contains(&run.stdout, &["strategy = \"fsdp\"", "micro_batch = 4", "devices = 8"]);
+    }
+}
+
+#[test]
+fn offload_under_the_names_of_both_versions_of_the_trainer() {
+    for fsdp in [
+        r#""fsdp": true, "fsdp_config": {"version": 2, "cpu_offload": true, "activation_checkpointing": true}"#,
+        r#""fsdp": "full_shard offload", "fsdp_config": {"activation_checkpointing": true}"#,
+        r#""fsdp": "full_shard", "fsdp_config": {"fsdp_offload_params": true, "fsdp_activation_checkpointing": true}"#,
+    ] {
+        let arguments = format!(r#"{{"per_device_train_batch_size": 1, "bf16": true, {fsdp}}}"#);
+        let run = imported(&[("args.json", &arguments)], &format!("{ON_A100} --devices 8"));
+        assert_contains(&run.stdout, &["offload = \"state\"", "recompute = \"full\""]);
+    }
+}
+
+/// A DeepSpeed file says whose it is; its stack of 2023 keeps the scores of plain attention.
+#[test]
+fn deepspeed_s_own_stack_and_keys() {
+    let script = "torchrun --nnodes=4 --nproc_per_node=4 run_clm.py --model_name_or_path m --deepspeed ds.json --fp16 \
+                  --per_device_train_batch_size 1 --max_seq_length 2048 --do_train";
+    let zero = r#"{"fp16": {"enabled": "auto"}, "zero_optimization": {"stage": 3,
+        "offload_optimizer": {"device": "cpu"}, "offload_param": {"device": "cpu"}}}"#;
+    let home = with(&[("run.sh", script), ("ds.json", zero)]);
+    let run = home.run("import plan run.sh ds.json --model opt-30b --hardware a100-80gb-dgx --out out.toml");
+    assert_contains(&run.stderr, &["stack = deepspeed-zeropp-2023 (what is known of DeepSpeed", "devices = 16"]);
+    // 76.7 GiB were in use when 896 MiB more were wanted.
+    assert_contains(&home.run("eval ./out.toml").stdout, &["does not fit"]);
+    let other = |inside: &str| {
+        let text = format!(r#"{{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {{"stage": 2}}, {inside}}}"#);
+        refused(&[("ds.json", &text)], "--devices 16")
+    };
+    for (inside, name) in [
+        (r#""data_types": {"grad_accum_dtype": "fp32"}"#, "data_types.grad_accum_dtype: 'fp32'"),
+        (r#""communication_data_type": "fp32""#, "communication_data_type: 'fp32'"),
+        (r#""bf16": {"enabled": true, "bf16_master_weights_and_grads": true}"#, "bf16_master_weights_and_grads"),
+        (r#""sparse_attention": {"mode": "fixed"}"#, "sparse_attention.mode"),
+        (r#""compile": {"deepcompile": true}"#, "compile.deepcompile"),
+    ] {
+        assert_contains(&other(inside), &[name]);
+    }
+    let ratio = r#"{"zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu", "ratio": 0.4}}}"#;
+    assert_contains(&refused(&[("ds.json", ratio)], "--devices 16"), &["offload_optimizer.ratio: '0.4'"]);
+}
+
+/// Compiled code is taken for what it is not, and that is said twice: in the report and in the scenario.
+#[test]
+fn compiled_code_is_named() {
+    let toml = "[model]\nname = 'llama3'\nflavor = '8B'\n[training]\nbatch_size = 1\nseq_len = 8192\ncompile = true\n\
+                data_parallel_shard_degree = -1\n[activation_checkpoint]\nmode = 'selective'\n";
+    let newer = toml.replace("compile = true\n", "").replace("batch_size", "local_batch_size");
+    let newer = format!("{newer}[compile]\nenable = true\ncomponents = ['model', 'loss']\n");
+    let yaml = "distributed_type: FSDP\nnum_processes: 8\nmixed_precision: bf16\ndynamo_config:\n  dynamo_backend: INDUCTOR\n  \
+                dynamo_mode: default\nfsdp_config:\n  fsdp_version: 2\n";
+    let trainer = r#"{"per_device_train_batch_size": 1, "bf16": true, "torch_compile": true}"#;
+    for (name, text) in [("a.toml", toml), ("b.toml", &newer), ("acc.yaml", yaml), ("args.json", trainer)] {
+        let run = imported(&[(name, text)], "--devices 8");
+        assert_contains(&run.stderr, &["compile = off", "is on, which no scenario says"]);
+        assert_contains(&run.stdout, &["its code is compiled, and predicted as if it were not"]);
+    }
+    let eager = imported(&[("a.toml", &toml.replace("compile = true", "compile = false"))], "--devices 8");
+    assert!(!eager.stdout.contains("compiled"), "{}", eager.stdout);
+}
+
+/// What nobody here knows is counted, and harmless names are told from it.
+#[test]
+fn unknown_settings_are_counted() {
+    let script = format!("{SCRIPT} --surprise 4 --warmup_ratio 0.03 --other_surprise");
+    let run = imported(&[("run.sh", &script)], ON_A100);
+    assert_contains(
+        &run.stderr,
+        &["unknown to this program, 2, which may change", "run.sh: --surprise", "--warmup_ratio: how the"],
+    );
+    assert!(!imported(&[("run.sh", SCRIPT)], ON_A100).stderr.contains("unknown"));
+    let strict = refused(&[("run.sh", &script)], &format!("{ON_A100} --strict"));
+    assert_contains(&strict, &["run.sh: --surprise: is unknown to this program", "run.sh: --other_surprise"]);
+    assert!(!strict.contains("warmup"), "{strict}");
+    imported(&[("run.sh", SCRIPT)], &format!("{ON_A100} --strict"));
+}
+
+/// The Trainer's head, bars and end.
+const TRAINER_LOG: &str = "\
+[INFO] >> ***** Running training *****
+[INFO] >>   Instantaneous batch size per device = 1
+[INFO] >>   Total train batch size (w. parallel, distributed & accumulation) = 4
+[INFO] >>   Gradient Accumulation steps = 2
+[INFO] >>   Total optimization steps = 4,500
+[INFO] >>   Number of trainable parameters = 27,893,760
+Loading checkpoint shards: 100%|##| 4/4 [00:40<00:00, 10.0s/it]
+  0%|          | 1/4500 [00:21<26:43:10, 21.38s/it]
+  0%|          | 2/4500 [00:42<26:33:10, 21.25s/it]
+  0%|          | 3/4500 [01:04<26:40:10, 21.35s/it]
+  0%|          | 4/4500 [01:25<26:40:10, 21.35s/it]
+  0%|          | 5/4500 [01:46<26:40:10, 21.36s/it]
+  0%|          | 6/4500 [02:08<26:40:10, 21.35s/it]
+";
+
+fn row(run: &Run) -> std::collections::BTreeMap<String, String> {
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let mut lines = run.stdout.lines();
+    let [head, cells] = [(); 2].map(|()| lines.next().expect("a line").split(',').map(str::to_owned));
+    head.zip(cells).collect()
+}
+
+/// From step 4 at 85 s to step 6 at 128 s: 21.5 s each. 4 sequences of 1 x 2 on a device are 2 devices.
+#[test]
+fn a_run_of_the_trainer_that_has_not_ended() {
+    for text in [TRAINER_LOG.to_owned(), TRAINER_LOG.replace("it]\n", "it]\r")] {
+        let home = with(&[("train.log", text.as_str())]);
+        let row = row(&home.run("import run train.log"));
+        let cells =
+            ["step_time_s", "micro_batch", "grad_accum", "global_batch", "num_gpus"].map(|name| row[name].as_str());
+        assert_eq!(cells, ["21.5", "1", "2", "4", "2"]);
+        assert!(row["notes"].contains("27893760 trained parameters"), "{row:?}");
+    }
+}
+
+/// 12 x 40 x 5120^2 = 12.6e9 parameters, of which 27.9 million are trained.
+#[test]
+fn a_run_that_trains_adapters_is_no_row() {
+    let home = with(&[("train.log", TRAINER_LOG)]);
+    let refused = home.run("import run train.log --set layers=40 --set hidden=5120").refused().join("\n");
+    assert_contains(&refused, &["line 6", "27893760 of some 1.258e10 parameters", "LoRA"]);
+    let peft = format!("trainable params: 4,194,304 || all params: 6,742,609,920 || trainable%: 0.06\n{TRAINER_LOG}");
+    let home = with(&[("train.log", peft.as_str())]);
+    assert_contains(&home.run("import run train.log").refused().join("\n"), &["line 1", "4194304 of some 6.743e9"]);
+}
+
+/// Words of a device in a second, as torchtitan called them in 2024: 5 x 8192 / 112,109 = 0.365359 s.
+#[test]
+fn a_log_of_torchtitan_of_2024() {
+    let log = "\
+[rank0]: Building 1-D device mesh with ['dp'], [4]
+[rank0]: Building llama3 gpt2 with ModelArgs(dim=768, n_layers=12, n_heads=12, n_kv_heads=None, vocab_size=128256, \
+multiple_of=256, ffn_dim_multiplier=None, norm_eps=1e-05)
+[rank0]: Model llama3 gpt2 size: 281,953,536 total parameters
+[rank0]: Applied selective activation checkpointing to the model
+[rank0]: Compiling each TransformerBlock with torch.compile
+[rank0]: Applied FSDP to the model
+[rank0]: Training starts at step 1, with local batch size 5, global batch size 20, sequence length 8192, total steps 9
+[rank0]: step:  1  loss: 12.2365  memory: 81.67GiB(85.93%)  wps: 5,380  mfu: 1.09%
+[rank0]: step: 10  loss: 12.1951  memory: 81.67GiB(85.93%)  wps: 111,770  mfu: 22.69%
+[rank0]: step: 20  loss: 12.1951  memory: 81.67GiB(85.93%)  wps: 111,714  mfu: 22.68%
+[rank0]: step: 30  loss: 12.1951  memory: 81.67GiB(85.93%)  wps: 112,194  mfu: 22.78%
+[rank0]: step: 40  loss: 12.1951  memory: 81.67GiB(85.93%)  wps: 112,109  mfu: 22.76%
+[rank0]: step: 50  loss: 12.1951  memory: 81.67GiB(85.93%)  wps: 112,018  mfu: 22.78%
+";
+    let home = with(&[("titan.log", log)]);
+    let row = row(&home.run("import run titan.log --hardware h100-96gb-hbm2e --stack torchtitan"));
+    for (column, expected) in [
+        ("step_time_s", "0.365359"),
+        ("metric_peak_mem_gb", "81.67"),
+        ("layers", "12"),
+        ("hidden", "768"),
+        ("heads", "12"),
+        ("ffn_hidden", "2048"),
+        ("vocab", "128256"),
+        ("compiled", "yes"),
+        ("strategy_class", "fsdp"),
+        ("act_ckpt", "selective"),
+    ] {
+        assert_eq!(row[column], expected, "{column}");
+    }
+    let replicated = log.replace("Applied FSDP", "Applied DDP");
+    let home = with(&[("titan.log", replicated.as_str())]);
+    assert_eq!(self::row(&home.run("import run titan.log"))["strategy_class"], "ddp");
+}
+
+/// 8 x 1,024 tokens; 4,000,000 sequences; 500e9 tokens.
+#[test]
+fn counts_in_the_field_s_habit() {
+    let home = Home::new();
+    let run = home.run("eval --model llama-2-7b --nodes 2 --seq 8k --tokens 500b");
+    assert_contains(&run.stdout, &["8,192 tokens"]);
+    let same = home.run("eval --model llama-2-7b --nodes 2 --seq 8192 --tokens 500B");
+    assert_eq!(run.stdout, same.stdout);
+    let batch = home.run("eval --model mpt-125m --nodes 1 --global-batch 4k");
+    assert_contains(&batch.stdout, &["4,000 sequences"]);
+}
+
+/// What `import model` writes, `--model` takes by its path.
+#[test]
+fn a_model_by_the_path_of_a_preset_s_file() {
+    let home = Home::new();
+    let config = format!("{}/tests/fixtures/hf/qwen3-8b.json", env!("CARGO_MANIFEST_DIR"));
+    assert_eq!(home.run(&format!("import model {config} --out mine.toml")).code, Some(0));
+    let [by_toml, by_json] = ["./mine.toml", config.as_str()].map(|model| {
+        let flags = "--hardware h100-80gb-dgx --nodes 2 --recompute full --format json";
+        let run = home.run(&format!("eval --model {model} {flags}"));
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        serde_json::from_str::<serde_json::Value>(&run.stdout).expect("JSON")
+    });
+    assert_eq!(by_toml["step_time_s"], by_json["step_time_s"]);
+    assert_eq!(by_toml["parameters"]["total"], 8_190_735_360_u64);
+    home.write("bad.toml", "format = 1\nname = 'x'\nlayers = 'many'\n");
+    assert_contains(&home.run("eval --model ./bad.toml").refused().join("\n"), &["bad.toml", "layers"]);
+}
+
+/// One node sends nothing to others, so that nobody need say how fast.
+#[test]
+fn a_single_node_needs_no_rate() {
+    let home = with(&[("sinfo.txt", "PARTITION NODES GRES NODELIST\ngpu 1 gpu:a100:8 n1\n")]);
+    let run = home.run("import cluster sinfo.txt --device a100-80gb-dgx");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_contains(&run.stderr, &["one node sends nothing to others"]);
+    let two = with(&[("sinfo.txt", "PARTITION NODES GRES NODELIST\ngpu 2 gpu:a100:8 n[1-2]\n")]);
+    let refused = two.run("import cluster sinfo.txt --device a100-80gb-dgx").refused().join("\n");
+    assert_contains(&refused, &["say with --rate"]);
+}
