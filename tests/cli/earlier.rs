@@ -33,7 +33,7 @@ fn eval_json(arguments: &str) -> Value {
 /// Checks that everything that was said is still said, to the last digit; more may be said.
 ///
 /// Two things are said otherwise since: a band that is not known is null as a whole, and the capacity is what an allocator
-/// sees of the memory, up to 2 % less.
+/// sees of the memory, up to 2 % less, on which hangs what 10 % more would give.
 fn still(path: &str, then: &Value, now: &Value) {
     match (then, now) {
         (_, Value::Null) if path.ends_with("error_band.rows") => assert_eq!(then.as_f64(), Some(0.0), "{path}"),
@@ -41,7 +41,7 @@ fn still(path: &str, then: &Value, now: &Value) {
             let share = now.as_f64().unwrap_or_default() / then.as_f64().unwrap_or_default();
             assert!((0.98..=1.0).contains(&share), "{path}: {share}");
         }
-        (Value::Number(_), Value::Number(_)) if path.ends_with("spare_bytes") => {}
+        (Value::Number(_), Value::Number(_)) if path.ends_with("spare_bytes") || path.ends_with("memory_capacity") => {}
         (Value::Object(then), _) => {
             then.iter().for_each(|(key, then)| still(&format!("{path}.{key}"), then, &now[key]));
         }

@@ -3,7 +3,7 @@
 use shardscope_engine::evaluate::chance_of_fitting;
 use shardscope_engine::search::plans::{EvaluatedPlan, Margin, Objective, PlanSearch, SearchLimits};
 use shardscope_engine::search::{Cancel, Evaluator};
-use shardscope_engine::units::{percent, whole_percent};
+use shardscope_engine::units::{Amount, percent, whole_percent};
 use shardscope_report::figures::{Figure, FigureSubject, lacking};
 
 use crate::cli::args::SearchArgs;
@@ -64,7 +64,7 @@ pub fn nearest(
 /// How far the fastest plan is from the limits: `fastest 29.4 d, deadline 20 d`.
 fn missed(found: &EvaluatedPlan, arguments: &SearchArgs) -> String {
     let subject = FigureSubject::new(&found.scenario, &found.summary);
-    let shown = |figure: Figure| figure.amount(&subject).map(|amount| amount.in_words());
+    let shown = |figure: Figure| figure.amount(&subject).map(Amount::in_words);
     let days = shown(Figure::DaysWithFailures).or_else(|| shown(Figure::Days));
     let fastest = days.map(|days| format!("fastest {days}"));
     let deadline = arguments.deadline.map(|deadline| format!("deadline {deadline}"));

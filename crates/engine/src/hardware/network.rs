@@ -1,7 +1,7 @@
 //! A cluster's levels as rates, and how a group of ranks lies on them.
 
 use crate::problem::Problem;
-use crate::units::{Bytes, BytesPerSecond, Seconds};
+use crate::units::{BytesPerSecond, Seconds};
 
 use super::{Cluster, Level, MAX_LEVELS, MeasuredLevel, Queue, Reliability};
 
@@ -148,6 +148,8 @@ pub(super) fn problems(cluster: &Cluster) -> Vec<Problem> {
     let device = &cluster.device;
     for (field, value) in [
         ("device.memory", device.memory.get()),
+        ("device.usable", device.usable.unwrap_or(device.memory).get()),
+        ("highest_mfu.mfu", cluster.highest_mfu.as_ref().map_or(1.0, |highest| highest.mfu)),
         ("device.memory_bandwidth", device.memory_bandwidth.get()),
         ("device.host_bandwidth", device.host_bandwidth.get()),
         ("device.peak.fp32", device.peak.fp32.get()),
@@ -155,10 +157,6 @@ pub(super) fn problems(cluster: &Cluster) -> Vec<Problem> {
     ] {
         refuse(value <= 0.0, field.to_owned(), "must be above 0");
     }
-    let usable = device.usable.is_some_and(|usable| usable <= Bytes::ZERO);
-    let highest = cluster.highest_mfu.as_ref().map_or(1.0, |highest| highest.mfu);
-    refuse(!(highest > 0.0 && highest <= 1.5), "highest_mfu.mfu".to_owned(), "must be above 0 and at most 1.5");
-    refuse(usable, "device.usable".to_owned(), "must be above 0");
     let Reliability { device_mtbf, restart, write_rate, source: _ } = &cluster.reliability;
     for (field, value) in [
         ("device_mtbf", device_mtbf.map(Seconds::get)),

@@ -5,7 +5,7 @@ use crate::stack::{Feature, LevelRanks, Runs, listed};
 
 use super::{Field, Layout, Problem, Scenario};
 
-/// How to run a plan all the same.
+/// How to run a plan all the same, where there is nothing to choose from.
 const FIX: &str = "choose another, or a stack that has it";
 
 impl Scenario {
@@ -23,7 +23,11 @@ impl Scenario {
         let mut lack = |lacks: bool, field: Field, what: &dyn Fn() -> String| {
             if lacks {
                 let what = format!("{name} has no {}", what());
-                found.push(Problem::new(field.path(), what, FIX));
+                let fix = match known(runs, field, layout.pipeline > 1) {
+                    known if known.is_empty() => FIX.to_owned(),
+                    known => format!("it has {known}"),
+                };
+                found.push(Problem::new(field.path(), what, fix));
             }
         };
         let ranks = [
@@ -38,12 +42,9 @@ impl Scenario {
         lack(layered && !runs.has(Feature::Layered), Field::Accumulation, &|| "layered accumulation".to_owned());
         let schedule = plan.effective_schedule();
         let unknown = plan.pipeline > 1 && !layered && !runs.schedules(schedule);
-        let known = || listed(runs.schedules.as_ref());
-        lack(unknown, Field::Schedule, &|| format!("schedule {schedule}; it has {}", known()));
+        lack(unknown, Field::Schedule, &|| format!("schedule {schedule}"));
         let recompute = plan.recompute;
-        lack(!runs.recomputes(recompute), Field::Recompute, &|| {
-            format!("recompute {recompute}; it has {}", listed(runs.recompute.as_ref()))
-        });
+        lack(!runs.recomputes(recompute), Field::Recompute, &|| format!("recompute {recompute}"));
         let precision = plan.precision;
         lack(!runs.trains_in(precision), Field::Precision, &|| format!("training in {precision}"));
         let offload = plan.offload;
@@ -89,15 +90,26 @@ impl Scenario {
     }
 }
 
-/// `shards of weights/gradients/optimizer over 1/1/24 ranks; it has device/device/device, N/N/N`.
+/// What a program has of a field; nothing where no list says it.
+fn known(runs: &Runs, field: Field, pipelined: bool) -> String {
+    let patterns = || runs.shard_patterns(pipelined).unwrap_or_default().iter().map(ToString::to_string);
+    match field {
+        Field::Schedule => listed(runs.schedules.as_ref()),
+        Field::Recompute => listed(runs.recompute.as_ref()),
+        Field::Precision => listed(runs.precisions.as_ref()),
+        Field::Offload => listed(runs.offload.as_ref()),
+        Field::Strategy => patterns().collect::<Vec<_>>().join(", "),
+        _ => String::new(),
+    }
+}
+
+/// `shards of weights/gradients/optimizer over 1/1/24 ranks`.
 fn shards(runs: &Runs, layout: &Layout) -> String {
     let Layout { weights, gradients, optimizer, context, pipeline, .. } = *layout;
     let over = format!("shards of weights/gradients/optimizer over {weights}/{gradients}/{optimizer} ranks");
     if runs.shards_hold_context == Some(true) && !optimizer.is_multiple_of(context) {
-        return format!("{over}: its shards hold all {context} context ranks");
+        return format!("{over}, less than its {context} context ranks");
     }
-    let known = runs.shard_patterns(pipeline > 1).unwrap_or_default();
     let beside = if pipeline > 1 && runs.pipeline_shards.is_some() { " in a pipeline" } else { "" };
-    let known: Vec<String> = known.iter().map(ToString::to_string).collect();
-    format!("{over}{beside}; it has {}", known.join(", "))
+    format!("{over}{beside}")
 }

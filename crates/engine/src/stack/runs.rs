@@ -143,7 +143,7 @@ impl Runs {
     }
 }
 
-fn lists<T: PartialEq>(known: Option<&Vec<T>>, one: T) -> bool {
+fn lists<T: Copy + PartialEq>(known: Option<&Vec<T>>, one: T) -> bool {
     known.is_none_or(|known| known.contains(&one))
 }
 

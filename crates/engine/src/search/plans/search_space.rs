@@ -168,7 +168,9 @@ impl SearchSpace {
                 let precision = value.get().is_some_and(|precision| !runs.trains_in(precision));
                 !(coarse || offload || precision)
             };
-            lists.iter_mut().for_each(|(_, values)| values.retain(has));
+            for (_, values) in &mut lists {
+                values.retain(has);
+            }
         }
         for (field, values) in lists {
             if !self.fixed.contains(&field) {
