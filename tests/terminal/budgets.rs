@@ -63,7 +63,8 @@ fn a_cursor_that_moves_is_a_small_frame_and_the_panels_follow_in_another() {
             let frames = session.frames(before.0);
             let Some((first, panels)) = frames.split_first() else { continue };
             assert!(*first <= 300, "{key:?} at {size:?}: {frames:?}");
-            assert!(panels.iter().all(|bytes| *bytes <= 8_000), "{key:?} at {size:?}: {frames:?}");
+            // The panels fill 200x50 without holes: a change of all of them is some 8,200 bytes.
+            assert!(panels.iter().all(|bytes| *bytes <= 8_500), "{key:?} at {size:?}: {frames:?}");
             // Two calls for a frame at most; a signal or a waker would have to write, too.
             let writes = session.writes() - before.1;
             assert!(writes <= 2 * frames.len() as u64, "{writes} calls of write for {frames:?}");

@@ -71,7 +71,7 @@ const JOBS: [Job; 7] = [
         name: "Four scenarios",
         waits: &[
             ("Space", &["│   4 "]),
-            ("s", &["D       now  B − A"]),
+            ("s", &["D     now ★  B − A"]),
             ("s", &["s save set"]),
             ("Enter", &["Name of the set"]),
         ],
