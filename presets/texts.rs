@@ -82,6 +82,8 @@ embedded! {
         "llama-3.1-70b",
         "llama-3.1-405b",
         "mixtral-8x7b",
+        "deepseek-v3",
+        "gemma3-27b",
         "gpt-48x1536",
         "gpt-neox-10b",
         "gpt-18b-zeropp",

@@ -32,6 +32,11 @@ fn exact_counts() {
         ("llama-3.1-70b", 70_553_706_496, "Hugging Face, meta-llama/Llama-3.1-70B"),
         ("llama-3.1-405b", 405_853_388_800, "Hugging Face, meta-llama/Llama-3.1-405B"),
         ("mixtral-8x7b", 46_702_792_704, "Hugging Face, mistralai/Mixtral-8x7B-v0.1"),
+        (
+            "deepseek-v3",
+            671_026_404_352,
+            "Hugging Face, deepseek-ai/DeepSeek-V3, without its layer for a further token",
+        ),
     ] {
         assert_eq!(model(id).parameters(), published, "{id}: {source}");
     }
@@ -50,6 +55,7 @@ fn rounded_counts() {
         ("gpt3-175b", "175.0e9", "arXiv 2005.14165, table 2.1"),
         ("gpt-neox-10b", "10e9", "arXiv 2501.04266 (a name, no count)"),
         ("opt-30b", "29.97e9", "Hugging Face, facebook/opt-30b"),
+        ("gemma3-27b", "27.0e9", "arXiv 2503.19786, table 1: 25,600M and 1,416M of the embedding"),
         ("llama-2-34b", "33.744e9", "Hugging Face, codellama/CodeLlama-34b-hf"),
         ("megatron-1.7b", "1.7e9", "arXiv 2104.04473, table 1"),
         ("megatron-3.6b", "3.6e9", "arXiv 2104.04473, table 1"),
@@ -81,6 +87,21 @@ fn zeropp_tutorial() {
 fn mixtral_active() {
     let active = model("mixtral-8x7b").active_parameters() as f64;
     assert!((active - 12.9e9).abs() < 0.05e9, "{active}");
+}
+
+/// DeepSeek-V3 (arXiv 2412.19437): 37 B of its parameters are active for a token, and the first three layers are dense.
+#[test]
+fn deepseek_active() {
+    let model = model("deepseek-v3");
+    let active = model.active_parameters() as f64;
+    assert!((active - 37.5e9).abs() < 0.5e9, "{active}");
+    // Megatron's flop of a token are 0.2498 TFLOP for sequences of 4096, without its layer for a further token: 6 for each
+    // weight of a product, and 6 for each channel and position attended to, of which a causal kernel computes half.
+    let attended: f64 = model.kinds().map(|(kind, layers)| f64::from(layers) * model.attended_width(kind, 4096)).sum();
+    let flop = 6.0 * model.matrix_parameters() as f64 + 6.0 * attended * 4096.0;
+    assert!((flop / 0.24981e12 - 1.0).abs() < 1e-4, "{flop}");
+    let kinds: Vec<(String, u32)> = model.kinds().map(|(kind, layers)| (kind.name(&model), layers)).collect();
+    assert_eq!(kinds, [("dense".to_owned(), 3), ("experts".to_owned(), 58)]);
 }
 
 /// SC21's own formula, P = 12 l h^2 (1 + 13/(12 h) + (V + s)/(12 l h)) (arXiv 2104.04473, equation 2),

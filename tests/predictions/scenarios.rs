@@ -193,7 +193,7 @@ const A100: Setting = ("cluster", "a100-80gb-dgx");
 const FRONTIER: Setting = ("cluster", "mi250x-frontier");
 const DEFAULT: Setting = ("stack", "default");
 
-const FAMILIES: [Family; 13] = [
+const FAMILIES: [Family; 14] = [
     Family {
         name: "clusters",
         base: &[DEFAULT, ("recompute", "full")],
@@ -377,6 +377,21 @@ const FAMILIES: [Family; 13] = [
             ("micro_batch", &["1", "2", "16"]),
         ],
         take: 80,
+    },
+    Family {
+        name: "kinds",
+        base: &[H100, DEFAULT, ("nodes", "64"), ("recompute", "full")],
+        axes: &[
+            ("model", &["deepseek-v3", "gemma3-27b"]),
+            ("pipeline", &["1", "4", "8", "16"]),
+            ("stages_per_rank", &["1", "3"]),
+            ("schedule", SCHEDULES),
+            ("tensor", &["1", "8"]),
+            ("strategy", &["zero1", "fsdp"]),
+            ("sequence", &["4096", "16384"]),
+            ("accumulate", &["1", "16"]),
+        ],
+        take: 100,
     },
 ];
 

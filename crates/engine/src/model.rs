@@ -3,6 +3,7 @@
 //! Not for bytes or activations, which depend on the software stack and on the plan.
 
 mod attention;
+mod kinds;
 mod mlp;
 mod problems;
 
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::units::{Flop, thousands};
 
 pub use attention::{AttentionWindow, Biases, LatentAttention, QkNorm};
+pub use kinds::{LayerKind, PerKind};
 pub use mlp::Experts;
 pub use mlp::Mlps;
 
@@ -185,9 +187,19 @@ impl Model {
         self.norm.parameters() * u64::from(self.hidden)
     }
 
-    /// Parameters of one layer; of a mean one where layers differ.
-    pub fn layer_parameters(&self) -> u64 {
-        self.attention_parameters() + self.mlp_parameters()
+    /// Parameters of one layer of a kind.
+    pub fn layer_parameters(&self, kind: LayerKind) -> u64 {
+        self.attention_parameters() + self.mlp_parameters(kind)
+    }
+
+    /// Parameters of the largest layer.
+    pub fn largest_layer_parameters(&self) -> u64 {
+        self.kinds().map(|(kind, _)| self.layer_parameters(kind)).max().unwrap_or_default()
+    }
+
+    /// Parameters of all layers.
+    pub fn layers_parameters(&self) -> u64 {
+        self.count_over_layers(|kind| self.layer_parameters(kind))
     }
 
     /// Parameters of the embedding of tokens and of learned positions.
@@ -215,14 +227,12 @@ impl Model {
 
     /// All trained parameters, exactly; a tied embedding counts once.
     pub fn parameters(&self) -> u64 {
-        // A mean layer may have no whole number of parameters: MLPs are added up over the layers that have them.
-        let attention = u64::from(self.layers) * self.attention_parameters();
-        attention + self.all_mlp_parameters() + self.embedding_parameters() + self.head_parameters()
+        self.layers_parameters() + self.embedding_parameters() + self.head_parameters()
     }
 
     /// Parameters that take part in one token's arithmetic, exactly: all but the experts that it does not visit.
     pub fn active_parameters(&self) -> u64 {
-        self.parameters() - self.idle_parameters()
+        self.parameters() - self.count_over_layers(|kind| self.idle_parameters(kind))
     }
 
     /// The most stages that a pipeline can have: each with a layer, and one for the embedding and one for the head alone.
@@ -241,8 +251,7 @@ impl Model {
     /// experts only) and the logits'.
     pub fn matrix_parameters(&self) -> u64 {
         // Looking a row up is no product, but the logits are one, also where they share the embedding's matrix.
-        let mlps = self.mlps().map(|mlps| mlps.layers * mlps.active * mlps.weights()).sum::<u64>();
-        u64::from(self.layers) * self.attention_weights() + mlps + u64::from(self.vocab) * u64::from(self.hidden)
+        self.count_over_layers(|kind| self.active_weights(kind)) + u64::from(self.vocab) * u64::from(self.hidden)
     }
 
     /// Flop of five Newton-Schulz iterations over every weight matrix of the layers, as Muon runs them on each update
@@ -264,15 +273,15 @@ impl Model {
     fn over_layer_matrices(&self, of: impl Fn(Matrix) -> f64) -> f64 {
         let attention: f64 = self.attention_matrices().into_iter().map(&of).sum();
         let products = if self.gated { 3.0 } else { 2.0 };
-        let of_mlps = |mlps: Mlps| self.share(&mlps) * mlps.count as f64 * products * of(mlps.down);
-        f64::from(self.layers) * (attention + self.mlps().map(of_mlps).sum::<f64>())
+        let of_mlps = |mlps: Mlps| mlps.count as f64 * products * of(mlps.down);
+        self.over_layers(|kind| attention + self.mlps(kind).map(of_mlps).sum::<f64>())
     }
 
     /// Flop of one token in one forward pass of all attention cores: scores and values over the full
     /// square, not halved for causality, of windows their share of it.
     pub(crate) fn attention_flop(&self, sequence: u32) -> Flop {
         // 2 flop for each channel and position attended to in the scores, and 2 in the sum of the values.
-        Flop::new(4.0 * f64::from(self.layers) * self.attended_width(sequence) * f64::from(sequence))
+        Flop::new(4.0 * self.over_layers(|kind| self.attended_width(kind, sequence)) * f64::from(sequence))
     }
 
     /// Flop of one token, forward and backward, over `parameters` weights: 6 each, and three passes of

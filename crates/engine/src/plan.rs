@@ -7,6 +7,7 @@ mod idle;
 mod operators;
 pub mod pass;
 mod schedule;
+mod stages;
 
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,7 @@ pub use schedule::Schedule;
 pub use schedule::ScheduleRules;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use schedule::zero_bubble;
+pub use stages::StageSizes;
 
 /// A way of placing the model's state, as data: DDP, ZeRO, FSDP, HSDP, ZeRO++ and Frontier's three
 /// levels differ in nothing else.
@@ -132,6 +134,8 @@ pub struct Plan {
     pub schedule: Schedule,
     /// Stages on each pipeline rank.
     pub stages_per_rank: u32,
+    /// Layers of each stage.
+    pub stage_layers: StageSizes,
     /// Sequences per data-parallel rank and micro-batch.
     pub micro_batch: u32,
     /// Micro-batches per optimizer step.
@@ -178,6 +182,7 @@ impl Plan {
             pipeline: 1,
             schedule: Schedule::USUAL,
             stages_per_rank: 1,
+            stage_layers: StageSizes::Balanced,
             micro_batch: 1,
             accumulate: 1,
             global_batch: GlobalBatch::Free,

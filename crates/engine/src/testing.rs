@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::hardware::{Cluster, Device, Level, Peaks, Reliability, Rings};
-use crate::model::Model;
+use crate::model::{AttentionWindow, Experts, Model};
 use crate::plan::{Extent, Format, Plan, Sharding, Size, Wire};
 use crate::presets::Library;
 use crate::scenario::{Scenario, file};
@@ -139,6 +139,33 @@ pub fn ideal() -> Stack {
 pub fn model(layers: u32, hidden: u32) -> Model {
     let (id, name, source) = ("blocks".to_owned(), "Blocks".to_owned(), "made up".to_owned());
     Model { id, name, source, ..Model::dense(layers, hidden, hidden / 64) }
+}
+
+/// How many ways [`of_kinds`] has.
+pub const KINDS: usize = 6;
+
+/// The same blocks with layers of one kind or of several: dense ones; with experts; with experts behind the first; in
+/// turns with and without experts; two with a window before one without; and all of these together.
+#[must_use]
+pub fn of_kinds(model: Model, kinds: usize) -> Model {
+    let experts = |dense_layers: u32, every: u32| Experts {
+        count: 4,
+        active: 2,
+        ffn_hidden: Some(model.hidden),
+        shared_ffn: None,
+        shared_gate: false,
+        dense_layers: Some(dense_layers).filter(|count| *count > 0),
+        every: Some(every).filter(|every| *every > 1),
+    };
+    let experts = match kinds {
+        1 => Some(experts(0, 1)),
+        2 => Some(experts(1, 1)),
+        3 => Some(experts(0, 2)),
+        5 => Some(experts(1, 2)),
+        _ => None,
+    };
+    let window = AttentionWindow { size: 128, layers: None, full_every: Some(3), chunked: false };
+    Model { experts, window: Some(window).filter(|_| kinds >= 4), ..model }
 }
 
 /// Weights, gradients and optimizer state over these extents, bf16 on the wire.

@@ -240,10 +240,12 @@ pub(crate) fn read_peak(scenario: &Scenario, summary: &Summary, peak: Peak) -> B
         return whole;
     }
     // What a layer works in stays on the device, whatever is kept elsewhere.
-    let own = Rates::new(scenario, &Factors::default()).activations();
-    let kept = (summary.memory.parts.activations - (own.whole + own.working)).max(Bytes::ZERO);
+    let (model, rates) = (&scenario.model, Rates::new(scenario, &Factors::default()));
+    let of_kinds = || model.kinds().map(|(kind, layers)| (rates.activations(kind), f64::from(layers)));
+    let own = of_kinds().map(|(own, _)| own.whole + own.working).fold(Bytes::ZERO, Bytes::max);
+    let kept = (summary.memory.parts.activations - own).max(Bytes::ZERO);
     let stages = f64::from(scenario.plan.pipeline) * f64::from(scenario.plan.stages_per_rank);
-    let stage = own.layer * f64::from(scenario.model.layers) / stages;
+    let stage = of_kinds().map(|(own, layers)| own.layer * layers).sum::<Bytes>() / stages;
     whole - (kept - stage * PASSING).max(Bytes::ZERO) * peak.offloaded
 }
 

@@ -74,10 +74,10 @@ pub enum ImportError {
 pub struct ForeignFiles {
     kind: Option<ForeignKind>,
     paths: Vec<PathBuf>,
-    content: Content,
+    content: OpenedContent,
 }
 
-enum Content {
+enum OpenedContent {
     /// A trace is read as a stream, since it may be far larger than any text.
     Trace(OpenInput),
     /// Names of the files, as messages have them, and their texts.
@@ -196,7 +196,7 @@ impl ForeignFiles {
         };
         let paths = files.to_vec();
         if is_trace {
-            let content = Content::Trace(input.known_as(InputKind::Trace));
+            let content = OpenedContent::Trace(input.known_as(InputKind::Trace));
             return Ok(Self { kind: Some(ForeignKind::Trace), paths, content });
         }
         let text = |input: OpenInput| match kind {
@@ -210,7 +210,7 @@ impl ForeignFiles {
             texts.push((called(file), opened));
         }
         let kind = kind.or_else(|| ForeignKind::recognise(&texts[0].0, &texts[0].1));
-        let mut files = Self { kind, paths, content: Content::Texts(texts) };
+        let mut files = Self { kind, paths, content: OpenedContent::Texts(texts) };
         if kind == Some(ForeignKind::Plan) {
             files.open_referred(open)?;
         }
@@ -219,7 +219,7 @@ impl ForeignFiles {
 
     /// Opens the file that a lone configuration of a launcher refers to, where it lies beside it.
     fn open_referred(&mut self, open: OpenFile<'_>) -> Result<(), ImportError> {
-        let ([file], Content::Texts(texts)) = (&self.paths[..], &mut self.content) else { return Ok(()) };
+        let ([file], OpenedContent::Texts(texts)) = (&self.paths[..], &mut self.content) else { return Ok(()) };
         let Some(beside) = plans::referred(&texts[0].1).map(|name| file.with_file_name(name)) else { return Ok(()) };
         match open(&beside, InputKind::Launcher).and_then(OpenInput::text) {
             Ok(text) => {
@@ -245,8 +245,8 @@ impl ForeignFiles {
     /// The first file's name and text, unless it is a trace.
     pub fn first_text(&self) -> Option<(&str, &str)> {
         match &self.content {
-            Content::Trace(_) => None,
-            Content::Texts(texts) => texts.first().map(|(name, text)| (name.as_str(), text.as_str())),
+            OpenedContent::Trace(_) => None,
+            OpenedContent::Texts(texts) => texts.first().map(|(name, text)| (name.as_str(), text.as_str())),
         }
     }
 
@@ -267,11 +267,11 @@ impl ForeignFiles {
         let import = kinds::Import { kind, options, context };
         import.check_options()?;
         match self.content {
-            Content::Trace(input) => {
+            OpenedContent::Trace(input) => {
                 let recording = kineto::read(input.stream()).map_err(|error| ImportError::Unreadable(name, error))?;
                 Ok(TraceComparison::new(recording, context.current)?.map(Foreign::Trace))
             }
-            Content::Texts(texts) => {
+            OpenedContent::Texts(texts) => {
                 for (name, text) in &texts {
                     let check = kind.spec().input.check(text);
                     check.map_err(|error| ImportError::Unreadable(name.clone(), error))?;

@@ -302,7 +302,7 @@ fn adopt(file: &mut ScenarioFile, mut model: Model, library: &Library, draft: &m
 /// did.
 fn settle(scenario: &Scenario, file: &mut ScenarioFile, draft: &mut PlanDraft) -> Result<bool, Vec<Problem>> {
     if let Some((elements, place)) = draft.prefetched.take() {
-        let units = (elements / (scenario.model.layer_parameters() as f64).max(1.0)).round().clamp(0.0, 16.0);
+        let units = (elements / (scenario.model.largest_layer_parameters() as f64).max(1.0)).round().clamp(0.0, 16.0);
         draft.take(Field::Prefetch, units as u32, &format!("{place}, in layers of the model"));
     }
     if let Some((layers, place)) = draft.layers_per_stage.take() {

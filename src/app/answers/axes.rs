@@ -25,7 +25,13 @@ pub fn axis(field: Field, scenario: &Scenario, presets: &LookedUp<'_>) -> Axis {
         Type::Id => presets(field),
         Type::Count(..) => counts(field, scenario, own.and_then(|own| own.get())),
         Type::Factor => factors(own.and_then(|own| own.get())),
-        Type::Batch | Type::Tokens | Type::Switch | Type::Extent | Type::Recompute | Type::OneOf(_) => {
+        Type::Batch
+        | Type::Tokens
+        | Type::Switch
+        | Type::Extent
+        | Type::Recompute
+        | Type::StageSizes
+        | Type::OneOf(_) => {
             let mut values = plan_options(field, scenario);
             let lacking = own.filter(|own| !values.iter().any(|value| same(value, own, &scenario.cluster)));
             values.extend(lacking);

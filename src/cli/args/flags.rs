@@ -76,6 +76,13 @@ pub(super) fn flag(field: Field) -> Arg {
     match spec.takes {
         Type::OneOf(words) => arg.value_parser(PossibleValuesParser::new(words.all)),
         Type::Switch => arg.value_parser(PossibleValuesParser::new(["on", "off"])),
-        Type::Id | Type::Count(..) | Type::Factor | Type::Tokens | Type::Batch | Type::Extent | Type::Recompute => arg,
+        Type::Id
+        | Type::Count(..)
+        | Type::Factor
+        | Type::Tokens
+        | Type::Batch
+        | Type::Extent
+        | Type::Recompute
+        | Type::StageSizes => arg,
     }
 }

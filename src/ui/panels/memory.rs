@@ -41,7 +41,7 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
     };
     let (step, memory) = (ShownStep::new(&answer.evaluation), &answer.evaluation.summary.memory);
     let on = if step.trace.ranks() > 1 { format!(" on rank {}", step.fullest) } else { String::new() };
-    let note = format!("peak {}{on} at {}", memory.peak, words::activity(memory.during));
+    let note = format!("peak {}{on} at {}", memory.peak, words::activity(memory.during, &answer.scenario.model));
     let inside = frame(app, theme, Panel::Memory, &title, &note, area, buf);
     let rank = app.timeline.rank(step);
     let [bars, scale, legend, line] = layout(answer, inside);

@@ -165,6 +165,7 @@ fn track<'a>(answer: &'a Answer, timeline: &Timeline, row: TrackRow, here: bool)
         form: if ranks { TrackForm::Visits } else { TrackForm::Spans },
         folded: step.trace.folded_of(row.rank),
         turns: answer.scenario.plan.accumulate > 1,
+        model: Some(&*answer.scenario.model).filter(|model| model.is_mixed()),
         here,
     }
 }
@@ -231,7 +232,7 @@ fn describe(span: &evaluate::Span, answer: &Answer, window: (Seconds, Seconds), 
         SpanMicroBatches::All => ", all micro-batches".to_owned(),
         SpanMicroBatches::Unsaid => String::new(),
     };
-    let what = format!("{} {}{turn}", theme.glyphs().pinned, words::activity(span.activity));
+    let what = format!("{} {}{turn}", theme.glyphs().pinned, words::activity(span.activity, &answer.scenario.model));
     let slowed = if span.alone < time * 0.999 { format!(", {} if alone", span.alone) } else { String::new() };
     let when = format!(": {time}{slowed}, at {}", words::moment(span.start, window));
     let mut lines = vec![Line::from(vec![
@@ -241,7 +242,7 @@ fn describe(span: &evaluate::Span, answer: &Answer, window: (Seconds, Seconds), 
     lines.extend(transfer(span, answer).map(Line::raw));
     lines.extend(fullest(span, answer, theme));
     let trace = &answer.evaluation.trace;
-    let meant = [waited(span, trace, theme), used(span, trace, window).map(Span::raw)];
+    let meant = [waited(span, trace, theme), used(span, answer, window).map(Span::raw)];
     for (index, part) in meant.into_iter().flatten().enumerate() {
         let between = Span::raw(if index == 0 { "  " } else { "; " });
         match lines.last_mut().filter(|_| index > 0) {
@@ -267,9 +268,10 @@ fn transfer(span: &evaluate::Span, answer: &Answer) -> Option<String> {
 }
 
 /// The task that a transfer is for, the time before or after it first: `used 12 ms later by forward, layer 22, at 1.21 s`.
-fn used(span: &evaluate::Span, trace: &Trace, window: (Seconds, Seconds)) -> Option<String> {
+fn used(span: &evaluate::Span, answer: &Answer, window: (Seconds, Seconds)) -> Option<String> {
+    let trace = &answer.evaluation.trace;
     let other = &trace.spans[counterpart(trace, span)?];
-    let (what, at) = (words::activity(other.activity), words::moment(other.start, window));
+    let (what, at) = (words::activity(other.activity, &answer.scenario.model), words::moment(other.start, window));
     Some(match span.lane {
         Stream::Gather if other.start > span.end => format!("used {} later by {what}, at {at}", other.start - span.end),
         Stream::Gather => format!("used by {what}, at {at}"),

@@ -2,6 +2,7 @@
 
 use crate::ui::theme::Theme;
 use shardscope_engine::evaluate::{Activity, ModelPart};
+use shardscope_engine::model::Model;
 use shardscope_engine::units::{Bytes, Quantity, Seconds, rounded_percent, significant, thousands};
 
 pub(super) use shardscope_engine::units::counted as count;
@@ -11,13 +12,17 @@ pub(super) fn figure(value: f64) -> String {
     if value.abs() < 999.5 { significant(value, 3) } else { thousands(value) }
 }
 
-/// An activity in words: `backward, layer 43`.
-pub(super) fn activity(activity: Activity) -> String {
+/// An activity in words: `backward, layer 43`, with the kind of the layer where not all of the model are alike.
+pub(super) fn activity(activity: Activity, model: &Model) -> String {
     let kind = activity.kind.name();
+    let apart = || {
+        let mixed = Some(model).filter(|model| model.is_mixed());
+        mixed.map_or_else(String::new, |model| format!(" ({})", model.kind(activity.layer).name(model)))
+    };
     match activity.part {
-        ModelPart::Layer => format!("{kind}, layer {}", activity.layer),
-        ModelPart::Attention => format!("{kind}, attention of layer {}", activity.layer),
-        ModelPart::Mlp => format!("{kind}, MLP of layer {}", activity.layer),
+        ModelPart::Layer => format!("{kind}, layer {}{}", activity.layer, apart()),
+        ModelPart::Attention => format!("{kind}, attention of layer {}{}", activity.layer, apart()),
+        ModelPart::Mlp => format!("{kind}, MLP of layer {}{}", activity.layer, apart()),
         ModelPart::Embedding => format!("{kind}, embedding"),
         ModelPart::Head => format!("{kind}, head"),
         ModelPart::Model => kind.to_owned(),
@@ -61,13 +66,20 @@ pub(super) fn change(from: f64, to: f64, theme: Theme) -> String {
 mod tests {
     use super::*;
     use shardscope_engine::evaluate::TaskKind;
+    use shardscope_engine::model::AttentionWindow;
 
     #[test]
     fn an_activity_names_its_layer_if_it_has_one() {
         let backward = Activity { kind: TaskKind::Backward, part: ModelPart::Layer, layer: 43, micro_batch: 1 };
-        assert_eq!(activity(backward), "backward, layer 43");
-        assert_eq!(activity(Activity { part: ModelPart::Head, ..backward }), "backward, head");
-        assert_eq!(activity(Activity { kind: TaskKind::Optimizer, part: ModelPart::Model, ..backward }), "optimizer");
+        let mut model = Model::dense(80, 1024, 8);
+        assert_eq!(activity(backward, &model), "backward, layer 43");
+        assert_eq!(activity(Activity { part: ModelPart::Head, ..backward }, &model), "backward, head");
+        let update = Activity { kind: TaskKind::Optimizer, part: ModelPart::Model, ..backward };
+        assert_eq!(activity(update, &model), "optimizer");
+        // Layers 3, 7, 11 and so on, 43 among them, see everything.
+        model.window = Some(AttentionWindow { size: 64, layers: None, full_every: Some(4), chunked: false });
+        assert_eq!(activity(backward, &model), "backward, layer 43 (full attention)");
+        assert_eq!(activity(Activity { layer: 42, ..backward }, &model), "backward, layer 42 (window)");
     }
 
     #[test]

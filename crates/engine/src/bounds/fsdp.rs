@@ -111,7 +111,7 @@ impl TokenArithmetic {
             counted: counted as f64,
             computed: model.matrix_parameters() as f64,
             once: f64::from(model.vocab) * f64::from(model.hidden),
-            width: model.attended_width(plan.sequence),
+            width: model.over_layers(|kind| model.attended_width(kind, plan.sequence)) / f64::from(model.layers),
             square: if model.causal && scenario.attention().flash() { 0.5 } else { 1.0 },
             family: false,
         }

@@ -84,7 +84,8 @@ impl LayeredMemory {
     pub fn new(scenario: &Checked) -> Self {
         let (layout, model, plan) = (scenario.layout(), &scenario.model, &scenario.plan);
         let (layers, tensor) = (f64::from(model.layers), f64::from(layout.tensor));
-        let layer = model.layer_parameters() as f64 / tensor;
+        // The paper's layers are all alike: a buffer has room for the mean one.
+        let layer = model.layers_parameters() as f64 / layers / tensor;
         let rates = Rates::new(scenario, &Factors::default());
         let pipeline = Pipeline::new(plan);
         let stage = layers / f64::from(pipeline.counts.ranks * pipeline.counts.stages);
@@ -140,7 +141,7 @@ impl CriticalBatch {
     /// `Kaplan`: `2e8 / (8.8e13 / p)^(0.076 / 0.21)` tokens. `Layered`: `82 x 16 (p / 12)^(1/3)`, 573 `p^(1/3)`
     /// tokens, which is `82 x^(2/3)` sequences where `p = 12 x^5` and the sequence has `16 x` tokens.
     pub fn sequences(self, model: &Model, sequence: u32) -> f64 {
-        let parameters = (u64::from(model.layers) * model.layer_parameters()) as f64;
+        let parameters = model.layers_parameters() as f64;
         let tokens = match self {
             Self::Sequences(count) => return count,
             Self::Kaplan => {

@@ -1,5 +1,6 @@
 //! Bytes of activations: what forward keeps for backward, what backward works in.
 
+use crate::model::LayerKind;
 use crate::plan::{Format, Recompute};
 use crate::stack::Selective;
 use crate::units::{Bytes, Count};
@@ -7,22 +8,18 @@ use crate::units::{Bytes, Count};
 use super::layer::PerSublayer;
 use super::rates::Rates;
 
-/// Activation bytes of one rank and one micro-batch.
+/// Activation bytes of a layer, on one rank, for one micro-batch.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Activations {
-    /// Kept by a layer that is computed again from its input.
+    /// Kept where it is computed again from its input.
     pub checkpoint: Bytes,
-    /// Kept by a layer that is not.
+    /// Kept where it is not.
     pub layer: Bytes,
-    /// Everything that a layer's backward reads, whatever was kept.
+    /// Everything that its backward reads, whatever was kept.
     pub whole: Bytes,
-    /// Working memory of a layer's backward: gradients of the widest intermediates.
+    /// Working memory of its backward: gradients of the widest intermediates.
     pub working: Bytes,
-    /// Logits and loss at their worst moment, with the input of the logits where it is kept gathered.
-    pub logits: Bytes,
-    /// The embedding's output.
-    pub embedding: Bytes,
-    /// A layer's attention and its MLP by themselves.
+    /// Its attention and its MLP by themselves.
     pub sublayers: PerSublayer<SublayerActivations>,
 }
 
@@ -38,7 +35,7 @@ pub struct SublayerActivations {
 }
 
 impl Rates<'_> {
-    /// Activations per layer: in units of the storage format, per token,
+    /// Activations of a layer of a kind: in units of the storage format, per token,
     /// norm inputs `2 h`, attention input `h`, query, key and value, attention output, MLP input `h`,
     /// MLP intermediates (`2 f`, with a gate `3 f`, or `4 f` where its activation is kept), with dropout one
     /// byte each for two masks of width `h` ([fsdp A2]: 34 h bytes for `f = 4 h`, 16 h elements and
@@ -46,13 +43,12 @@ impl Rates<'_> {
     /// `5 a s` of Korthikanti et al. (arXiv 2205.05198, eq. 1). Tensor parallelism divides it; norm and matrix
     /// inputs and the masks only with sequence parallelism (ibid., eq. 2 and 4). Selective recompute drops its
     /// shares of the scores, of norm outputs and the MLP's product, and of the matrix products' outputs.
-    pub fn activations(&self) -> Activations {
+    pub fn activations(&self, kind: LayerKind) -> Activations {
         let (model, plan, stack) = (&self.scenario.model, &self.scenario.plan, &self.scenario.stack);
         let (storage, tensor, streams) = (self.storage(), f64::from(plan.tensor), f64::from(self.sequence_ranks()));
         let tokens = self.tokens();
         let hidden = f64::from(model.hidden);
-        let ffn = model.over_mlps(|mlps| mlps.down.input as f64 * mlps.active as f64);
-        let up = model.over_mlps(|mlps| mlps.up.output as f64 * mlps.active as f64);
+        let [up, ffn] = model.mlp_widths(kind);
         let attention = model.value_width() as f64;
         let qkv = model.attention_inputs().map(|matrix| matrix.output as f64).sum();
         let product = if model.gated && stack.keeps_gate { 2.0 } else { 1.0 } * ffn;
@@ -87,23 +83,26 @@ impl Rates<'_> {
             whole: sublayers.map(|sublayer| sublayer.whole).sum(),
             // The widest are the MLP's.
             working: sublayers.mlp.working,
-            logits: tokens * f64::from(model.vocab) / tensor * self.calibrated.logits_held
-                + tokens * hidden * storage * (1.0 / inputs - 1.0 / streams),
-            embedding: self.stream(),
         }
+    }
+
+    /// Bytes of logits and loss at their worst moment, with the input of the logits where it is kept gathered.
+    pub fn logits(&self) -> Bytes {
+        let (model, stack, tokens) = (&self.scenario.model, &self.scenario.stack, self.tokens());
+        let streams = f64::from(self.sequence_ranks());
+        let inputs = if stack.keeps_gathered { 1.0 } else { streams };
+        tokens * f64::from(model.vocab) / f64::from(self.scenario.plan.tensor) * self.calibrated.logits_held
+            + tokens * f64::from(model.hidden) * self.storage() * (1.0 / inputs - 1.0 / streams)
     }
 
     /// Bytes from which the gradients of weights are computed, for attention and the MLP: the inputs of their matrices,
     /// and the gradients of the outputs. 16 h elements per token for `f = 4 h`, the `32 s b h` bytes of a pass for
     /// weights (Qi et al., arXiv 2401.10241, table 1).
-    pub(crate) fn weight_gradient_inputs(&self) -> PerSublayer<Bytes> {
+    pub(crate) fn weight_gradient_inputs(&self, kind: LayerKind) -> PerSublayer<Bytes> {
         let model = &self.scenario.model;
         let matrices = PerSublayer {
             attention: (model.attention_inputs().map(|matrix| matrix.output as f64).sum(), model.value_width() as f64),
-            mlp: (
-                model.over_mlps(|mlps| mlps.up.output as f64 * mlps.active as f64),
-                model.over_mlps(|mlps| mlps.down.input as f64 * mlps.active as f64),
-            ),
+            mlp: model.mlp_widths(kind).into(),
         };
         // The first matrices read the residual stream, and the second add to it; what is between them lies on the tensor
         // ranks.
@@ -119,8 +118,8 @@ impl Rates<'_> {
         self.tokens() * vocab * self.storage() + self.stream()
     }
 
-    /// Bytes of the residual stream on a rank.
-    fn stream(&self) -> Bytes {
+    /// Bytes of the residual stream on a rank: what the embedding puts out, and every layer.
+    pub fn stream(&self) -> Bytes {
         self.tokens() * f64::from(self.scenario.model.hidden) * self.storage() / f64::from(self.sequence_ranks())
     }
 

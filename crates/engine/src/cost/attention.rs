@@ -1,5 +1,6 @@
 //! The attention core: scores, softmax and values, by kernel.
 
+use crate::model::LayerKind;
 use crate::plan::pass::PerDirection;
 use crate::stack::Attention;
 use crate::units::{Bytes, Flop};
@@ -26,33 +27,33 @@ pub(super) struct KernelWork {
 }
 
 impl Rates<'_> {
-    /// Forward and backward of one layer's attention core for `sequences` sequences.
+    /// Forward and backward of the attention core of a layer of a kind for `sequences` sequences.
     ///
     /// Flash: `2 x sequences x s^2/cp x width / tp` flop (the causal half; twice that otherwise) at
     /// the kernel's share of the peak, which falls off below the half-rate sequence length.
     /// It leaves out what a window hides.
     /// Plain: both products over the full square, slower for heads of an odd size, and a number of bytes per
     /// score.
-    pub(crate) fn attention(&self, sequences: u32) -> PassTimes {
+    pub(crate) fn attention(&self, kind: LayerKind, sequences: u32) -> PassTimes {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
         let sequence = f64::from(plan.sequence);
         // Each rank has its share of the queries and meets all keys.
         let rows = f64::from(sequences) * sequence / f64::from(plan.context);
         let products = |width: f64| Flop::new(4.0 * rows * sequence * (width / f64::from(plan.tensor)));
         let passes = match self.attention.flash_version() {
-            Some(version) => self.flash(version, products(model.attended_width(plan.sequence))),
+            Some(version) => self.flash(version, products(model.attended_width(kind, plan.sequence))),
             None => self.plain(rows, products(model.whole_width())),
         };
         passes * self.imbalance()
     }
 
     /// Flop and bytes behind [`Self::attention`], on the rank that takes longest.
-    pub(super) fn attention_work(&self, sequences: u32) -> PerDirection<KernelWork> {
+    pub(super) fn attention_work(&self, kind: LayerKind, sequences: u32) -> PerDirection<KernelWork> {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
         let rows = f64::from(sequences) * f64::from(plan.sequence) / f64::from(plan.context) * self.imbalance();
         let products = |width: f64| Flop::new(4.0 * rows * f64::from(plan.sequence) * (width / f64::from(plan.tensor)));
         if self.attention.flash() {
-            let flop = products(model.attended_width(plan.sequence)) * if model.causal { 0.5 } else { 1.0 };
+            let flop = products(model.attended_width(kind, plan.sequence)) * if model.causal { 0.5 } else { 1.0 };
             let work = |flop| KernelWork { flop, bytes: Bytes::ZERO };
             return PerDirection { forward: work(flop), backward: work(FLASH_BACKWARD * flop) };
         }

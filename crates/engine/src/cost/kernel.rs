@@ -1,7 +1,7 @@
 //! The kernels of a layer one by one, with their arithmetic, traffic and time. [`Rates::layer`] is their sum, of which
 //! steps are made; the list serves explanations.
 
-use crate::model::{Matrix, Mlps};
+use crate::model::{LayerKind, Matrix, Mlps};
 use crate::plan::pass::PerDirection;
 use crate::stack::Attention;
 use crate::units::{Bytes, Count, Flop, FlopPerSecond};
@@ -28,8 +28,9 @@ pub struct Kernel {
 }
 
 impl Rates<'_> {
-    /// The kernels of forward, and of backward without recompute, except those that take no time with this software.
-    pub fn kernels(&self) -> PerDirection<Vec<Kernel>> {
+    /// The kernels of forward of a layer of a kind, and of backward without recompute, except those that take no time with
+    /// this software.
+    pub fn kernels(&self, kind: LayerKind) -> PerDirection<Vec<Kernel>> {
         let model = &self.scenario.model;
         let tokens = self.tokens();
         let names = match model.attention_inputs().count() {
@@ -40,12 +41,12 @@ impl Rates<'_> {
         let inputs = model.attention_inputs().zip(names);
         let mut both: Vec<PerDirection<Kernel>> =
             inputs.map(|(matrix, name)| self.weight_product(name, self.column_parallel(matrix, tokens), 1.0)).collect();
-        both.push(self.attention_core());
+        both.push(self.attention_core(kind));
         both.push(self.weight_product("output projection", self.row_parallel(model.projection(), tokens), 1.0));
-        for mlps in model.mlps() {
-            both.extend(self.mlp(&mlps, tokens));
+        for mlps in model.mlps(kind) {
+            both.extend(self.mlp(kind, &mlps, tokens));
         }
-        let ElementWiseTimes { residual, ffn } = self.element_wise(tokens);
+        let ElementWiseTimes { residual, ffn } = self.element_wise(kind, tokens);
         both.push(self.streaming("norms and residuals", residual * 2.0));
         both.push(self.streaming("activation function", ffn));
         both.retain(|kernel| kernel.forward.time != DeviceTime::default());
@@ -53,19 +54,16 @@ impl Rates<'_> {
         PerDirection { forward, backward }
     }
 
-    /// Both products of the MLPs of a shape, in a mean layer where layers differ.
-    fn mlp(&self, mlps: &Mlps, tokens: Count) -> impl Iterator<Item = PerDirection<Kernel>> {
+    /// Both products of the MLPs of a shape.
+    fn mlp(&self, kind: LayerKind, mlps: &Mlps, tokens: Count) -> impl Iterator<Item = PerDirection<Kernel>> {
         let model = &self.scenario.model;
-        let of = match model.experts {
-            None => "MLP's ",
-            Some(_) if mlps.count > 1 => "experts' ",
-            Some(experts) if experts.shared_ffn.is_some_and(|width| u64::from(width) == mlps.down.input) => {
-                "shared expert's "
-            }
-            Some(_) => "dense layers' ",
+        let of = match mlps.count {
+            _ if !kind.experts => "MLP's ",
+            1 => "shared expert's ",
+            _ => "experts' ",
         };
         let up = if model.gated { "gate and up" } else { "up" };
-        let times = mlps.count as f64 * model.share(mlps);
+        let times = mlps.count as f64;
         let products = self.mlp_products(mlps, tokens).into_iter().zip([up, "down"]);
         products.map(move |(product, name)| self.weight_product(&format!("{of}{name}"), product, times))
     }
@@ -107,9 +105,9 @@ impl Rates<'_> {
     }
 
     /// Attention itself.
-    fn attention_core(&self) -> PerDirection<Kernel> {
+    fn attention_core(&self, kind: LayerKind) -> PerDirection<Kernel> {
         let sequences = self.scenario.plan.micro_batch;
-        let passes = self.attention(sequences);
+        let passes = self.attention(kind, sequences);
         let name = match self.attention {
             Attention::Plain | Attention::FusedSoftmax => "unfused attention",
             _ => "flash attention",
@@ -121,7 +119,7 @@ impl Rates<'_> {
             peak: self.peak_storage,
             time,
         };
-        let PerDirection { forward, backward } = self.attention_work(sequences);
+        let PerDirection { forward, backward } = self.attention_work(kind, sequences);
         PerDirection { forward: kernel(forward, passes.forward), backward: kernel(backward, passes.backward) }
     }
 

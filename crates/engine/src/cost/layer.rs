@@ -2,7 +2,7 @@
 
 use std::ops::Add;
 
-use crate::model::Mlps;
+use crate::model::{LayerKind, Mlps};
 use crate::plan::Optimizer;
 use crate::plan::pass::Pass;
 use crate::stack::{Attention, TensorDivision};
@@ -134,25 +134,25 @@ impl Rates<'_> {
         if self.scenario.stack.sequence_parallel { self.scenario.plan.tensor } else { 1 }
     }
 
-    /// Device time of one layer, one micro-batch.
-    pub fn layer(&self) -> LayerWork {
-        self.sliced_layer(PerSublayer::both(1))
+    /// Device time of one layer of a kind, one micro-batch.
+    pub fn layer(&self, kind: LayerKind) -> LayerWork {
+        self.sliced_layer(kind, PerSublayer::both(1))
     }
 
     /// One layer whose matrices are cut into slices along their inner dimension [osdp C5]: thinner products, and
     /// additions of their outputs in forward.
-    pub(crate) fn sliced_layer(&self, slices: PerSublayer<u32>) -> LayerWork {
+    pub(crate) fn sliced_layer(&self, kind: LayerKind, slices: PerSublayer<u32>) -> LayerWork {
         let PerSublayer { attention, mlp } = slices.map(f64::from);
         let model = &self.scenario.model;
         let tokens = self.tokens();
         // Attention's core has no weights: its backward is of inputs alone, and nothing of it can be put off.
-        let core = self.attention(self.scenario.plan.micro_batch);
+        let core = self.attention(kind, self.scenario.plan.micro_batch);
         let inputs =
             model.attention_inputs().map(|matrix| self.sliced(self.column_parallel(matrix, tokens), attention));
         let inputs = inputs.fold(PassTimes::default(), PassTimes::add);
         let projection = self.sliced(self.row_parallel(model.projection(), tokens), attention);
-        let mlps = self.mlps(tokens, mlp);
-        let ElementWiseTimes { residual, ffn } = self.element_wise(tokens);
+        let mlps = self.mlps(kind, tokens, mlp);
+        let ElementWiseTimes { residual, ffn } = self.element_wise(kind, tokens);
         let (forward, mlp_forward) = (inputs.forward + projection.forward, mlps.forward);
         let again = self.scenario.stack.selective;
         // Residuals are added again only where the products before them are computed again.
@@ -171,14 +171,13 @@ impl Rates<'_> {
         }
     }
 
-    /// Forward and backward of the MLPs of a layer, of a mean one where layers differ.
-    fn mlps(&self, tokens: Count, slices: f64) -> PassTimes {
-        let model = &self.scenario.model;
+    /// Forward and backward of the MLPs of a layer.
+    fn mlps(&self, kind: LayerKind, tokens: Count, slices: f64) -> PassTimes {
         let of_shape = |mlps: Mlps| {
             let [up, down] = self.mlp_products(&mlps, tokens).map(|product| self.sliced(product, slices));
-            (up + down) * mlps.count as f64 * model.share(&mlps)
+            (up + down) * mlps.count as f64
         };
-        model.mlps().map(of_shape).fold(PassTimes::default(), PassTimes::add)
+        self.scenario.model.mlps(kind).map(of_shape).fold(PassTimes::default(), PassTimes::add)
     }
 
     /// A product in slices along `k`: each output but the first is read with the sum and written to it.
@@ -200,11 +199,11 @@ impl Rates<'_> {
 
     /// Forward traffic of norms, residuals and activation functions; sequence parallelism splits that of the residual
     /// stream.
-    pub(super) fn element_wise(&self, tokens: Count) -> ElementWiseTimes {
+    pub(super) fn element_wise(&self, kind: LayerKind, tokens: Count) -> ElementWiseTimes {
         let model = &self.scenario.model;
         let scale = tokens * (self.calibrated.element_wise * self.storage()) / self.memory;
         let residual = scale * STREAM_PASSES * f64::from(model.hidden) / f64::from(self.sequence_ranks());
-        let width = model.over_mlps(|mlps| mlps.down.input as f64 * mlps.active as f64);
+        let [_, width] = model.mlp_widths(kind);
         let ffn = if model.gated { GATED_FFN_PASSES } else { FFN_PASSES } * width;
         ElementWiseTimes {
             residual: DeviceTime::traffic(residual),

@@ -8,6 +8,7 @@ mod memory;
 use super::matmul::MatrixProduct;
 use super::*;
 use crate::hardware::{Group, MeasuredLevel, Ramp};
+use crate::model::LayerKind;
 use crate::plan::{Format, Optimizer, Recompute, Size};
 use crate::presets::Library;
 use crate::scenario::{Scenario, file};
@@ -18,6 +19,9 @@ use crate::stack::{
 use crate::testing;
 use crate::units::{Bytes, BytesPerSecond, Count, Seconds};
 use std::sync::Arc;
+
+/// The only kind of layer of most models.
+const DENSE: LayerKind = LayerKind { experts: false, window: false };
 
 fn close(value: impl Base, expected: impl Base) {
     let (value, expected) = (value.base(), expected.base());

@@ -3,6 +3,7 @@
 mod conservation;
 mod host;
 mod idle;
+mod kinds;
 mod limits;
 mod memory;
 mod operators;

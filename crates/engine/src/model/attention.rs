@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Matrix, Model};
+use super::{LayerKind, Matrix, Model};
 
 /// Which matrices have biases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,20 +60,30 @@ pub struct LatentAttention {
     pub value_head: u32,
 }
 
-/// Layers whose attention looks back no further than so many tokens.
+/// Layers whose attention looks back no further than so many tokens; the others see everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AttentionWindow {
     /// Tokens.
     pub size: u32,
-    /// How many layers have it; the others see everything.
-    pub layers: u32,
+    /// How many layers have it, the first ones; without this and `full_every` all do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layers: Option<u32>,
+    /// The last of every so many layers sees everything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_every: Option<u32>,
     /// Whether it does not slide: the sequence falls into pieces of that size.
     #[serde(default)]
     pub chunked: bool,
 }
 
 impl AttentionWindow {
+    /// Whether a layer has it.
+    pub(super) fn is_in(self, layer: u32) -> bool {
+        let sees_all = self.full_every.is_some_and(|every| (layer + 1).is_multiple_of(every));
+        !sees_all && self.layers.is_none_or(|layers| layer < layers)
+    }
+
     /// Share of a whole causal sequence's scores that a layer computes: of `n` tokens the last sees `w`, the `i`th of
     /// the first `w` sees `i`, which makes `w n - w^2 / 2` of `n^2 / 2`. Pieces make `n / w` times `w^2 / 2`.
     fn attended(self, sequence: u32) -> f64 {
@@ -113,12 +123,10 @@ impl Model {
         (self.attention_width() + self.value_width()) as f64 / 2.0
     }
 
-    /// That width over the whole sequence, or over the share of it to which layers with a window attend.
-    pub fn attended_width(&self, sequence: u32) -> f64 {
-        let whole = self.whole_width();
-        let Some(window) = self.window.filter(|_| self.causal) else { return whole };
-        let share = f64::from(window.layers) / f64::from(self.layers);
-        whole * (1.0 - share * (1.0 - window.attended(sequence)))
+    /// That width over the whole sequence, or over the share of it to which a layer with a window attends.
+    pub fn attended_width(&self, kind: LayerKind, sequence: u32) -> f64 {
+        let window = self.window.filter(|_| kind.window && self.causal);
+        self.whole_width() * window.map_or(1.0, |window| window.attended(sequence))
     }
 
     /// The products before attention: query, key and value projection, fused; of latent attention first all that

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Matrix, Model};
+use super::{LayerKind, Matrix, Model};
 
 /// A mixture of experts in place of the layers' MLPs; experts are sharded like other parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,9 +21,12 @@ pub struct Experts {
     /// Whether the shared expert's output passes a gate of one column.
     #[serde(default, skip_serializing_if = "is_off")]
     pub shared_gate: bool,
-    /// Layers that have a plain MLP of `ffn_hidden` instead.
+    /// How many layers have a plain MLP of `ffn_hidden` instead, the first ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dense_layers: Option<u32>,
+    /// Of the layers after these the last of every so many has them; the others have a plain MLP too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<u32>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
@@ -31,19 +34,25 @@ fn is_off(on: &bool) -> bool {
     !on
 }
 
-/// MLPs of one shape.
+impl Experts {
+    /// Whether a layer has them.
+    pub(super) fn are_in(self, layer: u32) -> bool {
+        let behind = layer.checked_sub(self.dense_layers.unwrap_or(0));
+        behind.is_some_and(|layer| (layer + 1).is_multiple_of(self.every.unwrap_or(1)))
+    }
+}
+
+/// MLPs of a layer that have one shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mlps {
     /// The first matrix, with the gate beside it where there is one.
     pub up: Matrix,
     /// The second matrix.
     pub down: Matrix,
-    /// How many a layer has.
+    /// How many the layer has.
     pub count: u64,
     /// How many of them a token visits.
     pub active: u64,
-    /// How many layers have them.
-    pub layers: u64,
 }
 
 impl Mlps {
@@ -59,80 +68,73 @@ impl Mlps {
 }
 
 impl Model {
-    /// The MLPs of the layers, by shape: of those without experts first.
-    pub(crate) fn mlps(&self) -> impl Iterator<Item = Mlps> + use<> {
-        let found = match self.experts {
-            None => [Some(self.mlps_of(self.ffn_hidden, [1, 1], self.layers)), None, None],
+    /// The MLPs of a layer of a kind, by shape: a shared expert comes after the others.
+    pub(crate) fn mlps(&self, kind: LayerKind) -> impl Iterator<Item = Mlps> + use<> {
+        let found = match self.experts.filter(|_| kind.experts) {
+            None => [Some(self.mlps_of(self.ffn_hidden, [1, 1])), None],
             Some(experts) => {
-                let dense = experts.dense_layers.unwrap_or(0);
-                let sparse = self.layers - dense.min(self.layers);
                 let width = experts.ffn_hidden.unwrap_or(self.ffn_hidden);
                 [
-                    (dense > 0).then(|| self.mlps_of(self.ffn_hidden, [1, 1], dense)),
-                    Some(self.mlps_of(width, [experts.count, experts.active], sparse)),
-                    experts.shared_ffn.map(|width| self.mlps_of(width, [1, 1], sparse)),
+                    Some(self.mlps_of(width, [experts.count, experts.active])),
+                    experts.shared_ffn.map(|width| self.mlps_of(width, [1, 1])),
                 ]
             }
         };
         found.into_iter().flatten()
     }
 
-    fn mlps_of(&self, width: u32, [count, active]: [u32; 2], layers: u32) -> Mlps {
+    fn mlps_of(&self, width: u32, [count, active]: [u32; 2]) -> Mlps {
         let (hidden, width, gates) = (u64::from(self.hidden), u64::from(width), if self.gated { 2 } else { 1 });
         Mlps {
             up: Matrix { input: hidden, output: gates * width },
             down: Matrix { input: width, output: hidden },
             count: count.into(),
             active: active.into(),
-            layers: layers.into(),
         }
     }
 
-    /// The share of the layers that have these.
-    pub fn share(&self, mlps: &Mlps) -> f64 {
-        mlps.layers as f64 / f64::from(self.layers)
-    }
-
-    /// A sum over the MLPs of a layer, of a mean one where layers differ.
-    pub(crate) fn over_mlps(&self, of: impl Fn(&Mlps) -> f64) -> f64 {
-        self.mlps().map(|mlps| self.share(&mlps) * of(&mlps)).sum()
+    /// Columns of a layer's first matrices, and rows of its second ones, that a token meets.
+    pub(crate) fn mlp_widths(&self, kind: LayerKind) -> [f64; 2] {
+        let sum = |of: fn(&Mlps) -> u64| self.mlps(kind).map(|mlps| (of(&mlps) * mlps.active) as f64).sum();
+        [sum(|mlps| mlps.up.output), sum(|mlps| mlps.down.input)]
     }
 
     /// A width of its MLPs that a number does not divide.
     pub(crate) fn undivided_mlp(&self, size: u32) -> Option<u64> {
-        self.mlps().map(|mlps| mlps.down.input).find(|width| !width.is_multiple_of(size.into()))
+        let mut widths = self.kinds().flat_map(|(kind, _)| self.mlps(kind)).map(|mlps| mlps.down.input);
+        widths.find(|width| !width.is_multiple_of(size.into()))
     }
 
-    /// Parameters of all layers' MLPs: experts, their routers and gates included, and their share of the norms.
-    pub(super) fn all_mlp_parameters(&self) -> u64 {
-        let biases = self.biases();
-        let mlps = self.mlps().map(|mlps| mlps.layers * mlps.count * mlps.parameters(biases.mlp)).sum::<u64>();
+    /// Parameters of a layer's MLP: experts, their router and gate included, and its share of the norms.
+    pub(crate) fn mlp_parameters(&self, kind: LayerKind) -> u64 {
+        let biased = self.biases().mlp;
+        let mlps = self.mlps(kind).map(|mlps| mlps.count * mlps.parameters(biased)).sum::<u64>();
         let norms = u64::from(self.norms / 2) * self.norm_parameters();
-        mlps + self.router_parameters() + u64::from(self.layers) * norms
+        mlps + self.router_parameters(kind) + norms
     }
 
-    /// Parameters of one layer's MLP; of a mean one where layers differ.
-    pub(crate) fn mlp_parameters(&self) -> u64 {
-        // Rounded, since a mean need not be whole: DeepSeek-V3 has three layers without experts before 58 with them. What
-        // all layers have together is exact in `parameters` alone.
-        let layers = u64::from(self.layers).max(1);
-        (self.all_mlp_parameters() + layers / 2) / layers
-    }
-
-    /// Parameters of all routers and of the gates of shared experts.
-    fn router_parameters(&self) -> u64 {
-        let Some(experts) = self.experts else { return 0 };
+    /// Parameters of a layer's router and of the gate of its shared expert.
+    fn router_parameters(&self, kind: LayerKind) -> u64 {
+        let Some(experts) = self.experts.filter(|_| kind.experts) else { return 0 };
         let hidden = u64::from(self.hidden);
         let bias = u64::from(self.biases().router);
         let gate = if experts.shared_gate { hidden } else { 0 };
-        let sparse = self.layers - experts.dense_layers.unwrap_or(0).min(self.layers);
-        u64::from(sparse) * (u64::from(experts.count) * (hidden + bias) + gate)
+        u64::from(experts.count) * (hidden + bias) + gate
     }
 
-    /// Parameters of experts that a token does not visit, in all layers.
-    pub(super) fn idle_parameters(&self) -> u64 {
+    /// Parameters of a layer's experts that a token does not visit.
+    pub(super) fn idle_parameters(&self, kind: LayerKind) -> u64 {
         let biased = self.biases().mlp;
-        let idle = |mlps: Mlps| mlps.layers * mlps.count.saturating_sub(mlps.active) * mlps.parameters(biased);
-        self.mlps().map(idle).sum()
+        self.mlps(kind).map(|mlps| mlps.count.saturating_sub(mlps.active) * mlps.parameters(biased)).sum()
+    }
+
+    /// Weights of a layer's matrix products that take part in one token's arithmetic.
+    pub(crate) fn active_weights(&self, kind: LayerKind) -> u64 {
+        self.attention_weights() + self.mlps(kind).map(|mlps| mlps.active * mlps.weights()).sum::<u64>()
+    }
+
+    /// Weights of a layer's matrix products, those of experts that a token does not visit included.
+    pub(crate) fn layer_weights(&self, kind: LayerKind) -> u64 {
+        self.attention_weights() + self.mlps(kind).map(|mlps| mlps.count * mlps.weights()).sum::<u64>()
     }
 }

@@ -38,14 +38,22 @@ impl Model {
             refuse("latent.rotary", wrong, format!("must be at most the head_size of {}", self.head_size));
         }
         if let Some(window) = self.window {
-            let wrong = window.layers == 0 || window.layers > self.layers;
+            let wrong = window.layers.is_some_and(|layers| layers == 0 || layers > self.layers);
             refuse("window.layers", wrong, format!("must be between 1 and the {} layers", self.layers));
+            // Each sees some layers without a window: together they would not say which.
+            let both = window.layers.is_some() && window.full_every.is_some();
+            refuse("window.full_every", both, "must not stand beside window.layers".to_owned());
+            let wrong = window.full_every.is_some_and(|every| every < 2 || every > self.layers);
+            refuse("window.full_every", wrong, format!("must be between 2 and the {} layers", self.layers));
         }
         if let Some(experts) = self.experts {
             let wrong = experts.active == 0 || experts.active > experts.count;
             refuse("experts.active", wrong, format!("must be between 1 and the {} experts", experts.count));
             let wrong = experts.dense_layers.is_some_and(|dense| dense >= self.layers);
             refuse("experts.dense_layers", wrong, format!("must be fewer than the {} layers", self.layers));
+            let left = self.layers.saturating_sub(experts.dense_layers.unwrap_or(0));
+            let wrong = experts.every.is_some_and(|every| every == 0 || every > left);
+            refuse("experts.every", wrong, format!("must be between 1 and the {left} layers that are not dense"));
         }
         found
     }

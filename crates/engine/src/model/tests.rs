@@ -10,7 +10,7 @@ fn plain() -> Model {
 
 fn experts(dense_layers: Option<u32>) -> Experts {
     let (ffn_hidden, shared_ffn) = (Some(64), Some(32));
-    Experts { count: 8, active: 2, ffn_hidden, shared_ffn, shared_gate: true, dense_layers }
+    Experts { count: 8, active: 2, ffn_hidden, shared_ffn, shared_gate: true, dense_layers, every: None }
 }
 
 #[test]
@@ -23,8 +23,8 @@ fn layers_without_experts_count_among_those_with_them() {
     assert_eq!(model.parameters(), 4 * 65_536 + 3 * sparse + dense);
     assert_eq!(model.active_parameters(), model.parameters() - 3 * 6 * 16_384);
     assert_eq!(model.matrix_parameters(), 4 * 65_536 + 3 * (2 * 16_384 + 8_192) + dense);
-    // The mean of 3 x 140,416 and 131,072 is 138,080.
-    assert_eq!((sparse, model.mlp_parameters()), (140_416, 138_080));
+    assert_eq!(sparse, 140_416);
+    assert_eq!([0, 1, 3].map(|layer| model.mlp_parameters(model.kind(layer))), [dense, sparse, sparse]);
     assert_eq!(model.problems(), []);
 }
 
@@ -45,15 +45,43 @@ fn latent_attention_has_narrow_matrices_and_norms() {
 
 #[test]
 fn a_window_leaves_out_what_its_layers_do_not_see() {
-    let of = |size, layers, chunked| {
-        let window = Some(AttentionWindow { size, layers, chunked });
-        Model { window, ..plain() }.attended_width(1000)
+    let of = |size, chunked| {
+        let window = Some(AttentionWindow { size, layers: Some(2), full_every: None, chunked });
+        let model = Model { window, ..plain() };
+        [0, 2].map(|layer| model.attended_width(model.kind(layer), 1000))
+    };
+    let close = |[window, full]: [f64; 2], share: f64| {
+        assert!((window - 128.0 * share).abs() < 1e-9, "{window}");
+        assert!((full - 128.0).abs() < 1e-9, "the layers behind see all of it");
     };
     // A quarter of the sequence: of 1000^2 / 2 pairs, 250 x 1000 - 250^2 / 2 are left, 0.4375 of them.
-    assert!((of(250, 4, false) - 128.0 * 0.4375).abs() < 1e-9);
-    assert!((of(250, 2, false) - 128.0 * (0.5 + 0.5 * 0.4375)).abs() < 1e-9, "in half of the layers");
-    assert!((of(250, 4, true) - 128.0 * 0.25).abs() < 1e-9, "four pieces of a sixteenth");
-    assert!([of(1000, 4, false), of(4096, 4, true)].iter().all(|width| (width - 128.0).abs() < 1e-9), "all of it");
+    close(of(250, false), 0.4375);
+    // Four pieces of a sixteenth.
+    close(of(250, true), 0.25);
+    close(of(1000, false), 1.0);
+    close(of(4096, true), 1.0);
+    let half = Some(AttentionWindow { size: 250, layers: Some(2), full_every: None, chunked: false });
+    // Two layers of each: 4 flop x 1000 x 128 x (2 + 2 x 0.4375).
+    assert_eq!(Model { window: half, ..plain() }.attention_flop(1000), Flop::new(512_000.0 * 2.875));
+}
+
+#[test]
+fn kinds_take_turns_where_a_file_says_so() {
+    let window = Some(AttentionWindow { size: 64, layers: None, full_every: Some(3), chunked: false });
+    let sparse = Some(Experts { every: Some(2), ..experts(Some(1)) });
+    let model = Model { window, experts: sparse, ..testing::model(8, 128) };
+    let letters = |layer| match model.kind(layer) {
+        LayerKind { experts: false, window: true } => 'd',
+        LayerKind { experts: false, window: false } => 'D',
+        LayerKind { experts: true, window: true } => 'e',
+        LayerKind { experts: true, window: false } => 'E',
+    };
+    // Of layers 1 to 7 each second has experts; layers 2 and 5 see everything.
+    assert_eq!((0..8).map(letters).collect::<String>(), "ddEdeDed");
+    let counts: Vec<u32> = model.kinds().map(|(_, count)| count).collect();
+    assert_eq!((counts, model.kind_period()), (vec![1, 4, 1, 2], 6));
+    assert_eq!(model.problems(), []);
+    assert_eq!(plain().kinds().collect::<Vec<_>>(), [(LayerKind::default(), 4)]);
 }
 
 #[test]
@@ -73,8 +101,12 @@ fn norms_and_biases_are_those_that_are_there() {
 fn what_cannot_be_is_refused_at_its_field() {
     let wrong = |model: Model| model.problems().into_iter().map(|problem| problem.field).collect::<Vec<_>>();
     assert_eq!(wrong(Model { experts: Some(experts(Some(4))), ..plain() }), ["experts.dense_layers"]);
-    let window = AttentionWindow { size: 0, layers: 5, chunked: false };
+    let window = AttentionWindow { size: 0, layers: Some(5), full_every: None, chunked: false };
     assert_eq!(wrong(Model { window: Some(window), ..plain() }), ["window.size", "window.layers"]);
+    let window = AttentionWindow { size: 1, layers: Some(2), full_every: Some(5), chunked: false };
+    assert_eq!(wrong(Model { window: Some(window), ..plain() }), ["window.full_every", "window.full_every"]);
+    let every = Experts { every: Some(4), ..experts(Some(1)) };
+    assert_eq!(wrong(Model { experts: Some(every), ..plain() }), ["experts.every"]);
     let latent = LatentAttention { query: None, key_value: 1, rotary: 65, value_head: 1 };
     assert_eq!(wrong(Model { latent: Some(latent), ..plain() }), ["latent.rotary"]);
     let most = 1 << 24;

@@ -2,12 +2,14 @@
 //! ([`super::step`], [`super::pipeline`]).
 //!
 //! A layer is one unit where one entry of the plan places both its attention and its MLP and slices neither, else two.
-//! Equal neighbouring layers form one range, whose units repeat as one group: A0 M0 A1 M1 and so on.
+//! Equal neighbouring layers form one range, whose units repeat as one group: A0 M0 A1 M1 and so on. Where kinds of layers
+//! take turns, a range has the layers of one place in the turn, and the group the units of all: W0 W1 F2 W3 W4 F5.
 
 use crate::units::Count;
 use std::ops::Range;
 
 use crate::cost::{PerSublayer, Rates};
+use crate::model::LayerKind;
 use crate::plan::pass::Pass;
 use crate::plan::{Placement, Site};
 use crate::scenario::{Layout, Scenario};
@@ -15,7 +17,7 @@ use crate::scenario::{Layout, Scenario};
 use super::label::ModelPart;
 use super::sublayers;
 use super::unit_costs::UnitCosts;
-use super::unit_order::UnitList;
+use super::unit_order::{UnitList, UnitRun};
 
 /// A sharding of operators and the number of slices that it cuts them into.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,12 +26,15 @@ struct OperatorLayout {
     slices: u32,
 }
 
-/// Neighbouring layers with the same placement and the same recompute.
+/// Layers of one kind with the same placement and the same recompute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct LayerRange {
     /// The range's first layer, counted from the stage's first.
     first: u32,
     layers: u32,
+    /// From one of its layers to the next: 1 for neighbours. So many ranges take turns, layer by layer.
+    step: u32,
+    kind: LayerKind,
     /// The layouts of attention and MLP, by index.
     placed: PerSublayer<usize>,
     /// Whether attention and MLP are units of their own.
@@ -73,9 +78,23 @@ pub(super) struct OperatorLayouts<'a> {
 }
 
 impl LayerRange {
-    fn alike(&self, other: &Self) -> bool {
-        (self.placed, self.apart, self.recomputed) == (other.placed, other.apart, other.recomputed)
+    /// Whether another range of neighbours goes on as this one.
+    fn goes_on_as(&self, next: &Self) -> bool {
+        let treatment = |range: &Self| (range.kind, range.placed, range.apart, range.recomputed);
+        self.step == 1 && next.step == 1 && treatment(self) == treatment(next)
     }
+}
+
+/// Splits ranges that take turns off the front or, in backward, off the back.
+fn split_turn<'r>(ranges: &mut &'r [LayerRange], backward: bool) -> Option<&'r [LayerRange]> {
+    let step = if backward { ranges.last() } else { ranges.first() }?.step as usize;
+    let turn;
+    if backward {
+        (*ranges, turn) = ranges.split_at(ranges.len() - step);
+    } else {
+        (turn, *ranges) = ranges.split_at(step);
+    }
+    Some(turn)
 }
 
 impl<'a> OperatorLayouts<'a> {
@@ -133,22 +152,46 @@ impl<'a> OperatorLayouts<'a> {
             // Compared by entry, not by layout: two entries are two units for a runtime even where they shard alike.
             let apart = entries.attention != entries.mlp || self.layouts[placed.attention].slices > 1;
             let end = self.changes(recomputed).filter(|change| *change > layer).fold(layers.end, u32::min);
-            let (first, recomputed) = (layer - layers.start, layer < recomputed);
-            let next = LayerRange { first, layers: end - layer, placed, apart, recomputed };
-            // 32 equal layers are one range; with every fourth layer placed elsewhere they are ranges of 3, 1, 3, 1 ...
-            match ranges.last_mut() {
-                Some(last) if last.alike(&next) => last.layers += next.layers,
+            let recomputed = layer < recomputed;
+            let range = |layer: u32, count: u32, step: u32| {
+                let (first, kind) = (layer - layers.start, self.scenario.model.kind(layer));
+                LayerRange { first, layers: count, step, kind, placed, apart, recomputed }
+            };
+            let mut add = |next: LayerRange| match ranges.last_mut() {
+                // 32 equal layers are one range; with every fourth layer placed elsewhere they are ranges of 3, 1, 3, 1 ...
+                Some(last) if last.goes_on_as(&next) => last.layers += next.layers,
                 _ => ranges.push(next),
+            };
+            // 62 layers of which each sixth is of another kind: ten turns of six ranges, and two layers more.
+            let (period, mixed) = self.turn(layer..end);
+            let turns = (end - layer) / period;
+            if !mixed {
+                add(range(layer, end - layer, 1));
+                layer = end;
+            } else if turns > 1 {
+                (layer..layer + period).for_each(|layer| add(range(layer, turns, period)));
+                layer += turns * period;
+            } else {
+                add(range(layer, 1, 1));
+                layer += 1;
             }
-            layer = end;
         }
         StageLayers { ranges, ends }
     }
 
-    /// Layers that may differ from the one before.
+    /// Layers after which the kinds of some layers come again, and whether these differ.
+    fn turn(&self, mut layers: Range<u32>) -> (u32, bool) {
+        let (model, first) = (&self.scenario.model, layers.start);
+        let period = model.kind_period();
+        let mixed = period > 1 && layers.any(|layer| model.kind(layer) != model.kind(first));
+        (period, mixed)
+    }
+
+    /// Layers at which placement, recompute or the turns of kinds change.
     fn changes(&self, recomputed: u32) -> impl Iterator<Item = u32> {
         let placed = self.placements.iter().filter_map(|placement| placement.layers);
-        placed.flat_map(|layers| [layers.first, layers.last + 1]).chain([recomputed])
+        let placed = placed.flat_map(|layers| [layers.first, layers.last + 1]);
+        placed.chain(self.scenario.model.kind_changes()).chain([recomputed])
     }
 
     /// A stage's parameters, layout by layout; logits that are tied to an embedding elsewhere have a copy of its
@@ -163,15 +206,15 @@ impl<'a> OperatorLayouts<'a> {
             held[layout].units += units;
             held[layout].collectives += collectives * units.get();
         };
-        for LayerRange { layers: count, placed: PerSublayer { attention, mlp }, apart, .. } in
+        for LayerRange { layers: count, kind, placed: PerSublayer { attention, mlp }, apart, .. } in
             layers.ranges.iter().copied()
         {
             if apart {
                 let half = sublayers::collectives(whole);
                 add(attention, (count, self.layouts[attention].slices), model.attention_parameters(), half);
-                add(mlp, (count, self.layouts[mlp].slices), model.mlp_parameters(), half);
+                add(mlp, (count, self.layouts[mlp].slices), model.mlp_parameters(kind), half);
             } else {
-                add(attention, (count, 1), model.layer_parameters(), whole);
+                add(attention, (count, 1), model.layer_parameters(kind), whole);
             }
         }
         // A tied model counts the shared matrix with the embedding. The last stage of a pipeline has no embedding, and
@@ -190,38 +233,40 @@ impl<'a> OperatorLayouts<'a> {
 
     /// Appends a pass over a stage's units.
     pub fn list(&self, costs: &[UnitCosts<'_>], layers: &StageLayers, pass: Pass, list: &mut UnitList) {
-        let StageLayers { ranges, ends } = layers;
-        let end = |there: bool, site: Site, part: ModelPart, list: &mut UnitList| {
+        let end = |(there, site, part): (bool, Site, ModelPart), list: &mut UnitList| {
             if there {
-                list.add(&[costs[self.layout_of(site)].end_pass(part, pass)], 1, 0, 0);
+                let unit_pass = costs[self.layout_of(site)].end_pass(part, pass);
+                list.add_turn(|runs| runs.push(UnitRun { unit_pass, count: 1, ..UnitRun::default() }));
             }
         };
-        if pass.is_backward() {
-            end(ends.head, Site::Head, ModelPart::Head, list);
-            for range in ranges.iter().rev() {
-                self.list_range(costs, range, pass, list);
-            }
-            end(ends.embedding, Site::Embedding, ModelPart::Embedding, list);
-        } else {
-            end(ends.embedding, Site::Embedding, ModelPart::Embedding, list);
-            for range in ranges {
-                self.list_range(costs, range, pass, list);
-            }
-            end(ends.head, Site::Head, ModelPart::Head, list);
+        let embedding = (layers.ends.embedding, Site::Embedding, ModelPart::Embedding);
+        let head = (layers.ends.head, Site::Head, ModelPart::Head);
+        let (backward, mut left) = (pass.is_backward(), &layers.ranges[..]);
+        let [first, last] = if backward { [head, embedding] } else { [embedding, head] };
+        end(first, list);
+        while let Some(turn) = split_turn(&mut left, backward) {
+            list.add_turn(|runs| {
+                let add = |range| self.add_runs(costs, range, pass, runs);
+                if backward { turn.iter().rev().for_each(add) } else { turn.iter().for_each(add) }
+            });
         }
+        end(last, list);
     }
 
-    /// Appends a pass over a range's units.
-    fn list_range(&self, costs: &[UnitCosts<'_>], range: &LayerRange, pass: Pass, list: &mut UnitList) {
-        let LayerRange { first, layers, placed, apart, recomputed } = *range;
+    /// Adds a pass over the units of a range, which take turns.
+    fn add_runs(&self, costs: &[UnitCosts<'_>], range: &LayerRange, pass: Pass, runs: &mut Vec<UnitRun>) {
+        let LayerRange { first, layers, step, kind, placed, apart, recomputed } = *range;
         // Backward begins with the last layer of the range and counts down.
-        let (layer, step) = if pass.is_backward() { (first + layers - 1, -1) } else { (first, 1) };
+        let ahead = step.cast_signed();
+        let (layer, step) = if pass.is_backward() { (first + (layers - 1) * step, -ahead) } else { (first, ahead) };
+        let mut add = |unit_pass| runs.push(UnitRun { unit_pass, count: layers, layer, step });
         if apart {
             let slices = placed.map(|layout| self.layouts[layout].slices);
-            let units = sublayers::layer(placed.map(|layout| &costs[layout]), slices, recomputed, pass);
-            list.add(&units, layers, layer, step);
+            sublayers::layer(kind, placed.map(|layout| &costs[layout]), slices, recomputed, pass)
+                .into_iter()
+                .for_each(add);
         } else {
-            list.add(&[costs[placed.attention].layer_pass(recomputed, pass)], layers, layer, step);
+            add(costs[placed.attention].layer_pass(kind, recomputed, pass));
         }
     }
 }
@@ -253,5 +298,39 @@ mod tests {
         let stage = placed.stage_layers(3..7, 5, StageEnds { embedding: false, head: false });
         assert_eq!(ranges(stage), [(0, 1, true), (1, 1, true), (2, 2, false)]);
         assert_eq!(ranges(plain.whole_model(5)), [(0, 5, true), (5, 3, false)]);
+    }
+
+    /// 8 layers of which each third sees everything, the others but a window: two turns of three ranges, and two layers
+    /// more. A stage that begins in the middle of a turn has turns of its own, and one that is shorter than two has none.
+    #[test]
+    fn kinds_that_take_turns_form_ranges_side_by_side() {
+        let mut scenario = testing::scenario();
+        scenario.model = std::sync::Arc::new(testing::of_kinds(testing::model(8, 1024), 4));
+        let layout = scenario.layout().expect("it is possible");
+        let layouts = OperatorLayouts::new(&scenario, &layout);
+        let ranges = |layers: &StageLayers| {
+            let range = |range: &LayerRange| (range.first, range.layers, range.step, range.kind.window);
+            layers.ranges.iter().map(range).collect::<Vec<_>>()
+        };
+        let whole = layouts.whole_model(0);
+        assert_eq!(ranges(&whole), [(0, 2, 3, true), (1, 2, 3, true), (2, 2, 3, false), (6, 2, 1, true)]);
+        let ends = StageEnds { embedding: false, head: false };
+        let stage = |layers| ranges(&layouts.stage_layers(layers, 0, ends));
+        assert_eq!(stage(1..7), [(0, 2, 3, true), (1, 2, 3, false), (2, 2, 3, true)]);
+        assert_eq!(stage(4..8), [(0, 1, 1, true), (1, 1, 1, false), (2, 2, 1, true)]);
+        // Forward passes layers 0 to 7 in order, backward the other way round.
+        let rates = Rates::new(&scenario, &crate::cost::Factors::default());
+        let costs = layouts.costs(&rates, false);
+        let passed = |pass: Pass| {
+            let mut list = UnitList::default();
+            layouts.list(&costs, &whole, pass, &mut list);
+            let turn = |runs: &[UnitRun]| {
+                let of_turn = |turn: u32| runs.iter().map(move |run| run.layer_at(turn)).collect::<Vec<_>>();
+                (0..runs[0].count).flat_map(of_turn).collect::<Vec<_>>()
+            };
+            list.turns().flat_map(turn).collect::<Vec<u32>>()
+        };
+        assert_eq!(passed(Pass::Forward), [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(passed(Pass::Backward), [7, 6, 5, 4, 3, 2, 1, 0]);
     }
 }

@@ -39,11 +39,7 @@ pub(super) fn build(
     for pass in [Pass::Forward, Pass::Backward] {
         layouts.list(&costs, &whole, pass, list);
     }
-    let mut held = layouts.holdings(&whole);
-    if let [all] = &mut held[..] {
-        // Layers that differ are counted as mean ones, rounded; the model is exact.
-        all.parameters = rates.scenario.model.parameters();
-    }
+    let held = layouts.holdings(&whole);
     let group = |held: &StageParameters| ParameterGroup::new(&costs[held.layout], held.parameters);
     let groups: Vec<ParameterGroup<'_>> = held.iter().map(group).collect();
     build_order(list, &groups, builder);

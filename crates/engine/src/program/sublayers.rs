@@ -5,6 +5,7 @@
 //! MLP in one piece goes backward at once, on the weights that it has [osdp C3].
 
 use crate::cost::{DeviceTime, LayerWork, PerSublayer, Sublayer, SublayerActivations};
+use crate::model::LayerKind;
 use crate::plan::Recompute;
 use crate::plan::pass::Pass;
 use crate::units::{Bytes, Count, Seconds};
@@ -17,6 +18,7 @@ use super::unit_pass::{ComputeStep, Exchanges, Traversal, UnitParameters, UnitPa
 /// The inputs of passes over a sublayer.
 struct SublayerUnits<'a> {
     costs: UnitCosts<'a>,
+    kind: LayerKind,
     sublayer: Sublayer,
     unit: UnitParameters,
     work: &'a LayerWork,
@@ -45,16 +47,18 @@ const NO_COMPUTE: SliceCompute =
 /// Time of the host to launch backward over that of forward.
 pub(super) const BACKWARD_LAUNCHES: f64 = 1.5;
 
-/// A pass over one layer whose attention and MLP are sharded as `costs`.
+/// A pass over one layer of a kind, whose attention and MLP are sharded as `costs`.
 pub(super) fn layer(
+    kind: LayerKind,
     costs: PerSublayer<&UnitCosts<'_>>,
     slices: PerSublayer<u32>,
     recomputed: bool,
     pass: Pass,
 ) -> Vec<UnitPass> {
-    let work = &costs.attention.rates.sliced_layer(slices);
-    let units =
-        |sublayer: Sublayer| SublayerUnits::new(costs.get(sublayer), sublayer, work, *slices.get(sublayer), recomputed);
+    let work = &costs.attention.rates.sliced_layer(kind, slices);
+    let units = |sublayer: Sublayer| {
+        SublayerUnits::new(costs.get(sublayer), kind, sublayer, work, *slices.get(sublayer), recomputed)
+    };
     let (attention, mlp) = (units(Sublayer::Attention), units(Sublayer::Mlp));
     match pass {
         Pass::Forward => [attention.forward(), mlp.forward()].concat(),
@@ -71,15 +75,23 @@ pub(super) fn collectives(whole: Count) -> Count {
 }
 
 impl<'a> SublayerUnits<'a> {
-    fn new(costs: &UnitCosts<'a>, sublayer: Sublayer, work: &'a LayerWork, slices: u32, recomputed: bool) -> Self {
+    fn new(
+        costs: &UnitCosts<'a>,
+        kind: LayerKind,
+        sublayer: Sublayer,
+        work: &'a LayerWork,
+        slices: u32,
+        recomputed: bool,
+    ) -> Self {
         let model = &costs.rates.scenario.model;
         let (part, parameters) = match sublayer {
             Sublayer::Attention => (ModelPart::Attention, model.attention_parameters()),
-            Sublayer::Mlp => (ModelPart::Mlp, model.mlp_parameters()),
+            Sublayer::Mlp => (ModelPart::Mlp, model.mlp_parameters(kind)),
         };
         let own = costs.local(parameters) / f64::from(slices);
         Self {
             costs: UnitCosts { collectives: collectives(costs.collectives), ..*costs },
+            kind,
             sublayer,
             unit: UnitParameters { part, gathered: own, reduced: own },
             work,
@@ -90,13 +102,13 @@ impl<'a> SublayerUnits<'a> {
     }
 
     fn activations(&self) -> SublayerActivations {
-        *self.costs.activations.sublayers.get(self.sublayer)
+        *self.costs.layer(self.kind).activations.sublayers.get(self.sublayer)
     }
 
     /// The layer's input, which recomputed layers keep. It belongs to attention.
     fn input(&self) -> Bytes {
         match self.sublayer {
-            Sublayer::Attention => self.share(self.costs.activations.checkpoint),
+            Sublayer::Attention => self.share(self.costs.layer(self.kind).activations.checkpoint),
             Sublayer::Mlp => Bytes::ZERO,
         }
     }
@@ -183,7 +195,7 @@ impl<'a> SublayerUnits<'a> {
 
     /// Bytes that a slice's pass keeps for the gradients of weights, or gives back.
     fn deferred_bytes(&self, pass: Pass) -> Bytes {
-        deferred_bytes(pass, || self.share(*self.costs.rates.weight_gradient_inputs().get(self.sublayer)))
+        deferred_bytes(pass, || self.share(*self.costs.rates.weight_gradient_inputs(self.kind).get(self.sublayer)))
     }
 
     /// One slice's share of some memory, in whole bytes, so that backward frees exactly what forward kept.

@@ -106,10 +106,13 @@ impl StepTerms {
             let [ahead, behind] = [Pass::Forward, Pass::Backward].map(|pass| {
                 let mut list = UnitList::default();
                 layouts.list(std::slice::from_ref(&costs), &whole, pass, &mut list);
-                list.runs
+                list
             });
-            for (ahead, behind) in ahead.iter().zip(behind.iter().rev()) {
-                terms.add(&unit_cost(&costs, ahead, behind), ahead.count);
+            for (ahead, behind) in ahead.turns().zip(behind.turns().collect::<Vec<_>>().into_iter().rev()) {
+                let parts = ahead.iter().zip(behind.iter().rev());
+                let parts: Vec<u16> =
+                    parts.map(|(ahead, behind)| terms.part(&unit_cost(&costs, ahead, behind))).collect();
+                terms.order.extend((0..ahead[0].count).flat_map(|_| &parts));
             }
         }
         terms
@@ -134,15 +137,14 @@ impl StepTerms {
         }
     }
 
-    /// Adds a part that is passed `count` times in a row.
-    fn add(&mut self, cost: &StageCost, count: u32) {
+    /// The index of a part, which is listed if it is new.
+    fn part(&mut self, cost: &StageCost) -> u16 {
         // Most units are alike: a hundred layers are one part, passed a hundred times.
         let known = self.parts.iter().position(|other| other == cost);
-        let place = known.unwrap_or(self.parts.len());
         if known.is_none() {
             self.parts.push(*cost);
         }
-        self.order.extend(std::iter::repeat_n(place as u16, count as usize));
+        known.unwrap_or(self.parts.len() - 1) as u16
     }
 }
 
@@ -164,7 +166,7 @@ fn unit_cost(costs: &UnitCosts<'_>, ahead: &UnitRun, behind: &UnitRun) -> StageC
     let parameters = match ahead.unit_pass.part {
         ModelPart::Embedding => model.embedding_parameters(),
         ModelPart::Head => model.head_parameters(),
-        _ => model.layer_parameters(),
+        _ => model.layer_parameters(model.kind(ahead.layer)),
     };
     let [ahead, behind] = [ahead, behind].map(|run| &run.unit_pass);
     let one = |unit_pass: &UnitPass| [UnitRun { unit_pass: *unit_pass, count: 1, ..UnitRun::default() }];

@@ -2,6 +2,7 @@
 //! [`super::sublayers`]), nor for the transfers of sharded parameters ([`super::unit_transfers`]).
 
 use crate::cost::{Activations, LayerWork, Payload, Rates, TensorTransfers, Transfer};
+use crate::model::{LayerKind, PerKind};
 use crate::plan::pass::Pass;
 use crate::plan::{Format, Reduction};
 use crate::scenario::{Layout, Scenario};
@@ -20,13 +21,19 @@ pub(super) fn whole_gradients(rates: &Rates<'_>, layout: &Layout) -> bool {
     layout.gradients == 1 || rates.scenario.plan.reduction == Reduction::Step
 }
 
+/// What a layer of a kind computes and holds, wherever its state lies.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct LayerCosts {
+    pub work: LayerWork,
+    pub activations: Activations,
+}
+
 /// The costs of unit passes under one layout.
 #[derive(Clone, Copy)]
 pub(super) struct UnitCosts<'a> {
     pub rates: &'a Rates<'a>,
     pub layout: &'a Layout,
-    pub layer: LayerWork,
-    pub activations: Activations,
+    pub layers: PerKind<LayerCosts>,
     pub tensor: TensorTransfers,
     /// Keys and values, once around the context ranks.
     pub keys_values: Transfer,
@@ -45,8 +52,10 @@ impl<'a> UnitCosts<'a> {
         Self {
             rates,
             layout,
-            layer: rates.layer(),
-            activations: rates.activations(),
+            layers: PerKind::new(model, |kind| LayerCosts {
+                work: rates.layer(kind),
+                activations: rates.activations(kind),
+            }),
             tensor: rates.tensor_transfers(rates.tokens() * f64::from(model.hidden), layout.tensor_group()),
             keys_values: if layout.context > 1 {
                 rates.gather(Payload::plain(kv, storage), layout.context_group())
@@ -61,6 +70,11 @@ impl<'a> UnitCosts<'a> {
     /// The share of the device that a transfer takes from compute while it runs.
     pub(crate) fn contention(&self) -> Share {
         Share::new(self.rates.calibrated.runtime.contention)
+    }
+
+    /// What a layer of a kind computes and holds.
+    pub fn layer(&self, kind: LayerKind) -> &LayerCosts {
+        self.layers.get(kind)
     }
 
     pub fn local(&self, parameters: u64) -> Count {
@@ -299,8 +313,10 @@ impl<'a> UnitCosts<'a> {
 
     /// Time of one micro-batch's forward through a pipeline rank's layers, without overlap.
     pub(crate) fn forward_time(&self) -> Seconds {
-        let layers = f64::from(self.rates.scenario.model.layers) / f64::from(self.layout.pipeline);
-        layers * self.serial(&self.layer_pass(false, Pass::Forward))
+        let ranks = f64::from(self.layout.pipeline);
+        let of_kind =
+            |(kind, count)| f64::from(count) / ranks * self.serial(&self.layer_pass(kind, false, Pass::Forward));
+        self.rates.scenario.model.kinds().map(of_kind).sum()
     }
 
     /// Collectives that carry `elements` parameters: `usual`, or the share of a bucket that they fill.

@@ -13,7 +13,7 @@ pub(super) struct UnitRun {
     pub unit_pass: UnitPass,
     pub count: u32,
     pub layer: u32,
-    /// Direction through the layers.
+    /// From one layer to the next: against their order in backward, over other kinds where these take turns.
     pub step: i32,
 }
 
@@ -48,7 +48,7 @@ impl UnitRun {
     }
 }
 
-/// Runs that take turns, layer by layer, as the units of a layer do. They have the same count.
+/// Runs that take turns, as the units of a layer do, or layers of several kinds. They have the same count.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct UnitGroup {
     pub first: usize,
@@ -69,10 +69,11 @@ impl UnitList {
         self.patterns.clear();
     }
 
-    /// Adds passes over units that take turns `count` times, from `layer` on in steps of `step`.
-    pub fn add(&mut self, costs: &[UnitPass], count: u32, layer: u32, step: i32) {
-        self.patterns.push(UnitGroup { first: self.runs.len(), runs: costs.len() });
-        self.runs.extend(costs.iter().map(|unit_pass| UnitRun { unit_pass: *unit_pass, count, layer, step }));
+    /// Adds runs that take turns.
+    pub fn add_turn(&mut self, add: impl FnOnce(&mut Vec<UnitRun>)) {
+        let first = self.runs.len();
+        add(&mut self.runs);
+        self.patterns.push(UnitGroup { first, runs: self.runs.len() - first });
     }
 
     /// The runs of each pattern.

@@ -2,6 +2,7 @@
 //! their own ([`super::sublayers`]).
 
 use crate::cost::{DeviceTime, Sublayer};
+use crate::model::LayerKind;
 use crate::plan::Recompute;
 use crate::plan::pass::Pass;
 use crate::units::{Bytes, Seconds};
@@ -13,15 +14,16 @@ use super::unit_costs::UnitCosts;
 use super::unit_pass::{ComputeStep, ExchangeId, Exchanges, Traversal, UnitParameters, UnitPass, deferred_bytes};
 
 impl UnitCosts<'_> {
-    /// A pass over a layer, recomputed from its input or not.
-    pub fn layer_pass(&self, recomputed: bool, pass: Pass) -> UnitPass {
-        let activations = &self.activations;
+    /// A pass over a layer of a kind, recomputed from its input or not.
+    pub fn layer_pass(&self, kind: LayerKind, recomputed: bool, pass: Pass) -> UnitPass {
+        let activations = &self.layer(kind).activations;
         let kept = if recomputed { activations.checkpoint } else { activations.layer };
         let again = activations.whole - kept;
         let offloaded = recomputed && self.rates.scenario.plan.offload.checkpoints();
         let checkpoint = if offloaded { kept } else { Bytes::ZERO };
-        let held = deferred_bytes(pass, || self.rates.weight_gradient_inputs().sum());
-        let own = self.unit_pass(self.layer_unit(), Traversal::Pass(pass), self.layer_steps(recomputed, pass));
+        let held = deferred_bytes(pass, || self.rates.weight_gradient_inputs(kind).sum());
+        let own =
+            self.unit_pass(self.layer_unit(kind), Traversal::Pass(pass), self.layer_steps(kind, recomputed, pass));
         match pass {
             Pass::Forward => UnitPass { working: again, kept, to_host: checkpoint, ..own },
             Pass::Backward | Pass::BackwardInputs => UnitPass {
@@ -36,18 +38,19 @@ impl UnitCosts<'_> {
     }
 
     /// The compute of a pass over a layer.
-    fn layer_steps(&self, recomputed: bool, pass: Pass) -> [ComputeStep; 3] {
+    fn layer_steps(&self, kind: LayerKind, recomputed: bool, pass: Pass) -> [ComputeStep; 3] {
+        let layer = &self.layer(kind).work;
         // `late` is what the host adds to the device's time of the whole layer; each sublayer has its share, so that
         // cutting the layer into two units does not change its total.
         let late = |work: DeviceTime, launches: f64| {
             self.rates.launch_bound(work.time, launches * self.rates.host_layer()) - work.time
         };
         let part = |sublayer: Sublayer, all: DeviceTime, late: Seconds| {
-            let work = self.layer.work(sublayer, pass);
+            let work = layer.work(sublayer, pass);
             let piece = LaunchedWork { work, host: late * share(work, all) };
             ComputeStep { piece, exchanges: Exchanges::around(sublayer, pass) }
         };
-        let ahead = self.layer.forward.sum();
+        let ahead = layer.forward.sum();
         if pass == Pass::Forward {
             let late = late(ahead, 1.0);
             let [attention, mlp] = [Sublayer::Attention, Sublayer::Mlp].map(|sublayer| part(sublayer, ahead, late));
@@ -64,24 +67,22 @@ impl UnitCosts<'_> {
                 ComputeStep { piece, exchanges: Exchanges { after: Some(ExchangeId::LayerForward), beside } }
             }
             (false, true) => {
-                let piece = LaunchedWork { work: self.layer.selective.sum(), host: Seconds::ZERO };
+                let piece = LaunchedWork { work: layer.selective.sum(), host: Seconds::ZERO };
                 ComputeStep { piece, exchanges: self.repeated_exchanges() }
             }
             (false, false) => ComputeStep::default(),
         };
-        let back = self.layer.backward.sum();
+        let back = layer.backward.sum();
         let late = late(back, BACKWARD_LAUNCHES);
         [again, part(Sublayer::Mlp, back, late), part(Sublayer::Attention, back, late)]
     }
 
     /// A pass over the embedding, or over last norm, logits and loss.
     pub(crate) fn end_pass(&self, part: ModelPart, pass: Pass) -> UnitPass {
-        let (activations, rates) = (&self.activations, self.rates);
+        let rates = self.rates;
         let (kept, held, work) = match part {
-            ModelPart::Head => {
-                (activations.logits, deferred_bytes(pass, || rates.head_gradient_inputs()), rates.head())
-            }
-            _ => (activations.embedding, Bytes::ZERO, rates.embedding()),
+            ModelPart::Head => (rates.logits(), deferred_bytes(pass, || rates.head_gradient_inputs()), rates.head()),
+            _ => (rates.stream(), Bytes::ZERO, rates.embedding()),
         };
         let head = part == ModelPart::Head;
         let after = if head { ExchangeId::Head(pass) } else { ExchangeId::Embedding(pass) };
@@ -100,8 +101,8 @@ impl UnitCosts<'_> {
         UnitPass { kept, ..self.unit_pass(self.end_unit(part, pass), Traversal::Pass(pass), steps) }
     }
 
-    fn layer_unit(&self) -> UnitParameters {
-        let own = self.local(self.rates.scenario.model.layer_parameters());
+    fn layer_unit(&self, kind: LayerKind) -> UnitParameters {
+        let own = self.local(self.rates.scenario.model.layer_parameters(kind));
         UnitParameters { part: ModelPart::Layer, gathered: own, reduced: own }
     }
 }

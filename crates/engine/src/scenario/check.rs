@@ -2,7 +2,7 @@
 
 mod operators;
 
-use crate::plan::{Extent, Precision, Recompute, Size};
+use crate::plan::{Extent, Precision, Recompute, Size, StageSizes};
 use crate::units::significant;
 
 use super::field::{Field, MOST, PLACEMENT, Value};
@@ -218,6 +218,9 @@ fn pipeline(scenario: &Scenario, checks: &mut Checks) {
         || format!("{stages} stages are too many for the {layers} layers of {}", scenario.model.name),
         || format!("choose at most {most} stages in all"),
     );
+    if let StageSizes::Layers(counts) = &plan.stage_layers {
+        stage_layers(scenario, counts, stages, checks);
+    }
     let schedule = plan.effective_schedule();
     let uneven = schedule.rules().grouped && !plan.accumulate.is_multiple_of(plan.pipeline);
     checks.refuse(
@@ -225,6 +228,33 @@ fn pipeline(scenario: &Scenario, checks: &mut Checks) {
         Field::Accumulate.path(),
         || format!("{schedule} takes multiples of {} micro-batches, not {}", plan.pipeline, plan.accumulate),
         || format!("choose {}", nearest_multiple(plan.accumulate, plan.pipeline)),
+    );
+}
+
+/// Layers that are given stage by stage: as many counts as stages, all layers of the model, and none empty but for the
+/// stages of the embedding and of the head.
+fn stage_layers(scenario: &Scenario, counts: &[u32], stages: u32, checks: &mut Checks) {
+    let (field, layers) = (Field::StageLayers.path(), scenario.model.layers);
+    let wrong = counts.len() != stages as usize;
+    checks.refuse(
+        wrong,
+        field,
+        || format!("{} counts of layers are not those of {stages} stages", counts.len()),
+        || format!("give {stages} counts, or balanced"),
+    );
+    let all: u64 = counts.iter().copied().map(u64::from).sum();
+    checks.refuse(
+        !wrong && all != u64::from(layers),
+        field,
+        || format!("the stages have {all} layers, {} has {layers}", scenario.model.name),
+        || format!("give counts that add up to {layers}"),
+    );
+    let needed = if scenario.model.vocab > 0 { counts.get(1..counts.len().max(2) - 1) } else { Some(counts) };
+    checks.refuse(
+        !wrong && needed.is_some_and(|needed| needed.contains(&0)),
+        field,
+        || "a stage has neither a layer nor the embedding or the head".to_owned(),
+        || "give each stage between the first and the last at least one layer".to_owned(),
     );
 }
 

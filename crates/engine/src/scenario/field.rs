@@ -8,7 +8,7 @@ mod value;
 
 use std::fmt;
 
-use crate::plan::{IdleChoice, Plan, Sharding, Size};
+use crate::plan::{IdleChoice, Plan, Sharding, Size, StageSizes};
 use crate::units::devices;
 
 use super::{Problem, Scenario};
@@ -394,9 +394,10 @@ impl Resolved {
         match self {
             Self::Cluster(cluster, precision) => (scenario.cluster, plan.precision) = (cluster, precision),
             Self::Stack(stack, calibration) => (scenario.stack, scenario.calibration) = (stack, calibration),
-            // Placements of operators were made for the layers of the model before; in this one they would name others.
+            // Placements of operators and the layers of stages were meant for the model before.
             Self::Model(model, sequence) => {
                 (scenario.model, plan.sequence, plan.operators) = (model, sequence, Vec::new());
+                plan.stage_layers = StageSizes::Balanced;
             }
             Self::Strategy(id, sharding) => {
                 (scenario.strategy, plan.sharding, plan.operators) = (id, sharding, Vec::new());

@@ -19,8 +19,10 @@ struct Widths {
     dense: u32,
     /// Of all shared experts together.
     shared: Option<u32>,
-    /// Layers without experts.
+    /// Layers without experts, the first ones.
     dense_layers: u32,
+    /// Of the others the last of every so many has experts.
+    every: u32,
 }
 
 /// Gives a model its MLPs.
@@ -32,13 +34,13 @@ pub(super) fn put(keys: &mut Keys<'_>, family: &Family, model: &mut Model) -> Re
         ExpertRule::DeepSeek(dense) => deepseek(keys, dense)?,
         ExpertRule::Llama4 => Some(llama4(keys, model.layers)?),
     };
-    let Some(Widths { expert, dense, shared, dense_layers }) = widths else {
+    let Some(Widths { expert, dense, shared, dense_layers, every }) = widths else {
         model.ffn_hidden = plain(keys, family, model.hidden)?;
         return Ok(());
     };
     // The format's plain width is that of the layers without experts, where there are any: DeepSeek-V3's 18432 beside
     // experts of 2048. Qwen's files have one that no layer uses.
-    let mixed = dense_layers > 0;
+    let mixed = dense_layers > 0 || every > 1;
     model.ffn_hidden = if mixed { dense } else { expert };
     model.experts = Some(Experts {
         count: keys.needed("experts.count", &COUNT)?,
@@ -46,13 +48,9 @@ pub(super) fn put(keys: &mut Keys<'_>, family: &Family, model: &mut Model) -> Re
         ffn_hidden: mixed.then_some(expert).filter(|width| *width != dense),
         shared_ffn: shared,
         shared_gate: matches!(family.experts, ExpertRule::Qwen { shared: true }),
-        dense_layers: mixed.then_some(dense_layers),
+        dense_layers: Some(dense_layers).filter(|count| *count > 0),
+        every: Some(every).filter(|every| *every > 1),
     });
-    if mixed {
-        let why =
-            "those with and without experts count as their mean in time and memory; parameters and flop are exact";
-        keys.report.assume("layers", "all of one mean kind", why);
-    }
     let why = "experts are sharded like other parameters: expert parallelism is not modelled";
     keys.report.assume("experts", "sharded", why);
     Ok(())
@@ -84,10 +82,10 @@ fn own(keys: &mut Keys<'_>) -> Result<u32, Problem> {
 }
 
 fn all(keys: &mut Keys<'_>) -> Result<Widths, Problem> {
-    Ok(Widths { expert: own(keys)?, dense: 0, shared: None, dense_layers: 0 })
+    Ok(Widths { expert: own(keys)?, dense: 0, shared: None, dense_layers: 0, every: 1 })
 }
 
-/// Layers without experts are listed, or between each so-manieth.
+/// Layers without experts are listed, or lie between those with experts.
 fn qwen(keys: &mut Keys<'_>, shared: bool, layers: u32) -> Result<Widths, Problem> {
     let expert = own(keys)?;
     let mut width = || keys.needed("experts.shared_ffn", &["shared_expert_intermediate_size"]);
@@ -98,14 +96,31 @@ fn qwen(keys: &mut Keys<'_>, shared: bool, layers: u32) -> Result<Widths, Proble
         let number = u64::from(*layer);
         !(layer + 1).is_multiple_of(step) || listed.iter().any(|value| value.as_u64() == Some(number))
     };
-    let dense_layers = (0..layers.min(1 << 16)).filter(plain).count() as u32;
-    let dense = if dense_layers > 0 {
+    let with: Vec<bool> = (0..layers.min(1 << 16)).map(|layer| !plain(&layer)).collect();
+    let (dense_layers, every) = pattern(keys, &with, "mlp_only_layers");
+    let dense = if with.contains(&false) {
         keys.needed("ffn_hidden", &["intermediate_size"])?
     } else {
         keys.skip(&["intermediate_size"]);
         0
     };
-    Ok(Widths { expert, dense, shared, dense_layers })
+    Ok(Widths { expert, dense, shared, dense_layers, every })
+}
+
+/// How the format says which layers have experts: so many without at first, then the last of every so many.
+fn pattern(keys: &mut Keys<'_>, with: &[bool], key: &'static str) -> (u32, u32) {
+    let dense = with.iter().filter(|with| !**with).count();
+    let first = with.iter().take_while(|with| !**with).count();
+    if first == dense {
+        return (first as u32, 1);
+    }
+    let is_last = |every: &u32| with.iter().zip(1..).all(|(with, count)| *with == u32::is_multiple_of(count, *every));
+    if let Some(every) = (2..=with.len() as u32).find(is_last) {
+        return (0, every);
+    }
+    let why = "the layers without experts are taken to be the first ones";
+    keys.report.assume("experts.dense_layers", dense, format!("{key}: {why}"));
+    (dense as u32, 1)
 }
 
 fn deepseek(keys: &mut Keys<'_>, usual: u32) -> Result<Option<Widths>, Problem> {
@@ -128,10 +143,10 @@ fn deepseek(keys: &mut Keys<'_>, usual: u32) -> Result<Option<Widths>, Problem> 
     }
     let shared = shared.filter(|count| *count > 0).map(|count| count.saturating_mul(expert));
     let dense = keys.needed("ffn_hidden", &["intermediate_size"])?;
-    Ok(Some(Widths { expert, dense, shared, dense_layers: said.unwrap_or(usual) }))
+    Ok(Some(Widths { expert, dense, shared, dense_layers: said.unwrap_or(usual), every: 1 }))
 }
 
-/// Each so-manieth layer has experts, or those that are listed.
+/// The last of every so many layers has experts, or those that are listed do.
 fn llama4(keys: &mut Keys<'_>, layers: u32) -> Result<Widths, Problem> {
     let expert = keys.needed("experts.ffn_hidden", &["intermediate_size"])?;
     let step = keys.count("layers from experts to experts", &["interleave_moe_layer_step"])?;
@@ -139,18 +154,20 @@ fn llama4(keys: &mut Keys<'_>, layers: u32) -> Result<Widths, Problem> {
         keys.assume("layers from experts to experts", 1, "interleave_moe_layer_step");
     }
     let step = step.unwrap_or(1);
-    let with = match keys.list("moe_layers")? {
-        Some(listed) => listed.iter().filter(|layer| layer.as_u64() < Some(layers.into())).count() as u32,
-        None => layers.checked_div(step).unwrap_or(0),
+    let listed = keys.list("moe_layers")?;
+    let has = |layer: u32| match listed {
+        Some(listed) => listed.iter().any(|known| known.as_u64() == Some(layer.into())),
+        None => step > 0 && (layer + 1).is_multiple_of(step),
     };
-    let dense_layers = layers - with.min(layers);
-    let dense = if dense_layers > 0 {
+    let with: Vec<bool> = (0..layers.min(1 << 16)).map(has).collect();
+    let (dense_layers, every) = pattern(keys, &with, "moe_layers");
+    let dense = if with.contains(&false) {
         keys.needed("ffn_hidden", &["intermediate_size_mlp"])?
     } else {
         keys.skip(&["intermediate_size_mlp"]);
         0
     };
-    Ok(Widths { expert, dense, shared: Some(expert), dense_layers })
+    Ok(Widths { expert, dense, shared: Some(expert), dense_layers, every })
 }
 
 /// How many experts a configuration says that its class does not have.

@@ -188,20 +188,21 @@ fn the_sequence_is_the_users_and_4096_at_most_is_assumed() {
 #[test]
 fn windows_are_those_of_their_layers() {
     let window = |name: &str| import(&fixture(name)).unwrap().made.model.window;
-    let of = |size, layers| Some(AttentionWindow { size, layers, chunked: false });
+    let of = |size, layers, full_every| Some(AttentionWindow { size, layers, full_every, chunked: false });
     // A switch is off, whatever the size says.
     assert_eq!(window("qwen2-7b"), None);
     assert_eq!(window("mixtral-8x7b"), None, "null");
-    assert_eq!(window("mistral-7b"), of(4096, 32));
-    // Every other of 26, and all but each sixth of 26: 26 - 4.
-    assert_eq!(window("gemma-2-2b"), of(4096, 13));
-    assert_eq!(window("gemma-3-1b"), of(512, 22));
-    // All but each fourth of 48.
-    assert_eq!(window("llama-4-scout"), Some(AttentionWindow { size: 8192, layers: 36, chunked: true }));
+    assert_eq!(window("mistral-7b"), of(4096, None, None));
+    // Every other layer, and all but each sixth.
+    assert_eq!(window("gemma-2-2b"), of(4096, None, Some(2)));
+    assert_eq!(window("gemma-3-1b"), of(512, None, Some(6)));
+    // All but each fourth.
+    let chunks = AttentionWindow { size: 8192, layers: None, full_every: Some(4), chunked: true };
+    assert_eq!(window("llama-4-scout"), Some(chunks));
     let some = changed("qwen2-7b", json!({"use_sliding_window": true, "max_window_layers": 20})).unwrap();
-    assert_eq!(some.made.model.window, of(131_072, 8));
+    assert_eq!(some.made.model.window, of(131_072, Some(8), None));
     let listed = json!({"layer_types": ["sliding_attention", "full_attention", "sliding_attention"]});
-    assert_eq!(changed("gemma-2-2b", listed).unwrap().made.model.window, of(4096, 2));
+    assert_eq!(changed("gemma-2-2b", listed).unwrap().made.model.window, of(4096, Some(2), None));
 }
 
 #[test]
@@ -309,7 +310,8 @@ fn layers_with_and_without_experts_alternate_in_llama_4() {
     let imported = import(&text.to_string()).unwrap();
     assert_eq!(imported.made.parameters, 4 * 272 + 2 * 144 + 2 * 304 + 168);
     assert_eq!(imported.made.active_parameters, imported.made.parameters - 2 * 96);
-    assert_eq!(assumed(&imported, "layers").as_deref(), Some("all of one mean kind"));
+    let experts = imported.made.model.experts.unwrap();
+    assert_eq!((experts.dense_layers, experts.every), (None, Some(2)));
 }
 
 /// Decoders of known families under other names: Qwen3-VL-8B has the text of Qwen3-8B.

@@ -337,7 +337,7 @@ pub fn write(version: &str, writer: &mut PlanWriter) -> Vec<Line> {
     if shards.first == Some(Sharded::Weights)
         && let Some(units) = writer.say(Field::Prefetch).and_then(|units| units.get::<u32>())
     {
-        lines.push(Line::new(AHEAD, u64::from(units).saturating_mul(writer.scenario.model.layer_parameters())));
+        lines.push(Line::new(AHEAD, u64::from(units).saturating_mul(writer.scenario.model.largest_layer_parameters())));
     }
     write_offload(stage, &mut lines, writer);
     writer.leave(&[Field::Recompute, Field::Optimizer, Field::Sequence], "the model's code and the training script");

@@ -22,9 +22,10 @@ pub enum Figure {
     Forward,
     Backward,
     Update,
-    LayerForward,
-    LayerBackward,
-    /// Forward's, then backward's.
+    /// Of a kind of layer, by its place among the model's.
+    LayerForward(usize),
+    LayerBackward(usize),
+    /// Kind by kind, forward's, then backward's.
     Kernel(usize),
     Devices,
     TokensPerStep,
@@ -83,7 +84,9 @@ impl Figure {
     /// Which one of several it is.
     pub(super) const fn index(self) -> usize {
         match self {
-            Self::Kernel(at)
+            Self::LayerForward(at)
+            | Self::LayerBackward(at)
+            | Self::Kernel(at)
             | Self::Traffic(at)
             | Self::Busy(at)
             | Self::GoodputEvery(at)

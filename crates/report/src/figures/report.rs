@@ -7,6 +7,7 @@ mod caveats;
 mod diagnosis;
 mod figures;
 mod intensity;
+mod layers;
 mod limits;
 mod lines;
 mod measured;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::figure::Figure;
 use super::why::facts::FigureSubject;
 use shardscope_engine::text::csv::{CsvCell, csv_line};
-use shardscope_engine::units::{Amount, percent, signed};
+use shardscope_engine::units::{Amount, Bytes, percent, signed};
 
 /// One value: what people read, and what machines do.
 #[derive(Debug, Clone, Default)]
@@ -220,6 +220,11 @@ impl Extend<Vec<TableCell>> for Table {
     fn extend<T: IntoIterator<Item = Vec<TableCell>>>(&mut self, rows: T) {
         self.rows.extend(rows);
     }
+}
+
+/// A size in whole bytes, up to 2^53: the largest integer up to which numbers are exact.
+pub(super) fn whole(bytes: Bytes) -> u64 {
+    bytes.get().clamp(0.0, (1_u64 << 53) as f64).round() as u64
 }
 
 /// One object with the fields of both.

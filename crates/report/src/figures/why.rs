@@ -70,10 +70,13 @@ pub fn figures(scenario: &Scenario, evaluation: &Evaluation) -> Vec<Figure> {
     let subject = FigureSubject::evaluated(scenario, evaluation);
     let copies = if evaluation.summary.host.any() { &HostDirection::ALL[..] } else { &[] };
     let all = |figure: Figure| -> Vec<Figure> {
+        let kinds = 0..scenario.model.kinds().count();
         let levels = 0..scenario.cluster.levels.len();
         let transfers = (0..).take_while(|at| subject.transfer(*at).is_some());
         match figure {
-            Figure::Kernel(_) => (0..kernels::all(scenario).len()).map(Figure::Kernel).collect(),
+            Figure::LayerForward(_) => kinds.map(Figure::LayerForward).collect(),
+            Figure::LayerBackward(_) => kinds.map(Figure::LayerBackward).collect(),
+            Figure::Kernel(_) => (0..facts::layer_kernels(scenario).len()).map(Figure::Kernel).collect(),
             Figure::Traffic(_) => levels.map(Figure::Traffic).collect(),
             Figure::Busy(_) => levels.map(Figure::Busy).collect(),
             Figure::Copied(_) => copies.iter().copied().map(Figure::Copied).collect(),

@@ -9,6 +9,7 @@ use crate::ui::caps::Depth;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::{columns, put, width};
 use shardscope_engine::evaluate::{Activity, Folded, IdleCause, InOrder, ModelPart, Span, Stall, TaskKind};
+use shardscope_engine::model::Model;
 use shardscope_engine::units::Seconds;
 
 /// The form of a track.
@@ -35,6 +36,8 @@ pub struct Track<'a> {
     pub form: TrackForm,
     /// Whether labels of spans name their micro-batches.
     pub turns: bool,
+    /// The model, where labels of spans name the kinds of its layers.
+    pub model: Option<&'a Model>,
     /// Whether it has the keys.
     pub here: bool,
 }
@@ -84,8 +87,14 @@ impl Track<'_> {
         let density: Vec<Density> = shares.iter().map(Density::new).collect();
         draw_density(&density, theme, plot, buf);
         for span in self.within(scale.window).iter().filter(|span| alone(scale, span)) {
-            draw_alone(span, self.turns, theme, scale, plot, buf);
+            draw_alone(span, &self.labels(span), theme, scale, plot, buf);
         }
+    }
+
+    /// The labels of a span, longest first.
+    fn labels(&self, span: &Span) -> Vec<String> {
+        let kind = self.model.map(|model| model.kind(span.activity.layer).name(model));
+        labels(span.activity, self.turns, kind.as_deref())
     }
 
     fn draw_bubbles(&self, theme: Theme, scale: Scale, plot: Rect, buf: &mut Buffer) {
@@ -143,8 +152,8 @@ fn draw_density(density: &[Density], theme: Theme, plot: Rect, buf: &mut Buffer)
     }
 }
 
-/// A wide span: its ends where they are in the window, filled, with its label in the middle.
-fn draw_alone(span: &Span, turns: bool, theme: Theme, scale: Scale, plot: Rect, buf: &mut Buffer) {
+/// A wide span: its ends where they are in the window, filled, with a label in the middle.
+fn draw_alone(span: &Span, labels: &[String], theme: Theme, scale: Scale, plot: Rect, buf: &mut Buffer) {
     let (start, end) = (scale.at(span.start).round() as usize, scale.at(span.end).round() as usize);
     let fill = theme.span(span.activity.kind);
     let [left, right] = theme.glyphs().ends;
@@ -161,7 +170,6 @@ fn draw_alone(span: &Span, turns: bool, theme: Theme, scale: Scale, plot: Rect, 
     }
     let (start, end) = (start + usize::from(opens), end - usize::from(closes));
     let room = end.saturating_sub(start);
-    let labels = labels(span.activity, turns);
     let roomy = labels.iter().find(|label| width(label) + 2 <= room);
     let label = roomy.or_else(|| labels.last().filter(|label| width(label) <= room)).map(String::as_str);
     if let Some(label) = label.or_else(|| way(span.activity.kind).filter(|_| room > 0)) {
@@ -183,9 +191,9 @@ fn write_centred(label: &str, style: Style, place: Rect, buf: &mut Buffer) {
     buf.set_stringn(x, place.y, &text, room, style);
 }
 
-/// The labels of an activity, longest first, with its micro-batch where `turns` asks for it; a letter alone would say
-/// nothing.
-pub(super) fn labels(activity: Activity, turns: bool) -> Vec<String> {
+/// The labels of an activity, longest first, with its micro-batch where `turns` asks for it, and with the kind of its layer
+/// where that is said; a letter alone would say nothing.
+pub(super) fn labels(activity: Activity, turns: bool, kind: Option<&str>) -> Vec<String> {
     let (long, short, letter) = names(activity.kind);
     let Activity { part, layer, micro_batch, .. } = activity;
     let half = |name: &str| {
@@ -199,6 +207,10 @@ pub(super) fn labels(activity: Activity, turns: bool) -> Vec<String> {
         ModelPart::Head => vec![format!("{long} head"), format!("{short} head"), short.to_owned()],
         ModelPart::Model => vec![long.to_owned(), short.to_owned()],
     };
+    if let (Some(kind), ModelPart::Layer | ModelPart::Attention | ModelPart::Mlp) = (kind, part) {
+        let with = [format!("{} ({kind})", labels[0]), format!("{} ({kind})", labels[1])];
+        labels.splice(0..0, with);
+    }
     if turns && activity.kind.computes_layers() {
         let numbered =
             [format!("{}, micro-batch {micro_batch}", labels[0]), format!("{}, mb {micro_batch}", labels[1])];

@@ -3,6 +3,7 @@
 use crate::bounds::pipeline::Pipeline;
 use crate::cost::{self, Factors, Rates, overlapped_share};
 use crate::hardware::Group;
+use crate::model::LayerKind;
 use crate::plan::Format;
 use crate::plan::pass::{PerDirection, PipelineCounts, StageCollectives};
 use crate::scenario::{Layout, Scenario};
@@ -24,7 +25,7 @@ pub(super) struct Terms<'a> {
     again: f64,
     /// Tokens of a micro-batch on one rank: `b_mu d_s`.
     tokens: f64,
-    /// Weights of a layer's matrices that a token meets: `12 d_m^2` in the family.
+    /// Weights of a layer's matrices that a token meets, on average over layers: `12 d_m^2` in the family.
     layer: f64,
     /// Active share of the layer's weights: less than 1 where it has experts.
     active: f64,
@@ -66,9 +67,8 @@ const EACH_PASS: Passages = Passages {
 impl<'a> Terms<'a> {
     pub(super) fn new(scenario: &'a Scenario, layout: &'a Layout) -> Self {
         let (model, rates) = (&scenario.model, Rates::new(scenario, &Factors::default()));
-        let attention = model.attention_weights() as f64;
-        let layer = attention + model.over_mlps(|mlps| mlps.active as f64 * mlps.weights() as f64);
-        let all = attention + model.over_mlps(|mlps| mlps.count as f64 * mlps.weights() as f64);
+        let mean = |of: &dyn Fn(LayerKind) -> u64| model.over_layers(|kind| of(kind) as f64) / f64::from(model.layers);
+        let layer = mean(&|kind| model.active_weights(kind));
         Self {
             scenario,
             layout,
@@ -76,7 +76,7 @@ impl<'a> Terms<'a> {
             again: scenario.plan.recompute.layers(),
             tokens: rates.tokens().get(),
             layer,
-            active: layer / all,
+            active: layer / mean(&|kind| model.layer_weights(kind)),
             stream: rates.storage().get() * f64::from(model.hidden) / f64::from(layout.tensor),
             rates,
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::cost::{Factors, Payload, Rates};
 use crate::hardware::Group;
+use crate::model::LayerKind;
 use crate::plan::{Extent, Format, Offload, Recompute, Secondary, Size};
 use crate::presets::Library;
 use crate::stack::Overlap;
@@ -275,7 +276,8 @@ fn the_link_is_the_one_that_the_program_crosses() {
 #[test]
 fn the_verdict_is_the_programs_own_gather() {
     let scenario = testing::scenario();
-    let (rates, parameters) = (Rates::new(&scenario, &Factors::default()), scenario.model.layer_parameters() as f64);
+    let (rates, parameters) =
+        (Rates::new(&scenario, &Factors::default()), scenario.model.layer_parameters(LayerKind::default()) as f64);
     let payload = Payload::plain(Count::new(parameters), Format::Bf16);
     let gather = rates.gather(payload, Group { stride: 1, size: 8 }).time.get();
     let forward = FORWARD * parameters * 1024.0 / scenario.cluster.device.peak.bf16.expect("a peak").get();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::cost::Factors;
+use crate::model::LayerKind;
 use crate::plan::Precision;
 use crate::plan::pass::Pass;
 use crate::search::planner::profile::MeasuredProfile;
@@ -110,7 +111,7 @@ fn law_b_the_activations_per_token() {
         scenario.plan.precision = Precision::Fp32;
         Arc::make_mut(&mut scenario.stack).dropout = true;
         let rates = Rates::new(&scenario, &Factors::default());
-        let expected = rates.activations().whole.get() / rates.tokens().get();
+        let expected = rates.activations(LayerKind::default()).whole.get() / rates.tokens().get();
         assert!((expected / (16.5 * 4.0 * f64::from(hidden)) - 1.0).abs() < 1e-12);
         // Batches 3 and 4: what is not sharded no longer hides the activations.
         let more = mib(&profile, hidden, 4, 3) - mib(&profile, hidden, 3, 3);

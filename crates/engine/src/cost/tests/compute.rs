@@ -48,7 +48,7 @@ fn slices_are_thinner_and_add_their_outputs() {
     let rates = rates(&scenario);
     let (m, h) = (rates.tokens().get(), f64::from(scenario.model.hidden));
     let more = |slices: u32, sublayer: Sublayer| {
-        let [sliced, whole] = [rates.sliced_layer(PerSublayer::both(slices)), rates.layer()];
+        let [sliced, whole] = [rates.sliced_layer(DENSE, PerSublayer::both(slices)), rates.layer(DENSE)];
         (sliced.forward.get(sublayer).time - whole.forward.get(sublayer).time).get()
     };
     // By sublayer, the products with h inputs and how many times h outputs: qkv and projection; of the MLP up and down,
@@ -73,7 +73,7 @@ fn slices_are_thinner_and_add_their_outputs() {
 #[test]
 fn a_layer_of_blocks_does_two_flop_per_weight_and_token() {
     let scenario = testing::scenario();
-    let layer = rates(&scenario).layer();
+    let layer = rates(&scenario).layer(DENSE);
     // 1024 tokens x 12 x 1024^2 weights x 2, and causal attention 2 x 1024 x 1024 x 1024, at 100 TFLOP/s.
     let weights = 2.0 * 1024.0 * 12.0 * 1024.0 * 1024.0 / 100e12;
     let attention = 2.0 * 1024.0 * 1024.0 * 1024.0 / 100e12;
@@ -87,9 +87,9 @@ fn a_layer_of_blocks_does_two_flop_per_weight_and_token() {
 #[test]
 fn half_of_the_products_backward_is_the_weights() {
     let scenario = testing::scenario();
-    let layer = rates(&scenario).layer();
+    let layer = rates(&scenario).layer(DENSE);
     close(layer.weights.sum().time, 2.0 * 1024.0 * 12.0 * 1024.0 * 1024.0 / 100e12);
-    assert_eq!(rates(&scenario).attention(1).weights, DeviceTime::default());
+    assert_eq!(rates(&scenario).attention(DENSE, 1).weights, DeviceTime::default());
     assert_eq!(rates(&scenario).embedding().weights, DeviceTime::default());
 }
 
@@ -142,9 +142,9 @@ fn heads_of_an_odd_size_slow_plain_attention() {
     let mut scenario = with(|efficiency| efficiency.attention_misaligned = 3.0);
     Arc::make_mut(&mut scenario.stack).attention = Attention::Plain;
     // Both products over the square: 4 x 1024^3 flop; without the bytes of the scores.
-    close(rates(&scenario).attention(1).forward.time, 4.0 * 1024.0_f64.powi(3) / 100e12);
+    close(rates(&scenario).attention(DENSE, 1).forward.time, 4.0 * 1024.0_f64.powi(3) / 100e12);
     Arc::make_mut(&mut scenario.model).head_size = 63;
-    close(rates(&scenario).attention(1).forward.time, 3.0 * 4.0 * 1024.0 * 1024.0 * 1008.0 / 100e12);
+    close(rates(&scenario).attention(DENSE, 1).forward.time, 3.0 * 4.0 * 1024.0 * 1024.0 * 1008.0 / 100e12);
 }
 
 #[test]
@@ -167,12 +167,12 @@ fn softmax_is_fused_in_fours() {
 #[test]
 fn the_slowest_of_many_nodes_sets_the_pace() {
     let mut scenario = testing::scenario();
-    let alone = rates(&scenario).layer().forward.attention.time;
+    let alone = rates(&scenario).layer(DENSE).forward.attention.time;
     Arc::make_mut(&mut scenario.calibration).software.stragglers = 0.05;
     // Two nodes: one doubling.
-    close(rates(&scenario).layer().forward.attention.time, 1.05 * alone);
+    close(rates(&scenario).layer(DENSE).forward.attention.time, 1.05 * alone);
     scenario.plan.size = crate::plan::Size::Nodes(16);
-    close(rates(&scenario).layer().forward.attention.time, 1.2 * alone);
+    close(rates(&scenario).layer(DENSE).forward.attention.time, 1.2 * alone);
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn gates_that_are_not_fused_move_more() {
         Arc::make_mut(&mut scenario.stack).element_wise_gated = Some("unfused".to_owned());
         let entries = [("none".to_owned(), 0.5), ("unfused".to_owned(), 1.0)];
         Arc::make_mut(&mut scenario.calibration).element_wise.extend(entries);
-        rates(&scenario).layer().forward.attention.memory
+        rates(&scenario).layer(DENSE).forward.attention.memory
     };
     close(attention(true), 7.0 * 2.0 * 1024.0 * 1024.0 / 1e12);
     close(attention(false), 3.5 * 2.0 * 1024.0 * 1024.0 / 1e12);
@@ -229,12 +229,14 @@ fn the_kernels_of_a_layer_add_up_to_it() {
         }
         let scenario = library.resolve(&file).unwrap();
         let rates = rates(&scenario);
-        let layer = rates.layer();
-        let PerDirection { forward, backward } = rates.kernels();
-        for (kernels, sublayers) in [(forward, layer.forward), (backward, layer.backward)] {
-            close(kernels.iter().map(|kernel| kernel.time.time).sum::<Seconds>(), sublayers.sum().time);
-            let bound_by_memory = kernels.iter().map(|kernel| kernel.time.memory).sum::<Seconds>();
-            close(bound_by_memory, sublayers.sum().memory);
+        for (kind, _) in scenario.model.kinds() {
+            let layer = rates.layer(kind);
+            let PerDirection { forward, backward } = rates.kernels(kind);
+            for (kernels, sublayers) in [(forward, layer.forward), (backward, layer.backward)] {
+                close(kernels.iter().map(|kernel| kernel.time.time).sum::<Seconds>(), sublayers.sum().time);
+                let bound_by_memory = kernels.iter().map(|kernel| kernel.time.memory).sum::<Seconds>();
+                close(bound_by_memory, sublayers.sum().memory);
+            }
         }
     }
 }
@@ -245,7 +247,7 @@ fn the_kernels_of_a_layer_add_up_to_it() {
 #[test]
 fn each_kernel_says_what_it_computes_and_moves() {
     let scenario = testing::scenario();
-    let PerDirection { forward, backward } = rates(&scenario).kernels();
+    let PerDirection { forward, backward } = rates(&scenario).kernels(DENSE);
     let names: Vec<&str> = forward.iter().map(|kernel| kernel.name.as_str()).collect();
     // The ideal stack has no element-wise traffic.
     assert_eq!(names, ["queries, keys and values", "flash attention", "output projection", "MLP's up", "MLP's down"]);

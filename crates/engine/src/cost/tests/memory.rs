@@ -8,13 +8,13 @@ fn activations_of_a_gelu_layer_are_thirty_four_bytes_per_token_and_channel() {
     let mut scenario = testing::scenario();
     let tokens_hidden = 1024.0 * 1024.0;
     Arc::make_mut(&mut scenario.stack).dropout = true;
-    close(rates(&scenario).activations().layer, 34.0 * tokens_hidden);
-    close(rates(&scenario).activations().checkpoint, 2.0 * tokens_hidden);
+    close(rates(&scenario).activations(DENSE).layer, 34.0 * tokens_hidden);
+    close(rates(&scenario).activations(DENSE).checkpoint, 2.0 * tokens_hidden);
     Arc::make_mut(&mut scenario.stack).attention = Attention::Plain;
     // 16 heads, sequence 1024: 5 x 16 x 1024 / 1024 = 80 more.
-    close(rates(&scenario).activations().layer, (34.0 + 80.0) * tokens_hidden);
+    close(rates(&scenario).activations(DENSE).layer, (34.0 + 80.0) * tokens_hidden);
     scenario.plan.recompute = Recompute::Selective;
-    close(rates(&scenario).activations().layer, 34.0 * tokens_hidden);
+    close(rates(&scenario).activations(DENSE).layer, 34.0 * tokens_hidden);
 }
 
 #[test]
@@ -22,15 +22,15 @@ fn without_sequence_parallelism_each_tensor_rank_passes_the_whole_stream() {
     let mut scenario = testing::scenario();
     scenario.plan.tensor = 4;
     Arc::make_mut(&mut scenario.calibration).element_wise.insert("none".to_owned(), 1.0);
-    let split = rates(&scenario).layer().forward.attention.memory;
-    let kept = rates(&scenario).activations().layer;
+    let split = rates(&scenario).layer(DENSE).forward.attention.memory;
+    let kept = rates(&scenario).activations(DENSE).layer;
     Arc::make_mut(&mut scenario.stack).sequence_parallel = false;
     // Seven passes of 1024 x 1024 elements of two bytes at 1 TB/s, over four ranks or on each.
     close(split, 7.0 * 2.0 * 1024.0 * 1024.0 / 1e12 / 4.0);
-    close(rates(&scenario).layer().forward.attention.memory, 4.0 * split);
+    close(rates(&scenario).layer(DENSE).forward.attention.memory, 4.0 * split);
     // Korthikanti et al. (arXiv 2205.05198), eq. 2 and 4 without masks and scores: 8 + 24 / t against 32 / t bytes.
     close(kept, (32.0 / 4.0) * 1024.0 * 1024.0);
-    close(rates(&scenario).activations().layer, (8.0 + 24.0 / 4.0) * 1024.0 * 1024.0);
+    close(rates(&scenario).activations(DENSE).layer, (8.0 + 24.0 / 4.0) * 1024.0 * 1024.0);
 }
 
 /// torchtitan's Llama 3.1 70B, 16 x 8,192 tokens, tp 8: 131,072 x 16,032 logits of 4 x 4 + 2 bytes are 37.8 GB, and the
@@ -43,11 +43,11 @@ fn a_loss_over_a_divided_vocabulary_holds_its_logits_in_fp32_four_times() {
     let mut scenario =
         library.resolve(&crate::scenario::file::parse(text).expect("a scenario")).expect("it is possible");
     let logits = 131_072.0 * 16_032.0;
-    close(rates(&scenario).activations().logits, logits * 18.0 + 131_072.0 * 8192.0 * 2.0 * (1.0 - 1.0 / 8.0));
+    close(rates(&scenario).logits(), logits * 18.0 + 131_072.0 * 8192.0 * 2.0 * (1.0 - 1.0 / 8.0));
     // Undivided, another program runs, whose figure is fitted.
     scenario.plan.tensor = 1;
     let held = scenario.calibration.logits_held["torch"];
-    close(rates(&scenario).activations().logits, 8.0 * logits * held);
+    close(rates(&scenario).logits(), 8.0 * logits * held);
 }
 
 /// MPT-1B of llm-foundry's tables, 20 x 2,048 tokens on an H100: 40,960 x 50,368 logits of 2 bytes and their gradient of 2
@@ -58,7 +58,7 @@ fn a_fused_loss_holds_logits_and_their_gradient_in_sixteen_bits() {
     let text = "format = 1\ncluster = \"h100-80gb-dgx\"\nstack = \"llm-foundry-2024\"\nmodel = \"mpt-1b\"\nstrategy = \"fsdp\"\n\
                 [plan]\nnodes = 4\nmicro_batch = 20\nsequence = 2048\n";
     let scenario = library.resolve(&crate::scenario::file::parse(text).expect("a scenario")).expect("it is possible");
-    close(rates(&scenario).activations().logits, 40_960.0 * 50_368.0 * 4.0);
+    close(rates(&scenario).logits(), 40_960.0 * 50_368.0 * 4.0);
 }
 
 /// In eight chunks of the sequence (torchtune's `CEWithChunkedOutputLoss`) 2 bytes of a logit and 2 of its gradient stay, and
@@ -73,7 +73,7 @@ fn a_chunked_loss_holds_an_eighth_of_its_logits_in_fp32() {
     Arc::make_mut(&mut scenario.stack).loss = "chunked".to_owned();
     let logits = 16_384.0 * 128_256.0;
     // 11.6 GB, where the loss in one piece holds 30 GB.
-    close(rates(&scenario).activations().logits, logits * (4.0 + 12.0 / 8.0));
+    close(rates(&scenario).logits(), logits * (4.0 + 12.0 / 8.0));
     let loss = |scenario: &Scenario| rates(scenario).head().backward.memory - rates(scenario).head().forward.memory;
     // Two thirds of the bytes less one third, at the rate that memory reaches.
     close(loss(&scenario), logits * 32.0 / 3.0 / rates(&scenario).memory.get());
@@ -86,11 +86,11 @@ fn selective_recompute_repeats_its_shares_and_keeps_the_rest() {
     let stack = Arc::make_mut(&mut scenario.stack);
     stack.selective = Selective { core: 0.0, element_wise: 1.0, matmul: 0.5 };
     // Half of 1024 x 12 x 2^20 weights x 2 at the peak.
-    let PerSublayer { attention, mlp } = rates(&scenario).layer().selective;
+    let PerSublayer { attention, mlp } = rates(&scenario).layer(DENSE).selective;
     close(attention.time + mlp.time, 1024.0 * 12.0 * 1024.0 * 1024.0 / 100e12);
     // Of 16 elements per token and channel: 2 norm outputs and the MLP's product (4) go, and half of queries, keys,
     // values and MLP input (3 + 4): 16 - 6 - 3.5 = 6.5 elements of two bytes.
-    close(rates(&scenario).activations().layer, 13.0 * 1024.0 * 1024.0);
+    close(rates(&scenario).activations(DENSE).layer, 13.0 * 1024.0 * 1024.0);
 }
 
 /// A sublayer passes 7 intermediates of 1024 x 1024 elements, 2 of them a norm's; the MLP another 4 of 4096: at two bytes
@@ -104,7 +104,7 @@ fn residuals_are_added_again_only_behind_products_that_are_computed_again() {
     let product = 1024.0 * 2.0 * 4.0 * 1024.0 * 1024.0 / 100e12;
     for (matmul, norms) in [(0.0, 2.0), (1.0, 7.0)] {
         Arc::make_mut(&mut scenario.stack).selective = Selective { core: 0.0, element_wise: 1.0, matmul };
-        let PerSublayer { attention, mlp } = rates(&scenario).layer().selective;
+        let PerSublayer { attention, mlp } = rates(&scenario).layer(DENSE).selective;
         close(attention.time, norms * pass + matmul * product);
         close(mlp.time, (norms + 16.0) * pass + 2.0 * matmul * product);
     }

@@ -146,7 +146,7 @@ impl<'a> PipelineContext<'a> {
             _ if rank + 1 == ranks => micro_batches,
             _ => 2 * micro_batches,
         };
-        rates.activations().embedding * (f64::from(2 * (stages - 1)) * f64::from(micro_batches) + f64::from(of_end))
+        rates.stream() * (f64::from(2 * (stages - 1)) * f64::from(micro_batches) + f64::from(of_end))
     }
 
     /// Costs under the plan's own layout.

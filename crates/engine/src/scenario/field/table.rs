@@ -38,6 +38,7 @@ pub enum Field {
     Pipeline,
     Schedule,
     StagesPerRank,
+    StageLayers,
     Accumulation,
     Optimizer,
     Offload,
@@ -223,6 +224,11 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .searched()
         .advised(2, 2)
         .lens(|plan| some(plan.stages_per_rank), |plan, count| count.put(&mut plan.stages_per_rank)),
+    plan(Field::StageLayers, "plan.stage_layers", "stage-layers", Type::StageSizes, "balanced")
+        .label("layers")
+        .help("LAYERS", "Layers of each pipeline stage in the order of forward: 7,8,8,7, or balanced by the stack")
+        .rare()
+        .lens(|plan| some(plan.stage_layers.clone()), |plan, sizes| sizes.put(&mut plan.stage_layers)),
     word::<Accumulation>(Field::Accumulation, "plan.accumulation", "accumulation", "standard")
         .label("acc order")
         .help("ORDER", "Order of gradient accumulation: one micro-batch after the other, or layer by layer")

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::hardware::Cluster;
 use crate::model::Model;
-use crate::plan::{Extent, GlobalBatch, OneOf, Precision, Recompute, Sharding, Word, Words};
+use crate::plan::{Extent, GlobalBatch, OneOf, Precision, Recompute, Sharding, StageSizes, Word, Words};
 use crate::stack::{Calibration, Stack};
 use crate::units::{read_count, read_share, written_count};
 
@@ -39,6 +39,8 @@ pub enum Type {
     Extent,
     /// What backward computes again.
     Recompute,
+    /// Layers of each pipeline stage.
+    StageSizes,
     /// One of a few words.
     OneOf(&'static Words),
 }
@@ -62,6 +64,8 @@ pub enum Value {
     Extent(Extent),
     /// What backward computes again.
     Recompute(Recompute),
+    /// Layers of each pipeline stage.
+    StageSizes(StageSizes),
     /// One of a few words.
     Word(Word),
 }
@@ -118,7 +122,15 @@ macro_rules! typed {
     };
 }
 
-typed!(u32 = Count, f64 = Number, GlobalBatch = Batch, bool = Switch, Extent = Extent, Recompute = Recompute);
+typed!(
+    u32 = Count,
+    f64 = Number,
+    GlobalBatch = Batch,
+    bool = Switch,
+    Extent = Extent,
+    Recompute = Recompute,
+    StageSizes = StageSizes
+);
 
 impl<T: OneOf> From<T> for Value {
     fn from(choice: T) -> Self {
@@ -164,6 +176,7 @@ impl fmt::Display for Value {
             Self::Switch(on) => f.pad(if *on { "on" } else { "off" }),
             Self::Extent(extent) => extent.fmt(f),
             Self::Recompute(recompute) => recompute.fmt(f),
+            Self::StageSizes(sizes) => sizes.fmt(f),
             Self::Word(word) => f.pad(word.text()),
         }
     }
@@ -180,6 +193,7 @@ impl Serialize for Value {
             Self::Switch(on) => on.serialize(serializer),
             Self::Extent(extent) => extent.serialize(serializer),
             Self::Recompute(recompute) => recompute.serialize(serializer),
+            Self::StageSizes(sizes) => sizes.serialize(serializer),
             Self::Word(word) => word.text().serialize(serializer),
         }
     }
@@ -200,6 +214,7 @@ impl Type {
             Self::Switch => switch(text).map(Value::Switch),
             Self::Extent => text.parse().map(Value::Extent),
             Self::Recompute => text.parse().map(Value::Recompute),
+            Self::StageSizes => text.parse().map(Value::StageSizes),
             Self::OneOf(words) => words.read(text).map(Value::Word),
         }
     }
@@ -229,9 +244,13 @@ impl Type {
             Self::Count(least, most) => format!("a count from {least} to {most}"),
             Self::Factor => format!("a factor above 0 and up to {MOST_FACTOR:e}"),
             Self::Tokens => format!("a number of tokens above 0, at most {}", written_count(MOST_TOKENS)),
-            Self::Id | Self::Batch | Self::Switch | Self::Extent | Self::Recompute | Self::OneOf(_) => {
-                "a value of the field".to_owned()
-            }
+            Self::Id
+            | Self::Batch
+            | Self::Switch
+            | Self::Extent
+            | Self::Recompute
+            | Self::StageSizes
+            | Self::OneOf(_) => "a value of the field".to_owned(),
         }
     }
 
@@ -239,7 +258,7 @@ impl Type {
     pub const fn is_listed(self) -> bool {
         match self {
             Self::Id | Self::Switch | Self::Extent | Self::Recompute | Self::OneOf(_) => true,
-            Self::Count(..) | Self::Factor | Self::Tokens | Self::Batch => false,
+            Self::Count(..) | Self::Factor | Self::Tokens | Self::Batch | Self::StageSizes => false,
         }
     }
 
@@ -253,6 +272,10 @@ impl Type {
         match self {
             Self::Id => Arc::deserialize(from).map(Value::Id),
             Self::Count(..) | Self::Factor | Self::Tokens | Self::Batch => from.deserialize_any(self),
+            Self::StageSizes => {
+                let read = String::deserialize(from)?.parse();
+                read.map(Value::StageSizes).map_err(serde::de::Error::custom)
+            }
             Self::Switch => bool::deserialize(from).map(Value::Switch),
             Self::Extent => Extent::deserialize(from).map(Value::Extent),
             Self::Recompute => Recompute::deserialize(from).map(Value::Recompute),

@@ -82,6 +82,7 @@ fn text_of(field: Field) -> &'static str {
         Type::Switch => "on",
         Type::Extent => "package",
         Type::Recompute => "selective",
+        Type::StageSizes => "7,8",
         Type::OneOf(words) => words.all[1],
     }
 }

@@ -1,5 +1,6 @@
 //! One assignment of shardings and slices to the operators of a model. Not for what it costs ([`super::judge`]).
 
+use crate::cost::Sublayer;
 use crate::model::Model;
 use crate::plan::{Extent, Layers, Operator, Placement};
 use crate::scenario::Scenario;
@@ -15,11 +16,12 @@ pub(super) struct OperatorChoice {
     pub slices: u32,
 }
 
-/// How many layers treat their attention and their MLP in which way, and the ways of embedding and logits. The
-/// first layers are those that shard least.
+/// How many of equal sublayers are treated in which way, and the ways of embedding and logits. The first layers are
+/// those that shard least.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct OperatorPlan {
-    halves: [Vec<(OperatorChoice, u32)>; 2],
+    /// In the order of the space's equal sublayers.
+    sublayers: Vec<Vec<(OperatorChoice, u32)>>,
     /// Of the embedding, and of logits that do not reuse it.
     ends: Vec<usize>,
 }
@@ -27,25 +29,26 @@ pub(super) struct OperatorPlan {
 impl OperatorPlan {
     /// All operators alike and whole.
     pub fn uniform(space: &Space<'_>, slot: OperatorChoice) -> Self {
-        let half = || vec![(slot, space.scenario.model.layers)];
-        Self { halves: [half(), half()], ends: vec![slot.way; ends(&space.scenario.model)] }
+        let sublayers = space.sublayers.iter().map(|alike| vec![(slot, alike.layers)]).collect();
+        Self { sublayers, ends: vec![slot.way; ends(&space.scenario.model)] }
     }
 
     /// From counts in any order.
-    pub fn new(halves: [Vec<(OperatorChoice, u32)>; 2], ends: Vec<usize>) -> Self {
-        Self { halves: halves.map(sorted), ends }
+    pub fn new(sublayers: Vec<Vec<(OperatorChoice, u32)>>, ends: Vec<usize>) -> Self {
+        Self { sublayers: sublayers.into_iter().map(sorted).collect(), ends }
     }
 
     /// The way of all operators, where they are alike and whole.
     pub(crate) fn uniform_way(&self) -> Option<usize> {
-        let way = self.halves[0].first()?.0.way;
-        let alike = |half: &Vec<(OperatorChoice, u32)>| matches!(half[..], [(slot, _)] if slot == OperatorChoice { way, slices: 1 });
-        (self.ends.iter().all(|end| *end == way) && self.halves.iter().all(alike)).then_some(way)
+        let way = self.sublayers.first()?.first()?.0.way;
+        let whole = OperatorChoice { way, slices: 1 };
+        let alike = |slots: &Vec<(OperatorChoice, u32)>| matches!(slots[..], [(slot, _)] if slot == whole);
+        (self.ends.iter().all(|end| *end == way) && self.sublayers.iter().all(alike)).then_some(way)
     }
 
-    /// Slots of one half with the layers that each has.
-    pub fn slots(&self, half: usize) -> &[(OperatorChoice, u32)] {
-        &self.halves[half]
+    /// Slots of equal sublayers with the layers that each has.
+    pub fn slots(&self, alike: usize) -> &[(OperatorChoice, u32)] {
+        &self.sublayers[alike]
     }
 
     /// The ways of the embedding and of logits that do not reuse it.
@@ -60,16 +63,17 @@ impl OperatorPlan {
         changed
     }
 
-    /// The same with `layers` layers of one half moved from one slot to another.
-    pub fn moved(&self, half: usize, from: OperatorChoice, to: OperatorChoice, layers: u32) -> Self {
+    /// The same with `layers` of equal sublayers moved from one slot to another.
+    pub fn moved(&self, alike: usize, from: OperatorChoice, to: OperatorChoice, layers: u32) -> Self {
         let mut changed = self.clone();
-        for (slot, count) in &mut changed.halves[half] {
+        let slots = &mut changed.sublayers[alike];
+        for (slot, count) in slots.iter_mut() {
             if *slot == from {
                 *count -= layers.min(*count);
             }
         }
-        changed.halves[half].push((to, layers));
-        changed.halves[half] = sorted(std::mem::take(&mut changed.halves[half]));
+        slots.push((to, layers));
+        *slots = sorted(std::mem::take(slots));
         changed
     }
 
@@ -78,7 +82,7 @@ impl OperatorPlan {
         let mut scenario = space.scenario.clone();
         tuned.apply(&mut scenario);
         // The plan's own sharding is what most layers have; the entries below place every operator anyway.
-        let most = self.halves[1].iter().max_by_key(|(_, layers)| *layers);
+        let most = self.sublayers.last().and_then(|slots| slots.iter().max_by_key(|(_, layers)| *layers));
         let way = self.uniform_way().or(most.map(|(slot, _)| slot.way)).unwrap_or_default();
         let (sharding, extents) = (&mut scenario.plan.sharding, &space.ways[way].extents);
         let parts = [&mut sharding.weights, &mut sharding.gradients, &mut sharding.optimizer];
@@ -111,7 +115,7 @@ impl OperatorPlan {
                 _ => found.push(placement),
             }
         };
-        for (layers, [attention, mlp]) in self.ranges() {
+        for (layers, [attention, mlp]) in self.ranges(space) {
             if attention == mlp {
                 add(place(Some(layers), Operator::Layer, attention));
             } else {
@@ -125,22 +129,25 @@ impl OperatorPlan {
         found
     }
 
-    /// Ranges of layers with the same choices, and the choices of their halves.
-    fn ranges(&self) -> Vec<(Layers, [OperatorChoice; 2])> {
-        let mut ranges = Vec::new();
-        let mut halves = self.halves.clone().map(|half| half.into_iter().peekable());
+    /// Ranges of layers with the same choices, and the choices for their attention and their MLP.
+    fn ranges(&self, space: &Space<'_>) -> Vec<(Layers, [OperatorChoice; 2])> {
         // Attention is A for 24 layers and B for 8, the MLP A for 8 and B for 24: 8 layers are A A, 16 are A B, 8 are B
         // B.
-        let mut first = 0;
-        while let [Some((attention, left)), Some((mlp, right))] = halves.each_mut().map(|half| half.peek().copied()) {
-            let layers = left.min(right);
-            ranges.push((Layers { first, last: first + layers - 1 }, [attention, mlp]));
-            first += layers;
-            for half in &mut halves {
-                if let Some((_, count)) = half.peek_mut() {
-                    *count -= layers;
-                }
-                half.next_if(|(_, count)| *count == 0);
+        let in_order = |slots: &Vec<(OperatorChoice, u32)>| {
+            slots.clone().into_iter().flat_map(|(slot, layers)| std::iter::repeat_n(slot, layers as usize))
+        };
+        let mut left: Vec<_> = self.sublayers.iter().map(in_order).collect();
+        let mut ranges: Vec<(Layers, [OperatorChoice; 2])> = Vec::new();
+        for layer in 0..space.scenario.model.layers {
+            let kind = space.scenario.model.kind(layer);
+            let mut next = |sublayer: Sublayer| {
+                let alike = space.sublayers.iter().position(|alike| alike.are_of(sublayer, kind))?;
+                left[alike].next()
+            };
+            let (Some(attention), Some(mlp)) = (next(Sublayer::Attention), next(Sublayer::Mlp)) else { break };
+            match ranges.last_mut() {
+                Some((layers, choices)) if *choices == [attention, mlp] => layers.last = layer,
+                _ => ranges.push((Layers { first: layer, last: layer }, [attention, mlp])),
             }
         }
         ranges

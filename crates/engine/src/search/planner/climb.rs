@@ -196,17 +196,19 @@ fn best_step_size(space: &Space<'_>, from: &JudgedPlan, step: &Move<'_>, judge: 
     Some(best)
 }
 
-/// Every step: layers of attention, of the MLP or of both go another way or are cut otherwise, embedding or logits go
-/// another way.
+/// Every step: layers of some equal attentions or MLPs, or of all, go another way or are cut otherwise, embedding or
+/// logits go another way.
 fn steps<'a>(space: &Space<'_>, ways: &[usize], from: &'a OperatorPlan) -> Vec<Move<'a>> {
     let mut found: Vec<Move> = Vec::new();
-    for halves in [&[0][..], &[1], &[0, 1]] {
-        for (slot, _) in from.slots(halves[0]) {
-            let there = |half: &usize| from.slots(*half).iter().find(|(other, _)| other == slot).map(|(_, here)| *here);
-            let Some(most) = halves.iter().map(there).reduce(|a, b| Some(a?.min(b?))).flatten() else { continue };
+    let all = space.sublayers.len();
+    for alike in (0..all).map(|one| one..one + 1).chain(std::iter::once(0..all)) {
+        for (slot, _) in from.slots(alike.start) {
+            let there = |one: usize| from.slots(one).iter().find(|(other, _)| other == slot).map(|(_, here)| *here);
+            let Some(most) = alike.clone().map(there).reduce(|a, b| Some(a?.min(b?))).flatten() else { continue };
             for to in slots(space, ways, *slot) {
+                let alike = alike.clone();
                 let make = move |layers: u32| {
-                    halves.iter().fold(from.clone(), |moved, half| moved.moved(*half, *slot, to, layers))
+                    alike.clone().fold(from.clone(), |moved, one| moved.moved(one, *slot, to, layers))
                 };
                 found.push(Move { most, make: Box::new(make) });
             }

@@ -6,7 +6,7 @@
 //! there, what is left is summed over its replicas.
 
 use crate::bounds::osdp::Ring;
-use crate::cost::{Factors, Payload, PerSublayer, Rates, Sublayer};
+use crate::cost::{Activations, Factors, Payload, PerSublayer, Rates, Sublayer};
 use crate::plan::{Format, Recompute};
 use crate::program::{PICOS, picos};
 use crate::scenario::{Layout, Scenario};
@@ -18,7 +18,7 @@ use super::candidate::{OperatorChoice, OperatorPlan};
 use super::classes::{Assignment, OperatorClass, OptionCost, fastest, relaxed};
 use super::judge::{Judge, JudgedPlan};
 use super::request::PlannerObjective;
-use super::space::Space;
+use super::space::{EqualSublayers, Space};
 
 /// The most times that a plan is made smaller when the simulator finds that it needs more memory than the model says.
 const TRIES: usize = 5;
@@ -35,7 +35,7 @@ pub(super) struct PaperModel<'a> {
     room: f64,
 }
 
-/// Equal operators of a model: all attentions, all MLPs, or one of the ends.
+/// Equal operators of a model, or one of its ends.
 #[derive(Debug, Clone, Copy)]
 struct EqualOperators {
     part: PaperOperator,
@@ -48,7 +48,7 @@ struct EqualOperators {
 
 #[derive(Debug, Clone, Copy)]
 enum PaperOperator {
-    Sublayer(Sublayer),
+    Layer(EqualSublayers),
     Embedding,
     Head,
 }
@@ -243,11 +243,12 @@ impl<'a> PaperModel<'a> {
         let picos: u64 = all().map(|(one, count)| count * one.cost.time).sum();
         let state: u64 = all().map(|(one, count)| count * one.cost.memory).sum();
         let held = all().map(|(one, _)| one.held).max()?;
-        let [attention, mlp, ends @ ..] = treated else { return None };
-        let halves = [attention, mlp].map(|half| half.iter().map(|(one, count)| (one.slot, *count)).collect());
+        let (layers, ends) = treated.split_at_checked(self.space.sublayers.len())?;
+        let slots =
+            |alike: &Vec<(OperatorTreatment, u32)>| alike.iter().map(|(one, count)| (one.slot, *count)).collect();
         let ends = ends.iter().filter_map(|end| Some(end.first()?.0.slot.way)).collect();
         Some(PaperOptimum {
-            candidate: OperatorPlan::new(halves, ends),
+            candidate: OperatorPlan::new(layers.iter().map(slots).collect(), ends),
             seconds: picos as f64 / PICOS + self.fixed(rates).get(),
             memory: (state + held) as f64 * unit,
         })
@@ -256,11 +257,17 @@ impl<'a> PaperModel<'a> {
     fn operators(&self) -> Vec<EqualOperators> {
         let (model, tensor) = (&self.scenario.model, f64::from(self.scenario.plan.tensor));
         let matrices = f64::from(self.scenario.stack.collectives.per_layer);
-        let in_layer = |sublayer: Sublayer, parameters: u64| EqualOperators {
-            part: PaperOperator::Sublayer(sublayer),
-            copies: model.layers,
-            parameters: parameters as f64 / tensor,
-            collectives: (matrices / 2.0).max(1.0),
+        let in_layers = |alike: &EqualSublayers| {
+            let parameters = match alike.sublayer {
+                Sublayer::Attention => model.attention_parameters(),
+                Sublayer::Mlp => model.mlp_parameters(alike.kind),
+            };
+            EqualOperators {
+                part: PaperOperator::Layer(*alike),
+                copies: alike.layers,
+                parameters: parameters as f64 / tensor,
+                collectives: (matrices / 2.0).max(1.0),
+            }
         };
         let end = |part: PaperOperator, parameters: u64| EqualOperators {
             part,
@@ -269,10 +276,7 @@ impl<'a> PaperModel<'a> {
             collectives: matrices,
         };
         let (embedding, head) = (model.embedding_parameters(), model.head_parameters());
-        let mut operators = vec![
-            in_layer(Sublayer::Attention, model.attention_parameters()),
-            in_layer(Sublayer::Mlp, model.mlp_parameters()),
-        ];
+        let mut operators: Vec<EqualOperators> = self.space.sublayers.iter().map(in_layers).collect();
         match (model.vocab > 0, model.tied) {
             (false, _) => {}
             (true, true) => operators.push(end(PaperOperator::Embedding, embedding + head)),
@@ -296,7 +300,7 @@ impl<'a> PaperModel<'a> {
         unit: f64,
     ) -> TreatedOperators {
         let whole = [1];
-        let slices: &[u32] = if matches!(alike.part, PaperOperator::Sublayer(_)) { &self.space.slices } else { &whole };
+        let slices: &[u32] = if matches!(alike.part, PaperOperator::Layer(_)) { &self.space.slices } else { &whole };
         let compute: Vec<Seconds> = slices.iter().map(|slices| self.compute(rates, alike.part, *slices)).collect();
         let treatments = ways.iter().flat_map(|(way, rings)| {
             let layout = &self.space.ways[*way].layout;
@@ -314,20 +318,21 @@ impl<'a> PaperModel<'a> {
     /// Arithmetic of a step: forward, backward, and forward again where that is.
     fn compute(&self, rates: &Rates<'_>, part: PaperOperator, slices: u32) -> Seconds {
         let plan = &self.scenario.plan;
-        let layer = rates.sliced_layer(PerSublayer::both(slices));
-        let (forward, backward) = match part {
-            PaperOperator::Embedding => (rates.embedding().forward, rates.embedding().backward),
-            PaperOperator::Head => (rates.head().forward, rates.head().backward),
-            PaperOperator::Sublayer(sublayer) => (*layer.forward.get(sublayer), *layer.backward.get(sublayer)),
-        };
-        let again = match (part, plan.recompute) {
-            (PaperOperator::Sublayer(_), Recompute::Full) => forward.time,
-            (PaperOperator::Sublayer(sublayer), Recompute::Selective) => layer.selective.get(sublayer).time,
-            _ => Seconds::ZERO,
-        };
-        let host = match part {
-            PaperOperator::Sublayer(_) => rates.host_layer() / 2.0,
-            PaperOperator::Embedding | PaperOperator::Head => Seconds::ZERO,
+        let (forward, backward, again, host) = match part {
+            PaperOperator::Embedding => {
+                (rates.embedding().forward, rates.embedding().backward, Seconds::ZERO, Seconds::ZERO)
+            }
+            PaperOperator::Head => (rates.head().forward, rates.head().backward, Seconds::ZERO, Seconds::ZERO),
+            PaperOperator::Layer(EqualSublayers { sublayer, kind, .. }) => {
+                let layer = rates.sliced_layer(kind, PerSublayer::both(slices));
+                let forward = *layer.forward.get(sublayer);
+                let again = match plan.recompute {
+                    Recompute::Full => forward.time,
+                    Recompute::Selective => layer.selective.get(sublayer).time,
+                    _ => Seconds::ZERO,
+                };
+                (forward, *layer.backward.get(sublayer), again, rates.host_layer() / 2.0)
+            }
         };
         let slices = f64::from(slices);
         let launched = |time: Seconds, host: Seconds| slices * rates.launch_bound(time / slices, host);
@@ -391,16 +396,20 @@ fn update(rates: &Rates<'_>, alike: &EqualOperators, layout: &Layout) -> Seconds
 /// Memory of a device less its reserve, its fragments and the activations of a micro-batch.
 fn room(scenario: &Scenario) -> f64 {
     let rates = Rates::new(scenario, &Factors::default());
-    let activations = rates.activations();
-    let layers = f64::from(scenario.model.layers);
+    let model = &scenario.model;
+    // Backward begins with the last layer.
+    let last = rates.activations(model.kind(model.layers - 1));
+    let all = |of: fn(&Activations) -> Bytes| {
+        model.kinds().map(|(kind, layers)| f64::from(layers) * of(&rates.activations(kind))).sum::<Bytes>()
+    };
     let kept = match scenario.plan.recompute {
-        Recompute::Full if scenario.plan.offload.checkpoints() => activations.whole,
-        Recompute::Full => layers * activations.checkpoint + activations.whole,
-        _ => layers * activations.layer + activations.whole - activations.layer,
+        Recompute::Full if scenario.plan.offload.checkpoints() => last.whole,
+        Recompute::Full => all(|layer| layer.checkpoint) + last.whole,
+        _ => all(|layer| layer.layer) + last.whole - last.layer,
     };
     let memory = scenario.capacity();
-    let ends = if scenario.model.vocab > 0 { activations.embedding + activations.logits } else { Bytes::ZERO };
-    (scenario.calibration.allocator.asked(memory) - kept - activations.working - ends).get()
+    let ends = if model.vocab > 0 { rates.stream() + rates.logits() } else { Bytes::ZERO };
+    (scenario.calibration.allocator.asked(memory) - kept - last.working - ends).get()
 }
 
 #[cfg(test)]

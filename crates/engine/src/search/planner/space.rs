@@ -1,5 +1,7 @@
 //! What a plan can choose from: ways to place an operator's state, slices, batches and recompute.
 
+use crate::cost::Sublayer;
+use crate::model::{LayerKind, Model};
 use crate::plan::Extents;
 use crate::scenario::{Layout, Problem, Scenario};
 use crate::search::levels::{all_of, levels};
@@ -20,6 +22,41 @@ pub(super) struct StatePlacement {
     pub layout: Layout,
 }
 
+/// Equal operators: all attentions of a model's layers or all MLPs, or those of the layers with a window, or with experts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct EqualSublayers {
+    pub sublayer: Sublayer,
+    /// A kind of layer that has them.
+    pub kind: LayerKind,
+    /// Layers that have them.
+    pub layers: u32,
+}
+
+impl EqualSublayers {
+    /// All of a model: attentions before MLPs.
+    pub fn of_model(model: &Model) -> Vec<Self> {
+        let mut found: Vec<Self> = Vec::new();
+        for sublayer in [Sublayer::Attention, Sublayer::Mlp] {
+            for (kind, layers) in model.kinds() {
+                match found.iter_mut().find(|known| known.are_of(sublayer, kind)) {
+                    Some(known) => known.layers += layers,
+                    None => found.push(Self { sublayer, kind, layers }),
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether a layer of a kind has its sublayer among these.
+    pub fn are_of(self, sublayer: Sublayer, kind: LayerKind) -> bool {
+        let alike = match sublayer {
+            Sublayer::Attention => self.kind.window == kind.window,
+            Sublayer::Mlp => self.kind.experts == kind.experts,
+        };
+        self.sublayer == sublayer && alike
+    }
+}
+
 /// Everything that can be chosen for a job.
 pub(super) struct Space<'a> {
     pub scenario: &'a Scenario,
@@ -28,6 +65,7 @@ pub(super) struct Space<'a> {
     /// The smaller batch of two with the same recompute first; around a plan its own before all.
     pub batches: Vec<Tuned>,
     pub slices: Vec<u32>,
+    pub sublayers: Vec<EqualSublayers>,
 }
 
 impl<'a> Space<'a> {
@@ -44,6 +82,7 @@ impl<'a> Space<'a> {
             ways: ways(scenario, layout),
             batches: batches(scenario, objective),
             slices: SLICES.into_iter().filter(even).collect(),
+            sublayers: EqualSublayers::of_model(model),
         }
     }
 }

@@ -58,7 +58,15 @@ fn plans_evaluate_to_what_they_promise() {
     let mut workspace = Workspace::default();
     let [fastest, smallest] =
         [PlannerObjective::Throughput, PlannerObjective::Memory].map(|one| planned(one, CostModel::Paper));
-    for (found, paper) in [(&*FASTEST, false), (&*SMALLEST, false), (&fastest, true), (&smallest, true)] {
+    // Layers of several kinds, each of which has choices of its own.
+    let mixed = |kinds: usize, cost_model: CostModel| {
+        let mut request = request(PlannerObjective::Throughput, cost_model);
+        request.scenario.model = Arc::new(testing::of_kinds((*request.scenario.model).clone(), kinds));
+        found(&request).expect("a valid scenario")
+    };
+    let mixed = [mixed(3, CostModel::Paper), mixed(5, CostModel::Paper)];
+    let paper = [&fastest, &smallest, &mixed[0], &mixed[1]].map(|found| (found, true));
+    for (found, paper) in [(&*FASTEST, false), (&*SMALLEST, false)].into_iter().chain(paper) {
         assert!(!found.plans.is_empty());
         for plan in &found.plans {
             assert_eq!(summary(&plan.scenario, &mut workspace), Ok(plan.summary));

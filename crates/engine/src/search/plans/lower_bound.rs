@@ -45,6 +45,7 @@ pub(super) struct MeshWork {
 struct RecomputeWork {
     none: Seconds,
     selective: Seconds,
+    full: Seconds,
     /// A recomputed layer adds this much at least.
     layer: Seconds,
 }
@@ -57,18 +58,24 @@ impl RecomputeWork {
             units.map(|time| time.forward + time.backward).collect()
         };
         let [none, selective, full] = units.map(times);
-        // Embedding and head are never computed again. Any of the layers may be: the cheapest stands for each.
+        // Embedding and head are never computed again. Which of the layers a share means is not asked: the cheapest stands
+        // for each.
         let again = none.iter().zip(&full).map(|(once, twice)| *twice - *once).filter(|more| *more > Seconds::ZERO);
         Self {
             none: none.iter().copied().sum(),
             selective: selective.iter().copied().sum(),
+            full: full.iter().copied().sum(),
             layer: again.reduce(Seconds::min).unwrap_or(Seconds::ZERO),
         }
     }
 
     fn with(&self, recompute: Recompute, layers: u32) -> Seconds {
-        let again = libm::floor(recompute.layers() * f64::from(layers));
-        if recompute == Recompute::Selective { self.selective } else { self.none + self.layer * again }
+        match recompute {
+            Recompute::None => self.none,
+            Recompute::Selective => self.selective,
+            Recompute::Full => self.full,
+            Recompute::Share(share) => self.none + self.layer * libm::floor(share * f64::from(layers)),
+        }
     }
 }
 

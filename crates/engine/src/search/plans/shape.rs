@@ -121,10 +121,13 @@ impl Shape {
         // below that of all.
         unsharded(&mut plan.sharding);
         (plan.schedule, plan.stages_per_rank) = (Schedule::USUAL, 1);
+        // Which of its orders have as many stages as layers are given for is seen when they run.
+        let stage_layers = std::mem::take(&mut plan.stage_layers);
         (plan.accumulation, plan.recompute) = (Accumulation::Standard, Recompute::None);
         scenario.settle_batch();
         let layout = scenario.layout().ok()?;
         scenario.keeps_batch().ok()?;
+        scenario.plan.stage_layers = stage_layers;
         let all = || Arc::new(StateExtents::all(&scenario, &base.plan.sharding, &layout, space));
         let extents = Arc::clone(extents.get_or_insert_with(all));
         let orders = space.orders(base, pipeline);

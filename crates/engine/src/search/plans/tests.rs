@@ -80,13 +80,27 @@ fn brute_force(search: &PlanSearch) -> Vec<(PlanKind, EvaluatedPlan)> {
     found
 }
 
+/// The same with layers of other kinds.
+fn of_kinds(mut base: Scenario, kinds: usize) -> Scenario {
+    let model = testing::of_kinds((*base.model).clone(), kinds);
+    base.model = std::sync::Arc::new(model);
+    base
+}
+
 #[test]
 fn the_search_finds_what_brute_force_finds() {
     let over = ["micro-batch=1,2,4", "recompute=none,0.5,full", "cp=1,2", "tp=1,2,4"];
-    for (objective, memory) in
-        [(Objective::Throughput, 0.2), (Objective::Throughput, 1.0), (Objective::Memory, 1.0), (Objective::Cost, 0.1)]
-    {
-        let search = search(base(4, memory), objective, &over);
+    let few = ["micro-batch=1,2", "recompute=none,0.5,full", "cp=1", "tp=1,2"];
+    let dense =
+        [(Objective::Throughput, 0.2), (Objective::Throughput, 1.0), (Objective::Memory, 1.0), (Objective::Cost, 0.1)];
+    let jobs = dense.map(|(objective, memory)| (objective, memory, base(4, memory), &over[..]));
+    let mixed = (1..testing::KINDS).flat_map(|kinds| {
+        let job = move |memory: f64| (Objective::Throughput, memory, of_kinds(base(5, memory), kinds));
+        [job(0.3), job(1.0)]
+    });
+    let mixed = mixed.map(|(objective, memory, job)| (objective, memory, job, &few[..]));
+    for (objective, memory, job, over) in jobs.into_iter().chain(mixed) {
+        let search = search(job, objective, over);
         let found = answer(&search, 2);
         let all = brute_force(&search);
         let mut best: Vec<&(PlanKind, EvaluatedPlan)> = all.iter().filter(|(_, found)| found.summary.fits).collect();
@@ -101,7 +115,7 @@ fn the_search_finds_what_brute_force_finds() {
         });
         let best: Vec<_> = best.iter().map(|(_, found)| objective.of(found)).take(search.top).collect();
         let plans: Vec<_> = found.plans.iter().map(|plan| objective.of(plan)).collect();
-        assert_eq!(plans, best, "{objective:?}, memory x {memory}");
+        assert_eq!(plans, best, "{objective:?}, memory x {memory}, {:?}", search.base.model);
         assert!(found.exact);
         let PlanCounts { plans, impossible, bounded, simulated } = found.counts;
         assert_eq!(plans, impossible + bounded + simulated, "each plan is counted once");
@@ -401,11 +415,12 @@ proptest! {
     #[test]
     fn no_plan_goes_below_its_floors(
         (layers, nodes, batch) in (prop::sample::select(vec![4_u32, 7, 8, 11, 12]), 1_u32..4, prop::sample::select(vec![16_u32, 32, 96])),
+        kinds in 0..testing::KINDS,
         mesh in [0_u32..3, 0..2, 0..3, 0..3],
         (machine, state) in ((0.0..0.5, 0..4_usize, any::<bool>(), 0.05..4.0), (0..Offload::ALL.len(), any::<bool>(), 0_u32..3)),
         (run, recompute, extents) in (any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<prop::sample::Index>()),
     ) {
-        let mut job = base(layers, 1.0);
+        let mut job = of_kinds(base(layers, 1.0), kinds);
         (job.plan.size, job.plan.global_batch) = (Size::Nodes(nodes), GlobalBatch::Sequences(batch));
         job.settle_batch();
         slowed(&mut job, machine);

@@ -97,7 +97,7 @@ proptest! {
     /// Operators with shards of their own make layers differ.
     #[test]
     fn no_step_is_below_its_bound_where_operators_lie_apart(
-        (layers, nodes, accumulate) in (3_u32..9, 1_u32..4, 1_u32..7),
+        (layers, kinds, nodes, accumulate) in (3_u32..9, 0..testing::KINDS, 1_u32..4, 1_u32..7),
         (pipeline, order, stages) in (0_u32..3, prop::sample::select(Schedule::ALL.to_vec()), 1_u32..3),
         (layered, prefetch, bandwidth) in (any::<bool>(), 0_u32..3, 0.02..2.0),
         (own, apart) in (0..3_usize, 0..3_usize),
@@ -105,7 +105,10 @@ proptest! {
     ) {
         let extents = [Extent::Device, Extent::Node, Extent::System];
         let mut scenario = testing::scenario();
-        scenario.model = std::sync::Arc::new(crate::model::Model { vocab: 20_000, ..testing::model(layers, 1024) });
+        scenario.model = std::sync::Arc::new(crate::model::Model {
+            vocab: 20_000,
+            ..testing::of_kinds(testing::model(layers, 1024), kinds)
+        });
         let plan = &mut scenario.plan;
         (plan.size, plan.pipeline, plan.accumulate) = (Size::Nodes(nodes), 1 << pipeline, accumulate);
         (plan.schedule, plan.stages_per_rank, plan.global_batch) = (order, stages, GlobalBatch::Free);

@@ -124,12 +124,16 @@ impl Waits {
 /// Attention cores of a rank's layers, both ways and again where they are computed again.
 fn attention(scenario: &Scenario) -> Seconds {
     let plan = &scenario.plan;
-    let core = Rates::new(scenario, &Factors::default()).attention(plan.micro_batch);
+    let rates = Rates::new(scenario, &Factors::default());
     let again = match plan.recompute {
         Recompute::Selective => 1.0,
         other => other.layers(),
     };
-    let layers = f64::from(scenario.model.layers) / f64::from(plan.pipeline);
     // Selective recompute repeats attention in every layer, full recompute in the layers that it repeats.
-    (core.forward.time * (1.0 + again) + core.backward.time) * layers * f64::from(plan.accumulate)
+    let of_kind = |(kind, layers)| {
+        let core = rates.attention(kind, plan.micro_batch);
+        let layers = f64::from(layers) / f64::from(plan.pipeline);
+        (core.forward.time * (1.0 + again) + core.backward.time) * layers * f64::from(plan.accumulate)
+    };
+    scenario.model.kinds().map(of_kind).sum()
 }

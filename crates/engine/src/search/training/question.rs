@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::bounds::layered::steps;
-use crate::plan::{Offload, Schedule, Strategy};
+use crate::plan::{Offload, Schedule, StageSizes, Strategy};
 use crate::presets::{Library, Unknown};
 use crate::scenario::field::Resolved;
 use crate::scenario::{Edit, Field, Problem, Scenario, Value};
@@ -169,6 +169,7 @@ impl TrainingSearch {
             Edit::new(Field::Pipeline, choice.pipeline),
             Edit::new(Field::Schedule, schedule),
             Edit::new(Field::StagesPerRank, stages_per_rank),
+            Edit::new(Field::StageLayers, StageSizes::Balanced),
             Edit::new(Field::Accumulation, method.accumulation),
             Edit::new(Field::MicroBatch, choice.micro_batch),
             Edit::new(Field::Accumulate, choice.accumulate),

@@ -113,17 +113,17 @@ fn the_parts_of_a_plan_sum_to_its_days() {
 
 /// Any small machine, model and software.
 fn bases() -> impl Any<Value = Scenario> {
-    let model = (prop_oneof![Just(4_u32), Just(6), Just(8), Just(12)], any::<bool>(), any::<bool>());
+    let model = (prop_oneof![Just(4_u32), Just(6), Just(8), Just(12)], any::<bool>(), any::<bool>(), 0..testing::KINDS);
     let software = (any::<bool>(), 0..3_u32, 0.0..0.5_f64, any::<bool>(), 0..4_u32);
     let rates = (0.01..10.0_f64, 0.0..1.0_f64, 0.1..20.0_f64);
     (model, software, rates, 0..4_u32).prop_map(
-        |((layers, vocab, tied), software, (bandwidth, host, memory), again)| {
+        |((layers, vocab, tied, kinds), software, (bandwidth, host, memory), again)| {
             let (during, prefetch, contention, latency, overlap) = software;
             let mut base = testing::scenario();
             base.model = Arc::new(crate::model::Model {
                 vocab: if vocab { 20_000 } else { 0 },
                 tied,
-                ..testing::model(layers, 1024)
+                ..testing::of_kinds(testing::model(layers, 1024), kinds)
             });
             let known = &mut Arc::make_mut(&mut base.cluster).reliability;
             known.device_mtbf = Some(Seconds::HOUR * (1.0 + 100.0 * host));

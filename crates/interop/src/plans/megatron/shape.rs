@@ -128,7 +128,7 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
         sequence,
         biases: None,
         latent: None,
-        window: window.and_then(|window| attention_window(&window.text, layers)),
+        window: window.and_then(|window| attention_window(&window.text)),
         experts,
     };
     match model.problems().into_iter().next() {
@@ -173,13 +173,14 @@ fn experts(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Option<
         shared_ffn: None,
         shared_gate: false,
         dense_layers: None,
+        every: None,
     }))
 }
 
 /// `(4096, 0)` looks back over 4096 tokens.
-fn attention_window(text: &str, layers: u32) -> Option<AttentionWindow> {
+fn attention_window(text: &str) -> Option<AttentionWindow> {
     let size = text.trim_matches(['(', ')']).split([',', ' ']).next()?.parse().ok().filter(|size| *size > 0)?;
-    Some(AttentionWindow { size, layers, chunked: false })
+    Some(AttentionWindow { size, layers: None, full_every: None, chunked: false })
 }
 
 /// Rows of the embedding: the vocabulary, filled up to a multiple of what tensor ranks share evenly.

@@ -102,7 +102,7 @@ fn of_model(model: &Model, writer: &mut PlanWriter) -> Vec<Line> {
         (model.norms != 2, "its norms per layer"),
         (model.qk_norm == QkNorm::Width, "its norm over all heads"),
         (
-            model.experts.is_some_and(|it| it.shared_ffn.is_some() || it.dense_layers.is_some()),
+            model.experts.is_some_and(|it| it.shared_ffn.is_some() || it.dense_layers.is_some() || it.every.is_some()),
             "its shared experts and dense layers",
         ),
     ];

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::figures::figure::Figure;
-use crate::figures::table::{joined, known};
+use crate::figures::table::{joined, known, whole};
 use crate::figures::why::facts::FigureSubject;
 use crate::figures::why::traffic::carried;
 use shardscope_engine::evaluate::{Evaluation, HostDirection, Memory, MemoryParts, Resource, chance_of_fitting};
@@ -14,6 +14,7 @@ use shardscope_engine::scenario::Scenario;
 use shardscope_engine::units::{Amount, Bytes};
 
 use super::caveats::caveats;
+use super::layers;
 
 /// The figures of one evaluation as files keep them: what is not finite is left out. Files of other versions have other
 /// keys too; only those of `KEPT` are asked for.
@@ -103,7 +104,8 @@ pub(super) fn record(scenario: &Scenario, evaluation: &Evaluation) -> Value {
     } else {
         json!({})
     };
-    joined(joined(figures, forms), host_link)
+    let kinds = layers::json(scenario).map_or(json!({}), |kinds| json!({"layers": kinds}));
+    joined(joined(joined(figures, forms), host_link), kinds)
 }
 
 fn training(tokens: f64, subject: &FigureSubject) -> Value {
@@ -171,9 +173,4 @@ fn parts(memory: &Memory) -> Map<String, Value> {
 
 fn bytes(figure: Figure, subject: &FigureSubject) -> Option<u64> {
     figure.amount(subject).map(|amount| whole(Bytes::new(amount.value)))
-}
-
-/// A size in whole bytes, up to 2^53: the largest integer up to which numbers are exact.
-fn whole(bytes: Bytes) -> u64 {
-    bytes.get().clamp(0.0, (1_u64 << 53) as f64).round() as u64
 }

@@ -6,7 +6,7 @@ use shardscope_engine::cost::TransferParts;
 use shardscope_engine::evaluate::{
     Details, Evaluation, HostDirection, Property, Resource, Summary, chance_of_fitting, evidence, peak_half_width,
 };
-use shardscope_engine::plan::{Accumulation, FlopCount, Offload, Plan};
+use shardscope_engine::plan::{Accumulation, FlopCount, Offload, Plan, StageSizes};
 use shardscope_engine::scenario::file::printable;
 use shardscope_engine::scenario::{NEAR, Scenario};
 use shardscope_engine::search::Fixes;
@@ -21,6 +21,7 @@ use crate::figures::why::traffic::carried;
 use super::caveats::caveats;
 use super::figures::{Figures, KEPT};
 use super::intensity;
+use super::layers;
 use super::lines::{Lines, row};
 
 /// Share of the capacity above which a job that fits is called tight.
@@ -71,6 +72,10 @@ pub fn text(scenario: &Scenario, evaluation: &Evaluation, fix: Option<&Fixes>) -
     lines.line(&step(&scenario.plan));
     lines.line(&batch(scenario, summary));
     lines.line(&format!("the model: {}", scenario.model.counts()));
+    let kinds = layers::rows(scenario);
+    if !kinds.is_empty() {
+        lines.section(layers::TITLE, &kinds);
+    }
     lines.section("speed", &speed(&subject, evaluation));
     lines.section("memory of the fullest device", &memory(&subject));
     lines.section("time of a step", &time(&subject, &evaluation.details.parts));
@@ -196,6 +201,9 @@ fn step(plan: &Plan) -> String {
         let plural = if plan.stages_per_rank == 1 { "" } else { "s" };
         let stages = if looped { format!(", {} stage{plural} a rank", plan.stages_per_rank) } else { String::new() };
         parts.push(format!("pp {} {schedule}{stages}", plan.pipeline));
+        if plan.stage_layers != StageSizes::Balanced {
+            parts.push(format!("stages of {} layers", plan.stage_layers));
+        }
     }
     parts.push(format!("recompute {}", plan.recompute));
     if plan.offload != Offload::None {

@@ -5,10 +5,11 @@ use std::borrow::Cow;
 
 use shardscope_engine::bounds::intensity::Intensity;
 use shardscope_engine::bounds::pipeline::Pipeline;
-use shardscope_engine::cost::{Factors, Rates};
+use shardscope_engine::cost::{Factors, Kernel, Rates};
 use shardscope_engine::evaluate::{
     Details, Elasticity, Evaluation, Expense, FailureForecast, HostDirection, Memory, Span, Stream, Summary,
 };
+use shardscope_engine::model::{LayerKind, Model};
 use shardscope_engine::plan::pass::PerDirection;
 use shardscope_engine::scenario::{Layout, Scenario};
 
@@ -153,7 +154,14 @@ impl<'a> FigureSubject<'a> {
     pub fn which(&self, figure: Figure) -> Option<String> {
         Some(match figure {
             Figure::Traffic(index) | Figure::Busy(index) => self.scenario.cluster.levels.get(index)?.name.clone(),
-            Figure::Kernel(index) => kernel_name(self.scenario, index)?,
+            Figure::LayerForward(index) | Figure::LayerBackward(index) => {
+                let (kind, _) = self.scenario.model.kinds().nth(index)?;
+                format!("a layer{}", apart(&self.scenario.model, kind))
+            }
+            Figure::Kernel(index) => {
+                let LayerKernel { kind, pass, kernel } = layer_kernels(self.scenario).into_iter().nth(index)?;
+                format!("{pass} of {}{}", kernel.name, apart(&self.scenario.model, kind))
+            }
             Figure::Copied(way) | Figure::Copying(way) => way.stream().name().to_owned(),
             Figure::GoodputEvery(seconds) => Seconds::new(seconds as f64).to_string(),
             Figure::Slowdown(index) | Figure::Intensity(index) => self.transfer(index)?.kind.word().to_owned(),
@@ -228,14 +236,28 @@ impl Citation {
     }
 }
 
-/// Names of a layer's kernels, those of forward first: `forward of gate and up`.
-fn kernel_name(scenario: &Scenario, index: usize) -> Option<String> {
-    let PerDirection { forward, backward } = Rates::new(scenario, &Factors::default()).kernels();
-    let (pass, kernel) = match index.checked_sub(forward.len()) {
-        None => ("forward", forward.get(index)?),
-        Some(index) => ("backward", backward.get(index)?),
+/// A kernel of a kind of layer.
+pub(super) struct LayerKernel {
+    pub kind: LayerKind,
+    pub pass: &'static str,
+    pub kernel: Kernel,
+}
+
+/// The kernels of each kind of layer: those of forward, then those of backward.
+pub(super) fn layer_kernels(scenario: &Scenario) -> Vec<LayerKernel> {
+    let rates = Rates::new(scenario, &Factors::default());
+    let of_kind = |(kind, _)| {
+        let PerDirection { forward, backward } = rates.kernels(kind);
+        let passes = [("forward", forward), ("backward", backward)].into_iter();
+        passes
+            .flat_map(move |(pass, kernels)| kernels.into_iter().map(move |kernel| LayerKernel { kind, pass, kernel }))
     };
-    Some(format!("{pass} of {}", kernel.name))
+    scenario.model.kinds().flat_map(of_kind).collect()
+}
+
+/// What sets layers of a kind apart from others of their model: ` (experts)`; nothing where all are alike.
+pub(super) fn apart(model: &Model, kind: LayerKind) -> String {
+    if model.is_mixed() { format!(" ({})", kind.name(model)) } else { String::new() }
 }
 
 /// A count of things that have a name, or none.

@@ -2,38 +2,37 @@
 
 use shardscope_engine::cost::{Factors, Kernel, Rates};
 use shardscope_engine::plan::pass::{Direction, PerDirection};
-use shardscope_engine::scenario::Scenario;
-use shardscope_engine::units::{Dimension, Flop, Seconds, percent};
+use shardscope_engine::units::{Bytes, Dimension, Flop, Seconds, percent};
 
 use crate::figures::figure::Figure;
 
-use super::facts::{FigureEntry, FigureSubject, FormulaFacts, Why, because, figure, input, share};
+use super::facts::{FigureEntry, FigureSubject, FormulaFacts, Why, because, figure, input, layer_kernels, share};
 use super::formula::{Citation, Formula};
 
 /// A layer's passes, and the kernels that they run.
 pub(super) const FIGURES: &[FigureEntry] = &[
-    figure(Figure::LayerForward, "layer-forward", "forward of a layer", Dimension::Seconds)
+    figure(Figure::LayerForward(0), "layer-forward", "forward of {}", Dimension::Seconds)
         .about("One layer computes one micro-batch alone, with no transfer beside it, operator by operator.")
-        .value(|of, _| Some(all_of(of).forward.iter().map(|kernel| kernel.time.time).sum::<Seconds>().get()))
-        .why(|facts, _| facts.layer_pass(Direction::Forward)),
-    figure(Figure::LayerBackward, "layer-backward", "backward of a layer", Dimension::Seconds)
+        .value(|of, at| Some(time(&all_of(of, at)?.forward)))
+        .why(|facts, at| facts.layer_pass(at, Direction::Forward)),
+    figure(Figure::LayerBackward(0), "layer-backward", "backward of {}", Dimension::Seconds)
         .about("The same for the gradients of inputs and weights, recompute apart.")
-        .value(|of, _| Some(all_of(of).backward.iter().map(|kernel| kernel.time.time).sum::<Seconds>().get()))
-        .why(|facts, _| facts.layer_pass(Direction::Backward)),
+        .value(|of, at| Some(time(&all_of(of, at)?.backward)))
+        .why(|facts, at| facts.layer_pass(at, Direction::Backward)),
     figure(Figure::Kernel(0), "kernel", "{}", Dimension::Seconds)
         .about("Arithmetic at the share of the peak that its shape reaches, or its bytes at the memory's rate.")
-        .value(|of, at| Some(all(of.scenario).get(at)?.time.time.get()))
-        .why(|facts, at| facts.kernel(all(facts.scenario).get(at)?)),
+        .value(|of, at| Some(layer_kernels(of.scenario).get(at)?.kernel.time.time.get()))
+        .why(|facts, at| facts.kernel(&layer_kernels(facts.scenario).get(at)?.kernel)),
 ];
 
-fn all_of(of: &FigureSubject) -> PerDirection<Vec<Kernel>> {
-    Rates::new(of.scenario, &Factors::default()).kernels()
+/// The kernels of the layers of a kind, by its place among the model's.
+fn all_of(of: &FigureSubject, kind: usize) -> Option<PerDirection<Vec<Kernel>>> {
+    let (kind, _) = of.scenario.model.kinds().nth(kind)?;
+    Some(Rates::new(of.scenario, &Factors::default()).kernels(kind))
 }
 
-/// The kernels of forward, then those of backward.
-pub(super) fn all(scenario: &Scenario) -> Vec<Kernel> {
-    let PerDirection { forward, backward } = Rates::new(scenario, &Factors::default()).kernels();
-    [forward, backward].concat()
+fn time(kernels: &[Kernel]) -> f64 {
+    kernels.iter().map(|kernel| kernel.time.time).sum::<Seconds>().get()
 }
 
 /// The share of the peak that its arithmetic reaches; `None` where memory alone takes the time.
@@ -43,10 +42,13 @@ fn reached(kernel: &Kernel) -> Option<f64> {
 }
 
 impl FormulaFacts<'_> {
-    /// A pass of a layer: the sum of its kernels, with what each reaches.
-    fn layer_pass(&self, direction: Direction) -> Option<Why> {
-        let kernels = self.rates.kernels();
-        let first = if direction == Direction::Forward { 0 } else { kernels.forward.len() };
+    /// A pass of a layer of a kind: the sum of its kernels, with what each reaches.
+    fn layer_pass(&self, kind: usize, direction: Direction) -> Option<Why> {
+        let mut kinds = self.scenario.model.kinds().map(|(kind, _)| self.rates.kernels(kind));
+        let before: usize =
+            kinds.by_ref().take(kind).map(|kernels| kernels.forward.len() + kernels.backward.len()).sum();
+        let kernels = kinds.next()?;
+        let first = before + if direction == Direction::Forward { 0 } else { kernels.forward.len() };
         let kernels = kernels.get(direction);
         let parts = (first..).take(kernels.len()).map(|at| self.figure(Figure::Kernel(at)));
         let said = kernels.iter().map(|kernel| match reached(kernel) {
@@ -62,16 +64,20 @@ impl FormulaFacts<'_> {
     fn kernel(&self, kernel: &Kernel) -> Option<Why> {
         let counted =
             "of a product both factors read and the result written once; of scores what the kernel writes and reads";
-        let moved = || input("bytes", kernel.bytes, Citation::convention(counted));
-        let streamed = || moved() / input("memory bandwidth reached", self.rates.memory, self.calibrated());
+        let moved = |bytes: Bytes| input("bytes", bytes, Citation::convention(counted));
+        let streamed =
+            |bytes: Bytes| moved(bytes) / input("memory bandwidth reached", self.rates.memory, self.calibrated());
         let computed = |reached: f64| {
             let flop = input("flop", kernel.flop, Citation::convention("2 for each product that is summed up"));
             flop / (input("peak", kernel.peak, self.sheet())
                 * input("share of the peak reached", share(reached), self.calibrated()))
         };
         let formula = match reached(kernel) {
-            None => streamed(),
-            Some(reached) if kernel.time.memory > Seconds::ZERO => computed(reached) + streamed(),
+            None => streamed(kernel.bytes),
+            // Of two products one may be bound by its bytes, the other by its arithmetic.
+            Some(reached) if kernel.time.memory > Seconds::ZERO => {
+                computed(reached) + streamed(self.rates.memory * kernel.time.memory)
+            }
             Some(reached) => computed(reached),
         };
         let about = match reached(kernel) {
@@ -80,7 +86,7 @@ impl FormulaFacts<'_> {
             }
             None => "Bound by memory: it computes next to nothing.".to_owned(),
             Some(share) if kernel.time.memory > Seconds::ZERO => format!(
-                "Products at {} of the peak take {}, scores to memory and back {}.",
+                "Products at {} of the peak take {}, what is bound by memory {}.",
                 percent(share),
                 kernel.time.time - kernel.time.memory,
                 kernel.time.memory

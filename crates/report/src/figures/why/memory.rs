@@ -6,7 +6,7 @@ use shardscope_engine::plan::Recompute;
 use crate::figures::figure::{Figure, MEMORY_PARTS};
 use shardscope_engine::units::{Amount, Bytes, Count, Dimension, short};
 
-use super::facts::{FigureEntry, FormulaFacts, because, count, figure, input, only_counted, share};
+use super::facts::{FigureEntry, FormulaFacts, apart, because, count, figure, input, only_counted, share};
 use super::formula::{Authority, Citation, Formula};
 
 /// Where the bytes of model state are from.
@@ -186,17 +186,18 @@ impl FormulaFacts<'_> {
         self.state("bytes of its state", plan.optimizer.state(plan.precision.storage()), self.layout.optimizer)
     }
 
-    /// Weights of a layer on one tensor rank.
+    /// Weights of the largest layer on one tensor rank.
     fn layer(&self, bytes: f64) -> Bytes {
-        Bytes::new(self.scenario.model.layer_parameters() as f64 / f64::from(self.layout.tensor) * bytes)
+        Bytes::new(self.scenario.model.largest_layer_parameters() as f64 / f64::from(self.layout.tensor) * bytes)
     }
 
-    /// So many times what a layer holds: what the simulation counted, in a unit that says something.
+    /// So many times what the largest layer holds: what the simulation counted, in a unit that says something.
     fn layers_worth(&self, name: &str, held: Bytes, layer: Bytes) -> Formula {
         if held == Bytes::ZERO {
             return Formula::from(0.0);
         }
-        let (what, worth) = (format!("{name} of a layer"), format!("layers' worth of {name}"));
+        let one = if self.scenario.model.is_mixed() { "the largest layer" } else { "a layer" };
+        let (what, worth) = (format!("{name} of {one}"), format!("layers' worth of {name}"));
         input(worth, count(held / layer, ""), Citation::simulated()) * input(what, layer, self.shape())
     }
 
@@ -226,8 +227,12 @@ impl FormulaFacts<'_> {
     /// what a layer keeps.
     fn activations(&self) -> Formula {
         let held = self.memory_of_fullest();
-        let kept = self.rates.activations();
-        let one = if self.recomputed_layers() > 0.0 { kept.checkpoint } else { kept.layer };
+        let again = self.layers_again() > 0;
+        let of_kind = |(kind, _)| {
+            let kept = self.rates.activations(kind);
+            if again { kept.checkpoint } else { kept.layer }
+        };
+        let one = self.scenario.model.kinds().map(of_kind).fold(Bytes::ZERO, Bytes::max);
         // Where layers pass one by one, what is kept at the peak can be counted off; elsewhere it is so many layers'
         // worth.
         let ordered = self.in_order().then(|| self.kept_in_order(held)).flatten();
@@ -241,43 +246,44 @@ impl FormulaFacts<'_> {
 
     /// At the peak in a layer's backward, the layers up to it still keep what forward left; at the logits all do.
     fn kept_in_order(&self, held: &Memory) -> Option<Formula> {
-        let (model, kept) = (&self.scenario.model, self.rates.activations());
-        let layer = f64::from(held.during.layer);
+        let model = &self.scenario.model;
+        let layer = held.during.layer;
         let backward = held.during.kind.is_backward();
         let paper = || Citation::paper(ACTIVATIONS);
-        let size = |name: &str, bytes: Bytes| input(name, bytes, paper());
-        let again = self.recomputed_layers();
+        let size = |name: String, bytes: Bytes| input(name, bytes, paper());
+        let again = self.layers_again();
+        let at_peak = self.rates.activations(model.kind(layer));
         let (whole, working, logits) = match held.during.part {
-            ModelPart::Layer if backward => (layer + 1.0, kept.whole + kept.working, Bytes::ZERO),
-            ModelPart::Layer => (layer, kept.whole, Bytes::ZERO),
-            ModelPart::Head => (f64::from(model.layers), Bytes::ZERO, kept.logits),
+            ModelPart::Layer if backward => (layer + 1, at_peak.whole + at_peak.working, Bytes::ZERO),
+            ModelPart::Layer => (layer, at_peak.whole, Bytes::ZERO),
+            ModelPart::Head => (model.layers, Bytes::ZERO, self.rates.logits()),
             ModelPart::Attention | ModelPart::Mlp | ModelPart::Embedding | ModelPart::Model => return None,
         };
-        // The first layers are those that are computed again: of them forward keeps the input alone.
-        let checkpoints = whole.min(again);
-        let own = if layer < again { kept.checkpoint } else { kept.layer };
+        let own = if layer < again { at_peak.checkpoint } else { at_peak.layer };
         let mut terms = Vec::new();
-        let mut add = |number: f64, what: &str, name: &str, bytes: Bytes| {
-            if number > 0.0 {
+        let mut add = |number: u32, what: String, name: String, bytes: Bytes| {
+            if number > 0 {
                 let number = input(what, count(number, ""), Citation::new(Authority::Simulation, "at the peak"));
                 terms.push(number * size(name, bytes));
             }
         };
-        add(checkpoints, "checkpoints", "input of a layer", kept.checkpoint);
-        let all = if self.scenario.plan.recompute == Recompute::Selective {
-            "activations of a layer, scores apart"
-        } else {
-            "activations of a layer"
-        };
-        add(whole - checkpoints, "layers kept whole", all, kept.layer);
+        // The first layers are those that are computed again: of them forward keeps the input alone.
+        add(whole.min(again), "checkpoints".to_owned(), "input of a layer".to_owned(), self.rates.stream());
+        let scores = if self.scenario.plan.recompute == Recompute::Selective { ", scores apart" } else { "" };
+        for (kind, _) in model.kinds() {
+            let (apart, kept) = (apart(model, kind), self.rates.activations(kind));
+            let number = (again..whole).filter(|layer| model.kind(*layer) == kind).count() as u32;
+            let name = format!("activations of a layer{apart}{scores}");
+            add(number, format!("layers{apart} kept whole"), name, kept.layer);
+        }
         if working > Bytes::ZERO {
-            terms.push(size("what the layer at the peak works in", working - own));
+            terms.push(size("what the layer at the peak works in".to_owned(), working - own));
         }
         if logits > Bytes::ZERO {
-            terms.push(size("logits and loss", logits));
+            terms.push(size("logits and loss".to_owned(), logits));
         }
         if model.vocab > 0 {
-            terms.push(size("output of the embedding", kept.embedding));
+            terms.push(size("output of the embedding".to_owned(), self.rates.stream()));
         }
         Some(Formula::Sum(terms))
     }

@@ -2,12 +2,13 @@
 
 use shardscope_engine::cost::{TokenFlop, peak};
 use shardscope_engine::evaluate::{HostDirection, Resource, Summary};
+use shardscope_engine::model::LayerKind;
 use shardscope_engine::plan::{FlopCount, Recompute};
 
 use crate::figures::figure::Figure;
 use shardscope_engine::units::{Dimension, Seconds};
 
-use super::facts::{FigureEntry, FormulaFacts, Why, because, count, figure, input, share};
+use super::facts::{FigureEntry, FormulaFacts, Why, apart, because, count, figure, input, share};
 use super::formula::{Citation, Formula};
 
 /// Where the flop of full recompute and of attention are counted.
@@ -237,10 +238,13 @@ impl FormulaFacts<'_> {
     /// Flop of attention's scores and values in one forward pass of a token.
     fn attention(&self) -> Formula {
         let model = &self.scenario.model;
-        Formula::from(4.0)
-            * input("layers", count(model.layers, ""), self.shape())
-            * input("width of the heads", count(model.attended_width(self.scenario.plan.sequence), ""), self.shape())
-            * self.sequence()
+        let of_kind = |(kind, layers): (LayerKind, u32)| {
+            let (apart, width) = (apart(model, kind), model.attended_width(kind, self.scenario.plan.sequence));
+            input(format!("layers{apart}"), count(layers, ""), self.shape())
+                * input(format!("width of the heads{apart}"), count(width, ""), self.shape())
+        };
+        let kinds = model.kinds().map(of_kind).reduce(|one, other| one + other);
+        Formula::from(4.0) * kinds.unwrap_or_else(|| Formula::from(0.0)) * self.sequence()
     }
 
     /// The share of a token's forward that each way of recomputing repeats.

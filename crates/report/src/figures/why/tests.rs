@@ -12,8 +12,8 @@ use super::*;
 mod guide;
 
 /// Scenarios that lean on every rule: extents, formats on the wire, second copies, recompute of each kind, tensor,
-/// context and pipeline parallelism, orders, offload, experts.
-const SCENARIOS: [&[(&str, &str)]; 20] = [
+/// context and pipeline parallelism, orders, offload, experts, layers of two kinds.
+const SCENARIOS: [&[(&str, &str)]; 22] = [
     &[],
     &[("strategy", "ddp"), ("model", "mpt-1b"), ("tokens", "3e11")],
     &[("strategy", "zero1"), ("model", "mpt-3b"), ("accumulate", "4"), ("recompute", "selective")],
@@ -32,6 +32,8 @@ const SCENARIOS: [&[(&str, &str)]; 20] = [
     &[("offload", "all"), ("accumulation", "layered"), ("accumulate", "4"), ("nodes", "2"), ("recompute", "full")],
     &[("strategy", "zeropp"), ("pp", "4"), ("stages-per-rank", "4"), ("schedule", "breadth-first"), ("nodes", "4")],
     &[("model", "mixtral-8x7b"), ("nodes", "8"), ("recompute", "full")],
+    &[("model", "deepseek-v3"), ("nodes", "64"), ("recompute", "0.05")],
+    &[("model", "gemma3-27b"), ("nodes", "8"), ("recompute", "selective")],
     &[("optimizer", "muon"), ("nodes", "2")],
     &[("stack", "megatron-2021"), ("hardware", "a100-80gb-dgx"), ("recompute", "selective"), ("nodes", "2")],
 ];

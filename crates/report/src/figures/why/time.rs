@@ -2,13 +2,14 @@
 
 use shardscope_engine::bounds::pipeline::Pipeline;
 use shardscope_engine::evaluate::{ErrorBand, IdleCause, Span, Stream, TaskKind, evidence};
+use shardscope_engine::model::LayerKind;
 use shardscope_engine::plan::{Accumulation, Recompute};
 use shardscope_engine::scenario::file::printable;
 use shardscope_engine::units::{Amount, Dimension, Flop, Seconds, precise_percent};
 
 use crate::figures::figure::{Figure, TIME_PARTS};
 
-use super::facts::{FigureEntry, FormulaFacts, LAYERED, Why, because, count, figure, input, only_counted};
+use super::facts::{FigureEntry, FormulaFacts, LAYERED, Why, apart, because, count, figure, input, only_counted};
 use super::formula::{Citation, Formula, FormulaInput};
 
 /// The sentence about the parts of a step.
@@ -172,23 +173,26 @@ impl FormulaFacts<'_> {
     /// Compute from the cost of a layer.
     fn work(&self) -> Option<Formula> {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
-        let layer = self.rates.layer();
-        let [forward, backward] = [self.figure(Figure::LayerForward)?, self.figure(Figure::LayerBackward)?];
         let cost = |name: &str, time: Seconds| input(name, time, self.calibrated());
-        let layers = || input("layers", count(model.layers, ""), self.shape());
-        let mut passes = layers() * (forward.clone() + backward);
-        match plan.recompute {
-            Recompute::None => {}
-            Recompute::Selective => {
-                let again = layer.selective.sum().time;
-                passes = passes + layers() * cost("selective recompute of a layer", again);
-            }
-            Recompute::Full | Recompute::Share(_) => {
-                let again =
-                    input("recomputed layers", count(self.recomputed_layers(), ""), Citation::chosen("recompute"));
-                passes = passes + again * forward;
-            }
-        }
+        let of_kind = |(at, (kind, layers)): (usize, (LayerKind, u32))| {
+            let [forward, backward] = [self.figure(Figure::LayerForward(at))?, self.figure(Figure::LayerBackward(at))?];
+            let apart = apart(model, kind);
+            let layers = || input(format!("layers{apart}"), count(layers, ""), self.shape());
+            let passes = layers() * (forward.clone() + backward);
+            Some(match plan.recompute {
+                Recompute::None => passes,
+                Recompute::Selective => {
+                    let again = self.rates.layer(kind).selective.sum().time;
+                    passes + layers() * cost(&format!("selective recompute of a layer{apart}"), again)
+                }
+                Recompute::Full | Recompute::Share(_) => {
+                    let again = count(self.recomputed_layers(kind), "");
+                    passes + input(format!("recomputed layers{apart}"), again, Citation::chosen("recompute")) * forward
+                }
+            })
+        };
+        let kinds: Option<Vec<Formula>> = model.kinds().enumerate().map(of_kind).collect();
+        let mut passes = kinds?.into_iter().reduce(|one, other| one + other)?;
         if model.vocab > 0 {
             let [embedding, head] =
                 [self.rates.embedding(), self.rates.head()].map(|passes| passes.forward.time + passes.backward.time);
@@ -199,24 +203,31 @@ impl FormulaFacts<'_> {
         Some(self.with_slowing(micro_batches * passes, TaskKind::computes_layers))
     }
 
-    /// Layers that backward computes again from their input.
-    pub(super) fn recomputed_layers(&self) -> f64 {
-        libm::round(self.scenario.plan.recompute.layers() * f64::from(self.scenario.model.layers))
+    /// Layers that backward computes again from their input, the first ones.
+    pub(super) fn layers_again(&self) -> u32 {
+        libm::round(self.scenario.plan.recompute.layers() * f64::from(self.scenario.model.layers)) as u32
+    }
+
+    /// Layers of a kind among them.
+    fn recomputed_layers(&self, kind: LayerKind) -> u32 {
+        (0..self.layers_again()).filter(|layer| self.scenario.model.kind(*layer) == kind).count() as u32
     }
 
     /// Compute as the trace lists it, where each rank has its own layers.
     fn running(&self) -> Formula {
         let forward = self.listed(|kind| kind == TaskKind::Forward);
         let backward = self.listed(TaskKind::is_backward);
-        // What a visit runs is explained with the layer.
+        // What a visit runs is explained with a layer, of the kind of the last one.
+        let model = &self.scenario.model;
+        let last = model.kinds().position(|(kind, _)| kind == model.kind(model.layers - 1)).unwrap_or(0);
         let visits = |name: &str, time: Seconds, of: Figure| FormulaInput {
             name: name.to_owned(),
             amount: time.into(),
             source: Citation::simulated(),
             figure: Some(of),
         };
-        Formula::from(visits("forward visits", forward, Figure::LayerForward))
-            + visits("backward visits", backward, Figure::LayerBackward)
+        Formula::from(visits("forward visits", forward, Figure::LayerForward(last)))
+            + visits("backward visits", backward, Figure::LayerBackward(last))
             - self.slow_launches()
     }
 

@@ -123,9 +123,14 @@ proptest! {
 
     /// What is gathered at once bounds the plan as the search says.
     #[test]
-    fn the_search_is_exact(room in 0.05..1.2_f64, hidden in prop::sample::select(vec![256_u32, 512]), vocab in any::<bool>()) {
+    fn the_search_is_exact(
+        room in 0.05..1.2_f64,
+        hidden in prop::sample::select(vec![256_u32, 512]),
+        vocab in any::<bool>(),
+        kinds in 0..testing::KINDS,
+    ) {
         let mut scenario = scenario();
-        scenario.model = Arc::new(testing::model(2, hidden));
+        scenario.model = Arc::new(testing::of_kinds(testing::model(2, hidden), kinds));
         Arc::make_mut(&mut scenario.model).vocab = if vocab { 1000 } else { 0 };
         let space = Space::new(&scenario, PlannerObjective::Throughput).expect("valid");
         let mut model = PaperModel::new(&space, Tuned { micro_batch: 1, recompute: Recompute::None, accumulate: 1 });

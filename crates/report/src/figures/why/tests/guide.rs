@@ -19,6 +19,7 @@ fn unit(dimension: Dimension) -> String {
 /// What stands for which of several.
 fn which(figure: Figure) -> &'static str {
     match figure {
+        Figure::LayerForward(_) | Figure::LayerBackward(_) => "a layer",
         Figure::Kernel(_) => "*pass of an operator of a layer*",
         Figure::Traffic(_) | Figure::Busy(_) => "*level*",
         Figure::GoodputEvery(_) => "*interval*",

@@ -1,0 +1,114 @@
+//! The kinds of a model's layers, and which layer is of which kind.
+
+use super::Model;
+
+/// A kind of layer: all layers of a kind have the same shape.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct LayerKind {
+    /// Whether its MLP is a mixture of experts.
+    pub experts: bool,
+    /// Whether its attention looks back no further than the model's window.
+    pub window: bool,
+}
+
+impl LayerKind {
+    /// Every kind that there can be.
+    pub const ALL: [Self; 4] = [
+        Self { experts: false, window: false },
+        Self { experts: false, window: true },
+        Self { experts: true, window: false },
+        Self { experts: true, window: true },
+    ];
+
+    /// Its place in [`Self::ALL`].
+    const fn index(self) -> usize {
+        2 * self.experts as usize + self.window as usize
+    }
+
+    /// What sets it apart from others of its model: `experts, window`.
+    pub fn name(self, model: &Model) -> String {
+        let mlp = model.experts.map(|_| if self.experts { "experts" } else { "dense" });
+        let attention = model.window.map(|_| if self.window { "window" } else { "full attention" });
+        mlp.into_iter().chain(attention).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// A value for each kind of layer.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct PerKind<T>([T; LayerKind::ALL.len()]);
+
+impl<T: Default> PerKind<T> {
+    /// Makes the value of each kind that a model has; others have the default.
+    pub fn new(model: &Model, mut make: impl FnMut(LayerKind) -> T) -> Self {
+        let mut all = Self::default();
+        for (kind, _) in model.kinds() {
+            all.0[kind.index()] = make(kind);
+        }
+        all
+    }
+}
+
+impl<T> PerKind<T> {
+    /// The value of a kind.
+    pub const fn get(&self, kind: LayerKind) -> &T {
+        &self.0[kind.index()]
+    }
+}
+
+impl Model {
+    /// The kind of a layer, counted from 0.
+    pub fn kind(&self, layer: u32) -> LayerKind {
+        LayerKind {
+            experts: self.experts.is_some_and(|experts| experts.are_in(layer)),
+            window: self.window.is_some_and(|window| window.is_in(layer)),
+        }
+    }
+
+    /// The kinds that its layers have, each with the number of its layers.
+    pub fn kinds(&self) -> impl Iterator<Item = (LayerKind, u32)> + use<> {
+        let mut counts = [0; LayerKind::ALL.len()];
+        if self.experts.is_none() && self.window.is_none() {
+            counts[LayerKind::default().index()] = self.layers;
+        } else {
+            (0..self.layers).for_each(|layer| counts[self.kind(layer).index()] += 1);
+        }
+        LayerKind::ALL.into_iter().zip(counts).filter(|(_, count)| *count > 0)
+    }
+
+    /// Whether its layers are of more than one kind.
+    pub fn is_mixed(&self) -> bool {
+        self.kinds().count() > 1
+    }
+
+    /// The first layers of the stretches in which kinds take turns; none where one stretch is all.
+    pub(crate) fn kind_changes(&self) -> impl Iterator<Item = u32> + use<> {
+        let dense = self.experts.and_then(|experts| experts.dense_layers);
+        let windows = self.window.and_then(|window| window.layers);
+        dense.into_iter().chain(windows)
+    }
+
+    /// Layers after which the kinds of a stretch come again: 6 where each sixth layer sees everything.
+    pub(crate) fn kind_period(&self) -> u32 {
+        let experts = self.experts.and_then(|experts| experts.every).unwrap_or(1);
+        let window = self.window.and_then(|window| window.full_every).unwrap_or(1);
+        least_common_multiple(experts, window).max(1)
+    }
+
+    /// A sum over its layers.
+    pub(crate) fn over_layers(&self, of: impl Fn(LayerKind) -> f64) -> f64 {
+        self.kinds().map(|(kind, count)| f64::from(count) * of(kind)).sum()
+    }
+
+    /// A whole sum over its layers.
+    pub(super) fn count_over_layers(&self, of: impl Fn(LayerKind) -> u64) -> u64 {
+        self.kinds().map(|(kind, count)| u64::from(count) * of(kind)).sum()
+    }
+}
+
+fn least_common_multiple(one: u32, other: u32) -> u32 {
+    let (mut divisor, mut rest) = (one, other);
+    while rest > 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    (one / divisor.max(1)).saturating_mul(other)
+}
