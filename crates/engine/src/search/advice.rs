@@ -84,7 +84,7 @@ impl AdviceSearch {
     /// The advice by figures from elsewhere: those of the scenario first, then those of each change, where it has any.
     pub fn judged(&self, figures: &dyn Fn(&[Scenario]) -> Vec<Option<Summary>>) -> Advice {
         let Self { library, file, scenario } = self;
-        let adviser = Adviser { library, file, scenario };
+        let adviser = Adviser { library, file, scenario, any_plan: false };
         let singles = Round::new(scenario, adviser.singles(), false, figures);
         // No savings, no pairs: a scenario that fits, or that one change lets fit, ends the advice here.
         let pairs = adviser.pairs(&singles.savings());

@@ -153,7 +153,8 @@ pub fn diagnose(
     if scenario.keeps_batch().is_err() {
         file.put(Field::Accumulate, Some(scenario.plan.accumulate.into()));
     }
-    let adviser = Adviser { library, file: &file, scenario };
+    // The run did run: the stack may be another than was thought.
+    let adviser = Adviser { library, file: &file, scenario, any_plan: true };
     let predicted = summary(scenario, &mut Workspace::default())?;
     let evaluated = |suspects: Vec<Suspect>| {
         let scenarios: Vec<Scenario> = suspects.iter().map(|one| one.candidate.scenario.clone()).collect();

@@ -83,7 +83,13 @@ const TARGETS: [(PlanTarget, &[Field]); 4] = [
 
 fn round_trip(scenario: &Scenario, target: PlanTarget, beside: &[Field], library: &Library) {
     let version = (target == PlanTarget::Torchtitan).then_some("0.2.2");
-    let Ok(exported) = export(target, version, scenario, &JobWishes::default()) else {
+    let runs = target.runs(target.version(version).expect("a version")).expect("a tool says what it runs");
+    let exported = export(target, version, scenario, &JobWishes::default());
+    if !scenario.lacks_of(target.name(), &runs).is_empty() {
+        assert!(exported.is_err(), "what the tool lacks is refused");
+        return;
+    }
+    let Ok(exported) = exported else {
         assert!(
             target == PlanTarget::Torchtitan && !scenario.model.id.starts_with("llama-3.1"),
             "only torchtitan lacks models"

@@ -22,6 +22,8 @@ pub(crate) struct Adviser<'a> {
     pub file: &'a ScenarioFile,
     /// The scenario that the file means now.
     pub scenario: &'a Scenario,
+    /// Whether a candidate may have what its stack lacks.
+    pub any_plan: bool,
 }
 
 impl Adviser<'_> {
@@ -99,7 +101,7 @@ impl Adviser<'_> {
         let scenario = self.library.resolve_over(&file, Some(&known)).ok()?;
         scenario.layout().ok()?;
         scenario.keeps_batch().ok()?;
-        if scenario.lacks_more_than(self.scenario) {
+        if !self.any_plan && scenario.lacks_more_than(self.scenario) {
             return None;
         }
         let Scenario { cluster, stack, plan, .. } = self.scenario;

@@ -132,7 +132,7 @@ fn truth(library: &Library, flags: &[(&str, &str)], change: &str, value: &str) -
         return Scenario { cluster: cluster.into(), ..thought };
     }
     let file = library.file(&thought);
-    let adviser = Adviser { library, file: &file, scenario: &thought };
+    let adviser = Adviser { library, file: &file, scenario: &thought, any_plan: true };
     let facts = suspects::singles(&adviser).into_iter();
     let fact = facts.into_iter().find(|one| one.change == change && one.value == value);
     fact.expect("a fact that is suspected").candidate.scenario

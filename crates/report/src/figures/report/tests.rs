@@ -112,10 +112,10 @@ fn json_has_the_keys_of_the_contract_in_their_order() {
         "intensities",
     ];
     assert_eq!(keys(&json), top);
-    assert_eq!(keys(&json["error_band"]), ["low", "high", "rows"]);
+    assert_eq!(json["error_band"], Value::Null, "no measured row stands behind it");
     let time = ["compute_s", "communication_s", "exposed_communication_s", "bubble_s", "optimizer_s", "other_s"];
     assert_eq!(keys(&json["time"]), [&time[..], &["slowed_s"]].concat());
-    assert_eq!(keys(&json["memory"]), ["capacity_bytes", "peak_bytes", "spare_bytes", "parts", "stages"]);
+    assert_eq!(keys(&json["memory"]), ["capacity_bytes", "peak_bytes", "spare_bytes", "p_fits", "parts", "stages"]);
     let parts = [
         "weights",
         "gradients",
@@ -140,7 +140,7 @@ fn json_says_what_the_evaluation_says() {
     assert_eq!(json["scenario"]["plan"]["nodes"], 8);
     assert_eq!(json["model_tflops_per_device"], 571.0);
     assert_eq!(json["hfu"], Value::Null, "what is not finite is null");
-    assert_eq!(json["error_band"], json!({ "low": null, "high": null, "rows": 0 }));
+    assert_eq!(json["error_band"], Value::Null);
     assert_eq!(json["bottleneck"]["resource"], "node");
     assert_eq!(json["bottleneck"]["elasticity"]["node.bandwidth"], 0.32);
     // 300e9 tokens / (64 x 16,384 tokens/s) / 86,400 s = 3.3114 days; x 64 devices x 24 h = 5,086.3 h.
@@ -258,14 +258,15 @@ fn the_text_begins_with_the_verdict() {
     let report = text(&scenario, &evaluation, None);
     insta::assert_snapshot!(report);
     // 36 of 36 GB is above 92 %; 36 of 30 GB is 6 GB too many, 5.59 GiB. The calibration's peaks hold within e^0.126 - 1,
-    // 13.4 % of 33.5 GiB.
-    let sure = "(80 % interval +-4.50 GiB)";
+    // 13.4 % of 33.5 GiB. What fills all of the memory fits in half of the cases; ln(30/36) = -0.182 is 1.85 standard
+    // deviations of 0.126 / 1.2816 = 0.0983 below the middle, which 3 % are.
+    let sure = |chance: &str| format!("(80 % interval +-4.50 GiB, P(fits) {chance})");
     evaluation.summary.memory.capacity = evaluation.summary.memory.peak;
-    let tight = format!("\nfits, tight: 33.5 GiB of 33.5 GiB, 100 %, 0 B spare {sure}\n");
+    let tight = format!("\nfits, tight: 33.5 GiB of 33.5 GiB, 100 %, 0 B spare {}\n", sure("50 %"));
     assert!(text(&scenario, &evaluation, None).contains(&tight));
     evaluation.summary.memory.capacity = Bytes::new(30e9);
     evaluation.summary.fits = false;
-    let over = format!("\ndoes not fit: needs 33.5 GiB, 5.59 GiB more than 27.9 GiB {sure}\n");
+    let over = format!("\ndoes not fit: needs 33.5 GiB, 5.59 GiB more than 27.9 GiB {}\n", sure("3 %"));
     assert!(text(&scenario, &evaluation, None).contains(&over));
 }
 
@@ -303,7 +304,7 @@ fn the_limit_is_said_in_words() {
     assert_eq!(of_host(&evaluation), (json!("bubble"), Value::Null));
 }
 
-/// 50 GB/s of a port times an eighth; half of 79.6 GiB.
+/// 50 GB/s of a port times an eighth; half of the 79.11 GiB that an allocator sees.
 #[test]
 fn changed_hardware_is_said_under_the_title() {
     let mut scenario = scenario();
@@ -312,7 +313,7 @@ fn changed_hardware_is_said_under_the_title() {
     scenario.plan.bandwidth_factor = 0.125;
     assert_eq!(changed(&scenario).as_deref(), Some("changed: bandwidth of system x 0.125 = 6.25 GB/s"));
     scenario.plan.memory_factor = 0.5;
-    let told = "changed: bandwidth of system x 0.125 = 6.25 GB/s, memory x 0.5 = 39.8 GiB";
+    let told = "changed: bandwidth of system x 0.125 = 6.25 GB/s, memory x 0.5 = 39.6 GiB";
     assert_eq!(text(&scenario, &evaluation, None).lines().nth(1), Some(told));
 }
 
@@ -320,7 +321,9 @@ fn changed_hardware_is_said_under_the_title() {
 fn what_is_on_the_host_is_part_of_the_step() {
     let mut scenario = scenario();
     let evaluation = evaluation(&scenario);
-    let step = |scenario: &Scenario| text(scenario, &evaluation, None).lines().nth(3).expect("a step").to_owned();
+    let is_step = |line: &&str| line.starts_with("a step: ");
+    let step =
+        |scenario: &Scenario| text(scenario, &evaluation, None).lines().find(is_step).expect("a step").to_owned();
     assert!(step(&scenario).ends_with("; recompute none"), "{}", step(&scenario));
     scenario.plan.offload = Offload::All;
     assert!(step(&scenario).ends_with("; recompute none; state on the host"), "{}", step(&scenario));
