@@ -31,7 +31,7 @@ use crate::app::action::notice::{Asked, NOTHING, Notice};
 use crate::app::action::panel::{Panel, ViewId};
 use crate::app::answers::work::{Found, Work};
 
-/// Makes of each view but the map, by its module, what the explorer has of all of them.
+/// Declares the specifications and the state of all views, from the module and the type of each view but the map.
 macro_rules! views {
     ($($module:ident: $view:ident,)*) => {
         /// The specification of each view, in the order of the list of views.
@@ -51,7 +51,7 @@ macro_rules! views {
                 Self { map, $($module: $module::$view::default(),)* }
             }
 
-            /// A view; the map where it is no other.
+            /// The view of an id; the map where no other has it.
             pub fn get(&self, id: ViewId) -> &dyn View {
                 $(if id == $module::SPEC.id {
                     return &self.$module;
@@ -100,13 +100,13 @@ pub struct ViewSpec {
 }
 
 impl ViewSpec {
-    /// Where its keys work. Those of the map are the panel's, which it is when no other view stands in its place.
+    /// Where its keys work: those of the map in its panel, as long as no other view stands there.
     pub fn place(&self) -> KeyPlace {
         if self.id == ViewId::MAP { KeyPlace::Panel(Panel::Map) } else { KeyPlace::View(self.id) }
     }
 }
 
-/// A view, a panel or a layer, which can have the keys. The defaults of its methods are for one without the feature.
+/// A view, a panel or a layer that can have the keys. The default of each method is for one without that feature.
 pub trait View {
     /// Answers a key that moves no cursor of a list.
     fn update(&mut self, _: Action, _: &Context) -> Vec<Effect> {
@@ -166,13 +166,12 @@ pub trait View {
         None
     }
 
-    /// Follows what is shown; gives what has to be computed behind the screen, if its picture is not that already.
+    /// Follows the scenario shown; gives the work to do in the background, unless its picture is of that already.
     fn follow(&mut self, _: &Context) -> Option<Work> {
         None
     }
 
-    /// Works out what its picture says of what is shown, whenever that, its figures or the pins are others: drawing
-    /// reads it.
+    /// Works out its picture anew when the scenario shown, its figures or the pins have changed: drawing only reads it.
     fn renew(&mut self, _: &Context) {}
 
     /// Whether a part of its picture is still to come.

@@ -128,7 +128,7 @@ fn fitted_file(session: &Session, id: &str, fitted: &Fitted) -> Result<String, F
     Ok(document.to_string())
 }
 
-/// A sentence on what a fit rests on.
+/// A sentence on the rows that a fit rests on, and how far it is off.
 fn describe_fit(id: &str, fitted: &Fitted) -> String {
     let scores = |validation: &Validation| validation.scores(|one| one.metric == Metric::StepTime);
     let [after, crossed] = [&fitted.after, &fitted.crossed].map(scores);
@@ -146,7 +146,7 @@ pub(super) fn read_table(file: &Path) -> Result<String, Failure> {
     files::read_lossy(file, InputKind::Rows)
 }
 
-/// Why files hold no run: what is wrong with each line, or that there is none.
+/// The failure of files without a run: the mistake in each line, or that there is no line.
 pub(super) fn refuse_rows(files: &[PathBuf], skipped: &[Skipped]) -> Failure {
     if skipped.is_empty() {
         let line = |file: &PathBuf| format!("{}: holds no run; write each as a line under the header", called(file));

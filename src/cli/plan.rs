@@ -1,4 +1,4 @@
-//! `plan`: the best sharding of each operator, by the simulator, by the FSDP limits (`--grid`) or by a measured profile.
+//! `plan`: the best sharding of each operator, by the simulator, by the FSDP limits (`--grid`) or a measured profile.
 
 mod training;
 
@@ -44,7 +44,7 @@ pub(super) fn run(session: &Session, arguments: &PlanArgs) -> Result<Exit, Failu
     plan_operators(session, arguments, objective)
 }
 
-/// Lets a device use no more memory than this, and never more than it may.
+/// Lowers the memory that a device may use to a limit; never raises it.
 fn limit_memory(scenario: &mut Scenario, limit: Option<Bytes>) {
     if let Some(limit) = limit {
         let factor = &mut scenario.plan.memory_factor;
@@ -119,7 +119,7 @@ fn cost_model(scenario: &Scenario, arguments: &PlanArgs) -> Result<CostModel, Fa
 /// Memory that the authors' search keeps free on each device: 800 of its MB, which are MiB [osdp C5].
 const RESERVE: Bytes = Bytes::new(800.0 * Bytes::MIB.get());
 
-/// The most layers that are planned: far above any model.
+/// The largest number of layers that is planned, far above any model's.
 const MOST_LAYERS: u32 = 4096;
 
 /// `plan --profile`: the paper's search on measured operators.
@@ -160,7 +160,7 @@ fn read_profile(file: &Path) -> Result<MeasuredProfile, Failure> {
     MeasuredProfile::parse(&text).map_err(|error| Failure::input(error.in_file(&name).to_string()))
 }
 
-/// Refuses what the profile has no rows for.
+/// Refuses arguments that the profile has no rows for.
 fn check_profile(profile: &MeasuredProfile, arguments: &PlanArgs) -> Result<(), Failure> {
     let wanted = &arguments.profile;
     let list = |numbers: &[u32]| numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

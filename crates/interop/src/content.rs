@@ -51,7 +51,7 @@ pub struct KindSpec {
     pub word: &'static str,
     /// Its name in a sentence.
     pub name: &'static str,
-    /// What its import makes, for helps.
+    /// A line that says what its import makes.
     pub about: &'static str,
     /// The word for its files in helps.
     pub file_name: &'static str,
@@ -195,12 +195,12 @@ const TRACE: KindSpec = KindSpec {
 };
 
 impl ForeignKind {
-    /// All kinds, as they are asked in turn: a model's configuration may have words of a launcher's in it, and a log of a
-    /// run its arguments.
+    /// All kinds, in the order in which they are tried: a model's configuration may hold words of a launcher's, and the
+    /// log of a run holds its arguments.
     pub const ALL: [Self; 7] =
         [Self::Model, Self::Links, Self::Run, Self::OutOfMemory, Self::Plan, Self::Cluster, Self::Trace];
 
-    /// The kind of a text, which a file of this name holds.
+    /// The kind of a file, by its name and its text.
     pub fn recognise(name: &str, text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.matches(name, text))
     }

@@ -1,5 +1,5 @@
-//! The import of other tools' files, for the command line and the explorer alike: files and options in, what they hold
-//! out. Not for what a kind of file is ([`super::content`]), nor for any format.
+//! Imports other tools' files, for the command line and the explorer alike: opens them, finds out their kind and gives
+//! their content. Not for the table of kinds ([`super::content`]), nor for any format.
 
 mod kinds;
 
@@ -32,7 +32,7 @@ pub const STANDARD_INPUT: &str = "-";
 /// Opens a file to be read as a kind of input.
 pub type OpenFile<'a> = &'a dyn Fn(&Path, InputKind) -> io::Result<OpenInput>;
 
-/// Files that are named to be imported, with the options beside them.
+/// The words of an import: its files, with the options beside them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ImportWords {
     /// The files, in the order in which they were named.
@@ -89,7 +89,7 @@ enum OpenedContent {
 pub struct ImportContext<'a> {
     /// Presets that files and options may name.
     pub library: &'a Library,
-    /// The scenario in hand, which says what neither files nor options do; none on the command line.
+    /// The current scenario, for facts that neither files nor options state; none on the command line.
     pub current: Option<&'a Scenario>,
     /// Opens files that options name.
     pub open: OpenFile<'a>,
@@ -138,7 +138,7 @@ pub fn is_cluster_file(name: &str) -> bool {
     name.contains('/') || Path::new(name).extension().is_some_and(|extension| extension == "toml")
 }
 
-/// The model of another tool's file, or of a file of shardscope's own, which is TOML. Its id is no preset's.
+/// Reads a model from another tool's file, or from shardscope's own TOML. Its id differs from those of presets.
 pub fn read_model(file: &Path, library: &Library, open: OpenFile<'_>) -> Result<Imported<CountedModel>, ImportError> {
     if file.extension().is_some_and(|extension| extension == "toml") {
         let (name, text) = read_text(file, InputKind::Preset, open)?;
@@ -151,7 +151,7 @@ pub fn read_model(file: &Path, library: &Library, open: OpenFile<'_>) -> Result<
         .map_err(|error| within(&name, vec![error]))
 }
 
-/// The cluster of a file of shardscope's own. Its id is no preset's.
+/// Reads a cluster from a file of shardscope's own. Its id differs from those of presets.
 pub fn read_cluster(file: &Path, library: &Library, open: OpenFile<'_>) -> Result<Cluster, ImportError> {
     let (name, text) = read_text(file, InputKind::Preset, open)?;
     library.cluster_from(&text).map_err(|error| Problem::new("", error.in_file(&name), "").into())
@@ -171,7 +171,7 @@ fn nothing_named() -> ImportError {
     Problem::new("import", "no file is named", fix).into()
 }
 
-/// The problems of a file whose reader does not know its name.
+/// Puts a file's name into problems whose reader does not know it.
 fn within(file: &str, problems: Vec<Problem>) -> ImportError {
     let place = |problem: &Problem| match problem.field.as_str() {
         "" => file.to_owned(),
@@ -182,7 +182,7 @@ fn within(file: &str, problems: Vec<Problem>) -> ImportError {
 }
 
 impl ForeignFiles {
-    /// Opens files as a kind that was named, or finds out the kind by the content of the first.
+    /// Opens files as the kind that was named, or finds out the kind from the content of the first.
     pub fn open(kind: Option<ForeignKind>, files: &[PathBuf], open: OpenFile<'_>) -> Result<Self, ImportError> {
         let Some((first, more)) = files.split_first() else {
             return Err(nothing_named());
@@ -200,7 +200,7 @@ impl ForeignFiles {
             return Ok(Self { kind: Some(ForeignKind::Trace), paths, content });
         }
         let text = |input: OpenInput| match kind {
-            // One byte that is no text hides nothing else of a log.
+            // One byte that is no text must not hide the rest of a log.
             Some(ForeignKind::Run) => input.bytes().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
             _ => input.text(),
         };
@@ -237,7 +237,7 @@ impl ForeignFiles {
         self.kind
     }
 
-    /// All files that were read, one that another refers to among them.
+    /// All files that were read, with the one that another refers to.
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths
     }

@@ -1,5 +1,5 @@
-//! The view of a run of the user's own: how far its figure is from what is predicted, which settings, links or clocks may
-//! explain that, which constants, and how sure a like step is afterwards.
+//! The view of the user's own run: how far its figure is from the prediction, and the settings, links, clocks and
+//! constants that may explain the gap; then how sure the prediction of a similar step is.
 
 use std::sync::Arc;
 
@@ -28,31 +28,31 @@ pub const SPEC: ViewSpec = ViewSpec {
     },
 };
 
-/// What was found, and the cursor among its rows.
+/// The diagnosis of a run, and the cursor among its rows.
 #[derive(Debug, Clone, Default)]
 pub struct MeasuredView {
     cursor: ListCursor,
     /// The run that was asked about last.
     asked: Option<Arc<OwnRun>>,
-    /// What it says, or why nothing.
+    /// Its diagnosis, or the reason why there is none.
     found: Option<Result<RunDiagnosis, String>>,
 }
 
 /// A row of the view.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum MeasuredEntry<'a> {
-    /// What was measured.
+    /// The measured figure.
     Figure,
-    /// What may have run.
+    /// A setting, a link or clocks that may explain it.
     Hypothesis(&'a Hypothesis),
-    /// What a choice would save of memory.
+    /// A choice, and its price in memory and time.
     Price(&'a ChoicePrice),
-    /// A constant that may be another.
+    /// A constant that may have another value.
     Cause(&'a Cause),
 }
 
 impl MeasuredEntry<'_> {
-    /// What it says for those who search.
+    /// Its text for `/`.
     fn name(self) -> String {
         match self {
             Self::Figure => "measured".to_owned(),
@@ -62,7 +62,7 @@ impl MeasuredEntry<'_> {
         }
     }
 
-    /// The scenario that it is of.
+    /// The scenario that it stands for.
     fn scenario(self) -> Option<Scenario> {
         match self {
             Self::Hypothesis(one) => Some(one.candidate.scenario.clone()),
@@ -73,17 +73,17 @@ impl MeasuredEntry<'_> {
 }
 
 impl MeasuredView {
-    /// What the run says, once that is known.
+    /// The diagnosis, once it is known.
     pub fn told(&self) -> Option<&Result<RunDiagnosis, String>> {
         self.found.as_ref()
     }
 
-    /// The figure, what may explain it, what memory costs, and the constants.
+    /// The figure, then hypotheses, prices of memory and constants.
     pub fn entries(&self) -> Vec<MeasuredEntry<'_>> {
-        let told = self.found.iter().flatten().next();
-        let hypotheses = told.iter().flat_map(|told| &told.diagnosis.hypotheses).map(MeasuredEntry::Hypothesis);
-        let prices = told.iter().flat_map(|told| &told.diagnosis.prices).map(MeasuredEntry::Price);
-        let causes = told.iter().flat_map(|told| &told.attribution).flat_map(|told| &told.causes);
+        let found = self.found.iter().flatten().next();
+        let hypotheses = found.iter().flat_map(|found| &found.diagnosis.hypotheses).map(MeasuredEntry::Hypothesis);
+        let prices = found.iter().flat_map(|found| &found.diagnosis.prices).map(MeasuredEntry::Price);
+        let causes = found.iter().flat_map(|found| &found.attribution).flat_map(|attribution| &attribution.causes);
         let all = std::iter::once(MeasuredEntry::Figure).chain(hypotheses).chain(prices);
         all.chain(causes.map(MeasuredEntry::Cause)).collect()
     }
@@ -136,7 +136,7 @@ impl View for MeasuredView {
     }
 
     fn follow(&mut self, context: &Context) -> Option<Work> {
-        // What was measured is kept apart from what is edited: changing the scenario does not ask again.
+        // The run is kept apart from the current scenario: an edit does not ask again.
         if self.asked != context.measured {
             (self.asked, self.found, self.cursor) = (context.measured.clone(), None, ListCursor::default());
         }
@@ -150,8 +150,8 @@ impl View for MeasuredView {
 
     fn receive(&mut self, found: Found, _: &Context) -> Vec<Effect> {
         let Found::Measured(found) = found else { return Vec::new() };
-        let told = found.as_ref().as_ref().ok().and_then(|told| told.attribution.as_ref());
-        let learned = told.map(|told| Effect::Learn(Box::new(told.calibration.clone())));
+        let attribution = found.as_ref().as_ref().ok().and_then(|run| run.attribution.as_ref());
+        let learned = attribution.map(|attribution| Effect::Learn(Box::new(attribution.calibration.clone())));
         self.found = Some(*found);
         learned.into_iter().collect()
     }

@@ -1,4 +1,4 @@
-//! The nearest plan where none keeps to all that a search asks for: what keeps it from being an answer.
+//! The nearest plan where no plan keeps to all limits of a search, and the limit that it misses.
 
 use shardscope_engine::evaluate::chance_of_fitting;
 use shardscope_engine::search::plans::{EvaluatedPlan, Margin, Objective, PlanSearch, SearchLimits};
@@ -13,7 +13,7 @@ use crate::cli::session::Session;
 /// A margin that no plan exceeds, to see by how much the smallest one misses the memory.
 const NO_LIMIT: Margin = Margin::Share(-1e9);
 
-/// The best plan without one of the limits, the first that lets any plan in, and what that limit says of it.
+/// The best plan with one limit lifted, the first that lets any plan in, and how the plan misses that limit.
 pub fn nearest(
     session: &Session,
     search: &PlanSearch,

@@ -1,5 +1,4 @@
-//! The lines around the panels: tabs over them; under them memory and time in a few lines, what just happened or what the
-//! cursor is on, and the keys.
+//! The lines around the panels: the tabs above; the strips of memory and time, the status line and the keys below.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Margin, Position, Rect};
@@ -68,21 +67,22 @@ pub(in crate::ui) fn render_strips(app: &App, theme: Theme, area: Rect, buf: &mu
     draw_line(buf, text, &figure, theme);
 }
 
-/// Draws the status line, and the keys under it; gives the place of the text cursor where rows are searched.
+/// Draws the status line (the latest news, or what the cursor is on) and the keys under it; gives the place of the text
+/// cursor where rows are searched.
 pub(in crate::ui) fn render_status(
     app: &App,
     theme: Theme,
-    [said, keys]: [Rect; 2],
+    [status, keys]: [Rect; 2],
     buf: &mut Buffer,
 ) -> Option<Position> {
     let indented = |row: Rect| Rect { x: row.x + 1, width: row.width.saturating_sub(1), ..row };
-    let area = indented(said);
+    let area = indented(status);
     if let Some(find) = &app.find {
         render_footer(app, theme, keys, buf);
         return Some(draw_search(find, theme, area, buf));
     }
     let (text, style) = match app.status() {
-        Some(said) => (said, theme.style(Role::Accent)),
+        Some(news) => (news, theme.style(Role::Accent)),
         None => (describe_cursor(app, area.width.saturating_sub(2)), Style::new()),
     };
     let columns = usize::from(area.width);
@@ -100,7 +100,6 @@ pub(in crate::ui) fn render_status(
     None
 }
 
-/// Describes what the cursor is on.
 fn describe_cursor(app: &App, columns: u16) -> String {
     match app.focus {
         Panel::Inputs => field(app),
@@ -111,15 +110,15 @@ fn describe_cursor(app: &App, columns: u16) -> String {
 
 /// Draws the search and its matches, `/node   2 of 5`; gives the place of the text cursor.
 fn draw_search(find: &Find, theme: Theme, area: Rect, buf: &mut Buffer) -> Position {
-    let said = match find.place {
+    let outcome = match find.place {
         _ if find.input.value().is_empty() => "type a part of a row".to_owned(),
         (_, 0) => "not found".to_owned(),
         (place, count) => format!("{place} of {count}"),
     };
     let role = if find.row.is_none() && !find.input.value().is_empty() { Role::Bad } else { Role::Dim };
     let columns = [Constraint::Length(30), Constraint::Fill(1)];
-    let [typed, told] = area.layout(&Layout::horizontal(columns).spacing(2));
-    draw_line(buf, told, &Line::styled(said, theme.style(role)), theme);
+    let [typed, beside] = area.layout(&Layout::horizontal(columns).spacing(2));
+    draw_line(buf, beside, &Line::styled(outcome, theme.style(role)), theme);
     input(theme, "/", &find.input, typed, buf)
 }
 

@@ -25,7 +25,7 @@ impl LayerKind {
         2 * self.experts as usize + self.window as usize
     }
 
-    /// What sets it apart from others of its model: `experts, window`.
+    /// The name that sets it apart from the model's other kinds: `experts, window`.
     pub fn name(self, model: &Model) -> String {
         let mlp = model.experts.map(|_| if self.experts { "experts" } else { "dense" });
         let attention = model.window.map(|_| if self.window { "window" } else { "full attention" });
@@ -80,14 +80,14 @@ impl Model {
         self.kinds().count() > 1
     }
 
-    /// The first layers of the stretches in which kinds take turns; none where one stretch is all.
+    /// The layers at which the pattern of kinds changes; none where one pattern covers all layers.
     pub(crate) fn kind_changes(&self) -> impl Iterator<Item = u32> + use<> {
         let dense = self.experts.and_then(|experts| experts.dense_layers);
         let windows = self.window.and_then(|window| window.layers);
         dense.into_iter().chain(windows)
     }
 
-    /// Layers after which the kinds of a stretch come again: 6 where each sixth layer sees everything.
+    /// The number of layers after which a pattern of kinds repeats: 6 where every sixth layer has full attention.
     pub(crate) fn kind_period(&self) -> u32 {
         let experts = self.experts.and_then(|experts| experts.every).unwrap_or(1);
         let window = self.window.and_then(|window| window.full_every).unwrap_or(1);

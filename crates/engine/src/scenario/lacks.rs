@@ -1,15 +1,16 @@
-//! A scenario's plan held against what its stack can run. Not for what no program could run ([`Scenario::checked`]).
+//! Checks a scenario's plan against the plans that its stack can run. Not for plans that no program can run
+//! ([`Scenario::checked`]).
 
 use crate::plan::{Accumulation, Extent, Extents};
 use crate::stack::{Feature, LevelRanks, Runs, listed};
 
 use super::{Field, Layout, Problem, Scenario};
 
-/// How to run a plan all the same, where there is nothing to choose from.
+/// The fix where the stack lists no values to choose from.
 const FIX: &str = "choose another, or a stack that has it";
 
 impl Scenario {
-    /// Each part of the plan that the stack lacks; nothing where the stack does not say what it can run, or where the plan
+    /// Each part of the plan that the stack lacks; none where the stack does not say what it can run, or where the plan
     /// cannot be laid out at all.
     pub fn lacks(&self) -> Vec<Problem> {
         self.stack.runs.as_ref().map(|runs| self.lacks_of(&self.stack.name, runs)).unwrap_or_default()
@@ -69,15 +70,15 @@ impl Scenario {
         found
     }
 
-    /// Whether the stack lacks a field of the plan that it does not lack of another scenario's: what that has already is
-    /// its owner's choice.
+    /// Whether the stack lacks a field of this plan that the other scenario does not lack. A field that the other one
+    /// lacks already is its owner's choice.
     pub(crate) fn lacks_more_than(&self, other: &Self) -> bool {
         let lacks = self.lacks();
         let known = if lacks.is_empty() { Vec::new() } else { other.lacks() };
         lacks.iter().any(|lack| known.iter().all(|known| known.field != lack.field))
     }
 
-    /// Whether a program shards the state as a layout has it.
+    /// Whether a program can shard the state as a layout does.
     pub(crate) fn runs_shards(&self, runs: &Runs, layout: &Layout) -> bool {
         let Layout { weights, gradients, optimizer, context, .. } = *layout;
         let counts = [weights, gradients, optimizer];
@@ -90,7 +91,7 @@ impl Scenario {
     }
 }
 
-/// What a program has of a field; nothing where no list says it.
+/// The values of a field that a program has; empty where no list says so.
 fn known(runs: &Runs, field: Field, pipelined: bool) -> String {
     let patterns = || runs.shard_patterns(pipelined).unwrap_or_default().iter().map(ToString::to_string);
     match field {

@@ -1,7 +1,7 @@
-//! Diagnosis: from a figure that was measured to its possible causes. A setting that ran otherwise than its owner thinks, a
-//! slow link, low clocks: each hypothesis is a scenario that was evaluated, and those nearest to the measurement are named.
+//! Diagnosis of a measured figure: which causes may explain its gap to the prediction. A cause is a setting other than
+//! the user thinks, a slow link or low clocks. Each is evaluated as a scenario, and the nearest ones are named.
 //!
-//! Not for what would be better ([`super::advice`]), nor for the constants of a calibration, which have a posterior.
+//! Not for improvements ([`super::advice`]), nor for the constants of a calibration, which have a posterior.
 
 mod own_figure;
 mod prices;
@@ -23,19 +23,19 @@ use suspects::Suspect;
 pub use own_figure::OwnFigure;
 pub use prices::ChoicePrice;
 
-/// The most hypotheses that are named.
+/// At most this many hypotheses are named.
 const MOST: usize = 10;
 
-/// The most settings that are tried in pairs: those whose figures come nearest.
+/// At most this many settings are tried in pairs: those whose figures come nearest.
 const MOST_PAIRED: usize = 16;
 
-/// Figures of one run repeat to within this much, in the logarithm: what comes nearer than that is equally near.
+/// Figures of one run repeat to within this much, in the logarithm: smaller differences rank as equally near.
 const REPEATS: f64 = 0.025;
 
-/// The least share of the gap that a hypothesis closes.
+/// A hypothesis closes at least this share of the gap.
 const LEAST: f64 = 0.1;
 
-/// The band of a prediction that no measured run stands behind, in the logarithm.
+/// Half width of the band, in the logarithm, of a prediction that no measured run supports.
 const UNKNOWN_BAND: f64 = 0.1;
 
 /// Possible causes of a measured figure.
@@ -51,8 +51,8 @@ pub struct Diagnosis {
     pub band: f64,
     /// How many hypotheses were evaluated.
     pub tried: usize,
-    /// The nearest of them, the nearest first; of those equally near settings first, then links, then clocks. Each closes a
-    /// tenth of the gap at least.
+    /// The nearest hypotheses, the nearest first; equally near ones in the order settings, links, clocks. Each closes
+    /// at least a tenth of the gap.
     pub hypotheses: Vec<Hypothesis>,
     /// The memory and time that each choice would save or cost; only where memory was measured.
     pub prices: Vec<ChoicePrice>,
@@ -85,13 +85,13 @@ impl CauseKind {
 pub struct Hypothesis {
     /// Whether it is a setting, a link or the clocks.
     pub kind: CauseKind,
-    /// What would differ: the flags of fields, or a fact of software or machine.
+    /// The change: flags of fields, or a setting of the software or the machine.
     pub change: String,
-    /// The value that it would have, as a flag takes it.
+    /// The new value, as a flag takes it.
     pub value: String,
-    /// The edits that make it, and the scenario with it.
+    /// The edits that make the change, and the scenario with them.
     pub candidate: Candidate,
-    /// The figures of that.
+    /// The figures of that scenario.
     pub summary: Summary,
     /// How far its figure is from the measured one: 0.1 where it is 10 % more.
     pub off: f64,
@@ -114,7 +114,7 @@ impl Hypothesis {
         libm::log1p(self.off).abs()
     }
 
-    /// Settings that differ.
+    /// The number of settings that it changes.
     fn settings(&self) -> usize {
         self.change.split(suspects::AND).count()
     }
@@ -141,7 +141,7 @@ impl Diagnosis {
     }
 }
 
-/// Asks a scenario, of which a figure was measured, for the causes of the gap. `None` where it was stopped.
+/// Finds causes that may explain the gap between a scenario's figure and the measured one. `None` where cancelled.
 pub fn diagnose(
     library: &Library,
     scenario: &Scenario,
@@ -149,7 +149,7 @@ pub fn diagnose(
     evaluator: &Evaluator,
 ) -> Result<Option<Diagnosis>, Vec<Problem>> {
     let mut file = library.file(scenario);
-    // A batch that does not divide is not the one that ran: its micro-batches are.
+    // A batch that does not divide cannot have run: the number of micro-batches is kept in its place.
     if scenario.keeps_batch().is_err() {
         file.put(Field::Accumulate, Some(scenario.plan.accumulate.into()));
     }
@@ -189,12 +189,12 @@ fn band(figure: OwnFigure, scenario: &Scenario, predicted: &Summary) -> f64 {
     known.unwrap_or(UNKNOWN_BAND)
 }
 
-/// Compares hypotheses with the measurement.
+/// The hypotheses that come nearer to the measurement than the scenario itself.
 struct Shortlist {
     figure: OwnFigure,
     predicted: Summary,
     tried: usize,
-    /// Those that close some of the gap.
+    /// Hypotheses that close some of the gap.
     found: Vec<Hypothesis>,
 }
 
@@ -204,7 +204,7 @@ impl Shortlist {
         let now = libm::log1p(self.figure.off(&self.predicted)).abs();
         for (suspect, summary) in evaluated {
             self.tried += 1;
-            // What ran had room; where the scenario itself has none by this prediction, that tells nothing.
+            // A run that was timed had room. Where the scenario itself is predicted not to fit, room tells nothing.
             let had_room = !self.figure.is_of_time() || summary.fits || !self.predicted.fits;
             let Suspect { kind, change, value, candidate } = suspect;
             let off = self.figure.off(&summary);
@@ -220,7 +220,7 @@ impl Shortlist {
         self.found.iter().map(Hypothesis::apart).min_by(f64::total_cmp)
     }
 
-    /// The settings that alone come nearest, for pairs.
+    /// The settings that come nearest by themselves, to be tried in pairs.
     fn promising(&self) -> Vec<&Hypothesis> {
         let mut found: Vec<&Hypothesis> = self.found.iter().collect();
         found.sort_by(|one, other| one.apart().total_cmp(&other.apart()));
@@ -233,7 +233,7 @@ impl Shortlist {
         let steps = |one: &Hypothesis| (one.apart() / REPEATS) as u64;
         self.found.sort_by(|one, other| {
             let simplest = (steps(one), one.kind, one.settings()).cmp(&(steps(other), other.kind, other.settings()));
-            // Any rate that is solved for is as near as another: the outermost level was asked first.
+            // Rates are solved for, so all are equally near: they keep their order, the outermost level first.
             let by_apart = one.apart().total_cmp(&other.apart());
             simplest.then(if one.kind == CauseKind::Setting { by_apart } else { Ordering::Equal })
         });

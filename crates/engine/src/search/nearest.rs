@@ -1,4 +1,4 @@
-//! The nearest plan that a program can run: the fewest and smallest changes of one that it cannot.
+//! The nearest plan that a program can run: the fewest and smallest changes to a plan that it cannot run.
 
 use crate::evaluate::{Summary, Workspace, summary};
 use crate::plan::{Accumulation, Extent, Format, Offload, Precision, Recompute, Schedule};
@@ -8,19 +8,19 @@ use crate::stack::Runs;
 /// A plan that a program can run, near one that it cannot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NearestPlan {
-    /// The job with the plan.
+    /// The scenario with the plan.
     pub scenario: Scenario,
     /// Time, memory and throughput with it.
     pub summary: Summary,
-    /// Its fields that are others than before, each with both values: `recompute 0.45 -> full`.
+    /// The fields that changed, each with both values: `recompute 0.45 -> full`.
     pub changes: Vec<String>,
 }
 
-/// What a change costs in the order of nearness, beside how far extents move: a field more.
+/// The distance of one changed field, in doublings of a number of ranks.
 const FIELD: f64 = 1.0;
 
-/// The nearest plan that a program of some name can run and that fits, of as near ones the fastest; `None` where none is
-/// found that fits. Only fields that the program lacks change, and the recompute where else nothing fits.
+/// The nearest plan that fits and that the program of this name can run; among equally near ones, the fastest. `None`
+/// where none is found. Only fields that the program lacks change, and the recompute where nothing fits otherwise.
 pub fn nearest_plan(scenario: &Scenario, name: &str, runs: &Runs, workspace: &mut Workspace) -> Option<NearestPlan> {
     let lacks = scenario.lacks_of(name, runs);
     let mut plans = vec![scenario.clone()];
@@ -58,7 +58,7 @@ fn lacks_field(lacks: &[Problem], field: Field) -> bool {
     lacks.iter().any(|lack| lack.field == field.path())
 }
 
-/// The plan with each value of a field that a program may have instead.
+/// Copies of a plan, each with another value of a field that a program may have instead.
 fn replaced(plan: &Scenario, field: Field, runs: &Runs) -> Vec<Scenario> {
     let with = |change: &dyn Fn(&mut Scenario)| {
         let mut other = plan.clone();
@@ -98,7 +98,7 @@ fn replaced(plan: &Scenario, field: Field, runs: &Runs) -> Vec<Scenario> {
     }
 }
 
-/// Every way of sharding over one device, the levels, all ranks or as many ranks as any part has now.
+/// Copies of a plan, sharded in every way over one device, the levels, all ranks or as many ranks as a part has now.
 fn placed(plan: &Scenario) -> Vec<Scenario> {
     let sharding = &plan.plan.sharding;
     let mut extents = vec![Extent::Device, Extent::Innermost, Extent::Node, Extent::System];
@@ -122,7 +122,7 @@ fn placed(plan: &Scenario) -> Vec<Scenario> {
     found
 }
 
-/// How far apart two plans are: fields that differ, and doublings between extents and numbers of ranks.
+/// The distance between two plans: the number of fields that differ, and of doublings between their numbers of ranks.
 fn distance(one: &Scenario, other: &Scenario) -> f64 {
     let fields = changes(one, other).len() as f64 * FIELD;
     let (Ok(before), Ok(after)) = (one.layout(), other.layout()) else { return f64::INFINITY };
@@ -155,8 +155,8 @@ mod tests {
     use crate::presets::Library;
     use crate::scenario::file::parse;
 
-    /// ZeRO-1 over a node: of FSDP over any one number of ranks, and DDP, FSDP over the node moves two extents by as many
-    /// doublings as DDP moves one, but in one field more.
+    /// From ZeRO-1 over a node, DDP moves one extent to one device. FSDP over the node moves two extents, each as far,
+    /// so it is further by a field and its doublings.
     #[test]
     fn the_nearest_plan_changes_least() {
         let library = Library::embedded();

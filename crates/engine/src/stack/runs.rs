@@ -1,4 +1,5 @@
-//! The plans that a stack can run, as data. Not for holding a plan against it ([`crate::scenario`]).
+//! The plans that a stack can run, as its file lists them. Not for checking a plan against the list
+//! ([`crate::scenario`]).
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::plan::{Offload, Precision, Recompute, Schedule};
 
-/// A part of a plan that a program either has or lacks.
+/// A feature of plans that a program either has or lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -24,18 +25,18 @@ pub enum Feature {
     Hpz,
     /// Weights in int8 or gradients in int4 on the wire.
     Quantised,
-    /// Shards of its own for each operator.
+    /// Sharding chosen for each operator.
     Operators,
     /// Operators cut into slices.
     Slices,
 }
 
-/// A kind of recompute.
+/// How much is computed again in the backward pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum RecomputeKind {
-    /// Nothing again.
+    /// Nothing.
     None,
     /// A part of each layer.
     Selective,
@@ -56,36 +57,36 @@ impl From<Recompute> for RecomputeKind {
     }
 }
 
-/// The plans that a stack can run: section `[runs]` of its file. An absent key is that of the stack named by `like`, and
-/// limits nothing without one.
+/// The plans that a stack can run: section `[runs]` of its file. An absent key is taken from the stack that
+/// `like` names; without `like` it limits nothing.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Runs {
     /// The id of the stack whose keys serve where this one has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub like: Option<String>,
-    /// Its place in the program's code or documents.
+    /// The place in the program's code or documents that says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Extents of weights, gradients and optimizer state.
+    /// Patterns in which it shards.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shards: Option<Vec<ShardPattern>>,
-    /// The same beside a pipeline, where that takes fewer.
+    /// Patterns in which it shards beside a pipeline, where those are fewer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pipeline_shards: Option<Vec<ShardPattern>>,
     /// Whether a group of shards holds whole groups of context ranks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shards_hold_context: Option<bool>,
-    /// Parts of plans that it has.
+    /// Features that it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub features: Option<Vec<Feature>>,
-    /// Schedules of its pipeline.
+    /// Schedules that its pipeline runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedules: Option<Vec<Schedule>>,
-    /// Kinds of recompute.
+    /// Kinds of recompute that it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recompute: Option<Vec<RecomputeKind>>,
-    /// Precisions.
+    /// Precisions that it trains in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precisions: Option<Vec<Precision>>,
     /// State and checkpoints that it can keep on the host.
@@ -94,7 +95,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// These keys, and those of another stack where there are none.
+    /// These keys, and another stack's where they are absent.
     #[must_use]
     pub(crate) fn over(self, base: Self) -> Self {
         Self {
@@ -111,7 +112,7 @@ impl Runs {
         }
     }
 
-    /// Whether it has a part of plans.
+    /// Whether it has a feature.
     pub fn has(&self, feature: Feature) -> bool {
         lists(self.features.as_ref(), feature)
     }
@@ -121,7 +122,7 @@ impl Runs {
         lists(self.schedules.as_ref(), schedule)
     }
 
-    /// Whether it can compute such a part again.
+    /// Whether it has a kind of recompute.
     pub fn recomputes(&self, recompute: Recompute) -> bool {
         lists(self.recompute.as_ref(), recompute.into())
     }
@@ -131,12 +132,12 @@ impl Runs {
         lists(self.precisions.as_ref(), precision)
     }
 
-    /// Whether it can keep such a part on the host.
+    /// Whether it can keep state or checkpoints on the host in this way.
     pub fn offloads(&self, offload: Offload) -> bool {
         lists(self.offload.as_ref(), offload)
     }
 
-    /// The extents that it takes, beside a pipeline or without one; `None` where it takes any.
+    /// The patterns in which it shards, beside a pipeline or without one; `None` where any will do.
     pub fn shard_patterns(&self, pipelined: bool) -> Option<&[ShardPattern]> {
         let beside = self.pipeline_shards.as_ref().filter(|_| pipelined);
         beside.or(self.shards.as_ref()).map(Vec::as_slice)
@@ -147,13 +148,13 @@ fn lists<T: Copy + PartialEq>(known: Option<&Vec<T>>, one: T) -> bool {
     known.is_none_or(|known| known.contains(&one))
 }
 
-/// The words of a list, as a sentence names them.
+/// The entries of a list, separated by commas.
 pub(crate) fn listed<T: ToString>(known: Option<&Vec<T>>) -> String {
     known.into_iter().flatten().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// How far weights, gradients and optimizer state may be sharded: `device/device/system` is ZeRO-1, `N/N/N` FSDP over any
-/// one number of ranks.
+/// How far weights, gradients and optimizer state may be sharded: `device/device/system` is ZeRO-1, `N/N/N` FSDP over
+/// any one number of ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShardPattern(pub [PatternExtent; 3]);
 
@@ -188,7 +189,7 @@ impl PatternExtent {
 /// Ranks of the levels that a pattern may name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LevelRanks {
-    /// Of the innermost level.
+    /// Ranks of the innermost level.
     pub innermost: u32,
     /// Ranks of a node.
     pub node: u32,
@@ -197,7 +198,7 @@ pub struct LevelRanks {
 }
 
 impl ShardPattern {
-    /// Whether weights, gradients and optimizer state over so many ranks are of this pattern.
+    /// Whether shards of weights, gradients and optimizer state over so many ranks match this pattern.
     pub fn takes(&self, counts: [u32; 3], levels: LevelRanks) -> bool {
         let alike =
             self.0.iter().zip(counts).find(|(extent, _)| **extent == PatternExtent::Alike).map(|(_, count)| count);

@@ -1,4 +1,4 @@
-//! The import of each kind: which options and which facts of the scenario in hand its reader gets.
+//! Imports files of each kind: hands its reader the options, and the facts of the current scenario, that it takes.
 
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -24,7 +24,7 @@ use super::{
     within,
 };
 
-/// An import of a known kind.
+/// An import of files whose kind is known.
 pub(super) struct Import<'a> {
     pub(super) kind: ForeignKind,
     pub(super) options: &'a [(String, String)],
@@ -47,7 +47,7 @@ impl Import<'_> {
     /// Refuses options that the kind does not take.
     pub(super) fn check_options(&self) -> Result<(), ImportError> {
         let spec = self.kind.spec();
-        // A trace, or a message, is compared with the scenario in hand, which the caller has made of its flags.
+        // For a trace or a message the caller has already made the flags into the current scenario.
         let takes_fields = self.kind == ForeignKind::Plan;
         let is_known =
             |name: &str| spec.options.iter().any(|option| option.name == name) || takes_fields && field(name).is_some();
@@ -143,7 +143,7 @@ impl Import<'_> {
         Ok(all)
     }
 
-    /// The cells that options give, or else the scenario in hand: its column, its value, and who says so.
+    /// The cells that options give, or else the current scenario: the column, the value and the source of each.
     fn cells(&self) -> Result<Vec<(String, String, String)>, ImportError> {
         let mut cells = Vec::new();
         for (column, option, kind) in [("cluster", "hardware", Kind::Cluster), ("stack", "stack", Kind::Stack)] {
@@ -205,11 +205,11 @@ fn field(flag: &str) -> Option<Field> {
     Field::all().find(|field| field.spec().flag == flag)
 }
 
-/// The facts that a plan is for: no file of a launcher says all of them.
+/// The fields that a plan is made for: no file of a launcher states all of them.
 const FACTS: [Field; 3] = [Field::Cluster, Field::Stack, Field::Model];
 
-/// A launcher's plan over the scenario in hand, which is nearer to the truth than any default. The files are read twice:
-/// first to learn what they leave open.
+/// Imports a launcher's plan with the current scenario's facts where the files state none: they are nearer to the truth
+/// than any default. The files are read twice, first to learn which facts they leave open.
 fn over(
     current: &Scenario,
     mut wishes: PlanWishes,
@@ -236,7 +236,7 @@ fn over(
             _ => {}
         }
     }
-    // With the facts in hand it may be impossible: a head count that its ranks do not divide. Then as first read.
+    // The current facts may make the plan impossible, like heads that its ranks do not divide: then as first read.
     let mut imported = read(&wishes).unwrap_or(first);
     for taken in &mut imported.report.taken {
         let field = Field::all().find(|field| taken.place == format!("--{field}"));

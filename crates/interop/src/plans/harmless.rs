@@ -1,7 +1,7 @@
-//! Settings that change neither size nor time nor memory of a step, by tool, from the documentation of each.
+//! Settings that change neither the size nor the time nor the memory of a step, by tool, each with the reason.
 //!
-//! Accelerate 1.15, transformers 4.57 and 5.24, DeepSpeed 0.19, Megatron-LM core 0.16, torchtitan 0.2. A name that is
-//! neither here nor in a tool's own table is unknown.
+//! Read in the documentation of Accelerate 1.15, transformers 4.57 and 5.24, DeepSpeed 0.19, Megatron-LM core 0.16,
+//! torchtitan 0.2. A name that is neither here nor in a tool's own table is unknown.
 
 use super::table::Harmless;
 
@@ -15,7 +15,7 @@ const LOADS: &str = "loading is no part of a step";
 const SCALES: &str = "how numbers are scaled is no part of a step";
 const PROFILES: &str = "profiles are no part of a step";
 
-/// `torchrun`, `accelerate launch`, `deepspeed` and `srun`, whose flags stand in one line with the program's.
+/// Flags of `torchrun`, `accelerate launch`, `deepspeed` and `srun`, which stand in one line with the program's.
 #[rustfmt::skip]
 pub(super) const LAUNCHER: Harmless = &[
     (
@@ -49,7 +49,7 @@ pub(super) const ACCELERATE: Harmless = &[
     (LOGS, &["debug"]),
 ];
 
-/// Those inside its `megatron_lm_config`.
+/// Settings inside Accelerate's `megatron_lm_config`.
 #[rustfmt::skip]
 pub(super) const ACCELERATE_MEGATRON: Harmless = &[
     (SAVES, &["megatron_lm_no_load_optim", "megatron_lm_no_save_optim"]),
@@ -152,7 +152,7 @@ pub(super) const DEEPSPEED: Harmless = &[
         "it is read where files have no such value, or not at all",
         &["zero_optimization.ignore_unused_parameters", "zero_optimization.legacy_stage1", "disable_python_gc"],
     ),
-    // What `export` writes on top, since JSON has no comments.
+    // Keys that `export` writes on top, since JSON has no comments.
     ("a comment", &["for", "from", "notes", "elsewhere", "_comment*", "comment*"]),
 ];
 

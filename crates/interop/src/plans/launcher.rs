@@ -1,5 +1,5 @@
-//! How many devices a script's job has, as `torchrun`, `accelerate launch`, `deepspeed`, `mpirun`, `srun` and the script's
-//! head for Slurm are told.
+//! Counts the devices of a script's job from the options of `torchrun`, `accelerate launch`, `deepspeed`, `mpirun` and
+//! `srun`, and from the script's `#SBATCH` lines.
 //!
 //! Not for the program's own arguments.
 
@@ -20,12 +20,13 @@ pub(super) struct LaunchCommand<'a> {
     pub words: &'a [String],
     /// The whole script.
     pub text: &'a str,
-    /// What the script sets of these environment variables.
+    /// The script's value of `WORLD_SIZE`.
     pub world_size: Option<&'a str>,
+    /// The script's value of `CUDA_VISIBLE_DEVICES`.
     pub visible: Option<&'a str>,
 }
 
-/// Puts the job's devices into its settings as `world_size`, and takes away what said so.
+/// Puts the number of devices into the settings as `world_size`, and takes out the settings that it was counted from.
 pub(super) fn count_devices(settings: &mut ToolSettings, launch: &LaunchCommand<'_>) {
     let each = ["nproc_per_node", "gpus_per_node", "num_gpus"].map(|name| settings.take(name).map(|it| it.text));
     let nodes = ["nnodes", "nodes", "num_nodes"].map(|name| settings.take(name).map(|it| it.text));
@@ -33,7 +34,7 @@ pub(super) fn count_devices(settings: &mut ToolSettings, launch: &LaunchCommand<
     for name in ["ntasks", "ntasks_per_node", "gres", "gpus", "gpus_per_task", "num_machines"] {
         settings.take(name);
     }
-    let [each, nodes] = [each, nodes].map(|said| said.into_iter().flatten().next());
+    let [each, nodes] = [each, nodes].map(|found| found.into_iter().flatten().next());
     let [processes, included] = all;
     let count = per_node(each.as_deref(), nodes.as_deref(), launch)
         .or_else(|| Some((counted(&processes?)?, "--num_processes")))
@@ -82,13 +83,13 @@ fn devices_of_a_node(words: &[String]) -> Option<u32> {
     OF_A_NODE.into_iter().find_map(|names| typed(option(words, names)?))
 }
 
-/// The options of the script's head, as words.
+/// The words of the script's `#SBATCH` lines.
 fn heads(text: &str) -> Vec<String> {
     let lines = text.lines().filter_map(|line| line.strip_prefix("#SBATCH"));
     lines.flat_map(|line| line.split('#').next().unwrap_or_default().split_whitespace()).map(str::to_owned).collect()
 }
 
-/// What the last of an option's mentions says: `--nodes=4`, `--nodes 4`, `-N 4`, `-N4`.
+/// The value of an option where it stands last: `--nodes=4`, `--nodes 4`, `-N 4`, `-N4`.
 fn option<'a>(words: &'a [String], names: [&str; 2]) -> Option<&'a str> {
     let value = |at: usize, word: &'a str| {
         names.into_iter().find_map(|name| match word.strip_prefix(name)? {
@@ -100,17 +101,17 @@ fn option<'a>(words: &'a [String], names: [&str; 2]) -> Option<&'a str> {
     words.iter().enumerate().filter_map(|(at, word)| value(at, word)).next_back()
 }
 
-/// `mi250:8`, `gpu:a100:4` or `8`.
+/// The count in `mi250:8`, `gpu:a100:4` or `8`.
 fn typed(text: &str) -> Option<u32> {
     counted(text.split(',').find(|one| !one.starts_with("mps"))?.rsplit(':').next()?)
 }
 
-/// Devices that are listed: `0,1,2,3`.
+/// The number of devices in a list: `0,1,2,3` is four.
 fn listed(text: &str) -> Option<u32> {
     text.split(',').all(|one| one.trim().parse::<u32>().is_ok()).then(|| text.split(',').count() as u32)
 }
 
-/// Devices that `deepspeed --include` lists: `a:0,1@b:0,1` is four.
+/// The number of devices in a list of `deepspeed --include`: `a:0,1@b:0,1` is four.
 fn slots(text: &str) -> Option<u32> {
     text.split('@').map(|node| listed(node.split_once(':')?.1)).sum()
 }

@@ -1,4 +1,4 @@
-//! A view that is a table with words over and under it: its frame, the places of its parts, and the row under the mouse.
+//! A view that is a table with words over and under it: its frame, its parts, and the row under the mouse.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Position, Rect};
@@ -13,7 +13,7 @@ use crate::ui::widgets::text::{columns, draw_lines};
 use crate::ui::widgets::{RowList, list};
 use shardscope_report::figures::Table;
 
-/// Rows of a list that what stands under it leaves it.
+/// Rows that a list keeps, whatever stands under it.
 const LEAST_ROWS: u16 = 3;
 
 /// A table with words over and under it.
@@ -37,7 +37,7 @@ pub(super) struct TableView {
     /// A sentence in place of the list, if there is none.
     pub instead: Option<String>,
     pub under: Vec<Line<'static>>,
-    /// Rows that are kept for the rest, if the list has enough beside them.
+    /// Rows that are kept for the rest, if the list still has `LEAST_ROWS`.
     pub kept: u16,
     pub rest: Option<fn(&App, Theme, Rect, &mut Buffer)>,
 }

@@ -1,4 +1,4 @@
-//! One figure of a run of the user's own: the time of a step, its utilisation, or the memory that it took.
+//! A figure that users measured on a run of their own: step time, utilisation, peak memory, or memory that ran out.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::evaluate::Summary;
 use crate::units::{Bytes, Seconds, precise_percent};
 
-/// A figure that was measured of one run.
+/// A measured figure of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum OwnFigure {
     /// How long a step took.
@@ -15,24 +15,25 @@ pub enum OwnFigure {
     Mfu(f64),
     /// The peak memory of the fullest device.
     Peak(Bytes),
-    /// The run was out of memory.
+    /// The run stopped for lack of memory.
     OutOfMemory {
-        /// What its tensors would have held at least: what was allocated, and what was asked for.
+        /// The least memory that its tensors needed: what was allocated, and what was asked for.
         least: Bytes,
-        /// What the process would have held at least: the same with what its allocator and runtime held beside them.
+        /// The least memory that its process needed: its tensors, and what allocator and runtime held beside them.
         needed: Bytes,
-        /// What it had: the device's memory, less what others used.
+        /// The memory that it could use: the device's, less what other processes used.
         room: Bytes,
     },
 }
 
 impl OwnFigure {
-    /// Whether it tells of the time of a step.
+    /// Whether it is about the time of a step, not about memory.
     pub const fn is_of_time(self) -> bool {
         matches!(self, Self::StepTime(_) | Self::Mfu(_))
     }
 
-    /// How far a predicted figure is from it: 0.1 where it is 10 % more. More than the least that was needed is no error.
+    /// How far the predicted figure is from it: 0.1 where it is 10 % more. Memory that ran out is a lower bound: to
+    /// predict more is no error.
     pub fn off(self, predicted: &Summary) -> f64 {
         match self {
             Self::StepTime(time) => predicted.step_time / time - 1.0,
@@ -42,17 +43,17 @@ impl OwnFigure {
         }
     }
 
-    /// Seconds of a step, from what is predicted of it; `None` of memory.
+    /// The measured seconds of a step, from a utilisation by way of the predicted step; `None` for memory.
     pub fn seconds(self, predicted: &Summary) -> Option<f64> {
         match self {
             Self::StepTime(time) => Some(time.get()),
-            // The same work: the utilisation falls as the time grows.
+            // The work is fixed: the utilisation falls as the time grows.
             Self::Mfu(mfu) => Some(predicted.step_time.get() * predicted.mfu / mfu),
             Self::Peak(_) | Self::OutOfMemory { .. } => None,
         }
     }
 
-    /// As it is typed.
+    /// Its text as a user types it.
     pub fn typed(self) -> String {
         match self {
             Self::StepTime(time) => time.to_string(),

@@ -1,5 +1,5 @@
-//! Prices of memory: what each choice of a plan would save of it or cost, and in time. Not for the fastest plan that fits
-//! ([`crate::search::advice`] and the planners).
+//! Prices of memory: how much memory each change of a plan would save or cost, and how much time. Not for the fastest
+//! plan that fits ([`crate::search::advice`] and the planners).
 
 use crate::evaluate::Summary;
 use crate::scenario::Scenario;
@@ -10,24 +10,24 @@ use crate::units::Bytes;
 
 use super::OwnFigure;
 
-/// The most choices that are named.
+/// At most this many choices are named.
 const MOST: usize = 12;
 
-/// Changes of less than this share of the peak are no choice.
+/// A smaller change, as a share of the peak or of the time, does not count.
 const LEAST: f64 = 0.01;
 
-/// A choice, and what it would cost.
+/// A choice, and its price in memory and time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChoicePrice {
     /// The change, and the scenario with it.
     pub candidate: Candidate,
     /// The figures with it.
     pub summary: Summary,
-    /// By how much the peak changes: below zero where it saves.
+    /// The change of the peak: below zero where the choice saves memory.
     pub memory: Bytes,
-    /// By how much the time for the same tokens changes: 0.1 where they take 10 % longer.
+    /// The change of the time for as many tokens: 0.1 where they take 10 % longer.
     pub time: f64,
-    /// Whether the job would fit: the predicted peak, and what was measured beyond it.
+    /// Whether the job would fit, if it needs as much beyond the predicted peak as was measured.
     pub fits: bool,
 }
 
@@ -40,7 +40,7 @@ pub(super) fn all(adviser: &Adviser, figure: OwnFigure, now: &Summary, evaluator
         OwnFigure::OutOfMemory { room, .. } => room.min(now.memory.capacity),
         _ => now.memory.capacity,
     };
-    // What was needed beyond the prediction stays: nothing says that a choice would save it.
+    // Memory needed beyond the prediction stays: no choice is known to save it.
     let beyond = match figure {
         OwnFigure::OutOfMemory { needed, .. } | OwnFigure::Peak(needed) => needed - now.memory.peak,
         OwnFigure::StepTime(_) | OwnFigure::Mfu(_) => Bytes::ZERO,
@@ -53,7 +53,7 @@ pub(super) fn all(adviser: &Adviser, figure: OwnFigure, now: &Summary, evaluator
         Some(ChoicePrice { candidate, summary, memory, time, fits })
     };
     let mut prices: Vec<ChoicePrice> = evaluated.filter_map(price).collect();
-    // A choice that costs memory is one only where there is room, and it gains time.
+    // A choice that costs memory counts only where it fits and saves time.
     prices.retain(|one| {
         let share = one.memory / now.memory.peak;
         one.time.is_finite() && (share < -LEAST || one.fits && share > LEAST && one.time < -LEAST)

@@ -1,4 +1,5 @@
-//! The rate of a level, or the clock of the devices, that would give a measured time: solved for, since any rate may be.
+//! Slow links and low clocks: the rate of a level, or the clock of the devices, that would give the measured time. Each
+//! is solved for, since it may have any value.
 
 use std::sync::Mutex;
 
@@ -13,17 +14,17 @@ use crate::units::{BytesPerSecond, whole_percent};
 use super::suspects::{Suspect, machine};
 use super::{CauseKind, OwnFigure};
 
-/// How far a level's rate may be from what is stated: TCP on one slow port in place of eight fast ones, and a network that is
-/// four times what the cluster's file says.
+/// The range of a level's rate, as a factor on the stated one: from TCP on one slow port in place of eight fast ones to
+/// a network four times as fast as the cluster's file says.
 const RATES: [f64; 2] = [1.0 / 256.0, 4.0];
 
-/// How low clocks may be: an H100 that throttles at 600 of 1,980 MHz keeps 0.3.
+/// The range of the clock, as a factor on the usual one: an H100 that throttles at 600 of 1,980 MHz keeps 0.3.
 const CLOCKS: [f64; 2] = [0.3, 1.0];
 
-/// Halvings of the range, on its logarithm: of a factor of 1,024 they leave 0.2 %.
+/// Halvings of the range, on its logarithm: they narrow a range of 1,024 to 0.2 %.
 const HALVINGS: usize = 12;
 
-/// What may be slower than it is stated.
+/// A rate that may differ from the stated one.
 #[derive(Clone, Copy)]
 enum Rate {
     /// A level of the cluster, by its index.
@@ -32,7 +33,7 @@ enum Rate {
     Clock,
 }
 
-/// The rates with which the scenario would have the measured time, each by itself.
+/// The rates that would each, by itself, give the scenario the measured time.
 pub(super) fn suspects(adviser: &Adviser, figure: OwnFigure, evaluator: &Evaluator) -> Vec<Suspect> {
     let scenario = adviser.scenario;
     let Ok(checked) = scenario.checked() else { return Vec::new() };
@@ -54,7 +55,7 @@ pub(super) fn suspects(adviser: &Adviser, figure: OwnFigure, evaluator: &Evaluat
     rates.into_iter().zip(found).filter_map(|(rate, factor)| suspect(adviser, rate, factor?)).collect()
 }
 
-/// The factor on a rate with which the scenario has the measured time; `None` where no factor in range gives it.
+/// The factor on a rate that gives the scenario the measured time; `None` where no factor in range does.
 fn factor(scenario: &Checked, rate: Rate, figure: OwnFigure, workspace: &mut Workspace) -> Option<f64> {
     let mut off = |exponent: f64| {
         let mut factors = Factors::default();
@@ -80,7 +81,7 @@ fn factor(scenario: &Checked, rate: Rate, figure: OwnFigure, workspace: &mut Wor
     Some(libm::exp(f64::midpoint(low, high)))
 }
 
-/// The scenario on a machine with such a rate.
+/// The scenario on a machine whose rate is changed by a factor.
 fn suspect(adviser: &Adviser, rate: Rate, factor: f64) -> Option<Suspect> {
     let scenario = adviser.scenario;
     let own = &scenario.cluster;
@@ -100,7 +101,7 @@ fn suspect(adviser: &Adviser, rate: Rate, factor: f64) -> Option<Suspect> {
         Rate::Clock => {
             let (change, value) = ("clocks".to_owned(), format!("{} of the usual", whole_percent(factor)));
             let mut cluster = Cluster::clone(own);
-            // Power grows with the cube of the clock, which is what a cluster's file states.
+            // A cluster's file states the power, which grows with the cube of the clock.
             cluster.device.power_share *= factor * factor * factor;
             let edit = machine(adviser, &change, &whole_percent(factor), &mut cluster);
             (CauseKind::Clock, change, value, edit)
@@ -115,7 +116,7 @@ fn rate_of(cluster: &Cluster, index: usize) -> BytesPerSecond {
     level.measured.as_ref().map_or(level.bandwidth / cluster.sharing(index), |measured| measured.bandwidth)
 }
 
-/// A cluster with another rate on a level.
+/// The cluster with the rate of a level changed by a factor.
 fn scaled(cluster: &Cluster, index: usize, factor: f64) -> Cluster {
     let mut cluster = Cluster::clone(cluster);
     cluster.rings = Rings::default();

@@ -1,5 +1,5 @@
-//! Suspects: what a run may have had otherwise. Fields of the plan as advice changes them, then what the software and the
-//! machine are set to, which no field says.
+//! Suspects: settings that a run may have had other than its scenario says. They are fields of the plan, as advice
+//! changes them, and settings of the software and the machine that no field holds.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::stack::{Attention, Overlap, Stack};
 
 use super::{CauseKind, Hypothesis};
 
-/// Stands between changes that are made together.
+/// The separator of changes that are made together.
 pub(super) const AND: &str = " + ";
 
 /// Kernels of attention, and their words.
@@ -35,7 +35,7 @@ const OVERLAPS: [(Overlap, &str); 4] = [
     (Overlap::Independent, "independent"),
 ];
 
-/// Something that may have been otherwise, and the scenario with it.
+/// A setting or a rate that may have been another, and the scenario with it.
 pub(super) struct Suspect {
     pub kind: CauseKind,
     pub change: String,
@@ -43,7 +43,7 @@ pub(super) struct Suspect {
     pub candidate: Candidate,
 }
 
-/// Single changes: those of fields, of the software, of the machine.
+/// Single changes: of fields, of the software, of the machine.
 pub(super) fn singles(adviser: &Adviser) -> Vec<Suspect> {
     let fields = adviser.nearest(|spec| spec.suspected).into_iter().filter(|one| !is_odd(one));
     let mut found: Vec<Suspect> = fields.map(of_fields).collect();
@@ -53,7 +53,7 @@ pub(super) fn singles(adviser: &Adviser) -> Vec<Suspect> {
     found
 }
 
-/// Each two settings of different fields together.
+/// Pairs of settings that change different fields.
 pub(super) fn pairs(adviser: &Adviser, singles: &[&Hypothesis]) -> Vec<Suspect> {
     let later = |(index, one)| singles[index + 1..].iter().map(move |other: &&Hypothesis| (one, *other));
     let both = |(one, other): (&Hypothesis, &Hypothesis)| {
@@ -74,13 +74,13 @@ fn is_odd(candidate: &Candidate) -> bool {
 
 /// A change of fields, by their flags.
 fn of_fields(candidate: Candidate) -> Suspect {
-    let said = |word: &dyn Fn(&Edit) -> String| candidate.edits.iter().map(word).collect::<Vec<_>>().join(AND);
-    let change = said(&|edit| edit.field.spec().flag.to_owned());
-    let value = said(&|edit| edit.field.spec().takes.show(&edit.value));
+    let joined = |word: &dyn Fn(&Edit) -> String| candidate.edits.iter().map(word).collect::<Vec<_>>().join(AND);
+    let change = joined(&|edit| edit.field.spec().flag.to_owned());
+    let value = joined(&|edit| edit.field.spec().takes.show(&edit.value));
     Suspect { kind: CauseKind::Setting, change, value, candidate }
 }
 
-/// Settings of the software. What a field says stands in the table of fields, with the values of it that are suspected.
+/// Settings of the software that no field holds. The table of fields has the suspected values of each field.
 fn software<'a>(adviser: &'a Adviser) -> impl Iterator<Item = Suspect> + use<'a> {
     let own = &adviser.scenario.stack;
     let kernel = adviser.scenario.attention();
@@ -117,7 +117,7 @@ fn software<'a>(adviser: &'a Adviser) -> impl Iterator<Item = Suspect> + use<'a>
     })
 }
 
-/// Fewer network ports of a node in use: one of eight where a library finds no other.
+/// Fewer network ports of a node in use: one of eight, where the library finds no other.
 fn ports(adviser: &Adviser) -> Vec<Suspect> {
     let cluster = &adviser.scenario.cluster;
     let Some((at, level)) = cluster.levels.iter().enumerate().next_back() else { return Vec::new() };
@@ -137,7 +137,7 @@ fn ports(adviser: &Adviser) -> Vec<Suspect> {
     fewer.filter_map(suspect).collect()
 }
 
-/// The same devices on more nodes: fewer of each node than it has.
+/// As many devices on more nodes: each node has more devices than are used.
 fn spread(adviser: &Adviser) -> Vec<Suspect> {
     let scenario = adviser.scenario;
     let Some(node) = scenario.cluster.level("node") else { return Vec::new() };
@@ -156,11 +156,11 @@ fn spread(adviser: &Adviser) -> Vec<Suspect> {
         let of = scenario.cluster.devices_per_node();
         on_machine(adviser, "devices used of a node", format!("{used} of {of}"), cluster, size)
     };
-    // A map of links is of whole nodes.
+    // A map of links describes whole nodes only.
     halves.filter(|_| !has_links).filter_map(suspect).collect()
 }
 
-/// The scenario on a machine that differs.
+/// The scenario on a changed machine.
 fn on_machine(
     adviser: &Adviser,
     change: &str,
@@ -173,7 +173,7 @@ fn on_machine(
     Some(Suspect { kind: CauseKind::Setting, change: change.to_owned(), value, candidate })
 }
 
-/// The edit to a machine that differs, which gets an id of its own.
+/// The edit that puts the scenario on a changed machine, which gets an id of its own.
 pub(super) fn machine(adviser: &Adviser, change: &str, value: &str, cluster: &mut Cluster) -> Edit {
     cluster.id = adviser.library.new_id(Kind::Cluster, &format!("{}-{change}-{value}", cluster.id));
     let resolved = Resolved::Cluster(Arc::new(cluster.clone()), adviser.scenario.plan.precision);

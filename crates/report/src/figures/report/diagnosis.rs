@@ -1,4 +1,4 @@
-//! The hypotheses that may explain a measured figure, and the prices of memory, as tables for text, JSON and the screen.
+//! The report on a measured figure: the hypotheses that may explain it and the prices of memory, as tables and JSON.
 
 use serde_json::{Value, json};
 
@@ -7,11 +7,11 @@ use shardscope_engine::evaluate::{MemoryParts, Summary};
 use shardscope_engine::search::{ChoicePrice, Diagnosis, Hypothesis, OwnFigure};
 use shardscope_engine::units::{Bytes, percent, signed};
 
-/// What is measured and predicted of a figure of memory, and what its parts are.
+/// The measured memory beside the predicted one in a sentence, and the predicted parts.
 pub fn memory_words(diagnosis: &Diagnosis) -> Vec<String> {
     let Diagnosis { figure, predicted, .. } = diagnosis;
     let peak = predicted.memory.peak;
-    let said = if let OwnFigure::OutOfMemory { needed, room, .. } = figure {
+    let sentence = if let OwnFigure::OutOfMemory { needed, room, .. } = figure {
         let fits = if peak > *room { "does not fit" } else { "fits" };
         format!("out of memory: {needed} or more of {room}; predicted {peak}, which {fits}")
     } else {
@@ -19,22 +19,22 @@ pub fn memory_words(diagnosis: &Diagnosis) -> Vec<String> {
         let gap = 1.0 / (1.0 + diagnosis.off) - 1.0;
         format!("measured {}, predicted {peak}: {} {way}", figure.typed(), percent(gap.abs()))
     };
-    vec![said, format!("predicted: {}", parts(predicted))]
+    vec![sentence, format!("predicted: {}", parts(predicted))]
 }
 
 /// `optimizer 11.2 GiB, weights 1.87 GiB`: the largest part first.
 fn parts(summary: &Summary) -> String {
     let mut parts = MemoryParts::named(&summary.memory.parts);
     parts.sort_by(|(_, one), (_, other)| other.get().total_cmp(&one.get()));
-    let said = parts.iter().filter(|(_, size)| *size > Bytes::ZERO);
-    said.map(|(name, size)| format!("{} {size}", name.replace('_', " "))).collect::<Vec<_>>().join(", ")
+    let held = parts.iter().filter(|(_, size)| *size > Bytes::ZERO);
+    held.map(|(name, size)| format!("{} {size}", name.replace('_', " "))).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether anything explains the figure, in a sentence; `None` where the prediction too is out of memory.
 pub fn verdict_words(diagnosis: &Diagnosis) -> Option<String> {
     let Diagnosis { band, tried, hypotheses, .. } = diagnosis;
     let width = percent(libm::expm1(*band));
-    let said = if diagnosis.is_expected() {
+    let sentence = if diagnosis.is_expected() {
         if matches!(diagnosis.figure, OwnFigure::OutOfMemory { .. }) {
             return None;
         }
@@ -46,7 +46,7 @@ pub fn verdict_words(diagnosis: &Diagnosis) -> Option<String> {
     } else {
         format!("none explains it: none of {tried} hypotheses is within the prediction's {width}")
     };
-    Some(said)
+    Some(sentence)
 }
 
 /// The hypotheses, the nearest first.
@@ -76,7 +76,7 @@ fn hypothesis_cells(diagnosis: &Diagnosis, one: &Hypothesis) -> Vec<TableCell> {
     .into()
 }
 
-/// What each choice would save of the memory or cost, and in time.
+/// The memory and the time that each choice would save or cost.
 pub fn prices(diagnosis: &Diagnosis) -> Table {
     let mut table = Table::headed(["choice", "peak", "memory", "time", ""]);
     table.extend(diagnosis.prices.iter().map(price_cells));
@@ -96,7 +96,7 @@ fn price_cells(one: &ChoicePrice) -> Vec<TableCell> {
     ]
 }
 
-/// For people: what may explain the figure, and what memory costs.
+/// The text for people: the verdict, the hypotheses and the prices of memory.
 pub fn diagnosis(diagnosis: &Diagnosis) -> String {
     let mut text = verdict_words(diagnosis).map_or_else(String::new, |verdict| verdict + "\n");
     if !diagnosis.hypotheses.is_empty() {
@@ -109,7 +109,7 @@ pub fn diagnosis(diagnosis: &Diagnosis) -> String {
     text
 }
 
-/// For scripts.
+/// The JSON for scripts.
 pub fn diagnosis_record(diagnosis: &Diagnosis) -> Value {
     let hypothesis = |one: &Hypothesis| {
         json!({

@@ -1,4 +1,4 @@
-//! The kinds of layers of a model that has several: how many there are, what each takes.
+//! The section on the kinds of layers, for a model that has several: how many layers each has, and the cost of one.
 
 use serde_json::{Value, json};
 
@@ -11,17 +11,16 @@ use crate::figures::table::whole;
 
 use super::lines::row;
 
-/// The title of the section.
 pub(super) const TITLE: &str = "each layer, by kind";
 
-/// Layers of a kind, and what one of them takes.
+/// A kind of layer, and the cost of one layer of it.
 struct KindOfLayer {
     name: String,
     layers: u32,
     parameters: u64,
     forward: Seconds,
     backward: Seconds,
-    /// Activations that it keeps of a micro-batch.
+    /// Activations of a micro-batch that it keeps for the backward pass.
     kept: Bytes,
 }
 
@@ -57,7 +56,7 @@ pub(super) fn rows(scenario: &Scenario) -> Vec<(String, String)> {
     kinds(scenario).into_iter().map(line).collect()
 }
 
-/// The same for scripts; `None` where all layers are alike.
+/// The kinds for scripts; `None` where all layers are alike.
 pub(super) fn json(scenario: &Scenario) -> Option<Value> {
     let entry = |KindOfLayer { name, layers, parameters, forward, backward, kept }| {
         json!({
