@@ -13,7 +13,7 @@ use shardscope_engine::stack::constants::CONSTANTS;
 use shardscope_engine::units::percent;
 use shardscope_evidence::calibrate::{self, FitOptions, Fitted};
 use shardscope_evidence::measured::{self, Case, MeasuredRow, Metric, Scores, Skipped, Validation};
-use shardscope_interop::import::called;
+use shardscope_interop::import::name_of;
 use shardscope_report::figures::{CalibrateReport, SupportReport, ValidateReport};
 
 use super::args::{CalibrateArgs, SupportArgs, ValidateArgs};
@@ -149,7 +149,7 @@ pub(super) fn read_table(file: &Path) -> Result<String, Failure> {
 /// The failure of files without a run: the mistake in each line, or that there is no line.
 pub(super) fn refuse_rows(files: &[PathBuf], skipped: &[Skipped]) -> Failure {
     if skipped.is_empty() {
-        let line = |file: &PathBuf| format!("{}: holds no run; write each as a line under the header", called(file));
+        let line = |file: &PathBuf| format!("{}: holds no run; write each as a line under the header", name_of(file));
         return Failure::Input(files.iter().map(line).collect());
     }
     Failure::Input(skipped.iter().map(|Skipped { id, why }| format!("{id}: {why}")).collect())
@@ -163,7 +163,7 @@ fn read_rows(files: &[PathBuf]) -> Result<(Vec<MeasuredRow>, Vec<Skipped>), Fail
         skipped.extend(without);
     };
     for file in files {
-        add(measured::read(&called(file), &read_table(file)?));
+        add(measured::read(&name_of(file), &read_table(file)?));
     }
     if files.is_empty() {
         for (name, text) in shardscope_presets::MEASURED {

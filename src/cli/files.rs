@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::config::Place;
 use shardscope_engine::disk::{self, InputKind, OpenInput, Staged};
 use shardscope_engine::scenario::Field;
-use shardscope_interop::import::{STANDARD_INPUT, called, is_cluster_file, is_model_file};
+use shardscope_interop::import::{STANDARD_INPUT, is_cluster_file, is_model_file, name_of};
 
 use super::args::{Cli, CliCommand, ImportArgs, ScenarioArgs, ScenarioFlags};
 use super::exit::Failure;
@@ -20,7 +20,7 @@ pub(super) fn open(file: &Path, kind: InputKind) -> io::Result<OpenInput> {
 /// The text of a file. A byte that is no text is replaced, since one bad name should not hide a table.
 pub(super) fn read_lossy(file: &Path, kind: InputKind) -> Result<String, Failure> {
     let bytes = open(file, kind).and_then(OpenInput::bytes);
-    let bytes = bytes.map_err(|error| Failure::io(Path::new(&called(file)), &error))?;
+    let bytes = bytes.map_err(|error| Failure::io(Path::new(&name_of(file)), &error))?;
     Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 

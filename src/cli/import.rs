@@ -12,7 +12,7 @@ use shardscope_engine::units::Seconds;
 use shardscope_evidence::calibrate::RunDiagnosis;
 use shardscope_evidence::measured::{self, Case, MeasuredRow};
 use shardscope_interop::content::ForeignKind;
-use shardscope_interop::import::{Foreign, ForeignFiles, ImportContext, STANDARD_INPUT, called};
+use shardscope_interop::import::{Foreign, ForeignFiles, ImportContext, STANDARD_INPUT, name_of};
 use shardscope_interop::report::Imported;
 use shardscope_report::figures::{self, MeasuredReport};
 
@@ -30,7 +30,7 @@ pub(super) fn run(session: &Session, arguments: &ImportArgs) -> Result<Exit, Fai
     let recognised = files.kind().filter(|_| kind.is_none());
     if let (Some(kind), Some(file)) = (recognised, words.files.first()) {
         let spec = kind.spec();
-        output::to_stderr(&format!("{} is {}: import {}\n", called(file), spec.name, spec.word));
+        output::to_stderr(&format!("{} is {}: import {}\n", name_of(file), spec.name, spec.word));
     }
     let inputs: Vec<PathBuf> = session.inputs.iter().chain(files.paths()).cloned().collect();
     let (imported, opened) = if matches!(files.kind(), Some(ForeignKind::Trace | ForeignKind::OutOfMemory)) {

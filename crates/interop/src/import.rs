@@ -123,7 +123,7 @@ impl From<Problem> for ImportError {
 }
 
 /// A file's name in messages.
-pub fn called(file: &Path) -> String {
+pub fn name_of(file: &Path) -> String {
     if file == Path::new(STANDARD_INPUT) { "standard input".to_owned() } else { printable(&file.display().to_string()) }
 }
 
@@ -159,11 +159,11 @@ pub fn read_cluster(file: &Path, library: &Library, open: OpenFile<'_>) -> Resul
 
 fn read_text(file: &Path, kind: InputKind, open: OpenFile<'_>) -> Result<(String, String), ImportError> {
     let text = open(file, kind).and_then(OpenInput::text).map_err(|error| unreadable(file, error))?;
-    Ok((called(file), text))
+    Ok((name_of(file), text))
 }
 
 fn unreadable(file: &Path, error: io::Error) -> ImportError {
-    ImportError::Unreadable(called(file), error)
+    ImportError::Unreadable(name_of(file), error)
 }
 
 fn nothing_named() -> ImportError {
@@ -204,10 +204,10 @@ impl ForeignFiles {
             Some(ForeignKind::Run) => input.bytes().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
             _ => input.text(),
         };
-        let mut texts = vec![(called(first), text(input).map_err(unread)?)];
+        let mut texts = vec![(name_of(first), text(input).map_err(unread)?)];
         for file in more {
             let opened = open(file, as_input).and_then(text).map_err(|error| unreadable(file, error))?;
-            texts.push((called(file), opened));
+            texts.push((name_of(file), opened));
         }
         let kind = kind.or_else(|| ForeignKind::recognise(&texts[0].0, &texts[0].1));
         let mut files = Self { kind, paths, content: OpenedContent::Texts(texts) };
@@ -223,7 +223,7 @@ impl ForeignFiles {
         let Some(beside) = plans::referred(&texts[0].1).map(|name| file.with_file_name(name)) else { return Ok(()) };
         match open(&beside, InputKind::Launcher).and_then(OpenInput::text) {
             Ok(text) => {
-                texts.push((called(&beside), text));
+                texts.push((name_of(&beside), text));
                 self.paths.push(beside);
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -256,7 +256,7 @@ impl ForeignFiles {
         options: &[(String, String)],
         context: ImportContext<'_>,
     ) -> Result<Imported<Foreign>, ImportError> {
-        let name = self.paths.first().map_or_else(String::new, |file| called(file));
+        let name = self.paths.first().map_or_else(String::new, |file| name_of(file));
         let Some(kind) = self.kind else {
             let names = ForeignKind::ALL.map(|kind| kind.spec().name).join(", ");
             let words = ForeignKind::ALL.map(|kind| kind.spec().word).join(", ");

@@ -109,7 +109,7 @@ pub fn links(
             continue;
         }
         for run in runs {
-            match told(run, base, options, &mut report, &mut facts) {
+            match take_run(run, base, options, &mut report, &mut facts) {
                 Ok(candidate) => candidates.extend(candidate),
                 Err(error) => errors.push(error),
             }
@@ -164,7 +164,7 @@ fn other_device<'a>(run: &'a BenchmarkRun, name: &str) -> Option<&'a str> {
 }
 
 /// What a run is, if a level can be fitted to it.
-fn told(
+fn take_run(
     run: BenchmarkRun,
     base: &Scenario,
     options: LinkOptions<'_>,

@@ -14,7 +14,7 @@ use shardscope_engine::scenario::{CheckedScenario, Problem, Scenario};
 use shardscope_engine::search::OwnFigure;
 use shardscope_engine::units::Seconds;
 use shardscope_evidence::measured::{self, MeasuredRow};
-use shardscope_interop::import::{Foreign, ForeignFiles, ImportContext, ImportWords, called};
+use shardscope_interop::import::{Foreign, ForeignFiles, ImportContext, ImportWords, name_of};
 use shardscope_interop::runs::RunRows;
 use shardscope_report::snapshot::{self, Opened};
 
@@ -127,7 +127,7 @@ impl ImportQuestion {
 
     /// The scenario of a measured run, where its log says one; else its step time is compared with the one in hand.
     fn adopt_run(&self, rows: &RunRows, library: &Library) -> Result<(String, ImportChange), Vec<String>> {
-        let name = self.words.files.first().map_or_else(String::new, |file| called(file));
+        let name = self.words.files.first().map_or_else(String::new, |file| name_of(file));
         // A row of a table is judged in the same way by `validate`.
         let measured: Vec<MeasuredRow> = rows.rows.iter().map(|cells| MeasuredRow::from_cells(&name, cells)).collect();
         let (cases, unbuilt) = measured::cases(&measured, library);

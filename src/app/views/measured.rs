@@ -74,7 +74,7 @@ impl MeasuredEntry<'_> {
 
 impl MeasuredView {
     /// The diagnosis, once it is known.
-    pub fn told(&self) -> Option<&Result<RunDiagnosis, String>> {
+    pub fn diagnosis(&self) -> Option<&Result<RunDiagnosis, String>> {
         self.found.as_ref()
     }
 

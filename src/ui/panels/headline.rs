@@ -99,7 +99,7 @@ const COMPACT: [Figure; 4] = [Figure::ModelFlops, Figure::Mfu, Figure::StepTime,
 fn facts(figures: &[Figure], answer: &Answer, wide: bool, theme: Theme) -> Vec<Span<'static>> {
     let fact = |figure: &Figure| {
         let role = if *figure == Figure::ModelFlops { Role::Title } else { Role::Text };
-        Span::styled(said(*figure, answer, wide, theme), theme.style(role))
+        Span::styled(format_figure(*figure, answer, wide, theme), theme.style(role))
     };
     figures.iter().map(fact).collect()
 }
@@ -137,7 +137,7 @@ fn step(app: &App, answer: &Answer, wide: bool, theme: Theme, row: Rect, buf: &m
 
 /// A figure in the words of the headline; nothing where there is no such figure. What goes with it stands beside it where
 /// it is wide: the other utilisation, the tokens of the training, the energy.
-fn said(figure: Figure, answer: &Answer, wide: bool, theme: Theme) -> String {
+fn format_figure(figure: Figure, answer: &Answer, wide: bool, theme: Theme) -> String {
     let Answer { scenario, evaluation } = answer;
     let (summary, subject) = (&evaluation.summary, answer.subject());
     let row = |figure: Figure| figure.amount(&subject).map(Amount::in_row);

@@ -162,13 +162,13 @@ pub fn diagnose(
         suspects.into_iter().zip(figures).filter_map(|(one, figures)| Some((one, figures.ok()?))).collect::<Vec<_>>()
     };
     let mut shortlist = Shortlist { figure, predicted, tried: 0, found: Vec::new() };
-    shortlist.hear(evaluated(suspects::singles(&adviser)));
+    shortlist.keep(evaluated(suspects::singles(&adviser)));
     let band = band(figure, scenario, &predicted);
     if shortlist.nearest().is_none_or(|nearest| nearest > band) {
-        shortlist.hear(evaluated(suspects::pairs(&adviser, &shortlist.promising())));
+        shortlist.keep(evaluated(suspects::pairs(&adviser, &shortlist.promising())));
     }
     let prices = if figure.is_of_time() {
-        shortlist.hear(evaluated(rates::suspects(&adviser, figure, evaluator)));
+        shortlist.keep(evaluated(rates::suspects(&adviser, figure, evaluator)));
         Vec::new()
     } else {
         prices::all(&adviser, figure, &predicted, evaluator)
@@ -200,7 +200,7 @@ struct Shortlist {
 
 impl Shortlist {
     /// Keeps the evaluated suspects that could have run and come nearer to the measurement.
-    fn hear(&mut self, evaluated: Vec<(Suspect, Summary)>) {
+    fn keep(&mut self, evaluated: Vec<(Suspect, Summary)>) {
         let now = libm::log1p(self.figure.off(&self.predicted)).abs();
         for (suspect, summary) in evaluated {
             self.tried += 1;

@@ -128,7 +128,7 @@ fn each_log_s_runs_are_told() {
     for ((file, text), runs) in expected {
         let mut facts = Vec::new();
         for run in text::runs(file, text) {
-            told(run, &on("h100-80gb-dgx"), LinkOptions::default(), &mut ImportReport::default(), &mut facts)
+            take_run(run, &on("h100-80gb-dgx"), LinkOptions::default(), &mut ImportReport::default(), &mut facts)
                 .unwrap_or_else(|error| panic!("{error}"));
         }
         let found: Vec<ExpectedRun> = facts

@@ -105,7 +105,7 @@ fn tag(text: &str) -> (&str, &str) {
     end.map_or((text, ""), |end| (&text[..end], &text[end + 1..]))
 }
 
-fn said<T>(file: &str, node: Node<'_, '_>, value: T) -> Said<T> {
+fn found_at<T>(file: &str, node: Node<'_, '_>, value: T) -> Said<T> {
     let line = node.document().text_pos_at(node.range().start).row;
     Said { value, place: format!("{file}:{line}") }
 }
@@ -116,19 +116,21 @@ fn driver(file: &str, root: Node<'_, '_>, facts: &mut MachineFacts) -> Result<()
     for device in &devices {
         let text = |name: &str| device.descendants().find(|node| is(node, name)).and_then(|node| node.text());
         if text("current_mig").is_some_and(|mode| mode == "Enabled") {
-            let at = said(file, *device, ()).place;
+            let at = found_at(file, *device, ()).place;
             return Err(Problem::new(at, "this device is cut into slices (MIG)", "give nodes of whole devices"));
         }
         if let Some(name) = text("product_name") {
-            facts.names.push(said(file, *device, name.to_owned()));
+            facts.names.push(found_at(file, *device, name.to_owned()));
         }
         let memory = device.children().find(|node| is(node, "fb_memory_usage"));
         let total = memory.and_then(|node| node.children().find(|node| is(node, "total"))?.text());
         facts.memory.extend(
-            total.and_then(|total| total.strip_suffix(" MiB")?.parse().ok()).map(|total| said(file, *device, total)),
+            total
+                .and_then(|total| total.strip_suffix(" MiB")?.parse().ok())
+                .map(|total| found_at(file, *device, total)),
         );
     }
-    facts.devices.push(said(file, root, devices.len() as u32));
+    facts.devices.push(found_at(file, root, devices.len() as u32));
     Ok(())
 }
 
@@ -142,24 +144,24 @@ fn topology(file: &str, root: Node<'_, '_>, facts: &mut MachineFacts) {
     let devices = named("gpu").count().max(named("pci").filter(|node| class(node, "0x0302")).count());
     for node in named("pci").filter(|node| class(node, "0x0302")) {
         let name = DEVICES.iter().find(|(number, _)| node.attribute("device") == Some(number));
-        facts.names.extend(name.map(|(_, name)| said(file, node, (*name).to_owned())));
+        facts.names.extend(name.map(|(_, name)| found_at(file, node, (*name).to_owned())));
     }
     // Through a switch, or to each of the others: together they are what the device has.
     let links = named("gpu").map(|node| {
         let links = node.children().filter(|link| link.tag_name().name() == "nvlink");
         let counts = links.filter_map(|link| link.attribute("count")?.parse::<u32>().ok());
-        said(file, node, DirectLinks { count: counts.fold(0, u32::saturating_add), wire: None })
+        found_at(file, node, DirectLinks { count: counts.fold(0, u32::saturating_add), wire: None })
     });
     facts.links.extend(links.filter(|links| links.value.count > 0));
     let pci = named("pci").filter(|node| class(node, "0x0207") || class(node, "0x0200")).count();
-    facts.devices.push(said(file, root, devices as u32));
-    let rates =
-        named("net").filter_map(|node| Some(said(file, node, node.attribute("speed")?.parse::<f64>().ok()? / 1000.0)));
+    facts.devices.push(found_at(file, root, devices as u32));
+    let rates = named("net")
+        .filter_map(|node| Some(found_at(file, node, node.attribute("speed")?.parse::<f64>().ok()? / 1000.0)));
     // 1 Gb/s is the port that a node is managed by.
     let fast: Vec<Said<f64>> = rates.filter(|rate| rate.value > 10.0).collect();
     let ports = pci.max(fast.len());
     if ports > 0 {
-        facts.ports.push(said(file, root, ports as u32));
+        facts.ports.push(found_at(file, root, ports as u32));
     }
     facts.rates.extend(fast);
 }

@@ -147,7 +147,7 @@ fn a_log_brings_what_ran_and_how_long_it_took() {
     assert!(title.ends_with("is the log of a run"), "{title}: {text}");
     let run = app.inputs.measured.as_ref().expect("a measured step");
     assert!(run.is_of(&app.scenario));
-    assert!(app.views.measured.told().is_some());
+    assert!(app.views.measured.diagnosis().is_some());
     assert_eq!((app.scenario.plan.tensor, app.scenario.plan.pipeline), (4, 16), "{text}");
     assert!(text.contains("cluster = h100-80gb-dgx (not in any log"), "{text}");
 }

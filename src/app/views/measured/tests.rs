@@ -9,14 +9,22 @@ use shardscope_engine::units::Seconds;
 use shardscope_evidence::calibrate::Attribution;
 
 fn told(app: &App) -> &Attribution {
-    app.views.measured.told().expect("an answer").as_ref().expect("possible").attribution.as_ref().expect("a posterior")
+    app.views
+        .measured
+        .diagnosis()
+        .expect("an answer")
+        .as_ref()
+        .expect("possible")
+        .attribution
+        .as_ref()
+        .expect("a posterior")
 }
 
 #[test]
 fn a_measured_step_is_typed_and_its_gap_is_shared_out() {
     let mut app = explorer();
     press(&mut app, "V");
-    assert!(app.views.measured.told().is_none() && !app.is_asking());
+    assert!(app.views.measured.diagnosis().is_none() && !app.is_asking());
     // Twice the predicted time: the gap is 100 %.
     let twice = format!("{} s", 2.0 * figures(&app).step_time.get());
     press(&mut app, &format!("<ret>{twice}<ret>"));
@@ -45,7 +53,7 @@ fn the_row_of_the_scenario_takes_a_utilisation() {
     assert!((told(&app).gap - (before / 0.38 - 1.0)).abs() < 1e-9);
     // An empty line takes it back.
     press(&mut app, "<ret><bs><bs><bs><bs><bs><bs><bs><bs><bs><ret>");
-    assert_eq!((app.inputs.measured.clone(), app.views.measured.told()), (None, None));
+    assert_eq!((app.inputs.measured.clone(), app.views.measured.diagnosis()), (None, None));
 }
 
 /// Where a linear model puts the logarithm of a step that was measured as `error` more: by g' (C + S) g / (g' (C + S) g +
@@ -183,7 +191,7 @@ fn a_message_that_memory_ran_out_is_pasted() {
     let figure = app.inputs.measured.as_ref().expect("a figure").figure;
     // 76.20 + 2.00 of tensors, 77.10 + 2.00 with what the allocator holds.
     assert_eq!(figure, OwnFigure::OutOfMemory { least: gib(78.2), needed: gib(79.1), room: gib(79.15) });
-    let told = app.views.measured.told().expect("an answer").as_ref().expect("possible");
+    let told = app.views.measured.diagnosis().expect("an answer").as_ref().expect("possible");
     assert!(told.attribution.is_none() && !told.diagnosis.prices.is_empty());
     assert!(app.views.measured.entries().iter().any(|row| matches!(row, MeasuredEntry::Price(_))));
 }

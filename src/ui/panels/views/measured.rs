@@ -47,13 +47,13 @@ const HOW: &str = "Enter: type what a step of this job takes on your machine, li
 
 fn view(app: &App, theme: Theme, _: Rect) -> TableView {
     let view = &app.views.measured;
-    let stale = if app.inputs.measured.is_some() && view.told().is_none() { ", computing" } else { "" };
+    let stale = if app.inputs.measured.is_some() && view.diagnosis().is_none() { ", computing" } else { "" };
     let framed = TableView {
         title: format!("Measured run{stale}"),
         notes: vec!["what may explain it".to_owned()],
         ..TableView::default()
     };
-    match (&app.inputs.measured, view.told()) {
+    match (&app.inputs.measured, view.diagnosis()) {
         (None, _) => TableView { instead: Some(HOW.to_owned()), ..framed },
         (Some(_), Some(Err(why))) => TableView { instead: Some(why.clone()), ..framed },
         (Some(_), None) => framed,
@@ -63,7 +63,7 @@ fn view(app: &App, theme: Theme, _: Rect) -> TableView {
 
 /// Every line, with the row that it is.
 fn lines(app: &App, theme: Theme) -> Vec<ListLine<'static>> {
-    let (Some(run), Some(Ok(told))) = (&app.inputs.measured, app.views.measured.told()) else { return Vec::new() };
+    let (Some(run), Some(Ok(told))) = (&app.inputs.measured, app.views.measured.diagnosis()) else { return Vec::new() };
     let RunDiagnosis { diagnosis, attribution } = told;
     let mut lines = Listing { theme, drawn: Vec::new(), rows: 0 };
     let mut said =

@@ -67,7 +67,12 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     };
     let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
     let [asked, chart, said] = areas(inside);
-    draw_lines(buf, asked, &[question(app, picture, theme, asked.width), freed(app, theme, asked.width)], theme);
+    draw_lines(
+        buf,
+        asked,
+        &[question(app, picture, theme, asked.width), describe_freed(app, theme, asked.width)],
+        theme,
+    );
     if curves(picture, theme).iter().all(|curve| curve.points.is_empty()) {
         let most = devices(picture.search.budgets.last().copied().unwrap_or(0));
         let nothing = if picture.is_complete() {
@@ -145,7 +150,7 @@ fn question(app: &App, picture: &TrainingPicture, theme: Theme, width: u16) -> L
 }
 
 /// The fields that the question frees, beside the headline's values, so that both can be compared.
-fn freed(app: &App, theme: Theme, width: u16) -> Line<'static> {
+fn describe_freed(app: &App, theme: Theme, width: u16) -> Line<'static> {
     let scenario = app.on_screen();
     let batch = words::count(scenario.sequences());
     let days = app.answer.as_ref().and_then(|answer| Figure::Days.amount(&answer.subject())).map(Amount::in_row);

@@ -205,7 +205,7 @@ impl<'a> PaperModel<'a> {
         };
         let treated: Vec<Vec<(OperatorTreatment, u32)>> =
             problem.allowed.iter().zip(&found.counts).map(counted).collect();
-        self.led(&rates, &treated, unit)
+        self.find_optimum(&rates, &treated, unit)
     }
 
     /// The assignments that hold at most so much of an operator; `None` if there is none.
@@ -238,7 +238,12 @@ impl<'a> PaperModel<'a> {
     }
 
     /// An assignment with what it takes by the model.
-    fn led(&self, rates: &Rates<'_>, treated: &[Vec<(OperatorTreatment, u32)>], unit: f64) -> Option<PaperOptimum> {
+    fn find_optimum(
+        &self,
+        rates: &Rates<'_>,
+        treated: &[Vec<(OperatorTreatment, u32)>],
+        unit: f64,
+    ) -> Option<PaperOptimum> {
         let all = || treated.iter().flatten().map(|(one, count)| (one, u64::from(*count)));
         let picos: u64 = all().map(|(one, count)| count * one.cost.time).sum();
         let state: u64 = all().map(|(one, count)| count * one.cost.memory).sum();
