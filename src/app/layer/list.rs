@@ -160,9 +160,22 @@ impl View for List {
     }
 }
 
-/// How well a text matches: every word of what is searched for must be in it, in any case. 0 is best: the word begins a
-/// word; then it is inside one; then its letters stand in this order, the fewer others between them the better. `None`
-/// where a word is not there at all.
+/// Words that people type, and the word that the explorer has for each.
+const SYNONYMS: [(&str, &str); 9] = [
+    ("oom", "memory"),
+    ("ram", "memory"),
+    ("vram", "memory"),
+    ("gpu", "device"),
+    ("gpus", "devices"),
+    ("checkpointing", "recompute"),
+    ("zero", "strategy"),
+    ("tp", "tensor"),
+    ("slow", "measured"),
+];
+
+/// How well a text matches: every word of what is searched for must be in it, or a synonym of it, in any case. 0 is best:
+/// the word begins a word; then it is inside one; then its letters stand in this order in one word that begins with the
+/// first of them, the fewer others between them the better. `None` where a word is not there at all.
 pub fn score(searched: &str, text: &str) -> Option<u32> {
     let text = text.to_lowercase();
     searched.to_lowercase().split_whitespace().map(|word| score_word(word, &text)).sum()
@@ -174,12 +187,19 @@ fn score_word(word: &str, text: &str) -> Option<u32> {
     if places.peek().is_some() {
         return Some(u32::from(!places.any(begins)));
     }
-    // The letters in order, from the first place where they begin.
-    let mut rest = text.char_indices();
+    if let Some((_, meant)) = SYNONYMS.iter().find(|(typed, meant)| *typed == word && text.contains(meant)) {
+        return score_word(meant, text);
+    }
+    text.split(|letter: char| !letter.is_alphanumeric()).filter_map(|whole| scattered(word, whole)).min()
+}
+
+/// The score of a word whose letters stand in order in a longer one.
+fn scattered(word: &str, whole: &str) -> Option<u32> {
+    let mut rest = whole.char_indices();
     let mut places = word.chars().map(|wanted| rest.find(|(_, letter)| *letter == wanted).map(|(at, _)| at));
-    let first = places.next()??;
-    let last = places.try_fold(first, |_, place| place)?;
-    Some(2 + (last - first).saturating_sub(word.len()) as u32)
+    places.next()?.filter(|first| *first == 0)?;
+    let last = places.try_fold(0, |_, place| place)?;
+    Some(2 + (last + 1).saturating_sub(word.len()) as u32)
 }
 
 /// The figures to choose a preset by: memory, devices and network of a cluster, size and sequence of a model.

@@ -1,7 +1,8 @@
 //! The command palette: everything that can be asked for, by name, with its key. Its list is made from the table of
-//! keys, from the fields and from the figures of the map; what moves a cursor has no place in it.
+//! keys, from the fields, the figures of the map and the presets; what moves a cursor has no place in it.
 
-use shardscope_engine::scenario::Field;
+use shardscope_engine::presets::{Kind, Library};
+use shardscope_engine::scenario::{Field, file};
 use shardscope_report::figures::METRICS;
 
 use crate::app::action::Action;
@@ -22,6 +23,24 @@ pub fn items(lines: &[KeyLine], here: KeyPlace) -> Vec<Item> {
     });
     let metrics = METRICS.map(|metric| keyless(format!("Map: {}", metric.word()), Effect::Metric(metric)));
     acts.chain(fields).chain(metrics).collect()
+}
+
+/// Every preset scenario to open, and every other preset to give to its field.
+pub fn presets(library: &Library) -> Vec<Item> {
+    let scenarios = library.entries(Kind::Scenario).filter_map(|entry| {
+        let scenario = library.resolve(&file::parse(&entry.text).ok()?).ok()?;
+        let effect = Effect::Adopt(Box::new(scenario), format!("opened {}: u undoes it", entry.id));
+        Some(Item { name: format!("open {}: {}", entry.id, entry.name), note: "scenario".to_owned(), effect })
+    });
+    let of_fields = Field::all().filter_map(|field| Some((field, Kind::from_field(field)?)));
+    let given = of_fields.flat_map(|(field, kind)| {
+        library.entries(kind).map(move |entry| Item {
+            name: format!("set {} to {}: {}", field.spec().label, entry.id, entry.name),
+            note: kind.word().to_owned(),
+            effect: Effect::Give(field, entry.id.clone()),
+        })
+    });
+    scenarios.chain(given).collect()
 }
 
 /// An action where it belongs.

@@ -193,7 +193,9 @@ impl App {
                 }
             },
             Opening::Commands => {
-                Layer::List(List::of_commands(palette::items(self.keymap.lines(), self.panel_place())))
+                let mut items = palette::items(self.keymap.lines(), self.panel_place());
+                items.extend(palette::presets(&self.library));
+                Layer::List(List::of_commands(items))
             }
             Opening::Help => Layer::Help(Help::new(self.keymap.help_rows(self.panel_place(), false))),
             Opening::Files => {

@@ -16,14 +16,16 @@ fn names(app: &App) -> Vec<String> {
 
 #[test]
 fn what_begins_a_word_goes_before_what_is_inside_one_and_that_before_scattered_letters() {
-    let texts = ["unpin all", "pin the scenario", "plan it now"];
+    let texts = ["unpin all", "pin the scenario", "pipeline", "plan it now"];
     let mut found: Vec<(u32, &str)> = texts.iter().filter_map(|text| Some((score("pin", text)?, *text))).collect();
     found.sort_by_key(|(score, _)| *score);
     assert_eq!(
         found.iter().map(|(_, text)| *text).collect::<Vec<_>>(),
-        ["pin the scenario", "unpin all", "plan it now"]
+        ["pin the scenario", "unpin all", "pipeline"],
+        "letters over several words are no match"
     );
     assert_eq!(score("pin", "nip"), None);
+    assert_eq!((score("OOM", "go to Memory"), score("oom", "zoom out")), (Some(0), Some(1)), "synonyms, and letters");
     assert_eq!(score("SCEN pin", "Pin the scenario"), Some(0), "words in any order, in any case");
     assert_eq!(score("", "anything"), Some(0));
     assert_eq!(score("é", "pin é"), Some(0));
@@ -101,4 +103,16 @@ fn a_figure_of_the_map_is_found_by_its_name() {
     press(&mut app, ":map cost<ret>");
     assert_eq!(app.views.map.metric(), Figure::ExposedShare, "the cluster has no price");
     assert!(app.notice.as_ref().is_some_and(|notice| notice.contains("price")), "{:?}", app.notice);
+}
+
+#[test]
+fn presets_are_found_by_id_and_by_name() {
+    for (typed, opened) in [("frontier-20b-384", "mi250x-frontier"), ("osdp", "titan-rtx-pcie")] {
+        let mut app = explorer();
+        press(&mut app, &format!(":open {typed}<ret>"));
+        assert_eq!(app.scenario.cluster.id, opened);
+    }
+    let mut app = explorer();
+    press(&mut app, ":cluster a100-40gb-juwels<ret>");
+    assert_eq!(app.scenario.cluster.id, "a100-40gb-juwels");
 }
