@@ -99,11 +99,8 @@ impl List {
         Self { commands: true, search, ..Self::new("Commands", items, "") }
     }
 
-    /// The items that match the searched text.
+    /// The items that match the searched text, the best first.
     pub fn found(&self) -> Vec<&Item> {
-        if !self.commands {
-            return self.items.iter().filter(|item| self.search.holds(&item.name)).collect();
-        }
         let text = self.search.text.value();
         if let Some(item) = self.items.iter().find(|item| item.effect.with_text(text).is_some()) {
             return vec![item];
@@ -190,7 +187,7 @@ fn score_word(word: &str, text: &str) -> Option<u32> {
     if let Some((_, meant)) = SYNONYMS.iter().find(|(typed, meant)| *typed == word && text.contains(meant)) {
         return score_word(meant, text);
     }
-    text.split(|letter: char| !letter.is_alphanumeric()).filter_map(|whole| scattered(word, whole)).min()
+    text.split_whitespace().filter_map(|whole| scattered(word, whole)).min()
 }
 
 /// The score of a word whose letters stand in order in a longer one.

@@ -107,6 +107,15 @@ fn a_list_is_searched_and_taken() {
     assert_eq!(app.scenario.model.name, figures_model(&app));
 }
 
+#[test]
+fn a_list_is_searched_fuzzily() {
+    let mut app = explorer();
+    press(&mut app, "1gjj<ret>/l213");
+    let Some(Layer::List(list)) = &app.layer else { panic!("no list") };
+    let found: Vec<&str> = list.found().into_iter().map(|item| item.name.as_str()).collect();
+    assert_eq!(found, ["llama-2-13b"]);
+}
+
 fn figures_model(app: &App) -> String {
     app.answer.as_ref().unwrap().scenario.model.name.clone()
 }
