@@ -20,7 +20,7 @@ use shardscope_engine::problem::Problem;
 use shardscope_engine::scenario::file::{self, FileError};
 use shardscope_engine::search::MOST_THREADS;
 
-/// What `config.toml` says.
+/// Settings in `config.toml`.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
@@ -44,7 +44,7 @@ pub struct Terminal {
     pub theme: Option<Background>,
     /// Only ASCII glyphs, whatever the locale says.
     pub ascii: bool,
-    /// What curves are drawn with; `None` for what the locale and `TERM` say.
+    /// Markers that curves are drawn with; `None` for what the locale and `TERM` say.
     pub markers: Option<Markers>,
     /// Whether the explorer takes the mouse, which then selects no text.
     pub mouse: bool,
@@ -78,7 +78,7 @@ pub enum Background {
     Light,
 }
 
-/// What curves are drawn with.
+/// Markers that curves are drawn with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Markers {
@@ -188,7 +188,7 @@ impl Place {
         Self { file: folder.join("config.toml"), folder, named: false }
     }
 
-    /// What the file says; nothing where there is no file.
+    /// Settings in the file; nothing where there is no file.
     pub fn read(&self) -> Result<Option<Config>, Error> {
         match disk::read_text(&self.file, InputKind::Configuration) {
             Ok(text) => parse(&text, &self.file).map(Some),

@@ -10,12 +10,12 @@
 pub struct Chapter {
     /// The name of its file, which is what the command line calls it.
     pub name: &'static str,
-    /// What it says, in Markdown.
+    /// Text of the chapter, in Markdown.
     pub text: &'static str,
 }
 
 impl Chapter {
-    /// What its reader wants to do: the heading.
+    /// Heading of the chapter: the task that its reader wants to do.
     pub fn title(&self) -> &'static str {
         self.text.lines().next().unwrap_or_default().trim_start_matches("# ")
     }

@@ -49,7 +49,7 @@ fn start_pager() -> Option<Child> {
     let mut command = Command::new(program);
     command.args(options).stdin(Stdio::piped());
     if env::var_os("LESS").is_none() {
-        // What fits on the screen is printed, and stays there.
+        // Text that fits on the screen is printed, and stays there.
         command.env("LESS", "FRX");
     }
     match command.spawn() {

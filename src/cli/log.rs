@@ -28,7 +28,7 @@ pub fn open(path: &Path) -> io::Result<()> {
 /// Whether a file begins with an entry: `1700000000.123 `.
 fn begins_as_log(path: &Path) -> io::Result<bool> {
     let mut head = String::new();
-    // What is no text is no log.
+    // A file that is no text is no log.
     let read = BufReader::new(disk::stream(path)?.take(64)).read_line(&mut head);
     let time = head.split_once(' ').and_then(|(time, _)| time.split_once('.'));
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

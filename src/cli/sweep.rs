@@ -187,7 +187,7 @@ fn stream(
         Ok::<bool, Failure>(read)
     })?;
     bar.finish_and_clear();
-    // What was interrupted, or not read to its end, is no part: it gets no last line.
+    // A sweep that was interrupted, or not read to its end, is no part: it gets no last line.
     if let Some(part) = arguments.part.filter(|_| ends.whole) {
         let seal = Seal { content: Some(ends.content.end()), ..seal(part, &cells) };
         output::result(&format!("{COMMENT}{seal}\n"))?;

@@ -1,10 +1,10 @@
-//! What the explorer's loop waits for.
+//! Events that the explorer's loop waits for.
 
 use crate::app::action::JobReport;
 
 use super::keys::Input;
 
-/// What the loop waits for.
+/// Event that the loop waits for.
 #[derive(Debug)]
 pub(super) enum Event {
     Input(Input),
@@ -16,7 +16,7 @@ pub(super) enum Event {
     Continue,
     /// The map's cursor rests.
     Rest,
-    /// What jobs have found is to be drawn.
+    /// Findings of jobs are to be drawn.
     Due,
     /// No more input will come.
     Gone,

@@ -1,4 +1,4 @@
-//! What bytes from the terminal mean: keys, gestures of the mouse, pasted text.
+//! Meaning of bytes from the terminal: keys, gestures of the mouse, pasted text.
 //!
 //! Three promises, whatever comes: Ctrl-C is heard at once; pasted text is never taken for keys; what is unfinished
 //! neither grows nor waits for ever. Not for reading the bytes, nor for what a key means ([`crate::app::action::keys`]).
@@ -27,7 +27,7 @@ const PASTE_END: &[u8] = b"\x1b[201~";
 const ESC: u8 = 0x1b;
 const CTRL_C: u8 = 0x03;
 
-/// What a person did at the terminal.
+/// Input of a person at the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Input {
     Key(KeyEvent),
@@ -52,7 +52,7 @@ struct Paste {
     matched: usize,
 }
 
-/// What a sequence of bytes is so far.
+/// Meaning of a sequence of bytes so far.
 enum Meaning {
     Unfinished,
     Nothing,

@@ -44,7 +44,7 @@ enum Kept {
 /// Where the keeping of a session is.
 #[derive(Debug, Default)]
 struct Keeping {
-    /// What there is to keep.
+    /// State to keep.
     left: Option<LeftOff>,
     /// Whether it has begun: whoever leaves first begins it, and all wait for the same.
     has_begun: bool,

@@ -37,7 +37,7 @@ impl HeldKey {
     }
 }
 
-/// What jobs have found and no frame shows yet.
+/// Findings of jobs that no frame shows yet.
 #[derive(Debug)]
 pub(super) struct Progress {
     /// Between two frames that show it.

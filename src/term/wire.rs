@@ -37,7 +37,7 @@ pub(super) struct WireBackend<W: Write> {
     inner: CrosstermBackend<W>,
     /// The size, if the terminal is not to be asked.
     size: Option<Size>,
-    /// What the screen shows, row by row, as far as it is known.
+    /// Cells that the screen shows, row by row, as far as it is known.
     shown: Vec<Vec<Option<Cell>>>,
     hand: Hand,
     /// Whether a frame has begun.

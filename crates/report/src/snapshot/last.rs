@@ -31,7 +31,7 @@ pub struct SessionFile {
     began_with: Option<String>,
 }
 
-/// What the next session begins with, if it is given nothing else.
+/// State that the next session begins with, if it is given nothing else.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LeftOff {
     /// The view shown, by its word.
@@ -175,7 +175,7 @@ impl SessionFile {
     }
 }
 
-/// What the last session ended with.
+/// State that the last session ended with.
 #[derive(Debug)]
 pub struct LastSession {
     /// The scenario in hand, and the pins.
@@ -197,7 +197,7 @@ fn renew(opened: &mut Opened, library: &Library) -> bool {
             (pin.stored, is_renewed) = (None, true);
         }
     }
-    // What has become a preset since is no longer said in full.
+    // A machine or model that has become a preset since is no longer said in full.
     let file = &mut opened.file;
     file.machine.take_if(|_| library.cluster(&file.cluster).is_ok());
     file.shape.take_if(|_| library.model(&file.model).is_ok());

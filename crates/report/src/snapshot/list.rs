@@ -23,7 +23,7 @@ pub struct Listed {
     pub path: PathBuf,
     /// Its file name, without what could command a terminal.
     pub name: String,
-    /// What it holds, or why it cannot be opened.
+    /// Snapshots that the file holds, or why it cannot be opened.
     pub holds: Result<Vec<HeldSnapshot>, String>,
     /// Whether it is a set.
     pub is_set: bool,
@@ -32,13 +32,13 @@ pub struct Listed {
 /// One snapshot in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeldSnapshot {
-    /// What it is called.
+    /// Name of the snapshot.
     pub name: String,
-    /// What it is of, in short.
+    /// Short description of what the snapshot is of.
     pub what: String,
     /// The version of shardscope that wrote it.
     pub version: String,
-    /// What came out, if it says so.
+    /// Figures that came out, if the snapshot says so.
     pub figures: Option<Figures>,
 }
 

@@ -20,15 +20,15 @@ use super::stored::{Stored, StoredPin};
 pub struct Opened {
     /// The scenario itself.
     pub scenario: Scenario,
-    /// What flags and edits change; with [`Library::resolve_over`] it gives the next scenario.
+    /// Scenario file that flags and edits change; with [`Library::resolve_over`] it gives the next scenario.
     pub file: ScenarioFile,
-    /// What a snapshot says came out when it was written.
+    /// Figures that a snapshot says came out when it was written.
     pub stored: Option<Stored>,
     /// The scenarios of a set.
     pub pins: Vec<StoredPin>,
     /// The view that a session of the explorer ended with.
     pub view: Option<String>,
-    /// What stands before the paths of the scenario's fields in the file.
+    /// Prefix of the paths of the scenario's fields in the file.
     nested: &'static str,
     name: String,
     text: String,
@@ -71,7 +71,7 @@ impl fmt::Display for OpenError {
 impl std::error::Error for OpenError {}
 
 impl Opened {
-    /// What the file holds.
+    /// Text of the file.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -166,7 +166,7 @@ fn opened(name: &str, source: &Source, text: String, library: &Library) -> Resul
             let of_first =
                 (scenario.clone(), member.snapshot.scenario, stored.clone(), "members[0].snapshot.scenario.");
             if view.is_some() {
-                // What a session had in hand is pinned only if it is among the others too.
+                // The scenario that a session had in hand is pinned only if it is among the others too.
                 pins.remove(0);
             }
             of_first

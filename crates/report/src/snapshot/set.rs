@@ -10,7 +10,7 @@ use shardscope_engine::text;
 use super::content::{FORMAT, Snapshot};
 use super::stored::{Stored, StoredPin};
 
-/// What `kind` says in a set.
+/// Value of `kind` in a set.
 pub(super) const KIND: &str = "set";
 
 /// A set as a file holds it.
@@ -34,7 +34,7 @@ pub struct Set {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Member {
-    /// What the comparison calls it.
+    /// Name of the member in the comparison.
     pub name: String,
     /// What it was taken of, and what came out.
     pub snapshot: Snapshot,
@@ -50,7 +50,7 @@ impl Set {
         Self::holding(members.into_iter().map(member).collect())
     }
 
-    /// What a session ends with: a view, and scenarios with their names, none of which is evaluated.
+    /// Set that a session ends with: a view, and scenarios with their names, none of which is evaluated.
     pub(crate) fn unevaluated(view: &str, scenarios: &[(String, Scenario)]) -> Self {
         let member = |(name, scenario): &(String, Scenario)| Member {
             name: name.clone(),

@@ -1,4 +1,4 @@
-//! What a snapshot says came out when it was written.
+//! Figures that a snapshot says came out when it was written.
 
 use crate::figures::Figures;
 use shardscope_engine::scenario::Scenario;
@@ -10,7 +10,7 @@ use super::content::Snapshot;
 pub struct Stored {
     /// The version of shardscope that wrote it.
     pub version: String,
-    /// What came out there: for show, beside what comes out now.
+    /// Figures that came out there: for show, beside what comes out now.
     pub figures: Figures,
 }
 
@@ -34,9 +34,9 @@ impl Stored {
 /// A scenario of a set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredPin {
-    /// What the comparison calls it.
+    /// Name of the pin in the comparison.
     pub name: String,
-    /// What was evaluated.
+    /// Scenario that was evaluated.
     pub scenario: Scenario,
     /// What the set says came out; nothing where it says nothing, or that of other constants than the scenario has.
     pub stored: Option<Stored>,

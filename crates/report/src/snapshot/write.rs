@@ -12,7 +12,7 @@ use shardscope_engine::scenario::file::printable;
 /// A directory in which a snapshot could not be written.
 #[derive(Debug)]
 pub struct Attempt {
-    /// What was being done.
+    /// Operation that failed.
     pub operation: &'static str,
     /// On which path.
     pub path: PathBuf,

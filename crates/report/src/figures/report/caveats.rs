@@ -8,7 +8,7 @@ use shardscope_engine::scenario::Scenario;
 use shardscope_engine::scenario::file::printable;
 use shardscope_engine::units::{FlopPerSecond, percent, thousands};
 
-/// What people must know of a scenario's figures to read them aright.
+/// Caveats that people must know to read a scenario's figures aright.
 pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
     let peak = cost::peak(scenario, scenario.plan.precision);
     let above = (summary.mfu > 1.0).then(|| above_peak(peak));

@@ -245,7 +245,7 @@ impl SearchReport<'_> {
         lines.0
     }
 
-    /// What the stacks lack, each with the ranks of the plans that need it.
+    /// Features that the stacks lack, each with the ranks of the plans that need it.
     fn lacks(&self) -> Vec<String> {
         let mut found: Vec<(String, Vec<String>)> = Vec::new();
         for (rank, plan) in (1..).zip(&self.answer.plans) {

@@ -143,7 +143,7 @@ impl ValidateReport<'_> {
 
     /// The scores of a metric, in all and by key; the worst groups under them.
     fn scores(self, metric: Metric) -> String {
-        // Of a single row there is nothing to sum up.
+        // A single row leaves nothing to sum up.
         let Some(all) = self.metric(metric).filter(|all| all.rows > 1) else { return String::new() };
         let title = Figure::from(metric).entry().map_or("", |entry| entry.name);
         let mut table = scores_table(title);

@@ -74,7 +74,7 @@ impl FormulaFacts<'_> {
         };
         let formula = match reached(kernel) {
             None => streamed(kernel.bytes),
-            // Of two products one may be bound by its bytes, the other by its arithmetic.
+            // One of two products may be bound by its bytes, the other by its arithmetic.
             Some(reached) if kernel.time.memory > Seconds::ZERO => {
                 computed(reached) + streamed(self.rates.memory * kernel.time.memory)
             }

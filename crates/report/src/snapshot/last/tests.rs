@@ -13,7 +13,7 @@ fn evaluated(id: &str, library: &Library) -> (Scenario, Evaluation) {
     (scenario, evaluation)
 }
 
-/// What a session leaves that changed something.
+/// State that a session leaves if it changed something.
 fn left(scenarios: &[(&str, &Scenario)]) -> LeftOff {
     let scenarios = scenarios.iter().map(|(name, scenario)| ((*name).to_owned(), (*scenario).clone())).collect();
     LeftOff { view: "map", scenarios, has_changed: true }
@@ -166,7 +166,7 @@ fn constants_are_those_of_todays_library_and_own_ones_stay() {
     fs::write(file.path(), earlier_session(&members)).unwrap();
     let opened = file.resume(&library).unwrap().unwrap().opened;
     assert_eq!(opened.scenario, scenario);
-    // What came out with other constants says nothing of these.
+    // Figures that came out with other constants say nothing of these.
     assert!(opened.stored.is_none());
     let pins: Vec<_> = opened.pins.iter().map(|pin| (&pin.scenario, pin.stored.is_some())).collect();
     assert_eq!(pins, [(&scenario, false), (&own, true)]);

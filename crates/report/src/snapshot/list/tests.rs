@@ -73,7 +73,7 @@ fn folders_are_remembered_the_latest_first_and_each_once() {
     // The folder one is in is not looked into twice.
     remember(&file, &std::env::current_dir().unwrap().join("here.toml"));
     assert_eq!(places(Some(&file)).len(), known.len());
-    // What is no list of folders remembers none.
+    // A file that is no list of folders remembers none.
     std::fs::write(&file, "\u{1}\nrelative\n").unwrap();
     assert_eq!(places(Some(&file)), [places(None), vec![home.path().join("state")]].concat());
 }

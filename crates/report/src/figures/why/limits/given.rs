@@ -1,4 +1,4 @@
-//! What the formulas of the limits are made from: the model, the machine and the settings, each with its source.
+//! Inputs of the limits' formulas: the model, the machine and the settings, each with its source.
 
 use crate::figures::figure::{BoundForm, Figure, Limit};
 use shardscope_engine::bounds::fsdp::{FsdpLimits, ZeroStage};
@@ -11,7 +11,7 @@ use crate::figures::why::formula::{Citation, Formula, FormulaInput};
 pub(super) const FSDP: &str =
     "Memory and Bandwidth are All You Need for Fully Sharded Data Parallel, arXiv 2504.03655, derived anew";
 
-/// What the formulas are made from.
+/// Inputs of the limits' formulas.
 pub(super) struct Given<'a> {
     pub(super) limits: &'a FsdpLimits,
     pub(super) form: BoundForm,
@@ -20,7 +20,7 @@ pub(super) struct Given<'a> {
 impl Given<'_> {
     /// A number as an input to another one's formula.
     pub(super) fn figure(&self, which: Limit) -> Formula {
-        // What is no bound is the same figure in both forms.
+        // A limit that is no bound is the same figure in both forms.
         let form = if which.is_bound() { self.form } else { BoundForm::Floor };
         let (name, figure) = (which.entry().name.to_owned(), Some(Figure::Limits(which, form)));
         FormulaInput { name, amount: which.amount(form, self.limits), source: Citation::paper(FSDP), figure }.into()

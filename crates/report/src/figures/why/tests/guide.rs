@@ -6,7 +6,7 @@ use crate::figures::why::table;
 use shardscope_engine::bounds::fsdp::ZeroStage;
 use shardscope_engine::units::Dimension;
 
-/// What a number counts, in a word.
+/// Unit that a number counts, in a word.
 fn unit(dimension: Dimension) -> String {
     match dimension {
         Dimension::Of(name) => name.to_owned(),
