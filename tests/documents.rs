@@ -216,6 +216,21 @@ fn every_command_has_the_flags_that_are_given() {
     assert!(count > 50, "only {count} commands: are these all?");
 }
 
+/// Each command of the README's `Three commands` works on what the one before it wrote.
+#[test]
+fn the_readme_s_commands_do_what_they_say() {
+    let readme = Document::read(&fs::read_to_string(Path::new(ROOT).join("README.md")).unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let blocks = readme.shell.iter().map(|block| commands(block)).filter(|commands| commands.len() == 3);
+    let [block] = &blocks.collect::<Vec<_>>()[..] else { panic!("the README has one block of three commands") };
+    for command in block {
+        let mut run = Command::new(env!("CARGO_BIN_EXE_shardscope"));
+        let output = run.args(&command[1..]).current_dir(&folder).env("HOME", folder.path()).output().unwrap();
+        assert!(output.status.success(), "{}: {}", command.join(" "), String::from_utf8_lossy(&output.stderr));
+    }
+    assert!(folder.path().join("run/megatron.sh").is_file());
+}
+
 #[test]
 fn a_flag_that_is_unknown_is_found() {
     let found =
