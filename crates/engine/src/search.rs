@@ -30,7 +30,7 @@ pub use crate::evaluate::Workspace;
 pub use advice::{Advice, AdviceSearch, Fixes, Suggestion, WORTHWHILE_GAIN, fix, gains};
 pub use axis::{Axis, word};
 pub use candidate::Candidate;
-pub use diagnosis::{CauseKind, ChoicePrice, Diagnosis, Hypothesis, OwnFigure, diagnose};
+pub use diagnosis::{CauseKind, Change, ChoicePrice, Diagnosis, Hypothesis, OwnFigure, diagnose};
 pub use evaluator::{Cancel, Evaluator, MOST_THREADS, Pool, low_priority_pool, pool};
 pub use grid::{Best, GridRow, GridSearch};
 pub use nearest::{NearestPlan, nearest_plan};

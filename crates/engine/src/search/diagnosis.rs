@@ -85,10 +85,8 @@ impl CauseKind {
 pub struct Hypothesis {
     /// Whether it is a setting, a link or the clocks.
     pub kind: CauseKind,
-    /// The change: flags of fields, or a setting of the software or the machine.
-    pub change: String,
-    /// The new value, as a flag takes it.
-    pub value: String,
+    /// The changes that are made together.
+    pub changes: Vec<Change>,
     /// The edits that make the change, and the scenario with them.
     pub candidate: Candidate,
     /// The figures of that scenario.
@@ -97,26 +95,42 @@ pub struct Hypothesis {
     pub off: f64,
 }
 
+/// One change of a hypothesis.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// The flag of a field, or a setting of the software or the machine.
+    pub setting: String,
+    /// The new value, as a flag takes it.
+    pub value: String,
+}
+
+impl Change {
+    fn new(setting: impl Into<String>, value: impl Into<String>) -> Self {
+        Self { setting: setting.into(), value: value.into() }
+    }
+}
+
 impl fmt::Display for Hypothesis {
     /// `recompute full + micro-batch 2`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let both = self.change.split(suspects::AND).zip(self.value.split(suspects::AND));
-        for (index, (change, value)) in both.enumerate() {
-            write!(f, "{}{change} {value}", if index == 0 { "" } else { suspects::AND })?;
-        }
-        Ok(())
+        f.write_str(&self.joined(|Change { setting, value }| format!("{setting} {value}")))
     }
 }
 
 impl Hypothesis {
+    /// Words on each change, joined by ` + `.
+    pub fn joined(&self, words: impl Fn(&Change) -> String) -> String {
+        self.changes.iter().map(words).collect::<Vec<_>>().join(" + ")
+    }
+
+    /// Whether it changes the settings that another one changes.
+    fn changes_as(&self, other: &Self) -> bool {
+        self.changes.iter().map(|one| &one.setting).eq(other.changes.iter().map(|one| &one.setting))
+    }
+
     /// How far its figure is from the measured one, in the logarithm.
     fn apart(&self) -> f64 {
         libm::log1p(self.off).abs()
-    }
-
-    /// The number of settings that it changes.
-    fn settings(&self) -> usize {
-        self.change.split(suspects::AND).count()
     }
 }
 
@@ -206,9 +220,9 @@ impl Shortlist {
             self.tried += 1;
             // A run that was timed had room. Where the scenario itself is predicted not to fit, room tells nothing.
             let had_room = !self.figure.is_of_time() || summary.fits || !self.predicted.fits;
-            let Suspect { kind, change, value, candidate } = suspect;
+            let Suspect { kind, changes, candidate } = suspect;
             let off = self.figure.off(&summary);
-            let one = Hypothesis { kind, change, value, candidate, summary, off };
+            let one = Hypothesis { kind, changes, candidate, summary, off };
             if had_room && off.is_finite() && one.apart() < now {
                 self.found.push(one);
             }
@@ -232,7 +246,8 @@ impl Shortlist {
     fn named(mut self) -> Vec<Hypothesis> {
         let steps = |one: &Hypothesis| (one.apart() / REPEATS) as u64;
         self.found.sort_by(|one, other| {
-            let simplest = (steps(one), one.kind, one.settings()).cmp(&(steps(other), other.kind, other.settings()));
+            let rank = |one: &Hypothesis| (steps(one), one.kind, one.changes.len());
+            let simplest = rank(one).cmp(&rank(other));
             // Rates are solved for, so all are equally near: they keep their order, the outermost level first.
             let by_apart = one.apart().total_cmp(&other.apart());
             simplest.then(if one.kind == CauseKind::Setting { by_apart } else { Ordering::Equal })
@@ -240,7 +255,7 @@ impl Shortlist {
         let enough = libm::log1p(self.figure.off(&self.predicted)).abs() * (1.0 - LEAST);
         let mut named: Vec<Hypothesis> = Vec::new();
         for one in self.found.into_iter().filter(|one| one.apart() <= enough) {
-            if named.len() < MOST && named.iter().all(|other| other.change != one.change) {
+            if named.len() < MOST && !named.iter().any(|other| other.changes_as(&one)) {
                 named.push(one);
             }
         }

@@ -12,7 +12,7 @@ use crate::search::evaluator::Evaluator;
 use crate::units::{BytesPerSecond, whole_percent};
 
 use super::suspects::{Suspect, machine};
-use super::{CauseKind, OwnFigure};
+use super::{CauseKind, Change, OwnFigure};
 
 /// The range of a level's rate, as a factor on the stated one: from TCP on one slow port in place of eight fast ones to
 /// a network four times as fast as the cluster's file says.
@@ -107,7 +107,7 @@ fn suspect(adviser: &Adviser, rate: Rate, factor: f64) -> Option<Suspect> {
             (CauseKind::Clock, change, value, edit)
         }
     };
-    Some(Suspect { kind, change, value, candidate: adviser.candidate(vec![edit])? })
+    Some(Suspect { kind, changes: vec![Change::new(change, value)], candidate: adviser.candidate(vec![edit])? })
 }
 
 /// The rate at which a device sends into a level while all others do so too.

@@ -13,10 +13,7 @@ use crate::search::advice::Adviser;
 use crate::search::candidate::Candidate;
 use crate::stack::{Attention, Overlap, Stack};
 
-use super::{CauseKind, Hypothesis};
-
-/// The separator of changes that are made together.
-pub(super) const AND: &str = " + ";
+use super::{CauseKind, Change, Hypothesis};
 
 /// Kernels of attention, and their words.
 const KERNELS: [(Attention, &str); 5] = [
@@ -38,8 +35,7 @@ const OVERLAPS: [(Overlap, &str); 4] = [
 /// A setting or a rate that may have been another, and the scenario with it.
 pub(super) struct Suspect {
     pub kind: CauseKind,
-    pub change: String,
-    pub value: String,
+    pub changes: Vec<Change>,
     pub candidate: Candidate,
 }
 
@@ -60,9 +56,8 @@ pub(super) fn pairs(adviser: &Adviser, singles: &[&Hypothesis]) -> Vec<Suspect> 
         let (edits, more) = (&one.candidate.edits, &other.candidate.edits);
         let apart = edits.iter().all(|edit| more.iter().all(|another| another.field != edit.field));
         let candidate = apart.then(|| adviser.candidate([&edits[..], more].concat())).flatten()?;
-        let [change, value] =
-            [[&one.change, &other.change], [&one.value, &other.value]].map(|[one, other]| format!("{one}{AND}{other}"));
-        Some(Suspect { kind: CauseKind::Setting, change, value, candidate })
+        let changes = [&one.changes[..], &other.changes].concat();
+        Some(Suspect { kind: CauseKind::Setting, changes, candidate })
     };
     singles.iter().copied().enumerate().flat_map(later).filter_map(both).collect()
 }
@@ -74,10 +69,9 @@ fn is_odd(candidate: &Candidate) -> bool {
 
 /// A change of fields, by their flags.
 fn of_fields(candidate: Candidate) -> Suspect {
-    let joined = |word: &dyn Fn(&Edit) -> String| candidate.edits.iter().map(word).collect::<Vec<_>>().join(AND);
-    let change = joined(&|edit| edit.field.spec().flag.to_owned());
-    let value = joined(&|edit| edit.field.spec().takes.show(&edit.value));
-    Suspect { kind: CauseKind::Setting, change, value, candidate }
+    let change = |edit: &Edit| Change::new(edit.field.spec().flag, edit.field.spec().takes.show(&edit.value));
+    let changes = candidate.edits.iter().map(change).collect();
+    Suspect { kind: CauseKind::Setting, changes, candidate }
 }
 
 /// Settings of the software that no field holds. The table of fields has the suspected values of each field.
@@ -113,7 +107,7 @@ fn software<'a>(adviser: &'a Adviser) -> impl Iterator<Item = Suspect> + use<'a>
         let stack = Resolved::Stack(Arc::new(Stack { id, ..stack }), Arc::clone(&adviser.scenario.calibration));
         let edits = vec![Edit { field: Field::Stack, value: Value::Preset(stack) }];
         let candidate = adviser.candidate(edits)?;
-        Some(Suspect { kind: CauseKind::Setting, change: change.to_owned(), value: value.to_owned(), candidate })
+        Some(Suspect { kind: CauseKind::Setting, changes: vec![Change::new(change, value)], candidate })
     })
 }
 
@@ -170,7 +164,7 @@ fn on_machine(
 ) -> Option<Suspect> {
     edits.insert(0, machine(adviser, change, &value, &mut cluster));
     let candidate = adviser.candidate(edits)?;
-    Some(Suspect { kind: CauseKind::Setting, change: change.to_owned(), value, candidate })
+    Some(Suspect { kind: CauseKind::Setting, changes: vec![Change::new(change, value)], candidate })
 }
 
 /// The edit that puts the scenario on a changed machine, which gets an id of its own.

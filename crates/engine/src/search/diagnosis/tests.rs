@@ -134,7 +134,7 @@ fn truth(library: &Library, flags: &[(&str, &str)], change: &str, value: &str) -
     let file = library.file(&thought);
     let adviser = Adviser { library, file: &file, scenario: &thought, any_plan: true };
     let facts = suspects::singles(&adviser).into_iter();
-    let fact = facts.into_iter().find(|one| one.change == change && one.value == value);
+    let fact = facts.into_iter().find(|one| one.changes == [Change::new(change, value)]);
     fact.expect("a fact that is suspected").candidate.scenario
 }
 
@@ -152,9 +152,9 @@ fn hidden_causes_are_among_the_first_three() {
         let measured = after * if at % 2 == 0 { 1.02 } else { 0.98 };
         let found = asked(&library, &thought, OwnFigure::StepTime(measured));
         let is_it = |one: &Hypothesis| match change {
-            "bandwidth" => one.change == "bandwidth between nodes",
-            "clocks" => one.change == "clocks",
-            _ => one.change == change && one.value == value,
+            "bandwidth" => one.changes[0].setting == "bandwidth between nodes",
+            "clocks" => one.changes[0].setting == "clocks",
+            _ => one.changes == [Change::new(change, value)],
         };
         let named: Vec<String> = found.hypotheses.iter().take(3).map(ToString::to_string).collect();
         if !found.hypotheses.iter().take(3).any(is_it) {
@@ -193,7 +193,10 @@ fn two_settings_are_tried_where_none_explains_alone() {
     let truth = scenario(&library, &[&flags[..], &[("precision", "fp32"), ("recompute", "full")]].concat());
     let found = asked(&library, &scenario(&library, &flags), OwnFigure::StepTime(figures(&truth).step_time));
     let named: Vec<String> = found.hypotheses.iter().take(3).map(ToString::to_string).collect();
-    let is_it = |one: &Hypothesis| one.change.contains("recompute") && one.change.contains("precision");
+    let is_it = |one: &Hypothesis| {
+        let changes = |setting| one.changes.iter().any(|change| change.setting == setting);
+        changes("recompute") && changes("precision")
+    };
     assert!(found.hypotheses.iter().take(3).any(is_it), "{named:?}");
 }
 

@@ -113,8 +113,8 @@ pub fn diagnosis(diagnosis: &Diagnosis) -> String {
 pub fn diagnosis_record(diagnosis: &Diagnosis) -> Value {
     let hypothesis = |one: &Hypothesis| {
         json!({
-            "change": one.change,
-            "value": one.value,
+            "change": one.joined(|change| change.setting.clone()),
+            "value": one.joined(|change| change.value.clone()),
             "kind": one.kind.word(),
             "step_time_s": one.summary.step_time.get(),
             "peak_bytes": one.summary.memory.peak.get().round(),
