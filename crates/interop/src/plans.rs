@@ -219,6 +219,9 @@ fn take_over(mut read: Vec<(Tool, ToolSettings)>, draft: &mut PlanDraft) -> Resu
     Ok(tool)
 }
 
+/// The way out where no file says how many devices there are.
+pub(crate) const SAY_DEVICES: &str = "say it with --devices N or --nodes N";
+
 /// The scenario of what was found, over the default one.
 fn finish(
     files: &[LauncherFile<'_>],
@@ -233,7 +236,7 @@ fn finish(
     let first = files.first().map_or("", |file| file.name);
     if draft.devices().is_none() {
         let what = "no file says how many devices the job has";
-        return Err(vec![Problem::new(first, what, "say it with --devices N or --nodes N")]);
+        return Err(vec![Problem::new(first, what, SAY_DEVICES)]);
     }
     let model = draft.model.take();
     let of_default = "no file says it, so that of the default scenario is taken";

@@ -40,6 +40,8 @@ pub enum Effect {
     Revise(Box<ScenarioFile>, String),
     /// Another scenario becomes the current one, and this is said.
     Adopt(Box<Scenario>, String),
+    /// A preset scenario becomes the current one, if it can be.
+    OpenPreset(String),
     /// A field's row gets the keys, as if its value were to be chosen.
     Choose(Field),
     /// Moves the keys to a panel, which performs the action.

@@ -2,7 +2,7 @@
 //! keys, from the fields, the figures of the map and the presets; what moves a cursor has no place in it.
 
 use shardscope_engine::presets::{Kind, Library};
-use shardscope_engine::scenario::{Field, file};
+use shardscope_engine::scenario::Field;
 use shardscope_report::figures::METRICS;
 
 use crate::app::action::Action;
@@ -27,10 +27,10 @@ pub fn items(lines: &[KeyLine], here: KeyPlace) -> Vec<Item> {
 
 /// Every preset scenario to open, and every other preset to give to its field.
 pub fn presets(library: &Library) -> Vec<Item> {
-    let scenarios = library.entries(Kind::Scenario).filter_map(|entry| {
-        let scenario = library.resolve(&file::parse(&entry.text).ok()?).ok()?;
-        let effect = Effect::Adopt(Box::new(scenario), format!("opened {}: u undoes it", entry.id));
-        Some(Item { name: format!("open {}: {}", entry.id, entry.name), note: "scenario".to_owned(), effect })
+    let scenarios = library.entries(Kind::Scenario).map(|entry| Item {
+        name: format!("open {}: {}", entry.id, entry.name),
+        note: Kind::Scenario.word().to_owned(),
+        effect: Effect::OpenPreset(entry.id.clone()),
     });
     let of_fields = Field::all().filter_map(|field| Some((field, Kind::from_field(field)?)));
     let given = of_fields.flat_map(|(field, kind)| {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use shardscope_engine::scenario::file::ScenarioFile;
+use shardscope_engine::scenario::file::{self, ScenarioFile};
 use shardscope_report::figures::Figure;
 
 use crate::app::action::effect::{Effect, Opening};
@@ -78,6 +78,7 @@ impl App {
             }
             Effect::Do(place, action) => return self.do_at(place, action),
             Effect::Show(view) => return self.open_view(view),
+            Effect::OpenPreset(id) => return self.open_preset(&id),
             Effect::Metric(metric) => self.show_metric(metric),
             Effect::Axis(at, field) => return self.take_axis(at, field),
             Effect::Fill => return vec![self.fill_map()],
@@ -143,6 +144,19 @@ impl App {
         }
         commands.extend(self.update(action));
         commands
+    }
+
+    /// The scenario becomes a preset one, if its file can be read and laid out.
+    fn open_preset(&mut self, id: &str) -> Vec<Command> {
+        match self.library.scenario_text(id).map(|preset| file::parse(&preset.text)) {
+            Ok(Ok(file)) => {
+                let opened = format!("opened {id}: u undoes it");
+                return self.perform_one(Effect::Revise(Box::new(file), opened));
+            }
+            Ok(Err(error)) => self.tell(error.to_string()),
+            Err(unknown) => self.tell(unknown.to_string()),
+        }
+        Vec::new()
     }
 
     /// The map shows a figure, if the cluster has it.

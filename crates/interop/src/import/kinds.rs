@@ -219,7 +219,7 @@ fn over(
     let given: Vec<Field> = wishes.fields.iter().map(|(field, _)| *field).collect();
     let first = read(&wishes).or_else(|problems| {
         // Most launchers are told on the command line how many devices there are.
-        if !problems.iter().all(|problem| problem.fix.starts_with("say it with --devices")) {
+        if !problems.iter().all(|problem| problem.fix == plans::SAY_DEVICES) {
             return Err(problems);
         }
         wishes.fields.push((Field::Devices, Value::Count(current.devices())));
