@@ -167,6 +167,9 @@ pub struct Stack {
     /// The plans that it can run; any where it does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs: Option<Runs>,
+    /// Sentences on what the model cannot say of this stack, each with its source.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub caveats: Vec<String>,
 }
 
 /// The work that selective recompute repeats in backward: shares of a layer's forward by kind.

@@ -132,6 +132,7 @@ pub fn ideal() -> Stack {
         reduce_during_backward: true,
         gather_during_forward: false,
         runs: None,
+        caveats: Vec::new(),
     }
 }
 

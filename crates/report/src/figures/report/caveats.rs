@@ -28,6 +28,12 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
             format!("no measured row has sequences above {}, so that there is no error band", thousands(most))
         }
     });
+    let stack = scenario.stack.caveats.iter().map(|caveat| printable(caveat));
+    let fp8 = (scenario.plan.precision == Precision::Fp8).then(|| {
+        "in fp8, inputs that are kept and weights that are gathered count as bf16, and small products are timed like large \
+         ones"
+            .to_owned()
+    });
     let highest = scenario.cluster.highest_mfu.as_ref().filter(|highest| {
         let halved = matches!(scenario.plan.precision, Precision::Bf16 | Precision::Fp16);
         halved && summary.mfu > highest.mfu
@@ -57,6 +63,8 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
         .chain(peaks)
         .chain(times)
         .chain(unsaid)
+        .chain(stack)
+        .chain(fp8)
         .chain(lacking(scenario))
         .collect()
 }

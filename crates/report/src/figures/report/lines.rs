@@ -16,6 +16,15 @@ impl Lines {
         self.0.push('\n');
     }
 
+    /// `note: ` and a sentence, whose further lines are indented.
+    pub(super) fn note(&mut self, note: &str) {
+        let label = "note: ";
+        for (index, part) in wrapped(note, WIDTH - label.len()).into_iter().enumerate() {
+            let before = if index == 0 { label } else { "" };
+            self.line(&format!("{before:width$}{part}", width = label.len()));
+        }
+    }
+
     pub(super) fn section(&mut self, title: &str, rows: &[(String, String)]) {
         self.line("");
         self.line(title);

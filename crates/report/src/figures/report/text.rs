@@ -59,10 +59,10 @@ pub fn text(scenario: &Scenario, evaluation: &Evaluation, fix: Option<&Fixes>) -
         lines.line(&changed);
     }
     if let Some(note) = scenario.note() {
-        lines.line(&format!("note: {note}"));
+        lines.note(&note);
     }
     for caveat in caveats(scenario, summary) {
-        lines.line(&format!("note: {caveat}"));
+        lines.note(&caveat);
     }
     lines.line(&verdict(scenario, summary));
     if let Some(fix) = fix {
