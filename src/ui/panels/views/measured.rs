@@ -23,7 +23,7 @@ use shardscope_report::figures::{
 
 pub(super) const DRAWING: Drawing = Drawing {
     id: SPEC.id,
-    height: |app| 2 + columns(lines(app, Theme::default()).len()).max(3),
+    height: |app| 2 + columns(lines(app, Theme::default()).len()).max(HOW_ROWS),
     content: Content::Table(view),
     status: |app, _| status(app),
 };
@@ -40,7 +40,10 @@ const PRICES: [Aligned; 5] =
 const CAUSES: [Aligned; 5] =
     [Aligned::Right(8), Aligned::Indented(2, 24), Aligned::Right(9), Aligned::Right(12), Aligned::Indented(2, 38)];
 
-/// What is to be done where nothing was typed.
+/// Rows that [`HOW`] takes at 60 columns.
+const HOW_ROWS: u16 = 5;
+
+/// Advice where nothing was typed.
 const HOW: &str = "Enter: type what a step of this job takes on your machine, like 3.4 s, the model flop utilisation that it \
                    reaches, like 38 %, or the peak of its memory, like 71 GiB. A message of PyTorch that memory ran out can \
                    be pasted. The scenario must say what ran.";

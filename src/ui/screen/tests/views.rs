@@ -101,6 +101,13 @@ fn the_training_time_asks_of_a_network_in_few_digits() {
     assert!(shown.contains("GB/s (x 0.333)"), "{shown}");
 }
 
+/// The last sentence of the advice is on the screen, at the size where a line holds the least.
+#[test]
+fn a_run_that_is_not_measured_yet_is_asked_for_in_full() {
+    let screen = after("V", (80, 24)).to_string();
+    assert!(screen.contains("scenario must say what ran."), "{screen}");
+}
+
 #[test]
 fn the_measured_run() {
     insta::assert_snapshot!(screen(&fixture::measured(), UTF8, (80, 24)));
