@@ -35,6 +35,7 @@ embedded! {
         "default",
         "ideal",
         "torchtitan",
+        "accelerate",
         "fms-fsdp",
         "llm-foundry-2024",
         "llm-foundry-2023",

@@ -279,21 +279,25 @@ fn a_plan_that_the_tool_lacks_is_refused_and_the_nearest_is_written_on_request()
 
 #[test]
 fn what_a_tool_does_otherwise_is_said_and_refused_where_that_is_asked_for() {
-    let plan = format!("--to accelerate {BASE} --devices 64 --prefetch 3 --recompute selective");
+    let plan = format!("--to accelerate {BASE} --devices 64 --prefetch 3");
     let text = run(&format!("export {plan}")).stdout;
-    let notes = [
-        "prefetch 3: not supported by accelerate",
-        "recompute selective: Accelerate computes all of each layer again, or nothing: all, in less memory and more time",
-    ];
+    let notes = ["prefetch 3: not supported by accelerate"];
     assert_contains(&text, &notes.map(|note| format!("# not as planned: {note}\n")).each_ref().map(String::as_str));
     assert_contains(&run(&format!("export --strict {plan}")).refused().join("\n"), &notes);
-    // What fits with a part of the layers computed again would not fit with none.
+    // Neither computes a part of each layer again, or of the layers: all is nearest.
     for (to, key) in [
         ("accelerate", "  fsdp_activation_checkpointing: true\n"),
         ("hf-trainer", "  activation_checkpointing: true\n"),
     ] {
-        let text = run(&format!("export --to {to} {BASE} --devices 64 --recompute 0.75")).stdout;
-        assert_contains(&text, &["# not as planned: recompute 0.75: ", key]);
+        for recompute in ["selective", "0.75"] {
+            let export = format!("export --to {to} {BASE} --devices 64 --recompute {recompute}");
+            let refused = run(&export).refused().join("\n");
+            assert_contains(
+                &refused,
+                &[&format!("has no recompute {recompute}"), &format!("recompute {recompute} -> full")],
+            );
+            assert_contains(&run(&format!("{export} --nearest")).stdout, &[key]);
+        }
     }
     let home = Home::new();
     let export = home.run(&format!("export {plan} --out here"));

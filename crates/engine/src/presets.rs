@@ -198,13 +198,18 @@ impl Library {
     /// A stack, with the plans that it runs like others.
     pub fn stack(&self, id: &str) -> Result<Arc<Stack>, Unknown> {
         let found = self.find(&self.stacks, Kind::Stack, id)?;
-        let Some(mut runs) = found.runs.clone().filter(|runs| runs.like.is_some()) else { return Ok(found) };
+        let Some(runs) = found.runs.clone().filter(|runs| runs.like.is_some()) else { return Ok(found) };
+        Ok(Arc::new(Stack { runs: Some(self.whole(runs)?), ..Stack::clone(&found) }))
+    }
+
+    /// The plans that a program can run, with the keys of the stacks that it is like.
+    pub fn whole(&self, mut runs: Runs) -> Result<Runs, Unknown> {
         // As many steps as there are stacks: two that name each other end.
         for _ in 0..self.stacks.len() {
             let Some(like) = runs.like.take() else { break };
             runs = runs.over(self.find(&self.stacks, Kind::Stack, &like)?.runs.clone().unwrap_or_default());
         }
-        Ok(Arc::new(Stack { runs: Some(Runs { like: None, ..runs }), ..Stack::clone(&found) }))
+        Ok(Runs { like: None, ..runs })
     }
 
     /// A calibration.

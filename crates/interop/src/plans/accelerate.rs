@@ -6,9 +6,10 @@ use shardscope_engine::scenario::{Field, Value};
 use super::deepspeed;
 use super::draft::PlanDraft;
 use super::harmless;
+use super::megatron;
 use super::settings::{Setting, ToolSettings};
 use super::table::{
-    self, CHECKPOINTING, OFF, OFFLOADED, OPTIMIZER_OFFLOADED, SWITCH, ToolKey, compiled, nothing, number, only, words,
+    self, CHECKPOINTING, OFF, OPTIMIZER_OFFLOADED, SWITCH, ToolKey, compiled, nothing, number, only, words,
 };
 use super::writer::{Line, PlanWriter};
 
@@ -49,13 +50,11 @@ const NOT_COMPILED: &[&str] = &["no", "eager", "false", ""];
 /// FSDP, whichever version.
 const FSDP: &[ToolKey] = &[
     words("fsdp_activation_checkpointing", Field::Recompute, CHECKPOINTING),
-    words("fsdp_offload_params", Field::Offload, OFFLOADED),
     only(
         "fsdp_auto_wrap_policy",
         &["TRANSFORMER_BASED_WRAP"],
         "wrap by TRANSFORMER_BASED_WRAP: a plan gathers layer by layer",
     ),
-    only("fsdp_activation_checkpointing_offload", OFF, "say it by --offload checkpoints, and switch it off"),
     nothing("fsdp_min_num_params", "layers are wrapped by their class"),
     nothing("fsdp_transformer_layer_cls_to_wrap", "a plan gathers layer by layer"),
     nothing("fsdp_cpu_ram_efficient_loading", "loading is no part of a step"),
@@ -71,6 +70,9 @@ const FIRST: &[ToolKey] = &[words(
     Field::Prefetch,
     &[("BACKWARD_PRE", Value::Count(1)), ("NO_PREFETCH", Value::Count(0))],
 )];
+
+/// The stack that knows what Accelerate runs.
+pub(super) const STACK: (&str, &str) = ("accelerate", "Hugging Face models on Accelerate");
 
 /// Megatron-LM, where Accelerate starts it.
 const MEGATRON: &[ToolKey] = &[
@@ -99,6 +101,10 @@ const OWN_ARGUMENTS: &str = "give Megatron-LM's own arguments";
 
 /// Whether FSDP2 gathers weights again for backward.
 const RESHARD: &[ToolKey] = &[words("fsdp_reshard_after_forward", Field::Reshard, SWITCH)];
+
+/// State on the host, and checkpoints there.
+const OFFLOAD: &str = "fsdp_offload_params";
+const OFFLOAD_CHECKPOINTS: &str = "fsdp_activation_checkpointing_offload";
 
 const TENSOR: &str = "parallelism_config.parallelism_config_tp_size";
 const CONTEXT: &str = "parallelism_config.parallelism_config_cp_size";
@@ -133,6 +139,7 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, draft: 
     let mesh = [REPLICATE, SHARD].map(|name| settings.take(name));
     table::read(KEYS, &mut settings, draft);
     let place = kind.as_ref().map_or_else(|| settings.file.clone(), |kind| kind.place.clone());
+    draft.stack.get_or_insert(STACK);
     match kind.as_ref().map(|kind| kind.text.as_str()) {
         Some("FSDP") => read_fsdp(&mut fsdp, &mesh, &place, draft),
         Some("DEEPSPEED") => deepspeed::read_with_accelerate(std::mem::take(&mut inside), deepspeed, draft),
@@ -158,6 +165,7 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, draft: 
 
 /// Megatron-LM's degrees, under Accelerate's names.
 fn read_megatron(mut inside: ToolSettings, place: &str, draft: &mut PlanDraft) {
+    draft.stack = Some(megatron::OWN_STACK);
     table::read(MEGATRON, &mut inside, draft);
     match inside.take("megatron_lm_use_distributed_optimizer") {
         Some(distributed) if distributed.text.eq_ignore_ascii_case("true") => {
@@ -177,6 +185,7 @@ fn read_fsdp(fsdp: &mut ToolSettings, mesh: &[Option<Setting>; 2], place: &str, 
         Some((strategy, fsdp.take(name)?))
     });
     table::read(FSDP, fsdp, draft);
+    read_offload(fsdp, draft);
     if version.as_ref().is_none_or(|version| version.text != "2") {
         table::read(FIRST, fsdp, draft);
     }
@@ -196,6 +205,21 @@ fn read_fsdp(fsdp: &mut ToolSettings, mesh: &[Option<Setting>; 2], place: &str, 
             table::read(RESHARD, fsdp, draft);
             read_mesh(Some(Sharded::Weights), mesh, place, draft);
         }
+    }
+}
+
+fn read_offload(fsdp: &mut ToolSettings, draft: &mut PlanDraft) {
+    let [state, checkpoints] = [OFFLOAD, OFFLOAD_CHECKPOINTS].map(|name| fsdp.take(name));
+    let on = |setting: &Option<Setting>| setting.as_ref().is_some_and(|it| it.text.eq_ignore_ascii_case("true"));
+    let offload = match (on(&state), on(&checkpoints)) {
+        (false, false) => Offload::None,
+        (true, false) => Offload::State,
+        (false, true) => Offload::Checkpoints,
+        (true, true) => Offload::All,
+    };
+    let said = if offload == Offload::Checkpoints { checkpoints } else { state.or(checkpoints) };
+    if let Some(Setting { place, .. }) = said {
+        draft.take(Field::Offload, offload, &place);
     }
 }
 
@@ -263,6 +287,19 @@ pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
 
 const SCRIPT: &str = "the training script's own";
 
+/// State and checkpoints on the host, which have a key each.
+fn offloaded(writer: &mut PlanWriter) -> Vec<Line> {
+    let (offload, recompute) = (writer.plan().offload, writer.plan().recompute);
+    let moved = offload.checkpoints() && recompute != Recompute::None;
+    if moved == offload.checkpoints() {
+        writer.say(Field::Offload);
+    } else {
+        writer.note(Field::Offload, "without recompute there are no checkpoints to move");
+    }
+    let moved = moved.then(|| Line::new(OFFLOAD_CHECKPOINTS, true));
+    std::iter::once(Line::new(OFFLOAD, offload.state())).chain(moved).collect()
+}
+
 fn write_fsdp(first: Sharded, lines: &mut Vec<Line>, writer: &mut PlanWriter) {
     let inside = |line: Line| Line { name: format!("fsdp_config.{}", line.name), ..line };
     lines.push(inside(Line::new("fsdp_version", 2)));
@@ -274,10 +311,5 @@ fn write_fsdp(first: Sharded, lines: &mut Vec<Line>, writer: &mut PlanWriter) {
         vec![Line::new("fsdp_reshard_after_forward", false)]
     };
     let own = table::write(FSDP, writer);
-    let rounded = writer.recompute_rounded_up("Accelerate").then(|| Line::new("fsdp_activation_checkpointing", true));
-    lines.extend(written.into_iter().chain(own).chain(rounded).map(inside));
-    if writer.plan().offload == Offload::All {
-        writer.note(Field::Offload, "checkpoints stay on the device");
-        lines.push(inside(Line::new("fsdp_offload_params", true)));
-    }
+    lines.extend(written.into_iter().chain(own).chain(offloaded(writer)).map(inside));
 }

@@ -3,6 +3,7 @@
 //! Not for the keys of any tool, nor for the disk.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use crate::FileText;
 use shardscope_engine::evaluate::{Workspace, summary};
@@ -15,8 +16,12 @@ use super::writer::{Line, PlanWriter};
 use super::written::{self, Head, Ranks};
 use super::{accelerate, deepspeed, megatron, torchtitan, trainer};
 
-/// The plans that each tool can run.
-const TOOLS: &str = include_str!("tools.toml");
+/// The plans that each tool can run; a tool that is like an unknown stack is not among them.
+static TOOLS: LazyLock<BTreeMap<String, Runs>> = LazyLock::new(|| {
+    let tools: BTreeMap<String, Runs> = toml::from_str(include_str!("tools.toml")).unwrap_or_default();
+    let library = shardscope_presets::library();
+    tools.into_iter().filter_map(|(tool, runs)| Some((tool, library.whole(runs).ok()?))).collect()
+});
 
 /// Tools that plans are written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,8 +80,7 @@ impl PlanTarget {
 
     /// The plans that a version of it can run; any where it does not matter to the tool.
     pub fn runs(self, version: &str) -> Option<Runs> {
-        let mut tools: BTreeMap<String, Runs> = toml::from_str(TOOLS).ok()?;
-        tools.remove(&format!("{} {version}", self.name())).or_else(|| tools.remove(self.name()))
+        TOOLS.get(&format!("{} {version}", self.name())).or_else(|| TOOLS.get(self.name())).cloned()
     }
 
     /// The version that is asked for, or the newest.

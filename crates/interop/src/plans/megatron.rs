@@ -20,6 +20,9 @@ pub(crate) use write::VERSIONS;
 
 pub use write::{script as write, text};
 
+/// The stack that knows what Megatron-LM runs.
+pub(super) const OWN_STACK: (&str, &str) = ("megatron-2024", "Megatron-LM");
+
 /// What single arguments say.
 const KEYS: &[ToolKey] = &[
     number("seq_length", Field::Sequence),
@@ -107,7 +110,7 @@ pub(crate) fn from_log(file: &str, text: &str) -> ToolSettings {
 /// Reads them.
 pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     let settings = &mut settings;
-    draft.stack = Some(("megatron-2024", "Megatron-LM"));
+    draft.stack = Some(OWN_STACK);
     if let Some(size) = settings.take("world_size") {
         draft.read(Field::Devices, &size.text, &size.place);
     }

@@ -322,13 +322,7 @@ pub fn write(version: &str, writer: &mut PlanWriter) -> Result<Vec<Line>, Proble
     write_mesh(&mut lines, writer);
     write_batch(version, &mut lines, writer);
     write_stages(&mut lines, writer);
-    match writer.plan().recompute {
-        Recompute::Share(_) => {
-            writer.note(Field::Recompute, "torchtitan computes all layers again or none: all");
-            lines.push(Line::new(MODE, "full"));
-        }
-        _ => lines.extend(writer.line(MODE, Field::Recompute)),
-    }
+    lines.extend(writer.line(MODE, Field::Recompute));
     if version != "0.3.0" && writer.plan().recompute == Recompute::Selective {
         lines.push(Line::new(OPTION, "op"));
     }
@@ -338,12 +332,8 @@ pub fn write(version: &str, writer: &mut PlanWriter) -> Result<Vec<Line>, Proble
 
 fn write_precision(version: &str, lines: &mut Vec<Line>, writer: &mut PlanWriter) {
     let format = match writer.plan().precision {
-        Precision::Bf16 | Precision::Fp8 => "bfloat16",
         Precision::Fp32 => "float32",
-        Precision::Fp16 => {
-            writer.note(Field::Precision, "torchtitan trains in bfloat16");
-            "bfloat16"
-        }
+        _ => "bfloat16",
     };
     lines.push(Line::new(FLOAT, format));
     match (writer.plan().precision, version) {

@@ -3,6 +3,7 @@
 use shardscope_engine::plan::{Extent, Offload, Optimizer, Precision, Recompute, Reduction, Sharded};
 use shardscope_engine::scenario::{Field, Value};
 
+use super::accelerate;
 use super::deepspeed;
 use super::draft::PlanDraft;
 use super::harmless;
@@ -232,6 +233,7 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launche
             draft.cannot(&file, "says how the state is sharded, and was not found", fix);
         }
         (None, None) => {
+            draft.stack = Some(accelerate::STACK);
             table::read(SYNCHRONISED, settings, draft);
             if !launched || settings.has("fsdp") {
                 read_fsdp(settings, draft);
@@ -347,9 +349,7 @@ pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
         }
         lines.push(Line::new("fsdp", true));
         lines.push(inside(Line::new("version", 2)));
-        let written = table::write(FSDP, writer).into_iter();
-        let rounded = writer.recompute_rounded_up("the Trainer").then(|| Line::new("activation_checkpointing", true));
-        lines.extend(written.chain(rounded).map(inside));
+        lines.extend(table::write(FSDP, writer).into_iter().map(inside));
     }
     // Switched on in both places, the blocks would be wrapped twice.
     let own = table::write(KEYS, writer);

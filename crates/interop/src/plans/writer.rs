@@ -160,18 +160,6 @@ impl<'a> PlanWriter<'a> {
         self.notes.push(format!("{} {value}: {instead}", field.key()));
     }
 
-    /// Whether a part of the layers, or of each, is computed again, which a tool can only say of all: a plan that fits
-    /// with a part fits with all, and would not with none.
-    pub(crate) fn recompute_rounded_up(&mut self, tool: &str) -> bool {
-        let part = matches!(self.plan().recompute, Recompute::Selective | Recompute::Share(_));
-        if part {
-            let instead =
-                format!("{tool} computes all of each layer again, or nothing: all, in less memory and more time");
-            self.note(Field::Recompute, &instead);
-        }
-        part
-    }
-
     /// The plan that is written.
     pub fn plan(&self) -> &'a Plan {
         &self.scenario.plan
