@@ -186,6 +186,115 @@ fn compiled_code_is_named() {
     assert!(!eager.stdout.contains("compiled"), "{}", eager.stdout);
 }
 
+/// What the model cannot say of a scenario stands with its figures, in words and in JSON.
+#[test]
+fn caveats_stand_with_every_figure() {
+    let llama = "--hardware a100-80gb-dgx --model llama-2-7b";
+    let zero3 =
+        format!("{llama} --strategy zero3 --devices 4 --seq 4096 --recompute full --micro-batch 8 --accumulate 1");
+    let offload = |stack: &str, offload: &str| format!("{llama} --stack {stack} --nodes 1 --offload {offload}");
+    let fp8 = "--hardware h100-80gb-dgx --model llama-3.1-70b --devices 32 --tp 8 --pp 4 --precision fp8";
+    let cases = [
+        (format!("{zero3} --stack deepspeed-zeropp-2023"), "Hugging Face models with flash attention do not keep"),
+        (format!("{zero3} --stack deepspeed-zero3-2022"), "fp32 gradients of its share"),
+        (format!("{zero3} --stack default"), "zero3 is DeepSpeed's word"),
+        (offload("default", "state"), "an optimizer on the host is taken to cost no time"),
+        (offload("deepspeed-zeropp-2023 --strategy zero2", "optimizer"), "is taken to cost no time"),
+        (format!("{fp8} --stack megatron-bridge-2025 --strategy zero1"), "in fp8, inputs that are kept"),
+        (format!("{fp8} --stack torchtitan"), "in fp8, inputs that are kept"),
+    ];
+    for (flags, words) in cases {
+        let home = Home::new();
+        let text = home.run(&format!("eval {flags}")).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(words), "{flags}: {text}");
+        let json: serde_json::Value =
+            serde_json::from_str(&home.run(&format!("eval {flags} --format json")).stdout).expect("JSON");
+        let caveats = json["caveats"].as_array().expect("a list");
+        assert!(
+            caveats.iter().any(|caveat| caveat.as_str().is_some_and(|it| it.contains(words))),
+            "{flags}: {caveats:?}"
+        );
+    }
+    // FSDP's own word on FSDP's own program leaves nothing to say of it.
+    assert!(!Home::new().run(&format!("eval {llama} --stack default --nodes 1")).stdout.contains("zero3"));
+}
+
+/// An imported caveat stays in the scenario's file, and stands with every figure of it.
+#[test]
+fn what_an_import_could_not_say_stands_with_the_figures() {
+    let script = |flags: &str| SCRIPT.replace("--bf16 True", &format!("--bf16 True {flags}"));
+    let accelerate = "accelerate launch --num_processes 8 --mixed_precision bf16 --use_fsdp --fsdp_version 2 \
+                      --dynamo_backend inductor train.py --per_device_train_batch_size 1 --output_dir o";
+    let deepspeed = r#"{"train_micro_batch_size_per_gpu": 1, "bf16": {"enabled": true}, "compile": {"enabled": true},
+        "zero_optimization": {"stage": 2}}"#;
+    for (name, text) in [
+        ("a.sh", script("--torch_compile True")),
+        ("b.sh", script("--torch_compile_backend inductor")),
+        ("c.sh", accelerate.to_owned()),
+        ("ds.json", deepspeed.to_owned()),
+    ] {
+        let home = with(&[(name, &text)]);
+        let run = home.run(&format!("import plan {name} {ON_A100} --seq 2048 --devices 8 --out out.toml"));
+        let run = if run.code == Some(0) {
+            run
+        } else {
+            home.run(&format!("import plan {name} {ON_A100} --seq 2048 --out out.toml"))
+        };
+        assert_eq!(run.code, Some(0), "{name}: {}", run.stderr);
+        for command in ["eval ./out.toml --format json", "eval ./out.toml --micro-batch 2 --format json"] {
+            let json: serde_json::Value = serde_json::from_str(&home.run(command).stdout).expect("JSON");
+            let caveats = json["caveats"].to_string();
+            assert!(caveats.contains("its code is compiled"), "{name}: {caveats}");
+        }
+    }
+}
+
+/// Accelerate shards over one number of ranks, without a pipeline, and computes all of a layer again or nothing: so do the
+/// plans that a search proposes for what was imported of it.
+#[test]
+fn an_imported_plan_is_searched_within_what_its_tool_writes() {
+    let yaml = "distributed_type: FSDP\nnum_processes: 16\nmixed_precision: bf16\nfsdp_config:\n  fsdp_version: 2\n  \
+                fsdp_reshard_after_forward: true\n";
+    let home = with(&[("acc.yaml", yaml)]);
+    let import = "import plan acc.yaml --model llama-2-13b --hardware a100-80gb-dgx --seq 4096 --out out.toml";
+    assert_contains(
+        &home.run(import).stderr,
+        &["stack = accelerate (what is known of Hugging Face models on Accelerate"],
+    );
+    let found: serde_json::Value =
+        serde_json::from_str(&home.run("search ./out.toml --top 3 --format json").stdout).expect("JSON");
+    let plans = found["plans"].as_array().expect("plans");
+    assert!(!plans.is_empty());
+    for plan in plans {
+        let plan = &plan["scenario"]["plan"];
+        assert_eq!(plan["pipeline"].as_u64().unwrap_or(1), 1, "{plan}");
+        assert!(["none", "full"].contains(&plan["recompute"].as_str().unwrap_or("none")), "{plan}");
+        let sharding = &plan["sharding"];
+        assert_eq!(sharding["weights"], sharding["optimizer"], "{plan}");
+    }
+    home.run("search ./out.toml --out best.toml");
+    assert_eq!(home.run("export ./best.toml --to accelerate").code, Some(0));
+}
+
+/// What Accelerate 1.15 moves to the host has a key each.
+#[test]
+fn checkpoints_on_the_host_under_accelerate_s_name() {
+    let yaml = |keys: &str| {
+        format!(
+            "distributed_type: FSDP\nnum_processes: 8\nmixed_precision: bf16\nfsdp_config:\n  fsdp_version: 2\n  \
+             fsdp_activation_checkpointing: true\n{keys}"
+        )
+    };
+    let [state, checkpoints] =
+        ["offload_params", "activation_checkpointing_offload"].map(|key| format!("  fsdp_{key}: true\n"));
+    for (keys, offload) in
+        [(state.clone(), "state"), (checkpoints.clone(), "checkpoints"), (format!("{state}{checkpoints}"), "all")]
+    {
+        let run = imported(&[("acc.yaml", &yaml(&keys))], ON_A100);
+        assert_contains(&run.stdout, &[&format!("offload = \"{offload}\""), "recompute = \"full\""]);
+    }
+}
+
 /// What nobody here knows is counted, and harmless names are told from it.
 #[test]
 fn unknown_settings_are_counted() {

@@ -42,6 +42,8 @@ pub struct Scenario {
     pub strategy: Arc<str>,
     /// How the job is laid out on the devices.
     pub plan: Plan,
+    /// Sentences on what its file could not say of the job, as an import notes them.
+    pub caveats: Arc<[String]>,
 }
 
 impl PartialEq for Scenario {
@@ -49,11 +51,12 @@ impl PartialEq for Scenario {
         fn same<T: PartialEq>(one: &Arc<T>, other: &Arc<T>) -> bool {
             Arc::ptr_eq(one, other) || one == other
         }
-        let Self { name, cluster, stack, calibration, model, strategy, plan } = self;
+        let Self { name, cluster, stack, calibration, model, strategy, plan, caveats } = self;
         // What edits change comes first. Facts are large, and seldom others: a calibration alone has thousands of numbers.
         *plan == other.plan
             && *strategy == other.strategy
             && *name == other.name
+            && *caveats == other.caveats
             && same(model, &other.model)
             && same(cluster, &other.cluster)
             && same(stack, &other.stack)

@@ -312,6 +312,11 @@ impl Stack {
         self.attention_on.get(architecture).copied().unwrap_or(self.attention)
     }
 
+    /// Whether it runs DeepSpeed's ZeRO, by itself or in Megatron-DeepSpeed.
+    pub fn is_deepspeed(&self) -> bool {
+        self.runtime.contains("deepspeed")
+    }
+
     /// All entries of the table of element-wise traffic that it names.
     pub(crate) fn element_wise_names(&self) -> impl Iterator<Item = &String> {
         let others = [&self.element_wise_compiled, &self.element_wise_fp8, &self.element_wise_gated];

@@ -222,6 +222,7 @@ pub fn scenario() -> Scenario {
         model: Arc::new(model(8, 1024)),
         strategy: "zero3".into(),
         plan,
+        caveats: [].into(),
     }
 }
 

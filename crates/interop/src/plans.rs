@@ -275,13 +275,13 @@ fn finish(
             draft.report.assume(field.key(), value, format!("no file says it; --{field} says otherwise"));
         }
     }
-    let compiled = draft.compiled.take().map_or("", |place| {
-        let why = format!("{place} is on, which no scenario says yet: a compiled step is some 15 to 25 % shorter");
-        draft.report.assume("compile", "off", why);
-        "; its code is compiled, and predicted as if it were not"
-    });
+    if let Some(place) = draft.compiled.take() {
+        let shorter = "a compiled step is some 15 to 25 % shorter";
+        draft.report.assume("compile", "off", format!("{place} is on, which no scenario says yet: {shorter}"));
+        file.caveats.push(format!("its code is compiled, and predicted as if it were not: {shorter}"));
+    }
     file.name = Some(name(&stem));
-    file.about = Some(printable(&format!("imported from {first} ({}){compiled}", tool.name())));
+    file.about = Some(printable(&format!("imported from {first} ({})", tool.name())));
     Ok(Imported { made: ImportedPlan { scenario: file }, report: draft.report })
 }
 

@@ -1,5 +1,7 @@
 //! The command line that gives a scenario: its flags over the default one.
 
+use std::sync::Arc;
+
 use crate::scenario::file::{ScenarioFile, parse};
 use crate::scenario::{Field, Scenario, Value};
 use crate::text::shell::ShellCode;
@@ -34,6 +36,7 @@ impl Library {
         }
         let mut again = self.resolve(&said).ok()?;
         (again.name, again.plan.global_batch) = (scenario.name.clone(), scenario.plan.global_batch);
+        again.caveats = Arc::clone(&scenario.caveats);
         (again == *scenario).then(|| self.line(command, &flags))
     }
 

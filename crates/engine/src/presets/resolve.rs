@@ -54,7 +54,8 @@ impl Library {
                     plan.precision = Precision::usual(&cluster.device.peak);
                 }
                 let strategy = file.strategy.as_str().into();
-                let mut scenario = Scenario { name: file.title(), cluster, stack, calibration, model, strategy, plan };
+                let (name, caveats) = (file.title(), file.caveats.as_slice().into());
+                let mut scenario = Scenario { name, cluster, stack, calibration, model, strategy, plan, caveats };
                 scenario.settle_batch();
                 Ok(scenario)
             }

@@ -42,6 +42,9 @@ pub struct ScenarioFile {
     /// What it is for, in a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
+    /// Sentences on what it cannot say of the job; they stand with every figure.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub caveats: Vec<String>,
     /// Id of the cluster.
     pub cluster: String,
     /// Id of the stack.
@@ -71,6 +74,7 @@ impl ScenarioFile {
             format: FORMAT,
             name: Some(scenario.name.clone()),
             about: None,
+            caveats: scenario.caveats.to_vec(),
             cluster: scenario.cluster.id.clone(),
             stack: scenario.stack.id.clone(),
             model: scenario.model.id.clone(),

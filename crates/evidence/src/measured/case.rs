@@ -122,6 +122,7 @@ impl Case {
             model: Arc::new(model),
             strategy: strategy.into(),
             plan,
+            caveats: [].into(),
         };
         scenario.plan.precision = precision;
         scenario.plan.tensor_overlap = scenario.stack.sequence_parallel && words::cuts_products(row.text("notes"));

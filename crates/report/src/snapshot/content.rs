@@ -94,6 +94,7 @@ impl Snapshot {
             model: Arc::new(self.model.clone()),
             strategy: self.scenario.strategy.as_str().into(),
             plan,
+            caveats: self.scenario.caveats.as_slice().into(),
         })
     }
 

@@ -336,7 +336,8 @@ prop_compose! {
         ] {
             plan.put(field, value);
         }
-        ScenarioFile { format: FORMAT, name, about, cluster, stack, model, strategy, plan, published: None, shape: None, machine: None }
+        let caveats = about.iter().cloned().collect();
+        ScenarioFile { format: FORMAT, name, about, caveats, cluster, stack, model, strategy, plan, published: None, shape: None, machine: None }
     }
 }
 

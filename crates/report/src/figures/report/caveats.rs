@@ -28,7 +28,7 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
             format!("no measured row has sequences above {}, so that there is no error band", thousands(most))
         }
     });
-    let stack = scenario.stack.caveats.iter().map(|caveat| printable(caveat));
+    let noted = scenario.stack.caveats.iter().chain(&*scenario.caveats).map(|caveat| printable(caveat));
     let fp8 = (scenario.plan.precision == Precision::Fp8).then(|| {
         "in fp8, inputs that are kept and weights that are gathered count as bf16, and small products are timed like large \
          ones"
@@ -40,8 +40,10 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
     });
     let highest = highest.map(|HighestMfu { mfu, source }| {
         let [predicted, most] = [summary.mfu, *mfu].map(percent);
-        let (cluster, source) = (printable(&scenario.cluster.name), printable(source));
-        format!("an MFU of {predicted} is above the highest published of {cluster}, {most} ({source})")
+        format!(
+            "an MFU of {predicted} is above the highest published of such a machine, {most} ({})",
+            printable(source)
+        )
     });
     let peaks = scenario.calibration.peak_half_width.is_none();
     let peaks =
@@ -63,10 +65,20 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
         .chain(peaks)
         .chain(times)
         .chain(unsaid)
-        .chain(stack)
+        .chain(foreign_strategy(scenario))
+        .chain(noted)
         .chain(fp8)
         .chain(lacking(scenario))
         .collect()
+}
+
+/// That a strategy has a program's own name, and the stack is another program.
+fn foreign_strategy(scenario: &Scenario) -> Option<String> {
+    let foreign = &*scenario.strategy == "zero3" && !scenario.stack.is_deepspeed();
+    let stack = printable(&scenario.stack.name);
+    foreign.then(|| {
+        format!("zero3 is DeepSpeed's word: {stack} is timed with the same shards; --stack deepspeed-zeropp-2023 is DeepSpeed")
+    })
 }
 
 /// Sentences on what the stack lacks of a plan.
