@@ -156,6 +156,8 @@ pub enum Action {
     ExportPlan,
     /// Opens the list of keys.
     Help,
+    /// Lists the caveats of the figures on the screen.
+    Caveats,
     /// Says what was found out about the terminal.
     Diagnostics,
     /// Takes the mouse, or gives it back.

@@ -18,17 +18,18 @@ use tui_input::InputRequest;
 use shardscope_engine::scenario::Field;
 use shardscope_engine::text::printable;
 use shardscope_interop::out_of_memory;
+use shardscope_report::figures;
 
 use crate::app::action::effect::Opening;
 use crate::app::action::keys::KeyPlace;
-use crate::app::action::notice::FIGURES_LATER;
+use crate::app::action::notice::{CAVEATS_LATER, FIGURES_LATER};
 use crate::app::action::panel::{Panel, ViewId};
 use crate::app::action::{Action, Command};
 use crate::app::answers::base;
 use crate::app::answers::pins::{MOST, letter};
 use crate::app::layer::Layer;
 use crate::app::layer::page::Sheet;
-use crate::app::layer::page::{Finding, LINES};
+use crate::app::layer::page::{Finding, LINES, TextPage};
 use crate::app::state::App;
 use crate::app::transfer::importing::is_path;
 
@@ -104,6 +105,7 @@ impl App {
             Action::Reload => return vec![Command::Reload],
             Action::Palette => return self.open(Opening::Commands),
             Action::Help => return self.open(Opening::Help),
+            Action::Caveats => self.list_caveats(),
             Action::Diagnostics => return vec![Command::Diagnose],
             Action::Mouse => return vec![self.toggle_mouse()],
             Action::Screen => return self.open(Opening::Formats),
@@ -188,6 +190,18 @@ impl App {
         };
         self.tell("exporting".to_owned());
         vec![Command::Export(Box::new(answer))]
+    }
+
+    /// Shows the caveats of the figures on the screen, a sentence each.
+    fn list_caveats(&mut self) {
+        let Some(answer) = self.answer.as_ref().filter(|_| !self.stale) else { return self.tell(CAVEATS_LATER) };
+        let caveats = figures::caveats(&answer.scenario, &answer.evaluation.summary);
+        if caveats.is_empty() {
+            return self.tell("no caveats: the model can say all of what is shown".to_owned());
+        }
+        let title = format!("What the model cannot say: {}", caveats.len());
+        let lines: Vec<String> = caveats.iter().map(|caveat| format!("- {caveat}")).collect();
+        self.layer = Some(Layer::Page(TextPage::new(title, &lines.join("\n\n"))));
     }
 
     /// Shows what was found out about the terminal.

@@ -214,7 +214,7 @@ fn keys_and_theme_come_from_the_configuration() {
 fn the_diagnostics_say_what_was_found_and_how_to_change_it() {
     let environment = [("NO_COLOR", "1"), ("TMUX", "/tmp/tmux,1,0"), ("SSH_CONNECTION", "1 2 3 4")];
     let (mut session, _folder) = open(&Options { environment: &environment, ..Options::default() });
-    session.press("!");
+    session.press("~");
     for part in [
         "What the terminal can do",
         "NO_COLOR is set",

@@ -50,6 +50,9 @@ pub const LATER: Notice = Notice::Computing("still computing: there is no figure
 /// The notice where the figures to export are still computed.
 pub const FIGURES_LATER: Notice = Notice::Computing("still computing: export when the figures are there");
 
+/// The figures of the caveats are still computed.
+pub const CAVEATS_LATER: Notice = Notice::Computing("still computing: caveats are listed when the figures are there");
+
 /// The notice where the plan to apply is still computed.
 pub const PLAN_LATER: Notice = Notice::Computing("still computing: apply the plan when it is there");
 

@@ -271,3 +271,19 @@ fn with_layered_accumulation_the_gathers_merge() {
     let ratio = before / gathers(&app);
     assert!((7.0..=9.0).contains(&ratio), "{before} gathers, then {}", gathers(&app));
 }
+
+/// The headline counts caveats; one key lists them as sentences, and says where there are none.
+#[test]
+fn caveats_are_listed_under_their_key() {
+    let deepspeed = H100.replace("\"default\"", "\"deepspeed-zeropp-2023\"").replace("\"fsdp\"", "\"zero3\"");
+    let mut app = explorer_on(&deepspeed.replace("selective", "full"));
+    press(&mut app, "!");
+    let Some(Layer::Page(page)) = &app.layer else { panic!("{:?}", app.notice) };
+    assert_eq!(page.title, "What the model cannot say: 1");
+    let text = page.lines.join(" ");
+    assert!(text.contains("fp32 gradients of its share") && text.contains("plain attention"), "{text}");
+    let mut app = explorer();
+    press(&mut app, "!");
+    assert!(app.layer.is_none());
+    assert_eq!(app.notice.as_deref(), Some("no caveats: the model can say all of what is shown"));
+}

@@ -83,7 +83,7 @@ fn calibrated(app: &App, scenario: &Scenario, theme: Theme) -> Option<Span<'stat
     Some(Span::styled("by your run", theme.style(Role::Accent)))
 }
 
-/// How many caveats there are, which `eval` prints: `!3`.
+/// How many caveats there are, which the key `!` lists: `!3`.
 fn cautioned(answer: &Answer, theme: Theme) -> Option<Span<'static>> {
     let count = figures::caveats(&answer.scenario, &answer.evaluation.summary).len();
     (count > 0).then(|| Span::styled(format!("!{count}"), theme.style(Role::Warn)))

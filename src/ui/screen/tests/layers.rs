@@ -100,6 +100,11 @@ fn what_was_found_out_about_the_terminal() {
 }
 
 #[test]
+fn the_caveats_of_what_is_shown() {
+    everywhere("caveats", &fixture::explorer, "!");
+}
+
+#[test]
 fn the_forms_in_which_the_screen_is_written() {
     insta::assert_snapshot!(after("w", (80, 24)));
 }
