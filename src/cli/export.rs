@@ -13,7 +13,6 @@ use crate::cli::{files, output, sweep};
 use shardscope_engine::disk;
 use shardscope_engine::evaluate::{self, Workspace};
 use shardscope_engine::scenario::{Field, Problem, Scenario};
-use shardscope_engine::search::{NearestPlan, nearest_plan};
 use shardscope_engine::text::printable;
 use shardscope_engine::text::shell::is_plain;
 use shardscope_engine::units::Seconds;
@@ -45,26 +44,21 @@ pub(super) fn run(session: &Session, everywhere: &Everywhere, arguments: &Export
 
 /// The scenario, if the tool can run its plan; else the nearest that it can, if that is wanted.
 fn runnable(scenario: Scenario, form: ExportForm, arguments: &ExportArgs) -> Result<Scenario, Failure> {
-    let ExportForm::Plan(target) = form else { return Ok(scenario) };
-    let version = target.version(arguments.target_version.as_deref());
-    let version = version.map_err(|problem| refused(&[problem], &arguments.input))?;
-    let runs = target.runs(version).unwrap_or_default();
-    let lacks = scenario.lacks_of(target.name(), &runs);
-    if lacks.is_empty() {
-        return Ok(scenario);
+    let lacking = form.lacking(arguments.target_version.as_deref(), &scenario);
+    let Some(lacking) = lacking.map_err(|problem| refused(&[problem], &arguments.input))? else { return Ok(scenario) };
+    let words = lacking.nearest_in_words();
+    match (words, lacking.nearest) {
+        (Some(words), Some(nearest)) if arguments.nearest => {
+            output::warning(&format!("the nearest plan that {} has: {words}", form.name()));
+            Ok(nearest.scenario)
+        }
+        (Some(words), _) => {
+            let fix = format!("the nearest that it has: {words}; --nearest writes it");
+            let lacks = lacking.lacks.into_iter().map(|lack| Problem { fix: fix.clone(), ..lack });
+            Err(refused(&lacks.collect::<Vec<_>>(), &arguments.input))
+        }
+        (None, _) => Err(refused(&lacking.lacks, &arguments.input)),
     }
-    let nearest = nearest_plan(&scenario, target.name(), &runs, &mut Workspace::default());
-    let Some(NearestPlan { scenario: found, summary, changes }) = nearest else {
-        return Err(refused(&lacks, &arguments.input));
-    };
-    let step = format!("{} a step at {}", summary.step_time, summary.memory.peak);
-    if arguments.nearest {
-        output::warning(&format!("the nearest plan that {} has, {step}: {}", target.name(), changes.join(", ")));
-        return Ok(found);
-    }
-    let fix = format!("the nearest that it has: {}, {step}; --nearest writes it", changes.join(", "));
-    let lacks: Vec<Problem> = lacks.into_iter().map(|lack| Problem { fix: fix.clone(), ..lack }).collect();
-    Err(refused(&lacks, &arguments.input))
 }
 
 /// The files to write.

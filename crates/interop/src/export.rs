@@ -4,6 +4,7 @@
 use crate::FileText;
 use shardscope_engine::evaluate::Workspace;
 use shardscope_engine::scenario::{Problem, Scenario};
+use shardscope_engine::search::{NearestPlan, nearest_plan};
 use shardscope_engine::text::printable;
 
 use super::fsdp2::{self, Names};
@@ -55,6 +56,18 @@ impl ExportForm {
         }
     }
 
+    /// What a version of the tool, or the newest, lacks of a scenario's plan; `None` where it lacks nothing.
+    pub fn lacking(self, version: Option<&str>, scenario: &Scenario) -> Result<Option<LackingPlan>, Problem> {
+        let Self::Plan(target) = self else { return Ok(None) };
+        let runs = target.runs(target.version(version)?).unwrap_or_default();
+        let lacks = scenario.lacks_of(target.name(), &runs);
+        if lacks.is_empty() {
+            return Ok(None);
+        }
+        let nearest = nearest_plan(scenario, target.name(), &runs, &mut Workspace::default());
+        Ok(Some(LackingPlan { lacks, nearest }))
+    }
+
     /// The files of a scenario's plan, for a version of the tool or the newest that is known.
     pub fn files(
         self,
@@ -75,6 +88,23 @@ impl ExportForm {
             }
             Self::Trace => RankTrace::all(scenario, &mut Workspace::default()).map(ExportedFiles::Traces),
         }
+    }
+}
+
+/// A plan that a tool cannot run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LackingPlan {
+    /// Each part that the tool lacks.
+    pub lacks: Vec<Problem>,
+    /// The nearest plan that it has, where one fits.
+    pub nearest: Option<NearestPlan>,
+}
+
+impl LackingPlan {
+    /// The nearest plan in words: `recompute 0.45 -> full, 3.4 s a step at 40.1 GiB`.
+    pub fn nearest_in_words(&self) -> Option<String> {
+        let NearestPlan { summary, changes, .. } = self.nearest.as_ref()?;
+        Some(format!("{}, {} a step at {}", changes.join(", "), summary.step_time, summary.memory.peak))
     }
 }
 

@@ -14,6 +14,7 @@ use crate::app::action::keys::KeyPlace;
 use crate::app::action::notice::Notice;
 use crate::app::action::panel::ViewId;
 use crate::app::action::{Action, Command};
+use crate::app::transfer::exporting::ExportConsent;
 
 /// Something that the explorer is to do.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,8 +79,8 @@ pub enum Effect {
     OpenFile(PathBuf),
     /// Files are taken in, as they are named on a line.
     Import(String),
-    /// The plan shown is written for another tool into a folder; the bool says whether files there may be replaced.
-    ExportPlan(ExportForm, PathBuf, bool),
+    /// The plan shown is written for another tool into a folder.
+    ExportPlan(ExportForm, PathBuf, ExportConsent),
     /// The figure under the cursor is explained.
     Explain,
     /// The view asks for something else than before.
@@ -130,7 +131,9 @@ pub enum Opening {
     /// A line for the folder that a plan is written into.
     ExportFolder(ExportForm),
     /// Whether files in the way of a plan are replaced; one of them.
-    ExportOver(ExportForm, PathBuf, String),
+    ExportOver(ExportForm, PathBuf, ExportConsent, String),
+    /// Whether the nearest plan that a tool has is written; in words what it lacks, and the nearest.
+    ExportNearest(ExportForm, PathBuf, ExportConsent, [String; 2]),
     /// The list of keys.
     Help,
     /// The snapshots and sets on disk.

@@ -8,6 +8,7 @@ use shardscope_interop::export::ExportForm;
 use crate::app::action::context::Context;
 use crate::app::action::effect::Effect;
 use crate::app::action::{Action, Command};
+use crate::app::transfer::exporting::ExportConsent;
 use crate::app::transfer::importing::path;
 use crate::app::views::View;
 
@@ -90,7 +91,7 @@ impl Entry {
             Purpose::ImportPath => (!text.is_empty()).then(|| Effect::Import(text.to_owned())),
             Purpose::ExportFolder(form) => {
                 let folder = path(if text.is_empty() { "." } else { text });
-                Some(Effect::ExportPlan(form, folder, false))
+                Some(Effect::ExportPlan(form, folder, ExportConsent::default()))
             }
             Purpose::SetName => (!text.is_empty()).then(|| Effect::Run(Command::SaveSet(text.to_owned()))),
         }

@@ -12,6 +12,15 @@ use shardscope_interop::export::{ExportForm, ExportedFiles};
 use shardscope_interop::plans::JobWishes;
 use shardscope_interop::trace::RankTrace;
 
+/// What an export may do that was not asked of it at first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ExportConsent {
+    /// Replace files that are there.
+    pub replacing: bool,
+    /// Write the nearest plan that the tool has.
+    pub nearest: bool,
+}
+
 /// A plan to be written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExportQuestion {
@@ -19,8 +28,8 @@ pub struct ExportQuestion {
     pub form: ExportForm,
     /// Where; created if it is missing.
     pub folder: PathBuf,
-    /// Whether files that are there may be replaced.
-    pub replacing: bool,
+    /// What may be written otherwise than asked.
+    pub consent: ExportConsent,
     /// The scenario whose plan it is.
     pub scenario: Scenario,
     /// How long the training takes, where that is known: what a job asks for.
@@ -34,6 +43,8 @@ pub enum ExportOutcome {
     Written(Vec<String>, Vec<String>),
     /// A file is there already, and nothing was written.
     Taken(String),
+    /// What the tool lacks of the plan, and the nearest plan that it has, in words; nothing was written.
+    Lacking(Vec<String>, String),
     /// Why there is none, a line for each mistake.
     Refused(Vec<String>),
 }
@@ -42,7 +53,17 @@ impl ExportQuestion {
     /// Writes the files.
     pub fn answer(&self, watch: &Watch) -> ExportOutcome {
         let job = JobWishes { time: self.time, ..JobWishes::default() };
-        let content = match self.form.files(None, &self.scenario, &job) {
+        let lacking = self.form.lacking(None, &self.scenario).ok().flatten();
+        let nearest =
+            lacking.as_ref().and_then(|lacking| Some((lacking.nearest_in_words()?, lacking.nearest.as_ref()?)));
+        let (scenario, notes) = match (&lacking, nearest) {
+            (Some(lacking), Some((words, _))) if !self.consent.nearest => {
+                return ExportOutcome::Lacking(lacking.lacks.iter().map(|lack| lack.what.clone()).collect(), words);
+            }
+            (_, Some((words, nearest))) => (&nearest.scenario, vec![format!("the nearest plan: {words}")]),
+            _ => (&self.scenario, Vec::new()),
+        };
+        let content = match self.form.files(None, scenario, &job) {
             Ok(content) => content,
             Err(problems) => return ExportOutcome::Refused(problems.iter().map(ToString::to_string).collect()),
         };
@@ -52,11 +73,14 @@ impl ExportQuestion {
         };
         // All are looked for before any is written: half of a plan is worse than none.
         let paths: Vec<PathBuf> = names.iter().map(|name| self.folder.join(name)).collect();
-        if let Some(taken) = paths.iter().find(|path| !self.replacing && path.symlink_metadata().is_ok()) {
+        if let Some(taken) = paths.iter().find(|path| !self.consent.replacing && path.symlink_metadata().is_ok()) {
             return ExportOutcome::Taken(shown(taken));
         }
         match self.write(&content, &paths, watch) {
-            Ok(notes) => ExportOutcome::Written(paths.iter().map(|path| shown(path)).collect(), notes),
+            Ok(others) => {
+                let notes = notes.into_iter().chain(others).collect();
+                ExportOutcome::Written(paths.iter().map(|path| shown(path)).collect(), notes)
+            }
             Err((path, error)) if error.kind() == ErrorKind::AlreadyExists => ExportOutcome::Taken(shown(&path)),
             Err((path, error)) => ExportOutcome::Refused(vec![format!("cannot write {}: {error}", shown(&path))]),
         }
@@ -74,7 +98,7 @@ impl ExportQuestion {
             ExportedFiles::Texts(files, notes) => {
                 let named: Vec<(PathBuf, &str)> =
                     paths.iter().cloned().zip(files.iter().map(|(_, text)| text.as_str())).collect();
-                disk::write(&named, self.replacing).map_err(|(path, error)| (path.to_owned(), error))?;
+                disk::write(&named, self.consent.replacing).map_err(|(path, error)| (path.to_owned(), error))?;
                 Ok(notes.clone())
             }
             ExportedFiles::Traces(traces) => {
@@ -88,9 +112,9 @@ impl ExportQuestion {
     }
 
     fn write_trace(&self, path: &Path, trace: &RankTrace, watch: &Watch) -> io::Result<()> {
-        let mut staged = BufWriter::new(Staged::beside(path, self.replacing)?.watched(watch));
+        let mut staged = BufWriter::new(Staged::beside(path, self.consent.replacing)?.watched(watch));
         trace.write(&mut staged)?;
-        staged.into_inner().map_err(io::IntoInnerError::into_error)?.finish(path, self.replacing)
+        staged.into_inner().map_err(io::IntoInnerError::into_error)?.finish(path, self.consent.replacing)
     }
 }
 

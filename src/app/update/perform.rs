@@ -19,6 +19,7 @@ use crate::app::layer::typing::{Entry, Purpose};
 use crate::app::state::App;
 use crate::app::timeline::ShownStep;
 use crate::app::transfer::FileTransfer;
+use crate::app::transfer::exporting::ExportConsent;
 use crate::app::views::SPECS;
 use crate::app::views::View;
 use shardscope_engine::scenario::{Edit, Field};
@@ -110,7 +111,7 @@ impl App {
             Effect::Learn(calibration) => return self.calibrate(*calibration),
             Effect::OpenFile(path) => return self.transfer(FileTransfer::Open(path)),
             Effect::Import(line) => return self.import(&line),
-            Effect::ExportPlan(form, folder, replacing) => return self.export_plan(form, folder, replacing),
+            Effect::ExportPlan(form, folder, consent) => return self.export_plan(form, folder, consent),
             Effect::Explain => return self.explain(),
             Effect::Follow => return self.ask_view().into_iter().collect(),
             Effect::Arrived => self.computed(),
@@ -195,9 +196,13 @@ impl App {
             Opening::ImportPath => Layer::Entry(Entry::continued(Purpose::ImportPath, self.import_line.clone())),
             Opening::ExportForms => Layer::List(list_of_export_forms()),
             Opening::ExportFolder(form) => Layer::Entry(Entry::new(Purpose::ExportFolder(form), ".".to_owned())),
-            Opening::ExportOver(form, folder, taken) => {
+            Opening::ExportOver(form, folder, consent, taken) => {
                 self.tell(format!("{taken} already exists; nothing was written"));
-                Layer::List(list_of_ways_out(form, folder))
+                Layer::List(list_of_ways_out(form, folder, consent))
+            }
+            Opening::ExportNearest(form, folder, consent, [lacks, nearest]) => {
+                self.tell(format!("{lacks}; nothing was written"));
+                Layer::List(list_of_nearest(form, folder, consent, &nearest))
             }
             Opening::CommandLines => match self.command_lines() {
                 Ok(lines) => Layer::CommandLines(lines),
@@ -278,14 +283,26 @@ fn list_of_export_forms() -> List {
 }
 
 /// Choices where a file is in the way of an export.
-fn list_of_ways_out(form: ExportForm, folder: PathBuf) -> List {
+fn list_of_ways_out(form: ExportForm, folder: PathBuf, consent: ExportConsent) -> List {
     let other = Effect::Open(Opening::ExportFolder(form));
+    let replace = Effect::ExportPlan(form, folder, ExportConsent { replacing: true, ..consent });
     let items = [
         ("write into another folder", "what is there stays", other),
-        ("replace it", "and what else is in the way", Effect::ExportPlan(form, folder, true)),
+        ("replace it", "and what else is in the way", replace),
     ];
     let item = |(name, note, effect): (&str, &str, Effect)| Item { name: name.into(), note: note.into(), effect };
     List::new("The file already exists", items.map(item).into(), "")
+}
+
+/// Choices where a tool lacks the plan: the nearest that it has comes first, so that Enter writes it.
+fn list_of_nearest(form: ExportForm, folder: PathBuf, consent: ExportConsent, nearest: &str) -> List {
+    let write = Effect::ExportPlan(form, folder, ExportConsent { nearest: true, ..consent });
+    let items = [
+        ("write the nearest plan", nearest, write),
+        ("another tool", "the plan stays", Effect::Open(Opening::ExportForms)),
+    ];
+    let item = |(name, note, effect): (&str, &str, Effect)| Item { name: name.into(), note: note.into(), effect };
+    List::new("The tool cannot run this plan", items.map(item).into(), "")
 }
 
 /// The fields that can run across the map (0) or down (1), with the cursor on the one that does.

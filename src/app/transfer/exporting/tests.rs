@@ -3,7 +3,8 @@ use crate::app::App;
 use crate::app::action::{Command, JobReport};
 use crate::app::jobs::files::tests::patient;
 use crate::app::layer::Layer;
-use crate::app::tests::{explorer, obey, press};
+use crate::app::tests::{H100, explorer, explorer_on, obey, press};
+use shardscope_engine::plan::Recompute;
 use shardscope_interop::fsdp2::Names;
 use shardscope_interop::plans::PlanTarget;
 
@@ -22,7 +23,8 @@ fn question(form: ExportForm, folder: &Path) -> ExportQuestion {
     let mut scenario = explorer().scenario;
     // A model that all tools know.
     scenario.model = shardscope_presets::library().model("llama-3.1-8b").unwrap();
-    ExportQuestion { form, folder: folder.to_owned(), replacing: false, scenario, time: None }
+    scenario.plan.recompute = Recompute::Full;
+    ExportQuestion { form, folder: folder.to_owned(), consent: ExportConsent::default(), scenario, time: None }
 }
 
 #[test]
@@ -37,7 +39,7 @@ fn every_form_is_written_once_and_nothing_is_replaced_unasked() {
         std::fs::write(first, "mine").unwrap();
         assert_eq!(question.answer(&patient()), ExportOutcome::Taken(files[0].clone()));
         assert_eq!(std::fs::read_to_string(first).unwrap(), "mine");
-        question.replacing = true;
+        question.consent.replacing = true;
         assert!(matches!(question.answer(&patient()), ExportOutcome::Written(..)));
         assert_ne!(std::fs::read_to_string(first).unwrap(), "mine");
     }
@@ -46,7 +48,7 @@ fn every_form_is_written_once_and_nothing_is_replaced_unasked() {
 #[test]
 fn the_tool_the_folder_and_what_is_left_out_are_on_the_screen() {
     let directory = tempfile::tempdir().unwrap();
-    let mut app = explorer();
+    let mut app = explorer_on(&H100.replace("selective", "full"));
     press(&mut app, "J/accel<ret>");
     let Some(Layer::Entry(entry)) = &app.layer else { panic!("no line for the folder: {:?}", app.layer) };
     assert_eq!(entry.line.text(), ".");
@@ -88,6 +90,25 @@ fn a_plan_that_a_tool_cannot_say_is_refused_with_the_reason() {
     question.scenario.plan.tensor = 2;
     let ExportOutcome::Refused(why) = question.answer(&patient()) else { panic!("it was written") };
     assert!(why[0].contains("tensor parallelism is not exported"), "{why:?}");
+}
+
+/// Accelerate computes all of each layer again or nothing: nearest to selective recompute is full.
+#[test]
+fn the_nearest_plan_is_offered_and_written_with_one_key() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut app = explorer();
+    press(&mut app, "J/accel<ret>");
+    app.paste(&directory.path().display().to_string());
+    press_writing(&mut app, "<ret>");
+    let said = app.notice.as_ref().unwrap();
+    assert!(said.contains("accelerate has no recompute selective; nothing was written"), "{said:?}");
+    let Some(Layer::List(list)) = &app.layer else { panic!("{:?}", app.layer) };
+    assert!(list.items[0].note.starts_with("recompute selective -> full, "), "{:?}", list.items[0]);
+    let file = directory.path().join("accelerate.yaml");
+    assert!(!file.exists());
+    press_writing(&mut app, "<ret>");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("fsdp_activation_checkpointing: true"), "{text}");
 }
 
 /// A job asks for the time of its training: 300e9 tokens here.

@@ -11,7 +11,7 @@ use crate::app::layer::Layer;
 use crate::app::layer::page::TextPage;
 use crate::app::layer::typing::{Entry, Purpose};
 use crate::app::state::App;
-use crate::app::transfer::exporting::{ExportOutcome, ExportQuestion};
+use crate::app::transfer::exporting::{ExportConsent, ExportOutcome, ExportQuestion};
 use crate::app::transfer::importing::{ImportChange, ImportQuestion, ImportedFile, read_words};
 use crate::app::transfer::{FileTransfer, Transferred, Underway};
 use crate::app::views::measured;
@@ -104,7 +104,7 @@ impl App {
     }
 
     /// Has the plan of the scenario shown written for another tool.
-    pub(crate) fn export_plan(&mut self, form: ExportForm, folder: PathBuf, replacing: bool) -> Vec<Command> {
+    pub(crate) fn export_plan(&mut self, form: ExportForm, folder: PathBuf, consent: ExportConsent) -> Vec<Command> {
         let Ok(scenario) = self.shown.as_deref().cloned() else {
             self.tell("not possible, so there is nothing to export".to_owned());
             return Vec::new();
@@ -116,7 +116,7 @@ impl App {
             return Vec::new();
         };
         let time = scenario.plan.tokens.map(|tokens| summary.training_time(tokens));
-        let question = ExportQuestion { form, folder, replacing, scenario, time };
+        let question = ExportQuestion { form, folder, consent, scenario, time };
         self.transfer(FileTransfer::Export(Box::new(question)))
     }
 
@@ -125,7 +125,12 @@ impl App {
         let name = question.form.name();
         match outcome {
             ExportOutcome::Taken(path) => {
-                return self.open(Opening::ExportOver(question.form, question.folder.clone(), path));
+                let (form, folder) = (question.form, question.folder.clone());
+                return self.open(Opening::ExportOver(form, folder, question.consent, path));
+            }
+            ExportOutcome::Lacking(lacks, nearest) => {
+                let (form, folder) = (question.form, question.folder.clone());
+                return self.open(Opening::ExportNearest(form, folder, question.consent, [lacks.join("; "), nearest]));
             }
             ExportOutcome::Refused(why) => {
                 self.open_page(format!("{name} cannot take this plan"), &why.join("\n"));
