@@ -129,16 +129,26 @@ fn operators(criterion: &mut Criterion) {
     let mut base = scenario(96, 1);
     base.model = library.model("gpt3-175b").unwrap();
     base.plan.size = Size::Nodes(16);
-    let request =
-        PlanRequest { scenario: base, objective: PlannerObjective::Throughput, cost_model: CostModel::Paper, top: 1 };
+    let request = PlanRequest {
+        scenario: base,
+        objective: PlannerObjective::Throughput,
+        cost_model: CostModel::Paper,
+        top: 1,
+        any_plan: false,
+    };
     criterion.bench_function("exact plan of 96 layers, all batches (target 100 ms)", |bench| {
         bench.iter(|| plan(black_box(&request), &Cancel::default()));
     });
     let mut large = scenario(128, 256);
     (large.model, large.plan.tensor, large.plan.context) = (library.model("megatron-1t").unwrap(), 4, 4);
     (large.plan.sequence, large.plan.offload) = (2048, Offload::State);
-    let request =
-        PlanRequest { scenario: large, objective: PlannerObjective::Memory, cost_model: CostModel::Simulator, top: 1 };
+    let request = PlanRequest {
+        scenario: large,
+        objective: PlannerObjective::Memory,
+        cost_model: CostModel::Simulator,
+        top: 1,
+        any_plan: false,
+    };
     let mut group = criterion.benchmark_group("plan by the simulator, 128 layers, least memory");
     group.sample_size(10);
     group.bench_function("a trillion parameters (target 10 s)", |bench| {
@@ -147,8 +157,13 @@ fn operators(criterion: &mut Criterion) {
     group.finish();
     let text = &library.scenario_text("frontier-20b-384").unwrap().text;
     let scenario = library.resolve(&parse(text).unwrap()).unwrap();
-    let request =
-        PlanRequest { scenario, objective: PlannerObjective::Throughput, cost_model: CostModel::Simulator, top: 1 };
+    let request = PlanRequest {
+        scenario,
+        objective: PlannerObjective::Throughput,
+        cost_model: CostModel::Simulator,
+        top: 1,
+        any_plan: false,
+    };
     let mut group = criterion.benchmark_group("plan by the simulator, 44 layers, 384 devices");
     group.sample_size(10);
     group.bench_function("one limit (target 200 ms)", |bench| {

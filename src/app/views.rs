@@ -87,6 +87,15 @@ views! {
     measured: MeasuredView,
 }
 
+/// The help of the key that lifts what the stack can run, in the views that search plans.
+pub const ANY_PLAN: &str = "plans that the stack can run, or plans that it lacks too";
+
+/// Says whether plans are searched that the stack lacks.
+pub fn say_any_plan(any: bool) -> Effect {
+    let said = if any { "any plan: x keeps to what the stack runs" } else { "plans that the stack runs: x lifts that" };
+    Effect::Tell(said.into())
+}
+
 /// A view's specification: its name, its key and the keys in it.
 #[derive(Debug)]
 pub struct ViewSpec {

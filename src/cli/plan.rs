@@ -33,10 +33,6 @@ pub(super) fn run(session: &Session, arguments: &PlanArgs) -> Result<Exit, Failu
         return plan_grid(session, arguments);
     }
     let PlanGoal::Best(objective) = arguments.objective else { return training::run(session, arguments) };
-    if arguments.any_plan {
-        let line = "--any-plan: only the shortest training keeps to the stack; add --objective training-time";
-        return Err(Failure::input(line));
-    }
     if let Some(flag) = arguments.training.first() {
         let line = format!("--{flag}: only the shortest training asks for it; add --objective training-time");
         return Err(Failure::input(line));
@@ -87,7 +83,8 @@ fn plan_operators(session: &Session, arguments: &PlanArgs, objective: PlannerObj
     note_chosen(&arguments.input, is_chosen);
     limit_memory(&mut scenario, arguments.memory_limit);
     let cost_model = cost_model(&scenario, arguments)?;
-    let request = PlanRequest { scenario, objective, cost_model, top: arguments.top as usize };
+    let (top, any_plan) = (arguments.top as usize, arguments.any_plan);
+    let request = PlanRequest { scenario, objective, cost_model, top, any_plan };
     let start = Instant::now();
     let cancel = Cancel::default();
     interrupt::cancels(&cancel);

@@ -9,7 +9,7 @@ use super::run::{Home, Run, assert_contains, keys, run};
 const SMALL: &str = "--hardware titan-rtx-pcie --model mpt-125m --seq 512 --precision fp32 --nodes 1";
 
 fn plan(arguments: &str) -> Run {
-    run(&format!("plan {SMALL} --memory-limit 4GB {arguments}"))
+    run(&format!("plan {SMALL} --memory-limit 4GB --any-plan {arguments}"))
 }
 
 fn json(arguments: &str) -> Value {
@@ -67,6 +67,27 @@ fn a_plan_is_compared_with_every_uniform_strategy() {
         &text,
         &["over all ranks or not at all", "shards all operators the same way: device / system / system"],
     );
+}
+
+/// FSDP2 shards weights, gradients and optimizer state alike, over one device or all, and cuts no operator into slices.
+/// Megatron-LM shards the optimizer's state of all operators or none.
+#[test]
+fn plans_stay_within_what_the_stack_runs() {
+    for (stack, alike) in [("default", false), ("megatron-2024", true)] {
+        let found = run(&format!("plan {SMALL} --stack {stack} --memory-limit 4GB --top 3 --format json")).json(0);
+        let plans = found["plans"].as_array().expect("a list");
+        assert!(!plans.is_empty());
+        for plan in plans {
+            let operators = plan["operators"].as_array().expect("a list");
+            let extents: Vec<&Value> = operators.iter().map(|operator| &operator["extents"]).collect();
+            assert!(operators.iter().all(|operator| operator["split"] == 1), "{plan}");
+            if alike {
+                assert!(extents.iter().all(|one| one["weights"] == "device" && *one == extents[0]), "{extents:?}");
+            } else {
+                assert!(extents.iter().all(|one| one["weights"] == one["optimizer"]), "{extents:?}");
+            }
+        }
+    }
 }
 
 /// The scenario in the answer, written as a file, evaluates to what the answer says.

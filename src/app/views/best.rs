@@ -15,7 +15,7 @@ use crate::app::action::notice::{Asked, LATER};
 use crate::app::action::panel::ViewId;
 use crate::app::action::{Action, Facet};
 use crate::app::answers::work::{Found, Work};
-use crate::app::views::{View, ViewSpec};
+use crate::app::views::{ANY_PLAN, View, ViewSpec};
 use shardscope_engine::search::plans::{Objective, PlanSearch, PlanSearchAnswer, searched_fields};
 use shardscope_report::figures::{Figure, plan_words};
 
@@ -41,7 +41,7 @@ pub const SPEC: ViewSpec = ViewSpec {
                 "as many devices, half to twice, a quarter to four times",
             )
             .key("f", Action::Filter(Facet::Strategy), "sharding", "search the sharding too, or keep the scenario's")
-            .key("x", Action::AnyPlan, "any plan", "plans that the stack can run, or plans that it lacks too")
+            .key("x", Action::AnyPlan, "any plan", ANY_PLAN)
             .key("n", Action::Numerics, "numerics", "the scenario's numbers, quantised transfers too, or FP8 too")
             .key("t", Action::Deadline, "deadline", "within a year, half a year, and so on to a week; then any time")
             .key("$", Action::Budget, "budget", "for 100 million at most, 50, 20, down to 10,000; then any cost")

@@ -12,7 +12,7 @@ use crate::app::action::notice::Notice;
 use crate::app::action::notice::{Asked, LATER, PLAN_LATER};
 use crate::app::action::panel::ViewId;
 use crate::app::answers::work::{Found, Work};
-use crate::app::views::{View, ViewSpec};
+use crate::app::views::{ANY_PLAN, View, ViewSpec, say_any_plan};
 use shardscope_engine::scenario::file::ScenarioFile;
 use shardscope_engine::scenario::{Field, Scenario};
 use shardscope_engine::search::Tuned;
@@ -31,6 +31,7 @@ pub const SPEC: ViewSpec = ViewSpec {
             .up_down("operator", "previous and next operators")
             .key("enter", Action::Take, "apply", "apply the plan to the scenario")
             .key("m", Action::Metric, "objective", "optimize throughput at any batch, or step time")
+            .key("x", Action::AnyPlan, "any plan", ANY_PLAN)
             .ends("first and last operators")
             .pages("a page up and down")
     },
@@ -44,6 +45,8 @@ const OBJECTIVES: [PlannerObjective; 2] = [PlannerObjective::Throughput, Planner
 pub struct PlanView {
     /// The objective, by its place in [`OBJECTIVES`].
     objective: usize,
+    /// Whether plans may have what the stack lacks.
+    pub any_plan: bool,
     /// The limit under the cursor, as a share of the device's memory; the scenario's own where none was chosen.
     limit: Option<f64>,
     /// The operators under the cursor.
@@ -170,6 +173,10 @@ impl View for PlanView {
                 self.objective = (self.objective + 1) % OBJECTIVES.len();
                 return vec![Effect::Follow];
             }
+            Action::AnyPlan => {
+                self.any_plan = !self.any_plan;
+                return vec![Effect::Follow, say_any_plan(self.any_plan)];
+            }
             _ => {}
         }
         Vec::new()
@@ -214,7 +221,8 @@ impl View for PlanView {
 
     fn follow(&mut self, context: &Context) -> Option<Work> {
         let (scenario, objective) = (context.shown.clone(), self.objective());
-        let curve = MemoryCurve::new(PlanRequest { scenario, objective, cost_model: CostModel::Simulator, top: 1 });
+        let (cost_model, any_plan) = (CostModel::Simulator, self.any_plan);
+        let curve = MemoryCurve::new(PlanRequest { scenario, objective, cost_model, top: 1, any_plan });
         let picture = match self.picture.take() {
             Some(last) if *last.curve == curve => last,
             last => PlanPicture::new(curve, last.as_ref()),

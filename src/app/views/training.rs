@@ -12,7 +12,7 @@ use crate::app::action::notice::Notice;
 use crate::app::action::notice::{Asked, PLAN_LATER};
 use crate::app::action::panel::ViewId;
 use crate::app::answers::work::{Found, Work};
-use crate::app::views::{View, ViewSpec};
+use crate::app::views::{ANY_PLAN, View, ViewSpec, say_any_plan};
 use shardscope_engine::bounds::intensity::LinkNeeds;
 use shardscope_engine::bounds::layered::CriticalBatch;
 use shardscope_engine::scenario::{Edit, Field, Scenario};
@@ -35,6 +35,7 @@ pub const SPEC: ViewSpec = ViewSpec {
             .key("]", Action::Faster, "", "double the bandwidth between nodes")
             .more_less("most", "double and halve the device limit")
             .key("m", Action::Metric, "law", "next law of the critical batch: layered, kaplan")
+            .key("x", Action::AnyPlan, "any plan", ANY_PLAN)
             .ends("fewest and most devices")
             .pages("first and last method")
     },
@@ -55,6 +56,8 @@ const FACTORS: std::ops::RangeInclusive<f64> = 1.0 / 1024.0..=64.0;
 pub struct TrainingView {
     /// The law of the critical batch, by its place in [`CriticalBatch::LAWS`].
     law: usize,
+    /// Whether plans may have what the stack lacks.
+    pub any_plan: bool,
     /// Devices that may be used, once the view has been opened.
     most: Option<u32>,
     /// The method under the cursor.
@@ -238,6 +241,10 @@ impl View for TrainingView {
                 self.law = (self.law + 1) % CriticalBatch::LAWS.len();
                 return vec![Effect::Follow];
             }
+            Action::AnyPlan => {
+                self.any_plan = !self.any_plan;
+                return vec![Effect::Follow, say_any_plan(self.any_plan)];
+            }
             Action::More | Action::Less => {
                 let now = self.most.unwrap_or(1);
                 let next = if action == Action::More { now.saturating_mul(2) } else { now / 2 };
@@ -292,8 +299,7 @@ impl View for TrainingView {
         let steps = scenario.plan.tokens.map_or(USUAL_STEPS, |tokens| tokens / critical / sequence);
         let mut search = TrainingSearch::new(scenario.clone(), Goal { critical, steps }, most, context.library).ok()?;
         // What the search decides itself is no reason to begin anew.
-        // The view compares the methods of a paper, whatever the stack has of them.
-        search.any_plan = true;
+        search.any_plan = self.any_plan;
         search.base = search.simplest();
         search.base.name.clear();
         let same = self.picture.as_ref().is_some_and(|picture| *picture.search == search);

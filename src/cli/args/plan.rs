@@ -30,7 +30,7 @@ pub struct PlanArgs {
     /// Plans to print, best first
     #[arg(long, value_name = "K", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub top: u32,
-    /// With --objective training-time: plans that the stack cannot run too
+    /// Plans that the stack cannot run too
     #[arg(long)]
     pub any_plan: bool,
     /// Format of the report

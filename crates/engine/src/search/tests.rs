@@ -180,7 +180,7 @@ fn questions_with_the_same_search_space_have_the_same_answer() {
         let state = [Field::WeightsOver, Field::GradientsOver, Field::OptimizerOver];
         let Some(best) = ask(&[&batches[..], &state].concat()) else { continue };
         let (objective, cost_model) = (planner::PlannerObjective::Throughput, planner::CostModel::Simulator);
-        let request = planner::PlanRequest { scenario, objective, cost_model, top: 1 };
+        let request = planner::PlanRequest { scenario, objective, cost_model, top: 1, any_plan: true };
         let planned = planner::plan(&request, &Cancel::default()).expect("a valid job");
         let found = planned.plans.first().expect("a plan, where the search has one");
         assert!(found.summary.tokens_per_s() >= best.tokens_per_s(), "plan on {:?}", request.scenario.plan);

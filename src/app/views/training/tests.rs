@@ -58,6 +58,12 @@ fn the_law_and_the_most_devices_ask_anew() {
     assert!(search(&app).goal.critical.to_bits() != before.goal.critical.to_bits());
     press(&mut app, "m");
     assert_eq!(search(&app), before, "there are two laws");
+    assert!(!before.any_plan);
+    press(&mut app, "x");
+    assert!(search(&app).any_plan);
+    assert_eq!(app.notice.as_deref(), Some("any plan: x keeps to what the stack runs"));
+    press(&mut app, "x");
+    assert_eq!(search(&app), before);
     press(&mut app, "+");
     assert_eq!(search(&app).budgets.last(), Some(&(8 * figures(&app).devices)));
     press(&mut app, "--");

@@ -18,6 +18,7 @@ use crate::ui::widgets::text::{self, draw_line, draw_lines};
 use shardscope_engine::bounds::intensity::{Intensity, LinkNeed, LinkNeeds, TransferLink};
 use shardscope_engine::plan::Offload;
 use shardscope_engine::scenario::Scenario;
+use shardscope_engine::scenario::file::printable;
 use shardscope_engine::search::training::{BestTraining, METHODS};
 use shardscope_engine::units::{Amount, BytesPerSecond, devices, precise_percent, short, significant};
 use shardscope_report::figures::Figure;
@@ -191,7 +192,15 @@ fn lines(app: &App, picture: &TrainingPicture, theme: Theme, width: u16) -> Vec<
     let (Some((_, best)), Some(scenario)) = (training.chosen(), training.plan()) else {
         let said = match picture.earlier(training.method(), place) {
             Some(before) => format!("computing; {} days before the change", days(before)),
-            None if picture.is_answered(training.method(), place) => "nothing fits".to_owned(),
+            None if picture.is_answered(training.method(), place) => {
+                let limited = !training.any_plan && app.scenario.stack.runs.is_some();
+                let stack = printable(&app.scenario.stack.name);
+                if limited {
+                    format!("nothing that {stack} runs fits: x searches any plan")
+                } else {
+                    "nothing fits".to_owned()
+                }
+            }
             None => "computing".to_owned(),
         };
         let said = format!("{} ({}): {said}", method.name, mark(training.method()));

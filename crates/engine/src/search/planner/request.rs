@@ -1,6 +1,7 @@
 //! What is to be planned, and what it is best in.
 
 use crate::scenario::Scenario;
+use crate::stack::Runs;
 
 /// What a plan is best in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,4 +58,14 @@ pub struct PlanRequest {
     pub cost_model: CostModel,
     /// Plans to give.
     pub top: usize,
+    /// Whether plans may have what the stack lacks.
+    pub any_plan: bool,
+}
+
+impl PlanRequest {
+    /// What the stack can run, where plans keep to it. The paper's costs are of its own program.
+    pub(super) fn runs(&self) -> Option<&Runs> {
+        let keeps = !self.any_plan && self.cost_model == CostModel::Simulator;
+        self.scenario.stack.runs.as_ref().filter(|_| keeps)
+    }
 }

@@ -4,6 +4,7 @@ use crate::plan::Size;
 use crate::scenario::{Field, Problem, Scenario};
 use crate::search::evaluator::Cancel;
 use crate::search::plans::{EvaluatedPlan, Objective, PlanSearch, SearchLimits, SearchSpace};
+use crate::stack::Feature;
 
 use super::found::{FoundPlan, PlanAnswer, Uniform};
 use super::judge::{Judge, PlanMemo};
@@ -25,7 +26,10 @@ pub(super) fn planned(request: &PlanRequest, known: &PlanMemo, cancel: &Cancel) 
         let mut scenario = request.scenario.clone();
         scenario.plan.size = size;
         scenario.settle_batch();
-        let Ok(space) = Space::new(&scenario, request.objective) else { continue };
+        let Ok(mut space) = Space::new(&scenario, request.objective) else { continue };
+        if let Some(runs) = request.runs() {
+            space.keep_to(runs);
+        }
         if request.objective != PlannerObjective::Devices || judge.can_fit(&space) {
             found = search(request, &space, &mut judge);
             with_whole(request, &scenario, cancel, &mut found, &mut judge);
@@ -52,6 +56,7 @@ fn with_whole(
         if request.objective == PlannerObjective::Memory { Objective::Memory } else { Objective::Throughput };
     let state = [Field::WeightsOver, Field::GradientsOver, Field::OptimizerOver];
     let space = SearchSpace::only(&[&state[..], &[Field::MicroBatch, Field::Recompute]].concat());
+    let space = if request.any_plan { space.lifted() } else { space };
     let limits = SearchLimits::default();
     let search = PlanSearch { base: scenario.clone(), space, objective, limits, top: 1, front: Vec::new() };
     let answer = judge.whole(&search);
@@ -59,7 +64,7 @@ fn with_whole(
     let bound = matches!(request.objective, PlannerObjective::StepTime | PlannerObjective::Memory);
     let same = |whole: &EvaluatedPlan| !bound || sequences(&whole.scenario) == sequences(scenario);
     for whole in answer.plans.iter().filter(|whole| same(whole)) {
-        found.plans.extend(climbed(whole, request.objective, cancel));
+        found.plans.extend(climbed(whole, request, cancel));
     }
     found.plans.sort_by(|one, other| judge.order(&one.summary, &other.summary));
     found.plans.dedup_by(|one, other| one.summary == other.summary);
@@ -67,15 +72,30 @@ fn with_whole(
 }
 
 /// The best that a climb from a whole plan finds, with its batch and recompute.
-fn climbed(whole: &EvaluatedPlan, objective: PlannerObjective, cancel: &Cancel) -> Option<FoundPlan> {
-    let mut space = Space::around(&whole.scenario, objective).ok()?;
+fn climbed(whole: &EvaluatedPlan, request: &PlanRequest, cancel: &Cancel) -> Option<FoundPlan> {
+    let mut space = Space::around(&whole.scenario, request.objective).ok()?;
     space.batches.truncate(1);
+    if let Some(runs) = request.runs() {
+        space.keep_to(runs);
+    }
     let memo = PlanMemo::default();
-    let mut judge = Judge::new(objective, &memo, cancel);
+    let mut judge = Judge::new(request.objective, &memo, cancel);
     let uniform = judge.uniform(&space);
-    let ways: Vec<usize> = (0..space.ways.len()).collect();
-    let best = climb::search(&space, &ways, &uniform, &mut judge, 1).into_iter().next()?;
+    let found =
+        choices(request, &space).into_iter().flat_map(|ways| climb::search(&space, &ways, &uniform, &mut judge, 1));
+    let found: Vec<_> = found.collect();
+    let best =
+        found.into_iter().reduce(|best, one| if judge.better(&one.summary, &best.summary) { one } else { best })?;
     Some(judge.explained(&space, &best))
+}
+
+/// The ways among which each operator may choose: all that the stack runs at once, or, where it treats all operators alike,
+/// each by itself.
+fn choices(request: &PlanRequest, space: &Space<'_>) -> Vec<Vec<usize>> {
+    let runs = request.runs();
+    let ways = space.runnable(runs);
+    let apart = runs.is_none_or(|runs| runs.has(Feature::Operators));
+    if apart && !ways.is_empty() { vec![ways] } else { ways.into_iter().map(|way| vec![way]).collect() }
 }
 
 /// The sizes that a job may have, the smallest first: its own, or, where devices are to be few, parts of a node that
@@ -101,9 +121,10 @@ fn search(request: &PlanRequest, space: &Space<'_>, judge: &mut Judge<'_>) -> Pl
         CostModel::Paper => paper::search(space, ways, judge),
         CostModel::Simulator => climb::search(space, ways, &uniform, judge, request.top),
     };
-    let two_way = choose(&[device, widest]);
-    let all: Vec<usize> = (0..space.ways.len()).collect();
-    let mut plans = choose(&all);
+    let choices = choices(request, space);
+    let both = choices.iter().any(|ways| ways.contains(&device) && ways.contains(&widest));
+    let two_way = if both { choose(&[device, widest]) } else { Vec::new() };
+    let mut plans: Vec<_> = choices.iter().flat_map(|ways| choose(ways)).collect();
     if request.cost_model == CostModel::Simulator {
         // A climb may end below one that had less to choose from.
         plans.extend(two_way.iter().cloned());
@@ -112,7 +133,9 @@ fn search(request: &PlanRequest, space: &Space<'_>, judge: &mut Judge<'_>) -> Pl
     }
     let of_way =
         |(way, of): (usize, &StatePlacement)| Uniform { extents: of.extents.clone(), best: best_of(way, judge) };
-    let mut ways: Vec<Uniform> = space.ways.iter().enumerate().map(of_way).collect();
+    let runnable = choices.concat();
+    let ways = space.ways.iter().enumerate().filter(|(way, _)| runnable.contains(way));
+    let mut ways: Vec<Uniform> = ways.map(of_way).collect();
     let order = |a: &Uniform, b: &Uniform| match (&a.best, &b.best) {
         (Some(a), Some(b)) => judge.order(a, b),
         (a, b) => b.is_some().cmp(&a.is_some()),

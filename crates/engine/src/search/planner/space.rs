@@ -7,6 +7,7 @@ use crate::scenario::{Layout, Problem, Scenario};
 use crate::search::levels::{all_of, levels};
 use crate::search::plans::{MOST_SEQUENCES, least_memory, micro_batches};
 use crate::search::tune::{Tuned, recomputes};
+use crate::stack::{Feature, Runs};
 use crate::units::Bytes;
 
 use super::request::PlannerObjective;
@@ -108,6 +109,18 @@ impl<'a> Space<'a> {
 }
 
 impl Space<'_> {
+    /// Leaves out batches and slices that a program cannot run.
+    pub fn keep_to(&mut self, runs: &Runs) {
+        self.batches.retain(|tuned| runs.recomputes(tuned.recompute));
+        self.slices.retain(|slices| *slices == 1 || runs.has(Feature::Slices));
+    }
+
+    /// The ways, by their places, that a program can run for all operators; any where none is named.
+    pub fn runnable(&self, runs: Option<&Runs>) -> Vec<usize> {
+        let runs_way = |way: &StatePlacement| runs.is_none_or(|runs| self.scenario.runs_shards(runs, &way.layout));
+        self.ways.iter().enumerate().filter(|(_, way)| runs_way(way)).map(|(place, _)| place).collect()
+    }
+
     /// The least memory of any choice for each operator among some ways, with one batch and recompute.
     pub(crate) fn least_memory(&self, ways: &[usize], batch: usize) -> Bytes {
         let mut scenario = self.scenario.clone();
