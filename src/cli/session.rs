@@ -241,7 +241,62 @@ fn threads(flag: Option<u16>, variable: Option<&str>, file: Option<usize>) -> Op
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+    use shardscope_engine::scenario::field::Type;
+
+    use crate::cli::args::{Cli, CliCommand};
+
     use super::*;
+
+    /// A text for a field's flag, other than what the default scenario has.
+    fn text(field: Field) -> &'static str {
+        match (field, field.spec().takes) {
+            (Field::Cluster, _) => "a100-80gb-dgx",
+            (Field::Stack, _) => "megatron-2024",
+            (Field::Model, _) => "mpt-7b",
+            (Field::Strategy, _) => "hsdp",
+            (Field::Nodes, _) => "4",
+            (Field::Devices, _) => "64",
+            (Field::Sequence, _) => "1024",
+            (_, Type::OneOf(words)) => words.all.last().copied().unwrap_or_default(),
+            (_, Type::Switch) => "off",
+            (_, Type::Factor) => "0.5",
+            (_, Type::Tokens) => "3e11",
+            (_, Type::Batch) => "512",
+            (_, Type::Extent) => "node",
+            (_, Type::Recompute) => "full",
+            _ => "2",
+        }
+    }
+
+    /// Every pair of flags, through the parser of the command line: each says what it says alone, or both are refused.
+    #[test]
+    fn no_flag_is_dropped_beside_another() {
+        let library = Arc::new(shardscope_presets::library());
+        let session = Session { library, options: Options::default(), inputs: Vec::new() };
+        let scenario = |fields: &[Field]| {
+            let flags = fields.iter().map(|field| format!("--{field}={}", text(*field)));
+            let words = ["shardscope", "eval"].map(str::to_owned).into_iter().chain(flags);
+            let Ok(Cli { command: Some(CliCommand::Eval(eval)), .. }) = Cli::try_parse_from(words) else { return None };
+            Some(session.open_possible(&eval.input).ok()?.scenario)
+        };
+        let alone: Vec<(Field, _)> =
+            Field::all().filter_map(|field| Some((field, field.value(&scenario(&[field])?)))).collect();
+        assert!(alone.len() > 30, "{}", alone.len());
+        let mut dropped = Vec::new();
+        for (place, (one, said)) in alone.iter().enumerate() {
+            for (other, also) in &alone[place + 1..] {
+                let Some(both) = scenario(&[*one, *other]) else { continue };
+                for (field, said) in [(one, said), (other, also)] {
+                    let now = field.value(&both);
+                    if now != *said {
+                        dropped.push(format!("--{one} --{other}: {field} is {now:?}, not {said:?}"));
+                    }
+                }
+            }
+        }
+        assert!(dropped.is_empty(), "{}", dropped.join("\n"));
+    }
 
     #[test]
     fn threads_come_from_the_flag_then_the_variable_then_the_file() {
