@@ -350,7 +350,7 @@ fn from_a_cluster_to_a_job() {
         .map(|field| better["plan"].get(field).map_or(1, |count| count.as_integer().expect("a count")));
     let batch = format!("--micro-batch {} --accumulate {}", batch[0], batch[1]);
     done(&format!("import plan run/accelerate.yaml {model} {hardware} {batch} --out launched.toml"));
-    assert_contains(&done("eval ./launched.toml").stdout, &["\nfits: "]);
+    assert_contains(&done("eval ./launched.toml").stdout, &["\nfits"]);
     let bad = toml::to_string(&job).expect("TOML").replace("\"25 GB/s\"", "\"0 GB/s\"");
     home.write("bad.toml", &bad);
     assert_contains(&home.run("eval ./bad.toml").refused().join("\n"), &["machine.levels", "leave 'machine' out"]);
