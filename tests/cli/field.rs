@@ -195,8 +195,8 @@ fn caveats_stand_with_every_figure() {
     let offload = |stack: &str, offload: &str| format!("{llama} --stack {stack} --nodes 1 --offload {offload}");
     let fp8 = "--hardware h100-80gb-dgx --model llama-3.1-70b --devices 32 --tp 8 --pp 4 --precision fp8";
     let cases = [
-        (format!("{zero3} --stack deepspeed-zeropp-2023"), "Hugging Face models with flash attention do not keep"),
-        (format!("{zero3} --stack deepspeed-zero3-2022"), "fp32 gradients of its share"),
+        (format!("{zero3} --stack deepspeed-zeropp-2023"), "Hugging Face models with flash attention keep no scores"),
+        (format!("{zero3} --stack deepspeed-zero3-2022"), "times are of plain attention"),
         (format!("{zero3} --stack default"), "zero3 is DeepSpeed's word"),
         (offload("default", "state"), "an optimizer on the host is taken to cost no time"),
         (offload("deepspeed-zeropp-2023 --strategy zero2", "optimizer"), "is taken to cost no time"),
@@ -223,14 +223,11 @@ fn caveats_stand_with_every_figure() {
 #[test]
 fn what_an_import_could_not_say_stands_with_the_figures() {
     let script = |flags: &str| SCRIPT.replace("--bf16 True", &format!("--bf16 True {flags}"));
-    let accelerate = "accelerate launch --num_processes 8 --mixed_precision bf16 --use_fsdp --fsdp_version 2 \
-                      --dynamo_backend inductor train.py --per_device_train_batch_size 1 --output_dir o";
     let deepspeed = r#"{"train_micro_batch_size_per_gpu": 1, "bf16": {"enabled": true}, "compile": {"enabled": true},
         "zero_optimization": {"stage": 2}}"#;
     for (name, text) in [
         ("a.sh", script("--torch_compile True")),
         ("b.sh", script("--torch_compile_backend inductor")),
-        ("c.sh", accelerate.to_owned()),
         ("ds.json", deepspeed.to_owned()),
     ] {
         let home = with(&[(name, &text)]);

@@ -279,7 +279,7 @@ fn caveats_are_listed_under_their_key() {
     let mut app = explorer_on(&deepspeed.replace("selective", "full"));
     press(&mut app, "!");
     let Some(Layer::Page(page)) = &app.layer else { panic!("{:?}", app.notice) };
-    assert_eq!(page.title, "What the model cannot say: 1");
+    assert_eq!(page.title, "What the model cannot say: 2");
     let text = page.lines.join(" ");
     assert!(text.contains("fp32 gradients of its share") && text.contains("plain attention"), "{text}");
     let mut app = explorer();

@@ -81,12 +81,7 @@ fn everywhere() -> KeyLines {
         .key("C", Action::CommandLines, "", "the command line of what is shown, to copy")
         .key("w", Action::Screen, "", "write the screen to a file: text, ANSI colours or SVG")
         .key("&", Action::Mouse, "", "capture or release the mouse")
-        .key(
-            "!",
-            Action::Caveats,
-            "",
-            "caveats: what the model cannot say of the figures shown, counted in the headline",
-        )
+        .key("!", Action::Caveats, "", "caveats: what the model cannot say of the figures shown")
         .key("~", Action::Diagnostics, "", "diagnostics: what the terminal can do, and how to change it")
         .key("/", Action::Search, "", "search the rows of the panel or view")
         .key(":", Action::Palette, "command", "find a command by its name")
