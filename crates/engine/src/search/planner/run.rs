@@ -56,7 +56,6 @@ fn with_whole(
         if request.objective == PlannerObjective::Memory { Objective::Memory } else { Objective::Throughput };
     let state = [Field::WeightsOver, Field::GradientsOver, Field::OptimizerOver];
     let space = SearchSpace::only(&[&state[..], &[Field::MicroBatch, Field::Recompute]].concat());
-    let space = if request.any_plan { space.lifted() } else { space };
     let limits = SearchLimits::default();
     let search = PlanSearch { base: scenario.clone(), space, objective, limits, top: 1, front: Vec::new() };
     let answer = judge.whole(&search);
