@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use strum::{IntoStaticStr, VariantArray};
 
 use shardscope_engine::cost::{Factors, Rates};
-use shardscope_engine::evaluate::Summary;
+use shardscope_engine::evaluate::{Summary, chance_of_fitting};
 use shardscope_engine::hardware::Device;
 use shardscope_engine::presets::Library;
 use shardscope_engine::scenario::{Problem, Scenario};
@@ -70,6 +70,8 @@ pub struct Residual {
     pub reading: Option<Reading>,
     /// By how much more than the device's memory the run is predicted to need, although it ran.
     pub refused: Option<Bytes>,
+    /// The chance that it fits, where the band of measured peaks is known.
+    pub p_fits: Option<f64>,
     /// In seconds or bytes.
     pub predicted: f64,
     /// In seconds or bytes.
@@ -202,6 +204,7 @@ fn residual(case: &Case, own: &Summary, metric: Metric, predicted: f64, measured
         metric,
         reading: None,
         refused: (!own.fits).then(|| own.memory.peak - own.memory.capacity),
+        p_fits: chance_of_fitting(case.scenario(), &own.memory),
         predicted,
         measured,
         null: f64::NAN,

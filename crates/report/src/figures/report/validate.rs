@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use strum::VariantArray;
 
-use shardscope_engine::units::{Amount, percent, signed};
+use shardscope_engine::units::{Amount, percent, signed, whole_percent};
 use shardscope_evidence::measured::{Metric, Pairs, Ranking, Reading, Residual, ScoreKey, Scores, Skipped, Validation};
 
 use crate::figures::figure::Figure;
@@ -130,7 +130,8 @@ impl ValidateReport<'_> {
             let unit = Figure::from(one.metric).unit();
             let amounts =
                 [one.predicted, one.measured].map(|value| TableCell::word(Amount { value, unit }.to_string()));
-            let refused = one.refused.map(|more| TableCell::word(format!("predicted OOM by {more}")));
+            let sure = one.p_fits.map_or_else(String::new, |chance| format!(", P(fits) {}", whole_percent(chance)));
+            let refused = one.refused.map(|more| TableCell::word(format!("predicted OOM by {more}{sure}")));
             let cells = std::iter::once(TableCell::word(&one.id)).chain(amounts);
             cells.chain([TableCell::change(one.error())]).chain(refused).collect()
         };
