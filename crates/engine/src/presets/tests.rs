@@ -10,7 +10,11 @@ use crate::units::{BytesPerSecond, Watts};
 /// The ids of the interface contract.
 const CLUSTERS: &str = "a100-40gb-dgx a100-80gb-dgx a100-40gb-juwels a100-40gb-perlmutter a100-80gb-jeanzay a800-80gb \
     h800-80gb h100-80gb-dgx h100-96gb-hbm2e h200-141gb-dgx gh200-96gb-alps v100-32gb-dgx1 v100-32gb-dgx2 \
-    mi250x-frontier mi250x-lumi mi250-mosaic a100-80gb-nvlink16 titan-rtx-pcie";
+    mi250x-frontier mi250x-lumi mi250-mosaic a100-80gb-nvlink16 titan-rtx-pcie h200-141gb-4node b200-dgx b300-dgx \
+    gb200-nvl72 gb300-nvl72 h100-pcie-80gb h100-nvl-94gb h200-nvl-141gb gh200-96gb-jupiter a100-pcie-80gb a30 mi355x mi350x mi325x \
+    mi300x pvc-aurora rtx-pro-6000-server l40s l4 a10g-24gb a6000-48gb rtx5090 rtx4090 rtx3090";
+/// Architectures without an entry in the calibration, of whose devices no run is fitted.
+const UNMEASURED: [&str; 7] = ["ada", "ampere-ga102", "blackwell", "blackwell-rtx", "cdna3", "cdna4", "xe-hpc"];
 const STACKS: &str = "default ideal deepspeed-zero3-2021 deepspeed-zero3-2022 deepspeed-zeropp-2023 fms-fsdp internevo jax-xla-2024 \
     jax-xla-2025 maxtext-2024 llm-foundry-2023 llm-foundry-2024 megatron-2021 megatron-2022 megatron-2024 megatron-bridge-2025 \
     megatron-deepspeed-2022 megatron-deepspeed-2023 megatron-kwai megatron-lumi-2023 mi250x-various mosaic-2023 nanotron nemo-2024 nemo-2025 \
@@ -85,10 +89,17 @@ fn clusters_have_their_levels_and_calibrations_their_architectures() {
     let measured = library.calibration("measured").unwrap();
     for cluster in library.clusters.values() {
         let named: Vec<&str> = cluster.levels.iter().map(|level| level.name.as_str()).collect();
-        let package = cluster.id.starts_with("mi250").then_some("package");
-        let wanted: Vec<&str> = package.into_iter().chain(["node", "system"]).collect();
+        let wanted: &[&str] = match cluster.id.as_str() {
+            id if id.starts_with("mi250") => &["package", "node", "system"],
+            id if id.ends_with("nvl72") => &["node", "rack", "system"],
+            "h100-nvl-94gb" | "a6000-48gb" => &["pair", "node", "system"],
+            "h200-nvl-141gb" => &["bridge", "node", "system"],
+            _ => &["node", "system"],
+        };
         assert_eq!(named, wanted, "{}", cluster.id);
-        assert!(measured.architectures.contains_key(&cluster.device.architecture), "{}", cluster.id);
+        let architecture = cluster.device.architecture.as_str();
+        let entry = measured.architectures.contains_key(architecture);
+        assert_ne!(entry, UNMEASURED.contains(&architecture), "{}: {architecture}", cluster.id);
     }
     for stack in library.stacks.values() {
         let wanted = if stack.id == "ideal" { "ideal" } else { "measured" };
@@ -125,6 +136,34 @@ fn rings_on_frontier() {
     assert_eq!(rate(1, 64, 2), 100_000);
     // One rank of each node, eight such groups at once: an eighth of the node's 100 GB/s.
     assert_eq!(rate(8, 8, 2), 12_500);
+}
+
+/// Rates of rings in meshes in MB/s, by hand: a group of n has n - 1 of a device's links.
+#[test]
+fn rings_in_meshes() {
+    let library = Library::embedded();
+    let rate = |id: &str, stride, size| {
+        let cluster = library.cluster(id).unwrap();
+        mega(Network::new(&cluster, [1.0; MAX_LEVELS], [1.0; MAX_LEVELS]).ring(Group { stride, size })[0].rate)
+    };
+    // Seven links of 64 GB/s; every second device of a node makes four, which have three links each.
+    for (stride, size, expected) in [(1, 8, 448_000), (1, 4, 192_000), (2, 4, 192_000), (1, 2, 64_000)] {
+        assert_eq!(rate("mi300x", stride, size), expected, "{size} devices, {stride} apart");
+    }
+    // Three links of 150 GB/s. A switch gives each device its whole rate in any group.
+    assert_eq!([4, 2].map(|size| rate("gh200-96gb-jupiter", 1, size)), [450_000, 150_000]);
+    assert_eq!([8, 2].map(|size| rate("b200-dgx", 1, size)), [900_000, 900_000]);
+}
+
+/// A rack of 18 trays of 4 is one NVLink domain, and each device has a port of its own beyond it, in MB/s.
+#[test]
+fn rings_over_racks() {
+    let cluster = Library::embedded().cluster("gb200-nvl72").unwrap();
+    assert_eq!((cluster.devices_per_node(), cluster.devices_in(1)), (4, Some(72)));
+    assert_eq!([1, 2].map(|level| cluster.place(level)), ["between nodes", "between racks"]);
+    let network = Network::new(&cluster, [1.0; MAX_LEVELS], [1.0; MAX_LEVELS]);
+    let per_rank = |stride, size, level: usize| mega(network.ring(Group { stride, size })[level].per_rank);
+    assert_eq!([per_rank(1, 72, 1), per_rank(1, 144, 2), per_rank(72, 2, 2)], [900_000, 50_000, 50_000]);
 }
 
 /// Inter-node rates per node in MB/s, by hand from the adapters.

@@ -317,7 +317,10 @@ fn numbers_of_devices_name_them_and_memory_is_the_driver_s() {
     assert_eq!(told(&xml("0x2330", 18), whole()).made.cluster.device.name, "NVIDIA H100-SXM5-80GB");
     assert_eq!(told(&xml("0x20b0", 12), whole()).made.cluster.device.name, "NVIDIA A100-SXM4-40GB");
     assert!(refusal(&xml("0x2330", 12), whole()).contains("300 GB/s, and the preset has 450 GB/s"));
-    assert!(refusal(&xml("0x2331", 0), whole()).contains("is the PCIE form"));
+    assert_eq!(told(&xml("0x2331", 0), whole()).made.cluster.device.name, "NVIDIA H100 PCIe");
+    let forms = |name: &str| format!("name, memory.total [MiB]\n{name}, 81920 MiB\n");
+    assert!(refusal(&forms("NVIDIA H800 PCIe"), whole()).contains("is the PCIE form"));
+    assert_eq!(told(&forms("NVIDIA A100 80GB PCIe"), whole()).made.cluster.device.compute_units, 108);
     let custom = "name, memory.total [MiB]\nNVIDIA A100-SXM-64GB, 65536 MiB\n";
     let found = told(custom, MachineWishes { device: Some("a100-80gb-dgx"), ..whole() });
     assert_eq!(found.made.cluster.device.memory, Bytes::new(64.0 * f64::from(1 << 30)));
