@@ -5,6 +5,7 @@ use std::path::Path;
 use super::*;
 use crate::hardware::{Group, MAX_LEVELS, Network};
 use crate::plan::Sharding;
+use crate::stack::Collectives;
 use crate::units::{BytesPerSecond, Watts};
 
 /// The ids of the interface contract.
@@ -23,7 +24,12 @@ const MODELS: &str = "mpt-125m mpt-350m mpt-760m mpt-1b mpt-3b mpt-7b mpt-13b mp
     gpt-neox-20b gpt-18b-zeropp opt-30b gpt-48x1536 llama-2-7b llama-2-13b llama-2-34b llama-2-70b llama-3.1-8b \
     llama-3.1-70b llama-3.1-405b mixtral-8x7b deepseek-v3 gemma3-27b megatron-1.7b megatron-3.6b megatron-7.5b megatron-18b megatron-39b \
     megatron-76b megatron-145b megatron-310b megatron-530b megatron-1t fsdp-1.3b fsdp-7b fsdp-13b fsdp-30b fsdp-66b \
-    fsdp-175b fsdp-310b x-32 x-108 x-160";
+    fsdp-175b fsdp-310b x-32 x-108 x-160 llama2-7b llama3-8b llama3-70b llama3.1-8b llama3.1-70b llama3.1-405b \
+    llama4-scout llama4-maverick mixtral-8x22b \
+    mixtral-8x22b-g8t8 deepseek-v2 deepseek-v2-lite kimi-k2 qwen3-8b qwen3-32b qwen3-30b-a3b qwen3-235b-a22b \
+    qwen3-coder-480b-a35b qwen2-57b-a14b gpt-oss-20b gpt-oss-120b grok-1 glm-4.5 glm-4.5-air minimax-m2.5 ling-1t \
+    gemma3-1b gemma3-4b gemma3-12b olmoe3-tiny-64e olmoe3-small-64e olmoe3-medium-64e olmoe3-medium-96e \
+    olmoe3-medium-128e olmoe3-large-128e olmoe3-ultra-128e olmoe3-ultra-256e olmoe3-8l-32e olmoe3-8l-48e";
 const SCENARIOS: &str = "default h100-7b zeropp-18b-v100 frontier-20b-384 frontier-20b osdp-48x1536";
 const STRATEGIES: &str = "ddp zero1 zero1-hier zero2 zero3 fsdp hsdp mics zeropp zero-topo";
 
@@ -104,6 +110,29 @@ fn clusters_have_their_levels_and_calibrations_their_architectures() {
     for stack in library.stacks.values() {
         let wanted = if stack.id == "ideal" { "ideal" } else { "measured" };
         assert_eq!(stack.calibration, wanted, "{}", stack.id);
+    }
+}
+
+#[test]
+fn a_stack_has_the_keys_of_the_one_that_it_is_like() {
+    let mut library = Library::embedded();
+    let add = |library: &mut Library, text: &str| library.add(Kind::Stack, "ours", text, Origin::Embedded);
+    let head = "format = 1\nname = 'Ours'\nsource = 'made up'\n";
+    add(&mut library, &format!("{head}like = 'nemo-2025'\ndropout = true\n[collectives]\nper_layer = 3\n")).unwrap();
+    let (ours, nemo) = (library.stack("ours").unwrap(), library.stack("nemo-2025").unwrap());
+    assert_eq!((ours.id.as_str(), ours.name.as_str(), ours.dropout, nemo.dropout), ("ours", "Ours", true, false));
+    assert_eq!((ours.kernels.as_deref(), &ours.runs), (Some("late-2024"), &nemo.runs));
+    let collectives = Collectives { per_layer: ours.collectives.per_layer, ..nemo.collectives.clone() };
+    assert_eq!(ours.collectives, collectives);
+    assert_ne!(ours.collectives, nemo.collectives);
+    for (line, said) in [
+        ("like = 'nothing'", "like: there is no 'nothing'"),
+        ("like = 1", "like: must be the id of another preset"),
+        ("like = 'nemo-2025'\nattention = 'none'", "unknown variant `none`"),
+        ("like = 'nemo-2025'\nunknown = 1", "unknown field `unknown`"),
+    ] {
+        let error = add(&mut library, &format!("{head}{line}\n")).unwrap_err();
+        assert!(error.contains(said), "{line}: {error}");
     }
 }
 
@@ -301,6 +330,13 @@ fn a_folder_in_place_of_a_file_is_a_warning() {
 }
 
 #[test]
+fn an_id_is_found_in_any_case() {
+    let library = Library::embedded();
+    assert_eq!(library.model("GPT-OSS-20B").unwrap().id, "gpt-oss-20b");
+    assert_eq!(library.cluster("H100-80GB-DGX").unwrap().id, "h100-80gb-dgx");
+}
+
+#[test]
 fn an_unknown_id_names_its_neighbours() {
     let library = Library::embedded();
     let unknown = library.cluster("h200").unwrap_err();
@@ -312,7 +348,7 @@ fn an_unknown_id_names_its_neighbours() {
         library.model("\u{1b}[2J").unwrap_err().to_string(),
         "no model '\u{fffd}[2J'; `shardscope presets models` lists them"
     );
-    assert_eq!(library.model("llama2-7b").unwrap_err().near[0], "llama-2-7b");
+    assert_eq!(library.model("llama-2-7").unwrap_err().near[0], "llama-2-7b");
     let said = |unknown: Unknown| unknown.to_string();
     let scenario = said(library.model("osdp-48x1536").unwrap_err());
     assert!(scenario.contains("it is a scenario: give it in place of a file, without a flag"), "{scenario}");
