@@ -8,6 +8,7 @@
 mod command;
 mod draft;
 mod read;
+mod releases;
 mod report;
 mod resolve;
 mod schema;
@@ -195,9 +196,11 @@ impl Library {
         self.find(&self.clusters, Kind::Cluster, id)
     }
 
-    /// A stack, with the plans that it runs like others.
+    /// A stack, with the plans that it runs like others. A release without a file of its own is another one, which a caveat
+    /// names.
     pub fn stack(&self, id: &str) -> Result<Arc<Stack>, Unknown> {
-        let found = self.find(&self.stacks, Kind::Stack, id)?;
+        let found = self.find(&self.stacks, Kind::Stack, id);
+        let found = found.or_else(|unknown| self.release(id).ok_or(unknown))?;
         let Some(mut runs) = found.runs.clone().filter(|runs| runs.like.is_some()) else { return Ok(found) };
         // As many steps as there are stacks: two that name each other end.
         for _ in 0..self.stacks.len() {
