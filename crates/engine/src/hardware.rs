@@ -179,6 +179,9 @@ pub struct Peaks {
     /// 8-bit floating point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fp8: Option<FlopPerSecond>,
+    /// 4-bit floating point in blocks that share a scale (`MXFP4`, `NVFP4`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fp4: Option<FlopPerSecond>,
 }
 
 /// One level of the hierarchy: it joins `members` groups of the level below (devices, for the first).
@@ -200,6 +203,10 @@ pub struct Level {
     /// Whether its switches add up the all-reduces that cross it (`SHARP` on `InfiniBand`), and the jobs use that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sharp: bool,
+    /// Whether each two of its members have a link of their own, where others have a switch: `bandwidth` is that of all
+    /// links of a device together, of which a group of fewer members has those to its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mesh: bool,
     /// Direct links between devices by their position in the group, where they are not all alike.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
@@ -208,6 +215,14 @@ pub struct Level {
     pub measured: Option<MeasuredLevel>,
     /// Where the figures come from.
     pub source: String,
+}
+
+impl Level {
+    /// Share of a device's links that lead to the others of `joined` members: in a mesh of 8, a group of 4 has 3 of 7.
+    fn linked(&self, joined: u32) -> f64 {
+        let others = self.members.filter(|members| self.mesh && *members > 1);
+        others.map_or(1.0, |members| f64::from(joined.max(2) - 1) / f64::from(members - 1))
+    }
 }
 
 /// Rates of a benchmark's rings on a level. No share or factor of a calibration applies to them; `ideal` disregards

@@ -8,6 +8,7 @@
 mod command;
 mod draft;
 mod read;
+mod releases;
 mod report;
 mod resolve;
 mod schema;
@@ -195,9 +196,11 @@ impl Library {
         self.find(&self.clusters, Kind::Cluster, id)
     }
 
-    /// A stack, with the plans that it runs like others.
+    /// A stack, with the plans that it runs like others. A release without a file of its own is another one, which a caveat
+    /// names.
     pub fn stack(&self, id: &str) -> Result<Arc<Stack>, Unknown> {
-        let found = self.find(&self.stacks, Kind::Stack, id)?;
+        let found = self.find(&self.stacks, Kind::Stack, id);
+        let found = found.or_else(|unknown| self.release(id).ok_or(unknown))?;
         let Some(runs) = found.runs.clone().filter(|runs| runs.like.is_some()) else { return Ok(found) };
         Ok(Arc::new(Stack { runs: Some(self.whole(runs)?), ..Stack::clone(&found) }))
     }
@@ -233,7 +236,8 @@ impl Library {
     }
 
     fn find<T>(&self, facts: &ById<T>, kind: Kind, id: &str) -> Result<Arc<T>, Unknown> {
-        facts.get(id).cloned().ok_or_else(|| self.unknown(kind, id))
+        let alike = || facts.iter().find(|(known, _)| known.eq_ignore_ascii_case(id)).map(|(_, found)| found);
+        facts.get(id).or_else(alike).cloned().ok_or_else(|| self.unknown(kind, id))
     }
 
     fn unknown(&self, kind: Kind, id: &str) -> Unknown {
@@ -277,7 +281,21 @@ impl Library {
         let mut paths: Vec<PathBuf> = files.filter_map(|file| Some(file.ok()?.path())).collect();
         paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
         paths.sort();
-        paths.iter().filter_map(|path| Some(Warning::new(path, &self.add_file(kind, path).err()?))).collect()
+        // A file may be like one that comes after it.
+        loop {
+            let before = paths.len();
+            let mut warnings = Vec::new();
+            paths.retain(|path| match self.add_file(kind, path) {
+                Ok(()) => false,
+                Err(what) => {
+                    warnings.push(Warning::new(path, &what));
+                    true
+                }
+            });
+            if paths.len() == before || paths.is_empty() {
+                return warnings;
+            }
+        }
     }
 
     fn add_file(&mut self, kind: Kind, path: &Path) -> Result<(), String> {
@@ -313,9 +331,15 @@ impl Library {
     }
 }
 
-/// Reads a preset, keeps it and returns its name.
+/// Reads a preset, over the keys of the one that it is like, keeps it and returns its name.
 fn keep<P: Preset>(facts: &mut ById<P>, id: &str, text: &str) -> Result<String, String> {
-    let preset: P = read::preset(id, text)?;
+    let preset: P = match read::like(text)? {
+        None => read::preset(id, text)?,
+        Some((like, own)) => {
+            let base = facts.get(&like).ok_or_else(|| format!("like: there is no '{like}' to be like"))?;
+            read::over(id, own, &**base)?
+        }
+    };
     let name = preset.name().to_owned();
     facts.insert(id.to_owned(), Arc::new(preset));
     Ok(name)

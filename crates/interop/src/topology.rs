@@ -49,16 +49,32 @@ pub struct MachineWishes<'a> {
 }
 
 /// Devices by words of their names, and the presets that have them; of several, the options say which.
-const DEVICES: [(&str, &[&str]); 8] = [
-    ("h100", &["h100-80gb-dgx"]),
-    ("h200", &["h200-141gb-dgx"]),
+const DEVICES: [(&str, &[&str]); 21] = [
+    ("h100", &["h100-80gb-dgx", "h100-pcie-80gb", "h100-nvl-94gb"]),
+    ("h200", &["h200-141gb-dgx", "h200-nvl-141gb"]),
+    ("b200", &["b200-dgx"]),
+    ("b300", &["b300-dgx"]),
+    ("gb200", &["gb200-nvl72"]),
+    ("gb300", &["gb300-nvl72"]),
     ("gh200", &["gh200-96gb-alps"]),
     ("h800", &["h800-80gb"]),
     ("a800", &["a800-80gb"]),
-    ("a100", &["a100-40gb-dgx", "a100-80gb-dgx"]),
+    ("a100", &["a100-40gb-dgx", "a100-80gb-dgx", "a100-pcie-80gb"]),
     ("v100", &["v100-32gb-dgx1", "v100-32gb-dgx2"]),
     ("mi250", &["mi250x-frontier", "mi250x-lumi", "mi250-mosaic"]),
+    ("mi300x", &["mi300x"]),
+    ("mi325", &["mi325x"]),
+    ("mi350", &["mi350x"]),
+    ("mi355", &["mi355x"]),
+    ("l40s", &["l40s"]),
+    ("l4", &["l4"]),
+    ("a10g", &["a10g-24gb"]),
+    ("a30", &["a30"]),
+    ("a6000", &["a6000-48gb"]),
 ];
+
+/// Words that set a form of a device apart, in names and in ids of presets.
+const FORMS: [&str; 2] = ["pcie", "nvl"];
 
 impl FoundMachine {
     /// The file of a preset: what its name gives is left out.
@@ -270,20 +286,18 @@ fn device(
         };
         presets.retain(|id| id.contains(wanted));
     }
-    let other = ["pcie", "nvl"].into_iter().find(|form| lower.contains(form));
-    if presets.len() > 1 || other.is_some() {
-        let what = match other {
-            Some(form) => format!("'{name}' is the {} form, which no preset has", form.to_uppercase()),
-            None => format!("'{name}' may be any of {}", presets.join(", ")),
-        };
-        return Err(Problem::new(
-            place,
-            what,
-            format!("say with --device which it is like, of {}", presets.join(", ")),
-        ));
+    let form_of = |name: &str| FORMS.into_iter().find(|form| words(name).iter().any(|word| word == form));
+    let form = form_of(&name);
+    let alike: Vec<&str> = presets.iter().copied().filter(|id| form_of(id) == form).collect();
+    if let [only] = alike[..] {
+        report.take("device.name", &name, place);
+        return Ok(only.to_owned());
     }
-    report.take("device.name", &name, place);
-    Ok(presets[0].to_owned())
+    let what = match form.filter(|_| alike.is_empty()) {
+        Some(form) => format!("'{name}' is the {} form, which no preset has", form.to_uppercase()),
+        None => format!("'{name}' may be any of {}", presets.join(", ")),
+    };
+    Err(Problem::new(place, what, format!("say with --device which it is like, of {}", presets.join(", "))))
 }
 
 /// The memory that the driver reports, where it is not about what the preset's device has: the same name is sold with
@@ -339,8 +353,11 @@ fn rate(
             return Err(Problem::new("", what, "say with --rate what a node sends, like --rate '400 GB/s'"));
         }
     };
+    // Between racks the ports of all their nodes send.
+    let below = cluster.levels.len().checked_sub(2).and_then(|below| cluster.devices_in(below));
+    let nodes = below.map_or(1, |below| below / cluster.devices_per_node());
     let Some(system) = cluster.levels.last_mut() else { return Ok(()) };
-    (system.bandwidth, system.injection) = (node / devices, Some(node));
+    (system.bandwidth, system.injection) = (node / devices, Some(node * f64::from(nodes)));
     "ports of a node, shared by its devices; latency as the preset's".clone_into(&mut system.source);
     report.assume("system.latency", system.latency, "the preset's; import links measures it");
     Ok(())

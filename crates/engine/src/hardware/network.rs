@@ -124,7 +124,7 @@ impl<'a> Network<'a> {
         }
         // Whoever shares the ports of a node gets an equal part of them.
         let shared = level.injection.map_or(level.bandwidth, |injection| injection / f64::from(below_devices));
-        let per_rank = measured.unwrap_or(level.bandwidth.min(shared));
+        let per_rank = measured.unwrap_or(level.bandwidth.min(shared)) * level.linked(members.div_ceil(below));
         (per_rank * f64::from(below), per_rank)
     }
 }
@@ -157,24 +157,13 @@ pub(super) fn problems(cluster: &Cluster) -> Vec<Problem> {
     ] {
         refuse(value <= 0.0, field.to_owned(), "must be above 0");
     }
-    let Reliability { device_mtbf, restart, write_rate, source: _ } = &cluster.reliability;
-    for (field, value) in [
-        ("device_mtbf", device_mtbf.map(Seconds::get)),
-        ("restart", restart.map(Seconds::get)),
-        ("write_rate", write_rate.map(BytesPerSecond::get)),
-    ] {
-        refuse(value.is_some_and(|value| value <= 0.0), format!("reliability.{field}"), "must be above 0");
-    }
-    if let Some(Queue { partition, longest, nodes }) = &cluster.queue {
-        refuse(partition.is_empty(), "queue.partition".to_owned(), "must be a name");
-        refuse(longest.is_some_and(|longest| longest.get() <= 0.0), "queue.longest".to_owned(), "must be above 0");
-        refuse(*nodes == Some(0), "queue.nodes".to_owned(), "must be above 0");
-    }
+    operation_problems(cluster, &mut refuse);
     let share = device.power_share;
     refuse(!(share > 0.0 && share <= 1.0), "device.power_share".to_owned(), "must be above 0 and at most 1");
     for (index, level) in levels.iter().enumerate() {
         // Each property is named here, so that a new one is not forgotten.
-        let Level { name, members, bandwidth, injection, latency: _, sharp: _, links, measured, source: _ } = level;
+        let Level { name, members, bandwidth, injection, latency: _, sharp: _, mesh, links, measured, source: _ } =
+            level;
         let last = index + 1 == levels.len();
         let at = |field: &str| format!("levels[{index}].{field}");
         let named = ["device", "innermost"].contains(&name.as_str()) || name.parse::<u32>().is_ok();
@@ -198,6 +187,8 @@ pub(super) fn problems(cluster: &Cluster) -> Vec<Problem> {
         let devices = cluster.devices_in(index).unwrap_or(0);
         let beyond = links.iter().any(|link| link.a >= devices || link.b >= devices || link.a == link.b);
         refuse(beyond, at("links"), "must join two different devices of the group, counted from 0");
+        let alone = !last && links.is_empty();
+        refuse(*mesh && !alone, at("mesh"), "must not stand on the outermost level, nor beside links");
         for (link, at) in links.iter().zip(0..).map(|(link, number)| (link, at(&format!("links[{number}]")))) {
             refuse(link.bandwidth.get() <= 0.0, format!("{at}.bandwidth"), "must be above 0");
         }
@@ -208,4 +199,21 @@ pub(super) fn problems(cluster: &Cluster) -> Vec<Problem> {
         );
     }
     found
+}
+
+/// Everything that is wrong with what is said of a cluster's failures and of its queue.
+fn operation_problems(cluster: &Cluster, refuse: &mut impl FnMut(bool, String, &str)) {
+    let Reliability { device_mtbf, restart, write_rate, source: _ } = &cluster.reliability;
+    for (field, value) in [
+        ("device_mtbf", device_mtbf.map(Seconds::get)),
+        ("restart", restart.map(Seconds::get)),
+        ("write_rate", write_rate.map(BytesPerSecond::get)),
+    ] {
+        refuse(value.is_some_and(|value| value <= 0.0), format!("reliability.{field}"), "must be above 0");
+    }
+    if let Some(Queue { partition, longest, nodes }) = &cluster.queue {
+        refuse(partition.is_empty(), "queue.partition".to_owned(), "must be a name");
+        refuse(longest.is_some_and(|longest| longest.get() <= 0.0), "queue.longest".to_owned(), "must be above 0");
+        refuse(*nodes == Some(0), "queue.nodes".to_owned(), "must be above 0");
+    }
 }

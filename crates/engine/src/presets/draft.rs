@@ -66,7 +66,9 @@ impl Library {
             (id, self.model(id).is_ok_and(|known| known == *facts), toml::to_string(&**facts))
         };
         let entry = self.entries(kind).find(|entry| known && entry.id == *id);
-        let text = match entry {
+        // A file that is like another one does not have all fields.
+        let whole = entry.filter(|entry| matches!(read::like(&entry.text), Ok(None)));
+        let text = match whole {
             Some(entry) => entry.text.to_string(),
             None => own.map_err(|error| error.to_string())?,
         };

@@ -2,14 +2,16 @@
 
 use std::path::Path;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
+use toml::{Table, Value};
 
 use crate::disk::{self, InputKind};
 use crate::hardware::Cluster;
 use crate::model::Model;
 use crate::plan::Strategy;
 use crate::problem::Problem;
-use crate::scenario::file::{self, FileError, Mistake, Source};
+use crate::scenario::file::{self, FileError, Mistake, Source, printable};
 use crate::stack::{Calibration, Stack};
 use crate::text::no_name;
 
@@ -19,7 +21,7 @@ use super::{Kind, Library};
 const FORMAT: u32 = 1;
 
 /// A preset of any kind.
-pub(super) trait Preset: DeserializeOwned {
+pub(super) trait Preset: DeserializeOwned + Serialize {
     /// Takes the id that its file's name gives it.
     fn set_id(&mut self, id: &str);
     /// Its name for people.
@@ -83,6 +85,46 @@ pub(super) fn checked<P: Preset>(id: &str, text: &str) -> Result<P, FileError> {
     preset.set_id(id);
     let problems = preset.problems();
     if problems.is_empty() { Ok(preset) } else { Err(source.mistakes(&problems)) }
+}
+
+/// The preset that a file is like, and the keys of its own; `None` where it is like none.
+pub(super) fn like(text: &str) -> Result<Option<(String, Table)>, String> {
+    // Most files are like none, and are read once. What is wrong with one is said where it is.
+    if !text.contains("\nlike") {
+        return Ok(None);
+    }
+    let Ok((mut own, _)) = file::read::<Table>(text, FORMAT) else { return Ok(None) };
+    match own.remove("like") {
+        None => Ok(None),
+        Some(Value::String(like)) => Ok(Some((like, own))),
+        Some(_) => Err("like: must be the id of another preset".to_owned()),
+    }
+}
+
+/// A preset with nothing wrong in it, of a file's own keys over those of another one. Mistakes have no place: what they are
+/// in may stand in either file.
+pub(super) fn over<P: Preset>(id: &str, own: Table, base: &P) -> Result<P, String> {
+    let base = Table::try_from(base).map_err(|error| error.to_string())?;
+    let mut preset: P = merged(own, base).try_into().map_err(|error| printable(error.message()))?;
+    preset.set_id(id);
+    let problems: Vec<String> = preset.problems().iter().map(Problem::to_string).collect();
+    if problems.is_empty() { Ok(preset) } else { Err(problems.join("; ")) }
+}
+
+/// A table with the keys of another one where it has none of its own, in the tables inside it too, but for those that are
+/// themselves like something.
+fn merged(own: Table, base: Table) -> Table {
+    let mut all = base;
+    for (key, value) in own {
+        let value = match (all.remove(&key), value) {
+            (Some(Value::Table(base)), Value::Table(own)) if !own.contains_key("like") => {
+                Value::Table(merged(own, base))
+            }
+            (_, own) => own,
+        };
+        all.insert(key, value);
+    }
+    all
 }
 
 /// Whether a preset can be read, whatever else is wrong with it.

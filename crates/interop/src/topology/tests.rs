@@ -317,7 +317,10 @@ fn numbers_of_devices_name_them_and_memory_is_the_driver_s() {
     assert_eq!(told(&xml("0x2330", 18), whole()).made.cluster.device.name, "NVIDIA H100-SXM5-80GB");
     assert_eq!(told(&xml("0x20b0", 12), whole()).made.cluster.device.name, "NVIDIA A100-SXM4-40GB");
     assert!(refusal(&xml("0x2330", 12), whole()).contains("300 GB/s, and the preset has 450 GB/s"));
-    assert!(refusal(&xml("0x2331", 0), whole()).contains("is the PCIE form"));
+    assert_eq!(told(&xml("0x2331", 0), whole()).made.cluster.device.name, "NVIDIA H100 PCIe");
+    let forms = |name: &str| format!("name, memory.total [MiB]\n{name}, 81920 MiB\n");
+    assert!(refusal(&forms("NVIDIA H800 PCIe"), whole()).contains("is the PCIE form"));
+    assert_eq!(told(&forms("NVIDIA A100 80GB PCIe"), whole()).made.cluster.device.compute_units, 108);
     let custom = "name, memory.total [MiB]\nNVIDIA A100-SXM-64GB, 65536 MiB\n";
     let found = told(custom, MachineWishes { device: Some("a100-80gb-dgx"), ..whole() });
     assert_eq!(found.made.cluster.device.memory, Bytes::new(64.0 * f64::from(1 << 30)));
@@ -335,6 +338,15 @@ fn the_table_of_rocm_smi_lists_devices() {
     assert!(refusal(text, whole()).contains("'AMD Instinct MI250X' may be any of"));
 }
 
+/// A card without NVLink: 46,068 MiB on PCIe 4.0.
+#[test]
+fn each_tool_names_a_card_on_pcie() {
+    for tool in ["list-L", "q", "table", "query-gpu", "nvlink-s"] {
+        let found = of(&[&format!("nvidia-smi-{tool}-l40s.txt")], whole()).expect(tool).made.cluster;
+        assert_eq!((found.device.name.as_str(), found.device.memory), ("NVIDIA L40S", Bytes::new(46068.0 * 1048576.0)));
+    }
+}
+
 #[test]
 fn what_no_file_says_is_refused_with_the_option_that_does() {
     let nothing = MachineWishes::default();
@@ -342,12 +354,7 @@ fn what_no_file_says_is_refused_with_the_option_that_does() {
         ("nvidia-smi-list-L-h100.txt", nothing, "--rate"),
         ("nvidia-smi-list-L-h100.txt", MachineWishes { nodes: None, ..whole() }, "--nodes"),
         ("nvidia-smi-topo-m-a100x8-10nic.txt", whole(), "--device"),
-        ("nvidia-smi-list-L-l40s.txt", whole(), "no preset has 'NVIDIA L40S'"),
-        ("nvidia-smi-q-l40s.txt", whole(), "no preset has 'NVIDIA L40S'"),
-        ("nvidia-smi-table-l40s.txt", whole(), "no preset has 'NVIDIA L40S'"),
-        ("nvidia-smi-query-gpu-l40s.txt", whole(), "no preset has 'NVIDIA L40S'"),
         ("nvidia-smi-topo-m-l40s.txt", whole(), "no file names the devices"),
-        ("nvidia-smi-nvlink-s-l40s.txt", whole(), "no preset has 'NVIDIA L40S'"),
         ("slurm22-scontrol-partition.txt", whole(), "no file names the devices"),
         ("nvidia-smi-qx-a100-sxm4.xml", whole(), "MIG"),
         ("scontrol-show-node-dgx-a100-mig.txt", whole(), "'3g.40gb' is a slice"),

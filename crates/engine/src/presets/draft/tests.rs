@@ -177,6 +177,14 @@ fn said_in(path: &str, value: &toml::Value) -> Vec<String> {
 }
 
 #[test]
+fn a_copy_of_a_file_that_is_like_another_has_all_fields() {
+    let library = Library::embedded();
+    let copy = library.draft(Kind::Model, &scenario(&library, "mi250x-frontier", "llama2-7b")).unwrap();
+    assert_eq!((slot(&copy, "layers").value, slot(&copy, "name").value), ("32".to_owned(), "Llama 2 7B".to_owned()));
+    assert_eq!(copy.problems(), []);
+}
+
+#[test]
 fn whatever_a_file_may_say_is_a_field() {
     assert!(schema::keys::<Cluster>().is_ok() && schema::keys::<Model>().is_ok(), "the schemas are understood");
     let library = Library::embedded();
@@ -186,7 +194,8 @@ fn whatever_a_file_may_say_is_a_field() {
             let draft = Draft { kind, id: entry.id.clone(), replaces: None, document, origin: None };
             let fields: Vec<String> = draft.slots().into_iter().map(|slot| slot.path).collect();
             let all = said_in("", &toml::from_str(&entry.text).expect("TOML"));
-            let kept = |path: &str| ["format", "id"].contains(&path) || path.ends_with("].a") || path.ends_with("].b");
+            let kept =
+                |path: &str| ["format", "id", "like"].contains(&path) || path.ends_with("].a") || path.ends_with("].b");
             let missing: Vec<&String> = all.iter().filter(|path| !kept(path) && !fields.contains(path)).collect();
             assert_eq!(missing, Vec::<&String>::new(), "{}", entry.id);
         }
