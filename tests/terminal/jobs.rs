@@ -72,7 +72,7 @@ const JOBS: [Job; 7] = [
         waits: &[
             ("Space", &["│   4 "]),
             ("s", &["D     now ★  B − A"]),
-            ("s", &["s save set"]),
+            ("Ctrl-L", &["^L save set"]),
             ("Enter", &["Name of the set"]),
         ],
         shows: &["exported to set.toml", "Comparison", "all tokens/s"],
@@ -134,12 +134,13 @@ fn table() -> Vec<Row> {
     rows.collect()
 }
 
-/// What is sent for a word of the keys, and how many keys it is: `Enter`, `Esc` and `Space` are one, of others each letter.
+/// What is sent for a word of the keys, and how many keys it is: those with a name are one, of others each letter.
 fn sent(word: &str) -> (&str, usize) {
     match word {
         "Enter" => ("\r", 1),
         "Esc" => ("\x1b", 1),
         "Space" => (" ", 1),
+        "Ctrl-L" => ("\x0c", 1),
         letters => (letters, letters.chars().count()),
     }
 }

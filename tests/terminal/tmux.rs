@@ -37,7 +37,7 @@ impl Tmux {
     /// The same, with the explorer running.
     fn explorer(size: (u16, u16)) -> Option<Self> {
         let tmux = Self::open(size)?;
-        tmux.start("");
+        tmux.start("default");
         Some(tmux)
     }
 
@@ -136,7 +136,7 @@ fn a_window_of_any_size_is_drawn() {
 fn a_copied_map_is_in_tmuxs_buffer() {
     let Some(tmux) = Tmux::open((100, 30)) else { return };
     tmux.run(&["set", "-s", "set-clipboard", "on"]);
-    tmux.start("");
+    tmux.start("default");
     tmux.wait("completing the map", |screen| !screen.contains("computing"));
     tmux.text("2y");
     tmux.wait_for("clipboard");

@@ -20,7 +20,8 @@ const MODELS: &str = "mpt-125m mpt-350m mpt-760m mpt-1b mpt-3b mpt-7b mpt-13b mp
     llama-3.1-70b llama-3.1-405b mixtral-8x7b deepseek-v3 gemma3-27b megatron-1.7b megatron-3.6b megatron-7.5b megatron-18b megatron-39b \
     megatron-76b megatron-145b megatron-310b megatron-530b megatron-1t fsdp-1.3b fsdp-7b fsdp-13b fsdp-30b fsdp-66b \
     fsdp-175b fsdp-310b x-32 x-108 x-160";
-const SCENARIOS: &str = "default h100-7b zeropp-18b-v100 frontier-20b-384 frontier-20b osdp-48x1536";
+const SCENARIOS: &str = "default h100-7b zeropp-18b-v100 frontier-20b-384 frontier-20b osdp-48x1536 fsdp-limits-13b \
+    layered-x-160 modular-gpt3-175b";
 const STRATEGIES: &str = "ddp zero1 zero1-hier zero2 zero3 fsdp hsdp mics zeropp zero-topo";
 
 fn ids(library: &Library, kind: Kind) -> BTreeSet<&str> {

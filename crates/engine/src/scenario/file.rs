@@ -42,6 +42,9 @@ pub struct ScenarioFile {
     /// What it is for, in a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
+    /// What to look at once it is open, in a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub look: Option<String>,
     /// Id of the cluster.
     pub cluster: String,
     /// Id of the stack.
@@ -71,6 +74,7 @@ impl ScenarioFile {
             format: FORMAT,
             name: Some(scenario.name.clone()),
             about: None,
+            look: None,
             cluster: scenario.cluster.id.clone(),
             stack: scenario.stack.id.clone(),
             model: scenario.model.id.clone(),
