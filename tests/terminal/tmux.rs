@@ -87,13 +87,13 @@ impl Tmux {
         self.wait("back in the shell", |screen| screen.lines().rfind(|line| !line.is_empty()) == Some("ready>"));
     }
 
-    /// Chooses a value of a field: its place, what to search for in its list, and how the value is shown then.
+    /// Chooses a value of a field: its place, what to type in its list, and how the value is shown then.
     fn choose(&self, field: usize, search: &str, shown: &str) {
         self.text("1g");
         self.text(&"j".repeat(field));
         self.keys(&["Enter"]);
-        self.wait_for("/ searches");
-        self.text(&format!("/{search}"));
+        self.wait_for("type to filter");
+        self.text(search);
         self.keys(&["Enter"]);
         self.wait(&format!("choosing {shown}"), |screen| !screen.contains("found") && screen.contains(shown));
     }

@@ -6,7 +6,7 @@ use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
 use crate::app::action::effect::{Effect, Opening, say};
 use crate::app::action::{Action, Command};
-use crate::app::layer::list::Filter;
+use crate::app::layer::list::{Filter, ranked};
 use crate::app::views::View;
 
 /// The list on the screen.
@@ -23,14 +23,13 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// The files whose name or contents hold the typed text, in any case.
+    /// The files whose name or contents match the typed text, the best first.
     pub fn found(&self) -> Vec<&Listed> {
-        let found = |file: &&Listed| {
-            let held = file.holds.iter().flatten();
-            self.filter.holds(&file.name)
-                || held.into_iter().any(|held| self.filter.holds(&held.what) || self.filter.holds(&held.name))
+        let held = |file: &Listed| {
+            let held = file.holds.iter().flatten().flat_map(|held| [held.what.as_str(), &held.name]);
+            held.collect::<Vec<_>>().join(" ")
         };
-        self.files.iter().flatten().filter(found).collect()
+        ranked(self.files.iter().flatten(), |file| self.filter.score(&file.name, &held(file)))
     }
 
     /// The file that has the keys, of those that are found.

@@ -30,11 +30,11 @@ impl Help {
         self.top.row(self.count(context))
     }
 
-    /// The rows that hold the typed text, under their headings; all under a heading that holds it.
+    /// The rows that match the typed text, under their headings; all under a heading that does.
     pub fn found(&self, rows: Vec<HelpRow>) -> Vec<HelpRow> {
         let (mut found, mut heading, mut whole) = (Vec::new(), None, false);
         for row in rows {
-            let holds = self.filter.holds(&row.1) || self.filter.holds(&row.0);
+            let holds = self.filter.score(&row.1, &row.0).is_some();
             if row.0.is_empty() {
                 (heading, whole) = (Some(row), holds);
             } else if holds || whole {

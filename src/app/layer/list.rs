@@ -42,9 +42,9 @@ impl Filter {
         self.0.value()
     }
 
-    /// Whether a text holds what is typed, in any case.
-    pub fn holds(&self, text: &str) -> bool {
-        text.to_lowercase().contains(&self.text().to_lowercase())
+    /// How well a name with a note matches, as [`score`] has it.
+    pub fn score(&self, name: &str, note: &str) -> Option<u32> {
+        score(self.text(), name, note)
     }
 
     /// Changes the text; what is found then begins at its first item.
@@ -111,10 +111,7 @@ impl List {
         }
         // The note of a command is its key or its kind, which many have in common.
         let note = |item: &Item| if self.commands { String::new() } else { format!("{} {}", item.note, item.about) };
-        let scored = self.items.iter().filter_map(|item| Some((score(text, &item.name, &note(item))?, item)));
-        let mut found: Vec<(u32, &Item)> = scored.collect();
-        found.sort_by_key(|(score, _)| *score);
-        found.into_iter().map(|(_, item)| item).collect()
+        ranked(self.items.iter(), |item| self.filter.score(&item.name, &note(item)))
     }
 
     /// Which of the items that are found has the keys.
@@ -170,6 +167,13 @@ const SYNONYMS: [(&str, &str); 9] = [
     ("tp", "tensor"),
     ("slow", "measured"),
 ];
+
+/// What has a score, the best first; of equal ones each stays where it is.
+pub fn ranked<'a, T>(all: impl Iterator<Item = &'a T>, score: impl Fn(&T) -> Option<u32>) -> Vec<&'a T> {
+    let mut found: Vec<(u32, &T)> = all.filter_map(|one| Some((score(one)?, one))).collect();
+    found.sort_by_key(|(score, _)| *score);
+    found.into_iter().map(|(_, one)| one).collect()
+}
 
 /// How well an item matches: every word of what is typed must be in its name, or a synonym of it, or begin a word of its
 /// note, in any case. 0 is best: the word begins a word of the name; then it is inside one; then it begins a word of the

@@ -76,7 +76,7 @@ fn everywhere() -> KeyLines {
         .key("U", Action::Redo, "", "redo the change undone last")
         .key("s", Action::Snapshots, "", "snapshots and sets: open, save, delete")
         .key("e", Action::Export, "export", "export a snapshot that replays")
-        .key("K", Action::Gallery, "", "gallery: preset scenarios, and what to look at in each")
+        .key("K", Action::Gallery, "", "gallery: papers and samples, and what to look at in each")
         .key("O", Action::Import, "", "import another tool's file by its path")
         .key("J", Action::ExportPlan, "", "write the plan for a launcher, as a job, or as a trace")
         .key("C", Action::CommandLines, "", "the command line of what is shown, to copy")
@@ -121,24 +121,11 @@ fn own(place: KeyPlace) -> KeyLines {
             .key("4", Action::Begin(Beginning::Run), "", "a log, or the output of sinfo or nvidia-smi, by its path")
             .key("5", Action::Begin(Beginning::Trouble), "", "a job that is slow or out of memory")
             .key("6", Action::Begin(Beginning::Papers), "", "the four papers, and other samples"),
-        KeyPlace::Palette => keys.typed_rows("move", "command").key("enter", Action::Take, "do", "do it").key(
-            "esc",
-            Action::Close,
-            "close",
-            "close",
-        ),
         KeyPlace::CommandLines => keys
             .rows("line")
             .key("enter", Action::Take, "copy", "send it to the terminal's clipboard")
             .key("/", Action::Search, "", "search")
             .key("esc C", Action::Close, "close", "close"),
-        KeyPlace::Snapshots => keys
-            .typed_rows("move", "file")
-            .key("enter", Action::Take, "open", "open it; a set's scenarios are pinned")
-            .key("ctrl-e", Action::Export, "save", "save the scenario shown")
-            .key("ctrl-l", Action::SaveSet, "save set", "save all pinned as a set")
-            .key("delete", Action::Remove, "delete", "delete it, after confirmation")
-            .key("esc", Action::Close, "close", "close"),
         KeyPlace::Question => keys.key("enter", Action::Take, "delete", "delete it for good").key(
             "esc n",
             Action::Close,
@@ -151,12 +138,6 @@ fn own(place: KeyPlace) -> KeyLines {
             .key("s", Action::Save, "save", "save it; the scenario switches to it")
             .key("/", Action::Search, "search", "search the fields")
             .key("esc", Action::Close, "close", "close, discarding changes after a warning"),
-        KeyPlace::List => keys.typed_rows("move", "item").key("enter", Action::Take, "apply", "apply the item").key(
-            "esc",
-            Action::Close,
-            "close",
-            "close",
-        ),
         KeyPlace::Entry => keys.key("enter", Action::Take, "apply", "apply the value").key(
             "esc",
             Action::Close,
@@ -178,7 +159,33 @@ fn own(place: KeyPlace) -> KeyLines {
             .ends("top and bottom")
             .key("/", Action::Search, "search", "search")
             .key("esc", Action::Close, "close", "close"),
+        _ => filtered(keys, place),
+    }
+}
+
+/// The keys of the lists that are filtered by what is typed.
+fn filtered(keys: KeyLines, place: KeyPlace) -> KeyLines {
+    match place {
+        KeyPlace::Palette => keys.typed_rows("move", "command").key("enter", Action::Take, "do", "do it").key(
+            "esc",
+            Action::Close,
+            "close",
+            "close",
+        ),
+        KeyPlace::Snapshots => keys
+            .typed_rows("move", "file")
+            .key("enter", Action::Take, "open", "open it; a set's scenarios are pinned")
+            .key("ctrl-e", Action::Export, "save", "save the scenario shown")
+            .key("ctrl-l", Action::SaveSet, "save set", "save all pinned as a set")
+            .key("delete", Action::Remove, "delete", "delete it, after confirmation")
+            .key("esc", Action::Close, "close", "close"),
+        KeyPlace::List => keys.typed_rows("move", "item").key("enter", Action::Take, "apply", "apply the item").key(
+            "esc",
+            Action::Close,
+            "close",
+            "close",
+        ),
         KeyPlace::Help => keys.typed_rows("scroll", "line").key("esc enter", Action::Close, "close", "close"),
-        KeyPlace::Panels | KeyPlace::Panel(_) | KeyPlace::View(_) => keys,
+        _ => keys,
     }
 }
