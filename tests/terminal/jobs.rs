@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use tempfile::tempdir;
 
@@ -186,6 +187,8 @@ fn each_job_of_the_guide_is_done_with_the_keys_that_it_says() {
         }
         assert!(next.is_none(), "{name}: never waited for {next:?}");
         wait(&mut session, job.shows);
+        // The headline follows what was applied.
+        session.wait_for_silence(Duration::from_millis(500));
         (job.check)(&session.text(), folder.path());
         session.press("q");
         assert!(session.end().success(), "{name}");
