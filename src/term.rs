@@ -283,6 +283,7 @@ impl Explorer {
             Command::Mouse(taken) => self.screen.take_mouse(taken)?,
             Command::Copy { text, said } => self.copy(&text, said)?,
             Command::List => self.files.run(Errand::List),
+            Command::Complete(line) => self.files.complete(line),
             Command::Transfer { number, transfer } => {
                 self.files.transfer(number, transfer, Arc::clone(&self.app.library));
             }

@@ -219,7 +219,8 @@ impl Desk {
                 Command::Delete(path) => self.files.run(Errand::Delete(path)),
                 Command::Reload => self.files.run(Errand::Reload(Arc::clone(&self.app.library))),
                 // What only a terminal, or the user's own folder, can do; and the end, which is not yet.
-                Command::Copy { .. }
+                Command::Complete(_)
+                | Command::Copy { .. }
                 | Command::Diagnose
                 | Command::Mouse(_)
                 | Command::SaveScreen(_)

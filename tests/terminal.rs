@@ -24,6 +24,7 @@ use harness::{Options, PIPELINE, PROGRAM, READY, Session};
 use tempfile::{TempDir, tempdir};
 use vt100::{Color, Screen};
 
+const CTRL_L: &str = "\x0c";
 const CTRL_Z: &str = "\x1a";
 const RIGHT: &str = "\x1b[C";
 
@@ -130,7 +131,7 @@ fn a_pipeline_goes_from_1f1b_to_breadth_first_and_its_bubble_shrinks() {
     });
     let before = (bubble(&session), memory(&session));
     // The field is found by its name; under it are the stages of a rank.
-    session.press("1g/schedule\r\r/breadth\r");
+    session.press("1g/schedule\r\rbreadth\r");
     session.wait("changing the schedule", |session| field(session, "schedule") == "breadth-first");
     session.press("j\x1b[C\x1b[C");
     session.wait("less of a bubble and more memory", |session| {
@@ -176,7 +177,7 @@ recompute = "full"
 fn a_view_is_chosen_by_name_and_left_again() {
     let (mut session, _folder) = open(&Options::default());
     session.wait_for("FITS");
-    session.press("v/limit\r");
+    session.press("vlimit\r");
     session.wait_for("net floor");
     session.press("j\x1b[C");
     session.wait("changing an assumption", |session| {
@@ -201,7 +202,7 @@ fn pinned_scenarios_are_saved_as_a_set_and_compared_again() {
     session.wait_for("pinned as B");
     session.press("s");
     session.wait_for("Snapshots and sets");
-    session.press("s");
+    session.press(CTRL_L);
     session.wait_for("Name of the set");
     session.press("pair\r");
     session.wait("writing the set", |_| folder.path().join("pair.toml").exists());
@@ -369,4 +370,52 @@ fn the_next_session_begins_where_the_last_one_ended() {
     session.wait("the default", |session| field(session, "nodes") == "8");
     session.press("q");
     session.end();
+}
+
+/// The card of the first start: one key opens the gallery, where typing finds a paper; the next start goes on.
+#[test]
+fn the_first_start_asks_what_is_at_hand_and_no_later_one_does() {
+    let folder = tempdir().unwrap();
+    let mut session = Session::start(folder.path(), &Options { asks: true, size: (80, 24), ..Options::default() });
+    session.wait_for("What do you have?");
+    session.wait_for("FITS");
+    session.press("6");
+    session.wait_for("Gallery");
+    session.press("osdp\r");
+    session.wait_for("opened osdp-48x1536");
+    session.wait_for("titan-rtx-pcie");
+    session.press("q");
+    assert!(session.end().success());
+    let mut again = Session::start(folder.path(), &Options { asks: true, ..Options::default() });
+    again.wait_for("as the last session left it");
+    assert!(!again.text().contains("What do you have?"));
+    again.press("q");
+    assert!(again.end().success());
+}
+
+/// `q`, `/`, digits and capitals are text where a list is open.
+#[test]
+fn whatever_is_typed_into_a_list_filters_it_and_nothing_else() {
+    let (mut session, _folder) = open(&Options { size: (80, 24), ..Options::default() });
+    session.press("1gjj\rq/GW:1");
+    session.wait_for("> q/GW:1");
+    session.press(&"\x7f".repeat(6));
+    session.press("llama-2-7\r");
+    session.wait("taking the model", |session| field(session, "model") == "llama-2-7b");
+    session.press("q");
+    assert!(session.end().success());
+}
+
+#[test]
+fn a_path_is_completed_and_its_file_imported() {
+    let (mut session, folder) = open(&Options { size: (80, 24), ..Options::default() });
+    fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/hf/gpt2.json"), folder.path().join("config.json"))
+        .unwrap();
+    session.press("Oconf\t");
+    session.wait_for("config.json");
+    session.press("\r");
+    // GPT-2 has 124,439,808 parameters.
+    session.wait_for("124,439,808 parameters");
+    session.press("\x03");
+    assert!(session.end().success());
 }

@@ -27,7 +27,7 @@ use crate::app::action::panel::ViewId;
 use crate::app::answers::Answer;
 use crate::app::answers::work::{Found, Work};
 use crate::app::transfer::exporting::{ExportOutcome, ExportQuestion};
-use crate::app::transfer::importing::ImportedFile;
+use crate::app::transfer::importing::{Completion, ImportedFile};
 use crate::app::transfer::{FileTransfer, Transferred};
 
 /// An intent of the user. What a way or a step means is up to the panel or layer that has the keys.
@@ -152,6 +152,12 @@ pub enum Action {
     Palette,
     /// Opens a line for the path of another tool's file.
     Import,
+    /// Completes the path that is being typed.
+    Complete,
+    /// Opens the preset scenarios.
+    Gallery,
+    /// Begins with what is at hand.
+    Begin(Beginning),
     /// Opens the list of tools that plans are written for.
     ExportPlan,
     /// Opens the list of keys.
@@ -182,6 +188,7 @@ impl Action {
             Self::Panel(panel) => panel.into(),
             Self::View(view) => view.word,
             Self::Filter(facet) => facet.into_str(),
+            Self::Begin(with) => with.into_str(),
             _ => return word.to_owned(),
         };
         format!("{word}-{place}")
@@ -203,6 +210,22 @@ pub enum Facet {
 impl Facet {
     /// Every facet.
     pub const ALL: [Self; 3] = [Self::Hardware, Self::Strategy, Self::Devices];
+}
+
+/// What may be at hand when the explorer is started for the first time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case", const_into_str)]
+pub enum Beginning {
+    /// A model's configuration.
+    Model,
+    /// A cluster.
+    Cluster,
+    /// A log or a launcher's file.
+    Run,
+    /// A job that is slow, or out of memory.
+    Trouble,
+    /// Papers, or samples.
+    Papers,
 }
 
 /// In what form the screen is written.
@@ -302,6 +325,8 @@ pub enum Command {
     SaveMap(String),
     /// Look for snapshots and sets.
     List,
+    /// Complete the path at the end of a line.
+    Complete(String),
     /// Open, take in or write files that a person waits for.
     Transfer {
         /// Comes back with what is told of it.
@@ -361,6 +386,8 @@ pub enum JobReport {
     },
     /// The snapshots and sets that there are.
     Listed(Vec<Listed>),
+    /// A line, and how it goes on.
+    Completed(String, Completion),
     /// A snapshot or a set, and the path that it was opened under.
     Opened(Box<Opened>, String),
     /// A cluster or a model was saved.

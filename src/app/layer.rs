@@ -6,6 +6,7 @@
 pub mod browser;
 pub mod command_lines;
 pub mod explanation;
+pub mod first_start;
 pub mod form;
 pub mod help;
 pub mod list;
@@ -17,18 +18,21 @@ use crate::app::action::keys::KeyPlace;
 use crate::app::layer::browser::Browser;
 use crate::app::layer::command_lines::CommandLines;
 use crate::app::layer::explanation::Explaining;
+use crate::app::layer::first_start::FirstStart;
 use crate::app::layer::form::Form;
 use crate::app::layer::help::Help;
 use crate::app::layer::list::List;
 use crate::app::layer::page::Finding;
 use crate::app::layer::page::Sheet;
 use crate::app::layer::page::TextPage;
-use crate::app::layer::typing::Entry;
+use crate::app::layer::typing::{Entry, Purpose};
 use crate::app::views::View;
 
 /// The top layer.
 #[derive(Debug, Clone)]
 pub enum Layer {
+    /// The question what is at hand.
+    FirstStart(FirstStart),
     /// Why a figure is what it is.
     Explain(Box<Explaining>),
     /// Snapshots and sets on disk.
@@ -53,6 +57,7 @@ impl Layer {
     /// The layer as a view.
     pub fn view(&self) -> &dyn View {
         match self {
+            Self::FirstStart(card) => card,
             Self::Explain(explaining) => &**explaining,
             Self::Browser(browser) => browser,
             Self::Form(form) => &**form,
@@ -68,6 +73,7 @@ impl Layer {
     /// The view, to be changed.
     pub fn view_mut(&mut self) -> &mut dyn View {
         match self {
+            Self::FirstStart(card) => card,
             Self::Explain(explaining) => &mut **explaining,
             Self::Browser(browser) => browser,
             Self::Form(form) => &mut **form,
@@ -83,21 +89,18 @@ impl Layer {
     /// Which keys work in it now.
     pub fn place(&self) -> KeyPlace {
         match self {
+            Self::FirstStart(_) => KeyPlace::FirstStart,
             Self::Explain(_) => KeyPlace::Explain,
             Self::Browser(browser) if browser.asking => KeyPlace::Question,
-            Self::Browser(Browser { search, .. }) | Self::List(List { search, commands: false, .. })
-                if search.typing =>
-            {
-                KeyPlace::Search
-            }
-            Self::Help(Help { search, .. }) if search.typing => KeyPlace::Search,
             Self::Browser(_) => KeyPlace::Snapshots,
             Self::Form(form) if form.typing.is_some() => KeyPlace::Entry,
             Self::Form(_) => KeyPlace::Form,
             Self::CommandLines(_) => KeyPlace::CommandLines,
-            Self::Help(_) | Self::Diagnostics(..) | Self::Page(_) => KeyPlace::Help,
+            Self::Help(_) => KeyPlace::Help,
+            Self::Diagnostics(..) | Self::Page(_) => KeyPlace::Page,
             Self::List(list) if list.commands => KeyPlace::Palette,
             Self::List(_) => KeyPlace::List,
+            Self::Entry(Entry { purpose: Purpose::ImportPath, .. }) => KeyPlace::Path,
             Self::Entry(_) => KeyPlace::Entry,
         }
     }

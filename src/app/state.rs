@@ -21,6 +21,7 @@ use crate::app::answers::pins::Pins;
 use crate::app::answers::{Answer, Answers, axes, base, resolve};
 use crate::app::layer::Layer;
 use crate::app::layer::explanation::Awaited;
+use crate::app::layer::first_start::FirstStart;
 use crate::app::state::history::History;
 use crate::app::state::keymap::Keymap;
 use crate::app::state::pointing::Mouse;
@@ -103,7 +104,7 @@ pub struct App {
     pub(crate) underway: Option<Underway>,
     /// The number of the last ones.
     pub(crate) transfers: u64,
-    /// The line of the last import, where that was refused.
+    /// The line of the last import.
     pub(crate) import_line: String,
     /// Whether the mouse is taken, and what it drags.
     pub mouse: Mouse,
@@ -122,7 +123,7 @@ pub struct App {
 impl App {
     /// The explorer as it opens, and the first questions.
     pub fn new(start: Start) -> (Self, Vec<Command>) {
-        let Start { library, file, scenario, stored, pins, view, options } = start;
+        let Start { library, file, scenario, stored, pins, view, is_first, options } = start;
         // The first question is asked here, the map's with it: the first frame is drawn while both are computed.
         let base = base(&library, &file, &scenario, axes::usual(&scenario));
         let mut app = Self {
@@ -147,7 +148,7 @@ impl App {
             answers: Answers::default(),
             focus: Panel::Map,
             enlarged: false,
-            layer: None,
+            layer: is_first.then_some(Layer::FirstStart(FirstStart)),
             find: None,
             notice: options.notice.map(Notice::from),
             awaited: None,

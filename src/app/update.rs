@@ -47,12 +47,14 @@ impl App {
         if !self.is_step(action) {
             self.history.settle();
         }
+        // Any key but those of the card of the first start closes it, and does what it does without it.
+        let is_of_card = matches!(action, Action::Close | Action::Begin(_) | Action::Suspend);
+        self.layer.take_if(|layer| matches!(layer, Layer::FirstStart(_)) && !is_of_card);
         match action {
             Action::Quit => vec![Command::Quit],
             Action::Suspend => vec![Command::Suspend],
-            // A search among rows takes all keys until it ends; lists leave out what does not match, and search
-            // themselves.
-            _ if self.find.is_some() || action == Action::Search && !self.searches_itself() => self.on_find(action),
+            // A search among rows takes all keys until it ends.
+            _ if self.find.is_some() || action == Action::Search => self.on_find(action),
             _ => {
                 // Panels follow the map's cursor when it rests; any other key is about what it rests on.
                 let mut commands = if self.moves_on(action) { Vec::new() } else { self.follow_cursor() };
@@ -63,11 +65,6 @@ impl App {
                 commands
             }
         }
-    }
-
-    /// Whether what has the keys is a list with a search of its own.
-    fn searches_itself(&self) -> bool {
-        matches!(self.place(), KeyPlace::List | KeyPlace::Snapshots) || matches!(self.layer, Some(Layer::Help(_)))
     }
 
     /// Whether an action moves the map's cursor, which panels do not follow at every step.
@@ -100,6 +97,7 @@ impl App {
             Action::Redo => return self.travel(false),
             Action::Snapshots => return self.open(Opening::Files),
             Action::Export => return self.export(),
+            Action::Gallery => return self.open(Opening::Gallery),
             Action::Import => return self.open(Opening::ImportPath),
             Action::ExportPlan => return self.open(Opening::ExportForms),
             Action::Reload => return vec![Command::Reload],
@@ -224,10 +222,10 @@ impl App {
     /// Pasted text goes where text is typed, as one line; elsewhere it does nothing, whatever keys it looks like, but for
     /// the path of a file, which is taken in: so terminals say that a file was dropped, and for a message that memory ran out.
     pub fn paste(&mut self, text: &str) -> Vec<Command> {
-        // A list to choose a model from is no place for a path.
-        let lists = matches!(self.place(), KeyPlace::List | KeyPlace::Search);
+        // A list to choose a model from is no place for a path; the palette takes one behind the word of its command.
+        let lists = [KeyPlace::List, KeyPlace::Snapshots, KeyPlace::Help, KeyPlace::FirstStart].contains(&self.place());
         if (lists || !self.place().takes_text()) && is_path(text) {
-            self.layer.take_if(|layer| matches!(layer, Layer::List(_)));
+            self.layer.take_if(|_| lists);
             return self.import(&printable(text.trim()));
         }
         if let Ok(message) = out_of_memory::read(text) {

@@ -22,6 +22,7 @@ pub(super) fn run(session: Session, cli: &Cli) -> Result<Exit, Failure> {
     let mut file = explores.then(SessionFile::of_user).flatten();
     let goes_on = input.first().is_none() && !cli.fresh;
     let (left, notice) = file.as_mut().filter(|_| goes_on).map_or((None, None), |file| resume(&session, file));
+    let is_first = left.is_none() && notice.is_none() && env::args_os().nth(1).is_none();
     let opened = left.map_or_else(|| session.open_possible(input), Ok)?;
     note_idle(input, [opened.scenario.plan.clone()]);
     let tables = tables(&cli.rows)?;
@@ -31,7 +32,7 @@ pub(super) fn run(session: Session, cli: &Cli) -> Result<Exit, Failure> {
     let Opened { file: scenario_file, scenario, stored, pins, view, .. } = opened;
     let Session { library, mut options, .. } = session;
     (options.rows, options.session, options.notice) = (tables, file, notice);
-    term::run(Start { library, file: scenario_file, scenario, stored, pins, view, options }, log::line)
+    term::run(Start { library, file: scenario_file, scenario, stored, pins, view, is_first, options }, log::line)
         .map_err(|error| Failure::Io(format!("terminal: {error}")))?;
     Ok(Exit::Done)
 }

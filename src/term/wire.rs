@@ -8,6 +8,7 @@ mod style;
 
 use std::io::{self, Write};
 
+use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::queue;
 use crossterm::terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate};
 use ratatui::backend::{Backend, ClearType, CrosstermBackend, WindowSize};
@@ -278,7 +279,8 @@ impl<W: Write> Backend for WireBackend<W> {
         }
         self.begin()?;
         self.cursor = (Some(false), None);
-        self.inner.hide_cursor()
+        // Queued, as all of a frame: the backend's own would write at once.
+        queue!(self.inner, Hide)
     }
 
     fn show_cursor(&mut self) -> io::Result<()> {
@@ -287,7 +289,7 @@ impl<W: Write> Backend for WireBackend<W> {
         }
         self.begin()?;
         self.cursor.0 = Some(true);
-        self.inner.show_cursor()
+        queue!(self.inner, Show)
     }
 
     fn get_cursor_position(&mut self) -> io::Result<Position> {
@@ -302,7 +304,7 @@ impl<W: Write> Backend for WireBackend<W> {
         }
         self.begin()?;
         (self.cursor.1, self.hand.at) = (Some(position), Some((position.x, position.y)));
-        self.inner.set_cursor_position(position)
+        queue!(self.inner, MoveTo(position.x, position.y))
     }
 
     fn clear(&mut self) -> io::Result<()> {

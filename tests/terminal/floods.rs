@@ -49,13 +49,13 @@ fn a_file_that_is_waited_for_says_so_and_escape_stops_it() {
     std::fs::write(folder.path().join("other"), "nothing that anyone knows").unwrap();
     session.press("O./silent\r");
     session.wait_for("reading ./silent: 0 B after 1 s; Esc stops it");
-    session.press("O\x15./other\r");
+    session.press("O./other\r");
     session.wait_for("not yet: still reading ./silent");
     session.press("\x1b");
     session.wait_for("stopped reading ./silent");
     // Nobody waits for the end of the first any more.
     let start = Instant::now();
-    session.press("O\r");
+    session.press("O\x1b[A\r");
     session.wait_for("is no file whose content is known");
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
     session.press("\x03");

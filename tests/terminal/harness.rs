@@ -6,7 +6,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -91,11 +91,21 @@ pub struct Options<'a> {
     pub line: Option<u32>,
     /// A shell command that runs the program as `"$@"`.
     pub shell: Option<&'a str>,
+    /// Whether the first start may ask what is at hand.
+    pub asks: bool,
+}
+
+impl Options<'_> {
+    /// The state of the last session in a home.
+    fn last(&self, home: &Path) -> PathBuf {
+        let named = self.environment.iter().find(|(name, _)| *name == "XDG_STATE_HOME");
+        named.map_or_else(|| home.join(".local/state"), |(_, state)| state.into()).join("shardscope/last.toml")
+    }
 }
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Self { arguments: &[], environment: &[], size: (120, 40), line: None, shell: None }
+        Self { arguments: &[], environment: &[], size: (120, 40), line: None, shell: None, asks: false }
     }
 }
 
@@ -109,6 +119,10 @@ impl Session {
             command.args(["-c", shell, "sh", PROGRAM]);
         }
         command.args(options.arguments);
+        if options.arguments.is_empty() && !options.asks && !options.last(folder).exists() {
+            // The first start asks what is at hand, unless it is told.
+            command.arg("default");
+        }
         command.cwd(folder);
         command.env_clear();
         command.env("HOME", folder);

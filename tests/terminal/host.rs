@@ -157,7 +157,8 @@ fn the_map_is_written_to_a_file() {
 fn the_screen_is_written_as_text_with_colours_and_as_a_picture() {
     let (mut session, folder) = open(&Options::default());
     session.wait_for("FITS");
-    for (keys, extension, holds) in [("w\r", "txt", "FITS"), ("wj\r", "ans", "\x1b[0;38;5;"), ("wjj\r", "svg", "<svg")]
+    for (keys, extension, holds) in
+        [("w\r", "txt", "FITS"), ("wansi\r", "ans", "\x1b[0;38;5;"), ("wsvg\r", "svg", "<svg")]
     {
         session.press(keys);
         session.wait("writing the screen", |_| !files(folder.path(), extension).is_empty());

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use tempfile::tempdir;
 
@@ -72,7 +73,7 @@ const JOBS: [Job; 7] = [
         waits: &[
             ("Space", &["│   4 "]),
             ("s", &["D     now ★  B − A"]),
-            ("s", &["s save set"]),
+            ("Ctrl-L", &["^L save set"]),
             ("Enter", &["Name of the set"]),
         ],
         shows: &["exported to set.toml", "Comparison", "all tokens/s"],
@@ -134,12 +135,13 @@ fn table() -> Vec<Row> {
     rows.collect()
 }
 
-/// What is sent for a word of the keys, and how many keys it is: `Enter`, `Esc` and `Space` are one, of others each letter.
+/// What is sent for a word of the keys, and how many keys it is: those with a name are one, of others each letter.
 fn sent(word: &str) -> (&str, usize) {
     match word {
         "Enter" => ("\r", 1),
         "Esc" => ("\x1b", 1),
         "Space" => (" ", 1),
+        "Ctrl-L" => ("\x0c", 1),
         letters => (letters, letters.chars().count()),
     }
 }
@@ -185,6 +187,8 @@ fn each_job_of_the_guide_is_done_with_the_keys_that_it_says() {
         }
         assert!(next.is_none(), "{name}: never waited for {next:?}");
         wait(&mut session, job.shows);
+        // The headline follows what was applied.
+        session.wait_for_silence(Duration::from_millis(500));
         (job.check)(&session.text(), folder.path());
         session.press("q");
         assert!(session.end().success(), "{name}");

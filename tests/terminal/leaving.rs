@@ -118,7 +118,7 @@ fn of_two_explorers_at_once_both_sessions_stay() {
     assert_eq!(field(&session, "nodes"), "16");
     session.press("s");
     session.wait_for("previous.toml");
-    session.press("/previous\r\r");
+    session.press("previous\r");
     session.wait("opening the other session", |session| field(session, "nodes") == "12");
 }
 

@@ -33,7 +33,7 @@ fn a_panic_of_a_job_is_shown_and_logged_and_the_rest_goes_on() {
         assert!(session.screen(vt100::Screen::alternate_screen) && session.is_raw(), "{part}");
         session.press("?");
         session.wait_for("Keys");
-        session.press("q");
+        session.press("\x03");
         assert!(session.end().success(), "{part}");
         session.wait_until_restored();
         let log = fs::read_to_string(folder.path().join("log")).unwrap();

@@ -37,7 +37,7 @@ impl Tmux {
     /// The same, with the explorer running.
     fn explorer(size: (u16, u16)) -> Option<Self> {
         let tmux = Self::open(size)?;
-        tmux.start("");
+        tmux.start("default");
         Some(tmux)
     }
 
@@ -87,13 +87,13 @@ impl Tmux {
         self.wait("back in the shell", |screen| screen.lines().rfind(|line| !line.is_empty()) == Some("ready>"));
     }
 
-    /// Chooses a value of a field: its place, what to search for in its list, and how the value is shown then.
+    /// Chooses a value of a field: its place, what to type in its list, and how the value is shown then.
     fn choose(&self, field: usize, search: &str, shown: &str) {
         self.text("1g");
         self.text(&"j".repeat(field));
         self.keys(&["Enter"]);
-        self.wait_for("/ searches");
-        self.text(&format!("/{search}"));
+        self.wait_for("type to filter");
+        self.text(search);
         self.keys(&["Enter"]);
         self.wait(&format!("choosing {shown}"), |screen| !screen.contains("found") && screen.contains(shown));
     }
@@ -136,7 +136,7 @@ fn a_window_of_any_size_is_drawn() {
 fn a_copied_map_is_in_tmuxs_buffer() {
     let Some(tmux) = Tmux::open((100, 30)) else { return };
     tmux.run(&["set", "-s", "set-clipboard", "on"]);
-    tmux.start("");
+    tmux.start("default");
     tmux.wait("completing the map", |screen| !screen.contains("computing"));
     tmux.text("2y");
     tmux.wait_for("clipboard");

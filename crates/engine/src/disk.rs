@@ -72,6 +72,15 @@ impl Passed {
     }
 }
 
+/// The names in a folder and whether each is a folder too, in order; those that are no text are left out.
+pub fn names(folder: &Path) -> io::Result<Vec<(String, bool)>> {
+    let entries = fs::read_dir(folder)?.filter_map(Result::ok);
+    let named = entries.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path().is_dir())));
+    let mut names: Vec<_> = named.collect();
+    names.sort();
+    Ok(names)
+}
+
 /// The last bytes of a file that is no pipe: at most so many.
 pub fn tail(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut file = open(path)?;

@@ -138,6 +138,8 @@ pub enum Opening {
     Help,
     /// The snapshots and sets on disk.
     Files,
+    /// The preset scenarios.
+    Gallery,
 }
 
 /// The status line says this, and nothing else happens.

@@ -68,11 +68,6 @@ impl KeyLine {
         }
     }
 
-    /// Whether its keys show a view.
-    pub fn shows_a_view(&self) -> bool {
-        self.bindings.iter().any(|binding| matches!(binding.action, Action::View(_)))
-    }
-
     /// Whether one of its keys asks for something.
     pub fn asks(&self, action: Action) -> bool {
         self.bindings.iter().any(|binding| binding.action == action)
@@ -146,6 +141,13 @@ impl KeyLines {
         self.keys(&[("pgup ctrl-u", Action::PageUp), ("pgdn ctrl-d", Action::PageDown)], "", help)
     }
 
+    /// All motions of a list in which characters are text.
+    pub fn typed_rows(self, hint: &'static str, row: &'static str) -> Self {
+        self.keys(&[("up ctrl-p", Action::Up), ("down ctrl-n", Action::Down)], hint, format!("previous and next {row}"))
+            .keys(&[("home", Action::First), ("end", Action::Last)], "", format!("first and last {row}"))
+            .pages("a page up and down")
+    }
+
     /// All motions of a list whose rows are called so.
     pub fn rows(self, row: &'static str) -> Self {
         self.up_down(row, format!("previous and next {row}"))
@@ -163,6 +165,8 @@ pub enum KeyPlace {
     Panel(Panel),
     /// Another view in the map's place.
     View(ViewId),
+    /// The card of the first start.
+    FirstStart,
     /// The list of snapshots and sets.
     Snapshots,
     /// The form of a cluster or a model.
@@ -177,19 +181,22 @@ pub enum KeyPlace {
     Explain,
     /// The list of keys.
     Help,
+    /// A page of text.
+    Page,
     /// A list to choose from.
     List,
-    /// The search line of a list.
-    Search,
     /// A value being typed.
     Entry,
+    /// The path of a file being typed.
+    Path,
     /// The search line of rows that are no list to choose from.
     Find,
 }
 
 impl KeyPlace {
     /// The layers over panels and views, in the order of the help.
-    pub const LAYERS: [Self; 11] = [
+    pub const LAYERS: [Self; 13] = [
+        Self::FirstStart,
         Self::Explain,
         Self::Palette,
         Self::CommandLines,
@@ -197,9 +204,10 @@ impl KeyPlace {
         Self::Question,
         Self::Form,
         Self::List,
-        Self::Search,
         Self::Entry,
+        Self::Path,
         Self::Find,
+        Self::Page,
         Self::Help,
     ];
 
@@ -209,6 +217,7 @@ impl KeyPlace {
             Self::Panels => "Everywhere",
             Self::Panel(panel) => panel.title(),
             Self::View(view) => view.name,
+            Self::FirstStart => "First start",
             Self::Snapshots => "Snapshots and sets",
             Self::Form => "Editing a cluster or a model",
             Self::Question => "Deleting a file",
@@ -216,16 +225,20 @@ impl KeyPlace {
             Self::CommandLines => "Command lines",
             Self::Explain => "Explanations",
             Self::Help => "This help",
+            Self::Page => "Pages of text",
             Self::List => "Lists",
-            Self::Search => "Search in a list",
             Self::Entry => "Typing a value",
+            Self::Path => "Typing a path",
             Self::Find => "Finding a row",
         }
     }
 
     /// Whether characters are text here.
     pub const fn takes_text(self) -> bool {
-        matches!(self, Self::Search | Self::Entry | Self::Palette | Self::Find)
+        matches!(
+            self,
+            Self::Palette | Self::Snapshots | Self::List | Self::Help | Self::Entry | Self::Path | Self::Find
+        )
     }
 
     /// Whether it is a panel, a view or all of them, and no layer above.

@@ -25,6 +25,7 @@ use crate::app::answers::Answer;
 use crate::app::answers::pins::Pin;
 use crate::app::jobs::unwritten::Unwritten;
 use crate::app::jobs::{Tell, message};
+use crate::app::transfer::importing::complete;
 use crate::app::transfer::{FileTransfer, Transferred};
 
 /// Between two reports of how far a file is.
@@ -41,6 +42,8 @@ pub enum Errand {
     SaveText((&'static str, &'static str), String),
     /// Look for snapshots and sets.
     List,
+    /// Complete the path at the end of a line.
+    Complete(String),
     /// Delete a snapshot or a set.
     Delete(PathBuf),
     /// Write a cluster or a model to the user's folder.
@@ -100,6 +103,11 @@ impl Files {
         self.unwritten.put(errand.writes());
         // The thread ends only with this.
         let _ = self.errands.send(FileTask::Errand(errand));
+    }
+
+    /// Completes the path at the end of a line. A folder may not answer, which nothing that is written waits for.
+    pub fn complete(&self, line: String) {
+        let _ = self.readings.send(FileTask::Errand(Errand::Complete(line)));
     }
 
     /// Reads or writes files that a person waits for.
@@ -177,7 +185,7 @@ impl Errand {
             Self::SaveText((name, _), _) => Some(format!("the {name}")),
             Self::SavePreset(saving, _) => Some(format!("the preset {}", saving.id)),
             Self::Delete(path) => Some(format!("the deletion of {}", shown(path))),
-            Self::List | Self::Reload(_) => None,
+            Self::List | Self::Complete(_) | Self::Reload(_) => None,
         }
     }
 
@@ -202,6 +210,10 @@ impl Errand {
             }
             // Nobody sees a list that is made while the program ends.
             Self::List => JobReport::Listed(snapshot::list(&snapshot::places(remembered), &|| !unwritten.is_closed())),
+            Self::Complete(line) => {
+                let completion = complete(&line);
+                JobReport::Completed(line, completion)
+            }
             Self::Delete(path) => JobReport::Said(match snapshot::delete(&path) {
                 Ok(()) => format!("deleted {}", shown(&path)),
                 Err(why) => why,

@@ -6,7 +6,7 @@ use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
 use crate::app::action::effect::{Effect, Opening, say};
 use crate::app::action::{Action, Command};
-use crate::app::layer::list::ItemSearch;
+use crate::app::layer::list::{Filter, ranked};
 use crate::app::views::View;
 
 /// The list on the screen.
@@ -17,20 +17,19 @@ pub struct Browser {
     /// Which of them has the keys.
     cursor: ListCursor,
     /// The text to find in names and contents.
-    pub search: ItemSearch,
+    pub filter: Filter,
     /// Whether the user is asked if it is to be deleted.
     pub asking: bool,
 }
 
 impl Browser {
-    /// The files whose name or contents hold the searched text, in any case.
+    /// The files whose name or contents match the typed text, the best first.
     pub fn found(&self) -> Vec<&Listed> {
-        let found = |file: &&Listed| {
-            let held = file.holds.iter().flatten();
-            self.search.holds(&file.name)
-                || held.into_iter().any(|held| self.search.holds(&held.what) || self.search.holds(&held.name))
+        let held = |file: &Listed| {
+            let held = file.holds.iter().flatten().flat_map(|held| [held.what.as_str(), &held.name]);
+            held.collect::<Vec<_>>().join(" ")
         };
-        self.files.iter().flatten().filter(found).collect()
+        ranked(self.files.iter().flatten(), |file| self.filter.score(&file.name, &held(file)))
     }
 
     /// The file that has the keys, of those that are found.
@@ -64,9 +63,6 @@ impl Browser {
 
 impl View for Browser {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
-        if self.search.update(action, &mut self.cursor) {
-            return Vec::new();
-        }
         match action {
             _ if self.asking => return self.answer(action),
             Action::Close => return vec![Effect::Close],
@@ -76,6 +72,7 @@ impl View for Browser {
                 return say("nothing is pinned: p pins the scenario shown, then a set can be saved");
             }
             Action::SaveSet => return vec![Effect::Open(Opening::SetName)],
+            Action::Type(request) => self.filter.change(request, &mut self.cursor),
             Action::Remove => self.asking = self.file().is_some(),
             _ => {}
         }

@@ -1,28 +1,28 @@
-//! The list of keys: what belongs to what has the keys comes first, and what is typed behind `/` leaves out the rest.
+//! The list of keys: what belongs to what has the keys comes first, and what is typed leaves out the rest.
 
 use crate::app::action::Action;
 use crate::app::action::context::Context;
 use crate::app::action::cursor::ListCursor;
 use crate::app::action::effect::Effect;
-use crate::app::layer::list::ItemSearch;
+use crate::app::layer::list::Filter;
 use crate::app::views::View;
 
 /// Keys and what they do; a row without keys is the heading of those behind it.
 pub type HelpRow = (String, String);
 
-/// The scroll position and the search of the list.
+/// The scroll position of the list, and the text that filters it.
 #[derive(Debug, Clone)]
 pub struct Help {
     rows: Vec<HelpRow>,
-    /// The text to search for.
-    pub search: ItemSearch,
+    /// The text that filters it.
+    pub filter: Filter,
     top: ListCursor,
 }
 
 impl Help {
     /// The top of all rows.
     pub fn new(rows: Vec<HelpRow>) -> Self {
-        Self { rows, search: ItemSearch::default(), top: ListCursor::default() }
+        Self { rows, filter: Filter::default(), top: ListCursor::default() }
     }
 
     /// The first row that is seen.
@@ -30,11 +30,11 @@ impl Help {
         self.top.row(self.count(context))
     }
 
-    /// The rows that hold the searched text, under their headings; all under a heading that holds it.
+    /// The rows that match the typed text, under their headings; all under a heading that does.
     pub fn found(&self, rows: Vec<HelpRow>) -> Vec<HelpRow> {
         let (mut found, mut heading, mut whole) = (Vec::new(), None, false);
         for row in rows {
-            let holds = self.search.holds(&row.1) || self.search.holds(&row.0);
+            let holds = self.filter.score(&row.1, &row.0).is_some();
             if row.0.is_empty() {
                 (heading, whole) = (Some(row), holds);
             } else if holds || whole {
@@ -48,12 +48,9 @@ impl Help {
 
 impl View for Help {
     fn update(&mut self, action: Action, _: &Context) -> Vec<Effect> {
-        if self.search.update(action, &mut self.top) {
-            return Vec::new();
-        }
         match action {
             Action::Close => return vec![Effect::Close],
-            Action::Take => self.search.typing = false,
+            Action::Type(request) => self.filter.change(request, &mut self.top),
             _ => {}
         }
         Vec::new()
@@ -65,8 +62,8 @@ impl View for Help {
 
     /// How many rows can be the first one, so that the last page is full.
     fn count(&self, context: &Context) -> usize {
-        let line = usize::from(self.search.is_used());
-        (self.found(self.rows.clone()).len() + 1 + line).saturating_sub(context.page)
+        // The line to type on takes one of the page's.
+        (self.found(self.rows.clone()).len() + 2).saturating_sub(context.page)
     }
 
     fn cursor(&self, context: &Context) -> usize {
@@ -84,7 +81,7 @@ mod tests {
     fn the_footers_words_are_found() {
         for (typed, keys) in [("dead", "t"), ("fresh", "q")] {
             let mut app = explorer();
-            press(&mut app, &format!("B?/{typed}"));
+            press(&mut app, &format!("B?{typed}"));
             let Some(Layer::Help(help)) = &app.layer else { panic!("no help: {:?}", app.layer) };
             let rows = help.found(app.keymap.help_rows(app.panel_place(), false));
             assert!(rows.iter().any(|(name, _)| name == keys), "{typed}: {rows:?}");
@@ -101,14 +98,13 @@ mod tests {
         press(&mut app, "4?");
         assert_eq!(found(&app)[0].1, "Timeline", "it begins with what has the keys");
         let all = found(&app).len();
-        press(&mut app, "/undo");
+        press(&mut app, "undo");
         let rows = found(&app);
         assert!(rows.len() < all && rows.iter().any(|(keys, help)| keys == "u" && help.contains("undo")), "{rows:?}");
         assert_eq!(rows[0], (String::new(), "Everywhere".to_owned()));
-        // The keys move it again, with the search still in force; Esc closes it.
-        press(&mut app, "<ret>j");
-        assert_eq!(found(&app), rows);
-        press(&mut app, "<esc>");
+        press(&mut app, "<down>");
+        assert_eq!(found(&app), rows, "arrows move");
+        press(&mut app, "<ret>");
         assert!(app.layer.is_none());
     }
 }

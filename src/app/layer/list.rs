@@ -1,6 +1,6 @@
-//! A list to choose from, and the search in it. What becomes of an item that is taken stands in the item.
+//! A list to choose from, which what is typed filters. What becomes of an item that is taken stands in the item.
 
-use tui_input::Input;
+use tui_input::{Input, InputRequest};
 
 use crate::app::action::Action;
 use crate::app::action::context::Context;
@@ -8,8 +8,8 @@ use crate::app::action::cursor::ListCursor;
 use crate::app::action::effect::Effect;
 use crate::app::views::View;
 use shardscope_engine::hardware::Cluster;
-use shardscope_engine::presets::{Kind, Library};
-use shardscope_engine::scenario::Field;
+use shardscope_engine::presets::{Kind, Library, PresetFile};
+use shardscope_engine::scenario::{Field, file};
 use shardscope_engine::units::{counted, short, thousands};
 
 /// One line of a list.
@@ -19,45 +19,39 @@ pub struct Item {
     pub name: String,
     /// A note behind the name: a description, or its key.
     pub note: String,
+    /// Sentences that stand under the list while the item has the cursor.
+    pub about: String,
     /// The effect of choosing it.
     pub effect: Effect,
 }
 
-/// The search in a list, which leaves out what does not match.
-#[derive(Debug, Clone, Default)]
-pub struct ItemSearch {
-    /// The text to search for.
-    pub text: Input,
-    /// Whether keys are text of it.
-    pub typing: bool,
+impl Item {
+    /// An item of which the note says all.
+    pub fn new(name: impl Into<String>, note: impl Into<String>, effect: Effect) -> Self {
+        Self { name: name.into(), note: note.into(), about: String::new(), effect }
+    }
 }
 
-impl ItemSearch {
-    /// Whether there is anything of it to be seen.
-    pub fn is_used(&self) -> bool {
-        self.typing || !self.text.value().is_empty()
+/// The text typed into a list, which leaves out what does not match.
+#[derive(Debug, Clone, Default)]
+pub struct Filter(pub Input);
+
+impl Filter {
+    /// The typed text.
+    pub fn text(&self) -> &str {
+        self.0.value()
     }
 
-    /// Whether a text holds what is searched for, in any case.
-    pub fn holds(&self, text: &str) -> bool {
-        text.to_lowercase().contains(&self.text.value().to_lowercase())
+    /// How well a name with a note matches, as [`score`] has it.
+    pub fn score(&self, name: &str, note: &str) -> Option<u32> {
+        score(self.text(), name, note)
     }
 
-    /// Does what the user asked of the search; says whether that was all. What is found begins at its first item.
-    pub fn update(&mut self, action: Action, cursor: &mut ListCursor) -> bool {
-        match action {
-            Action::Search => self.typing = true,
-            Action::Close if self.typing => self.typing = false,
-            Action::Type(request) => {
-                // A digit begins the search in a list, where letters are keys.
-                self.typing = true;
-                if self.text.handle(request).is_some_and(|changed| changed.value) {
-                    *cursor = ListCursor::default();
-                }
-            }
-            _ => return false,
+    /// Changes the text; what is found then begins at its first item.
+    pub fn change(&mut self, request: InputRequest, cursor: &mut ListCursor) {
+        if self.0.handle(request).is_some_and(|changed| changed.value) {
+            *cursor = ListCursor::default();
         }
-        true
     }
 }
 
@@ -66,14 +60,14 @@ impl ItemSearch {
 pub struct List {
     /// The title of the list.
     pub title: &'static str,
-    /// Whether it is of commands: keys are text from the first on, and what matches best comes first.
+    /// Whether it is of commands, which may take text behind their word.
     pub commands: bool,
     /// All items.
     pub(crate) items: Vec<Item>,
     /// Which of the items that are found has the keys.
     cursor: ListCursor,
-    /// The text to search for.
-    pub search: ItemSearch,
+    /// The text that filters it.
+    pub filter: Filter,
     /// The field whose values it offers, where that takes others too, as they are typed.
     pub typed: Option<Field>,
 }
@@ -82,12 +76,12 @@ impl List {
     /// A list with the cursor on an item.
     pub fn new(title: &'static str, items: Vec<Item>, current: &str) -> Self {
         let cursor = ListCursor::at(items.iter().position(|item| item.name == current).unwrap_or(0));
-        Self { title, commands: false, items, cursor, search: ItemSearch::default(), typed: None }
+        Self { title, commands: false, items, cursor, filter: Filter::default(), typed: None }
     }
 
-    /// The value that its search holds for its field: a text that begins with a digit, or that no item holds.
+    /// The value that is typed for its field: a text that begins with a digit, or that no item holds.
     pub fn typed_value(&self) -> Option<(Field, &str)> {
-        let text = self.search.text.value().trim();
+        let text = self.filter.text().trim();
         let named = self.items.iter().any(|item| item.name == text);
         let is_value = text.starts_with(|first: char| first.is_ascii_digit()) || self.found().is_empty();
         self.typed.filter(|_| !text.is_empty() && !named && is_value).map(|field| (field, text))
@@ -95,20 +89,29 @@ impl List {
 
     /// All commands.
     pub fn of_commands(items: Vec<Item>) -> Self {
-        let search = ItemSearch { typing: true, ..ItemSearch::default() };
-        Self { commands: true, search, ..Self::new("Commands", items, "") }
+        Self { commands: true, ..Self::new("Commands", items, "") }
     }
 
-    /// The items that match the searched text, the best first.
+    /// The preset scenarios, each with what it is for and what to look at.
+    pub fn of_scenarios(library: &Library) -> Self {
+        let item = |entry: &PresetFile| {
+            let file = file::parse(&entry.text).ok();
+            let words = file.map(|file| [file.about, file.look].into_iter().flatten().collect::<Vec<_>>().join(" "));
+            let open = Effect::OpenPreset(entry.id.clone());
+            Item { about: words.unwrap_or_default(), ..Item::new(&entry.id, &entry.name, open) }
+        };
+        Self::new("Gallery", library.entries(Kind::Scenario).map(item).collect(), "")
+    }
+
+    /// The items that match the typed text, the best first.
     pub fn found(&self) -> Vec<&Item> {
-        let text = self.search.text.value();
+        let text = self.filter.text();
         if let Some(item) = self.items.iter().find(|item| item.effect.with_text(text).is_some()) {
             return vec![item];
         }
-        let scored = self.items.iter().filter_map(|item| Some((score(text, &item.name)?, item)));
-        let mut found: Vec<(u32, &Item)> = scored.collect();
-        found.sort_by_key(|(score, _)| *score);
-        found.into_iter().map(|(_, item)| item).collect()
+        // The note of a command is its key or its kind, which many have in common.
+        let note = |item: &Item| if self.commands { String::new() } else { format!("{} {}", item.note, item.about) };
+        ranked(self.items.iter(), |item| self.filter.score(&item.name, &note(item)))
     }
 
     /// Which of the items that are found has the keys.
@@ -119,26 +122,21 @@ impl List {
 
 impl View for List {
     fn update(&mut self, action: Action, _: &Context) -> Vec<Effect> {
-        let closes = action == Action::Close && self.commands;
-        if !closes && self.search.update(action, &mut self.cursor) {
-            return Vec::new();
-        }
         match action {
             Action::Close => vec![Effect::Close],
+            Action::Type(request) => {
+                self.filter.change(request, &mut self.cursor);
+                Vec::new()
+            }
             Action::Take => {
                 if let Some((field, text)) = self.typed_value() {
                     return vec![Effect::Close, Effect::Give(field, text.to_owned())];
                 }
-                let text = self.search.text.value();
+                let text = self.filter.text();
                 let with_text = |effect: &Effect| effect.with_text(text).filter(|_| self.commands);
                 let chosen = self.found().get(self.row()).map(|item| &item.effect);
                 let chosen = chosen.map(|effect| with_text(effect).unwrap_or_else(|| effect.clone()));
                 chosen.map_or_else(Vec::new, |effect| vec![Effect::Close, effect])
-            }
-            // The key that shows a view, in the list of views.
-            Action::View(view) => {
-                let shown = self.items.iter().find(|item| item.effect == Effect::Show(view));
-                shown.map_or_else(Vec::new, |item| vec![Effect::Close, item.effect.clone()])
             }
             _ => Vec::new(),
         }
@@ -170,24 +168,38 @@ const SYNONYMS: [(&str, &str); 9] = [
     ("slow", "measured"),
 ];
 
-/// How well a text matches: every word of what is searched for must be in it, or a synonym of it, in any case. 0 is best:
-/// the word begins a word; then it is inside one; then its letters stand in this order in one word that begins with the
-/// first of them, the fewer others between them the better. `None` where a word is not there at all.
-pub fn score(searched: &str, text: &str) -> Option<u32> {
-    let text = text.to_lowercase();
-    searched.to_lowercase().split_whitespace().map(|word| score_word(word, &text)).sum()
+/// What has a score, the best first; of equal ones each stays where it is.
+pub fn ranked<'a, T>(all: impl Iterator<Item = &'a T>, score: impl Fn(&T) -> Option<u32>) -> Vec<&'a T> {
+    let mut found: Vec<(u32, &T)> = all.filter_map(|one| Some((score(one)?, one))).collect();
+    found.sort_by_key(|(score, _)| *score);
+    found.into_iter().map(|(_, one)| one).collect()
+}
+
+/// How well an item matches: every word of what is typed must be in its name, or a synonym of it, or begin a word of its
+/// note, in any case. 0 is best: the word begins a word of the name; then it is inside one; then it begins a word of the
+/// note; then its letters stand in this order in one word that begins with the first of them, the fewer others between
+/// them the better. `None` where a word is not there at all.
+pub fn score(typed: &str, name: &str, note: &str) -> Option<u32> {
+    let [typed, name, note] = [typed, name, note].map(str::to_lowercase);
+    let in_note = |word| begins_word(word, &note).filter(|begins| *begins).map(|_| 2);
+    typed.split_whitespace().map(|word| score_word(word, &name).into_iter().chain(in_note(word)).min()).sum()
 }
 
 fn score_word(word: &str, text: &str) -> Option<u32> {
-    let begins = |at: usize| !text[..at].ends_with(char::is_alphanumeric);
-    let mut places = text.match_indices(word).map(|(at, _)| at).peekable();
-    if places.peek().is_some() {
-        return Some(u32::from(!places.any(begins)));
+    if let Some(begins) = begins_word(word, text) {
+        return Some(u32::from(!begins));
     }
     if let Some((_, meant)) = SYNONYMS.iter().find(|(typed, meant)| *typed == word && text.contains(meant)) {
         return score_word(meant, text);
     }
     text.split_whitespace().filter_map(|whole| scattered(word, whole)).min()
+}
+
+/// Whether a text that holds a word has one that begins with it.
+fn begins_word(word: &str, text: &str) -> Option<bool> {
+    let mut places = text.match_indices(word).map(|(at, _)| at).peekable();
+    places.peek()?;
+    Some(places.any(|at| !text[..at].ends_with(char::is_alphanumeric)))
 }
 
 /// The score of a word whose letters stand in order in a longer one.
@@ -199,16 +211,19 @@ fn scattered(word: &str, whole: &str) -> Option<u32> {
     Some(2 + (last + 1).saturating_sub(word.len()) as u32)
 }
 
-/// The figures to choose a preset by: memory, devices and network of a cluster, size and sequence of a model.
-pub fn preset_note(library: &Library, field: Field, id: &str) -> Option<String> {
+/// What to choose a preset by: its figures or its name, and what it is. Memory, devices and network of a cluster, size
+/// and sequence of a model.
+pub fn preset_words(library: &Library, field: Field, id: &str) -> Option<(String, String)> {
+    let name = library.title(field, id)?.to_owned();
     match Kind::from_field(field)? {
-        Kind::Cluster => library.cluster(id).ok().map(|cluster| cluster_note(&cluster)),
+        Kind::Cluster => library.cluster(id).ok().map(|cluster| (cluster_note(&cluster), name)),
         Kind::Model => library.model(id).ok().map(|model| {
             let sequence = thousands(f64::from(model.sequence));
-            format!("{} parameters, sequences of {sequence}", counted(model.parameters() as f64))
+            (format!("{} parameters, sequences of {sequence}", counted(model.parameters() as f64)), name)
         }),
-        Kind::Stack => library.stack(id).ok().map(|stack| stack.about.clone()),
-        _ => library.title(field, id).map(str::to_owned),
+        Kind::Stack => library.stack(id).ok().map(|stack| (name, stack.about.clone())),
+        Kind::Strategy => library.strategy(id).ok().map(|strategy| (name, strategy.about.clone())),
+        Kind::Calibration | Kind::Scenario => Some((name, String::new())),
     }
 }
 
@@ -226,16 +241,48 @@ fn cluster_note(cluster: &Cluster) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::tests::explorer;
+    use crate::app::layer::Layer;
+    use crate::app::tests::{explorer, press};
 
     #[test]
     fn a_list_says_what_decides() {
         let library = explorer().library;
-        let note = |field, id| preset_note(&library, field, id).unwrap();
+        let note = |field, id| preset_words(&library, field, id).unwrap().0;
         // A DGX A100 of 8 GPUs, each with its own HDR port.
         assert_eq!(note(Field::Cluster, "a100-80gb-dgx"), "8 x 80.0 GiB, 25.0 GB/s between nodes");
         // Frontier: 8 GCDs, which share 4 ports of 25 GB/s.
         assert_eq!(note(Field::Cluster, "mi250x-frontier"), "8 x 64.0 GiB, 25.0 GB/s per 2 GPUs between nodes");
         assert!(note(Field::Model, "gpt-neox-20b").starts_with("20.6B parameters"));
+        assert_eq!(preset_words(&library, Field::Stack, "default").unwrap().0, "PyTorch FSDP2");
+        assert!(preset_words(&library, Field::Stack, "default").unwrap().1.contains("flash attention"));
+    }
+
+    /// Each scenario says what to look at, in a sentence that the status line has room for; each paper has one.
+    #[test]
+    fn the_gallery_has_every_paper_and_says_what_to_look_at() {
+        let mut app = explorer();
+        press(&mut app, "K");
+        let Some(Layer::List(gallery)) = &app.layer else { panic!("no gallery") };
+        assert_eq!(gallery.found().len(), app.library.entries(Kind::Scenario).count());
+        for entry in app.library.entries(Kind::Scenario) {
+            let look = file::parse(&entry.text).unwrap().look.expect(&entry.id);
+            assert!(look.ends_with('.') && look.len() <= 120, "{}: {look}", entry.id);
+        }
+        for (typed, id) in [
+            ("2501.04266", "frontier-20b-384"),
+            ("2504.03655", "fsdp-limits-13b"),
+            ("2106.02679", "layered-x-160"),
+            ("osdp", "osdp-48x1536"),
+            ("layered", "layered-x-160"),
+            ("modular", "modular-gpt3-175b"),
+        ] {
+            let mut app = explorer();
+            press(&mut app, &format!("K{typed}"));
+            let Some(Layer::List(gallery)) = &app.layer else { panic!("no gallery") };
+            assert!(gallery.found().iter().any(|item| item.name == id), "{typed}");
+        }
+        press(&mut app, "osdp<ret>");
+        assert_eq!(app.scenario.cluster.id, "titan-rtx-pcie");
+        assert!(app.notice.as_deref().is_some_and(|said| said.contains("Plan (P)")), "{:?}", app.notice);
     }
 }

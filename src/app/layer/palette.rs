@@ -16,7 +16,7 @@ pub fn items(lines: &[KeyLine], here: KeyPlace) -> Vec<Item> {
     lines.sort_by_key(|line| (line.place != here, line.place != KeyPlace::Panels));
     let bindings = lines.into_iter().flat_map(|line| line.bindings.iter().map(move |binding| (line, binding)));
     let acts = bindings.filter(|(_, binding)| !is_motion(binding.action)).map(|(line, binding)| act(line, binding));
-    let keyless = |name: String, effect| Item { name, note: String::new(), effect };
+    let keyless = |name: String, effect| Item::new(name, "", effect);
     let fields = Field::all().map(|field| {
         let spec = field.spec();
         keyless(format!("set {}: {}", spec.label, spec.help), Effect::Choose(field))
@@ -27,17 +27,15 @@ pub fn items(lines: &[KeyLine], here: KeyPlace) -> Vec<Item> {
 
 /// Every preset scenario to open, and every other preset to give to its field.
 pub fn presets(library: &Library) -> Vec<Item> {
-    let scenarios = library.entries(Kind::Scenario).map(|entry| Item {
-        name: format!("open {}: {}", entry.id, entry.name),
-        note: Kind::Scenario.word().to_owned(),
-        effect: Effect::OpenPreset(entry.id.clone()),
+    let scenarios = library.entries(Kind::Scenario).map(|entry| {
+        let name = format!("open {}: {}", entry.id, entry.name);
+        Item::new(name, Kind::Scenario.word(), Effect::OpenPreset(entry.id.clone()))
     });
     let of_fields = Field::all().filter_map(|field| Some((field, Kind::from_field(field)?)));
     let given = of_fields.flat_map(|(field, kind)| {
-        library.entries(kind).map(move |entry| Item {
-            name: format!("set {} to {}: {}", field.spec().label, entry.id, entry.name),
-            note: kind.word().to_owned(),
-            effect: Effect::Give(field, entry.id.clone()),
+        library.entries(kind).map(move |entry| {
+            let name = format!("set {} to {}: {}", field.spec().label, entry.id, entry.name);
+            Item::new(name, kind.word(), Effect::Give(field, entry.id.clone()))
         })
     });
     scenarios.chain(given).collect()
@@ -54,7 +52,7 @@ fn act(line: &KeyLine, binding: &Binding) -> Item {
         _ => line.help.to_string(),
     };
     let key = binding.keys.first().map_or_else(String::new, |key| names::shown(*key, false));
-    Item { name: format!("{place}{name}"), note: key, effect: Effect::Do(line.place, binding.action) }
+    Item::new(format!("{place}{name}"), key, Effect::Do(line.place, binding.action))
 }
 
 /// Whether an action moves a cursor or a window, or belongs to the layer itself.

@@ -35,6 +35,11 @@ impl TypedLine {
         self.input.handle(request);
     }
 
+    /// Another text stands in it, which typing goes on behind.
+    pub fn go_on(&mut self, text: String) {
+        *self = Self { input: Input::new(text), untouched: false };
+    }
+
     /// The text without blanks around it.
     pub fn text(&self) -> &str {
         self.input.value().trim()
@@ -65,7 +70,7 @@ pub struct Entry {
     pub purpose: Purpose,
     /// The typed text.
     pub line: TypedLine,
-    /// The text that it began with.
+    /// The text that it began with; of a path, the line that was typed last.
     before: String,
 }
 
@@ -73,6 +78,11 @@ impl Entry {
     /// A line with an old text.
     pub fn new(purpose: Purpose, text: String) -> Self {
         Self { purpose, line: TypedLine::new(text.clone()), before: text }
+    }
+
+    /// An empty line for the path of a file; the last one can be had again.
+    pub fn of_path(last: String) -> Self {
+        Self { purpose: Purpose::ImportPath, line: TypedLine::new(String::new()), before: last }
     }
 
     /// A line with an old text, which typing goes on behind.
@@ -105,6 +115,11 @@ impl View for Entry {
             Action::Take => std::iter::once(Effect::Close).chain(self.take()).collect(),
             Action::Type(request) => {
                 self.line.change(request);
+                Vec::new()
+            }
+            Action::Complete => vec![Effect::Run(Command::Complete(self.line.input.value().to_owned()))],
+            Action::Up if !self.before.is_empty() => {
+                self.line.go_on(self.before.clone());
                 Vec::new()
             }
             _ => Vec::new(),

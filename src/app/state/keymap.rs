@@ -46,14 +46,10 @@ impl Keymap {
 
     /// The action of a key where the keys go now.
     pub fn action(&self, place: KeyPlace, key: KeyEvent) -> Option<Action> {
-        // The keys that show views work in the list of views too, which prints them.
-        let views = self.at(KeyPlace::Panels).filter(|line| place == KeyPlace::List && line.shows_a_view());
-        let bindings = self.at(place).chain(self.under(place)).chain(views).flat_map(|line| &line.bindings);
+        let bindings = self.at(place).chain(self.under(place)).flat_map(|line| &line.bindings);
         match bindings.into_iter().find(|binding| is_bound(binding, key)) {
             Some(binding) => Some(binding.action),
-            None if place.takes_text() || place == KeyPlace::List && is_digit(key) => {
-                to_input_request(&Event::Key(key)).map(Action::Type)
-            }
+            None if place.takes_text() => to_input_request(&Event::Key(key)).map(Action::Type),
             None => None,
         }
     }
@@ -96,14 +92,11 @@ impl Keymap {
         self.lines.iter().filter(move |line| line.place == place)
     }
 
-    /// The keys that work on every panel, for a panel or a view.
+    /// The keys that work on every panel, for a panel or a view; for the card of the first start too, which they close.
     fn under(&self, place: KeyPlace) -> impl Iterator<Item = &KeyLine> {
-        self.at(KeyPlace::Panels).filter(move |_| matches!(place, KeyPlace::Panel(_) | KeyPlace::View(_)))
+        let is_over = matches!(place, KeyPlace::Panel(_) | KeyPlace::View(_) | KeyPlace::FirstStart);
+        self.at(KeyPlace::Panels).filter(move |_| is_over)
     }
-}
-
-fn is_digit(key: KeyEvent) -> bool {
-    matches!(key.code, KeyCode::Char(digit) if digit.is_ascii_digit())
 }
 
 /// A character says its shift itself (`G`, `?`), and terminals differ in whether they also report the modifier.

@@ -25,6 +25,8 @@ pub struct Start {
     pub pins: Vec<StoredPin>,
     /// The view to show first, by its word; the map where it is none or unknown.
     pub view: Option<String>,
+    /// Whether it is the first start, which asks what is at hand.
+    pub is_first: bool,
     /// How to show it.
     pub options: Options,
 }
@@ -33,7 +35,7 @@ impl Start {
     /// A scenario and nothing else.
     pub fn new(library: Arc<Library>, file: ScenarioFile, scenario: Scenario) -> Self {
         let options = Options::default();
-        Self { library, file, scenario, stored: None, pins: Vec::new(), view: None, options }
+        Self { library, file, scenario, stored: None, pins: Vec::new(), view: None, is_first: false, options }
     }
 }
 

@@ -6,7 +6,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use shardscope_engine::disk::{InputKind, OpenInput, Watch};
+use shardscope_engine::disk::{self, InputKind, OpenInput, Watch};
 use shardscope_engine::hardware::Cluster;
 use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::scenario::file::{ScenarioFile, Source};
@@ -113,7 +113,9 @@ impl ImportQuestion {
 
     /// The file in hand, as one that is no longer the published run that it may have been.
     fn unpublished(&self) -> ScenarioFile {
-        ScenarioFile { name: None, about: None, published: None, ..self.file.clone() }
+        let mut file = self.file.clone();
+        file.forget_words();
+        file
     }
 
     /// The scenario in hand on a cluster that is no preset.
@@ -139,13 +141,21 @@ impl ImportQuestion {
         let missing = rows.missing_options();
         let missing: Vec<String> = missing.iter().map(|(option, value)| format!("--{option} {value}")).collect();
         let why = match &missing[..] {
-            [] => unbuilt.first().map_or_else(String::new, |skipped| skipped.why.clone()),
+            [] => unbuilt.first().map_or_else(String::new, |skipped| with_option(&skipped.why)),
             missing => format!("the log leaves values open; add {}, with the run's own", missing.join(" ")),
         };
         let step = measured.first().and_then(|row| row.number("step_time_s").ok().flatten());
         let Some(step) = step.map(Seconds::new) else { return Err(vec![format!("{name}: {why}")]) };
         let head = format!("The log gives no scenario ({why}): its step time is compared with the scenario in hand.\n");
         Ok((head, ImportChange::Measured(OwnFigure::StepTime(step))))
+    }
+}
+
+/// Why a row is no measurement, with the option that gives its column another value: `'precision' is 'half'; ...`.
+fn with_option(why: &str) -> String {
+    match why.split('\'').nth(1).filter(|column| measured::is_column(column)) {
+        Some(column) => format!("{why}; add --set {column}=VALUE"),
+        None => why.to_owned(),
     }
 }
 
@@ -190,6 +200,60 @@ pub fn path(word: &str) -> PathBuf {
         Some((rest, home)) => home.join(rest),
         None => word.into(),
     }
+}
+
+/// A line whose last word is completed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completion {
+    /// The line, as far as it is sure how it goes on.
+    pub line: String,
+    /// The names of files that it may go on with; one of a folder ends with a slash.
+    pub names: Vec<String>,
+}
+
+/// Completes the path at the end of a line by the names of the files that there are, as a shell does.
+pub fn complete(line: &str) -> Completion {
+    let start = last_word(line);
+    // The word as typed may be quoted; one without an end of its quotation goes on as it is.
+    let word = shlex::split(&line[start..]).and_then(|words| words.into_iter().next()).unwrap_or_default();
+    let (folder, typed) = word.rfind('/').map_or(("", word.as_str()), |slash| word.split_at(slash + 1));
+    let there = disk::names(&path(if folder.is_empty() { "." } else { folder })).unwrap_or_default();
+    // Hidden files are for those who begin with a dot.
+    let begins = |name: &str| name.starts_with(typed) && (typed.starts_with('.') || !name.starts_with('.'));
+    let found = there.into_iter().filter(|(name, _)| begins(name));
+    let names: Vec<String> = found.map(|(name, is_folder)| if is_folder { name + "/" } else { name }).collect();
+    let Some(common) = names.iter().cloned().reduce(|one, other| common(&one, &other)) else {
+        return Completion { line: line.to_owned(), names };
+    };
+    if common == typed {
+        return Completion { line: line.to_owned(), names };
+    }
+    let quoted = |text: &str| shlex::try_quote(text).map_or_else(|_| text.to_owned(), |quoted| quoted.into_owned());
+    let whole = format!("{folder}{common}");
+    // Between quotes a shell leaves a tilde as it is.
+    let word = whole.strip_prefix("~/").map_or_else(|| quoted(&whole), |rest| format!("~/{}", quoted(rest)));
+    Completion { line: format!("{}{word}", &line[..start]), names }
+}
+
+/// Where the last word of a line begins: behind the last blank outside quotes.
+fn last_word(line: &str) -> usize {
+    let (mut start, mut quote, mut escaped) = (0, None, false);
+    for (at, letter) in line.char_indices() {
+        match (quote, letter) {
+            _ if std::mem::take(&mut escaped) => {}
+            (None | Some('"'), '\\') => escaped = true,
+            (None, '\'' | '"') => quote = Some(letter),
+            (Some(open), _) if open == letter => quote = None,
+            (None, blank) if blank.is_whitespace() => start = at + blank.len_utf8(),
+            _ => {}
+        }
+    }
+    start
+}
+
+/// The beginning that two texts have in common.
+fn common(one: &str, other: &str) -> String {
+    one.chars().zip(other.chars()).take_while(|(left, right)| left == right).map(|(letter, _)| letter).collect()
 }
 
 /// Whether a pasted text is paths, as a terminal pastes files that are dropped on it.

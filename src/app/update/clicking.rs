@@ -76,7 +76,7 @@ impl App {
         let PointerTarget::Item(index) = target else {
             return if target == PointerTarget::Layer { Vec::new() } else { self.update(Action::Close) };
         };
-        if matches!(self.place(), KeyPlace::Question | KeyPlace::Entry) {
+        if matches!(self.place(), KeyPlace::Question | KeyPlace::Entry | KeyPlace::Path) {
             return Vec::new();
         }
         let had_cursor = self.row() == index;

@@ -13,7 +13,7 @@ use crate::app::layer::Layer;
 use crate::app::layer::command_lines::CommandLines;
 use crate::app::layer::form::Form;
 use crate::app::layer::help::Help;
-use crate::app::layer::list::{Item, List, preset_note};
+use crate::app::layer::list::{Item, List, preset_words};
 use crate::app::layer::palette;
 use crate::app::layer::typing::{Entry, Purpose};
 use crate::app::state::App;
@@ -151,7 +151,8 @@ impl App {
     fn open_preset(&mut self, id: &str) -> Vec<Command> {
         match self.library.scenario_text(id).map(|preset| file::parse(&preset.text)) {
             Ok(Ok(file)) => {
-                let opened = format!("opened {id}: u undoes it");
+                let look = file.look.as_deref().map_or_else(String::new, |look| format!(" {look}"));
+                let opened = format!("opened {id}; u undoes it.{look}");
                 return self.perform_one(Effect::Revise(Box::new(file), opened));
             }
             Ok(Err(error)) => self.tell(error.to_string()),
@@ -193,7 +194,7 @@ impl App {
                 let text = self.inputs.measured.as_ref().map_or_else(String::new, |run| run.figure.typed());
                 Layer::Entry(Entry::new(Purpose::OwnFigure, text))
             }
-            Opening::ImportPath => Layer::Entry(Entry::continued(Purpose::ImportPath, self.import_line.clone())),
+            Opening::ImportPath => Layer::Entry(Entry::of_path(self.import_line.clone())),
             Opening::ExportForms => Layer::List(list_of_export_forms()),
             Opening::ExportFolder(form) => Layer::Entry(Entry::new(Purpose::ExportFolder(form), ".".to_owned())),
             Opening::ExportOver(form, folder, consent, taken) => {
@@ -216,6 +217,7 @@ impl App {
                 items.extend(palette::presets(&self.library));
                 Layer::List(List::of_commands(items))
             }
+            Opening::Gallery => Layer::List(List::of_scenarios(&self.library)),
             Opening::Help => Layer::Help(Help::new(self.keymap.help_rows(self.panel_place(), false))),
             Opening::Files => {
                 commands.push(Command::List);
@@ -233,8 +235,8 @@ impl App {
         }
         let item = |value| {
             let name = takes.show(&value);
-            let note = preset_note(&self.library, field, &name).unwrap_or_default();
-            Item { name, note, effect: Effect::Set(field, value) }
+            let (note, about) = preset_words(&self.library, field, &name).unwrap_or_default();
+            Item { about, ..Item::new(name, note, Effect::Set(field, value)) }
         };
         let options = options(field, &self.scenario, &self.library);
         let mut list = List::new(field.spec().label, options.into_iter().map(item).collect(), &text);
@@ -244,10 +246,9 @@ impl App {
 
     /// Each with its key, and what it shows.
     fn list_of_views(&self) -> List {
-        let items = SPECS.into_iter().map(|spec| Item {
-            name: spec.id.name.to_owned(),
-            note: format!("{}  {}", self.keymap.key_of(spec.id, false), spec.id.about),
-            effect: Effect::Show(spec.id),
+        let items = SPECS.into_iter().map(|spec| {
+            let note = format!("{}  {}", self.keymap.key_of(spec.id, false), spec.id.about);
+            Item::new(spec.id.name, note, Effect::Show(spec.id))
         });
         List::new("Views", items.collect(), self.view.name)
     }
@@ -265,19 +266,15 @@ impl App {
 }
 
 fn list_of_formats() -> List {
-    let items = Format::ALL.map(|format| Item {
-        name: format.name().to_owned(),
-        note: format.about().to_owned(),
-        effect: Effect::Run(Command::SaveScreen(format)),
-    });
+    let items =
+        Format::ALL.map(|format| Item::new(format.name(), format.about(), Effect::Run(Command::SaveScreen(format))));
     List::new("Write the screen", items.into(), "")
 }
 
 fn list_of_export_forms() -> List {
     let items = ExportForm::ALL.map(|form| {
         let (name, about) = form.words();
-        let effect = Effect::Open(Opening::ExportFolder(form));
-        Item { name: name.to_owned(), note: about.to_owned(), effect }
+        Item::new(name, about, Effect::Open(Opening::ExportFolder(form)))
     });
     List::new("Write the plan for", items.into(), "")
 }
@@ -290,8 +287,7 @@ fn list_of_ways_out(form: ExportForm, folder: PathBuf, consent: ExportConsent) -
         ("write into another folder", "what is there stays", other),
         ("replace it", "and what else is in the way", replace),
     ];
-    let item = |(name, note, effect): (&str, &str, Effect)| Item { name: name.into(), note: note.into(), effect };
-    List::new("The file already exists", items.map(item).into(), "")
+    List::new("The file already exists", items.map(|(name, note, effect)| Item::new(name, note, effect)).into(), "")
 }
 
 /// Choices where a tool lacks the plan: the nearest that it has comes first, so that Enter writes it.
@@ -307,11 +303,7 @@ fn list_of_nearest(form: ExportForm, folder: PathBuf, consent: ExportConsent, ne
 
 /// The fields that can run across the map (0) or down (1), with the cursor on the one that does.
 fn list_of_axes(at: usize, now: Field) -> List {
-    let items = Field::all().map(|field| Item {
-        name: search::word(field).to_owned(),
-        note: field.spec().help.to_owned(),
-        effect: Effect::Axis(at, field),
-    });
+    let items = Field::all().map(|field| Item::new(search::word(field), field.spec().help, Effect::Axis(at, field)));
     let title = if at == 0 { "Across the map" } else { "Down the map" };
     List::new(title, items.collect(), search::word(now))
 }

@@ -41,6 +41,7 @@ impl App {
             JobReport::Found { found: Found::Pin(id, result), .. } => self.take_pin(id, result),
             JobReport::Found { generation, found } if generation == self.work => return self.take_found(found),
             JobReport::Listed(files) => self.take_list(files),
+            JobReport::Completed(typed, completion) => self.take_completion(&typed, completion),
             JobReport::Opened(opened, path) => return self.take_opened(*opened, &path),
             JobReport::Saved { library, kind, id, path } => return self.take_saved(*library, kind, &id, &path),
             JobReport::Reloaded(library, warnings) => return self.take_reloaded(*library, &warnings),

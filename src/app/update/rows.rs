@@ -1,6 +1,6 @@
 //! The rows of what has the keys, and the search among them: `/` types a text, the cursor goes to the rows that hold it.
 //!
-//! Not for the lists to choose from, whose search leaves out what does not match ([`crate::app::layer::list`]).
+//! Not for the lists to choose from, whose typed text leaves out what does not match ([`crate::app::layer::list`]).
 
 use crate::app::state::Find;
 

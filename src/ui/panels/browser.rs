@@ -26,21 +26,21 @@ pub(super) fn overlay(theme: Theme, browser: &Browser, area: Rect) -> Overlay<'_
         return Overlay { theme, size, title, note: note.to_owned(), list, ..Overlay::default() };
     }
     let preview = preview(browser, theme, width);
-    let rows = height.saturating_sub(usize::from(browser.search.is_used()) + preview.len()).max(usize::from(LEAST));
+    let rows = height.saturating_sub(1 + preview.len()).max(usize::from(LEAST));
     let items: Vec<(String, String)> = found.iter().map(|file| (file.name.clone(), about(file))).collect();
     Overlay {
         theme,
         size,
         title,
         note: format!("{} found", found.len()),
-        prompt: browser.search.is_used().then(|| Prompt::searched("/", &browser.search)),
+        prompt: Some(Prompt::filter(&browser.filter)),
         list: picked(theme, &items, browser.row(), (width, rows)),
         below: preview,
     }
 }
 
-const EMPTY: &str = "no snapshots here and none in the data directory: e saves one of the scenario shown, s all pinned \
-                     scenarios as a set";
+const EMPTY: &str = "no snapshots here and none in the data directory: Ctrl-E saves one of the scenario shown, Ctrl-L all \
+                     pinned scenarios as a set";
 
 /// The contents of a file in a few words.
 fn about(file: &Listed) -> String {

@@ -8,11 +8,13 @@ use ratatui::text::{Line, Span};
 use super::overlay::{Overlay, Prompt, picked, room};
 use super::{browser, form};
 use crate::app::App;
+use crate::app::action::Action;
+use crate::app::action::keys::{KeyLine, KeyPlace};
 use crate::app::layer::Layer;
 use crate::app::layer::command_lines::CommandLines;
 use crate::app::layer::explanation::{Explaining, Page};
 use crate::app::layer::help::Help;
-use crate::app::layer::list::List;
+use crate::app::layer::list::{Item, List};
 use crate::app::layer::page::TextPage;
 use crate::app::layer::page::{Finding, LINES};
 use crate::app::layer::typing::{Entry, Purpose};
@@ -35,6 +37,7 @@ pub(in crate::ui) fn target(app: &App, area: Rect, at: Position) -> PointerTarge
 
 fn overlay(app: &App, theme: Theme, area: Rect) -> Option<Overlay<'_>> {
     match app.layer.as_ref()? {
+        Layer::FirstStart(_) => Some(first_start(app, theme)),
         Layer::Browser(found) => Some(browser::overlay(theme, found, area)),
         Layer::Explain(explaining) => explanation(theme, explaining, area),
         Layer::Help(read) => Some(help(app, theme, read, area)),
@@ -45,6 +48,18 @@ fn overlay(app: &App, theme: Theme, area: Rect) -> Option<Overlay<'_>> {
         Layer::Form(form) => Some(form::overlay(theme, form, area)),
         Layer::CommandLines(lines) => Some(command_lines(theme, lines, area)),
     }
+}
+
+/// What may be at hand, each with its key.
+fn first_start(app: &App, theme: Theme) -> Overlay<'_> {
+    let is_question = |line: &&KeyLine| {
+        line.place == KeyPlace::FirstStart && matches!(line.bindings[0].action, Action::Close | Action::Begin(_))
+    };
+    let questions = app.keymap.lines().iter().filter(is_question);
+    let rows: Vec<_> = questions.map(|line| (line.name(theme.caps().ascii), line.text())).collect();
+    let size = (66, columns(rows.len()).saturating_add(2));
+    let list = RowList { theme, lines: key_lines(theme, rows), top: Some(0), ..RowList::default() };
+    Overlay { theme, size, title: "What do you have?".into(), note: "one key each".into(), list, ..Overlay::default() }
 }
 
 fn help<'a>(app: &'a App, theme: Theme, help: &'a Help, area: Rect) -> Overlay<'a> {
@@ -66,8 +81,8 @@ fn help<'a>(app: &'a App, theme: Theme, help: &'a Help, area: Rect) -> Overlay<'
         theme,
         size: (76, area.height),
         title: "Keys".into(),
-        note: "`shardscope guide` has more  / searches  Esc closes".into(),
-        prompt: help.search.is_used().then(|| Prompt::searched("/", &help.search)),
+        note: "`shardscope guide` has more  Esc closes".into(),
+        prompt: Some(Prompt::filter(&help.filter)),
         list,
         ..Overlay::default()
     }
@@ -102,37 +117,51 @@ fn diagnostics(theme: Theme, findings: &[Finding], top: usize) -> Overlay<'_> {
 }
 
 fn list(theme: Theme, list: &List, area: Rect) -> Overlay<'_> {
-    let items: Vec<(String, String)> =
-        list.found().into_iter().map(|item| (item.name.clone(), item.note.clone())).collect();
-    let rows = columns(items.len());
-    let size = if list.commands {
-        (84, rows.saturating_add(3).clamp(12, 30))
-    } else {
-        // As wide as its longest line, up to what the eye follows.
-        let longest = |text: fn(&(String, String)) -> &String| items.iter().map(|item| width(text(item))).max();
-        let line = longest(|(name, _)| name).unwrap_or(0) + longest(|(_, note)| note).unwrap_or(0);
-        (columns(line + 6).clamp(72, 110), rows.saturating_add(4).max(12))
+    // As large as all items need, so that the box stays where it is while they are filtered.
+    let longest = |text: fn(&Item) -> &str| list.items.iter().map(|item| width(text(item))).max().unwrap_or(0);
+    let across = match longest(|item| &item.name) + longest(|item| &item.note) {
+        _ if list.commands => 84,
+        // As wide as the longest line, up to what the eye follows.
+        line => columns(line + 7).clamp(72, 110),
     };
-    let prompt = match &list.search {
-        search if list.commands => Prompt::searched(":", search),
-        search if search.is_used() => Prompt::searched("/", search),
-        _ if list.typed.is_some() => Prompt::Hint("/ searches, a digit begins another value"),
-        _ => Prompt::Hint("/ searches"),
+    let below = about(theme, list, room((across, area.height), area).0);
+    let rows = columns(list.items.len() + below.len()).saturating_add(4);
+    let size = (across, if list.commands { rows.clamp(12, 30) } else { rows.max(12) });
+    let found: Vec<(String, String)> =
+        list.found().into_iter().map(|item| (item.name.clone(), item.note.clone())).collect();
+    let prompt = match &list.filter {
+        filter if list.commands => Prompt::Typed(":", &filter.0, ""),
+        filter if list.typed.is_some() => Prompt::Typed("> ", &filter.0, "type to filter, or another value"),
+        filter => Prompt::filter(filter),
     };
     let note = match list.typed_value() {
         Some((_, text)) => format!("Enter applies {text}"),
-        None => format!("{} found", items.len()),
+        None => format!("{} found", found.len()),
     };
-    let (width, height) = room(size, area);
+    let (inside, height) = room(size, area);
     Overlay {
         theme,
         size,
         title: list.title.into(),
         note,
         prompt: Some(prompt),
-        list: picked(theme, &items, list.row(), (width, height.saturating_sub(1))),
-        below: Vec::new(),
+        list: picked(theme, &found, list.row(), (inside, height.saturating_sub(1 + below.len()))),
+        below,
     }
+}
+
+/// Sentences on the item under the cursor, behind a blank line: as many rows whichever item that is.
+fn about(theme: Theme, list: &List, width: usize) -> Vec<Line<'static>> {
+    let said = |item: &Item| wrapped(&item.about, width.saturating_sub(1));
+    let rows = list.items.iter().map(|item| said(item).len()).max().unwrap_or(0);
+    if rows == 0 {
+        return Vec::new();
+    }
+    let here = list.found().get(list.row()).map_or_else(Vec::new, |item| said(item));
+    let lines = here.into_iter().map(|row| Line::styled(format!(" {row}"), theme.style(Role::Dim)));
+    let mut below: Vec<Line> = std::iter::once(Line::default()).chain(lines).collect();
+    below.resize(rows + 1, Line::default());
+    below
 }
 
 /// Each under what it gives, broken as a shell takes it, so that the mouse of the terminal can copy it too.
@@ -154,7 +183,7 @@ fn command_lines(theme: Theme, shown: &CommandLines, area: Rect) -> Overlay<'_> 
 
 fn entry(theme: Theme, entry: &Entry) -> Overlay<'_> {
     let (input, untouched) = (&entry.line.input, entry.line.untouched);
-    let prompt = if untouched { Prompt::Replaced(input) } else { Prompt::Typed("", input, true) };
+    let prompt = if untouched { Prompt::Replaced(input) } else { Prompt::Typed("", input, "") };
     let title = match entry.purpose {
         Purpose::Value(field) => field.spec().label.into(),
         Purpose::PinName(_) => "Name".into(),

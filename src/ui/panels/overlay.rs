@@ -7,7 +7,7 @@ use ratatui::widgets::{Clear, Widget};
 use tui_input::Input;
 
 use super::boxed;
-use crate::app::layer::list::ItemSearch;
+use crate::app::layer::list::Filter;
 use crate::app::state::pointing::PointerTarget;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
@@ -32,20 +32,18 @@ pub(super) struct Overlay<'a> {
 
 /// A line to type on.
 pub(super) enum Prompt<'a> {
-    /// Text behind a mark; the bool says whether it takes the keys.
-    Typed(&'static str, &'a Input, bool),
+    /// Text behind a mark, and a hint while there is none.
+    Typed(&'static str, &'a Input, &'static str),
     /// Text in the row under the cursor, from a column on.
     InRow(u16, &'a Input),
     /// Text that replaces the old value, which is highlighted until then.
     Replaced(&'a Input),
-    /// A hint how to begin.
-    Hint(&'static str),
 }
 
 impl<'a> Prompt<'a> {
-    /// The text that is searched for, behind a mark.
-    pub(super) fn searched(mark: &'static str, search: &'a ItemSearch) -> Self {
-        Self::Typed(mark, &search.text, search.typing)
+    /// The text that filters a list.
+    pub(super) fn filter(filter: &'a Filter) -> Self {
+        Self::Typed("> ", &filter.0, "type to filter")
     }
 }
 
@@ -58,8 +56,13 @@ impl Overlay<'_> {
         self.list.render(list, buf);
         draw_lines(buf, below, &self.below, self.theme);
         match self.prompt.as_ref()? {
-            Prompt::Typed(mark, typed, has_keys) => {
-                Some(input(self.theme, mark, typed, line, buf)).filter(|_| *has_keys)
+            Prompt::Typed(mark, typed, hint) => {
+                let cursor = input(self.theme, mark, typed, line, buf);
+                if typed.value().is_empty() {
+                    let free = Rect { x: cursor.x, ..line }.intersection(line);
+                    draw_line(buf, free, &Line::styled(*hint, self.theme.style(Role::Dim)), self.theme);
+                }
+                Some(cursor)
             }
             Prompt::Replaced(old) => {
                 let cursor = input(self.theme, "", old, line, buf);
@@ -72,10 +75,6 @@ impl Overlay<'_> {
                 Clear.render(free, buf);
                 buf.set_style(free, self.theme.style(Role::Cursor));
                 Some(input(self.theme, "", typed, free, buf))
-            }
-            Prompt::Hint(text) => {
-                draw_line(buf, line, &Line::styled(*text, self.theme.style(Role::Dim)), self.theme);
-                None
             }
         }
     }

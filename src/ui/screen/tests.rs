@@ -165,8 +165,8 @@ fn the_help() {
 }
 
 #[test]
-fn a_list_and_its_search() {
-    insta::assert_snapshot!(after("1gjj<ret>/20b", (80, 24)));
+fn a_list_that_is_filtered() {
+    insta::assert_snapshot!(after("1gjj<ret>20b", (80, 24)));
 }
 
 #[test]

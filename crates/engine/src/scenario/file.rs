@@ -45,6 +45,9 @@ pub struct ScenarioFile {
     /// Sentences on what it cannot say of the job; they stand with every figure.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub caveats: Vec<String>,
+    /// What to look at once it is open, in a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub look: Option<String>,
     /// Id of the cluster.
     pub cluster: String,
     /// Id of the stack.
@@ -75,6 +78,7 @@ impl ScenarioFile {
             name: Some(scenario.name.clone()),
             about: None,
             caveats: scenario.caveats.to_vec(),
+            look: None,
             cluster: scenario.cluster.id.clone(),
             stack: scenario.stack.id.clone(),
             model: scenario.model.id.clone(),

@@ -60,7 +60,7 @@ fn the_list_is_asked_for_and_comes_when_it_comes() {
     assert!(browser(&app).files.is_none());
     app.receive(JobReport::Listed(Vec::new()));
     assert_eq!(browser(&app).files.as_ref().map(Vec::len), Some(0));
-    press(&mut app, "<ret>x");
+    press(&mut app, "<ret><del>");
     assert!(!browser(&app).asking, "there is nothing to delete");
     press(&mut app, "<esc>");
     app.receive(JobReport::Listed(Vec::new()));
@@ -75,20 +75,20 @@ fn opening(path: &str) -> Command {
 #[test]
 fn enter_opens_and_a_broken_file_says_why_not() {
     let mut app = browsing();
-    press(&mut app, "jj<ret>");
+    press(&mut app, "<down><down><ret>");
     assert!(app.notice.as_ref().unwrap().contains("cannot be opened"), "{:?}", app.notice);
-    assert_eq!(press(&mut app, "k<ret>"), [opening("./pair.toml")]);
+    assert_eq!(press(&mut app, "<up><ret>"), [opening("./pair.toml")]);
     assert!(app.layer.is_none());
 }
 
 #[test]
 fn deleting_asks_first() {
     let mut app = browsing();
-    press(&mut app, "x");
+    press(&mut app, "<del>");
     assert_eq!(app.place(), KeyPlace::Question);
     press(&mut app, "<esc>");
     assert_eq!(app.place(), KeyPlace::Snapshots, "Esc leaves the file, and the list open");
-    press(&mut app, "xj");
+    press(&mut app, "<del>j");
     assert_eq!((app.place(), browser(&app).row()), (KeyPlace::Question, 0), "a key without meaning answers nothing");
     assert_eq!(press(&mut app, "<ret>"), [Command::Delete(PathBuf::from("./one.toml")), Command::List]);
 }
@@ -96,25 +96,25 @@ fn deleting_asks_first() {
 #[test]
 fn a_set_is_saved_under_a_name() {
     let mut app = browsing();
-    press(&mut app, "s");
+    press(&mut app, "<c-l>");
     assert!(app.notice.as_ref().unwrap().contains("nothing is pinned"), "{:?}", app.notice);
     let mut app = explorer();
     press(&mut app, "ps");
     app.receive(JobReport::Listed(Vec::new()));
-    assert_eq!(press(&mut app, "s<c-u>pair<ret>"), [Command::SaveSet("pair".to_owned())]);
+    assert_eq!(press(&mut app, "<c-l><c-u>pair<ret>"), [Command::SaveSet("pair".to_owned())]);
     // Figures that are still computed are no reason to wait: who writes the file computes them.
     let other = Scenario { name: "other".to_owned(), ..app.scenario.clone() };
     app.pins.pin(other, None);
     assert!(app.pins.are_waiting());
     press(&mut app, "s");
     app.receive(JobReport::Listed(Vec::new()));
-    assert_eq!(press(&mut app, "s<c-u>both<ret>"), [Command::SaveSet("both".to_owned())]);
+    assert_eq!(press(&mut app, "<c-l><c-u>both<ret>"), [Command::SaveSet("both".to_owned())]);
 }
 
 #[test]
 fn saving_a_snapshot_refreshes_the_list() {
     let mut app = browsing();
-    assert!(matches!(press(&mut app, "e")[..], [Command::Export(_), Command::List]));
+    assert!(matches!(press(&mut app, "<c-e>")[..], [Command::Export(_), Command::List]));
 }
 
 #[test]
@@ -221,18 +221,18 @@ fn each_evaluation_of_a_set_that_does_not_come_out_again_is_named() {
 }
 
 #[test]
-fn files_are_searched_by_name_and_by_what_they_hold() {
+fn typing_filters_files_by_name_and_by_what_they_hold() {
     let mut app = browsing();
     let names = |app: &App| browser(app).found().iter().map(|file| file.name.clone()).collect::<Vec<_>>();
     let all = names(&app).len();
-    press(&mut app, "/PAIR");
+    press(&mut app, "PAIR");
     assert_eq!(names(&app), ["pair.toml"]);
     assert_eq!(press(&mut app, "<ret>"), [opening("./pair.toml")]);
     let mut app = browsing();
-    press(&mut app, "/pair<esc>");
-    assert!(!browser(&app).search.typing && names(&app) == ["pair.toml"], "what was found stays");
-    press(&mut app, "/<c-u>");
+    press(&mut app, "pair<bs><bs><bs><bs>");
     assert_eq!(names(&app).len(), all);
     press(&mut app, "nothing like it<ret>");
     assert_eq!(names(&app).len(), 0);
+    press(&mut app, "<esc>");
+    assert!(app.layer.is_none(), "Esc leaves it, whatever is typed");
 }

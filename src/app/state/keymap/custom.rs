@@ -12,6 +12,10 @@ use shardscope_engine::problem::Problem;
 use crate::app::action::Action;
 use crate::app::action::keys::{Binding, KeyLine, KeyPlace, KeyStroke, names};
 
+/// The place of the search in a list, which earlier versions began by an action of its own: now typing filters the list.
+/// Files that have keys for either are still read.
+const EARLIER_SEARCH: &str = "search-in-a-list";
+
 /// One field of the user's.
 struct Wish {
     /// Its path: `keys.map.tune`.
@@ -115,13 +119,16 @@ fn wishes(wanted: &Table) -> Result<Vec<Wish>, Vec<Problem>> {
     for (name, value) in wanted {
         let (place, fields) = match value {
             Value::Table(fields) => {
-                let Some(place) = places().find(|place| place_name(*place) == *name) else {
+                let is_of_search = name == EARLIER_SEARCH;
+                let named = |place: &KeyPlace| place_name(*place) == *name || is_of_search && *place == KeyPlace::List;
+                let Some(place) = places().find(named) else {
                     let places: Vec<String> = places().map(place_name).collect();
                     let must = format!("there is no such place; use {}", places.join(", "));
                     problems.push(Problem::must(format!("keys.{name}"), must));
                     continue;
                 };
-                (Some(place), fields.iter().collect())
+                let is_gone = |action: &str| place.takes_text() && action == Action::Search.word();
+                (Some(place), fields.iter().filter(|(action, _)| !is_gone(action)).collect())
             }
             value => (None, vec![(name, value)]),
         };

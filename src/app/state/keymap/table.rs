@@ -2,9 +2,9 @@
 
 use std::sync::LazyLock;
 
-use crate::app::action::Action;
 use crate::app::action::keys::{KeyLine, KeyLines, KeyPlace};
 use crate::app::action::panel::Panel;
+use crate::app::action::{Action, Beginning};
 use crate::app::views::SPECS;
 
 /// All lines: those of each panel, of each view, those that work on all of them, and of what lies over them.
@@ -76,6 +76,7 @@ fn everywhere() -> KeyLines {
         .key("U", Action::Redo, "", "redo the change undone last")
         .key("s", Action::Snapshots, "", "snapshots and sets: open, save, delete")
         .key("e", Action::Export, "export", "export a snapshot that replays")
+        .key("K", Action::Gallery, "", "gallery: papers and samples, and what to look at in each")
         .key("O", Action::Import, "", "import another tool's file by its path")
         .key("J", Action::ExportPlan, "", "write the plan for a launcher, as a job, or as a trace")
         .key("C", Action::CommandLines, "", "the command line of what is shown, to copy")
@@ -93,7 +94,7 @@ fn everywhere() -> KeyLines {
 }
 
 /// The keys of each layer, in the order of the help; all of them can be left for the shell and for good.
-fn layers() -> [KeyLines; 11] {
+fn layers() -> [KeyLines; 13] {
     KeyPlace::LAYERS.map(|place| {
         let keys = own(place).key("ctrl-z", Action::Suspend, "", "suspend");
         keys.key(if place.takes_text() { "ctrl-c" } else { "q ctrl-c" }, Action::Quit, "quit", "quit")
@@ -102,8 +103,6 @@ fn layers() -> [KeyLines; 11] {
 
 fn own(place: KeyPlace) -> KeyLines {
     let keys = KeyLines::at(place);
-    // Where characters are text, no letter moves the cursor.
-    let arrows = [("up", Action::Up), ("down", Action::Down)];
     match place {
         KeyPlace::Explain => keys
             .up_down("input", "previous and next input")
@@ -116,26 +115,18 @@ fn own(place: KeyPlace) -> KeyLines {
             .pages("a page up and down")
             .key("/", Action::Search, "search", "search the inputs")
             .key("esc i", Action::Close, "close", "close"),
-        KeyPlace::Palette => keys
-            .keys(&arrows, "move", "previous and next command")
-            .keys(&[("pgup", Action::PageUp), ("pgdn", Action::PageDown)], "", "a page up and down")
-            .key("enter", Action::Take, "do", "do it")
-            .key("esc", Action::Close, "close", "close"),
+        KeyPlace::FirstStart => keys
+            .key("1 esc", Action::Close, "sample", "a look around: the sample behind this card")
+            .key("2", Action::Begin(Beginning::Model), "", "a model's config.json, by its path")
+            .key("3", Action::Begin(Beginning::Cluster), "", "a cluster: choose it, or one like it")
+            .key("4", Action::Begin(Beginning::Run), "", "a log, or the output of sinfo or nvidia-smi, by its path")
+            .key("5", Action::Begin(Beginning::Trouble), "", "a job that is slow or out of memory")
+            .key("6", Action::Begin(Beginning::Papers), "", "the four papers, and other samples"),
         KeyPlace::CommandLines => keys
             .rows("line")
             .key("enter", Action::Take, "copy", "send it to the terminal's clipboard")
             .key("/", Action::Search, "", "search")
             .key("esc C", Action::Close, "close", "close"),
-        KeyPlace::Snapshots => keys
-            .up_down("move", "previous and next file")
-            .pages("a page up and down")
-            .ends("first and last file")
-            .key("enter", Action::Take, "open", "open it; a set's scenarios are pinned")
-            .key("e", Action::Export, "save", "save the scenario shown")
-            .key("s", Action::SaveSet, "save set", "save all pinned as a set")
-            .key("x delete", Action::Remove, "delete", "delete it, after confirmation")
-            .key("/", Action::Search, "search", "search")
-            .key("esc", Action::Close, "close", "close"),
         KeyPlace::Question => keys.key("enter", Action::Take, "delete", "delete it for good").key(
             "esc n",
             Action::Close,
@@ -148,33 +139,54 @@ fn own(place: KeyPlace) -> KeyLines {
             .key("s", Action::Save, "save", "save it; the scenario switches to it")
             .key("/", Action::Search, "search", "search the fields")
             .key("esc", Action::Close, "close", "close, discarding changes after a warning"),
-        KeyPlace::List => keys
-            .up_down("move", "previous and next item")
-            .pages("a page up and down")
-            .ends("first and last item")
-            .key("/", Action::Search, "search", "search")
-            .key("enter", Action::Take, "apply", "apply the item")
-            .key("esc", Action::Close, "close", "close"),
-        KeyPlace::Search => keys
-            .keys(&arrows, "move", "previous and next item")
-            .key("enter", Action::Take, "apply", "apply the item")
-            .key("esc", Action::Close, "list", "back to the list"),
         KeyPlace::Entry => keys.key("enter", Action::Take, "apply", "apply the value").key(
             "esc",
             Action::Close,
             "cancel",
             "keep the old value",
         ),
+        KeyPlace::Path => keys
+            .key("enter", Action::Take, "import", "import the file")
+            .key("tab", Action::Complete, "complete", "complete the path")
+            .key("up", Action::Up, "last", "the line that was typed last")
+            .key("esc", Action::Close, "cancel", "close"),
         KeyPlace::Find => keys
-            .keys(&arrows, "next", "previous and next match")
+            .keys(&[("up", Action::Up), ("down", Action::Down)], "next", "previous and next match")
             .key("enter", Action::Take, "stay", "stay there")
             .key("esc", Action::Close, "back", "back to where the search began"),
-        KeyPlace::Help => keys
+        KeyPlace::Page => keys
             .up_down("scroll", "scroll")
             .pages("a page up and down")
             .ends("top and bottom")
             .key("/", Action::Search, "search", "search")
-            .key("esc ?", Action::Close, "close", "close"),
-        KeyPlace::Panels | KeyPlace::Panel(_) | KeyPlace::View(_) => keys,
+            .key("esc", Action::Close, "close", "close"),
+        _ => filtered(keys, place),
+    }
+}
+
+/// The keys of the lists that are filtered by what is typed.
+fn filtered(keys: KeyLines, place: KeyPlace) -> KeyLines {
+    match place {
+        KeyPlace::Palette => keys.typed_rows("move", "command").key("enter", Action::Take, "do", "do it").key(
+            "esc",
+            Action::Close,
+            "close",
+            "close",
+        ),
+        KeyPlace::Snapshots => keys
+            .typed_rows("move", "file")
+            .key("enter", Action::Take, "open", "open it; a set's scenarios are pinned")
+            .key("ctrl-e", Action::Export, "save", "save the scenario shown")
+            .key("ctrl-l", Action::SaveSet, "save set", "save all pinned as a set")
+            .key("delete", Action::Remove, "delete", "delete it, after confirmation")
+            .key("esc", Action::Close, "close", "close"),
+        KeyPlace::List => keys.typed_rows("move", "item").key("enter", Action::Take, "apply", "apply the item").key(
+            "esc",
+            Action::Close,
+            "close",
+            "close",
+        ),
+        KeyPlace::Help => keys.typed_rows("scroll", "line").key("esc enter", Action::Close, "close", "close"),
+        _ => keys,
     }
 }

@@ -49,7 +49,7 @@ fn every_form_is_written_once_and_nothing_is_replaced_unasked() {
 fn the_tool_the_folder_and_what_is_left_out_are_on_the_screen() {
     let directory = tempfile::tempdir().unwrap();
     let mut app = explorer_on(&H100.replace("selective", "full"));
-    press(&mut app, "J/accel<ret>");
+    press(&mut app, "Jaccel<ret>");
     let Some(Layer::Entry(entry)) = &app.layer else { panic!("no line for the folder: {:?}", app.layer) };
     assert_eq!(entry.line.text(), ".");
     app.paste(&directory.path().display().to_string());
@@ -63,7 +63,7 @@ fn the_tool_the_folder_and_what_is_left_out_are_on_the_screen() {
     assert!(text.contains("num_processes: 128"), "{text}");
     // The same again: the file is in the way, and stays until its end is asked for.
     std::fs::write(&file, "mine").unwrap();
-    press(&mut app, "<esc>J/accel<ret>");
+    press(&mut app, "<esc>Jaccel<ret>");
     app.paste(&directory.path().display().to_string());
     press_writing(&mut app, "<ret>");
     assert!(app.notice.as_ref().unwrap().contains("already exists"), "{:?}", app.notice);

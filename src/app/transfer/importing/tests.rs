@@ -73,7 +73,7 @@ fn a_path_that_is_dropped_on_a_list_of_models_is_no_search() {
     let mut app = explorer();
     press(&mut app, "1");
     app.inputs.choose(Field::Model);
-    press(&mut app, "<ret>/");
+    press(&mut app, "<ret>");
     drop_file(&mut app, &fixture("hf/gpt2.json"));
     // GPT-2: 124,439,808.
     assert_eq!(app.scenario.model.parameters(), 124_439_808);
@@ -127,7 +127,7 @@ fn what_a_refused_file_lacks_is_added_behind_its_path() {
     drop_file(&mut app, &fixture("launch/ds-zero3-offload.json"));
     let (title, text) = page(&app);
     assert!(title.ends_with("could not be imported") && text.contains("--micro-batch"), "{title}: {text}");
-    let commands = press(&mut app, "<esc>O --micro-batch 2 --accumulate 4<ret>");
+    let commands = press(&mut app, "<esc>O<up> --micro-batch 2 --accumulate 4<ret>");
     read(&mut app, commands);
     let (title, text) = page(&app);
     assert!(title.ends_with("is a launcher's configuration"), "{title}: {text}");
@@ -160,7 +160,7 @@ fn a_log_that_gives_no_scenario_names_the_options_that_do() {
     let (title, why) = page(&app);
     assert!(title.ends_with("could not be imported") && why.contains("--set num_gpus=64"), "{title}: {why}");
     let options = "--set num_gpus=8 --set layers=32 --set hidden=4096 --set seq_len=8192 --set strategy_class=fsdp";
-    let commands = press(&mut app, &format!("<esc>O {options}<ret>"));
+    let commands = press(&mut app, &format!("<esc>O<up> {options}<ret>"));
     read(&mut app, commands);
     let (title, text) = page(&app);
     assert!(title.ends_with("is the log of a run"), "{title}: {text}");
@@ -238,4 +238,76 @@ fn words_are_read_as_a_shell_reads_them() {
         assert_eq!(is_path(text), expected, "{text:?}");
     }
     assert_eq!(path("file:///a/b"), std::path::PathBuf::from("/a/b"));
+}
+
+/// What a line becomes by Tab, where the files are those of the thread.
+fn completed(app: &mut App) -> String {
+    let commands = press(app, "<tab>");
+    let [Command::Complete(line)] = &commands[..] else { panic!("{commands:?}") };
+    app.receive(JobReport::Completed(line.clone(), complete(line)));
+    let Some(Layer::Entry(entry)) = &app.layer else { panic!("no line: {:?}", app.layer) };
+    entry.line.input.value().to_owned()
+}
+
+#[test]
+fn tab_completes_the_path_of_a_file_as_far_as_it_is_sure() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().display().to_string();
+    std::fs::create_dir(folder.path().join("my runs")).unwrap();
+    for name in ["nodes-1.txt", "nodes-2.txt", ".hidden", "my runs/log"] {
+        std::fs::write(folder.path().join(name), "").unwrap();
+    }
+    let mut app = explorer();
+    press(&mut app, &format!("O{root}/no"));
+    assert_eq!(completed(&mut app), format!("{root}/nodes-"));
+    assert_eq!(completed(&mut app), format!("{root}/nodes-"));
+    assert_eq!(app.notice.as_deref(), Some("nodes-1.txt  nodes-2.txt"), "the second one names what there is");
+    press(&mut app, "2");
+    assert_eq!(completed(&mut app), format!("{root}/nodes-2.txt"));
+    // The second file of a line; a folder with a blank in its name is quoted, and goes on behind the quotes.
+    press(&mut app, &format!(" {root}/m"));
+    assert_eq!(completed(&mut app), format!("{root}/nodes-2.txt '{root}/my runs/'"));
+    assert_eq!(completed(&mut app), format!("{root}/nodes-2.txt '{root}/my runs/log'"));
+    let read = read_words(&completed(&mut app)).unwrap();
+    assert_eq!(read.files, [folder.path().join("nodes-2.txt"), folder.path().join("my runs/log")]);
+    press(&mut app, " /no/such/folder/x");
+    completed(&mut app);
+    assert_eq!(app.notice.as_deref(), Some("no file begins like that"));
+}
+
+#[test]
+fn what_was_typed_on_meanwhile_is_not_overwritten() {
+    let mut app = explorer();
+    press(&mut app, "Oa");
+    let late = Completion { line: "all.txt".to_owned(), names: vec!["all.txt".to_owned()] };
+    press(&mut app, "b");
+    app.receive(JobReport::Completed("a".to_owned(), late));
+    let Some(Layer::Entry(entry)) = &app.layer else { panic!("no line") };
+    assert_eq!(entry.line.text(), "ab");
+}
+
+#[test]
+fn a_line_begins_empty_and_the_last_one_comes_back_for_what_it_lacks() {
+    let mut app = explorer();
+    let path = fixture("topo/slurm22-scontrol-nodes-16.txt");
+    drop_file(&mut app, &path);
+    press(&mut app, "<esc>O");
+    let text = |app: &App| {
+        let Some(Layer::Entry(entry)) = &app.layer else { panic!("no line: {:?}", app.layer) };
+        entry.line.text().to_owned()
+    };
+    assert_eq!(text(&app), "");
+    press(&mut app, "<up> --nodes 2");
+    assert_eq!(text(&app), format!("{path} --nodes 2"));
+}
+
+#[test]
+fn a_value_that_a_log_cannot_have_names_the_option_that_gives_another() {
+    let mut app = explorer();
+    let rest = "--hardware h100-80gb-dgx --stack torchtitan --set num_gpus=64 --set layers=32 --set hidden=4096 \
+                --set seq_len=8192 --set strategy_class=fsdp --set tp=two";
+    let commands = app.import(&format!("{} {rest}", fixture("logs/torchtitan-h100-tps-mfu.log")));
+    read(&mut app, commands);
+    let (_, text) = page(&app);
+    assert!(text.contains("add --set tp=VALUE"), "{text}");
 }

@@ -93,7 +93,7 @@ fn the_mouse_is_the_terminals_until_a_key_takes_it() {
 
 #[test]
 fn the_screen_is_written_in_the_form_that_is_chosen() {
-    for (keys, format) in [("w<ret>", Format::Text), ("wj<ret>", Format::Ansi), ("wG<ret>", Format::Svg)] {
+    for (keys, format) in [("w<ret>", Format::Text), ("wansi<ret>", Format::Ansi), ("w<end><ret>", Format::Svg)] {
         assert_eq!(press(&mut explorer(), keys), [Command::SaveScreen(format)], "{keys}");
     }
 }

@@ -12,11 +12,11 @@ fn state(app: &App) -> (shardscope_engine::scenario::file::ScenarioFile, shardsc
 #[test]
 fn every_kind_of_edit_is_undone_and_done_again() {
     for edit in [
-        "1gjjjjl",                    // a step
-        "1gjjjj<ret><c-u>8<ret>",     // a typed number
-        "1gjj<ret>/llama-2-13b<ret>", // an item of a list
-        "2l<ret>",                    // a cell of the map
-        "1gjjjj<ret><c-u>0<ret>",     // a value that cannot be
+        "1gjjjjl",                   // a step
+        "1gjjjj<ret><c-u>8<ret>",    // a typed number
+        "1gjj<ret>llama-2-13b<ret>", // an item of a list
+        "2l<ret>",                   // a cell of the map
+        "1gjjjj<ret><c-u>0<ret>",    // a value that cannot be
     ] {
         let mut app = explorer();
         let before = state(&app);

@@ -83,7 +83,7 @@ impl App {
             id.clone_into(&mut file.model);
             scenario.model = self.library.model(id).unwrap_or(scenario.model);
         }
-        (file.name, file.about, file.published) = (None, None, None);
+        file.forget_words();
         let commands = self.switch(file, &scenario);
         self.inputs.mark(Field::all().filter(|field| Kind::from_field(*field) == Some(kind)));
         let then = self.notice.take().unwrap_or_else(|| "u undoes it".into());

@@ -12,11 +12,12 @@ use crate::app::layer::page::TextPage;
 use crate::app::layer::typing::{Entry, Purpose};
 use crate::app::state::App;
 use crate::app::transfer::exporting::{ExportConsent, ExportOutcome, ExportQuestion};
-use crate::app::transfer::importing::{ImportChange, ImportQuestion, ImportedFile, read_words};
+use crate::app::transfer::importing::{Completion, ImportChange, ImportQuestion, ImportedFile, read_words};
 use crate::app::transfer::{FileTransfer, Transferred, Underway};
 use crate::app::views::measured;
 use shardscope_engine::search::OwnFigure;
 use shardscope_engine::stack::Calibration;
+use shardscope_engine::text::printable;
 use shardscope_interop::export::ExportForm;
 
 impl App {
@@ -39,13 +40,11 @@ impl App {
         let ImportedFile { kind, change, report } = match result {
             Ok(imported) => *imported,
             Err(why) => {
-                let more = "Esc, then O: the same line, to add what is missing behind the path.";
+                let more = "Esc, then O and the up arrow: the same line, to add what is missing behind the path.";
                 self.open_page(format!("{path} could not be imported"), &format!("{}\n\n{more}", why.join("\n")));
                 return Vec::new();
             }
         };
-        // What was taken in needs no correction: the next line begins empty.
-        self.import_line.clear();
         let commands = match change {
             ImportChange::Opened(opened) => return self.take_opened(*opened, path),
             ImportChange::Scenario(file, scenario, step) => {
@@ -145,6 +144,22 @@ impl App {
             }
         }
         Vec::new()
+    }
+
+    /// The line that is being typed goes on as far as its files do; where there are several, they are named.
+    pub(crate) fn take_completion(&mut self, typed: &str, completion: Completion) {
+        let Some(Layer::Entry(entry)) = &mut self.layer else { return };
+        if entry.purpose != Purpose::ImportPath || entry.line.input.value() != typed {
+            return;
+        }
+        let Completion { line, names } = completion;
+        let goes_on = line != typed;
+        entry.line.go_on(line);
+        match &names[..] {
+            [] => self.tell("no file begins like that"),
+            [_, _, ..] if !goes_on => self.tell(printable(&names.join("  "))),
+            _ => {}
+        }
     }
 
     fn open_page(&mut self, title: String, text: &str) {

@@ -128,15 +128,15 @@ fn any_two_axes_make_a_map_that_the_scenario_is_on() {
 #[test]
 fn axes_are_chosen_from_a_list_and_a_cell_of_them_is_taken() {
     let mut app = explorer();
-    press(&mut app, "2x/seq<ret>X/tp<ret>");
+    press(&mut app, "2xseq<ret>Xtp<ret>");
     assert_eq!(app.views.map.kinds(&app.scenario), [Field::Sequence, Field::Tensor]);
     assert!(app.views.map.is_complete() && app.views.map.home.is_some());
     press(&mut app, "lj<ret>");
     // One to the right is twice the 2,048 tokens, one down two tensor ranks.
     assert_eq!((app.scenario.plan.sequence, app.scenario.plan.tensor), (4096, 2));
-    press(&mut app, "x/tp<ret>");
+    press(&mut app, "xtp<ret>");
     assert_eq!(app.views.map.kinds(&app.scenario), [Field::Tensor, Field::Sequence], "they change places");
-    press(&mut app, "x/band<ret>h<ret>");
+    press(&mut app, "xband<ret>h<ret>");
     assert!((app.scenario.plan.bandwidth_factor - 0.5).abs() < f64::EPSILON, "{:?}", app.notice);
     press(&mut app, "u");
     assert!((app.scenario.plan.bandwidth_factor - 1.0).abs() < f64::EPSILON);

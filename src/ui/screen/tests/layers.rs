@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::app::action::Action;
+use crate::app::layer::Layer;
+use crate::app::layer::first_start::FirstStart;
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 50)];
 
@@ -112,4 +114,34 @@ fn the_forms_in_which_the_screen_is_written() {
 #[test]
 fn the_form_of_a_cluster() {
     everywhere("the_form_of_a_cluster", &fixture::edited, "");
+}
+
+#[test]
+fn the_card_of_the_first_start() {
+    let first = || {
+        let mut app = fixture::explorer();
+        app.layer = Some(Layer::FirstStart(FirstStart));
+        app
+    };
+    everywhere("first_start", &first, "");
+}
+
+#[test]
+fn the_gallery() {
+    insta::assert_snapshot!(after("K", (80, 24)));
+}
+
+#[test]
+fn clusters_with_what_decides() {
+    insta::assert_snapshot!(after("1g<ret>frontier", (80, 24)));
+}
+
+#[test]
+fn stacks_with_what_they_are() {
+    insta::assert_snapshot!(after("1gj<ret>", (80, 24)));
+}
+
+#[test]
+fn a_path_being_typed() {
+    insta::assert_snapshot!(after("Oconf", (80, 24)));
 }

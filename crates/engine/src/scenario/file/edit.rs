@@ -47,7 +47,12 @@ impl ScenarioFile {
             (Some(_), None) => {}
             (None, value) => self.plan.put(field, value),
         }
-        (self.name, self.about, self.published) = (None, None, None);
+        self.forget_words();
+    }
+
+    /// Drops what is said of the scenario as it was: its name, what it is for, what to look at, what was published of it.
+    pub fn forget_words(&mut self) {
+        (self.name, self.about, self.look, self.published) = (None, None, None, None);
     }
 
     /// Makes edits, one after the other.
@@ -61,7 +66,7 @@ impl ScenarioFile {
     #[must_use]
     pub fn with_plan(&self, found: &Scenario, fields: impl IntoIterator<Item = Field>) -> Self {
         let (mut file, plan) = (self.clone(), Self::of(found).plan);
-        (file.name, file.about, file.published) = (None, None, None);
+        file.forget_words();
         let to = &mut file.plan;
         for field in fields {
             to.put(field, plan.get(field).cloned());

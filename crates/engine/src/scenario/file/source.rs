@@ -215,7 +215,7 @@ fn table_at(table: &DeTable<'_>, offset: usize) -> Option<String> {
 }
 
 /// Fields whose text is for people to read: it may be long, and have lines. All other text names something.
-const PROSE: [&str; 3] = ["about", "note", "source"];
+const PROSE: [&str; 4] = ["about", "look", "note", "source"];
 
 /// The first key or value that no file may hold: control characters, and names or ids of several lines or too many
 /// characters.

@@ -252,7 +252,7 @@ fn names_and_ids_are_one_line_of_at_most_200_characters() {
     assert_eq!(named(&"x".repeat(201)), "text:5:9: model: must have at most 200 characters; shorten it");
     let key = message(&TEXT.replace("nodes = 8", "\"no\\ndes\" = 8"));
     assert_eq!(key, "text:9:1: plan.no des: must be one line; take the line break out");
-    for name in ["about", "x.note", "x.source"] {
+    for name in ["about", "look", "x.note", "x.source"] {
         let text = format!("{name} = \"\"\"\ntwo\nlines{}\"\"\"", "x".repeat(200));
         assert!(Source::new(&text).is_ok(), "{name}");
     }
@@ -337,7 +337,7 @@ prop_compose! {
             plan.put(field, value);
         }
         let caveats = about.iter().cloned().collect();
-        ScenarioFile { format: FORMAT, name, about, caveats, cluster, stack, model, strategy, plan, published: None, shape: None, machine: None }
+        ScenarioFile { format: FORMAT, name, about, look: None, caveats, cluster, stack, model, strategy, plan, published: None, shape: None, machine: None }
     }
 }
 

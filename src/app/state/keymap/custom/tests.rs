@@ -44,21 +44,31 @@ fn a_key_is_changed_at_one_place() {
 fn a_key_is_changed_wherever_the_action_is_known() {
     let keymap = custom("down = [\"down\", \"alt-n\"]\nup = [\"up\", \"alt-e\"]").unwrap();
     let alt = |place, letter| keymap.action(place, KeyEvent::new(KeyCode::Char(letter), KeyModifiers::ALT));
-    for place in [MAP, KeyPlace::Help, KeyPlace::List, KeyPlace::Search, KeyPlace::Panel(Panel::Inputs)] {
+    for place in [MAP, KeyPlace::Help, KeyPlace::List, KeyPlace::Panel(Panel::Inputs)] {
         assert_eq!(alt(place, 'n'), Some(Action::Down), "{place:?}");
         assert_eq!(press(&keymap, place, KeyCode::Up), Some(Action::Up), "{place:?}");
         assert_ne!(press(&keymap, place, KeyCode::Char('j')), Some(Action::Down), "{place:?}");
     }
     let scroll = keymap.help(KeyPlace::Help).next().unwrap().1[0].clone();
     assert_eq!((scroll.name(false), scroll.name(true)), ("↑↓".to_owned(), "Up Down".to_owned()));
-    assert_eq!(scroll.text(), "scroll (also Alt-e and Alt-n)");
+    assert_eq!(scroll.text(), "previous and next line (also Alt-e and Alt-n)");
 }
 
 #[test]
 fn letters_stay_text_where_one_types() {
     let keymap = custom("take = [\"enter\", \",\"]").unwrap();
     assert_eq!(press(&keymap, MAP, KeyCode::Char(',')), Some(Action::Take));
-    assert!(matches!(press(&keymap, KeyPlace::Search, KeyCode::Char(',')), Some(Action::Type(_))));
+    for place in [KeyPlace::List, KeyPlace::Snapshots, KeyPlace::Palette, KeyPlace::Help] {
+        assert!(matches!(press(&keymap, place, KeyCode::Char(',')), Some(Action::Type(_))), "{place:?}");
+    }
+}
+
+/// Lists had keys for a search of their own before typing filtered them.
+#[test]
+fn a_file_with_keys_for_the_search_of_lists_is_still_read() {
+    let keymap = custom("[lists]\nsearch = \"/\"\n[search-in-a-list]\ntake = [\"enter\", \"alt-t\"]").unwrap();
+    let alt = KeyEvent::new(KeyCode::Char('t'), KeyModifiers::ALT);
+    assert_eq!(keymap.action(KeyPlace::List, alt), Some(Action::Take));
 }
 
 #[test]
