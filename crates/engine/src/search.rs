@@ -27,7 +27,7 @@ use crate::stack::ConstantValues;
 use crate::units::Seconds;
 
 pub use crate::evaluate::Workspace;
-pub use advice::{Advice, AdviceSearch, Fixes, Suggestion, WORTHWHILE_GAIN, fix, gains};
+pub use advice::{Advice, AdviceSearch, Fixes, Suggestion, WORTHWHILE_GAIN, fix};
 pub use axis::{Axis, word};
 pub use candidate::Candidate;
 pub use diagnosis::{CauseKind, Change, ChoicePrice, Diagnosis, Hypothesis, OwnFigure, diagnose};

@@ -93,7 +93,8 @@ fn cautioned(answer: &Answer, theme: Theme) -> Option<Span<'static>> {
 const JOB: [Figure; 4] = [Figure::Days, Figure::DeviceHours, Figure::Cost, Figure::TotalTokens];
 
 /// The facts beside the verdict on a wide screen, and the other facts of the step; on a narrow one all are facts of the step.
-const WIDE: ([Figure; 2], [Figure; 2]) = ([Figure::ModelFlops, Figure::Mfu], [Figure::StepTime, Figure::Bubble]);
+const WIDE: ([Figure; 2], [Figure; 3]) =
+    ([Figure::ModelFlops, Figure::Mfu], [Figure::StepTime, Figure::LostToTransfers, Figure::Bubble]);
 const COMPACT: [Figure; 4] = [Figure::ModelFlops, Figure::Mfu, Figure::StepTime, Figure::Bubble];
 
 fn facts(figures: &[Figure], answer: &Answer, wide: bool, theme: Theme) -> Vec<Span<'static>> {
@@ -150,6 +151,9 @@ fn format_figure(figure: Figure, answer: &Answer, wide: bool, theme: Theme) -> S
         Figure::Mfu if summary.mfu > 1.0 => format!("{} {}, not all computed", percent(summary.mfu), figure.label()),
         Figure::Mfu if wide => format!("MFU {:.1}, HFU {}", 100.0 * summary.mfu, percent(summary.hfu)),
         Figure::Mfu => format!("{} {}", percent(summary.mfu), figure.label()),
+        Figure::LostToTransfers => {
+            words::lost_to_transfers(answer).map_or_else(String::new, |share| format!("transfers {share}"))
+        }
         Figure::Bubble => bubble(summary),
         Figure::Days => {
             let trained = scenario.plan.tokens.filter(|_| wide);
