@@ -119,7 +119,7 @@ impl App {
     }
 
     /// The edits from the current scenario to the one shown: none, unless that is a cell of the map.
-    fn edits_shown(&self) -> Vec<Edit> {
+    pub(crate) fn edits_shown(&self) -> Vec<Edit> {
         let map = &self.views.map;
         if self.looking { map.edits(map.cursor) } else { Vec::new() }
     }
@@ -241,7 +241,7 @@ impl App {
     fn list_of_views(&self) -> List {
         let items = SPECS.into_iter().map(|spec| Item {
             name: spec.id.name.to_owned(),
-            note: format!("{}  {}", self.keymap.key_of(spec.id, false), spec.id.about),
+            note: format!("{}  {}", self.keymap.key_of(Action::View(spec.id), false), spec.id.about),
             effect: Effect::Show(spec.id),
         });
         List::new("Views", items.collect(), self.view.name)

@@ -186,7 +186,7 @@ fn why(app: &App) -> Option<String> {
     match &app.shown {
         // The reason comes with the panels: while the cursor moves, a word does.
         _ if app.following => why.map(|_| if is_possible(app) { "does not fit" } else { "not possible" }.to_owned()),
-        Err(problems) => problems.first().map(|problem| problem.fix.clone()),
+        Err(problems) => app.way_out().or_else(|| problems.first().map(|problem| problem.fix.clone())),
         Ok(_) => why,
     }
 }
