@@ -345,11 +345,7 @@ impl App {
     /// would fit`.
     pub fn excess(&self, summary: &Summary) -> Option<String> {
         let memory = summary.memory;
-        let key = self.keymap.key_of(Action::Nearest, false);
-        let fix = self.fix.as_ref().map_or_else(String::new, |fix| match &fix.0[..] {
-            [_] => format!(": {fix} would fit ({key} applies it)"),
-            _ => format!(": {fix} would fit ({key} applies the first)"),
-        });
+        let fix = self.fix.as_ref().map_or_else(String::new, |fix| format!(": {fix} would fit"));
         let (peak, excess) = (memory.peak.in_gib(), (memory.peak - memory.capacity).in_gib());
         (!summary.fits).then(|| format!("needs {peak} GiB, {excess} too many{fix}"))
     }

@@ -12,7 +12,6 @@ use crate::app::{Answer, App, Panel};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::text::columns;
-use shardscope_engine::evaluate::Evaluation;
 use shardscope_engine::units::{Amount, percent};
 use shardscope_report::figures::{Figure, TRAINING};
 
@@ -23,9 +22,8 @@ pub(in crate::ui) const WIDTH: u16 = 41;
 const TIME: &str = "time";
 const COST: &str = "training";
 
-/// Over the gains from 10 % of each resource, of which only more memory asks for another plan.
-const SAME_PLAN: &str = "throughput with 10 %, same plan";
-const RETUNED: &str = "throughput with 10 %, re-tuned";
+/// Over the gains from 10 % of each resource with the same plan, and from more memory, which asks for another.
+const GAINED: &str = "throughput with 10 %, memory re-tuned";
 
 /// Rows that gains take, with their heading.
 const GAINS: usize = 7;
@@ -36,8 +34,7 @@ const BAR: usize = 8;
 /// Rows that it needs in one column: frame, figures under their headings, gains that are still computed.
 pub(in crate::ui) fn height(app: &App) -> u16 {
     let rows = breakdown(app.answer.as_ref());
-    let heading = |figure: &Figure| app.answer.as_ref().map(|answer| heading(*figure, &answer.evaluation));
-    let headings = rows.chunk_by(|one, next| heading(one) == heading(next)).count();
+    let headings = rows.chunk_by(|one, next| heading(*one) == heading(*next)).count();
     let computed = rows.iter().any(|figure| matches!(figure, Figure::Elasticity(_)));
     columns(2 + rows.len() + headings + if computed { 0 } else { GAINS })
 }
@@ -74,7 +71,7 @@ fn lists(app: &App, answer: &Answer, theme: Theme, inside: Rect) -> Vec<(Rect, R
     let [mut left, mut right] = [Vec::new(), Vec::new()];
     let mut section = "";
     for (index, figure) in rows.into_iter().enumerate() {
-        let title = heading(figure, &answer.evaluation);
+        let title = heading(figure);
         let lines = if beside && !matches!(title, TIME | COST) { &mut right } else { &mut left };
         if title != section {
             let of_transfers = if title == TIME { transfers(answer) } else { String::new() };
@@ -93,10 +90,9 @@ fn lists(app: &App, answer: &Answer, theme: Theme, inside: Rect) -> Vec<(Rect, R
 }
 
 /// The section that a row belongs to.
-fn heading(figure: Figure, evaluation: &Evaluation) -> &'static str {
+fn heading(figure: Figure) -> &'static str {
     match figure {
-        Figure::Elasticity(index) if evaluation.more_memory().is_some_and(|(place, _)| place == index) => RETUNED,
-        Figure::Elasticity(_) => SAME_PLAN,
+        Figure::Elasticity(_) => GAINED,
         Figure::Traffic(_) => "sent per device",
         Figure::Copied(_) => "copied per device",
         _ if TRAINING.contains(&figure) => COST,

@@ -108,10 +108,11 @@ fn one_key_leads_to_the_nearest_possible_scenario() {
     assert_eq!(app.notice.as_deref(), Some("the scenario shown is possible: W tries what else would help"));
 }
 
-/// 20 B parameters with Adam on each device do not fit; the first change that the screen names makes them fit.
+/// A job that fills the memory does not fit in half of it; the first change that the screen names makes it fit.
 #[test]
 fn the_same_key_makes_a_job_fit() {
-    let mut app = explorer_on(&FRONTIER.replace("zero-topo", "zero1").replace("nodes = 48", "nodes = 4"));
+    let h100_7b = &shardscope_presets::library().scenario_text("h100-7b").unwrap().text.clone();
+    let mut app = explorer_on(&h100_7b.replace("micro_batch = 4", "micro_batch = 4\nmemory_factor = 0.5"));
     let fix = app.fix.clone().expect("a change with which it fits").0[0].to_string();
     press(&mut app, ".");
     assert!(figures(&app).fits);

@@ -34,9 +34,17 @@ const MEMORY: &str = "throughput with more memory, micro-batch and recompute re-
 /// Columns of the longest bar.
 const BAR: usize = 24;
 
-/// Rows that it takes: frame, three headings with blanks between them, a row for each.
+/// Rows that it takes: frame, headings with blanks between them, a row for each.
 fn height(app: &App) -> u16 {
-    u16::try_from(app.views.advice.rows().len()).unwrap_or(u16::MAX).saturating_add(8)
+    let rows = app.views.advice.rows();
+    let memory = memory(app);
+    let retuned = rows.iter().any(|row| matches!(row, AdviceRow::Resource(place, ..) if Some(*place) == memory));
+    u16::try_from(rows.len()).unwrap_or(u16::MAX).saturating_add(if retuned { 8 } else { 6 })
+}
+
+/// The place of more memory among the elasticities.
+fn memory(app: &App) -> Option<usize> {
+    app.answer.as_ref()?.evaluation.more_memory().map(|(place, _)| place)
 }
 
 fn view(app: &App, theme: Theme, inside: Rect) -> TableView {
@@ -62,7 +70,7 @@ fn lines(app: &App, theme: Theme, width: u16) -> Vec<ListLine<'static>> {
     let mut lines = Vec::new();
     let heading = |text: &str| (Line::styled(text.to_owned(), theme.style(Role::Title)), None);
     let changes = title(advice, app);
-    let memory = app.answer.as_ref().and_then(|answer| answer.evaluation.more_memory()).map(|(place, _)| place);
+    let memory = memory(app);
     let mut section = None;
     for (index, row) in rows.iter().enumerate() {
         let title = match row {
