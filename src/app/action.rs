@@ -132,6 +132,8 @@ pub enum Action {
     Rename,
     /// Explains the figure at the cursor.
     Explain,
+    /// Makes the scenario possible, or lets it fit, by the change that the screen names.
+    Nearest,
     /// Takes the last change back.
     Undo,
     /// Makes the change again that was taken back last.

@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use tui_input::Input;
 
-use crate::app::action::Command;
 use crate::app::action::keys::KeyPlace;
 use crate::app::action::notice::Notice;
 use crate::app::action::panel::{Panel, ViewId};
+use crate::app::action::{Action, Command};
 use crate::app::answers::pins::Pins;
 use crate::app::answers::{Answer, Answers, axes, base, resolve};
 use crate::app::layer::Layer;
@@ -37,8 +37,8 @@ use crate::app::views::{SPECS, Views};
 use shardscope_engine::evaluate::{Evaluation, Summary};
 use shardscope_engine::presets::Library;
 use shardscope_engine::scenario::file::ScenarioFile;
-use shardscope_engine::scenario::{CheckedScenario, Problem, Scenario};
-use shardscope_engine::search::{Cell, Fixes};
+use shardscope_engine::scenario::{CheckedScenario, Edit, Field, Problem, Scenario};
+use shardscope_engine::search::{Candidate, Cell, Fixes, nearest_possible};
 use shardscope_report::snapshot::LeftOff;
 
 /// Rows of a page before the terminal's size is known.
@@ -74,6 +74,8 @@ pub struct App {
     pub following: bool,
     /// Changes that would make the scenario shown fit, if it does not.
     pub fix: Option<Fixes>,
+    /// The change to the nearest possible scenario, where the one to be shown is not possible or cannot keep its batch.
+    pub nearest: Option<Candidate>,
     /// The scenarios to compare with.
     pub pins: Pins,
     /// The state of the timeline.
@@ -140,6 +142,7 @@ impl App {
             stale: true,
             following: false,
             fix: None,
+            nearest: None,
             pins: Pins::default(),
             timeline: Timeline::default(),
             memory: MemoryPanel,
@@ -261,6 +264,8 @@ impl App {
         self.stale = true;
         self.fix = None;
         self.inputs.idle = self.scenario.plan.idle();
+        let stands = shown.as_ref().is_ok_and(|scenario| scenario.keeps_batch().is_ok());
+        self.nearest = if stands { None } else { self.find_nearest() };
         self.shown = shown;
         // The view is asked in any case: it may have to stop what it computes of the scenario before.
         let Ok(scenario) = &self.shown else { return self.ask_view().into_iter().collect() };
@@ -292,6 +297,21 @@ impl App {
         let cell = || self.views.map.scenario(self.views.map.cursor).map_err(|problem| vec![problem])?.into_checked();
         let scenario = if self.looking { cell() } else { self.in_hand() };
         self.ask(scenario)
+    }
+
+    fn find_nearest(&self) -> Option<Candidate> {
+        let given = |field: Field| Some(Edit { field, value: self.file.value(field)? });
+        let changed = &self.inputs.changed;
+        let wrong = self.inputs.wrong.iter().filter(|wrong| wrong.in_file).map(|wrong| wrong.field);
+        let fields = changed.iter().copied().chain(wrong.filter(|field| !changed.contains(field)));
+        let wanted = if self.looking { self.edits_shown() } else { fields.filter_map(given).collect() };
+        nearest_possible(&self.library, &self.file, &self.scenario, &wanted)
+    }
+
+    /// The change that makes the scenario to be shown possible, with its key: `nearest possible: micro 2 (. applies it)`.
+    pub fn way_out(&self) -> Option<String> {
+        let nearest = self.nearest.as_ref()?;
+        Some(format!("nearest possible: {nearest} ({} applies it)", self.keymap.key_of(Action::Nearest, false)))
     }
 
     /// The scenario of the fields, or why they make none.

@@ -93,6 +93,7 @@ impl App {
             Action::Best => return self.go_to_best(),
             Action::Pin => return self.pin(),
             Action::Explain => return self.explain(),
+            Action::Nearest => return self.apply_nearest(),
             Action::Undo => return self.travel(true),
             Action::Redo => return self.travel(false),
             Action::Snapshots => return self.open(Opening::Files),

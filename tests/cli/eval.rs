@@ -416,14 +416,14 @@ fn intensities_of_the_paper() {
         &text,
         &[
             "307,200 = ",
-            "      520 needed by node: x 1.152, not overlapped",
-            "    6,240 needed by system: hidden from 5 micro-batches on",
+            "      520 needed by node: not overlapped with compute, which takes 1.152 times as long",
+            "    6,240 needed by system: hidden behind compute from 5 micro-batches on",
         ],
     );
     // Five micro-batches in the usual order gather five times: 6240 / 1280 = 4.875.
     let standard = arguments.replace("--pp 5 --stages-per-rank 32", "").replace("layered", "standard");
-    let told = "6,240 needed by system: x 4.875; if layered, hidden from 5 micro-batches on";
-    assert_contains(&run(&format!("eval {standard}")).stdout, &[told]);
+    let told = ["6,240 needed by system: exposed, compute takes 4.875 times as long;", "5 micro-batches would hide it"];
+    assert_contains(&run(&format!("eval {standard}")).stdout, &told);
 }
 
 #[test]

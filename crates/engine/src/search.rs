@@ -27,13 +27,13 @@ use crate::stack::ConstantValues;
 use crate::units::Seconds;
 
 pub use crate::evaluate::Workspace;
-pub use advice::{Advice, AdviceSearch, Fixes, Suggestion, WORTHWHILE_GAIN, fix, gains};
+pub use advice::{Advice, AdviceSearch, Fixes, Suggestion, WORTHWHILE_GAIN, fix};
 pub use axis::{Axis, word};
 pub use candidate::Candidate;
 pub use diagnosis::{CauseKind, Change, ChoicePrice, Diagnosis, Hypothesis, OwnFigure, diagnose};
 pub use evaluator::{Cancel, Evaluator, MOST_THREADS, Pool, low_priority_pool, pool};
 pub use grid::{Best, GridRow, GridSearch};
-pub use nearest::{NearestPlan, nearest_plan};
+pub use nearest::{NearestPlan, nearest_plan, nearest_possible};
 pub use part::WorkPart;
 pub use published::{Comparison, PublishedComparison, compare};
 pub use strategies::{StrategyOutcome, outcomes, strategies, with_strategy};

@@ -132,10 +132,12 @@ fn described(
     inside::put(facts, kind, wishes.node_bandwidth, &mut cluster, report)?;
     let nodes = wishes.nodes.or(kind.map(|kind| kind.nodes));
     rate(facts, wishes, nodes, &mut cluster, report)?;
-    cluster.nodes = Some(counted(kind, wishes.nodes, report)?);
+    let counted = counted(kind, wishes.nodes, report)?;
+    cluster.nodes = Some(counted);
     let names: Vec<&str> = files.iter().map(|(file, _)| file.as_str()).collect();
     cluster.source = printable(&format!("imported from {}; device and links inside a node as {id}", names.join(", ")));
-    cluster.name = text::name(wishes.name.unwrap_or(&format!("{}, imported", cluster.device.name)));
+    let plural = if counted == 1 { "" } else { "s" };
+    cluster.name = text::name(wishes.name.unwrap_or(&format!("{}, {counted} node{plural}", cluster.device.name)));
     cluster.queue = queue(facts, kind, report);
     // What the preset's own site pays, draws and suffers is not this machine's.
     (cluster.price_per_device_hour, cluster.watts_per_device) = (None, None);

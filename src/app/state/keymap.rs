@@ -10,7 +10,7 @@ use tui_input::backend::crossterm::to_input_request;
 
 use crate::app::action::Action;
 use crate::app::action::keys::{Binding, KeyLine, KeyPlace};
-use crate::app::action::panel::{Panel, ViewId};
+use crate::app::action::panel::Panel;
 use crate::app::views::SPECS;
 use crate::app::views::ViewSpec;
 
@@ -63,9 +63,9 @@ impl Keymap {
         self.at(place).chain(under).filter(|line| !line.hint.is_empty())
     }
 
-    /// The key that shows a view, in words.
-    pub fn key_of(&self, view: ViewId, ascii: bool) -> String {
-        let line = self.lines.iter().find(|line| line.asks(Action::View(view)));
+    /// The key that asks for something, in words.
+    pub fn key_of(&self, action: Action, ascii: bool) -> String {
+        let line = self.lines.iter().find(|line| line.asks(action));
         line.map_or_else(String::new, |line| line.name(ascii))
     }
 

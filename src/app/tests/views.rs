@@ -1,5 +1,6 @@
 //! The views in the map's place.
 
+use crate::app::action::Action;
 use crate::app::action::keys::KeyPlace;
 use crate::app::action::panel::ViewId;
 use crate::app::tests::*;
@@ -42,7 +43,7 @@ fn it_opens_on_each_reproduction() {
 fn every_view_has_a_key_and_a_line_in_the_list() {
     for view in crate::app::views::SPECS.map(|spec| spec.id) {
         let mut app = explorer();
-        let key = app.keymap.key_of(view, false);
+        let key = app.keymap.key_of(Action::View(view), false);
         let shown =
             |app: &mut App, keys: &str| press_obeying(app, keys, |command| !matches!(command, Command::Work { .. }));
         shown(&mut app, &key);

@@ -5,8 +5,10 @@ use shardscope_engine::presets::Kind;
 use shardscope_engine::scenario::file::ScenarioFile;
 use shardscope_engine::scenario::{CheckedScenario, Edit, Field, Problem, Scenario, Value};
 use shardscope_engine::search::options::toward;
+use shardscope_engine::units::counted;
 
 use crate::app::action::Command;
+use crate::app::action::effect::Effect;
 use crate::app::answers::pins::{Pins, are_same};
 use crate::app::state::App;
 use crate::app::state::history::Edited;
@@ -114,12 +116,41 @@ impl App {
         self.mark([field]);
         self.file.put(field, value);
         match resolve(&self.library, &self.file, &self.scenario) {
-            Ok(scenario) => self.follow(scenario),
+            Ok(scenario) => {
+                let commands = self.follow(scenario);
+                if let (Some(way_out), Some(wanted)) = (self.way_out(), self.scenario.wanted_sequences()) {
+                    let runs = counted(self.scenario.sequences());
+                    self.tell(format!("the batch becomes {runs}, not {}; {way_out}", counted(wanted)));
+                }
+                commands
+            }
             Err(problems) => {
                 self.refuse(field, &text, &problems, true);
-                self.ask(Err(problems))
+                let commands = self.ask(Err(problems));
+                if let Some(way_out) = self.way_out() {
+                    self.tell(format!("{} {text} is not possible; {way_out}", field.spec().label));
+                }
+                commands
             }
         }
+    }
+
+    /// The scenario shown becomes the nearest one that can be, or one that fits.
+    pub(crate) fn apply_nearest(&mut self) -> Vec<Command> {
+        let fix = self.fix.as_ref().and_then(|fix| fix.0.first());
+        let (edits, what) = match (&self.nearest, fix) {
+            (Some(nearest), _) => (nearest.edits.clone(), nearest.to_string()),
+            (None, Some(fix)) => (vec![fix.clone()], fix.to_string()),
+            (None, None) => {
+                self.tell(if self.shown.is_err() {
+                    "no single change makes it possible: u undoes the last one".to_owned()
+                } else {
+                    "the scenario shown is possible: W tries what else would help".to_owned()
+                });
+                return Vec::new();
+            }
+        };
+        self.perform(vec![Effect::EditShown(edits, format!("applied {what}: u undoes it"))])
     }
 
     /// Makes several edits at once, if the scenario can be that way.

@@ -120,7 +120,7 @@ impl App {
     }
 
     /// The edits from the current scenario to the one shown: none, unless that is a cell of the map.
-    fn edits_shown(&self) -> Vec<Edit> {
+    pub(crate) fn edits_shown(&self) -> Vec<Edit> {
         let map = &self.views.map;
         if self.looking { map.edits(map.cursor) } else { Vec::new() }
     }
@@ -247,7 +247,7 @@ impl App {
     /// Each with its key, and what it shows.
     fn list_of_views(&self) -> List {
         let items = SPECS.into_iter().map(|spec| {
-            let note = format!("{}  {}", self.keymap.key_of(spec.id, false), spec.id.about);
+            let note = format!("{}  {}", self.keymap.key_of(Action::View(spec.id), false), spec.id.about);
             Item::new(spec.id.name, note, Effect::Show(spec.id))
         });
         List::new("Views", items.collect(), self.view.name)

@@ -10,9 +10,10 @@ use crate::app::action::notice::Notice;
 use crate::app::action::notice::{Asked, NOTHING};
 use crate::app::action::panel::ViewId;
 use crate::app::answers::work::{Found, Work};
+use crate::app::views::panels::gains;
 use crate::app::views::{View, ViewSpec};
 use shardscope_engine::scenario::Scenario;
-use shardscope_engine::search::{self, Advice, AdviceSearch, Suggestion};
+use shardscope_engine::search::{Advice, AdviceSearch, Suggestion};
 use shardscope_report::figures::Figure;
 
 /// Its name, its key and the keys in it.
@@ -20,7 +21,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     id: ViewId { word: "advice", name: "Advice", about: "which single change would help" },
     opens: "W",
     hint: "",
-    keys: |keys| keys.rows("row").key("enter", Action::Take, "apply", "make the change, or explain the gain"),
+    keys: |keys| keys.rows("row").key("enter", Action::Take, "apply", "apply the change, or explain the gain"),
 };
 
 /// The state of the view.
@@ -133,9 +134,9 @@ impl View for AdviceView {
 
     fn renew(&mut self, context: &Context) {
         let resources = context.answer.map_or_else(Vec::new, |answer| {
-            let (subject, gains) = (answer.subject(), search::gains(&answer.evaluation));
+            let subject = answer.subject();
             let name = |index| Figure::Elasticity(index).name(&subject).unwrap_or_default();
-            gains.into_iter().map(|(index, gain)| AdviceRow::Resource(index, name(index), gain)).collect()
+            gains(&answer.evaluation).map(|(index, gain)| AdviceRow::Resource(index, name(index), gain)).collect()
         });
         let resources = resources.into_iter();
         let changes = self.advice.iter().flat_map(|advice| &advice.suggestions).cloned().map(AdviceRow::Change);

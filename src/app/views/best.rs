@@ -30,7 +30,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     keys: |keys| {
         keys.rows("plan")
             .sideways("sort", "sort by the column before or after")
-            .key("enter", Action::Take, "apply", "make the plan the scenario's")
+            .key("enter", Action::Take, "apply", "apply the plan to the scenario")
             .key("p", Action::PinPlan, "pin", "pin the plan; a range of plans is pinned and compared")
             .key("space", Action::Range, "range", "begin a range of plans, or end it")
             .key("o", Action::Metric, "objective", "fastest, fewest device-hours, fewest devices, or least memory")

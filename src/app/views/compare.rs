@@ -24,7 +24,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     hint: "compare",
     keys: |keys| {
         keys.sideways("column", "previous and next scenario")
-            .key("enter", Action::Take, "apply", "make the pinned scenario the current one")
+            .key("enter", Action::Take, "apply", "apply the pinned scenario")
             .key("<", Action::Earlier, "", "move it towards the front")
             .key(">", Action::Later, "", "move it towards the end")
             .key("n", Action::Rename, "name", "give it a name")

@@ -23,7 +23,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     hint: "",
     keys: |keys| {
         keys.around("move; the other panels follow")
-            .key("enter", Action::Take, "apply", "make the cell the scenario")
+            .key("enter", Action::Take, "apply", "apply the cell to the scenario")
             .ends("first and last column")
             .pages("first and last row")
             .key("t", Action::Tune, "tune", "tune batch and recompute per cell, or keep the scenario's")

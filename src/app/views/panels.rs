@@ -7,8 +7,7 @@ use crate::app::action::effect::Effect;
 use crate::app::action::notice::{Asked, Notice};
 use crate::app::answers::Answer;
 use crate::app::views::View;
-use shardscope_engine::evaluate::HostDirection;
-use shardscope_engine::search::gains;
+use shardscope_engine::evaluate::{Evaluation, HostDirection};
 use shardscope_report::figures::{self, Figure, FigureSubject, TIME_PARTS};
 
 /// The rank that is looked at is the timeline's; the panel has nothing of its own.
@@ -71,7 +70,7 @@ impl View for TimePanel {
 
 /// The figures of the panel of the time, in the order of its rows: parts that anything goes into, what the whole
 /// training takes, levels that anything is sent into, what is copied to the host and from it, and what more of each
-/// resource would give, the most first.
+/// resource would give.
 pub fn breakdown(answer: Option<&Answer>) -> Vec<Figure> {
     let Some(Answer { scenario, evaluation }) = answer else { return Vec::new() };
     let summary = &evaluation.summary;
@@ -84,7 +83,7 @@ pub fn breakdown(answer: Option<&Answer>) -> Vec<Figure> {
         .chain(figures::training(scenario))
         .chain(used.map(|(level, _)| Figure::Traffic(level)))
         .chain(HostDirection::ALL.into_iter().filter(|_| summary.host.any()).map(Figure::Copied))
-        .chain(gains(evaluation).into_iter().map(|(index, _)| Figure::Elasticity(index)))
+        .chain(gains(evaluation).map(|(index, _)| Figure::Elasticity(index)))
         .collect()
 }
 
@@ -93,5 +92,12 @@ fn with_its_part(figure: Figure) -> impl Iterator<Item = Figure> {
     std::iter::once(figure).chain((figure == Figure::Compute).then_some(Figure::Slowed))
 }
 
-/// The smallest share of the step that is worth a row.
+/// Gains from 10 % of each resource that are worth a row, by its place among the elasticities: the ranking of what limits
+/// the step, then more memory.
+pub fn gains(evaluation: &Evaluation) -> impl Iterator<Item = (usize, f64)> {
+    let all = evaluation.ranking().chain(evaluation.more_memory());
+    all.map(|(index, one)| (index, one.gain)).filter(|(_, gain)| *gain >= SEEN)
+}
+
+/// The smallest share of the step, and the smallest gain, that is worth a row.
 const SEEN: f64 = 0.000_5;

@@ -23,7 +23,7 @@ use shardscope_report::figures::Figure;
 
 /// Its name, its key and the keys in it.
 pub const SPEC: ViewSpec = ViewSpec {
-    id: ViewId { word: "plan", name: "Plan", about: "which operators to shard, within a memory limit" },
+    id: ViewId { word: "plan", name: "Operators", about: "which to shard, within a memory limit" },
     opens: "P",
     hint: "",
     keys: |keys| {

@@ -42,7 +42,7 @@ pub fn nearest(
             let chance = chance_of_fitting(&found.scenario, &found.summary.memory);
             let chance =
                 chance.map_or_else(String::new, |chance| format!(", fits with a chance of {}", percent(chance)));
-            let why = format!("leaves {free} of the memory free{chance} (--margin 0 takes it)");
+            let why = format!("leaves {free} of the memory free{chance} (--margin 0 allows it)");
             return Ok(Some((found, why)));
         }
     }
@@ -50,7 +50,7 @@ pub fn nearest(
         && let Some(found) = best(PlanSearch { space: search.space.lifted(), ..search.clone() })
     {
         let lacks = lacking(&found.scenario).collect::<Vec<_>>().join("; ");
-        return Ok(Some((found, format!("{lacks} (--any-plan takes it)"))));
+        return Ok(Some((found, format!("{lacks} (--any-plan allows it)"))));
     }
     let limits = SearchLimits { margin: NO_LIMIT, ..search.limits };
     let smallest = best(PlanSearch { objective: Objective::Memory, limits, ..search.clone() });

@@ -12,7 +12,7 @@ use crate::app::{Answer, App, Panel};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::text::columns;
-use shardscope_engine::units::{Amount, percent, rounded_percent};
+use shardscope_engine::units::{Amount, percent};
 use shardscope_report::figures::{Figure, TRAINING};
 
 /// Columns that it takes.
@@ -21,6 +21,9 @@ pub(in crate::ui) const WIDTH: u16 = 41;
 /// Headings of the sections on the left, where there are two columns.
 const TIME: &str = "time";
 const COST: &str = "training";
+
+/// Over the gains from 10 % of each resource with the same plan, and from more memory, which asks for another.
+const GAINED: &str = "throughput with 10 %, memory re-tuned";
 
 /// Rows that gains take, with their heading.
 const GAINS: usize = 7;
@@ -72,9 +75,9 @@ fn lists(app: &App, answer: &Answer, theme: Theme, inside: Rect) -> Vec<(Rect, R
         let lines = if beside && !matches!(title, TIME | COST) { &mut right } else { &mut left };
         if title != section {
             let of_transfers = if title == TIME { transfers(answer) } else { String::new() };
-            let title = Line::styled(format!("{title}{of_transfers}"), theme.style(Role::Title));
-            lines.push((title, None));
-            section = heading(figure);
+            let text = Line::styled(format!("{title}{of_transfers}"), theme.style(Role::Title));
+            lines.push((text, None));
+            section = title;
         }
         lines.push((row(figure, answer, theme), Some(index)));
     }
@@ -89,7 +92,7 @@ fn lists(app: &App, answer: &Answer, theme: Theme, inside: Rect) -> Vec<(Rect, R
 /// The section that a row belongs to.
 fn heading(figure: Figure) -> &'static str {
     match figure {
-        Figure::Elasticity(_) => "throughput with 10 %, same plan",
+        Figure::Elasticity(_) => GAINED,
         Figure::Traffic(_) => "sent per device",
         Figure::Copied(_) => "copied per device",
         _ if TRAINING.contains(&figure) => COST,
@@ -97,12 +100,10 @@ fn heading(figure: Figure) -> &'static str {
     }
 }
 
-/// The share of the step that transfers cost, waited for or beside compute: `, 29 % of it transfers`.
+/// The share of the step that is lost to transfers: `, 29 % of it lost to transfers`.
 fn transfers(answer: &Answer) -> String {
-    let subject = answer.subject();
-    let costs = [Figure::Exposed, Figure::Slowed].into_iter().filter_map(|figure| figure.amount(&subject));
-    let share = costs.map(|cost| cost.value).sum::<f64>() / answer.evaluation.summary.step_time.get();
-    if share < 0.005 { String::new() } else { format!(", {} of it transfers", rounded_percent(share)) }
+    let lost = words::lost_to_transfers(answer);
+    lost.map_or_else(String::new, |share| format!(", {share} of it lost to transfers"))
 }
 
 fn row(figure: Figure, answer: &Answer, theme: Theme) -> Line<'static> {

@@ -9,7 +9,7 @@ use crate::app::{Answer, App};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::{draw_line, wrapped};
 use shardscope_engine::evaluate::{Evaluation, Summary};
-use shardscope_engine::scenario::{Problem, Scenario};
+use shardscope_engine::scenario::Scenario;
 use shardscope_engine::units::{Amount, Seconds, devices, percent, rounded_percent, significant, thousands};
 use shardscope_report::figures::{self, Figure, Verdict};
 
@@ -29,7 +29,10 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, wide: bool, area: Rect, buf
         (Err(problems), _) => {
             let verdict = Span::styled("NOT POSSIBLE", theme.style(Role::Bad));
             two_sided(&title(&app.scenario, wide), &[verdict], true, theme, first, buf);
-            let lines = problems.first().map_or_else(Vec::new, |problem| refusal(problem, first.width, rows.len() - 1));
+            let lines = problems.first().map_or_else(Vec::new, |problem| {
+                let way_out = app.way_out().unwrap_or_else(|| problem.fix.clone());
+                refusal(&problem.what, &way_out, first.width, rows.len() - 1)
+            });
             for (line, row) in lines.into_iter().zip(&rows[1..]) {
                 draw_line(buf, *row, &Line::from(line), theme);
             }
@@ -55,8 +58,8 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, wide: bool, area: Rect, buf
     }
 }
 
-/// The first problem and its fix; the fix comes first where there is not room for both.
-fn refusal(Problem { what, fix, .. }: &Problem, width: u16, rows: usize) -> Vec<String> {
+/// A problem and its fix; the fix comes first where there is not room for both.
+fn refusal(what: &str, fix: &str, width: u16, rows: usize) -> Vec<String> {
     let [whole, advice] = [format!("{what}; {fix}"), format!("{fix}: {what}")].map(|text| wrapped(&text, width.into()));
     if whole.len() <= rows { whole } else { advice }
 }
@@ -93,7 +96,8 @@ fn cautioned(answer: &Answer, theme: Theme) -> Option<Span<'static>> {
 const JOB: [Figure; 4] = [Figure::Days, Figure::DeviceHours, Figure::Cost, Figure::TotalTokens];
 
 /// The facts beside the verdict on a wide screen, and the other facts of the step; on a narrow one all are facts of the step.
-const WIDE: ([Figure; 2], [Figure; 2]) = ([Figure::ModelFlops, Figure::Mfu], [Figure::StepTime, Figure::Bubble]);
+const WIDE: ([Figure; 2], [Figure; 3]) =
+    ([Figure::ModelFlops, Figure::Mfu], [Figure::StepTime, Figure::LostToTransfers, Figure::Bubble]);
 const COMPACT: [Figure; 4] = [Figure::ModelFlops, Figure::Mfu, Figure::StepTime, Figure::Bubble];
 
 fn facts(figures: &[Figure], answer: &Answer, wide: bool, theme: Theme) -> Vec<Span<'static>> {
@@ -150,6 +154,9 @@ fn format_figure(figure: Figure, answer: &Answer, wide: bool, theme: Theme) -> S
         Figure::Mfu if summary.mfu > 1.0 => format!("{} {}, not all computed", percent(summary.mfu), figure.label()),
         Figure::Mfu if wide => format!("MFU {:.1}, HFU {}", 100.0 * summary.mfu, percent(summary.hfu)),
         Figure::Mfu => format!("{} {}", percent(summary.mfu), figure.label()),
+        Figure::LostToTransfers => {
+            words::lost_to_transfers(answer).map_or_else(String::new, |share| format!("transfers {share}"))
+        }
         Figure::Bubble => bubble(summary),
         Figure::Days => {
             let trained = scenario.plan.tokens.filter(|_| wide);
@@ -235,11 +242,9 @@ mod tests {
 
     #[test]
     fn the_advice_comes_first_where_there_is_not_room_for_both() {
-        let [what, fix] =
-            ["1,024 sequences are no multiple of 4,096", "choose 4096 or micro-batch 2"].map(str::to_owned);
-        let problem = Problem { field: "plan.global_batch".to_owned(), what, fix };
+        let [what, fix] = ["1,024 sequences are no multiple of 4,096", "choose 4096 or micro-batch 2"];
         let whole = "1,024 sequences are no multiple of 4,096; choose 4096 or micro-batch 2";
-        assert_eq!(refusal(&problem, 80, 1), [whole]);
-        assert!(refusal(&problem, 40, 1)[0].starts_with("choose 4096 or micro-batch 2:"));
+        assert_eq!(refusal(what, fix, 80, 1), [whole]);
+        assert!(refusal(what, fix, 40, 1)[0].starts_with("choose 4096 or micro-batch 2:"));
     }
 }

@@ -1,9 +1,11 @@
 //! Figures as words, the same in every panel.
 
+use crate::app::Answer;
 use crate::ui::theme::Theme;
 use shardscope_engine::evaluate::{Activity, ModelPart};
 use shardscope_engine::model::Model;
 use shardscope_engine::units::{Bytes, Quantity, Seconds, rounded_percent, significant, thousands};
+use shardscope_report::figures::Figure;
 
 pub(super) use shardscope_engine::units::counted as count;
 
@@ -53,6 +55,13 @@ pub(super) fn of_capacity(used: Bytes, capacity: Bytes) -> String {
 /// The global batch that all candidates of something keep: `batch 1,024 kept`.
 pub(super) fn kept(sequences: f64) -> String {
     format!("batch {} kept", thousands(sequences))
+}
+
+/// The share of the step that is lost to transfers, where there is any: `29 %`.
+pub(super) fn lost_to_transfers(answer: &Answer) -> Option<String> {
+    let lost = Figure::LostToTransfers.amount(&answer.subject())?.value;
+    let share = lost / answer.evaluation.summary.step_time.get();
+    (share >= 0.0005).then(|| rounded_percent(share))
 }
 
 /// A relative change: `−36 %`, `+5 %`.

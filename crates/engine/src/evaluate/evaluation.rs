@@ -48,7 +48,7 @@ impl Property {
             Self::HostBandwidth => "bandwidth of the host link".to_owned(),
             Self::LevelBandwidth(index) => format!("bandwidth {}", place(index)),
             Self::LevelLatency(index) => format!("latency {}", place(index)),
-            Self::MemoryCapacity => "memory, re-tuned".to_owned(),
+            Self::MemoryCapacity => "memory".to_owned(),
         }
     }
 
@@ -113,8 +113,8 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// The bottleneck: the resource of which 10 % more gives most. Time that no hardware shortens, a bubble or the
-    /// host's, is the bottleneck where most of the step goes into it.
+    /// The bottleneck: the resource that leads the [ranking](Self::ranking). Time that no hardware shortens, a bubble or
+    /// the host's, is the bottleneck where most of the step goes into it.
     pub fn bottleneck(&self) -> Resource {
         // A bubble and a slow host are no property of the hardware, so that no elasticity can name them: where most
         // time goes decides. Else what helps most does, which exposed time alone would miss: a link may be hidden, and
@@ -122,20 +122,30 @@ impl Evaluation {
         if matches!(self.summary.bottleneck, Resource::Bubble | Resource::Host) {
             return self.summary.bottleneck;
         }
-        self.helps_most(None).and_then(|one| one.property.limits()).unwrap_or(self.summary.bottleneck)
+        self.ranking().find_map(|(_, first)| first.property.limits()).unwrap_or(self.summary.bottleneck)
     }
 
     /// The second bottleneck, where 10 % more of the first alone would not help.
     pub fn tie(&self) -> Option<Resource> {
         let bottleneck = self.bottleneck();
-        self.helps_most(None).filter(|one| one.property.limits() == Some(bottleneck) && one.ties())?;
-        self.helps_most(Some(bottleneck))?.property.limits()
+        let limits = |one: &Elasticity| one.property.limits();
+        self.ranking().next().filter(|(_, first)| limits(first) == Some(bottleneck) && first.ties())?;
+        self.ranking().find_map(|(_, one)| limits(one).filter(|limit| *limit != bottleneck))
     }
 
-    /// The resource of which 10 % more gives most, all but one considered. Not the one with the largest elasticity: where
-    /// two limit the step together, a hair more of the one may give much and 10 % more of it hardly anything.
-    fn helps_most(&self, but: Option<Resource>) -> Option<&Elasticity> {
-        let others = self.elasticity.iter().filter(|one| one.property.limits().is_some_and(|limit| Some(limit) != but));
-        others.max_by(|a, b| a.gain.total_cmp(&b.gain))
+    /// The ranking of what limits the step: properties of the hardware with their places among the elasticities, by the
+    /// gain from 10 % of each with the plan as it is, the largest first. Not by elasticity: where two limit the step
+    /// together, a hair more of the one may give much and 10 % more of it hardly anything. More memory helps another
+    /// plan only, so that it stands apart.
+    pub fn ranking(&self) -> impl Iterator<Item = (usize, &Elasticity)> {
+        let mut ranked: Vec<_> =
+            self.elasticity.iter().enumerate().filter(|(_, one)| one.property.limits().is_some()).collect();
+        ranked.sort_by(|(_, a), (_, b)| b.gain.total_cmp(&a.gain));
+        ranked.into_iter()
+    }
+
+    /// The gain from 10 % more memory, with micro-batch and recompute re-tuned, and its place among the elasticities.
+    pub fn more_memory(&self) -> Option<(usize, &Elasticity)> {
+        self.elasticity.iter().enumerate().find(|(_, one)| one.property == Property::MemoryCapacity)
     }
 }

@@ -23,6 +23,9 @@ const KEPT: [&str; 4] = ["format", "id", "levels[].links[].a", "levels[].links[]
 /// The key that says where facts are from.
 const SOURCE: &str = "source";
 
+/// The key that says what a preset is called in reports.
+const NAME: &str = "name";
+
 /// The most characters of an id that is made of a name.
 const MOST_OF_ID: usize = 60;
 
@@ -84,12 +87,20 @@ impl Library {
         Ok(Draft { id: self.free(kind, id), origin: Some(Box::new(copied.clone())), ..copied })
     }
 
-    /// An id for what is not in a file of its own: the one that is wanted, or one like it that nothing has.
-    pub fn new_id(&self, kind: Kind, wanted: &str) -> String {
-        let plain = |c: char| if c.is_ascii_alphanumeric() || "._+".contains(c) { c } else { '-' };
-        let id: String = wanted.to_lowercase().chars().take(MOST_OF_ID).map(plain).collect();
+    /// An id for what was imported and has no file of its own: the name in small letters, `mpt-7b`, or where something
+    /// has that, `mpt-7b-imported`.
+    pub fn new_id(&self, kind: Kind, name: &str) -> String {
+        let name: String = name.to_lowercase().chars().take(MOST_OF_ID).collect();
+        let words = name.split(|c: char| !c.is_ascii_alphanumeric() && !"._+".contains(c));
+        let id = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");
         let id = if id.is_empty() { kind.word().to_owned() } else { id };
-        if self.entries(kind).any(|entry| entry.id == id) { self.free(kind, &id) } else { id }
+        let is_taken = |id: &str| self.entries(kind).any(|entry| entry.id == id);
+        let imported = format!("{id}-imported");
+        match (is_taken(&id), is_taken(&imported)) {
+            (false, _) => id,
+            (true, false) => imported,
+            (true, true) => self.free(kind, &imported),
+        }
     }
 
     /// An id like this one that nothing has: `mpt-7b-2`.
@@ -216,19 +227,23 @@ impl Draft {
     }
 
     /// The draft with sources that say of a copy what it is one of and what was changed by hand. A source that was
-    /// written by hand itself stays, and so does that of a table in which nothing was changed.
+    /// written by hand itself stays, and so does that of a table in which nothing was changed. A copy is called by its id
+    /// unless it got a name of its own: reports would take it for the original.
     fn attributed(&self) -> Self {
         let mut copy = self.clone();
         let Some(origin) = &self.origin else { return copy };
         let paths: Vec<String> = self.slots().into_iter().map(|slot| slot.path).collect();
         let is_changed = |path: &str| self.text_at(path) != origin.text_at(path);
+        if !is_changed(NAME) {
+            let _ = copy.put(NAME, Some(self.id.as_str().into()));
+        }
         // A source is that of its table, and of the tables inside that have none.
         let tables: Vec<&str> = paths.iter().filter_map(|path| path.strip_suffix(SOURCE)).collect();
         let table_of =
             |path: &str| tables.iter().filter(|table| path.starts_with(**table)).max_by_key(|table| table.len());
         for table in &tables {
             let source = format!("{table}{SOURCE}");
-            let own = |path: &&String| table_of(path) == Some(table) && !path.ends_with(SOURCE) && *path != "name";
+            let own = |path: &&String| table_of(path) == Some(table) && !path.ends_with(SOURCE) && *path != NAME;
             let changed: Vec<&str> =
                 paths.iter().filter(own).filter(|path| is_changed(path)).map(|path| &path[table.len()..]).collect();
             if is_changed(&source) || changed.is_empty() && !table.is_empty() {

@@ -38,7 +38,7 @@ impl Scenario {
     }
 
     /// A problem where the batch is held and none near enough divides.
-    pub(crate) fn keeps_batch(&self) -> Result<(), Problem> {
+    pub fn keeps_batch(&self) -> Result<(), Problem> {
         match self.wanted_sequences() {
             Some(wanted) if self.can_be_counted() && !is_near(self.sequences(), wanted) => Err(self.missed(wanted)),
             _ => Ok(()),

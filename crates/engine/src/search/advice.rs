@@ -10,7 +10,7 @@ mod round;
 
 use std::sync::Arc;
 
-use crate::evaluate::{Evaluation, Summary};
+use crate::evaluate::Summary;
 use crate::presets::Library;
 use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
@@ -24,15 +24,6 @@ pub use fix::{Fixes, fix};
 
 /// The smallest gain in throughput that is worth a line.
 pub const WORTHWHILE_GAIN: f64 = 0.005;
-
-/// Gains in throughput from 10 % more of each resource, by its place among the elasticities: those of at least a tenth
-/// of [`WORTHWHILE_GAIN`], the largest first.
-pub fn gains(evaluation: &Evaluation) -> Vec<(usize, f64)> {
-    let mut gains: Vec<(usize, f64)> = evaluation.elasticity.iter().map(|one| one.gain).enumerate().collect();
-    gains.retain(|(_, gain)| *gain >= WORTHWHILE_GAIN / 10.0);
-    gains.sort_by(|a, b| b.1.total_cmp(&a.1));
-    gains
-}
 
 /// A search for changes of a scenario.
 #[derive(Debug, Clone, PartialEq)]

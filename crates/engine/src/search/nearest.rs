@@ -1,9 +1,16 @@
-//! The nearest plan that a program can run: the fewest and smallest changes to a plan that it cannot run.
+//! The nearest plan: the fewest and smallest changes to one that a program cannot run, or that cannot be laid out.
 
 use crate::evaluate::{Summary, Workspace, summary};
 use crate::plan::{Accumulation, Extent, Format, Offload, Precision, Recompute, Schedule};
-use crate::scenario::{Field, Problem, Scenario};
+use crate::presets::Library;
+use crate::scenario::field::SearchRole;
+use crate::scenario::file::ScenarioFile;
+use crate::scenario::{Edit, Field, Problem, Scenario};
 use crate::stack::Runs;
+
+use super::advice::Adviser;
+use super::candidate::Candidate;
+use super::options::toward;
 
 /// A plan that a program can run, near one that it cannot.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,6 +59,47 @@ pub fn nearest_plan(scenario: &Scenario, name: &str, runs: &Runs, workspace: &mu
     let (_, found, summary) = best?;
     let changes = changes(scenario, &found);
     Some(NearestPlan { scenario: found, summary, changes })
+}
+
+/// The nearest scenario to one that cannot be laid out, or that cannot keep its global batch: a file with the edits that
+/// are `wanted`, and one more. That edit changes how the job is laid out; else it moves a field that is wanted to its
+/// nearest value; else it changes numbers or the batch. `known` is the last scenario of the file that was possible. `None`
+/// where no single edit is enough.
+pub fn nearest_possible(
+    library: &Library,
+    file: &ScenarioFile,
+    known: &Scenario,
+    wanted: &[Edit],
+) -> Option<Candidate> {
+    let adviser = Adviser { library, file, scenario: known, any_plan: false };
+    let own = |field: Field| wanted.iter().find(|edit| edit.field == field);
+    // Neither the machine nor its size changes unasked; accumulation follows from a batch that is held.
+    let held = known.plan.global_batch.is_held();
+    let is_given = |field: Field| {
+        matches!(field, Field::Nodes | Field::Devices) || held && field == Field::Accumulate || own(field).is_some()
+    };
+    let others = |role| {
+        let plays = move |field: &Field| match field {
+            Field::Shard => role == SearchRole::Free,
+            field => field.is_in_plan() && field.spec().search == role,
+        };
+        Field::all().filter(plays).filter(|field| !is_given(*field))
+    };
+    let back = wanted.iter().map(|edit| edit.field).filter(|field| field.is_in_plan());
+    let fields = others(SearchRole::Free).chain(back).chain(others(SearchRole::OnRequest));
+    let nearest = |field: Field| {
+        let now = own(field).map(|edit| edit.value.clone()).or_else(|| field.meant(known));
+        let [before, after] = [false, true].map(|forward| toward(field, now.as_ref(), forward, known, library));
+        let values = (0..before.len().max(after.len())).flat_map(move |step| {
+            [before.get(step).cloned(), after.get(step).cloned()].into_iter().flatten().collect::<Vec<_>>()
+        });
+        values.map(move |value| Edit { field, value })
+    };
+    fields.flat_map(nearest).find_map(|edit| {
+        let edits = wanted.iter().cloned().chain([edit.clone()]).collect();
+        let Candidate { scenario, .. } = adviser.candidate(edits)?;
+        Some(Candidate { edits: vec![edit], scenario })
+    })
 }
 
 fn lacks_field(lacks: &[Problem], field: Field) -> bool {
@@ -155,6 +203,34 @@ mod tests {
     use crate::presets::Library;
     use crate::scenario::file::parse;
 
+    fn scenario(library: &Library, text: &str) -> (ScenarioFile, Scenario) {
+        let file = parse(text).expect("a file");
+        let scenario = library.resolve(&file).expect("a scenario");
+        (file, scenario)
+    }
+
+    /// 64 nodes of 8 GPUs take 512 x 4 = 2,048 sequences at once, twice the batch; micro-batch 3 takes 1,536, and 2 takes
+    /// the 1,024. 7 tensor ranks divide none of the 32 heads, which 4 do. A V100 has no bf16.
+    #[test]
+    fn one_more_edit_makes_a_wanted_one_possible() {
+        let library = Library::embedded();
+        let (file, known) = scenario(
+            &library,
+            "format = 1\ncluster = \"h100-80gb-dgx\"\nstack = \"default\"\nmodel = \"llama-2-7b\"\nstrategy = \"fsdp\"\n\
+             [plan]\nnodes = 32\nmicro_batch = 4\nglobal_batch = 1024\nprecision = \"bf16\"\n",
+        );
+        let nearest = |wanted: Edit| nearest_possible(&library, &file, &known, &[wanted]).expect("a scenario");
+        let micro = nearest(Edit::new(Field::Nodes, 64));
+        assert_eq!((micro.to_string().as_str(), micro.scenario.sequences()), ("micro 2", 1024.0));
+        assert_eq!(nearest(Edit::new(Field::Tensor, 7)).to_string(), "tp 4");
+        let v100 = Edit { field: Field::Cluster, value: crate::scenario::Value::id("v100-32gb-dgx1") };
+        let fp16 = nearest(v100);
+        assert_eq!(
+            (fp16.to_string().as_str(), fp16.scenario.cluster.id.as_str()),
+            ("precision fp16", "v100-32gb-dgx1")
+        );
+    }
+
     /// From ZeRO-1 over a node, DDP moves one extent to one device. FSDP over the node moves two extents, each as far,
     /// so it is further by a field and its doublings.
     #[test]
@@ -162,7 +238,7 @@ mod tests {
         let library = Library::embedded();
         let text = "format = 1\ncluster = \"h100-80gb-dgx\"\nstack = \"default\"\nmodel = \"mpt-1b\"\nstrategy = \"zero1-hier\"\n\
                     [plan]\nnodes = 2\n";
-        let scenario = library.resolve(&parse(text).expect("a file")).expect("a scenario");
+        let (_, scenario) = scenario(&library, text);
         let runs = scenario.stack.runs.clone().expect("limits");
         assert_eq!(scenario.lacks().len(), 1);
         let found = nearest_plan(&scenario, "FSDP2", &runs, &mut Workspace::default()).expect("a plan");

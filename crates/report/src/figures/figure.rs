@@ -12,6 +12,7 @@ pub enum Figure {
     Slowed,
     Exposed,
     ExposedCopies,
+    LostToTransfers,
     ExposedShare,
     Bubble,
     BubbleLaw,

@@ -72,6 +72,7 @@ fn everywhere() -> KeyLines {
         .key("i", Action::Explain, "explain", "explain the figure at the cursor: formula, inputs, sources")
         .key("m", Action::Metric, "metric", "next metric of the map")
         .key("b", Action::Best, "best", "go to the map's best cell")
+        .key(".", Action::Nearest, "", "apply the nearest possible plan, or the first that fits")
         .key("u", Action::Undo, "", "undo the last change")
         .key("U", Action::Redo, "", "redo the change undone last")
         .key("s", Action::Snapshots, "", "snapshots and sets: open, save, delete")

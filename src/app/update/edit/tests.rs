@@ -1,7 +1,7 @@
 //! Undo and redo of every kind of edit.
 
 use crate::app::action::{Action, Command};
-use crate::app::tests::{FRONTIER, explorer, explorer_on, figures, press, value};
+use crate::app::tests::{FRONTIER, explorer, explorer_on, figures, press, to_field, value};
 use crate::app::{App, Panel};
 
 /// What an undo must bring back.
@@ -77,6 +77,46 @@ fn the_changed_fields_are_marked_and_named() {
     let labels: Vec<&str> = app.inputs.changed.iter().map(|field| field.spec().label).collect();
     assert_eq!(labels, ["nodes", "shard"]);
     assert_eq!(app.notice.as_deref(), Some("undone: nodes 48, shard innermost"));
+}
+
+/// Twice the nodes take 64 x 8 x 4 = 2,048 sequences at once, of a batch of 1,024; half the micro-batch takes 1,024. On
+/// the map that cell cannot be. 7 tensor ranks do not divide 32 heads.
+#[test]
+fn one_key_leads_to_the_nearest_possible_scenario() {
+    let h100_7b = &shardscope_presets::library().scenario_text("h100-7b").unwrap().text.clone();
+    let mut app = explorer_on(h100_7b);
+    let of_batch = |app: &App| [value(app, "nodes"), value(app, "micro"), app.scenario.sequences().to_string()];
+    press(&mut app, "1gjjjj<ret><c-u>64<ret>");
+    let told = "the batch becomes 2,048, not 1,024; nearest possible: micro 2 (. applies it)";
+    assert_eq!(app.notice.as_deref(), Some(told));
+    press(&mut app, ".");
+    assert_eq!((of_batch(&app), app.nearest.is_none()), (["64", "2", "1024"].map(str::to_owned), true));
+    assert_eq!(app.notice.as_deref(), Some("applied micro 2: u undoes it"));
+
+    let mut app = explorer_on(h100_7b);
+    press(&mut app, "2l");
+    assert!(app.shown.is_err());
+    press(&mut app, ".");
+    assert_eq!(of_batch(&app), ["64", "2", "1024"]);
+
+    to_field(&mut app, "tp");
+    press(&mut app, "<ret><c-u>7<ret>");
+    assert_eq!(app.notice.as_deref(), Some("tp 7 is not possible; nearest possible: tp 4 (. applies it)"));
+    press(&mut app, ".");
+    assert_eq!((value(&app, "tp").as_str(), app.inputs.wrong.len()), ("4", 0));
+    press(&mut app, ".");
+    assert_eq!(app.notice.as_deref(), Some("the scenario shown is possible: W tries what else would help"));
+}
+
+/// A job that fills the memory does not fit in half of it; the first change that the screen names makes it fit.
+#[test]
+fn the_same_key_makes_a_job_fit() {
+    let h100_7b = &shardscope_presets::library().scenario_text("h100-7b").unwrap().text.clone();
+    let mut app = explorer_on(&h100_7b.replace("micro_batch = 4", "micro_batch = 4\nmemory_factor = 0.5"));
+    let fix = app.fix.clone().expect("a change with which it fits").0[0].to_string();
+    press(&mut app, ".");
+    assert!(figures(&app).fits);
+    assert_eq!(app.notice.as_deref(), Some(format!("applied {fix}: u undoes it").as_str()));
 }
 
 #[test]

@@ -6,9 +6,10 @@ use crate::app::jobs;
 use crate::app::layer::Layer;
 use crate::app::tests::{FRONTIER, explorer, explorer_on, figures, press, value};
 use crate::app::views;
+use crate::app::views::panels::breakdown;
 use shardscope_engine::scenario::Edit;
 use shardscope_engine::search::WORTHWHILE_GAIN;
-use shardscope_report::figures::Figure;
+use shardscope_report::figures::{Figure, limit as limit_of};
 
 /// What the explanation on the screen is of.
 fn explained(app: &App) -> Option<Figure> {
@@ -46,6 +47,23 @@ fn what_is_promised_is_what_enter_brings() {
             assert_eq!(value(&app, label), wanted);
             assert!(app.notice.as_ref().unwrap().contains(&format!("{label} {wanted}")), "{:?}", app.notice);
         }
+    }
+}
+
+/// The resource of the headline leads the panel of the time and the advice.
+#[test]
+fn one_ranking_says_what_limits() {
+    for mut app in [explorer(), explorer_on(FRONTIER)] {
+        press(&mut app, "W");
+        let answer = app.answer.clone().expect("an answer");
+        let (first, limit) = answer.evaluation.ranking().next().expect("a resource");
+        let of_panel = breakdown(Some(&answer)).into_iter().find(|figure| matches!(figure, Figure::Elasticity(_)));
+        assert_eq!(of_panel, Some(Figure::Elasticity(first)));
+        let of_view = app.views.advice.rows().first();
+        assert!(matches!(of_view, Some(AdviceRow::Resource(index, ..)) if *index == first), "{of_view:?}");
+        let words = limit.property.words(&answer.scenario).replace("arithmetic peak", "compute");
+        let headline = limit_of(&answer.scenario, &answer.evaluation);
+        assert!(headline.what.ends_with(&words), "{headline}: {words}");
     }
 }
 

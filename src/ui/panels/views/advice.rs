@@ -28,12 +28,23 @@ const GAIN: usize = 8;
 /// Over what more of the hardware gives: the same gains as in the headline and in the panel of the time.
 const HARDWARE: &str = "throughput with more of the hardware, same plan";
 
+/// Over what more memory gives.
+const MEMORY: &str = "throughput with more memory, micro-batch and recompute re-tuned";
+
 /// Columns of the longest bar.
 const BAR: usize = 24;
 
-/// Rows that it takes: frame, two headings with a blank between them, a row for each.
+/// Rows that it takes: frame, headings with blanks between them, a row for each.
 fn height(app: &App) -> u16 {
-    u16::try_from(app.views.advice.rows().len()).unwrap_or(u16::MAX).saturating_add(6)
+    let rows = app.views.advice.rows();
+    let memory = memory(app);
+    let retuned = rows.iter().any(|row| matches!(row, AdviceRow::Resource(place, ..) if Some(*place) == memory));
+    u16::try_from(rows.len()).unwrap_or(u16::MAX).saturating_add(if retuned { 8 } else { 6 })
+}
+
+/// The place of more memory among the elasticities.
+fn memory(app: &App) -> Option<usize> {
+    app.answer.as_ref()?.evaluation.more_memory().map(|(place, _)| place)
 }
 
 fn view(app: &App, theme: Theme, inside: Rect) -> TableView {
@@ -58,10 +69,15 @@ fn lines(app: &App, theme: Theme, width: u16) -> Vec<ListLine<'static>> {
         rows.iter().map(|row| if let AdviceRow::Resource(.., gain) = row { *gain } else { 0.0 }).fold(0.0, f64::max);
     let mut lines = Vec::new();
     let heading = |text: &str| (Line::styled(text.to_owned(), theme.style(Role::Title)), None);
-    let (changes, resources) = (title(advice, app), HARDWARE.to_owned());
+    let changes = title(advice, app);
+    let memory = memory(app);
     let mut section = None;
     for (index, row) in rows.iter().enumerate() {
-        let title = if matches!(row, AdviceRow::Change(_)) { &changes } else { &resources };
+        let title = match row {
+            AdviceRow::Change(_) => &changes,
+            AdviceRow::Resource(place, ..) if Some(*place) == memory => MEMORY,
+            AdviceRow::Resource(..) => HARDWARE,
+        };
         if section != Some(title) {
             // A blank between the sections.
             lines.extend((index > 0).then(|| (Line::default(), None)));

@@ -179,7 +179,7 @@ fn status(app: &App) -> String {
     match best.answer().plans.len() {
         0 => String::new(),
         _ if first < last => format!("p pins and compares the {} plans of the range", last + 1 - first),
-        _ => "Enter makes this plan the scenario's; Space begins a range to compare".to_owned(),
+        _ => "Enter applies this plan to the scenario; Space begins a range to compare".to_owned(),
     }
 }
 

@@ -102,11 +102,7 @@ fn status(app: &App) -> String {
     let Some(column) = columns.get(app.views.compare.column(columns.len())) else { return String::new() };
     let ComparedColumn { scenario, .. } = column;
     let what = format!("{}: {}, {}, {}", column.letter(), scenario.model.id, column.name, devices(scenario.devices()));
-    if column.pin.is_some() {
-        format!("{what} (Enter makes it the scenario)")
-    } else {
-        format!("{what}, the scenario shown")
-    }
+    if column.pin.is_some() { format!("{what} (Enter applies it)") } else { format!("{what}, the scenario shown") }
 }
 
 /// One row of the drawing.

@@ -104,20 +104,15 @@ fn words(transfer: &Intensity, scenario: &Scenario, theme: Theme) -> Vec<Line<'s
     let bandwidth = bandwidth(transfer.link, scenario);
     let found = format!("{} = {} flop/B", transfer.formula, thousands(transfer.flop_per_byte()));
     let needed = format!("{link} needs peak / (2 x {bandwidth}) = {} flop/B", thousands(transfer.threshold));
-    let verdict = verdict(transfer);
-    let verdict = if transfer.hidden() { verdict } else { format!("its arithmetic takes {verdict}") };
     vec![
         Line::styled(format!("{}: {}", transfer.kind.word(), carries(transfer.kind)), theme.style(Role::Title)),
         Line::raw(format!("  {found}")),
         Line::raw(format!("  {needed}")),
-        Line::raw(format!("  {verdict}")),
+        Line::raw(format!("  {}", verdict(transfer))),
         Line::styled(
-            "Bytes in and out are added, and so are a link's two directions; a factor is on",
+            "Bytes in and out are added, and so are a link's two directions; compute is the",
             theme.style(Role::Dim),
         ),
-        Line::styled(
-            "the time of the arithmetic that the transfer belongs to, in steady state.",
-            theme.style(Role::Dim),
-        ),
+        Line::styled("arithmetic that the transfer belongs to, in steady state.", theme.style(Role::Dim)),
     ]
 }

@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::{Content, Drawing};
+use crate::app::action::Action;
 use crate::app::action::panel::ViewId;
 use crate::app::answers::axes;
 use crate::app::state::pointing::PointerTarget;
@@ -156,7 +157,15 @@ pub(in crate::ui::panels) fn status(app: &App, width: u16) -> String {
         Some(figure) => format!("{} {}{}{}", words::figure(figure), unit(map), limiting(map), settled(map)),
         None => why(app).unwrap_or_else(|| "computing".to_owned()),
     };
-    let hint = if app.looking && !app.following { " (Enter applies it, Esc goes back)" } else { "" };
+    let hint = match app.fix.as_ref().map(|fix| fix.0.len()) {
+        _ if app.following => String::new(),
+        Some(fixes) => {
+            let which = if fixes == 1 { "it" } else { "the first" };
+            format!(" ({} applies {which})", app.keymap.key_of(Action::Nearest, false))
+        }
+        None if app.looking => " (Enter applies it, Esc goes back)".to_owned(),
+        None => String::new(),
+    };
     let (long, short) = (format!("{place}: {figure}{hint}"), format!("{place}: {figure}"));
     let fits = |text: &String| Span::raw(text.as_str()).width() <= usize::from(width);
     [long, short].into_iter().find(fits).unwrap_or(figure)
@@ -186,7 +195,7 @@ fn why(app: &App) -> Option<String> {
     match &app.shown {
         // The reason comes with the panels: while the cursor moves, a word does.
         _ if app.following => why.map(|_| if is_possible(app) { "does not fit" } else { "not possible" }.to_owned()),
-        Err(problems) => problems.first().map(|problem| problem.fix.clone()),
+        Err(problems) => app.way_out().or_else(|| problems.first().map(|problem| problem.fix.clone())),
         Ok(_) => why,
     }
 }

@@ -61,10 +61,15 @@ const AGAINST: [(char, Tone, &str, BestOf); 4] = [
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let planning = &app.views.plan;
     let Some(picture) = &planning.picture else {
-        frame(app, theme, Panel::Map, "Plan", "", area, buf);
+        frame(app, theme, Panel::Map, views::plan::SPEC.id.name, "", area, buf);
         return;
     };
-    let title = format!("Plan for {}{}", planning.objective().word().replace('-', " "), outdated(app));
+    let title = format!(
+        "{} to shard for {}{}",
+        views::plan::SPEC.id.name,
+        planning.objective().word().replace('-', " "),
+        outdated(app)
+    );
     let note = if picture.is_complete() { String::new() } else { progress("", picture.progress(), "", &title, area) };
     let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
     let [asked, curve, bar, operators, why, table] = places(inside);

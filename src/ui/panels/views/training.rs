@@ -138,7 +138,7 @@ fn question(app: &App, picture: &TrainingPicture, theme: Theme, width: u16) -> L
     let failing = if picture.search.counts_failures() { "failures included" } else { "" };
     let parts = [
         Span::raw(format!(
-            " {} steps of {} sequences (critical batch, {law} law)",
+            " {} steps at the critical batch of {} sequences ({law} law)",
             words::count(goal.steps),
             words::count(goal.critical)
         )),
@@ -155,9 +155,9 @@ fn describe_freed(app: &App, theme: Theme, width: u16) -> Line<'static> {
     let scenario = app.on_screen();
     let batch = words::count(scenario.sequences());
     let days = app.answer.as_ref().and_then(|answer| Figure::Days.amount(&answer.subject())).map(Amount::in_row);
-    let parts = std::iter::once(Span::raw(format!(" frees the batch ({batch} in the headline)")))
+    let parts = std::iter::once(Span::raw(format!(" the batch is free here ({batch} in the headline)")))
         .chain(days.map(|days| Span::raw(format!("as it is {days} days on {}", devices(scenario.devices())))))
-        .chain([Span::raw("the method, mesh and micro-batch are free too")]);
+        .chain([Span::raw("so are method, mesh and micro-batch")]);
     joined(parts, theme, width).style(theme.style(Role::Dim))
 }
 
@@ -311,22 +311,24 @@ fn plan(
     ]
 }
 
-/// The bandwidth that the plan needs of each link, the tightest first: `needs: host 5.71 of 15.8 GB/s (state-offload)`; before all
-/// else what runs beside no arithmetic, and never hides: `system exposed (data-parallel x 1.49)`.
+/// The bandwidth that hides each transfer of the plan, the tightest first: `host needs 5.71 of 15.8 GB/s to
+/// hide state-offload traffic`; before all else what runs beside no arithmetic, and never hides: `system: data-parallel
+/// traffic exposed, its compute x 1.49`.
 fn network(needs: &LinkNeeds, scenario: &Scenario, theme: Theme, width: u16) -> Line<'static> {
     let need = |(it, needed, has): &(Intensity, Option<BytesPerSecond>, BytesPerSecond)| {
         let (kind, link) = (it.kind.word(), it.link.name(scenario));
         Span::raw(match needed {
-            Some(needed) => format!("{link} {} of {} GB/s ({kind})", gigabytes(*needed), gigabytes(*has)),
-            None => format!("{link} exposed ({kind} x {})", significant(it.slowdown(), 3)),
+            Some(needed) => {
+                let [needed, has] = [*needed, *has].map(gigabytes);
+                format!("{link} needs {needed} of {has} GB/s to hide {kind} traffic")
+            }
+            None => format!("{link}: {kind} traffic exposed, its compute x {}", significant(it.slowdown(), 3)),
         })
     };
     if needs.transfers.is_empty() {
         return Line::raw("nothing is transferred");
     }
-    let mut line = joined(needs.transfers.iter().map(need), theme, width.saturating_sub(7));
-    line.spans.insert(0, Span::raw("needs: "));
-    line
+    joined(needs.transfers.iter().map(need), theme, width)
 }
 
 fn gigabytes(rate: BytesPerSecond) -> String {
@@ -370,9 +372,9 @@ mod tests {
             network(&LinkNeeds::new(&scenario.checked().expect("a valid scenario")), &scenario, Theme::default(), 200)
                 .to_string();
         let order = [
-            "needs: node exposed (tensor x 1.15)",
-            "system 24.4 of 25.0 GB/s (partitioned-state)",
-            "system 0.508 of 25.0 GB/s (pipeline)",
+            "node: tensor traffic exposed, its compute x 1.15",
+            "system needs 24.4 of 25.0 GB/s to hide partitioned-state traffic",
+            "system needs 0.508 of 25.0 GB/s to hide pipeline traffic",
         ];
         assert!(said.starts_with(order[0]), "{said}");
         let places = order.map(|part| said.find(part).unwrap_or_else(|| panic!("{part} is not in {said}")));

@@ -33,7 +33,7 @@ fn views_of_fields_that_make_no_scenario_say_of_which_they_are() {
         ('S', "Strategies"),
         ('T', "Traffic"),
         ('D', "Training time"),
-        ('P', "Plan"),
+        ('P', "Operators"),
     ] {
         let mut app = impossible();
         engine::press_obeying(&mut app, &key.to_string(), |_| false);

@@ -155,6 +155,26 @@ fn a_copy_gets_an_id_that_nothing_has() {
 }
 
 #[test]
+fn what_is_imported_gets_an_id_that_can_be_typed() {
+    let library = Library::embedded();
+    let id = library.new_id(Kind::Cluster, "NVIDIA H100 SXM5 80GB, 16 nodes");
+    assert_eq!(id, "nvidia-h100-sxm5-80gb-16-nodes");
+    assert_eq!(library.new_id(Kind::Model, "MPT-7B"), "mpt-7b-imported", "the preset keeps its own");
+}
+
+/// A copy of a DGX H100 for other GPUs was reported as a DGX H100.
+#[test]
+fn a_copy_is_called_by_its_id_until_it_is_named() {
+    let library = Library::embedded();
+    let name = |draft: &Draft| read::checked::<Cluster>(&draft.id, &draft.saving().text).unwrap().name;
+    let mut copy = library.draft(Kind::Cluster, &scenario(&library, "h100-80gb-dgx", "mpt-7b")).unwrap();
+    copy.id = "b200-dgx".to_owned();
+    assert_eq!(name(&copy), "b200-dgx");
+    set(&mut copy, "name", "DGX B200").unwrap();
+    assert_eq!(name(&copy), "DGX B200");
+}
+
+#[test]
 fn facts_of_a_snapshot_are_copied_as_they_are() {
     let library = Library::embedded();
     let mut scenario = scenario(&library, "h100-80gb-dgx", "mpt-7b");

@@ -95,7 +95,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .lens(|plan| devices(plan.size), |plan, count| put_size(plan, count, Size::Devices)),
     plan(Field::Bandwidth, "plan.bandwidth_factor", "bandwidth", Type::Factor, "1")
         .label("network")
-        .help("FACTOR", "What-if factor on the outermost level's bandwidth")
+        .help("FACTOR", "What-if factor on the bandwidth of the network, the outermost level")
         .steps(FACTORS)
         .lens(|plan| some(plan.bandwidth_factor), |plan, factor| factor.put(&mut plan.bandwidth_factor)),
     plan(Field::Memory, "plan.memory_factor", "memory-factor", Type::Factor, "1")

@@ -60,17 +60,22 @@ pub(super) fn rows(scenario: &Scenario, transfers: &[Intensity]) -> Vec<(String,
     transfers.iter().flat_map(lines).collect()
 }
 
-/// The effect of an intensity on the step, in words; a factor is on the time of the arithmetic. A transfer that is not
-/// hidden would be by so many micro-batches only if these were accumulated layer by layer.
+/// The effect of an intensity on the step, in words. A transfer that is not hidden would be by so many micro-batches only
+/// if these were accumulated layer by layer.
 pub fn verdict(intensity: &Intensity) -> String {
-    let factor = significant(intensity.slowdown(), 4);
+    let slower = format!("takes {} times as long", significant(intensity.slowdown(), 4));
     match (intensity.hidden(), intensity.overlapped, intensity.micro_batches) {
-        (true, _, Some(count)) if count > 1.0 => format!("hidden from {} micro-batches on", thousands(count)),
-        (true, _, _) => "hidden".to_owned(),
-        (false, true, Some(count)) => {
-            format!("x {factor}; if layered, hidden from {} micro-batches on", thousands(count))
+        (true, _, Some(count)) if count > 1.0 => {
+            format!("hidden behind compute from {} micro-batches on", thousands(count))
         }
-        (false, true, None) => format!("x {factor}"),
-        (false, false, _) => format!("x {factor}, not overlapped"),
+        (true, _, _) => "hidden behind compute".to_owned(),
+        (false, true, Some(count)) => {
+            format!(
+                "exposed, compute {slower}; accumulated layer by layer, {} micro-batches would hide it",
+                thousands(count)
+            )
+        }
+        (false, true, None) => format!("exposed, compute {slower}"),
+        (false, false, _) => format!("not overlapped with compute, which {slower}"),
     }
 }

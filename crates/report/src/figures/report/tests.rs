@@ -304,6 +304,18 @@ fn the_limit_is_said_in_words() {
     assert_eq!(of_host(&evaluation), (json!("bubble"), Value::Null));
 }
 
+/// More memory asks for another plan, so that it stands beside what limits this one, however much it gives.
+#[test]
+fn what_more_memory_gives_stands_beside_the_limit() {
+    let scenario = scenario();
+    let mut evaluation = evaluation(&scenario);
+    evaluation.elasticity.push(Elasticity { property: Property::MemoryCapacity, value: 0.09, gain: 0.09 });
+    let line =
+        "\nlimited by bandwidth in the node: +10 % gives +3.1 %, same plan; +10 % memory, re-tuned, gives +9.0 %\n";
+    assert!(text(&scenario, &evaluation, None).contains(line));
+    assert_eq!(limit(&scenario, &evaluation).gain.as_deref(), Some("+10 % gives +3.1 %"));
+}
+
 /// 50 GB/s of a port times an eighth; half of the 79.11 GiB that an allocator sees.
 #[test]
 fn changed_hardware_is_said_under_the_title() {

@@ -27,6 +27,9 @@ use super::lines::{Lines, row};
 /// Share of the capacity above which a job that fits is called tight.
 const TIGHT: f64 = 0.92;
 
+/// The smallest gain that is worth a word.
+const LEAST_GAIN: f64 = 0.000_5;
+
 /// Whether a job fits, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
@@ -68,7 +71,7 @@ pub fn text(scenario: &Scenario, evaluation: &Evaluation, fix: Option<&Fixes>) -
     if let Some(fix) = fix {
         lines.line(&format!("would fit with {fix}"));
     }
-    lines.line(&limit(scenario, evaluation).to_string());
+    lines.line(&limit_line(scenario, evaluation));
     lines.line(&step(&scenario.plan));
     lines.line(&batch(scenario, summary));
     lines.line(&format!("the model: {}", scenario.model.counts()));
@@ -123,30 +126,35 @@ impl fmt::Display for StepLimit {
     }
 }
 
+/// The limit of a step with the plan as it is, and what more memory would give.
+fn limit_line(scenario: &Scenario, evaluation: &Evaluation) -> String {
+    let limit = limit(scenario, evaluation);
+    let plan = if limit.gain.is_some() { ", same plan" } else { "" };
+    let memory = evaluation.more_memory().map(|(_, one)| one.gain).filter(|gain| *gain >= LEAST_GAIN);
+    let memory = memory.map(|gain| format!("; +10 % memory, re-tuned, gives {}", signed(gain)));
+    format!("{limit}{plan}{}", memory.unwrap_or_default())
+}
+
 /// The limit of a step: `limited by bandwidth between nodes: +10 % gives +3.1 %`.
 pub fn limit(scenario: &Scenario, evaluation: &Evaluation) -> StepLimit {
-    let resource = evaluation.bottleneck();
     let place = |level: usize| printable(&scenario.cluster.place(level));
-    let found = |property: Property| evaluation.elasticity.iter().find(|one| one.property == property);
-    let strength = |property: Property| found(property).map_or(0.0, |one| one.gain);
-    let property = match resource {
-        Resource::Compute => Property::PeakFlop,
-        Resource::Memory => Property::MemoryBandwidth,
-        Resource::Level(level) => {
-            let (bandwidth, latency) = (Property::LevelBandwidth(level), Property::LevelLatency(level));
-            if strength(latency) > strength(bandwidth) { latency } else { bandwidth }
-        }
-        Resource::HostLink => Property::HostBandwidth,
-        Resource::Bubble => return StepLimit::plain("limited by the pipeline bubble"),
-        Resource::Host => return StepLimit::plain("limited by the host, which launches the work"),
+    let first = evaluation.ranking().next().map(|(_, first)| first);
+    let property = match (evaluation.bottleneck(), first) {
+        (Resource::Bubble, _) => return StepLimit::plain("limited by the pipeline bubble"),
+        (Resource::Host, _) => return StepLimit::plain("limited by the host, which launches the work"),
+        (_, Some(first)) => first.property,
+        (Resource::Compute, None) => Property::PeakFlop,
+        (Resource::Memory, None) => Property::MemoryBandwidth,
+        (Resource::Level(level), None) => Property::LevelBandwidth(level),
+        (Resource::HostLink, None) => Property::HostBandwidth,
     };
     let (what, of_it) = match property {
-        Property::PeakFlop => (resource.name(scenario).to_owned(), " peak"),
+        Property::PeakFlop => (Resource::Compute.name(scenario).to_owned(), " peak"),
         other => (printable(&other.words(scenario)), ""),
     };
     let change =
         property.change().map_or_else(String::new, |factor| format!("{:+.0} %{of_it}", 100.0 * (factor - 1.0)));
-    let gain = found(property).filter(|one| one.value.is_finite());
+    let gain = first.filter(|one| one.value.is_finite());
     let other = evaluation.tie().map(|other| match other {
         Resource::Level(level) => format!("bandwidth {}", place(level)),
         other => other.name(scenario).to_owned(),
@@ -329,7 +337,8 @@ fn memory(subject: &FigureSubject) -> Vec<(String, String)> {
 
 fn time(subject: &FigureSubject, parts: &TransferParts) -> Vec<(String, String)> {
     let within = |part: Figure| WITHIN.into_iter().filter(move |(whole, _)| *whole == part).map(|(_, part)| part);
-    let listed = TIME_PARTS.into_iter().chain([Figure::StepTime]);
+    let lost = [Figure::LostToTransfers].into_iter().filter(|lost| holds(*lost, subject));
+    let listed = TIME_PARTS.into_iter().chain([Figure::StepTime]).chain(lost);
     let mut rows = Vec::new();
     for part in listed {
         rows.extend(share(part, Figure::StepTime, subject));

@@ -67,6 +67,18 @@ pub(super) const FIGURES: &[FigureEntry] = &[
         .about("A part of exposed communication: time that compute stalls for what lives on the host.")
         .value(|of, _| Some(of.summary.host.exposed.get()))
         .why(|facts, _| because(only_counted("waits for copies", facts.summary().host.exposed), Citation::simulated())),
+    figure(Figure::LostToTransfers, "lost-to-transfers", "lost to transfers", Dimension::Seconds)
+        .label("transfers")
+        .less_is_better()
+        .about(
+            "The cost of all transfers to the step: what compute waits for them, and by how much they slow it where they \
+             run beside it.",
+        )
+        .value(|of, _| Some(Figure::Exposed.amount(of)?.value + Figure::Slowed.amount(of)?.value))
+        .why(|facts, _| {
+            let lost = facts.figure(Figure::Exposed)? + facts.figure(Figure::Slowed)?;
+            because(lost, Citation::convention(PARTS))
+        }),
     figure(Figure::Bubble, "bubble", "bubble", Dimension::Seconds)
         .less_is_better()
         .about(
