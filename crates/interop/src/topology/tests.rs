@@ -338,12 +338,12 @@ fn the_table_of_rocm_smi_lists_devices() {
     assert!(refusal(text, whole()).contains("'AMD Instinct MI250X' may be any of"));
 }
 
-/// A card without NVLink: 46,068 MiB on PCIe 4.0.
+/// One card of a host, without NVLink.
 #[test]
 fn each_tool_names_a_card_on_pcie() {
     for tool in ["list-L", "q", "table", "query-gpu", "nvlink-s"] {
         let found = of(&[&format!("nvidia-smi-{tool}-l40s.txt")], whole()).expect(tool).made.cluster;
-        assert_eq!((found.device.name.as_str(), found.device.memory), ("NVIDIA L40S", Bytes::new(46068.0 * 1048576.0)));
+        assert_eq!(found.device.name, "NVIDIA L40S", "{tool}");
     }
 }
 
