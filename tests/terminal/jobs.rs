@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use tempfile::tempdir;
 
@@ -187,8 +186,6 @@ fn each_job_of_the_guide_is_done_with_the_keys_that_it_says() {
         }
         assert!(next.is_none(), "{name}: never waited for {next:?}");
         wait(&mut session, job.shows);
-        // The headline follows what was applied.
-        session.wait_for_silence(Duration::from_millis(500));
         (job.check)(&session.text(), folder.path());
         session.press("q");
         assert!(session.end().success(), "{name}");
