@@ -416,7 +416,7 @@ fn intensities_of_the_paper() {
         &text,
         &[
             "307,200 = ",
-            "      520 needed by node: not overlapped with compute, which takes 1.152 times as long",
+            "      520 needed by node: not overlapped with compute, which takes 1.152 times",
             "    6,240 needed by system: hidden behind compute from 5 micro-batches on",
         ],
     );
