@@ -2,6 +2,7 @@
 
 mod batch;
 mod choice;
+mod experts;
 mod extent;
 mod idle;
 mod operators;
@@ -15,6 +16,7 @@ pub use batch::GlobalBatch;
 pub use choice::{
     Accumulation, FlopCount, Format, Offload, OneOf, Operator, Optimizer, Precision, Recompute, Reduction, Word, Words,
 };
+pub use experts::{Dispatcher, ExpertMesh, Imbalance};
 pub use extent::{Extent, Sharded};
 pub use idle::Idle;
 pub use idle::IdleChoice;
@@ -130,6 +132,8 @@ pub struct Plan {
     pub context: u32,
     /// Pipeline ranks.
     pub pipeline: u32,
+    /// How experts are spread over ranks.
+    pub experts: ExpertMesh,
     /// Pipeline schedule.
     pub schedule: Schedule,
     /// Stages on each pipeline rank.
@@ -180,6 +184,7 @@ impl Plan {
             tensor: 1,
             context: 1,
             pipeline: 1,
+            experts: ExpertMesh::default(),
             schedule: Schedule::USUAL,
             stages_per_rank: 1,
             stage_layers: StageSizes::Balanced,

@@ -152,6 +152,12 @@ impl Scenario {
         self.checked().map(|checked| checked.layout)
     }
 
+    /// Ranks that share each expert; all tensor ranks, as they share every matrix, unless plan or stack say otherwise.
+    pub fn expert_tensor(&self) -> u32 {
+        let usual = if self.stack.whole_experts && self.model.experts.is_some() { 1 } else { self.plan.tensor };
+        self.plan.experts.tensor.unwrap_or(usual)
+    }
+
     /// Whether each micro-batch's gradients are summed over all ranks before the next one's.
     pub(crate) fn sums_each_micro_batch(&self) -> bool {
         match self.plan.reduction {

@@ -127,6 +127,7 @@ pub fn ideal() -> Stack {
         tensor_overlap: false,
         keeps_gathered: false,
         cached_exchanges: 0.0,
+        whole_experts: false,
         balanced_context: false,
         replica_stream: false,
         keeps_head: false,
@@ -158,6 +159,7 @@ pub fn of_kinds(model: Model, kinds: usize) -> Model {
         shared_ffn: None,
         shared_gate: false,
         dense_layers: Some(dense_layers).filter(|count| *count > 0),
+        active_groups: None,
         every: Some(every).filter(|every| *every > 1),
     };
     let experts = match kinds {

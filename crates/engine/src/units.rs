@@ -21,6 +21,7 @@ pub(crate) use count::{read_count, written_count};
 pub use money::Currency;
 pub use money::Money;
 pub use quantity::{Bytes, BytesPerSecond, Count, Flop, FlopPerSecond, Joules, Seconds, Share, Watts};
+pub(crate) use rounding::greatest_common_divisor;
 pub use rounding::{ceil, nearest};
 pub use unit::ParseError;
 pub use unit::{Quantity, Unit};

@@ -107,6 +107,7 @@ fn thread(span: &Span) -> (u32, &'static str) {
         Stream::Compute => (7, "compute"),
         Stream::Tensor => (16, "tensor parallel"),
         Stream::Context => (18, "context parallel"),
+        Stream::Experts => (19, "expert parallel"),
         Stream::Gather => (20, "gathers"),
         Stream::Reduce => (24, "reductions"),
         Stream::Replicas => (25, "sums over replicas"),
@@ -137,6 +138,7 @@ fn part(part: ModelPart) -> &'static str {
         ModelPart::Layer => "layer",
         ModelPart::Attention => "attention",
         ModelPart::Mlp => "mlp",
+        ModelPart::Experts => "experts",
         ModelPart::Embedding => "embedding",
         ModelPart::Head => "head",
         ModelPart::Model => "model",
@@ -197,7 +199,7 @@ impl Rank<'_> {
             return self.span("host", "cpu_op", HOST, (span.start, span.end), &json!({"External id": id}));
         }
         let mut args = json!({"device": 0, "stream": thread, "External id": id});
-        if matches!(activity.part, ModelPart::Layer | ModelPart::Attention | ModelPart::Mlp) {
+        if matches!(activity.part, ModelPart::Layer | ModelPart::Attention | ModelPart::Mlp | ModelPart::Experts) {
             args["layer"] = json!(activity.layer);
         }
         if let SpanMicroBatches::One(micro_batch) = span.micro_batches(self.scenario, &self.layout) {
@@ -224,13 +226,14 @@ impl Rank<'_> {
 
     /// How many ranks take part in what a lane does.
     fn group(&self, lane: Stream) -> u32 {
-        let Layout { tensor, context, weights, gradients, data, .. } = self.layout;
+        let Layout { tensor, context, experts, weights, gradients, data, .. } = self.layout;
         match lane {
             Stream::Gather => weights,
             Stream::Reduce => gradients,
             Stream::Replicas => (data * context / gradients.max(1)).max(1),
             Stream::Tensor => tensor,
             Stream::Context => context,
+            Stream::Experts => experts,
             Stream::Compute | Stream::Pipeline | Stream::HostOut | Stream::HostIn => 2,
         }
     }

@@ -34,7 +34,8 @@ pub fn counterpart(trace: &Trace, span: &Span) -> Option<usize> {
 
 /// Whether two activities are of one unit: the same layer or part of it.
 fn is_of(one: Activity, other: Activity) -> bool {
-    let layered = |part: ModelPart| matches!(part, ModelPart::Layer | ModelPart::Attention | ModelPart::Mlp);
+    let layered =
+        |part: ModelPart| matches!(part, ModelPart::Layer | ModelPart::Attention | ModelPart::Mlp | ModelPart::Experts);
     // Attention and MLP are parts of their layer: a gather may be of a half where compute is of the whole.
     let parts = one.part == other.part || [one.part, other.part].contains(&ModelPart::Layer);
     if layered(one.part) && layered(other.part) { one.layer == other.layer && parts } else { one.part == other.part }

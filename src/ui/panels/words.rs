@@ -25,6 +25,7 @@ pub(super) fn activity(activity: Activity, model: &Model) -> String {
         ModelPart::Layer => format!("{kind}, layer {}{}", activity.layer, apart()),
         ModelPart::Attention => format!("{kind}, attention of layer {}{}", activity.layer, apart()),
         ModelPart::Mlp => format!("{kind}, MLP of layer {}{}", activity.layer, apart()),
+        ModelPart::Experts => format!("{kind}, experts of layer {}{}", activity.layer, apart()),
         ModelPart::Embedding => format!("{kind}, embedding"),
         ModelPart::Head => format!("{kind}, head"),
         ModelPart::Model => kind.to_owned(),

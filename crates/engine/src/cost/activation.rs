@@ -1,5 +1,7 @@
 //! Bytes of activations: what forward keeps for backward, what backward works in.
 
+use std::ops::Add;
+
 use crate::model::LayerKind;
 use crate::plan::{Format, Recompute};
 use crate::stack::Selective;
@@ -34,6 +36,14 @@ pub struct SublayerActivations {
     pub working: Bytes,
 }
 
+impl Add for SublayerActivations {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { kept: self.kept + other.kept, whole: self.whole + other.whole, working: self.working + other.working }
+    }
+}
+
 impl Rates<'_> {
     /// Activations of a layer of a kind: in units of the storage format, per token,
     /// norm inputs `2 h`, attention input `h`, query, key and value, attention output, MLP input `h`,
@@ -48,10 +58,9 @@ impl Rates<'_> {
         let (storage, tensor, streams) = (self.storage(), f64::from(plan.tensor), f64::from(self.sequence_ranks()));
         let tokens = self.tokens();
         let hidden = f64::from(model.hidden);
-        let [up, ffn] = model.mlp_widths(kind);
         let attention = model.value_width() as f64;
         let qkv = model.attention_inputs().map(|matrix| matrix.output as f64).sum();
-        let product = if model.gated && stack.keeps_gate { 2.0 } else { 1.0 } * ffn;
+        let products = if model.gated && stack.keeps_gate { 2.0 } else { 1.0 };
         let inputs = if stack.keeps_gathered { 1.0 } else { streams };
         let masks = if stack.dropout { Bytes::new(2.0 * hidden) } else { Bytes::ZERO };
         let again = match plan.recompute {
@@ -72,18 +81,34 @@ impl Rates<'_> {
             let working = tokens * (hidden * whole_gradients + outputs / tensor) * storage;
             SublayerActivations { kept: whole - dropped, whole, working }
         };
-        let sublayers = PerSublayer {
-            attention: sublayer(qkv, attention, 0.0, self.scores(tokens)),
-            mlp: sublayer(up, 0.0, product, Bytes::ZERO),
+        let [up, ffn] = model.mlp_widths(kind, false);
+        let experts = self.expert_activations(kind, products, &again);
+        let (mlp, experts) = match sublayer(up, 0.0, products * ffn, Bytes::ZERO) {
+            mlp if self.experts_apart(kind) => (mlp, experts),
+            mlp => (mlp + experts, SublayerActivations::default()),
         };
+        let sublayers = PerSublayer { attention: sublayer(qkv, attention, 0.0, self.scores(tokens)), mlp, experts };
         Activations {
             sublayers,
             checkpoint: self.stream(),
             layer: sublayers.map(|sublayer| sublayer.kept).sum(),
             whole: sublayers.map(|sublayer| sublayer.whole).sum(),
             // The widest are the MLP's.
-            working: sublayers.mlp.working,
+            working: sublayers.mlp.working.max(sublayers.experts.working),
         }
+    }
+
+    /// Activations of a layer's routed experts: copies of tokens, outputs of the first matrices and inputs of the second
+    /// ones, where `products` are kept for each.
+    fn expert_activations(&self, kind: LayerKind, products: f64, again: &Selective) -> SublayerActivations {
+        let (model, tensor) = (&self.scenario.model, f64::from(self.scenario.plan.tensor));
+        let [up, ffn] = model.mlp_widths(kind, true);
+        let each = self.storage() * self.experts.imbalance;
+        let copies = self.dispatched(kind) * f64::from(model.hidden) * each;
+        let [outputs, product] = [up, products * ffn].map(|width| self.tokens() * width * each / tensor);
+        let whole = copies + outputs + product;
+        let dropped = product * again.element_wise + outputs * again.matmul;
+        SublayerActivations { kept: whole - dropped, whole, working: copies + outputs }
     }
 
     /// Bytes of logits and loss at their worst moment, with the input of the logits where it is kept gathered.
@@ -102,14 +127,20 @@ impl Rates<'_> {
         let model = &self.scenario.model;
         let matrices = PerSublayer {
             attention: (model.attention_inputs().map(|matrix| matrix.output as f64).sum(), model.value_width() as f64),
-            mlp: model.mlp_widths(kind).into(),
+            mlp: model.mlp_widths(kind, false).into(),
+            experts: model.mlp_widths(kind, true).into(),
         };
         // The first matrices read the residual stream, and the second add to it; what is between them lies on the tensor
         // ranks.
-        matrices.map(|(outputs, inputs): (f64, f64)| {
+        let bytes = matrices.map(|(outputs, inputs): (f64, f64)| {
             self.tokens() * ((outputs + inputs) / f64::from(self.scenario.plan.tensor)) * self.storage()
-                + self.stream() * 2.0
-        })
+        });
+        let PerSublayer { attention, mlp, experts } = bytes;
+        let stream = self.stream() * 2.0;
+        let copies = self.dispatched(kind) * f64::from(model.hidden) * self.storage() * 2.0;
+        let experts = (experts + copies) * self.experts.imbalance;
+        let (mlp, experts) = if self.experts_apart(kind) { (mlp, experts) } else { (mlp + experts, Bytes::ZERO) };
+        PerSublayer { attention: attention + stream, mlp: mlp + stream, experts }
     }
 
     /// Bytes of the inputs to the gradients of the logits' weights.

@@ -10,7 +10,7 @@ use super::attention::KernelWork;
 use super::device_time::{DeviceTime, PassTimes};
 use super::layer::{BACKWARD_TRAFFIC, ElementWiseTimes};
 use super::matmul::MatrixProduct;
-use super::rates::Rates;
+use super::rates::{ExpertShare, Rates};
 
 /// Kernels of a layer that do one thing in one pass.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,66 +40,73 @@ impl Rates<'_> {
         };
         let inputs = model.attention_inputs().zip(names);
         let mut both: Vec<PerDirection<Kernel>> =
-            inputs.map(|(matrix, name)| self.weight_product(name, self.column_parallel(matrix, tokens), 1.0)).collect();
+            inputs.map(|(matrix, name)| self.weight_product(name, self.column_parallel(matrix, tokens))).collect();
         both.push(self.attention_core(kind));
-        both.push(self.weight_product("output projection", self.row_parallel(model.projection(), tokens), 1.0));
+        both.push(self.weight_product("output projection", self.row_parallel(model.projection(), tokens)));
         for mlps in model.mlps(kind) {
-            both.extend(self.mlp(kind, &mlps, tokens));
+            both.extend(self.mlp(kind, &mlps));
         }
-        let ElementWiseTimes { residual, ffn } = self.element_wise(kind, tokens);
+        let ElementWiseTimes { residual, ffn, experts, permute } = self.element_wise(kind, tokens);
         both.push(self.streaming("norms and residuals", residual * 2.0));
-        both.push(self.streaming("activation function", ffn));
+        both.push(self.streaming("activation function", ffn + experts));
+        both.push(self.streaming("tokens to experts' order and back", permute * 2.0));
         both.retain(|kernel| kernel.forward.time != DeviceTime::default());
         let (forward, backward) = both.into_iter().map(|kernel| (kernel.forward, kernel.backward)).unzip();
         PerDirection { forward, backward }
     }
 
     /// Both products of the MLPs of a shape.
-    fn mlp(&self, kind: LayerKind, mlps: &Mlps, tokens: Count) -> impl Iterator<Item = PerDirection<Kernel>> {
-        let model = &self.scenario.model;
-        let of = match mlps.count {
-            _ if !kind.experts => "MLP's ",
-            1 => "shared expert's ",
-            _ => "experts' ",
+    fn mlp(&self, kind: LayerKind, mlps: &Mlps) -> impl Iterator<Item = PerDirection<Kernel>> {
+        let of = match kind.experts {
+            false => "MLP's ",
+            true if mlps.routed => "experts' ",
+            true => "shared expert's ",
         };
-        let up = if model.gated { "gate and up" } else { "up" };
-        let times = mlps.count as f64;
-        let products = self.mlp_products(mlps, tokens).into_iter().zip([up, "down"]);
-        products.map(move |(product, name)| self.weight_product(&format!("{of}{name}"), product, times))
+        let up = if self.scenario.model.gated { "gate and up" } else { "up" };
+        let products = self.mlp_products(mlps).into_iter().zip([up, "down"]);
+        products.map(move |(product, name)| self.weight_product(&format!("{of}{name}"), product))
     }
 
-    /// Both products of one of the MLPs of a shape, over the tokens that come to it.
-    pub(super) fn mlp_products(&self, mlps: &Mlps, tokens: Count) -> [MatrixProduct; 2] {
-        // Each of 8 experts of which 2 are active has a quarter of the tokens, if they are spread evenly; its products are
-        // as much thinner, and slower for it.
-        let routed = tokens * mlps.active as f64 / mlps.count as f64;
-        [self.column_parallel(mlps.up, routed), self.row_parallel(mlps.down, routed)]
+    /// Both products of the MLPs of a shape, over the tokens that come to them: routed ones of a rank in one launch.
+    pub(super) fn mlp_products(&self, mlps: &Mlps) -> [MatrixProduct; 2] {
+        let tokens = self.tokens();
+        if !mlps.routed {
+            return [self.column_parallel(mlps.up, tokens), self.row_parallel(mlps.down, tokens)];
+        }
+        // Each of 8 experts of which 2 are active has a quarter of the tokens, if they are spread evenly. A rank of 4 has two
+        // of them, to which as many copies come as it sends: twice its tokens, so that each has as many as the rank.
+        let ExpertShare { ranks, tensor, imbalance, .. } = self.experts;
+        let here = mlps.count as f64 / ranks;
+        let routed = self.routed(mlps.active) * imbalance / here;
+        let [up, down] = [Count::from(mlps.up.output), Count::from(mlps.down.input)].map(|width| width / tensor);
+        let product = |n, k| MatrixProduct { groups: here, ..MatrixProduct::new(routed, n, k) };
+        [product(up, mlps.up.input.into()), product(mlps.down.output.into(), down)]
     }
 
     /// The product of a weight that is split by columns over the tensor ranks.
     pub(super) fn column_parallel(&self, matrix: Matrix, tokens: Count) -> MatrixProduct {
         let output = Count::from(matrix.output) / f64::from(self.scenario.plan.tensor);
-        MatrixProduct { m: tokens, n: output, k: matrix.input.into() }
+        MatrixProduct::new(tokens, output, matrix.input.into())
     }
 
     /// The product of a weight that is split by rows over the tensor ranks.
     pub(super) fn row_parallel(&self, matrix: Matrix, tokens: Count) -> MatrixProduct {
         let input = Count::from(matrix.input) / f64::from(self.scenario.plan.tensor);
-        MatrixProduct { m: tokens, n: matrix.output.into(), k: input }
+        MatrixProduct::new(tokens, matrix.output.into(), input)
     }
 
-    /// `times` products of activations by weights; backward has two of the size of forward's.
-    fn weight_product(&self, name: &str, product: MatrixProduct, times: f64) -> PerDirection<Kernel> {
+    /// Products of activations by weights in one launch; backward has two of the size of forward's.
+    fn weight_product(&self, name: &str, product: MatrixProduct) -> PerDirection<Kernel> {
         let PassTimes { forward, backward, .. } = self.passes(product, self.matmul);
         let [m, n, k] = [product.m, product.n, product.k].map(Count::get);
-        let flop = Flop::new(2.0 * m * n * k) * times;
-        let bytes = (m * k + k * n + m * n) * times * self.storage();
+        let flop = Flop::new(2.0 * m * n * k) * product.groups;
+        let bytes = (m * k + k * n + m * n) * product.groups * self.storage();
         let kernel = |products: f64, time: DeviceTime| Kernel {
             name: name.to_owned(),
             flop: flop * products,
             bytes: bytes * products,
             peak: self.peak,
-            time: time * times,
+            time,
         };
         PerDirection { forward: kernel(1.0, forward), backward: kernel(2.0, backward) }
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Add;
 
-use crate::model::{LayerKind, Mlps};
+use crate::model::LayerKind;
 use crate::plan::Optimizer;
 use crate::plan::pass::Pass;
 use crate::stack::{Attention, TensorDivision};
@@ -17,8 +17,11 @@ use super::rates::Rates;
 pub enum Sublayer {
     /// Attention, with its projections and norm.
     Attention,
-    /// The MLP, with its norm.
+    /// The MLP, with its norm; where experts have a mesh of their own, what the layer has beside them: norm, router and
+    /// shared expert.
     Mlp,
+    /// Experts that have a mesh of their own.
+    Experts,
 }
 
 /// A value for each sublayer.
@@ -28,15 +31,17 @@ pub struct PerSublayer<T> {
     pub attention: T,
     /// The MLP's value.
     pub mlp: T,
+    /// The value of experts on a mesh of their own.
+    pub experts: T,
 }
 
 impl<T> PerSublayer<T> {
-    /// One value for both.
-    pub const fn both(value: T) -> Self
+    /// One value for all.
+    pub const fn all(value: T) -> Self
     where
         T: Copy,
     {
-        Self { attention: value, mlp: value }
+        Self { attention: value, mlp: value, experts: value }
     }
 
     /// The value of a sublayer.
@@ -44,29 +49,30 @@ impl<T> PerSublayer<T> {
         match sublayer {
             Sublayer::Attention => &self.attention,
             Sublayer::Mlp => &self.mlp,
+            Sublayer::Experts => &self.experts,
         }
     }
 
     /// Applies a function to each value.
     pub fn map<U>(self, mut make: impl FnMut(T) -> U) -> PerSublayer<U> {
-        PerSublayer { attention: make(self.attention), mlp: make(self.mlp) }
+        PerSublayer { attention: make(self.attention), mlp: make(self.mlp), experts: make(self.experts) }
     }
 
-    /// The sum of both values.
+    /// The sum of all values.
     pub fn sum(self) -> T
     where
         T: Add<Output = T>,
     {
-        self.attention + self.mlp
+        self.attention + self.mlp + self.experts
     }
 }
 
 /// Device time of one layer for one micro-batch, by sublayer: tensor parallelism meets between them.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct LayerWork {
-    /// Forward of attention and of the MLP.
+    /// Forward.
     pub forward: PerSublayer<DeviceTime>,
-    /// Backward of attention and of the MLP, recompute apart.
+    /// Backward, recompute apart.
     pub backward: PerSublayer<DeviceTime>,
     /// Part of backward: the gradients of weights, as in [`PassTimes::weights`].
     pub weights: PerSublayer<DeviceTime>,
@@ -75,11 +81,20 @@ pub struct LayerWork {
 }
 
 impl LayerWork {
-    /// Device time of one pass over attention or over the MLP.
+    /// Device time of one pass over a sublayer.
     pub fn work(&self, sublayer: Sublayer, pass: Pass) -> DeviceTime {
         let [forward, backward, weights] = [self.forward, self.backward, self.weights].map(|each| *each.get(sublayer));
         PassTimes { forward, backward, weights }.work(pass)
     }
+}
+
+/// Device time of a sublayer, as in [`LayerWork`].
+#[derive(Debug, Clone, Copy, Default)]
+struct SublayerWork {
+    forward: DeviceTime,
+    backward: DeviceTime,
+    weights: DeviceTime,
+    selective: DeviceTime,
 }
 
 /// Device time of element-wise operators in forward.
@@ -87,8 +102,12 @@ impl LayerWork {
 pub(super) struct ElementWiseTimes {
     /// On the residual stream, in each sublayer.
     pub residual: DeviceTime,
-    /// On the MLP's intermediates.
+    /// On the intermediates of MLPs, but for routed experts'.
     pub ffn: DeviceTime,
+    /// On the intermediates of routed experts.
+    pub experts: DeviceTime,
+    /// Tokens put into the order of their experts, or back.
+    pub permute: DeviceTime,
 }
 
 /// Intermediates of the residual stream's width that element-wise operators read or write per
@@ -98,6 +117,9 @@ const STREAM_PASSES: f64 = 7.0;
 
 /// Intermediates of a norm, in and out.
 const NORM_PASSES: f64 = 2.0;
+
+/// Copies of tokens that putting them into another order reads and writes.
+const PERMUTE_PASSES: f64 = 2.0;
 
 /// Intermediates of the MLP's width: activation in and out twice.
 const FFN_PASSES: f64 = 4.0;
@@ -136,48 +158,58 @@ impl Rates<'_> {
 
     /// Device time of one layer of a kind, one micro-batch.
     pub fn layer(&self, kind: LayerKind) -> LayerWork {
-        self.sliced_layer(kind, PerSublayer::both(1))
+        self.sliced_layer(kind, PerSublayer::all(1))
     }
 
     /// One layer whose matrices are cut into slices along their inner dimension [osdp C5]: thinner products, and
     /// additions of their outputs in forward.
     pub(crate) fn sliced_layer(&self, kind: LayerKind, slices: PerSublayer<u32>) -> LayerWork {
-        let PerSublayer { attention, mlp } = slices.map(f64::from);
+        let slices = slices.map(f64::from);
         let model = &self.scenario.model;
         let tokens = self.tokens();
         // Attention's core has no weights: its backward is of inputs alone, and nothing of it can be put off.
         let core = self.attention(kind, self.scenario.plan.micro_batch);
         let inputs =
-            model.attention_inputs().map(|matrix| self.sliced(self.column_parallel(matrix, tokens), attention));
+            model.attention_inputs().map(|matrix| self.sliced(self.column_parallel(matrix, tokens), slices.attention));
         let inputs = inputs.fold(PassTimes::default(), PassTimes::add);
-        let projection = self.sliced(self.row_parallel(model.projection(), tokens), attention);
-        let mlps = self.mlps(kind, tokens, mlp);
-        let ElementWiseTimes { residual, ffn } = self.element_wise(kind, tokens);
-        let (forward, mlp_forward) = (inputs.forward + projection.forward, mlps.forward);
+        let projection = self.sliced(self.row_parallel(model.projection(), tokens), slices.attention);
+        let ElementWiseTimes { residual, ffn, experts: experts_ffn, permute } = self.element_wise(kind, tokens);
+        let forward = inputs.forward + projection.forward;
         let again = self.scenario.stack.selective;
         // Residuals are added again only where the products before them are computed again.
         let repeated = if again.matmul > 0.0 { residual } else { residual * (NORM_PASSES / STREAM_PASSES) };
-        LayerWork {
-            forward: PerSublayer { attention: forward + core.forward + residual, mlp: mlp_forward + residual + ffn },
-            backward: PerSublayer {
-                attention: inputs.backward + core.backward + projection.backward + residual * BACKWARD_TRAFFIC,
-                mlp: mlps.backward + (residual + ffn) * BACKWARD_TRAFFIC,
-            },
-            weights: PerSublayer { attention: inputs.weights + projection.weights, mlp: mlps.weights },
-            selective: PerSublayer {
-                attention: core.forward * again.core + forward * again.matmul + repeated * again.element_wise,
-                mlp: mlp_forward * again.matmul + (repeated + ffn) * again.element_wise,
-            },
-        }
-    }
-
-    /// Forward and backward of the MLPs of a layer.
-    fn mlps(&self, kind: LayerKind, tokens: Count, slices: f64) -> PassTimes {
-        let of_shape = |mlps: Mlps| {
-            let [up, down] = self.mlp_products(&mlps, tokens).map(|product| self.sliced(product, slices));
-            (up + down) * mlps.count as f64
+        let attention = SublayerWork {
+            forward: forward + core.forward + residual,
+            backward: inputs.backward + core.backward + projection.backward + residual * BACKWARD_TRAFFIC,
+            weights: inputs.weights + projection.weights,
+            selective: core.forward * again.core + forward * again.matmul + repeated * again.element_wise,
         };
-        self.scenario.model.mlps(kind).map(of_shape).fold(PassTimes::default(), PassTimes::add)
+        let of_mlps = |products: PassTimes, moved: DeviceTime, ffn: DeviceTime, repeated: DeviceTime| SublayerWork {
+            forward: products.forward + moved + ffn,
+            backward: products.backward + (moved + ffn) * BACKWARD_TRAFFIC,
+            weights: products.weights,
+            selective: products.forward * again.matmul + (repeated + ffn) * again.element_wise,
+        };
+        // Tokens are put into the order of their experts before these, and back behind them.
+        let [plain, routed] = [(false, slices.mlp), (true, slices.experts)].map(|(routed, slices)| {
+            let products =
+                model.mlps(kind).filter(|mlps| mlps.routed == routed).flat_map(|mlps| self.mlp_products(&mlps));
+            products.map(|product| self.sliced(product, slices)).fold(PassTimes::default(), PassTimes::add)
+        });
+        let none = DeviceTime::default();
+        let (mlp, experts) = if self.experts_apart(kind) {
+            (of_mlps(plain, residual + permute, ffn, repeated), of_mlps(routed, permute, experts_ffn, none))
+        } else {
+            let all = of_mlps(plain + routed, residual + permute * 2.0, ffn + experts_ffn, repeated);
+            (all, SublayerWork::default())
+        };
+        let work = PerSublayer { attention, mlp, experts };
+        LayerWork {
+            forward: work.map(|work| work.forward),
+            backward: work.map(|work| work.backward),
+            weights: work.map(|work| work.weights),
+            selective: work.map(|work| work.selective),
+        }
     }
 
     /// A product in slices along `k`: each output but the first is read with the sum and written to it.
@@ -185,7 +217,7 @@ impl Rates<'_> {
         // A slice has a part of the inner dimension: each gives a whole output, and these have to be added up. Adding
         // one reads two and writes one.
         let slice = self.passes(MatrixProduct { k: product.k / slices, ..product }, self.matmul) * slices;
-        let outputs = 3.0 * (slices - 1.0) * product.m.get() * product.n.get();
+        let outputs = 3.0 * (slices - 1.0) * product.m.get() * product.n.get() * product.groups;
         let additions = DeviceTime::traffic(outputs * self.storage() / self.memory);
         PassTimes { forward: slice.forward + additions, ..slice }
     }
@@ -201,13 +233,21 @@ impl Rates<'_> {
     /// stream.
     pub(super) fn element_wise(&self, kind: LayerKind, tokens: Count) -> ElementWiseTimes {
         let model = &self.scenario.model;
-        let scale = tokens * (self.calibrated.element_wise * self.storage()) / self.memory;
+        let passed = |tokens: Count| tokens * (self.calibrated.element_wise * self.storage()) / self.memory;
+        let scale = passed(tokens);
         let residual = scale * STREAM_PASSES * f64::from(model.hidden) / f64::from(self.sequence_ranks());
-        let [_, width] = model.mlp_widths(kind);
-        let ffn = if model.gated { GATED_FFN_PASSES } else { FFN_PASSES } * width;
+        let passes = if model.gated { GATED_FFN_PASSES } else { FFN_PASSES };
+        let [ffn, experts] = [false, true].map(|routed| {
+            let [_, width] = model.mlp_widths(kind, routed);
+            scale * (passes * width) / f64::from(self.scenario.plan.tensor)
+        });
+        let copies = passed(self.dispatched(kind)) * PERMUTE_PASSES * f64::from(model.hidden);
+        let permutes = !self.scenario.plan.experts.dispatcher.permutes();
         ElementWiseTimes {
             residual: DeviceTime::traffic(residual),
-            ffn: DeviceTime::traffic(scale * ffn / f64::from(self.scenario.plan.tensor)),
+            ffn: DeviceTime::traffic(ffn),
+            experts: DeviceTime::traffic(experts * self.experts.imbalance),
+            permute: DeviceTime::traffic(if permutes { copies } else { Seconds::ZERO }),
         }
     }
 
@@ -227,7 +267,7 @@ impl Rates<'_> {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
         let tokens = self.tokens();
         let vocab = Count::from(model.vocab) / f64::from(plan.tensor);
-        let logits = self.passes(MatrixProduct { m: tokens, n: vocab, k: model.hidden.into() }, self.matmul_storage);
+        let logits = self.passes(MatrixProduct::new(tokens, vocab, model.hidden.into()), self.matmul_storage);
         let loss = DeviceTime::traffic(tokens * vocab.get() * self.calibrated.loss / self.memory);
         PassTimes {
             forward: logits.forward + loss * (1.0 / 3.0),

@@ -14,7 +14,7 @@ const TILES: [(f64, f64, f64); 3] = [(128.0, 256.0, 1.0), (128.0, 128.0, 0.93), 
 /// multiplication background user's guide).
 const ALIGNED: u32 = 64;
 
-/// A matrix product of `m x k` by `k x n`.
+/// A matrix product of `m x k` by `k x n`, or several of one shape in one launch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct MatrixProduct {
     /// Rows of the output: tokens, in forward.
@@ -23,17 +23,24 @@ pub(crate) struct MatrixProduct {
     pub n: Count,
     /// Inner dimension, which is summed over.
     pub k: Count,
+    /// How many there are.
+    pub groups: f64,
 }
 
 impl MatrixProduct {
+    /// One product.
+    pub const fn new(m: Count, n: Count, k: Count) -> Self {
+        Self { m, n, k, groups: 1.0 }
+    }
+
     /// The gradient of the left factor: `m x n` by `n x k`.
     pub(super) const fn input_gradient(self) -> Self {
-        Self { m: self.m, n: self.k, k: self.n }
+        Self { n: self.k, k: self.n, ..self }
     }
 
     /// The gradient of the right factor: `k x m` by `m x n`.
     pub(super) const fn weight_gradient(self) -> Self {
-        Self { m: self.k, n: self.n, k: self.m }
+        Self { m: self.k, k: self.m, ..self }
     }
 }
 
@@ -42,24 +49,24 @@ impl Rates<'_> {
     ///
     /// `max( tiles x tile area x 2 (k + depth) / (rate x tile share), (mk + kn + mn) x bytes / memory )`
     ///
-    /// where `tiles` lies between the exact ratio of areas and whole waves over the compute units,
-    /// by the calibration's `wave`, and the first term grows with each power of two that `n` and `k`
+    /// where `tiles`, those of all products of the launch, lies between the exact ratio of areas and whole waves over the
+    /// compute units, by the calibration's `wave`, and the first term grows with each power of two that `n` and `k`
     /// lack to [`ALIGNED`].
     pub(crate) fn product(&self, product: MatrixProduct, rate: FlopPerSecond, element: Bytes) -> DeviceTime {
-        let [m, n, k] = [product.m, product.n, product.k].map(Count::get);
+        let ([m, n, k], groups) = ([product.m, product.n, product.k].map(Count::get), product.groups);
         let units = f64::from(self.scenario.cluster.device.compute_units);
         let wave = self.calibrated.efficiency.wave;
         let tiled = |(height, width, share): (f64, f64, f64)| {
-            let exact = m * n / (height * width);
+            let exact = m * n / (height * width) * groups;
             // Tiles run in waves of as many as there are compute units; a last wave that is not full takes as long: 109
             // tiles on the 108 units of an A100 take two waves, as 216 would.
-            let whole = ceil(ceil(m / height) * ceil(n / width) / units) * units;
+            let whole = ceil(ceil(m / height) * ceil(n / width) * groups / units) * units;
             let tiles = wave * whole + (1.0 - wave) * exact;
             Flop::new(tiles * height * width * 2.0 * (k + self.calibrated.efficiency.matmul_depth)) / (rate * share)
         };
         let tiled = TILES.into_iter().map(tiled).fold(Seconds::new(f64::INFINITY), Seconds::min);
         let arithmetic = tiled * (1.0 + self.calibrated.efficiency.misalignment * missing_alignment(n, k));
-        DeviceTime::roofline(arithmetic, (m * k + k * n + m * n) * element / self.memory)
+        DeviceTime::roofline(arithmetic, (m * k + k * n + m * n) * groups * element / self.memory)
     }
 }
 

@@ -29,6 +29,19 @@ impl Default for Factors {
     }
 }
 
+/// A rank's share of the experts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ExpertShare {
+    /// Ranks among which a layer's experts are divided.
+    pub ranks: f64,
+    /// Ranks that share each expert.
+    pub tensor: f64,
+    /// Tokens of the busiest rank's experts over the mean.
+    pub imbalance: f64,
+    /// Whether experts are divided over other ranks than the rest of the model.
+    pub apart: bool,
+}
+
 /// The rates of one scenario.
 #[derive(Debug, Clone, Copy)]
 pub struct Rates<'a> {
@@ -38,6 +51,8 @@ pub struct Rates<'a> {
     pub calibrated: Calibrated<'a>,
     /// The attention kernel that runs.
     pub attention: Attention,
+    /// A rank's share of the experts.
+    pub experts: ExpertShare,
     /// Peak in the format of the layers' matrix products.
     pub peak: FlopPerSecond,
     /// Rate of a large matrix product of a layer.
@@ -96,6 +111,7 @@ impl<'a> Rates<'a> {
             scenario,
             calibrated,
             attention: attention(scenario),
+            experts: ExpertShare::new(scenario),
             peak,
             matmul: peak * share,
             matmul_storage: peak_storage * share_storage,
@@ -107,6 +123,18 @@ impl<'a> Rates<'a> {
             wire_between: Share::new(
                 efficiency.wire_between / (1.0 + (efficiency.wire_loss + runtime.wire_loss) * doublings),
             ),
+        }
+    }
+}
+
+impl ExpertShare {
+    fn new(scenario: &Scenario) -> Self {
+        let (experts, tensor) = (&scenario.plan.experts, scenario.expert_tensor());
+        Self {
+            ranks: experts.ranks.into(),
+            tensor: tensor.into(),
+            imbalance: experts.imbalance.factor(experts.ranks),
+            apart: experts.ranks > 1 || tensor != scenario.plan.tensor,
         }
     }
 }

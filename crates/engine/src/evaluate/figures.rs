@@ -55,6 +55,8 @@ pub struct TimeParts {
     pub communication: Seconds,
     /// Time during which compute stalls for a transfer.
     pub exposed: Seconds,
+    /// Part of `exposed`: stalls for exchanges of tokens with their experts.
+    pub dispatch: Seconds,
     /// Time during which compute waits for another pipeline rank.
     pub bubble: Seconds,
     /// The optimizer's exposed part.
@@ -84,6 +86,8 @@ pub struct Memory {
     pub peak: Bytes,
     /// Parts of the peak.
     pub parts: MemoryParts,
+    /// The parts of weights, gradients and optimizer state that are of experts with a mesh of their own.
+    pub experts: [Bytes; 3],
     /// Time of the peak, from the start of the step.
     pub moment: Seconds,
     /// Activity at that moment.

@@ -170,6 +170,7 @@ impl<'a> RunFigures<'a> {
             compute: seconds(totals.compute - slow_host),
             communication: seconds(totals.communication),
             exposed: seconds(totals.exposed.iter().sum()),
+            dispatch: seconds(totals.dispatch),
             bubble: seconds(totals.bubble),
             optimizer: seconds(totals.optimizer),
             other: seconds(slow_host + totals.host + totals.waiting),
@@ -223,6 +224,7 @@ fn memory(scenario: &Scenario, program: &Program, rank: usize, peak: &MemoryPeak
         capacity: scenario.capacity(),
         peak: parts.total(),
         parts,
+        experts: program.states[rank].experts,
         moment: seconds(at),
         during: during.unwrap_or_default(),
     }

@@ -1,6 +1,7 @@
 //! Whole evaluations: closed forms, conservation, the trace against the summary.
 
 mod conservation;
+mod experts;
 mod host;
 mod idle;
 mod kinds;

@@ -1,5 +1,7 @@
 //! The kinds of a model's layers, and which layer is of which kind.
 
+use crate::units::greatest_common_divisor;
+
 use super::Model;
 
 /// A kind of layer: all layers of a kind have the same shape.
@@ -106,9 +108,5 @@ impl Model {
 }
 
 fn least_common_multiple(one: u32, other: u32) -> u32 {
-    let (mut divisor, mut rest) = (one, other);
-    while rest > 0 {
-        (divisor, rest) = (rest, divisor % rest);
-    }
-    (one / divisor.max(1)).saturating_mul(other)
+    (one / greatest_common_divisor(one, other).max(1)).saturating_mul(other)
 }

@@ -24,6 +24,10 @@ pub struct Experts {
     /// How many layers have a plain MLP of `ffn_hidden` instead, the first ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dense_layers: Option<u32>,
+    /// How many groups of experts, each on nodes of its own, a token's experts come from at most, where the router limits
+    /// that (`topk_group` in configurations of `DeepSeek-V3`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_groups: Option<u32>,
     /// Of the layers after these the last of every so many has them; the others have a plain MLP too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<u32>,
@@ -53,6 +57,8 @@ pub struct Mlps {
     pub count: u64,
     /// How many of them a token visits.
     pub active: u64,
+    /// Whether a router chooses them.
+    pub routed: bool,
 }
 
 impl Mlps {
@@ -71,31 +77,34 @@ impl Model {
     /// The MLPs of a layer of a kind, by shape: a shared expert comes after the others.
     pub(crate) fn mlps(&self, kind: LayerKind) -> impl Iterator<Item = Mlps> + use<> {
         let found = match self.experts.filter(|_| kind.experts) {
-            None => [Some(self.mlps_of(self.ffn_hidden, [1, 1])), None],
+            None => [Some(self.mlps_of(self.ffn_hidden, [1, 1], false)), None],
             Some(experts) => {
                 let width = experts.ffn_hidden.unwrap_or(self.ffn_hidden);
                 [
-                    Some(self.mlps_of(width, [experts.count, experts.active])),
-                    experts.shared_ffn.map(|width| self.mlps_of(width, [1, 1])),
+                    Some(self.mlps_of(width, [experts.count, experts.active], true)),
+                    experts.shared_ffn.map(|width| self.mlps_of(width, [1, 1], false)),
                 ]
             }
         };
         found.into_iter().flatten()
     }
 
-    fn mlps_of(&self, width: u32, [count, active]: [u32; 2]) -> Mlps {
+    fn mlps_of(&self, width: u32, [count, active]: [u32; 2], routed: bool) -> Mlps {
         let (hidden, width, gates) = (u64::from(self.hidden), u64::from(width), if self.gated { 2 } else { 1 });
         Mlps {
             up: Matrix { input: hidden, output: gates * width },
             down: Matrix { input: width, output: hidden },
             count: count.into(),
             active: active.into(),
+            routed,
         }
     }
 
-    /// Columns of a layer's first matrices, and rows of its second ones, that a token meets.
-    pub(crate) fn mlp_widths(&self, kind: LayerKind) -> [f64; 2] {
-        let sum = |of: fn(&Mlps) -> u64| self.mlps(kind).map(|mlps| (of(&mlps) * mlps.active) as f64).sum();
+    /// Columns of a layer's first matrices, and rows of its second ones, that a token meets: of the MLPs that a router
+    /// chooses, or of the others.
+    pub(crate) fn mlp_widths(&self, kind: LayerKind, routed: bool) -> [f64; 2] {
+        let met = || self.mlps(kind).filter(|mlps| mlps.routed == routed);
+        let sum = |of: fn(&Mlps) -> u64| met().map(|mlps| (of(&mlps) * mlps.active) as f64).sum();
         [sum(|mlps| mlps.up.output), sum(|mlps| mlps.down.input)]
     }
 
@@ -111,6 +120,13 @@ impl Model {
         let mlps = self.mlps(kind).map(|mlps| mlps.count * mlps.parameters(biased)).sum::<u64>();
         let norms = u64::from(self.norms / 2) * self.norm_parameters();
         mlps + self.router_parameters(kind) + norms
+    }
+
+    /// Parameters of a layer's experts that a router chooses from.
+    pub(crate) fn routed_parameters(&self, kind: LayerKind) -> u64 {
+        let biased = self.biases().mlp;
+        let routed = self.mlps(kind).filter(|mlps| mlps.routed);
+        routed.map(|mlps| mlps.count * mlps.parameters(biased)).sum()
     }
 
     /// Parameters of a layer's router and of the gate of its shared expert.

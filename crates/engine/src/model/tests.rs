@@ -10,7 +10,16 @@ fn plain() -> Model {
 
 fn experts(dense_layers: Option<u32>) -> Experts {
     let (ffn_hidden, shared_ffn) = (Some(64), Some(32));
-    Experts { count: 8, active: 2, ffn_hidden, shared_ffn, shared_gate: true, dense_layers, every: None }
+    Experts {
+        count: 8,
+        active: 2,
+        ffn_hidden,
+        shared_ffn,
+        shared_gate: true,
+        dense_layers,
+        active_groups: None,
+        every: None,
+    }
 }
 
 #[test]

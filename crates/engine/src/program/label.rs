@@ -24,7 +24,7 @@ pub enum TaskKind {
     ReduceScatter,
     /// All-reduce.
     AllReduce,
-    /// All-to-all (quantised gradients).
+    /// All-to-all (tokens to experts, quantised gradients).
     AllToAll,
     /// Point-to-point.
     PointToPoint,
@@ -106,6 +106,8 @@ pub enum ModelPart {
     Attention,
     /// A layer's MLP, where it is a unit of its own.
     Mlp,
+    /// A layer's experts, where they have a mesh of their own.
+    Experts,
     /// The table of token embeddings.
     Embedding,
     /// Last norm, logits and loss.

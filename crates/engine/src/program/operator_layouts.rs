@@ -35,7 +35,7 @@ struct LayerRange {
     /// From one of its layers to the next: 1 for neighbours. So many ranges take turns, layer by layer.
     step: u32,
     kind: LayerKind,
-    /// The layouts of attention and MLP, by index.
+    /// The layouts of its sublayers, by index.
     placed: PerSublayer<usize>,
     /// Whether attention and MLP are units of their own.
     apart: bool,
@@ -75,6 +75,8 @@ pub(super) struct OperatorLayouts<'a> {
     /// The plan's entries for operators, and which sharding each has.
     placements: &'a [Placement],
     entries: Vec<usize>,
+    /// Where each sharding has experts that have a mesh of their own.
+    experts: Vec<usize>,
 }
 
 impl LayerRange {
@@ -117,7 +119,26 @@ impl<'a> OperatorLayouts<'a> {
             })
         };
         let entries = placements.iter().map(entry).collect();
-        Self { scenario, layouts, placements, entries }
+        // Behind all others, so that the first is the plan's own.
+        let mut experts = Vec::new();
+        if scenario.model.experts.is_some() && layout.has_expert_mesh() {
+            experts.extend((layouts.len()..).take(layouts.len()));
+            layouts.extend_from_within(..);
+            for own in &experts {
+                layouts[*own].layout = layouts[*own].layout.of_experts();
+            }
+        }
+        Self { scenario, layouts, placements, entries, experts }
+    }
+
+    /// The layouts of a layer's sublayers, by index. Where experts have a mesh of their own, an entry for MLPs places
+    /// them, and all else of the layer goes with attention.
+    fn sublayers(&self, layer: u32) -> PerSublayer<usize> {
+        let [attention, mlp] = [Site::Attention(layer), Site::Mlp(layer)].map(|site| self.layout_of(site));
+        match self.experts.get(mlp).filter(|_| self.scenario.model.kind(layer).experts) {
+            Some(experts) => PerSublayer { attention, mlp: attention, experts: *experts },
+            None => PerSublayer { attention, mlp, experts: mlp },
+        }
     }
 
     /// The costs of unit passes, layout by layout.
@@ -146,15 +167,16 @@ impl<'a> OperatorLayouts<'a> {
         let mut ranges: Vec<LayerRange> = Vec::new();
         let mut layer = layers.start;
         while layer < layers.end {
-            let sites = PerSublayer { attention: Site::Attention(layer), mlp: Site::Mlp(layer) };
-            let placed = sites.map(|site| self.layout_of(site));
-            let entries = sites.map(|site| Placement::find(self.placements, site));
-            // Compared by entry, not by layout: two entries are two units for a runtime even where they shard alike.
-            let apart = entries.attention != entries.mlp || self.layouts[placed.attention].slices > 1;
+            let [attention, mlp] =
+                [Site::Attention(layer), Site::Mlp(layer)].map(|site| Placement::find(self.placements, site));
             let end = self.changes(recomputed).filter(|change| *change > layer).fold(layers.end, u32::min);
             let recomputed = layer < recomputed;
             let range = |layer: u32, count: u32, step: u32| {
                 let (first, kind) = (layer - layers.start, self.scenario.model.kind(layer));
+                let placed = self.sublayers(layer);
+                // Compared by entry, not by layout: two entries are two units for a runtime even where they shard alike.
+                let apart =
+                    attention != mlp || self.layouts[placed.attention].slices > 1 || placed.experts != placed.mlp;
                 LayerRange { first, layers: count, step, kind, placed, apart, recomputed }
             };
             let mut add = |next: LayerRange| match ranges.last_mut() {
@@ -206,10 +228,14 @@ impl<'a> OperatorLayouts<'a> {
             held[layout].units += units;
             held[layout].collectives += collectives * units.get();
         };
-        for LayerRange { layers: count, kind, placed: PerSublayer { attention, mlp }, apart, .. } in
+        for LayerRange { layers: count, kind, placed: PerSublayer { attention, mlp, experts }, apart, .. } in
             layers.ranges.iter().copied()
         {
-            if apart {
+            if experts != mlp {
+                let (half, routed) = (sublayers::collectives(whole), model.routed_parameters(kind));
+                add(attention, (count, self.layouts[attention].slices), model.layer_parameters(kind) - routed, half);
+                add(experts, (count, self.layouts[experts].slices), routed, half);
+            } else if apart {
                 let half = sublayers::collectives(whole);
                 add(attention, (count, self.layouts[attention].slices), model.attention_parameters(), half);
                 add(mlp, (count, self.layouts[mlp].slices), model.mlp_parameters(kind), half);

@@ -48,7 +48,7 @@ impl PipelineStages {
         let recomputed = recomputed_layers(costs);
         let ends = model.vocab > 0;
         let [embedding, head] = [ModelPart::Embedding, ModelPart::Head]
-            .map(|part| if ends { time(|pass| costs.end_pass(part, pass)) } else { 0.0 });
+            .map(|part| if ends { time(|pass| vec![costs.end_pass(part, pass)]) } else { 0.0 });
         // The share of the layers that is computed again is that of each stage, and without a pipeline the first
         // layers.
         // With 24 of 32 layers recomputed, the first 8 layers count 6, the first 16 count 12: 6 in each stage of 8.
@@ -58,7 +58,7 @@ impl PipelineStages {
         };
         let share = f64::from(recomputed) / f64::from(model.layers);
         let of_kind = PerKind::new(model, |kind| {
-            let [once, twice] = [false, true].map(|again| time(|pass| costs.layer_pass(kind, again, pass)));
+            let [once, twice] = [false, true].map(|again| time(|pass| costs.layer_passes(kind, again, pass)));
             once + (twice - once) * share
         });
         let scenario = costs.rates.scenario;
@@ -126,9 +126,9 @@ impl StageWork {
     }
 }
 
-/// Seconds of forward and backward of a unit.
-fn time(unit: impl Fn(Pass) -> UnitPass) -> f64 {
-    let steps = [Pass::Forward, Pass::Backward].into_iter().flat_map(|pass| unit(pass).steps);
+/// Seconds of forward and backward of some units.
+fn time(units: impl Fn(Pass) -> Vec<UnitPass>) -> f64 {
+    let steps = [Pass::Forward, Pass::Backward].into_iter().flat_map(units).flat_map(|unit_pass| unit_pass.steps);
     steps.map(|step| step.piece.time()).sum::<Seconds>().get()
 }
 

@@ -21,6 +21,10 @@ pub struct ModelState {
     pub whole_gradients: bool,
     /// Parameters of this rank's part of the model, before sharding.
     pub parameters: Count,
+    /// Those of them that are of experts with a mesh of their own.
+    pub expert_parameters: Count,
+    /// The parts of weights, gradients and optimizer state that are of such experts.
+    pub experts: [Bytes; 3],
 }
 
 /// Parameters that share one sharding, and its costs.
@@ -59,6 +63,8 @@ impl ModelState {
             buffers: self.buffers + other.buffers,
             whole_gradients: self.whole_gradients && other.whole_gradients,
             parameters: self.parameters + other.parameters,
+            expert_parameters: self.expert_parameters + other.expert_parameters,
+            experts: std::array::from_fn(|part| self.experts[part] + other.experts[part]),
         }
     }
 
@@ -74,7 +80,7 @@ impl ModelState {
         let on_device = |on_host: bool, each: Bytes, ranks: u32| {
             if on_host { Bytes::ZERO } else { parameters * each / f64::from(ranks) }
         };
-        Self {
+        let own = Self {
             weights: on_device(plan.offload.state(), rates.storage(), layout.weights),
             gradients: on_device(
                 plan.offload.state(),
@@ -85,6 +91,12 @@ impl ModelState {
             buffers: Bytes::ZERO,
             whole_gradients,
             parameters,
+            expert_parameters: Count::ZERO,
+            experts: [Bytes::ZERO; 3],
+        };
+        if layout.sees_experts {
+            return Self { expert_parameters: parameters, experts: [own.weights, own.gradients, own.optimizer], ..own };
         }
+        own
     }
 }

@@ -14,7 +14,7 @@ use super::stream::{CollectiveStreams, Stream};
 use super::task::{EventWait, Task, TaskClass, TaskEvent, bytes, memory_of, waits};
 use super::unit_costs::UnitCosts;
 use super::unit_order::{CheckpointFetch, UnitList, UnitPosition, UnitRun, recomputed_layers};
-use super::unit_pass::{Exchange, GradientReduction, Gradients, UnitCollective};
+use super::unit_pass::{ComputeStep, Exchange, Exchanges, GradientReduction, Gradients, UnitCollective};
 
 /// Writes the tasks of unit passes.
 pub(super) struct TaskEmitter<'a> {
@@ -309,26 +309,39 @@ impl TaskEmitter<'_> {
 
     /// Chains the pieces of a unit's compute, with the exchanges around them.
     fn write_compute(&self, builder: &mut GraphBuilder<'_>, site: RunSite<'_>, start: [Option<EventWait>; 3]) {
-        let (unit_pass, layout) = (&site.run.unit_pass, self.costs.layout);
-        let steps = unit_pass.steps.iter().filter(|step| step.piece.time() > Seconds::ZERO);
+        let (unit_pass, rates) = (&site.run.unit_pass, self.costs.rates);
+        let plan = &rates.scenario.plan;
+        let exchanges = |step: &ComputeStep| {
+            let Exchanges { before, after, .. } = step.exchanges;
+            [before, after].into_iter().any(|id| self.costs.exchange(id).is_some())
+        };
+        let steps = unit_pass.steps.iter().filter(|step| step.piece.time() > Seconds::ZERO || exchanges(step));
         let total = steps.clone().count();
         for (index, step) in steps.enumerate() {
             let (first, last) = (index == 0, index + 1 == total);
             let [one, two, three] = if first { start } else { [None; 3] };
-            let tensor = (layout.tensor > 1).then(|| builder.after(TaskEvent::Tensor, 0));
-            let context = (layout.context > 1).then(|| builder.after(TaskEvent::Context, 0));
+            let tensor = (plan.tensor > 1).then(|| builder.after(TaskEvent::Tensor, 0));
+            let context = (plan.context > 1).then(|| builder.after(TaskEvent::Context, 0));
+            let tokens = |builder: &GraphBuilder<'_>| rates.experts.apart.then(|| builder.after(TaskEvent::Experts, 0));
+            if let Some(exchange) = self.costs.exchange(step.exchanges.before) {
+                let computed = Some(builder.after(TaskEvent::Computed, 0));
+                let waits = waits([one, two, three, tensor, context, tokens(builder), computed]);
+                let task = self.exchange(builder, site, &exchange);
+                builder.push(Task { waits, ..task });
+            }
+            let experts = tokens(builder);
             // An exchange runs beside this piece of compute, not before it: what the piece waits for was read before the
             // exchange is listed, so the first to wait for it is the next piece.
             for exchange in self.costs.beside(step) {
                 let computed = Some(builder.after(TaskEvent::Computed, 0));
-                let waits = waits([one, two, three, tensor, context, computed]);
+                let waits = waits([one, two, three, tensor, context, experts, computed]);
                 let task = self.exchange(builder, site, &exchange);
                 builder.push(Task { waits, ..task });
             }
             let after = self.costs.exchange(step.exchanges.after);
             let label = site.label(Stream::Compute, TaskKind::from(unit_pass.pass));
             let mut task = builder.compute(step.piece, TaskClass::Compute, label);
-            task.waits = waits([one, two, three, tensor, context]);
+            task.waits = waits([one, two, three, tensor, context, experts]);
             task.signals[0] = Some(TaskEvent::Computed);
             if first {
                 task.allocates = unit_pass.allocates();

@@ -23,6 +23,8 @@ pub enum Stream {
     Tensor,
     /// Exchanges of context parallelism.
     Context,
+    /// Tokens to experts on other ranks, and back.
+    Experts,
     /// Sends to other pipeline ranks.
     Pipeline,
     /// Copies to the host.
@@ -33,13 +35,14 @@ pub enum Stream {
 
 impl Stream {
     /// All streams, in the order in which they are drawn.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Compute,
         Self::Gather,
         Self::Reduce,
         Self::Replicas,
         Self::Tensor,
         Self::Context,
+        Self::Experts,
         Self::Pipeline,
         Self::HostOut,
         Self::HostIn,
@@ -54,6 +57,7 @@ impl Stream {
             Self::Replicas => "replicas",
             Self::Tensor => "tensor",
             Self::Context => "context",
+            Self::Experts => "experts",
             Self::Pipeline => "pipeline",
             Self::HostOut => "to host",
             Self::HostIn => "from host",
@@ -75,7 +79,8 @@ const _: () = {
 };
 
 /// Streams that are serialised with compute: a launch is over when they are.
-pub const SERIAL: StreamSet = StreamSet::EMPTY.with(Stream::Compute).with(Stream::Tensor).with(Stream::Context);
+pub const SERIAL: StreamSet =
+    StreamSet::EMPTY.with(Stream::Compute).with(Stream::Tensor).with(Stream::Context).with(Stream::Experts);
 
 /// A value for each stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

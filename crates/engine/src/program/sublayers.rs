@@ -1,4 +1,5 @@
-//! Layers whose attention and MLP are units of their own, each cut into slices if the plan says so.
+//! Layers whose attention and MLP are units of their own, each cut into slices if the plan says so; and layers whose
+//! experts have a mesh of their own: those are a unit, and all else of the layer is the other.
 //!
 //! A layer that is computed again from its input runs both sublayers forward before either goes backward:
 //! weights are gathered a third time for that, as FSDP does with units inside a recomputed block. Only an
@@ -13,7 +14,7 @@ use crate::units::{Bytes, Count, Seconds};
 use super::build::LaunchedWork;
 use super::label::ModelPart;
 use super::unit_costs::UnitCosts;
-use super::unit_pass::{ComputeStep, Exchanges, Traversal, UnitParameters, UnitPass, deferred_bytes};
+use super::unit_pass::{ComputeStep, ExchangeId, Exchanges, Traversal, UnitParameters, UnitPass, deferred_bytes};
 
 /// The inputs of passes over a sublayer.
 struct SublayerUnits<'a> {
@@ -55,17 +56,19 @@ pub(super) fn layer(
     recomputed: bool,
     pass: Pass,
 ) -> Vec<UnitPass> {
-    let work = &costs.attention.rates.sliced_layer(kind, slices);
+    let rates = costs.attention.rates;
+    let work = &rates.sliced_layer(kind, slices);
     let units = |sublayer: Sublayer| {
         SublayerUnits::new(costs.get(sublayer), kind, sublayer, work, *slices.get(sublayer), recomputed)
     };
-    let (attention, mlp) = (units(Sublayer::Attention), units(Sublayer::Mlp));
+    let second = if rates.experts_apart(kind) { Sublayer::Experts } else { Sublayer::Mlp };
+    let (first, second) = (units(Sublayer::Attention), units(second));
     match pass {
-        Pass::Forward => [attention.forward(), mlp.forward()].concat(),
+        Pass::Forward => [first.forward(), second.forward()].concat(),
         Pass::Backward | Pass::BackwardInputs => {
-            [attention.recompute(), mlp.recompute(), mlp.backward(pass), attention.backward(pass)].concat()
+            [first.recompute(), second.recompute(), second.backward(pass), first.backward(pass)].concat()
         }
-        Pass::BackwardWeights => [mlp.weights(), attention.weights()].concat(),
+        Pass::BackwardWeights => [second.weights(), first.weights()].concat(),
     }
 }
 
@@ -84,9 +87,12 @@ impl<'a> SublayerUnits<'a> {
         recomputed: bool,
     ) -> Self {
         let model = &costs.rates.scenario.model;
+        let routed = if costs.rates.experts_apart(kind) { model.routed_parameters(kind) } else { 0 };
         let (part, parameters) = match sublayer {
+            Sublayer::Attention if routed > 0 => (ModelPart::Attention, model.layer_parameters(kind) - routed),
             Sublayer::Attention => (ModelPart::Attention, model.attention_parameters()),
             Sublayer::Mlp => (ModelPart::Mlp, model.mlp_parameters(kind)),
+            Sublayer::Experts => (ModelPart::Experts, routed),
         };
         let own = costs.local(parameters) / f64::from(slices);
         Self {
@@ -101,7 +107,16 @@ impl<'a> SublayerUnits<'a> {
         }
     }
 
+    /// Whether the unit is all of a layer but its experts.
+    fn has_router(&self) -> bool {
+        self.sublayer == Sublayer::Attention && self.costs.rates.experts_apart(self.kind)
+    }
+
     fn activations(&self) -> SublayerActivations {
+        let PerSublayer { attention, mlp, .. } = self.costs.layer(self.kind).activations.sublayers;
+        if self.has_router() {
+            return attention + mlp;
+        }
         *self.costs.layer(self.kind).activations.sublayers.get(self.sublayer)
     }
 
@@ -109,7 +124,7 @@ impl<'a> SublayerUnits<'a> {
     fn input(&self) -> Bytes {
         match self.sublayer {
             Sublayer::Attention => self.share(self.costs.layer(self.kind).activations.checkpoint),
-            Sublayer::Mlp => Bytes::ZERO,
+            Sublayer::Mlp | Sublayer::Experts => Bytes::ZERO,
         }
     }
 
@@ -118,10 +133,30 @@ impl<'a> SublayerUnits<'a> {
         self.sublayer == Sublayer::Attention && self.recomputed && self.costs.rates.scenario.plan.offload.checkpoints()
     }
 
-    /// The compute of forward, or of its repeat.
-    fn forward_compute(&self) -> SliceCompute {
-        let exchanges = Exchanges::around(self.sublayer, Pass::Forward);
-        SliceCompute { work: *self.work.forward.get(self.sublayer), launch: 1.0, exchanges }
+    /// The compute of forward, or of its repeat: one piece, or two where a router follows attention.
+    fn forward_compute(&self) -> [SliceCompute; 2] {
+        let hidden = self.costs.rates.scenario.plan.experts.overlap;
+        let piece = |sublayer: Sublayer, launch: f64, exchanges: Exchanges| SliceCompute {
+            work: *self.work.forward.get(sublayer),
+            launch,
+            exchanges,
+        };
+        match self.sublayer {
+            Sublayer::Experts => {
+                [piece(self.sublayer, 1.0, Exchanges::around_experts(Pass::Forward, hidden)), NO_COMPUTE]
+            }
+            Sublayer::Attention if self.has_router() => {
+                let attention = Exchanges::around(self.sublayer, Pass::Forward);
+                let attention = if hidden { attention.with_experts_beside(ExchangeId::Dispatch) } else { attention };
+                let router = match self.costs.rates.scenario.plan.experts.shared_overlap {
+                    _ if hidden => Exchanges::NONE,
+                    true => Exchanges::NONE.with_experts_beside(ExchangeId::Dispatch),
+                    false => Exchanges { after: Some(ExchangeId::Dispatch), ..Exchanges::NONE },
+                };
+                [piece(self.sublayer, 0.5, attention), piece(Sublayer::Mlp, 0.5, router)]
+            }
+            sublayer => [piece(sublayer, 1.0, Exchanges::around(sublayer, Pass::Forward)), NO_COMPUTE],
+        }
     }
 
     fn forward(&self) -> Vec<UnitPass> {
@@ -132,7 +167,7 @@ impl<'a> SublayerUnits<'a> {
             (own.whole - own.kept, self.share(own.kept))
         };
         let mut forward =
-            self.sliced(Traversal::Pass(Pass::Forward), [self.forward_compute(), NO_COMPUTE], [working, kept]);
+            self.sliced(Traversal::Pass(Pass::Forward), followed(self.forward_compute(), NO_COMPUTE), [working, kept]);
         for unit_pass in forward.iter_mut().filter(|_| self.offloaded()) {
             unit_pass.to_host = kept;
         }
@@ -141,7 +176,7 @@ impl<'a> SublayerUnits<'a> {
 
     /// Whether recompute and backward are one pass on one gather, as for an MLP in one piece.
     fn recomputes_at_once(&self) -> bool {
-        self.sublayer == Sublayer::Mlp && self.slices == 1
+        self.sublayer != Sublayer::Attention && self.slices == 1
     }
 
     /// The passes of recompute; none where nothing is recomputed or backward does it. They bring back all activations
@@ -151,7 +186,8 @@ impl<'a> SublayerUnits<'a> {
             return Vec::new();
         }
         let left = self.share(self.activations().whole) - self.input();
-        let mut again = self.sliced(Traversal::Recompute, [self.forward_compute(), NO_COMPUTE], [Bytes::ZERO, left]);
+        let compute = followed(self.forward_compute(), NO_COMPUTE);
+        let mut again = self.sliced(Traversal::Recompute, compute, [Bytes::ZERO, left]);
         if self.offloaded() {
             let inputs = self.input() * f64::from(self.slices);
             again[0].from_host += inputs;
@@ -160,27 +196,49 @@ impl<'a> SublayerUnits<'a> {
         again
     }
 
+    /// The compute of backward, whole or for inputs: one piece, or two where a router precedes attention.
+    fn backward_compute(&self, pass: Pass) -> [SliceCompute; 2] {
+        let hidden = self.costs.rates.scenario.plan.experts.overlap;
+        let launch = if pass.completes_gradients() { BACKWARD_LAUNCHES } else { BACKWARD_LAUNCHES / 2.0 };
+        let piece = |sublayer: Sublayer, share: f64, exchanges: Exchanges| SliceCompute {
+            work: self.work.work(sublayer, pass),
+            launch: launch * share,
+            exchanges,
+        };
+        match self.sublayer {
+            Sublayer::Experts => [piece(self.sublayer, 1.0, Exchanges::around_experts(pass, hidden)), NO_COMPUTE],
+            Sublayer::Attention if self.has_router() => {
+                let attention = Exchanges::around(self.sublayer, pass);
+                let attention = if hidden { attention.with_experts_beside(ExchangeId::Dispatch) } else { attention };
+                [piece(Sublayer::Mlp, 0.5, Exchanges::NONE), piece(self.sublayer, 0.5, attention)]
+            }
+            sublayer => [piece(sublayer, 1.0, Exchanges::around(sublayer, pass)), NO_COMPUTE],
+        }
+    }
+
     /// Backward, whole or for inputs.
     fn backward(&self, pass: Pass) -> Vec<UnitPass> {
         let (own, rates) = (self.activations(), self.costs.rates);
-        let back = SliceCompute {
-            work: self.work.work(self.sublayer, pass),
-            launch: if pass.completes_gradients() { BACKWARD_LAUNCHES } else { BACKWARD_LAUNCHES / 2.0 },
-            exchanges: Exchanges::around(self.sublayer, pass),
-        };
+        let back = self.backward_compute(pass);
         let (compute, working, kept) = if !self.recomputed {
             let selective = rates.scenario.plan.recompute == Recompute::Selective;
             let exchanges = match self.sublayer {
                 Sublayer::Attention => self.costs.repeated_exchanges(),
-                Sublayer::Mlp => Exchanges::NONE,
+                Sublayer::Mlp | Sublayer::Experts => Exchanges::NONE,
             };
-            let again = SliceCompute { work: *self.work.selective.get(self.sublayer), exchanges, ..NO_COMPUTE };
-            let compute = [if selective { again } else { NO_COMPUTE }, back];
+            let PerSublayer { mlp, .. } = self.work.selective;
+            let router = if self.has_router() { mlp } else { DeviceTime::default() };
+            let work = *self.work.selective.get(self.sublayer) + router;
+            let again = SliceCompute { work, exchanges, ..NO_COMPUTE };
+            let [first, second] = back;
+            let compute = [if selective { again } else { NO_COMPUTE }, first, second];
             (compute, own.whole - own.kept + own.working, self.share(own.kept))
         } else if self.recomputes_at_once() {
-            ([self.forward_compute(), back], own.whole + own.working, Bytes::ZERO)
+            // A unit that is not attention has one piece either way.
+            let ([again, _], [back, _]) = (self.forward_compute(), back);
+            ([again, back, NO_COMPUTE], own.whole + own.working, Bytes::ZERO)
         } else {
-            ([back, NO_COMPUTE], own.working, self.share(own.whole))
+            (followed(back, NO_COMPUTE), own.working, self.share(own.whole))
         };
         self.sliced(Traversal::Pass(pass), compute, [working, self.deferred_bytes(pass) - kept])
     }
@@ -188,14 +246,17 @@ impl<'a> SublayerUnits<'a> {
     /// Backward for weights.
     fn weights(&self) -> Vec<UnitPass> {
         let pass = Pass::BackwardWeights;
-        let launch = BACKWARD_LAUNCHES / 2.0;
-        let compute = SliceCompute { work: self.work.work(self.sublayer, pass), launch, ..NO_COMPUTE };
-        self.sliced(Traversal::Pass(pass), [compute, NO_COMPUTE], [Bytes::ZERO, self.deferred_bytes(pass)])
+        let compute = followed(self.backward_compute(pass), NO_COMPUTE);
+        self.sliced(Traversal::Pass(pass), compute, [Bytes::ZERO, self.deferred_bytes(pass)])
     }
 
     /// Bytes that a slice's pass keeps for the gradients of weights, or gives back.
     fn deferred_bytes(&self, pass: Pass) -> Bytes {
-        deferred_bytes(pass, || self.share(*self.costs.rates.weight_gradient_inputs(self.kind).get(self.sublayer)))
+        deferred_bytes(pass, || {
+            let inputs = self.costs.rates.weight_gradient_inputs(self.kind);
+            let router = if self.has_router() { inputs.mlp } else { Bytes::ZERO };
+            self.share(*inputs.get(self.sublayer) + router)
+        })
     }
 
     /// One slice's share of some memory, in whole bytes, so that backward frees exactly what forward kept.
@@ -204,11 +265,11 @@ impl<'a> SublayerUnits<'a> {
     }
 
     /// The slices of one pass. `memory` is the working memory of each, and the bytes that it keeps.
-    fn sliced(&self, pass: Traversal, compute: [SliceCompute; 2], memory: [Bytes; 2]) -> Vec<UnitPass> {
+    fn sliced(&self, pass: Traversal, compute: [SliceCompute; 3], memory: [Bytes; 2]) -> Vec<UnitPass> {
         let [working, kept] = memory;
         let slice = |slice: u32| {
-            let [first, second] = compute.map(|compute| self.step(compute, slice));
-            UnitPass { working, kept, ..self.costs.unit_pass(self.unit, pass, [first, second, ComputeStep::default()]) }
+            let steps = compute.map(|compute| self.step(compute, slice));
+            UnitPass { working, kept, ..self.costs.unit_pass(self.unit, pass, steps) }
         };
         (0..self.slices).map(slice).collect()
     }
@@ -218,11 +279,14 @@ impl<'a> SublayerUnits<'a> {
         let host = self.costs.rates.launch_bound(work.time, compute.launch * self.host) - work.time;
         // Slices add up to one output, which the tensor ranks sum once; keys and values travel once as well.
         let (first, last) = (slice == 0, slice + 1 == self.slices);
-        let Exchanges { after, beside: [context, tensor] } = compute.exchanges;
-        let beside = [context.filter(|_| first), tensor.filter(|_| last)];
-        ComputeStep {
-            piece: LaunchedWork { work, host },
-            exchanges: Exchanges { after: after.filter(|_| last), beside },
-        }
+        let Exchanges { before, after, beside: [context, tensor, experts] } = compute.exchanges;
+        let beside = [context.filter(|_| first), tensor.filter(|_| last), experts.filter(|_| first)];
+        let exchanges = Exchanges { before: before.filter(|_| first), after: after.filter(|_| last), beside };
+        ComputeStep { piece: LaunchedWork { work, host }, exchanges }
     }
+}
+
+/// Two pieces and a third.
+const fn followed([first, second]: [SliceCompute; 2], third: SliceCompute) -> [SliceCompute; 3] {
+    [first, second, third]
 }

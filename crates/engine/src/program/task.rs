@@ -60,6 +60,8 @@ pub enum TaskEvent {
     Tensor,
     /// Exchanges of context parallelism.
     Context,
+    /// Exchanges of tokens with their experts.
+    Experts,
     /// Copies to the host, except those counted by `Stored`.
     HostOut,
     /// Copies from the host, except those counted by `Loaded`.
@@ -126,7 +128,7 @@ pub enum TaskClass {
 }
 
 /// The most conditions that a task has.
-pub const WAITS: usize = 6;
+pub const WAITS: usize = 7;
 
 /// One task; in a task loop that repeats, one per iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

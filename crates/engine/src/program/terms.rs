@@ -50,8 +50,8 @@ pub(crate) struct StageCost {
     pub working: Bytes,
     /// Gathered weights, and gradients that wait for their reduction.
     pub buffers: Bytes,
-    /// Parameters, before they are sharded.
-    pub parameters: Count,
+    /// Parameters before they are sharded: of experts that have a mesh of their own, and all others.
+    pub parameters: [Count; 2],
     /// Weights, gradients and optimizer state that stay in memory.
     pub state: Bytes,
     /// The update, and the gathers of updated weights.
@@ -103,15 +103,16 @@ impl StepTerms {
         } else {
             let layouts = OperatorLayouts::plain(scenario, layout);
             let whole = layouts.whole_model(recomputed_layers(&costs));
+            let all = layouts.costs(&rates, false);
             let [ahead, behind] = [Pass::Forward, Pass::Backward].map(|pass| {
                 let mut list = UnitList::default();
-                layouts.list(std::slice::from_ref(&costs), &whole, pass, &mut list);
+                layouts.list(&all, &whole, pass, &mut list);
                 list
             });
             for (ahead, behind) in ahead.turns().zip(behind.turns().collect::<Vec<_>>().into_iter().rev()) {
                 let parts = ahead.iter().zip(behind.iter().rev());
                 let parts: Vec<u16> =
-                    parts.map(|(ahead, behind)| terms.part(&unit_cost(&costs, ahead, behind))).collect();
+                    parts.map(|(ahead, behind)| terms.part(&unit_cost(&all, ahead, behind))).collect();
                 terms.order.extend((0..ahead[0].count).flat_map(|_| &parts));
             }
         }
@@ -125,9 +126,11 @@ impl StepTerms {
             return Self::new(scenario, layout);
         }
         let rates = Rates::new(scenario, &Factors::default());
-        let costs = UnitCosts::new(&rates, layout, true);
+        let layouts = OperatorLayouts::plain(scenario, layout);
+        let costs = layouts.costs(&rates, true);
+        let of_layout = |layout: usize| &costs[layout];
         Self {
-            parts: self.stateless.iter().map(|(stateless, held)| stage_cost(stateless, held, |_| &costs)).collect(),
+            parts: self.stateless.iter().map(|(stateless, held)| stage_cost(stateless, held, of_layout)).collect(),
             order: self.order.clone(),
             send: self.send,
             buffered: !whole_gradients(&rates, layout),
@@ -161,12 +164,16 @@ pub(crate) fn transfer_counts_at_ends(scenario: &Scenario, layout: &Layout) -> E
 }
 
 /// The cost of one unit of a run, forward and backward.
-fn unit_cost(costs: &UnitCosts<'_>, ahead: &UnitRun, behind: &UnitRun) -> StageCost {
-    let model = &costs.rates.scenario.model;
-    let parameters = match ahead.unit_pass.part {
-        ModelPart::Embedding => model.embedding_parameters(),
-        ModelPart::Head => model.head_parameters(),
-        _ => model.layer_parameters(model.kind(ahead.layer)),
+fn unit_cost(all: &[UnitCosts<'_>], ahead: &UnitRun, behind: &UnitRun) -> StageCost {
+    let model = &all[0].rates.scenario.model;
+    let kind = model.kind(ahead.layer);
+    // Without entries for operators there are two layouts at most: that of the model, and that of its experts.
+    let (costs, parameters) = match ahead.unit_pass.part {
+        ModelPart::Embedding => (&all[0], model.embedding_parameters()),
+        ModelPart::Head => (&all[0], model.head_parameters()),
+        ModelPart::Experts => (&all[all.len() - 1], model.routed_parameters(kind)),
+        ModelPart::Attention => (&all[0], model.layer_parameters(kind) - model.routed_parameters(kind)),
+        _ => (&all[0], model.layer_parameters(kind)),
     };
     let [ahead, behind] = [ahead, behind].map(|run| &run.unit_pass);
     let one = |unit_pass: &UnitPass| [UnitRun { unit_pass: *unit_pass, count: 1, ..UnitRun::default() }];
@@ -259,8 +266,14 @@ impl StageCost {
     /// Adds the state of a parameter group.
     fn with_state(self, group: &ParameterGroup<'_>) -> Self {
         let state = ModelState::of_groups(&[*group]);
+        let [mut experts, mut others] = self.parameters;
+        if group.costs.layout.sees_experts {
+            experts += state.parameters
+        } else {
+            others += state.parameters
+        }
         Self {
-            parameters: self.parameters + state.parameters,
+            parameters: [experts, others],
             state: self.state + state.total(),
             update: self.update + boundary::lower_bound(group),
             ..self

@@ -1,7 +1,7 @@
 //! Costs that passes over units share. Not for the passes of a kind of unit ([`super::whole_units`],
 //! [`super::sublayers`]), nor for the transfers of sharded parameters ([`super::unit_transfers`]).
 
-use crate::cost::{Activations, LayerWork, Payload, Rates, TensorTransfers, Transfer};
+use crate::cost::{Activations, ExpertTransfers, LayerWork, Payload, Rates, TensorTransfers, Transfer};
 use crate::model::{LayerKind, PerKind};
 use crate::plan::pass::Pass;
 use crate::plan::{Format, Reduction};
@@ -37,6 +37,7 @@ pub(super) struct UnitCosts<'a> {
     pub tensor: TensorTransfers,
     /// Keys and values, once around the context ranks.
     pub keys_values: Transfer,
+    pub experts: ExpertTransfers,
     /// Collectives that gather or reduce one unit.
     pub collectives: Count,
     /// Whether weights are gathered and gradients reduced by stages of several units, not by units.
@@ -49,6 +50,12 @@ impl<'a> UnitCosts<'a> {
         let storage = rates.scenario.plan.precision.storage();
         // Keys and values of each rank pass all others: an all-gather in a ring, hidden step by step.
         let kv = rates.tokens() * model.kv_width() as f64 * f64::from(layout.context) / f64::from(layout.tensor);
+        let tensor = rates.tensor_transfers(rates.tokens() * f64::from(model.hidden), layout.tensor_group());
+        let mut experts = rates.expert_transfers(layout);
+        if rates.experts.apart && model.experts.is_some_and(|experts| experts.shared_ffn.is_some()) {
+            // The shared expert is cut over the tensor ranks as an MLP is.
+            experts.dispatch = experts.dispatch + tensor.forward + tensor.overlapped_forward;
+        }
         Self {
             rates,
             layout,
@@ -56,7 +63,8 @@ impl<'a> UnitCosts<'a> {
                 work: rates.layer(kind),
                 activations: rates.activations(kind),
             }),
-            tensor: rates.tensor_transfers(rates.tokens() * f64::from(model.hidden), layout.tensor_group()),
+            tensor,
+            experts,
             keys_values: if layout.context > 1 {
                 rates.gather(Payload::plain(kv, storage), layout.context_group())
             } else {
@@ -78,7 +86,7 @@ impl<'a> UnitCosts<'a> {
     }
 
     pub fn local(&self, parameters: u64) -> Count {
-        Count::from(parameters) / f64::from(self.layout.tensor)
+        Count::from(parameters) / f64::from(self.layout.parts())
     }
 
     /// The level between a pipeline rank and its neighbour in the direction of a pass; the last and the first rank are
@@ -96,7 +104,7 @@ impl<'a> UnitCosts<'a> {
 
     /// Seconds of a pass: its pieces and the exchanges after them run one after the other.
     pub(crate) fn serial(&self, unit_pass: &UnitPass) -> Seconds {
-        unit_pass.steps.iter().map(|step| step.piece.time() + self.after(step)).sum()
+        unit_pass.steps.iter().map(|step| step.piece.time() + self.before(step) + self.after(step)).sum()
     }
 
     /// A lower bound on the time from a pass to the rank's next: an exchange beside a piece takes `contention` of the
@@ -109,9 +117,14 @@ impl<'a> UnitCosts<'a> {
             let (longest, all) = self.beside(step).fold((Seconds::ZERO, Seconds::ZERO), |(longest, all), exchange| {
                 (exchange.transfer.time.max(longest), all + exchange.transfer.time)
             });
-            (piece + (all - after * 2.0).max(Seconds::ZERO) * contention.get() + after).max(longest)
+            self.before(step) + (piece + (all - after * 2.0).max(Seconds::ZERO) * contention.get() + after).max(longest)
         };
         unit_pass.steps.iter().map(of_step).sum()
+    }
+
+    /// Seconds of the exchange before a piece.
+    fn before(&self, step: &ComputeStep) -> Seconds {
+        self.exchange(step.exchanges.before).map_or(Seconds::ZERO, |exchange| exchange.transfer.time)
     }
 
     /// Seconds of the exchange after a piece.
@@ -121,7 +134,7 @@ impl<'a> UnitCosts<'a> {
 
     /// The exchanges beside a piece; none where nothing computes.
     pub fn beside(&self, step: &ComputeStep) -> impl Iterator<Item = Exchange> {
-        let ids = if step.piece.time() > Seconds::ZERO { step.exchanges.beside } else { [None; 2] };
+        let ids = if step.piece.time() > Seconds::ZERO { step.exchanges.beside } else { [None; 3] };
         ids.into_iter().filter_map(|id| self.exchange(id))
     }
 
@@ -140,6 +153,12 @@ impl<'a> UnitCosts<'a> {
             event: TaskEvent::Context,
             transfer,
         };
+        let experts = |transfer: Transfer| Exchange {
+            stream: Stream::Experts,
+            kind: TaskKind::AllToAll,
+            event: TaskEvent::Experts,
+            transfer,
+        };
         let exchange = match id? {
             ExchangeId::KeysValues => context(self.keys_values),
             ExchangeId::KeysValuesGradients => context(self.keys_values + self.keys_values),
@@ -152,6 +171,8 @@ impl<'a> UnitCosts<'a> {
             ExchangeId::Embedding(pass) => tensor(*ends.embedding.get(pass)),
             ExchangeId::Head(pass) => tensor(*ends.head.get(pass)),
             ExchangeId::HeadBeside => tensor(ends.overlapped_head),
+            ExchangeId::Dispatch => experts(self.experts.dispatch),
+            ExchangeId::Combine => experts(self.experts.combine),
         };
         Some(exchange).filter(|exchange| exchange.transfer.time > Seconds::ZERO)
     }
@@ -180,14 +201,17 @@ impl<'a> UnitCosts<'a> {
     /// The exchanges of selective recompute: where it runs attention again, keys and values must travel again too.
     pub(crate) fn repeated_exchanges(&self) -> Exchanges {
         let repeats_attention = self.rates.scenario.stack.selective.core > 0.0;
-        Exchanges { after: None, beside: [repeats_attention.then_some(ExchangeId::KeysValues), None] }
+        let keys_values = repeats_attention.then_some(ExchangeId::KeysValues);
+        Exchanges { beside: [keys_values, None, None], ..Exchanges::NONE }
     }
 
     /// A pass of a unit: its transfers, and the memory of its weights and gradients.
     pub(crate) fn unit_pass(&self, unit: UnitParameters, traversal: Traversal, steps: [ComputeStep; 3]) -> UnitPass {
         let pass = traversal.pass();
         let last = traversal.completes_gradients();
-        let steps = if self.layout.tensor == 1 && self.layout.context == 1 { merged(steps) } else { steps };
+        let plan = &self.rates.scenario.plan;
+        let exchanges = plan.tensor > 1 || plan.context > 1 || self.rates.experts.apart;
+        let steps = if exchanges { steps } else { merged(steps) };
         // A stage gathers, reduces and offloads as a whole; its units only compute and hold activations.
         if self.staged {
             return UnitPass { part: unit.part, pass, steps, ..UnitPass::default() };
@@ -314,8 +338,11 @@ impl<'a> UnitCosts<'a> {
     /// Time of one micro-batch's forward through a pipeline rank's layers, without overlap.
     pub(crate) fn forward_time(&self) -> Seconds {
         let ranks = f64::from(self.layout.pipeline);
-        let of_kind =
-            |(kind, count)| f64::from(count) / ranks * self.serial(&self.layer_pass(kind, false, Pass::Forward));
+        let passed = |kind| self.layer_passes(kind, false, Pass::Forward).iter().map(|pass| self.serial(pass)).sum();
+        let of_kind = |(kind, count): (LayerKind, u32)| {
+            let layer: Seconds = passed(kind);
+            layer * (f64::from(count) / ranks)
+        };
         self.rates.scenario.model.kinds().map(of_kind).sum()
     }
 

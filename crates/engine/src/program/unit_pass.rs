@@ -89,7 +89,7 @@ impl Traversal {
     }
 }
 
-/// An exchange between tensor or context ranks, as [`UnitCosts::exchange`](super::unit_costs::UnitCosts::exchange)
+/// An exchange between tensor ranks, context ranks or the ranks of experts, as [`UnitCosts::exchange`](super::unit_costs::UnitCosts::exchange)
 /// costs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ExchangeId {
@@ -115,9 +115,13 @@ pub(super) enum ExchangeId {
     Head(Pass),
     /// Beside backward of the head.
     HeadBeside,
+    /// Tokens to their experts; the gradients of experts' inputs back.
+    Dispatch,
+    /// Experts' outputs back to their tokens; the gradients of outputs to the experts.
+    Combine,
 }
 
-/// A transfer between tensor or context ranks.
+/// A transfer between the ranks that share a layer's work.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Exchange {
     pub stream: Stream,
@@ -130,14 +134,16 @@ pub(super) struct Exchange {
 /// The exchanges around a piece of compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Exchanges {
+    /// The piece waits for it, and nothing computes meanwhile.
+    pub before: Option<ExchangeId>,
     /// The next piece waits for it, and nothing computes meanwhile.
     pub after: Option<ExchangeId>,
-    /// One of the context ranks and one of the tensor ranks run beside the piece.
-    pub beside: [Option<ExchangeId>; 2],
+    /// One of the context ranks, one of the tensor ranks and one of the experts' ranks run beside the piece.
+    pub beside: [Option<ExchangeId>; 3],
 }
 
 impl Exchanges {
-    pub const NONE: Self = Self { after: None, beside: [None; 2] };
+    pub const NONE: Self = Self { before: None, after: None, beside: [None; 3] };
 
     /// The exchanges around a pass over a sublayer. Gradients of weights need nothing from other ranks: the pass for
     /// inputs has all exchanges of backward.
@@ -151,7 +157,29 @@ impl Exchanges {
             Pass::BackwardWeights => return Self::NONE,
         };
         let keys_values = (sublayer == Sublayer::Attention).then_some(keys_values);
-        Self { after: Some(after), beside: [keys_values, Some(beside)] }
+        Self { after: Some(after), beside: [keys_values, Some(beside), None], ..Self::NONE }
+    }
+
+    /// The exchanges around the experts of a layer: tokens come in before them and go out behind; or, where both are hidden
+    /// behind other micro-batches, one of the two beside them.
+    pub fn around_experts(pass: Pass, hidden: bool) -> Self {
+        match pass {
+            // Tokens came in behind the router.
+            Pass::Forward if hidden => Self::NONE.with_experts_beside(ExchangeId::Combine),
+            Pass::Forward => Self { after: Some(ExchangeId::Combine), ..Self::NONE },
+            Pass::Backward | Pass::BackwardInputs if hidden => Self::NONE.with_experts_beside(ExchangeId::Combine),
+            Pass::Backward | Pass::BackwardInputs => {
+                Self { before: Some(ExchangeId::Combine), after: Some(ExchangeId::Dispatch), ..Self::NONE }
+            }
+            Pass::BackwardWeights => Self::NONE,
+        }
+    }
+
+    /// The same with an exchange of tokens beside the piece.
+    #[must_use]
+    pub fn with_experts_beside(self, exchange: ExchangeId) -> Self {
+        let [context, tensor, _] = self.beside;
+        Self { beside: [context, tensor, Some(exchange)], ..self }
     }
 }
 

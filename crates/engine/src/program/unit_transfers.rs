@@ -173,7 +173,7 @@ impl UnitCosts<'_> {
         }
         // Quantise, then dequantise and add, once per hop; the second hop has what the first left.
         let one = payload.elements * (self.rates.storage() + 2.0 * Bytes::new(payload.format.bytes()));
-        let inside = self.rates.scenario.cluster.devices_per_node() / self.layout.tensor;
+        let inside = self.rates.scenario.cluster.devices_per_node() / self.layout.parts();
         let hops = if two_hop { 1.0 + 1.0 / f64::from(inside.clamp(1, group.size)) } else { 1.0 };
         let transfer = self.rates.all_to_all(payload, group, two_hop);
         (transfer.with_passes(self.rates.memory_pass(one * hops)), TaskKind::AllToAll)

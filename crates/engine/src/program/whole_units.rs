@@ -1,7 +1,7 @@
 //! Passes over whole layers, over the embedding and over the head. Not for layers whose attention and MLP are units of
 //! their own ([`super::sublayers`]).
 
-use crate::cost::{DeviceTime, Sublayer};
+use crate::cost::{DeviceTime, PerSublayer, Sublayer};
 use crate::model::LayerKind;
 use crate::plan::Recompute;
 use crate::plan::pass::Pass;
@@ -9,7 +9,7 @@ use crate::units::{Bytes, Seconds};
 
 use super::build::LaunchedWork;
 use super::label::ModelPart;
-use super::sublayers::BACKWARD_LAUNCHES;
+use super::sublayers::{self, BACKWARD_LAUNCHES};
 use super::unit_costs::UnitCosts;
 use super::unit_pass::{ComputeStep, ExchangeId, Exchanges, Traversal, UnitParameters, UnitPass, deferred_bytes};
 
@@ -34,6 +34,15 @@ impl UnitCosts<'_> {
                 ..own
             },
             Pass::BackwardWeights => UnitPass { kept: held, ..own },
+        }
+    }
+
+    /// The passes over a layer of a kind, in one piece if its experts are sharded as the rest of it.
+    pub fn layer_passes(&self, kind: LayerKind, recomputed: bool, pass: Pass) -> Vec<UnitPass> {
+        if self.rates.experts_apart(kind) {
+            sublayers::layer(kind, PerSublayer::all(self), PerSublayer::all(1), recomputed, pass)
+        } else {
+            vec![self.layer_pass(kind, recomputed, pass)]
         }
     }
 
@@ -63,8 +72,9 @@ impl UnitCosts<'_> {
             _ if !pass.propagates() => ComputeStep::default(),
             (true, _) => {
                 let piece = LaunchedWork { work: ahead, host: late(ahead, 1.0) };
-                let beside = [ExchangeId::KeysValues, ExchangeId::LayerForwardBeside].map(Some);
-                ComputeStep { piece, exchanges: Exchanges { after: Some(ExchangeId::LayerForward), beside } }
+                let beside = [Some(ExchangeId::KeysValues), Some(ExchangeId::LayerForwardBeside), None];
+                let exchanges = Exchanges { after: Some(ExchangeId::LayerForward), beside, ..Exchanges::NONE };
+                ComputeStep { piece, exchanges }
             }
             (false, true) => {
                 let piece = LaunchedWork { work: layer.selective.sum(), host: Seconds::ZERO };
@@ -87,7 +97,7 @@ impl UnitCosts<'_> {
         let head = part == ModelPart::Head;
         let after = if head { ExchangeId::Head(pass) } else { ExchangeId::Embedding(pass) };
         let beside = (head && pass.is_backward()).then_some(ExchangeId::HeadBeside);
-        let exchanges = Exchanges { after: Some(after), beside: [None, beside] };
+        let exchanges = Exchanges { after: Some(after), beside: [None, beside, None], ..Exchanges::NONE };
         let mut steps = [ComputeStep::default(); 3];
         steps[0] = ComputeStep {
             piece: LaunchedWork { work: work.work(pass), host: Seconds::ZERO },

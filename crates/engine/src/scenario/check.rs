@@ -34,6 +34,7 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     tensor(scenario, &mut checks);
     context(scenario, &mut checks);
     mesh(scenario, &mut checks);
+    experts(scenario, &mut checks);
     precision(scenario, &mut checks);
     pipeline(scenario, &mut checks);
     passes(scenario, &mut checks);
@@ -187,6 +188,51 @@ fn context(scenario: &Scenario, checks: &mut Checks) {
         Field::Context.path(),
         || format!("{} ranks do not divide a sequence of {}", plan.context, plan.sequence),
         || "choose a size that divides the sequence".to_owned(),
+    );
+}
+
+/// Experts divided over ranks: there are some, whole ones on each rank, and the ranks of a pipeline stage have room for
+/// their mesh.
+fn experts(scenario: &Scenario, checks: &mut Checks) {
+    let (plan, model) = (&scenario.plan, &scenario.model);
+    let (ranks, tensor) = (plan.experts.ranks, scenario.expert_tensor());
+    let Some(shape) = model.experts else {
+        let what = || format!("{} has no experts", model.name);
+        checks.refuse(ranks > 1, Field::Experts.path(), what, || "choose 1".to_owned());
+        let given = plan.experts.tensor.is_some_and(|tensor| tensor != plan.tensor);
+        checks.refuse(given, Field::ExpertTensor.path(), what, || "leave it out".to_owned());
+        return;
+    };
+    checks.refuse(
+        !shape.count.is_multiple_of(ranks),
+        Field::Experts.path(),
+        || format!("{ranks} ranks do not divide the {} experts of {}", shape.count, model.name),
+        || "choose a count that divides the experts".to_owned(),
+    );
+    let width = shape.ffn_hidden.unwrap_or(model.ffn_hidden);
+    checks.refuse(
+        !width.is_multiple_of(tensor),
+        Field::ExpertTensor.path(),
+        || format!("{tensor} ranks do not divide an expert's width {width}"),
+        || "choose 1, or a size that divides the width".to_owned(),
+    );
+    let stage = devices(scenario) / plan.pipeline;
+    let taken = ranks.saturating_mul(tensor);
+    checks.refuse(
+        plan.pipeline > 0 && !stage.is_multiple_of(taken),
+        Field::Experts.path(),
+        || format!("{ranks} expert ranks x {tensor} tensor ranks in each do not divide the {stage} devices of a stage"),
+        || "choose sizes whose product divides them".to_owned(),
+    );
+    let copies = tensor != plan.tensor && plan.tensor > 1 && !scenario.stack.sequence_parallel;
+    checks.refuse(
+        copies,
+        Field::ExpertTensor.path(),
+        || {
+            let stack = &scenario.stack.id;
+            format!("stack '{stack}' has no sequence parallelism: its tensor ranks would send the same tokens")
+        },
+        || format!("choose {}, or a stack with sequence parallelism, like megatron-2024", plan.tensor),
     );
 }
 

@@ -35,6 +35,7 @@ impl Scenario {
             (Feature::Tensor, Field::Tensor, plan.tensor),
             (Feature::Context, Field::Context, plan.context),
             (Feature::Pipeline, Field::Pipeline, plan.pipeline),
+            (Feature::Expert, Field::Experts, plan.experts.ranks),
         ];
         for (feature, field, ranks) in ranks {
             lack(ranks > 1 && !runs.has(feature), field, &|| format!("{feature} parallelism"));

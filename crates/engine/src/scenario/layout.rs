@@ -2,6 +2,7 @@
 
 use crate::hardware::Group;
 use crate::plan::{Extent, Extents, Size};
+use crate::units::greatest_common_divisor;
 
 use super::Scenario;
 
@@ -18,6 +19,12 @@ pub struct Layout {
     pub pipeline: u32,
     /// Data-parallel ranks.
     pub data: u32,
+    /// Ranks among which a layer's experts are divided.
+    pub experts: u32,
+    /// Ranks that share each expert.
+    pub expert_tensor: u32,
+    /// Whether the counts are those that experts see ([`Layout::of_experts`]).
+    pub sees_experts: bool,
     /// Ranks that share the weights.
     pub weights: u32,
     /// Ranks that share the gradients; at least `weights`.
@@ -52,6 +59,9 @@ impl Layout {
             context: plan.context,
             pipeline: plan.pipeline,
             data: group / plan.context,
+            experts: plan.experts.ranks,
+            expert_tensor: scenario.expert_tensor(),
+            sees_experts: false,
             weights,
             gradients,
             optimizer: ranks(&plan.sharding.optimizer).max(gradients),
@@ -72,6 +82,52 @@ impl Layout {
         Self { weights, gradients, optimizer, ..*self }
     }
 
+    /// Whether experts are divided over other ranks than the rest of the model.
+    pub fn has_expert_mesh(&self) -> bool {
+        self.experts > 1 || self.expert_tensor != self.tensor
+    }
+
+    /// The ranks of each pipeline stage as experts see them: `tensor x experts x data`, where dense parameters see
+    /// `tensor x context x data` (Megatron-LM's parallel folding, `megatron/core/parallel_state.py`, which builds a second
+    /// grid of ranks). Shards of experts lie on the same devices as those of dense parameters, over what their own mesh
+    /// leaves: of 64 ranks at 8 experts' ranks over 8.
+    #[must_use]
+    pub fn of_experts(&self) -> Self {
+        let taken = self.expert_tensor * self.experts;
+        let group = self.tensor * self.group() / taken;
+        let folded = |count: u32| match count {
+            1 => 1,
+            _ => greatest_common_divisor(count * self.tensor / taken, group).max(1),
+        };
+        Self {
+            tensor: self.expert_tensor,
+            context: 1,
+            data: group,
+            sees_experts: true,
+            weights: folded(self.weights),
+            gradients: folded(self.gradients),
+            optimizer: folded(self.optimizer),
+            secondary: self.secondary.map(folded),
+            ..*self
+        }
+    }
+
+    /// Ranks that each have a part of the parameters of their own, before any of these are sharded: from one holder of a
+    /// shard to the next are as many devices.
+    pub(crate) fn parts(&self) -> u32 {
+        if self.sees_experts { self.tensor * self.experts } else { self.tensor }
+    }
+
+    /// The ranks among which a layer's experts are divided.
+    pub(crate) fn expert_group(&self) -> Group {
+        Group { stride: self.expert_tensor, size: self.experts }
+    }
+
+    /// The ranks that share each expert.
+    pub(crate) fn expert_tensor_group(&self) -> Group {
+        Group { stride: 1, size: self.expert_tensor }
+    }
+
     /// Data x context ranks: the group inside which state is sharded.
     pub fn group(&self) -> u32 {
         self.data * self.context
@@ -89,17 +145,17 @@ impl Layout {
 
     /// The first `size` data x context ranks: a group that holds one sharded copy.
     pub(crate) fn shard_group(&self, size: u32) -> Group {
-        Group { stride: self.tensor, size }
+        Group { stride: self.parts(), size }
     }
 
     /// The ranks that hold the same shard when each group of `inner` ranks is gathered into groups of `outer`.
     pub(crate) fn replica_group(&self, inner: u32, outer: u32) -> Group {
-        Group { stride: self.tensor * inner, size: outer / inner }
+        Group { stride: self.parts() * inner, size: outer / inner }
     }
 
     /// The ranks of one pipeline.
     pub(crate) fn pipeline_group(&self) -> Group {
-        Group { stride: self.tensor * self.group(), size: self.pipeline }
+        Group { stride: self.devices / self.pipeline, size: self.pipeline }
     }
 
     /// The first and the last rank of a pipeline of several.

@@ -2,7 +2,7 @@
 //! what a map's axis is made of.
 
 use crate::hardware::Cluster;
-use crate::plan::{Extent, GlobalBatch, Recompute, StageSizes};
+use crate::plan::{Extent, GlobalBatch, Imbalance, Recompute, StageSizes};
 use crate::presets::{Kind, Library};
 use crate::scenario::Scenario;
 use crate::scenario::field::{Field, Steps, Type, Value};
@@ -58,6 +58,7 @@ fn all(takes: Type) -> Vec<Value> {
         Type::Recompute => RECOMPUTE.map(Value::Recompute).to_vec(),
         Type::OneOf(words) => words.iter().map(Value::Word).collect(),
         Type::StageSizes => vec![Value::StageSizes(StageSizes::Balanced)],
+        Type::Imbalance => [Imbalance::Usual, Imbalance::Factor(1.0)].map(Value::Imbalance).to_vec(),
         Type::Id | Type::Count(..) | Type::Factor | Type::Tokens | Type::Batch | Type::Extent => Vec::new(),
     }
 }

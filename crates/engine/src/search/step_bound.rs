@@ -68,7 +68,12 @@ impl<'a> StepBound<'a> {
             staged,
             prefetch: plan.prefetch as usize,
             has_ends: scenario.model.vocab > 0,
-            streams: 2 + u32::from(layout.pipeline > 1) + u32::from(layout.context > 1) + 2 * u32::from(offloads),
+            streams: 2
+                + [layout.pipeline > 1, layout.context > 1, layout.has_expert_mesh()]
+                    .map(u32::from)
+                    .iter()
+                    .sum::<u32>()
+                + 2 * u32::from(offloads),
             levels: levels(terms),
             knows_state: staged || plan.operators.is_empty(),
         }

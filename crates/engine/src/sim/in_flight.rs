@@ -166,7 +166,7 @@ impl InFlightSets {
     ) {
         let (Some(next), Some(gap)) = (self.next(rank), &rank.gap) else { return };
         let label = self.get(gap.state).task(transfer, context.role.code).label;
-        rank.totals.exposed[label.level.map_or(RESOURCES - 1, usize::from)] += next - rank.clock;
+        rank.totals.stall(Some(&label), next - rank.clock);
         self.advance_to(rank, next, label.phase, context);
     }
 

@@ -1,7 +1,7 @@
 //! Reports of a run, rank by rank: to an observer while it runs, and at its end.
 
 use crate::hardware::MAX_LEVELS;
-use crate::program::{PHASES, PerMemoryKind, Picos, Stream, Task, TaskPosition};
+use crate::program::{Label, PHASES, PerMemoryKind, Picos, Stream, Task, TaskPosition};
 
 /// One rank's time, by use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -15,6 +15,8 @@ pub struct TimeTotals {
     /// Compute stalls for a transfer, by the level that the transfer keeps busiest; the last
     /// is for transfers that cross no level.
     pub exposed: [Picos; MAX_LEVELS + 1],
+    /// Part of those stalls: for exchanges of tokens with their experts.
+    pub dispatch: Picos,
     /// Compute waits for another rank.
     pub bubble: Picos,
     /// Compute waits for anything else.
@@ -48,11 +50,21 @@ impl TimeTotals {
         self.compute += more.compute;
         self.optimizer += more.optimizer;
         self.host += more.host;
+        self.dispatch += more.dispatch;
         self.bubble += more.bubble;
         self.waiting += more.waiting;
         self.communication += more.communication;
         self.exposed.iter_mut().zip(more.exposed).for_each(|(now, more)| *now += more);
         self.phases.iter_mut().zip(more.phases).for_each(|(now, more)| *now += more);
+    }
+
+    /// Books a stall for a transfer.
+    pub(super) fn stall(&mut self, label: Option<&Label>, passed: Picos) {
+        let level = label.and_then(|label| label.level);
+        self.exposed[level.map_or(MAX_LEVELS, usize::from)] += passed;
+        if label.is_some_and(|label| label.lane == Stream::Experts) {
+            self.dispatch += passed;
+        }
     }
 
     pub(super) fn combine(&self, other: &Self, both: impl Fn(Picos, Picos) -> Picos) -> Self {
@@ -61,6 +73,7 @@ impl TimeTotals {
             optimizer: both(self.optimizer, other.optimizer),
             host: both(self.host, other.host),
             exposed: std::array::from_fn(|level| both(self.exposed[level], other.exposed[level])),
+            dispatch: both(self.dispatch, other.dispatch),
             bubble: both(self.bubble, other.bubble),
             waiting: both(self.waiting, other.waiting),
             communication: both(self.communication, other.communication),

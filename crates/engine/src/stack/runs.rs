@@ -19,6 +19,8 @@ pub enum Feature {
     Context,
     /// Pipeline parallelism.
     Pipeline,
+    /// Expert parallelism.
+    Expert,
     /// Layered accumulation.
     Layered,
     /// A second copy of the weights (`hpZ`).

@@ -14,6 +14,14 @@ pub fn ceil(value: f64) -> f64 {
     whole + f64::from(u8::from(whole < value))
 }
 
+/// The greatest whole number that divides both; the other one where one is 0.
+pub(crate) const fn greatest_common_divisor(mut one: u32, mut other: u32) -> u32 {
+    while other > 0 {
+        (one, other) = (other, one % other);
+    }
+    one
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -112,7 +112,7 @@ impl Case {
         let calibration = library.calibration(&stack.calibration).map_err(|unknown| unknown.to_string())?;
         let mut cells = Cells { row, assumed: Vec::new() };
         let plan::RowPlan { plan, strategy, tensor, more } = plan::read(&mut cells, library, &cluster)?;
-        let model = model::read(&mut cells, tensor, plan.sequence)?;
+        let model = model::read(&mut cells, library, tensor, plan.sequence)?;
         let (stack, precision) = (Arc::new(as_run(row, &stack)), plan.precision);
         let mut scenario = Scenario {
             name: row.id(),

@@ -55,7 +55,15 @@ const COLUMNS: &[Column] = &[
     Column("group", "", "the same word for near-duplicates, which then count as one; blank: the id"),
     Column("source", "", "who measured it"),
     Column("url_or_repo_path", "", "where that stands"),
-    Column("notes", "", "`VP=4`: stages per pipeline rank; `nvidia-smi`: who read the memory; else anything"),
+    Column(
+        "notes",
+        "",
+        "`VP=4`: stages per pipeline rank; `nvidia-smi`: who read the memory; `balanced`: how the router was forced; else \
+         anything",
+    ),
+    Column("ep", "", "expert-parallel ranks; blank: 1"),
+    Column("vp", "", "stages per pipeline rank; blank: as the notes say"),
+    Column("etp", "", "tensor ranks that share each expert; blank: as the stack has it"),
 ];
 
 /// A table to fill in: each column explained on a line that is skipped, the header, and one run.

@@ -49,11 +49,17 @@ pub(super) fn put(keys: &mut Keys<'_>, family: &Family, model: &mut Model) -> Re
         shared_ffn: shared,
         shared_gate: matches!(family.experts, ExpertRule::Qwen { shared: true }),
         dense_layers: Some(dense_layers).filter(|count| *count > 0),
+        active_groups: active_groups(keys)?,
         every: Some(every).filter(|every| *every > 1),
     });
-    let why = "experts are sharded like other parameters: expert parallelism is not modelled";
-    keys.report.assume("experts", "sharded", why);
     Ok(())
+}
+
+/// Groups of experts that a token's experts come from, where there are several.
+fn active_groups(keys: &mut Keys<'_>) -> Result<Option<u32>, Problem> {
+    let all = keys.count("experts.groups", &["n_group"])?;
+    let active = keys.count("experts.active_groups", &["topk_group"])?;
+    Ok(active.filter(|active| all.is_some_and(|all| *active < all)))
 }
 
 /// The width of the MLP of a model without experts.

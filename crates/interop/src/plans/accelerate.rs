@@ -91,8 +91,8 @@ const MEGATRON: &[ToolKey] = &[
     only("megatron_lm_recompute_granularity", OFF, OWN_ARGUMENTS),
     only("megatron_lm_use_custom_fsdp", OFF, OWN_ARGUMENTS),
     only("megatron_lm_use_precision_aware_optimizer", OFF, OWN_ARGUMENTS),
-    only("megatron_lm_expert_model_parallel_size", &["1"], "a plan shards experts like other parameters"),
-    only("megatron_lm_expert_tensor_parallel_size", &["1"], "a plan shards experts like other parameters"),
+    number("megatron_lm_expert_model_parallel_size", Field::Experts),
+    number("megatron_lm_expert_tensor_parallel_size", Field::ExpertTensor),
     nothing("megatron_lm_sequence_parallelism", "the stack says it, --stack"),
     nothing("megatron_lm_gradient_clipping", "clipping changes no size"),
 ];

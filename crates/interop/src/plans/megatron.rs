@@ -14,7 +14,7 @@ use super::draft::PlanDraft;
 use super::harmless;
 use super::script::KnownFlags;
 use super::settings::{Setting, ToolSettings};
-use super::table::{self, OFF, OPTIMIZER_OFFLOADED, ToolKey, nothing, number, only, words};
+use super::table::{self, OFF, OPTIMIZER_OFFLOADED, SWITCH, ToolKey, nothing, number, only, words};
 
 pub(crate) use write::VERSIONS;
 
@@ -30,6 +30,10 @@ const KEYS: &[ToolKey] = &[
     number("tensor_model_parallel_size", Field::Tensor),
     number("context_parallel_size", Field::Context),
     number("pipeline_model_parallel_size", Field::Pipeline),
+    number("expert_model_parallel_size", Field::Experts),
+    number("expert_tensor_parallel_size", Field::ExpertTensor),
+    words("overlap_moe_expert_parallel_comm", Field::ExpertOverlap, SWITCH),
+    words("moe_shared_expert_overlap", Field::SharedOverlap, SWITCH),
     words(ON_HOST, Field::Offload, OPTIMIZER_OFFLOADED),
     words("cpu_optimizer", Field::Offload, OPTIMIZER_OFFLOADED),
     words(
@@ -41,7 +45,6 @@ const KEYS: &[ToolKey] = &[
             ("muon", Value::Word(Optimizer::Muon.to_word())),
         ],
     ),
-    only("expert_model_parallel_size", &["1"], "a plan shards experts like other parameters"),
     only("ds_sequence_parallel_size", &["1"], "a plan splits sequences by ring attention, --cp"),
     only("cpu_offloading", OFF, "a plan offloads checkpoints by --offload checkpoints"),
     only("checkpoint_in_cpu", OFF, "a plan offloads checkpoints by --offload checkpoints"),

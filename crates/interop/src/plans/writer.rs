@@ -82,7 +82,7 @@ impl<'a> PlanWriter<'a> {
         values.insert(Field::Schedule, plan.effective_schedule().into());
         values.insert(Field::StagesPerRank, plan.virtual_stages().into());
         // What is 1 is what every tool does where nothing is said; without a pipeline no schedule is.
-        for field in [Field::Tensor, Field::Context, Field::Pipeline, Field::StagesPerRank] {
+        for field in [Field::Tensor, Field::Context, Field::Pipeline, Field::Experts, Field::StagesPerRank] {
             values.retain(|key, value| *key != field || *value != Value::Count(1));
         }
         if layout.pipeline == 1 {

@@ -32,6 +32,8 @@ pub enum PlanColumn {
     Pipeline,
     /// Context-parallel ranks.
     Context,
+    /// Expert-parallel ranks.
+    Experts,
     /// Over how many ranks the state is sharded.
     Over,
     /// Sequences of a micro-batch.
@@ -46,7 +48,7 @@ pub enum PlanColumn {
 
 impl PlanColumn {
     /// In the order of the table.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Rank,
         Self::Speed,
         Self::Against,
@@ -55,6 +57,7 @@ impl PlanColumn {
         Self::Tensor,
         Self::Pipeline,
         Self::Context,
+        Self::Experts,
         Self::Over,
         Self::Micro,
         Self::Again,
@@ -81,6 +84,7 @@ impl PlanColumn {
             Self::Tensor => f64::from(plan.tensor),
             Self::Pipeline => f64::from(plan.pipeline),
             Self::Context => f64::from(plan.context),
+            Self::Experts => f64::from(plan.experts.ranks),
             Self::Over => f64::from(layout.weights),
             Self::Micro => f64::from(plan.micro_batch),
             // Selective recompute costs less than any share of whole layers.

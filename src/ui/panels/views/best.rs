@@ -190,6 +190,9 @@ pub(super) fn shown(app: &App, width: usize) -> Vec<PlanColumn> {
     if base.is_none_or(|base| base.plan.tokens.is_none() || Figure::Cost.lacks(base).is_some()) {
         shown.retain(|column| *column != PlanColumn::Cost);
     }
+    if base.is_none_or(|base| base.model.experts.is_none()) {
+        shown.retain(|column| *column != PlanColumn::Experts);
+    }
     // Those that give way first; plans of one size all have as many devices.
     let alike = if app.views.best.question.sizes_differ() { PlanColumn::Against } else { PlanColumn::Devices };
     for rare in
@@ -207,7 +210,7 @@ pub(super) fn shown(app: &App, width: usize) -> Vec<PlanColumn> {
 /// Widths and alignment of the columns.
 pub(super) fn set(shown: &[PlanColumn]) -> Vec<Aligned> {
     let set = |column: &PlanColumn| match column {
-        PlanColumn::Rank | PlanColumn::Tensor | PlanColumn::Context => Aligned::Right(4),
+        PlanColumn::Rank | PlanColumn::Tensor | PlanColumn::Context | PlanColumn::Experts => Aligned::Right(4),
         PlanColumn::Over => Aligned::Left(16),
         PlanColumn::Micro => Aligned::Right(6),
         PlanColumn::Again => Aligned::Right(10),
@@ -243,6 +246,7 @@ fn heading(column: PlanColumn, timed: bool) -> &'static str {
         PlanColumn::Tensor => "tp",
         PlanColumn::Pipeline => "pp",
         PlanColumn::Context => "cp",
+        PlanColumn::Experts => "ep",
         PlanColumn::Over => "  shard W/G/O",
         PlanColumn::Micro => "micro",
         PlanColumn::Again => "recompute",
@@ -277,6 +281,7 @@ fn cell(column: PlanColumn, (mark, row): (&str, &PlanRow), timed: bool, app: &Ap
         }
         PlanColumn::Pipeline => count(plan.pipeline),
         PlanColumn::Context => count(plan.context),
+        PlanColumn::Experts => count(plan.experts.ranks),
         PlanColumn::Over if !plan.operators.is_empty() => TableCell::word("  by operator"),
         PlanColumn::Over => TableCell::word(format!("  {}", extent_words(layout, "+"))),
         PlanColumn::Micro => count(plan.micro_batch),

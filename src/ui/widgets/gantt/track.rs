@@ -203,11 +203,12 @@ pub(super) fn labels(activity: Activity, turns: bool, kind: Option<&str>) -> Vec
         ModelPart::Layer => vec![format!("{long} {layer}"), format!("{short} {layer}"), format!("{letter}{layer}")],
         ModelPart::Attention => half("attention"),
         ModelPart::Mlp => half("MLP"),
+        ModelPart::Experts => half("experts"),
         ModelPart::Embedding => vec![format!("{long} embedding"), format!("{short} emb"), short.to_owned()],
         ModelPart::Head => vec![format!("{long} head"), format!("{short} head"), short.to_owned()],
         ModelPart::Model => vec![long.to_owned(), short.to_owned()],
     };
-    if let (Some(kind), ModelPart::Layer | ModelPart::Attention | ModelPart::Mlp) = (kind, part) {
+    if let (Some(kind), ModelPart::Layer | ModelPart::Attention | ModelPart::Mlp | ModelPart::Experts) = (kind, part) {
         let with = [format!("{} ({kind})", labels[0]), format!("{} ({kind})", labels[1])];
         labels.splice(0..0, with);
     }

@@ -6,7 +6,7 @@ use crate::plan::pass::PerDirection;
 /// Time of `m x k` by `k x n` at the peak of the storage format, in elements of two bytes.
 fn product(rates: &Rates<'_>, m: f64, n: f64, k: f64) -> DeviceTime {
     let [m, n, k] = [m, n, k].map(Count::new);
-    rates.product(MatrixProduct { m, n, k }, rates.matmul, Bytes::new(2.0))
+    rates.product(MatrixProduct::new(m, n, k), rates.matmul, Bytes::new(2.0))
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn slices_are_thinner_and_add_their_outputs() {
     let rates = rates(&scenario);
     let (m, h) = (rates.tokens().get(), f64::from(scenario.model.hidden));
     let more = |slices: u32, sublayer: Sublayer| {
-        let [sliced, whole] = [rates.sliced_layer(DENSE, PerSublayer::both(slices)), rates.layer(DENSE)];
+        let [sliced, whole] = [rates.sliced_layer(DENSE, PerSublayer::all(slices)), rates.layer(DENSE)];
         (sliced.forward.get(sublayer).time - whole.forward.get(sublayer).time).get()
     };
     // By sublayer, the products with h inputs and how many times h outputs: qkv and projection; of the MLP up and down,

@@ -86,7 +86,7 @@ fn selective_recompute_repeats_its_shares_and_keeps_the_rest() {
     let stack = Arc::make_mut(&mut scenario.stack);
     stack.selective = Selective { core: 0.0, element_wise: 1.0, matmul: 0.5 };
     // Half of 1024 x 12 x 2^20 weights x 2 at the peak.
-    let PerSublayer { attention, mlp } = rates(&scenario).layer(DENSE).selective;
+    let PerSublayer { attention, mlp, .. } = rates(&scenario).layer(DENSE).selective;
     close(attention.time + mlp.time, 1024.0 * 12.0 * 1024.0 * 1024.0 / 100e12);
     // Of 16 elements per token and channel: 2 norm outputs and the MLP's product (4) go, and half of queries, keys,
     // values and MLP input (3 + 4): 16 - 6 - 3.5 = 6.5 elements of two bytes.
@@ -104,7 +104,7 @@ fn residuals_are_added_again_only_behind_products_that_are_computed_again() {
     let product = 1024.0 * 2.0 * 4.0 * 1024.0 * 1024.0 / 100e12;
     for (matmul, norms) in [(0.0, 2.0), (1.0, 7.0)] {
         Arc::make_mut(&mut scenario.stack).selective = Selective { core: 0.0, element_wise: 1.0, matmul };
-        let PerSublayer { attention, mlp } = rates(&scenario).layer(DENSE).selective;
+        let PerSublayer { attention, mlp, .. } = rates(&scenario).layer(DENSE).selective;
         close(attention.time, norms * pass + matmul * product);
         close(mlp.time, (norms + 16.0) * pass + 2.0 * matmul * product);
     }

@@ -11,7 +11,7 @@ proptest! {
         let Ok((summary, trace)) = scenario.checked().and_then(|checked| traced(&checked, &mut workspace)) else {
             return Err(TestCaseError::reject("not a valid layout"));
         };
-        let TimeParts { compute, communication, exposed, bubble, optimizer, other } = summary.time;
+        let TimeParts { compute, communication, exposed, bubble, optimizer, other, .. } = summary.time;
         let step = summary.step_time.get();
         let parts = compute + exposed + bubble + optimizer + other;
         prop_assert!((parts.get() - step).abs() <= 1e-9 * step, "{parts} is not {step}");

@@ -162,7 +162,7 @@ proptest! {
         let Ok((summary, trace)) = scenario.checked().and_then(|checked| traced(&checked, &mut workspace)) else {
             return Err(TestCaseError::reject("not a valid layout"));
         };
-        let TimeParts { compute, communication, exposed, bubble, optimizer, other } = summary.time;
+        let TimeParts { compute, communication, exposed, bubble, optimizer, other, .. } = summary.time;
         let parts = compute + exposed + bubble + optimizer + other;
         prop_assert!((parts - summary.step_time).get().abs() <= 1e-9 * summary.step_time.get());
         prop_assert!(exposed <= communication);

@@ -5,8 +5,8 @@
 //! earlier ones: `shard` moves the strategy's extents, `weights_over` then sets one of them.
 
 use crate::plan::{
-    Accumulation, Extent, FlopCount, Format, GlobalBatch, Offload, OneOf, Optimizer, Plan, Precision, Reduction,
-    Schedule, Secondary, Sharding, Size,
+    Accumulation, Dispatcher, Extent, FlopCount, Format, GlobalBatch, Offload, OneOf, Optimizer, Plan, Precision,
+    Reduction, Schedule, Secondary, Sharding, Size,
 };
 
 use super::{AxisSpec, FieldPlace, FieldSpec, Lens, PresetField, SearchRole, Steps, Type, Value};
@@ -36,6 +36,12 @@ pub enum Field {
     Tensor,
     Context,
     Pipeline,
+    Experts,
+    ExpertTensor,
+    Imbalance,
+    Dispatcher,
+    ExpertOverlap,
+    SharedOverlap,
     Schedule,
     StagesPerRank,
     StageLayers,
@@ -211,6 +217,41 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .advised(3, 3)
         .suspected(0, 0)
         .lens(|plan| some(plan.pipeline), |plan, count| count.put(&mut plan.pipeline)),
+    plan(Field::Experts, "plan.experts", "ep", COUNT, "1")
+        .help("N", "Expert-parallel ranks, among which a layer's experts are divided")
+        .unit("device", "devices")
+        .steps(Steps::Powers(1, 256))
+        .range(1, 64)
+        .searched()
+        .advised(3, 3)
+        .lens(|plan| some(plan.experts.ranks), |plan, count| count.put(&mut plan.experts.ranks)),
+    plan(Field::ExpertTensor, "plan.expert_tensor", "etp", COUNT, "as the stack has it")
+        .help("N", "Tensor-parallel ranks that share each expert")
+        .unit("device", "devices")
+        .steps(Steps::Powers(1, 64))
+        .range(1, 8)
+        .rare()
+        .lens(|plan| plan.experts.tensor.map(Value::Count), put_expert_tensor),
+    plan(Field::Imbalance, "plan.imbalance", "imbalance", Type::Imbalance, "usual")
+        .help(
+            "FACTOR",
+            "Tokens of the busiest rank's experts over the mean: a factor, balanced (1), or usual, which grows with --ep",
+        )
+        .rare()
+        .lens(|plan| some(plan.experts.imbalance), |plan, factor| factor.put(&mut plan.experts.imbalance)),
+    word::<Dispatcher>(Field::Dispatcher, "plan.dispatcher", "dispatcher", "alltoall")
+        .help("LIBRARY", "What carries tokens to experts and back")
+        .rare()
+        .lens(|plan| some(plan.experts.dispatcher), |plan, library| library.put(&mut plan.experts.dispatcher)),
+    plan(Field::ExpertOverlap, "plan.ep_overlap", "ep-overlap", Type::Switch, "off")
+        .help("SWITCH", "Run the experts' all-to-alls beside another micro-batch's compute")
+        .rare()
+        .lens(|plan| some(plan.experts.overlap), |plan, on| on.put(&mut plan.experts.overlap)),
+    plan(Field::SharedOverlap, "plan.shared_expert_overlap", "shared-expert-overlap", Type::Switch, "off")
+        .label("shared ovl")
+        .help("SWITCH", "Compute the shared expert beside the all-to-all that sends tokens to the others")
+        .rare()
+        .lens(|plan| some(plan.experts.shared_overlap), |plan, on| on.put(&mut plan.experts.shared_overlap)),
     word::<Schedule>(Field::Schedule, "plan.schedule", "schedule", "1f1b")
         .help("SCHEDULE", "Pipeline schedule")
         .searched()
@@ -453,6 +494,10 @@ fn accumulate(plan: &mut Plan, count: &Value) -> bool {
 
 fn put_tokens(plan: &mut Plan, tokens: &Value) -> bool {
     tokens.get().map(|tokens| plan.tokens = Some(tokens)).is_some()
+}
+
+fn put_expert_tensor(plan: &mut Plan, ranks: &Value) -> bool {
+    ranks.get().map(|ranks| plan.experts.tensor = Some(ranks)).is_some()
 }
 
 fn shard(sharding: &mut Sharding, extent: &Value) -> bool {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::hardware::Cluster;
 use crate::model::Model;
-use crate::plan::{Extent, GlobalBatch, OneOf, Precision, Recompute, Sharding, StageSizes, Word, Words};
+use crate::plan::{Extent, GlobalBatch, Imbalance, OneOf, Precision, Recompute, Sharding, StageSizes, Word, Words};
 use crate::stack::{Calibration, Stack};
 use crate::units::{read_count, read_share, written_count};
 
@@ -41,6 +41,8 @@ pub enum Type {
     Recompute,
     /// Layers of each pipeline stage.
     StageSizes,
+    /// How evenly tokens are spread over experts.
+    Imbalance,
     /// One of a few words.
     OneOf(&'static Words),
 }
@@ -66,6 +68,8 @@ pub enum Value {
     Recompute(Recompute),
     /// Layers of each pipeline stage.
     StageSizes(StageSizes),
+    /// How evenly tokens are spread over experts.
+    Imbalance(Imbalance),
     /// One of a few words.
     Word(Word),
 }
@@ -129,7 +133,8 @@ typed!(
     bool = Switch,
     Extent = Extent,
     Recompute = Recompute,
-    StageSizes = StageSizes
+    StageSizes = StageSizes,
+    Imbalance = Imbalance
 );
 
 impl<T: OneOf> From<T> for Value {
@@ -177,6 +182,7 @@ impl fmt::Display for Value {
             Self::Extent(extent) => extent.fmt(f),
             Self::Recompute(recompute) => recompute.fmt(f),
             Self::StageSizes(sizes) => sizes.fmt(f),
+            Self::Imbalance(imbalance) => imbalance.fmt(f),
             Self::Word(word) => f.pad(word.text()),
         }
     }
@@ -194,6 +200,7 @@ impl Serialize for Value {
             Self::Extent(extent) => extent.serialize(serializer),
             Self::Recompute(recompute) => recompute.serialize(serializer),
             Self::StageSizes(sizes) => sizes.serialize(serializer),
+            Self::Imbalance(imbalance) => imbalance.serialize(serializer),
             Self::Word(word) => word.text().serialize(serializer),
         }
     }
@@ -215,6 +222,7 @@ impl Type {
             Self::Extent => text.parse().map(Value::Extent),
             Self::Recompute => text.parse().map(Value::Recompute),
             Self::StageSizes => text.parse().map(Value::StageSizes),
+            Self::Imbalance => text.parse().map(Value::Imbalance),
             Self::OneOf(words) => words.read(text).map(Value::Word),
         }
     }
@@ -233,6 +241,7 @@ impl Type {
             (Self::Count(least, most), Value::Count(count)) => (least..=most).contains(count),
             (Self::Factor, Value::Number(factor)) => *factor > 0.0 && *factor <= MOST_FACTOR,
             (Self::Tokens, Value::Number(tokens)) => *tokens > 0.0 && *tokens <= MOST_TOKENS,
+            (Self::Imbalance, Value::Imbalance(imbalance)) => imbalance.holds(),
             // Whatever else a type reads is a value that can be.
             _ => true,
         }
@@ -244,6 +253,7 @@ impl Type {
             Self::Count(least, most) => format!("a count from {least} to {most}"),
             Self::Factor => format!("a factor above 0 and up to {MOST_FACTOR:e}"),
             Self::Tokens => format!("a number of tokens above 0, at most {}", written_count(MOST_TOKENS)),
+            Self::Imbalance => format!("usual, balanced or a factor from 1 to {}", Imbalance::MOST),
             Self::Id
             | Self::Batch
             | Self::Switch
@@ -258,7 +268,7 @@ impl Type {
     pub const fn is_listed(self) -> bool {
         match self {
             Self::Id | Self::Switch | Self::Extent | Self::Recompute | Self::OneOf(_) => true,
-            Self::Count(..) | Self::Factor | Self::Tokens | Self::Batch | Self::StageSizes => false,
+            Self::Count(..) | Self::Factor | Self::Tokens | Self::Batch | Self::StageSizes | Self::Imbalance => false,
         }
     }
 
@@ -271,7 +281,7 @@ impl Type {
     pub(in crate::scenario) fn deserialize<'de, D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
         match self {
             Self::Id => Arc::deserialize(from).map(Value::Id),
-            Self::Count(..) | Self::Factor | Self::Tokens | Self::Batch => from.deserialize_any(self),
+            Self::Count(..) | Self::Factor | Self::Tokens | Self::Batch | Self::Imbalance => from.deserialize_any(self),
             Self::StageSizes => {
                 let read = String::deserialize(from)?.parse();
                 read.map(Value::StageSizes).map_err(serde::de::Error::custom)
@@ -294,6 +304,7 @@ impl Visitor<'_> for Type {
         f.write_str(match self {
             Self::Count(..) => "u32",
             Self::Batch => "sequences, \"4M tokens\" or \"free\"",
+            Self::Imbalance => "a factor, \"balanced\" or \"usual\"",
             _ => "f64",
         })
     }
@@ -303,6 +314,7 @@ impl Visitor<'_> for Type {
         let value = match self {
             Self::Count(..) => count.map(Value::Count),
             Self::Batch => GlobalBatch::sequences(number as f64).map(Value::Batch),
+            Self::Imbalance => Some(Value::Imbalance(Imbalance::Factor(number as f64))),
             _ => Some(Value::Number(number as f64)),
         };
         value.ok_or_else(|| E::invalid_value(Unexpected::Signed(number), &self))
@@ -315,6 +327,7 @@ impl Visitor<'_> for Type {
     fn visit_f64<E: de::Error>(self, number: f64) -> Result<Value, E> {
         match self {
             Self::Factor | Self::Tokens => Ok(Value::Number(number)),
+            Self::Imbalance => Ok(Value::Imbalance(Imbalance::Factor(number))),
             _ => Err(E::invalid_type(Unexpected::Float(number), &self)),
         }
     }

@@ -83,6 +83,7 @@ fn text_of(field: Field) -> &'static str {
         Type::Extent => "package",
         Type::Recompute => "selective",
         Type::StageSizes => "7,8",
+        Type::Imbalance => "balanced",
         Type::OneOf(words) => words.all[1],
     }
 }

@@ -266,6 +266,7 @@ impl<'a> PaperModel<'a> {
             let parameters = match alike.sublayer {
                 Sublayer::Attention => model.attention_parameters(),
                 Sublayer::Mlp => model.mlp_parameters(alike.kind),
+                Sublayer::Experts => model.routed_parameters(alike.kind),
             };
             EqualOperators {
                 part: PaperOperator::Layer(*alike),
@@ -329,7 +330,7 @@ impl<'a> PaperModel<'a> {
             }
             PaperOperator::Head => (rates.head().forward, rates.head().backward, Seconds::ZERO, Seconds::ZERO),
             PaperOperator::Layer(EqualSublayers { sublayer, kind, .. }) => {
-                let layer = rates.sliced_layer(kind, PerSublayer::both(slices));
+                let layer = rates.sliced_layer(kind, PerSublayer::all(slices));
                 let forward = *layer.forward.get(sublayer);
                 let again = match plan.recompute {
                     Recompute::Full => forward.time,

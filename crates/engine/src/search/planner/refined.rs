@@ -33,7 +33,10 @@ pub fn refined(search: &PlanSearch, answer: &PlanSearchAnswer, evaluator: &Evalu
     let near = answer.plans.iter().filter(|found| search.objective.of(found)[0] <= best[0] * NEAR);
     let mut starts: Vec<&Scenario> = Vec::new();
     for EvaluatedPlan { scenario, .. } in near.chain(&own) {
-        if !starts.iter().any(|other| mesh(other) == mesh(scenario)) {
+        // A choice for each operator knows no experts with a mesh of their own.
+        if scenario.layout().is_ok_and(|layout| !layout.has_expert_mesh())
+            && !starts.iter().any(|other| mesh(other) == mesh(scenario))
+        {
             starts.push(scenario);
         }
     }

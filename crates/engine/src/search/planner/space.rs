@@ -3,7 +3,7 @@
 use crate::cost::Sublayer;
 use crate::model::{LayerKind, Model};
 use crate::plan::Extents;
-use crate::scenario::{Layout, Problem, Scenario};
+use crate::scenario::{Field, Layout, Problem, Scenario};
 use crate::search::levels::{all_of, levels};
 use crate::search::plans::{MOST_SEQUENCES, least_memory, micro_batches};
 use crate::search::tune::{Tuned, recomputes};
@@ -52,7 +52,7 @@ impl EqualSublayers {
     pub fn are_of(self, sublayer: Sublayer, kind: LayerKind) -> bool {
         let alike = match sublayer {
             Sublayer::Attention => self.kind.window == kind.window,
-            Sublayer::Mlp => self.kind.experts == kind.experts,
+            Sublayer::Mlp | Sublayer::Experts => self.kind.experts == kind.experts,
         };
         self.sublayer == sublayer && alike
     }
@@ -72,7 +72,13 @@ pub(super) struct Space<'a> {
 impl<'a> Space<'a> {
     /// The choices for a scenario that can be laid out.
     pub fn new(scenario: &'a Scenario, objective: PlannerObjective) -> Result<Self, Vec<Problem>> {
-        Ok(Self::laid_out(scenario, &scenario.layout()?, objective))
+        let layout = scenario.layout()?;
+        if layout.has_expert_mesh() && scenario.model.experts.is_some() {
+            let what = "operators are placed one by one only where experts are sharded as the rest of the model";
+            let fix = "choose 1, with as many tensor ranks for experts as for the rest";
+            return Err(vec![Problem::new(Field::Experts.path(), what.to_owned(), fix.to_owned())]);
+        }
+        Ok(Self::laid_out(scenario, &layout, objective))
     }
 
     fn laid_out(scenario: &'a Scenario, layout: &Layout, objective: PlannerObjective) -> Self {

@@ -15,7 +15,7 @@ use super::extents::StateExtents;
 use super::lower_bound::{LowerBound, PlacedLowerBound};
 use super::objective::{Objective, SearchLimits, TokenPace};
 use super::search_space::SearchSpace;
-use super::shape::{MeshRun, NodeLevel, SearchNode, Shape};
+use super::shape::{MeshRun, MeshSizes, NodeLevel, SearchNode, Shape};
 use super::workers::Workers;
 
 /// A search over whole plans.
@@ -160,12 +160,12 @@ impl<'a> SearchRun<'a> {
         let mut numbers = 0..;
         for variant in &variants {
             let numbered = meshes(variant, space).into_iter().zip(numbers.by_ref());
-            let meshes: Vec<([u32; 4], usize)> = numbered.filter(|(_, number)| self.is_mine(*number)).collect();
+            let meshes: Vec<(MeshSizes, usize)> = numbered.filter(|(_, number)| self.is_mine(*number)).collect();
             // Those that differ in their micro-batch alone are neighbours.
-            let alike: Vec<_> = meshes.chunk_by(|(one, _), (other, _)| one[..3] == other[..3]).collect();
+            let alike: Vec<_> = meshes.chunk_by(|(one, _), (other, _)| one.ranks() == other.ranks()).collect();
             let found = self.workers.map(&alike, 8, |_, meshes| {
                 let mut extents = None;
-                let shape = |(mesh, number): &([u32; 4], usize)| {
+                let shape = |(mesh, number): &(MeshSizes, usize)| {
                     Shape::new(*number, variant, *mesh, space, &mut extents).map(|shape| (shape.pace(None), shape))
                 };
                 meshes.iter().map(shape).collect::<Vec<_>>()
@@ -173,7 +173,7 @@ impl<'a> SearchRun<'a> {
             let shapes =
                 alike.iter().zip(found).flat_map(|(meshes, found)| meshes.iter().zip(found.unwrap_or_default()));
             for ((mesh, _), shape) in shapes {
-                let runs = space.orders(variant, mesh[2]).len() * self.recomputes.len();
+                let runs = space.orders(variant, mesh.pipeline).len() * self.recomputes.len();
                 if let Some((pace, shape)) = shape {
                     self.counts.plans += (runs * shape.extents.len()) as u64;
                     self.push(pace, Bytes::ZERO, &Arc::new(shape), NodeLevel::Mesh);
@@ -343,14 +343,23 @@ fn least_memory(scenario: &Scenario, bound: &LowerBound, shape: &Shape) -> Bytes
     memory.reduce(Bytes::min).unwrap_or(Bytes::ZERO)
 }
 
-/// Tensor, context and pipeline ranks and micro-batches of a job, the fewest ranks first.
-fn meshes(job: &Scenario, space: &SearchSpace) -> Vec<[u32; 4]> {
+/// The sizes of a job's meshes, the fewest ranks first.
+pub(super) fn meshes(job: &Scenario, space: &SearchSpace) -> Vec<MeshSizes> {
     let mut meshes = Vec::new();
+    let (experts, sizes) = (space.experts(job), space.micro_batches(job));
     for tensor in space.tensors(job) {
         for context in space.contexts(job) {
             for pipeline in space.pipelines(job) {
-                let sizes = space.micro_batches(job).into_iter();
-                meshes.extend(sizes.map(|micro_batch| [tensor, context, pipeline, micro_batch]));
+                for experts in &experts {
+                    let mesh = |micro_batch: &u32| MeshSizes {
+                        tensor,
+                        context,
+                        pipeline,
+                        experts: *experts,
+                        micro_batch: *micro_batch,
+                    };
+                    meshes.extend(sizes.iter().map(mesh));
+                }
             }
         }
     }

@@ -19,7 +19,7 @@ pub(super) struct LowerBound {
     /// The terms of its step, with the state nowhere sharded.
     terms: StepTerms,
     /// Parameters of each rank, and its memory beside their state at its first backward.
-    ranks: Vec<(Count, Bytes)>,
+    ranks: Vec<([Count; 2], Bytes)>,
     /// How often the stages of the first and of the last rank are gathered and reduced, once that has been asked for.
     counts: OnceLock<EndTransferCounts>,
 }
@@ -118,7 +118,11 @@ impl LowerBound {
         // Operators may have shards of their own: their state is not counted.
         let alike = scenario.plan.operators.is_empty();
         let on_rank = |rank: usize| {
-            let parameters = bound.of_rank(rank).filter(|_| alike).map(|part| part.parameters).sum();
+            let parts = bound.of_rank(rank).filter(|_| alike);
+            let parameters = parts.fold([Count::ZERO; 2], |[experts, others], part| {
+                let [more_experts, more] = part.parameters;
+                [experts + more_experts, others + more]
+            });
             (parameters, bound.memory(rank).without_state(micro_batches))
         };
         let mut ranks: Vec<_> = (0..bound.ranks()).map(on_rank).collect();
@@ -143,7 +147,15 @@ impl LowerBound {
     pub fn memory(&self, rates: &Rates<'_>, layout: &Layout) -> Bytes {
         // State and checkpoints are there at the same moment, when the first backward begins: their sum is below any
         // peak.
-        let of_rank = |(parameters, held): &(Count, Bytes)| ModelState::new(rates, layout, *parameters).total() + *held;
+        let of_experts = layout.of_experts();
+        let of_rank = |([experts, others], held): &([Count; 2], Bytes)| {
+            let experts = if *experts > Count::ZERO {
+                ModelState::new(rates, &of_experts, *experts).total()
+            } else {
+                Bytes::ZERO
+            };
+            ModelState::new(rates, layout, *others).total() + experts + *held
+        };
         reserved(rates.scenario, self.ranks.iter().map(of_rank).fold(Bytes::ZERO, Bytes::max))
     }
 

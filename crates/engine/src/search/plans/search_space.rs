@@ -273,6 +273,14 @@ impl SearchSpace {
         self.ranks(Field::Context, Feature::Context, base, || Field::Context.spec().steps.counts(most))
     }
 
+    /// Counts that divide a model's experts; one where it has none.
+    pub(super) fn experts(&self, base: &Scenario) -> Vec<u32> {
+        let count = base.model.experts.map_or(1, |experts| experts.count);
+        let most = base.devices().min(count);
+        let dividing = || (1..=most).filter(|ranks| count.is_multiple_of(*ranks)).collect();
+        self.ranks(Field::Experts, Feature::Expert, base, dividing)
+    }
+
     pub(super) fn micro_batches(&self, base: &Scenario) -> Vec<u32> {
         self.counts(Field::MicroBatch, base, micro_batches)
     }

@@ -15,6 +15,23 @@ use super::lower_bound::{LowerBound, MeshWork};
 use super::objective::TokenPace;
 use super::search_space::{MeshOrder, SearchSpace};
 
+/// The sizes of a mesh, and a micro-batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct MeshSizes {
+    pub tensor: u32,
+    pub context: u32,
+    pub pipeline: u32,
+    pub experts: u32,
+    pub micro_batch: u32,
+}
+
+impl MeshSizes {
+    /// All of them but the micro-batch.
+    pub const fn ranks(self) -> [u32; 4] {
+        [self.tensor, self.context, self.pipeline, self.experts]
+    }
+}
+
 /// A mesh with a micro-batch: a scenario whose state is nowhere sharded.
 #[derive(Debug)]
 pub(super) struct Shape {
@@ -103,10 +120,11 @@ impl Shape {
     pub fn new(
         number: usize,
         base: &Scenario,
-        [tensor, context, pipeline, micro_batch]: [u32; 4],
+        mesh: MeshSizes,
         space: &SearchSpace,
         extents: &mut Option<Arc<Vec<StateExtents>>>,
     ) -> Option<Self> {
+        let MeshSizes { tensor, context, pipeline, experts, micro_batch } = mesh;
         let mut scenario = base.clone();
         let plan = &mut scenario.plan;
         if base.wanted_sequences().is_none() {
@@ -114,6 +132,7 @@ impl Shape {
             plan.accumulate = base.accumulate_for(micro_batch)?;
         }
         (plan.tensor, plan.context, plan.pipeline, plan.micro_batch) = (tensor, context, pipeline, micro_batch);
+        plan.experts.ranks = experts;
         if !space.fixes_state() {
             plan.operators.clear();
         }

@@ -14,10 +14,11 @@ use crate::testing;
 use crate::units::{Seconds, Watts};
 
 use super::best_plans::PlanKind;
+use super::branch_and_bound::meshes;
 use super::extents::StateExtents;
 use super::lower_bound::LowerBound;
 use super::objective::tokens;
-use super::shape::{MeshRun, Shape};
+use super::shape::{MeshRun, MeshSizes, Shape};
 use super::*;
 
 /// 2 nodes of 4 devices with a batch of 32 sequences.
@@ -47,31 +48,20 @@ fn answer(search: &PlanSearch, threads: usize) -> PlanSearchAnswer {
 fn brute_force(search: &PlanSearch) -> Vec<(PlanKind, EvaluatedPlan)> {
     let PlanSearch { base, space, .. } = search;
     let (mut found, mut workspace, mut shapes) = (Vec::new(), Workspace::default(), 0);
-    for (tensor, context) in space
-        .tensors(base)
-        .into_iter()
-        .flat_map(|tensor| space.contexts(base).into_iter().map(move |context| (tensor, context)))
-    {
-        for (pipeline, micro_batch) in space
-            .pipelines(base)
-            .into_iter()
-            .flat_map(|pipeline| space.micro_batches(base).into_iter().map(move |micro_batch| (pipeline, micro_batch)))
-        {
-            shapes += 1;
-            let mesh = [tensor, context, pipeline, micro_batch];
-            let Some(shape) = Shape::new(shapes, base, mesh, space, &mut None) else { continue };
-            for order in &shape.orders {
-                for recompute in space.recomputes(base) {
-                    let Some(scenario) = shape.run(MeshRun { order: *order, recompute }) else { continue };
-                    for extents in &*shape.extents {
-                        let mut scenario = scenario.clone();
-                        extents.apply(&mut scenario.plan.sharding);
-                        if let Ok(summary) = summary(&scenario, &mut workspace) {
-                            found.push((
-                                shape.kind(*order),
-                                EvaluatedPlan::new(scenario, summary).expect("a plan that was simulated"),
-                            ));
-                        }
+    for mesh in meshes(base, space) {
+        shapes += 1;
+        let Some(shape) = Shape::new(shapes, base, mesh, space, &mut None) else { continue };
+        for order in &shape.orders {
+            for recompute in space.recomputes(base) {
+                let Some(scenario) = shape.run(MeshRun { order: *order, recompute }) else { continue };
+                for extents in &*shape.extents {
+                    let mut scenario = scenario.clone();
+                    extents.apply(&mut scenario.plan.sharding);
+                    if let Ok(summary) = summary(&scenario, &mut workspace) {
+                        found.push((
+                            shape.kind(*order),
+                            EvaluatedPlan::new(scenario, summary).expect("a plan that was simulated"),
+                        ));
                     }
                 }
             }
@@ -194,7 +184,13 @@ fn a_size_stays_where_another_mesh_keeps_the_batch() {
     search.top = 1;
     let (variants, impossible) = search.space.variants(&search.base);
     assert_eq!((variants.len(), impossible), (3, 0));
-    let wide = Shape::new(0, &variants[2], [1, 1, 1, 1], &search.space, &mut None);
+    let wide = Shape::new(
+        0,
+        &variants[2],
+        MeshSizes { tensor: 1, context: 1, pipeline: 1, experts: 1, micro_batch: 1 },
+        &search.space,
+        &mut None,
+    );
     assert!(wide.is_none(), "16 data ranks do not keep the batch");
     let best = answer(&search, 2).plans.swap_remove(0);
     assert_eq!(best.summary.devices, 16, "the most devices are the fastest");
@@ -304,12 +300,13 @@ fn jobs() -> impl Iterator<Item = Scenario> {
 }
 
 /// The values of each field that is free in the property below: all that the explorer steps through on such small jobs.
-/// The search is given the first five, and has the others in its grid.
-const STEPS: [&str; 12] = [
+/// The search is given the first six, and has the others in its grid.
+const STEPS: [&str; 13] = [
     "micro-batch=1,2,3,4",
     "tp=1,2,4",
     "cp=1,2",
     "pp=1,2,4",
+    "ep=1,2,4",
     "recompute=none,selective,full",
     "schedule=1f1b,gpipe,interleaved,breadth-first",
     "stages-per-rank=1,2,4,8",
@@ -331,7 +328,7 @@ fn every_field_that_is_free_is_stepped_through() {
 fn no_single_change_of_the_best_plan_is_better() {
     let mut answered = 0;
     for job in jobs() {
-        let search = search(job, Objective::Throughput, &STEPS[..5]);
+        let search = search(job, Objective::Throughput, &STEPS[..6]);
         let found = answer(&search, 2);
         let Some(best) = found.plans.first() else { continue };
         answered += 1;
@@ -416,7 +413,7 @@ proptest! {
     fn no_plan_goes_below_its_floors(
         (layers, nodes, batch) in (prop::sample::select(vec![4_u32, 7, 8, 11, 12]), 1_u32..4, prop::sample::select(vec![16_u32, 32, 96])),
         kinds in 0..testing::KINDS,
-        mesh in [0_u32..3, 0..2, 0..3, 0..3],
+        mesh in [0_u32..3, 0..2, 0..3, 0..3, 0..4],
         (machine, state) in ((0.0..0.5, 0..4_usize, any::<bool>(), 0.05..4.0), (0..Offload::ALL.len(), any::<bool>(), 0_u32..3)),
         (run, recompute, extents) in (any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<prop::sample::Index>()),
     ) {
@@ -431,7 +428,9 @@ proptest! {
             (wire.weights, wire.gradients) = (Format::Int8, Format::Int4);
         }
         let space = SearchSpace::default();
-        let Some(shape) = Shape::new(0, &job, mesh.map(|power| 1 << power), &space, &mut None) else { return Ok(()) };
+        let [tensor, context, pipeline, micro_batch, experts] = mesh.map(|power| 1 << power);
+        let mesh = MeshSizes { tensor, context, pipeline, experts, micro_batch };
+        let Some(shape) = Shape::new(0, &job, mesh, &space, &mut None) else { return Ok(()) };
         let (order, recompute) = (*run.get(&shape.orders), *recompute.get(&space.recomputes(&job)));
         let Some(mut scenario) = shape.run(MeshRun { order, recompute }) else { return Ok(()) };
         let bound = LowerBound::new(&scenario, &shape.layout);

@@ -1,6 +1,6 @@
 //! A rank's accounting: where its time went and how much memory it had allocated. Not for what happens when.
 
-use crate::program::{Phase, Picos, RESOURCES, SERIAL, STREAMS, Stream, Task, TaskClass};
+use crate::program::{Phase, Picos, SERIAL, STREAMS, Stream, Task, TaskClass};
 
 use super::super::outcome::{MemoryPeak, Observer, StallCause};
 use super::super::stream::{Cursor, RankRole};
@@ -45,10 +45,7 @@ impl RankState {
         };
         self.totals.phases[awaited.map_or(phase, |task| task.label.phase) as usize] += passed;
         match cause {
-            StallCause::Transfer(_) => {
-                let level = awaited.and_then(|task| task.label.level);
-                self.totals.exposed[level.map_or(RESOURCES - 1, usize::from)] += passed;
-            }
+            StallCause::Transfer(_) => self.totals.stall(awaited.map(|task| &task.label), passed),
             StallCause::Bubble => self.totals.bubble += passed,
             StallCause::Other => self.totals.waiting += passed,
         }

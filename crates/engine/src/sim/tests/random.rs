@@ -143,7 +143,7 @@ proptest! {
     #[test]
     fn the_parts_of_time_sum_to_the_end(batch_loops in batch_loops(), share: bool) {
         let outcome = run(&build(&batch_loops, share), true)[0];
-        let TimeTotals { compute, optimizer, host, exposed, bubble, waiting, communication, phases } = outcome.totals;
+        let TimeTotals { compute, optimizer, host, exposed, bubble, waiting, communication, phases, .. } = outcome.totals;
         prop_assert_eq!(phases.iter().sum::<Picos>(), outcome.end);
         let exposed: Picos = exposed.iter().sum();
         prop_assert_eq!(compute + optimizer + host + exposed + bubble + waiting, outcome.end);

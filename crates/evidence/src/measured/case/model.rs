@@ -1,6 +1,7 @@
 //! The transformer of a row.
 
 use shardscope_engine::model::{Model, Norm, Positions};
+use shardscope_engine::presets::Library;
 use shardscope_engine::problem::Problem;
 
 use super::Cells;
@@ -15,9 +16,12 @@ const WITHOUT_BIAS: [&str; 2] = ["mpt", "mosaicgpt"];
 /// (arXiv 2104.04473).
 const VOCABULARY: u32 = 51200;
 
-/// The model that `tensor` ranks share.
-pub(super) fn read(cells: &mut Cells<'_>, tensor: u32, sequence: u32) -> Result<Model, String> {
+/// The model that `tensor` ranks share: a preset where it has experts, whose sizes no row says; else that of the row.
+pub(super) fn read(cells: &mut Cells<'_>, library: &Library, tensor: u32, sequence: u32) -> Result<Model, String> {
     let name = cells.row.text("model").to_lowercase();
+    if let Some(model) = with_experts(&name, library) {
+        return Ok(Model { sequence, ..model });
+    }
     let family = |names: &[&str]| names.iter().any(|family| name.contains(family));
     let gated = family(&GATED);
     let (layers, hidden) = (cells.row.needed("layers")?, cells.row.needed("hidden")?);
@@ -48,6 +52,16 @@ pub(super) fn read(cells: &mut Cells<'_>, tensor: u32, sequence: u32) -> Result<
     }
     model.tied = tied(&model, cells.row.number("params_b")?);
     Ok(model)
+}
+
+/// The preset with experts that has this name; `name-l4` has its first four layers alone.
+fn with_experts(name: &str, library: &Library) -> Option<Model> {
+    let id = name.replace(' ', "-");
+    let first = id.rsplit_once("-l").and_then(|(id, layers)| Some((id, layers.parse().ok()?)));
+    let (id, layers) = first.map_or((id.as_str(), None), |(id, layers)| (id, Some(layers)));
+    let preset = library.model(id).ok().filter(|model| model.experts.is_some())?;
+    let layers = layers.filter(|layers| (1..=preset.layers).contains(layers)).unwrap_or(preset.layers);
+    Some(Model { layers, ..(*preset).clone() })
 }
 
 /// A count of heads that divides the width into heads of nearly 128, and that the tensor ranks divide.

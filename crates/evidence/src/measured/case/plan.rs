@@ -1,7 +1,7 @@
 //! The layout and the batch of a row.
 
 use shardscope_engine::hardware::Cluster;
-use shardscope_engine::plan::{Extent, FlopCount, Plan, Recompute, Schedule, Sharding, Size};
+use shardscope_engine::plan::{Extent, FlopCount, Imbalance, Plan, Recompute, Schedule, Sharding, Size};
 use shardscope_engine::presets::{Kind, Library};
 
 use super::Cells;
@@ -37,6 +37,10 @@ pub(super) fn read(cells: &mut Cells<'_>, library: &Library, cluster: &Cluster) 
     let mut plan = Plan::new(sharding, sequence);
     plan.size = Size::Devices(devices);
     (plan.tensor, plan.pipeline, plan.context) = (tensor, pipeline, context);
+    (plan.experts.ranks, plan.experts.tensor) = (ranks("ep")?, cells.row.count("etp")?);
+    if cells.row.text("notes").contains("balanced") {
+        plan.experts.imbalance = Imbalance::Factor(1.0);
+    }
     (plan.micro_batch, plan.accumulate) = (batch.micro, batch.whole);
     plan.flop_count = FlopCount::Parameters;
     plan.precision = precision(cells, cluster);
@@ -152,7 +156,8 @@ fn schedule(cells: &mut Cells<'_>, pipeline: u32, micro_batches: u32) -> Result<
     let notes = cells.row.text("notes");
     let layers = f64::from(cells.row.needed("layers")?) / f64::from(pipeline);
     let per_stage = ["layers per virtual stage)=", "layers per virtual stage="];
-    let stated = words::after(notes, "pipeline interleaving=")
+    let stated = (cells.row.number("vp")?)
+        .or_else(|| words::after(notes, "pipeline interleaving="))
         .or_else(|| words::after(notes, "VP="))
         .or_else(|| per_stage.iter().find_map(|key| words::after(notes, key)).map(|each| layers / each));
     let stages = stated.map_or_else(|| usual_stages(cells, layers as u32), |stages| stages.round().max(1.0) as u32);

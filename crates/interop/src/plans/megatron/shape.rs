@@ -173,6 +173,7 @@ fn experts(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Option<
         shared_ffn: None,
         shared_gate: false,
         dense_layers: None,
+        active_groups: None,
         every: None,
     }))
 }

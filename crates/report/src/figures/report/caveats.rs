@@ -14,9 +14,9 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
     let above = (summary.mfu > 1.0).then(|| above_peak(peak));
     let unmeasured = Unmeasured::of(scenario).map(|part| match part {
         Unmeasured::Experts => {
-            "no measured row has experts, so that there is no error band; each rank computes all experts, without expert \
-             parallelism"
-                .to_owned()
+            let experts = scenario.plan.experts.ranks;
+            let alone = if experts == 1 { "; each rank computes all experts: --ep divides them among ranks" } else { "" };
+            format!("no measured row has experts, so that there is no error band{alone}")
         }
         Unmeasured::Offload => {
             "no measured row offloads to the host, so that there is no error band; an optimizer on the host is taken to cost \

@@ -81,6 +81,7 @@ pub(super) fn record(scenario: &Scenario, evaluation: &Evaluation) -> Value {
             "compute_s": number(Figure::Compute),
             "communication_s": number(Figure::Communication),
             "exposed_communication_s": number(Figure::Exposed),
+            "dispatch_exposed_s": summary.time.dispatch.get(),
             "bubble_s": number(Figure::Bubble),
             "optimizer_s": number(Figure::Optimizer),
             "other_s": number(Figure::Other),
@@ -150,14 +151,19 @@ fn bottleneck(scenario: &Scenario, evaluation: &Evaluation) -> Value {
 pub(super) fn memory(scenario: &Scenario, fullest: &Memory, stages: &[Memory]) -> Value {
     let stage = |(stage, memory): (usize, &Memory)| json!({"stage": stage, "peak_bytes": whole(memory.peak), "parts": parts(memory)});
     let (capacity, peak) = (whole(fullest.capacity), whole(fullest.peak));
-    json!({
+    let mut memory = json!({
         "capacity_bytes": capacity,
         "peak_bytes": peak,
         "spare_bytes": capacity.cast_signed() - peak.cast_signed(),
         "p_fits": chance_of_fitting(scenario, fullest),
         "parts": parts(fullest),
         "stages": stages.iter().enumerate().map(stage).collect::<Vec<_>>(),
-    })
+    });
+    let [weights, gradients, optimizer] = fullest.experts.map(whole);
+    if weights + gradients + optimizer > 0 {
+        memory["experts"] = json!({"weights": weights, "gradients": gradients, "optimizer": optimizer});
+    }
+    memory
 }
 
 /// Each part of the peak rounded; what rounding leaves of it goes to the largest part.

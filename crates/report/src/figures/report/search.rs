@@ -36,7 +36,7 @@ pub struct SearchReport<'a> {
 /// A plan in a few words: `tp 8, pp 4 1f1b, micro 1 x 16, recompute 0.45`.
 pub fn plan_words(plan: &Plan) -> String {
     let mut parts = Vec::new();
-    let ranks = [("tp", plan.tensor), ("cp", plan.context)];
+    let ranks = [("tp", plan.tensor), ("cp", plan.context), ("ep", plan.experts.ranks)];
     parts.extend(ranks.iter().filter(|(_, ranks)| *ranks > 1).map(|(name, ranks)| format!("{name} {ranks}")));
     if plan.pipeline > 1 {
         let stages = plan.virtual_stages();

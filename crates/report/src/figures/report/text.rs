@@ -201,7 +201,7 @@ fn step(plan: &Plan) -> String {
         thousands(f64::from(plan.micro_batch)),
         thousands(f64::from(plan.sequence)),
     )];
-    let ranks = [("tp", plan.tensor), ("cp", plan.context)];
+    let ranks = [("tp", plan.tensor), ("cp", plan.context), ("ep", plan.experts.ranks)];
     parts.extend(ranks.iter().filter(|(_, ranks)| *ranks > 1).map(|(name, ranks)| format!("{name} {ranks}")));
     if plan.pipeline > 1 {
         let schedule = plan.effective_schedule();

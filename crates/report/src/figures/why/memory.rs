@@ -2,6 +2,7 @@
 
 use shardscope_engine::evaluate::{Memory, ModelPart, chance_of_fitting, peak_half_width};
 use shardscope_engine::plan::Recompute;
+use shardscope_engine::scenario::Layout;
 
 use crate::figures::figure::{Figure, MEMORY_PARTS};
 use shardscope_engine::units::{Amount, Bytes, Count, Dimension, short};
@@ -148,18 +149,28 @@ impl FormulaFacts<'_> {
         input(name, Amount { value: bytes, unit: Dimension::Bytes }, source)
     }
 
-    /// `P x bytes / ranks`: one kind of state on one device.
-    fn state(&self, each: &str, bytes: f64, ranks: u32) -> Option<Formula> {
-        let parameters = self.evaluation.details.states.get(self.fullest)?.parameters;
-        let sharing = input("ranks that share it", count(ranks, ""), Citation::chosen("the strategy's extent"));
-        Some(self.rank_parameters(parameters, self.fullest) * Self::bytes_each(each, bytes) / sharing)
+    /// `P x bytes / ranks`: one kind of state on one device; experts with a mesh of their own apart.
+    fn state(&self, each: &str, bytes: f64, ranks: impl Fn(&Layout) -> u32) -> Option<Formula> {
+        let state = self.evaluation.details.states.get(self.fullest)?;
+        let shared = |parameters: Formula, layout: &Layout| {
+            let sharing = Citation::chosen("the strategy's extent");
+            parameters * Self::bytes_each(each, bytes) / input("ranks that share it", count(ranks(layout), ""), sharing)
+        };
+        let others = self.rank_parameters(state.parameters - state.expert_parameters, self.fullest);
+        let others = shared(others, &self.layout);
+        if state.expert_parameters == Count::ZERO {
+            return Some(others);
+        }
+        let experts = count(state.expert_parameters.get(), "");
+        let experts = input("parameters of its experts", experts, self.shape());
+        Some(others + shared(experts, &self.layout.of_experts()))
     }
 
     fn weights(&self) -> Option<Formula> {
         if self.scenario.plan.offload.state() {
             return Some(Formula::from(0.0));
         }
-        self.state("bytes of a weight", self.rates.storage().get(), self.layout.weights)
+        self.state("bytes of a weight", self.rates.storage().get(), |layout| layout.weights)
     }
 
     fn gradients(&self) -> Option<Formula> {
@@ -168,7 +179,7 @@ impl FormulaFacts<'_> {
         let waiting = self.memory_of_fullest().parts.gradients - state.gradients;
         let waiting = (waiting > Bytes::ZERO)
             .then(|| input("gradients that wait for their reduction", waiting, Citation::simulated()));
-        let ranks = if state.whole_gradients { 1 } else { self.layout.gradients };
+        let ranks = |layout: &Layout| if state.whole_gradients { 1 } else { layout.gradients };
         let kept = (!self.scenario.plan.offload.state())
             .then(|| {
                 let each = self.rates.gradient_bytes(state.whole_gradients, self.layout.gradients > 1);
@@ -183,7 +194,7 @@ impl FormulaFacts<'_> {
         if plan.offload.optimizer() {
             return Some(Formula::from(0.0));
         }
-        self.state("bytes of its state", plan.optimizer.state(plan.precision.storage()), self.layout.optimizer)
+        self.state("bytes of its state", plan.optimizer.state(plan.precision.storage()), |layout| layout.optimizer)
     }
 
     /// Weights of the largest layer on one tensor rank.
@@ -257,7 +268,9 @@ impl FormulaFacts<'_> {
             ModelPart::Layer if backward => (layer + 1, at_peak.whole + at_peak.working, Bytes::ZERO),
             ModelPart::Layer => (layer, at_peak.whole, Bytes::ZERO),
             ModelPart::Head => (model.layers, Bytes::ZERO, self.rates.logits()),
-            ModelPart::Attention | ModelPart::Mlp | ModelPart::Embedding | ModelPart::Model => return None,
+            ModelPart::Attention | ModelPart::Mlp | ModelPart::Experts | ModelPart::Embedding | ModelPart::Model => {
+                return None;
+            }
         };
         let own = if layer < again { at_peak.checkpoint } else { at_peak.layer };
         let mut terms = Vec::new();

@@ -62,6 +62,7 @@ pub const fn carried(lane: Stream) -> &'static str {
         Stream::Replicas => "sums over replicas",
         Stream::Tensor => "tensor parallelism",
         Stream::Context => "context parallelism",
+        Stream::Experts => "tokens to experts and back",
         Stream::Pipeline => "pipeline",
         Stream::Compute | Stream::HostOut | Stream::HostIn => "other transfers",
     }

@@ -1,0 +1,152 @@
+//! Experts that have a mesh of their own.
+
+use super::*;
+use crate::cost::{Factors, Rates};
+use crate::model::Experts;
+use crate::plan::{Dispatcher, Extent, Imbalance};
+use crate::program::ModelState;
+use crate::scenario::Layout;
+use crate::units::Count;
+
+/// Six layers of width 1024, each with 4 experts of which a token visits 2, on a node of 4 devices: whole tokens are spread
+/// evenly, and everything but the experts is on every device.
+fn spread(ranks: u32) -> Scenario {
+    let mut scenario = testing::scenario();
+    scenario.model = Arc::new(testing::of_kinds(testing::model(6, 1024), 1));
+    let plan = &mut scenario.plan;
+    (plan.size, plan.sharding) = (Size::Devices(4), testing::ddp());
+    (plan.experts.ranks, plan.experts.imbalance) = (ranks, Imbalance::Factor(1.0));
+    // Gradients are summed behind backward, where they share no link with exchanges.
+    Arc::make_mut(&mut scenario.stack).reduce_during_backward = false;
+    scenario
+}
+
+/// A token of 1024 channels in bf16 goes to two experts. Of a rank's 1024 tokens 1024 x 2 x 1024 x 2 B = 4.19 MB, three
+/// quarters leave it, over links of 100 GB/s: 31.46 us each way, there and back in forward and in backward, for each of
+/// six layers. Arithmetic is what it was: each rank has a fourth of the experts, and four times the tokens come to each.
+#[test]
+fn tokens_go_to_their_experts_and_back_twice() {
+    let exchange = 1024.0 * 2.0 * 1024.0 * 2.0 * 0.75 / 100e9;
+    let [alone, apart] = [1, 4].map(|ranks| evaluate(&spread(ranks)));
+    close(apart.time.compute.get(), alone.time.compute.get());
+    assert_eq!(alone.time.dispatch, Seconds::ZERO);
+    close(apart.time.dispatch.get(), 4.0 * 6.0 * exchange);
+    close(
+        apart.traffic[0].bytes_per_device.get() - alone.traffic[0].bytes_per_device.get() * shared(),
+        24.0 * exchange * 100e9,
+    );
+}
+
+/// The share of the gradients that is summed over all ranks where experts are divided: attention's 4 squares of the width
+/// and a router of 4 columns, of 4 + 8 squares and the router.
+fn shared() -> f64 {
+    let (square, router) = (1024.0 * 1024.0, 4.0 * 1024.0);
+    (4.0 * square + router) / (12.0 * square + router)
+}
+
+/// Twice the imbalance: twice the tokens, arithmetic and bytes, on the busiest rank.
+#[test]
+fn the_busiest_rank_sets_the_pace() {
+    let mut scenario = spread(4);
+    let even = evaluate(&scenario);
+    scenario.plan.experts.imbalance = Imbalance::Factor(2.0);
+    let uneven = evaluate(&scenario);
+    close(uneven.time.dispatch.get(), 2.0 * even.time.dispatch.get());
+    // Of 6 x 8 + 7 units of a layer's time, experts have 6 x 4.
+    close(uneven.time.compute.get() / even.time.compute.get(), (55.0 + 24.0) / 55.0);
+}
+
+/// Beside another micro-batch's compute nothing of the exchanges is seen where they are shorter.
+#[test]
+fn exchanges_can_run_beside_compute() {
+    let mut scenario = spread(4);
+    scenario.plan.experts.overlap = true;
+    let hidden = evaluate(&scenario);
+    assert_eq!(hidden.time.dispatch, Seconds::ZERO);
+    scenario.plan.experts.overlap = false;
+    let seen = evaluate(&scenario);
+    close((seen.step_time - hidden.step_time).get(), seen.time.dispatch.get());
+}
+
+/// 64 devices at tensor 4 and context 2 have 8 data ranks. 16 expert ranks of one device each leave 4: their holders of one
+/// shard are 16 devices apart. With experts cut over the tensor ranks 16 leave one.
+#[test]
+fn the_mesh_of_experts_folds_over_data_context_and_tensor_ranks() {
+    let mut scenario = spread(4);
+    scenario.plan.size = Size::Nodes(16);
+    Arc::make_mut(&mut scenario.model).experts = scenario.model.experts.map(|experts| Experts { count: 16, ..experts });
+    let plan = &mut scenario.plan;
+    (plan.tensor, plan.context, plan.experts.ranks, plan.experts.tensor) = (4, 2, 16, Some(1));
+    plan.sharding = testing::sharding(Extent::Device, Extent::Device, Extent::System);
+    let folded = scenario.layout().expect("it is possible").of_experts();
+    assert_eq!((folded.tensor, folded.group(), folded.weights, folded.optimizer), (1, 4, 1, 4));
+    let group = folded.shard_group(folded.optimizer);
+    assert_eq!((group.stride, group.size, folded.expert_group().stride), (16, 4, 1));
+    scenario.plan.experts.tensor = None;
+    let cut = scenario.layout().expect("it is possible").of_experts();
+    assert_eq!((cut.tensor, cut.group(), cut.optimizer, cut.expert_group().stride), (4, 1, 1, 4));
+    scenario.plan.experts.ranks = 3;
+    let problems = scenario.layout().expect_err("3 do not divide 16 experts");
+    assert!(problems.iter().all(|problem| problem.field == "plan.experts"), "{problems:?}");
+}
+
+/// Without experts there is nothing to divide.
+#[test]
+fn a_dense_model_has_no_experts_to_divide() {
+    let mut scenario = testing::scenario();
+    scenario.plan.experts.ranks = 2;
+    let problems = scenario.layout().expect_err("dense");
+    assert_eq!(problems[0].to_string(), "plan.experts: Blocks has no experts; choose 1");
+}
+
+/// `DeepSeek-V3` over 2,048 devices, 16 pipeline ranks and 64 expert ranks. Of a pipeline rank's 653.909e9 / 16 parameters
+/// of routed experts each device has a 64th, 638.58e6; optimizer state of 12 bytes over the two that are left. Of the rest,
+/// 17.118e9 / 16, each has all, and a 128th of the state. In bytes for each parameter, with gradients in fp32:
+/// 2 + 4 + 12 / 2 and 6 + 12 / 128: 7.663 and 6.519 GB.
+#[test]
+fn the_state_of_experts_is_sharded_by_what_their_mesh_leaves() {
+    let library = crate::presets::Library::embedded();
+    let mut scenario = spread(1);
+    scenario.model = library.model("deepseek-v3").expect("a preset");
+    let stack = Arc::make_mut(&mut scenario.stack);
+    stack.gradient_format = Some(crate::plan::Format::Fp32);
+    let plan = &mut scenario.plan;
+    (plan.size, plan.pipeline, plan.accumulate, plan.experts.ranks) = (Size::Nodes(512), 16, 16, 64);
+    plan.sharding = testing::sharding(Extent::Device, Extent::Device, Extent::System);
+    let layout = scenario.layout().expect("it is possible");
+    let rates = Rates::new(&scenario, &Factors::default());
+    let state = |layout: &Layout, parameters| ModelState::new(&rates, layout, Count::new(parameters)).total().get();
+    let routed: u64 =
+        scenario.model.kinds().map(|(kind, count)| u64::from(count) * scenario.model.routed_parameters(kind)).sum();
+    assert_eq!(routed, 58 * 256 * 3 * 7168 * 2048);
+    close(state(&layout.of_experts(), routed as f64 / 16.0 / 64.0), 638_582_784.0 * (2.0 + 4.0 + 6.0));
+    close(state(&layout, 1_069.85e6), 1_069.85e6 * (6.0 + 12.0 / 128.0));
+}
+
+/// A token of `DeepSeek-V3` visits 8 of 256 experts. On 8 nodes of 8 devices these lie on 5.295 of the nodes, 4.633 of them
+/// others than its own; where the router keeps to 4 nodes, on 3.629, and 3.175 of them others. 4,096 tokens of 7,168
+/// channels in 8 bits come to 4,096 x 3.175 x 7,168 B = 93.2 MB for the network.
+#[test]
+fn forwarding_inside_nodes_sends_a_token_once_to_each() {
+    let library = crate::presets::Library::embedded();
+    let mut scenario = spread(1);
+    scenario.model = library.model("deepseek-v3").expect("a preset");
+    Arc::make_mut(&mut scenario.cluster).levels[0].members = Some(8);
+    let plan = &mut scenario.plan;
+    (plan.size, plan.sequence, plan.experts.ranks) = (Size::Nodes(8), 4096, 64);
+    let sent = |scenario: &Scenario| {
+        let layout = scenario.layout().expect("it is possible");
+        let experts = scenario.model.experts.expect("experts");
+        let rates = Rates::new(scenario, &Factors::default());
+        rates.to_experts(&layout, &experts, crate::plan::Format::Fp8).bytes[1].get() / 4096.0 / 7168.0
+    };
+    // A copy for each expert: 8 x 56 / 64.
+    close(sent(&scenario), 7.0);
+    scenario.plan.experts.dispatcher = Dispatcher::DeepEp;
+    let limited = sent(&scenario);
+    assert!((limited - 3.175).abs() < 5e-4, "{limited}");
+    let model = Arc::make_mut(&mut scenario.model);
+    model.experts = model.experts.map(|experts| Experts { active_groups: None, ..experts });
+    let free = sent(&scenario);
+    assert!((free - 4.633).abs() < 5e-4, "{free}");
+}
