@@ -297,8 +297,11 @@ fn list_of_nearest(form: ExportForm, folder: PathBuf, consent: ExportConsent, ne
         ("write the nearest plan", nearest, write),
         ("another tool", "the plan stays", Effect::Open(Opening::ExportForms)),
     ];
-    let item = |(name, note, effect): (&str, &str, Effect)| Item { name: name.into(), note: note.into(), effect };
-    List::new("The tool cannot run this plan", items.map(item).into(), "")
+    List::new(
+        "The tool cannot run this plan",
+        items.map(|(name, note, effect)| Item::new(name, note, effect)).into(),
+        "",
+    )
 }
 
 /// The fields that can run across the map (0) or down (1), with the cursor on the one that does.

@@ -35,7 +35,14 @@ pub(crate) fn evaluation(scenario: &Scenario) -> Evaluation {
         ..MemoryParts::default()
     };
     let during = Activity { kind: TaskKind::Backward, layer: 31, ..Activity::default() };
-    let memory = Memory { capacity: Bytes::new(80e9), peak: parts.total(), parts, experts: [Bytes::ZERO; 3], moment: Seconds::new(0.2), during };
+    let memory = Memory {
+        capacity: Bytes::new(80e9),
+        peak: parts.total(),
+        parts,
+        experts: [Bytes::ZERO; 3],
+        moment: Seconds::new(0.2),
+        during,
+    };
     let time = TimeParts {
         compute: Seconds::new(0.4),
         communication: Seconds::new(0.3),
