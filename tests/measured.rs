@@ -214,7 +214,7 @@ fn measured_bands_hold() {
     cases.retain(|case| case.scenario().stack.calibration == "measured");
     let pool = all_cores();
     let evaluate = |scenarios: &[Scenario]| Evaluator::on(&pool).summaries(scenarios);
-    let asked = FitOptions { prior: Prior::None, own_sets: false };
+    let asked = FitOptions { prior: Prior::None, own_sets: false, nested: false };
     let fitted = calibrate(&cases, &library.calibration("measured").unwrap(), asked, &evaluate, &|_| {}).unwrap();
     for Coverage { by, rows, groups, held, width } in &fitted.coverage {
         println!("{by:?}: {held:.3} of {rows} rows in {groups} groups, mean width {width:.3}");

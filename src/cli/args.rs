@@ -251,6 +251,10 @@ pub struct CalibrateArgs {
     /// row already counts; or none, a fit from scratch to many rows, which works out how sure the constants are
     #[arg(long, default_value = "shipped", value_parser = words([("shipped", Prior::Shipped), ("none", Prior::None)]))]
     pub prior: Prior,
+    /// Also choose constants and the prior's weight anew without each fifth of the groups and without each source, and say
+    /// which constants stay: a fit from scratch, which takes minutes
+    #[arg(long)]
+    pub nested: bool,
     /// Write the calibration with the fitted constants here, and the runs behind it to FILE.csv; existing files need
     /// --force
     #[arg(long, value_name = "FILE.toml")]

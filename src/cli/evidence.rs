@@ -11,7 +11,7 @@ use shardscope_engine::presets::Kind;
 use shardscope_engine::search::{self, Evaluator};
 use shardscope_engine::stack::constants::CONSTANTS;
 use shardscope_engine::units::percent;
-use shardscope_evidence::calibrate::{self, FitOptions, Fitted};
+use shardscope_evidence::calibrate::{self, FitOptions, Fitted, Prior};
 use shardscope_evidence::measured::{self, Case, MeasuredRow, Metric, Scores, Skipped, Validation};
 use shardscope_interop::import::name_of;
 use shardscope_report::figures::{CalibrateReport, SupportReport, ValidateReport};
@@ -97,7 +97,9 @@ pub(super) fn calibrate(session: &Session, arguments: &CalibrateArgs) -> Result<
         bar.inc(scenarios.len() as u64);
         Evaluator::on(&pool).summaries(scenarios)
     };
-    let asked = FitOptions { prior: arguments.prior, own_sets: true };
+    let CalibrateArgs { prior, nested, .. } = *arguments;
+    // What a shipped prior says was learnt of the rows that a nested fit must not have seen.
+    let asked = FitOptions { prior: if nested { Prior::None } else { prior }, own_sets: !nested, nested };
     let fitted = calibrate::calibrate(&cases, &calibration, asked, &evaluate, &begins);
     bar.finish_and_clear();
     let timed = |fitted: &Fitted| fitted.before.scores(|one| one.metric == Metric::StepTime).is_some();

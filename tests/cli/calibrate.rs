@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::run::{Home, assert_contains, number, run};
+use super::run::{Home, assert_contains, keys, number, run};
 
 const ROWS: &str = "id,cluster,stack,num_gpus,strategy_class,model,layers,hidden,heads,vocab,seq_len,micro_batch,\
                     global_batch,act_ckpt,precision,group,scored,step_time_s
@@ -31,6 +31,37 @@ fn a_fitted_file_is_a_preset() {
     let text = std::fs::read_to_string(home.path().join("own/calibration/measured.toml")).expect("written");
     let file: toml::Table = text.parse().expect("TOML");
     assert_contains(file["source"].as_str().expect("text"), &["fitted to 2 step times", "mean of 2 groups"]);
+}
+
+/// Groups a and b fall into different folds by the hash of their names, so that each is scored by the other's choice.
+#[test]
+fn nested_errors_are_printed_and_written() {
+    let home = Home::new();
+    home.write("rows.csv", ROWS);
+    let json = home.run("calibrate rows.csv --nested --format json").json(0);
+    let nested = &json["nested"];
+    assert_eq!(keys(nested), "by_group by_source constants");
+    let by_group = &nested["by_group"];
+    assert_eq!(keys(by_group), "folds step_time memory cross_validated");
+    let folds = by_group["folds"].as_array().expect("a list");
+    assert_eq!(folds.len(), 2);
+    assert!(folds.iter().all(|fold| keys(fold) == "left_out step_time memory prior_weight usual"), "{folds:?}");
+    let means: Vec<f64> = folds.iter().map(|fold| number(&fold["step_time"], "mean")).collect();
+    // Two groups: their mean, and half the difference over the root of two.
+    let (mean, error) = ((means[0] + means[1]) / 2.0, (means[0] - means[1]).abs() / 8.0_f64.sqrt());
+    let all = &by_group["step_time"];
+    assert!(
+        (number(all, "mean") - mean).abs() < 1e-12 && (number(all, "standard_error") - error).abs() < 1e-12,
+        "{all}"
+    );
+    let crossed = &json["cross_validated"]["summary"]["step_time"]["mean"];
+    assert_eq!(&by_group["cross_validated"]["mean"], crossed);
+    let constants = nested["constants"].as_array().expect("a list");
+    assert!(constants.iter().any(|one| one["name"] == "matmul-ampere" && one["stays"].is_boolean()), "{constants:?}");
+    let text = home.run("calibrate rows.csv --nested");
+    assert_eq!(text.code, Some(0));
+    assert_contains(&text.stdout, &["nested: constants and the prior's weight", "without fold", "matmul-ampere"]);
+    assert_eq!(home.run("calibrate rows.csv --format json").json(0)["nested"], Value::Null);
 }
 
 /// Peaks of memory alone make no fit: bands and what is said of step times would rest on nothing.

@@ -9,7 +9,9 @@ mod bands;
 mod bars;
 mod fit;
 mod holdout;
+mod linear;
 mod model;
+mod nested;
 mod own;
 mod own_run;
 mod posterior;
@@ -38,6 +40,7 @@ use prior::FitPrior;
 pub use attribution::{Attribution, Cause};
 pub use bands::{Coverage, NOMINAL_COVERAGE};
 pub use bars::{AccuracyBar, BARS, JudgedBar, JudgedFigure, judge};
+pub use nested::{ConstantWorth, Nested, NestedFold, NestedScores};
 pub use own::{OwnRowsEffect, OwnSet};
 pub use own_run::{AttributionError, RunDiagnosis};
 pub use prior::Prior;
@@ -114,6 +117,8 @@ pub struct Fitted {
     pub own: Vec<OwnSet>,
     /// How often the calibration's bands hold: of all rows, then by class.
     pub coverage: Vec<Coverage>,
+    /// Nested cross-validation, where it is asked for and there are groups enough.
+    pub nested: Option<Nested>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,6 +127,8 @@ pub struct FitOptions {
     pub prior: Prior,
     /// Whether a fit from scratch also tries what a few own rows are worth, which takes as long as all the rest.
     pub own_sets: bool,
+    /// Whether everything that rows choose is chosen again without the rows that are scored.
+    pub nested: bool,
 }
 
 /// Digits that a constant is written with: more than rows can tell.
@@ -150,7 +157,7 @@ pub fn calibrate(
     let all: Vec<usize> = (0..model.len()).collect();
     // The slopes at the solution serve all that follows: a fit without some rows is a few steps away from there.
     let values = fit::solve(&model, &prior, KnownSlopes::at(&model, all.clone(), start.clone()));
-    let known = KnownSlopes::at(&model, all, values);
+    let known = KnownSlopes::at(&model, all.clone(), values);
     let mut calibration = model.calibration(&known.values);
     let after = validate(&with(&calibration));
     let constants = fit::fitted_constants(&model, &prior, &known, &start);
@@ -173,8 +180,7 @@ pub fn calibrate(
         }
     }
     let posterior = posterior::after(&model, &prior, &known, &sources);
-    let rows: Vec<usize> = (0..model.len()).collect();
-    let shipped = uncertainties(&model, &known, &posterior, &rows);
+    let shipped = uncertainties(&model, &known, &posterior, &all);
     let crossed_misses = bands::unseen(cases, &crossed, &shipped);
     let of_sources: Vec<_> = unseen.iter().map(|validation| bands::unseen(cases, validation, &shipped)).collect();
     let unaware = |source| uncertainties_without(&model, &prior, &known, &sources, source);
@@ -207,6 +213,7 @@ pub fn calibrate(
         left_out: left_out.scored(),
         own,
         coverage,
+        nested: options.nested.then(|| nested::nested(&model, &prior, &known, begins)).flatten(),
     })
 }
 

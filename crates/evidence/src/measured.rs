@@ -33,11 +33,11 @@ pub use evidence::RunGroup;
 pub use evidence::{NearGroup, groups, near, nearest, read_groups, write_groups};
 pub use rank::{Pairs, Ranking};
 pub use row::{MeasuredRow, Skipped, read};
-pub use score::Scores;
+pub use score::{Estimate, Scores};
 
 use null::NullRow;
 use rank::TimedLayout;
-use score::ScoredError;
+pub(crate) use score::ScoredError;
 
 /// A measured quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr)]

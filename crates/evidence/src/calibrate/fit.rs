@@ -194,7 +194,7 @@ impl LeastSquaresProblem<f64, Dyn, Dyn> for Fit<'_> {
 }
 
 /// Place of a value in its constant's range.
-fn share(constant: &Constant, value: f64) -> f64 {
+pub(super) fn share(constant: &Constant, value: f64) -> f64 {
     (value - constant.low) / constant.range()
 }
 
@@ -209,15 +209,20 @@ fn soft_slope(error: f64) -> f64 {
     if error < 1e-6 { 1.0 } else { error / (libm::sqrt(1.0 + error * error) * soft(error)) }
 }
 
-/// How far off each row is at the values of `known`, in the logarithm and in units of [`SCALE`].
-fn errors(model: &FitModel<'_>, known: &KnownSlopes) -> Vec<f64> {
-    let logs = model.logs(&known.values, &known.rows);
-    known.rows.iter().zip(logs).map(|(row, log)| (log - model.measured[*row]) / SCALE).collect()
+/// The weight of a row's square by its error in the logarithm, over that of a row that is met: at the solution the soft l1
+/// norm is a weighted square.
+pub(super) fn relative_weight(error: f64) -> f64 {
+    1.0 / libm::hypot(1.0, error / SCALE)
 }
 
-/// At the solution the soft l1 norm is a weighted square: each row's weight shrinks with its own error.
+/// How far off each row is at the values of `known`, in the logarithm.
+fn errors(model: &FitModel<'_>, known: &KnownSlopes) -> Vec<f64> {
+    let logs = model.logs(&known.values, &known.rows);
+    known.rows.iter().zip(logs).map(|(row, log)| log - model.measured[*row]).collect()
+}
+
 fn weight(model: &FitModel<'_>, known: &KnownSlopes, errors: &[f64], place: usize) -> f64 {
-    model.weights[known.rows[place]] / libm::sqrt(1.0 + errors[place] * errors[place])
+    model.weights[known.rows[place]] * relative_weight(errors[place])
 }
 
 /// Squares of the rows' slopes, by pairs of constants.
@@ -266,7 +271,7 @@ pub(super) fn fitted_constants(
         }
         let alike = || places.clone().filter(|place| Some(model.metric(rows[*place])) == metric(id));
         let groups: f64 = alike().map(|place| model.weights[rows[place]]).sum();
-        let squares: f64 = alike().map(|place| weight(place) * errors[place] * errors[place] * SCALE * SCALE).sum();
+        let squares: f64 = alike().map(|place| weight(place) * errors[place] * errors[place]).sum();
         let count = free.iter().filter(|other| metric(**other) == metric(id)).count();
         squares / (groups - count as f64).max(1.0)
     };

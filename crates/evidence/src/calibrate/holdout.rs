@@ -67,10 +67,15 @@ impl HoldOutRows {
     }
 }
 
-/// Each source by its file, each size of an architecture that one source alone has, and the large jobs of all: which rows
+/// The source of a row: its file's name.
+pub(super) fn source_of(model: &FitModel<'_>, row: usize) -> String {
+    printable(model.case(row).row.file().rsplit('/').next().unwrap_or_default())
+}
+
+/// Each source, each size of an architecture that one source alone has, and the large jobs of all: which rows
 /// to leave out.
 pub(super) fn held_out_sets(model: &FitModel<'_>) -> Vec<HoldOutRows> {
-    let file = |row: usize| printable(model.case(row).row.file().rsplit('/').next().unwrap_or_default());
+    let file = |row: usize| source_of(model, row);
     let architecture = |row: usize| model.case(row).scenario().cluster.device.architecture.as_str();
     let devices = |row: usize| model.case(row).scenario().devices();
     let timed = || (0..model.len()).filter(|row| model.metric(*row) == Metric::StepTime);

@@ -8,7 +8,7 @@ use shardscope_engine::stack::{Calibration, ConstantId, ConstantValues};
 
 /// The weight of the prior of a fit from scratch: a constant its whole range away from its usual value costs as much as
 /// one group that is off by this, in the logarithm.
-const FROM_SCRATCH: f64 = 0.06;
+pub(super) const FROM_SCRATCH: f64 = 0.06;
 
 /// How much further off a row of one's own counts as, over what rows are off by where their source's constants are known.
 /// Part of that is structure, which like rows share and other layouts do not: of 21 sets of one software, machine and

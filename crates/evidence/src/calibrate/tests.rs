@@ -45,9 +45,9 @@ fn planted(calibration: &Calibration) -> BTreeMap<String, f64> {
     validation.residuals.into_iter().map(|one| (one.id, one.predicted)).collect()
 }
 
-const FROM_SCRATCH: FitOptions = FitOptions { prior: Prior::None, own_sets: false };
+const FROM_SCRATCH: FitOptions = FitOptions { prior: Prior::None, own_sets: false, nested: false };
 
-const OWN_ROWS: FitOptions = FitOptions { prior: Prior::Shipped, own_sets: false };
+const OWN_ROWS: FitOptions = FitOptions { prior: Prior::Shipped, own_sets: false, nested: false };
 
 fn fitted(seconds: &BTreeMap<String, f64>, threads: usize) -> Fitted {
     let pool = pool(Some(threads)).expect("threads");
@@ -114,6 +114,55 @@ fn a_planted_change_of_memory_is_found() {
     for name in ["matmul-ampere", "loss-torch", "logits-vocab-parallel"] {
         assert_eq!(of(name).determined, Identifiability::Without, "{name}");
     }
+}
+
+/// Eight sizes of a model, each its own group, half of them in another file, on a device whose products are slower than is
+/// usual. All constants but one are usual: it alone is worth more than its standard error, in every fold, and rows that no
+/// part of a fit has seen are met.
+#[test]
+fn nested_folds_keep_the_constant_that_rows_ask_for() {
+    let header = table(&BTreeMap::new()).lines().next().expect("a header").to_owned();
+    let rows = |seconds: &BTreeMap<String, f64>| {
+        let row = |place: u32| {
+            let (id, heads) = (format!("h{place}"), 8 + 4 * place);
+            let (hidden, time) = (128 * heads, seconds.get(&id).copied().unwrap_or(1.0));
+            format!("{id},a100-80gb-dgx,default,1,ddp,MPT,8,{hidden},{heads},50368,2048,2,2,none,bf16,{id},yes,{time}")
+        };
+        let file = |name: &str, places: std::ops::Range<u32>| {
+            read(name, &format!("{header}\n{}\n", places.map(row).collect::<Vec<_>>().join("\n"))).0
+        };
+        let (cases, skipped) =
+            cases(&[file("one.csv", 0..4), file("two.csv", 4..8)].concat(), &shardscope_presets::library());
+        assert!(skipped.is_empty(), "{skipped:?}");
+        cases
+    };
+    let pool = pool(Some(2)).expect("threads");
+    let evaluate = |scenarios: &[Scenario]| Evaluator::on(&pool).summaries(scenarios);
+    let mut slower = embedded();
+    ConstantId::all().for_each(|id| assert!(slower.set(id.constant(), id.constant().usual)));
+    slower.set(named("matmul-ampere").expect("a constant"), 0.65);
+    let planted = recalibrated(&rows(&BTreeMap::new()), &[Arc::new(slower)], |_| 0);
+    let planted = measured::validate(&planted, evaluate).residuals.into_iter();
+    let seconds = planted.map(|one| (one.id, one.predicted)).collect();
+    let asked = FitOptions { nested: true, ..FROM_SCRATCH };
+    let told = std::cell::RefCell::new(Vec::new());
+    let begins = |part: &str| told.borrow_mut().push(part.to_owned());
+    let found =
+        calibrate(&rows(&seconds), &embedded(), asked, &evaluate, &begins).expect("rows").nested.expect("groups");
+    assert!(told.borrow().contains(&"nested: without two.csv".to_owned()), "{told:?}");
+    let groups: usize = found.by_group.folds.iter().filter_map(|fold| Some(fold.step_time?.groups)).sum();
+    assert_eq!((groups, found.by_source.folds.len()), (8, 2));
+    for NestedScores { folds, step_time, memory } in [&found.by_group, &found.by_source] {
+        assert!(step_time.expect("step times").mean < 0.01 && memory.is_none(), "{step_time:?}");
+        assert!(
+            folds.iter().all(|fold| fold.held.iter().all(|constant| constant.name != "matmul-ampere")),
+            "{folds:?}"
+        );
+    }
+    let stays = found.verdicts.iter().filter(|verdict| verdict.stays()).map(|verdict| verdict.constant.name);
+    assert_eq!(stays.collect::<Vec<_>>(), ["matmul-ampere"]);
+    let matmul = found.verdicts.iter().find(|verdict| verdict.constant.name == "matmul-ampere").expect("it is judged");
+    assert!(matmul.with < 0.01 && matmul.without > 0.05, "{matmul:?}");
 }
 
 #[test]

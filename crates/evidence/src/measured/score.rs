@@ -21,6 +21,8 @@ pub struct Scores {
     pub groups: usize,
     /// Mean over groups of the mean absolute error inside each.
     pub mean: f64,
+    /// Standard error of `mean` over groups.
+    pub standard_error: f64,
     /// Median over groups.
     pub median: f64,
     /// 90th percentile over groups.
@@ -29,6 +31,25 @@ pub struct Scores {
     pub bias: f64,
     /// `mean` of the null model.
     pub null_mean: f64,
+}
+
+/// A mean of independent values, and how sure it is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    pub mean: f64,
+    /// Its standard deviation where as many values are drawn again from these (the bootstrap). No draw is needed: each of
+    /// `n` has the variance `v` of the values, so that their mean has `v / n`.
+    pub standard_error: f64,
+}
+
+impl Estimate {
+    /// The mean of some values; not a number if there are none.
+    pub fn of(values: &[f64]) -> Self {
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+        Self { mean, standard_error: libm::sqrt(squares) / count }
+    }
 }
 
 impl Scores {
@@ -42,17 +63,19 @@ impl Scores {
         }
         // The first sum is the count of rows, so that each other one over it is a mean inside the group.
         let means = |part: usize| groups.values().map(move |sums| sums[part] / sums[0]);
-        let mean = |part: usize| means(part).sum::<f64>() / groups.len() as f64;
+        let mean_of = |part: usize| means(part).sum::<f64>() / groups.len() as f64;
         let mut errors: Vec<f64> = means(1).collect();
+        let Estimate { mean, standard_error } = Estimate::of(&errors);
         errors.sort_by(f64::total_cmp);
         (!errors.is_empty()).then(|| Self {
             rows: groups.values().map(|sums| sums[0]).sum::<f64>() as usize,
             groups: groups.len(),
-            mean: mean(1),
+            mean,
+            standard_error,
             median: quantile(&errors, 0.5),
             p90: quantile(&errors, 0.9),
-            bias: mean(2),
-            null_mean: mean(3),
+            bias: mean_of(2),
+            null_mean: mean_of(3),
         })
     }
 
@@ -85,6 +108,8 @@ mod tests {
         let scores = Scores::new([one("a", 0.1), one("a", -0.3), one("b", 0.4)]).expect("three comparisons");
         assert_eq!((scores.rows, scores.groups), (3, 2));
         close(scores.mean, 0.3);
+        // Two groups are drawn twice: the means 0.2, 0.3, 0.3 and 0.4 are 0.1 / sqrt(2) from 0.3 in the mean square.
+        close(scores.standard_error, 0.1 * std::f64::consts::FRAC_1_SQRT_2);
         close(scores.median, 0.3);
         // 0.2 + 0.9 x (0.4 - 0.2).
         close(scores.p90, 0.38);

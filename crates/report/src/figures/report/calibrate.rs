@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use shardscope_evidence::calibrate::{
-    self, AccuracyBar, Coverage, Fitted, FittedConstant, HoldOut, Identifiability, JudgedBar, JudgedFigure,
-    NOMINAL_COVERAGE, OwnRowsEffect, OwnSet,
+    self, AccuracyBar, ConstantWorth, Coverage, Fitted, FittedConstant, HoldOut, HoldOutReason, Identifiability,
+    JudgedBar, JudgedFigure, NOMINAL_COVERAGE, Nested, NestedFold, NestedScores, OwnRowsEffect, OwnSet,
 };
-use shardscope_evidence::measured::{Metric, Skipped, Validation};
+use shardscope_evidence::measured::{Estimate, Metric, Scores, Skipped, Validation};
 
 use super::ValidateReport;
 use super::validate::{line, scored, scores_table, skipped, skipped_records};
@@ -38,6 +38,7 @@ impl CalibrateReport<'_> {
             "after": of(&fitted.after),
             "cross_validated": {"rows": crossed.records(), "summary": crossed.in_all(), "by": crossed.parts()},
             "left_out": left_out.collect::<Vec<_>>(),
+            "nested": fitted.nested.as_ref().map(|nested| self.nested_record(nested)),
             "own": fitted.own.iter().map(own).collect::<Vec<_>>(),
             "error_bands": {
                 "wanted": NOMINAL_COVERAGE,
@@ -53,6 +54,10 @@ impl CalibrateReport<'_> {
         let crossed = ValidateReport { validation: &self.fitted.crossed }.summary();
         let parts = [
             self.overview(),
+            self.fitted
+                .nested
+                .as_ref()
+                .map_or_else(String::new, |nested| self.nested(nested) + "\n" + &verdicts(nested)),
             self.own(),
             self.constants(),
             self.bands(),
@@ -89,6 +94,80 @@ impl CalibrateReport<'_> {
             }
         }
         if table.is_empty() { String::new() } else { format!("\npeak memory\n{}", table.text()) }
+    }
+
+    /// Scores of step time by ordinary cross-validation: of groups, and of sources left out whole.
+    fn ordinary(self) -> [Option<Estimate>; 2] {
+        let crossed = self.fitted.crossed.scores(|one| one.metric == Metric::StepTime);
+        let sources = self.fitted.left_out.iter().filter(|left| left.why == HoldOutReason::Source);
+        let sources: Vec<f64> = sources.map(|left| left.scores.mean).collect();
+        let groups = crossed.map(|scores| Estimate { mean: scores.mean, standard_error: scores.standard_error });
+        [groups, (!sources.is_empty()).then(|| Estimate::of(&sources))]
+    }
+
+    fn nested(self, Nested { by_group, by_source, .. }: &Nested) -> String {
+        let mut table = Table::headed(["", "groups", "mean", "+-", "p90", "prior", "usual values kept"]);
+        let blank = TableCell::default;
+        let scored = |name: &str, scores: &Scores| {
+            let Scores { groups, mean, standard_error, p90, .. } = *scores;
+            let shares = [mean, standard_error, p90].map(TableCell::percent);
+            let head = [TableCell::word(name), TableCell::count(groups)];
+            head.into_iter().chain(shares).collect::<Vec<_>>()
+        };
+        let [groups, sources] = self.ordinary();
+        let parts = [("groups", by_group, groups), ("sources, each counting alike", by_source, sources)];
+        for (name, NestedScores { folds, step_time, memory }, ordinary) in parts {
+            for NestedFold { name, step_time, weight, held, .. } in folds {
+                let Some(scores) = step_time else { continue };
+                let mut cells = scored(&format!("without {name}"), scores);
+                cells.extend([TableCell::word(weight.to_string()), TableCell::count(held.len())]);
+                table.push(cells);
+            }
+            for (metric, scores) in [("", step_time), (", peak memory", memory)] {
+                let all = scores.as_ref().map(|scores| scored(&format!("all {name}{metric}"), scores));
+                table.extend(all.map(|cells| cells.into_iter().chain([blank(), blank()]).collect()));
+            }
+            let ordinary = ordinary.map(|Estimate { mean, standard_error }| {
+                let shares = [mean, standard_error].map(TableCell::percent);
+                let head = [TableCell::word("  cross-validated"), blank()];
+                head.into_iter().chain(shares).chain([blank(), blank(), blank()]).collect()
+            });
+            table.extend(ordinary);
+        }
+        format!("nested: constants and the prior's weight chosen without the rows that are scored\n{}", table.text())
+    }
+
+    fn nested_record(self, Nested { by_group, by_source, verdicts }: &Nested) -> Value {
+        let scores = |scores: &Option<Scores>| {
+            let error = scores.map(|scores| scores.standard_error);
+            joined(scored(*scores), json!({"standard_error": error}))
+        };
+        let folds = |NestedScores { folds, step_time, memory }: &NestedScores, ordinary: Option<Estimate>| {
+            let fold = |NestedFold { name, step_time, memory, weight, held }: &NestedFold| {
+                json!({
+                    "left_out": name, "step_time": scores(step_time), "memory": scores(memory), "prior_weight": weight,
+                    "usual": held.iter().map(|constant| constant.name).collect::<Vec<_>>(),
+                })
+            };
+            json!({
+                "folds": folds.iter().map(fold).collect::<Vec<_>>(),
+                "step_time": scores(step_time), "memory": scores(memory), "cross_validated": ordinary.map(estimate),
+            })
+        };
+        let verdict = |verdict: &ConstantWorth| {
+            let ConstantWorth { constant, groups, with, without, by_group, by_source } = verdict;
+            json!({
+                "name": constant.name, "groups": groups, "mean_with": with, "mean_without": without,
+                "difference": estimate(*by_group), "difference_by_source": estimate(*by_source),
+                "stays": verdict.stays(),
+            })
+        };
+        let [groups, sources] = self.ordinary();
+        json!({
+            "by_group": folds(by_group, groups),
+            "by_source": folds(by_source, sources),
+            "constants": verdicts.iter().map(verdict).collect::<Vec<_>>(),
+        })
     }
 
     fn own(self) -> String {
@@ -143,6 +222,30 @@ impl CalibrateReport<'_> {
         let all = self.fitted.constants.len();
         format!("{}{all} constants: {bound} at a bound, {without} without evidence\n", table.text())
     }
+}
+
+fn estimate(Estimate { mean, standard_error }: Estimate) -> Value {
+    json!({"mean": mean, "standard_error": standard_error})
+}
+
+/// Whether each constant stays.
+fn verdicts(Nested { verdicts, .. }: &Nested) -> String {
+    let head = ["constant", "groups", "with", "without", "more", "+-", "sources, more", "+-", ""];
+    let rows = verdicts.iter().map(|verdict| {
+        let ConstantWorth { constant, groups, with, without, by_group, by_source } = verdict;
+        let points = |share: f64| if share.is_finite() { format!("{:+.2}", 100.0 * share) } else { String::new() };
+        let mut cells = vec![constant.name.to_owned(), groups.to_string(), percent(*with), percent(*without)];
+        for Estimate { mean, standard_error } in [by_group, by_source] {
+            cells.extend([points(*mean), points(*standard_error).replace('+', "")]);
+        }
+        cells.push(if verdict.stays() { "stays" } else { "goes" }.to_owned());
+        cells
+    });
+    let table = Table::of_texts(&head, rows);
+    format!(
+        "nested errors with each constant and with its usual value, differences in points, the youngest first\n{}",
+        table.text()
+    )
 }
 
 /// The mean over sets.

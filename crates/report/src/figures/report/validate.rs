@@ -265,7 +265,7 @@ pub(super) fn scores_table(title: &str) -> Table {
 }
 
 pub(super) fn line(name: &str, scores: &Scores) -> Vec<TableCell> {
-    let Scores { rows, groups, mean, median, p90, bias, null_mean } = *scores;
+    let Scores { rows, groups, mean, standard_error: _, median, p90, bias, null_mean } = *scores;
     let mut cells = vec![TableCell::word(name), TableCell::count(rows), TableCell::count(groups)];
     cells.extend([mean, median, p90].map(TableCell::percent));
     cells.extend([
