@@ -34,5 +34,5 @@ chapters! {
     "command-line" "fields" "figures" "formats" "presets"
     "search" "pipelines" "experts" "operators" "limits" "training" "frontier"
     "import" "export" "sweeps"
-    "evidence" "constants" "model" "speed"
+    "evidence" "held-out" "constants" "model" "speed"
 }
