@@ -56,6 +56,49 @@ fn json_has_the_keys_of_the_contract() {
     assert_eq!(keys(bottleneck), "resource elasticity");
 }
 
+/// PyTorch's DDP under autocast: casts of the weights in bf16 (2 bytes a parameter), gradients in fp32 and buckets as large
+/// (8), fp32 weights and Adam's moments (12). What shares state has no buckets.
+#[test]
+fn ddp_holds_gradients_and_their_buckets() {
+    let parts = |strategy: &str| {
+        let json = json(&format!("--hardware a100-80gb-dgx --model mpt-1b --strategy {strategy} --nodes 1"));
+        let parts = json["memory"]["parts"].clone();
+        ["gradients", "optimizer"].map(|part| number(&parts, part) / number(&parts, "weights"))
+    };
+    let [gradients, optimizer] = parts("ddp");
+    assert!((gradients - 8.0 / 2.0).abs() < 1e-9 && (optimizer - 12.0 / 2.0).abs() < 1e-9, "{gradients} {optimizer}");
+    assert!(parts("zero2")[0] < 4.0);
+}
+
+/// Llama 3.1 8B at 8,192 tokens: 7,504,658,432 weights in matrix products x 6 = 45.028 GFLOP, and
+/// 12 x 32 x 4096 x 8192 = 12.885 of attention, of which Megatron counts half since March 2025: 51.470.
+#[test]
+fn model_flop_are_counted_by_the_convention_that_is_asked_for() {
+    let per_token = |count: &str| {
+        let json = json(&format!("--model llama-3.1-8b --nodes 1 --seq 8192 --flop-count {count}"));
+        1e3 * number(&json, "model_tflops_per_device") / number(&json, "tokens_per_s_per_device")
+    };
+    for (count, expected) in [("matrices", 57.912_9), ("causal", 51.470_4)] {
+        assert!((per_token(count) - expected).abs() < 1e-3, "{count}: {}", per_token(count));
+    }
+}
+
+/// Hybrid sharding of Llama 2 7B (6.738e9 parameters) over 4 nodes of 8, gradients in fp32: each sum over the four replicas
+/// of a shard sends 2 x 3/4 x 4 B x 6.738e9 / 8 = 5.05 GB from each device, at each of 4 micro-batches or at the last.
+#[test]
+fn sums_over_replicas_can_wait_for_the_last_micro_batch() {
+    let sent = |reduction: &str| {
+        let flags = "--hardware h100-80gb-dgx --model llama-2-7b --strategy hsdp --nodes 4 --accumulate 4";
+        let json = json(&format!("{flags} --reduction {reduction}"));
+        let levels = json["traffic"].as_array().expect("a list").clone();
+        levels.iter().find(|level| level["level"] == "system").map(|level| number(level, "bytes_per_device") / 1e9)
+    };
+    for (reduction, expected) in [("sharded-last", 5.054), ("micro-batch", 4.0 * 5.054), ("default", 4.0 * 5.054)] {
+        let sent = sent(reduction).expect("it crosses nodes");
+        assert!((sent / expected - 1.0).abs() < 0.01, "{reduction}: {sent}");
+    }
+}
+
 #[test]
 fn parts_sum_to_the_step_and_to_the_peak() {
     for scenario in [SMALL, LARGE, "", "--nodes 4 --micro-batch 2 --accumulate 2 --recompute full"] {
@@ -432,7 +475,7 @@ fn a_preset_with_published_figures_prints_them_beside_its_own() {
     assert_eq!(report.code, Some(0));
     // [frontier D5]: three levels over ZeRO-3, and what the rate between nodes rests on.
     let parts =
-        ["published, and here", "speedup over zero3", "2.398,", "within 10 %", "inferred from two published ratios"];
+        ["published, and here", "speedup over zero3", "2.398,", "within 15 %", "inferred from two published ratios"];
     let words: Vec<&str> = report.stdout.split_whitespace().collect();
     assert_contains(&words.join(" "), &parts);
     let figures = json("frontier-20b-384")["published"]["figures"].clone();

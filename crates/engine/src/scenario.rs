@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use crate::hardware::Cluster;
 use crate::model::Model;
-use crate::plan::{Plan, Reduction};
+use crate::plan::{FlopCount, Plan, Reduction};
 use crate::stack::{Attention, Calibration, Stack};
 use crate::units::{Bytes, short};
 
@@ -163,7 +163,7 @@ impl Scenario {
         match self.plan.reduction {
             Reduction::MicroBatch => true,
             Reduction::Default => self.plan.sharding.sums_each_micro_batch,
-            Reduction::Step => false,
+            Reduction::ShardedLast | Reduction::Step => false,
         }
     }
 
@@ -205,6 +205,19 @@ impl Scenario {
     /// The stack's attention kernel on this device.
     pub fn attention(&self) -> Attention {
         self.stack.attention_on(&self.cluster.device.architecture)
+    }
+
+    /// The parameters that count 6 flop each as model flop.
+    pub fn counted_parameters(&self) -> u64 {
+        match self.plan.flop_count {
+            FlopCount::Parameters => self.model.active_parameters(),
+            FlopCount::Matrices | FlopCount::Causal => self.model.matrix_parameters(),
+        }
+    }
+
+    /// The share of attention's scores that counts as model flop.
+    pub fn counted_attention(&self) -> f64 {
+        if self.plan.flop_count == FlopCount::Causal && self.model.causal { 0.5 } else { 1.0 }
     }
 
     /// The memory of a device that the plan may fill.

@@ -117,6 +117,11 @@ pub struct Stack {
     /// Bytes per parameter of further copies of whole gradients: 16-bit ones beside fp32 sums, buffers.
     #[serde(default)]
     pub gradient_copies: GradientCopies,
+    /// Bytes per parameter of the gradients of data-parallel ranks that share no state, with the buffers of their sum, where
+    /// they differ from the plan's: 8 of PyTorch's DDP, fp32 gradients beside buckets as large (`gradient_as_bucket_view` is
+    /// off; torch/nn/parallel/distributed.py).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replicated_gradient: Option<f64>,
     /// How ranks divide the optimizer's state that they share, where that is not one buffer cut evenly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub division: Option<StateDivision>,
@@ -346,6 +351,7 @@ impl Stack {
         check("selective.matmul", self.selective.matmul, 1.0);
         check("gradient_copies.bf16", self.gradient_copies.bf16, 100.0);
         check("gradient_copies.fp16", self.gradient_copies.fp16, 100.0);
+        check("replicated_gradient", self.replicated_gradient.unwrap_or(0.0), 100.0);
         check("update_copies", self.update_copies, 100.0);
         check("division.per_layer", self.division.map_or(0.0, |division| division.per_layer), 1000.0);
         check("cached_exchanges", self.cached_exchanges, 100.0);

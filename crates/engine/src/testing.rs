@@ -120,6 +120,7 @@ pub fn ideal() -> Stack {
         gradient_format: None,
         unreduced_format: None,
         gradient_copies: GradientCopies::default(),
+        replicated_gradient: None,
         division: None,
         pipeline_buffers: false,
         update_copies: 0.0,

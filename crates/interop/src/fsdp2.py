@@ -135,7 +135,9 @@ def apply(model, spec, device_type="cuda"):
 
     def begin(last):
         for module, entry in applied:
-            module.set_requires_gradient_sync(last or entry["reduce"] == "micro-batch", recurse=False)
+            module.set_requires_gradient_sync(last or entry["reduce"] != "step", recurse=False)
+            if entry["reduce"] == "sharded-last":
+                module.set_requires_all_reduce(last, recurse=False)
             module.set_reshard_after_backward(last or entry["reshard_after_backward"], recurse=False)
 
     return begin

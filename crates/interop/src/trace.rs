@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use shardscope_engine::evaluate::{
     Evaluation, MemoryPoint, ModelPart, Span, SpanMicroBatches, Stream, TaskKind, Workspace, traced_whole,
 };
+use shardscope_engine::plan::Format;
 use shardscope_engine::scenario::{Field, Layout, Problem, Scenario};
 use shardscope_engine::search::once;
 use shardscope_engine::text::escaped;
@@ -35,8 +36,6 @@ struct Rank<'a> {
     place: u32,
     scenario: &'a Scenario,
     layout: Layout,
-    /// The type of what is gathered and reduced, as PyTorch calls it, and its bytes.
-    dtype: (&'static str, f64),
 }
 
 impl RankTrace {
@@ -51,12 +50,7 @@ impl RankTrace {
 
     fn new(rank: u32, scenario: &Scenario, layout: &Layout, evaluation: &Evaluation) -> Self {
         let trace = &evaluation.trace;
-        let dtype = match scenario.plan.precision.to_string().as_str() {
-            "fp32" => ("Float", 4.0),
-            "fp16" => ("Half", 2.0),
-            _ => ("BFloat16", 2.0),
-        };
-        let whole = Rank { place: rank, scenario, layout: *layout, dtype };
+        let whole = Rank { place: rank, scenario, layout: *layout };
         let mut spans = trace.spans_on(rank, Stream::Compute).to_vec();
         for lane in Stream::ALL.into_iter().skip(1) {
             spans.extend_from_slice(trace.spans_on(rank, lane));
@@ -131,6 +125,31 @@ fn collective(kind: TaskKind) -> Option<(&'static str, &'static str)> {
         TaskKind::PointToPoint => Some(("ncclDevKernel_SendRecv", "send")),
         _ => None,
     }
+}
+
+/// What PyTorch's profiler calls a format's elements.
+fn dtype(format: Format) -> &'static str {
+    match format {
+        Format::Fp32 => "Float",
+        Format::Bf16 => "BFloat16",
+        Format::Fp16 => "Half",
+        Format::Fp8 => "Float8_e4m3fn",
+        Format::Int8 | Format::Int4 => "Char",
+    }
+}
+
+/// Elements that a device puts in, from those that it receives: of n ranks all but its own share arrives.
+fn elements(kind: TaskKind, received: f64, group: u32) -> u64 {
+    let others = f64::from(group.max(2) - 1);
+    // Of 8 ranks that gather 8 GB each receives 7 and puts in 1; reducing, it puts in 8 and receives 7; an all-reduce is
+    // both in turn.
+    let shares = match kind {
+        TaskKind::AllGather => 1.0 / others,
+        TaskKind::ReduceScatter | TaskKind::AllToAll => (others + 1.0) / others,
+        TaskKind::AllReduce => (others + 1.0) / others / 2.0,
+        _ => 1.0,
+    };
+    (received * shares) as u64
 }
 
 fn part(part: ModelPart) -> &'static str {
@@ -212,9 +231,10 @@ impl Rank<'_> {
             Some((kernel, operation)) => {
                 let group = self.group(lane);
                 args["Collective name"] = json!(operation);
-                args["dtype"] = json!(self.dtype.0);
+                let format = self.format(lane);
+                args["dtype"] = json!(dtype(format));
                 args["Group size"] = json!(group);
-                args["In msg nelems"] = json!(self.elements(activity.kind, bytes, group));
+                args["In msg nelems"] = json!(elements(activity.kind, bytes.get() / format.bytes(), group));
                 kernel.to_owned()
             }
             None if lane == Stream::HostOut => "Memcpy DtoH (Device -> Pinned)".to_owned(),
@@ -238,18 +258,16 @@ impl Rank<'_> {
         }
     }
 
-    /// Elements that a device puts in, from the bytes that it receives: of n ranks all but its own share arrives.
-    fn elements(&self, kind: TaskKind, bytes: Bytes, group: u32) -> u64 {
-        let others = f64::from(group.max(2) - 1);
-        // Of 8 ranks that gather 8 GB each receives 7 and puts in 1; reducing, it puts in 8 and receives 7; an all-reduce is
-        // both in turn.
-        let shares = match kind {
-            TaskKind::AllGather => 1.0 / others,
-            TaskKind::ReduceScatter | TaskKind::AllToAll => (others + 1.0) / others,
-            TaskKind::AllReduce => (others + 1.0) / others / 2.0,
-            _ => 1.0,
-        };
-        (bytes.get() * shares / self.dtype.1) as u64
+    /// The format of what a lane sends: gradients as the stack reduces them, all else as it is stored.
+    fn format(&self, lane: Stream) -> Format {
+        let Scenario { plan, stack, .. } = self.scenario;
+        let (wire, storage) = (&plan.sharding.wire, plan.precision.storage());
+        let reduced = |planned: Format| plan.precision.wire(stack.reduction_format(planned, storage));
+        match lane {
+            Stream::Reduce => reduced(wire.gradients),
+            Stream::Replicas => reduced(wire.boundary),
+            _ => storage,
+        }
     }
 
     /// From the end of each gather to the next pass over the part that it gathers.

@@ -10,7 +10,6 @@ pub mod grid;
 
 use crate::cost::{self, Factors, Rates};
 use crate::hardware::Group;
-use crate::plan::FlopCount;
 use crate::scenario::Scenario;
 use crate::units::{Bytes, BytesPerSecond, Flop, FlopPerSecond, Seconds};
 
@@ -88,8 +87,10 @@ pub struct TokenArithmetic {
     pub once: f64,
     /// Width of all attention heads together.
     pub width: f64,
-    /// Share of the attention scores that is computed: half where a causal kernel skips the others. All are counted.
+    /// Share of the attention scores that is computed: half where a causal kernel skips the others.
     pub square: f64,
+    /// Share of the attention scores that is counted.
+    pub attended: f64,
     /// Whether the model is one of the paper's family: `12 L H^2` parameters, all alike, every score computed.
     pub family: bool,
 }
@@ -97,18 +98,23 @@ pub struct TokenArithmetic {
 impl TokenArithmetic {
     /// The paper's.
     pub const fn family(parameters: f64, hidden: f64) -> Self {
-        Self { counted: parameters, computed: parameters, once: 0.0, width: hidden, square: 1.0, family: true }
+        Self {
+            counted: parameters,
+            computed: parameters,
+            once: 0.0,
+            width: hidden,
+            square: 1.0,
+            attended: 1.0,
+            family: true,
+        }
     }
 
     /// A scenario's, counted as its plan says.
     fn new(scenario: &Scenario) -> Self {
         let Scenario { model, plan, .. } = scenario;
-        let counted = match plan.flop_count {
-            FlopCount::Parameters => model.active_parameters(),
-            FlopCount::Matrices => model.matrix_parameters(),
-        };
         Self {
-            counted: counted as f64,
+            counted: scenario.counted_parameters() as f64,
+            attended: scenario.counted_attention(),
             computed: model.matrix_parameters() as f64,
             once: f64::from(model.vocab) * f64::from(model.hidden),
             width: model.over_layers(|kind| model.attended_width(kind, plan.sequence)) / f64::from(model.layers),
@@ -241,15 +247,17 @@ impl FsdpLimits {
         Flop::new(4.0 * self.layers * self.arithmetic.width * self.sequence)
     }
 
-    /// Forward flop of a token as they are counted [fsdp A3]: `2 phi + 4 L H sequence`, attention over the full square.
+    /// Forward flop of a token as they are counted [fsdp A3]: `2 phi + 4 L H sequence`, attention over what of the square
+    /// is counted.
     pub fn counted_forward(&self) -> Flop {
-        Flop::new(2.0 * self.arithmetic.counted) + self.attention()
+        Flop::new(2.0 * self.arithmetic.counted) + self.attention() * self.arithmetic.attended
     }
 
     /// Flop of a token's whole step as HFU counts them: forward, backward at twice its cost, and what of the layers is
     /// computed again.
     pub fn counted_flop(&self) -> Flop {
-        self.counted_forward() * 3.0 + (self.repeated_weights() + self.attention()) * (1.0 - self.gamma)
+        let again = self.repeated_weights() + self.attention() * self.arithmetic.attended;
+        self.counted_forward() * 3.0 + again * (1.0 - self.gamma)
     }
 
     /// Forward flop of a token that kernels compute.

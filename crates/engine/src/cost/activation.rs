@@ -4,6 +4,7 @@ use std::ops::Add;
 
 use crate::model::LayerKind;
 use crate::plan::{Format, Recompute};
+use crate::scenario::Layout;
 use crate::stack::Selective;
 use crate::units::{Bytes, Count};
 
@@ -179,14 +180,18 @@ impl Rates<'_> {
     }
 
     /// Bytes per parameter of the gradients that a rank keeps: with their copies where it keeps them whole.
-    pub fn gradient_bytes(&self, whole: bool, sharded: bool) -> Bytes {
+    pub fn gradient_bytes(&self, whole: bool, layout: &Layout) -> Bytes {
         let (stack, precision) = (&self.scenario.stack, self.scenario.plan.precision);
+        let replicated = layout.optimizer == 1 && layout.data * layout.context > 1;
+        if let Some(each) = stack.replicated_gradient.filter(|_| replicated) {
+            return Bytes::new(each);
+        }
         let copies = match precision.storage() {
             Format::Bf16 => stack.gradient_copies.bf16,
             Format::Fp16 => stack.gradient_copies.fp16,
             _ => 0.0,
         };
-        let kept = if whole && sharded { self.unreduced_gradient() } else { self.gradient() };
+        let kept = if whole && layout.gradients > 1 { self.unreduced_gradient() } else { self.gradient() };
         kept + Bytes::new(if whole { copies } else { 0.0 })
     }
 }

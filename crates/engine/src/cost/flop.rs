@@ -1,7 +1,7 @@
 //! Arithmetic of a token, by convention.
 
 use crate::model::Model;
-use crate::plan::{FlopCount, Recompute};
+use crate::plan::Recompute;
 use crate::scenario::Scenario;
 use crate::units::Flop;
 
@@ -21,16 +21,13 @@ impl TokenFlop {
     /// The flop of a scenario's model and plan.
     pub fn new(scenario: &Scenario) -> Self {
         let Scenario { model, plan, .. } = scenario;
-        let counted = match plan.flop_count {
-            FlopCount::Parameters => model.active_parameters(),
-            FlopCount::Matrices => model.matrix_parameters(),
-        };
+        let (counted, attended) = (scenario.counted_parameters(), scenario.counted_attention());
         let square = if model.causal && scenario.attention().flash() { 0.5 } else { 1.0 };
         let matrices = Flop::new(6.0 * model.matrix_parameters() as f64);
         let attention = model.attention_flop(plan.sequence) * (3.0 * square);
         Self {
-            model: model.flop_per_token(counted, plan.sequence),
-            recomputed: recomputed(scenario, 1.0),
+            model: model.flop_per_token(counted, plan.sequence, attended),
+            recomputed: recomputed(scenario, attended),
             executed: matrices + attention + recomputed(scenario, square),
         }
     }

@@ -270,24 +270,30 @@ impl Offload {
 choice!(
     /// When gradients are reduced under accumulation.
     Reduction, "a reduction" {
-        /// Shards of gradients at each micro-batch, sums over replicas once at the end.
+        /// Shards of gradients at each micro-batch, sums over replicas as the strategy says.
         Default = "default",
         /// Everything at each micro-batch.
         MicroBatch = "micro-batch",
+        /// Shards of gradients at each micro-batch, sums over replicas once at the end, whatever the strategy does: FSDP2's
+        /// `set_requires_all_reduce(False)` for all micro-batches but the last.
+        ShardedLast = "sharded-last",
         /// Everything once, at the end of the step: gradients are kept whole until then.
         Step = "step",
     }
 );
 
 choice!(
-    /// What counts as model flop: the convention of MFU and of TFLOP/s per device. Both add
-    /// `12 x layers x heads x head size x sequence` per token for attention, not halved for causality.
+    /// What counts as model flop: the convention of MFU and of TFLOP/s per device. All add
+    /// `12 x layers x heads x head size x sequence` per token for attention; the last halves it where a model is causal.
     FlopCount, "a flop count" {
         /// 6 per trained parameter and token, a tied embedding once, active experts only: torchtitan's,
         /// fms-fsdp's and nanotron's.
         Parameters = "parameters",
-        /// 6 per weight of a matrix product and token, logits included, embedding not: Megatron-LM's.
+        /// 6 per weight of a matrix product and token, logits included, embedding not: Megatron-LM's until March 2025.
         Matrices = "matrices",
+        /// The same with half of attention: Megatron-LM's since (megatron/training/training.py,
+        /// `num_floating_point_operations`, commit 8873b55d6a).
+        Causal = "causal",
     }
 );
 

@@ -82,11 +82,7 @@ impl ModelState {
         };
         let own = Self {
             weights: on_device(plan.offload.state(), rates.storage(), layout.weights),
-            gradients: on_device(
-                plan.offload.state(),
-                rates.gradient_bytes(whole_gradients, layout.gradients > 1),
-                gradient_ranks,
-            ),
+            gradients: on_device(plan.offload.state(), rates.gradient_bytes(whole_gradients, layout), gradient_ranks),
             optimizer: on_device(plan.offload.optimizer(), Bytes::new(plan.optimizer.state(storage)), layout.optimizer),
             buffers: Bytes::ZERO,
             whole_gradients,

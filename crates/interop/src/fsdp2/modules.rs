@@ -100,10 +100,11 @@ fn as_fsdp2(
         (weights, None) if weights == shard => Reshard::Drop(plan.sharding.reshard_after_forward),
         (weights, None) => Reshard::Over(weights),
     };
-    let once = match plan.reduction {
-        Reduction::Default => gradients == 1,
-        Reduction::MicroBatch => false,
-        Reduction::Step => true,
+    let reduce = match plan.reduction {
+        Reduction::Default | Reduction::ShardedLast if gradients == 1 => Reduce::Step,
+        Reduction::Step => Reduce::Step,
+        Reduction::ShardedLast => Reduce::ShardedLast,
+        Reduction::Default | Reduction::MicroBatch => Reduce::MicroBatch,
     };
     let why = match (weights, gradients) {
         (weights, _) if weights > 1 && weights < shard => {
@@ -123,7 +124,7 @@ fn as_fsdp2(
         replicate: layout.group() / shard,
         reshard_after_forward,
         reshard_after_backward: weights > 1,
-        reduce: if once { Reduce::Step } else { Reduce::MicroBatch },
+        reduce,
         split: wanted.split,
         recompute: wanted.recompute,
         exact: why.is_none(),

@@ -83,6 +83,8 @@ pub enum Reshard {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reduce {
+    /// Over shards at each micro-batch, over replicas at the last.
+    ShardedLast,
     /// At each micro-batch.
     MicroBatch,
     /// Once, at the last one.

@@ -218,3 +218,23 @@ fn split_backward_is_named_by_its_parts() {
     }
     assert_eq!(layers("backward layer"), []);
 }
+
+/// Eight ranks reduce gradients in fp32 whatever they train in: 4 bytes an element, as many elements as weights of a layer.
+/// Weights are gathered in bf16, an eighth of them from each rank.
+#[test]
+fn what_is_sent_is_named_and_counted_in_its_own_format() {
+    let scenario = scenario(&[("model", "mpt-1b"), ("nodes", "1")]);
+    let weights = scenario.model.largest_layer_parameters();
+    let trace = traces(&scenario).swap_remove(0);
+    let of = |operation: &str| {
+        let sent = events(&trace, "X").filter(|event| event["args"]["Collective name"] == operation);
+        let of_layer = sent.filter(|event| event["args"]["layer"] == 3).map(|event| &event["args"]);
+        of_layer
+            .map(|args| (args["dtype"].as_str().expect("a type"), args["In msg nelems"].as_u64().expect("a count")))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of("_reduce_scatter_base"), [("Float", weights)]);
+    assert!(
+        of("_allgather_base").iter().all(|one| *one == ("BFloat16", weights / 8)) && !of("_allgather_base").is_empty()
+    );
+}

@@ -313,7 +313,8 @@ pub(super) static TABLE: &[FieldSpec] = &[
     word::<Reduction>(Field::Reduction, "plan.reduction", "reduction", "default")
         .help(
             "WHEN",
-            "When gradients are reduced: as their sharding requires, after each micro-batch, or once per step",
+            "When gradients are reduced: as their sharding requires, after each micro-batch, over replicas after the last \
+             one, or once per step",
         )
         .suspected(8, 8)
         .rare()
@@ -341,7 +342,11 @@ pub(super) static TABLE: &[FieldSpec] = &[
         ),
     word::<FlopCount>(Field::FlopCount, "plan.flop_count", "flop-count", "parameters")
         .label("MFU flop")
-        .help("CONVENTION", "How MFU counts model flop: by trained parameters, or by the weights of matrix products")
+        .help(
+            "CONVENTION",
+            "How MFU counts model flop: by trained parameters, by weights of matrix products, or by these and half of \
+             causal attention",
+        )
         .rare()
         .lens(|plan| some(plan.flop_count), |plan, count| count.put(&mut plan.flop_count)),
 ];

@@ -284,6 +284,7 @@ fn speed(subject: &FigureSubject, evaluation: &Evaluation) -> Vec<(String, Strin
     let counted = match scenario.plan.flop_count {
         FlopCount::Parameters => "6 per parameter and token, and attention",
         FlopCount::Matrices => "6 per weight of a matrix and token, and attention",
+        FlopCount::Causal => "6 per weight of a matrix and token, and half of causal attention",
     };
     let utilised = |figure: Figure| format!("{} {}", also(figure, subject), figure.label());
     let skipped = if summary.hfu > 1.0 { ", of which causal kernels skip half" } else { "" };

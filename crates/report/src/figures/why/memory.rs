@@ -182,7 +182,7 @@ impl FormulaFacts<'_> {
         let ranks = |layout: &Layout| if state.whole_gradients { 1 } else { layout.gradients };
         let kept = (!self.scenario.plan.offload.state())
             .then(|| {
-                let each = self.rates.gradient_bytes(state.whole_gradients, self.layout.gradients > 1);
+                let each = self.rates.gradient_bytes(state.whole_gradients, &self.layout);
                 self.state("bytes of a gradient", each.get(), ranks)
             })
             .flatten();

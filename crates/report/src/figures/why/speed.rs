@@ -226,7 +226,7 @@ impl FormulaFacts<'_> {
         let model = &self.scenario.model;
         match self.scenario.plan.flop_count {
             FlopCount::Parameters => input("parameters", count(model.active_parameters() as f64, ""), self.shape()),
-            FlopCount::Matrices => self.matrix_parameters(),
+            FlopCount::Matrices | FlopCount::Causal => self.matrix_parameters(),
         }
     }
 
@@ -235,7 +235,7 @@ impl FormulaFacts<'_> {
         input("weights of matrices", count(weights as f64, ""), self.shape())
     }
 
-    /// Flop of attention's scores and values in one forward pass of a token.
+    /// Flop of attention's scores and values in one forward pass of a token, as they are counted.
     fn attention(&self) -> Formula {
         let model = &self.scenario.model;
         let of_kind = |(kind, layers): (LayerKind, u32)| {
@@ -244,7 +244,9 @@ impl FormulaFacts<'_> {
                 * input(format!("width of the heads{apart}"), count(width, ""), self.shape())
         };
         let kinds = model.kinds().map(of_kind).reduce(|one, other| one + other);
-        Formula::from(4.0) * kinds.unwrap_or_else(|| Formula::from(0.0)) * self.sequence()
+        let whole = Formula::from(4.0) * kinds.unwrap_or_else(|| Formula::from(0.0)) * self.sequence();
+        let counted = self.scenario.counted_attention();
+        if counted < 1.0 { whole * counted } else { whole }
     }
 
     /// The share of a token's forward that each way of recomputing repeats.
@@ -296,7 +298,11 @@ impl FormulaFacts<'_> {
             }
             FlopCount::Matrices => {
                 "6 per weight of a matrix product and token, logits included, embedding not; \
-                 12 x layers x width x sequence for attention (Megatron-LM)"
+                 12 x layers x width x sequence for attention (Megatron-LM until March 2025)"
+            }
+            FlopCount::Causal => {
+                "6 per weight of a matrix product and token, logits included, embedding not; \
+                 6 x layers x width x sequence for causal attention (Megatron-LM since March 2025)"
             }
         };
         Citation::convention(text)

@@ -101,8 +101,11 @@ impl Given<'_> {
 
     /// The attention that kernels compute.
     fn computed_attention(&self) -> Formula {
-        let square = self.limits.arithmetic.square;
-        if square < 1.0 { self.attention() * square } else { self.attention() }
+        self.share_of_attention(self.limits.arithmetic.square)
+    }
+
+    fn share_of_attention(&self, share: f64) -> Formula {
+        if share < 1.0 { self.attention() * share } else { self.attention() }
     }
 
     fn weights(&self) -> Formula {
@@ -136,7 +139,12 @@ impl Given<'_> {
     /// Forward as it is counted, of the scenario's own model.
     fn counted_forward(&self) -> Formula {
         let counted = Self::chosen("parameters of a token", self.limits.arithmetic.counted, "flop-count");
-        Formula::from(2.0) * counted + self.attention()
+        Formula::from(2.0) * counted + self.counted_attention()
+    }
+
+    /// The attention that the convention counts.
+    fn counted_attention(&self) -> Formula {
+        self.share_of_attention(self.limits.arithmetic.attended)
     }
 
     /// Flop that HFU counts for a token.
@@ -144,7 +152,7 @@ impl Given<'_> {
         if self.family() {
             return self.figure(Limit::Flop);
         }
-        Formula::from(3.0) * self.counted_forward() + self.again() * (self.repeated() + self.attention())
+        Formula::from(3.0) * self.counted_forward() + self.again() * (self.repeated() + self.counted_attention())
     }
 
     /// The flop that a utilisation of the hardware counts.
