@@ -37,8 +37,15 @@ fn every_limit_has_a_formula_that_gives_it() {
     for stage in [ZeroStage::One, ZeroStage::Two, ZeroStage::Three] {
         for (gamma, n_bwd) in [(0.0, 1.0), (0.3, 2.0), (1.0, 2.0)] {
             let plain = limits(stage, gamma, n_bwd);
-            let own =
-                TokenArithmetic { counted: 11e9, computed: 10e9, once: 1e9, width: 4096.0, square: 0.5, family: false };
+            let own = TokenArithmetic {
+                counted: 11e9,
+                computed: 10e9,
+                once: 1e9,
+                width: 4096.0,
+                attended: 1.0,
+                square: 0.5,
+                family: false,
+            };
             let odd = FsdpLimits {
                 ring: true,
                 latency: Seconds::new(1e-6),
