@@ -40,7 +40,8 @@ fn json_has_the_keys_of_the_contract() {
     }
     assert_eq!(json["format"], 1);
     assert_eq!(json["fits"], true);
-    let time = "compute_s communication_s exposed_communication_s bubble_s optimizer_s other_s slowed_s";
+    let time =
+        "compute_s communication_s exposed_communication_s bubble_s optimizer_s other_s slowed_s dispatch_exposed_s";
     assert_eq!(keys(&json["time"]), time);
     assert_eq!(keys(&json["memory"]), "capacity_bytes peak_bytes spare_bytes p_fits parts stages");
     let parts = "weights gradients optimizer secondary_weights activations gathered communication reserved";
@@ -475,7 +476,7 @@ fn a_preset_with_published_figures_prints_them_beside_its_own() {
     assert_eq!(report.code, Some(0));
     // [frontier D5]: three levels over ZeRO-3, and what the rate between nodes rests on.
     let parts =
-        ["published, and here", "speedup over zero3", "2.398,", "within 15 %", "inferred from two published ratios"];
+        ["published, and here", "speedup over zero3", "2.398,", "within 10 %", "inferred from two published ratios"];
     let words: Vec<&str> = report.stdout.split_whitespace().collect();
     assert_contains(&words.join(" "), &parts);
     let figures = json("frontier-20b-384")["published"]["figures"].clone();

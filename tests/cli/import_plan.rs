@@ -129,11 +129,8 @@ fn what_a_plan_cannot_say_is_refused_with_field_value_and_way_out() {
     let cpu = "distributed_type: MULTI_CPU\nnum_processes: 8\n";
     assert_contains(&refusal("cpu.yaml", cpu), &["distributed_type", "'MULTI_CPU'"]);
     let script = "torchrun pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --micro-batch-size $MBS \
-                  --vocab-size 1000 --seq-length 64 --expert-model-parallel-size 2\n";
-    assert_contains(
-        &refusal("run.sh", script),
-        &["--micro-batch-size", "'$MBS' is set outside the file", "--expert-model"],
-    );
+                  --vocab-size 1000 --seq-length 64 --mtp-num-layers 2\n";
+    assert_contains(&refusal("run.sh", script), &["--micro-batch-size", "'$MBS' is set outside the file", "--mtp-num"]);
 }
 
 #[test]

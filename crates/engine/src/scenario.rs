@@ -154,8 +154,8 @@ impl Scenario {
 
     /// Ranks that share each expert; all tensor ranks, as they share every matrix, unless plan or stack say otherwise.
     pub fn expert_tensor(&self) -> u32 {
-        let usual = if self.stack.whole_experts && self.model.experts.is_some() { 1 } else { self.plan.tensor };
-        self.plan.experts.tensor.unwrap_or(usual)
+        let whole = self.stack.whole_experts && self.model.experts.is_some() && self.plan.experts.ranks > 1;
+        self.plan.experts.tensor.unwrap_or(if whole { 1 } else { self.plan.tensor })
     }
 
     /// Whether each micro-batch's gradients are summed over all ranks before the next one's.

@@ -143,7 +143,8 @@ pub struct Stack {
     /// blocks are too small for: micro-batches of activations. It is read where there is room; a job does without.
     #[serde(default)]
     pub cached_exchanges: f64,
-    /// Whether tensor ranks have whole experts each, unless a plan says otherwise, and not a part of every expert.
+    /// Whether tensor ranks have whole experts each where experts are divided among ranks, unless a plan says otherwise,
+    /// and not a part of every expert.
     #[serde(default)]
     pub whole_experts: bool,
     /// Whether context parallelism assigns the pieces of a causal sequence so that all ranks have the same work.

@@ -77,8 +77,10 @@ impl Rates<'_> {
             distinct(open, experts.active, count) * f64::from(places - 1) / f64::from(places)
         };
         let [between, within] = [nodes, group.size].map(|places| copies(away(places)).bytes());
-        let mut sent = Transfer { received: Bytes::ZERO, ..whole };
+        // Ranks write to one another's memory, all at once: a hop of each level, and no launch for each peer.
+        let mut sent = Transfer { received: Bytes::ZERO, steps: self.calibrated.efficiency.collective_launch, ..whole };
         for level in (0..MAX_LEVELS).filter(|level| whole.busy[*level] > Seconds::ZERO) {
+            sent.steps += ring[level].latency;
             let bytes = if level < self.beyond_node { within } else { between };
             sent.busy[level] = bytes / (whole.bytes[level] / whole.busy[level]);
             sent.bytes[level] = bytes;

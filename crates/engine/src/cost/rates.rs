@@ -31,7 +31,7 @@ impl Default for Factors {
 
 /// A rank's share of the experts.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ExpertShare {
+pub(crate) struct ExpertShare {
     /// Ranks among which a layer's experts are divided.
     pub ranks: f64,
     /// Ranks that share each expert.
@@ -52,7 +52,7 @@ pub struct Rates<'a> {
     /// The attention kernel that runs.
     pub attention: Attention,
     /// A rank's share of the experts.
-    pub experts: ExpertShare,
+    pub(crate) experts: ExpertShare,
     /// Peak in the format of the layers' matrix products.
     pub peak: FlopPerSecond,
     /// Rate of a large matrix product of a layer.

@@ -61,7 +61,7 @@ pub enum ConstantPlace {
     ElementWise(&'static str),
     /// An entry of the table of kernel libraries.
     Kernels(&'static str),
-    /// An entry of the table of losses.
+    /// An entry of the table of losses, or all whose names begin so where it ends in `*`.
     Loss(&'static str),
     /// An entry of the table of what logits hold.
     LogitsHeld(&'static str),
@@ -215,7 +215,7 @@ pub const CONSTANTS: &[Constant] = &[
          best product measured reaches"),
     constant("loss-torch", [4.0, 30.0, 100.0], "B", Loss("torch"),
         "bytes per logit moved by PyTorch's loss"),
-    constant("loss-vocab-parallel", [4.0, 40.0, 150.0], "B", Loss("vocab-parallel"),
+    constant("loss-vocab-parallel", [4.0, 40.0, 150.0], "B", Loss("vocab-parallel*"),
         "the same of Megatron's loss, split over the vocabulary"),
     constant("micro-batch", [0.0, 0.001, 0.02], "s", ConstantPlace::Software(MICRO_BATCH),
         "fixed seconds per micro-batch"),
@@ -299,7 +299,7 @@ impl ConstantPlace {
             Self::Software(key) => Some((key.get)(&from.software)),
             Self::ElementWise(name) => from.element_wise.get(name).copied(),
             Self::Kernels(name) => from.kernels.get(name).copied(),
-            Self::Loss(name) => from.loss.get(name).copied(),
+            Self::Loss(pattern) => from.loss.iter().find(|(name, _)| matches(pattern, name)).map(|(_, bytes)| *bytes),
             Self::LogitsHeld(name) => from.logits_held.get(name).copied(),
             Self::Runtime(pattern, key) => {
                 let mut runtimes = from.runtimes.iter().filter(|(name, _)| matches(pattern, name));
@@ -322,7 +322,10 @@ impl ConstantPlace {
             }
             Self::ElementWise(name) => entry(into.element_wise.get_mut(name)),
             Self::Kernels(name) => entry(into.kernels.get_mut(name)),
-            Self::Loss(name) => entry(into.loss.get_mut(name)),
+            Self::Loss(pattern) => {
+                let losses = into.loss.iter_mut().filter(|(name, _)| matches(pattern, name));
+                losses.map(|(_, bytes)| *bytes = value).count()
+            }
             Self::LogitsHeld(name) => entry(into.logits_held.get_mut(name)),
             Self::Runtime(pattern, key) => {
                 let runtimes = into.runtimes.iter_mut().filter(|(name, _)| matches(pattern, name));
@@ -380,7 +383,8 @@ mod tests {
             ConstantPlace::ElementWise(name) => stack.element_wise_names().any(|other| other == name),
             ConstantPlace::Loss(name) | ConstantPlace::LogitsHeld(name) => {
                 let also = [&stack.loss_compiled, &stack.loss_divided];
-                stack.loss == name || also.into_iter().flatten().any(|other| other == name)
+                let names = std::iter::once(&stack.loss).chain(also.into_iter().flatten());
+                names.into_iter().any(|other| matches(name, other))
             }
             ConstantPlace::Kernels(name) => stack.kernels.as_deref() == Some(name),
             ConstantPlace::Software(_) | ConstantPlace::Architectures(..) => true,

@@ -162,7 +162,7 @@ fn nested_folds_keep_the_constant_that_rows_ask_for() {
     let stays = found.verdicts.iter().filter(|verdict| verdict.stays()).map(|verdict| verdict.constant.name);
     assert_eq!(stays.collect::<Vec<_>>(), ["matmul-ampere"]);
     let matmul = found.verdicts.iter().find(|verdict| verdict.constant.name == "matmul-ampere").expect("it is judged");
-    assert!(matmul.with < 0.01 && matmul.without > 0.05, "{matmul:?}");
+    assert!(matmul.with < 0.01 && matmul.without > 10.0 * matmul.with, "{matmul:?}");
 }
 
 #[test]

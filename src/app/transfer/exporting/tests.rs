@@ -97,7 +97,7 @@ fn a_plan_that_a_tool_cannot_say_is_refused_with_the_reason() {
 fn the_nearest_plan_is_offered_and_written_with_one_key() {
     let directory = tempfile::tempdir().unwrap();
     let mut app = explorer();
-    press(&mut app, "J/accel<ret>");
+    press(&mut app, "Jaccel<ret>");
     app.paste(&directory.path().display().to_string());
     press_writing(&mut app, "<ret>");
     let said = app.notice.as_ref().unwrap();

@@ -5,10 +5,14 @@
 //! earlier ones: `shard` moves the strategy's extents, `weights_over` then sets one of them.
 
 use crate::plan::{
-    Accumulation, Dispatcher, Extent, FlopCount, Format, GlobalBatch, Offload, OneOf, Optimizer, Plan, Precision,
-    Reduction, Schedule, Secondary, Sharding, Size,
+    Accumulation, Dispatcher, Extent, FlopCount, Offload, OneOf, Optimizer, Plan, Precision, Reduction, Schedule,
+    Sharding, Size,
 };
 
+use super::lenses::{
+    accumulate, copy_weights, devices, put_expert_tensor, put_size, put_tokens, quantise_gradients, quantise_weights,
+    second_copy, shard, some, whole_nodes,
+};
 use super::{AxisSpec, FieldPlace, FieldSpec, Lens, PresetField, SearchRole, Steps, Type, Value};
 
 /// A field of a scenario; [`Field::spec`] says what it is.
@@ -240,15 +244,17 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .rare()
         .lens(|plan| some(plan.experts.imbalance), |plan, factor| factor.put(&mut plan.experts.imbalance)),
     word::<Dispatcher>(Field::Dispatcher, "plan.dispatcher", "dispatcher", "alltoall")
+        .label("dispatch")
         .help("LIBRARY", "What carries tokens to experts and back")
         .rare()
         .lens(|plan| some(plan.experts.dispatcher), |plan, library| library.put(&mut plan.experts.dispatcher)),
     plan(Field::ExpertOverlap, "plan.ep_overlap", "ep-overlap", Type::Switch, "off")
+        .label("ep hidden")
         .help("SWITCH", "Run the experts' all-to-alls beside another micro-batch's compute")
         .rare()
         .lens(|plan| some(plan.experts.overlap), |plan, on| on.put(&mut plan.experts.overlap)),
     plan(Field::SharedOverlap, "plan.shared_expert_overlap", "shared-expert-overlap", Type::Switch, "off")
-        .label("shared ovl")
+        .label("shared")
         .help("SWITCH", "Compute the shared expert beside the all-to-all that sends tokens to the others")
         .rare()
         .lens(|plan| some(plan.experts.shared_overlap), |plan, on| on.put(&mut plan.experts.shared_overlap)),
@@ -463,82 +469,4 @@ impl FieldSpec {
     const fn state(self, get: fn(&Sharding) -> Option<Value>, set: fn(&mut Sharding, &Value) -> bool) -> Self {
         Self { place: FieldPlace::Sharding(Lens { get, set }), ..self }
     }
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "most fields always have a value")]
-fn some(value: impl Into<Value>) -> Option<Value> {
-    Some(value.into())
-}
-
-fn whole_nodes(size: Size) -> Option<Value> {
-    match size {
-        Size::Nodes(nodes) => some(nodes),
-        Size::Devices(_) => None,
-    }
-}
-
-fn devices(size: Size) -> Option<Value> {
-    match size {
-        Size::Nodes(_) => None,
-        Size::Devices(devices) => some(devices),
-    }
-}
-
-fn put_size(plan: &mut Plan, count: &Value, size: fn(u32) -> Size) -> bool {
-    count.get().map(|count| plan.size = size(count)).is_some()
-}
-
-/// Micro-batches that are said hold no batch.
-fn accumulate(plan: &mut Plan, count: &Value) -> bool {
-    let taken = count.put(&mut plan.accumulate);
-    if taken {
-        plan.global_batch = GlobalBatch::Free;
-    }
-    taken
-}
-
-fn put_tokens(plan: &mut Plan, tokens: &Value) -> bool {
-    tokens.get().map(|tokens| plan.tokens = Some(tokens)).is_some()
-}
-
-fn put_expert_tensor(plan: &mut Plan, ranks: &Value) -> bool {
-    ranks.get().map(|ranks| plan.experts.tensor = Some(ranks)).is_some()
-}
-
-fn shard(sharding: &mut Sharding, extent: &Value) -> bool {
-    let moved = extent.get().and_then(|extent| sharding.with_shard(&extent));
-    moved.map(|moved| *sharding = moved).is_some()
-}
-
-// The three parts of ZeRO++, each on its own [frontier D6].
-
-fn quantise_weights(sharding: &mut Sharding, on: &Value) -> bool {
-    let Some(on) = on.get::<bool>() else { return false };
-    // A format that quantises already stays the one that the strategy chose.
-    if on != sharding.wire.weights.quantised() {
-        sharding.wire.weights = if on { Format::Int8 } else { Format::Bf16 };
-    }
-    true
-}
-
-fn quantise_gradients(sharding: &mut Sharding, on: &Value) -> bool {
-    let Some(on) = on.get::<bool>() else { return false };
-    sharding.two_hop_gradients = on;
-    if on != sharding.wire.gradients.quantised() {
-        sharding.wire.gradients = if on { Format::Int4 } else { Format::Bf16 };
-    }
-    true
-}
-
-/// Extent of the second copy of the weights; one device's is none.
-fn second_copy(sharding: &Sharding) -> Extent {
-    sharding.secondary.as_ref().map_or(Extent::Device, |secondary| secondary.extent.clone())
-}
-
-fn copy_weights(sharding: &mut Sharding, extent: &Value) -> bool {
-    let Some(extent) = extent.get::<Extent>() else { return false };
-    let format = sharding.secondary.as_ref().map_or(Format::Bf16, |secondary| secondary.format);
-    let none = matches!(extent, Extent::Device | Extent::Ranks(1));
-    sharding.secondary = (!none).then_some(Secondary { extent, format });
-    true
 }

@@ -81,11 +81,11 @@ pub(super) fn record(scenario: &Scenario, evaluation: &Evaluation) -> Value {
             "compute_s": number(Figure::Compute),
             "communication_s": number(Figure::Communication),
             "exposed_communication_s": number(Figure::Exposed),
-            "dispatch_exposed_s": summary.time.dispatch.get(),
             "bubble_s": number(Figure::Bubble),
             "optimizer_s": number(Figure::Optimizer),
             "other_s": number(Figure::Other),
             "slowed_s": number(Figure::Slowed),
+            "dispatch_exposed_s": summary.time.dispatch.get(),
         },
         "phases": {
             "forward_s": number(Figure::Forward),

@@ -122,7 +122,7 @@ fn json_has_the_keys_of_the_contract_in_their_order() {
     assert_eq!(keys(&json), top);
     assert_eq!(json["error_band"], Value::Null, "no measured row stands behind it");
     let time = ["compute_s", "communication_s", "exposed_communication_s", "bubble_s", "optimizer_s", "other_s"];
-    assert_eq!(keys(&json["time"]), [&time[..], &["slowed_s"]].concat());
+    assert_eq!(keys(&json["time"]), [&time[..], &["slowed_s", "dispatch_exposed_s"]].concat());
     assert_eq!(keys(&json["memory"]), ["capacity_bytes", "peak_bytes", "spare_bytes", "p_fits", "parts", "stages"]);
     let parts = [
         "weights",

@@ -1,0 +1,84 @@
+//! How values get into a plan and out of it, where that is more than a place of their own. Not for what the fields are
+//! ([`super::table`]).
+
+use crate::plan::{Extent, Format, GlobalBatch, Plan, Secondary, Sharding, Size};
+
+use super::Value;
+
+#[expect(clippy::unnecessary_wraps, reason = "most fields always have a value")]
+pub(super) fn some(value: impl Into<Value>) -> Option<Value> {
+    Some(value.into())
+}
+
+pub(super) fn whole_nodes(size: Size) -> Option<Value> {
+    match size {
+        Size::Nodes(nodes) => some(nodes),
+        Size::Devices(_) => None,
+    }
+}
+
+pub(super) fn devices(size: Size) -> Option<Value> {
+    match size {
+        Size::Nodes(_) => None,
+        Size::Devices(devices) => some(devices),
+    }
+}
+
+pub(super) fn put_size(plan: &mut Plan, count: &Value, size: fn(u32) -> Size) -> bool {
+    count.get().map(|count| plan.size = size(count)).is_some()
+}
+
+/// Micro-batches that are said hold no batch.
+pub(super) fn accumulate(plan: &mut Plan, count: &Value) -> bool {
+    let taken = count.put(&mut plan.accumulate);
+    if taken {
+        plan.global_batch = GlobalBatch::Free;
+    }
+    taken
+}
+
+pub(super) fn put_tokens(plan: &mut Plan, tokens: &Value) -> bool {
+    tokens.get().map(|tokens| plan.tokens = Some(tokens)).is_some()
+}
+
+pub(super) fn put_expert_tensor(plan: &mut Plan, ranks: &Value) -> bool {
+    ranks.get().map(|ranks| plan.experts.tensor = Some(ranks)).is_some()
+}
+
+pub(super) fn shard(sharding: &mut Sharding, extent: &Value) -> bool {
+    let moved = extent.get().and_then(|extent| sharding.with_shard(&extent));
+    moved.map(|moved| *sharding = moved).is_some()
+}
+
+// The three parts of ZeRO++, each on its own [frontier D6].
+
+pub(super) fn quantise_weights(sharding: &mut Sharding, on: &Value) -> bool {
+    let Some(on) = on.get::<bool>() else { return false };
+    // A format that quantises already stays the one that the strategy chose.
+    if on != sharding.wire.weights.quantised() {
+        sharding.wire.weights = if on { Format::Int8 } else { Format::Bf16 };
+    }
+    true
+}
+
+pub(super) fn quantise_gradients(sharding: &mut Sharding, on: &Value) -> bool {
+    let Some(on) = on.get::<bool>() else { return false };
+    sharding.two_hop_gradients = on;
+    if on != sharding.wire.gradients.quantised() {
+        sharding.wire.gradients = if on { Format::Int4 } else { Format::Bf16 };
+    }
+    true
+}
+
+/// Extent of the second copy of the weights; one device's is none.
+pub(super) fn second_copy(sharding: &Sharding) -> Extent {
+    sharding.secondary.as_ref().map_or(Extent::Device, |secondary| secondary.extent.clone())
+}
+
+pub(super) fn copy_weights(sharding: &mut Sharding, extent: &Value) -> bool {
+    let Some(extent) = extent.get::<Extent>() else { return false };
+    let format = sharding.secondary.as_ref().map_or(Format::Bf16, |secondary| secondary.format);
+    let none = matches!(extent, Extent::Device | Extent::Ranks(1));
+    sharding.secondary = (!none).then_some(Secondary { extent, format });
+    true
+}
