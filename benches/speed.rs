@@ -42,6 +42,7 @@ fn scenario(layers: u32, accumulate: u32) -> Scenario {
         model: Arc::new(model),
         strategy: strategy.id.as_str().into(),
         plan,
+        caveats: Arc::default(),
     }
 }
 

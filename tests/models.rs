@@ -83,7 +83,7 @@ fn rounded_counts() {
 }
 
 /// Billions of parameters, and those of them that are active for a token, counted apart from each model's shape without
-/// norms and biases, which are less than 0.1 % of it. Of OLMoE3 the digits are those of allenai/OLMo-core's README.
+/// norms and biases, which are less than 0.1 % of it. Of `OLMoE3` the digits are those of allenai/OLMo-core's README.
 #[test]
 fn shapes_of_2026() {
     for (id, total, active) in [

@@ -48,7 +48,7 @@ fn nested_errors_are_printed_and_written() {
     assert!(folds.iter().all(|fold| keys(fold) == "left_out step_time memory prior_weight usual"), "{folds:?}");
     let means: Vec<f64> = folds.iter().map(|fold| number(&fold["step_time"], "mean")).collect();
     // Two groups: their mean, and half the difference over the root of two.
-    let (mean, error) = ((means[0] + means[1]) / 2.0, (means[0] - means[1]).abs() / 8.0_f64.sqrt());
+    let (mean, error) = (f64::midpoint(means[0], means[1]), (means[0] - means[1]).abs() / 8.0_f64.sqrt());
     let all = &by_group["step_time"];
     assert!(
         (number(all, "mean") - mean).abs() < 1e-12 && (number(all, "standard_error") - error).abs() < 1e-12,

@@ -87,11 +87,7 @@ const JOBS: [Job; 7] = [
         name: "The best plan within 80 %",
         waits: &[("Enter", &["20 % of memory free", "▸  1 "])],
         shows: &["applied ", "FITS"],
-        check: |screen, _| {
-            let within = screen.split("FITS").nth(1).and_then(|rest| rest.split('/').next()).unwrap();
-            let peak: f64 = within.trim().parse().unwrap();
-            assert!(peak <= 0.8 * 79.65, "{peak} GiB of 79.65:\n{screen}");
-        },
+        check: |_, _| {},
     },
     Job {
         name: "GPT-3 175B on 64 nodes",
@@ -153,6 +149,11 @@ fn row(screen: &str, name: &str) -> Vec<f64> {
     words.filter_map(|word| if matches!(&*word, "×" | "–") { Some(f64::NAN) } else { word.parse().ok() }).collect()
 }
 
+/// The memory of a job that fits, in GiB.
+fn peak(screen: &str) -> Option<f64> {
+    screen.split("FITS").nth(1)?.split('/').next()?.trim().parse().ok()
+}
+
 fn wait(session: &mut Session, texts: &[&str]) {
     session.wait(&format!("showing {texts:?}"), |session| {
         let screen = session.text();
@@ -186,6 +187,11 @@ fn each_job_of_the_guide_is_done_with_the_keys_that_it_says() {
         }
         assert!(next.is_none(), "{name}: never waited for {next:?}");
         wait(&mut session, job.shows);
+        // A plan that was applied is evaluated before the headline shows it.
+        session.wait("the peak of what was applied, within 80 % of 79.65 GiB", |session| {
+            let screen = session.text();
+            !screen.contains("applied ") || peak(&screen).is_some_and(|peak| peak <= 0.8 * 79.65)
+        });
         (job.check)(&session.text(), folder.path());
         session.press("q");
         assert!(session.end().success(), "{name}");

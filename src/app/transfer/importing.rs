@@ -228,7 +228,7 @@ pub fn complete(line: &str) -> Completion {
     if common == typed {
         return Completion { line: line.to_owned(), names };
     }
-    let quoted = |text: &str| shlex::try_quote(text).map_or_else(|_| text.to_owned(), |quoted| quoted.into_owned());
+    let quoted = |text: &str| shlex::try_quote(text).map_or_else(|_| text.to_owned(), std::borrow::Cow::into_owned);
     let whole = format!("{folder}{common}");
     // Between quotes a shell leaves a tilde as it is.
     let word = whole.strip_prefix("~/").map_or_else(|| quoted(&whole), |rest| format!("~/{}", quoted(rest)));

@@ -48,7 +48,7 @@ impl Rates<'_> {
             return ExpertTransfers::default();
         };
         let format = self.scenario.plan.precision.storage();
-        let way = self.to_experts(layout, &experts, format);
+        let way = self.dispatch(layout, &experts, format);
         // Tensor ranks that share experts gather what each of them received, and sum what they put out: as many bytes.
         let shared =
             self.routed(experts.active.into()) * self.experts.imbalance * f64::from(self.scenario.model.hidden);
@@ -57,7 +57,7 @@ impl Rates<'_> {
     }
 
     /// Tokens to their experts in a format, or back.
-    pub(crate) fn to_experts(&self, layout: &Layout, experts: &Experts, format: Format) -> Transfer {
+    pub(crate) fn dispatch(&self, layout: &Layout, experts: &Experts, format: Format) -> Transfer {
         let (group, hidden) = (layout.expert_group(), f64::from(self.scenario.model.hidden));
         // Tensor ranks that share experts send their own tokens each.
         let tokens = self.tokens() * (self.experts.imbalance / f64::from(self.scenario.plan.tensor));

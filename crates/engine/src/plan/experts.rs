@@ -76,6 +76,9 @@ pub enum Imbalance {
 const EACH_DOUBLING: f64 = 0.05;
 
 impl Imbalance {
+    /// As benchmarks force the router.
+    pub const BALANCED: Self = Self::Factor(1.0);
+
     /// The largest factor.
     pub const MOST: f64 = 64.0;
 
@@ -97,7 +100,7 @@ impl fmt::Display for Imbalance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Usual => f.pad("usual"),
-            Self::Factor(factor) if *factor == 1.0 => f.pad("balanced"),
+            balanced if *balanced == Self::BALANCED => f.pad("balanced"),
             Self::Factor(factor) => f.pad(&factor.to_string()),
         }
     }
@@ -109,7 +112,7 @@ impl FromStr for Imbalance {
     fn from_str(text: &str) -> Result<Self, String> {
         let read = match text {
             "usual" => Some(Self::Usual),
-            "balanced" => Some(Self::Factor(1.0)),
+            "balanced" => Some(Self::BALANCED),
             _ => text.parse().ok().map(Self::Factor),
         };
         let right = read.filter(|read| read.holds());
@@ -120,7 +123,7 @@ impl FromStr for Imbalance {
 impl serde::Serialize for Imbalance {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::Factor(factor) if *factor != 1.0 => serializer.serialize_f64(*factor),
+            Self::Factor(factor) if *self != Self::BALANCED => serializer.serialize_f64(*factor),
             named => serializer.collect_str(named),
         }
     }

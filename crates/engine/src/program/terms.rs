@@ -268,9 +268,9 @@ impl StageCost {
         let state = ModelState::of_groups(&[*group]);
         let [mut experts, mut others] = self.parameters;
         if group.costs.layout.sees_experts {
-            experts += state.parameters
+            experts += state.parameters;
         } else {
-            others += state.parameters
+            others += state.parameters;
         }
         Self {
             parameters: [experts, others],

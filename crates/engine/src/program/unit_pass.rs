@@ -164,14 +164,13 @@ impl Exchanges {
     /// behind other micro-batches, one of the two beside them.
     pub fn around_experts(pass: Pass, hidden: bool) -> Self {
         match pass {
+            Pass::BackwardWeights => Self::NONE,
+            _ if hidden => Self::NONE.with_experts_beside(ExchangeId::Combine),
             // Tokens came in behind the router.
-            Pass::Forward if hidden => Self::NONE.with_experts_beside(ExchangeId::Combine),
             Pass::Forward => Self { after: Some(ExchangeId::Combine), ..Self::NONE },
-            Pass::Backward | Pass::BackwardInputs if hidden => Self::NONE.with_experts_beside(ExchangeId::Combine),
             Pass::Backward | Pass::BackwardInputs => {
                 Self { before: Some(ExchangeId::Combine), after: Some(ExchangeId::Dispatch), ..Self::NONE }
             }
-            Pass::BackwardWeights => Self::NONE,
         }
     }
 

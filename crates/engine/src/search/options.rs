@@ -58,7 +58,7 @@ fn all(takes: Type) -> Vec<Value> {
         Type::Recompute => RECOMPUTE.map(Value::Recompute).to_vec(),
         Type::OneOf(words) => words.iter().map(Value::Word).collect(),
         Type::StageSizes => vec![Value::StageSizes(StageSizes::Balanced)],
-        Type::Imbalance => [Imbalance::Usual, Imbalance::Factor(1.0)].map(Value::Imbalance).to_vec(),
+        Type::Imbalance => [Imbalance::Usual, Imbalance::BALANCED].map(Value::Imbalance).to_vec(),
         Type::Id | Type::Count(..) | Type::Factor | Type::Tokens | Type::Batch | Type::Extent => Vec::new(),
     }
 }

@@ -95,7 +95,8 @@ impl ConstantWorth {
     /// raise that of sources by more than theirs.
     pub fn stays(&self) -> bool {
         let Self { by_group, by_source, .. } = self;
-        by_group.mean > by_group.standard_error && !(by_source.mean < -by_source.standard_error)
+        by_group.mean > by_group.standard_error
+            && (by_source.mean >= -by_source.standard_error || by_source.mean.is_nan())
     }
 }
 

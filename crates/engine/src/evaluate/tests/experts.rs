@@ -138,7 +138,7 @@ fn forwarding_inside_nodes_sends_a_token_once_to_each() {
         let layout = scenario.layout().expect("it is possible");
         let experts = scenario.model.experts.expect("experts");
         let rates = Rates::new(scenario, &Factors::default());
-        rates.to_experts(&layout, &experts, crate::plan::Format::Fp8).bytes[1].get() / 4096.0 / 7168.0
+        rates.dispatch(&layout, &experts, crate::plan::Format::Fp8).bytes[1].get() / 4096.0 / 7168.0
     };
     // A copy for each expert: 8 x 56 / 64.
     close(sent(&scenario), 7.0);

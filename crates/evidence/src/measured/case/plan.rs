@@ -39,7 +39,7 @@ pub(super) fn read(cells: &mut Cells<'_>, library: &Library, cluster: &Cluster) 
     (plan.tensor, plan.pipeline, plan.context) = (tensor, pipeline, context);
     (plan.experts.ranks, plan.experts.tensor) = (ranks("ep")?, cells.row.count("etp")?);
     if cells.row.text("notes").contains("balanced") {
-        plan.experts.imbalance = Imbalance::Factor(1.0);
+        plan.experts.imbalance = Imbalance::BALANCED;
     }
     (plan.micro_batch, plan.accumulate) = (batch.micro, batch.whole);
     plan.flop_count = FlopCount::Parameters;
