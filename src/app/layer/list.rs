@@ -283,6 +283,6 @@ mod tests {
         }
         press(&mut app, "osdp<ret>");
         assert_eq!(app.scenario.cluster.id, "titan-rtx-pcie");
-        assert!(app.notice.as_deref().is_some_and(|said| said.contains("Plan (P)")), "{:?}", app.notice);
+        assert!(app.notice.as_deref().is_some_and(|said| said.contains("Operators (P)")), "{:?}", app.notice);
     }
 }

@@ -6,6 +6,8 @@
 //! inside a node send one copy to each node and, from there, one to each rank: of `N` nodes with `e` experts each, a token
 //! reaches `N (1 - C(E - e, k) / C(E, k))` of them (`DeepEP`, `tests/test_internode.py`, which counts distinct nodes).
 
+use std::ops::Range;
+
 use crate::hardware::MAX_LEVELS;
 use crate::model::{Experts, LayerKind};
 use crate::plan::Format;
@@ -78,15 +80,18 @@ impl Rates<'_> {
         };
         let [between, within] = [nodes, group.size].map(|places| copies(away(places)).bytes());
         // Ranks write to one another's memory, all at once: a hop of each level, and no launch for each peer.
-        let mut sent = Transfer { received: Bytes::ZERO, steps: self.calibrated.efficiency.collective_launch, ..whole };
-        for level in (0..MAX_LEVELS).filter(|level| whole.busy[*level] > Seconds::ZERO) {
-            sent.steps += ring[level].latency;
-            let bytes = if level < self.beyond_node { within } else { between };
-            sent.busy[level] = bytes / (whole.bytes[level] / whole.busy[level]);
-            sent.bytes[level] = bytes;
-            sent.received += bytes;
+        let mut sent = Transfer { steps: self.calibrated.efficiency.collective_launch, ..whole };
+        let crossed = |levels: Range<usize>| levels.filter(|level| whole.busy[*level] > Seconds::ZERO);
+        for (levels, bytes) in [(0..self.beyond_node, within), (self.beyond_node..MAX_LEVELS, between)] {
+            // Levels inside a node, or between nodes, share its copies as they share those of every expert.
+            let all: Bytes = crossed(levels.clone()).map(|level| whole.bytes[level]).sum();
+            for level in crossed(levels) {
+                sent.steps += ring[level].latency;
+                sent.busy[level] = whole.busy[level] * (bytes / all);
+                sent.bytes[level] = whole.bytes[level] * (bytes / all);
+            }
         }
-        Transfer { time: sent.steps + sent.slowest(), ..sent }
+        Transfer { time: sent.steps + sent.slowest(), received: sent.bytes.into_iter().sum(), ..sent }
     }
 }
 
