@@ -16,7 +16,10 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
         Unmeasured::Experts => {
             let experts = scenario.plan.experts.ranks;
             let alone = if experts == 1 { "; each rank computes all experts: --ep divides them among ranks" } else { "" };
-            format!("no measured row has experts, so that there is no error band{alone}")
+            format!(
+                "no constant is fitted to runs with experts, and published ones are a third off on average: there is no error \
+                 band{alone}"
+            )
         }
         Unmeasured::Offload => {
             "no measured row offloads to the host, so that there is no error band; an optimizer on the host is taken to cost \
