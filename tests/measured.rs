@@ -292,3 +292,18 @@ fn measured_collectives_take_as_long() {
     println!("{rows} collectives, mean error {:.3} in the logarithm", errors / rows);
     assert!(rows >= 100.0 && errors / rows < 0.35);
 }
+
+/// The site's own test of LUMI holds an all-reduce of 128 MiB over 16 GCDs of two nodes to a bus bandwidth of 85 GB/s.
+/// Inside a node four rings share no link: 4 x 36 GB/s as RCCL takes them, 4 x 50 by the data sheet.
+#[test]
+fn all_reduces_on_lumi() {
+    let library = shardscope_presets::library();
+    let bytes = 128.0 * 1024.0 * 1024.0;
+    let bus = |ranks: f64| {
+        let time = collective(&library, "mi250x-lumi", None, ("all_reduce", ranks as u32, bytes));
+        2.0 * bytes * (ranks - 1.0) / ranks / time / 1e9
+    };
+    let (node, two_nodes) = (bus(8.0), bus(16.0));
+    println!("{node:.1} GB/s in a node, {two_nodes:.1} GB/s between two");
+    assert!((144.0 * 0.85..=200.0).contains(&node) && (two_nodes / 85.0 - 1.0).abs() < 0.15);
+}

@@ -109,7 +109,7 @@ fn tables() {
     };
     println!("* out of order, - does not fit");
     for (title, change) in [
-        ("No overlap, a fifth of the rate between nodes", &as_it_is as &dyn Fn(&mut Scenario)),
+        ("No overlap, the rate of the preset between nodes", &as_it_is as &dyn Fn(&mut Scenario)),
         ("No overlap, the data sheet's rate", &data_sheet),
     ] {
         for (accumulate, outcome) in table(title, change) {
@@ -118,7 +118,7 @@ fn tables() {
             assert!(!due || outcome.in_order(), "{title}, x {accumulate}: 1 : {:?}", outcome.ratios);
         }
     }
-    table("One communication stream, a fifth of the rate between nodes", &tuned);
+    table("One communication stream, the rate of the preset between nodes", &tuned);
     table("One communication stream, the data sheet's rate", &tuned_data_sheet);
 }
 
@@ -129,11 +129,16 @@ fn tables() {
 fn a_spec_like_point_misses() {
     let spec = |scenario: &mut Scenario| {
         data_sheet(scenario);
+        // The notes do not say how fast products run: here at 0.6 of the peak, where the calibration's fit begins.
+        efficiency(scenario).matmul = 0.6;
         efficiency(scenario).wire_in_node = 1.0;
         efficiency(scenario).wire_between = 0.85;
-        for level in &mut Arc::make_mut(&mut scenario.cluster).levels {
-            level.latency = Seconds::new(10e-6);
-        }
+        let cluster = Arc::make_mut(&mut scenario.cluster);
+        cluster.levels.iter_mut().for_each(|level| level.latency = Seconds::new(10e-6));
+        // The notes have one ring in the node; two GCDs of a package share its hop.
+        cluster.rings = shardscope_engine::hardware::Rings::default();
+        cluster.levels[1].links.clear();
+        cluster.levels[1].bandwidth = BytesPerSecond::new(25e9);
         Arc::make_mut(&mut scenario.stack).collectives.per_layer = 1;
     };
     let outcome = Point { tokens: (2048, 1), accumulate: 8, change: &spec }.run();

@@ -23,7 +23,7 @@ pub struct RingSpan {
     pub edges: u32,
     /// Members of the group inside one group of this level.
     pub members: u32,
-    /// Rate at which a ring over the whole group passes this level.
+    /// Rate at which the group's rings, all at once, pass this level.
     pub rate: BytesPerSecond,
     /// Rate at which each rank sends data of its own into this level while all others do the same.
     pub per_rank: BytesPerSecond,
@@ -117,10 +117,11 @@ impl<'a> Network<'a> {
         let measured = self.measured(index).map(|measured| measured.bandwidth);
         if !level.links.is_empty() {
             let ring = |stride, members| self.cluster.rings.rate(self.cluster, index, stride, members);
-            // Of 8 devices' ring, measured at 120 of 150 GB/s, a ring of 4 has the same share of its own links.
+            // Of 8 devices' rings, measured at 120 of 150 GB/s, those of 4 have the same share of their own links.
             let whole = ring(1, self.cluster.devices_in(index).unwrap_or(members));
-            let rate = ring(group.stride, members) * measured.map_or(1.0, |measured| measured / whole);
-            return (rate, rate);
+            let share = measured.map_or(1.0, |measured| measured / whole);
+            // A transfer from one rank to another is not divided among rings.
+            return (ring(group.stride, members) * share, level.bandwidth * share);
         }
         // Whoever shares the ports of a node gets an equal part of them.
         let shared = level.injection.map_or(level.bandwidth, |injection| injection / f64::from(below_devices));

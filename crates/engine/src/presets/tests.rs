@@ -160,10 +160,15 @@ fn rings_on_frontier() {
     let rate = |stride, size, level: usize| mega(network.ring(Group { stride, size })[level].rate);
     // The two GCDs of a package: 4 links of 50 GB/s.
     assert_eq!(rate(1, 2, 0), 200_000);
-    // All eight of a node: {0, 1, 6, 7} and {2, 3, 4, 5} are joined by single links of 50 GB/s only.
-    assert_eq!(rate(1, 8, 1), 50_000);
-    // Four, two packages: 0-1 200, 1-3 50, 3-2 200, 2-0 50.
-    assert_eq!(rate(1, 4, 1), 50_000);
+    // All eight of a node: 0-1-3-2-4-5-7-6 and 0-1-5-4-2-3-7-6 share no link, and each runs both ways: 4 rings of 50 GB/s,
+    // as in RCCL's models of this node.
+    assert_eq!(rate(1, 8, 1), 200_000);
+    // Four, two packages: 0-1 200, 1-3 50, 3-2 200, 2-0 50, both ways.
+    assert_eq!(rate(1, 4, 1), 100_000);
+    // One GCD of each package, both such groups at once: 0-2-4-6 and 1-3-7-5, each both ways.
+    assert_eq!(rate(2, 4, 1), 100_000);
+    // GCDs 0 and 4 have no link: data pass through others at 50 GB/s.
+    assert_eq!(rate(4, 2, 1), 50_000);
     // All ranks of many nodes in one ring: min(8 x 25, 100) GB/s per node.
     assert_eq!(rate(1, 64, 2), 100_000);
     // One rank of each node, eight such groups at once: an eighth of the node's 100 GB/s.

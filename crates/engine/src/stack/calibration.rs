@@ -141,6 +141,9 @@ pub struct Efficiency {
     /// Share of the wire of all-reduces where switches compute their sums; absent: as other collectives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire_all_reduce: Option<f64>,
+    /// Share of the rings' rate that trees reach; absent: all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wire_trees: Option<f64>,
     /// Share of the wire that all collectives reach between nodes.
     pub wire_between: f64,
     /// How much that share's inverse grows per doubling of the nodes.
@@ -209,6 +212,7 @@ impl Efficiency {
         attention_half_sequence: 0.0,
         wire_in_node: 1.0,
         wire_all_reduce: None,
+        wire_trees: None,
         wire_between: 1.0,
         wire_loss: 0.0,
         collective_launch: Seconds::ZERO,
@@ -217,7 +221,7 @@ impl Efficiency {
     };
 
     /// Everything that is a share of a peak.
-    fn shares(&self) -> [(&'static str, f64); 11] {
+    fn shares(&self) -> [(&'static str, f64); 12] {
         let [flash1, flash2, flash3] = self.attention_flash;
         [
             ("matmul", self.matmul),
@@ -230,6 +234,7 @@ impl Efficiency {
             ("attention_backward", self.attention_backward),
             ("wire_in_node", self.wire_in_node),
             ("wire_all_reduce", self.wire_all_reduce.unwrap_or(1.0)),
+            ("wire_trees", self.wire_trees.unwrap_or(1.0)),
             ("wire_between", self.wire_between),
         ]
     }

@@ -263,8 +263,9 @@ pub const CONSTANTS: &[Constant] = &[
     constant("wire-between", [0.4, 0.91, 0.98], "", Architectures(NVIDIA, WIRE_BETWEEN),
         "share of the wire between nodes that collectives reach: 0.92 to 0.96 on NDR (NVIDIA/nccl-tests issue 290), \
          less than half on a fabric without adaptive routing"),
-    constant("wire-in-node-cdna2", [0.5, 0.7, 1.0], "", Architectures(CDNA2, WIRE_IN_NODE),
-        "share that collectives reach of the slowest link that a ring over a node of MI250X has to pass"),
+    constant("wire-in-node-cdna2", [0.5, 0.72, 1.0], "", Architectures(CDNA2, WIRE_IN_NODE),
+        "share that collectives reach of the links of a node of MI250X that their rings use: 36 of 50 GB/s in RCCL's own \
+         table (src/graph/topo.h, MI200_XGMI_WIDTH)"),
     constant("wire-between-cdna2", [0.4, 0.85, 1.0], "", Architectures(CDNA2, WIRE_BETWEEN),
         "the same of Slingshot 11 under RCCL"),
     constant("latency-between-cdna2", [0.8, 1.0, 1.7], "", Architectures(CDNA2, LATENCY_BETWEEN),

@@ -117,6 +117,7 @@ impl Rates<'_> {
         let (mut busy, mut sent) = (ring.busy, ring.bytes);
         let mut inside = 1;
         let ranks = f64::from(group.size);
+        let reached = self.calibrated.efficiency.wire_trees.unwrap_or(1.0);
         for (level, span) in self.network.ring(group).iter().enumerate().filter(|(_, span)| span.edges > 0) {
             // A tree over 8 nodes is three hops deep, where a ring over them takes seven.
             let joined = f64::from(span.members / inside);
@@ -126,7 +127,7 @@ impl Rates<'_> {
             let inside_node = 2.0 * self.slower_gather();
             let most = if level < self.beyond_node { inside_node } else { joined.min(4.0) / 2.0 };
             let factor = most * ranks / (ranks - 1.0);
-            (busy[level], sent[level]) = (busy[level] * factor, sent[level] * factor);
+            (busy[level], sent[level]) = (busy[level] * factor / reached, sent[level] * factor);
         }
         let launch = self.calibrated.efficiency.collective_launch;
         let slowest = busy.into_iter().fold(Seconds::ZERO, Seconds::max);

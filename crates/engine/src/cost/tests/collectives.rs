@@ -110,6 +110,21 @@ fn switches_that_add_up_take_each_byte_once() {
     );
 }
 
+/// Trees over two nodes of 4 send 20 MB of 20 out of a node in 20 / 40 = 0.5 ms; at a quarter of the rings' rate that is 2 ms,
+/// and rings are faster: 2 x 17.5 / 40 = 0.875 ms, and two passes of 7 hops.
+#[test]
+fn trees_that_reach_less_than_rings_are_slower() {
+    let mut scenario = with_latency();
+    let (payload, group) = (payload(10e6, Format::Bf16), Group { stride: 1, size: 8 });
+    Arc::make_mut(&mut scenario.stack).collectives.all_reduce =
+        vec![AllReduceAlgorithm::Ring, AllReduceAlgorithm::Tree];
+    assert_eq!(rates(&scenario).all_reduce(payload, group).algorithm, CollectiveAlgorithm::Tree);
+    Arc::make_mut(&mut scenario.calibration).architectures.get_mut("default").expect("default").wire_trees = Some(0.25);
+    let rings = rates(&scenario).all_reduce(payload, group);
+    assert_eq!(rings.algorithm, CollectiveAlgorithm::Ring);
+    close(rings.time, 0.875e-3 + 14e-6);
+}
+
 /// NCCL's PAT serves groups with one rank per node: 64 of them take log2(64) = 6 hops of 1 us, not 63. Two ranks of each
 /// node go around the ring, however small the message is.
 #[test]
