@@ -5,6 +5,7 @@
 //! [`crate::sim`]'s. Times become whole picoseconds where a task is made.
 
 mod activation;
+mod adapters;
 mod attention;
 mod calibrated;
 mod collective;
@@ -17,6 +18,7 @@ mod matmul;
 mod rates;
 
 pub use activation::SublayerActivations;
+pub use adapters::{Parameters, trained_parameters};
 
 pub use activation::Activations;
 pub(crate) use calibrated::own_entries;
@@ -29,8 +31,8 @@ pub(crate) use collective::{TensorTransfers, overlapped_share};
 pub use device_time::DeviceTime;
 pub use device_time::PassTimes;
 pub(crate) use experts::ExpertTransfers;
-pub use flop::TokenFlop;
 pub(crate) use flop::layers_flop;
+pub use flop::{TokenFlop, adapters_flop, flop_per_weight};
 pub use kernel::Kernel;
 pub use layer::LayerWork;
 pub use layer::PerSublayer;

@@ -284,11 +284,10 @@ impl Model {
         Flop::new(4.0 * self.over_layers(|kind| self.attended_width(kind, sequence)) * f64::from(sequence))
     }
 
-    /// Flop of one token, forward and backward, over `parameters` weights: 6 each, and three passes of the share
-    /// `attended` of the attention cores.
-    pub(crate) fn flop_per_token(&self, parameters: u64, sequence: u32, attended: f64) -> Flop {
-        // A product takes 2 flop per weight forward, and 2 for each of its two gradients.
-        Flop::new(6.0 * parameters as f64) + self.attention_flop(sequence) * (3.0 * attended)
+    /// Flop of one token, forward and backward, over `parameters` weights, `each` for one of them, and three passes of the
+    /// share `attended` of the attention cores.
+    pub(crate) fn flop_per_token(&self, each: f64, parameters: u64, sequence: u32, attended: f64) -> Flop {
+        Flop::new(each * parameters as f64) + self.attention_flop(sequence) * (3.0 * attended)
     }
 }
 

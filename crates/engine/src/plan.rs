@@ -9,6 +9,7 @@ mod operators;
 pub mod pass;
 mod schedule;
 mod stages;
+mod tuning;
 
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +27,7 @@ pub use schedule::ScheduleRules;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use schedule::zero_bubble;
 pub use stages::StageSizes;
+pub use tuning::{FrozenFormat, LoraTarget, LoraTargets, Method, Tuning};
 
 /// A way of placing the model's state, as data: DDP, ZeRO, FSDP, HSDP, ZeRO++ and Frontier's three
 /// levels differ in nothing else.
@@ -154,6 +156,8 @@ pub struct Plan {
     pub precision: Precision,
     /// Optimizer.
     pub optimizer: Optimizer,
+    /// The part of the model that is trained.
+    pub tuning: Tuning,
     /// Activation checkpointing: the part of forward that backward computes again.
     pub recompute: Recompute,
     /// State and checkpoints offloaded to host memory.
@@ -195,6 +199,7 @@ impl Plan {
             sequence,
             precision: Precision::Bf16,
             optimizer: Optimizer::Adam,
+            tuning: Tuning::default(),
             recompute: Recompute::None,
             offload: Offload::None,
             tensor_overlap: false,

@@ -32,6 +32,7 @@ pub fn axis(field: Field, scenario: &Scenario, presets: &LookedUp<'_>) -> Axis {
         | Type::Recompute
         | Type::StageSizes
         | Type::Imbalance
+        | Type::LoraTargets
         | Type::OneOf(_) => {
             let mut values = plan_options(field, scenario);
             let lacking = own.filter(|own| !values.iter().any(|value| same(value, own, &scenario.cluster)));

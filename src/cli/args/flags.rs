@@ -84,6 +84,7 @@ pub(super) fn flag(field: Field) -> Arg {
         | Type::Extent
         | Type::Recompute
         | Type::StageSizes
-        | Type::Imbalance => arg,
+        | Type::Imbalance
+        | Type::LoraTargets => arg,
     }
 }

@@ -8,6 +8,7 @@ use crate::scenario::Layout;
 use crate::stack::Selective;
 use crate::units::{Bytes, Count};
 
+use super::adapters::{AdapterPlace, KeptInputs};
 use super::layer::PerSublayer;
 use super::rates::Rates;
 
@@ -53,7 +54,8 @@ impl Rates<'_> {
     /// 2 h mask bytes), and for plain attention the scores: two elements and a mask byte each, the
     /// `5 a s` of Korthikanti et al. (arXiv 2205.05198, eq. 1). Tensor parallelism divides it; norm and matrix
     /// inputs and the masks only with sequence parallelism (ibid., eq. 2 and 4). Selective recompute drops its
-    /// shares of the scores, of norm outputs and the MLP's product, and of the matrix products' outputs.
+    /// shares of the scores, of norm outputs and the MLP's product, and of the matrix products' outputs. A frozen matrix
+    /// without an adapter needs its input for nothing; an adapter keeps it, and the `r` channels between its matrices.
     pub fn activations(&self, kind: LayerKind) -> Activations {
         let (model, plan, stack) = (&self.scenario.model, &self.scenario.plan, &self.scenario.stack);
         let (storage, tensor, streams) = (self.storage(), f64::from(plan.tensor), f64::from(self.sequence_ranks()));
@@ -69,26 +71,33 @@ impl Rates<'_> {
             _ => Selective::NOTHING,
         };
         // The outputs of the sublayer's first matrices, and what else it keeps beside its norm's input and output.
-        let sublayer = |outputs: f64, core: f64, product: f64, scores: Bytes| {
-            let stream = tokens * (hidden * storage * (1.0 / streams + 1.0 / inputs) + masks / 2.0 / streams);
-            let whole = stream + tokens * (outputs + core + product) * storage / tensor + scores;
-            let element_wise = tokens * (hidden / inputs + product / tensor) * storage;
-            let matmul = tokens * outputs * storage / tensor;
-            // Selective recompute keeps what these are computed from, which is counted above.
-            let dropped = scores * again.core + element_wise * again.element_wise + matmul * again.matmul;
-            // Tensor ranks need the gradient of the sublayer's output whole, and have that of its input whole before it is
-            // reduced.
-            let whole_gradients = if plan.tensor > 1 { 2.0 } else { 1.0 };
-            let working = tokens * (hidden * whole_gradients + outputs / tensor) * storage;
-            SublayerActivations { kept: whole - dropped, whole, working }
-        };
+        let sublayer =
+            |outputs: f64, core: f64, product: f64, scores: Bytes, KeptInputs { first, ranks, .. }: KeptInputs| {
+                let stream = tokens * (hidden * storage * (1.0 / streams + first / inputs) + masks / 2.0 / streams);
+                let whole =
+                    stream + tokens * (outputs + core + product) * storage / tensor + scores + tokens * ranks * storage;
+                let element_wise = tokens * (hidden * first / inputs + product / tensor) * storage;
+                let matmul = tokens * outputs * storage / tensor;
+                // Selective recompute keeps what these are computed from, which is counted above.
+                let dropped = scores * again.core + element_wise * again.element_wise + matmul * again.matmul;
+                // Tensor ranks need the gradient of the sublayer's output whole, and have that of its input whole before it is
+                // reduced.
+                let whole_gradients = if plan.tensor > 1 { 2.0 } else { 1.0 };
+                let working =
+                    tokens * (hidden * whole_gradients + outputs / tensor) * storage + self.dequantised_buffer(kind);
+                SublayerActivations { kept: whole - dropped, whole, working }
+            };
         let [up, ffn] = model.mlp_widths(kind, false);
         let experts = self.expert_activations(kind, products, &again);
-        let (mlp, experts) = match sublayer(up, 0.0, products * ffn, Bytes::ZERO) {
+        let [of_attention, of_mlp] =
+            [AdapterPlace::Attention, AdapterPlace::Mlp].map(|place| self.kept_inputs(kind, place));
+        let products = if of_mlp.second { products } else { products - 1.0 };
+        let (mlp, experts) = match sublayer(up, 0.0, products * ffn, Bytes::ZERO, of_mlp) {
             mlp if self.experts_apart(kind) => (mlp, experts),
             mlp => (mlp + experts, SublayerActivations::default()),
         };
-        let sublayers = PerSublayer { attention: sublayer(qkv, attention, 0.0, self.scores(tokens)), mlp, experts };
+        let attention = sublayer(qkv, attention, 0.0, self.scores(tokens), of_attention);
+        let sublayers = PerSublayer { attention, mlp, experts };
         Activations {
             sublayers,
             checkpoint: self.stream(),
@@ -105,9 +114,11 @@ impl Rates<'_> {
         let (model, tensor) = (&self.scenario.model, f64::from(self.scenario.plan.tensor));
         let [up, ffn] = model.mlp_widths(kind, true);
         let each = self.storage() * self.experts.imbalance;
+        let KeptInputs { first, second, ranks } = self.kept_inputs(kind, AdapterPlace::Routed);
         let copies = self.dispatched(kind) * f64::from(model.hidden) * each;
+        let products = if second { products } else { products - 1.0 };
         let [outputs, product] = [up, products * ffn].map(|width| self.tokens() * width * each / tensor);
-        let whole = copies + outputs + product;
+        let whole = copies * first + outputs + product + self.tokens() * ranks * each;
         let dropped = product * again.element_wise + outputs * again.matmul;
         SublayerActivations { kept: whole - dropped, whole, working: copies + outputs }
     }

@@ -5,6 +5,8 @@ use crate::plan::Recompute;
 use crate::scenario::Scenario;
 use crate::units::Flop;
 
+use super::adapters::active_adapters;
+
 /// Flop of one token of a plan, forward and backward.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TokenFlop {
@@ -23,14 +25,27 @@ impl TokenFlop {
         let Scenario { model, plan, .. } = scenario;
         let (counted, attended) = (scenario.counted_parameters(), scenario.counted_attention());
         let square = if model.causal && scenario.attention().flash() { 0.5 } else { 1.0 };
-        let matrices = Flop::new(6.0 * model.matrix_parameters() as f64);
+        let matrices =
+            Flop::new(flop_per_weight(scenario) * model.matrix_parameters() as f64) + adapters_flop(scenario);
         let attention = model.attention_flop(plan.sequence) * (3.0 * square);
         Self {
-            model: model.flop_per_token(counted, plan.sequence, attended),
+            model: model.flop_per_token(flop_per_weight(scenario), counted, plan.sequence, attended)
+                + adapters_flop(scenario),
             recomputed: recomputed(scenario, attended),
             executed: matrices + attention + recomputed(scenario, square),
         }
     }
+}
+
+/// Flop of a token for each weight that it meets, forward and backward: 2 forward and 2 for each gradient, of which a
+/// frozen weight has that of its input alone.
+pub fn flop_per_weight(scenario: &Scenario) -> f64 {
+    if scenario.plan.tuning.freezes() { 4.0 } else { 6.0 }
+}
+
+/// Flop of a token in adapters, forward and backward.
+pub fn adapters_flop(scenario: &Scenario) -> Flop {
+    Flop::new(6.0 * active_adapters(scenario))
 }
 
 /// Flop of a token in the layers' matrices alone, forward and backward [layered B5]: `(6 + 2 r) p`, 8 where all layers

@@ -1,11 +1,14 @@
 //! The kernels of a layer one by one, with their arithmetic, traffic and time. [`Rates::layer`] is their sum, of which
 //! steps are made; the list serves explanations.
 
+use std::ops::Add;
+
 use crate::model::{LayerKind, Matrix, Mlps};
 use crate::plan::pass::PerDirection;
 use crate::stack::Attention;
 use crate::units::{Bytes, Count, Flop, FlopPerSecond};
 
+use super::adapters::AdapterPlace;
 use super::attention::KernelWork;
 use super::device_time::{DeviceTime, PassTimes};
 use super::layer::{BACKWARD_TRAFFIC, ElementWiseTimes};
@@ -50,6 +53,8 @@ impl Rates<'_> {
         both.push(self.streaming("norms and residuals", residual * 2.0));
         both.push(self.streaming("activation function", ffn + experts));
         both.push(self.streaming("tokens to experts' order and back", permute * 2.0));
+        both.push(self.dequantising(kind));
+        both.push(self.adapters(kind));
         both.retain(|kernel| kernel.forward.time != DeviceTime::default());
         let (forward, backward) = both.into_iter().map(|kernel| (kernel.forward, kernel.backward)).unzip();
         PerDirection { forward, backward }
@@ -95,7 +100,40 @@ impl Rates<'_> {
         MatrixProduct::new(tokens, matrix.output.into(), input)
     }
 
-    /// Products of activations by weights in one launch; backward has two of the size of forward's.
+    /// The passes that bring the layer's frozen weights into the storage format.
+    fn dequantising(&self, kind: LayerKind) -> PerDirection<Kernel> {
+        let (model, tokens) = (&self.scenario.model, self.tokens());
+        let attention = model.attention_inputs().map(|matrix| self.column_parallel(matrix, tokens));
+        let attention = attention.chain([self.row_parallel(model.projection(), tokens)]);
+        let products = attention.chain(model.mlps(kind).flat_map(|mlps| self.mlp_products(&mlps)));
+        let time = products.map(|product| self.dequantisation(product)).fold(DeviceTime::default(), DeviceTime::add);
+        let PerDirection { forward, .. } = self.streaming("frozen weights dequantised", time);
+        PerDirection { backward: forward.clone(), forward }
+    }
+
+    /// The adapters of a layer, with what adds them to the frozen products.
+    fn adapters(&self, kind: LayerKind) -> PerDirection<Kernel> {
+        let places = [AdapterPlace::Attention, AdapterPlace::Mlp, AdapterPlace::Routed];
+        let beside = || places.into_iter().flat_map(|place| self.adapter_products(kind, place));
+        let times = beside().map(|product| self.adapter_time(product)).fold(PassTimes::default(), PassTimes::add);
+        let work = |MatrixProduct { m, n, k, groups }: MatrixProduct| {
+            let [m, n, k] = [m, n, k].map(Count::get);
+            (Flop::new(2.0 * m * n * k * groups), (m * k + k * n + m * n) * groups * self.storage())
+        };
+        let all = beside().flat_map(|product| self.low_rank(product)).map(work);
+        let (flop, bytes) = all.fold((Flop::ZERO, Bytes::ZERO), |(flop, bytes), one| (flop + one.0, bytes + one.1));
+        let kernel = |products: f64, time: DeviceTime| Kernel {
+            name: "adapters".to_owned(),
+            flop: flop * products,
+            bytes: bytes * products,
+            peak: self.peak_storage,
+            time,
+        };
+        PerDirection { forward: kernel(1.0, times.forward), backward: kernel(2.0, times.backward) }
+    }
+
+    /// Products of activations by weights in one launch; backward has two of the size of forward's, or one where the
+    /// weights are frozen.
     fn weight_product(&self, name: &str, product: MatrixProduct) -> PerDirection<Kernel> {
         let PassTimes { forward, backward, .. } = self.passes(product, self.matmul);
         let [m, n, k] = [product.m, product.n, product.k].map(Count::get);
@@ -108,7 +146,8 @@ impl Rates<'_> {
             peak: self.peak,
             time,
         };
-        PerDirection { forward: kernel(1.0, forward), backward: kernel(2.0, backward) }
+        let gradients = if self.scenario.plan.tuning.freezes() { 1.0 } else { 2.0 };
+        PerDirection { forward: kernel(1.0, forward), backward: kernel(gradients, backward) }
     }
 
     /// Attention itself.

@@ -8,6 +8,7 @@ use crate::plan::pass::Pass;
 use crate::stack::{Attention, TensorDivision};
 use crate::units::{Bytes, Count, Flop, FlopPerSecond, Seconds};
 
+use super::adapters::AdapterPlace;
 use super::device_time::{DeviceTime, PassTimes};
 use super::matmul::MatrixProduct;
 use super::rates::Rates;
@@ -171,7 +172,7 @@ impl Rates<'_> {
         let core = self.attention(kind, self.scenario.plan.micro_batch);
         let inputs =
             model.attention_inputs().map(|matrix| self.sliced(self.column_parallel(matrix, tokens), slices.attention));
-        let inputs = inputs.fold(PassTimes::default(), PassTimes::add);
+        let inputs = inputs.fold(self.adapter_times(kind, AdapterPlace::Attention), PassTimes::add);
         let projection = self.sliced(self.row_parallel(model.projection(), tokens), slices.attention);
         let ElementWiseTimes { residual, ffn, experts: experts_ffn, permute } = self.element_wise(kind, tokens);
         let forward = inputs.forward + projection.forward;
@@ -191,11 +192,15 @@ impl Rates<'_> {
             selective: products.forward * again.matmul + (repeated + ffn) * again.element_wise,
         };
         // Tokens are put into the order of their experts before these, and back behind them.
-        let [plain, routed] = [(false, slices.mlp), (true, slices.experts)].map(|(routed, slices)| {
-            let products =
-                model.mlps(kind).filter(|mlps| mlps.routed == routed).flat_map(|mlps| self.mlp_products(&mlps));
-            products.map(|product| self.sliced(product, slices)).fold(PassTimes::default(), PassTimes::add)
-        });
+        let [plain, routed] =
+            [(AdapterPlace::Mlp, slices.mlp), (AdapterPlace::Routed, slices.experts)].map(|(place, slices)| {
+                let routed = place == AdapterPlace::Routed;
+                let products =
+                    model.mlps(kind).filter(|mlps| mlps.routed == routed).flat_map(|mlps| self.mlp_products(&mlps));
+                products
+                    .map(|product| self.sliced(product, slices))
+                    .fold(self.adapter_times(kind, place), PassTimes::add)
+            });
         let none = DeviceTime::default();
         let (mlp, experts) = if self.experts_apart(kind) {
             (of_mlps(plain, residual + permute, ffn, repeated), of_mlps(routed, permute, experts_ffn, none))
@@ -216,14 +221,29 @@ impl Rates<'_> {
     fn sliced(&self, product: MatrixProduct, slices: f64) -> PassTimes {
         // A slice has a part of the inner dimension: each gives a whole output, and these have to be added up. Adding
         // one reads two and writes one.
-        let slice = self.passes(MatrixProduct { k: product.k / slices, ..product }, self.matmul) * slices;
+        let slice = self.matrix_passes(MatrixProduct { k: product.k / slices, ..product }) * slices;
         let outputs = 3.0 * (slices - 1.0) * product.m.get() * product.n.get() * product.groups;
         let additions = DeviceTime::traffic(outputs * self.storage() / self.memory);
         PassTimes { forward: slice.forward + additions, ..slice }
     }
 
-    /// Forward and backward of a product of activations by weights.
+    /// Forward and backward of a product of activations by weights of a layer's matrix.
+    pub(super) fn matrix_passes(&self, product: MatrixProduct) -> PassTimes {
+        let (passes, dequantised) = (self.passes(product, self.matmul), self.dequantisation(product));
+        PassTimes { forward: passes.forward + dequantised, backward: passes.backward + dequantised, ..passes }
+    }
+
+    /// Forward and backward of a product of activations by weights; frozen ones have no gradient.
     pub(super) fn passes(&self, product: MatrixProduct, rate: FlopPerSecond) -> PassTimes {
+        if self.scenario.plan.tuning.freezes() {
+            let time = |product: MatrixProduct| self.product(product, rate, self.storage());
+            return PassTimes::of_inputs(time(product), time(product.input_gradient()));
+        }
+        self.trained_passes(product, rate)
+    }
+
+    /// Forward and backward of a product of activations by weights that are trained.
+    pub(super) fn trained_passes(&self, product: MatrixProduct, rate: FlopPerSecond) -> PassTimes {
         let time = |product: MatrixProduct| self.product(product, rate, self.storage());
         let weights = time(product.weight_gradient());
         PassTimes { forward: time(product), backward: time(product.input_gradient()) + weights, weights }
@@ -258,7 +278,9 @@ impl Rates<'_> {
         let bytes = self.tokens() * f64::from(self.scenario.model.hidden) * self.storage();
         // Forward reads rows and writes them; backward reads a gradient, and adds it to a row that is read and written.
         let pass = DeviceTime::traffic(bytes / self.memory);
-        PassTimes::of_inputs(pass * 2.0, pass * 3.0)
+        // Below the first adapter nothing needs a gradient.
+        let backward = if self.scenario.plan.tuning.freezes() { 0.0 } else { 3.0 };
+        PassTimes::of_inputs(pass * 2.0, pass * backward)
     }
 
     /// Forward and backward of last norm, logits and loss. Logits stay in the storage format; the
@@ -302,7 +324,7 @@ impl Rates<'_> {
     /// Time of the host to launch one layer's forward: more of it where softmax is not fused.
     pub(crate) fn host_layer(&self) -> Seconds {
         let unfused = self.attention == Attention::Plain && self.scenario.attention() == Attention::FusedSoftmax;
-        self.calibrated.runtime.layer * if unfused { UNFUSED_LAUNCHES } else { 1.0 }
+        self.calibrated.runtime.layer * (if unfused { UNFUSED_LAUNCHES } else { 1.0 } * self.adapter_launches())
     }
 
     /// Fixed time of a step for a state that `shards` ranks share.

@@ -62,6 +62,8 @@ pub fn evidence(scenario: &Scenario) -> Option<&Band> {
 pub enum Unmeasured {
     /// Mixtures of experts: every row is of a dense model.
     Experts,
+    /// Adapters beside frozen weights.
+    Adapters,
     /// Offload to the host.
     Offload,
     /// A sequence longer than the longest of the rows.
@@ -81,6 +83,7 @@ impl Unmeasured {
     fn is_in(self, scenario: &Scenario) -> bool {
         match self {
             Self::Experts => scenario.model.experts.is_some(),
+            Self::Adapters => scenario.plan.tuning.freezes(),
             Self::Offload => scenario.plan.offload != Offload::None,
             Self::Sequence => scenario.calibration.longest_sequence.is_some_and(|most| scenario.plan.sequence > most),
         }

@@ -2,6 +2,7 @@
 //! to write it, the rate of failures and the time of a restart. Not for the laws ([`crate::bounds::goodput`]).
 
 use crate::bounds::goodput::{Interruptions, IntervalLaw, TimeShares};
+use crate::cost::trained_parameters;
 use crate::scenario::Scenario;
 use crate::units::{Bytes, BytesPerSecond, Count, Seconds};
 
@@ -40,11 +41,12 @@ impl FailureForecast {
     }
 }
 
-/// Bytes of a checkpoint: weights, master weights and moments, each once, however many ranks hold them.
+/// Bytes of a checkpoint: weights, master weights and moments of what is trained, each once, however many ranks hold them.
+/// Frozen weights are those that the training began with.
 pub fn checkpoint_size(scenario: &Scenario) -> Bytes {
     let storage = scenario.plan.precision.storage();
     let each = Bytes::new(storage.bytes() + scenario.plan.optimizer.state(storage));
-    Count::from(scenario.model.parameters()) * each
+    Count::from(trained_parameters(scenario)) * each
 }
 
 /// How fast it is written: as the file system takes it, and no faster than the devices' links to their hosts.

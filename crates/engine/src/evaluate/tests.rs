@@ -1,5 +1,6 @@
 //! Whole evaluations: closed forms, conservation, the trace against the summary.
 
+mod adapters;
 mod conservation;
 mod experts;
 mod host;

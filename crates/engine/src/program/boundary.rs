@@ -11,7 +11,7 @@ use super::stream::{CollectiveStreams, Stream};
 use super::task::{EventWait, Task, TaskClass, TaskEvent, WAITS, memory_of, waits};
 use super::unit_costs::UnitCosts;
 use super::unit_pass::{ReductionScope, UnitCollective};
-use crate::cost::{Payload, Transfer};
+use crate::cost::{Parameters, Payload, Transfer};
 use crate::stack::TensorDivision;
 
 /// Fills the last task loop of a step; there is at least one group of parameters.
@@ -26,7 +26,8 @@ pub(super) fn build(groups: &[ParameterGroup<'_>], streams: CollectiveStreams, b
     }
     // Each rank updates what it owns of every sharding: with per-operator plans these are several, and one task updates
     // all.
-    let owned: Count = groups.iter().map(|group| group.parameters / f64::from(group.costs.layout.optimizer)).sum();
+    let owned: Count =
+        groups.iter().map(|group| group.parameters.trained / f64::from(group.costs.layout.optimizer)).sum();
     if plan.offload.optimizer() {
         // The host's own arithmetic is not counted: it overlaps the copies on a machine made for it.
         // A whole state on the host has its gradients there already, and its weights come back with the next gather.
@@ -57,7 +58,7 @@ pub(super) fn build(groups: &[ParameterGroup<'_>], streams: CollectiveStreams, b
 fn gather_matrices(groups: &[ParameterGroup<'_>], streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) -> bool {
     let mut any = false;
     for ParameterGroup { costs, parameters } in groups {
-        let Some(moved) = costs.whole_matrices(*parameters) else { continue };
+        let Some(moved) = costs.whole_matrices(parameters.trained) else { continue };
         let (contention, label) = (costs.contention(), label(Stream::Gather, moved.kind));
         let mut task = builder.transfer(&moved.transfer, streams.gather, contention, label);
         task.waits = gradients_ready(builder);
@@ -70,7 +71,7 @@ fn gather_matrices(groups: &[ParameterGroup<'_>], streams: CollectiveStreams, bu
 
 /// Reduces gradients that waited for the end of backward.
 fn reduce(group: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) {
-    let ParameterGroup { costs, parameters } = *group;
+    let ParameterGroup { costs, parameters: Parameters { trained: parameters, .. } } = *group;
     let scenario = costs.rates.scenario;
     let parts = buckets(costs, parameters * costs.rates.gradient());
     let scope = ReductionScope { shards: scenario.plan.reduction == Reduction::Step, replicas: true };
@@ -126,7 +127,7 @@ fn gather_weights(group: &ParameterGroup<'_>, streams: CollectiveStreams, builde
 /// inside them [frontier D4, boundary of the three levels]. Unless they are `launched`, launches cost nothing. Where
 /// the next step's first forward hides them, only the rest counts.
 fn weight_gathers(group: &ParameterGroup<'_>, launched: bool) -> impl Iterator<Item = UnitCollective> {
-    let ParameterGroup { costs, parameters } = *group;
+    let ParameterGroup { costs, parameters: Parameters { trained: parameters, .. } } = *group;
     let (rates, layout) = (costs.rates, costs.layout);
     // With weights over 8 ranks and optimizer state over 64, each rank gathers the 8 shards that make up its own, once
     // across. With ZeRO-3 all extents are equal and nothing is gathered here: the next forward does it.
@@ -156,14 +157,14 @@ fn weight_gathers(group: &ParameterGroup<'_>, launched: bool) -> impl Iterator<I
 /// A lower bound on the time of the end of a step, latencies left out: deferred reductions, the update and the gathers
 /// of updated weights.
 pub(super) fn lower_bound(group: &ParameterGroup<'_>) -> Seconds {
-    let ParameterGroup { costs, parameters } = *group;
+    let ParameterGroup { costs, parameters: Parameters { trained: parameters, .. } } = *group;
     let late = costs.reduces_after_backward() && !costs.staged;
     let scope = ReductionScope { shards: costs.rates.scenario.plan.reduction == Reduction::Step, replicas: true };
     let reduced = late.then(|| costs.reduction(parameters, scope, Count::ZERO).in_turn()).flatten();
     let reduced = reduced.map_or(Seconds::ZERO, |reduce| reduce.transfer.time);
-    let (rates, owned) = (group.costs.rates, group.parameters / f64::from(group.costs.layout.optimizer));
+    let (rates, owned) = (group.costs.rates, parameters / f64::from(group.costs.layout.optimizer));
     let offload = rates.scenario.plan.offload;
-    let matrices = group.costs.whole_matrices(group.parameters).map_or(Seconds::ZERO, |moved| moved.transfer.slowest());
+    let matrices = group.costs.whole_matrices(parameters).map_or(Seconds::ZERO, |moved| moved.transfer.slowest());
     let update = match (offload.optimizer(), offload.state()) {
         (false, _) => rates.optimizer(owned).time + matrices,
         (true, false) => rates.host_copy(owned * (rates.gradient() + rates.storage())),
@@ -208,7 +209,7 @@ mod tests {
             let (rates, layout) =
                 (Rates::new(&scenario, &Factors::default()), scenario.layout().expect("it is possible"));
             let costs = UnitCosts::new(&rates, &layout, false);
-            let group = ParameterGroup::new(&costs, scenario.model.parameters());
+            let group = ParameterGroup::new(&costs, Parameters::outside(&scenario, scenario.model.parameters()));
             weight_gathers(&group, true).map(|way| way.transfer.time.get()).sum::<f64>()
         };
         let bytes = 8.0 * 12.0 * 1024.0 * 1024.0 * 2.0;

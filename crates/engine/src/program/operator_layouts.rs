@@ -8,7 +8,7 @@
 use crate::units::Count;
 use std::ops::Range;
 
-use crate::cost::{PerSublayer, Rates};
+use crate::cost::{Parameters, PerSublayer, Rates};
 use crate::model::LayerKind;
 use crate::plan::pass::Pass;
 use crate::plan::{Placement, Site};
@@ -61,7 +61,7 @@ pub(super) struct StageLayers {
 pub(super) struct StageParameters {
     /// Their layout, by index.
     pub layout: usize,
-    pub parameters: u64,
+    pub parameters: Parameters,
     /// Units that hold them, and collectives that gather or reduce all of those.
     pub units: Count,
     pub collectives: Count,
@@ -219,12 +219,13 @@ impl<'a> OperatorLayouts<'a> {
     /// A stage's parameters, layout by layout; logits that are tied to an embedding elsewhere have a copy of its
     /// weights.
     pub(crate) fn holdings(&self, layers: &StageLayers) -> Vec<StageParameters> {
-        let (model, whole) = (&self.scenario.model, Count::from(self.scenario.stack.collectives.per_layer));
+        let (scenario, model, whole) =
+            (self.scenario, &self.scenario.model, Count::from(self.scenario.stack.collectives.per_layer));
         let mut held = vec![StageParameters::default(); self.layouts.len()];
-        let mut add = |layout: usize, (count, slices): (u32, u32), parameters: u64, collectives: Count| {
+        let mut add = |layout: usize, (count, slices): (u32, u32), parameters: Parameters, collectives: Count| {
             let units = Count::from(count) * f64::from(slices);
             held[layout].layout = layout;
-            held[layout].parameters += u64::from(count) * parameters;
+            held[layout].parameters = held[layout].parameters + parameters * f64::from(count);
             held[layout].units += units;
             held[layout].collectives += collectives * units.get();
         };
@@ -232,15 +233,20 @@ impl<'a> OperatorLayouts<'a> {
             layers.ranges.iter().copied()
         {
             if experts != mlp {
-                let (half, routed) = (sublayers::collectives(whole), model.routed_parameters(kind));
-                add(attention, (count, self.layouts[attention].slices), model.layer_parameters(kind) - routed, half);
+                let (half, routed) = (sublayers::collectives(whole), Parameters::routed(scenario, kind));
+                add(
+                    attention,
+                    (count, self.layouts[attention].slices),
+                    Parameters::layer(scenario, kind) - routed,
+                    half,
+                );
                 add(experts, (count, self.layouts[experts].slices), routed, half);
             } else if apart {
                 let half = sublayers::collectives(whole);
-                add(attention, (count, self.layouts[attention].slices), model.attention_parameters(), half);
-                add(mlp, (count, self.layouts[mlp].slices), model.mlp_parameters(kind), half);
+                add(attention, (count, self.layouts[attention].slices), Parameters::attention(scenario), half);
+                add(mlp, (count, self.layouts[mlp].slices), Parameters::mlp(scenario, kind), half);
             } else {
-                add(attention, (count, 1), model.layer_parameters(kind), whole);
+                add(attention, (count, 1), Parameters::layer(scenario, kind), whole);
             }
         }
         // A tied model counts the shared matrix with the embedding. The last stage of a pipeline has no embedding, and
@@ -248,12 +254,22 @@ impl<'a> OperatorLayouts<'a> {
         let copied =
             if model.tied && !layers.ends.embedding { u64::from(model.vocab) * u64::from(model.hidden) } else { 0 };
         if layers.ends.embedding {
-            add(self.layout_of(Site::Embedding), (1, 1), model.embedding_parameters(), whole);
+            add(
+                self.layout_of(Site::Embedding),
+                (1, 1),
+                Parameters::outside(scenario, model.embedding_parameters()),
+                whole,
+            );
         }
         if layers.ends.head {
-            add(self.layout_of(Site::Head), (1, 1), model.head_parameters() + copied, whole);
+            add(
+                self.layout_of(Site::Head),
+                (1, 1),
+                Parameters::outside(scenario, model.head_parameters() + copied),
+                whole,
+            );
         }
-        held.retain(|holding| holding.parameters > 0);
+        held.retain(|holding| holding.parameters.weights > Count::ZERO);
         held
     }
 

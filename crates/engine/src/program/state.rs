@@ -1,6 +1,6 @@
 //! Static memory of a step: shards of weights, gradients and optimizer state, by group of parameters.
 
-use crate::cost::Rates;
+use crate::cost::{Parameters, Rates};
 use crate::scenario::Layout;
 use crate::units::{Bytes, Count};
 
@@ -20,9 +20,9 @@ pub struct ModelState {
     /// Whether gradients of all units are kept whole, rather than reduced unit by unit.
     pub whole_gradients: bool,
     /// Parameters of this rank's part of the model, before sharding.
-    pub parameters: Count,
+    pub parameters: Parameters,
     /// Those of them that are of experts with a mesh of their own.
-    pub expert_parameters: Count,
+    pub expert_parameters: Parameters,
     /// The parts of weights, gradients and optimizer state that are of such experts.
     pub experts: [Bytes; 3],
 }
@@ -32,12 +32,12 @@ pub struct ModelState {
 pub(super) struct ParameterGroup<'a> {
     pub costs: &'a UnitCosts<'a>,
     /// On one tensor and pipeline rank, before sharding.
-    pub parameters: Count,
+    pub parameters: Parameters,
 }
 
 impl<'a> ParameterGroup<'a> {
     /// A group of `parameters`, counted before tensor parallelism splits them.
-    pub fn new(costs: &'a UnitCosts<'a>, parameters: u64) -> Self {
+    pub fn new(costs: &'a UnitCosts<'a>, parameters: Parameters) -> Self {
         Self { costs, parameters: costs.local(parameters) }
     }
 }
@@ -69,25 +69,36 @@ impl ModelState {
     }
 
     /// `weights P q / w`, `gradients P g / d`, `optimizer P k / o` [frontier D3], where gradients that
-    /// are not reduced before the step's end count whole.
-    pub fn new(rates: &Rates<'_>, layout: &Layout, parameters: Count) -> Self {
+    /// are not reduced before the step's end count whole, and frozen parameters have neither gradients nor state.
+    pub fn new(rates: &Rates<'_>, layout: &Layout, parameters: Parameters) -> Self {
         let plan = &rates.scenario.plan;
         let whole_gradients = whole_gradients(rates, layout);
         // Gradients that are kept whole until the step's end take full size, whatever extent they are sharded over
         // then.
         let gradient_ranks = if whole_gradients { 1 } else { layout.gradients };
         let storage = plan.precision.storage();
-        let on_device = |on_host: bool, each: Bytes, ranks: u32| {
-            if on_host { Bytes::ZERO } else { parameters * each / f64::from(ranks) }
+        let on_device = |on_host: bool, count: Count, each: Bytes, ranks: u32| {
+            if on_host { Bytes::ZERO } else { count * each / f64::from(ranks) }
         };
+        let Parameters { weights, trained } = parameters;
         let own = Self {
-            weights: on_device(plan.offload.state(), rates.storage(), layout.weights),
-            gradients: on_device(plan.offload.state(), rates.gradient_bytes(whole_gradients, layout), gradient_ranks),
-            optimizer: on_device(plan.offload.optimizer(), Bytes::new(plan.optimizer.state(storage)), layout.optimizer),
+            weights: on_device(plan.offload.state(), weights, rates.storage(), layout.weights),
+            gradients: on_device(
+                plan.offload.state(),
+                trained,
+                rates.gradient_bytes(whole_gradients, layout),
+                gradient_ranks,
+            ),
+            optimizer: on_device(
+                plan.offload.optimizer(),
+                trained,
+                Bytes::new(plan.optimizer.state(storage)),
+                layout.optimizer,
+            ),
             buffers: Bytes::ZERO,
             whole_gradients,
             parameters,
-            expert_parameters: Count::ZERO,
+            expert_parameters: Parameters::NONE,
             experts: [Bytes::ZERO; 3],
         };
         if layout.sees_experts {

@@ -5,7 +5,7 @@
 //! weights are gathered a third time for that, as FSDP does with units inside a recomputed block. Only an
 //! MLP in one piece goes backward at once, on the weights that it has [osdp C3].
 
-use crate::cost::{DeviceTime, LayerWork, PerSublayer, Sublayer, SublayerActivations};
+use crate::cost::{DeviceTime, LayerWork, Parameters, PerSublayer, Sublayer, SublayerActivations};
 use crate::model::LayerKind;
 use crate::plan::Recompute;
 use crate::plan::pass::Pass;
@@ -86,12 +86,15 @@ impl<'a> SublayerUnits<'a> {
         slices: u32,
         recomputed: bool,
     ) -> Self {
-        let model = &costs.rates.scenario.model;
-        let routed = if costs.rates.experts_apart(kind) { model.routed_parameters(kind) } else { 0 };
+        let scenario = costs.rates.scenario;
+        let routed =
+            if costs.rates.experts_apart(kind) { Parameters::routed(scenario, kind) } else { Parameters::NONE };
         let (part, parameters) = match sublayer {
-            Sublayer::Attention if routed > 0 => (ModelPart::Attention, model.layer_parameters(kind) - routed),
-            Sublayer::Attention => (ModelPart::Attention, model.attention_parameters()),
-            Sublayer::Mlp => (ModelPart::Mlp, model.mlp_parameters(kind)),
+            Sublayer::Attention if routed.weights > Count::ZERO => {
+                (ModelPart::Attention, Parameters::layer(scenario, kind) - routed)
+            }
+            Sublayer::Attention => (ModelPart::Attention, Parameters::attention(scenario)),
+            Sublayer::Mlp => (ModelPart::Mlp, Parameters::mlp(scenario, kind)),
             Sublayer::Experts => (ModelPart::Experts, routed),
         };
         let own = costs.local(parameters) / f64::from(slices);
@@ -99,7 +102,7 @@ impl<'a> SublayerUnits<'a> {
             costs: UnitCosts { collectives: collectives(costs.collectives), ..*costs },
             kind,
             sublayer,
-            unit: UnitParameters { part, gathered: own, reduced: own },
+            unit: UnitParameters { part, gathered: own.weights, reduced: own },
             work,
             recomputed,
             slices,

@@ -1,10 +1,10 @@
 //! Costs of a step's parts on a rank, read off the unit passes that steps are made of: the terms of lower bounds. Not
 //! for when a part runs.
 
-use crate::cost::{Factors, Rates, Transfer};
+use crate::cost::{Factors, Parameters, Rates, Transfer};
 use crate::plan::pass::{Pass, PerDirection};
 use crate::scenario::{Layout, Scenario};
-use crate::units::{Bytes, Count, Seconds, Share};
+use crate::units::{Bytes, Seconds, Share};
 
 use super::boundary;
 use super::build::device_demand;
@@ -51,7 +51,7 @@ pub(crate) struct StageCost {
     /// Gathered weights, and gradients that wait for their reduction.
     pub buffers: Bytes,
     /// Parameters before they are sharded: of experts that have a mesh of their own, and all others.
-    pub parameters: [Count; 2],
+    pub parameters: [Parameters; 2],
     /// Weights, gradients and optimizer state that stay in memory.
     pub state: Bytes,
     /// The update, and the gathers of updated weights.
@@ -165,15 +165,16 @@ pub(crate) fn transfer_counts_at_ends(scenario: &Scenario, layout: &Layout) -> E
 
 /// The cost of one unit of a run, forward and backward.
 fn unit_cost(all: &[UnitCosts<'_>], ahead: &UnitRun, behind: &UnitRun) -> StageCost {
-    let model = &all[0].rates.scenario.model;
+    let scenario = all[0].rates.scenario;
+    let model = &scenario.model;
     let kind = model.kind(ahead.layer);
     // Without entries for operators there are two layouts at most: that of the model, and that of its experts.
     let (costs, parameters) = match ahead.unit_pass.part {
-        ModelPart::Embedding => (&all[0], model.embedding_parameters()),
-        ModelPart::Head => (&all[0], model.head_parameters()),
-        ModelPart::Experts => (&all[all.len() - 1], model.routed_parameters(kind)),
-        ModelPart::Attention => (&all[0], model.layer_parameters(kind) - model.routed_parameters(kind)),
-        _ => (&all[0], model.layer_parameters(kind)),
+        ModelPart::Embedding => (&all[0], Parameters::outside(scenario, model.embedding_parameters())),
+        ModelPart::Head => (&all[0], Parameters::outside(scenario, model.head_parameters())),
+        ModelPart::Experts => (&all[all.len() - 1], Parameters::routed(scenario, kind)),
+        ModelPart::Attention => (&all[0], Parameters::layer(scenario, kind) - Parameters::routed(scenario, kind)),
+        _ => (&all[0], Parameters::layer(scenario, kind)),
     };
     let [ahead, behind] = [ahead, behind].map(|run| &run.unit_pass);
     let one = |unit_pass: &UnitPass| [UnitRun { unit_pass: *unit_pass, count: 1, ..UnitRun::default() }];
@@ -202,16 +203,16 @@ fn stage_cost<'c, 'a: 'c>(
     for holding in held {
         let costs = of_layout(holding.layout);
         let group = ParameterGroup::new(costs, holding.parameters);
-        let elements = group.parameters;
+        let Parameters { weights, trained } = group.parameters;
         for pass in [Pass::Forward, Pass::Backward] {
             let gather = cost.gather.get_mut(pass);
             // Groups of parameters with shards of their own are gathered one after the other, so their times add up.
-            *gather = *gather + transfer(costs.gather(elements, costs.parts(elements, holding.collectives), pass));
-            *cost.load.get_mut(pass) += costs.rates.host_copy(costs.loaded(elements, pass));
+            *gather = *gather + transfer(costs.gather(weights, costs.parts(weights, holding.collectives), pass));
+            *cost.load.get_mut(pass) += costs.rates.host_copy(costs.loaded(weights, pass));
         }
         let reduction = |replicas: bool| {
             let scope = ReductionScope { shards: true, replicas };
-            costs.reduction(elements, scope, costs.parts(elements, holding.collectives))
+            costs.reduction(trained, scope, costs.parts(trained, holding.collectives))
         };
         if !costs.keeps_whole_gradients() {
             cost.reduce.partial = cost.reduce.partial + transfer(reduction(false).reduce);
@@ -219,8 +220,8 @@ fn stage_cost<'c, 'a: 'c>(
         let reduction = reduction(true);
         cost.reduce.complete = cost.reduce.complete + transfer(reduction.reduce);
         cost.replicas = cost.replicas + transfer(reduction.replicas);
-        cost.store += costs.rates.host_copy(costs.stored(elements, Gradients::Complete));
-        cost.buffers += costs.buffer(elements) + costs.gradient_buffer(elements);
+        cost.store += costs.rates.host_copy(costs.stored(trained, Gradients::Complete));
+        cost.buffers += costs.buffer(weights) + costs.gradient_buffer(trained);
         cost = cost.with_state(&group);
     }
     cost
@@ -268,9 +269,9 @@ impl StageCost {
         let state = ModelState::of_groups(&[*group]);
         let [mut experts, mut others] = self.parameters;
         if group.costs.layout.sees_experts {
-            experts += state.parameters;
+            experts = experts + state.parameters;
         } else {
-            others += state.parameters;
+            others = others + state.parameters;
         }
         Self {
             parameters: [experts, others],

@@ -1,7 +1,7 @@
 //! Costs that passes over units share. Not for the passes of a kind of unit ([`super::whole_units`],
 //! [`super::sublayers`]), nor for the transfers of sharded parameters ([`super::unit_transfers`]).
 
-use crate::cost::{Activations, ExpertTransfers, LayerWork, Payload, Rates, TensorTransfers, Transfer};
+use crate::cost::{Activations, ExpertTransfers, LayerWork, Parameters, Payload, Rates, TensorTransfers, Transfer};
 use crate::model::{LayerKind, PerKind};
 use crate::plan::pass::Pass;
 use crate::plan::{Format, Reduction};
@@ -85,8 +85,8 @@ impl<'a> UnitCosts<'a> {
         self.layers.get(kind)
     }
 
-    pub fn local(&self, parameters: u64) -> Count {
-        Count::from(parameters) / f64::from(self.layout.parts())
+    pub fn local(&self, parameters: Parameters) -> Parameters {
+        parameters / f64::from(self.layout.parts())
     }
 
     /// The level between a pipeline rank and its neighbour in the direction of a pass; the last and the first rank are
@@ -181,20 +181,21 @@ impl<'a> UnitCosts<'a> {
     /// first of the two passes, kept until the second, reduced after backward has passed both.
     pub(crate) fn end_unit(&self, part: ModelPart, pass: Pass) -> UnitParameters {
         let model = &self.rates.scenario.model;
-        let (embedding, logits) = (self.local(model.embedding_parameters()), self.local(model.head_parameters()));
+        let local = |parameters: u64| self.local(Parameters::outside(self.rates.scenario, parameters));
+        let (embedding, logits) = (local(model.embedding_parameters()), local(model.head_parameters()));
         let head = part == ModelPart::Head;
         let own = if head { logits } else { embedding };
         // Forward passes the embedding first and the head last; backward the other way round. So the tied matrix is
         // gathered with the first of the two in either direction, and reduced with the embedding, which backward passes
         // last.
         if !model.tied {
-            return UnitParameters { part, gathered: own, reduced: own };
+            return UnitParameters { part, gathered: own.weights, reduced: own };
         }
         let (first, second) = (head == pass.is_backward(), head != pass.is_backward());
         UnitParameters {
             part,
-            gathered: if first { embedding + logits } else { Count::ZERO },
-            reduced: if second { embedding + logits } else { Count::ZERO },
+            gathered: if first { embedding.weights + logits.weights } else { Count::ZERO },
+            reduced: if second { embedding + logits } else { Parameters::NONE },
         }
     }
 
@@ -235,7 +236,8 @@ impl<'a> UnitCosts<'a> {
         };
         let other = other.filter(|_| self.rates.scenario.model.tied);
         let dropped = other.map_or(unit, |other| self.end_unit(other, pass)).gathered;
-        let secondary = self.secondary(unit.reduced);
+        let Parameters { weights, trained } = unit.reduced;
+        let secondary = self.secondary(weights);
         UnitPass {
             part: unit.part,
             pass,
@@ -253,15 +255,15 @@ impl<'a> UnitCosts<'a> {
                 Traversal::Recompute => Bytes::ZERO,
                 Traversal::Pass(_) => -secondary,
             },
-            gradients: if last { self.gradient_buffer(unit.reduced) } else { Bytes::ZERO },
+            gradients: if last { self.gradient_buffer(trained) } else { Bytes::ZERO },
             to_host: Bytes::ZERO,
-            reduce: if last { self.reductions(unit.reduced) } else { PerGradients::default() },
+            reduce: if last { self.reductions(trained) } else { PerGradients::default() },
             store: if last {
-                PerGradients::from_fn(|gradients| self.stored(unit.reduced, gradients))
+                PerGradients::from_fn(|gradients| self.stored(trained, gradients))
             } else {
                 PerGradients::default()
             },
-            sums: if last { self.host_sums(unit.reduced) } else { Bytes::ZERO },
+            sums: if last { self.host_sums(trained) } else { Bytes::ZERO },
         }
     }
 

@@ -1,7 +1,7 @@
 //! One pass over one unit: the gather of its weights, compute with its exchanges, memory, and the reduction of its
 //! gradients. Not for the costs ([`super::unit_costs`]).
 
-use crate::cost::{Sublayer, Transfer};
+use crate::cost::{Parameters, Sublayer, Transfer};
 use crate::plan::pass::Pass;
 use crate::units::{Bytes, Count};
 
@@ -60,10 +60,10 @@ impl<T> PerGradients<T> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct UnitParameters {
     pub part: ModelPart,
-    /// Parameters on one tensor rank that this pass gathers.
+    /// Weights on one tensor rank that this pass gathers, in elements of the storage format.
     pub gathered: Count,
     /// Parameters whose gradients are complete after this unit's backward.
-    pub reduced: Count,
+    pub reduced: Parameters,
 }
 
 /// A micro-batch's way over a unit.

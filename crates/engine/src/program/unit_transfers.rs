@@ -85,6 +85,10 @@ impl UnitCosts<'_> {
     /// Sums gradients over the ranks of a scope: into shards, then over replicas.
     pub fn reduction(&self, elements: Count, scope: ReductionScope, parts: Count) -> GradientReduction {
         let (layout, wire) = (self.layout, self.rates.scenario.plan.sharding.wire);
+        // Frozen weights have no gradients.
+        if elements == Count::ZERO {
+            return GradientReduction::default();
+        }
         // With 64 ranks, gradients over 8 and optimizer state over 32: a reduce-scatter over 8 leaves 1/8, one over the
         // 4 groups up to 32 leaves 1/32, and an all-reduce of that over the 2 replicas is the end. With both over 8 it
         // is the reduce-scatter and the all-reduce of FSDP's `HYBRID_SHARD`.
@@ -157,9 +161,10 @@ impl UnitCosts<'_> {
     pub(crate) fn tied_gradient_sum(&self) -> Option<Transfer> {
         let (model, layout) = (&self.rates.scenario.model, self.layout);
         let shared = u64::from(model.vocab) * u64::from(model.hidden);
-        let apart = model.tied && shared > 0 && layout.pipeline > 1;
+        let frozen = self.rates.scenario.plan.tuning.freezes();
+        let apart = model.tied && shared > 0 && layout.pipeline > 1 && !frozen;
         let ranks = if self.keeps_whole_gradients() { 1 } else { layout.gradients };
-        let elements = self.local(shared) / f64::from(ranks);
+        let elements = Count::from(shared) / f64::from(layout.parts()) / f64::from(ranks);
         let format = self.gradient_wire(self.rates.scenario.plan.sharding.wire.boundary);
         let payload = Payload { parts: Count::new(1.0), ..self.payload(elements, format) };
         apart.then(|| self.rates.all_reduce(payload, layout.pipeline_ends()))

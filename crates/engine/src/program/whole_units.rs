@@ -1,7 +1,7 @@
 //! Passes over whole layers, over the embedding and over the head. Not for layers whose attention and MLP are units of
 //! their own ([`super::sublayers`]).
 
-use crate::cost::{DeviceTime, PerSublayer, Sublayer};
+use crate::cost::{DeviceTime, Parameters, PerSublayer, Sublayer};
 use crate::model::LayerKind;
 use crate::plan::Recompute;
 use crate::plan::pass::Pass;
@@ -112,8 +112,8 @@ impl UnitCosts<'_> {
     }
 
     fn layer_unit(&self, kind: LayerKind) -> UnitParameters {
-        let own = self.local(self.rates.scenario.model.layer_parameters(kind));
-        UnitParameters { part: ModelPart::Layer, gathered: own, reduced: own }
+        let own = self.local(Parameters::layer(self.rates.scenario, kind));
+        UnitParameters { part: ModelPart::Layer, gathered: own.weights, reduced: own }
     }
 }
 

@@ -2,7 +2,7 @@
 //! what a map's axis is made of.
 
 use crate::hardware::Cluster;
-use crate::plan::{Extent, GlobalBatch, Imbalance, Recompute, StageSizes};
+use crate::plan::{Extent, GlobalBatch, Imbalance, LoraTargets, Recompute, StageSizes};
 use crate::presets::{Kind, Library};
 use crate::scenario::Scenario;
 use crate::scenario::field::{Field, Steps, Type, Value};
@@ -57,6 +57,9 @@ fn all(takes: Type) -> Vec<Value> {
         Type::Switch => [false, true].map(Value::Switch).to_vec(),
         Type::Recompute => RECOMPUTE.map(Value::Recompute).to_vec(),
         Type::OneOf(words) => words.iter().map(Value::Word).collect(),
+        Type::LoraTargets => {
+            [LoraTargets::ALL, LoraTargets::ATTENTION, LoraTargets::MLP].map(Value::LoraTargets).to_vec()
+        }
         Type::StageSizes => vec![Value::StageSizes(StageSizes::Balanced)],
         Type::Imbalance => [Imbalance::Usual, Imbalance::BALANCED].map(Value::Imbalance).to_vec(),
         Type::Id | Type::Count(..) | Type::Factor | Type::Tokens | Type::Batch | Type::Extent => Vec::new(),

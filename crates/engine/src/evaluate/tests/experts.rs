@@ -1,7 +1,7 @@
 //! Experts that have a mesh of their own.
 
 use super::*;
-use crate::cost::{Factors, Rates};
+use crate::cost::{Factors, Parameters, Rates};
 use crate::model::Experts;
 use crate::plan::{Dispatcher, Extent, Imbalance};
 use crate::program::ModelState;
@@ -115,7 +115,10 @@ fn the_state_of_experts_is_sharded_by_what_their_mesh_leaves() {
     plan.sharding = testing::sharding(Extent::Device, Extent::Device, Extent::System);
     let layout = scenario.layout().expect("it is possible");
     let rates = Rates::new(&scenario, &Factors::default());
-    let state = |layout: &Layout, parameters| ModelState::new(&rates, layout, Count::new(parameters)).total().get();
+    let state = |layout: &Layout, parameters| {
+        let all = Parameters { weights: Count::new(parameters), trained: Count::new(parameters) };
+        ModelState::new(&rates, layout, all).total().get()
+    };
     let routed: u64 =
         scenario.model.kinds().map(|(kind, count)| u64::from(count) * scenario.model.routed_parameters(kind)).sum();
     assert_eq!(routed, 58 * 256 * 3 * 7168 * 2048);

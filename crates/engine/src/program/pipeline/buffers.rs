@@ -7,7 +7,7 @@
 //! of the weights, which serves gathers for backward and is freed after the last backward [frontier D4]; a stage that
 //! stays in its buffer needs none.
 
-use crate::cost::Transfer;
+use crate::cost::{Parameters, Transfer};
 use crate::plan::pass::Pass;
 use crate::units::{Bytes, Count, Share};
 
@@ -53,7 +53,7 @@ pub(super) struct GradientDrain {
 
 impl<'a> PipelineContext<'a> {
     /// A stage's parameters, by layout.
-    fn holdings(&self, work: usize) -> impl Iterator<Item = (&UnitCosts<'a>, StageParameters, Count)> {
+    fn holdings(&self, work: usize) -> impl Iterator<Item = (&UnitCosts<'a>, StageParameters, Parameters)> {
         let placed = |holding: &StageParameters| {
             let costs = &self.layout_costs[holding.layout];
             (costs, *holding, costs.local(holding.parameters))
@@ -61,9 +61,14 @@ impl<'a> PipelineContext<'a> {
         self.stages.distinct[work].holdings.iter().map(placed)
     }
 
-    /// Sums bytes over a stage's parameters.
+    /// Sums bytes over a stage's weights.
     fn sum(&self, work: usize, of: impl Fn(&UnitCosts<'a>, Count) -> Bytes) -> Bytes {
-        self.holdings(work).map(|(costs, _, elements)| of(costs, elements)).sum()
+        self.holdings(work).map(|(costs, _, own)| of(costs, own.weights)).sum()
+    }
+
+    /// Sums bytes over a stage's gradients.
+    fn sum_trained(&self, work: usize, of: impl Fn(&UnitCosts<'a>, Count) -> Bytes) -> Bytes {
+        self.holdings(work).map(|(costs, _, own)| of(costs, own.trained)).sum()
     }
 
     /// Bytes that a stage takes in its buffer beyond the one that it evicts.
@@ -74,12 +79,12 @@ impl<'a> PipelineContext<'a> {
 
     /// Bytes of a gradient buffer that a stage's backward fills; none where gradients stay whole all the time.
     pub(super) fn gradient_buffer(&self, work: usize) -> i64 {
-        self.holdings(work).map(|(costs, _, elements)| bytes(costs.gradient_buffer(elements))).sum()
+        self.holdings(work).map(|(costs, _, own)| bytes(costs.gradient_buffer(own.trained))).sum()
     }
 
     /// Bytes of sums on the host that are still to be reduced over other ranks.
     pub(super) fn unreduced(&self, work: usize) -> Bytes {
-        self.sum(work, UnitCosts::unreduced)
+        self.sum_trained(work, UnitCosts::unreduced)
     }
 
     /// Fills a buffer, once what was in it has been used for the last time.
@@ -115,7 +120,7 @@ impl<'a> PipelineContext<'a> {
             tasks.push(Task { waits: waits([released]), signals: [Some(TaskEvent::Loaded), None], ..task });
         }
         let mut gathered = false;
-        for (costs, holding, elements) in self.holdings(work) {
+        for (costs, holding, Parameters { weights: elements, .. }) in self.holdings(work) {
             let Some(gather) = costs.gather(elements, costs.parts(elements, holding.collectives), pass) else {
                 continue;
             };
@@ -189,7 +194,7 @@ impl<'a> PipelineContext<'a> {
                 body.push(task);
             }
             let (mut tasks, mut replicas) = (Vec::new(), Vec::new());
-            for (costs, holding, elements) in
+            for (costs, holding, Parameters { trained: elements, .. }) in
                 self.holdings(work).filter(|(costs, ..)| complete || !costs.keeps_whole_gradients())
             {
                 let scope = ReductionScope { shards: true, replicas: complete };
@@ -224,12 +229,12 @@ impl<'a> PipelineContext<'a> {
 
     /// Copies the remaining gradients of a stage to the host.
     fn store(&self, body: &mut GraphBuilder<'_>, work: usize, gradients: Gradients) {
-        let copied = self.sum(work, |costs, elements| costs.stored(elements, gradients));
+        let copied = self.sum_trained(work, |costs, elements| costs.stored(elements, gradients));
         let label = label(Stream::HostOut, TaskKind::Copy, ModelPart::Layer, Phase::Backward);
         let mut task = self.emit().copy(body, copied, label);
         task.waits = waits([TaskEvent::Released, TaskEvent::Reduced].map(|event| Some(body.after(event, 0))));
         task.signals = [Some(TaskEvent::Stored), None];
-        let left = self.holdings(work).map(|(costs, _, elements)| bytes(costs.stored(elements, gradients)));
+        let left = self.holdings(work).map(|(costs, _, own)| bytes(costs.stored(own.trained, gradients)));
         task.frees[MemoryKind::Gradients] = left.sum();
         body.push(task);
     }

@@ -1,10 +1,10 @@
 //! Facts that the ranks of a pipeline share: stages, shardings of operators, streams of collectives.
 
-use crate::cost::{Factors, Rates};
+use crate::cost::{Factors, Parameters, Rates};
 use crate::plan::pass::{Pass, PipelineCounts};
 use crate::plan::{Accumulation, Offload, ScheduleRules, Site};
 use crate::scenario::{Layout, Scenario};
-use crate::units::{Bytes, Share};
+use crate::units::{Bytes, Count, Share};
 
 use super::super::build::{GraphBuilder, LaunchedWork};
 use super::super::label::{Activity, Label, ModelPart, Phase, TaskKind};
@@ -118,12 +118,12 @@ impl<'a> PipelineContext<'a> {
 
     /// One rank's parameters, by layout.
     pub(super) fn parameter_groups(&self, rank: u32) -> Vec<ParameterGroup<'_>> {
-        let mut parameters = vec![0; self.layout_costs.len()];
+        let mut parameters = vec![Parameters::NONE; self.layout_costs.len()];
         let stages = (0..self.counts.stages).map(|stage| self.stages.place(rank, stage).work);
         for holding in stages.flat_map(|work| &self.stages.distinct[work].holdings) {
-            parameters[holding.layout] += holding.parameters;
+            parameters[holding.layout] = parameters[holding.layout] + holding.parameters;
         }
-        let held = self.layout_costs.iter().zip(parameters).filter(|(_, parameters)| *parameters > 0);
+        let held = self.layout_costs.iter().zip(parameters).filter(|(_, parameters)| parameters.weights > Count::ZERO);
         held.map(|(costs, parameters)| ParameterGroup::new(costs, parameters)).collect()
     }
 

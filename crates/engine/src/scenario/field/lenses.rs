@@ -41,6 +41,15 @@ pub(super) fn put_tokens(plan: &mut Plan, tokens: &Value) -> bool {
     tokens.get().map(|tokens| plan.tokens = Some(tokens)).is_some()
 }
 
+/// A value that only adapters have.
+pub(super) fn adapters(plan: &Plan, value: impl Into<Value>) -> Option<Value> {
+    plan.tuning.freezes().then(|| value.into())
+}
+
+pub(super) fn put_frozen_format(plan: &mut Plan, format: &Value) -> bool {
+    format.get().map(|format| plan.tuning.frozen = Some(format)).is_some()
+}
+
 pub(super) fn put_expert_tensor(plan: &mut Plan, ranks: &Value) -> bool {
     ranks.get().map(|ranks| plan.experts.tensor = Some(ranks)).is_some()
 }

@@ -5,13 +5,13 @@
 //! earlier ones: `shard` moves the strategy's extents, `weights_over` then sets one of them.
 
 use crate::plan::{
-    Accumulation, Dispatcher, Extent, FlopCount, Offload, OneOf, Optimizer, Plan, Precision, Reduction, Schedule,
-    Sharding, Size,
+    Accumulation, Dispatcher, Extent, FlopCount, FrozenFormat, Method, Offload, OneOf, Optimizer, Plan, Precision,
+    Reduction, Schedule, Sharding, Size,
 };
 
 use super::lenses::{
-    accumulate, copy_weights, devices, put_expert_tensor, put_size, put_tokens, quantise_gradients, quantise_weights,
-    second_copy, shard, some, whole_nodes,
+    accumulate, adapters, copy_weights, devices, put_expert_tensor, put_frozen_format, put_size, put_tokens,
+    quantise_gradients, quantise_weights, second_copy, shard, some, whole_nodes,
 };
 use super::{AxisSpec, FieldPlace, FieldSpec, Lens, PresetField, SearchRole, Steps, Type, Value};
 
@@ -51,6 +51,10 @@ pub enum Field {
     StageLayers,
     Accumulation,
     Optimizer,
+    Train,
+    LoraRank,
+    LoraTargets,
+    FrozenFormat,
     Offload,
     Qwz,
     Hpz,
@@ -287,6 +291,29 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .suspected(8, 8)
         .left_open()
         .lens(|plan| some(plan.optimizer), |plan, optimizer| optimizer.put(&mut plan.optimizer)),
+    word::<Method>(Field::Train, "plan.train", "train", "full")
+        .help("METHOD", "Train all parameters, or adapters beside frozen ones (LoRA, QLoRA)")
+        .lens(|plan| some(plan.tuning.method), |plan, method| method.put(&mut plan.tuning.method)),
+    plan(Field::LoraRank, "plan.lora_rank", "lora-rank", Type::Count(1, 4096), "16")
+        .help("R", "Rank of the adapters")
+        .steps(Steps::Powers(1, 1024))
+        .range(1, 512)
+        .rare()
+        .lens(|plan| adapters(plan, plan.tuning.rank), |plan, rank| rank.put(&mut plan.tuning.rank)),
+    plan(Field::LoraTargets, "plan.lora_targets", "lora-targets", Type::LoraTargets, "all")
+        .label("adapters")
+        .help(
+            "MATRICES",
+            "Matrices of each layer that have adapters: all, attention, mlp, or a list of q, k, v, qkv, o, gate, up, \
+             gate_up, down",
+        )
+        .rare()
+        .lens(|plan| adapters(plan, plan.tuning.targets), |plan, targets| targets.put(&mut plan.tuning.targets)),
+    word::<FrozenFormat>(Field::FrozenFormat, "plan.frozen_format", "frozen-format", "bf16, under qlora nf4")
+        .label("frozen")
+        .help("FORMAT", "Format in which frozen matrices are kept, and gathered where they are sharded")
+        .rare()
+        .lens(|plan| adapters(plan, plan.tuning.frozen_format()), put_frozen_format),
     word::<Offload>(Field::Offload, "plan.offload", "offload", "none")
         .help("OFFLOAD", "What is offloaded to host memory")
         .searched_on_request()

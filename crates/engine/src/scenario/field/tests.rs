@@ -15,6 +15,7 @@ fn values(takes: Type) -> String {
         Type::Recompute => "none, selective, full, or a share".to_owned(),
         Type::StageSizes => "a count for each stage, or `balanced`".to_owned(),
         Type::Imbalance => "a factor from 1, `balanced` or `usual`".to_owned(),
+        Type::LoraTargets => "`all`, `attention`, `mlp`, or a list of matrices".to_owned(),
         Type::OneOf(words) => words.all.join(", "),
     }
 }

@@ -9,7 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::hardware::Cluster;
 use crate::model::Model;
-use crate::plan::{Extent, GlobalBatch, Imbalance, OneOf, Precision, Recompute, Sharding, StageSizes, Word, Words};
+use crate::plan::{
+    Extent, GlobalBatch, Imbalance, LoraTargets, OneOf, Precision, Recompute, Sharding, StageSizes, Word, Words,
+};
 use crate::stack::{Calibration, Stack};
 use crate::units::{read_count, read_share, written_count};
 
@@ -43,6 +45,8 @@ pub enum Type {
     StageSizes,
     /// How evenly tokens are spread over experts.
     Imbalance,
+    /// Matrices of a layer that have adapters.
+    LoraTargets,
     /// One of a few words.
     OneOf(&'static Words),
 }
@@ -70,6 +74,8 @@ pub enum Value {
     StageSizes(StageSizes),
     /// How evenly tokens are spread over experts.
     Imbalance(Imbalance),
+    /// Matrices of a layer that have adapters.
+    LoraTargets(LoraTargets),
     /// One of a few words.
     Word(Word),
 }
@@ -134,7 +140,8 @@ typed!(
     Extent = Extent,
     Recompute = Recompute,
     StageSizes = StageSizes,
-    Imbalance = Imbalance
+    Imbalance = Imbalance,
+    LoraTargets = LoraTargets
 );
 
 impl<T: OneOf> From<T> for Value {
@@ -183,6 +190,7 @@ impl fmt::Display for Value {
             Self::Recompute(recompute) => recompute.fmt(f),
             Self::StageSizes(sizes) => sizes.fmt(f),
             Self::Imbalance(imbalance) => imbalance.fmt(f),
+            Self::LoraTargets(targets) => targets.fmt(f),
             Self::Word(word) => f.pad(word.text()),
         }
     }
@@ -201,6 +209,7 @@ impl Serialize for Value {
             Self::Recompute(recompute) => recompute.serialize(serializer),
             Self::StageSizes(sizes) => sizes.serialize(serializer),
             Self::Imbalance(imbalance) => imbalance.serialize(serializer),
+            Self::LoraTargets(targets) => targets.serialize(serializer),
             Self::Word(word) => word.text().serialize(serializer),
         }
     }
@@ -223,6 +232,7 @@ impl Type {
             Self::Recompute => text.parse().map(Value::Recompute),
             Self::StageSizes => text.parse().map(Value::StageSizes),
             Self::Imbalance => text.parse().map(Value::Imbalance),
+            Self::LoraTargets => text.parse().map(Value::LoraTargets),
             Self::OneOf(words) => words.read(text).map(Value::Word),
         }
     }
@@ -260,6 +270,7 @@ impl Type {
             | Self::Extent
             | Self::Recompute
             | Self::StageSizes
+            | Self::LoraTargets
             | Self::OneOf(_) => "a value of the field".to_owned(),
         }
     }
@@ -268,7 +279,13 @@ impl Type {
     pub const fn is_listed(self) -> bool {
         match self {
             Self::Id | Self::Switch | Self::Extent | Self::Recompute | Self::OneOf(_) => true,
-            Self::Count(..) | Self::Factor | Self::Tokens | Self::Batch | Self::StageSizes | Self::Imbalance => false,
+            Self::Count(..)
+            | Self::Factor
+            | Self::Tokens
+            | Self::Batch
+            | Self::StageSizes
+            | Self::Imbalance
+            | Self::LoraTargets => false,
         }
     }
 
@@ -285,6 +302,10 @@ impl Type {
             Self::StageSizes => {
                 let read = String::deserialize(from)?.parse();
                 read.map(Value::StageSizes).map_err(serde::de::Error::custom)
+            }
+            Self::LoraTargets => {
+                let read = String::deserialize(from)?.parse();
+                read.map(Value::LoraTargets).map_err(serde::de::Error::custom)
             }
             Self::Switch => bool::deserialize(from).map(Value::Switch),
             Self::Extent => Extent::deserialize(from).map(Value::Extent),

@@ -84,6 +84,7 @@ fn text_of(field: Field) -> &'static str {
         Type::Recompute => "selective",
         Type::StageSizes => "7,8",
         Type::Imbalance => "balanced",
+        Type::LoraTargets => "q,v",
         Type::OneOf(words) => words.all[1],
     }
 }

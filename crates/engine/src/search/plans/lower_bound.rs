@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use crate::cost::{Factors, Rates};
+use crate::cost::{Factors, Parameters, Rates};
 use crate::plan::Recompute;
 use crate::plan::pass::PerDirection;
 use crate::program::{EndTransferCounts, ModelState, StageCost, StepTerms, transfer_counts_at_ends};
@@ -19,7 +19,7 @@ pub(super) struct LowerBound {
     /// The terms of its step, with the state nowhere sharded.
     terms: StepTerms,
     /// Parameters of each rank, and its memory beside their state at its first backward.
-    ranks: Vec<([Count; 2], Bytes)>,
+    ranks: Vec<([Parameters; 2], Bytes)>,
     /// How often the stages of the first and of the last rank are gathered and reduced, once that has been asked for.
     counts: OnceLock<EndTransferCounts>,
 }
@@ -119,7 +119,7 @@ impl LowerBound {
         let alike = scenario.plan.operators.is_empty();
         let on_rank = |rank: usize| {
             let parts = bound.of_rank(rank).filter(|_| alike);
-            let parameters = parts.fold([Count::ZERO; 2], |[experts, others], part| {
+            let parameters = parts.fold([Parameters::NONE; 2], |[experts, others], part| {
                 let [more_experts, more] = part.parameters;
                 [experts + more_experts, others + more]
             });
@@ -148,8 +148,8 @@ impl LowerBound {
         // State and checkpoints are there at the same moment, when the first backward begins: their sum is below any
         // peak.
         let of_experts = layout.of_experts();
-        let of_rank = |([experts, others], held): &([Count; 2], Bytes)| {
-            let experts = if *experts > Count::ZERO {
+        let of_rank = |([experts, others], held): &([Parameters; 2], Bytes)| {
+            let experts = if experts.weights > Count::ZERO {
                 ModelState::new(rates, &of_experts, *experts).total()
             } else {
                 Bytes::ZERO

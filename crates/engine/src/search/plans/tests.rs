@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
 use crate::evaluate::{Workspace, summary};
-use crate::plan::{Format, GlobalBatch, Offload, Precision, Recompute, Size};
+use crate::plan::{Format, GlobalBatch, Method, Offload, Precision, Recompute, Size};
 use crate::scenario::field::Resolved;
 use crate::scenario::{Edit, Field, Scenario, Value};
 use crate::search::{Axis, Cancel, Evaluator, WorkPart, pool};
@@ -88,8 +88,13 @@ fn the_search_finds_what_brute_force_finds() {
         let job = move |memory: f64| (Objective::Throughput, memory, of_kinds(base(5, memory), kinds));
         [job(0.3), job(1.0)]
     });
-    let mixed = mixed.map(|(objective, memory, job)| (objective, memory, job, &few[..]));
-    for (objective, memory, job, over) in jobs.into_iter().chain(mixed) {
+    let adapted = [0.05, 0.3].map(|memory| {
+        let mut job = base(5, memory);
+        job.plan.tuning.method = Method::Qlora;
+        (Objective::Throughput, memory, job)
+    });
+    let others = mixed.chain(adapted).map(|(objective, memory, job)| (objective, memory, job, &few[..]));
+    for (objective, memory, job, over) in jobs.into_iter().chain(others) {
         let search = search(job, objective, over);
         let found = answer(&search, 2);
         let all = brute_force(&search);

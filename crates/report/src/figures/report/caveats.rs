@@ -21,6 +21,11 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
                  band{alone}"
             )
         }
+        Unmeasured::Adapters => {
+            "no constant is fitted to runs that train adapters, so that there is no error band: docs/fine-tuning.md says how \
+             far published ones are off"
+                .to_owned()
+        }
         Unmeasured::Offload => {
             "no measured row offloads to the host, so that there is no error band; an optimizer on the host is taken to cost \
              no time there"

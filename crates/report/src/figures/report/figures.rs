@@ -9,6 +9,7 @@ use crate::figures::figure::Figure;
 use crate::figures::table::{joined, known, whole};
 use crate::figures::why::facts::FigureSubject;
 use crate::figures::why::traffic::carried;
+use shardscope_engine::cost;
 use shardscope_engine::evaluate::{Evaluation, HostDirection, Memory, MemoryParts, Resource, chance_of_fitting};
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::units::{Amount, Bytes};
@@ -64,7 +65,7 @@ pub(super) fn record(scenario: &Scenario, evaluation: &Evaluation) -> Value {
         "step_time_s": number(Figure::StepTime),
         "tokens_per_s_per_device": number(Figure::TokensPerSecond),
         "tokens_per_s": number(Figure::TotalTokens),
-        "parameters": {"total": scenario.model.parameters(), "active": scenario.model.active_parameters()},
+        "parameters": {"total": scenario.model.parameters(), "active": scenario.model.active_parameters(), "trained": cost::trained_parameters(scenario)},
         "batch": {
             "sequences": scenario.sequences() as u64,
             "tokens": summary.tokens_per_step as u64,

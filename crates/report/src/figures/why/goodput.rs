@@ -1,6 +1,7 @@
 //! A training with failures: checkpoints, goodput, and days, cost and energy with them.
 
 use shardscope_engine::bounds::goodput::Interruptions;
+use shardscope_engine::cost::trained_parameters;
 use shardscope_engine::evaluate::{self, FailureForecast};
 
 use crate::figures::figure::Figure;
@@ -79,7 +80,7 @@ pub(super) const FIGURES: &[FigureEntry] = &[
             let plan = &facts.scenario.plan;
             let storage = plan.precision.storage();
             let bytes = |value: f64| Amount { value, unit: Dimension::Bytes };
-            let parameters = input("parameters", count(facts.scenario.model.parameters() as f64, ""), facts.shape());
+            let parameters = facts.trained(count(trained_parameters(facts.scenario) as f64, ""));
             let weights = input("bytes of a weight", bytes(storage.bytes()), Citation::chosen("precision"));
             let state = bytes(plan.optimizer.state(storage));
             let state = input("of its optimizer state", state, Citation::chosen("optimizer and precision"));

@@ -1,5 +1,6 @@
 //! The memory of the fullest device, part by part.
 
+use shardscope_engine::cost::Parameters;
 use shardscope_engine::evaluate::{Memory, ModelPart, chance_of_fitting, peak_half_width};
 use shardscope_engine::plan::Recompute;
 use shardscope_engine::scenario::Layout;
@@ -134,8 +135,21 @@ impl FormulaFacts<'_> {
         Formula::Sum(used.filter_map(|(_, part)| self.figure(part)).collect())
     }
 
-    /// Parameters of a pipeline rank, before sharding.
+    /// Weights of a pipeline rank, before sharding, in elements of the storage format.
+    fn rank_weights(&self, weights: Count, rank: usize) -> Formula {
+        if !self.scenario.plan.tuning.freezes() {
+            return self.rank_parameters(weights, rank);
+        }
+        let format = self.scenario.plan.tuning.frozen_format();
+        let name = format!("weights of a rank, in elements of the storage format: {format} ones by their bytes");
+        input(name, count(weights.get(), ""), self.shape())
+    }
+
+    /// Trained parameters of a pipeline rank, before sharding.
     pub(super) fn rank_parameters(&self, parameters: Count, rank: usize) -> Formula {
+        if self.scenario.plan.tuning.freezes() {
+            return self.trained(count(parameters.get(), ""));
+        }
         let name = match (self.layout.tensor, self.layout.pipeline) {
             (1, 1) => "parameters".to_owned(),
             (_, 1) => "parameters of a tensor rank".to_owned(),
@@ -151,17 +165,29 @@ impl FormulaFacts<'_> {
 
     /// `P x bytes / ranks`: one kind of state on one device; experts with a mesh of their own apart.
     fn state(&self, each: &str, bytes: f64, ranks: impl Fn(&Layout) -> u32) -> Option<Formula> {
+        self.state_of(each, bytes, ranks, |parameters| parameters.trained, Self::rank_parameters)
+    }
+
+    /// The same for a part of the parameters, which `named` puts into words.
+    fn state_of(
+        &self,
+        each: &str,
+        bytes: f64,
+        ranks: impl Fn(&Layout) -> u32,
+        part: impl Fn(Parameters) -> Count,
+        named: impl Fn(&Self, Count, usize) -> Formula,
+    ) -> Option<Formula> {
         let state = self.evaluation.details.states.get(self.fullest)?;
         let shared = |parameters: Formula, layout: &Layout| {
             let sharing = Citation::chosen("the strategy's extent");
             parameters * Self::bytes_each(each, bytes) / input("ranks that share it", count(ranks(layout), ""), sharing)
         };
-        let others = self.rank_parameters(state.parameters - state.expert_parameters, self.fullest);
+        let others = named(self, part(state.parameters - state.expert_parameters), self.fullest);
         let others = shared(others, &self.layout);
-        if state.expert_parameters == Count::ZERO {
+        if state.expert_parameters == Parameters::NONE {
             return Some(others);
         }
-        let experts = count(state.expert_parameters.get(), "");
+        let experts = count(part(state.expert_parameters).get(), "");
         let experts = input("parameters of its experts", experts, self.shape());
         Some(others + shared(experts, &self.layout.of_experts()))
     }
@@ -170,7 +196,8 @@ impl FormulaFacts<'_> {
         if self.scenario.plan.offload.state() {
             return Some(Formula::from(0.0));
         }
-        self.state("bytes of a weight", self.rates.storage().get(), |layout| layout.weights)
+        let storage = self.rates.storage().get();
+        self.state_of("bytes of a weight", storage, |layout| layout.weights, |all| all.weights, Self::rank_weights)
     }
 
     fn gradients(&self) -> Option<Formula> {

@@ -1,12 +1,12 @@
 //! Tokens, flop, utilisation and the length of a training.
 
-use shardscope_engine::cost::{TokenFlop, peak};
+use shardscope_engine::cost::{TokenFlop, adapters_flop, flop_per_weight, peak};
 use shardscope_engine::evaluate::{HostDirection, Resource, Summary};
 use shardscope_engine::model::LayerKind;
 use shardscope_engine::plan::{FlopCount, Recompute};
 
 use crate::figures::figure::Figure;
-use shardscope_engine::units::{Dimension, Seconds};
+use shardscope_engine::units::{Amount, Dimension, Seconds};
 
 use super::facts::{FigureEntry, FormulaFacts, Why, apart, because, count, figure, input, share};
 use super::formula::{Citation, Formula};
@@ -53,12 +53,15 @@ pub(super) const FIGURES: &[FigureEntry] = &[
         }),
     figure(Figure::FlopPerToken, "flop-per-token", "model flop per token", Dimension::Flop)
         .about(
-            "Forward and backward need 2 and 4 flop for each parameter and token; attention three passes over the \
-             full square of scores, not halved for causality.",
+            "Forward and backward need 2 and 4 flop for each parameter and token, 2 and 2 where it is frozen; attention \
+             three passes over the full square of scores, not halved for causality.",
         )
         .value(|of, _| Some(of.summary.model_flops.get() / of.summary.tokens_per_s_per_device))
         .why(|facts, _| {
-            let flop = Formula::from(6.0) * facts.counted_parameters() + Formula::from(3.0) * facts.attention();
+            let each = flop_per_weight(facts.scenario);
+            let whole = Formula::from(each) * facts.counted_parameters() + Formula::from(3.0) * facts.attention();
+            let frozen = facts.scenario.plan.tuning.freezes();
+            let flop = if frozen { whole + facts.adapters() } else { whole };
             because(flop, facts.flop_convention())
         }),
     figure(Figure::Recomputed, "recomputed", "recomputed flop per token", Dimension::Flop)
@@ -221,6 +224,18 @@ impl FormulaFacts<'_> {
         Some(input("training length", count(self.scenario.plan.tokens?, "tokens"), Citation::chosen("tokens")))
     }
 
+    /// Trained parameters, so many.
+    pub(super) fn trained(&self, parameters: Amount) -> Formula {
+        let name = if self.scenario.plan.tuning.freezes() { "trained parameters" } else { "parameters" };
+        input(name, parameters, self.shape())
+    }
+
+    /// Flop of a token in adapters: all three products of each.
+    fn adapters(&self) -> Formula {
+        let all = Citation::convention("6 for each parameter of an adapter that a token meets");
+        input("flop of the adapters", adapters_flop(self.scenario), all)
+    }
+
     /// The parameters that the convention counts.
     fn counted_parameters(&self) -> Formula {
         let model = &self.scenario.model;
@@ -291,6 +306,12 @@ impl FormulaFacts<'_> {
     }
 
     fn flop_convention(&self) -> Citation {
+        if self.scenario.plan.tuning.freezes() {
+            return Citation::convention(
+                "2 per weight and token forward and 2 for the gradient of its input: a frozen weight has none of its own; 6 \
+                 per parameter of an adapter; attention as in full training",
+            );
+        }
         let text = match self.scenario.plan.flop_count {
             FlopCount::Parameters => {
                 "6 per trained parameter and token, a tied embedding once, active experts only; \

@@ -379,7 +379,7 @@ impl FormulaFacts<'_> {
             return Some(Formula::from(0.0));
         }
         let storage = plan.precision.storage();
-        let parameters = self.evaluation.details.states.get(self.last)?.parameters;
+        let parameters = self.evaluation.details.states.get(self.last)?.parameters.trained;
         let bytes = 2.0 * plan.optimizer.state(storage) + 2.0 * storage.bytes();
         let per = Amount { value: bytes, unit: Dimension::Bytes };
         let adam = Citation::convention("state read and written, gradient read, weight written");

@@ -1,0 +1,332 @@
+//! Adapters and the frozen matrices beside them: parameters, bytes, time. Not for what a plan trains
+//! ([`crate::plan::Tuning`]).
+//!
+//! An adapter of rank `r` beside a matrix of `in` rows and `out` columns is two matrices, `in x r` and `r x out`, whose
+//! product is added to that of the frozen matrix (Hu et al., arXiv 2106.09685, section 4.1).
+
+use std::ops::{Add, Div, Mul, Sub};
+
+use crate::model::{LayerKind, Matrix};
+use crate::plan::{FrozenFormat, LoraTarget, Precision};
+use crate::scenario::Scenario;
+use crate::units::{Bytes, Count};
+
+use super::device_time::{DeviceTime, PassTimes};
+use super::matmul::MatrixProduct;
+use super::rates::Rates;
+
+/// Parameters of some operators.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Parameters {
+    /// All weights, in elements of the storage format: frozen ones of fewer bits count by their bytes.
+    pub weights: Count,
+    /// Those that are trained, which have gradients and optimizer state.
+    pub trained: Count,
+}
+
+impl Parameters {
+    /// None.
+    pub const NONE: Self = Self { weights: Count::ZERO, trained: Count::ZERO };
+
+    /// Parameters of one layer.
+    pub fn layer(scenario: &Scenario, kind: LayerKind) -> Self {
+        Self::attention(scenario) + Self::mlp(scenario, kind)
+    }
+
+    /// Parameters of one layer's attention.
+    pub fn attention(scenario: &Scenario) -> Self {
+        let model = &scenario.model;
+        let adapters =
+            adapters(scenario, LayerKind::default()).filter(|adapter| adapter.place == AdapterPlace::Attention);
+        Self::new(scenario, model.attention_parameters(), model.attention_weights(), adapters)
+    }
+
+    /// Parameters of a layer's MLP, all its experts included.
+    pub fn mlp(scenario: &Scenario, kind: LayerKind) -> Self {
+        let model = &scenario.model;
+        let matrices = model.layer_weights(kind) - model.attention_weights();
+        let adapters = adapters(scenario, kind).filter(|adapter| adapter.place != AdapterPlace::Attention);
+        Self::new(scenario, model.mlp_parameters(kind), matrices, adapters)
+    }
+
+    /// Parameters of a layer's experts that a router chooses from.
+    pub fn routed(scenario: &Scenario, kind: LayerKind) -> Self {
+        let model = &scenario.model;
+        let matrices = model.mlps(kind).filter(|mlps| mlps.routed).map(|mlps| mlps.count * mlps.weights()).sum();
+        let adapters = adapters(scenario, kind).filter(|adapter| adapter.place == AdapterPlace::Routed);
+        Self::new(scenario, model.routed_parameters(kind), matrices, adapters)
+    }
+
+    /// Parameters outside the layers, which keep the storage format.
+    pub fn outside(scenario: &Scenario, all: u64) -> Self {
+        Self::new(scenario, all, 0, std::iter::empty())
+    }
+
+    /// So many parameters, of which some are of `matrices`, and the adapters beside them.
+    fn new(scenario: &Scenario, all: u64, matrices: u64, adapters: impl Iterator<Item = Adapter>) -> Self {
+        let tuning = &scenario.plan.tuning;
+        if !tuning.freezes() {
+            return Self { weights: all.into(), trained: all.into() };
+        }
+        let storage = scenario.plan.precision.storage().bytes();
+        let trained = adapters.map(|adapter| Count::from(adapter.parameters(tuning.rank))).sum();
+        let frozen = Count::from(matrices) * (tuning.frozen_format().bytes(storage) / storage);
+        Self { weights: frozen + Count::from(all - matrices) + trained, trained }
+    }
+}
+
+impl Add for Parameters {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self { weights: self.weights + other.weights, trained: self.trained + other.trained }
+    }
+}
+
+impl Sub for Parameters {
+    type Output = Self;
+    fn sub(self, part: Self) -> Self {
+        Self { weights: self.weights - part.weights, trained: self.trained - part.trained }
+    }
+}
+
+impl Mul<f64> for Parameters {
+    type Output = Self;
+    fn mul(self, factor: f64) -> Self {
+        Self { weights: self.weights * factor, trained: self.trained * factor }
+    }
+}
+
+impl Div<f64> for Parameters {
+    type Output = Self;
+    fn div(self, ranks: f64) -> Self {
+        Self { weights: self.weights / ranks, trained: self.trained / ranks }
+    }
+}
+
+/// The part of a layer in which an adapter lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AdapterPlace {
+    Attention,
+    /// An MLP that every token visits.
+    Mlp,
+    /// Experts that a router chooses from.
+    Routed,
+}
+
+/// Adapters beside matrices of one shape in a layer.
+#[derive(Debug, Clone, Copy)]
+struct Adapter {
+    matrix: Matrix,
+    place: AdapterPlace,
+    /// Whether tensor ranks split the matrix by its columns, rather than its rows.
+    by_columns: bool,
+    /// How many the layer has.
+    count: u64,
+    /// How many of them a token meets.
+    active: u64,
+}
+
+impl Adapter {
+    /// Parameters of all of them, at a rank.
+    fn parameters(&self, rank: u32) -> u64 {
+        self.count * u64::from(rank) * (self.matrix.input + self.matrix.output)
+    }
+}
+
+/// The adapters of a layer of a kind; none where all parameters are trained.
+fn adapters(scenario: &Scenario, kind: LayerKind) -> impl Iterator<Item = Adapter> {
+    let (model, targets) = (&scenario.model, scenario.plan.tuning.targets);
+    let of_attention = |matrix: Matrix, by_columns| Adapter {
+        matrix,
+        place: AdapterPlace::Attention,
+        by_columns,
+        count: 1,
+        active: 1,
+    };
+    let hidden = u64::from(model.hidden);
+    let mut found = Vec::new();
+    if !scenario.plan.tuning.freezes() {
+        return found.into_iter();
+    }
+    if model.latent.is_some() {
+        // Its matrices have names of their own; a check holds that all of them are meant, or none.
+        found.extend(
+            model
+                .attention_inputs()
+                .filter(|_| targets.has(LoraTarget::Query))
+                .map(|matrix| of_attention(matrix, true)),
+        );
+    } else {
+        let (queries, keys) = (model.attention_width(), model.kv_width() / 2);
+        let widths = [
+            (LoraTarget::Query, queries),
+            (LoraTarget::Key, keys),
+            (LoraTarget::Value, keys),
+            (LoraTarget::QueryKeyValue, queries + 2 * keys),
+        ];
+        let given = widths.into_iter().filter(|(target, _)| targets.has(*target));
+        found.extend(given.map(|(_, output)| of_attention(Matrix { input: hidden, output }, true)));
+    }
+    if targets.has(LoraTarget::Projection) {
+        found.push(of_attention(model.projection(), false));
+    }
+    for mlps in model.mlps(kind) {
+        let place = if mlps.routed { AdapterPlace::Routed } else { AdapterPlace::Mlp };
+        let of_mlp = |matrix, by_columns| Adapter { matrix, place, by_columns, count: mlps.count, active: mlps.active };
+        let one = Matrix { output: mlps.down.input, ..mlps.up };
+        let firsts = [(LoraTarget::Gate, one), (LoraTarget::Up, one), (LoraTarget::GateUp, mlps.up)];
+        let there = |target: LoraTarget| targets.has(target) && (model.gated || target != LoraTarget::Gate);
+        found.extend(firsts.into_iter().filter(|(target, _)| there(*target)).map(|(_, matrix)| of_mlp(matrix, true)));
+        if targets.has(LoraTarget::Down) {
+            found.push(of_mlp(mlps.down, false));
+        }
+    }
+    found.into_iter()
+}
+
+/// Parameters that a scenario trains; of a tied embedding once.
+pub fn trained_parameters(scenario: &Scenario) -> u64 {
+    let model = &scenario.model;
+    if !scenario.plan.tuning.freezes() {
+        return model.parameters();
+    }
+    let rank = scenario.plan.tuning.rank;
+    let of_kind = |kind| adapters(scenario, kind).map(|adapter| adapter.parameters(rank)).sum::<u64>();
+    model.kinds().map(|(kind, layers)| u64::from(layers) * of_kind(kind)).sum()
+}
+
+/// Parameters of adapters that take part in one token's arithmetic.
+pub(super) fn active_adapters(scenario: &Scenario) -> f64 {
+    let rank = scenario.plan.tuning.rank;
+    let of_kind =
+        |kind| adapters(scenario, kind).map(|one| Adapter { count: one.active, ..one }.parameters(rank) as f64).sum();
+    scenario.model.over_layers(of_kind)
+}
+
+/// What of a sublayer's activations autograd keeps.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct KeptInputs {
+    /// Copies of the input of the first matrices: a frozen matrix needs none of it for a gradient, adapters do.
+    pub first: f64,
+    /// Whether the input of the second matrix is kept for a gradient of weights.
+    pub second: bool,
+    /// Channels that adapters put between their matrices.
+    pub ranks: f64,
+}
+
+/// Elements of an output that an adapter's scaling and sum read and write in forward: the scaled product is read and
+/// written, then it and the frozen product are read and their sum is written.
+const FORWARD_PASSES: f64 = 5.0;
+
+/// The same in backward: the gradient is read, and written scaled.
+const BACKWARD_PASSES: f64 = 2.0;
+
+/// Elements of an input in backward: both gradients are read, their sum is written.
+const INPUT_PASSES: f64 = 3.0;
+
+/// Launches of an adapter over those of a layer: two products, a scaling and a sum, of some forty kernels in an eager
+/// Llama layer (seven products, two norms of eight, rotations of ten, attention, activation and sums).
+const ADAPTER_LAUNCHES: f64 = 0.1;
+
+impl Rates<'_> {
+    /// What autograd keeps of the inputs of a sublayer's matrices; everything where all parameters are trained.
+    pub(super) fn kept_inputs(&self, kind: LayerKind, place: AdapterPlace) -> KeptInputs {
+        if !self.scenario.plan.tuning.freezes() {
+            return KeptInputs { first: 1.0, second: true, ranks: 0.0 };
+        }
+        let all: Vec<Adapter> = adapters(self.scenario, kind).filter(|adapter| adapter.place == place).collect();
+        let rank = f64::from(self.scenario.plan.tuning.rank);
+        let met: f64 = all.iter().map(|adapter| adapter.active as f64).sum();
+        KeptInputs {
+            first: if all.iter().any(|adapter| adapter.by_columns) { 1.0 } else { 0.0 },
+            second: all.iter().any(|adapter| !adapter.by_columns),
+            ranks: rank * met,
+        }
+    }
+
+    /// Time of the adapters in a part of a layer: their two products, each with all gradients, and what scales the result
+    /// and adds it to the frozen product.
+    pub(super) fn adapter_times(&self, kind: LayerKind, place: AdapterPlace) -> PassTimes {
+        let products = self.adapter_products(kind, place);
+        products.into_iter().fold(PassTimes::default(), |sum, product| sum + self.adapter_time(product))
+    }
+
+    /// For each adapter in a part of a layer, the product of the matrix beside which it lies.
+    pub(super) fn adapter_products(&self, kind: LayerKind, place: AdapterPlace) -> Vec<MatrixProduct> {
+        if !self.scenario.plan.tuning.freezes() {
+            return Vec::new();
+        }
+        let routed = self.scenario.model.mlps(kind).find(|mlps| mlps.routed).map(|mlps| self.mlp_products(&mlps));
+        let product = |adapter: Adapter| match (&routed, place) {
+            (Some([first, _]), AdapterPlace::Routed) if adapter.by_columns => {
+                MatrixProduct { n: Count::from(adapter.matrix.output) / self.experts.tensor, ..*first }
+            }
+            (Some([_, second]), AdapterPlace::Routed) => *second,
+            _ if adapter.by_columns => self.column_parallel(adapter.matrix, self.tokens()),
+            _ => self.row_parallel(adapter.matrix, self.tokens()),
+        };
+        adapters(self.scenario, kind).filter(|adapter| adapter.place == place).map(product).collect()
+    }
+
+    /// Time of the adapter beside a product.
+    pub(super) fn adapter_time(&self, beside: MatrixProduct) -> PassTimes {
+        let both = self.low_rank(beside).map(|product| self.trained_passes(product, self.matmul_storage));
+        let [first, second] = both;
+        let products = first + second;
+        let moved = |elements: Count| {
+            DeviceTime::traffic(elements * (self.calibrated.element_wise * self.storage()) / self.memory)
+        };
+        let [outputs, inputs] = [beside.n, beside.k].map(|width| beside.m * width.get() * beside.groups);
+        PassTimes {
+            forward: products.forward + moved(outputs * FORWARD_PASSES),
+            backward: products.backward + moved(outputs * BACKWARD_PASSES + inputs * INPUT_PASSES),
+            weights: products.weights,
+        }
+    }
+
+    /// Both products of the adapter beside a product.
+    pub(super) fn low_rank(&self, beside: MatrixProduct) -> [MatrixProduct; 2] {
+        let rank = Count::from(self.scenario.plan.tuning.rank);
+        [MatrixProduct { n: rank, ..beside }, MatrixProduct { k: rank, ..beside }]
+    }
+
+    /// Time to bring a product's frozen weights into the storage format, in every pass; none where products take them as
+    /// they are.
+    pub(super) fn dequantisation(&self, product: MatrixProduct) -> DeviceTime {
+        let weights = product.n * product.k.get() * product.groups;
+        match self.dequantised() {
+            Some(each) => DeviceTime::traffic(weights * (each + self.storage()) / self.memory),
+            None => DeviceTime::default(),
+        }
+    }
+
+    /// Bytes of a frozen weight that has to be dequantised before a product takes it.
+    pub(super) fn dequantised(&self) -> Option<Bytes> {
+        let plan = &self.scenario.plan;
+        let format = plan.tuning.frozen_format();
+        let taken = format == FrozenFormat::Bf16 || (format == FrozenFormat::Fp8 && plan.precision == Precision::Fp8);
+        (plan.tuning.freezes() && !taken).then(|| Bytes::new(format.bytes(self.storage().get())))
+    }
+
+    /// Bytes of the largest dequantised matrix of a layer of a kind on a rank.
+    pub(super) fn dequantised_buffer(&self, kind: LayerKind) -> Bytes {
+        if self.dequantised().is_none() {
+            return Bytes::ZERO;
+        }
+        let model = &self.scenario.model;
+        let of_mlps = model.mlps(kind).flat_map(|mlps| {
+            let gates = if model.gated { 2 } else { 1 };
+            [mlps.up.parameters() / gates, mlps.down.parameters()]
+        });
+        let largest = model.attention_inputs().chain([model.projection()]).map(Matrix::parameters).chain(of_mlps).max();
+        Count::from(largest.unwrap_or_default()) / f64::from(self.scenario.plan.tensor) * self.storage()
+    }
+
+    /// Launches of a layer over those without adapters.
+    pub(super) fn adapter_launches(&self) -> f64 {
+        let model = &self.scenario.model;
+        let each = |kind| adapters(self.scenario, kind).count() as f64;
+        let most = model.kinds().map(|(kind, _)| each(kind)).fold(0.0, f64::max);
+        1.0 + ADAPTER_LAUNCHES * most
+    }
+}

@@ -1,0 +1,148 @@
+//! Adapters beside frozen weights.
+
+use super::*;
+use crate::cost::trained_parameters;
+use crate::plan::{FrozenFormat, LoraTargets, Method, Tuning};
+
+/// The toy on one device, with adapters of rank 16 beside its queries and values.
+fn adapted(method: Method, frozen: FrozenFormat) -> Scenario {
+    let mut scenario = testing::scenario();
+    (scenario.plan.size, scenario.plan.sharding) = (Size::Devices(1), testing::ddp());
+    let targets: LoraTargets = "q,v".parse().expect("matrices");
+    scenario.plan.tuning = Tuning { method, rank: 16, targets, frozen: Some(frozen) };
+    scenario
+}
+
+/// Of 8 layers, two adapters each: 16 x (1024 + 1024) parameters.
+const ADAPTERS: f64 = 8.0 * 2.0 * 16.0 * 2048.0;
+
+/// Weights of the toy's matrices, of which it has nothing else.
+const FROZEN: f64 = 8.0 * 12.0 * 1024.0 * 1024.0;
+
+/// The counts that PEFT prints for Llama-2-7B ("trainable params: 4,194,304" for q and v at rank 8; QLoRA's 159,907,840 for
+/// all matrices at rank 64), and MLPerf's for Llama-2-70B at rank 16 beside fused queries, keys and values.
+#[test]
+fn adapters_have_the_published_counts_of_parameters() {
+    let library = crate::presets::Library::embedded();
+    let cases = [
+        ("llama-2-7b", 8, "q_proj,v_proj", 4_194_304),
+        ("llama-2-7b", 64, "all-linear", 159_907_840),
+        ("llama-2-70b", 16, "linear_qkv+linear_proj", 44_564_480),
+    ];
+    for (model, rank, targets, expected) in cases {
+        let mut scenario = testing::scenario();
+        scenario.model = library.model(model).expect("a preset");
+        assert_eq!(trained_parameters(&scenario), scenario.model.parameters(), "all are trained in full");
+        let targets = targets.parse().expect("matrices");
+        scenario.plan.tuning = Tuning { method: Method::Lora, rank, targets, frozen: None };
+        assert_eq!(trained_parameters(&scenario), expected, "{model}");
+    }
+}
+
+/// Frozen weights of two bytes, or of 4.127 bits; gradients of two bytes and 12 of state for adapters alone.
+#[test]
+fn frozen_weights_have_neither_gradients_nor_state() {
+    for (method, format, bytes) in [
+        (Method::Lora, FrozenFormat::Bf16, 2.0),
+        (Method::Lora, FrozenFormat::Int8, 1.0),
+        (Method::Qlora, FrozenFormat::Nf4, 4.126_953_125 / 8.0),
+    ] {
+        let parts = evaluate(&adapted(method, format)).memory.parts;
+        close(parts.weights.get(), FROZEN * bytes + ADAPTERS * 2.0);
+        close(parts.gradients.get(), ADAPTERS * 2.0);
+        close(parts.optimizer.get(), ADAPTERS * 12.0);
+    }
+}
+
+/// A frozen product takes as long backward as forward. Each product of an adapter reads and writes 1024 x 1024 + 2 x 1024 x
+/// 16 elements of two bytes at 1 TB/s, which takes longer than its arithmetic: two of them forward, four backward. The model
+/// flop of a token are 4 for a frozen weight and 6 for one of an adapter.
+#[test]
+fn frozen_products_have_no_gradient_of_weights() {
+    let scenario = adapted(Method::Lora, FrozenFormat::Bf16);
+    let summary = evaluate(&scenario);
+    let weights = 2.0 * 1024.0 * 12.0 * 1024.0 * 1024.0 / 100e12;
+    let attention = 2.0 * 1024.0 * 1024.0 * 1024.0 / 100e12;
+    let adapter = 6.0 * (1024.0 * 1024.0 + 2.0 * 1024.0 * 16.0) * 2.0 / 1e12;
+    close(summary.time.compute.get(), 8.0 * (2.0 * weights + 3.5 * attention + 2.0 * adapter));
+    let flop = 4.0 * FROZEN + 6.0 * ADAPTERS + 12.0 * 8.0 * 1024.0 * 1024.0;
+    close(summary.model_flops.get() * summary.step_time.get(), flop * 1024.0);
+}
+
+/// Every pass reads the four bits and writes two bytes for each weight of the matrices: once forward, once backward, and
+/// once more where backward computes forward again.
+#[test]
+fn quantised_weights_are_dequantised_in_every_pass() {
+    let compute = |frozen: FrozenFormat, recompute: Recompute| {
+        let mut scenario = adapted(Method::Lora, frozen);
+        scenario.plan.recompute = recompute;
+        evaluate(&scenario).time.compute.get()
+    };
+    let pass = FROZEN * (4.126_953_125 / 8.0 + 2.0) / 1e12;
+    for (recompute, passes) in [(Recompute::None, 2.0), (Recompute::Full, 3.0)] {
+        let more = compute(FrozenFormat::Nf4, recompute) - compute(FrozenFormat::Bf16, recompute);
+        close(more, passes * pass);
+    }
+}
+
+/// On four devices of a node: weights are gathered in their format, forward and backward, and gradients of adapters alone
+/// are reduced. Three quarters of everything leave a device.
+#[test]
+fn frozen_weights_travel_in_their_format_and_their_gradients_never() {
+    for (format, bytes) in [(FrozenFormat::Bf16, 2.0), (FrozenFormat::Nf4, 4.126_953_125 / 8.0)] {
+        let mut scenario = adapted(Method::Lora, format);
+        (scenario.plan.size, scenario.plan.sharding) = (Size::Devices(4), testing::zero3());
+        let gathered = FROZEN * bytes + ADAPTERS * 2.0;
+        let sent = evaluate(&scenario).traffic[0].bytes_per_device.get();
+        close(sent, 0.75 * (2.0 * gathered + ADAPTERS * 2.0));
+    }
+}
+
+/// Autograd keeps of a layer without norms and gates: the norm's input and attention's 3 + 1 widths either way; the input of
+/// attention for adapters on queries, none for an adapter on the projection alone; the MLP's 4 widths before its activation,
+/// and the 4 behind it only for an adapter on `down`. Adapters keep 16 channels each.
+#[test]
+fn activations_are_kept_where_an_adapter_needs_them() {
+    let kept = |targets: &str| {
+        let mut scenario = adapted(Method::Lora, FrozenFormat::Bf16);
+        scenario.plan.tuning.targets = targets.parse().expect("matrices");
+        let rates = crate::cost::Rates::new(&scenario, &crate::cost::Factors::default());
+        rates.activations(scenario.model.kind(0)).layer.get() / (1024.0 * 2.0)
+    };
+    let always = (1.0 + 3.0 + 1.0) * 1024.0 + (1.0 + 4.0) * 1024.0;
+    close(kept("q,v"), always + 1024.0 + 2.0 * 16.0);
+    close(kept("o"), always + 16.0);
+    close(kept("down"), always + 4.0 * 1024.0 + 16.0);
+    close(kept("all"), always + 2.0 * 1024.0 + 4.0 * 1024.0 + 6.0 * 16.0);
+}
+
+/// Adapters that the model cannot have, or that are named twice, are refused by name.
+#[test]
+fn adapters_that_cannot_be_are_refused() {
+    let refused = |targets: &str| {
+        let mut scenario = adapted(Method::Lora, FrozenFormat::Bf16);
+        scenario.plan.tuning.targets = targets.parse().expect("matrices");
+        scenario.layout().err().map(|problems| problems[0].field.clone())
+    };
+    assert_eq!(refused("q,qkv").as_deref(), Some("plan.lora_targets"));
+    assert_eq!(refused("gate").as_deref(), Some("plan.lora_targets"));
+    assert_eq!(refused("all"), None);
+    let mut scenario = adapted(Method::Lora, FrozenFormat::Bf16);
+    scenario.plan.optimizer = crate::plan::Optimizer::Muon;
+    assert!(scenario.layout().is_err());
+}
+
+/// In a pipeline the stage of the embedding alone trains nothing, and the sum of all stages is the whole model.
+#[test]
+fn stages_without_adapters_run() {
+    let library = crate::presets::Library::embedded();
+    for sharding in [testing::ddp(), testing::zero3()] {
+        let mut scenario = adapted(Method::Qlora, FrozenFormat::Nf4);
+        scenario.model = library.model("gpt3-175b").expect("a preset");
+        let plan = &mut scenario.plan;
+        (plan.size, plan.pipeline, plan.accumulate, plan.sharding) = (Size::Devices(16), 8, 8, sharding);
+        plan.stage_layers = crate::plan::StageSizes::Layers(vec![0, 14, 14, 14, 14, 14, 14, 12]);
+        let summary = evaluate(&scenario);
+        assert!(summary.step_time > Seconds::ZERO && summary.memory.peak > Bytes::ZERO);
+    }
+}
