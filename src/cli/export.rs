@@ -112,7 +112,7 @@ fn word(flag: &str, name: Option<&str>) -> Result<Option<String>, Failure> {
 
 /// How long the training takes, where the plan says how many tokens it has.
 fn length(scenario: &Scenario) -> Result<Option<Seconds>, Failure> {
-    let Some(tokens) = scenario.plan.tokens else { return Ok(None) };
+    let Some(tokens) = scenario.plan.length() else { return Ok(None) };
     let summary = evaluate::summary(scenario, &mut Workspace::default())?;
     Ok(Some(summary.training_time(tokens)))
 }

@@ -101,7 +101,7 @@ fn limits(base: &Scenario, space: &SearchSpace, arguments: &SearchArgs) -> Resul
     }
     let paid = pareto.contains(&Objective::Cost) || budget.is_some();
     let timed = weighs(Objective::Days) || paid || deadline.is_some();
-    let Some(tokens) = base.plan.tokens.or((!timed).then_some(1.0)) else {
+    let Some(tokens) = base.plan.length().or((!timed).then_some(1.0)) else {
         return Err(Failure::input("--tokens: is missing; say how many tokens the training has, like 300B"));
     };
     let (devices, margin) =

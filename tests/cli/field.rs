@@ -32,14 +32,65 @@ const SCRIPT: &str = "torchrun --nproc_per_node=4 --master_port=29501 train.py -
                       --fsdp_transformer_layer_cls_to_wrap LlamaDecoderLayer --gradient_checkpointing True";
 
 #[test]
-fn weights_that_are_frozen_or_quantised_are_refused_by_name() {
+fn adapters_are_read_as_each_tool_names_them() {
+    let script = |flags: &str| format!("{SCRIPT} {flags}");
+    for (flags, values) in [
+        (
+            "--finetuning_type lora --quantization_bit 4 --lora_target q_proj,v_proj",
+            &["train = \"lora\"", "lora_rank = 8", "lora_targets = \"q,v\"", "frozen_format = \"nf4\""][..],
+        ),
+        ("--use_peft --lora_r 32", &["train = \"lora\"", "lora_rank = 32", "lora_targets = \"q,v\""]),
+        (
+            "--q_lora True --lora_r 64 --lora_target_modules all-linear",
+            &["train = \"qlora\"", "lora_targets = \"all\""],
+        ),
+        ("--lora_r 8 --load_in_8bit True --load_in_4bit False", &["train = \"lora\"", "frozen_format = \"int8\""]),
+        ("--train_type lora --lora_rank 4 --lora_alpha 32", &["lora_rank = 4"]),
+    ] {
+        assert_contains(&imported(&[("run.sh", &script(flags))], ON_A100).stdout, values);
+    }
+}
+
+/// axolotl's own example of QLoRA on one device (examples/llama-2/qlora.yml), and one of LLaMA-Factory's
+/// (examples/train_lora/llama3_lora_sft.yaml), which computes layers again unless told otherwise.
+#[test]
+fn files_of_fine_tuning_tools_are_what_they_say() {
+    let axolotl = "base_model: NousResearch/Llama-2-7b-hf\nload_in_8bit: false\nload_in_4bit: true\ndatasets:\n  - path: d\n    \
+                   type: alpaca\nadapter: qlora\nsequence_len: 4096\nsample_packing: true\nlora_r: 32\nlora_alpha: 16\n\
+                   lora_dropout: 0.05\nlora_target_linear: true\ngradient_accumulation_steps: 4\nmicro_batch_size: 2\n\
+                   num_epochs: 4\noptimizer: paged_adamw_32bit\nbf16: auto\ngradient_checkpointing: true\n\
+                   flash_attention: true\n";
+    let run = imported(&[("qlora.yml", axolotl)], &format!("{ON_A100} --devices 1"));
+    assert_contains(
+        &run.stdout,
+        &[
+            "train = \"qlora\"",
+            "lora_rank = 32",
+            "lora_targets = \"all\"",
+            "sequence = 4096",
+            "micro_batch = 2",
+            "recompute = \"full\"",
+            "accumulate = 4",
+        ],
+    );
+    let factory = "model_name_or_path: m\nstage: sft\ndo_train: true\nfinetuning_type: lora\nlora_rank: 8\nlora_target: all\n\
+                   cutoff_len: 2048\nper_device_train_batch_size: 1\ngradient_accumulation_steps: 8\nbf16: true\n";
+    let run = imported(&[("sft.yaml", factory)], &format!("{ON_A100} --devices 1"));
+    assert_contains(
+        &run.stdout,
+        &["train = \"lora\"", "lora_targets = \"all\"", "sequence = 2048", "recompute = \"full\"", "micro_batch = 1"],
+    );
+}
+
+#[test]
+fn weights_that_are_quantised_or_frozen_otherwise_are_refused_by_name() {
     let script = |flags: &str| format!("{SCRIPT} {flags}");
     for (flags, names) in [
-        ("--finetuning_type lora --quantization_bit 4", &["--finetuning_type: 'lora'", "--quantization_bit: '4'"][..]),
-        ("--use_peft --lora_r 16", &["--use_peft", "--lora_r"]),
-        ("--load_in_8bit True", &["--load_in_8bit"]),
-        ("--bits 4 --double_quant True", &["--bits: '4'"]),
-        ("--train_type lora", &["--train_type"]),
+        ("--load_in_8bit True", &["--load_in_8bit", "--train qlora"][..]),
+        ("--bits 4 --double_quant True", &["--bits", "--train qlora"]),
+        ("--finetuning_type freeze", &["--finetuning_type: 'freeze'"]),
+        ("--use_peft --use_dora True", &["--use_dora"]),
+        ("--use_peft False --lora_r 8", &["--lora_r"]),
         ("--freeze_backbone True", &["--freeze_backbone"]),
         ("--attn_implementation eager", &["--attn_implementation: 'eager'", "--stack"]),
         ("--stage dpo", &["--stage: 'dpo'"]),
@@ -350,7 +401,7 @@ fn a_run_of_the_trainer_that_has_not_ended() {
 fn a_run_that_trains_adapters_is_no_row() {
     let home = with(&[("train.log", TRAINER_LOG)]);
     let refused = home.run("import run train.log --set layers=40 --set hidden=5120").refused().join("\n");
-    assert_contains(&refused, &["line 6", "27893760 of some 1.258e10 parameters", "LoRA"]);
+    assert_contains(&refused, &["line 6", "27893760 of some 1.258e10 parameters", "LoRA", "--set method=lora"]);
     let peft = format!("trainable params: 4,194,304 || all params: 6,742,609,920 || trainable%: 0.06\n{TRAINER_LOG}");
     let home = with(&[("train.log", peft.as_str())]);
     assert_contains(&home.run("import run train.log").refused().join("\n"), &["line 1", "4194304 of some 6.743e9"]);

@@ -168,8 +168,14 @@ pub struct Plan {
     pub reduction: Reduction,
     /// How many gathers may run ahead of the unit that computes.
     pub prefetch: u32,
-    /// Training length in tokens, for days and device-hours.
+    /// Training length in tokens, for days and device-hours; [`Self::length`] also takes that of `examples`.
     pub tokens: Option<f64>,
+    /// Examples of the training data, which give the length where `tokens` does not.
+    pub examples: Option<u32>,
+    /// Times that the training passes over them.
+    pub epochs: u32,
+    /// Mean tokens of an example where several fill a sequence; without it each has a sequence of its own.
+    pub packing: Option<u32>,
     /// The convention for model flop.
     pub flop_count: FlopCount,
     /// What-if factor on the outermost level's bandwidth.
@@ -206,10 +212,22 @@ impl Plan {
             reduction: Reduction::Default,
             prefetch: 1,
             tokens: None,
+            examples: None,
+            epochs: 1,
+            packing: None,
             flop_count: FlopCount::Parameters,
             bandwidth_factor: 1.0,
             memory_factor: 1.0,
         }
+    }
+
+    /// Length of the training in tokens of sequences, filled or not: `tokens`, or else `examples x epochs` sequences, or
+    /// with packing as many of the sequences as `examples x epochs x packing` tokens fill.
+    pub fn length(&self) -> Option<f64> {
+        let of_examples = |examples: u32| {
+            f64::from(examples) * f64::from(self.epochs) * f64::from(self.packing.unwrap_or(self.sequence))
+        };
+        self.tokens.or_else(|| self.examples.map(of_examples))
     }
 
     /// The schedule that its pipeline runs: layer by layer it is breadth first whatever was chosen, and with one stage

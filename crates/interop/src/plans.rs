@@ -3,6 +3,7 @@
 //! Takes texts, and gives texts. What corresponds to what stands once for both directions, in the module of each tool.
 
 mod accelerate;
+mod adapters;
 mod deepspeed;
 mod draft;
 mod exported;
@@ -146,6 +147,10 @@ type Recogniser = fn(&ToolSettings) -> bool;
 fn recognised(file: LauncherFile<'_>) -> Result<(Tool, ToolSettings), Problem> {
     let LauncherFile { name, text } = file;
     let settings = parsed(name, text);
+    // axolotl starts the Trainer, under names of its own.
+    if settings.has("base_model") && (settings.has("datasets") || settings.has("micro_batch_size")) {
+        return Ok((Tool::Trainer, adapters::of_axolotl(settings)));
+    }
     if let Some(error) = refusals::foreign(text, &settings) {
         return Err(Problem::new(name, error.what, error.fix));
     }

@@ -296,7 +296,7 @@ impl View for TrainingView {
         let most = *self.most.get_or_insert_with(|| scenario.devices().saturating_mul(FURTHER).next_power_of_two());
         let critical = self.law().sequences(&scenario.model, scenario.plan.sequence);
         let sequence = f64::from(scenario.plan.sequence);
-        let steps = scenario.plan.tokens.map_or(USUAL_STEPS, |tokens| tokens / critical / sequence);
+        let steps = scenario.plan.length().map_or(USUAL_STEPS, |tokens| tokens / critical / sequence);
         let mut search = TrainingSearch::new(scenario.clone(), Goal { critical, steps }, most, context.library).ok()?;
         // What the search decides itself is no reason to begin anew.
         search.any_plan = self.any_plan;

@@ -64,7 +64,7 @@ fn search(session: &Session, arguments: &PlanArgs, law: CriticalBatch) -> Result
     limit_memory(&mut base, arguments.memory_limit);
     let critical = law.sequences(&base.model, base.plan.sequence);
     let steps =
-        arguments.training.steps.or(base.plan.tokens.map(|tokens| tokens / critical / f64::from(base.plan.sequence)));
+        arguments.training.steps.or(base.plan.length().map(|tokens| tokens / critical / f64::from(base.plan.sequence)));
     let mut refusals = Refusals::default();
     let mut refuse = |wrong: bool, line: &str| refusals.refuse(wrong, line);
     let wanted = arguments.training.devices_max;

@@ -159,7 +159,7 @@ fn format_figure(figure: Figure, answer: &Answer, wide: bool, theme: Theme) -> S
         }
         Figure::Bubble => bubble(summary),
         Figure::Days => {
-            let trained = scenario.plan.tokens.filter(|_| wide);
+            let trained = scenario.plan.length().filter(|_| wide);
             told(&trained.map_or_else(String::new, |tokens| format!("{} in ", words::count(tokens))))
         }
         Figure::TotalTokens => format!("{} tokens/s", words::count(summary.tokens_per_s())),

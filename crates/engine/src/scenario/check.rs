@@ -37,6 +37,7 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     experts(scenario, &mut checks);
     precision(scenario, &mut checks);
     adapters(scenario, &mut checks);
+    examples(scenario, &mut checks);
     pipeline(scenario, &mut checks);
     passes(scenario, &mut checks);
     operators::named(scenario, &mut checks);
@@ -251,6 +252,24 @@ fn precision(scenario: &Scenario, checks: &mut Checks) {
         Field::Precision.path(),
         || format!("{} has no {} peak", scenario.cluster.device.name, plan.precision),
         || "choose another precision: fp32 is always there".to_owned(),
+    );
+}
+
+/// The length of the training: said once, and examples that fit their sequences.
+fn examples(scenario: &Scenario, checks: &mut Checks) {
+    let plan = &scenario.plan;
+    checks.refuse(
+        plan.tokens.is_some() && plan.examples.is_some(),
+        Field::Examples.path(),
+        || "tokens say the length of the training too".to_owned(),
+        || "leave one of them out".to_owned(),
+    );
+    let long = plan.packing.filter(|length| *length > plan.sequence);
+    checks.refuse(
+        long.is_some(),
+        Field::Packing.path(),
+        || format!("a mean of {} tokens is longer than a sequence of {}", long.unwrap_or_default(), plan.sequence),
+        || "choose a longer sequence, or a smaller mean".to_owned(),
     );
 }
 

@@ -42,6 +42,8 @@ impl Scenario {
         }
         let layered = plan.accumulation == Accumulation::Layered;
         lack(layered && !runs.has(Feature::Layered), Field::Accumulation, &|| "layered accumulation".to_owned());
+        let adapters = plan.tuning.freezes();
+        lack(adapters && !runs.has(Feature::Adapters), Field::Train, &|| "training of adapters".to_owned());
         let schedule = plan.effective_schedule();
         let unknown = plan.pipeline > 1 && !layered && !runs.schedules(schedule);
         lack(unknown, Field::Schedule, &|| format!("schedule {schedule}"));

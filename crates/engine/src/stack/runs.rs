@@ -31,6 +31,8 @@ pub enum Feature {
     Operators,
     /// Operators cut into slices.
     Slices,
+    /// Adapters beside frozen weights.
+    Adapters,
 }
 
 /// How much is computed again in the backward pass.

@@ -108,7 +108,11 @@ impl Case {
         let filed = row.text("stack");
         let moved = Conventions::of_stack(filed).moved(row.text("notes"), &cluster.device.architecture);
         let named = moved.unwrap_or(filed);
-        let stack = library.stack(named).map_err(|unknown| unknown.to_string())?;
+        // A submission to MLPerf names its round in the source: `MLPerf Training v5.0`.
+        let round = row.text("source").rsplit(' ').next().unwrap_or_default();
+        let stack =
+            library.stack(named).or_else(|unknown| library.stack(&format!("{named}-{round}")).map_err(|_| unknown));
+        let stack = stack.map_err(|unknown| unknown.to_string())?;
         let calibration = library.calibration(&stack.calibration).map_err(|unknown| unknown.to_string())?;
         let mut cells = Cells { row, assumed: Vec::new() };
         let plan::RowPlan { plan, strategy, tensor, more } = plan::read(&mut cells, library, &cluster)?;
@@ -206,14 +210,18 @@ fn as_run(row: &MeasuredRow, stack: &Stack) -> Stack {
 
 /// The peak of memory that a row states.
 fn peak(row: &MeasuredRow) -> Result<Option<Peak>, String> {
-    let Some(amount) = row.number("metric_peak_mem_gb")?.filter(|amount| *amount > 0.0) else { return Ok(None) };
-    let notes = row.text("notes");
+    let stated = [row.number("metric_peak_mem_gb")?, row.number("peak_mem_gb")?].into_iter().flatten();
+    let Some(amount) = stated.reduce(f64::max).filter(|amount| *amount > 0.0) else { return Ok(None) };
+    let (notes, unit) = (row.text("notes"), row.text("mem_unit"));
     // Sources count in GiB unless their note gives bytes or decimal units. LitGPT divides by 1e9 (pretrain.py).
-    let decimal = ["1e9 bytes", "MiB"].iter().any(|unit| notes.contains(unit)) || row.text("source").contains("litgpt");
-    let unit = if decimal { Bytes::new(1e9) } else { Bytes::GIB };
+    let decimal = ["1e9 bytes", "MiB"].iter().any(|unit| notes.contains(unit))
+        || row.text("source").contains("litgpt")
+        || unit.contains("GB");
+    let reserved = unit.contains("reserved").then_some(Reading::Reserved);
+    let each = if decimal { Bytes::new(1e9) } else { Bytes::GIB };
     let Conventions { memory, first_rank, .. } = Conventions::of_stack(row.text("stack"));
     let smi = notes.contains("nvidia-smi").then_some(Reading::Device);
-    let reading = smi.or(*memory).unwrap_or(Reading::Allocator);
+    let reading = smi.or(reserved).or(*memory).unwrap_or(Reading::Allocator);
     let offloaded = words::after(notes, "offload alpha=").unwrap_or(0.0).clamp(0.0, 1.0);
-    Ok(Some(Peak { bytes: amount * unit, reading, offloaded, first: *first_rank }))
+    Ok(Some(Peak { bytes: amount * each, reading, offloaded, first: *first_rank }))
 }

@@ -64,6 +64,10 @@ const COLUMNS: &[Column] = &[
     Column("ep", "", "expert-parallel ranks; blank: 1"),
     Column("vp", "", "stages per pipeline rank; blank: as the notes say"),
     Column("etp", "", "tensor ranks that share each expert; blank: as the stack has it"),
+    Column("method", "", "full, lora or qlora: what was trained; blank: full"),
+    Column("lora_rank", "", "rank of the adapters; blank: 16"),
+    Column("target_modules", "", "matrices with adapters: q_proj+v_proj, linear_qkv+linear_proj, all; blank: all"),
+    Column("frozen_format", "", "bf16, fp8, int8 or nf4: how frozen matrices are kept; blank: bf16, of qlora nf4"),
 ];
 
 /// A table to fill in: each column explained on a line that is skipped, the header, and one run.

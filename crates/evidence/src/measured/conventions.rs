@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
+use shardscope_engine::plan::FrozenFormat;
 
 /// Who read a peak of memory, and so what it contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -29,6 +30,7 @@ pub(super) struct Conventions {
     stages: Vec<StageRule>,
     pub memory: Option<Reading>,
     pub first_rank: bool,
+    pub frozen: Option<FrozenFormat>,
 }
 
 #[derive(Debug, PartialEq, Deserialize)]
@@ -77,7 +79,7 @@ impl Conventions {
     pub fn moved(&self, notes: &str, architecture: &str) -> Option<&str> {
         let found = self.moves.iter().find(|one| match (&one.release, &one.architecture) {
             (Some(release), _) => released(notes, release).is_some_and(|date| date >= one.since),
-            (None, other) => other.as_deref() == Some(architecture),
+            (None, other) => other.as_deref().is_none_or(|other| other == architecture),
         });
         found.map(|one| one.to.as_str())
     }

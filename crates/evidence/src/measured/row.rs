@@ -36,6 +36,9 @@ impl Skipped {
 pub(super) const NEEDED: [&str; 8] =
     ["id", "cluster", "stack", "num_gpus", "strategy_class", "layers", "hidden", "seq_len"];
 
+/// The column that says what was trained: tables that have it say the class of a strategy in `strategy`.
+const METHOD: &str = "method";
+
 /// Columns that name something.
 const NAMES: [&str; 6] = ["id", "group", "cluster", "stack", "strategy_class", "model"];
 
@@ -60,7 +63,9 @@ pub fn read(file: &str, text: &str) -> (Vec<MeasuredRow>, Vec<Skipped>) {
             return (rows, skipped);
         }
     };
-    let missing = NEEDED.iter().filter(|needed| !columns.iter().any(|column| column == *needed));
+    let has = |name: &str| columns.iter().any(|column| column == name);
+    let elsewhere = |needed: &str| needed == "strategy_class" && has(METHOD) && has("strategy");
+    let missing = NEEDED.iter().filter(|needed| !has(needed) && !elsewhere(needed));
     let missing: Vec<String> = missing.map(|column| format!("'{column}'")).collect();
     if !missing.is_empty() {
         let word = if missing.len() == 1 { "column" } else { "columns" };

@@ -3,6 +3,7 @@
 use shardscope_engine::plan::{Extent, Offload, Precision, Recompute, Sharded};
 use shardscope_engine::scenario::{Field, Value};
 
+use super::adapters;
 use super::deepspeed;
 use super::draft::PlanDraft;
 use super::harmless;
@@ -279,6 +280,9 @@ pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
     }
     if let Some(first) = shards.first {
         write_fsdp(first, &mut lines, writer);
+    }
+    if writer.plan().tuning.freezes() {
+        writer.leave(&adapters::FIELDS, adapters::SCRIPT);
     }
     writer
         .leave(&[Field::MicroBatch, Field::Accumulate, Field::GlobalBatch, Field::Sequence, Field::Optimizer], SCRIPT);

@@ -5,6 +5,7 @@ use serde_json::Value as Json;
 use shardscope_engine::plan::{Offload, Optimizer, Precision, Recompute, Sharded};
 use shardscope_engine::scenario::{Field, Value};
 
+use super::adapters;
 use super::draft::PlanDraft;
 use super::harmless;
 use super::settings::{Setting, ToolSettings};
@@ -342,6 +343,9 @@ pub fn write(version: &str, writer: &mut PlanWriter) -> Vec<Line> {
     write_offload(stage, &mut lines, writer);
     writer.leave(&[Field::Recompute, Field::Optimizer, Field::Sequence], "the model's code and the training script");
     writer.leave(&[Field::Devices], "the launcher's");
+    if writer.plan().tuning.freezes() {
+        writer.leave(&adapters::FIELDS, adapters::SCRIPT);
+    }
     lines
 }
 

@@ -4,6 +4,7 @@ use shardscope_engine::plan::{Extent, Offload, Optimizer, Precision, Recompute, 
 use shardscope_engine::scenario::{Field, Value};
 
 use super::accelerate;
+use super::adapters;
 use super::deepspeed;
 use super::draft::PlanDraft;
 use super::harmless;
@@ -28,6 +29,8 @@ const KEYS: &[ToolKey] = &[
             ("adamw_bnb_8bit", Value::Word(Optimizer::Adam8bit.to_word())),
             ("adamw_8bit", Value::Word(Optimizer::Adam8bit.to_word())),
             ("adamw_torch_8bit", Value::Word(Optimizer::Adam8bit.to_word())),
+            ("paged_adamw_32bit", Value::Word(Optimizer::Adam.to_word())),
+            ("paged_adamw_8bit", Value::Word(Optimizer::Adam8bit.to_word())),
             ("sgd", Value::Word(Optimizer::SgdMomentum.to_word())),
         ],
     ),
@@ -90,33 +93,14 @@ const OTHERS: &[ToolKey] = &[
     number("sequence_length", Field::Sequence),
     number("context_length", Field::Sequence),
     number("world_size", Field::Devices),
+    words(
+        "disable_gradient_checkpointing",
+        Field::Recompute,
+        &[("true", Value::Recompute(Recompute::None)), ("false", Value::Recompute(Recompute::Full))],
+    ),
     nothing("packing", FULL),
     only("use_fsdp", OFF, ACCELERATE),
     only("use_deepspeed", OFF, ACCELERATE),
-    // Weights that are frozen, or kept in fewer bits.
-    only("finetuning_type", &["full"], WHOLE),
-    only("train_type", &["full"], WHOLE),
-    only("tuner_type", &["full"], WHOLE),
-    only("sft_type", &["full"], WHOLE),
-    only("use_peft", OFF, WHOLE),
-    only("use_lora", OFF, WHOLE),
-    only("use_dora", OFF, WHOLE),
-    only("q_lora", OFF, WHOLE),
-    only("lora*", OFF, WHOLE),
-    only("peft*", OFF, WHOLE),
-    only("freeze*", OFF, WHOLE),
-    only("tune_mm_mlp_adapter", OFF, WHOLE),
-    only("use_galore", OFF, WHOLE),
-    only("use_badam", OFF, WHOLE),
-    only("use_unsloth", OFF, WHOLE),
-    only("load_in_4bit", OFF, WHOLE),
-    only("load_in_8bit", OFF, WHOLE),
-    only("quantization_bit", OFF, WHOLE),
-    only("quantization_method", OFF, WHOLE),
-    only("quant_method", OFF, WHOLE),
-    only("bnb_4bit_*", OFF, WHOLE),
-    only("bits", &["16", "32"], WHOLE),
-    only("double_quant", OFF, WHOLE),
     only("pure_bf16", OFF, "a plan keeps master weights in fp32"),
     only("stage", &["sft", "pt"], "a plan trains one model, and runs no other beside it"),
     // `disabled` and `eager` keep the scores of all pairs of tokens.
@@ -129,7 +113,6 @@ const OTHERS: &[ToolKey] = &[
     nothing("use_flash_attn", "the stack says which attention runs"),
 ];
 
-const WHOLE: &str = "a plan trains all weights in full: give the run without it";
 const FLASH: &[&str] = &["flash_attention_2", "flash_attention_3", "flash_attn", "sdpa", "fa2", "fa3", "auto", "true"];
 
 const ACCELERATE: &str = "give the file of `accelerate config` beside the script";
@@ -225,6 +208,10 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launche
     table::read(KEYS, settings, draft);
     table::read(ALIASES, settings, draft);
     table::read(OTHERS, settings, draft);
+    if settings.has(adapters::LLAMA_FACTORY) {
+        draft.assume(Field::Recompute, Recompute::Full, "LLaMA-Factory's default");
+    }
+    adapters::read(settings, draft);
     let own = if inside.is_empty() { deepspeed } else { Some(inside) };
     match (own, named) {
         (Some(own), _) => deepspeed::read(own, draft),
@@ -352,6 +339,7 @@ pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
         lines.extend(table::write(FSDP, writer).into_iter().map(inside));
     }
     // Switched on in both places, the blocks would be wrapped twice.
+    lines.extend(adapters::write(writer));
     let own = table::write(KEYS, writer);
     lines.extend(own.into_iter().filter(|line| !(whole && line.name == "gradient_checkpointing")));
     writer.leave(&[Field::GlobalBatch], "micro-batch, accumulation and devices say it");

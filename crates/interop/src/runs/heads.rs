@@ -134,8 +134,12 @@ fn sizes(row: &mut RowDraft, lines: &[LogLine<'_>]) {
 pub fn trained(row: &mut RowDraft, lines: &[LogLine<'_>]) -> Result<(), Vec<Problem>> {
     let refusal = |trained: u64, all: f64, at: u32| {
         let what = format!("{trained} of some {all:.3e} parameters are trained: adapters (LoRA), or frozen weights");
-        vec![Problem::new(format!("line {at}"), what, "leave the log out: a row is of a run that trains all weights")]
+        let fix = "say --set method=lora --set lora_rank=R --set target_modules=q_proj+v_proj, or leave the log out";
+        vec![Problem::new(format!("line {at}"), what, fix)]
     };
+    if row.cells.contains_key("method") {
+        return Ok(());
+    }
     // What `peft` prints: `trainable params: 4,194,304 || all params: 6,742,609,920 || trainable%: 0.06`.
     let pair = |line: &str| Some((count(after(line, "trainable params:")?)?, count(after(line, "all params:")?)?));
     if let Some(((trained, all), at)) = last(lines, pair)

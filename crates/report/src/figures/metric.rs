@@ -39,7 +39,7 @@ impl Figure {
     /// The title of a map of it: its name and its unit.
     pub fn title(self, sweep: &Sweep) -> String {
         let Sweep { base: scenario, x, y, .. } = sweep;
-        let stated = scenario.plan.tokens.is_some() || [x, y].iter().any(|axis| axis.field == Field::Tokens);
+        let stated = scenario.plan.length().is_some() || [x, y].iter().any(|axis| axis.field == Field::Tokens);
         let of = if stated { "the training" } else { "1e9 tokens" };
         let Some([title, _]) = self.entry().and_then(|entry| entry.map) else { return String::new() };
         let currency = if self == Self::Cost { currency(scenario) } else { String::new() };
@@ -58,7 +58,7 @@ impl Figure {
     /// Its value in the unit of its title, for a length in tokens where the plan has none; NaN where the scenario lacks
     /// what the figure needs.
     pub fn plotted(self, summary: &Summary, scenario: &Scenario) -> f64 {
-        let tokens = scenario.plan.tokens.or(Some(TOKENS));
+        let tokens = scenario.plan.length().or(Some(TOKENS));
         let amount = self.amount(&FigureSubject { tokens, ..FigureSubject::new(scenario, summary) });
         amount.map_or(f64::NAN, Amount::in_column)
     }

@@ -96,7 +96,7 @@ pub fn figures(scenario: &Scenario, evaluation: &Evaluation) -> Vec<Figure> {
 
 /// The figures of the whole training, where its length is given.
 pub fn training(scenario: &Scenario) -> impl Iterator<Item = Figure> {
-    let known = |figure: &Figure| scenario.plan.tokens.is_some() && figure.lacks(scenario).is_none();
+    let known = |figure: &Figure| scenario.plan.length().is_some() && figure.lacks(scenario).is_none();
     TRAINING.into_iter().filter(known)
 }
 

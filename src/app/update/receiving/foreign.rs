@@ -114,7 +114,7 @@ impl App {
             self.tell(FIGURES_LATER);
             return Vec::new();
         };
-        let time = scenario.plan.tokens.map(|tokens| summary.training_time(tokens));
+        let time = scenario.plan.length().map(|tokens| summary.training_time(tokens));
         let question = ExportQuestion { form, folder, consent, scenario, time };
         self.transfer(FileTransfer::Export(Box::new(question)))
     }

@@ -126,7 +126,9 @@ impl PlanQuestion {
     /// Why a scenario's plans cannot be held to a deadline, or to a budget.
     pub(super) fn lacks(action: Action, scenario: &Scenario) -> Option<&'static str> {
         match action {
-            _ if scenario.plan.tokens.is_none() => Some("the training has no length: set the scenario's tokens first"),
+            _ if scenario.plan.length().is_none() => {
+                Some("the training has no length: set the scenario's tokens first")
+            }
             Action::Budget if scenario.cluster.price_per_device_hour.is_none() => {
                 Some("the cluster has no price: set it in a copy of the cluster (a) first")
             }
@@ -162,10 +164,10 @@ impl PlanQuestion {
             space.vary(self.sizes(scenario.plan.size));
         }
         let mut limits = SearchLimits { margin: self.margin(), ..SearchLimits::default() };
-        if let (Some(days), Some(tokens)) = (self.days(), scenario.plan.tokens) {
+        if let (Some(days), Some(tokens)) = (self.days(), scenario.plan.length()) {
             limits = limits.within(Seconds::DAY * f64::from(days), tokens);
         }
-        if let (Some(most), Some(tokens)) = (self.most(scenario), scenario.plan.tokens) {
+        if let (Some(most), Some(tokens)) = (self.most(scenario), scenario.plan.length()) {
             limits = limits.for_at_most(most.amount, tokens);
         }
         let front = if self.doublings > 0 { vec![Objective::Days, Objective::Devices] } else { Vec::new() };
@@ -178,7 +180,7 @@ impl PlanQuestion {
         // What the view counts in device-hours then, or for a token, no flag does.
         let lacks = match objective {
             Objective::Cost => Figure::Cost.lacks(base).is_some(),
-            Objective::Days => base.plan.tokens.is_none(),
+            Objective::Days => base.plan.length().is_none(),
             _ => false,
         };
         if lacks {
@@ -189,7 +191,7 @@ impl PlanQuestion {
         if !front.is_empty() {
             line = line.option("over", self.sizes(base.plan.size));
             // Days and cost are of a length.
-            if base.plan.tokens.is_some() {
+            if base.plan.length().is_some() {
                 let figures: Vec<&str> = front.iter().map(|objective| objective.word()).collect();
                 line = line.option("pareto", figures.join(","));
             }

@@ -158,7 +158,7 @@ fn draw_days_over_cost(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let places: Vec<f64> = points.iter().map(|(cost, _)| *cost).collect();
     let chosen = best.chosen().map(|row| row.found.summary.devices.to_string());
     let cursor = labels.iter().position(|label| Some(label) == chosen.as_ref()).unwrap_or(usize::MAX);
-    let of = if scenario.plan.tokens.is_some() { "of the training" } else { "of 1e9 tokens" };
+    let of = if scenario.plan.length().is_some() { "of the training" } else { "of 1e9 tokens" };
     let chart = LogLog {
         theme,
         curves: vec![Curve { mark: 'o', tone: Tone::Blue, name: "", points }],
@@ -187,7 +187,7 @@ fn status(app: &App) -> String {
 pub(super) fn shown(app: &App, width: usize) -> Vec<PlanColumn> {
     let mut shown = PlanColumn::ALL.to_vec();
     let base = app.views.best.asked().map(|search| &search.base);
-    if base.is_none_or(|base| base.plan.tokens.is_none() || Figure::Cost.lacks(base).is_some()) {
+    if base.is_none_or(|base| base.plan.length().is_none() || Figure::Cost.lacks(base).is_some()) {
         shown.retain(|column| *column != PlanColumn::Cost);
     }
     if base.is_none_or(|base| base.model.experts.is_none()) {
@@ -224,7 +224,7 @@ pub(super) fn set(shown: &[PlanColumn]) -> Vec<Aligned> {
 /// The plans in the order of the table.
 pub(super) fn compared(app: &App, theme: Theme, shown: &[PlanColumn]) -> Table {
     let best = &app.views.best;
-    let timed = best.asked().is_some_and(|search| search.base.plan.tokens.is_some());
+    let timed = best.asked().is_some_and(|search| search.base.plan.length().is_some());
     let mut table = Table::headed(shown.iter().map(|column| heading(*column, timed)));
     let (first, last) = best.range();
     for (place, row) in best.plans().iter().enumerate() {

@@ -111,7 +111,7 @@ fn compared(app: &App, theme: Theme, levels: &[usize]) -> Table {
 
 /// The figure of the whole job: its days where it has an end, else the tokens per second of all devices.
 fn whole(scenario: &Scenario) -> Figure {
-    if scenario.plan.tokens.is_some() { Figure::Days } else { Figure::TotalTokens }
+    if scenario.plan.length().is_some() { Figure::Days } else { Figure::TotalTokens }
 }
 
 /// Throughput of all devices and of one, against what, memory, exposed communication, and what goes through the levels.

@@ -50,6 +50,14 @@ pub(super) fn put_frozen_format(plan: &mut Plan, format: &Value) -> bool {
     format.get().map(|format| plan.tuning.frozen = Some(format)).is_some()
 }
 
+pub(super) fn put_examples(plan: &mut Plan, examples: &Value) -> bool {
+    examples.get().map(|examples| plan.examples = Some(examples)).is_some()
+}
+
+pub(super) fn put_packing(plan: &mut Plan, length: &Value) -> bool {
+    length.get().map(|length| plan.packing = Some(length)).is_some()
+}
+
 pub(super) fn put_expert_tensor(plan: &mut Plan, ranks: &Value) -> bool {
     ranks.get().map(|ranks| plan.experts.tensor = Some(ranks)).is_some()
 }

@@ -10,8 +10,8 @@ use crate::plan::{
 };
 
 use super::lenses::{
-    accumulate, adapters, copy_weights, devices, put_expert_tensor, put_frozen_format, put_size, put_tokens,
-    quantise_gradients, quantise_weights, second_copy, shard, some, whole_nodes,
+    accumulate, adapters, copy_weights, devices, put_examples, put_expert_tensor, put_frozen_format, put_packing,
+    put_size, put_tokens, quantise_gradients, quantise_weights, second_copy, shard, some, whole_nodes,
 };
 use super::{AxisSpec, FieldPlace, FieldSpec, Lens, PresetField, SearchRole, Steps, Type, Value};
 
@@ -60,6 +60,9 @@ pub enum Field {
     Hpz,
     Qgz,
     Tokens,
+    Examples,
+    Epochs,
+    Packing,
     Reduction,
     TensorOverlap,
     Prefetch,
@@ -343,6 +346,21 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .help("T", "Tokens of the whole training run, for days and device-hours")
         .steps(LENGTHS)
         .lens(|plan| plan.tokens.map(Value::Number), put_tokens),
+    plan(Field::Examples, "plan.examples", "examples", Type::Count(1, u32::MAX), "none")
+        .help("N", "Examples of the training data, in place of tokens")
+        .steps(Steps::Powers(1 << 10, 1 << 24))
+        .rare()
+        .lens(|plan| plan.examples.map(Value::Count), put_examples),
+    plan(Field::Epochs, "plan.epochs", "epochs", Type::Count(1, 10_000), "1")
+        .help("N", "Times that the training passes over its examples")
+        .steps(Steps::Powers(1, 16))
+        .rare()
+        .lens(|plan| plan.examples.map(|_| Value::Count(plan.epochs)), |plan, count| count.put(&mut plan.epochs)),
+    plan(Field::Packing, "plan.packing", "packing", COUNT, "one example for each sequence")
+        .help("LENGTH", "Mean tokens of an example where several are packed into a sequence")
+        .steps(Steps::Powers(32, 1 << 17))
+        .rare()
+        .lens(|plan| plan.packing.map(Value::Count), put_packing),
     word::<Reduction>(Field::Reduction, "plan.reduction", "reduction", "default")
         .help(
             "WHEN",

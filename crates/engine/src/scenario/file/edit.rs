@@ -16,7 +16,7 @@ impl ScenarioFile {
     ///
     /// A model brings its own sequence length, a strategy its own extents, and neither keeps operators that
     /// were placed one by one; nodes and devices replace each other, and so
-    /// do accumulation and a global batch from which it follows. The name, the description and what was
+    /// do accumulation and a global batch from which it follows, and tokens and examples. The name, the description and what was
     /// published go: they were those of another scenario.
     pub fn put(&mut self, field: Field, value: Option<Value>) {
         let plan = &mut self.plan;
@@ -39,6 +39,8 @@ impl ScenarioFile {
             Field::Nodes => plan.put(Field::Devices, None),
             Field::Devices => plan.put(Field::Nodes, None),
             Field::Accumulate if value.is_some() => plan.put(Field::GlobalBatch, None),
+            Field::Examples if value.is_some() => plan.put(Field::Tokens, None),
+            Field::Tokens if value.is_some() => plan.put(Field::Examples, None),
             Field::GlobalBatch if value.as_ref().is_some_and(holds) => plan.put(Field::Accumulate, None),
             _ => {}
         }

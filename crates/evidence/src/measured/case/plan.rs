@@ -1,7 +1,9 @@
 //! The layout and the batch of a row.
 
 use shardscope_engine::hardware::Cluster;
-use shardscope_engine::plan::{Extent, FlopCount, Imbalance, Plan, Recompute, Schedule, Sharding, Size};
+use shardscope_engine::plan::{
+    Extent, FlopCount, Imbalance, Method, Plan, Precision, Recompute, Schedule, Sharding, Size, Tuning,
+};
 use shardscope_engine::presets::{Kind, Library};
 
 use super::Cells;
@@ -44,6 +46,7 @@ pub(super) fn read(cells: &mut Cells<'_>, library: &Library, cluster: &Cluster) 
     (plan.micro_batch, plan.accumulate) = (batch.micro, batch.whole);
     plan.flop_count = FlopCount::Parameters;
     plan.precision = precision(cells, cluster);
+    plan.tuning = tuning(cells, plan.precision)?;
     plan.recompute = recompute(cells);
     (plan.schedule, plan.stages_per_rank) = schedule(cells, pipeline, batch.whole)?;
     Ok(RowPlan { plan, strategy, tensor, more: batch.more })
@@ -52,6 +55,14 @@ pub(super) fn read(cells: &mut Cells<'_>, library: &Library, cluster: &Cluster) 
 /// The strategy of a class, and how it shards.
 fn sharding(cells: &Cells<'_>, library: &Library) -> Result<(String, Sharding), String> {
     let class = cells.row.text("strategy_class").to_lowercase();
+    // Tables of adapters write `distributed data parallel+tp4`, `FSDP2 (8)+tp2`, `pp4` into the column of strategies.
+    let class = match cells.row.text("strategy").split(['+', '(']).next().unwrap_or_default().trim() {
+        own if !class.is_empty() || own.is_empty() => class,
+        "distributed data parallel" | "single device" => "ddp".to_owned(),
+        "distributed optimizer" => "zero1".to_owned(),
+        own if own.starts_with("pp") => "ddp".to_owned(),
+        own => own.to_lowercase(),
+    };
     // PyTorch writes NO_SHARD, DeepSpeed stage 3, ZeRO's paper ZeRO-3.
     let word = class.replace(['-', '_', ' '], "");
     let id = match word.as_str() {
@@ -121,12 +132,44 @@ fn batch(cells: &mut Cells<'_>, data: u32, pipeline: u32) -> Result<RowBatch, St
     Ok(RowBatch { micro, whole: whole as u32, more: count - whole })
 }
 
-fn precision(cells: &mut Cells<'_>, cluster: &Cluster) -> shardscope_engine::plan::Precision {
-    let usual = shardscope_engine::plan::Precision::usual(&cluster.device.peak);
-    words::precision(cells.row.text("precision")).unwrap_or_else(|| {
+fn precision(cells: &mut Cells<'_>, cluster: &Cluster) -> Precision {
+    let usual = Precision::usual(&cluster.device.peak);
+    let stated = ["precision", "compute_format"].map(|column| words::precision(cells.row.text(column)));
+    stated.into_iter().flatten().next().unwrap_or_else(|| {
         cells.assume("precision", &usual, "what the device is trained in");
         usual
     })
+}
+
+/// The part of the model that was trained.
+fn tuning(cells: &mut Cells<'_>, precision: Precision) -> Result<Tuning, String> {
+    let row = cells.row;
+    let method = match row.text("method").to_lowercase().as_str() {
+        "" => return Ok(Tuning::default()),
+        // Another scaling of the same product.
+        "rslora" => Method::Lora,
+        named => named.parse().map_err(|_| row.wrong("method", "no method that is known: full, lora, qlora"))?,
+    };
+    let mut tuning = Tuning { method, ..Tuning::default() };
+    if method == Method::Full {
+        return Ok(tuning);
+    }
+    tuning.rank = cells.count_or("lora_rank", || tuning.rank, "no source says it")?;
+    // The modules stand first; `*_proj (all linear)` names all.
+    let named = row.text("target_modules");
+    match named.split(" (").next().unwrap_or_default() {
+        "*_proj" => {}
+        modules => match modules.parse() {
+            Ok(targets) => tuning.targets = targets,
+            Err(_) => cells.assume("target_modules", &tuning.targets, "no matrices are named"),
+        },
+    }
+    let frozen = row.text("frozen_format").split(' ').next().unwrap_or_default();
+    tuning.frozen = match frozen.parse() {
+        Ok(format) => Some(format),
+        Err(_) => cells.conventions().frozen.filter(|_| precision == Precision::Fp8),
+    };
+    Ok(tuning)
 }
 
 /// Recomputation; a blank cell means none, but full on stacks of before 2024 whose runs did, and for

@@ -32,7 +32,7 @@ pub fn script(writer: &mut PlanWriter) -> (Vec<Line>, &'static str) {
     write_precision(&mut lines, writer);
     write_pipeline(&mut lines, writer);
     write_recompute(&mut lines, writer);
-    if let Some(tokens) = writer.plan().tokens {
+    if let Some(tokens) = writer.plan().length() {
         let samples = (tokens / f64::from(writer.plan().sequence)).ceil();
         lines.push(Line::new("train_samples", samples as u64));
     }

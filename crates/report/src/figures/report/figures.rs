@@ -96,7 +96,7 @@ pub(super) fn record(scenario: &Scenario, evaluation: &Evaluation) -> Value {
         "memory": memory(scenario, &summary.memory, &evaluation.stages),
         "traffic": traffic.collect::<Vec<_>>(),
         "bottleneck": bottleneck(scenario, evaluation),
-        "training": scenario.plan.tokens.map(|tokens| training(tokens, &subject)),
+        "training": scenario.plan.length().map(|tokens| training(tokens, &subject)),
         "caveats": caveats(scenario, summary),
     });
     // Absent rather than empty where nothing is sent or copied.

@@ -124,7 +124,7 @@ pub struct FigureSubject<'a> {
 
 impl<'a> FigureSubject<'a> {
     pub fn new(scenario: &'a Scenario, summary: &'a Summary) -> Self {
-        Self { scenario, summary, elasticity: &[], details: None, tokens: scenario.plan.tokens }
+        Self { scenario, summary, elasticity: &[], details: None, tokens: scenario.plan.length() }
     }
 
     pub fn evaluated(scenario: &'a Scenario, evaluation: &'a Evaluation) -> Self {

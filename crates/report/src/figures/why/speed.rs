@@ -221,7 +221,7 @@ impl FormulaFacts<'_> {
     }
 
     fn tokens(&self) -> Option<Formula> {
-        Some(input("training length", count(self.scenario.plan.tokens?, "tokens"), Citation::chosen("tokens")))
+        Some(input("training length", count(self.scenario.plan.length()?, "tokens"), Citation::chosen("tokens")))
     }
 
     /// Trained parameters, so many.

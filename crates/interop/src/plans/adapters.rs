@@ -1,0 +1,235 @@
+//! Adapters as tools of fine-tuning name them: PEFT, TRL, LLaMA-Factory and axolotl. Not for the rest of their files
+//! ([`super::trainer`]).
+
+use shardscope_engine::plan::{FrozenFormat, LoraTargets, Method};
+use shardscope_engine::problem::Problem;
+use shardscope_engine::scenario::Field;
+
+use super::draft::PlanDraft;
+use super::settings::{Setting, ToolSettings};
+use super::table::{self, OFF, ToolKey, nothing, only};
+use super::writer::{Line, PlanWriter};
+
+/// Keys whose word is the method.
+const METHODS: [&str; 5] = [LLAMA_FACTORY, "train_type", "tuner_type", "sft_type", AXOLOTL];
+
+/// LLaMA-Factory's, whose defaults are others than TRL's.
+pub(super) const LLAMA_FACTORY: &str = "finetuning_type";
+
+/// axolotl's.
+const AXOLOTL: &str = "adapter";
+
+/// Switches for adapters, and for adapters beside weights of four bits.
+const SWITCHES: [(&str, Method); 3] =
+    [("use_peft", Method::Lora), ("use_lora", Method::Lora), ("q_lora", Method::Qlora)];
+
+/// Keys of the rank: TRL's and axolotl's first.
+const RANKS: [&str; 3] = ["lora_r", "lora_rank", "lora_dim"];
+
+/// Keys of the matrices.
+const TARGETS: [&str; 3] = ["lora_target_modules", "lora_target", "target_modules"];
+
+/// Switches for weights of few bits, and keys that count the bits.
+const SWITCHED: [(&str, FrozenFormat); 2] = [("load_in_4bit", FrozenFormat::Nf4), ("load_in_8bit", FrozenFormat::Int8)];
+const BITS: [&str; 2] = ["quantization_bit", "bits"];
+
+const SCALED: &str = "how adapters are scaled and initialised changes no size";
+const BLOCKS: &str = "four bits count with scales for blocks of 64 that are quantised too";
+const ALONE: &str = "a plan trains all weights, or adapters of LoRA alone: give the run without it";
+
+/// What is left once the method, the rank and the matrices are known.
+const KEYS: &[ToolKey] = &[
+    nothing("lora_alpha", SCALED),
+    nothing("lora_dropout", SCALED),
+    nothing("use_rslora", SCALED),
+    nothing("lora_task_type", SCALED),
+    nothing("loraplus*", "rates of learning change no size"),
+    only("lora_bias", &["none"], ALONE),
+    only("use_dora", OFF, ALONE),
+    only("lora*", OFF, ALONE),
+    only("peft*", OFF, ALONE),
+    only("modules_to_save", OFF, ALONE),
+    only("additional_target", OFF, ALONE),
+    only("freeze*", OFF, ALONE),
+    only("tune_mm_mlp_adapter", OFF, ALONE),
+    only("use_galore", OFF, ALONE),
+    only("use_badam", OFF, ALONE),
+    only("use_unsloth", OFF, "its kernels are no stack's: give the run without it"),
+    only("quantization_method", &["bnb", "bitsandbytes"], ALONE),
+    only("quant_method", &["bnb", "bitsandbytes"], ALONE),
+    only("quantization_type", &["nf4"], ALONE),
+    only("bnb_4bit_quant_type", &["nf4"], ALONE),
+    nothing("bnb_4bit_*", BLOCKS),
+    nothing("double_quant*", BLOCKS),
+];
+
+/// Whether a switch is on.
+fn is_on(setting: &Setting) -> bool {
+    !OFF.iter().any(|off| off.eq_ignore_ascii_case(&setting.text))
+}
+
+/// Takes away the first setting of some names.
+fn first(settings: &mut ToolSettings, names: &[&str]) -> Option<Setting> {
+    names.iter().filter_map(|name| settings.take(name)).last()
+}
+
+/// Reads what is trained, and how the rest is kept.
+pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let of_llama_factory = settings.has(LLAMA_FACTORY);
+    let frozen = frozen(settings, draft);
+    let method = method(settings, draft);
+    let (rank, targets) = (first(settings, &RANKS), first(settings, &TARGETS));
+    let linear = settings.take("lora_target_linear").filter(is_on);
+    // What names a rank trains adapters, whatever switches them on is called.
+    let implied = || rank.as_ref().filter(|rank| is_on(rank)).map(|rank| (Method::Lora, rank.place.clone()));
+    let (method, place) = match method {
+        Some(named) => named,
+        None => match implied() {
+            Some(implied) => implied,
+            None => (Method::Full, String::new()),
+        },
+    };
+    if !place.is_empty() {
+        draft.take(Field::Train, method, &place);
+    }
+    if method == Method::Full && !draft.is_given(Field::Train) {
+        for setting in [&rank, &targets, &linear].into_iter().flatten().filter(|setting| is_on(setting)) {
+            draft.cannot(setting, "is of adapters, which nothing switches on", "say --train lora, or leave it out");
+        }
+        if let Some((_, place)) = frozen {
+            let what = "weights of so few bits are frozen, and nothing says what is trained";
+            draft.errors.push(Problem::new(place, what, "say --train qlora with --lora-rank and --lora-targets"));
+        }
+        return table::read(KEYS, settings, draft);
+    }
+    if let Some((format, place)) = frozen {
+        draft.take(Field::FrozenFormat, format, &place);
+    }
+    if let Some(rank) = rank {
+        draft.read(Field::LoraRank, &rank.text, &rank.place);
+    }
+    // A list stands as `["q_proj", "v_proj"]`.
+    let plain = |text: &str| text.replace(['[', ']', '"', '\''], " ");
+    match (targets, linear) {
+        (Some(targets), _) => draft.read(Field::LoraTargets, &plain(&targets.text), &targets.place),
+        (None, Some(linear)) => draft.take(Field::LoraTargets, LoraTargets::ALL, &linear.place),
+        (None, None) => {}
+    }
+    if of_llama_factory {
+        draft.assume(Field::LoraRank, 8_u32, "LLaMA-Factory's default");
+        draft.assume(Field::LoraTargets, LoraTargets::ALL, "LLaMA-Factory's default");
+    } else {
+        let queries_and_values = "q,v".parse().unwrap_or(LoraTargets::ALL);
+        draft.assume(Field::LoraRank, 16_u32, "TRL's default");
+        draft.assume(Field::LoraTargets, queries_and_values, "PEFT's default of Llama");
+    }
+    table::read(KEYS, settings, draft);
+}
+
+/// The method that some key names, and which.
+fn method(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Option<(Method, String)> {
+    let mut found = None;
+    for setting in METHODS.iter().filter_map(|name| settings.take(name)).collect::<Vec<_>>() {
+        match setting.text.to_lowercase().parse() {
+            Ok(method) => found = Some((method, setting.place)),
+            Err(_) if is_on(&setting) => draft.cannot(&setting, "is no way of training that a plan has", ALONE),
+            Err(_) => {}
+        }
+    }
+    for (name, method) in SWITCHES {
+        if let Some(setting) = settings.take(name) {
+            if is_on(&setting) {
+                found = Some((method, setting.place));
+            } else {
+                draft.report.ignore(&setting.place, "no adapters are trained");
+            }
+        }
+    }
+    found
+}
+
+/// The format of frozen weights, where they are kept in fewer bits.
+fn frozen(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Option<(FrozenFormat, String)> {
+    let mut found = None;
+    for (name, format) in SWITCHED {
+        if let Some(setting) = settings.take(name) {
+            if is_on(&setting) {
+                found = Some((format, setting.place));
+            } else {
+                draft.report.ignore(&setting.place, "weights keep their bits");
+            }
+        }
+    }
+    for setting in BITS.iter().filter_map(|name| settings.take(name)).collect::<Vec<_>>() {
+        match setting.text.as_str() {
+            "4" => found = Some((FrozenFormat::Nf4, setting.place)),
+            "8" => found = Some((FrozenFormat::Int8, setting.place)),
+            "16" | "32" => draft.report.ignore(&setting.place, "weights keep their bits"),
+            _ if !is_on(&setting) => draft.report.ignore(&setting.place, "weights keep their bits"),
+            _ => draft.cannot(&setting, "is no count of bits that a plan has", "choose 4 or 8"),
+        }
+    }
+    found
+}
+
+/// The settings of axolotl under the names of the Trainer and of TRL.
+pub fn of_axolotl(mut settings: ToolSettings) -> ToolSettings {
+    const NAMES: [(&str, &str); 6] = [
+        ("base_model", "model_name_or_path"),
+        ("micro_batch_size", "per_device_train_batch_size"),
+        ("sequence_len", "max_length"),
+        ("num_epochs", "num_train_epochs"),
+        ("optimizer", "optim"),
+        ("flash_attention", "use_flash_attn"),
+    ];
+    for (theirs, name) in NAMES {
+        if let Some(setting) = settings.take(theirs) {
+            settings.put(name, &setting.text, theirs);
+        }
+    }
+    // It turns bf16 on where the device has it.
+    if settings.text("bf16") == Some("auto") {
+        settings.put("bf16", "true", "bf16");
+    }
+    // Examples are packed into sequences, which is what is predicted.
+    settings.take("sample_packing");
+    settings
+}
+
+/// The fields that a launcher's own file leaves to the script, and who says them there.
+pub const FIELDS: [Field; 4] = [Field::Train, Field::LoraRank, Field::LoraTargets, Field::FrozenFormat];
+pub const SCRIPT: &str = "the script's LoraConfig, for which `export --to transformers` writes TRL's keys";
+
+/// The lines of TRL's configuration of a model; none where all weights are trained.
+pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
+    let tuning = writer.plan().tuning;
+    if !tuning.freezes() {
+        return Vec::new();
+    }
+    for field in [Field::Train, Field::LoraTargets] {
+        writer.say(field);
+    }
+    let modules: Vec<&str> = tuning.targets.modules().collect();
+    let mut lines = vec![Line::new("use_peft", true)];
+    lines.extend(writer.line("lora_r", Field::LoraRank));
+    lines.push(Line::new("lora_target_modules", modules));
+    match tuning.frozen_format() {
+        FrozenFormat::Bf16 => drop(writer.say(Field::FrozenFormat)),
+        FrozenFormat::Int8 => {
+            writer.say(Field::FrozenFormat);
+            lines.push(Line::new("load_in_8bit", true));
+        }
+        FrozenFormat::Nf4 => {
+            writer.say(Field::FrozenFormat);
+            lines.extend([
+                Line::new("load_in_4bit", true),
+                Line::new("bnb_4bit_quant_type", "nf4"),
+                Line::new("use_bnb_nested_quant", true),
+            ]);
+        }
+        FrozenFormat::Fp8 => {
+            writer.note(Field::FrozenFormat, "not supported by transformers: bitsandbytes has nf4 and int8")
+        }
+    }
+    lines
+}
