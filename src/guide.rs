@@ -32,7 +32,7 @@ macro_rules! chapters {
 chapters! {
     "explorer" "keys" "terminals"
     "command-line" "fields" "figures" "formats" "presets"
-    "search" "pipelines" "experts" "operators" "limits" "training" "frontier"
+    "search" "pipelines" "experts" "fine-tuning" "operators" "limits" "training" "frontier"
     "import" "export" "sweeps"
     "evidence" "held-out" "constants" "model" "speed"
 }

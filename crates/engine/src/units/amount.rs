@@ -140,6 +140,8 @@ impl fmt::Display for Amount {
         match self.unit {
             _ if !value.is_finite() => f.pad(NO_NUMBER),
             Dimension::Of("") => f.pad(&plain(value)),
+            // A tuning takes minutes or hours.
+            Dimension::Of("days") if value > 0.0 && value < 1.0 => Seconds::new(value * 86_400.0).fmt(f),
             Dimension::Of(name) => f.pad(&format!("{} {name}", plain(value))),
             Dimension::Share => f.pad(&precise_percent(value)),
             Dimension::Change => f.pad(&signed(value)),

@@ -141,7 +141,7 @@ fn method(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Option<(Method,
             if is_on(&setting) {
                 found = Some((method, setting.place));
             } else {
-                draft.report.ignore(&setting.place, "no adapters are trained");
+                found.get_or_insert((Method::Full, setting.place));
             }
         }
     }
