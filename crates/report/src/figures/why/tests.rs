@@ -12,8 +12,8 @@ use super::*;
 mod guide;
 
 /// Scenarios that lean on every rule: extents, formats on the wire, second copies, recompute of each kind, tensor,
-/// context and pipeline parallelism, orders, offload, experts, layers of two kinds.
-const SCENARIOS: [&[(&str, &str)]; 22] = [
+/// context and pipeline parallelism, orders, offload, experts, layers of two kinds, adapters.
+const SCENARIOS: [&[(&str, &str)]; 25] = [
     &[],
     &[("strategy", "ddp"), ("model", "mpt-1b"), ("tokens", "3e11")],
     &[("strategy", "zero1"), ("model", "mpt-3b"), ("accumulate", "4"), ("recompute", "selective")],
@@ -35,6 +35,9 @@ const SCENARIOS: [&[(&str, &str)]; 22] = [
     &[("model", "deepseek-v3"), ("nodes", "64"), ("recompute", "0.05")],
     &[("model", "gemma3-27b"), ("nodes", "8"), ("recompute", "selective")],
     &[("optimizer", "muon"), ("nodes", "2")],
+    &[("train", "lora"), ("model", "llama-2-13b"), ("recompute", "full"), ("examples", "50000"), ("packing", "700")],
+    &[("train", "qlora"), ("strategy", "ddp"), ("model", "llama-2-7b"), ("lora-targets", "q,v"), ("recompute", "0.5")],
+    &[("train", "qlora"), ("pp", "2"), ("nodes", "2"), ("accumulate", "8"), ("flop-count", "causal")],
     &[("stack", "megatron-2021"), ("hardware", "a100-80gb-dgx"), ("recompute", "selective"), ("nodes", "2")],
 ];
 
