@@ -77,6 +77,7 @@ fn check(scenario: &Scenario, input: &ScenarioArgs, bare: &Bare) -> Result<(), F
     let plan = &scenario.plan;
     let mut refusals = Refusals::default();
     let mut refuse = |wrong: bool, line: &str| refusals.refuse(wrong, line);
+    refuse(plan.tuning.freezes(), "--train: the formulas are of training all parameters; leave it out");
     refuse(bare.link.is_some_and(|link| link <= BytesPerSecond::ZERO), "--link: it is 0; choose a bandwidth above 0");
     refuse(bare.peak.is_some_and(|peak| peak <= FlopPerSecond::ZERO), "--peak: it is 0; choose a rate above 0");
     refuse(scenario.devices() == 0, "--devices: there are none; choose at least 1");

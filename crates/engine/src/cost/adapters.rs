@@ -273,9 +273,9 @@ impl Rates<'_> {
         let both = self.low_rank(beside).map(|product| self.trained_passes(product, self.matmul_storage));
         let [first, second] = both;
         let products = first + second;
-        let moved = |elements: Count| {
-            DeviceTime::traffic(elements * (self.calibrated.element_wise * self.storage()) / self.memory)
-        };
+        // The counts are those of kernels that run one by one; where they are fused, as much less as of all others.
+        let fused = self.calibrated.element_wise.min(1.0);
+        let moved = |elements: Count| DeviceTime::traffic(elements * (fused * self.storage()) / self.memory);
         let [outputs, inputs] = [beside.n, beside.k].map(|width| beside.m * width.get() * beside.groups);
         PassTimes {
             forward: products.forward + moved(outputs * FORWARD_PASSES),

@@ -317,6 +317,16 @@ impl TaskEmitter<'_> {
         };
         let steps = unit_pass.steps.iter().filter(|step| step.piece.time() > Seconds::ZERO || exchanges(step));
         let total = steps.clone().count();
+        if total == 0 {
+            // A frozen embedding has nothing to compute in backward: it gives back what it holds all the same.
+            let label = site.label(Stream::Compute, TaskKind::from(unit_pass.pass));
+            let mut task = builder.compute(LaunchedWork::default(), TaskClass::Compute, label);
+            let [one, two, three] = start;
+            task.waits = waits([one, two, three]);
+            (task.allocates, task.frees) = (unit_pass.allocates(), unit_pass.frees());
+            task.signals = [Some(TaskEvent::Computed), Some(TaskEvent::Released)];
+            builder.push(task);
+        }
         for (index, step) in steps.enumerate() {
             let (first, last) = (index == 0, index + 1 == total);
             let [one, two, three] = if first { start } else { [None; 3] };

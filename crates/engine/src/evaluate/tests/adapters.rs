@@ -98,6 +98,21 @@ fn frozen_weights_travel_in_their_format_and_their_gradients_never() {
     }
 }
 
+/// Nothing of a model of 8 billion parameters on 8 devices stays gathered from one micro-batch to the next: a peak of as many
+/// units, however many micro-batches there are.
+#[test]
+fn gathered_weights_go_with_each_micro_batch() {
+    let library = crate::presets::Library::embedded();
+    let gathered = |accumulate: u32| {
+        let mut scenario = adapted(Method::Lora, FrozenFormat::Bf16);
+        scenario.model = library.model("llama-3.1-8b").expect("a preset");
+        (scenario.plan.size, scenario.plan.sharding) = (Size::Nodes(2), testing::zero3());
+        scenario.plan.accumulate = accumulate;
+        evaluate(&scenario).memory.parts.gathered.get()
+    };
+    close(gathered(9), gathered(3));
+}
+
 /// Autograd keeps of a layer without norms and gates: the norm's input and attention's 3 + 1 widths either way; the input of
 /// attention for adapters on queries, none for an adapter on the projection alone; the MLP's 4 widths before its activation,
 /// and the 4 behind it only for an adapter on `down`. Adapters keep 16 channels each.

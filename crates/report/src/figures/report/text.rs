@@ -282,6 +282,9 @@ fn speed(subject: &FigureSubject, evaluation: &Evaluation) -> Vec<(String, Strin
     });
     let based = sure.is_some().then(|| evidence(scenario)).flatten();
     let counted = match scenario.plan.flop_count {
+        _ if subject.scenario.plan.tuning.freezes() => {
+            "4 per frozen weight, 6 per parameter of an adapter, and attention"
+        }
         FlopCount::Parameters => "6 per parameter and token, and attention",
         FlopCount::Matrices => "6 per weight of a matrix and token, and attention",
         FlopCount::Causal => "6 per weight of a matrix and token, and half of causal attention",
