@@ -286,8 +286,8 @@ impl Model {
 
     /// Flop of one token, forward and backward, over `parameters` weights, `each` for one of them, and three passes of the
     /// share `attended` of the attention cores.
-    pub(crate) fn flop_per_token(&self, each: f64, parameters: u64, sequence: u32, attended: f64) -> Flop {
-        Flop::new(each * parameters as f64) + self.attention_flop(sequence) * (3.0 * attended)
+    pub(crate) fn flop_per_token(&self, each: Flop, parameters: u64, sequence: u32, attended: f64) -> Flop {
+        each * parameters as f64 + self.attention_flop(sequence) * (3.0 * attended)
     }
 }
 

@@ -27,7 +27,7 @@ pub use schedule::ScheduleRules;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use schedule::zero_bubble;
 pub use stages::StageSizes;
-pub use tuning::{FrozenFormat, LoraTarget, LoraTargets, Method, Tuning};
+pub use tuning::{FrozenFormat, LoraTarget, LoraTargets, TrainMethod, Tuning};
 
 /// A way of placing the model's state, as data: DDP, ZeRO, FSDP, HSDP, ZeRO++ and Frontier's three
 /// levels differ in nothing else.

@@ -114,7 +114,7 @@ fn the_matrices_count_is_megatrons() {
     let model = Library::embedded().model("gpt-18b-zeropp").expect("a preset");
     let logits = u64::from(model.vocab) * u64::from(model.hidden);
     let again = 2.0 * (model.matrix_parameters() - logits) as f64 + model.attention_flop(512).get();
-    let per_token = model.flop_per_token(6.0, model.matrix_parameters(), 512, 1.0).get() + again;
+    let per_token = model.flop_per_token(Flop::new(6.0), model.matrix_parameters(), 512, 1.0).get() + again;
     let expected = megatron_flop(&model, 64.0, 512).get();
     assert!((per_token * 64.0 * 512.0 / expected - 1.0).abs() < 1e-12);
 }

@@ -25,8 +25,7 @@ impl TokenFlop {
         let Scenario { model, plan, .. } = scenario;
         let (counted, attended) = (scenario.counted_parameters(), scenario.counted_attention());
         let square = if model.causal && scenario.attention().flash() { 0.5 } else { 1.0 };
-        let matrices =
-            Flop::new(flop_per_weight(scenario) * model.matrix_parameters() as f64) + adapters_flop(scenario);
+        let matrices = flop_per_weight(scenario) * model.matrix_parameters() as f64 + adapters_flop(scenario);
         let attention = model.attention_flop(plan.sequence) * (3.0 * square);
         Self {
             model: model.flop_per_token(flop_per_weight(scenario), counted, plan.sequence, attended)
@@ -39,8 +38,8 @@ impl TokenFlop {
 
 /// Flop of a token for each weight that it meets, forward and backward: 2 forward and 2 for each gradient, of which a
 /// frozen weight has that of its input alone.
-pub fn flop_per_weight(scenario: &Scenario) -> f64 {
-    if scenario.plan.tuning.freezes() { 4.0 } else { 6.0 }
+pub fn flop_per_weight(scenario: &Scenario) -> Flop {
+    Flop::new(if scenario.plan.tuning.freezes() { 4.0 } else { 6.0 })
 }
 
 /// Flop of a token in adapters, forward and backward.

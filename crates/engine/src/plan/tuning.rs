@@ -9,7 +9,7 @@ use super::choice::choice;
 
 choice!(
     /// Which parameters are trained.
-    Method, "a method" {
+    TrainMethod, "a method" {
         /// All of them.
         Full = "full",
         /// Low-rank adapters beside frozen matrices (`LoRA`: Hu et al., arXiv 2106.09685).
@@ -51,7 +51,7 @@ impl FrozenFormat {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tuning {
     /// Which parameters are trained.
-    pub method: Method,
+    pub method: TrainMethod,
     /// Rank of the adapters.
     pub rank: u32,
     /// Matrices that have one.
@@ -62,19 +62,19 @@ pub struct Tuning {
 
 impl Default for Tuning {
     fn default() -> Self {
-        Self { method: Method::Full, rank: 16, targets: LoraTargets::ALL, frozen: None }
+        Self { method: TrainMethod::Full, rank: 16, targets: LoraTargets::ALL, frozen: None }
     }
 }
 
 impl Tuning {
     /// Whether adapters are trained, and everything else is frozen.
     pub fn freezes(&self) -> bool {
-        self.method != Method::Full
+        self.method != TrainMethod::Full
     }
 
     /// The format of the frozen matrices.
     pub fn frozen_format(&self) -> FrozenFormat {
-        let usual = if self.method == Method::Qlora { FrozenFormat::Nf4 } else { FrozenFormat::Bf16 };
+        let usual = if self.method == TrainMethod::Qlora { FrozenFormat::Nf4 } else { FrozenFormat::Bf16 };
         self.frozen.unwrap_or(usual)
     }
 }

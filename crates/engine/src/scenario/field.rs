@@ -3,6 +3,7 @@
 //!
 //! Not for what values mean together: that is checked with the scenario.
 
+mod entry;
 mod lenses;
 mod table;
 mod value;

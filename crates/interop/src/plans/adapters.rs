@@ -1,7 +1,7 @@
 //! Adapters as tools of fine-tuning name them: PEFT, TRL, LLaMA-Factory and axolotl. Not for the rest of their files
 //! ([`super::trainer`]).
 
-use shardscope_engine::plan::{FrozenFormat, LoraTargets, Method};
+use shardscope_engine::plan::{FrozenFormat, LoraTargets, TrainMethod};
 use shardscope_engine::problem::Problem;
 use shardscope_engine::scenario::Field;
 
@@ -20,8 +20,8 @@ pub(super) const LLAMA_FACTORY: &str = "finetuning_type";
 const AXOLOTL: &str = "adapter";
 
 /// Switches for adapters, and for adapters beside weights of four bits.
-const SWITCHES: [(&str, Method); 3] =
-    [("use_peft", Method::Lora), ("use_lora", Method::Lora), ("q_lora", Method::Qlora)];
+const SWITCHES: [(&str, TrainMethod); 3] =
+    [("use_peft", TrainMethod::Lora), ("use_lora", TrainMethod::Lora), ("q_lora", TrainMethod::Qlora)];
 
 /// Keys of the rank: TRL's and axolotl's first.
 const RANKS: [&str; 3] = ["lora_r", "lora_rank", "lora_dim"];
@@ -81,18 +81,18 @@ pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let (rank, targets) = (first(settings, &RANKS), first(settings, &TARGETS));
     let linear = settings.take("lora_target_linear").filter(is_on);
     // What names a rank trains adapters, whatever switches them on is called.
-    let implied = || rank.as_ref().filter(|rank| is_on(rank)).map(|rank| (Method::Lora, rank.place.clone()));
+    let implied = || rank.as_ref().filter(|rank| is_on(rank)).map(|rank| (TrainMethod::Lora, rank.place.clone()));
     let (method, place) = match method {
         Some(named) => named,
         None => match implied() {
             Some(implied) => implied,
-            None => (Method::Full, String::new()),
+            None => (TrainMethod::Full, String::new()),
         },
     };
     if !place.is_empty() {
         draft.take(Field::Train, method, &place);
     }
-    if method == Method::Full && !draft.is_given(Field::Train) {
+    if method == TrainMethod::Full && !draft.is_given(Field::Train) {
         for setting in [&rank, &targets, &linear].into_iter().flatten().filter(|setting| is_on(setting)) {
             draft.cannot(setting, "is of adapters, which nothing switches on", "say --train lora, or leave it out");
         }
@@ -127,7 +127,7 @@ pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 }
 
 /// The method that some key names, and which.
-fn method(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Option<(Method, String)> {
+fn method(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Option<(TrainMethod, String)> {
     let mut found = None;
     for setting in METHODS.iter().filter_map(|name| settings.take(name)).collect::<Vec<_>>() {
         match setting.text.to_lowercase().parse() {
@@ -141,7 +141,7 @@ fn method(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Option<(Method,
             if is_on(&setting) {
                 found = Some((method, setting.place));
             } else {
-                found.get_or_insert((Method::Full, setting.place));
+                found.get_or_insert((TrainMethod::Full, setting.place));
             }
         }
     }

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::cost::trained_parameters;
-use crate::plan::{FrozenFormat, LoraTargets, Method, Tuning};
+use crate::plan::{FrozenFormat, LoraTargets, TrainMethod, Tuning};
 
 /// The toy on one device, with adapters of rank 16 beside its queries and values.
-fn adapted(method: Method, frozen: FrozenFormat) -> Scenario {
+fn adapted(method: TrainMethod, frozen: FrozenFormat) -> Scenario {
     let mut scenario = testing::scenario();
     (scenario.plan.size, scenario.plan.sharding) = (Size::Devices(1), testing::ddp());
     let targets: LoraTargets = "q,v".parse().expect("matrices");
@@ -34,7 +34,7 @@ fn adapters_have_the_published_counts_of_parameters() {
         scenario.model = library.model(model).expect("a preset");
         assert_eq!(trained_parameters(&scenario), scenario.model.parameters(), "all are trained in full");
         let targets = targets.parse().expect("matrices");
-        scenario.plan.tuning = Tuning { method: Method::Lora, rank, targets, frozen: None };
+        scenario.plan.tuning = Tuning { method: TrainMethod::Lora, rank, targets, frozen: None };
         assert_eq!(trained_parameters(&scenario), expected, "{model}");
     }
 }
@@ -43,9 +43,9 @@ fn adapters_have_the_published_counts_of_parameters() {
 #[test]
 fn frozen_weights_have_neither_gradients_nor_state() {
     for (method, format, bytes) in [
-        (Method::Lora, FrozenFormat::Bf16, 2.0),
-        (Method::Lora, FrozenFormat::Int8, 1.0),
-        (Method::Qlora, FrozenFormat::Nf4, 4.126_953_125 / 8.0),
+        (TrainMethod::Lora, FrozenFormat::Bf16, 2.0),
+        (TrainMethod::Lora, FrozenFormat::Int8, 1.0),
+        (TrainMethod::Qlora, FrozenFormat::Nf4, 4.126_953_125 / 8.0),
     ] {
         let parts = evaluate(&adapted(method, format)).memory.parts;
         close(parts.weights.get(), FROZEN * bytes + ADAPTERS * 2.0);
@@ -59,7 +59,7 @@ fn frozen_weights_have_neither_gradients_nor_state() {
 /// flop of a token are 4 for a frozen weight and 6 for one of an adapter.
 #[test]
 fn frozen_products_have_no_gradient_of_weights() {
-    let scenario = adapted(Method::Lora, FrozenFormat::Bf16);
+    let scenario = adapted(TrainMethod::Lora, FrozenFormat::Bf16);
     let summary = evaluate(&scenario);
     let weights = 2.0 * 1024.0 * 12.0 * 1024.0 * 1024.0 / 100e12;
     let attention = 2.0 * 1024.0 * 1024.0 * 1024.0 / 100e12;
@@ -74,7 +74,7 @@ fn frozen_products_have_no_gradient_of_weights() {
 #[test]
 fn quantised_weights_are_dequantised_in_every_pass() {
     let compute = |frozen: FrozenFormat, recompute: Recompute| {
-        let mut scenario = adapted(Method::Lora, frozen);
+        let mut scenario = adapted(TrainMethod::Lora, frozen);
         scenario.plan.recompute = recompute;
         evaluate(&scenario).time.compute.get()
     };
@@ -90,7 +90,7 @@ fn quantised_weights_are_dequantised_in_every_pass() {
 #[test]
 fn frozen_weights_travel_in_their_format_and_their_gradients_never() {
     for (format, bytes) in [(FrozenFormat::Bf16, 2.0), (FrozenFormat::Nf4, 4.126_953_125 / 8.0)] {
-        let mut scenario = adapted(Method::Lora, format);
+        let mut scenario = adapted(TrainMethod::Lora, format);
         (scenario.plan.size, scenario.plan.sharding) = (Size::Devices(4), testing::zero3());
         let gathered = FROZEN * bytes + ADAPTERS * 2.0;
         let sent = evaluate(&scenario).traffic[0].bytes_per_device.get();
@@ -104,7 +104,7 @@ fn frozen_weights_travel_in_their_format_and_their_gradients_never() {
 fn gathered_weights_go_with_each_micro_batch() {
     let library = crate::presets::Library::embedded();
     let gathered = |accumulate: u32| {
-        let mut scenario = adapted(Method::Lora, FrozenFormat::Bf16);
+        let mut scenario = adapted(TrainMethod::Lora, FrozenFormat::Bf16);
         scenario.model = library.model("llama-3.1-8b").expect("a preset");
         (scenario.plan.size, scenario.plan.sharding) = (Size::Nodes(2), testing::zero3());
         scenario.plan.accumulate = accumulate;
@@ -119,7 +119,7 @@ fn gathered_weights_go_with_each_micro_batch() {
 #[test]
 fn activations_are_kept_where_an_adapter_needs_them() {
     let kept = |targets: &str| {
-        let mut scenario = adapted(Method::Lora, FrozenFormat::Bf16);
+        let mut scenario = adapted(TrainMethod::Lora, FrozenFormat::Bf16);
         scenario.plan.tuning.targets = targets.parse().expect("matrices");
         let rates = crate::cost::Rates::new(&scenario, &crate::cost::Factors::default());
         rates.activations(scenario.model.kind(0)).layer.get() / (1024.0 * 2.0)
@@ -135,14 +135,14 @@ fn activations_are_kept_where_an_adapter_needs_them() {
 #[test]
 fn adapters_that_cannot_be_are_refused() {
     let refused = |targets: &str| {
-        let mut scenario = adapted(Method::Lora, FrozenFormat::Bf16);
+        let mut scenario = adapted(TrainMethod::Lora, FrozenFormat::Bf16);
         scenario.plan.tuning.targets = targets.parse().expect("matrices");
         scenario.layout().err().map(|problems| problems[0].field.clone())
     };
     assert_eq!(refused("q,qkv").as_deref(), Some("plan.lora_targets"));
     assert_eq!(refused("gate").as_deref(), Some("plan.lora_targets"));
     assert_eq!(refused("all"), None);
-    let mut scenario = adapted(Method::Lora, FrozenFormat::Bf16);
+    let mut scenario = adapted(TrainMethod::Lora, FrozenFormat::Bf16);
     scenario.plan.optimizer = crate::plan::Optimizer::Muon;
     assert!(scenario.layout().is_err());
 }
@@ -152,7 +152,7 @@ fn adapters_that_cannot_be_are_refused() {
 fn stages_without_adapters_run() {
     let library = crate::presets::Library::embedded();
     for sharding in [testing::ddp(), testing::zero3()] {
-        let mut scenario = adapted(Method::Qlora, FrozenFormat::Nf4);
+        let mut scenario = adapted(TrainMethod::Qlora, FrozenFormat::Nf4);
         scenario.model = library.model("gpt3-175b").expect("a preset");
         let plan = &mut scenario.plan;
         (plan.size, plan.pipeline, plan.accumulate, plan.sharding) = (Size::Devices(16), 8, 8, sharding);

@@ -5,15 +5,16 @@
 //! earlier ones: `shard` moves the strategy's extents, `weights_over` then sets one of them.
 
 use crate::plan::{
-    Accumulation, Dispatcher, Extent, FlopCount, FrozenFormat, Method, Offload, OneOf, Optimizer, Plan, Precision,
-    Reduction, Schedule, Sharding, Size,
+    Accumulation, Dispatcher, Extent, FlopCount, FrozenFormat, Offload, Optimizer, Precision, Reduction, Schedule,
+    Size, TrainMethod,
 };
 
+use super::entry::{id, plan, sharding, word};
 use super::lenses::{
     accumulate, adapters, copy_weights, devices, put_examples, put_expert_tensor, put_frozen_format, put_packing,
     put_size, put_tokens, quantise_gradients, quantise_weights, second_copy, shard, some, whole_nodes,
 };
-use super::{AxisSpec, FieldPlace, FieldSpec, Lens, PresetField, SearchRole, Steps, Type, Value};
+use super::{FieldSpec, PresetField, Steps, Type, Value};
 
 /// A field of a scenario; [`Field::spec`] says what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -294,7 +295,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .suspected(8, 8)
         .left_open()
         .lens(|plan| some(plan.optimizer), |plan, optimizer| optimizer.put(&mut plan.optimizer)),
-    word::<Method>(Field::Train, "plan.train", "train", "full")
+    word::<TrainMethod>(Field::Train, "plan.train", "train", "full")
         .help("METHOD", "Train all parameters, or adapters beside frozen ones (LoRA, QLoRA)")
         .lens(|plan| some(plan.tuning.method), |plan, method| method.put(&mut plan.tuning.method)),
     plan(Field::LoraRank, "plan.lora_rank", "lora-rank", Type::Count(1, 4096), "16")
@@ -411,107 +412,3 @@ const _: () = {
     }
     assert!(Field::FlopCount as usize + 1 == TABLE.len(), "`TABLE` must end with the last of `Field`: name that here");
 };
-
-const fn field(field: Field, path: &'static str, flag: &'static str, takes: Type, place: FieldPlace) -> FieldSpec {
-    FieldSpec {
-        field,
-        path,
-        in_full: None,
-        flag,
-        label: flag,
-        takes,
-        value_name: "",
-        help: "",
-        default: "as the strategy says",
-        unit: None,
-        steps: Steps::All,
-        axis: AxisSpec { word: flag, range: (0, 0) },
-        rare: false,
-        search: SearchRole::Fixed,
-        advice: (0, 0),
-        suspected: (0, 0),
-        left_open: false,
-        place,
-    }
-}
-
-const fn id(id: Field, preset: PresetField, path: &'static str, flag: &'static str) -> FieldSpec {
-    let place = FieldPlace::Id(preset);
-    FieldSpec { label: path, default: "of the default scenario", ..field(id, path, flag, Type::Id, place) }
-}
-
-const fn plan(of: Field, path: &'static str, flag: &'static str, takes: Type, default: &'static str) -> FieldSpec {
-    let nowhere = Lens { get: |_| None, set: |_, _| false };
-    FieldSpec { default, ..field(of, path, flag, takes, FieldPlace::Plan(nowhere)) }
-}
-
-const fn word<T: OneOf>(of: Field, path: &'static str, flag: &'static str, default: &'static str) -> FieldSpec {
-    plan(of, path, flag, Type::OneOf(T::WORDS), default)
-}
-
-const fn sharding(of: Field, path: &'static str, flag: &'static str, takes: Type) -> FieldSpec {
-    let nowhere = Lens { get: |_| None, set: |_, _| false };
-    field(of, path, flag, takes, FieldPlace::Sharding(nowhere))
-}
-
-impl FieldSpec {
-    const fn label(self, label: &'static str) -> Self {
-        Self { label, ..self }
-    }
-
-    const fn help(self, value_name: &'static str, help: &'static str) -> Self {
-        Self { value_name, help, ..self }
-    }
-
-    const fn in_full(self, path: &'static str) -> Self {
-        Self { in_full: Some(path), ..self }
-    }
-
-    const fn unit(self, one: &'static str, several: &'static str) -> Self {
-        Self { unit: Some([one, several]), ..self }
-    }
-
-    const fn steps(self, steps: Steps) -> Self {
-        Self { steps, ..self }
-    }
-
-    const fn axis(self, word: &'static str) -> Self {
-        Self { axis: AxisSpec { word, range: (0, 0) }, ..self }
-    }
-
-    const fn range(self, first: u32, last: u32) -> Self {
-        Self { axis: AxisSpec { word: self.flag, range: (first, last) }, ..self }
-    }
-
-    const fn rare(self) -> Self {
-        Self { rare: true, ..self }
-    }
-
-    const fn searched(self) -> Self {
-        Self { search: SearchRole::Free, ..self }
-    }
-
-    const fn searched_on_request(self) -> Self {
-        Self { search: SearchRole::OnRequest, ..self }
-    }
-
-    const fn advised(self, after: usize, before: usize) -> Self {
-        Self { advice: (after, before), suspected: (after, before), ..self }
-    }
-
-    const fn suspected(self, after: usize, before: usize) -> Self {
-        Self { suspected: (after, before), ..self }
-    }
-
-    const fn left_open(self) -> Self {
-        Self { left_open: true, ..self }
-    }
-
-    const fn lens(self, get: fn(&Plan) -> Option<Value>, set: fn(&mut Plan, &Value) -> bool) -> Self {
-        Self { place: FieldPlace::Plan(Lens { get, set }), ..self }
-    }
-
-    const fn state(self, get: fn(&Sharding) -> Option<Value>, set: fn(&mut Sharding, &Value) -> bool) -> Self {
-        Self { place: FieldPlace::Sharding(Lens { get, set }), ..self }
-    }
-}

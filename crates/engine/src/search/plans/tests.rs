@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
 use crate::evaluate::{Workspace, summary};
-use crate::plan::{Format, GlobalBatch, Method, Offload, Precision, Recompute, Size};
+use crate::plan::{Format, GlobalBatch, Offload, Precision, Recompute, Size, TrainMethod};
 use crate::scenario::field::Resolved;
 use crate::scenario::{Edit, Field, Scenario, Value};
 use crate::search::{Axis, Cancel, Evaluator, WorkPart, pool};
@@ -90,7 +90,7 @@ fn the_search_finds_what_brute_force_finds() {
     });
     let adapted = [0.05, 0.3].map(|memory| {
         let mut job = base(5, memory);
-        job.plan.tuning.method = Method::Qlora;
+        job.plan.tuning.method = TrainMethod::Qlora;
         (Objective::Throughput, memory, job)
     });
     let others = mixed.chain(adapted).map(|(objective, memory, job)| (objective, memory, job, &few[..]));

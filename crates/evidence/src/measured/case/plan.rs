@@ -2,7 +2,7 @@
 
 use shardscope_engine::hardware::Cluster;
 use shardscope_engine::plan::{
-    Extent, FlopCount, Imbalance, Method, Plan, Precision, Recompute, Schedule, Sharding, Size, Tuning,
+    Extent, FlopCount, Imbalance, Plan, Precision, Recompute, Schedule, Sharding, Size, TrainMethod, Tuning,
 };
 use shardscope_engine::presets::{Kind, Library};
 
@@ -147,11 +147,11 @@ fn tuning(cells: &mut Cells<'_>, precision: Precision) -> Result<Tuning, String>
     let method = match row.text("method").to_lowercase().as_str() {
         "" => return Ok(Tuning::default()),
         // Another scaling of the same product.
-        "rslora" => Method::Lora,
+        "rslora" => TrainMethod::Lora,
         named => named.parse().map_err(|_| row.wrong("method", "no method that is known: full, lora, qlora"))?,
     };
     let mut tuning = Tuning { method, ..Tuning::default() };
-    if method == Method::Full {
+    if method == TrainMethod::Full {
         return Ok(tuning);
     }
     tuning.rank = cells.count_or("lora_rank", || tuning.rank, "no source says it")?;

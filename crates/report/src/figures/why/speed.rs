@@ -58,7 +58,7 @@ pub(super) const FIGURES: &[FigureEntry] = &[
         )
         .value(|of, _| Some(of.summary.model_flops.get() / of.summary.tokens_per_s_per_device))
         .why(|facts, _| {
-            let each = flop_per_weight(facts.scenario);
+            let each = flop_per_weight(facts.scenario).get();
             let whole = Formula::from(each) * facts.counted_parameters() + Formula::from(3.0) * facts.attention();
             let frozen = facts.scenario.plan.tuning.freezes();
             let flop = if frozen { whole + facts.adapters() } else { whole };

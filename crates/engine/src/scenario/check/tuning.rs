@@ -1,0 +1,80 @@
+//! What can be wrong with adapters, and with a length of training in examples.
+
+use crate::plan::{LoraTarget, Optimizer};
+
+use super::super::Scenario;
+use super::super::field::Field;
+use super::Checks;
+
+/// The length of the training: said once, and examples that fit their sequences.
+pub(super) fn examples(scenario: &Scenario, checks: &mut Checks) {
+    let plan = &scenario.plan;
+    checks.refuse(
+        plan.tokens.is_some() && plan.examples.is_some(),
+        Field::Examples.path(),
+        || "tokens say the length of the training too".to_owned(),
+        || "leave one of them out".to_owned(),
+    );
+    let long = plan.packing.filter(|length| *length > plan.sequence);
+    checks.refuse(
+        long.is_some(),
+        Field::Packing.path(),
+        || format!("a mean of {} tokens is longer than a sequence of {}", long.unwrap_or_default(), plan.sequence),
+        || "choose a longer sequence, or a smaller mean".to_owned(),
+    );
+}
+
+/// Adapters: beside matrices that the model has, each once, and without what is known of full training alone.
+pub(super) fn adapters(scenario: &Scenario, checks: &mut Checks) {
+    let (plan, model) = (&scenario.plan, &scenario.model);
+    if !plan.tuning.freezes() {
+        return;
+    }
+    let targets = plan.tuning.targets;
+    let has = |list: &[LoraTarget]| list.iter().any(|target| targets.has(*target));
+    let fused = [
+        (LoraTarget::QueryKeyValue, &[LoraTarget::Query, LoraTarget::Key, LoraTarget::Value][..]),
+        (LoraTarget::GateUp, &[LoraTarget::Gate, LoraTarget::Up][..]),
+    ];
+    let twice = fused.iter().any(|(whole, parts)| targets.has(*whole) && has(parts));
+    checks.refuse(
+        twice,
+        Field::LoraTargets.path(),
+        || format!("{targets} names a matrix both alone and fused with others"),
+        || "name each matrix once".to_owned(),
+    );
+    let only_gate = has(&[LoraTarget::Gate]) && (targets.to_string() == "gate") && !model.gated;
+    checks.refuse(
+        only_gate,
+        Field::LoraTargets.path(),
+        || format!("the MLP of {} has no gate", model.name),
+        || "choose up, down, or all".to_owned(),
+    );
+    let inputs = [LoraTarget::Query, LoraTarget::Key, LoraTarget::Value].map(|target| targets.has(target));
+    let apart = model.latent.is_some()
+        && (targets.has(LoraTarget::QueryKeyValue) || inputs.contains(&true) && inputs.contains(&false));
+    checks.refuse(
+        apart,
+        Field::LoraTargets.path(),
+        || format!("the queries, keys and values of {} come out of compressed ones together", model.name),
+        || "choose all, attention, or none of q, k and v".to_owned(),
+    );
+    checks.refuse(
+        plan.optimizer == Optimizer::Muon,
+        Field::Optimizer.path(),
+        || "Muon on adapters is not modelled".to_owned(),
+        || "choose adam or adam8bit".to_owned(),
+    );
+    checks.refuse(
+        !plan.operators.is_empty(),
+        Field::Train.path(),
+        || "operators that are placed one by one are counted with all their parameters trained".to_owned(),
+        || "choose full, or leave the placements of operators out".to_owned(),
+    );
+    checks.refuse(
+        plan.sharding.wire.weights.quantised(),
+        Field::Qwz.path(),
+        || "frozen weights are gathered in their own format".to_owned(),
+        || "choose off, and a frozen format".to_owned(),
+    );
+}
