@@ -196,11 +196,11 @@ pub fn trained_parameters(scenario: &Scenario) -> u64 {
 }
 
 /// Parameters of adapters that take part in one token's arithmetic.
-pub(super) fn active_adapters(scenario: &Scenario) -> f64 {
+pub(super) fn active_adapters(scenario: &Scenario) -> Count {
     let rank = scenario.plan.tuning.rank;
     let of_kind =
         |kind| adapters(scenario, kind).map(|one| Adapter { count: one.active, ..one }.parameters(rank) as f64).sum();
-    scenario.model.over_layers(of_kind)
+    Count::new(scenario.model.over_layers(of_kind))
 }
 
 /// What of a sublayer's activations autograd keeps.

@@ -44,7 +44,7 @@ pub fn flop_per_weight(scenario: &Scenario) -> Flop {
 
 /// Flop of a token in adapters, forward and backward.
 pub fn adapters_flop(scenario: &Scenario) -> Flop {
-    Flop::new(6.0 * active_adapters(scenario))
+    Flop::new(6.0 * active_adapters(scenario).get())
 }
 
 /// Flop of a token in the layers' matrices alone, forward and backward [layered B5]: `(6 + 2 r) p`, 8 where all layers

@@ -3,7 +3,6 @@
 //!
 //! Not for what values mean together: that is checked with the scenario.
 
-mod entry;
 mod lenses;
 mod table;
 mod value;

@@ -117,9 +117,16 @@ impl Amount {
         }
     }
 
+    /// Less than one of the days of a training: a tuning takes hours or minutes, and is shown in these.
+    fn part_of_day(self) -> Option<Seconds> {
+        let part = self.unit == Dimension::Of("days") && self.value > 0.0 && self.value < 1.0;
+        part.then(|| Seconds::DAY * self.value)
+    }
+
     /// The number with its unit, where nothing else names what is counted.
     pub fn in_words(self) -> String {
         match self.unit {
+            _ if self.part_of_day().is_some() => self.to_string(),
             Dimension::Of(name) if !name.is_empty() && self.value.is_finite() => format!("{} {name}", self.in_row()),
             _ => self.in_row(),
         }
@@ -140,8 +147,7 @@ impl fmt::Display for Amount {
         match self.unit {
             _ if !value.is_finite() => f.pad(NO_NUMBER),
             Dimension::Of("") => f.pad(&plain(value)),
-            // A tuning takes minutes or hours.
-            Dimension::Of("days") if value > 0.0 && value < 1.0 => Seconds::new(value * 86_400.0).fmt(f),
+            _ if self.part_of_day().is_some() => self.part_of_day().unwrap_or_default().fmt(f),
             Dimension::Of(name) => f.pad(&format!("{} {name}", plain(value))),
             Dimension::Share => f.pad(&precise_percent(value)),
             Dimension::Change => f.pad(&signed(value)),

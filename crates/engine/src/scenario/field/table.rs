@@ -4,17 +4,20 @@
 //! Its order is that of files, of helps and of screens. Where several fields set the same thing, later ones refine
 //! earlier ones: `shard` moves the strategy's extents, `weights_over` then sets one of them.
 
+mod entry;
+
 use crate::plan::{
     Accumulation, Dispatcher, Extent, FlopCount, FrozenFormat, Offload, Optimizer, Precision, Reduction, Schedule,
     Size, TrainMethod,
 };
 
-use super::entry::{id, plan, sharding, word};
 use super::lenses::{
     accumulate, adapters, copy_weights, devices, put_examples, put_expert_tensor, put_frozen_format, put_packing,
     put_size, put_tokens, quantise_gradients, quantise_weights, second_copy, shard, some, whole_nodes,
 };
 use super::{FieldSpec, PresetField, Steps, Type, Value};
+
+use entry::{id, plan, sharding, word};
 
 /// A field of a scenario; [`Field::spec`] says what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

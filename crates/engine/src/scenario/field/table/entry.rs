@@ -2,7 +2,8 @@
 
 use crate::plan::{OneOf, Plan, Sharding};
 
-use super::{AxisSpec, Field, FieldPlace, FieldSpec, Lens, PresetField, SearchRole, Steps, Type, Value};
+use super::super::{AxisSpec, FieldPlace, FieldSpec, Lens, PresetField, SearchRole, Steps, Type, Value};
+use super::Field;
 
 const fn field(field: Field, path: &'static str, flag: &'static str, takes: Type, place: FieldPlace) -> FieldSpec {
     FieldSpec {
