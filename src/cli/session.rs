@@ -87,7 +87,7 @@ impl Session {
             // Whoever writes 4M often means tokens.
             if field == Field::GlobalBatch && text.trim_end().ends_with(['k', 'K', 'm', 'M', 'b', 'B', 't', 'T']) {
                 let said = field.read(text).ok().flatten().map_or_else(String::new, |batch| batch.to_string());
-                output::note(&format!("--global-batch {text}: {said} sequences; for tokens write '{text} tokens'"));
+                output::warning(&format!("--global-batch {text}: {said} sequences; for tokens write '{text} tokens'"));
             }
             match field.read(text) {
                 Ok(value) => opened.file.put(field, value),

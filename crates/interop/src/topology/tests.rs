@@ -338,12 +338,15 @@ fn the_table_of_rocm_smi_lists_devices() {
     assert!(refusal(text, whole()).contains("'AMD Instinct MI250X' may be any of"));
 }
 
-/// One card of a host, without NVLink.
+/// One card of a host, without NVLink. Three tools say its memory, 46,068 MiB; `-q` has the 65,536 MiB of BAR1 too.
 #[test]
 fn each_tool_names_a_card_on_pcie() {
     for tool in ["list-L", "q", "table", "query-gpu", "nvlink-s"] {
         let found = of(&[&format!("nvidia-smi-{tool}-l40s.txt")], whole()).expect(tool).made.cluster;
         assert_eq!(found.device.name, "NVIDIA L40S", "{tool}");
+        if ["q", "table", "query-gpu"].contains(&tool) {
+            assert_eq!(found.device.memory, Bytes::new(46_068.0 * f64::from(1 << 20)), "{tool}");
+        }
     }
 }
 
