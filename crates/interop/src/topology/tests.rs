@@ -474,6 +474,9 @@ fn a_partition_and_what_bounds_its_jobs_are_kept() {
         let queue = of(&[file], wishes).expect(file).made.cluster.queue.expect("a queue");
         let said = (queue.partition.as_str(), queue.longest, queue.nodes);
         assert_eq!(said, ("gpu", Some(Seconds::new(86_400.0)), Some(32)), "{file}");
+        let by_name = of(&[file], MachineWishes { device: Some("h100"), ..wishes }).expect(file).made.cluster;
+        assert_eq!((by_name.device.name.as_str(), by_name.queue), ("NVIDIA H100-SXM5-80GB", Some(queue)), "{file}");
+        assert!(refused(file, MachineWishes { device: None, ..wishes }).contains("like --device h100"), "{file}");
     }
     // The same of scontrol, whose nodes say no partition; the default one of two alike.
     let wishes = MachineWishes { device: Some("h100-80gb-dgx"), ..whole() };
