@@ -87,7 +87,7 @@ pub(super) fn note(what: &dyn Display) {
     }
 }
 
-/// Says what is wrong with an input that can be done without.
+/// Says what is wrong with an input that can be done without, or what it means where most would mean another thing.
 pub(super) fn warning(what: &dyn Display) {
     line_to_stderr("warning", &what.to_string());
 }

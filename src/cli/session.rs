@@ -7,11 +7,12 @@ use std::sync::Arc;
 use crate::app::Options;
 use crate::app::state::keymap::Keymap;
 use crate::config::{self, Config, Place, Terminal};
-use shardscope_engine::plan::{Idle, Plan};
+use shardscope_engine::plan::{GlobalBatch, Idle, Plan};
 use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::scenario::field::PLACEMENT;
-use shardscope_engine::scenario::{Field, Problem};
+use shardscope_engine::scenario::{Field, Problem, Value};
 use shardscope_engine::search::{self, MOST_THREADS, Pool};
+use shardscope_engine::units::thousands;
 use shardscope_interop::import::{is_cluster_file, is_model_file, read_cluster, read_model};
 use shardscope_interop::report::ImportReport;
 use shardscope_report::snapshot::{self, OpenError, Opened};
@@ -84,12 +85,15 @@ impl Session {
                 opened.scenario.cluster = Arc::new(cluster);
                 continue;
             }
-            // Whoever writes 4M often means tokens.
-            if field == Field::GlobalBatch && text.trim_end().ends_with(['k', 'K', 'm', 'M', 'b', 'B', 't', 'T']) {
-                let said = field.read(text).ok().flatten().map_or_else(String::new, |batch| batch.to_string());
-                output::note(&format!("--global-batch {text}: {said} sequences; for tokens write '{text} tokens'"));
+            let value = field.read(text);
+            if let Ok(Some(Value::Batch(GlobalBatch::Sequences(count)))) = value
+                && text.ends_with(char::is_alphabetic)
+            {
+                // Whoever writes 4M often means tokens.
+                let said = thousands(f64::from(count));
+                output::warning(&format!("--global-batch {text}: {said} sequences; for tokens write '{text} tokens'"));
             }
-            match field.read(text) {
+            match value {
                 Ok(value) => opened.file.put(field, value),
                 Err(problem) => problems.push(problem),
             }

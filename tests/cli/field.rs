@@ -488,3 +488,46 @@ fn a_single_node_needs_no_rate() {
     let refused = two.run("import cluster sinfo.txt --device a100-80gb-dgx").refused().join("\n");
     assert_contains(&refused, &["say with --rate"]);
 }
+
+/// Each option of `accelerate launch` is a key of its file, and what follows the program's name is the program's.
+#[test]
+fn options_of_accelerate_launch_are_read_as_its_file() {
+    let launch = |options: &str, program: &str| {
+        format!("accelerate launch --num_processes 16 --num_machines 2 {options} train.py {program}")
+    };
+    let trainer =
+        "--per_device_train_batch_size 2 --gradient_accumulation_steps 4 --max_seq_length 2048 --output_dir o";
+    let fsdp = "--use_fsdp --mixed_precision bf16 --fsdp_sharding_strategy FULL_SHARD --fsdp_auto_wrap_policy \
+                TRANSFORMER_BASED_WRAP --fsdp_transformer_layer_cls_to_wrap LlamaDecoderLayer";
+    let run =
+        imported(&[("run.sh", &launch(&format!("{fsdp} --fsdp_activation_checkpointing true"), trainer))], ON_A100);
+    let plan = ["strategy = \"fsdp\"", "devices = 16", "micro_batch = 2", "accumulate = 4", "precision = \"bf16\""];
+    assert_contains(&run.stdout, &plan);
+    assert_contains(&run.stdout, &["recompute = \"full\""]);
+
+    // A program of one's own: its options are read over, and listed.
+    let run = imported(&[("run.sh", &launch(fsdp, "--depth 12"))], ON_A100);
+    assert_contains(&run.stdout, &["strategy = \"fsdp\"", "devices = 16"]);
+    assert_contains(&run.stderr, &["--depth"]);
+
+    // ZeRO's stage is 2 unless an option says otherwise.
+    for (stage, strategy) in [("", "zero2"), ("--zero_stage 3", "zero3")] {
+        let options = format!("--use_deepspeed {stage} --offload_optimizer_device cpu --mixed_precision bf16");
+        let run = imported(&[("run.sh", &launch(&options, trainer))], ON_A100);
+        assert_contains(&run.stdout, &[&format!("strategy = \"{strategy}\""), "offload = \"optimizer\""]);
+    }
+
+    // Two copies over eight ranks each.
+    let mesh = "--use_fsdp --fsdp_version 2 --use_parallelism_config --parallelism_config_dp_replicate_size 2 \
+                --parallelism_config_dp_shard_size 8 --mixed_precision bf16";
+    let run = imported(&[("run.sh", &launch(mesh, trainer))], ON_A100);
+    assert_contains(&run.stdout, &["shard = 8"]);
+
+    // An option goes before the file; a file that is named and not given is asked for.
+    let yaml = "distributed_type: FSDP\nmixed_precision: bf16\nnum_processes: 8\nfsdp_config:\n  fsdp_version: 1\n  \
+                fsdp_sharding_strategy: FULL_SHARD\n  fsdp_activation_checkpointing: false\n";
+    let both = launch("--config_file acc.yaml --use_fsdp --fsdp_activation_checkpointing true", trainer);
+    let run = imported(&[("run.sh", &both), ("acc.yaml", yaml)], ON_A100);
+    assert_contains(&run.stdout, &["recompute = \"full\"", "devices = 16", "precision = \"bf16\""]);
+    assert!(refused(&[("run.sh", &both)], ON_A100).contains("--config_file: 'acc.yaml' is a file that says more"));
+}

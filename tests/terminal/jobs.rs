@@ -26,7 +26,7 @@ const JOBS: [Job; 7] = [
             ("Esc", &["32,528,943,616 parameters"]),
             ("1ga", &["[2 Map]"]),
             ("/pri", &["Edit the cluster"]),
-            ("jjjj", &["saved to"]),
+            ("/tokens", &["saved to"]),
         ],
         shows: &["now finishes first, A is cheaper", "days", "cost, EUR"],
         check: |screen, _| {

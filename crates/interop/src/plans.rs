@@ -114,7 +114,7 @@ pub fn import(
 ) -> Result<Imported<ImportedPlan>, Vec<Problem>> {
     let mut read = Vec::new();
     for file in files {
-        read.push(recognised(*file).map_err(|error| vec![error])?);
+        read.extend(recognised(*file).map_err(|error| vec![error])?);
     }
     let of_nodes = devices_of_nodes(&wishes, library);
     let machine = wishes.machine.clone();
@@ -143,8 +143,8 @@ const LOGGED: &str = "- arguments --";
 /// Says whether settings are a tool's.
 type Recogniser = fn(&ToolSettings) -> bool;
 
-/// Whose a file is, and what it says.
-fn recognised(file: LauncherFile<'_>) -> Result<(Tool, ToolSettings), Problem> {
+/// Whose a file is, and what it says; a script may hold the options of two tools.
+fn recognised(file: LauncherFile<'_>) -> Result<Vec<(Tool, ToolSettings)>, Problem> {
     let LauncherFile { name, text } = file;
     let settings = parsed(name, text);
     // axolotl starts the Trainer, under names of its own.
@@ -155,7 +155,7 @@ fn recognised(file: LauncherFile<'_>) -> Result<(Tool, ToolSettings), Problem> {
         return Err(Problem::new(name, error.what, error.fix));
     }
     if text.contains(LOGGED) {
-        return Ok((Tool::Megatron, megatron::from_log(name, text)));
+        return Ok(vec![(Tool::Megatron, megatron::from_log(name, text))]);
     }
     let kinds: [(Tool, Recogniser); 4] = [
         (Tool::Torchtitan, torchtitan::is_of),
@@ -165,13 +165,22 @@ fn recognised(file: LauncherFile<'_>) -> Result<(Tool, ToolSettings), Problem> {
         (Tool::Accelerate, accelerate::is_of),
     ];
     if let Some((tool, _)) = kinds.into_iter().find(|(_, is_of)| is_of(&settings)) {
-        return Ok((tool, settings));
+        return Ok(vec![(tool, settings)]);
+    }
+    if let Some([options, program]) = script::launched(&["accelerate", "launch"], name, text)
+        && let Some(mut options) = accelerate::from_options(options)
+    {
+        if trainer::FLAGS.know(&program) {
+            return Ok(vec![(Tool::Accelerate, options), (Tool::Trainer, program)]);
+        }
+        options.fall_back(program);
+        return Ok(vec![(Tool::Accelerate, options)]);
     }
     for (tool, known) in [(Tool::Megatron, megatron::FLAGS), (Tool::Trainer, trainer::FLAGS)] {
         if script::runs(known, text)
             && let Some(settings) = script::arguments(known, name, text)
         {
-            return Ok((tool, settings));
+            return Ok(vec![(tool, settings)]);
         }
     }
     InputKind::LauncherTree
@@ -207,8 +216,15 @@ fn take_over(mut read: Vec<(Tool, ToolSettings)>, draft: &mut PlanDraft) -> Resu
         let what = format!("files of {} do not make one plan", names.join(" and "));
         vec![Problem::new(place, what, "give one configuration, and the DeepSpeed file that it refers to")]
     };
-    // The arguments of the Trainer and the configuration that launches it belong together too.
-    read.sort_by_key(|(tool, _)| *tool == Tool::Accelerate);
+    // The arguments of the Trainer and the configuration that launches it belong together too, and options that a
+    // script gives to Accelerate go before those of its file.
+    read.sort_by_key(|(tool, settings)| (*tool == Tool::Accelerate, !settings.has("config_file")));
+    if let [.., (Tool::Accelerate, options), (Tool::Accelerate, file)] = &mut read[..]
+        && options.take("config_file").is_some()
+    {
+        options.fall_back(std::mem::replace(file, ToolSettings::new("")));
+        read.pop();
+    }
     let pair = read.iter().map(|(tool, _)| *tool).collect::<Vec<_>>();
     let ([tool] | [tool @ Tool::Trainer, Tool::Accelerate]) = pair[..] else { return Err(alone(&read)) };
     let both = read.len() == 2;

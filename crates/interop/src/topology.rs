@@ -44,7 +44,7 @@ pub struct MachineWishes<'a> {
     pub rate: Option<BytesPerSecond>,
     /// What a device sends to others of its node, where the preset's links are not there.
     pub node_bandwidth: Option<BytesPerSecond>,
-    /// The preset whose device, and whose links inside a node, it has.
+    /// The preset whose device, and whose links inside a node, it has; or the device by its name, like `h100`.
     pub device: Option<&'a str>,
 }
 
@@ -120,7 +120,7 @@ fn described(
     let mut groups = nodes::groups(&facts.kinds);
     let kind = kind(facts, &mut groups, library, wishes.device, report)?;
     let kind = kind.as_ref();
-    let id = device(facts, kind, wishes.device, report)?;
+    let id = device(facts, kind, library, wishes.device, report)?;
     let found = library.cluster(&id).map_err(|unknown| Problem::new("--device", unknown.what(), unknown.fix()))?;
     let mut cluster = (*found).clone();
     report.take("device", &cluster.device.name, format!("preset {id}"));
@@ -160,8 +160,8 @@ fn kind<'a>(
     device: Option<&str>,
     report: &mut ImportReport,
 ) -> Result<Option<NodeGroup<'a>>, Problem> {
-    let preset = device.and_then(|id| library.cluster(id).ok()).map(|cluster| cluster.device.name.clone());
-    let meant = preset.or_else(|| facts.names.first().map(|name| name.value.clone()));
+    let preset = |id: &str| library.cluster(id).map_or_else(|_| id.to_owned(), |cluster| cluster.device.name.clone());
+    let meant = device.map(preset).or_else(|| facts.names.first().map(|name| name.value.clone()));
     let is_meant = |group: &NodeGroup| meant.as_deref().is_some_and(|name| is_same(name, group.device));
     // A single type may be called anything; of several that which is meant counts.
     let several = groups.iter().any(|group| group.device != groups[0].device);
@@ -175,7 +175,7 @@ fn kind<'a>(
         let what = format!("there are nodes of several kinds ({})", all.join(", "));
         let fix = match device {
             Some(id) => format!("name with --device a preset with one of these devices, which {id} has not"),
-            None => "say with --device which of them count".to_owned(),
+            None => format!("say with --device which of them count, like --device {}", groups[0].device),
         };
         return Err(Problem::new("", what, fix));
     }
@@ -255,20 +255,22 @@ fn words(name: &str) -> Vec<String> {
     name.to_lowercase().split(|c: char| !c.is_ascii_alphanumeric()).map(str::to_owned).collect()
 }
 
-/// The preset that has the device which the files name.
+/// The preset that is said, or that has the device which is said or which the files name.
 fn device(
     facts: &MachineFacts,
     kind: Option<&NodeGroup>,
+    library: &Library,
     said: Option<&str>,
     report: &mut ImportReport,
 ) -> Result<String, Problem> {
-    if let Some(id) = said {
+    if let Some(id) = said.filter(|id| known(id).is_none() || library.cluster(id).is_ok()) {
         return Ok(id.to_owned());
     }
+    let named = said.map(|name| (name.to_owned(), "--device".to_owned()));
     let listed = facts.names.first().map(|name| (name.value.clone(), name.place.clone()));
     let typed =
         || kind.filter(|kind| !kind.device.is_empty()).map(|kind| (kind.device.to_owned(), kind.place.to_owned()));
-    let Some((name, place)) = listed.or_else(typed) else {
+    let Some((name, place)) = named.or(listed).or_else(typed) else {
         let fix = "say with --device which preset has it, like --device h100-80gb-dgx";
         return Err(Problem::new("", "no file names the devices", fix));
     };

@@ -18,7 +18,10 @@ impl View for FirstStart {
             Action::Close => None,
             Action::Begin(Beginning::Model | Beginning::Run) => Some(Effect::Open(Opening::ImportPath)),
             Action::Begin(Beginning::Cluster) => Some(Effect::Choose(Field::Cluster)),
-            Action::Begin(Beginning::Trouble) => Some(Effect::Show(measured::SPEC.id)),
+            Action::Begin(Beginning::Trouble) => {
+                // The line is open, so that the figure can be typed at once.
+                return vec![Effect::Close, Effect::Show(measured::SPEC.id), Effect::Open(Opening::OwnFigure)];
+            }
             Action::Begin(Beginning::Papers) => Some(Effect::Open(Opening::Gallery)),
             _ => return Vec::new(),
         };
@@ -28,7 +31,6 @@ impl View for FirstStart {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::app::action::Command;
     use crate::app::action::keys::KeyPlace;
     use crate::app::action::panel::ViewId;
@@ -49,7 +51,7 @@ mod tests {
             ("2", KeyPlace::Path),
             ("3", KeyPlace::List),
             ("4", KeyPlace::Path),
-            ("5", KeyPlace::View(measured::SPEC.id)),
+            ("5", KeyPlace::Entry),
             ("6", KeyPlace::List),
         ] {
             let mut app = first();

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use shardscope_engine::disk::{self, InputKind, OpenInput, Watch};
 use shardscope_engine::hardware::Cluster;
 use shardscope_engine::presets::{Kind, Library};
-use shardscope_engine::scenario::file::{ScenarioFile, Source};
-use shardscope_engine::scenario::{CheckedScenario, Problem, Scenario};
+use shardscope_engine::scenario::file::{self, ScenarioFile, Source};
+use shardscope_engine::scenario::{CheckedScenario, Field, Problem, Scenario};
 use shardscope_engine::search::OwnFigure;
 use shardscope_engine::units::Seconds;
 use shardscope_evidence::measured::{self, MeasuredRow};
@@ -74,7 +74,12 @@ impl ImportQuestion {
                 let head = format!("{}\n", counted.model.counts());
                 let mut model = counted.model;
                 model.id = library.new_id(Kind::Model, &model.name);
-                let file = ScenarioFile { model: model.id.clone(), shape: None, ..self.unpublished() };
+                let mut file = ScenarioFile { model: model.id.clone(), shape: None, ..self.unpublished() };
+                let sample = library.scenario_text("default").ok().and_then(|text| file::parse(&text.text).ok());
+                if sample.is_some_and(|sample| sample.value(Field::Tokens) == file.value(Field::Tokens)) {
+                    // How long the sample's model trains says nothing of another one.
+                    file.put(Field::Tokens, None);
+                }
                 let facts = Scenario { model: Arc::new(model), ..self.scenario.clone() };
                 (head, switch(file, &facts, library)?)
             }

@@ -188,11 +188,11 @@ fn entry(theme: Theme, entry: &Entry) -> Overlay<'_> {
         Purpose::Value(field) => field.spec().label.into(),
         Purpose::PinName(_) => "Name".into(),
         Purpose::SetName => "Name of the set".into(),
-        Purpose::OwnFigure => "Measured: 3.4 s, 38 % MFU, or 71 GiB".into(),
+        Purpose::OwnFigure => "Measured: 3.4 s, 38 % MFU, 71 GiB, or PyTorch's message".into(),
         Purpose::ImportPath => "File to import: its path, then --options".into(),
         Purpose::ExportFolder(form) => format!("Folder for the files of {}", form.name()),
     };
-    let wide = matches!(entry.purpose, Purpose::ImportPath | Purpose::ExportFolder(_));
+    let wide = matches!(entry.purpose, Purpose::OwnFigure | Purpose::ImportPath | Purpose::ExportFolder(_));
     Overlay {
         theme,
         size: (if wide { 76 } else { 44 }, 3),

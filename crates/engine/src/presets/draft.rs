@@ -156,7 +156,7 @@ impl Draft {
         DraftField { value, unit, note: self.note(&path), path, takes }
     }
 
-    /// The note of a field: the ends of a link, the direction of a level's rates.
+    /// The note of a field: the ends of a link, whose a level's rate is and where it runs.
     fn note(&self, path: &str) -> String {
         let Some((table, key)) = path.rsplit_once('.') else { return String::new() };
         if table.contains("links[") {
@@ -164,12 +164,12 @@ impl Draft {
             return format!("between {a} and {b}");
         }
         let level = table.strip_prefix("levels[").and_then(|rest| rest.strip_suffix(']')?.parse::<usize>().ok());
+        let name = |level: usize| self.text_at(&format!("levels[{level}].name"));
         match (key, level) {
-            ("bandwidth", Some(_)) | ("injection", Some(0)) => "of one device".to_owned(),
+            ("bandwidth" | "injection", Some(0)) => format!("device, in the {}", name(0)),
+            ("bandwidth", Some(level)) => format!("device, between {}s", name(level - 1)),
             // The ports of a node: its devices share them.
-            ("injection", Some(level)) => {
-                format!("of a whole {}", self.text_at(&format!("levels[{}].name", level - 1)))
-            }
+            ("injection", Some(level)) => format!("of a whole {}", name(level - 1)),
             _ => String::new(),
         }
     }

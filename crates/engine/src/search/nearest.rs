@@ -12,6 +12,9 @@ use super::advice::Adviser;
 use super::candidate::Candidate;
 use super::options::toward;
 
+/// Values of a field that are tried together with those of another one: two below its own and two above.
+const NEAR: usize = 4;
+
 /// A plan that a program can run, near one that it cannot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NearestPlan {
@@ -62,9 +65,9 @@ pub fn nearest_plan(scenario: &Scenario, name: &str, runs: &Runs, workspace: &mu
 }
 
 /// The nearest scenario to one that cannot be laid out, or that cannot keep its global batch: a file with the edits that
-/// are `wanted`, and one more. That edit changes how the job is laid out; else it moves a field that is wanted to its
-/// nearest value; else it changes numbers or the batch. `known` is the last scenario of the file that was possible. `None`
-/// where no single edit is enough.
+/// are `wanted`, and one more, or two of the nearest where one is not enough. Each changes how the job is laid out; else it
+/// moves a field that is wanted to its nearest value; else it changes numbers or the batch. `known` is the last scenario of
+/// the file that was possible. `None` where no two edits are enough.
 pub fn nearest_possible(
     library: &Library,
     file: &ScenarioFile,
@@ -87,7 +90,7 @@ pub fn nearest_possible(
     };
     let back = wanted.iter().map(|edit| edit.field).filter(|field| field.is_in_plan());
     let fields = others(SearchRole::Free).chain(back).chain(others(SearchRole::OnRequest));
-    let nearest = |field: Field| {
+    let edits = |field: Field| {
         let now = own(field).map(|edit| edit.value.clone()).or_else(|| field.meant(known));
         let [before, after] = [false, true].map(|forward| toward(field, now.as_ref(), forward, known, library));
         let values = (0..before.len().max(after.len())).flat_map(move |step| {
@@ -95,10 +98,23 @@ pub fn nearest_possible(
         });
         values.map(move |value| Edit { field, value })
     };
-    fields.flat_map(nearest).find_map(|edit| {
-        let edits = wanted.iter().cloned().chain([edit.clone()]).collect();
-        let Candidate { scenario, .. } = adviser.candidate(edits)?;
-        Some(Candidate { edits: vec![edit], scenario })
+    let possible = |edits: Vec<Edit>| {
+        let all = wanted.iter().chain(&edits).cloned().collect();
+        let Candidate { scenario, .. } = adviser.candidate(all)?;
+        Some(Candidate { edits, scenario })
+    };
+    let fields: Vec<Vec<Edit>> = fields.map(|field| edits(field).collect()).collect();
+    let one = fields.iter().flatten().find_map(|edit| possible(vec![edit.clone()]));
+    one.or_else(|| {
+        let near = |edits: &'_ Vec<Edit>| edits.iter().take(NEAR).cloned().collect::<Vec<_>>();
+        let near: Vec<Vec<Edit>> = fields.iter().map(near).collect();
+        let pairs =
+            near.iter().enumerate().flat_map(|(at, firsts)| near[at + 1..].iter().map(move |others| (firsts, others)));
+        pairs
+            .flat_map(|(firsts, others)| {
+                firsts.iter().flat_map(move |one| others.iter().map(move |other| [one, other]))
+            })
+            .find_map(|pair| possible(pair.map(Edit::clone).to_vec()))
     })
 }
 
@@ -229,6 +245,22 @@ mod tests {
             (fp16.to_string().as_str(), fp16.scenario.cluster.id.as_str()),
             ("precision fp16", "v100-32gb-dgx1")
         );
+    }
+
+    /// Both of these are wanted at once, so that neither change alone is enough.
+    #[test]
+    fn two_edits_make_two_wanted_ones_possible() {
+        let library = Library::embedded();
+        let (file, known) = scenario(
+            &library,
+            "format = 1\ncluster = \"h100-80gb-dgx\"\nstack = \"default\"\nmodel = \"llama-2-7b\"\nstrategy = \"fsdp\"\n\
+             [plan]\nnodes = 32\nprecision = \"bf16\"\n",
+        );
+        let v100 = Edit { field: Field::Cluster, value: crate::scenario::Value::id("v100-32gb-dgx1") };
+        let wanted = [v100, Edit::new(Field::Tensor, 7)];
+        let found = nearest_possible(&library, &file, &known, &wanted).expect("a scenario");
+        assert_eq!(found.to_string(), "tp 4 + precision fp16");
+        assert_eq!((found.scenario.plan.tensor, found.scenario.cluster.id.as_str()), (4, "v100-32gb-dgx1"));
     }
 
     /// From ZeRO-1 over a node, DDP moves one extent to one device. FSDP over the node moves two extents, each as far,

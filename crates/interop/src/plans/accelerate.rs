@@ -41,6 +41,8 @@ const KEYS: &[ToolKey] = &[
     only("fp8_config.opt_level", &["O1"], "a plan keeps its state in the formats of O1"),
     only("fp8_config.enable_fsdp_float8_all_gather", OFF, "a plan gathers weights in bf16"),
     nothing("fp8_config.*", "how fp8 is scaled changes no size"),
+    only("cpu", OFF, "shardscope knows training on devices alone"),
+    only("tpu", OFF, "shardscope knows training on GPUs alone"),
     nothing("num_machines", "num_processes counts the devices of all machines"),
     nothing("compute_environment", "where it runs is said by --hardware"),
 ];
@@ -128,6 +130,37 @@ pub fn is_of(settings: &ToolSettings) -> bool {
         .any(|name| settings.has(name))
 }
 
+/// The switches of `accelerate launch` that choose who shards, and what its file calls each.
+const LAUNCHED: [(&str, &str); 3] =
+    [("use_fsdp", "FSDP"), ("use_deepspeed", "DEEPSPEED"), ("use_megatron_lm", "MEGATRON_LM")];
+
+/// The sections of its file, and how the options begin that stand in each.
+const SECTIONS: [(&str, &[&str]); 5] = [
+    ("fsdp_config", &["fsdp_"]),
+    ("deepspeed_config", &["deepspeed_", "zero", "offload_", "gradient_"]),
+    ("megatron_lm_config", &["megatron_lm_"]),
+    ("parallelism_config", &["parallelism_config_"]),
+    ("dynamo_config", &["dynamo_"]),
+];
+
+/// The options of `accelerate launch` as its file has them (`src/accelerate/commands/launch.py`,
+/// `launch_command_parser`); nothing where they leave it to a file who shards.
+pub fn from_options(mut options: ToolSettings) -> Option<ToolSettings> {
+    let (switch, kind) = LAUNCHED.into_iter().find(|(switch, _)| options.take(switch).is_some())?;
+    options.take("use_parallelism_config");
+    let named = |name: &str| match SECTIONS.iter().find(|(_, heads)| heads.iter().any(|head| name.starts_with(head))) {
+        Some((section, _)) => format!("{section}.{name}"),
+        None => match name.strip_prefix("fp8_") {
+            Some(short) => format!("fp8_config.{short}"),
+            None if name == "world_size" => "num_processes".to_owned(),
+            None => name.to_owned(),
+        },
+    };
+    let mut settings = options.renamed(named);
+    settings.put("distributed_type", kind, &format!("--{switch}"));
+    Some(settings)
+}
+
 /// Reads it; `deepspeed` is the configuration that it refers to, if that was given.
 pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, draft: &mut PlanDraft) {
     // Without a format of its own Accelerate leaves that of the Trainer.
@@ -158,7 +191,10 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, draft: 
         ),
     }
     table::leave(harmless::ACCELERATE, fsdp, draft);
-    table::leave(harmless::ACCELERATE, settings, draft);
+    if let Some(file) = settings.take("config_file") {
+        draft.cannot(&file, "is a file that says more of the plan", "give that file too");
+    }
+    table::leave(harmless::ACCELERATE, table::left(harmless::LAUNCHER, settings, draft), draft);
     let missing = "Accelerate leaves it to the training script, so one is taken";
     draft.assume(Field::MicroBatch, 1_u32, missing);
     draft.assume(Field::Accumulate, 1_u32, missing);

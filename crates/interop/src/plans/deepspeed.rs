@@ -289,6 +289,10 @@ pub(crate) fn read_with_accelerate(mut inside: ToolSettings, named: Option<ToolS
             own.put(name, &setting.text, &format!("deepspeed_config.{theirs}"));
         }
     }
+    if !own.has(STAGE) {
+        // Accelerate's default, in `DeepSpeedPlugin` (`src/accelerate/utils/dataclasses.py`).
+        own.put(STAGE, "2", "no zero_stage, which is 2 then");
+    }
     read_stage(&mut own, draft);
     read_offload(&mut own, draft);
     table::read(WITH_ACCELERATE, &mut inside, draft);

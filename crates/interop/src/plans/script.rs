@@ -26,6 +26,12 @@ impl KnownFlags {
         self.own.iter().chain(self.shared).copied()
     }
 
+    /// Whether options are those of a program that is known by these.
+    pub fn know(self, options: &ToolSettings) -> bool {
+        let there = |name: &&&str| options.has(name);
+        self.own.iter().any(|name| there(&name)) || self.shared.iter().filter(there).count() >= 2
+    }
+
     fn has(self, word: &str) -> bool {
         let name = word.split('=').next().unwrap_or_default().replace('-', "_");
         self.all().any(|known| known == name.trim_start_matches('_') && word.starts_with("--"))
@@ -60,6 +66,25 @@ pub fn arguments(known: KnownFlags, file: &str, text: &str) -> Option<ToolSettin
     let [world_size, visible] = ["WORLD_SIZE", "CUDA_VISIBLE_DEVICES"].map(variable);
     launcher::count_devices(&mut settings, &LaunchCommand { words: &words, text, world_size, visible });
     Some(settings)
+}
+
+/// The options of a launcher that is started by some words (`accelerate launch`), and those of the program that it starts,
+/// which begins at a file of Python or at a module; nothing where a script does not run it.
+pub fn launched(launcher: &[&str], file: &str, text: &str) -> Option<[ToolSettings; 2]> {
+    let mut shell = Shell::default();
+    let after = |words: Vec<String>| {
+        let at = words.windows(launcher.len()).position(|some| some.iter().eq(launcher))?;
+        Some(words[at + launcher.len()..].to_vec())
+    };
+    let commands = statements(text).into_iter().filter_map(|statement| after(shell.execute(&statement)?));
+    let words = commands.last()?;
+    let is_module = |word: &String| word == "-m" || word == "--module";
+    let start = words.iter().position(|word| is_module(word) || word.ends_with(".py")).unwrap_or(words.len());
+    let (options, program) = words.split_at(start);
+    let [mut options, program] = [options, program].map(|words| settings(file, &[words.to_vec()]));
+    let world_size = shell.values.get("WORLD_SIZE").map(String::as_str);
+    launcher::count_devices(&mut options, &LaunchCommand { words: &words, text, world_size, visible: None });
+    Some([options, program])
 }
 
 /// `--name value`, `--name=value` and `--name` among the words of some lists.

@@ -85,6 +85,19 @@ impl ToolSettings {
         self.values.remove(name)
     }
 
+    /// Adds what others have, under names that are not here.
+    pub(crate) fn fall_back(&mut self, others: Self) {
+        for (name, setting) in others.values {
+            self.values.entry(name).or_insert(setting);
+        }
+    }
+
+    /// Those of it under other names, called as before in messages.
+    pub(crate) fn renamed(self, name: impl Fn(&str) -> String) -> Self {
+        let values = self.values.into_iter().map(|(key, setting)| (name(&key), setting)).collect();
+        Self { values, ..self }
+    }
+
     /// Takes away all that a pattern fits: a name, or the beginning of names before a `*`.
     pub(crate) fn take_all(&mut self, pattern: &str) -> Vec<Setting> {
         let Some(beginning) = pattern.strip_suffix('*') else { return self.take(pattern).into_iter().collect() };

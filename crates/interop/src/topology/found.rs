@@ -27,8 +27,12 @@ pub fn read(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), Prob
     if whole.starts_with('{') {
         return json(file, whole, facts);
     }
+    let mut section = "";
     for (at, line) in lines.iter().enumerate() {
-        listed += u32::from(driver(line, &format!("{file}:{}", at + 1), facts));
+        if line.trim_end().ends_with(" Memory Usage") {
+            section = line.trim();
+        }
+        listed += u32::from(driver(line, section, &format!("{file}:{}", at + 1), facts));
     }
     slurm::read(file, &lines, facts)?;
     ports::read(file, &lines, facts)?;
@@ -77,8 +81,11 @@ fn refuse_slices(line: &str, place: &str) -> Result<(), Problem> {
     }
 }
 
-/// A device that `nvidia-smi -L`, `-q`, its table or its CSV lists; memory beside it.
-fn driver(line: &str, place: &str, facts: &mut MachineFacts) -> bool {
+/// The section of `nvidia-smi -q` that tells of a device's own memory; that of BAR1 tells of addresses of the bus.
+const OWN_MEMORY: &str = "FB Memory Usage";
+
+/// A device that `nvidia-smi -L`, `-q`, its table or its CSV lists; memory beside it, which `-q` has in sections.
+fn driver(line: &str, section: &str, place: &str, facts: &mut MachineFacts) -> bool {
     let said = |value: &str| Said { value: value.trim().to_owned(), place: place.to_owned() };
     let after =
         |key: &str| line.trim_start().strip_prefix(key).map(|rest| rest.trim_start().trim_start_matches(':').trim());
@@ -90,7 +97,8 @@ fn driver(line: &str, place: &str, facts: &mut MachineFacts) -> bool {
         // The table has used and total beside each other; the total is the largest figure of a device.
         facts.memory.push(Said { value, place: place.to_owned() });
     }
-    if let Some(total) = after("Total").and_then(|rest| rest.strip_suffix("MiB")?.trim().parse::<f64>().ok()) {
+    let total = after("Total").filter(|_| section == OWN_MEMORY);
+    if let Some(total) = total.and_then(|rest| rest.strip_suffix("MiB")?.trim().parse::<f64>().ok()) {
         facts.memory.push(Said { value: total, place: place.to_owned() });
     }
     if let Some(name) = after("Product Name") {

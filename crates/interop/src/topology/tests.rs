@@ -338,12 +338,15 @@ fn the_table_of_rocm_smi_lists_devices() {
     assert!(refusal(text, whole()).contains("'AMD Instinct MI250X' may be any of"));
 }
 
-/// One card of a host, without NVLink.
+/// One card of a host, without NVLink. Three tools say its memory, 46,068 MiB; `-q` has the 65,536 MiB of BAR1 too.
 #[test]
 fn each_tool_names_a_card_on_pcie() {
     for tool in ["list-L", "q", "table", "query-gpu", "nvlink-s"] {
         let found = of(&[&format!("nvidia-smi-{tool}-l40s.txt")], whole()).expect(tool).made.cluster;
         assert_eq!(found.device.name, "NVIDIA L40S", "{tool}");
+        if ["q", "table", "query-gpu"].contains(&tool) {
+            assert_eq!(found.device.memory, Bytes::new(46_068.0 * f64::from(1 << 20)), "{tool}");
+        }
     }
 }
 
@@ -471,6 +474,9 @@ fn a_partition_and_what_bounds_its_jobs_are_kept() {
         let queue = of(&[file], wishes).expect(file).made.cluster.queue.expect("a queue");
         let said = (queue.partition.as_str(), queue.longest, queue.nodes);
         assert_eq!(said, ("gpu", Some(Seconds::new(86_400.0)), Some(32)), "{file}");
+        let by_name = of(&[file], MachineWishes { device: Some("h100"), ..wishes }).expect(file).made.cluster;
+        assert_eq!((by_name.device.name.as_str(), by_name.queue), ("NVIDIA H100-SXM5-80GB", Some(queue)), "{file}");
+        assert!(refused(file, MachineWishes { device: None, ..wishes }).contains("like --device h100"), "{file}");
     }
     // The same of scontrol, whose nodes say no partition; the default one of two alike.
     let wishes = MachineWishes { device: Some("h100-80gb-dgx"), ..whole() };

@@ -51,6 +51,17 @@ fn a_dropped_model_is_the_scenarios_and_undo_takes_it_back() {
     assert_eq!(app.scenario, before);
 }
 
+/// The 1T of the sample that is open at first say nothing of another model; 500B were typed.
+#[test]
+fn tokens_of_the_sample_go_with_its_model() {
+    for (tokens, left) in [(1e12, None), (5e11, Some(5e11))] {
+        let mut app = explorer();
+        app.file.put(Field::Tokens, Some(tokens.into()));
+        drop_file(&mut app, &fixture("hf/qwen3-8b.json"));
+        assert_eq!(app.scenario.plan.tokens, left);
+    }
+}
+
 #[test]
 fn the_palette_takes_a_path_behind_its_word() {
     let mut app = explorer();

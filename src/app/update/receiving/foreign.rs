@@ -19,6 +19,7 @@ use shardscope_engine::search::OwnFigure;
 use shardscope_engine::stack::Calibration;
 use shardscope_engine::text::printable;
 use shardscope_interop::export::ExportForm;
+use shardscope_interop::out_of_memory;
 
 impl App {
     /// Has files read that are named on a line, and taken in. The line is kept for `O`, which may add what was missing.
@@ -71,7 +72,9 @@ impl App {
             commands.extend(self.ask_view());
             return commands;
         }
-        match text.parse() {
+        // A terminal without bracketed paste types what is pasted.
+        let message = out_of_memory::read(text).map(|message| message.made.figure());
+        match message.or_else(|_| text.parse()) {
             Ok(figure) => self.measure_run(figure),
             Err(why) => {
                 // The line stays, to be corrected: what is typed next would be taken for keys.

@@ -263,7 +263,8 @@ fn it_says_of_what_each_rate_of_a_level_is() {
     let library = Library::embedded();
     let frontier = library.draft(Kind::Cluster, &scenario(&library, "mi250x-frontier", "mpt-7b")).unwrap();
     let of = |path: &str| slot(&frontier, path).note;
-    assert_eq!(of("levels[0].bandwidth"), "of one device");
+    assert_eq!(of("levels[0].bandwidth"), "device, in the package");
+    assert_eq!(of("levels[2].bandwidth"), "device, between nodes");
     assert_eq!(of("levels[1].injection"), "of a whole package");
     assert_eq!(of("levels[2].injection"), "of a whole node");
     assert_eq!(of("levels[1].latency"), "");
