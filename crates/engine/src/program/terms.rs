@@ -48,8 +48,12 @@ pub(crate) struct StageCost {
     pub kept: Bytes,
     /// Activations taken beside them when backward begins.
     pub working: Bytes,
-    /// Gathered weights, and gradients that wait for their reduction.
-    pub buffers: Bytes,
+    /// Gathered weights.
+    pub gathered: Bytes,
+    /// Gradients that wait for their reduction.
+    pub gradients: Bytes,
+    /// The second copy of its weights.
+    pub secondary: Bytes,
     /// Parameters before they are sharded: of experts that have a mesh of their own, and all others.
     pub parameters: [Parameters; 2],
     /// Weights, gradients and optimizer state that stay in memory.
@@ -182,7 +186,9 @@ fn unit_cost(all: &[UnitCosts<'_>], ahead: &UnitRun, behind: &UnitRun) -> StageC
         gather: PerDirection { forward: transfer(ahead.gather), backward: transfer(behind.gather) },
         reduce: behind.reduce.map(|reduction| transfer(reduction.reduce)),
         replicas: transfer(behind.reduce.complete.replicas),
-        buffers: behind.gathered + behind.gradients,
+        gathered: behind.gathered,
+        gradients: behind.gradients,
+        secondary: ahead.secondary,
         ..passes(costs, &one(ahead), &one(behind)).with_state(&ParameterGroup::new(costs, parameters))
     }
 }
@@ -221,7 +227,9 @@ fn stage_cost<'c, 'a: 'c>(
         cost.reduce.complete = cost.reduce.complete + transfer(reduction.reduce);
         cost.replicas = cost.replicas + transfer(reduction.replicas);
         cost.store += costs.rates.host_copy(costs.stored(trained, Gradients::Complete));
-        cost.buffers += costs.buffer(weights) + costs.gradient_buffer(trained);
+        cost.gathered += costs.buffer(weights);
+        cost.gradients += costs.gradient_buffer(trained);
+        cost.secondary += costs.secondary(weights);
         cost = cost.with_state(&group);
     }
     cost
@@ -258,8 +266,21 @@ fn passes(costs: &UnitCosts<'_>, ahead: &[UnitRun], behind: &[UnitRun]) -> Stage
         to_host: costs.rates.host_copy(both(|unit_pass| unit_pass.to_host)),
         // What goes to the host is not kept on the device.
         kept: sum(ahead, |unit_pass| unit_pass.kept - unit_pass.to_host),
-        working: behind.first().map_or(Bytes::ZERO, |run| run.unit_pass.working),
+        working: working(ahead, behind),
         ..StageCost::default()
+    }
+}
+
+/// Activations that backward takes beside those that forward kept: for its first unit, or for the next one where the
+/// first is the head, whose logits are free by then.
+fn working(ahead: &[UnitRun], behind: &[UnitRun]) -> Bytes {
+    let of = |run: &UnitRun| run.unit_pass.working;
+    let first = behind.first().map_or(Bytes::ZERO, of);
+    match (ahead.last(), behind) {
+        (Some(head), [UnitRun { count: 1, .. }, next, ..]) if head.unit_pass.part == ModelPart::Head => {
+            first.max(of(next) - head.unit_pass.kept)
+        }
+        _ => first,
     }
 }
 

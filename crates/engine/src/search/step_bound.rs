@@ -17,6 +17,7 @@ use crate::plan::pass::{Pass, PerDirection, STAGE_BUFFERS};
 use crate::plan::{Offload, ScheduleRules};
 use crate::program::{EndTransferCounts, PerGradients, StageCost, StepTerms};
 use crate::scenario::{Layout, Scenario};
+use crate::stack::Overlap;
 use crate::units::Seconds;
 
 use line::{BoundLine, BoundSpan, StepMaximum};
@@ -46,6 +47,8 @@ pub(super) struct StepBound<'a> {
     levels: usize,
     /// Whether the terms tell where all of the state lies. Units do not tell operators with shards of their own.
     knows_state: bool,
+    /// Whether reductions run beside compute.
+    reduces_beside: bool,
 }
 
 /// Transfers and update that nothing hides, before the first pass and after the last.
@@ -76,6 +79,7 @@ impl<'a> StepBound<'a> {
                 + 2 * u32::from(offloads),
             levels: levels(terms),
             knows_state: staged || plan.operators.is_empty(),
+            reduces_beside: scenario.stack.overlap != Overlap::None,
         }
     }
 
@@ -97,7 +101,7 @@ impl<'a> StepBound<'a> {
     pub(crate) fn envelope(&self) -> StepEnvelope {
         let mut envelope = StepEnvelope::default();
         self.lines(Some(&EndTransferCounts::default()), &mut |span, line| envelope.add(span, line));
-        (0..self.ranks).for_each(|rank| envelope.add_memory(self.memory(rank)));
+        (0..self.ranks).flat_map(|rank| self.memory(rank)).for_each(|memory| envelope.add_memory(memory));
         envelope
     }
 

@@ -123,7 +123,8 @@ impl LowerBound {
                 let [more_experts, more] = part.parameters;
                 [experts + more_experts, others + more]
             });
-            (parameters, bound.memory(rank).without_state(micro_batches))
+            let held = bound.memory(rank).map(|memory| memory.without_state(micro_batches));
+            (parameters, held.fold(Bytes::ZERO, Bytes::max))
         };
         let mut ranks: Vec<_> = (0..bound.ranks()).map(on_rank).collect();
         // Neighbours are often alike.
@@ -136,7 +137,7 @@ impl LowerBound {
         let terms = self.terms.placed(scenario, layout);
         let counts = self.counts.get_or_init(|| transfer_counts_at_ends(scenario, layout));
         let (bound, micro_batches) = (StepBound::new(scenario, layout, &terms), scenario.plan.accumulate);
-        let fullest = (0..bound.ranks()).map(|rank| bound.memory(rank).at(micro_batches));
+        let fullest = (0..bound.ranks()).flat_map(|rank| bound.memory(rank)).map(|memory| memory.at(micro_batches));
         PlacedLowerBound {
             time: bound.time(micro_batches, counts),
             memory: reserved(scenario, fullest.fold(Bytes::ZERO, Bytes::max)),

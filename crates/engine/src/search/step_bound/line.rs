@@ -108,7 +108,7 @@ impl StepEnvelope {
         step_time(self.spans.each_ref().map(most))
     }
 
-    /// Memory of the fullest rank when it begins its first backward.
+    /// Memory of the fullest rank when it begins a backward.
     pub fn memory(&self, micro_batches: u32) -> Bytes {
         self.ranks.iter().map(|rank| rank.at(micro_batches)).fold(Bytes::ZERO, Bytes::max)
     }

@@ -1,23 +1,24 @@
-//! The memory that a rank needs at least: that of the moment when it begins its first backward.
+//! The memory that a rank needs at least: that of moments when it begins a backward.
 
-use crate::plan::pass::PipelineCounts;
+use crate::plan::pass::{PipelineCounts, STAGE_BUFFERS, stage_buffer};
+use crate::program::StageCost;
 use crate::scenario::Scenario;
 use crate::units::Bytes;
 
 use super::{ROUNDING, StepBound};
 
-/// A rank's memory when it begins its first backward, for any number of micro-batches.
+/// A rank's memory when it begins a backward, for any number of micro-batches.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::search) struct RankMemory {
-    /// Its state, and the weights and gradients in buffers.
+    /// Its state, the second copy of its weights, and weights and gradients in buffers.
     state: Bytes,
     /// Beside that, whatever the number of micro-batches: what backward works in, and what units keep.
     working: Bytes,
-    /// Checkpoints of a micro-batch: of all its stages, and of the stage that has least.
+    /// Checkpoints of each micro-batch, where all are held.
     kept: Bytes,
-    least: Bytes,
+    /// Checkpoints where a rank holds no more than `most`, each of a stage and a micro-batch.
+    held: Bytes,
     stages: u32,
-    /// The most checkpoints that it holds, each of a stage and a micro-batch.
     most: u32,
 }
 
@@ -29,41 +30,94 @@ impl RankMemory {
 
     /// Memory that it holds beside its state.
     pub(crate) fn without_state(&self, micro_batches: u32) -> Bytes {
-        let passed = if u64::from(micro_batches) * u64::from(self.stages) <= u64::from(self.most) {
-            self.kept * f64::from(micro_batches)
-        } else {
-            // Which stages they are of is not asked: they are counted as those of the smallest. Each stage has one at
-            // least.
-            (self.least * f64::from(self.most)).max(self.kept)
-        };
-        self.working + passed
+        let all = u64::from(micro_batches) * u64::from(self.stages) <= u64::from(self.most);
+        self.working + if all { self.kept * f64::from(micro_batches) } else { self.held }
     }
 
     /// Whether another rank never holds more.
     pub fn covers(&self, other: &Self) -> bool {
         let as_much = self.working + self.state >= other.working + other.state;
-        as_much && self.kept >= other.kept && self.least >= other.least && self.most >= other.most
+        as_much && self.kept >= other.kept && self.held >= other.held && self.most >= other.most
     }
 }
 
 impl StepBound<'_> {
-    /// The memory of a rank.
-    pub fn memory(&self, rank: usize) -> RankMemory {
-        if !self.staged {
-            return self.unit_memory();
-        }
-        let stages = self.stages_per_rank() as u32;
-        let counts = PipelineCounts { ranks: self.ranks as u32, stages, micro_batches: u32::MAX / stages };
-        // Backward begins with the last stage.
-        let begins = self.stage(self.terms.order.len() - self.ranks + rank);
+    /// The memory of a rank when it begins its first backward, and that of its next stage where it has another one.
+    pub fn memory(&self, rank: usize) -> impl Iterator<Item = RankMemory> + use<> {
+        let moments = if self.staged {
+            [Some(self.first_backward(rank)), self.next_backward(rank)]
+        } else {
+            [Some(self.unit_memory()), None]
+        };
+        moments.into_iter().flatten()
+    }
+
+    /// The first backward begins with the last stage. Both weight buffers are full by then, since forward has passed all
+    /// stages.
+    fn first_backward(&self, rank: usize) -> RankMemory {
+        let (stages, begins) = (self.stages_per_rank(), self.last_stage(rank));
+        let sum = |of: fn(&StageCost) -> Bytes| self.of_rank(rank).map(of).sum::<Bytes>();
+        let other = if stages > 1 { self.least_gathered(rank) } else { Bytes::ZERO };
+        // The last two stages may be in the buffers until backward is over, and then leave no copy.
+        let copied = self.of_rank(rank).take(stages.saturating_sub(STAGE_BUFFERS));
+        let copies: Bytes = copied.map(|stage| stage.secondary).sum();
+        let (ranks, stages) = (self.ranks as u32, stages as u32);
+        let counts = PipelineCounts { ranks, stages, micro_batches: u32::MAX / stages };
+        let most = (self.rules.checkpoints)(counts, rank as u32);
         RankMemory {
-            state: self.of_rank(rank).map(|stage| stage.state).sum::<Bytes>() + begins.buffers,
+            state: sum(|stage| stage.state) + copies + begins.gathered + other + begins.gradients,
             working: begins.working,
-            kept: self.of_rank(rank).map(|stage| stage.kept).sum(),
-            least: self.of_rank(rank).map(|stage| stage.kept).reduce(Bytes::min).unwrap_or(Bytes::ZERO),
+            kept: sum(|stage| stage.kept),
+            held: self.forwards(rank, most),
             stages,
-            most: (self.rules.checkpoints)(counts, rank as u32),
+            most,
         }
+    }
+
+    /// When backward turns to the last stage but one, the gradients of the last one are being reduced: there are two
+    /// buffers of gradients, unless the reduction holds compute up. What backward works in comes later.
+    fn next_backward(&self, rank: usize) -> Option<RankMemory> {
+        let ends = self.last_stage(rank);
+        let begins = self.of_rank(rank).nth(self.stages_per_rank().checked_sub(2)?)?;
+        if !self.reduces_beside || ends.gradients == Bytes::ZERO {
+            return None;
+        }
+        let first = self.first_backward(rank);
+        let state = first.state - ends.gathered + self.least_gathered(rank) + begins.gradients;
+        let next = RankMemory { state, working: Bytes::ZERO, ..first };
+        if !self.rules.alternates {
+            return Some(RankMemory { kept: first.kept - ends.kept, ..next });
+        }
+        // With 2 ranks of 3 stages, backward 2 is the first of stage 1. Rank 0 has passed 7 forwards before backward 0,
+        // and 8 before the forward that precedes backward 2. Where those two take one buffer from each other, the forward
+        // may outlast the reduction.
+        let ranks = self.ranks as u32;
+        let most = first.most + ranks - 1;
+        let [forward, backward] = [most / ranks % first.stages, first.stages - 2];
+        let contend = forward != backward && stage_buffer(forward) == stage_buffer(backward);
+        let held = self.forwards(rank, most) - ends.kept * f64::from(ranks);
+        let passed = RankMemory { kept: Bytes::ZERO, held, most, ..next };
+        (self.rules.grouped && !contend).then_some(passed)
+    }
+
+    fn last_stage(&self, rank: usize) -> &StageCost {
+        self.stage(self.terms.order.len() - self.ranks + rank)
+    }
+
+    /// Gathered weights of the rank's smallest stage.
+    fn least_gathered(&self, rank: usize) -> Bytes {
+        self.of_rank(rank).map(|stage| stage.gathered).reduce(Bytes::min).unwrap_or(Bytes::ZERO)
+    }
+
+    /// Checkpoints of a rank after so many forwards: forward `i` is of stage `i / P mod K`.
+    fn forwards(&self, rank: usize, count: u32) -> Bytes {
+        let ranks = self.ranks as u32;
+        let period = ranks * self.stages_per_rank() as u32;
+        let passed = |(stage, part): (usize, &StageCost)| {
+            let last = (count % period).saturating_sub(stage as u32 * ranks).min(ranks);
+            part.kept * f64::from(count / period * ranks + last)
+        };
+        self.of_rank(rank).enumerate().map(passed).sum()
     }
 
     /// Units keep what one micro-batch needs. The logits are gone when the last layer begins.
@@ -73,7 +127,7 @@ impl StepBound<'_> {
             state: Bytes::ZERO,
             working: kept,
             kept: Bytes::ZERO,
-            least: Bytes::ZERO,
+            held: Bytes::ZERO,
             stages: 1,
             most: u32::MAX,
         };
@@ -83,8 +137,10 @@ impl StepBound<'_> {
             let logits = if self.has_ends { self.stage(units - 1).kept } else { Bytes::ZERO };
             let begun = kept - logits + layer.working;
             memory.working = kept.max(begun);
-            let buffers = kept.max(begun + layer.buffers) - memory.working;
-            memory.state = self.order().map(|unit| unit.state).sum::<Bytes>() + buffers;
+            let buffers = kept.max(begun + layer.gathered + layer.gradients) - memory.working;
+            // The head's second copy may be free by then.
+            let copies: Bytes = self.order().take(units - ends).map(|unit| unit.secondary).sum();
+            memory.state = self.order().map(|unit| unit.state).sum::<Bytes>() + copies + buffers;
         }
         memory
     }
