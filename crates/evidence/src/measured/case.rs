@@ -200,6 +200,9 @@ fn as_run(row: &MeasuredRow, stack: &Stack) -> Stack {
         notes if notes.contains("sequence parallel=yes") => stack.sequence_parallel = true,
         _ => {}
     }
+    if row.text("notes").contains("NO overlap of any communication") {
+        (stack.tensor_overlap, stack.reduce_during_backward, stack.gather_during_forward) = (false, false, false);
+    }
     match row.text("precision") {
         mode if mode.ends_with("/PURE") => stack.reduce_format = Some(Format::Bf16),
         mode if mode.ends_with("/DEFAULT") => stack.reduce_format = Some(Format::Fp32),

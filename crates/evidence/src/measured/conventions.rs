@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
-use shardscope_engine::plan::FrozenFormat;
+use shardscope_engine::plan::{Dispatcher, FrozenFormat};
 
 /// Who read a peak of memory, and so what it contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -28,6 +28,8 @@ pub(super) struct Conventions {
     pub recomputes: bool,
     pub vocabulary: Option<Vocabulary>,
     stages: Vec<StageRule>,
+    exchanges: Vec<ExchangeRule>,
+    pub balanced: bool,
     pub memory: Option<Reading>,
     pub first_rank: bool,
     pub frozen: Option<FrozenFormat>,
@@ -64,6 +66,20 @@ pub(super) struct StageRule {
     pub why: String,
 }
 
+/// The exchange of tokens with their experts.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ExchangeRule {
+    #[serde(default)]
+    cluster: String,
+    #[serde(default)]
+    model: String,
+    pub dispatcher: Dispatcher,
+    #[serde(default)]
+    pub overlap: bool,
+    pub why: String,
+}
+
 /// The conventions of every stack that has some. A test reads the file, which is part of the program.
 static ALL: LazyLock<BTreeMap<String, Conventions>> =
     LazyLock::new(|| toml::from_str(shardscope_presets::CONVENTIONS).unwrap_or_default());
@@ -82,6 +98,10 @@ impl Conventions {
             (None, other) => other.as_deref().is_none_or(|other| other == architecture),
         });
         found.map(|one| one.to.as_str())
+    }
+
+    pub(crate) fn exchange_rule(&self, cluster: &str, model: &str) -> Option<&ExchangeRule> {
+        self.exchanges.iter().find(|rule| cluster.starts_with(&rule.cluster) && model.starts_with(&rule.model))
     }
 
     pub(crate) fn stage_rule(&self, cluster: &str) -> Option<&StageRule> {

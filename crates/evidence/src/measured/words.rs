@@ -1,7 +1,7 @@
 //! Meanings of a cell's words: spellings differ from source to source, so they are read by the
 //! words in them. Not for what stands for a blank cell.
 
-use shardscope_engine::plan::{Precision, Recompute};
+use shardscope_engine::plan::{Dispatcher, Precision, Recompute};
 use shardscope_engine::stack::Attention;
 
 /// A precision: the fp8 of a mixture wins, then bf16.
@@ -75,6 +75,28 @@ pub(super) fn month(path: &str) -> Option<u32> {
     numbers.filter_map(|digits| digits.parse().ok()).find(|month| (201_001..210_013).contains(month))
 }
 
+/// Whether a note says that the router was forced to spread tokens evenly.
+pub(super) fn balanced(note: &str) -> bool {
+    let note = note.to_lowercase();
+    ["balanced", "forced balance", "force_load_balancing"].iter().any(|words| note.contains(words))
+}
+
+/// The library that carried tokens to their experts, if a note names it.
+pub(super) fn dispatcher(note: &str) -> Option<Dispatcher> {
+    let note = note.to_lowercase();
+    let named = |dispatcher: &&Dispatcher| note.contains(dispatcher.word());
+    // Notes call Megatron's own the all-to-all dispatcher.
+    let own = || note.contains("all-to-all dispatcher").then_some(Dispatcher::AllToAll);
+    Dispatcher::ALL.iter().find(named).copied().or_else(own)
+}
+
+/// Whether a note says that exchanges with experts ran beside compute.
+pub(super) fn hides_exchanges(note: &str) -> bool {
+    let said =
+        ["A2A overlap", "overlap ON", "overlap_moe_expert_parallel_comm"].iter().any(|words| note.contains(words));
+    said && !note.contains("no A2A overlap")
+}
+
 /// Whether a note says that the products of tensor parallelism were cut so that collectives run beside them: PyTorch's
 /// async tensor parallelism.
 pub(crate) fn cuts_products(notes: &str) -> bool {
@@ -114,6 +136,19 @@ mod tests {
             ("flash", None),
         ] {
             assert_eq!(attention(cell), wanted, "{cell}");
+        }
+    }
+
+    #[test]
+    fn a_note_says_how_tokens_reached_their_experts() {
+        for (note, wanted, hidden, even) in [
+            ("dispatcher hybridep; overlap_moe_expert_parallel_comm", Some(Dispatcher::HybridEp), true, false),
+            ("FORCED BALANCE; DeepEP, no A2A overlap", Some(Dispatcher::DeepEp), false, true),
+            ("moe_router_force_load_balancing; alltoall", Some(Dispatcher::AllToAll), false, true),
+            ("forced balanced routing; overlap ON", None, true, true),
+            ("NeMo 25.04; recompute not stated", None, false, false),
+        ] {
+            assert_eq!((dispatcher(note), hides_exchanges(note), balanced(note)), (wanted, hidden, even), "{note}");
         }
     }
 

@@ -2,11 +2,12 @@
 
 use shardscope_engine::hardware::Cluster;
 use shardscope_engine::plan::{
-    Extent, FlopCount, Imbalance, Plan, Precision, Recompute, Schedule, Sharding, Size, TrainMethod, Tuning,
+    ExpertMesh, Extent, FlopCount, Imbalance, Plan, Precision, Recompute, Schedule, Sharding, Size, TrainMethod, Tuning,
 };
 use shardscope_engine::presets::{Kind, Library};
 
 use super::Cells;
+use crate::measured::conventions::Conventions;
 use crate::measured::words;
 
 pub(super) struct RowPlan {
@@ -39,17 +40,40 @@ pub(super) fn read(cells: &mut Cells<'_>, library: &Library, cluster: &Cluster) 
     let mut plan = Plan::new(sharding, sequence);
     plan.size = Size::Devices(devices);
     (plan.tensor, plan.pipeline, plan.context) = (tensor, pipeline, context);
-    (plan.experts.ranks, plan.experts.tensor) = (ranks("ep")?, cells.row.count("etp")?);
-    if cells.row.text("notes").contains("balanced") {
-        plan.experts.imbalance = Imbalance::BALANCED;
-    }
+    plan.experts = experts(cells, library)?;
     (plan.micro_batch, plan.accumulate) = (batch.micro, batch.whole);
     plan.flop_count = FlopCount::Parameters;
-    plan.precision = precision(cells, cluster);
+    plan.precision = precision(cells, cluster)?;
     plan.tuning = tuning(cells, plan.precision)?;
     plan.recompute = recompute(cells);
     (plan.schedule, plan.stages_per_rank) = schedule(cells, pipeline, batch.whole)?;
     Ok(RowPlan { plan, strategy, tensor, more: batch.more })
+}
+
+/// The experts' mesh and exchanges: as the row says, else as the published runs of its stack had them.
+fn experts(cells: &mut Cells<'_>, library: &Library) -> Result<ExpertMesh, String> {
+    let row = cells.row;
+    let ranks = row.count("ep")?.unwrap_or(1);
+    let mut experts = ExpertMesh { ranks, tensor: row.count("etp")?, ..ExpertMesh::default() };
+    if ranks == 1 {
+        return Ok(experts);
+    }
+    let stack = library.stack(row.text("stack")).map_err(|unknown| unknown.to_string())?;
+    let (conventions, notes) = (Conventions::of_stack(&stack.id), row.text("notes"));
+    if words::balanced(notes) {
+        experts.imbalance = Imbalance::BALANCED;
+    } else if conventions.balanced {
+        cells.assume("notes", &"balanced", "what this stack's published runs force the router to");
+        experts.imbalance = Imbalance::BALANCED;
+    }
+    if let Some(dispatcher) = words::dispatcher(notes) {
+        (experts.dispatcher, experts.overlap) = (dispatcher, words::hides_exchanges(notes));
+    } else if let Some(rule) = conventions.exchange_rule(row.text("cluster"), row.text("model")) {
+        let beside = if rule.overlap { ", beside compute" } else { "" };
+        cells.assume("notes", &format!("{}{beside}", rule.dispatcher), &rule.why);
+        (experts.dispatcher, experts.overlap) = (rule.dispatcher, rule.overlap);
+    }
+    Ok(experts)
 }
 
 /// The strategy of a class, and how it shards.
@@ -132,13 +156,18 @@ fn batch(cells: &mut Cells<'_>, data: u32, pipeline: u32) -> Result<RowBatch, St
     Ok(RowBatch { micro, whole: whole as u32, more: count - whole })
 }
 
-fn precision(cells: &mut Cells<'_>, cluster: &Cluster) -> Precision {
+fn precision(cells: &mut Cells<'_>, cluster: &Cluster) -> Result<Precision, String> {
+    let cell = cells.row.text("precision");
+    // Read as bf16 its products would take three times as long as they did.
+    if cell.contains("fp4") {
+        return Err(format!("'precision' is {cell}, of whose products nothing is known here"));
+    }
     let usual = Precision::usual(&cluster.device.peak);
-    let stated = ["precision", "compute_format"].map(|column| words::precision(cells.row.text(column)));
-    stated.into_iter().flatten().next().unwrap_or_else(|| {
+    let stated = [cell, cells.row.text("compute_format")].map(words::precision);
+    Ok(stated.into_iter().flatten().next().unwrap_or_else(|| {
         cells.assume("precision", &usual, "what the device is trained in");
         usual
-    })
+    }))
 }
 
 /// The part of the model that was trained.

@@ -17,8 +17,8 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
             let experts = scenario.plan.experts.ranks;
             let alone = if experts == 1 { "; each rank computes all experts: --ep divides them among ranks" } else { "" };
             format!(
-                "no constant is fitted to runs with experts, and published ones are a third off on average: there is no error \
-                 band{alone}"
+                "no constant is fitted to runs with experts, and published ones are a quarter off on average: there is no \
+                 error band{alone}"
             )
         }
         Unmeasured::Adapters => {
