@@ -8,6 +8,7 @@ mod activation;
 mod attention;
 mod calibrated;
 mod collective;
+mod delta_net;
 mod device_time;
 mod experts;
 mod flop;

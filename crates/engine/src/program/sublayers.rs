@@ -90,7 +90,7 @@ impl<'a> SublayerUnits<'a> {
         let routed = if costs.rates.experts_apart(kind) { model.routed_parameters(kind) } else { 0 };
         let (part, parameters) = match sublayer {
             Sublayer::Attention if routed > 0 => (ModelPart::Attention, model.layer_parameters(kind) - routed),
-            Sublayer::Attention => (ModelPart::Attention, model.attention_parameters()),
+            Sublayer::Attention => (ModelPart::Attention, model.attention_parameters(kind)),
             Sublayer::Mlp => (ModelPart::Mlp, model.mlp_parameters(kind)),
             Sublayer::Experts => (ModelPart::Experts, routed),
         };
