@@ -9,6 +9,7 @@ mod adapters;
 mod attention;
 mod calibrated;
 mod collective;
+mod delta_net;
 mod device_time;
 mod experts;
 mod flop;

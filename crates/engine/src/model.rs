@@ -3,6 +3,7 @@
 //! Not for bytes or activations, which depend on the software stack and on the plan.
 
 mod attention;
+mod delta_net;
 mod kinds;
 mod mlp;
 mod problems;
@@ -12,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use crate::units::{Flop, thousands};
 
 pub use attention::{AttentionWindow, Biases, LatentAttention, QkNorm};
-pub use kinds::{LayerKind, PerKind};
+pub use delta_net::GatedDeltaNet;
+pub use kinds::{LayerKind, Mixer, PerKind};
 pub use mlp::Experts;
 pub use mlp::Mlps;
 
@@ -67,6 +69,9 @@ pub struct Model {
     /// Whether the matrices of the layers have biases; `biases` says of each otherwise.
     #[serde(default)]
     pub bias: bool,
+    /// Whether attention's output passes a gate of its own width, computed with the queries.
+    #[serde(default, skip_serializing_if = "is_off")]
+    pub output_gate: bool,
     /// Whether attention is causal.
     #[serde(default = "yes")]
     pub causal: bool,
@@ -81,6 +86,9 @@ pub struct Model {
     /// Layers whose attention looks back no further than a window, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<AttentionWindow>,
+    /// Layers with a gated delta net in place of attention, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delta_net: Option<GatedDeltaNet>,
     /// Mixture of experts, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experts: Option<Experts>,
@@ -88,6 +96,11 @@ pub struct Model {
 
 fn yes() -> bool {
     true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_off(on: &bool) -> bool {
+    !on
 }
 
 fn two() -> u32 {
@@ -127,7 +140,9 @@ impl Model {
             sequence: 1024,
             biases: None,
             latent: None,
+            output_gate: false,
             window: None,
+            delta_net: None,
             experts: None,
         }
     }
@@ -189,7 +204,7 @@ impl Model {
 
     /// Parameters of one layer of a kind.
     pub fn layer_parameters(&self, kind: LayerKind) -> u64 {
-        self.attention_parameters() + self.mlp_parameters(kind)
+        self.attention_parameters(kind) + self.mlp_parameters(kind)
     }
 
     /// Parameters of the largest layer.
@@ -271,10 +286,10 @@ impl Model {
 
     /// The sum of something over every weight matrix of the layers.
     fn over_layer_matrices(&self, of: impl Fn(Matrix) -> f64) -> f64 {
-        let attention: f64 = self.attention_matrices().into_iter().map(&of).sum();
+        let attention = |kind| self.attention_matrices(kind).into_iter().map(&of).sum::<f64>();
         let products = if self.gated { 3.0 } else { 2.0 };
         let of_mlps = |mlps: Mlps| mlps.count as f64 * products * of(mlps.down);
-        self.over_layers(|kind| attention + self.mlps(kind).map(of_mlps).sum::<f64>())
+        self.over_layers(|kind| attention(kind) + self.mlps(kind).map(of_mlps).sum::<f64>())
     }
 
     /// Flop of one token in one forward pass of all attention cores: scores and values over the full
@@ -284,10 +299,20 @@ impl Model {
         Flop::new(4.0 * self.over_layers(|kind| self.attended_width(kind, sequence)) * f64::from(sequence))
     }
 
+    /// Flop of one token in one forward pass of all gated delta nets, token by token: of each state the part that a key
+    /// finds, the value written in its place, the state's decay and the query's answer, a product each, as Megatron-LM's
+    /// `num_floating_point_operations` counts them.
+    pub(crate) fn delta_rule_flop(&self) -> Flop {
+        let state = self.delta_net.map_or(0, GatedDeltaNet::state) as f64;
+        Flop::new(8.0 * state * f64::from(self.delta_layers()))
+    }
+
     /// Flop of one token, forward and backward, over `parameters` weights, `each` for one of them, and three passes of the
-    /// share `attended` of the attention cores.
+    /// share `attended` of the attention cores, and of gated delta nets.
     pub(crate) fn flop_per_token(&self, each: Flop, parameters: u64, sequence: u32, attended: f64) -> Flop {
-        each * parameters as f64 + self.attention_flop(sequence) * (3.0 * attended)
+        each * parameters as f64
+            + self.attention_flop(sequence) * (3.0 * attended)
+            + self.delta_rule_flop() * 3.0
     }
 }
 

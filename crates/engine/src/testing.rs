@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::hardware::{Cluster, Device, Level, Peaks, Reliability, Rings};
-use crate::model::{AttentionWindow, Experts, Model};
+use crate::model::{AttentionWindow, Experts, GatedDeltaNet, Model};
 use crate::plan::{Extent, Format, Plan, Sharding, Size, Wire};
 use crate::presets::Library;
 use crate::scenario::{Scenario, file};
@@ -147,10 +147,11 @@ pub fn model(layers: u32, hidden: u32) -> Model {
 }
 
 /// How many ways [`of_kinds`] has.
-pub const KINDS: usize = 6;
+pub const KINDS: usize = 7;
 
 /// The same blocks with layers of one kind or of several: dense ones; with experts; with experts behind the first; in
-/// turns with and without experts; two with a window before one without; and all of these together.
+/// turns with and without experts; two with a window before one without; all of these together; and two
+/// with a gated delta net before one with attention.
 #[must_use]
 pub fn of_kinds(model: Model, kinds: usize) -> Model {
     let experts = |dense_layers: u32, every: u32| Experts {
@@ -171,7 +172,20 @@ pub fn of_kinds(model: Model, kinds: usize) -> Model {
         _ => None,
     };
     let window = AttentionWindow { size: 128, layers: None, full_every: Some(3), chunked: false };
-    Model { experts, window: Some(window).filter(|_| kinds >= 4), ..model }
+    let delta_net = GatedDeltaNet {
+        key_heads: model.heads,
+        value_heads: 2 * model.heads,
+        key_head: 32,
+        value_head: 64,
+        conv: 4,
+        full_every: 3,
+    };
+    Model {
+        experts,
+        window: Some(window).filter(|_| matches!(kinds, 4 | 5)),
+        delta_net: Some(delta_net).filter(|_| kinds == 6),
+        ..model
+    }
 }
 
 /// Weights, gradients and optimizer state over these extents, bf16 on the wire.

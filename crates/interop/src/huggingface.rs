@@ -2,6 +2,7 @@
 //!
 //! Checked against transformers 5.23.0. Not for weights, nor for what a shape costs.
 
+mod delta_net;
 mod experts;
 mod family;
 mod ignored;

@@ -149,7 +149,7 @@ fn recognised(file: LauncherFile<'_>) -> Result<Vec<(Tool, ToolSettings)>, Probl
     let settings = parsed(name, text);
     // axolotl starts the Trainer, under names of its own.
     if settings.has("base_model") && (settings.has("datasets") || settings.has("micro_batch_size")) {
-        return Ok((Tool::Trainer, adapters::of_axolotl(settings)));
+        return Ok(vec![(Tool::Trainer, adapters::of_axolotl(settings))]);
     }
     if let Some(error) = refusals::foreign(text, &settings) {
         return Err(Problem::new(name, error.what, error.fix));

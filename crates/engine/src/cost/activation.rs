@@ -2,7 +2,7 @@
 
 use std::ops::Add;
 
-use crate::model::LayerKind;
+use crate::model::{GatedDeltaNet, LayerKind, Mixer};
 use crate::plan::{Format, Recompute};
 use crate::scenario::Layout;
 use crate::stack::Selective;
@@ -55,14 +55,18 @@ impl Rates<'_> {
     /// `5 a s` of Korthikanti et al. (arXiv 2205.05198, eq. 1). Tensor parallelism divides it; norm and matrix
     /// inputs and the masks only with sequence parallelism (ibid., eq. 2 and 4). Selective recompute drops its
     /// shares of the scores, of norm outputs and the MLP's product, and of the matrix products' outputs. A frozen matrix
-    /// without an adapter needs its input for nothing; an adapter keeps it, and the `r` channels between its matrices.
+    /// without an adapter needs its input for nothing; an adapter keeps it, and the `r` channels between its matrices. A
+    /// gated delta net keeps what its kernels hand to backward ([`GatedDeltaNet::kept`]) in place of attention's output.
     pub fn activations(&self, kind: LayerKind) -> Activations {
         let (model, plan, stack) = (&self.scenario.model, &self.scenario.plan, &self.scenario.stack);
         let (storage, tensor, streams) = (self.storage(), f64::from(plan.tensor), f64::from(self.sequence_ranks()));
         let tokens = self.tokens();
         let hidden = f64::from(model.hidden);
-        let attention = model.value_width() as f64;
-        let qkv = model.attention_inputs().map(|matrix| matrix.output as f64).sum();
+        let delta_net = model.delta_net_of(kind);
+        let gates = if model.output_gate { 2.0 } else { 1.0 };
+        // A gate's product is kept beside its factors.
+        let core = delta_net.map_or_else(|| gates * model.value_width() as f64, GatedDeltaNet::kept);
+        let qkv = model.attention_inputs(kind).map(|matrix| matrix.output as f64).sum();
         let products = if model.gated && stack.keeps_gate { 2.0 } else { 1.0 };
         let inputs = if stack.keeps_gathered { 1.0 } else { streams };
         let masks = if stack.dropout { Bytes::new(2.0 * hidden) } else { Bytes::ZERO };
@@ -96,15 +100,21 @@ impl Rates<'_> {
             mlp if self.experts_apart(kind) => (mlp, experts),
             mlp => (mlp + experts, SublayerActivations::default()),
         };
-        let attention = sublayer(qkv, attention, 0.0, self.scores(tokens), of_attention);
-        let sublayers = PerSublayer { attention, mlp, experts };
+        let attention = sublayer(qkv, core, 0.0, self.scores(kind, tokens), of_attention);
+        let mut sublayers = PerSublayer { attention, mlp, experts };
+        if let Some(delta_net) = delta_net {
+            sublayers.attention.working += tokens * delta_net.worked_in() * storage / tensor;
+        }
         Activations {
             sublayers,
             checkpoint: self.stream(),
             layer: sublayers.map(|sublayer| sublayer.kept).sum(),
             whole: sublayers.map(|sublayer| sublayer.whole).sum(),
-            // The widest are the MLP's.
-            working: sublayers.mlp.working.max(sublayers.experts.working),
+            // The widest are the MLP's, unless a gated delta net computes its states again.
+            working: delta_net
+                .map_or(Bytes::ZERO, |_| sublayers.attention.working)
+                .max(sublayers.mlp.working)
+                .max(sublayers.experts.working),
         }
     }
 
@@ -138,7 +148,10 @@ impl Rates<'_> {
     pub(crate) fn weight_gradient_inputs(&self, kind: LayerKind) -> PerSublayer<Bytes> {
         let model = &self.scenario.model;
         let matrices = PerSublayer {
-            attention: (model.attention_inputs().map(|matrix| matrix.output as f64).sum(), model.value_width() as f64),
+            attention: (
+                model.attention_inputs(kind).map(|matrix| matrix.output as f64).sum(),
+                model.mixed_width(kind) as f64,
+            ),
             mlp: model.mlp_widths(kind, false).into(),
             experts: model.mlp_widths(kind, true).into(),
         };
@@ -167,9 +180,9 @@ impl Rates<'_> {
     }
 
     /// Scores that backward reads: none with flash attention, which computes them again tile by tile.
-    fn scores(&self, tokens: Count) -> Bytes {
+    fn scores(&self, kind: LayerKind, tokens: Count) -> Bytes {
         let (model, plan, stack) = (&self.scenario.model, &self.scenario.plan, &self.scenario.stack);
-        if self.attention.flash() {
+        if self.attention.flash() || kind.mixer == Mixer::DeltaNet {
             return Bytes::ZERO;
         }
         let mask = Bytes::new(if stack.dropout { 1.0 } else { 0.0 });

@@ -30,21 +30,20 @@ impl Parameters {
 
     /// Parameters of one layer.
     pub fn layer(scenario: &Scenario, kind: LayerKind) -> Self {
-        Self::attention(scenario) + Self::mlp(scenario, kind)
+        Self::attention(scenario, kind) + Self::mlp(scenario, kind)
     }
 
-    /// Parameters of one layer's attention.
-    pub fn attention(scenario: &Scenario) -> Self {
+    /// Parameters of a layer's attention.
+    pub fn attention(scenario: &Scenario, kind: LayerKind) -> Self {
         let model = &scenario.model;
-        let adapters =
-            adapters(scenario, LayerKind::default()).filter(|adapter| adapter.place == AdapterPlace::Attention);
-        Self::new(scenario, model.attention_parameters(), model.attention_weights(), adapters)
+        let adapters = adapters(scenario, kind).filter(|adapter| adapter.place == AdapterPlace::Attention);
+        Self::new(scenario, model.attention_parameters(kind), model.attention_weights(kind), adapters)
     }
 
     /// Parameters of a layer's MLP, all its experts included.
     pub fn mlp(scenario: &Scenario, kind: LayerKind) -> Self {
         let model = &scenario.model;
-        let matrices = model.layer_weights(kind) - model.attention_weights();
+        let matrices = model.layer_weights(kind) - model.attention_weights(kind);
         let adapters = adapters(scenario, kind).filter(|adapter| adapter.place != AdapterPlace::Attention);
         Self::new(scenario, model.mlp_parameters(kind), matrices, adapters)
     }
@@ -152,7 +151,7 @@ fn adapters(scenario: &Scenario, kind: LayerKind) -> impl Iterator<Item = Adapte
         // Its matrices have names of their own; a check holds that all of them are meant, or none.
         found.extend(
             model
-                .attention_inputs()
+                .attention_inputs(kind)
                 .filter(|_| targets.has(LoraTarget::Query))
                 .map(|matrix| of_attention(matrix, true)),
         );
@@ -168,7 +167,7 @@ fn adapters(scenario: &Scenario, kind: LayerKind) -> impl Iterator<Item = Adapte
         found.extend(given.map(|(_, output)| of_attention(Matrix { input: hidden, output }, true)));
     }
     if targets.has(LoraTarget::Projection) {
-        found.push(of_attention(model.projection(), false));
+        found.push(of_attention(model.projection(kind), false));
     }
     for mlps in model.mlps(kind) {
         let place = if mlps.routed { AdapterPlace::Routed } else { AdapterPlace::Mlp };
@@ -318,7 +317,7 @@ impl Rates<'_> {
             let gates = if model.gated { 2 } else { 1 };
             [mlps.up.parameters() / gates, mlps.down.parameters()]
         });
-        let largest = model.attention_inputs().chain([model.projection()]).map(Matrix::parameters).chain(of_mlps).max();
+        let largest = model.attention_inputs(kind).chain([model.projection(kind)]).map(Matrix::parameters).chain(of_mlps).max();
         Count::from(largest.unwrap_or_default()) / f64::from(self.scenario.plan.tensor) * self.storage()
     }
 

@@ -19,6 +19,10 @@ const FUSED_TRAFFIC: f64 = 0.6;
 /// background user's guide).
 const ALIGNED_HEAD: u32 = 8;
 
+/// Accesses to memory by a kernel that multiplies a value with its gate: both in and the product out; backward both and
+/// the gradient in, two gradients out.
+pub(super) const GATE_ACCESSES: PerDirection<f64> = PerDirection { forward: 3.0, backward: 5.0 };
+
 /// A kernel's arithmetic and traffic.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct KernelWork {
@@ -34,8 +38,12 @@ impl Rates<'_> {
     /// It leaves out what a window hides.
     /// Plain: both products over the full square, slower for heads of an odd size, and a number of bytes per
     /// score.
+    /// In a layer with a gated delta net: its rule's.
     pub(crate) fn attention(&self, kind: LayerKind, sequences: u32) -> PassTimes {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
+        if let Some(delta_net) = model.delta_net_of(kind) {
+            return self.delta_rule(delta_net, sequences);
+        }
         let sequence = f64::from(plan.sequence);
         // Each rank has its share of the queries and meets all keys.
         let rows = f64::from(sequences) * sequence / f64::from(plan.context);
@@ -44,21 +52,44 @@ impl Rates<'_> {
             Some(version) => self.flash(version, products(model.attended_width(kind, plan.sequence))),
             None => self.plain(rows, products(model.whole_width())),
         };
-        passes * self.imbalance()
+        passes * self.imbalance() + self.output_gate(sequences)
+    }
+
+    /// Traffic of the gate of attention's output.
+    fn output_gate(&self, sequences: u32) -> PassTimes {
+        let PerDirection { forward, backward } =
+            self.output_gate_bytes(sequences).map(|bytes| DeviceTime::traffic(bytes / self.memory));
+        PassTimes::of_inputs(forward, backward)
+    }
+
+    fn output_gate_bytes(&self, sequences: u32) -> PerDirection<Bytes> {
+        let (model, plan) = (&self.scenario.model, &self.scenario.plan);
+        let width = if model.output_gate { model.value_width() as f64 } else { 0.0 };
+        let tokens = f64::from(sequences) * f64::from(plan.sequence) / f64::from(plan.context);
+        GATE_ACCESSES.map(|accesses| tokens * (accesses * width / f64::from(plan.tensor)) * self.storage())
     }
 
     /// Flop and bytes behind [`Self::attention`], on the rank that takes longest.
     pub(super) fn attention_work(&self, kind: LayerKind, sequences: u32) -> PerDirection<KernelWork> {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
+        if let Some(delta_net) = model.delta_net_of(kind) {
+            return self.delta_rule_work(delta_net, sequences);
+        }
         let rows = f64::from(sequences) * f64::from(plan.sequence) / f64::from(plan.context) * self.imbalance();
+        let gate = self.output_gate_bytes(sequences);
         let products = |width: f64| Flop::new(4.0 * rows * f64::from(plan.sequence) * (width / f64::from(plan.tensor)));
         if self.attention.flash() {
             let flop = products(model.attended_width(kind, plan.sequence)) * if model.causal { 0.5 } else { 1.0 };
-            let work = |flop| KernelWork { flop, bytes: Bytes::ZERO };
-            return PerDirection { forward: work(flop), backward: work(FLASH_BACKWARD * flop) };
+            return PerDirection {
+                forward: KernelWork { flop, bytes: gate.forward },
+                backward: KernelWork { flop: FLASH_BACKWARD * flop, bytes: gate.backward },
+            };
         }
         let (flop, bytes) = (products(model.whole_width()), self.score_traffic(rows));
-        PerDirection { forward: KernelWork { flop, bytes }, backward: KernelWork { flop: 2.0 * flop, bytes } }
+        PerDirection {
+            forward: KernelWork { flop, bytes: bytes + gate.forward },
+            backward: KernelWork { flop: 2.0 * flop, bytes: bytes + gate.backward },
+        }
     }
 
     fn flash(&self, version: usize, products: Flop) -> PassTimes {

@@ -1,6 +1,6 @@
 //! Arithmetic of a token, by convention.
 
-use crate::model::Model;
+use crate::model::{GatedDeltaNet, Model};
 use crate::plan::Recompute;
 use crate::scenario::Scenario;
 use crate::units::Flop;
@@ -26,12 +26,12 @@ impl TokenFlop {
         let (counted, attended) = (scenario.counted_parameters(), scenario.counted_attention());
         let square = if model.causal && scenario.attention().flash() { 0.5 } else { 1.0 };
         let matrices = flop_per_weight(scenario) * model.matrix_parameters() as f64 + adapters_flop(scenario);
-        let attention = model.attention_flop(plan.sequence) * (3.0 * square);
+        let attention = (model.attention_flop(plan.sequence) * square + chunked_flop(model)) * 3.0;
         Self {
             model: model.flop_per_token(flop_per_weight(scenario), counted, plan.sequence, attended)
                 + adapters_flop(scenario),
-            recomputed: recomputed(scenario, attended),
-            executed: matrices + attention + recomputed(scenario, square),
+            recomputed: recomputed(scenario, attended, model.delta_rule_flop()),
+            executed: matrices + attention + recomputed(scenario, square, chunked_flop(model)),
         }
     }
 }
@@ -54,6 +54,11 @@ pub(crate) fn layers_flop(scenario: &Scenario) -> Flop {
     Flop::new((6.0 + 2.0 * again) * layer_matrices(&scenario.model))
 }
 
+/// Flop of a token in one forward pass of all gated delta nets, chunk by chunk.
+fn chunked_flop(model: &Model) -> Flop {
+    model.delta_net.map_or(Flop::ZERO, GatedDeltaNet::chunked_flop) * f64::from(model.delta_layers())
+}
+
 /// Parameters of the layers' matrices that a token meets: all but those of the logits.
 fn layer_matrices(model: &Model) -> f64 {
     let logits = u64::from(model.vocab) * u64::from(model.hidden);
@@ -62,14 +67,14 @@ fn layer_matrices(model: &Model) -> f64 {
 
 /// Flop of a token that backward spends on computing forward again: a third of the layers' model flop where whole
 /// layers are, the stack's shares of it where recompute is selective. `square` is the share of the attention core that
-/// counts.
-fn recomputed(scenario: &Scenario, square: f64) -> Flop {
+/// counts, `delta_rule` the flop of gated delta nets.
+fn recomputed(scenario: &Scenario, square: f64, delta_rule: Flop) -> Flop {
     let (model, plan) = (&scenario.model, &scenario.plan);
     let core = model.attention_flop(plan.sequence) * square;
     let matrices = Flop::new(2.0 * layer_matrices(model));
     let again = scenario.stack.selective;
     match plan.recompute {
         Recompute::Selective => core * again.core + matrices * again.matmul,
-        other => (matrices + core) * other.layers(),
+        other => (matrices + core + delta_rule) * other.layers(),
     }
 }

@@ -3,7 +3,7 @@
 
 use std::ops::Add;
 
-use crate::model::{LayerKind, Matrix, Mlps};
+use crate::model::{LayerKind, Matrix, Mixer, Mlps};
 use crate::plan::pass::PerDirection;
 use crate::stack::Attention;
 use crate::units::{Bytes, Count, Flop, FlopPerSecond};
@@ -36,16 +36,18 @@ impl Rates<'_> {
     pub fn kernels(&self, kind: LayerKind) -> PerDirection<Vec<Kernel>> {
         let model = &self.scenario.model;
         let tokens = self.tokens();
-        let names = match model.attention_inputs().count() {
+        let names = match model.attention_inputs(kind).count() {
+            1 if kind.mixer == Mixer::DeltaNet => ["queries, keys, values and gates", "", ""],
+            1 if model.output_gate => ["queries, gate, keys and values", "", ""],
             1 => ["queries, keys and values", "", ""],
             2 => ["queries and compressed keys", "keys and values", ""],
             _ => ["compressed queries and keys", "queries", "keys and values"],
         };
-        let inputs = model.attention_inputs().zip(names);
+        let inputs = model.attention_inputs(kind).zip(names);
         let mut both: Vec<PerDirection<Kernel>> =
             inputs.map(|(matrix, name)| self.weight_product(name, self.column_parallel(matrix, tokens))).collect();
         both.push(self.attention_core(kind));
-        both.push(self.weight_product("output projection", self.row_parallel(model.projection(), tokens)));
+        both.push(self.weight_product("output projection", self.row_parallel(model.projection(kind), tokens)));
         for mlps in model.mlps(kind) {
             both.extend(self.mlp(kind, &mlps));
         }
@@ -103,8 +105,8 @@ impl Rates<'_> {
     /// The passes that bring the layer's frozen weights into the storage format.
     fn dequantising(&self, kind: LayerKind) -> PerDirection<Kernel> {
         let (model, tokens) = (&self.scenario.model, self.tokens());
-        let attention = model.attention_inputs().map(|matrix| self.column_parallel(matrix, tokens));
-        let attention = attention.chain([self.row_parallel(model.projection(), tokens)]);
+        let attention = model.attention_inputs(kind).map(|matrix| self.column_parallel(matrix, tokens));
+        let attention = attention.chain([self.row_parallel(model.projection(kind), tokens)]);
         let products = attention.chain(model.mlps(kind).flat_map(|mlps| self.mlp_products(&mlps)));
         let time = products.map(|product| self.dequantisation(product)).fold(DeviceTime::default(), DeviceTime::add);
         let PerDirection { forward, .. } = self.streaming("frozen weights dequantised", time);
@@ -155,6 +157,7 @@ impl Rates<'_> {
         let sequences = self.scenario.plan.micro_batch;
         let passes = self.attention(kind, sequences);
         let name = match self.attention {
+            _ if kind.mixer == Mixer::DeltaNet => "gated delta rule",
             Attention::Plain | Attention::FusedSoftmax => "unfused attention",
             _ => "flash attention",
         };

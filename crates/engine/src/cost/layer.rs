@@ -2,7 +2,7 @@
 
 use std::ops::Add;
 
-use crate::model::LayerKind;
+use crate::model::{LayerKind, Mixer};
 use crate::plan::Optimizer;
 use crate::plan::pass::Pass;
 use crate::stack::{Attention, TensorDivision};
@@ -170,20 +170,23 @@ impl Rates<'_> {
         let tokens = self.tokens();
         // Attention's core has no weights: its backward is of inputs alone, and nothing of it can be put off.
         let core = self.attention(kind, self.scenario.plan.micro_batch);
-        let inputs =
-            model.attention_inputs().map(|matrix| self.sliced(self.column_parallel(matrix, tokens), slices.attention));
+        let inputs = model
+            .attention_inputs(kind)
+            .map(|matrix| self.sliced(self.column_parallel(matrix, tokens), slices.attention));
         let inputs = inputs.fold(self.adapter_times(kind, AdapterPlace::Attention), PassTimes::add);
-        let projection = self.sliced(self.row_parallel(model.projection(), tokens), slices.attention);
+        let projection = self.sliced(self.row_parallel(model.projection(kind), tokens), slices.attention);
         let ElementWiseTimes { residual, ffn, experts: experts_ffn, permute } = self.element_wise(kind, tokens);
         let forward = inputs.forward + projection.forward;
         let again = self.scenario.stack.selective;
         // Residuals are added again only where the products before them are computed again.
         let repeated = if again.matmul > 0.0 { residual } else { residual * (NORM_PASSES / STREAM_PASSES) };
+        // What checkpoints attention's core alone leaves a gated delta net as it is.
+        let core_again = if kind.mixer == Mixer::DeltaNet { 0.0 } else { again.core };
         let attention = SublayerWork {
             forward: forward + core.forward + residual,
             backward: inputs.backward + core.backward + projection.backward + residual * BACKWARD_TRAFFIC,
             weights: inputs.weights + projection.weights,
-            selective: core.forward * again.core + forward * again.matmul + repeated * again.element_wise,
+            selective: core.forward * core_again + forward * again.matmul + repeated * again.element_wise,
         };
         let of_mlps = |products: PassTimes, moved: DeviceTime, ffn: DeviceTime, repeated: DeviceTime| SublayerWork {
             forward: products.forward + moved + ffn,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LayerKind, Matrix, Model};
+use super::{GatedDeltaNet, LayerKind, Matrix, Mixer, Model};
 
 /// Which matrices have biases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,6 +104,16 @@ impl Model {
         u64::from(self.heads) * u64::from(self.head_size)
     }
 
+    /// The gated delta net that layers of a kind have in place of attention.
+    pub fn delta_net_of(&self, kind: LayerKind) -> Option<GatedDeltaNet> {
+        self.delta_net.filter(|_| kind.mixer == Mixer::DeltaNet)
+    }
+
+    /// Width of what the mixer of a layer of a kind hands to the projection.
+    pub(crate) fn mixed_width(&self, kind: LayerKind) -> u64 {
+        self.delta_net_of(kind).map_or_else(|| self.value_width(), GatedDeltaNet::value_width)
+    }
+
     /// Width of what attention hands to the projection.
     pub(crate) fn value_width(&self) -> u64 {
         let value = self.latent.map_or(self.head_size, |latent| latent.value_head);
@@ -123,19 +133,25 @@ impl Model {
         (self.attention_width() + self.value_width()) as f64 / 2.0
     }
 
-    /// That width over the whole sequence, or over the share of it to which a layer with a window attends.
+    /// That width over the whole sequence, or over the share of it to which a layer with a window attends; 0 without
+    /// attention.
     pub fn attended_width(&self, kind: LayerKind, sequence: u32) -> f64 {
-        let window = self.window.filter(|_| kind.window && self.causal);
+        if kind.mixer == Mixer::DeltaNet {
+            return 0.0;
+        }
+        let window = self.window.filter(|_| kind.mixer == Mixer::Window && self.causal);
         self.whole_width() * window.map_or(1.0, |window| window.attended(sequence))
     }
 
     /// The products before attention: query, key and value projection, fused; of latent attention first all that
-    /// compress, then what expands queries, and keys with values.
-    pub(crate) fn attention_inputs(&self) -> impl Iterator<Item = Matrix> + use<> {
+    /// compress, then what expands queries, and keys with values. Of a gated delta net the one before its state.
+    pub(crate) fn attention_inputs(&self, kind: LayerKind) -> impl Iterator<Item = Matrix> + use<> {
         let (hidden, queries) = (u64::from(self.hidden), self.attention_width());
-        let matrices = match self.latent {
-            None => [Some(Matrix { input: hidden, output: queries + self.kv_width() }), None, None],
-            Some(latent) => {
+        let gate = if self.output_gate { self.value_width() } else { 0 };
+        let matrices = match (self.delta_net_of(kind), self.latent) {
+            (Some(delta_net), _) => [Some(delta_net.input(self.hidden)), None, None],
+            (None, None) => [Some(Matrix { input: hidden, output: queries + self.kv_width() + gate }), None, None],
+            (None, Some(latent)) => {
                 let (narrow, rotary) = (u64::from(latent.key_value), u64::from(latent.rotary));
                 // Keys without the channels of positions, which come with the compressed ones.
                 let keys = u64::from(self.heads) * u64::from(self.head_size.saturating_sub(latent.rotary));
@@ -150,36 +166,41 @@ impl Model {
         matrices.into_iter().flatten()
     }
 
-    /// The matrices of attention, each by itself.
-    pub(super) fn attention_matrices(&self) -> Vec<Matrix> {
-        if self.latent.is_some() {
-            return self.attention_inputs().chain([self.projection()]).collect();
+    /// The matrices of the mixer of a layer of a kind, each by itself.
+    pub(super) fn attention_matrices(&self, kind: LayerKind) -> Vec<Matrix> {
+        if self.latent.is_some() || kind.mixer == Mixer::DeltaNet {
+            return self.attention_inputs(kind).chain([self.projection(kind)]).collect();
         }
         let of = |width: u64| Matrix { input: self.hidden.into(), output: width };
-        let keys = of(self.kv_width() / 2);
-        vec![of(self.attention_width()), self.projection(), keys, keys]
+        let (keys, gates) = (of(self.kv_width() / 2), if self.output_gate { 2 } else { 1 });
+        vec![of(gates * self.attention_width()), self.projection(kind), keys, keys]
     }
 
-    /// The projection after attention.
-    pub fn projection(&self) -> Matrix {
-        Matrix { input: self.value_width(), output: self.hidden.into() }
+    /// The projection after the mixer of a layer of a kind.
+    pub fn projection(&self, kind: LayerKind) -> Matrix {
+        Matrix { input: self.mixed_width(kind), output: self.hidden.into() }
     }
 
-    /// Weights of one layer's attention.
-    pub(crate) fn attention_weights(&self) -> u64 {
-        self.attention_inputs().map(Matrix::parameters).sum::<u64>() + self.projection().parameters()
+    /// Weights of the mixer of a layer of a kind: of each a token takes part in one product.
+    pub(crate) fn attention_weights(&self, kind: LayerKind) -> u64 {
+        let conv = self.delta_net_of(kind).map_or(0, GatedDeltaNet::conv_weights);
+        self.attention_inputs(kind).map(Matrix::parameters).sum::<u64>() + self.projection(kind).parameters() + conv
     }
 
-    /// Parameters of one layer's attention: matrices, biases and its share of the norms.
-    pub(crate) fn attention_parameters(&self) -> u64 {
+    /// Parameters of the mixer of a layer of a kind: its weights, biases and its share of the norms.
+    pub(crate) fn attention_parameters(&self, kind: LayerKind) -> u64 {
+        let norms = u64::from(self.norms.div_ceil(2)) * self.norm_parameters();
+        if let Some(delta_net) = self.delta_net_of(kind) {
+            return self.attention_weights(kind) + delta_net.other_parameters() + norms;
+        }
         let biases = self.biases();
         let given = |has: bool, count: u64| if has { count } else { 0 };
-        self.attention_weights()
+        self.attention_weights(kind)
             + given(biases.qkv, self.qkv_biases())
-            + given(biases.projection, self.projection().output)
+            + given(biases.projection, self.hidden.into())
             + given(biases.sinks, self.heads.into())
             + self.qk_norm_parameters()
-            + u64::from(self.norms.div_ceil(2)) * self.norm_parameters()
+            + norms
     }
 
     fn qkv_biases(&self) -> u64 {

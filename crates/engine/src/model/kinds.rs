@@ -9,29 +9,56 @@ use super::Model;
 pub struct LayerKind {
     /// Whether its MLP is a mixture of experts.
     pub experts: bool,
-    /// Whether its attention looks back no further than the model's window.
-    pub window: bool,
+    /// How its tokens meet.
+    pub mixer: Mixer,
+}
+
+/// How the tokens of a layer meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Mixer {
+    /// Attention over all tokens before.
+    #[default]
+    Attention,
+    /// Attention that looks back no further than the model's window.
+    Window,
+    /// The model's gated delta net.
+    DeltaNet,
+}
+
+impl Mixer {
+    /// Every one that there is.
+    const ALL: [Self; 3] = [Self::Attention, Self::Window, Self::DeltaNet];
 }
 
 impl LayerKind {
     /// Every kind that there can be.
-    pub const ALL: [Self; 4] = [
-        Self { experts: false, window: false },
-        Self { experts: false, window: true },
-        Self { experts: true, window: false },
-        Self { experts: true, window: true },
-    ];
+    pub const ALL: [Self; 6] = {
+        let [attention, window, delta_net] = Mixer::ALL;
+        [
+            Self { experts: false, mixer: attention },
+            Self { experts: false, mixer: window },
+            Self { experts: false, mixer: delta_net },
+            Self { experts: true, mixer: attention },
+            Self { experts: true, mixer: window },
+            Self { experts: true, mixer: delta_net },
+        ]
+    };
 
     /// Its place in [`Self::ALL`].
     const fn index(self) -> usize {
-        2 * self.experts as usize + self.window as usize
+        Mixer::ALL.len() * self.experts as usize + self.mixer as usize
     }
 
     /// The name that sets it apart from the model's other kinds: `experts, window`.
     pub fn name(self, model: &Model) -> String {
         let mlp = model.experts.map(|_| if self.experts { "experts" } else { "dense" });
-        let attention = model.window.map(|_| if self.window { "window" } else { "full attention" });
-        mlp.into_iter().chain(attention).collect::<Vec<_>>().join(", ")
+        let differs = model.window.is_some() || model.delta_net.is_some();
+        let mixer = differs.then_some(match self.mixer {
+            Mixer::Attention => "full attention",
+            Mixer::Window => "window",
+            Mixer::DeltaNet => "gated delta net",
+        });
+        mlp.into_iter().chain(mixer).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -62,14 +89,18 @@ impl Model {
     pub fn kind(&self, layer: u32) -> LayerKind {
         LayerKind {
             experts: self.experts.is_some_and(|experts| experts.are_in(layer)),
-            window: self.window.is_some_and(|window| window.is_in(layer)),
+            mixer: match (self.delta_net, self.window) {
+                (Some(delta_net), _) if delta_net.is_in(layer) => Mixer::DeltaNet,
+                (_, Some(window)) if window.is_in(layer) => Mixer::Window,
+                _ => Mixer::Attention,
+            },
         }
     }
 
     /// The kinds that its layers have, each with the number of its layers.
     pub fn kinds(&self) -> impl Iterator<Item = (LayerKind, u32)> + use<> {
         let mut counts = [0; LayerKind::ALL.len()];
-        if self.experts.is_none() && self.window.is_none() {
+        if self.experts.is_none() && self.window.is_none() && self.delta_net.is_none() {
             counts[LayerKind::default().index()] = self.layers;
         } else {
             (0..self.layers).for_each(|layer| counts[self.kind(layer).index()] += 1);
@@ -93,7 +124,13 @@ impl Model {
     pub(crate) fn kind_period(&self) -> u32 {
         let experts = self.experts.and_then(|experts| experts.every).unwrap_or(1);
         let window = self.window.and_then(|window| window.full_every).unwrap_or(1);
-        least_common_multiple(experts, window).max(1)
+        let delta_net = self.delta_net.map_or(1, |delta_net| delta_net.full_every);
+        least_common_multiple(least_common_multiple(experts, window), delta_net).max(1)
+    }
+
+    /// How many layers have a gated delta net.
+    pub(crate) fn delta_layers(&self) -> u32 {
+        self.kinds().filter(|(kind, _)| kind.mixer == Mixer::DeltaNet).map(|(_, count)| count).sum()
     }
 
     /// A sum over its layers.

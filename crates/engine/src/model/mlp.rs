@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LayerKind, Matrix, Model};
+use super::{LayerKind, Matrix, Model, is_off};
 
 /// A mixture of experts in place of the layers' MLPs; experts are sharded like other parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,11 +31,6 @@ pub struct Experts {
     /// Of the layers after these the last of every so many has them; the others have a plain MLP too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<u32>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
-fn is_off(on: &bool) -> bool {
-    !on
 }
 
 impl Experts {
@@ -146,11 +141,11 @@ impl Model {
 
     /// Weights of a layer's matrix products that take part in one token's arithmetic.
     pub(crate) fn active_weights(&self, kind: LayerKind) -> u64 {
-        self.attention_weights() + self.mlps(kind).map(|mlps| mlps.active * mlps.weights()).sum::<u64>()
+        self.attention_weights(kind) + self.mlps(kind).map(|mlps| mlps.active * mlps.weights()).sum::<u64>()
     }
 
     /// Weights of a layer's matrix products, those of experts that a token does not visit included.
     pub(crate) fn layer_weights(&self, kind: LayerKind) -> u64 {
-        self.attention_weights() + self.mlps(kind).map(|mlps| mlps.count * mlps.weights()).sum::<u64>()
+        self.attention_weights(kind) + self.mlps(kind).map(|mlps| mlps.count * mlps.weights()).sum::<u64>()
     }
 }

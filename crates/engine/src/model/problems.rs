@@ -46,6 +46,18 @@ impl Model {
             let wrong = window.full_every.is_some_and(|every| every < 2 || every > self.layers);
             refuse("window.full_every", wrong, format!("must be between 2 and the {} layers", self.layers));
         }
+        // Latent attention computes its queries from a compressed vector: no source says from what it would compute a gate.
+        let both = self.output_gate && self.latent.is_some();
+        refuse("output_gate", both, "must not stand beside latent".to_owned());
+        if let Some(delta_net) = self.delta_net {
+            let wrong = delta_net.key_heads > 0 && !delta_net.value_heads.is_multiple_of(delta_net.key_heads);
+            let keys = delta_net.key_heads;
+            refuse("delta_net.value_heads", wrong, format!("must be a multiple of the {keys} key_heads"));
+            let wrong = delta_net.full_every < 2 || delta_net.full_every > self.layers;
+            refuse("delta_net.full_every", wrong, format!("must be between 2 and the {} layers", self.layers));
+            refuse("delta_net", self.window.is_some(), "must not stand beside window".to_owned());
+            refuse("delta_net", !self.causal, "must not stand beside causal = false".to_owned());
+        }
         if let Some(experts) = self.experts {
             let wrong = experts.active == 0 || experts.active > experts.count;
             refuse("experts.active", wrong, format!("must be between 1 and the {} experts", experts.count));
@@ -70,6 +82,13 @@ impl Model {
         ];
         counts.extend(self.position_rows.map(|rows| ("position_rows", rows)));
         counts.extend(self.window.map(|window| ("window.size", window.size)));
+        if let Some(delta_net) = self.delta_net {
+            counts.push(("delta_net.key_heads", delta_net.key_heads));
+            counts.push(("delta_net.value_heads", delta_net.value_heads));
+            counts.push(("delta_net.key_head", delta_net.key_head));
+            counts.push(("delta_net.value_head", delta_net.value_head));
+            counts.push(("delta_net.conv", delta_net.conv));
+        }
         if let Some(experts) = self.experts {
             counts.push(("experts.count", experts.count));
             counts.extend(experts.ffn_hidden.map(|width| ("experts.ffn_hidden", width)));
@@ -91,12 +110,19 @@ impl Model {
             head = head.max(f64::from(value_head));
             narrow += f64::from(query.unwrap_or(0)) + f64::from(key_value) + f64::from(rotary);
         }
-        let attention = narrow * (2.0 * (heads + kv_heads) * head + narrow);
+        let gates = if self.output_gate { heads } else { 0.0 };
+        let attention = narrow * ((2.0 * (heads + kv_heads) + gates) * head + narrow);
+        let delta_net = self.delta_net.map_or(0.0, |delta_net| {
+            let [keys, values] =
+                [(delta_net.key_heads, delta_net.key_head), (delta_net.value_heads, delta_net.value_head)]
+                    .map(|(heads, size)| f64::from(heads) * f64::from(size));
+            (hidden + f64::from(delta_net.conv)) * (2.0 * keys + 3.0 * values + 2.0 * f64::from(delta_net.value_heads))
+        });
         let experts = self.experts.map_or(0.0, |experts| {
             let own = experts.ffn_hidden.unwrap_or(self.ffn_hidden);
             f64::from(experts.count) * f64::from(own) + f64::from(experts.shared_ffn.unwrap_or(0))
         });
         let attention = if self.latent.is_some() { attention } else { attention - narrow * narrow };
-        layers * (attention + 3.0 * hidden * (f64::from(self.ffn_hidden) + experts))
+        layers * (attention + delta_net + 3.0 * hidden * (f64::from(self.ffn_hidden) + experts))
     }
 }

@@ -1,6 +1,7 @@
 //! Parameters of shapes counted by hand.
 
 use super::*;
+use crate::presets::Library;
 use crate::testing;
 
 /// 4 layers of width 128, two heads of 64: the MLP's width is 512.
@@ -43,13 +44,13 @@ fn latent_attention_has_narrow_matrices_and_norms() {
     let model = Model { latent: Some(latent), norm: Norm::RmsNorm, ..plain() };
     // Down 128 x (32 + 16 + 8), queries up 32 x 2 x 64, keys and values up 16 x 2 x (56 + 48), projection 96 x 128.
     let weights = 7_168 + 4_096 + 3_328 + 12_288;
-    assert_eq!(model.attention_weights(), weights);
+    assert_eq!(model.attention_weights(LayerKind::default()), weights);
     // Norms: one of 128, and those of the narrow queries, and keys with values.
-    assert_eq!(model.attention_parameters(), weights + 128 + 32 + 16);
+    assert_eq!(model.attention_parameters(LayerKind::default()), weights + 128 + 32 + 16);
     // Scores take 2 x 64 channels, values 2 x 48.
     assert_eq!(model.attention_flop(1000), Flop::new(2.0 * 4.0 * 1000.0 * (128.0 + 96.0)));
     let whole = Model { latent: Some(LatentAttention { query: None, ..latent }), ..model };
-    assert_eq!(whole.attention_weights(), 128 * (128 + 16 + 8) + 3_328 + 12_288);
+    assert_eq!(whole.attention_weights(LayerKind::default()), 128 * (128 + 16 + 8) + 3_328 + 12_288);
 }
 
 #[test]
@@ -80,10 +81,10 @@ fn kinds_take_turns_where_a_file_says_so() {
     let sparse = Some(Experts { every: Some(2), ..experts(Some(1)) });
     let model = Model { window, experts: sparse, ..testing::model(8, 128) };
     let letters = |layer| match model.kind(layer) {
-        LayerKind { experts: false, window: true } => 'd',
-        LayerKind { experts: false, window: false } => 'D',
-        LayerKind { experts: true, window: true } => 'e',
-        LayerKind { experts: true, window: false } => 'E',
+        LayerKind { experts: false, mixer: Mixer::Window } => 'd',
+        LayerKind { experts: false, .. } => 'D',
+        LayerKind { experts: true, mixer: Mixer::Window } => 'e',
+        LayerKind { experts: true, .. } => 'E',
     };
     // Of layers 1 to 7 each second has experts; layers 2 and 5 see everything.
     assert_eq!((0..8).map(letters).collect::<String>(), "ddEdeDed");
@@ -91,6 +92,47 @@ fn kinds_take_turns_where_a_file_says_so() {
     assert_eq!((counts, model.kind_period()), (vec![1, 4, 1, 2], 6));
     assert_eq!(model.problems(), []);
     assert_eq!(plain().kinds().collect::<Vec<_>>(), [(LayerKind::default(), 4)]);
+}
+
+fn delta_net() -> GatedDeltaNet {
+    GatedDeltaNet { key_heads: 2, value_heads: 4, key_head: 16, value_head: 32, conv: 4, full_every: 4 }
+}
+
+#[test]
+fn a_gated_delta_net_takes_the_place_of_attention() {
+    let model = Model { delta_net: Some(delta_net()), norm: Norm::RmsNorm, ..plain() };
+    let of = |layer| (model.attention_parameters(model.kind(layer)), model.kind(layer).mixer);
+    // Queries and keys of 32, values and gate of 128, two numbers for each of 4 heads: 128 x 328. The convolution has 4
+    // weights for each of 192 channels, `A_log` and `dt_bias` 4 each, the gated norm 32, the projection 128 x 128.
+    let net = 41_984 + 768 + 8 + 32 + 16_384;
+    // One norm of 128 more.
+    assert_eq!([0, 1, 2].map(of), [(net + 128, Mixer::DeltaNet); 3]);
+    assert_eq!(of(3), (65_536 + 128, Mixer::Attention));
+    // A token multiplies each but the vectors'.
+    assert_eq!(model.matrix_parameters(), 3 * (net - 40) + 65_536 + 4 * 131_072);
+    // States of 4 x 16 x 32 numbers, 4 products each, in 3 layers; attention in one: 4 x 1000 x 128.
+    assert_eq!(model.delta_rule_flop(), Flop::new(3.0 * 8.0 * 2048.0));
+    assert_eq!(model.attention_flop(1000), Flop::new(512_000.0));
+    let token = 6.0 * 1000.0 + 3.0 * (512_000.0 + 49_152.0);
+    assert_eq!(model.flop_per_token(Flop::new(6.0), 1000, 1000, 1.0), Flop::new(token));
+    assert_eq!((model.problems(), model.kind_period()), (vec![], 4));
+    assert_eq!(model.kind(0).name(&model), "gated delta net");
+    // A gate is as wide as the heads: 128 x 128 in the layer with attention.
+    let gated = Model { output_gate: true, ..model.clone() };
+    assert_eq!(gated.parameters() - model.parameters(), 16_384);
+}
+
+/// The published weights of Qwen3-Next-80B-A3B without the layers that predict further tokens: a layer with a gated delta
+/// net has 2048 x 12,352 + 4 x 8192 + 192 + 4096 x 2048, one with attention 2048 x 9216 + 4096 x 2048 + 512.
+#[test]
+fn qwen3_next_has_the_published_parameters() {
+    let model = Library::embedded().model("qwen3-next-80b-a3b").expect("a preset");
+    let (net, attention) = (33_718_464, 27_263_488);
+    let expert = 3 * 2048 * 512;
+    let rest = 513 * expert + 2048 * 513 + 2 * 2048;
+    assert_eq!(model.layers_parameters(), 36 * net + 12 * attention + 48 * rest);
+    assert_eq!(model.parameters(), 79_674_391_296);
+    assert_eq!(model.active_parameters(), 3_874_929_408);
 }
 
 #[test]
@@ -118,6 +160,11 @@ fn what_cannot_be_is_refused_at_its_field() {
     assert_eq!(wrong(Model { experts: Some(every), ..plain() }), ["experts.every"]);
     let latent = LatentAttention { query: None, key_value: 1, rotary: 65, value_head: 1 };
     assert_eq!(wrong(Model { latent: Some(latent), ..plain() }), ["latent.rotary"]);
+    let net = GatedDeltaNet { value_heads: 3, full_every: 5, ..delta_net() };
+    assert_eq!(
+        wrong(Model { delta_net: Some(net), causal: false, ..plain() }),
+        ["delta_net.value_heads", "delta_net.full_every", "delta_net"]
+    );
     let most = 1 << 24;
     let latent = LatentAttention { query: Some(most), key_value: most, rotary: 1, value_head: most };
     assert_eq!(wrong(Model { latent: Some(latent), heads: most, kv_heads: most, ..plain() }), ["layers"]);

@@ -243,7 +243,7 @@ impl<'a> OperatorLayouts<'a> {
                 add(experts, (count, self.layouts[experts].slices), routed, half);
             } else if apart {
                 let half = sublayers::collectives(whole);
-                add(attention, (count, self.layouts[attention].slices), Parameters::attention(scenario), half);
+                add(attention, (count, self.layouts[attention].slices), Parameters::attention(scenario, kind), half);
                 add(mlp, (count, self.layouts[mlp].slices), Parameters::mlp(scenario, kind), half);
             } else {
                 add(attention, (count, 1), Parameters::layer(scenario, kind), whole);
@@ -316,6 +316,7 @@ impl<'a> OperatorLayouts<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Mixer;
     use crate::plan::{Extent, Extents, Layers, Operator};
     use crate::testing;
 
@@ -351,7 +352,7 @@ mod tests {
         let layout = scenario.layout().expect("it is possible");
         let layouts = OperatorLayouts::new(&scenario, &layout);
         let ranges = |layers: &StageLayers| {
-            let range = |range: &LayerRange| (range.first, range.layers, range.step, range.kind.window);
+            let range = |range: &LayerRange| (range.first, range.layers, range.step, range.kind.mixer == Mixer::Window);
             layers.ranges.iter().map(range).collect::<Vec<_>>()
         };
         let whole = layouts.whole_model(0);

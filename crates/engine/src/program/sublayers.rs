@@ -93,7 +93,7 @@ impl<'a> SublayerUnits<'a> {
             Sublayer::Attention if routed.weights > Count::ZERO => {
                 (ModelPart::Attention, Parameters::layer(scenario, kind) - routed)
             }
-            Sublayer::Attention => (ModelPart::Attention, Parameters::attention(scenario)),
+            Sublayer::Attention => (ModelPart::Attention, Parameters::attention(scenario, kind)),
             Sublayer::Mlp => (ModelPart::Mlp, Parameters::mlp(scenario, kind)),
             Sublayer::Experts => (ModelPart::Experts, routed),
         };

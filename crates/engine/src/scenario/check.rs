@@ -153,7 +153,8 @@ fn tensor(scenario: &Scenario, checks: &mut Checks) {
     let shares = |size: u32| model.kv_heads.is_multiple_of(size) || size.is_multiple_of(model.kv_heads);
     let divides = |size: u32| {
         let kv = shares(size) || model.kv_heads == model.heads;
-        [model.heads.is_multiple_of(size), kv, model.undivided_mlp(size).is_none(), !straddles(size)]
+        let delta_net = model.delta_net.is_none_or(|delta_net| delta_net.key_heads.is_multiple_of(size));
+        [model.heads.is_multiple_of(size), kv, delta_net, model.undivided_mlp(size).is_none(), !straddles(size)]
     };
     let together = scenario.plan.tensor_overlap && tensor > 1 && !scenario.stack.sequence_parallel;
     checks.refuse(
@@ -167,6 +168,7 @@ fn tensor(scenario: &Scenario, checks: &mut Checks) {
         let named = [
             format!("the {} heads of {}", model.heads, model.name),
             format!("its {} key and value heads", model.kv_heads),
+            format!("the {} key heads of its gated delta net", model.delta_net.map_or(0, |net| net.key_heads)),
             format!("the MLP's width {}", model.undivided_mlp(tensor).unwrap_or(model.ffn_hidden.into())),
             format!("nodes of {per_node} devices"),
         ];
@@ -191,6 +193,12 @@ fn context(scenario: &Scenario, checks: &mut Checks) {
         Field::Context.path(),
         || format!("{} ranks do not divide a sequence of {}", plan.context, plan.sequence),
         || "choose a size that divides the sequence".to_owned(),
+    );
+    checks.refuse(
+        plan.context > 1 && scenario.model.delta_net.is_some(),
+        Field::Context.path(),
+        || format!("{} has gated delta nets, whose state would pass from rank to rank", scenario.model.name),
+        || "choose 1: how ranks share a sequence there is not modelled".to_owned(),
     );
 }
 

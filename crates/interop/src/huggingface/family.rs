@@ -26,6 +26,8 @@ pub(super) struct Family {
     pub experts: ExpertRule,
     /// Whether queries, keys and values are computed from compressed ones.
     pub latent: bool,
+    /// Whether most layers have a gated delta net, and attention in the others a gate of its output.
+    pub delta_net: bool,
     /// Sizes that its published files leave to the class.
     pub unsaid: &'static [(&'static str, u32)],
     /// Sizes of the class, which a configuration inside another leaves out where it has the same.
@@ -163,6 +165,7 @@ const LLAMA: Family = Family {
     window: WindowRule::None,
     experts: ExpertRule::None,
     latent: false,
+    delta_net: false,
     unsaid: &[],
     class: None,
 };
@@ -187,6 +190,16 @@ const GPT2: Family = Family {
 const QK_HEAD: QkNormRule = QkNormRule::Always(QkNorm::Head);
 const QK_WIDTH: QkNormRule = QkNormRule::Always(QkNorm::Width);
 
+const QWEN3_NEXT: Family = Family {
+    name: "qwen3_next",
+    qk_norm: QK_HEAD,
+    kv_heads: KvHeads::Constant(2),
+    head_size: Some(256),
+    experts: ExpertRule::Qwen { shared: true },
+    delta_net: true,
+    ..LLAMA
+};
+
 const DEEPSEEK_V3: Family = Family { name: "deepseek_v3", experts: ExpertRule::DeepSeek(3), latent: true, ..LLAMA };
 
 const PHI: Family = Family {
@@ -209,7 +222,7 @@ const FALCON: Family = Family {
 };
 
 #[rustfmt::skip]
-const FAMILIES: [Family; 42] = [
+const FAMILIES: [Family; 45] = [
     Family { biases: BY_SWITCHES, class: Some(ClassSizes(32, 4096, 32, 11_008, 32_000)), ..LLAMA },
     Family { name: "llama4_text", kv_heads: KvHeads::Constant(8), head_size: Some(128), window: WindowRule::Llama4,
         experts: ExpertRule::Llama4, ..LLAMA },
@@ -228,6 +241,9 @@ const FAMILIES: [Family; 42] = [
         window: WindowRule::Qwen, class: Some(ClassSizes(32, 4096, 32, 22_016, 151_936)), ..LLAMA },
     Family { name: "qwen3_moe", kv_heads: KvHeads::Constant(4), qk_norm: QK_HEAD, window: WindowRule::Qwen,
         experts: ExpertRule::Qwen { shared: false }, ..LLAMA },
+    QWEN3_NEXT,
+    Family { name: "qwen3_5_moe_text", ..QWEN3_NEXT },
+    Family { name: "qwen3_5_text", kv_heads: KvHeads::Constant(4), experts: ExpertRule::None, ..QWEN3_NEXT },
     Family { class: Some(ClassSizes(28, 3072, 16, 24_576, 256_000)), ..GEMMA },
     Family { name: "gemma2", kv_heads: KvHeads::Constant(4), norms: Norms::Count(4), window: WindowRule::AllBut(2, 4096),
         class: Some(ClassSizes(26, 2304, 8, 9216, 256_000)), ..GEMMA },

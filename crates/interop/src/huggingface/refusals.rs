@@ -8,16 +8,18 @@ use super::keys::{Keys, shown};
 use shardscope_engine::problem::Problem;
 
 /// Keys of models whose layers are not all attention and MLP, or not all alike.
-const HYBRID: [(&str, &str); 8] = [
+const HYBRID: [(&str, &str); 7] = [
     ("hybrid_override_pattern", "a hybrid of state-space and attention layers"),
     ("layers_block_type", "a hybrid of several kinds of layers"),
     ("attn_layer_period", "a hybrid of state-space and attention layers"),
     ("attn_layer_indices", "a hybrid of state-space and attention layers"),
     ("linear_attn_config", "a hybrid of linear and full attention"),
-    ("linear_num_value_heads", "a hybrid of linear and full attention"),
     ("ssm_state_size", "a hybrid or state-space model"),
     ("block_configs", "a model whose layers differ from one another"),
 ];
+
+/// The format that inference keeps a gated delta net's state in.
+const STATE_FORMAT: &str = "mamba_ssm_dtype";
 
 /// What the file as a whole is, if it is no configuration of a decoder.
 pub(super) fn whole(object: &Map<String, Value>) -> Result<(), Problem> {
@@ -31,7 +33,7 @@ pub(super) fn whole(object: &Map<String, Value>) -> Result<(), Problem> {
             return Err(Problem::new(key, format!("is {}: {what}", shown(value)), only));
         }
     }
-    if let Some((key, value)) = object.iter().find(|(key, _)| key.starts_with("mamba_")) {
+    if let Some((key, value)) = object.iter().find(|(key, _)| key.starts_with("mamba_") && *key != STATE_FORMAT) {
         return Err(Problem::new(key, format!("is {}: a hybrid or state-space model", shown(value)), only));
     }
     for (key, what) in [("is_encoder_decoder", "an encoder and a decoder"), ("add_cross_attention", "cross-attention")]
@@ -49,6 +51,11 @@ pub(super) fn unread(keys: &Keys<'_>, family: &Family) -> Result<(), Problem> {
     for (key, value) in keys.unread() {
         if experts::misplaced(key, value).is_some() || key == "kv_lora_rank" && !value.is_null() {
             return Err(own(key, format!("is {}, which model_type {} does not have", shown(value), family.name)));
+        }
+        if key == "linear_num_value_heads" && !value.is_null() {
+            let what =
+                format!("is {}: a hybrid of linear and full attention, which {} is not", shown(value), family.name);
+            return Err(own(key, what));
         }
         // Switches of other classes: where this one read them, they would not be here.
         let wrong = match key.as_str() {

@@ -5,7 +5,7 @@ use shardscope_engine::text;
 
 use super::family::{Family, Has, KvHeads, Norms, QkNormRule};
 use super::keys::Keys;
-use super::{ImportOptions, experts, window};
+use super::{ImportOptions, delta_net, experts, window};
 use shardscope_engine::problem::Problem;
 
 /// The longest sequence that is assumed: what a model was mostly trained with, where its limit is longer.
@@ -54,7 +54,9 @@ pub(super) fn model(keys: &mut Keys<'_>, family: &Family, options: ImportOptions
         sequence,
         biases: None,
         latent: latent.map(|(latent, _)| latent),
-        window: window::read(keys, family, layers)?,
+        output_gate: family.delta_net && keys.switch_or("output_gate", "attn_output_gate", true)?,
+        window: if family.delta_net { None } else { window::read(keys, family, layers)? },
+        delta_net: delta_net::read(keys, family, layers)?,
         experts: None,
     };
     experts::put(keys, family, &mut model)?;

@@ -116,6 +116,34 @@ fn hybrids_and_models_that_are_no_plain_decoders_are_refused_by_name() {
     }
 }
 
+/// Qwen3-Next-80B-A3B as transformers' `Qwen3NextConfig` writes it; its published weights have as many parameters.
+#[test]
+fn gated_delta_nets_are_layers_of_their_own_kind() {
+    let text = json!({
+        "model_type": "qwen3_next", "hidden_size": 2048, "num_hidden_layers": 48, "vocab_size": 151_936, "head_dim": 256,
+        "num_attention_heads": 16, "num_key_value_heads": 2, "num_experts": 512, "num_experts_per_tok": 10,
+        "moe_intermediate_size": 512, "shared_expert_intermediate_size": 512, "linear_num_key_heads": 16,
+        "linear_key_head_dim": 128, "linear_num_value_heads": 32, "linear_value_head_dim": 128,
+        "linear_conv_kernel_dim": 4, "full_attention_interval": 4, "max_position_embeddings": 262_144,
+        "decoder_sparse_step": 1, "mlp_only_layers": [], "tie_word_embeddings": false, "hidden_act": "silu",
+    });
+    let made = import(&text.to_string()).unwrap().made;
+    assert_eq!((made.parameters, made.active_parameters), (79_674_391_296, 3_874_929_408));
+    assert!(made.model.output_gate && made.model.window.is_none());
+    let listed = |types: [&str; 4]| {
+        let mut text = text.clone();
+        text["layer_types"] = json!(types.repeat(12));
+        text.as_object_mut().unwrap().remove("full_attention_interval");
+        import(&text.to_string())
+    };
+    let (linear, full) = ("linear_attention", "full_attention");
+    let each_second = listed([linear, full, linear, full]).unwrap().made.model.delta_net.unwrap();
+    assert_eq!(each_second.full_every, 2);
+    assert_eq!(listed([full, linear, linear, full]).unwrap_err().field, "layer_types");
+    let other = changed("llama-2-7b", json!({"linear_num_value_heads": 32})).unwrap_err();
+    assert!(other.field == "linear_num_value_heads" && other.what.contains("a hybrid"), "{other}");
+}
+
 #[test]
 fn an_unknown_type_is_read_as_the_one_that_is_named() {
     let text = fixture("llama-2-7b").replace("\"llama\"", "\"whale\"");

@@ -261,3 +261,30 @@ fn each_kernel_says_what_it_computes_and_moves() {
     // At the peak of 100 TFLOP/s: all of them are bound by arithmetic.
     close(forward[3].flop / forward[3].time.time / forward[3].peak, 1.0);
 }
+
+/// A gated delta net of 2 heads of keys and 4 of values, of 16 and 32 channels. A head's token takes
+/// `2 x 64 (3 x 16 + 2 x 32) + 6 x 512 + 64^2 / 3` flop, the convolution of 192 channels `2 x 4 x 192`; backward
+/// `2 x 64 (16 + 32) + 4 x 512` more than twice the head's, and the convolution's twice. It moves 7 keys, 6 values, 6 rows of
+/// a chunk and 2 / 64 of a state, the channels twice and 128 values 3 times: 3,584 elements of 2 bytes; backward 5,120.
+#[test]
+fn a_gated_delta_net_takes_what_its_kernels_move() {
+    let mut scenario = testing::scenario();
+    let net = GatedDeltaNet { key_heads: 2, value_heads: 4, key_head: 16, value_head: 32, conv: 4, full_every: 2 };
+    Arc::make_mut(&mut scenario.model).delta_net = Some(net);
+    let rates = rates(&scenario);
+    let kind = LayerKind { experts: false, mixer: Mixer::DeltaNet };
+    let tokens = rates.tokens().get();
+    let PerDirection { forward, backward } = rates.attention_work(kind, scenario.plan.micro_batch);
+    let head = 14_336.0 + 3072.0 + 4096.0 / 3.0;
+    let near = |value: f64, expected: f64| assert!((value / expected - 1.0).abs() < 1e-12, "{value} for {expected}");
+    near(forward.flop.get(), tokens * (4.0 * head + 1536.0));
+    near(backward.flop.get(), tokens * (4.0 * (8192.0 + 2.0 * head) + 3072.0));
+    near(forward.bytes.get(), tokens * 7168.0);
+    near(backward.bytes.get(), tokens * 10_240.0);
+    // At 1 TB/s that is ten times the arithmetic at 100 TFLOP/s.
+    let passes = rates.attention(kind, scenario.plan.micro_batch);
+    near(passes.forward.memory.get(), tokens * 7168.0 / 1e12);
+    assert_eq!(passes.forward.time, passes.forward.memory);
+    // The input and output of a norm of 1024, 328 columns in, and 4 x (2 x 16 + 3 x 32 + 64) between: 2 bytes each.
+    near(rates.activations(kind).sublayers.attention.whole.get(), tokens * 2.0 * (2048.0 + 328.0 + 768.0));
+}

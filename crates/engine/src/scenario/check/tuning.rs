@@ -30,6 +30,12 @@ pub(super) fn adapters(scenario: &Scenario, checks: &mut Checks) {
     if !plan.tuning.freezes() {
         return;
     }
+    checks.refuse(
+        model.delta_net.is_some() || model.output_gate,
+        Field::Train.path(),
+        || format!("what adapters beside the gates of {} cost is not known", model.name),
+        || "choose full".to_owned(),
+    );
     let targets = plan.tuning.targets;
     let has = |list: &[LoraTarget]| list.iter().any(|target| targets.has(*target));
     let fused = [

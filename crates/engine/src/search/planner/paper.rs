@@ -264,7 +264,7 @@ impl<'a> PaperModel<'a> {
         let matrices = f64::from(self.scenario.stack.collectives.per_layer);
         let in_layers = |alike: &EqualSublayers| {
             let parameters = match alike.sublayer {
-                Sublayer::Attention => model.attention_parameters(),
+                Sublayer::Attention => model.attention_parameters(alike.kind),
                 Sublayer::Mlp => model.mlp_parameters(alike.kind),
                 Sublayer::Experts => model.routed_parameters(alike.kind),
             };

@@ -51,7 +51,7 @@ impl EqualSublayers {
     /// Whether a layer of a kind has its sublayer among these.
     pub fn are_of(self, sublayer: Sublayer, kind: LayerKind) -> bool {
         let alike = match sublayer {
-            Sublayer::Attention => self.kind.window == kind.window,
+            Sublayer::Attention => self.kind.mixer == kind.mixer,
             Sublayer::Mlp | Sublayer::Experts => self.kind.experts == kind.experts,
         };
         self.sublayer == sublayer && alike

@@ -128,7 +128,9 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
         sequence,
         biases: None,
         latent: None,
+        output_gate: false,
         window: window.and_then(|window| attention_window(&window.text)),
+        delta_net: None,
         experts,
     };
     match model.problems().into_iter().next() {

@@ -98,6 +98,8 @@ fn of_model(model: &Model, writer: &mut PlanWriter) -> Vec<Line> {
     let own = [
         (model.latent.is_some(), "its attention's compressed keys and values"),
         (model.window.is_some(), "the window of its attention"),
+        (model.delta_net.is_some(), "its gated delta nets (--experimental-attention-variant gated_delta_net)"),
+        (model.output_gate, "the gate of its attention's output"),
         (model.biases.is_some(), "its own set of biases"),
         (model.norms != 2, "its norms per layer"),
         (model.qk_norm == QkNorm::Width, "its norm over all heads"),

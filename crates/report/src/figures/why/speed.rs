@@ -59,9 +59,13 @@ pub(super) const FIGURES: &[FigureEntry] = &[
         .value(|of, _| Some(of.summary.model_flops.get() / of.summary.tokens_per_s_per_device))
         .why(|facts, _| {
             let each = flop_per_weight(facts.scenario).get();
-            let whole = Formula::from(each) * facts.counted_parameters() + Formula::from(3.0) * facts.attention();
-            let frozen = facts.scenario.plan.tuning.freezes();
-            let flop = if frozen { whole + facts.adapters() } else { whole };
+            let mut flop = Formula::from(each) * facts.counted_parameters() + Formula::from(3.0) * facts.attention();
+            if let Some(rule) = facts.delta_rule() {
+                flop = flop + Formula::from(3.0) * rule;
+            }
+            if facts.scenario.plan.tuning.freezes() {
+                flop = flop + facts.adapters();
+            }
             because(flop, facts.flop_convention())
         }),
     figure(Figure::Recomputed, "recomputed", "recomputed flop per token", Dimension::Flop)
@@ -264,6 +268,20 @@ impl FormulaFacts<'_> {
         if counted < 1.0 { whole * counted } else { whole }
     }
 
+    /// Flop of gated delta nets in one forward pass of a token, where there are any.
+    fn delta_rule(&self) -> Option<Formula> {
+        let model = &self.scenario.model;
+        let delta_net = model.delta_net?;
+        let layers =
+            model.kinds().filter(|(kind, _)| model.delta_net_of(*kind).is_some()).map(|(_, count)| count).sum::<u32>();
+        let source = "state of each value head: found, written, decayed and read (arXiv 2412.06464), as \
+                      num_floating_point_operations of Megatron-LM counts it";
+        let layers = input("layers of gated delta net", count(layers, ""), self.shape());
+        let state =
+            input("numbers in a layer's states", count(delta_net.state() as f64, ""), Citation::convention(source));
+        Some(Formula::from(8.0) * layers * state)
+    }
+
     /// The share of a token's forward that each way of recomputing repeats.
     fn recomputed(&self) -> Formula {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
@@ -274,8 +292,13 @@ impl FormulaFacts<'_> {
             Recompute::Full | Recompute::Share(_) => {
                 let logits = f64::from(model.vocab) * f64::from(model.hidden);
                 let layers = model.matrix_parameters() as f64 - logits;
-                Formula::from(2.0) * input("weights of the layers' matrices", count(layers, ""), self.shape())
-                    + self.attention()
+                let products = Formula::from(2.0)
+                    * input("weights of the layers' matrices", count(layers, ""), self.shape())
+                    + self.attention();
+                match self.delta_rule() {
+                    Some(rule) => products + rule,
+                    None => products,
+                }
             }
         };
         let layers = share(plan.recompute.layers());

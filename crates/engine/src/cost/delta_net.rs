@@ -1,0 +1,86 @@
+//! The core of a gated delta net: convolution, chunked rule and gated norm, by the kernels of fla-org's
+//! flash-linear-attention, which transformers and Megatron-Core call (`chunk_gated_delta_rule`).
+
+use crate::model::GatedDeltaNet;
+use crate::plan::pass::PerDirection;
+use crate::units::Flop;
+
+use super::attention::{GATE_ACCESSES, KernelWork};
+use super::device_time::{DeviceTime, PassTimes};
+use super::rates::Rates;
+
+/// Tokens of a chunk (`chunk_size` of those kernels). Inside one the rule is products of its tokens by each other, and
+/// between chunks the state passes.
+const CHUNK: f64 = 64.0;
+
+/// Flop and elements moved for a token and a value head whose keys and values have these channels.
+fn of_head(key: f64, value: f64) -> PerDirection<[f64; 2]> {
+    let state = key * value;
+    // Products of the chunk's keys by keys and of queries by keys, and the inverse of the first by keys and values (the
+    // `w` and `u` of Yang et al., section 3.3), then scores by new values: 2 c per channel. The states: what of them
+    // `w` finds, what queries find, and the update, 2 per number each. The inverse by substitution is c^3 / 3 for c tokens.
+    let again = 2.0 * CHUNK * (key + value) + 4.0 * state;
+    let products = 2.0 * CHUNK * (3.0 * key + 2.0 * value) + 6.0 * state;
+    let forward = products + CHUNK * CHUNK / 3.0;
+    let states = state / CHUNK;
+    PerDirection {
+        // By kernel: `chunk_scaled_dot_kkt` k, A; `solve_tril` A, A; `recompute_w_u` 2 k, 2 v, A; `chunk_fwd_h` 2 k, 2 v and
+        // a state; `chunk_fwd_o` 2 k, 2 v and a state. A is a row of the chunk, in fp32 before it is inverted: twice 2 c.
+        forward: [forward, 7.0 * key + 6.0 * value + 6.0 * CHUNK + 2.0 * states],
+        // `w`, `u` and the states are computed again; each product has two gradients. By kernel: `recompute_w_u` and
+        // `chunk_fwd_h` as above, `chunk_bwd_dv_local` 2 k, 2 v; `chunk_bwd_dhu` 3 k, 3 v and a state; `chunk_bwd_dqkwg`
+        // 6 k, 3 v and two states; `prepare_wy_repr_bwd` 3 k, 3 v, A; the sum of both gradients of keys 3 k.
+        backward: [again + 2.0 * forward, 21.0 * key + 15.0 * value + 2.0 * CHUNK + 4.0 * states],
+    }
+}
+
+impl GatedDeltaNet {
+    /// Flop of one token in one forward pass of a layer's chunked rule.
+    pub(crate) fn chunked_flop(self) -> Flop {
+        let [flop, _] = of_head(self.key_head.into(), self.value_head.into()).forward;
+        Flop::new(flop * f64::from(self.value_heads))
+    }
+
+    /// Elements that a token keeps for backward between the product before the state and the one after it: queries and
+    /// keys for each value head, values, the rule's output, the gated norm's, and a row of the chunk's inverse.
+    pub(super) fn kept(self) -> f64 {
+        f64::from(self.value_heads) * (2.0 * f64::from(self.key_head) + 3.0 * f64::from(self.value_head) + CHUNK)
+    }
+
+    /// Elements for a token with which the rule's backward works: `w`, `u`, new values, and its share of a chunk's states.
+    pub(super) fn worked_in(self) -> f64 {
+        let (key, value) = (f64::from(self.key_head), f64::from(self.value_head));
+        f64::from(self.value_heads) * (key + 2.0 * value + key * value / CHUNK)
+    }
+}
+
+impl Rates<'_> {
+    /// Flop and bytes of a gated delta net beside its products by weights, for so many sequences on a rank; tensor ranks
+    /// share its heads.
+    pub(super) fn delta_rule_work(&self, delta_net: GatedDeltaNet, sequences: u32) -> PerDirection<KernelWork> {
+        let plan = &self.scenario.plan;
+        let tokens = f64::from(sequences) * f64::from(plan.sequence) / f64::from(plan.tensor);
+        let [heads, conv] = [delta_net.value_heads, delta_net.conv].map(f64::from);
+        let [channels, values] = [delta_net.channels(), delta_net.value_width()].map(|width| width as f64);
+        // The convolution has one product forward and two backward; it reads its channels, backward a gradient too, and
+        // writes one or the other.
+        let work = |[flop, elements]: [f64; 2], products: f64, gate: f64| KernelWork {
+            flop: Flop::new(tokens * (flop * heads + 2.0 * conv * channels * products)),
+            bytes: tokens * (elements * heads + (1.0 + products) * channels + gate * values) * self.storage(),
+        };
+        let PerDirection { forward, backward } = of_head(delta_net.key_head.into(), delta_net.value_head.into());
+        PerDirection {
+            forward: work(forward, 1.0, GATE_ACCESSES.forward),
+            backward: work(backward, 2.0, GATE_ACCESSES.backward),
+        }
+    }
+
+    /// Time of that work: the slower of the arithmetic, at the rate of large products, and of memory.
+    pub(super) fn delta_rule(&self, delta_net: GatedDeltaNet, sequences: u32) -> PassTimes {
+        let time = |KernelWork { flop, bytes }: KernelWork| {
+            DeviceTime::roofline(flop / self.matmul_storage, bytes / self.memory)
+        };
+        let PerDirection { forward, backward } = self.delta_rule_work(delta_net, sequences);
+        PassTimes::of_inputs(time(forward), time(backward))
+    }
+}

@@ -1,0 +1,70 @@
+//! Gated delta nets, which mix tokens through a state of fixed size where attention looks at all of them.
+
+use serde::{Deserialize, Serialize};
+
+use super::Matrix;
+
+/// Layers with a gated delta net in place of attention (Yang et al., "Gated Delta Networks", arXiv 2412.06464), as
+/// Qwen3-Next has them: queries, keys and values pass a short convolution and update a state of `key_head x value_head`
+/// for each value head, and the output passes a norm with a gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GatedDeltaNet {
+    /// Heads of queries and of keys.
+    pub key_heads: u32,
+    /// Heads of values, each with a state; a multiple of `key_heads`.
+    pub value_heads: u32,
+    /// Channels of a head of queries or keys.
+    pub key_head: u32,
+    /// Channels of a head of values.
+    pub value_head: u32,
+    /// Tokens that the convolution sees.
+    pub conv: u32,
+    /// The last of every so many layers has attention instead.
+    pub full_every: u32,
+}
+
+impl GatedDeltaNet {
+    /// Whether a layer has it.
+    pub(super) fn is_in(self, layer: u32) -> bool {
+        !(layer + 1).is_multiple_of(self.full_every.max(1))
+    }
+
+    /// Width of all heads of queries together, and of all heads of keys.
+    fn key_width(self) -> u64 {
+        u64::from(self.key_heads) * u64::from(self.key_head)
+    }
+
+    /// Width of all heads of values together.
+    pub fn value_width(self) -> u64 {
+        u64::from(self.value_heads) * u64::from(self.value_head)
+    }
+
+    /// Channels that pass the convolution: queries, keys and values.
+    pub fn channels(self) -> u64 {
+        2 * self.key_width() + self.value_width()
+    }
+
+    /// The products before the state, fused: queries, keys, values, the output's gate, and two numbers for each value
+    /// head, which say how much of the state decays and how much is written (`in_proj_qkvz` and `in_proj_ba` of
+    /// transformers' `Qwen3NextGatedDeltaNet`, one `in_proj` in Megatron-Core).
+    pub(super) fn input(self, hidden: u32) -> Matrix {
+        let output = self.channels() + self.value_width() + 2 * u64::from(self.value_heads);
+        Matrix { input: hidden.into(), output }
+    }
+
+    /// Weights of the convolution, which has no biases.
+    pub(super) fn conv_weights(self) -> u64 {
+        u64::from(self.conv) * self.channels()
+    }
+
+    /// Parameters beside matrices and convolution: `A_log` and `dt_bias` of each value head, and a norm over one.
+    pub(super) fn other_parameters(self) -> u64 {
+        2 * u64::from(self.value_heads) + u64::from(self.value_head)
+    }
+
+    /// Numbers in the states of all value heads.
+    pub fn state(self) -> u64 {
+        self.value_width() * u64::from(self.key_head)
+    }
+}
