@@ -39,6 +39,9 @@ pub struct Cluster {
     pub source: String,
     /// The device of one rank.
     pub device: Device,
+    /// The host of a node, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<Host>,
     /// The levels, innermost first; the last one joins the whole machine.
     pub levels: Vec<Level>,
     /// How many nodes the machine has, where that is known.
@@ -66,6 +69,23 @@ pub struct Cluster {
     #[serde(skip)]
     pub rings: Rings,
 }
+
+/// The processors of a node and their memory: what is offloaded lives there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    /// Cores of all sockets.
+    pub cores: u32,
+    /// Memory of the node.
+    pub memory: Bytes,
+    /// Bandwidth of that memory, all channels together.
+    pub memory_bandwidth: BytesPerSecond,
+    /// Where the figures come from.
+    pub source: String,
+}
+
+/// Memory bandwidth of a host that a cluster does not state: eight channels of DDR4-3200, one socket's.
+const USUAL_HOST: BytesPerSecond = BytesPerSecond::new(204.8e9);
 
 /// A queue of the scheduler, and what bounds its jobs.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -323,6 +343,11 @@ impl Cluster {
         let below = index.checked_sub(1).map_or(Some(1), |below| self.devices_in(below));
         let shared = level.injection.zip(below).map(|(all, devices)| level.bandwidth * f64::from(devices) / all);
         shared.map_or(1.0, |shared| shared.max(1.0))
+    }
+
+    /// Bandwidth of a node's host memory: as stated, or one socket's of eight channels of DDR4-3200.
+    pub fn host_memory_bandwidth(&self) -> BytesPerSecond {
+        self.host.as_ref().map_or(USUAL_HOST, |host| host.memory_bandwidth)
     }
 
     /// Devices per node.

@@ -162,6 +162,8 @@ pub struct Plan {
     pub recompute: Recompute,
     /// State and checkpoints offloaded to host memory.
     pub offload: Offload,
+    /// Threads of the host with which each rank updates an offloaded state: `OMP_NUM_THREADS`, which torchrun sets to 1.
+    pub host_threads: u32,
     /// Whether matrix products that tensor ranks share are cut into pieces, so that their collectives run beside them.
     pub tensor_overlap: bool,
     /// When gradients are reduced.
@@ -208,6 +210,7 @@ impl Plan {
             tuning: Tuning::default(),
             recompute: Recompute::None,
             offload: Offload::None,
+            host_threads: 1,
             tensor_overlap: false,
             reduction: Reduction::Default,
             prefetch: 1,

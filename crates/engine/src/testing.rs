@@ -69,6 +69,7 @@ pub fn cluster() -> Cluster {
         },
         levels: vec![level("node", Some(4), 100e9, None), level("system", None, 10e9, Some(40e9))],
         nodes: None,
+        host: None,
         note: None,
         highest_mfu: None,
         price_per_device_hour: None,

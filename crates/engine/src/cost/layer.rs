@@ -6,7 +6,7 @@ use crate::model::{LayerKind, Mixer};
 use crate::plan::Optimizer;
 use crate::plan::pass::Pass;
 use crate::stack::{Attention, TensorDivision};
-use crate::units::{Bytes, Count, Flop, FlopPerSecond, Seconds};
+use crate::units::{Bytes, BytesPerSecond, Count, Flop, FlopPerSecond, Seconds};
 
 use super::adapters::AdapterPlace;
 use super::device_time::{DeviceTime, PassTimes};
@@ -301,15 +301,33 @@ impl Rates<'_> {
         }
     }
 
-    /// The update of `parameters` local parameters: gradient read, state read and written, weight written; and what
-    /// Muon computes, ranks that share the state having whole matrices of it each.
+    /// The update of `parameters` local parameters, and what Muon computes, ranks that share the state having whole
+    /// matrices of it each.
     pub fn optimizer(&self, parameters: Count) -> DeviceTime {
+        let bytes = parameters * self.update_bytes() * self.calibrated.software.optimizer_traffic;
+        DeviceTime::traffic(bytes / self.memory)
+            + DeviceTime::arithmetic(self.orthogonalisation(parameters) / self.matmul_storage)
+    }
+
+    /// What an update moves for each parameter: state is read and written, a gradient read and a weight written. Adam on
+    /// bf16 weights: 2 x 12 + 2 + 2 = 28.
+    pub fn update_bytes(&self) -> Bytes {
         let storage = self.scenario.plan.precision.storage();
-        let state = self.scenario.plan.optimizer.state(storage);
-        // State is read and written, a gradient read and a weight written.
-        let each = Bytes::new(2.0 * state + 2.0 * storage.bytes());
-        let traffic = parameters * each * self.calibrated.software.optimizer_traffic / self.memory;
-        DeviceTime::traffic(traffic) + DeviceTime::arithmetic(self.orthogonalisation(parameters) / self.matmul_storage)
+        Bytes::new(2.0 * self.scenario.plan.optimizer.state(storage) + 2.0 * storage.bytes())
+    }
+
+    /// The rate at which a rank's threads on the host update its state: theirs, or the rank's share of the host's memory
+    /// bandwidth where that is less. `None` where the host's arithmetic takes no time.
+    pub fn host_update_rate(&self) -> Option<BytesPerSecond> {
+        let cluster = &self.scenario.cluster;
+        let threads = self.calibrated.software.host_update? * f64::from(self.scenario.plan.host_threads);
+        let ranks = self.scenario.devices().clamp(1, cluster.devices_per_node().max(1));
+        Some(threads.min(cluster.host_memory_bandwidth() / f64::from(ranks)))
+    }
+
+    /// Time of the host to update `parameters` local parameters.
+    pub(crate) fn host_update(&self, parameters: Count) -> Seconds {
+        self.host_update_rate().map_or(Seconds::ZERO, |rate| parameters * self.update_bytes() / rate)
     }
 
     /// Flop with which the optimizer makes the updates of so many parameters orthogonal.

@@ -3,7 +3,7 @@
 use crate::problem::Problem;
 use crate::units::{BytesPerSecond, Seconds};
 
-use super::{Cluster, Level, MAX_LEVELS, MeasuredLevel, Queue, Reliability};
+use super::{Cluster, Host, Level, MAX_LEVELS, MeasuredLevel, Queue, Reliability};
 
 /// A regular group of ranks: devices `0, stride, 2 stride, ...`, `size` of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -202,7 +202,7 @@ pub(super) fn problems(cluster: &Cluster) -> Vec<Problem> {
     found
 }
 
-/// Everything that is wrong with what is said of a cluster's failures and of its queue.
+/// Everything that is wrong with what is said of a cluster's failures, its host and its queue.
 fn operation_problems(cluster: &Cluster, refuse: &mut impl FnMut(bool, String, &str)) {
     let Reliability { device_mtbf, restart, write_rate, source: _ } = &cluster.reliability;
     for (field, value) in [
@@ -211,6 +211,11 @@ fn operation_problems(cluster: &Cluster, refuse: &mut impl FnMut(bool, String, &
         ("write_rate", write_rate.map(BytesPerSecond::get)),
     ] {
         refuse(value.is_some_and(|value| value <= 0.0), format!("reliability.{field}"), "must be above 0");
+    }
+    if let Some(Host { cores, memory, memory_bandwidth, source: _ }) = &cluster.host {
+        refuse(*cores == 0, "host.cores".to_owned(), "must be above 0");
+        refuse(memory.get() <= 0.0, "host.memory".to_owned(), "must be above 0");
+        refuse(memory_bandwidth.get() <= 0.0, "host.memory_bandwidth".to_owned(), "must be above 0");
     }
     if let Some(Queue { partition, longest, nodes }) = &cluster.queue {
         refuse(partition.is_empty(), "queue.partition".to_owned(), "must be a name");

@@ -11,7 +11,7 @@ use super::stream::{CollectiveStreams, Stream};
 use super::task::{EventWait, Task, TaskClass, TaskEvent, WAITS, memory_of, waits};
 use super::unit_costs::UnitCosts;
 use super::unit_pass::{ReductionScope, UnitCollective};
-use crate::cost::{Parameters, Payload, Transfer};
+use crate::cost::{DeviceTime, Parameters, Payload, Transfer};
 use crate::stack::TensorDivision;
 
 /// Fills the last task loop of a step; there is at least one group of parameters.
@@ -29,10 +29,10 @@ pub(super) fn build(groups: &[ParameterGroup<'_>], streams: CollectiveStreams, b
     let owned: Count =
         groups.iter().map(|group| group.parameters.trained / f64::from(group.costs.layout.optimizer)).sum();
     if plan.offload.optimizer() {
-        // The host's own arithmetic is not counted: it overlaps the copies on a machine made for it.
         // A whole state on the host has its gradients there already, and its weights come back with the next gather.
         let gradients = if plan.offload.state() { Bytes::ZERO } else { owned * rates.gradient() };
         copy(costs, builder, gradients, Stream::HostOut, TaskEvent::HostOut);
+        update_on_host(costs, builder, owned);
         let weights = if plan.offload.state() { Bytes::ZERO } else { owned * rates.storage() };
         copy(costs, builder, weights, Stream::HostIn, TaskEvent::HostIn);
     } else {
@@ -52,6 +52,19 @@ pub(super) fn build(groups: &[ParameterGroup<'_>], streams: CollectiveStreams, b
     for group in groups {
         gather_weights(group, streams, builder);
     }
+}
+
+/// The update by the host's threads, for which the device waits.
+fn update_on_host(costs: &UnitCosts<'_>, builder: &mut GraphBuilder<'_>, owned: Count) {
+    let host = costs.rates.host_update(owned);
+    if host == Seconds::ZERO {
+        return;
+    }
+    let piece = LaunchedWork { work: DeviceTime::default(), host };
+    let mut task = builder.compute(piece, TaskClass::Optimizer, label(Stream::Compute, TaskKind::Optimizer));
+    task.waits = gradients_ready(builder);
+    task.signals = [Some(TaskEvent::Computed), None];
+    builder.push(task);
 }
 
 /// Gathers matrices that the update needs whole, the way back included; returns whether there are any.
@@ -167,8 +180,8 @@ pub(super) fn lower_bound(group: &ParameterGroup<'_>) -> Seconds {
     let matrices = group.costs.whole_matrices(parameters).map_or(Seconds::ZERO, |moved| moved.transfer.slowest());
     let update = match (offload.optimizer(), offload.state()) {
         (false, _) => rates.optimizer(owned).time + matrices,
-        (true, false) => rates.host_copy(owned * (rates.gradient() + rates.storage())),
-        (true, true) => Seconds::ZERO,
+        (true, false) => rates.host_copy(owned * (rates.gradient() + rates.storage())) + rates.host_update(owned),
+        (true, true) => rates.host_update(owned),
     };
     reduced + update + weight_gathers(group, false).map(|gather| gather.transfer.time).sum::<Seconds>()
 }

@@ -4,7 +4,7 @@ mod operators;
 mod tuning;
 
 use crate::plan::{Extent, Precision, Recompute, Size, StageSizes};
-use crate::units::significant;
+use crate::units::{Bytes, significant};
 
 use super::field::{Field, MOST, PLACEMENT, Value};
 use super::file::printable;
@@ -46,7 +46,32 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     if checks.0.is_empty() {
         extents(scenario, &mut checks);
     }
+    if checks.0.is_empty() {
+        host(scenario, &mut checks);
+    }
     checks.0
+}
+
+/// An offloaded state that is larger than the memory of its hosts, where that is known.
+fn host(scenario: &Scenario, checks: &mut Checks) {
+    let (plan, cluster) = (&scenario.plan, &scenario.cluster);
+    let Some(host) = cluster.host.as_ref().filter(|_| plan.offload.optimizer()) else { return };
+    let group = devices(scenario) / (plan.tensor * plan.pipeline);
+    let over = |extent: &Extent| f64::from(ranks(scenario, extent, group).unwrap_or(1).max(1));
+    let storage = plan.precision.storage();
+    let state = plan.optimizer.state(storage) / over(&plan.sharding.optimizer);
+    let rest = storage.bytes() * (over(&plan.sharding.weights).recip() + over(&plan.sharding.gradients).recip());
+    let each = state + if plan.offload.state() { rest } else { 0.0 };
+    // On average over the pipeline's stages.
+    let local = crate::cost::trained_parameters(scenario) as f64 / f64::from(plan.tensor * plan.pipeline);
+    let on_node = f64::from(devices(scenario).min(cluster.devices_per_node()));
+    let needed = Bytes::new(local * each * on_node);
+    checks.refuse(
+        needed > host.memory,
+        Field::Offload.path(),
+        || format!("the state takes {needed} of a host that has {}", host.memory),
+        || "choose more nodes, or a strategy that divides the state among more ranks".to_owned(),
+    );
 }
 
 /// Values outside the range of their field's type. The size of the job has checks of its own.

@@ -68,6 +68,10 @@ pub struct Software {
     pub optimizer_traffic: f64,
     /// Relative growth of compute time per doubling of the nodes: the slowest of more devices sets the pace.
     pub stragglers: f64,
+    /// Bytes of state, gradients and weights that one thread of the host reads and writes per second as it updates them;
+    /// absent: an update on the host takes no time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_update: Option<BytesPerSecond>,
 }
 
 /// Memory that belongs to no tensor.
@@ -158,8 +162,13 @@ pub struct Efficiency {
 
 impl Software {
     /// Nothing costs anything.
-    pub const IDEAL: Self =
-        Self { host_exponent: 64.0, micro_batch: Seconds::ZERO, optimizer_traffic: 0.0, stragglers: 0.0 };
+    pub const IDEAL: Self = Self {
+        host_exponent: 64.0,
+        micro_batch: Seconds::ZERO,
+        optimizer_traffic: 0.0,
+        stragglers: 0.0,
+        host_update: None,
+    };
 }
 
 impl Allocator {
@@ -290,6 +299,8 @@ impl Calibration {
         check("peak_half_width".to_owned(), self.peak_half_width.unwrap_or(0.0), 0.0, 10.0);
         check("software.host_exponent".to_owned(), self.software.host_exponent, 1.0, 64.0);
         check("software.optimizer_traffic".to_owned(), self.software.optimizer_traffic, 0.0, 100.0);
+        let host_update = self.software.host_update.map_or(1.0, BytesPerSecond::get);
+        check("software.host_update".to_owned(), host_update, 1.0, 1e15);
         check("software.stragglers".to_owned(), self.software.stragglers, 0.0, 1.0);
         found.extend(self.posterior.iter().flat_map(Posterior::problems));
         found

@@ -91,3 +91,51 @@ proptest! {
         }
     }
 }
+
+/// 8 layers of 12 x 1024^2 parameters, an eighth of which each of 8 ranks on two nodes updates: 28 B each, in bf16. Four ranks
+/// of a node have a quarter of its host's memory bandwidth.
+#[test]
+fn the_host_updates_what_it_holds() {
+    let step = |offload: Offload, threads: u32, memory: f64| {
+        let mut scenario = offloaded(offload);
+        scenario.plan.host_threads = threads;
+        Arc::make_mut(&mut scenario.calibration).software.host_update = Some(BytesPerSecond::new(1e9));
+        Arc::make_mut(&mut scenario.cluster).host = Some(crate::hardware::Host {
+            cores: 64,
+            memory: Bytes::new(1e12),
+            memory_bandwidth: BytesPerSecond::new(memory),
+            source: String::new(),
+        });
+        evaluate(&scenario).step_time.get()
+    };
+    let update = 12.0 * 1024.0 * 1024.0 * 28.0;
+    for offload in [Offload::Optimizer, Offload::State] {
+        // One thread moves 1 GB/s, two 2; a host of 4 GB/s leaves each of its four ranks 1.
+        let (one, two) = (step(offload, 1, 1e12), step(offload, 2, 1e12));
+        close(one - two, update / 1e9 - update / 2e9);
+        close(step(offload, 2, 4e9), one);
+    }
+    assert_eq!(step(Offload::None, 1, 1e12).to_bits(), step(Offload::None, 2, 1e12).to_bits());
+}
+
+/// 8 layers of 12 x 1024^2 parameters with 12 B of state each, whole on each of four ranks of a node: 4.8 GB.
+#[test]
+fn a_state_must_fit_into_the_host() {
+    let problems = |memory: f64| {
+        let mut scenario = offloaded(Offload::Optimizer);
+        scenario.plan.sharding = testing::ddp();
+        Arc::make_mut(&mut scenario.cluster).host = Some(crate::hardware::Host {
+            cores: 64,
+            memory: Bytes::new(memory),
+            memory_bandwidth: BytesPerSecond::new(1e11),
+            source: String::new(),
+        });
+        scenario.problems()
+    };
+    assert!(problems(5e9).is_empty(), "{:?}", problems(5e9));
+    let refused = problems(4.8e9);
+    assert!(
+        refused.len() == 1 && refused[0].what.contains("4.83 GB") || refused[0].what.contains("4.5 GiB"),
+        "{refused:?}"
+    );
+}

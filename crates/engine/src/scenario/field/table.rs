@@ -60,6 +60,7 @@ pub enum Field {
     LoraTargets,
     FrozenFormat,
     Offload,
+    HostThreads,
     Qwz,
     Hpz,
     Qgz,
@@ -326,6 +327,14 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .searched_on_request()
         .advised(8, 8)
         .lens(|plan| some(plan.offload), |plan, offload| offload.put(&mut plan.offload)),
+    plan(Field::HostThreads, "plan.host_threads", "host-threads", Type::Count(1, 1024), "1")
+        .label("threads")
+        .help("N", "Threads of the host with which each rank updates an offloaded state (OMP_NUM_THREADS)")
+        .unit("thread", "threads")
+        .steps(Steps::Powers(1, 128))
+        .range(1, 16)
+        .rare()
+        .lens(|plan| some(plan.host_threads), |plan, count| count.put(&mut plan.host_threads)),
     sharding(Field::Qwz, "plan.qwz", "qwz", Type::Switch)
         .label("qwZ")
         .help("SWITCH", "All-gather weights in int8 (ZeRO++ qwZ)")

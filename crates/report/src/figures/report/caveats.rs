@@ -8,6 +8,22 @@ use shardscope_engine::scenario::Scenario;
 use shardscope_engine::scenario::file::printable;
 use shardscope_engine::units::{FlopPerSecond, percent, thousands};
 
+/// Whether the update runs on the host, with how many threads, and in whose memory.
+fn offloaded(scenario: &Scenario) -> String {
+    let unmeasured = "no measured row offloads to the host, so that there is no error band";
+    if !scenario.plan.offload.optimizer() {
+        return unmeasured.to_owned();
+    }
+    let threads = match scenario.plan.host_threads {
+        1 => "one thread".to_owned(),
+        threads => format!("{threads} threads"),
+    };
+    let stated = scenario.cluster.host.is_some();
+    let host =
+        if stated { "" } else { ", in a host memory that the cluster does not state and that is taken to be enough" };
+    format!("{unmeasured}; each rank updates on the host with {threads} (--host-threads){host}")
+}
+
 /// Caveats that people must know to read a scenario's figures aright.
 pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
     let peak = cost::peak(scenario, scenario.plan.precision);
@@ -27,9 +43,7 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
                 .to_owned()
         }
         Unmeasured::Offload => {
-            "no measured row offloads to the host, so that there is no error band; an optimizer on the host is taken to cost \
-             no time there"
-                .to_owned()
+            offloaded(scenario)
         }
         Unmeasured::Sequence => {
             let most = scenario.calibration.longest_sequence.map_or(f64::NAN, f64::from);

@@ -375,21 +375,23 @@ impl FormulaFacts<'_> {
     /// The optimizer's update as a stream over memory.
     fn update(&self) -> Option<Formula> {
         let plan = &self.scenario.plan;
-        if plan.offload.optimizer() {
-            return Some(Formula::from(0.0));
-        }
-        let storage = plan.precision.storage();
         let parameters = self.evaluation.details.states.get(self.last)?.parameters.trained;
-        let bytes = 2.0 * plan.optimizer.state(storage) + 2.0 * storage.bytes();
-        let per = Amount { value: bytes, unit: Dimension::Bytes };
+        let per = Amount { value: self.rates.update_bytes().get(), unit: Dimension::Bytes };
         let adam = Citation::convention("state read and written, gradient read, weight written");
-        let stream = self.rank_parameters(parameters, self.last)
+        let moved = self.rank_parameters(parameters, self.last)
             / input(
                 "ranks that share the optimizer state",
                 count(self.layout.optimizer, ""),
                 Citation::chosen("strategy"),
             )
-            * input("bytes moved per parameter", per, adam)
+            * input("bytes moved per parameter", per, adam);
+        if plan.offload.optimizer() {
+            let Some(rate) = self.rates.host_update_rate() else { return Some(Formula::from(0.0)) };
+            let source =
+                Citation::convention("one thread's rate times --host-threads, at most the host's memory bandwidth");
+            return Some(moved / input("rate of the rank's threads on the host", rate, source));
+        }
+        let stream = moved
             * input("optimizer traffic", count(self.rates.calibrated.software.optimizer_traffic, ""), self.software())
             / input("memory rate reached", self.rates.memory, self.calibrated());
         let owned = parameters / f64::from(self.layout.optimizer);
