@@ -310,9 +310,7 @@ impl Model {
     /// Flop of one token, forward and backward, over `parameters` weights, `each` for one of them, and three passes of the
     /// share `attended` of the attention cores, and of gated delta nets.
     pub(crate) fn flop_per_token(&self, each: Flop, parameters: u64, sequence: u32, attended: f64) -> Flop {
-        each * parameters as f64
-            + self.attention_flop(sequence) * (3.0 * attended)
-            + self.delta_rule_flop() * 3.0
+        each * parameters as f64 + self.attention_flop(sequence) * (3.0 * attended) + self.delta_rule_flop() * 3.0
     }
 }
 

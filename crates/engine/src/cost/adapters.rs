@@ -317,7 +317,8 @@ impl Rates<'_> {
             let gates = if model.gated { 2 } else { 1 };
             [mlps.up.parameters() / gates, mlps.down.parameters()]
         });
-        let largest = model.attention_inputs(kind).chain([model.projection(kind)]).map(Matrix::parameters).chain(of_mlps).max();
+        let largest =
+            model.attention_inputs(kind).chain([model.projection(kind)]).map(Matrix::parameters).chain(of_mlps).max();
         Count::from(largest.unwrap_or_default()) / f64::from(self.scenario.plan.tensor) * self.storage()
     }
 

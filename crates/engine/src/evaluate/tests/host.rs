@@ -130,7 +130,7 @@ fn a_state_must_fit_into_the_host() {
             memory_bandwidth: BytesPerSecond::new(1e11),
             source: String::new(),
         });
-        scenario.problems()
+        scenario.layout().err().unwrap_or_default()
     };
     assert!(problems(5e9).is_empty(), "{:?}", problems(5e9));
     let refused = problems(4.8e9);
