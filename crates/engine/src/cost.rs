@@ -15,6 +15,7 @@ mod kernel;
 mod layer;
 mod matmul;
 mod rates;
+mod repeats;
 
 pub use activation::SublayerActivations;
 

@@ -5,6 +5,7 @@ mod choice;
 mod experts;
 mod extent;
 mod idle;
+mod modules;
 mod operators;
 pub mod pass;
 mod schedule;
@@ -20,6 +21,7 @@ pub use experts::{Dispatcher, ExpertMesh, Imbalance};
 pub use extent::{Extent, Sharded};
 pub use idle::Idle;
 pub use idle::IdleChoice;
+pub use modules::{Module, RecomputeModules};
 pub use operators::{Extents, Layers, Placement, Site};
 pub use schedule::Schedule;
 pub use schedule::ScheduleRules;
@@ -156,6 +158,8 @@ pub struct Plan {
     pub optimizer: Optimizer,
     /// Activation checkpointing: the part of forward that backward computes again.
     pub recompute: Recompute,
+    /// Modules that selective recompute repeats.
+    pub recompute_modules: RecomputeModules,
     /// State and checkpoints offloaded to host memory.
     pub offload: Offload,
     /// Whether matrix products that tensor ranks share are cut into pieces, so that their collectives run beside them.
@@ -196,6 +200,7 @@ impl Plan {
             precision: Precision::Bf16,
             optimizer: Optimizer::Adam,
             recompute: Recompute::None,
+            recompute_modules: RecomputeModules::OF_STACK,
             offload: Offload::None,
             tensor_overlap: false,
             reduction: Reduction::Default,

@@ -5,11 +5,11 @@ use std::ops::Add;
 use crate::model::LayerKind;
 use crate::plan::{Format, Recompute};
 use crate::scenario::Layout;
-use crate::stack::Selective;
 use crate::units::{Bytes, Count};
 
 use super::layer::PerSublayer;
 use super::rates::Rates;
+use super::repeats::{MlpRepeats, Repeats};
 
 /// Activation bytes of a layer, on one rank, for one micro-batch.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -53,29 +53,30 @@ impl Rates<'_> {
     /// 2 h mask bytes), and for plain attention the scores: two elements and a mask byte each, the
     /// `5 a s` of Korthikanti et al. (arXiv 2205.05198, eq. 1). Tensor parallelism divides it; norm and matrix
     /// inputs and the masks only with sequence parallelism (ibid., eq. 2 and 4). Selective recompute drops its
-    /// shares of the scores, of norm outputs and the MLP's product, and of the matrix products' outputs.
+    /// shares of the scores, of norm outputs and the MLP's product, of the matrix products' outputs, and of tokens that
+    /// experts received.
     pub fn activations(&self, kind: LayerKind) -> Activations {
         let (model, plan, stack) = (&self.scenario.model, &self.scenario.plan, &self.scenario.stack);
         let (storage, tensor, streams) = (self.storage(), f64::from(plan.tensor), f64::from(self.sequence_ranks()));
         let tokens = self.tokens();
         let hidden = f64::from(model.hidden);
         let attention = model.value_width() as f64;
-        let qkv = model.attention_inputs().map(|matrix| matrix.output as f64).sum();
+        let [narrow, expanded] = model.attention_outputs();
         let products = if model.gated && stack.keeps_gate { 2.0 } else { 1.0 };
         let inputs = if stack.keeps_gathered { 1.0 } else { streams };
         let masks = if stack.dropout { Bytes::new(2.0 * hidden) } else { Bytes::ZERO };
         let again = match plan.recompute {
-            Recompute::Selective => stack.selective,
-            _ => Selective::NOTHING,
+            Recompute::Selective => self.repeats(kind),
+            _ => Repeats::default(),
         };
         // The outputs of the sublayer's first matrices, and what else it keeps beside its norm's input and output.
-        let sublayer = |outputs: f64, core: f64, product: f64, scores: Bytes| {
+        let sublayer = |[outputs, repeated]: [f64; 2], core: f64, [product, activation]: [f64; 2], scores: Bytes| {
             let stream = tokens * (hidden * storage * (1.0 / streams + 1.0 / inputs) + masks / 2.0 / streams);
             let whole = stream + tokens * (outputs + core + product) * storage / tensor + scores;
-            let element_wise = tokens * (hidden / inputs + product / tensor) * storage;
-            let matmul = tokens * outputs * storage / tensor;
+            let element_wise = tokens * (hidden / inputs * again.norms + product / tensor * activation) * storage;
+            let matmul = tokens * repeated * storage / tensor;
             // Selective recompute keeps what these are computed from, which is counted above.
-            let dropped = scores * again.core + element_wise * again.element_wise + matmul * again.matmul;
+            let dropped = scores * again.core + element_wise + matmul;
             // Tensor ranks need the gradient of the sublayer's output whole, and have that of its input whole before it is
             // reduced.
             let whole_gradients = if plan.tensor > 1 { 2.0 } else { 1.0 };
@@ -83,12 +84,16 @@ impl Rates<'_> {
             SublayerActivations { kept: whole - dropped, whole, working }
         };
         let [up, ffn] = model.mlp_widths(kind, false);
-        let experts = self.expert_activations(kind, products, &again);
-        let (mlp, experts) = match sublayer(up, 0.0, products * ffn, Bytes::ZERO) {
+        let experts = self.expert_activations(kind, products, again.experts);
+        let MlpRepeats { products: repeated, activation, .. } = again.mlp;
+        let mlp = sublayer([up, up * repeated], 0.0, [products * ffn, activation], Bytes::ZERO);
+        let (mlp, experts) = match mlp {
             mlp if self.experts_apart(kind) => (mlp, experts),
             mlp => (mlp + experts, SublayerActivations::default()),
         };
-        let sublayers = PerSublayer { attention: sublayer(qkv, attention, 0.0, self.scores(tokens)), mlp, experts };
+        let qkv = [narrow + expanded, narrow * again.projections + expanded * again.expansions];
+        let attention = sublayer(qkv, attention, [0.0, 0.0], self.scores(tokens));
+        let sublayers = PerSublayer { attention, mlp, experts };
         Activations {
             sublayers,
             checkpoint: self.stream(),
@@ -101,14 +106,15 @@ impl Rates<'_> {
 
     /// Activations of a layer's routed experts: copies of tokens, outputs of the first matrices and inputs of the second
     /// ones, where `products` are kept for each.
-    fn expert_activations(&self, kind: LayerKind, products: f64, again: &Selective) -> SublayerActivations {
+    fn expert_activations(&self, kind: LayerKind, products: f64, again: MlpRepeats) -> SublayerActivations {
         let (model, tensor) = (&self.scenario.model, f64::from(self.scenario.plan.tensor));
         let [up, ffn] = model.mlp_widths(kind, true);
         let each = self.storage() * self.experts.imbalance;
         let copies = self.dispatched(kind) * f64::from(model.hidden) * each;
         let [outputs, product] = [up, products * ffn].map(|width| self.tokens() * width * each / tensor);
         let whole = copies + outputs + product;
-        let dropped = product * again.element_wise + outputs * again.matmul;
+        let received = if again.whole { copies } else { Bytes::ZERO };
+        let dropped = product * again.activation + outputs * again.products + received;
         SublayerActivations { kept: whole - dropped, whole, working: copies + outputs }
     }
 

@@ -150,6 +150,24 @@ impl Model {
         matrices.into_iter().flatten()
     }
 
+    /// The products among these that expand what latent attention compresses.
+    pub(crate) fn expansions(&self) -> impl Iterator<Item = Matrix> + use<> {
+        self.attention_inputs().skip(1)
+    }
+
+    /// Widths of what is kept between the first products and attention's core: of what comes out of the first one, and of
+    /// what is expanded from it. Latent attention also keeps the outputs of the norms of what it compresses, and the keys'
+    /// channels of positions for each head (Megatron-LM, `megatron/core/transformer/multi_latent_attention.py`).
+    pub(crate) fn attention_outputs(&self) -> [f64; 2] {
+        let first: u64 = self.attention_inputs().take(1).map(|matrix| matrix.output).sum();
+        let expanded: u64 = self.expansions().map(|matrix| matrix.output).sum();
+        let [normed, copied] = self.latent.map_or([0, 0], |latent| {
+            let normed = u64::from(latent.query.unwrap_or(0)) + u64::from(latent.key_value);
+            [normed, u64::from(self.heads) * u64::from(latent.rotary)]
+        });
+        [first + normed, expanded + copied].map(|width| width as f64)
+    }
+
     /// The matrices of attention, each by itself.
     pub(super) fn attention_matrices(&self) -> Vec<Matrix> {
         if self.latent.is_some() {

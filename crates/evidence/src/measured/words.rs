@@ -1,7 +1,7 @@
 //! Meanings of a cell's words: spellings differ from source to source, so they are read by the
 //! words in them. Not for what stands for a blank cell.
 
-use shardscope_engine::plan::{Precision, Recompute};
+use shardscope_engine::plan::{Module, Precision, Recompute, RecomputeModules};
 use shardscope_engine::stack::Attention;
 
 /// A precision: the fp8 of a mixture wins, then bf16.
@@ -39,6 +39,17 @@ pub(super) fn recompute(cell: &str) -> Option<Recompute> {
         return Some(Recompute::Full);
     }
     has(&["none", "no", "not", "off", "false", "without"]).then_some(Recompute::None)
+}
+
+/// Modules that are computed again, joined by +; `norm` and `shared_expert` are Megatron-Core's `layernorm` and
+/// `shared_experts`. `None` where the cell is blank or has another word, which says nothing sure.
+pub(super) fn modules(cell: &str) -> Option<RecomputeModules> {
+    let module = |word: &str| match word.trim() {
+        "norm" => Some(Module::Norms),
+        "shared_expert" => Some(Module::SharedExperts),
+        word => word.parse().ok(),
+    };
+    cell.split('+').map(module).collect()
 }
 
 /// An attention kernel; `None` where the cell says no more than `flash`, or nothing.

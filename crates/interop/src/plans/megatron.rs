@@ -81,6 +81,7 @@ const WHOLE: &str = "a plan keeps checkpoints whole on each rank";
 const EVENLY: &str = "a plan cuts stages evenly";
 
 const GLOBAL: &str = "global_batch_size";
+const MODULES: &str = "recompute_modules";
 const COPIES: &str = "num_distributed_optimizer_instances";
 
 /// Flags by which a script of Megatron-LM is known.
@@ -223,7 +224,12 @@ fn read_recompute(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let full = granularity.as_ref().filter(|it| it.text == "full").or(old.as_ref());
     let Some(full) = full else {
         return match granularity.as_ref().or(selective.as_ref()) {
-            Some(setting) => draft.take(Field::Recompute, Recompute::Selective, &setting.place),
+            Some(setting) => {
+                draft.take(Field::Recompute, Recompute::Selective, &setting.place);
+                if let Some(modules) = on(settings, MODULES) {
+                    draft.read(Field::RecomputeModules, &joined(&modules.text), &modules.place);
+                }
+            }
             None => {
                 draft.take(Field::Recompute, Recompute::None, &format!("{}: no recompute_granularity", settings.file));
             }
@@ -246,6 +252,12 @@ fn read_recompute(settings: &mut ToolSettings, draft: &mut PlanDraft) {
         }
         _ => draft.take(Field::Recompute, Recompute::Full, &full.place),
     }
+}
+
+/// Modules as a plan joins them, of a list of words, of YAML or of an override: `[moe_act, layernorm]`.
+fn joined(modules: &str) -> String {
+    let between = |c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']' | '"' | '\'');
+    modules.split(between).filter(|word| !word.is_empty()).collect::<Vec<_>>().join("+")
 }
 
 fn read_batch(settings: &mut ToolSettings, draft: &mut PlanDraft) {

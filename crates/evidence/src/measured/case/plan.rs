@@ -45,6 +45,10 @@ pub(super) fn read(cells: &mut Cells<'_>, library: &Library, cluster: &Cluster) 
     plan.flop_count = FlopCount::Parameters;
     plan.precision = precision(cells, cluster);
     plan.recompute = recompute(cells);
+    if let (Recompute::Selective, Some(modules)) = (plan.recompute, words::modules(cells.row.text("recompute_modules")))
+    {
+        plan.recompute_modules = modules;
+    }
     (plan.schedule, plan.stages_per_rank) = schedule(cells, pipeline, batch.whole)?;
     Ok(RowPlan { plan, strategy, tensor, more: batch.more })
 }
