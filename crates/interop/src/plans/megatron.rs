@@ -5,7 +5,7 @@
 mod shape;
 mod write;
 
-use crate::megatron::{DTYPE, FORMATS, sharded, storage};
+use crate::megatron::{DTYPE, FORMATS, modules_joined, sharded, storage};
 use crate::runs::{Arguments, LogLine, padded_vocabulary, plain};
 use shardscope_engine::plan::{Extent, GlobalBatch, Optimizer, Precision, Recompute, Schedule, Sharded};
 use shardscope_engine::scenario::{Field, Value};
@@ -227,7 +227,7 @@ fn read_recompute(settings: &mut ToolSettings, draft: &mut PlanDraft) {
             Some(setting) => {
                 draft.take(Field::Recompute, Recompute::Selective, &setting.place);
                 if let Some(modules) = on(settings, MODULES) {
-                    draft.read(Field::RecomputeModules, &joined(&modules.text), &modules.place);
+                    draft.read(Field::RecomputeModules, &modules_joined(&modules.text), &modules.place);
                 }
             }
             None => {
@@ -252,12 +252,6 @@ fn read_recompute(settings: &mut ToolSettings, draft: &mut PlanDraft) {
         }
         _ => draft.take(Field::Recompute, Recompute::Full, &full.place),
     }
-}
-
-/// Modules as a plan joins them, of a list of words, of YAML or of an override: `[moe_act, layernorm]`.
-fn joined(modules: &str) -> String {
-    let between = |c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']' | '"' | '\'');
-    modules.split(between).filter(|word| !word.is_empty()).collect::<Vec<_>>().join("+")
 }
 
 fn read_batch(settings: &mut ToolSettings, draft: &mut PlanDraft) {
