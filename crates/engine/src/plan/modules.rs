@@ -38,6 +38,13 @@ choice!(
     }
 );
 
+impl Module {
+    /// Whether it is a part that models here have.
+    pub const fn is_counted(self) -> bool {
+        !matches!(self, Self::DeltaNorm | Self::DeltaInputs | Self::DeltaConvolution | Self::HyperConnections)
+    }
+}
+
 /// The modules that selective recompute repeats; without any, the part that the stack has in its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RecomputeModules(u16);

@@ -289,10 +289,7 @@ fn modules(scenario: &Scenario, checks: &mut Checks) {
             Module::SharedExperts => {
                 (plan.experts.shared_overlap, "--shared-expert-overlap runs them beside the dispatch".to_owned())
             }
-            Module::DeltaNorm | Module::DeltaInputs | Module::DeltaConvolution | Module::HyperConnections => {
-                (true, format!("{} has no such part", model.name))
-            }
-            Module::CoreAttention | Module::ExpertActivation | Module::Norms | Module::Mlp => continue,
+            _ => (!module.is_counted(), format!("{} has no such part", model.name)),
         };
         checks.refuse(
             wrong,
