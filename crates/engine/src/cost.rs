@@ -17,6 +17,7 @@ mod kernel;
 mod layer;
 mod matmul;
 mod rates;
+mod repeats;
 
 pub use activation::SublayerActivations;
 pub use adapters::{Parameters, trained_parameters};

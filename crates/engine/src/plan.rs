@@ -5,6 +5,7 @@ mod choice;
 mod experts;
 mod extent;
 mod idle;
+mod modules;
 mod operators;
 pub mod pass;
 mod schedule;
@@ -21,6 +22,7 @@ pub use experts::{Dispatcher, ExpertMesh, Imbalance};
 pub use extent::{Extent, Sharded};
 pub use idle::Idle;
 pub use idle::IdleChoice;
+pub use modules::{Module, RecomputeModules};
 pub use operators::{Extents, Layers, Placement, Site};
 pub use schedule::Schedule;
 pub use schedule::ScheduleRules;
@@ -160,6 +162,8 @@ pub struct Plan {
     pub tuning: Tuning,
     /// Activation checkpointing: the part of forward that backward computes again.
     pub recompute: Recompute,
+    /// Modules that selective recompute repeats.
+    pub recompute_modules: RecomputeModules,
     /// State and checkpoints offloaded to host memory.
     pub offload: Offload,
     /// Threads of the host with which each rank updates an offloaded state: `OMP_NUM_THREADS`, which torchrun sets to 1.
@@ -209,6 +213,7 @@ impl Plan {
             optimizer: Optimizer::Adam,
             tuning: Tuning::default(),
             recompute: Recompute::None,
+            recompute_modules: RecomputeModules::OF_STACK,
             offload: Offload::None,
             host_threads: 1,
             tensor_overlap: false,

@@ -37,3 +37,9 @@ pub fn sharded(word: &str) -> Result<Option<Sharded>, UnknownWord> {
     let known = SHARDED.iter().find(|(name, stage, _)| [*name, *stage].contains(&word));
     known.map(|(.., first)| *first).ok_or(UnknownWord)
 }
+
+/// Modules as a plan joins them, of a list of words as the command line, YAML and logs have it: `['moe_act', 'layernorm']`.
+pub fn modules_joined(modules: &str) -> String {
+    let between = |c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']' | '"' | '\'');
+    modules.split(between).filter(|word| !word.is_empty()).collect::<Vec<_>>().join("+")
+}

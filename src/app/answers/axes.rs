@@ -30,6 +30,7 @@ pub fn axis(field: Field, scenario: &Scenario, presets: &LookedUp<'_>) -> Axis {
         | Type::Switch
         | Type::Extent
         | Type::Recompute
+        | Type::RecomputeModules
         | Type::StageSizes
         | Type::Imbalance
         | Type::LoraTargets

@@ -83,6 +83,7 @@ pub(super) fn flag(field: Field) -> Arg {
         | Type::Batch
         | Type::Extent
         | Type::Recompute
+        | Type::RecomputeModules
         | Type::StageSizes
         | Type::Imbalance
         | Type::LoraTargets => arg,

@@ -5,12 +5,12 @@ use std::ops::Add;
 use crate::model::{GatedDeltaNet, LayerKind, Mixer};
 use crate::plan::{Format, Recompute};
 use crate::scenario::Layout;
-use crate::stack::Selective;
 use crate::units::{Bytes, Count};
 
 use super::adapters::{AdapterPlace, KeptInputs};
 use super::layer::PerSublayer;
 use super::rates::Rates;
+use super::repeats::{MlpRepeats, Repeats};
 
 /// Activation bytes of a layer, on one rank, for one micro-batch.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -54,9 +54,10 @@ impl Rates<'_> {
     /// 2 h mask bytes), and for plain attention the scores: two elements and a mask byte each, the
     /// `5 a s` of Korthikanti et al. (arXiv 2205.05198, eq. 1). Tensor parallelism divides it; norm and matrix
     /// inputs and the masks only with sequence parallelism (ibid., eq. 2 and 4). Selective recompute drops its
-    /// shares of the scores, of norm outputs and the MLP's product, and of the matrix products' outputs. A frozen matrix
-    /// without an adapter needs its input for nothing; an adapter keeps it, and the `r` channels between its matrices. A
-    /// gated delta net keeps what its kernels hand to backward ([`GatedDeltaNet::kept`]) in place of attention's output.
+    /// shares of the scores, of norm outputs and the MLP's product, of the matrix products' outputs, and of tokens that
+    /// experts received. A frozen matrix without an adapter needs its input for nothing; an adapter keeps it, and the `r`
+    /// channels between its matrices. A gated delta net keeps what its kernels hand to backward ([`GatedDeltaNet::kept`])
+    /// in place of attention's output.
     pub fn activations(&self, kind: LayerKind) -> Activations {
         let (model, plan, stack) = (&self.scenario.model, &self.scenario.plan, &self.scenario.stack);
         let (storage, tensor, streams) = (self.storage(), f64::from(plan.tensor), f64::from(self.sequence_ranks()));
@@ -66,41 +67,48 @@ impl Rates<'_> {
         let gates = if model.output_gate { 2.0 } else { 1.0 };
         // A gate's product is kept beside its factors.
         let core = delta_net.map_or_else(|| gates * model.value_width() as f64, GatedDeltaNet::kept);
-        let qkv = model.attention_inputs(kind).map(|matrix| matrix.output as f64).sum();
+        let [narrow, expanded] = model.attention_outputs(kind);
         let products = if model.gated && stack.keeps_gate { 2.0 } else { 1.0 };
         let inputs = if stack.keeps_gathered { 1.0 } else { streams };
         let masks = if stack.dropout { Bytes::new(2.0 * hidden) } else { Bytes::ZERO };
         let again = match plan.recompute {
-            Recompute::Selective => stack.selective,
-            _ => Selective::NOTHING,
+            Recompute::Selective => self.repeats(kind),
+            _ => Repeats::default(),
         };
         // The outputs of the sublayer's first matrices, and what else it keeps beside its norm's input and output.
-        let sublayer =
-            |outputs: f64, core: f64, product: f64, scores: Bytes, KeptInputs { first, ranks, .. }: KeptInputs| {
-                let stream = tokens * (hidden * storage * (1.0 / streams + first / inputs) + masks / 2.0 / streams);
-                let whole =
-                    stream + tokens * (outputs + core + product) * storage / tensor + scores + tokens * ranks * storage;
-                let element_wise = tokens * (hidden * first / inputs + product / tensor) * storage;
-                let matmul = tokens * outputs * storage / tensor;
-                // Selective recompute keeps what these are computed from, which is counted above.
-                let dropped = scores * again.core + element_wise * again.element_wise + matmul * again.matmul;
-                // Tensor ranks need the gradient of the sublayer's output whole, and have that of its input whole before it is
-                // reduced.
-                let whole_gradients = if plan.tensor > 1 { 2.0 } else { 1.0 };
-                let working =
-                    tokens * (hidden * whole_gradients + outputs / tensor) * storage + self.dequantised_buffer(kind);
-                SublayerActivations { kept: whole - dropped, whole, working }
-            };
+        let sublayer = |[outputs, repeated]: [f64; 2],
+                        core: f64,
+                        [product, activation]: [f64; 2],
+                        scores: Bytes,
+                        KeptInputs { first, ranks, .. }: KeptInputs| {
+            let stream = tokens * (hidden * storage * (1.0 / streams + first / inputs) + masks / 2.0 / streams);
+            let whole =
+                stream + tokens * (outputs + core + product) * storage / tensor + scores + tokens * ranks * storage;
+            let element_wise =
+                tokens * (hidden * first / inputs * again.norms + product / tensor * activation) * storage;
+            let matmul = tokens * repeated * storage / tensor;
+            // Selective recompute keeps what these are computed from, which is counted above.
+            let dropped = scores * again.core + element_wise + matmul;
+            // Tensor ranks need the gradient of the sublayer's output whole, and have that of its input whole before it is
+            // reduced.
+            let whole_gradients = if plan.tensor > 1 { 2.0 } else { 1.0 };
+            let working =
+                tokens * (hidden * whole_gradients + outputs / tensor) * storage + self.dequantised_buffer(kind);
+            SublayerActivations { kept: whole - dropped, whole, working }
+        };
         let [up, ffn] = model.mlp_widths(kind, false);
-        let experts = self.expert_activations(kind, products, &again);
+        let experts = self.expert_activations(kind, products, again.experts);
         let [of_attention, of_mlp] =
             [AdapterPlace::Attention, AdapterPlace::Mlp].map(|place| self.kept_inputs(kind, place));
         let products = if of_mlp.second { products } else { products - 1.0 };
-        let (mlp, experts) = match sublayer(up, 0.0, products * ffn, Bytes::ZERO, of_mlp) {
+        let MlpRepeats { products: repeated, activation, .. } = again.mlp;
+        let mlp = sublayer([up, up * repeated], 0.0, [products * ffn, activation], Bytes::ZERO, of_mlp);
+        let (mlp, experts) = match mlp {
             mlp if self.experts_apart(kind) => (mlp, experts),
             mlp => (mlp + experts, SublayerActivations::default()),
         };
-        let attention = sublayer(qkv, core, 0.0, self.scores(kind, tokens), of_attention);
+        let qkv = [narrow + expanded, narrow * again.projections + expanded * again.expansions];
+        let attention = sublayer(qkv, core, [0.0, 0.0], self.scores(kind, tokens), of_attention);
         let mut sublayers = PerSublayer { attention, mlp, experts };
         if let Some(delta_net) = delta_net {
             sublayers.attention.working += tokens * delta_net.worked_in() * storage / tensor;
@@ -120,7 +128,7 @@ impl Rates<'_> {
 
     /// Activations of a layer's routed experts: copies of tokens, outputs of the first matrices and inputs of the second
     /// ones, where `products` are kept for each.
-    fn expert_activations(&self, kind: LayerKind, products: f64, again: &Selective) -> SublayerActivations {
+    fn expert_activations(&self, kind: LayerKind, products: f64, again: MlpRepeats) -> SublayerActivations {
         let (model, tensor) = (&self.scenario.model, f64::from(self.scenario.plan.tensor));
         let [up, ffn] = model.mlp_widths(kind, true);
         let each = self.storage() * self.experts.imbalance;
@@ -129,7 +137,8 @@ impl Rates<'_> {
         let products = if second { products } else { products - 1.0 };
         let [outputs, product] = [up, products * ffn].map(|width| self.tokens() * width * each / tensor);
         let whole = copies * first + outputs + product + self.tokens() * ranks * each;
-        let dropped = product * again.element_wise + outputs * again.matmul;
+        let received = if again.whole { copies * first } else { Bytes::ZERO };
+        let dropped = product * again.activation + outputs * again.products + received;
         SublayerActivations { kept: whole - dropped, whole, working: copies + outputs }
     }
 

@@ -6,6 +6,7 @@ use crate::scenario::Scenario;
 use crate::units::Flop;
 
 use super::adapters::active_adapters;
+use super::repeats::Repeats;
 
 /// Flop of one token of a plan, forward and backward.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -66,15 +67,16 @@ fn layer_matrices(model: &Model) -> f64 {
 }
 
 /// Flop of a token that backward spends on computing forward again: a third of the layers' model flop where whole
-/// layers are, the stack's shares of it where recompute is selective. `square` is the share of the attention core that
+/// layers are, its shares of it where recompute is selective. `square` is the share of the attention core that
 /// counts, `delta_rule` the flop of gated delta nets.
 fn recomputed(scenario: &Scenario, square: f64, delta_rule: Flop) -> Flop {
     let (model, plan) = (&scenario.model, &scenario.plan);
     let core = model.attention_flop(plan.sequence) * square;
-    let matrices = Flop::new(2.0 * layer_matrices(model));
-    let again = scenario.stack.selective;
-    match plan.recompute {
-        Recompute::Selective => core * again.core + matrices * again.matmul,
-        other => (matrices + core + delta_rule) * other.layers(),
+    if plan.recompute != Recompute::Selective {
+        return (Flop::new(2.0 * layer_matrices(model)) + core + delta_rule) * plan.recompute.layers();
     }
+    let repeats = |kind| Repeats::new(scenario, kind);
+    // The core's share is that of every kind of layer.
+    let share = model.kinds().map(|(kind, _)| repeats(kind).core).fold(0.0, f64::max);
+    core * share + Flop::new(2.0 * model.over_layers(|kind| repeats(kind).weights(model, kind)))
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Add;
 
-use crate::model::{LayerKind, Mixer};
+use crate::model::LayerKind;
 use crate::plan::Optimizer;
 use crate::plan::pass::Pass;
 use crate::stack::{Attention, TensorDivision};
@@ -177,22 +177,27 @@ impl Rates<'_> {
         let projection = self.sliced(self.row_parallel(model.projection(kind), tokens), slices.attention);
         let ElementWiseTimes { residual, ffn, experts: experts_ffn, permute } = self.element_wise(kind, tokens);
         let forward = inputs.forward + projection.forward;
-        let again = self.scenario.stack.selective;
+        let again = self.repeats(kind);
+        let expansions =
+            model.expansions(kind).map(|matrix| self.sliced(self.column_parallel(matrix, tokens), slices.attention));
+        let expansions = expansions.fold(DeviceTime::default(), |all, one| all + one.forward);
         // Residuals are added again only where the products before them are computed again.
-        let repeated = if again.matmul > 0.0 { residual } else { residual * (NORM_PASSES / STREAM_PASSES) };
-        // What checkpoints attention's core alone leaves a gated delta net as it is.
-        let core_again = if kind.mixer == Mixer::DeltaNet { 0.0 } else { again.core };
+        let repeated = if again.projections > 0.0 { residual } else { residual * (NORM_PASSES / STREAM_PASSES) };
+        let repeated = repeated * again.norms;
         let attention = SublayerWork {
             forward: forward + core.forward + residual,
             backward: inputs.backward + core.backward + projection.backward + residual * BACKWARD_TRAFFIC,
             weights: inputs.weights + projection.weights,
-            selective: core.forward * core_again + forward * again.matmul + repeated * again.element_wise,
+            selective: core.forward * again.core
+                + forward * again.projections
+                + expansions * (again.expansions - again.projections)
+                + repeated,
         };
-        let of_mlps = |products: PassTimes, moved: DeviceTime, ffn: DeviceTime, repeated: DeviceTime| SublayerWork {
+        let of_mlps = |products: PassTimes, moved: DeviceTime, ffn: DeviceTime, selective: DeviceTime| SublayerWork {
             forward: products.forward + moved + ffn,
             backward: products.backward + (moved + ffn) * BACKWARD_TRAFFIC,
             weights: products.weights,
-            selective: products.forward * again.matmul + (repeated + ffn) * again.element_wise,
+            selective,
         };
         // Tokens are put into the order of their experts before these, and back behind them.
         let [plain, routed] =
@@ -204,11 +209,18 @@ impl Rates<'_> {
                     .map(|product| self.sliced(product, slices))
                     .fold(self.adapter_times(kind, place), PassTimes::add)
             });
-        let none = DeviceTime::default();
+        let products = [plain.forward * again.mlp.products, routed.forward * again.experts.products];
+        let activations = [ffn * again.mlp.activation, experts_ffn * again.experts.activation];
+        let moved_again = permute * if again.experts.whole { 1.0 } else { 0.0 };
         let (mlp, experts) = if self.experts_apart(kind) {
-            (of_mlps(plain, residual + permute, ffn, repeated), of_mlps(routed, permute, experts_ffn, none))
+            let plain_again = products[0] + (repeated + activations[0]) + moved_again;
+            let routed_again = products[1] + activations[1] + moved_again;
+            let mlp = of_mlps(plain, residual + permute, ffn, plain_again);
+            (mlp, of_mlps(routed, permute, experts_ffn, routed_again))
         } else {
-            let all = of_mlps(plain + routed, residual + permute * 2.0, ffn + experts_ffn, repeated);
+            let [products, activations] = [products, activations].map(|[plain, routed]| plain + routed);
+            let all_again = products + (repeated + activations) + moved_again * 2.0;
+            let all = of_mlps(plain + routed, residual + permute * 2.0, ffn + experts_ffn, all_again);
             (all, SublayerWork::default())
         };
         let work = PerSublayer { attention, mlp, experts };

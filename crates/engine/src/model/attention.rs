@@ -166,6 +166,25 @@ impl Model {
         matrices.into_iter().flatten()
     }
 
+    /// The products among these that expand what latent attention compresses.
+    pub(crate) fn expansions(&self, kind: LayerKind) -> impl Iterator<Item = Matrix> + use<> {
+        self.attention_inputs(kind).skip(1)
+    }
+
+    /// Widths of what is kept between the first products and the mixer's core: of what comes out of the first one, and of
+    /// what is expanded from it. Latent attention also keeps the outputs of the norms of what it compresses, and the keys'
+    /// channels of positions for each head (Megatron-LM, `megatron/core/transformer/multi_latent_attention.py`).
+    pub(crate) fn attention_outputs(&self, kind: LayerKind) -> [f64; 2] {
+        let first: u64 = self.attention_inputs(kind).take(1).map(|matrix| matrix.output).sum();
+        let expanded: u64 = self.expansions(kind).map(|matrix| matrix.output).sum();
+        let latent = self.latent.filter(|_| kind.mixer != Mixer::DeltaNet);
+        let [normed, copied] = latent.map_or([0, 0], |latent| {
+            let normed = u64::from(latent.query.unwrap_or(0)) + u64::from(latent.key_value);
+            [normed, u64::from(self.heads) * u64::from(latent.rotary)]
+        });
+        [first + normed, expanded + copied].map(|width| width as f64)
+    }
+
     /// The matrices of the mixer of a layer of a kind, each by itself.
     pub(super) fn attention_matrices(&self, kind: LayerKind) -> Vec<Matrix> {
         if self.latent.is_some() || kind.mixer == Mixer::DeltaNet {

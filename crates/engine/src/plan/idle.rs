@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Accumulation, Extent, Plan, Schedule};
+use super::{Accumulation, Extent, Plan, Recompute, Schedule};
 
 /// A field of a plan that may have no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub enum IdleChoice {
     Schedule,
     /// Its stages on each rank.
     StagesPerRank,
+    /// The modules that are computed again.
+    RecomputeModules,
     /// The offload to the host.
     Offload,
     /// Quantised gathers of weights.
@@ -36,7 +38,7 @@ impl Plan {
     /// The choices that this plan does not follow. Usual values are among them: where there is no pipeline,
     /// its schedule never counts, whether somebody chose it or not.
     pub fn idle(&self) -> Vec<Idle> {
-        let schedule = [self.idle_schedule(), self.idle_stages(), self.idle_offload()];
+        let schedule = [self.idle_schedule(), self.idle_stages(), self.idle_modules(), self.idle_offload()];
         schedule.into_iter().flatten().chain(self.idle_wire()).collect()
     }
 
@@ -68,6 +70,12 @@ impl Plan {
             }
         };
         Some(Idle { choice: IdleChoice::StagesPerRank, why, fix })
+    }
+
+    fn idle_modules(&self) -> Option<Idle> {
+        let idle = !self.recompute_modules.is_of_stack() && self.recompute != Recompute::Selective;
+        let why = format!("recompute {} takes no modules", self.recompute);
+        idle.then_some(Idle { choice: IdleChoice::RecomputeModules, why, fix: "choose recompute selective".into() })
     }
 
     /// A checkpoint is the input of a layer that backward computes again.

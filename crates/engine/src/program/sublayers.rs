@@ -225,10 +225,10 @@ impl<'a> SublayerUnits<'a> {
         let back = self.backward_compute(pass);
         let (compute, working, kept) = if !self.recomputed {
             let selective = rates.scenario.plan.recompute == Recompute::Selective;
-            let exchanges = match self.sublayer {
-                Sublayer::Attention => self.costs.repeated_exchanges(),
-                Sublayer::Mlp | Sublayer::Experts => Exchanges::NONE,
-            };
+            // Experts that run again fetch their tokens again, those of the shared one among them.
+            let shared = self.has_router() && !rates.repeats(self.kind).experts.whole;
+            let sublayers: &[Sublayer] = if shared { &[self.sublayer, Sublayer::Mlp] } else { &[self.sublayer] };
+            let exchanges = self.costs.repeated_exchanges(self.kind, sublayers);
             let PerSublayer { mlp, .. } = self.work.selective;
             let router = if self.has_router() { mlp } else { DeviceTime::default() };
             let work = *self.work.selective.get(self.sublayer) + router;

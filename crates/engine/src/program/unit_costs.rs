@@ -1,7 +1,9 @@
 //! Costs that passes over units share. Not for the passes of a kind of unit ([`super::whole_units`],
 //! [`super::sublayers`]), nor for the transfers of sharded parameters ([`super::unit_transfers`]).
 
-use crate::cost::{Activations, ExpertTransfers, LayerWork, Parameters, Payload, Rates, TensorTransfers, Transfer};
+use crate::cost::{
+    Activations, ExpertTransfers, LayerWork, Parameters, Payload, Rates, Sublayer, TensorTransfers, Transfer,
+};
 use crate::model::{LayerKind, PerKind};
 use crate::plan::pass::Pass;
 use crate::plan::{Format, Reduction};
@@ -199,11 +201,19 @@ impl<'a> UnitCosts<'a> {
         }
     }
 
-    /// The exchanges of selective recompute: where it runs attention again, keys and values must travel again too.
-    pub(crate) fn repeated_exchanges(&self) -> Exchanges {
-        let repeats_attention = self.rates.scenario.stack.selective.core > 0.0;
-        let keys_values = repeats_attention.then_some(ExchangeId::KeysValues);
-        Exchanges { beside: [keys_values, None, None], ..Exchanges::NONE }
+    /// The exchanges of selective recompute in a unit of some sublayers: where it runs attention again, keys and values must
+    /// travel again too, and where it runs an MLP or experts from their input, what is around these.
+    pub(crate) fn repeated_exchanges(&self, kind: LayerKind, sublayers: &[Sublayer]) -> Exchanges {
+        let again = self.rates.repeats(kind);
+        let has = |sublayer: Sublayer| sublayers.contains(&sublayer);
+        if has(Sublayer::Experts) && again.experts.whole {
+            let (before, after) = (Some(ExchangeId::Dispatch), Some(ExchangeId::Combine));
+            return Exchanges { before, after, ..Exchanges::NONE };
+        }
+        let around_mlp = has(Sublayer::Mlp) && again.mlp.whole;
+        let mlp = if around_mlp { Exchanges::around(Sublayer::Mlp, Pass::Forward) } else { Exchanges::NONE };
+        let keys_values = (has(Sublayer::Attention) && again.core > 0.0).then_some(ExchangeId::KeysValues);
+        Exchanges { beside: [keys_values, mlp.beside[1], None], ..mlp }
     }
 
     /// A pass of a unit: its transfers, and the memory of its weights and gradients.

@@ -65,8 +65,7 @@ impl UnitCosts<'_> {
             let [attention, mlp] = [Sublayer::Attention, Sublayer::Mlp].map(|sublayer| part(sublayer, ahead, late));
             return [attention, mlp, ComputeStep::default()];
         }
-        // Backward first repeats the whole layer with its collectives, or only the core of attention, which with
-        // context parallelism needs keys and values passed around again.
+        // Backward first repeats the whole layer with its collectives, or only parts of it, with what these exchange.
         let selective = self.rates.scenario.plan.recompute == Recompute::Selective;
         let again = match (recomputed, selective) {
             _ if !pass.propagates() => ComputeStep::default(),
@@ -78,7 +77,7 @@ impl UnitCosts<'_> {
             }
             (false, true) => {
                 let piece = LaunchedWork { work: layer.selective.sum(), host: Seconds::ZERO };
-                ComputeStep { piece, exchanges: self.repeated_exchanges() }
+                ComputeStep { piece, exchanges: self.repeated_exchanges(kind, &[Sublayer::Attention, Sublayer::Mlp]) }
             }
             (false, false) => ComputeStep::default(),
         };

@@ -3,7 +3,7 @@
 mod operators;
 mod tuning;
 
-use crate::plan::{Extent, Precision, Recompute, Size, StageSizes};
+use crate::plan::{Extent, Module, Precision, Recompute, Size, StageSizes};
 use crate::units::{Bytes, significant};
 
 use super::field::{Field, MOST, PLACEMENT, Value};
@@ -41,6 +41,7 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     tuning::examples(scenario, &mut checks);
     pipeline(scenario, &mut checks);
     passes(scenario, &mut checks);
+    modules(scenario, &mut checks);
     operators::named(scenario, &mut checks);
     // Extents are counted in ranks that the checks before have to allow.
     if checks.0.is_empty() {
@@ -311,6 +312,28 @@ fn pipeline(scenario: &Scenario, checks: &mut Checks) {
         || format!("{schedule} takes multiples of {} micro-batches, not {}", plan.pipeline, plan.accumulate),
         || format!("choose {}", nearest_multiple(plan.accumulate, plan.pipeline)),
     );
+}
+
+/// Modules that are computed again: each is part of some layer, and none runs beside what it would repeat (Megatron-LM,
+/// `transformer_config.py`, `__post_init__`).
+fn modules(scenario: &Scenario, checks: &mut Checks) {
+    let Scenario { model, plan, .. } = scenario;
+    for module in plan.repeated_modules().iter() {
+        let (wrong, why) = match module {
+            Module::LatentExpansion => (model.latent.is_none(), format!("{} has no latent attention", model.name)),
+            Module::Experts => (plan.experts.overlap, "--ep-overlap runs experts beside other layers".to_owned()),
+            Module::SharedExperts => {
+                (plan.experts.shared_overlap, "--shared-expert-overlap runs them beside the dispatch".to_owned())
+            }
+            _ => (!module.is_counted(), format!("{} has no such part", model.name)),
+        };
+        checks.refuse(
+            wrong,
+            Field::RecomputeModules.path(),
+            || format!("module {module} cannot be computed again: {why}"),
+            || "leave it out".to_owned(),
+        );
+    }
 }
 
 /// Layers that are given stage by stage: as many counts as stages, all layers of the model, and none empty but for the

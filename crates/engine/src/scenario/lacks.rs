@@ -49,6 +49,9 @@ impl Scenario {
         lack(unknown, Field::Schedule, &|| format!("schedule {schedule}"));
         let recompute = plan.recompute;
         lack(!runs.recomputes(recompute), Field::Recompute, &|| format!("recompute {recompute}"));
+        let modules = plan.repeated_modules();
+        let named = !modules.is_of_stack() && !runs.repeats_modules();
+        lack(named, Field::RecomputeModules, &|| format!("recompute of {modules}"));
         let precision = plan.precision;
         lack(!runs.trains_in(precision), Field::Precision, &|| format!("training in {precision}"));
         let offload = plan.offload;
@@ -99,7 +102,7 @@ fn known(runs: &Runs, field: Field, pipelined: bool) -> String {
     let patterns = || runs.shard_patterns(pipelined).unwrap_or_default().iter().map(ToString::to_string);
     match field {
         Field::Schedule => listed(runs.schedules.as_ref()),
-        Field::Recompute => listed(runs.recompute.as_ref()),
+        Field::Recompute | Field::RecomputeModules => listed(runs.recompute.as_ref()),
         Field::Precision => listed(runs.precisions.as_ref()),
         Field::Offload => listed(runs.offload.as_ref()),
         Field::Strategy => patterns().collect::<Vec<_>>().join(", "),

@@ -2,7 +2,7 @@
 //! what a map's axis is made of.
 
 use crate::hardware::Cluster;
-use crate::plan::{Extent, GlobalBatch, Imbalance, LoraTargets, Recompute, StageSizes};
+use crate::plan::{Extent, GlobalBatch, Imbalance, LoraTargets, Module, Recompute, StageSizes};
 use crate::presets::{Kind, Library};
 use crate::scenario::Scenario;
 use crate::scenario::field::{Field, Steps, Type, Value};
@@ -21,6 +21,18 @@ const RECOMPUTE: [Recompute; 6] = [
     Recompute::Share(0.5),
     Recompute::Share(0.75),
     Recompute::Full,
+];
+
+/// Modules that are worth repeating, the cheapest for what they free first.
+const MODULES: &[&[Module]] = &[
+    &[],
+    &[Module::LatentExpansion],
+    &[Module::Norms, Module::ExpertActivation],
+    &[Module::LatentExpansion, Module::Norms, Module::ExpertActivation],
+    &[Module::Mlp],
+    &[Module::LatentExpansion, Module::Mlp],
+    &[Module::Norms, Module::Experts],
+    &[Module::LatentExpansion, Module::Mlp, Module::Experts],
 ];
 
 /// The values of a field, in order; not all of them may be possible.
@@ -59,6 +71,9 @@ fn all(takes: Type) -> Vec<Value> {
         Type::OneOf(words) => words.iter().map(Value::Word).collect(),
         Type::LoraTargets => {
             [LoraTargets::ALL, LoraTargets::ATTENTION, LoraTargets::MLP].map(Value::LoraTargets).to_vec()
+        }
+        Type::RecomputeModules => {
+            MODULES.iter().map(|set| set.iter().copied().collect()).map(Value::RecomputeModules).collect()
         }
         Type::StageSizes => vec![Value::StageSizes(StageSizes::Balanced)],
         Type::Imbalance => [Imbalance::Usual, Imbalance::BALANCED].map(Value::Imbalance).to_vec(),

@@ -48,6 +48,8 @@ pub enum RecomputeKind {
     Full,
     /// Some of the layers.
     Share,
+    /// Modules of each layer, by name.
+    Modules,
 }
 
 impl From<Recompute> for RecomputeKind {
@@ -129,6 +131,11 @@ impl Runs {
     /// Whether it has a kind of recompute.
     pub fn recomputes(&self, recompute: Recompute) -> bool {
         lists(self.recompute.as_ref(), recompute.into())
+    }
+
+    /// Whether selective recompute takes modules by their names.
+    pub fn repeats_modules(&self) -> bool {
+        lists(self.recompute.as_ref(), RecomputeKind::Modules)
     }
 
     /// Whether it trains in a precision.

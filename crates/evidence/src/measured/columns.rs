@@ -63,6 +63,11 @@ const COLUMNS: &[Column] = &[
     ),
     Column("ep", "", "expert-parallel ranks; blank: 1"),
     Column("vp", "", "stages per pipeline rank; blank: as the notes say"),
+    Column(
+        "recompute_modules",
+        "",
+        "modules that selective recompute repeats: moe_act+layernorm; blank: the stack's own",
+    ),
     Column("etp", "", "tensor ranks that share each expert; blank: as the stack has it"),
     Column("method", "", "full, lora or qlora: what was trained; blank: full"),
     Column("lora_rank", "", "rank of the adapters; blank: 16"),

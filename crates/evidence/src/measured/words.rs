@@ -1,7 +1,7 @@
 //! Meanings of a cell's words: spellings differ from source to source, so they are read by the
 //! words in them. Not for what stands for a blank cell.
 
-use shardscope_engine::plan::{Dispatcher, Precision, Recompute};
+use shardscope_engine::plan::{Dispatcher, Module, Precision, Recompute, RecomputeModules};
 use shardscope_engine::stack::Attention;
 
 /// A precision: the fp8 of a mixture wins, then bf16.
@@ -39,6 +39,19 @@ pub(super) fn recompute(cell: &str) -> Option<Recompute> {
         return Some(Recompute::Full);
     }
     has(&["none", "no", "not", "off", "false", "without"]).then_some(Recompute::None)
+}
+
+/// Modules that are computed again, joined by +; `norm` and `shared_expert` are Megatron-Core's `layernorm` and
+/// `shared_experts`. `None` where the cell is blank or has another word, which says nothing sure. Parts that no model here
+/// has, like several residual streams, are left out: the rest of the run is predicted without them.
+pub(super) fn modules(cell: &str) -> Option<RecomputeModules> {
+    let module = |word: &str| match word.trim() {
+        "norm" => Some(Module::Norms),
+        "shared_expert" => Some(Module::SharedExperts),
+        word => word.parse().ok(),
+    };
+    let modules: Option<RecomputeModules> = cell.split('+').map(module).collect();
+    Some(modules?.iter().filter(|module| module.is_counted()).collect())
 }
 
 /// An attention kernel; `None` where the cell says no more than `flash`, or nothing.
@@ -128,6 +141,14 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(recompute(cell), wanted, "{cell}");
+        }
+        for (cell, wanted) in [
+            ("moe_act+norm+shared_expert", Some("moe_act+layernorm+shared_experts")),
+            ("mla_up_proj+mhc", Some("mla_up_proj")),
+            ("norm+mla_up_proj(not read here)", None),
+            ("", None),
+        ] {
+            assert_eq!(modules(cell).map(|modules| modules.to_string()).as_deref(), wanted, "{cell}");
         }
         for (cell, wanted) in [
             ("other(fused softmax, no flash)", Some(Attention::FusedSoftmax)),

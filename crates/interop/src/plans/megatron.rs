@@ -5,7 +5,7 @@
 mod shape;
 mod write;
 
-use crate::megatron::{DTYPE, FORMATS, sharded, storage};
+use crate::megatron::{DTYPE, FORMATS, modules_joined, sharded, storage};
 use crate::runs::{Arguments, LogLine, padded_vocabulary, plain};
 use shardscope_engine::plan::{Extent, GlobalBatch, Optimizer, Precision, Recompute, Schedule, Sharded};
 use shardscope_engine::scenario::{Field, Value};
@@ -81,6 +81,7 @@ const WHOLE: &str = "a plan keeps checkpoints whole on each rank";
 const EVENLY: &str = "a plan cuts stages evenly";
 
 const GLOBAL: &str = "global_batch_size";
+const MODULES: &str = "recompute_modules";
 const COPIES: &str = "num_distributed_optimizer_instances";
 
 /// Flags by which a script of Megatron-LM is known.
@@ -223,7 +224,12 @@ fn read_recompute(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let full = granularity.as_ref().filter(|it| it.text == "full").or(old.as_ref());
     let Some(full) = full else {
         return match granularity.as_ref().or(selective.as_ref()) {
-            Some(setting) => draft.take(Field::Recompute, Recompute::Selective, &setting.place),
+            Some(setting) => {
+                draft.take(Field::Recompute, Recompute::Selective, &setting.place);
+                if let Some(modules) = on(settings, MODULES) {
+                    draft.read(Field::RecomputeModules, &modules_joined(&modules.text), &modules.place);
+                }
+            }
             None => {
                 draft.take(Field::Recompute, Recompute::None, &format!("{}: no recompute_granularity", settings.file));
             }

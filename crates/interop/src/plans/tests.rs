@@ -31,6 +31,7 @@ fn plans() -> impl Strategy<Value = Vec<(&'static str, String)>> {
         one_of(&["bf16", "fp16", "fp8", "fp32"]),
         one_of(&["adam", "sgd-momentum", "muon"]),
         one_of(&["llama-3.1-8b", "llama-2-70b", "mpt-7b", "mixtral-8x7b", "gpt3-175b"]),
+        one_of(&["stack", "moe_act+layernorm", "core_attn"]),
     );
     (mesh, batch, state, rest).prop_map(|(mesh, batch, state, rest)| {
         let words = [
@@ -42,6 +43,7 @@ fn plans() -> impl Strategy<Value = Vec<(&'static str, String)>> {
             ("accumulate", batch.1),
             ("seq", batch.2),
             ("recompute", rest.0),
+            ("recompute-modules", rest.4),
             ("precision", rest.1),
             ("tp", mesh.1),
             ("cp", mesh.2),

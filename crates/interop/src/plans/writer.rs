@@ -231,6 +231,7 @@ impl<'a> PlanWriter<'a> {
                 Field::Reduction => plan.reduction != Reduction::Default && plan.accumulate > 1,
                 Field::Accumulation => plan.accumulation == Accumulation::Layered && plan.accumulate > 1,
                 Field::Recompute => plan.recompute != Recompute::None,
+                Field::RecomputeModules => !plan.repeated_modules().is_of_stack(),
                 Field::Precision => plan.precision != Precision::Bf16,
                 Field::Accumulate
                 | Field::GlobalBatch

@@ -104,6 +104,10 @@ pub fn options(command: ShellCode, between: &'static str, lines: &[Line]) -> She
     lines.iter().fold(command, |command, Line { name, value }| match value {
         Json::Bool(false) => command,
         Json::Bool(true) => command.code(between).switch(name),
+        Json::Array(words) => {
+            let words = words.iter().filter_map(Json::as_str);
+            words.fold(command.code(between).switch(name), |command, word| command.code(" ").word(word))
+        }
         Json::String(text) => command.code(between).option(name, text),
         value => command.code(between).option(name, value),
     })

@@ -2,7 +2,7 @@
 //!
 //! Not for the steps of the run.
 
-use crate::megatron::{DTYPE, FORMATS, UnknownWord, sharded, storage};
+use crate::megatron::{DTYPE, FORMATS, UnknownWord, modules_joined, sharded, storage};
 use shardscope_engine::plan::{Precision, Sharded};
 use shardscope_engine::problem::Problem;
 
@@ -142,6 +142,10 @@ fn recompute(row: &mut RowDraft, arguments: &Arguments<'_>) {
         _ if full => ("full".to_owned(), "recompute_granularity or checkpoint_activations"),
         _ => ("none".to_owned(), "neither recompute_granularity nor checkpoint_activations"),
     };
+    if value == "selective" && arguments.get("recompute_modules").is_some() {
+        let modules = modules_joined(arguments.text("recompute_modules"));
+        row.take("recompute_modules", modules, "recompute_modules of the arguments");
+    }
     row.take("act_ckpt", value, format!("{from} of the arguments"));
 }
 

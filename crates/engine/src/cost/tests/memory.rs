@@ -109,3 +109,50 @@ fn residuals_are_added_again_only_behind_products_that_are_computed_again() {
         close(mlp.time, (norms + 16.0) * pass + 2.0 * matmul * product);
     }
 }
+
+/// Of a token, one of DeepSeek-V3's layers of experts keeps, in bf16: norms' inputs and outputs 4 x 14,336 bytes, compressed
+/// queries with keys and values before and behind their norms 2 x (3,072 + 1,024) and keys' rotary channels 128; queries,
+/// keys and values 49,152 + 49,152 + 32,768, attention's output 32,768; 8 copies 114,688, experts' first matrices 65,536 and
+/// activations 32,768, the shared one's 8,192 and 4,096. That makes 454,784, of which each module frees its own.
+#[test]
+fn modules_free_what_they_compute_again() {
+    let mut scenario = testing::scenario();
+    scenario.model = crate::presets::Library::embedded().model("deepseek-v3").expect("a preset");
+    let model = &scenario.model;
+    let [dense, sparse] = [0, 3].map(|layer| model.kind(layer));
+    let kept = |scenario: &Scenario, kind: LayerKind| rates(scenario).activations(kind).layer.get() / 1024.0;
+    let [of_dense, of_sparse] = [dense, sparse].map(|kind| kept(&scenario, kind));
+    close(of_sparse, 454_784.0);
+    // Two layer kinds, and the flop of a token that run again: 2 for each weight of the products.
+    let mlp = 2.0 * 3.0 * 7168.0 * 2048.0;
+    let expansion = 2.0 * (1536.0 * 128.0 * 192.0 + 512.0 * 128.0 * 256.0);
+    let plain = 2.0 * 3.0 * 7168.0 * 18_432.0;
+    scenario.plan.recompute = Recompute::Selective;
+    for (modules, [less_dense, less_sparse], flop) in [
+        ("mla_up_proj", [131_072.0, 131_072.0], 61.0 * expansion),
+        ("moe_act", [0.0, 32_768.0], 0.0),
+        ("layernorm", [28_672.0, 28_672.0], 0.0),
+        ("shared_experts", [0.0, 12_288.0], 58.0 * mlp),
+        ("moe", [0.0, 225_280.0], 58.0 * 9.0 * mlp),
+        ("mlp", [110_592.0, 0.0], 3.0 * plain),
+        ("core_attn", [0.0, 0.0], 61.0 * 4.0 * 1024.0 * 128.0 * (192.0 + 128.0) / 2.0),
+        ("moe_act+layernorm+mlp", [139_264.0, 61_440.0], 3.0 * plain),
+    ] {
+        scenario.plan.recompute_modules = modules.parse().expect(modules);
+        close(kept(&scenario, dense) + less_dense, of_dense);
+        close(kept(&scenario, sparse) + less_sparse, of_sparse);
+        close(1.0 + TokenFlop::new(&scenario).recomputed.get(), 1.0 + flop);
+    }
+}
+
+/// Products of DeepSeek-V3's dense MLP: 2 x 3 x 7168 x 18,432 flop for each of 1024 tokens at 100 TFLOP/s.
+#[test]
+fn a_module_takes_the_time_of_its_forward() {
+    let mut scenario = testing::scenario();
+    scenario.model = crate::presets::Library::embedded().model("deepseek-v3").expect("a preset");
+    scenario.plan.recompute = Recompute::Selective;
+    scenario.plan.recompute_modules = "mlp".parse().expect("a module");
+    let PerSublayer { attention, mlp, experts } = rates(&scenario).layer(scenario.model.kind(0)).selective;
+    close(mlp.time, 1024.0 * 2.0 * 3.0 * 7168.0 * 18_432.0 / 100e12);
+    assert_eq!(attention.time + experts.time, Seconds::ZERO);
+}

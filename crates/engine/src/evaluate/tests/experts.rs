@@ -5,7 +5,7 @@ use crate::cost::{Factors, Parameters, Rates};
 use crate::model::Experts;
 use crate::plan::{Dispatcher, Extent, Imbalance};
 use crate::program::ModelState;
-use crate::scenario::Layout;
+use crate::scenario::{Field, Layout};
 use crate::units::Count;
 
 /// Six layers of width 1024, each with 4 experts of which a token visits 2, on a node of 4 devices: whole tokens are spread
@@ -54,6 +54,37 @@ fn the_busiest_rank_sets_the_pace() {
     close(uneven.time.dispatch.get(), 2.0 * even.time.dispatch.get());
     // Of 6 x 8 + 7 units of a layer's time, experts have 6 x 4.
     close(uneven.time.compute.get() / even.time.compute.get(), (55.0 + 24.0) / 55.0);
+}
+
+/// Experts that are computed again fetch their tokens again, and send them back: six exchanges for each of six layers instead
+/// of four. Their activation function alone exchanges nothing.
+#[test]
+fn experts_that_run_again_exchange_again() {
+    let exchange = 1024.0 * 2.0 * 1024.0 * 2.0 * 0.75 / 100e9;
+    for (modules, exchanges) in [("moe_act+layernorm", 4.0), ("moe", 6.0), ("moe+layernorm", 6.0)] {
+        let mut scenario = spread(4);
+        scenario.plan.recompute = Recompute::Selective;
+        scenario.plan.recompute_modules = modules.parse().expect(modules);
+        close(evaluate(&scenario).time.dispatch.get(), exchanges * 6.0 * exchange);
+    }
+}
+
+/// Modules that no layer has, and those that would run beside what they repeat, are refused by name.
+#[test]
+fn modules_that_cannot_run_again_are_refused() {
+    let refused = |change: fn(&mut Scenario), modules: &str| {
+        let mut scenario = spread(4);
+        change(&mut scenario);
+        scenario.plan.recompute_modules = modules.parse().expect(modules);
+        let problems = scenario.checked().err().unwrap_or_default();
+        problems.into_iter().any(|problem| problem.field == Field::RecomputeModules.path())
+    };
+    let selective: fn(&mut Scenario) = |scenario| scenario.plan.recompute = Recompute::Selective;
+    let hidden: fn(&mut Scenario) = |scenario| {
+        (scenario.plan.recompute, scenario.plan.experts.overlap) = (Recompute::Selective, true);
+    };
+    assert!(refused(selective, "mla_up_proj") && refused(selective, "moe+mhc") && refused(hidden, "moe"));
+    assert!(!refused(selective, "moe+layernorm") && !refused(hidden, "moe_act") && !refused(|_| {}, "mla_up_proj"));
 }
 
 /// Beside another micro-batch's compute nothing of the exchanges is seen where they are shorter.

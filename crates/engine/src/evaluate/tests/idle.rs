@@ -1,7 +1,7 @@
 //! A choice that a plan is said not to follow changes none of its figures.
 
 use super::*;
-use crate::plan::{IdleChoice, Plan};
+use crate::plan::{IdleChoice, Plan, RecomputeModules};
 
 /// The same plan without its idle choices.
 fn plain(plan: &Plan) -> Plan {
@@ -10,6 +10,7 @@ fn plain(plan: &Plan) -> Plan {
         match idle.choice {
             IdleChoice::Schedule => plain.schedule = plan.effective_schedule(),
             IdleChoice::StagesPerRank => plain.stages_per_rank = 1,
+            IdleChoice::RecomputeModules => plain.recompute_modules = RecomputeModules::OF_STACK,
             IdleChoice::Offload => plain.offload = if plan.offload.state() { Offload::State } else { Offload::None },
             IdleChoice::QuantisedWeights => plain.sharding.wire.weights = Format::Bf16,
             IdleChoice::SecondCopy => plain.sharding.secondary = None,

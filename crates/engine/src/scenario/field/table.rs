@@ -40,6 +40,7 @@ pub enum Field {
     GlobalBatch,
     Sequence,
     Recompute,
+    RecomputeModules,
     Precision,
     Tensor,
     Context,
@@ -201,6 +202,15 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .advised(8, 8)
         .left_open()
         .lens(|plan| some(plan.recompute), |plan, what| what.put(&mut plan.recompute)),
+    plan(Field::RecomputeModules, "plan.recompute_modules", "recompute-modules", Type::RecomputeModules, "stack")
+        .label("modules")
+        .help(
+            "MODULES",
+            "Modules that selective recompute repeats, by Megatron's names: moe_act+layernorm, or stack for the stack's own",
+        )
+        .rare()
+        .searched_on_request()
+        .lens(|plan| some(plan.recompute_modules), |plan, modules| modules.put(&mut plan.recompute_modules)),
     word::<Precision>(Field::Precision, "plan.precision", "precision", "bf16, or fp16 on a device without it")
         .help("PRECISION", "Number formats of weights and arithmetic")
         .suspected(8, 8)

@@ -10,7 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::hardware::Cluster;
 use crate::model::Model;
 use crate::plan::{
-    Extent, GlobalBatch, Imbalance, LoraTargets, OneOf, Precision, Recompute, Sharding, StageSizes, Word, Words,
+    Extent, GlobalBatch, Imbalance, LoraTargets, OneOf, Precision, Recompute, RecomputeModules, Sharding, StageSizes,
+    Word, Words,
 };
 use crate::stack::{Calibration, Stack};
 use crate::units::{read_count, read_share, written_count};
@@ -41,6 +42,8 @@ pub enum Type {
     Extent,
     /// What backward computes again.
     Recompute,
+    /// Modules that selective recompute repeats.
+    RecomputeModules,
     /// Layers of each pipeline stage.
     StageSizes,
     /// How evenly tokens are spread over experts.
@@ -70,6 +73,8 @@ pub enum Value {
     Extent(Extent),
     /// What backward computes again.
     Recompute(Recompute),
+    /// Modules that selective recompute repeats.
+    RecomputeModules(RecomputeModules),
     /// Layers of each pipeline stage.
     StageSizes(StageSizes),
     /// How evenly tokens are spread over experts.
@@ -139,6 +144,7 @@ typed!(
     bool = Switch,
     Extent = Extent,
     Recompute = Recompute,
+    RecomputeModules = RecomputeModules,
     StageSizes = StageSizes,
     Imbalance = Imbalance,
     LoraTargets = LoraTargets
@@ -188,6 +194,7 @@ impl fmt::Display for Value {
             Self::Switch(on) => f.pad(if *on { "on" } else { "off" }),
             Self::Extent(extent) => extent.fmt(f),
             Self::Recompute(recompute) => recompute.fmt(f),
+            Self::RecomputeModules(modules) => modules.fmt(f),
             Self::StageSizes(sizes) => sizes.fmt(f),
             Self::Imbalance(imbalance) => imbalance.fmt(f),
             Self::LoraTargets(targets) => targets.fmt(f),
@@ -207,6 +214,7 @@ impl Serialize for Value {
             Self::Switch(on) => on.serialize(serializer),
             Self::Extent(extent) => extent.serialize(serializer),
             Self::Recompute(recompute) => recompute.serialize(serializer),
+            Self::RecomputeModules(modules) => modules.serialize(serializer),
             Self::StageSizes(sizes) => sizes.serialize(serializer),
             Self::Imbalance(imbalance) => imbalance.serialize(serializer),
             Self::LoraTargets(targets) => targets.serialize(serializer),
@@ -230,6 +238,7 @@ impl Type {
             Self::Switch => switch(text).map(Value::Switch),
             Self::Extent => text.parse().map(Value::Extent),
             Self::Recompute => text.parse().map(Value::Recompute),
+            Self::RecomputeModules => text.parse().map(Value::RecomputeModules),
             Self::StageSizes => text.parse().map(Value::StageSizes),
             Self::Imbalance => text.parse().map(Value::Imbalance),
             Self::LoraTargets => text.parse().map(Value::LoraTargets),
@@ -269,6 +278,7 @@ impl Type {
             | Self::Switch
             | Self::Extent
             | Self::Recompute
+            | Self::RecomputeModules
             | Self::StageSizes
             | Self::LoraTargets
             | Self::OneOf(_) => "a value of the field".to_owned(),
@@ -283,6 +293,7 @@ impl Type {
             | Self::Factor
             | Self::Tokens
             | Self::Batch
+            | Self::RecomputeModules
             | Self::StageSizes
             | Self::Imbalance
             | Self::LoraTargets => false,
@@ -299,9 +310,8 @@ impl Type {
         match self {
             Self::Id => Arc::deserialize(from).map(Value::Id),
             Self::Count(..) | Self::Factor | Self::Tokens | Self::Batch | Self::Imbalance => from.deserialize_any(self),
-            Self::StageSizes => {
-                let read = String::deserialize(from)?.parse();
-                read.map(Value::StageSizes).map_err(serde::de::Error::custom)
+            Self::StageSizes | Self::RecomputeModules => {
+                self.read(&String::deserialize(from)?).map_err(serde::de::Error::custom)
             }
             Self::LoraTargets => {
                 let read = String::deserialize(from)?.parse();

@@ -82,6 +82,7 @@ fn text_of(field: Field) -> &'static str {
         Type::Switch => "on",
         Type::Extent => "package",
         Type::Recompute => "selective",
+        Type::RecomputeModules => "moe_act+layernorm",
         Type::StageSizes => "7,8",
         Type::Imbalance => "balanced",
         Type::LoraTargets => "q,v",

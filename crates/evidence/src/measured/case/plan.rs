@@ -46,6 +46,10 @@ pub(super) fn read(cells: &mut Cells<'_>, library: &Library, cluster: &Cluster) 
     plan.precision = precision(cells, cluster)?;
     plan.tuning = tuning(cells, plan.precision)?;
     plan.recompute = recompute(cells);
+    if let (Recompute::Selective, Some(modules)) = (plan.recompute, words::modules(cells.row.text("recompute_modules")))
+    {
+        plan.recompute_modules = modules;
+    }
     (plan.schedule, plan.stages_per_rank) = schedule(cells, pipeline, batch.whole)?;
     Ok(RowPlan { plan, strategy, tensor, more: batch.more })
 }

@@ -3,14 +3,14 @@
 use crate::FileText;
 use crate::megatron::SHARDED;
 use shardscope_engine::model::{Model, Norm, Positions, QkNorm};
-use shardscope_engine::plan::{Offload, Precision, Recompute, Sharded};
+use shardscope_engine::plan::{Module, Offload, Precision, Recompute, Sharded};
 use shardscope_engine::scenario::{Field, Value};
 use shardscope_engine::text::shell::ShellCode;
 
 use super::super::table;
 use super::super::writer::{Line, PlanWriter, Shards};
 use super::super::written::{Head, Ranks, options};
-use super::{COPIES, GLOBAL, KEYS, ON_HOST};
+use super::{COPIES, GLOBAL, KEYS, MODULES, ON_HOST};
 
 /// The version that [`script`] is for.
 pub(crate) const VERSIONS: &[&str] = &["0.20"];
@@ -169,6 +169,11 @@ fn write_recompute(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
     };
     writer.say(Field::Recompute);
     lines.push(Line::new("recompute_granularity", granularity));
+    let modules = writer.plan().repeated_modules();
+    if !modules.is_of_stack() {
+        writer.say(Field::RecomputeModules);
+        lines.push(Line::new(MODULES, modules.iter().map(Module::word).collect::<Vec<_>>()));
+    }
     if let Some((method, layers)) = method {
         lines.push(Line::new("recompute_method", method));
         lines.push(Line::new("recompute_num_layers", layers));

@@ -3,7 +3,7 @@
 use shardscope_engine::cost;
 use shardscope_engine::evaluate::{Summary, Unmeasured, evidence};
 use shardscope_engine::hardware::HighestMfu;
-use shardscope_engine::plan::Precision;
+use shardscope_engine::plan::{Module, Precision};
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::scenario::file::printable;
 use shardscope_engine::units::{FlopPerSecond, percent, thousands};
@@ -88,6 +88,7 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
         .chain(times)
         .chain(unsaid)
         .chain(foreign_strategy(scenario))
+        .chain(idle_core(scenario))
         .chain(noted)
         .chain(fp8)
         .chain(lacking(scenario))
@@ -100,6 +101,14 @@ fn foreign_strategy(scenario: &Scenario) -> Option<String> {
     let stack = printable(&scenario.stack.name);
     foreign.then(|| {
         format!("zero3 is DeepSpeed's word: {stack} is timed with the same shards; --stack deepspeed-zeropp-2023 is DeepSpeed")
+    })
+}
+
+/// That attention is computed again for scores that its kernel never keeps.
+fn idle_core(scenario: &Scenario) -> Option<String> {
+    let again = scenario.plan.repeated_modules().has(Module::CoreAttention) && scenario.attention().flash();
+    again.then(|| {
+        "module core_attn frees nothing beside flash attention, which keeps no scores: leave it out".to_owned()
     })
 }
 

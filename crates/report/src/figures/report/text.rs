@@ -213,7 +213,9 @@ fn step(plan: &Plan) -> String {
             parts.push(format!("stages of {} layers", plan.stage_layers));
         }
     }
-    parts.push(format!("recompute {}", plan.recompute));
+    let modules = plan.repeated_modules();
+    let repeated = if modules.is_of_stack() { plan.recompute.to_string() } else { modules.to_string() };
+    parts.push(format!("recompute {repeated}"));
     if plan.offload != Offload::None {
         parts.push(format!("{} on the host", on_host(plan)));
     }

@@ -309,11 +309,16 @@ impl FormulaFacts<'_> {
         };
         // The first layers are those that are computed again: of them forward keeps the input alone.
         add(whole.min(again), "checkpoints".to_owned(), "input of a layer".to_owned(), self.rates.stream());
-        let scores = if self.scenario.plan.recompute == Recompute::Selective { ", scores apart" } else { "" };
+        let modules = self.scenario.plan.repeated_modules();
+        let without = match self.scenario.plan.recompute {
+            Recompute::Selective if modules.is_of_stack() => ", scores apart".to_owned(),
+            Recompute::Selective => format!(" without {modules}"),
+            _ => String::new(),
+        };
         for (kind, _) in model.kinds() {
             let (apart, kept) = (apart(model, kind), self.rates.activations(kind));
             let number = (again..whole).filter(|layer| model.kind(*layer) == kind).count() as u32;
-            let name = format!("activations of a layer{apart}{scores}");
+            let name = format!("activations of a layer{apart}{without}");
             add(number, format!("layers{apart} kept whole"), name, kept.layer);
         }
         if working > Bytes::ZERO {

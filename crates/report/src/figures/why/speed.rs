@@ -287,8 +287,11 @@ impl FormulaFacts<'_> {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
         let again = match plan.recompute {
             Recompute::None => return Formula::from(0.0),
-            // Selective recompute repeats the cores of attention alone, in every layer.
-            Recompute::Selective => return self.attention(),
+            Recompute::Selective => {
+                let again = TokenFlop::new(self.scenario).recomputed;
+                let rule = "products of the parts that run again, and attention where it does";
+                return input("flop of the parts computed again", again, Citation::convention(rule));
+            }
             Recompute::Full | Recompute::Share(_) => {
                 let logits = f64::from(model.vocab) * f64::from(model.hidden);
                 let layers = model.matrix_parameters() as f64 - logits;

@@ -195,7 +195,7 @@ impl FormulaFacts<'_> {
                 Recompute::None => passes,
                 Recompute::Selective => {
                     let again = self.rates.layer(kind).selective.sum().time;
-                    passes + layers() * cost(&format!("selective recompute of a layer{apart}"), again)
+                    passes + layers() * cost(&format!("{} of a layer{apart}", self.again()), again)
                 }
                 Recompute::Full | Recompute::Share(_) => {
                     let again = count(self.recomputed_layers(kind), "");
@@ -213,6 +213,12 @@ impl FormulaFacts<'_> {
         let micro_batches =
             input("micro-batches", count(plan.accumulate, ""), Citation::chosen("micro-batches of a step"));
         Some(self.with_slowing(micro_batches * passes, TaskKind::computes_layers))
+    }
+
+    /// The parts that selective recompute repeats, in words.
+    fn again(&self) -> String {
+        let modules = self.scenario.plan.repeated_modules();
+        if modules.is_of_stack() { "selective recompute".to_owned() } else { format!("{modules} again") }
     }
 
     /// Layers that backward computes again from their input, the first ones.

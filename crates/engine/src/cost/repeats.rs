@@ -1,0 +1,96 @@
+//! The shares of a layer's forward that selective recompute repeats, by part. Not for their bytes and seconds
+//! ([`super::activation`], [`super::layer`]).
+
+use crate::model::{LayerKind, Mixer, Model};
+use crate::plan::{Module, RecomputeModules};
+use crate::scenario::Scenario;
+
+use super::rates::Rates;
+
+/// The shares of a layer's forward that selective recompute repeats.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Repeats {
+    /// The share of attention's core.
+    pub core: f64,
+    /// The share of the norms.
+    pub norms: f64,
+    /// The share of attention's products.
+    pub projections: f64,
+    /// The share of those products that expand what latent attention compresses.
+    pub expansions: f64,
+    /// The shares of the MLP; in a layer of experts those of the shared one.
+    pub mlp: MlpRepeats,
+    /// The shares of the experts that a router chooses.
+    pub experts: MlpRepeats,
+}
+
+/// The shares of MLPs that selective recompute repeats.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct MlpRepeats {
+    /// The share of the products.
+    pub products: f64,
+    /// The share of the activation function.
+    pub activation: f64,
+    /// Whether they run again from their input, with the exchanges around them.
+    pub whole: bool,
+}
+
+impl MlpRepeats {
+    const WHOLE: Self = Self { products: 1.0, activation: 1.0, whole: true };
+}
+
+impl Repeats {
+    /// The shares of a layer of a kind under selective recompute: those of the stack's file, or the modules of the plan.
+    pub fn new(scenario: &Scenario, kind: LayerKind) -> Self {
+        let repeats = match scenario.plan.recompute_modules {
+            RecomputeModules::OF_STACK => {
+                let again = scenario.stack.selective;
+                let mlp = MlpRepeats { products: again.matmul, activation: again.element_wise, whole: false };
+                let (core, norms) = (again.core, again.element_wise);
+                Self { core, norms, projections: again.matmul, expansions: again.matmul, mlp, experts: mlp }
+            }
+            modules => Self::of_modules(modules, kind),
+        };
+        // What checkpoints attention's core leaves a gated delta net as it is.
+        if kind.mixer == Mixer::DeltaNet { Self { core: 0.0, ..repeats } } else { repeats }
+    }
+
+    /// The shares of modules, each whole. `core_attn`, `mlp`, `moe` and `shared_experts` run again from their inputs; the
+    /// others drop their outputs alone (Megatron-LM, `transformer_config.py`, `recompute_modules`).
+    fn of_modules(modules: RecomputeModules, kind: LayerKind) -> Self {
+        let share = |module: Module| if modules.has(module) { 1.0 } else { 0.0 };
+        let whole = |any: &[Module]| any.iter().any(|module| modules.has(*module)).then_some(MlpRepeats::WHOLE);
+        let (plain, routed): (&[Module], &[Module]) = match kind.experts {
+            true => (&[Module::Experts, Module::SharedExperts], &[Module::Experts]),
+            false => (&[Module::Mlp], &[]),
+        };
+        let activation = MlpRepeats { activation: share(Module::ExpertActivation), ..MlpRepeats::default() };
+        Self {
+            core: share(Module::CoreAttention),
+            norms: share(Module::Norms),
+            projections: 0.0,
+            expansions: share(Module::LatentExpansion),
+            mlp: whole(plain).unwrap_or_default(),
+            experts: whole(routed).unwrap_or(activation),
+        }
+    }
+
+    /// Weights of a layer's products that run again for a token.
+    pub fn weights(&self, model: &Model, kind: LayerKind) -> f64 {
+        let expansions: u64 = model.expansions(kind).map(crate::model::Matrix::parameters).sum();
+        let mlps = model.mlps(kind).map(|mlps| {
+            let share = if mlps.routed { self.experts.products } else { self.mlp.products };
+            (mlps.active * mlps.weights()) as f64 * share
+        });
+        (model.attention_weights(kind) - expansions) as f64 * self.projections
+            + expansions as f64 * self.expansions
+            + mlps.sum::<f64>()
+    }
+}
+
+impl Rates<'_> {
+    /// The shares of a layer of a kind that selective recompute repeats.
+    pub(crate) fn repeats(&self, kind: LayerKind) -> Repeats {
+        Repeats::new(self.scenario, kind)
+    }
+}
