@@ -285,7 +285,7 @@ mod tests {
             Some(session.open_possible(&eval.input).ok()?.scenario)
         };
         let alone: Vec<(Field, _)> =
-            Field::all().filter_map(|field| Some((field, field.value(&scenario(&[field])?)))).collect();
+            Field::all().filter_map(|field| Some((field, Some(field.value(&scenario(&[field])?)?)))).collect();
         assert!(alone.len() > 30, "{}", alone.len());
         let mut dropped = Vec::new();
         for (place, (one, said)) in alone.iter().enumerate() {

@@ -72,7 +72,11 @@ pub(super) fn flag(field: Field) -> Arg {
         .help(spec.help)
         .help_heading("Scenario")
         .allow_negative_numbers(true);
-    let arg = if field == Field::Devices { arg.conflicts_with(Field::Nodes.spec().flag) } else { arg };
+    let arg = match field {
+        Field::Devices => arg.conflicts_with(Field::Nodes.spec().flag),
+        Field::Examples => arg.conflicts_with(Field::Tokens.spec().flag),
+        _ => arg,
+    };
     match spec.takes {
         Type::OneOf(words) => arg.value_parser(PossibleValuesParser::new(words.all)),
         Type::Switch => arg.value_parser(PossibleValuesParser::new(["on", "off"])),

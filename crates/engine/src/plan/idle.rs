@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Accumulation, Extent, Plan, Recompute, Schedule};
+use super::{Accumulation, Extent, Plan, Recompute, Schedule, Tuning};
 
 /// A field of a plan that may have no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub enum IdleChoice {
     StagesPerRank,
     /// The modules that are computed again.
     RecomputeModules,
+    /// What is said of adapters.
+    Adapters,
     /// The offload to the host.
     Offload,
     /// Quantised gathers of weights.
@@ -38,8 +40,9 @@ impl Plan {
     /// The choices that this plan does not follow. Usual values are among them: where there is no pipeline,
     /// its schedule never counts, whether somebody chose it or not.
     pub fn idle(&self) -> Vec<Idle> {
-        let schedule = [self.idle_schedule(), self.idle_stages(), self.idle_modules(), self.idle_offload()];
-        schedule.into_iter().flatten().chain(self.idle_wire()).collect()
+        let first = [self.idle_schedule(), self.idle_stages(), self.idle_modules()];
+        let first = first.into_iter().chain([self.idle_adapters(), self.idle_offload()]);
+        first.flatten().chain(self.idle_wire()).collect()
     }
 
     fn idle_schedule(&self) -> Option<Idle> {
@@ -76,6 +79,12 @@ impl Plan {
         let idle = !self.recompute_modules.is_of_stack() && self.recompute != Recompute::Selective;
         let why = format!("recompute {} takes no modules", self.recompute);
         idle.then_some(Idle { choice: IdleChoice::RecomputeModules, why, fix: "choose recompute selective".into() })
+    }
+
+    fn idle_adapters(&self) -> Option<Idle> {
+        let idle = !self.tuning.freezes() && self.tuning != Tuning::default();
+        let why = "all parameters are trained, so that there are no adapters".to_owned();
+        idle.then_some(Idle { choice: IdleChoice::Adapters, why, fix: "choose train lora or qlora".into() })
     }
 
     /// A checkpoint is the input of a layer that backward computes again.

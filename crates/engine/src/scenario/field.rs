@@ -166,6 +166,7 @@ impl From<IdleChoice> for Field {
         match choice {
             IdleChoice::Schedule => Self::Schedule,
             IdleChoice::StagesPerRank => Self::StagesPerRank,
+            IdleChoice::Adapters => Self::LoraRank,
             IdleChoice::RecomputeModules => Self::RecomputeModules,
             IdleChoice::Offload => Self::Offload,
             IdleChoice::QuantisedWeights => Self::Qwz,

@@ -191,7 +191,7 @@ fn a_larger_batch_is_said_to_be_one() {
 }
 
 /// 64 B parameters, replicated, on 8 devices of 40 GB: sharded, their 16 bytes each would still be 128 GB a device.
-const FAR_TOO_BIG: &str = "format = 1\ncluster = \"a100-40gb-juwels\"\nstack = \"default\"\nmodel = \"mpt-70b\"\n\
+const FAR_TOO_BIG: &str = "format = 1\ncluster = \"a100-40gb-perlmutter\"\nstack = \"default\"\nmodel = \"mpt-70b\"\n\
                            strategy = \"ddp\"\n[plan]\nnodes = 2\n";
 
 #[test]

@@ -10,6 +10,7 @@ fn plain(plan: &Plan) -> Plan {
         match idle.choice {
             IdleChoice::Schedule => plain.schedule = plan.effective_schedule(),
             IdleChoice::StagesPerRank => plain.stages_per_rank = 1,
+            IdleChoice::Adapters => plain.tuning = crate::plan::Tuning::default(),
             IdleChoice::RecomputeModules => plain.recompute_modules = RecomputeModules::OF_STACK,
             IdleChoice::Offload => plain.offload = if plan.offload.state() { Offload::State } else { Offload::None },
             IdleChoice::QuantisedWeights => plain.sharding.wire.weights = Format::Bf16,
