@@ -53,10 +53,10 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     checks.0
 }
 
-/// An offloaded state that is larger than the memory of its hosts, where that is known.
+/// An offloaded state that is larger than the memory of its hosts, where that is known. Adapters have little.
 fn host(scenario: &Scenario, checks: &mut Checks) {
     let (plan, cluster) = (&scenario.plan, &scenario.cluster);
-    let Some(host) = cluster.host.as_ref().filter(|_| plan.offload.optimizer()) else { return };
+    let Some(host) = cluster.host.as_ref().filter(|_| plan.offload.optimizer() && !plan.tuning.freezes()) else { return };
     let group = devices(scenario) / (plan.tensor * plan.pipeline);
     let over = |extent: &Extent| f64::from(ranks(scenario, extent, group).unwrap_or(1).max(1));
     let storage = plan.precision.storage();
@@ -64,7 +64,7 @@ fn host(scenario: &Scenario, checks: &mut Checks) {
     let rest = storage.bytes() * (over(&plan.sharding.weights).recip() + over(&plan.sharding.gradients).recip());
     let each = state + if plan.offload.state() { rest } else { 0.0 };
     // On average over the pipeline's stages.
-    let local = crate::cost::trained_parameters(scenario) as f64 / f64::from(plan.tensor * plan.pipeline);
+    let local = scenario.model.parameters() as f64 / f64::from(plan.tensor * plan.pipeline);
     let on_node = f64::from(devices(scenario).min(cluster.devices_per_node()));
     let needed = Bytes::new(local * each * on_node);
     checks.refuse(
