@@ -60,7 +60,8 @@ fn update_on_host(costs: &UnitCosts<'_>, builder: &mut GraphBuilder<'_>, owned: 
     if host == Seconds::ZERO {
         return;
     }
-    let piece = LaunchedWork { work: DeviceTime::default(), host };
+    // Not launches, which the host makes while the device computes.
+    let piece = LaunchedWork { work: DeviceTime::arithmetic(host), host: Seconds::ZERO };
     let mut task = builder.compute(piece, TaskClass::Optimizer, label(Stream::Compute, TaskKind::Optimizer));
     task.waits = gradients_ready(builder);
     task.signals = [Some(TaskEvent::Computed), None];

@@ -56,7 +56,9 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
 /// An offloaded state that is larger than the memory of its hosts, where that is known. Adapters have little.
 fn host(scenario: &Scenario, checks: &mut Checks) {
     let (plan, cluster) = (&scenario.plan, &scenario.cluster);
-    let Some(host) = cluster.host.as_ref().filter(|_| plan.offload.optimizer() && !plan.tuning.freezes()) else { return };
+    let Some(host) = cluster.host.as_ref().filter(|_| plan.offload.optimizer() && !plan.tuning.freezes()) else {
+        return;
+    };
     let group = devices(scenario) / (plan.tensor * plan.pipeline);
     let over = |extent: &Extent| f64::from(ranks(scenario, extent, group).unwrap_or(1).max(1));
     let storage = plan.precision.storage();

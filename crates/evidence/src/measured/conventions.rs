@@ -128,6 +128,8 @@ fn released(notes: &str, program: &str) -> Option<[u32; 2]> {
 
 #[cfg(test)]
 mod tests {
+    use shardscope_engine::presets::Kind;
+
     use super::*;
 
     #[test]
@@ -136,7 +138,9 @@ mod tests {
         let all: BTreeMap<String, Conventions> = toml::from_str(shardscope_presets::CONVENTIONS).expect("conventions");
         assert!(!all.is_empty());
         for (id, conventions) in &all {
-            assert!(library.stack(id).is_ok(), "{id}");
+            // Rows name stacks that no preset is called after: others stand for them, or its releases.
+            let release = || library.entries(Kind::Stack).any(|entry| entry.id.starts_with(id.as_str()));
+            assert!(library.stack(id).is_ok() || !conventions.moves.is_empty() || release(), "{id}");
             assert!(
                 conventions.moves.iter().all(|one| library.stack(&one.to).is_ok()),
                 "{id}: {:?}",

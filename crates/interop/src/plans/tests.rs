@@ -98,8 +98,7 @@ fn round_trip(scenario: &Scenario, target: PlanTarget, beside: &[Field], library
         );
         return;
     };
-    let mut fields =
-        vec![(Field::Cluster, Value::Id("h100-80gb-dgx".into())), (Field::Stack, Value::Id("default".into()))];
+    let mut fields = vec![(Field::Cluster, Value::Id("h800-80gb".into())), (Field::Stack, Value::Id("default".into()))];
     fields.extend(beside.iter().filter_map(|field| Some((*field, field.meant(scenario)?))));
     let wishes = PlanWishes { fields, ..PlanWishes::default() };
     let files = [LauncherFile { name: exported.file, text: exported.text.as_str() }];

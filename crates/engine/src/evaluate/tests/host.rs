@@ -134,8 +134,5 @@ fn a_state_must_fit_into_the_host() {
     };
     assert!(problems(5e9).is_empty(), "{:?}", problems(5e9));
     let refused = problems(4.8e9);
-    assert!(
-        refused.len() == 1 && refused[0].what.contains("4.83 GB") || refused[0].what.contains("4.5 GiB"),
-        "{refused:?}"
-    );
+    assert!(refused.len() == 1 && refused[0].field == "plan.offload", "{refused:?}");
 }

@@ -19,9 +19,8 @@ fn offloaded(scenario: &Scenario) -> String {
         threads => format!("{threads} threads"),
     };
     let stated = scenario.cluster.host.is_some();
-    let host =
-        if stated { "" } else { ", in a host memory that the cluster does not state and that is taken to be enough" };
-    format!("{unmeasured}; each rank updates on the host with {threads} (--host-threads){host}")
+    let host = if stated { "" } else { ", in memory that the cluster does not state" };
+    format!("{unmeasured}; each rank updates there with {threads} (--host-threads){host}")
 }
 
 /// Caveats that people must know to read a scenario's figures aright.
