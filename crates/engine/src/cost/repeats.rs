@@ -60,9 +60,10 @@ impl Repeats {
     fn of_modules(modules: RecomputeModules, kind: LayerKind) -> Self {
         let share = |module: Module| if modules.has(module) { 1.0 } else { 0.0 };
         let whole = |any: &[Module]| any.iter().any(|module| modules.has(*module)).then_some(MlpRepeats::WHOLE);
-        let (plain, routed): (&[Module], &[Module]) = match kind.experts {
-            true => (&[Module::Experts, Module::SharedExperts], &[Module::Experts]),
-            false => (&[Module::Mlp], &[]),
+        let (plain, routed): (&[Module], &[Module]) = if kind.experts {
+            (&[Module::Experts, Module::SharedExperts], &[Module::Experts])
+        } else {
+            (&[Module::Mlp], &[])
         };
         let activation = MlpRepeats { activation: share(Module::ExpertActivation), ..MlpRepeats::default() };
         Self {

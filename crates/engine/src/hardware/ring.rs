@@ -120,7 +120,7 @@ fn rings_rate(links: &Links, start: u32, stride: u32, members: u32) -> f64 {
 
 /// The rate of the slowest hop of the fastest ring over all of these devices.
 fn fastest(links: &Links) -> f64 {
-    let (rate, _) = best_ring(links, f64::INFINITY, |reached, hop| reached.min(hop));
+    let (rate, _) = best_ring(links, f64::INFINITY, f64::min);
     rate
 }
 

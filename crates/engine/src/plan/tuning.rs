@@ -26,7 +26,7 @@ choice!(
         Bf16 = "bf16",
         /// 8-bit floating point with one scale for a matrix.
         Fp8 = "fp8",
-        /// 8-bit integers with a scale for each row (LLM.int8(): arXiv 2208.07339).
+        /// 8-bit integers with a scale for each row (`LLM.int8()`: arXiv 2208.07339).
         Int8 = "int8",
         /// 4 bits, with scales for blocks of 64 that are quantised themselves.
         Nf4 = "nf4",

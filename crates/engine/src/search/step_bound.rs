@@ -47,8 +47,8 @@ pub(super) struct StepBound<'a> {
     levels: usize,
     /// Whether the terms tell where all of the state lies. Units do not tell operators with shards of their own.
     knows_state: bool,
-    /// Whether reductions run beside compute.
-    reduces_beside: bool,
+    /// What of communication runs beside compute.
+    overlap: Overlap,
 }
 
 /// Transfers and update that nothing hides, before the first pass and after the last.
@@ -79,7 +79,7 @@ impl<'a> StepBound<'a> {
                 + 2 * u32::from(offloads),
             levels: levels(terms),
             knows_state: staged || plan.operators.is_empty(),
-            reduces_beside: scenario.stack.overlap != Overlap::None,
+            overlap: scenario.stack.overlap,
         }
     }
 

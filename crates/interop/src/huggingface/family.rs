@@ -5,6 +5,10 @@
 use shardscope_engine::model::{Norm, QkNorm};
 
 /// A class.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of a class by itself, and any of them may go together"
+)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Family {
     pub name: &'static str,

@@ -228,7 +228,7 @@ pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
             ]);
         }
         FrozenFormat::Fp8 => {
-            writer.note(Field::FrozenFormat, "not supported by transformers: bitsandbytes has nf4 and int8")
+            writer.note(Field::FrozenFormat, "not supported by transformers: bitsandbytes has nf4 and int8");
         }
     }
     lines

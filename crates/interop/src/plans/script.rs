@@ -3,6 +3,8 @@
 //! Reads what scripts of runs are made of: assignments, arrays, arithmetic, defaults. Nothing is run. A variable that is
 //! not set in the file stays in the text as it is written, and is refused where it would matter.
 
+use std::path::Path;
+
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
@@ -79,7 +81,10 @@ pub fn launched(launcher: &[&str], file: &str, text: &str) -> Option<[ToolSettin
     let commands = statements(text).into_iter().filter_map(|statement| after(shell.execute(&statement)?));
     let words = commands.last()?;
     let is_module = |word: &String| word == "-m" || word == "--module";
-    let start = words.iter().position(|word| is_module(word) || word.ends_with(".py")).unwrap_or(words.len());
+    let start = words
+        .iter()
+        .position(|word| is_module(word) || Path::new(word).extension() == Some("py".as_ref()))
+        .unwrap_or(words.len());
     let (options, program) = words.split_at(start);
     let [mut options, program] = [options, program].map(|words| settings(file, &[words.to_vec()]));
     let world_size = shell.values.get("WORLD_SIZE").map(String::as_str);

@@ -104,7 +104,8 @@ fn exposed_stretches_are_visited_one_after_the_other() {
 
 #[test]
 fn the_peak_of_the_memory_is_shown_on_the_timeline() {
-    for mut app in [explorer(), explorer_on(PIPELINE)] {
+    for open in [explorer as fn() -> App, || explorer_on(PIPELINE)] {
+        let mut app = open();
         press(&mut app, "3<ret>");
         assert_eq!(app.focus, Panel::Timeline);
         let rank = app.timeline.rank(step(&app));

@@ -33,7 +33,8 @@ fn too_big() -> App {
 
 #[test]
 fn what_is_promised_is_what_enter_brings() {
-    for mut app in [explorer(), too_big()] {
+    for open in [explorer as fn() -> App, too_big] {
+        let mut app = open();
         press(&mut app, "W");
         assert_eq!(app.view, views::advice::SPEC.id);
         let rows = app.views.advice.rows();
@@ -53,7 +54,8 @@ fn what_is_promised_is_what_enter_brings() {
 /// The resource of the headline leads the panel of the time and the advice.
 #[test]
 fn one_ranking_says_what_limits() {
-    for mut app in [explorer(), explorer_on(FRONTIER)] {
+    for open in [explorer as fn() -> App, || explorer_on(FRONTIER)] {
+        let mut app = open();
         press(&mut app, "W");
         let answer = app.answer.clone().expect("an answer");
         let (first, limit) = answer.evaluation.ranking().next().expect("a resource");

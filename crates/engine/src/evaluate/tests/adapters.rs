@@ -19,8 +19,8 @@ const ADAPTERS: f64 = 8.0 * 2.0 * 16.0 * 2048.0;
 /// Weights of the toy's matrices, of which it has nothing else.
 const FROZEN: f64 = 8.0 * 12.0 * 1024.0 * 1024.0;
 
-/// The counts that PEFT prints for Llama-2-7B ("trainable params: 4,194,304" for q and v at rank 8; QLoRA's 159,907,840 for
-/// all matrices at rank 64), and MLPerf's for Llama-2-70B at rank 16 beside fused queries, keys and values.
+/// The counts that PEFT prints for Llama-2-7B ("trainable params: 4,194,304" for q and v at rank 8; `QLoRA`'s 159,907,840 for
+/// all matrices at rank 64), and `MLPerf`'s for Llama-2-70B at rank 16 beside fused queries, keys and values.
 #[test]
 fn adapters_have_the_published_counts_of_parameters() {
     let library = crate::presets::Library::embedded();

@@ -3,6 +3,7 @@
 use crate::plan::pass::{PipelineCounts, STAGE_BUFFERS, stage_buffer};
 use crate::program::StageCost;
 use crate::scenario::Scenario;
+use crate::stack::Overlap;
 use crate::units::Bytes;
 
 use super::{ROUNDING, StepBound};
@@ -79,7 +80,7 @@ impl StepBound<'_> {
     fn next_backward(&self, rank: usize) -> Option<RankMemory> {
         let ends = self.last_stage(rank);
         let begins = self.of_rank(rank).nth(self.stages_per_rank().checked_sub(2)?)?;
-        if !self.reduces_beside || ends.gradients == Bytes::ZERO {
+        if self.overlap == Overlap::None || ends.gradients == Bytes::ZERO {
             return None;
         }
         let first = self.first_backward(rank);

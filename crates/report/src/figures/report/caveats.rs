@@ -41,9 +41,7 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
              far published ones are off"
                 .to_owned()
         }
-        Unmeasured::Offload => {
-            offloaded(scenario)
-        }
+        Unmeasured::Offload => offloaded(scenario),
         Unmeasured::Sequence => {
             let most = scenario.calibration.longest_sequence.map_or(f64::NAN, f64::from);
             format!("no measured row has sequences above {}, so that there is no error band", thousands(most))
