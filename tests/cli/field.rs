@@ -52,7 +52,7 @@ fn adapters_are_read_as_each_tool_names_them() {
 }
 
 /// axolotl's own example of `QLoRA` on one device (examples/llama-2/qlora.yml), and one of `LLaMA-Factory`'s
-/// (examples/train_lora/llama3_lora_sft.yaml), which computes layers again unless told otherwise.
+/// (`examples/train_lora/llama3_lora_sft.yaml`), which computes layers again unless told otherwise.
 #[test]
 fn files_of_fine_tuning_tools_are_what_they_say() {
     let axolotl = "base_model: NousResearch/Llama-2-7b-hf\nload_in_8bit: false\nload_in_4bit: true\ndatasets:\n  - path: d\n    \

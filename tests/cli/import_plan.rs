@@ -104,7 +104,10 @@ fn others_are_refused_by_name() {
     }
     let home = Home::new();
     home.write("a.yaml", "base_model: a/b\nmicro_batch_size: 2\noutput_dir: out\nfsdp:\n  - full_shard\n");
-    assert_contains(&home.run("import plan a.yaml --devices 8").refused().join("\n"), &["axolotl (base_model"]);
+    assert_contains(
+        &home.run("import plan a.yaml --devices 8").refused().join("\n"),
+        &["a.yaml: base_model", "--model"],
+    );
     home.write("b.yaml", "learning_rate: 0.1\noutput_dir: out\n");
     assert_contains(&home.run("import plan b.yaml --devices 8").refused().join("\n"), &["no configuration of"]);
     home.write("recipe.py", "from nemo.collections import llm\n");
