@@ -56,7 +56,7 @@ impl Rates<'_> {
     /// inputs and the masks only with sequence parallelism (ibid., eq. 2 and 4). Selective recompute drops its
     /// shares of the scores, of norm outputs and the MLP's product, of the matrix products' outputs, and of tokens that
     /// experts received. A frozen matrix without an adapter needs its input for nothing; an adapter keeps it, and the `r`
-    /// channels between its matrices. A gated delta net keeps what its kernels hand to backward ([`GatedDeltaNet::kept`])
+    /// channels between its matrices. A gated delta net keeps what its kernels hand to backward (`GatedDeltaNet::kept`)
     /// in place of attention's output.
     pub fn activations(&self, kind: LayerKind) -> Activations {
         let (model, plan, stack) = (&self.scenario.model, &self.scenario.plan, &self.scenario.stack);

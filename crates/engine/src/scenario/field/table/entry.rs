@@ -1,4 +1,4 @@
-//! The words in which the table writes an entry. Not for the entries ([`super::table`]).
+//! The words in which the table writes an entry. Not for the entries ([`super`]).
 
 use crate::plan::{OneOf, Plan, Sharding};
 
