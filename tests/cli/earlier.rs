@@ -30,12 +30,21 @@ fn eval_json(arguments: &str) -> Value {
     run(&format!("eval {arguments} --format json")).json(0)
 }
 
-/// Checks that everything that was said is still said; more may be said.
+/// How far figures on MI250X may be from what was said of them: all rings that a node holds run at once since, so that
+/// steps on it are up to a fifth shorter.
+const ON_MI250X: f64 = 0.2;
+
+/// Checks that everything that was said is still said, to the last digit; more may be said.
 ///
-/// Three things are said otherwise since: a band that is not known is null as a whole; the capacity is what an allocator
-/// sees of the memory, up to 2 % less, on which hangs what 10 % more would give; and all rings that a node of MI250X holds
-/// run at once, so that times on it, which all these files are of, are up to half shorter, and with them what limits.
+/// Two things are said otherwise since: a band that is not known is null as a whole, and the capacity is what an allocator
+/// sees of the memory, up to 2 % less, on which hangs what 10 % more would give.
 fn still(path: &str, then: &Value, now: &Value) {
+    still_near(0.0, path, then, now);
+}
+
+/// The same, but that numbers may be off by a share where the links of a node play a part; shares of a time by as much of
+/// the whole.
+fn still_near(share: f64, path: &str, then: &Value, now: &Value) {
     match (then, now) {
         (_, Value::Null) if path.ends_with("error_band.rows") => assert_eq!(then.as_f64(), Some(0.0), "{path}"),
         (Value::Number(then), Value::Number(now)) if path.ends_with("capacity_bytes") => {
@@ -44,19 +53,20 @@ fn still(path: &str, then: &Value, now: &Value) {
         }
         (Value::Number(_), Value::Number(_)) if path.ends_with("spare_bytes") || path.ends_with("memory_capacity") => {}
         (Value::Object(then), _) => {
-            then.iter().for_each(|(key, then)| still(&format!("{path}.{key}"), then, &now[key]));
+            then.iter().for_each(|(key, then)| still_near(share, &format!("{path}.{key}"), then, &now[key]));
         }
         (Value::Array(then), Value::Array(now)) => {
             assert_eq!(then.len(), now.len(), "{path}");
             (0..)
                 .zip(then.iter().zip(now))
-                .for_each(|(index, (then, now))| still(&format!("{path}.{index}"), then, now));
+                .for_each(|(index, (then, now))| still_near(share, &format!("{path}.{index}"), then, now));
         }
         // TOML and JSON may write a whole number of seconds with a point or without.
         (Value::Number(then), Value::Number(now)) => {
             let [then, now] = [then, now].map(|number| number.as_f64().unwrap_or_default());
-            let near = (then - now).abs() <= 0.5 * then.abs().max(now.abs());
-            assert!(near || path.contains("elasticity") || path.contains("node"), "{path}: {now} for {then}");
+            let most = share * then.abs().max(now.abs());
+            let near = (then - now).abs() <= if path.contains("elasticity") { share } else { most };
+            assert!(near, "{path}: {now} for {then}");
         }
         _ => assert_eq!(then, now, "{path}"),
     }
@@ -66,7 +76,7 @@ fn still(path: &str, then: &Value, now: &Value) {
 fn a_snapshot_opens_and_its_figures_come_out_again() {
     let stored = toml(&file("snapshot.toml"));
     let now = eval(&format!("{FOLDER}/snapshot.toml"));
-    still("evaluation", &stored["evaluation"], &now);
+    still_near(ON_MI250X, "evaluation", &stored["evaluation"], &now);
     still("scenario", &stored["scenario"], &now["scenario"]);
 }
 
@@ -97,9 +107,9 @@ fn a_scenario_opens_with_every_field() {
 #[test]
 fn what_eval_printed_is_still_printed_and_its_scenario_opens() {
     let printed: Value = serde_json::from_str(&file("evaluation.json")).expect("JSON");
-    still("json", &printed, &eval_json("frontier-20b"));
+    still_near(ON_MI250X, "json", &printed, &eval_json("frontier-20b"));
     let printed = toml(&file("evaluation.toml"));
-    still("toml", &printed, &eval(&format!("{FOLDER}/evaluation.toml")));
+    still_near(ON_MI250X, "toml", &printed, &eval(&format!("{FOLDER}/evaluation.toml")));
 }
 
 #[test]
@@ -114,7 +124,7 @@ fn a_sweep_prints_the_same_table() {
 fn saved_presets_and_a_calibration_serve() {
     let printed: Value = serde_json::from_str(&file("mine.json")).expect("JSON");
     let now = eval_json(&format!("frontier-20b --presets {FOLDER}/presets --hardware frontier-mine --model neox-mine"));
-    still("json", &printed, &now);
+    still_near(ON_MI250X, "json", &printed, &now);
 }
 
 #[test]

@@ -198,7 +198,7 @@ pub fn of_axolotl(mut settings: ToolSettings) -> ToolSettings {
 
 /// The fields that a launcher's own file leaves to the script, and who says them there.
 pub const FIELDS: [Field; 4] = [Field::Train, Field::LoraRank, Field::LoraTargets, Field::FrozenFormat];
-pub const SCRIPT: &str = "the script's LoraConfig, for which `export --to transformers` writes TRL's keys";
+pub const SCRIPT: &str = "the script's LoraConfig, for which `export --to hf-trainer` writes TRL's keys";
 
 /// The lines of TRL's configuration of a model; none where all weights are trained.
 pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
