@@ -231,9 +231,7 @@ fn measured_bands_hold() {
     let committed: Vec<_> = committed.iter().filter(|band| band.architecture != "blackwell").collect();
     for (ours, found) in committed.iter().zip(&fitted.calibration.bands) {
         assert_eq!((&ours.stacks, ours.groups), (&found.stacks, found.groups), "run `calibrate` again");
-        // The wires of MI250X are set by hand, so that a fit to its six groups ends elsewhere.
-        let near = (ours.half_width - found.half_width).abs() < 0.01;
-        assert!(near || ours.architecture == "cdna2", "{} is {}", ours, found.half_width);
+        assert!((ours.half_width - found.half_width).abs() < 0.01, "{} is {}", ours, found.half_width);
     }
     assert_eq!(committed.len(), fitted.calibration.bands.len());
 }
