@@ -30,21 +30,11 @@ fn eval_json(arguments: &str) -> Value {
     run(&format!("eval {arguments} --format json")).json(0)
 }
 
-/// How far figures on MI250X may be from what was said of them: all rings that a node holds run at once since, so that
-/// steps on it are up to a fifth shorter.
-const ON_MI250X: f64 = 0.2;
-
 /// Checks that everything that was said is still said, to the last digit; more may be said.
 ///
 /// Two things are said otherwise since: a band that is not known is null as a whole, and the capacity is what an allocator
 /// sees of the memory, up to 2 % less, on which hangs what 10 % more would give.
 fn still(path: &str, then: &Value, now: &Value) {
-    still_near(0.0, path, then, now);
-}
-
-/// The same, but that numbers may be off by a share where the links of a node play a part; shares of a time by as much of
-/// the whole.
-fn still_near(share: f64, path: &str, then: &Value, now: &Value) {
     match (then, now) {
         (_, Value::Null) if path.ends_with("error_band.rows") => assert_eq!(then.as_f64(), Some(0.0), "{path}"),
         (Value::Number(then), Value::Number(now)) if path.ends_with("capacity_bytes") => {
@@ -53,22 +43,41 @@ fn still_near(share: f64, path: &str, then: &Value, now: &Value) {
         }
         (Value::Number(_), Value::Number(_)) if path.ends_with("spare_bytes") || path.ends_with("memory_capacity") => {}
         (Value::Object(then), _) => {
-            then.iter().for_each(|(key, then)| still_near(share, &format!("{path}.{key}"), then, &now[key]));
+            then.iter().for_each(|(key, then)| still(&format!("{path}.{key}"), then, &now[key]))
         }
         (Value::Array(then), Value::Array(now)) => {
             assert_eq!(then.len(), now.len(), "{path}");
             (0..)
                 .zip(then.iter().zip(now))
-                .for_each(|(index, (then, now))| still_near(share, &format!("{path}.{index}"), then, now));
+                .for_each(|(index, (then, now))| still(&format!("{path}.{index}"), then, now));
         }
         // TOML and JSON may write a whole number of seconds with a point or without.
-        (Value::Number(then), Value::Number(now)) => {
-            let [then, now] = [then, now].map(|number| number.as_f64().unwrap_or_default());
-            let most = share * then.abs().max(now.abs());
-            let near = (then - now).abs() <= if path.contains("elasticity") { share } else { most };
-            assert!(near, "{path}: {now} for {then}");
-        }
+        (Value::Number(then), Value::Number(now)) => assert_eq!(then.as_f64(), now.as_f64(), "{path}"),
         _ => assert_eq!(then, now, "{path}"),
+    }
+}
+
+/// A band that is not known is null as a whole since.
+const NO_ROWS: &str = "evaluation.error_band.rows";
+
+/// Checks that every key is still there with a value of its kind, texts apart: what limits a step may change.
+fn said(path: &str, then: &Value, now: &Value) {
+    match then {
+        Value::Object(then) => then.iter().for_each(|(key, then)| said(&format!("{path}.{key}"), then, &now[key])),
+        Value::Number(rows) if now.is_null() => assert_eq!((path, rows.as_f64()), (NO_ROWS, Some(0.0))),
+        Value::Number(_) => assert!(now.is_number(), "{path}: {now}"),
+        Value::Null => {}
+        _ => assert!(!now.is_null(), "{path} is gone"),
+    }
+}
+
+/// Checks an evaluation whose physics moved since, as that of all rings of a node of MI250X did: everything is still said,
+/// and the main figures are near. What is misread is not off by a seventh, but by factors.
+fn evaluates(then: &Value, now: &Value) {
+    said("evaluation", then, now);
+    for place in ["/step_time_s", "/memory/peak_bytes", "/tokens_per_s_per_device"] {
+        let [then, now] = [then, now].map(|one| one.pointer(place).and_then(Value::as_f64).expect(place));
+        assert!((now / then - 1.0).abs() < 0.15, "{place}: {now}, not {then}");
     }
 }
 
@@ -76,7 +85,7 @@ fn still_near(share: f64, path: &str, then: &Value, now: &Value) {
 fn a_snapshot_opens_and_its_figures_come_out_again() {
     let stored = toml(&file("snapshot.toml"));
     let now = eval(&format!("{FOLDER}/snapshot.toml"));
-    still_near(ON_MI250X, "evaluation", &stored["evaluation"], &now);
+    evaluates(&stored["evaluation"], &now);
     still("scenario", &stored["scenario"], &now["scenario"]);
 }
 
@@ -107,9 +116,9 @@ fn a_scenario_opens_with_every_field() {
 #[test]
 fn what_eval_printed_is_still_printed_and_its_scenario_opens() {
     let printed: Value = serde_json::from_str(&file("evaluation.json")).expect("JSON");
-    still_near(ON_MI250X, "json", &printed, &eval_json("frontier-20b"));
+    evaluates(&printed, &eval_json("frontier-20b"));
     let printed = toml(&file("evaluation.toml"));
-    still_near(ON_MI250X, "toml", &printed, &eval(&format!("{FOLDER}/evaluation.toml")));
+    evaluates(&printed, &eval(&format!("{FOLDER}/evaluation.toml")));
 }
 
 #[test]
@@ -124,7 +133,7 @@ fn a_sweep_prints_the_same_table() {
 fn saved_presets_and_a_calibration_serve() {
     let printed: Value = serde_json::from_str(&file("mine.json")).expect("JSON");
     let now = eval_json(&format!("frontier-20b --presets {FOLDER}/presets --hardware frontier-mine --model neox-mine"));
-    still_near(ON_MI250X, "json", &printed, &now);
+    evaluates(&printed, &now);
 }
 
 #[test]
@@ -202,25 +211,6 @@ mod of_0_2_0 {
     fn file(name: &str) -> String {
         let path = format!("{FOLDER}/{name}");
         std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
-    }
-
-    /// Checks that every key is still there with a value of its kind, texts apart: what limits a step may change.
-    fn said(path: &str, then: &Value, now: &Value) {
-        match then {
-            Value::Object(then) => then.iter().for_each(|(key, then)| said(&format!("{path}.{key}"), then, &now[key])),
-            Value::Number(_) => assert!(now.is_number(), "{path}: {now}"),
-            Value::Null => {}
-            _ => assert!(!now.is_null(), "{path} is gone"),
-        }
-    }
-
-    /// Checks the figures of an evaluation. What is misread is not off by a tenth, but by factors.
-    fn evaluates(then: &Value, now: &Value) {
-        said("evaluation", then, now);
-        for place in ["/step_time_s", "/memory/peak_bytes", "/tokens_per_s_per_device"] {
-            let [then, now] = [then, now].map(|one| one.pointer(place).and_then(Value::as_f64).expect(place));
-            assert!((now / then - 1.0).abs() < 0.1, "{place}: {now}, not {then}");
-        }
     }
 
     fn eval_toml(arguments: &str) -> Value {
