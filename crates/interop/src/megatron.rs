@@ -38,6 +38,15 @@ pub fn sharded(word: &str) -> Result<Option<Sharded>, UnknownWord> {
     known.map(|(.., first)| *first).ok_or(UnknownWord)
 }
 
+/// What Megatron-DeepSpeed shards first with a stage of ZeRO, if anything; an error where the stage is unknown.
+///
+/// Without a stage its pipelines in bf16 run `BF16_Optimizer`, which divides the fp32 copies and Adam's state over the data
+/// ranks as stage 1 does (`deepspeed/runtime/bf16_optimizer.py`, `fp32_groups_flat_partition`; chosen by
+/// `_do_optimizer_sanity_check` of `runtime/engine.py`).
+pub(crate) fn sharded_by_deepspeed(stage: &str, pipeline_in_bf16: bool) -> Result<Option<Sharded>, UnknownWord> {
+    Ok(sharded(stage)?.or(pipeline_in_bf16.then_some(Sharded::Optimizer)))
+}
+
 /// Modules as a plan joins them, of a list of words as the command line, YAML and logs have it: `['moe_act', 'layernorm']`.
 pub fn modules_joined(modules: &str) -> String {
     let between = |c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']' | '"' | '\'');

@@ -21,10 +21,13 @@ use super::conventions::{Conventions, Reading};
 use super::row::MeasuredRow;
 use super::words;
 
-/// The value assumed for a blank cell.
+/// The stack of rows whose own is not known.
+const UNKNOWN: &str = "default";
+
+/// The value assumed for a blank cell, or for one that names what no preset is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Assumed {
-    /// The column whose cell is empty.
+    /// The column of the cell.
     pub column: &'static str,
     pub value: String,
     pub why: &'static str,
@@ -112,10 +115,16 @@ impl Case {
         let round = row.text("source").rsplit(' ').next().unwrap_or_default();
         let stack =
             library.stack(named).or_else(|unknown| library.stack(&format!("{named}-{round}")).map_err(|_| unknown));
-        let stack = stack.map_err(|unknown| unknown.to_string())?;
-        let calibration = library.calibration(&stack.calibration).map_err(|unknown| unknown.to_string())?;
         let mut cells = Cells { row, assumed: Vec::new() };
-        let plan::RowPlan { plan, strategy, tensor, more } = plan::read(&mut cells, library, &cluster)?;
+        let stack = match stack {
+            Ok(stack) => stack,
+            Err(_) => {
+                cells.assume("stack", &UNKNOWN, "no stack has the row's id; `shardscope presets stacks` lists them");
+                library.stack(UNKNOWN).map_err(|unknown| unknown.to_string())?
+            }
+        };
+        let calibration = library.calibration(&stack.calibration).map_err(|unknown| unknown.to_string())?;
+        let plan::RowPlan { plan, strategy, tensor, more } = plan::read(&mut cells, library, &cluster, &stack)?;
         let model = model::read(&mut cells, library, tensor, plan.sequence)?;
         let (stack, precision) = (Arc::new(as_run(row, &stack)), plan.precision);
         let mut scenario = Scenario {

@@ -116,3 +116,28 @@ fn cut_products_gain_what_was_published() {
     assert!(off.iter().all(|off| off.abs() < 0.05), "{gains:?}");
     assert!((off.iter().sum::<f64>() / 4.0).abs() < 0.02, "{gains:?}");
 }
+
+/// A row of software that is not known is predicted with the default's, and one of a release with what it was moved to. Eight
+/// ranks of experts with two tensor ranks in each would take 16 devices; the stage has 8.
+#[test]
+fn a_row_takes_the_stack_and_the_experts_that_it_can_have() {
+    let case = |stack: &str, tensor: u32, experts: u32| {
+        let table = format!(
+            "id,cluster,stack,num_gpus,strategy_class,tp,ep,model,layers,hidden,vocab,seq_len,micro_batch,global_batch,\
+             act_ckpt,precision,scored,step_time_s\n\
+             a,h100-80gb-dgx,{stack},8,zero1,{tensor},{experts},Qwen3-30B-A3B,48,2048,151936,4096,1,8,none,bf16,yes,1\n"
+        );
+        let (mut cases, skipped) = cases(&super::read("rows.csv", &table).0, &shardscope_presets::library());
+        assert!(skipped.is_empty(), "{skipped:?}");
+        cases.remove(0)
+    };
+    let assumed =
+        |case: &Case, column: &str| case.assumed.iter().find(|one| one.column == column).map(|one| one.value.clone());
+    let unknown = case("nowhere-2026", 1, 1);
+    assert_eq!((&*unknown.scenario().stack.id, assumed(&unknown, "stack").as_deref()), ("default", Some("default")));
+    let moved = case("nemo-automodel-2025", 1, 8);
+    assert_eq!((&*moved.scenario().stack.id, assumed(&moved, "stack")), ("automodel-2026", None));
+    assert_eq!((moved.scenario().plan.experts.tensor, assumed(&moved, "etp")), (None, None));
+    let folded = case("megatron-core-2026", 2, 8);
+    assert_eq!((folded.scenario().plan.experts.tensor, assumed(&folded, "etp").as_deref()), (Some(1), Some("1")));
+}

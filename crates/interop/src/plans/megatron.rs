@@ -5,7 +5,7 @@
 mod shape;
 mod write;
 
-use crate::megatron::{DTYPE, FORMATS, modules_joined, sharded, storage};
+use crate::megatron::{DTYPE, FORMATS, modules_joined, sharded, sharded_by_deepspeed, storage};
 use crate::runs::{Arguments, LogLine, padded_vocabulary, plain};
 use shardscope_engine::plan::{Extent, GlobalBatch, Optimizer, Precision, Recompute, Schedule, Sharded};
 use shardscope_engine::scenario::{Field, Value};
@@ -162,6 +162,7 @@ fn read_sharding(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let strategy = settings.take("data_parallel_sharding_strategy");
     let deepspeed = on(settings, "deepspeed");
     let stage = settings.take("zero_stage");
+    let unpipelined = settings.has("no_pipeline_parallel");
     let distributed = on(settings, "use_distributed_optimizer");
     let (first, place) = match (torch, own, deepspeed.and(stage)) {
         (Some(torch), ..) => (Some(Some(Sharded::Weights)), torch.place),
@@ -169,7 +170,10 @@ fn read_sharding(settings: &mut ToolSettings, draft: &mut PlanDraft) {
             Some(strategy) => (sharded(&strategy.text).ok(), strategy.place),
             None => (Some(None), own.place),
         },
-        (.., Some(stage)) => (sharded(&stage.text).ok(), stage.place),
+        (.., Some(stage)) => {
+            let bf16 = draft.value(Field::Precision).is_some_and(|format| format.to_string() == "bf16");
+            (sharded_by_deepspeed(&stage.text, bf16 && !unpipelined).ok(), stage.place)
+        }
         _ => match distributed {
             Some(distributed) => (Some(Some(Sharded::Optimizer)), distributed.place),
             None => (Some(None), format!("{}: no use_distributed_optimizer", settings.file)),

@@ -2,7 +2,7 @@
 //!
 //! Not for the steps of the run.
 
-use crate::megatron::{DTYPE, FORMATS, UnknownWord, modules_joined, sharded, storage};
+use crate::megatron::{DTYPE, FORMATS, UnknownWord, modules_joined, sharded, sharded_by_deepspeed, storage};
 use shardscope_engine::plan::{Precision, Sharded};
 use shardscope_engine::problem::Problem;
 
@@ -151,26 +151,29 @@ fn recompute(row: &mut RowDraft, arguments: &Arguments<'_>) {
 
 /// What shards the state: DeepSpeed's stages, FSDP, or Megatron's own optimizer.
 fn sharding(row: &mut RowDraft, arguments: &Arguments<'_>) -> Result<(), Vec<Problem>> {
-    let by_word = |name: &'static str| match sharded(arguments.text(name)) {
+    let class = |first, name: &'static str| match first {
         Ok(None) => Ok(("ddp", name)),
         Ok(Some(Sharded::Optimizer)) => Ok(("zero1", name)),
         Ok(Some(Sharded::Gradients)) => Ok(("zero2", name)),
         Ok(Some(Sharded::Weights)) => Ok(("zero3", name)),
         Err(UnknownWord) => Err(vec![refusal(arguments, name)]),
     };
+    let by_word = |name| class(sharded(arguments.text(name)), name);
     let strategy = "data_parallel_sharding_strategy";
-    let (class, name) = if arguments.is_on("use_torch_fsdp2") {
+    let (strategy_class, name) = if arguments.is_on("use_torch_fsdp2") {
         ("fsdp", "use_torch_fsdp2")
     } else if let Some(own) = ["use_megatron_fsdp", "use_custom_fsdp"].into_iter().find(|name| arguments.is_on(name)) {
         if arguments.text(strategy).is_empty() { ("ddp", own) } else { by_word(strategy)? }
     } else if arguments.is_on("deepspeed") && arguments.get("zero_stage").is_some() {
-        by_word("zero_stage")?
+        let bf16 = arguments.is_set("bf16") || storage(arguments.text(DTYPE)) == Some(Precision::Bf16);
+        let pipeline_in_bf16 = bf16 && !arguments.is_on("no_pipeline_parallel");
+        class(sharded_by_deepspeed(arguments.text("zero_stage"), pipeline_in_bf16), "zero_stage")?
     } else if arguments.is_on("use_distributed_optimizer") {
         ("zero1", "use_distributed_optimizer")
     } else {
         ("ddp", "no use_distributed_optimizer")
     };
-    row.take("strategy_class", class, format!("{name} of the arguments"));
+    row.take("strategy_class", strategy_class, format!("{name} of the arguments"));
     let copies = arguments.count("num_distributed_optimizer_instances").filter(|copies| *copies > 1);
     if let (Some(copies), Some(ranks)) = (copies, arguments.count("data_parallel_size")) {
         let from = "data_parallel_size over num_distributed_optimizer_instances";

@@ -38,7 +38,8 @@ fn a_megatron_log_gives_model_plan_and_measurement() {
     for (log, cells, class, seconds) in [
         (GPT2, [64, 4, 16, 1, 4, 1024, 64, 9216, 32], "ddp", 2.74005),
         (DEEPSPEED, [64, 4, 16, 4, 1024, 1024, 64, 8192, 32], "ddp", 137.103_55),
-        (LUMI, [128, 8, 8, 2, 1024, 2048, 70, 14336, 112], "ddp", 346.67),
+        // Stage 0, and yet bf16's optimizer of DeepSpeed divides its state.
+        (LUMI, [128, 8, 8, 2, 1024, 2048, 70, 14336, 112], "zero1", 346.67),
         (SUPERBENCH, [16, 1, 1, 2, 2048, 2048, 32, 4096, 32], "zero1", 75.216),
     ] {
         let (row, _) = imported(log, RunOptions { skip: Some(1), ..ALONE });

@@ -5,6 +5,7 @@ use shardscope_engine::plan::{
     ExpertMesh, Extent, FlopCount, Imbalance, Plan, Precision, Recompute, Schedule, Sharding, Size, TrainMethod, Tuning,
 };
 use shardscope_engine::presets::{Kind, Library};
+use shardscope_engine::stack::Stack;
 
 use super::Cells;
 use crate::measured::conventions::Conventions;
@@ -18,7 +19,12 @@ pub(super) struct RowPlan {
     pub more: f64,
 }
 
-pub(super) fn read(cells: &mut Cells<'_>, library: &Library, cluster: &Cluster) -> Result<RowPlan, String> {
+pub(super) fn read(
+    cells: &mut Cells<'_>,
+    library: &Library,
+    cluster: &Cluster,
+    stack: &Stack,
+) -> Result<RowPlan, String> {
     let row = cells.row;
     let ranks = |column: &str| Ok::<u32, String>(row.count(column)?.unwrap_or(1));
     let (tensor, pipeline, context) = (ranks("tp")?, ranks("pp")?, ranks("cp")?);
@@ -40,7 +46,7 @@ pub(super) fn read(cells: &mut Cells<'_>, library: &Library, cluster: &Cluster) 
     let mut plan = Plan::new(sharding, sequence);
     plan.size = Size::Devices(devices);
     (plan.tensor, plan.pipeline, plan.context) = (tensor, pipeline, context);
-    plan.experts = experts(cells, library)?;
+    plan.experts = experts(cells, stack, devices / pipeline, tensor)?;
     (plan.micro_batch, plan.accumulate) = (batch.micro, batch.whole);
     plan.flop_count = FlopCount::Parameters;
     plan.precision = precision(cells, cluster)?;
@@ -55,14 +61,17 @@ pub(super) fn read(cells: &mut Cells<'_>, library: &Library, cluster: &Cluster) 
 }
 
 /// The experts' mesh and exchanges: as the row says, else as the published runs of its stack had them.
-fn experts(cells: &mut Cells<'_>, library: &Library) -> Result<ExpertMesh, String> {
+fn experts(cells: &mut Cells<'_>, stack: &Stack, in_stage: u32, tensor: u32) -> Result<ExpertMesh, String> {
     let row = cells.row;
     let ranks = row.count("ep")?.unwrap_or(1);
     let mut experts = ExpertMesh { ranks, tensor: row.count("etp")?, ..ExpertMesh::default() };
     if ranks == 1 {
         return Ok(experts);
     }
-    let stack = library.stack(row.text("stack")).map_err(|unknown| unknown.to_string())?;
+    if experts.tensor.is_none() && !in_stage.is_multiple_of(ranks.saturating_mul(tensor)) {
+        cells.assume("etp", &1, "as many tensor ranks in the experts as around them do not divide a stage's devices");
+        experts.tensor = Some(1);
+    }
     let (conventions, notes) = (Conventions::of_stack(&stack.id), row.text("notes"));
     if words::balanced(notes) {
         experts.imbalance = Imbalance::BALANCED;

@@ -218,7 +218,7 @@ impl ValidateReport<'_> {
             format!("  {} = {} in {rows} rows: {}\n", one.column, one.value, one.why)
         };
         let lines: String = self.validation.assumed.iter().map(line).collect();
-        if lines.is_empty() { lines } else { format!("assumed where a cell is blank\n{lines}") }
+        if lines.is_empty() { lines } else { format!("assumed where a cell is blank or not known\n{lines}") }
     }
 }
 
