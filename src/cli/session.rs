@@ -264,7 +264,7 @@ mod tests {
             (Field::Sequence, _) => "1024",
             (_, Type::OneOf(words)) => words.all.last().copied().unwrap_or_default(),
             (_, Type::Switch) => "off",
-            (_, Type::Factor) => "0.5",
+            (_, Type::Factor | Type::Share) => "0.5",
             (_, Type::Tokens) => "3e11",
             (_, Type::Batch) => "512",
             (_, Type::Extent) => "node",

@@ -310,7 +310,7 @@ fn what_the_model_leaves_out_is_said() {
         ));
         json.json(0)["caveats"].to_string()
     };
-    let (deepspeed, fp8) = ("fp32 gradients of its share", "in fp8, inputs that are kept");
+    let (deepspeed, fp8) = ("fp32 gradients of its share", "in fp8, weights that are gathered");
     let plain = caveats("");
     assert!(!plain.contains(deepspeed) && !plain.contains(fp8), "{plain}");
     assert_contains(&caveats("--stack deepspeed-zero3-2022 --strategy zero3"), &[deepspeed, "issue 4076"]);

@@ -251,8 +251,8 @@ fn caveats_stand_with_every_figure() {
         (format!("{zero3} --stack default"), "zero3 is DeepSpeed's word"),
         (offload("default", "state"), "each rank updates there with one thread"),
         (offload("deepspeed-zeropp-2023 --strategy zero2", "optimizer"), "updates there with one thread"),
-        (format!("{fp8} --stack megatron-bridge-2025 --strategy zero1"), "in fp8, inputs that are kept"),
-        (format!("{fp8} --stack torchtitan"), "in fp8, inputs that are kept"),
+        (format!("{fp8} --stack megatron-bridge-2025 --strategy zero1"), "in fp8, weights that are gathered"),
+        (format!("{fp8} --stack torchtitan"), "in fp8, weights that are gathered"),
     ];
     for (flags, words) in cases {
         let home = Home::new();

@@ -204,6 +204,13 @@ pub struct Peaks {
     pub fp4: Option<FlopPerSecond>,
 }
 
+impl Peaks {
+    /// Whether matrix units scale blocks of numbers. Those of Blackwell and CDNA 4 do, which multiply fp4 too.
+    pub const fn scale_blocks(&self) -> bool {
+        self.fp4.is_some()
+    }
+}
+
 /// One level of the hierarchy: it joins `members` groups of the level below (devices, for the first).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -8,15 +8,18 @@ mod idle;
 mod modules;
 mod operators;
 pub mod pass;
+mod precision;
 mod schedule;
 mod stages;
 mod tuning;
 
 use serde::{Deserialize, Serialize};
 
+use crate::units::Share;
+
 pub use batch::GlobalBatch;
 pub use choice::{
-    Accumulation, FlopCount, Format, Offload, OneOf, Operator, Optimizer, Precision, Recompute, Reduction, Word, Words,
+    Accumulation, CudaGraphs, FlopCount, Format, Offload, OneOf, Operator, Optimizer, Recompute, Reduction, Word, Words,
 };
 pub use experts::{Dispatcher, ExpertMesh, Imbalance};
 pub use extent::{Extent, Sharded};
@@ -24,6 +27,7 @@ pub use idle::Idle;
 pub use idle::IdleChoice;
 pub use modules::{Module, RecomputeModules};
 pub use operators::{Extents, Layers, Placement, Site};
+pub use precision::{Block, NumberFormat, Precision};
 pub use schedule::Schedule;
 pub use schedule::ScheduleRules;
 #[cfg(any(test, feature = "testing"))]
@@ -166,10 +170,15 @@ pub struct Plan {
     pub recompute_modules: RecomputeModules,
     /// State and checkpoints offloaded to host memory.
     pub offload: Offload,
+    /// The share of an offloaded optimizer that is on the host, which updates it there; the device keeps and updates the
+    /// rest (Twin-Flow of `DeepSpeed`'s ZeRO-Offload++).
+    pub offload_ratio: Share,
     /// Threads of the host with which each rank updates an offloaded state: `OMP_NUM_THREADS`, which torchrun sets to 1.
     pub host_threads: u32,
     /// Whether matrix products that tensor ranks share are cut into pieces, so that their collectives run beside them.
     pub tensor_overlap: bool,
+    /// The part of a step whose kernels the host does not launch one by one.
+    pub cuda_graphs: CudaGraphs,
     /// When gradients are reduced.
     pub reduction: Reduction,
     /// How many gathers may run ahead of the unit that computes.
@@ -191,6 +200,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The share of the optimizer's state that is on the host.
+    pub fn optimizer_on_host(&self) -> f64 {
+        if self.offload.optimizer() { self.offload_ratio.get() } else { 0.0 }
+    }
+
     /// The plan that a scenario starts from: one node, one sequence at a time.
     pub fn new(sharding: Sharding, sequence: u32) -> Self {
         Self {
@@ -215,8 +229,10 @@ impl Plan {
             recompute: Recompute::None,
             recompute_modules: RecomputeModules::OF_STACK,
             offload: Offload::None,
+            offload_ratio: Share::new(1.0),
             host_threads: 1,
             tensor_overlap: false,
+            cuda_graphs: CudaGraphs::None,
             reduction: Reduction::Default,
             prefetch: 1,
             tokens: None,
@@ -263,8 +279,8 @@ impl Plan {
     pub fn coarse_numbers(&self) -> Vec<String> {
         let wire = &self.sharding.wire;
         let travelling = |format: Format, what: &str| format.quantised().then(|| format!("{format} {what}"));
-        let fp8 = (self.precision == Precision::Fp8).then(|| "fp8".to_owned());
-        let all = [fp8, travelling(wire.weights, "weights"), travelling(wire.gradients, "gradients")];
+        let low = self.precision.is_low().then(|| self.precision.to_string());
+        let all = [low, travelling(wire.weights, "weights"), travelling(wire.gradients, "gradients")];
         all.into_iter().flatten().collect()
     }
 

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::Format;
+use crate::plan::{Format, Precision};
 use crate::problem::Problem;
 use crate::units::Bytes;
 
@@ -131,6 +131,14 @@ pub struct Stack {
     /// Whether a gated MLP keeps its activation function's output beside the product with the gate.
     #[serde(default)]
     pub keeps_gate: bool,
+    /// Whether linear layers of fewer than 16 bits keep what they cast: weights from step to step, inputs from forward to
+    /// backward. TransformerEngine does (docs, "Performance considerations" of low precision training); torchao keeps both
+    /// in 16 bits and casts them again (`matmul_with_hp_or_float8_args`).
+    #[serde(default)]
+    pub keeps_casts: bool,
+    /// The way in which `fp8` is scaled; absent: by earlier steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fp8: Option<Precision>,
     /// Whether sequence parallelism keeps the gathered inputs of matrices instead of gathering them again.
     #[serde(default)]
     pub keeps_gathered: bool,
@@ -356,6 +364,9 @@ impl Stack {
         check("update_copies", self.update_copies, 100.0);
         check("division.per_layer", self.division.map_or(0.0, |division| division.per_layer), 1000.0);
         check("cached_exchanges", self.cached_exchanges, 100.0);
+        if self.fp8.is_some_and(|own| own.linear().arithmetic != Format::Fp8 || own == Precision::Fp8) {
+            found.push(Problem::must("fp8", "must be fp8-delayed, fp8-current, fp8-block or mxfp8"));
+        }
         if self.collectives.all_reduce.is_empty() {
             found.push(Problem::must("collectives.all_reduce", "must name at least one form: ring, tree"));
         }

@@ -126,6 +126,8 @@ pub fn ideal() -> Stack {
         pipeline_buffers: false,
         update_copies: 0.0,
         keeps_gate: false,
+        keeps_casts: false,
+        fp8: None,
         tensor_overlap: false,
         keeps_gathered: false,
         cached_exchanges: 0.0,

@@ -9,7 +9,7 @@ mod names;
 mod spec;
 
 use crate::FileText;
-use shardscope_engine::plan::{Accumulation, Format, Plan, Precision};
+use shardscope_engine::plan::{Accumulation, Format, Plan};
 use shardscope_engine::scenario::{Problem, Scenario};
 
 pub use names::Names;
@@ -45,7 +45,7 @@ pub(crate) fn specify(scenario: &Scenario, names: Names) -> Result<Fsdp2Spec, Ve
     if wire.weights.quantised() || wire.gradients.quantised() {
         notes.push("FSDP2 does not quantise what travels: it moves more bytes than planned".to_owned());
     }
-    if plan.precision == Precision::Fp8 {
+    if plan.precision.is_low() {
         notes.push("FSDP2 does not compute in fp8 by itself: the layers stay in bf16".to_owned());
     }
     if plan.offload.optimizer() != plan.offload.state() || plan.offload.checkpoints() {
@@ -88,7 +88,7 @@ fn dtype(format: Format, plan: &Plan) -> &'static str {
         Format::Fp32 => "float32",
         Format::Bf16 => "bfloat16",
         Format::Fp16 => "float16",
-        Format::Fp8 | Format::Int8 | Format::Int4 => dtype(plan.precision.storage(), plan),
+        Format::Fp8 | Format::Fp4 | Format::Int8 | Format::Int4 => dtype(plan.precision.storage(), plan),
     }
 }
 

@@ -3,8 +3,30 @@
 use shardscope_engine::plan::{Precision, Sharded};
 
 /// Arguments that name a number format, and which; the first that is set counts.
-pub(crate) const FORMATS: [(&str, Precision); 4] =
-    [("fp8_format", Precision::Fp8), ("fp8", Precision::Fp8), ("bf16", Precision::Bf16), ("fp16", Precision::Fp16)];
+pub(crate) const FORMATS: [(&str, Precision); 6] = [
+    ("fp4_format", Precision::Nvfp4),
+    ("fp4", Precision::Nvfp4),
+    ("fp8_format", Precision::Fp8),
+    ("fp8", Precision::Fp8),
+    ("bf16", Precision::Bf16),
+    ("fp16", Precision::Fp16),
+];
+
+/// The argument that says how fp8 is scaled.
+pub(crate) const RECIPE: &str = "fp8_recipe";
+
+/// The words of [`RECIPE`] (megatron/core/enums.py, `Fp8Recipe`). Without the argument fp8 is scaled by earlier steps.
+pub(crate) const RECIPES: [(&str, Precision); 4] = [
+    ("delayed", Precision::Fp8Delayed),
+    ("tensorwise", Precision::Fp8Current),
+    ("blockwise", Precision::Fp8Block),
+    ("mxfp8", Precision::Mxfp8),
+];
+
+/// The precision that a word of [`RECIPE`] names.
+pub(crate) fn recipe(word: &str) -> Option<Precision> {
+    RECIPES.iter().find(|(name, _)| *name == word).map(|(_, precision)| *precision)
+}
 
 /// What logs print of the weights' format: `torch.bfloat16`. It follows from the switches, which a log may lack.
 pub(crate) const DTYPE: &str = "params_dtype";

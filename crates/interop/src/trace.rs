@@ -134,6 +134,7 @@ fn dtype(format: Format) -> &'static str {
         Format::Bf16 => "BFloat16",
         Format::Fp16 => "Half",
         Format::Fp8 => "Float8_e4m3fn",
+        Format::Fp4 => "Float4_e2m1fn_x2",
         Format::Int8 | Format::Int4 => "Char",
     }
 }

@@ -8,6 +8,7 @@ use shardscope_engine::search::options::{nodes_in_ranks, plan_options, same};
 
 /// Factors on what the hardware has.
 const FACTORS: [f64; 7] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
+const SHARES: [f64; 4] = [0.25, 0.5, 0.75, 1.0];
 
 /// The presets that a field can have, looked up for the scenario at hand.
 pub type LookedUp<'a> = dyn Fn(Field) -> Vec<Value> + 'a;
@@ -24,7 +25,8 @@ pub fn axis(field: Field, scenario: &Scenario, presets: &LookedUp<'_>) -> Axis {
     let values = match field.spec().takes {
         Type::Id => presets(field),
         Type::Count(..) => counts(field, scenario, own.and_then(|own| own.get())),
-        Type::Factor => factors(own.and_then(|own| own.get())),
+        Type::Factor => factors(&FACTORS, own.and_then(|own| own.get())),
+        Type::Share => factors(&SHARES, own.and_then(|own| own.get())),
         Type::Batch
         | Type::Tokens
         | Type::Switch
@@ -119,9 +121,9 @@ pub fn label(field: Field, value: &Value, scenario: &Scenario) -> String {
     }
 }
 
-fn factors(own: Option<f64>) -> Vec<Value> {
+fn factors(usual: &[f64], own: Option<f64>) -> Vec<Value> {
     let other = |factor: &f64| own.is_none_or(|own| factor.total_cmp(&own).is_ne());
-    let mut factors: Vec<f64> = FACTORS.into_iter().filter(other).chain(own).collect();
+    let mut factors: Vec<f64> = usual.iter().copied().filter(other).chain(own).collect();
     factors.sort_by(f64::total_cmp);
     factors.into_iter().map(Value::Number).collect()
 }

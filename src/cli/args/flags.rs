@@ -83,6 +83,7 @@ pub(super) fn flag(field: Field) -> Arg {
         Type::Id
         | Type::Count(..)
         | Type::Factor
+        | Type::Share
         | Type::Tokens
         | Type::Batch
         | Type::Extent

@@ -99,7 +99,7 @@ impl LayeredMemory {
         let optimizer = Bytes::new(plan.optimizer.state(plan.precision.storage()) / f64::from(layout.optimizer));
         let state = match (plan.offload.state(), plan.offload.optimizer()) {
             (true, _) => Bytes::ZERO,
-            (false, true) => state_per_parameter(scenario, layout) - optimizer,
+            (false, true) => state_per_parameter(scenario, layout) - optimizer * plan.optimizer_on_host(),
             (false, false) => state_per_parameter(scenario, layout),
         };
         Self { state: state * own, buffers, checkpoints }

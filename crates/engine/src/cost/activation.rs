@@ -57,7 +57,8 @@ impl Rates<'_> {
     /// shares of the scores, of norm outputs and the MLP's product, of the matrix products' outputs, and of tokens that
     /// experts received. A frozen matrix without an adapter needs its input for nothing; an adapter keeps it, and the `r`
     /// channels between its matrices. A gated delta net keeps what its kernels hand to backward (`GatedDeltaNet::kept`)
-    /// in place of attention's output.
+    /// in place of attention's output. Inputs that linear layers keep cast have the bytes of their format; attention keeps
+    /// its output in the storage format beside.
     pub fn activations(&self, kind: LayerKind) -> Activations {
         let (model, plan, stack) = (&self.scenario.model, &self.scenario.plan, &self.scenario.stack);
         let (storage, tensor, streams) = (self.storage(), f64::from(plan.tensor), f64::from(self.sequence_ranks()));
@@ -70,6 +71,7 @@ impl Rates<'_> {
         let [narrow, expanded] = model.attention_outputs(kind);
         let products = if model.gated && stack.keeps_gate { 2.0 } else { 1.0 };
         let inputs = if stack.keeps_gathered { 1.0 } else { streams };
+        let cast = self.kept_input();
         let masks = if stack.dropout { Bytes::new(2.0 * hidden) } else { Bytes::ZERO };
         let again = match plan.recompute {
             Recompute::Selective => self.repeats(kind),
@@ -78,14 +80,17 @@ impl Rates<'_> {
         // The outputs of the sublayer's first matrices, and what else it keeps beside its norm's input and output.
         let sublayer = |[outputs, repeated]: [f64; 2],
                         core: f64,
-                        [product, activation]: [f64; 2],
+                        [product, input, activation]: [f64; 3],
                         scores: Bytes,
                         KeptInputs { first, ranks, .. }: KeptInputs| {
-            let stream = tokens * (hidden * storage * (1.0 / streams + first / inputs) + masks / 2.0 / streams);
-            let whole =
-                stream + tokens * (outputs + core + product) * storage / tensor + scores + tokens * ranks * storage;
-            let element_wise =
-                tokens * (hidden * first / inputs * again.norms + product / tensor * activation) * storage;
+            let stream = tokens * (hidden * (storage / streams + cast * first / inputs) + masks / 2.0 / streams);
+            let copy = if cast < storage { cast } else { Bytes::ZERO };
+            let product = product * storage - input * (storage - cast);
+            let whole = stream
+                + tokens * ((outputs + core) * storage + product + core * copy) / tensor
+                + scores
+                + tokens * ranks * storage;
+            let element_wise = tokens * (hidden * first / inputs * again.norms * cast + product / tensor * activation);
             let matmul = tokens * repeated * storage / tensor;
             // Selective recompute keeps what these are computed from, which is counted above.
             let dropped = scores * again.core + element_wise + matmul;
@@ -100,15 +105,15 @@ impl Rates<'_> {
         let experts = self.expert_activations(kind, products, again.experts);
         let [of_attention, of_mlp] =
             [AdapterPlace::Attention, AdapterPlace::Mlp].map(|place| self.kept_inputs(kind, place));
-        let products = if of_mlp.second { products } else { products - 1.0 };
+        let (products, input) = if of_mlp.second { (products, ffn) } else { (products - 1.0, 0.0) };
         let MlpRepeats { products: repeated, activation, .. } = again.mlp;
-        let mlp = sublayer([up, up * repeated], 0.0, [products * ffn, activation], Bytes::ZERO, of_mlp);
+        let mlp = sublayer([up, up * repeated], 0.0, [products * ffn, input, activation], Bytes::ZERO, of_mlp);
         let (mlp, experts) = match mlp {
             mlp if self.experts_apart(kind) => (mlp, experts),
             mlp => (mlp + experts, SublayerActivations::default()),
         };
         let qkv = [narrow + expanded, narrow * again.projections + expanded * again.expansions];
-        let attention = sublayer(qkv, core, [0.0, 0.0], self.scores(kind, tokens), of_attention);
+        let attention = sublayer(qkv, core, [0.0; 3], self.scores(kind, tokens), of_attention);
         let mut sublayers = PerSublayer { attention, mlp, experts };
         if let Some(delta_net) = delta_net {
             sublayers.attention.working += tokens * delta_net.worked_in() * storage / tensor;
@@ -131,13 +136,15 @@ impl Rates<'_> {
     fn expert_activations(&self, kind: LayerKind, products: f64, again: MlpRepeats) -> SublayerActivations {
         let (model, tensor) = (&self.scenario.model, f64::from(self.scenario.plan.tensor));
         let [up, ffn] = model.mlp_widths(kind, true);
-        let each = self.storage() * self.experts.imbalance;
+        let [each, cast] = [self.storage(), self.kept_input()].map(|each| each * self.experts.imbalance);
         let KeptInputs { first, second, ranks } = self.kept_inputs(kind, AdapterPlace::Routed);
-        let copies = self.dispatched(kind) * f64::from(model.hidden) * each;
-        let products = if second { products } else { products - 1.0 };
-        let [outputs, product] = [up, products * ffn].map(|width| self.tokens() * width * each / tensor);
-        let whole = copies * first + outputs + product + self.tokens() * ranks * each;
-        let received = if again.whole { copies * first } else { Bytes::ZERO };
+        let copies = self.dispatched(kind) * f64::from(model.hidden);
+        let (products, input) = if second { (products, ffn) } else { (products - 1.0, 0.0) };
+        let outputs = self.tokens() * up * each / tensor;
+        let product = self.tokens() * (products * ffn * each - input * (each - cast)) / tensor;
+        let received = copies * cast * first;
+        let (copies, whole) = (copies * each, received + outputs + product + self.tokens() * ranks * each);
+        let received = if again.whole { received } else { Bytes::ZERO };
         let dropped = product * again.activation + outputs * again.products + received;
         SublayerActivations { kept: whole - dropped, whole, working: copies + outputs }
     }

@@ -22,11 +22,13 @@ pub struct Parameters {
     pub weights: Count,
     /// Those that are trained, which have gradients and optimizer state.
     pub trained: Count,
+    /// Those of matrices in layers, beside which casts may be kept.
+    pub linear: Count,
 }
 
 impl Parameters {
     /// None.
-    pub const NONE: Self = Self { weights: Count::ZERO, trained: Count::ZERO };
+    pub const NONE: Self = Self { weights: Count::ZERO, trained: Count::ZERO, linear: Count::ZERO };
 
     /// Parameters of one layer.
     pub fn layer(scenario: &Scenario, kind: LayerKind) -> Self {
@@ -65,40 +67,44 @@ impl Parameters {
     fn new(scenario: &Scenario, all: u64, matrices: u64, adapters: impl Iterator<Item = Adapter>) -> Self {
         let tuning = &scenario.plan.tuning;
         if !tuning.freezes() {
-            return Self { weights: all.into(), trained: all.into() };
+            return Self { weights: all.into(), trained: all.into(), linear: matrices.into() };
         }
         let storage = scenario.plan.precision.storage().bytes();
         let trained = adapters.map(|adapter| Count::from(adapter.parameters(tuning.rank))).sum();
         let frozen = Count::from(matrices) * (tuning.frozen_format().bytes(storage) / storage);
-        Self { weights: frozen + Count::from(all - matrices) + trained, trained }
+        Self { weights: frozen + Count::from(all - matrices) + trained, trained, linear: Count::ZERO }
     }
 }
 
 impl Add for Parameters {
     type Output = Self;
     fn add(self, other: Self) -> Self {
-        Self { weights: self.weights + other.weights, trained: self.trained + other.trained }
+        let Self { weights, trained, linear } = other;
+        Self { weights: self.weights + weights, trained: self.trained + trained, linear: self.linear + linear }
     }
 }
 
 impl Sub for Parameters {
     type Output = Self;
     fn sub(self, part: Self) -> Self {
-        Self { weights: self.weights - part.weights, trained: self.trained - part.trained }
+        let Self { weights, trained, linear } = part;
+        Self { weights: self.weights - weights, trained: self.trained - trained, linear: self.linear - linear }
     }
 }
 
 impl Mul<f64> for Parameters {
     type Output = Self;
     fn mul(self, factor: f64) -> Self {
-        Self { weights: self.weights * factor, trained: self.trained * factor }
+        let Self { weights, trained, linear } = self;
+        Self { weights: weights * factor, trained: trained * factor, linear: linear * factor }
     }
 }
 
 impl Div<f64> for Parameters {
     type Output = Self;
     fn div(self, ranks: f64) -> Self {
-        Self { weights: self.weights / ranks, trained: self.trained / ranks }
+        let Self { weights, trained, linear } = self;
+        Self { weights: weights / ranks, trained: trained / ranks, linear: linear / ranks }
     }
 }
 

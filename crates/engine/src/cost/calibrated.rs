@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::plan::Precision;
+use crate::plan::Format;
 use crate::scenario::Scenario;
 use crate::stack::{Allocator, Calibration, Efficiency, Runtime, Software};
 use crate::units::Bytes;
@@ -43,7 +43,7 @@ struct EntryNames<'a> {
 impl<'a> EntryNames<'a> {
     fn new(scenario: &'a Scenario) -> Self {
         let stack = &scenario.stack;
-        let fp8 = stack.element_wise_fp8.as_ref().filter(|_| scenario.plan.precision == Precision::Fp8);
+        let fp8 = stack.element_wise_fp8.as_ref().filter(|_| scenario.plan.precision.is_low());
         let gated = stack.element_wise_gated.as_ref().filter(|_| scenario.model.gated);
         Self {
             element_wise: fp8.or(gated).unwrap_or(&stack.element_wise),
@@ -130,8 +130,12 @@ fn used(efficiency: &Efficiency, scenario: &Scenario) -> Efficiency {
     for value in other_kernels {
         *value = 0.0;
     }
-    if scenario.plan.precision != Precision::Fp8 {
-        used.matmul_fp8 = 0.0;
+    match scenario.plan.precision.linear().arithmetic {
+        Format::Fp8 => used.matmul_fp4 = None,
+        // Without a share of its own fp4 reaches fp8's.
+        Format::Fp4 if used.matmul_fp4.is_none() => {}
+        Format::Fp4 => used.matmul_fp8 = 0.0,
+        _ => (used.matmul_fp8, used.matmul_fp4) = (0.0, None),
     }
     // Inside one node nothing crosses the network between nodes.
     if scenario.devices() <= scenario.cluster.devices_per_node() {

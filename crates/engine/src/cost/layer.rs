@@ -3,8 +3,9 @@
 use std::ops::Add;
 
 use crate::model::LayerKind;
-use crate::plan::Optimizer;
 use crate::plan::pass::Pass;
+use crate::plan::{CudaGraphs, NumberFormat, Optimizer, Plan, Precision};
+use crate::scenario::Layout;
 use crate::stack::{Attention, TensorDivision};
 use crate::units::{Bytes, BytesPerSecond, Count, Flop, FlopPerSecond, Seconds};
 
@@ -150,6 +151,39 @@ impl Rates<'_> {
     /// Bytes per element of weights and activations.
     pub fn storage(&self) -> Bytes {
         Bytes::new(self.scenario.plan.precision.storage().bytes())
+    }
+
+    /// The numbers that linear layers multiply.
+    pub(crate) fn linear_format(&self) -> NumberFormat {
+        let own = self.scenario.stack.fp8.unwrap_or(Precision::Fp8Delayed);
+        match self.scenario.plan.precision {
+            Precision::Fp8 => own.linear(),
+            precision => precision.linear(),
+        }
+    }
+
+    /// Whether casts of linear layers' factors are kept. Frozen matrices have a format of their own, and adapters compute in
+    /// the storage format.
+    fn keeps_casts(&self) -> bool {
+        let Plan { precision, tuning, .. } = &self.scenario.plan;
+        precision.is_low() && self.scenario.stack.keeps_casts && !tuning.freezes()
+    }
+
+    /// Bytes per number of a linear layer's input that is kept for backward.
+    pub(crate) fn kept_input(&self) -> Bytes {
+        if self.keeps_casts() { Bytes::new(self.linear_format().activation()) } else { self.storage() }
+    }
+
+    /// Bytes per weight of a linear layer's casts beside it. Forward and backward read it along different dimensions: where
+    /// blocks share scales each is a cast of its own, and units that do not scale blocks want a transposed copy. Weights
+    /// that are gathered are cast anew.
+    pub fn weight_casts(&self, layout: &Layout) -> Bytes {
+        if !self.keeps_casts() || layout.weights > 1 || self.scenario.plan.offload.state() {
+            return Bytes::ZERO;
+        }
+        let format = self.linear_format();
+        let alike = format.block.is_none() && self.scenario.cluster.device.peak.scale_blocks();
+        Bytes::new(format.weight()) * if alike { 1.0 } else { 2.0 }
     }
 
     /// Tensor ranks that share the residual stream between the matrices: all with sequence parallelism, else 1.
@@ -358,6 +392,22 @@ impl Rates<'_> {
     pub(crate) fn host_layer(&self) -> Seconds {
         let unfused = self.attention == Attention::Plain && self.scenario.attention() == Attention::FusedSoftmax;
         self.calibrated.runtime.layer * (if unfused { UNFUSED_LAUNCHES } else { 1.0 } * self.adapter_launches())
+    }
+
+    /// Time of the host to launch forward of a sublayer, half of a layer, of a kind: none where a graph replays it.
+    pub(crate) fn host_sublayer(&self, sublayer: Sublayer, kind: LayerKind) -> Seconds {
+        let replayed = match self.scenario.plan.cuda_graphs {
+            CudaGraphs::None => false,
+            CudaGraphs::Layer => sublayer == Sublayer::Attention || !kind.experts,
+            CudaGraphs::Full => true,
+        };
+        if replayed { Seconds::ZERO } else { self.host_layer() / 2.0 }
+    }
+
+    /// Fixed time of the host for a micro-batch.
+    pub(crate) fn host_micro_batch(&self) -> Seconds {
+        let replayed = self.scenario.plan.cuda_graphs == CudaGraphs::Full;
+        if replayed { Seconds::ZERO } else { self.calibrated.software.micro_batch }
     }
 
     /// Fixed time of a step for a state that `shards` ranks share.

@@ -1,7 +1,7 @@
 //! Rates of the device and the network under this software: peaks times shares.
 
 use crate::hardware::{MAX_LEVELS, Network};
-use crate::plan::Precision;
+use crate::plan::{Format, Precision};
 use crate::scenario::Scenario;
 use crate::stack::Attention;
 use crate::units::{BytesPerSecond, FlopPerSecond, Share};
@@ -94,7 +94,11 @@ impl<'a> Rates<'a> {
         let peak = peak(scenario, precision) * (factors.peak * clock);
         let peak_storage = peak_storage(scenario) * (factors.peak * clock);
         let share_storage = efficiency.matmul * calibrated.kernels;
-        let share = if precision == Precision::Fp8 { efficiency.matmul_fp8 } else { share_storage };
+        let share = match precision.linear().arithmetic {
+            Format::Fp8 => efficiency.matmul_fp8,
+            Format::Fp4 => efficiency.matmul_fp4.unwrap_or(efficiency.matmul_fp8),
+            _ => share_storage,
+        };
         // A plan's what-if bandwidth is that of the network, the outermost level.
         let mut bandwidth = factors.bandwidth;
         let outermost = cluster.levels.len().clamp(1, MAX_LEVELS) - 1;
@@ -155,20 +159,10 @@ fn attention(scenario: &Scenario) -> Attention {
 
 /// The device's peak at a precision: the denominator of MFU and HFU.
 pub fn peak(scenario: &Scenario, precision: Precision) -> FlopPerSecond {
-    let peaks = &scenario.cluster.device.peak;
-    match precision {
-        Precision::Bf16 => peaks.bf16,
-        Precision::Fp16 => peaks.fp16,
-        Precision::Fp8 => peaks.fp8,
-        Precision::Fp32 => None,
-    }
-    .unwrap_or(peaks.fp32)
+    precision.linear().arithmetic.peak(&scenario.cluster.device.peak)
 }
 
+/// The peak of what is kept: attention and logits run in bf16 beside linear layers of fewer bits.
 fn peak_storage(scenario: &Scenario) -> FlopPerSecond {
-    // Beside fp8 products attention and logits run in bf16, which is also what is kept.
-    match scenario.plan.precision {
-        Precision::Fp8 => peak(scenario, Precision::Bf16),
-        precision => peak(scenario, precision),
-    }
+    scenario.plan.precision.storage().peak(&scenario.cluster.device.peak)
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::hardware::Peaks;
-use crate::units::read_share;
+use crate::units::{FlopPerSecond, read_share};
 
 /// A choice of one of a few words, so that a table of fields can hold any of them without knowing which.
 pub trait OneOf: Copy + Into<Word> + 'static {
@@ -134,6 +134,8 @@ choice!(
         Fp16 = "fp16",
         /// 8-bit floating point.
         Fp8 = "fp8",
+        /// 4-bit floating point.
+        Fp4 = "fp4",
         /// 8-bit integers with block scales.
         Int8 = "int8",
         /// 4-bit integers with block scales.
@@ -148,7 +150,7 @@ impl Format {
             Self::Fp32 => 4.0,
             Self::Bf16 | Self::Fp16 => 2.0,
             Self::Fp8 | Self::Int8 => 1.0,
-            Self::Int4 => 0.5,
+            Self::Fp4 | Self::Int4 => 0.5,
         }
     }
 
@@ -156,47 +158,17 @@ impl Format {
     pub const fn quantised(self) -> bool {
         matches!(self, Self::Int8 | Self::Int4)
     }
-}
 
-choice!(
-    /// The formats of a training run.
-    Precision, "a precision" {
-        /// bf16 weights, gradients and arithmetic; fp32 master weights.
-        Bf16 = "bf16",
-        /// fp16 weights, gradients and arithmetic; fp32 master weights.
-        Fp16 = "fp16",
-        /// bf16 weights and gradients, fp8 arithmetic in the layers' matrix products; fp32 master weights.
-        Fp8 = "fp8",
-        /// fp32 throughout, no master weights.
-        Fp32 = "fp32",
-    }
-);
-
-impl Precision {
-    /// The default precision of a device: bf16, or fp16 where it has no bf16.
-    pub const fn usual(peak: &Peaks) -> Self {
-        match (peak.bf16, peak.fp16) {
-            (Some(_), _) => Self::Bf16,
-            (None, Some(_)) => Self::Fp16,
-            (None, None) => Self::Fp32,
-        }
-    }
-
-    /// Format of weights and activations in memory.
-    pub const fn storage(self) -> Format {
-        match self {
-            Self::Bf16 | Self::Fp8 => Format::Bf16,
-            Self::Fp16 => Format::Fp16,
-            Self::Fp32 => Format::Fp32,
-        }
-    }
-
-    /// The meaning of a 16-bit format on the wire: the format in memory, so that fp32 training sends fp32.
-    pub const fn wire(self, format: Format) -> Format {
-        match format {
-            Format::Bf16 | Format::Fp16 => self.storage(),
-            Format::Fp32 | Format::Fp8 | Format::Int8 | Format::Int4 => format,
-        }
+    /// The peak of a device whose units multiply it; that of fp32 where it has none.
+    pub fn peak(self, peaks: &Peaks) -> FlopPerSecond {
+        let own = match self {
+            Self::Bf16 => peaks.bf16,
+            Self::Fp16 => peaks.fp16,
+            Self::Fp8 => peaks.fp8,
+            Self::Fp4 => peaks.fp4,
+            Self::Fp32 | Self::Int8 | Self::Int4 => None,
+        };
+        own.unwrap_or(peaks.fp32)
     }
 }
 
@@ -279,6 +251,19 @@ choice!(
         ShardedLast = "sharded-last",
         /// Everything once, at the end of the step: gradients are kept whole until then.
         Step = "step",
+    }
+);
+
+choice!(
+    /// The part of a step that CUDA graphs replay, so that the host does not launch its kernels one by one.
+    CudaGraphs, "a use of CUDA graphs" {
+        /// Nothing.
+        None = "none",
+        /// Layers; of those with experts attention and router alone, since how many tokens an expert gets is not known
+        /// before (Megatron-LM, `--cuda-graph-scope attn moe_router moe_preprocess`).
+        Layer = "layer",
+        /// Forward and backward of all micro-batches (Megatron-LM, `--cuda-graph-scope full_iteration`).
+        Full = "full",
     }
 );
 

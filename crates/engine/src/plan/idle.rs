@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::{Accumulation, Extent, Plan, Recompute, Schedule, Tuning};
+use crate::units::Share;
 
 /// A field of a plan that may have no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub enum IdleChoice {
     Adapters,
     /// The offload to the host.
     Offload,
+    /// The share of the optimizer that is on the host.
+    OffloadRatio,
     /// Quantised gathers of weights.
     QuantisedWeights,
     /// A second copy of the weights.
@@ -41,7 +44,7 @@ impl Plan {
     /// its schedule never counts, whether somebody chose it or not.
     pub fn idle(&self) -> Vec<Idle> {
         let first = [self.idle_schedule(), self.idle_stages(), self.idle_modules()];
-        let first = first.into_iter().chain([self.idle_adapters(), self.idle_offload()]);
+        let first = first.into_iter().chain([self.idle_adapters(), self.idle_offload(), self.idle_ratio()]);
         first.flatten().chain(self.idle_wire()).collect()
     }
 
@@ -95,6 +98,12 @@ impl Plan {
         let left = if self.offload.state() { "; only the state is on the host" } else { "" };
         let why = format!("recompute {} keeps no checkpoints{left}", self.recompute);
         Some(Idle { choice: IdleChoice::Offload, why, fix: "choose recompute full, or a share of the layers".into() })
+    }
+
+    fn idle_ratio(&self) -> Option<Idle> {
+        let idle = !self.offload.optimizer() && self.offload_ratio < Share::new(1.0);
+        let why = format!("offload {} leaves the optimizer on the device", self.offload);
+        idle.then_some(Idle { choice: IdleChoice::OffloadRatio, why, fix: "choose offload optimizer".into() })
     }
 
     /// `ZeRO++` settings of gathers and reductions, where there are none.

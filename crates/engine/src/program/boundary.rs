@@ -28,15 +28,18 @@ pub(super) fn build(groups: &[ParameterGroup<'_>], streams: CollectiveStreams, b
     // all.
     let owned: Count =
         groups.iter().map(|group| group.parameters.trained / f64::from(group.costs.layout.optimizer)).sum();
+    let on_host = owned * plan.optimizer_on_host();
     if plan.offload.optimizer() {
         // A whole state on the host has its gradients there already, and its weights come back with the next gather.
-        let gradients = if plan.offload.state() { Bytes::ZERO } else { owned * rates.gradient() };
+        let gradients = if plan.offload.state() { Bytes::ZERO } else { on_host * rates.gradient() };
         copy(costs, builder, gradients, Stream::HostOut, TaskEvent::HostOut);
-        update_on_host(costs, builder, owned);
-        let weights = if plan.offload.state() { Bytes::ZERO } else { owned * rates.storage() };
+        update_on_host(costs, builder, on_host);
+        let weights = if plan.offload.state() { Bytes::ZERO } else { on_host * rates.storage() };
         copy(costs, builder, weights, Stream::HostIn, TaskEvent::HostIn);
-    } else {
-        let piece = LaunchedWork { work: rates.optimizer(owned), host: Seconds::ZERO };
+    }
+    let kept = owned - on_host;
+    if kept > Count::ZERO {
+        let piece = LaunchedWork { work: rates.optimizer(kept), host: Seconds::ZERO };
         let mut task = builder.compute(piece, TaskClass::Optimizer, label(Stream::Compute, TaskKind::Optimizer));
         task.waits = if gather_matrices(groups, streams, builder) {
             waits([Some(builder.after(TaskEvent::Gathered, 0))])
@@ -46,7 +49,7 @@ pub(super) fn build(groups: &[ParameterGroup<'_>], streams: CollectiveStreams, b
         task.signals = [Some(TaskEvent::Computed), None];
         // Copies that the update makes live as long as it does.
         (task.allocates, task.frees) =
-            [(); 2].map(|()| memory_of(MemoryKind::Gradients, owned * Bytes::new(stack.update_copies))).into();
+            [(); 2].map(|()| memory_of(MemoryKind::Gradients, kept * Bytes::new(stack.update_copies))).into();
         builder.push(task);
     }
     for group in groups {
@@ -177,13 +180,13 @@ pub(super) fn lower_bound(group: &ParameterGroup<'_>) -> Seconds {
     let reduced = late.then(|| costs.reduction(parameters, scope, Count::ZERO).in_turn()).flatten();
     let reduced = reduced.map_or(Seconds::ZERO, |reduce| reduce.transfer.time);
     let (rates, owned) = (group.costs.rates, parameters / f64::from(group.costs.layout.optimizer));
-    let offload = rates.scenario.plan.offload;
+    let plan = &rates.scenario.plan;
     let matrices = group.costs.whole_matrices(parameters).map_or(Seconds::ZERO, |moved| moved.transfer.slowest());
-    let update = match (offload.optimizer(), offload.state()) {
-        (false, _) => rates.optimizer(owned).time + matrices,
-        (true, false) => rates.host_copy(owned * (rates.gradient() + rates.storage())) + rates.host_update(owned),
-        (true, true) => rates.host_update(owned),
-    };
+    let on_host = owned * plan.optimizer_on_host();
+    let copies = if plan.offload.state() { Bytes::ZERO } else { on_host * (rates.gradient() + rates.storage()) };
+    let kept = owned - on_host;
+    let on_device = if kept > Count::ZERO { rates.optimizer(kept).time + matrices } else { Seconds::ZERO };
+    let update = on_device + rates.host_copy(copies) + rates.host_update(on_host);
     reduced + update + weight_gathers(group, false).map(|gather| gather.transfer.time).sum::<Seconds>()
 }
 

@@ -77,20 +77,16 @@ impl ModelState {
         // then.
         let gradient_ranks = if whole_gradients { 1 } else { layout.gradients };
         let storage = plan.precision.storage();
-        let on_device = |on_host: bool, count: Count, each: Bytes, ranks: u32| {
-            if on_host { Bytes::ZERO } else { count * each / f64::from(ranks) }
-        };
-        let Parameters { weights, trained } = parameters;
+        let state_on_host = if plan.offload.state() { 1.0 } else { 0.0 };
+        let on_device =
+            |on_host: f64, count: Count, each: Bytes, ranks: u32| count * each / f64::from(ranks) * (1.0 - on_host);
+        let Parameters { weights, trained, linear } = parameters;
         let own = Self {
-            weights: on_device(plan.offload.state(), weights, rates.storage(), layout.weights),
-            gradients: on_device(
-                plan.offload.state(),
-                trained,
-                rates.gradient_bytes(whole_gradients, layout),
-                gradient_ranks,
-            ),
+            weights: on_device(state_on_host, weights, rates.storage(), layout.weights)
+                + linear * rates.weight_casts(layout),
+            gradients: on_device(state_on_host, trained, rates.gradient_bytes(whole_gradients, layout), gradient_ranks),
             optimizer: on_device(
-                plan.offload.optimizer(),
+                plan.optimizer_on_host(),
                 trained,
                 Bytes::new(plan.optimizer.state(storage)),
                 layout.optimizer,

@@ -91,7 +91,7 @@ impl TaskEmitter<'_> {
     /// Writes one micro-batch: the last, by its number, or any other (`None`: a micro-batch loop that repeats).
     fn write_micro_batch(&self, builder: &mut GraphBuilder<'_>, order: &UnitList, last: Option<u32>) {
         // What Python does once for each micro-batch runs on the compute stream, alone.
-        Self::write_host_time(builder, self.costs.rates.calibrated.software.micro_batch);
+        Self::write_host_time(builder, self.costs.rates.host_micro_batch());
         for (index, pattern) in order.patterns.iter().enumerate() {
             // With prefetch 2 and 32 layers, the first 30 turns prefetch a layer of the same run and are one loop; the
             // last two prefetch what comes after it, and are written one by one.

@@ -106,7 +106,7 @@ impl<'a> SublayerUnits<'a> {
             work,
             recomputed,
             slices,
-            host: costs.rates.host_layer() / 2.0,
+            host: costs.rates.host_sublayer(sublayer, kind),
         }
     }
 

@@ -209,7 +209,7 @@ fn stage_cost<'c, 'a: 'c>(
     for holding in held {
         let costs = of_layout(holding.layout);
         let group = ParameterGroup::new(costs, holding.parameters);
-        let Parameters { weights, trained } = group.parameters;
+        let Parameters { weights, trained, .. } = group.parameters;
         for pass in [Pass::Forward, Pass::Backward] {
             let gather = cost.gather.get_mut(pass);
             // Groups of parameters with shards of their own are gathered one after the other, so their times add up.

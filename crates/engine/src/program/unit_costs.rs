@@ -246,7 +246,7 @@ impl<'a> UnitCosts<'a> {
         };
         let other = other.filter(|_| self.rates.scenario.model.tied);
         let dropped = other.map_or(unit, |other| self.end_unit(other, pass)).gathered;
-        let Parameters { weights, trained } = unit.reduced;
+        let Parameters { weights, trained, .. } = unit.reduced;
         let secondary = self.secondary(weights);
         UnitPass {
             part: unit.part,

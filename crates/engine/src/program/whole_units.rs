@@ -51,9 +51,9 @@ impl UnitCosts<'_> {
         let layer = &self.layer(kind).work;
         // `late` is what the host adds to the device's time of the whole layer; each sublayer has its share, so that
         // cutting the layer into two units does not change its total.
-        let late = |work: DeviceTime, launches: f64| {
-            self.rates.launch_bound(work.time, launches * self.rates.host_layer()) - work.time
-        };
+        let host = [Sublayer::Attention, Sublayer::Mlp].map(|sublayer| self.rates.host_sublayer(sublayer, kind));
+        let host: Seconds = host.into_iter().sum();
+        let late = |work: DeviceTime, launches: f64| self.rates.launch_bound(work.time, launches * host) - work.time;
         let part = |sublayer: Sublayer, all: DeviceTime, late: Seconds| {
             let work = layer.work(sublayer, pass);
             let piece = LaunchedWork { work, host: late * share(work, all) };

@@ -3,7 +3,7 @@
 mod operators;
 mod tuning;
 
-use crate::plan::{Extent, Module, Precision, Recompute, Size, StageSizes};
+use crate::plan::{Extent, Module, Recompute, Size, StageSizes};
 use crate::units::{Bytes, significant};
 
 use super::field::{Field, MOST, PLACEMENT, Value};
@@ -62,7 +62,7 @@ fn host(scenario: &Scenario, checks: &mut Checks) {
     let group = devices(scenario) / (plan.tensor * plan.pipeline);
     let over = |extent: &Extent| f64::from(ranks(scenario, extent, group).unwrap_or(1).max(1));
     let storage = plan.precision.storage();
-    let state = plan.optimizer.state(storage) / over(&plan.sharding.optimizer);
+    let state = plan.optimizer.state(storage) * plan.optimizer_on_host() / over(&plan.sharding.optimizer);
     let rest = storage.bytes() * (over(&plan.sharding.weights).recip() + over(&plan.sharding.gradients).recip());
     let each = state + if plan.offload.state() { rest } else { 0.0 };
     // On average over the pipeline's stages.
@@ -278,12 +278,7 @@ fn experts(scenario: &Scenario, checks: &mut Checks) {
 fn precision(scenario: &Scenario, checks: &mut Checks) {
     let plan = &scenario.plan;
     let peak = scenario.cluster.device.peak;
-    let missing = match plan.precision {
-        Precision::Bf16 => peak.bf16.is_none(),
-        Precision::Fp16 => peak.fp16.is_none(),
-        Precision::Fp8 => peak.fp8.is_none() || peak.bf16.is_none(),
-        Precision::Fp32 => false,
-    };
+    let missing = !plan.precision.runs_on(&peak);
     checks.refuse(
         missing,
         Field::Precision.path(),

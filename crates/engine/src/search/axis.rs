@@ -26,7 +26,9 @@ impl Axis {
         for item in values.split(',').map(str::trim) {
             match (field.spec().takes, item.split_once("..")) {
                 (Type::Count(..), Some((from, to))) => read.extend(range(field, from, to)?),
-                (Type::Factor, Some(_)) => return Err("a range is for counts: list factors, like 0.5,1,2".to_owned()),
+                (Type::Factor | Type::Share, Some(_)) => {
+                    return Err("a range is for counts: list factors, like 0.5,1,2".to_owned());
+                }
                 _ => read.push(value(field, item)?),
             }
         }
@@ -73,7 +75,7 @@ fn value(field: Field, text: &str) -> Result<Value, String> {
     let takes = field.spec().takes;
     match (takes, takes.read(text)) {
         (_, Ok(value)) if takes.holds(&value) => Ok(value),
-        (Type::Count(..) | Type::Factor, _) | (_, Ok(_)) => {
+        (Type::Count(..) | Type::Factor | Type::Share, _) | (_, Ok(_)) => {
             Err(format!("'{}' is not {}", printable(text), takes.range()))
         }
         (_, refused) => refused,

@@ -77,7 +77,9 @@ fn all(takes: Type) -> Vec<Value> {
         }
         Type::StageSizes => vec![Value::StageSizes(StageSizes::Balanced)],
         Type::Imbalance => [Imbalance::Usual, Imbalance::BALANCED].map(Value::Imbalance).to_vec(),
-        Type::Id | Type::Count(..) | Type::Factor | Type::Tokens | Type::Batch | Type::Extent => Vec::new(),
+        Type::Id | Type::Count(..) | Type::Factor | Type::Share | Type::Tokens | Type::Batch | Type::Extent => {
+            Vec::new()
+        }
     }
 }
 

@@ -120,6 +120,9 @@ pub struct Efficiency {
     pub matmul: f64,
     /// Share of the peak for fp8 factors, casts included.
     pub matmul_fp8: f64,
+    /// Share of the peak for fp4 factors, casts included; absent: as in fp8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matmul_fp4: Option<f64>,
     /// Depth at which a matrix product's fixed cost per tile equals its work: `k / (k + depth)`.
     pub matmul_depth: f64,
     /// Share of the tile and wave quantisation that shows, 0 to 1.
@@ -209,6 +212,7 @@ impl Efficiency {
     pub const IDEAL: Self = Self {
         matmul: 1.0,
         matmul_fp8: 1.0,
+        matmul_fp4: None,
         matmul_depth: 0.0,
         wave: 0.0,
         misalignment: 0.0,
@@ -230,11 +234,12 @@ impl Efficiency {
     };
 
     /// Everything that is a share of a peak.
-    fn shares(&self) -> [(&'static str, f64); 12] {
+    fn shares(&self) -> [(&'static str, f64); 13] {
         let [flash1, flash2, flash3] = self.attention_flash;
         [
             ("matmul", self.matmul),
             ("matmul_fp8", self.matmul_fp8),
+            ("matmul_fp4", self.matmul_fp4.unwrap_or(1.0)),
             ("memory", self.memory),
             ("attention_plain", self.attention_plain),
             ("attention_flash", flash1),

@@ -138,9 +138,12 @@ impl Runs {
         lists(self.recompute.as_ref(), RecomputeKind::Modules)
     }
 
-    /// Whether it trains in a precision.
+    /// Whether it trains in a precision. A program of fp8 scales it in some way; blocks that matrix units scale are a
+    /// format of their own.
     pub fn trains_in(&self, precision: Precision) -> bool {
-        lists(self.precisions.as_ref(), precision)
+        let scaled = matches!(precision, Precision::Fp8Delayed | Precision::Fp8Current | Precision::Fp8Block);
+        let precisions = self.precisions.as_ref();
+        lists(precisions, precision) || scaled && lists(precisions, Precision::Fp8)
     }
 
     /// Whether it can keep state or checkpoints on the host in this way.

@@ -36,7 +36,7 @@ const COLUMNS: &[Column] = &[
     Column("micro_batch", "1", "sequences per data rank and micro-batch; blank: 1 in a pipeline, else up to 8"),
     Column("grad_accum", "", "micro-batches of a step; blank: what global_batch leaves, or 1"),
     Column("global_batch", "64", "sequences of an optimizer step; blank: data ranks x micro_batch x grad_accum"),
-    Column("precision", "bf16", "bf16, fp16, fp8 or fp32; blank: what the device is trained in"),
+    Column("precision", "bf16", "as `--precision` takes it; blank: what the device is trained in"),
     Column(
         "strategy_class",
         "fsdp",
@@ -73,6 +73,8 @@ const COLUMNS: &[Column] = &[
     Column("lora_rank", "", "rank of the adapters; blank: 16"),
     Column("target_modules", "", "matrices with adapters: q_proj+v_proj, linear_qkv+linear_proj, all; blank: all"),
     Column("frozen_format", "", "bf16, fp8, int8 or nf4: how frozen matrices are kept; blank: bf16, of qlora nf4"),
+    Column("cuda_graph", "", "full_iteration, scopes of a layer as attn+moe_router, or none; blank: none"),
+    Column("fp_recipe", "", "fp8-delayed, fp8-current, fp8-block, mxfp8 or nvfp4; blank: as `precision` says"),
 ];
 
 /// A table to fill in: each column explained on a line that is skipped, the header, and one run.

@@ -1,21 +1,35 @@
 //! Meanings of a cell's words: spellings differ from source to source, so they are read by the
 //! words in them. Not for what stands for a blank cell.
 
-use shardscope_engine::plan::{Dispatcher, Module, Precision, Recompute, RecomputeModules};
+use shardscope_engine::plan::{CudaGraphs, Dispatcher, Module, Precision, Recompute, RecomputeModules};
 use shardscope_engine::stack::Attention;
 
-/// A precision: the fp8 of a mixture wins, then bf16.
+/// A precision: the recipe of fewest bits of a mixture wins, then bf16.
 pub(super) fn precision(cell: &str) -> Option<Precision> {
     let cell = cell.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| cell.contains(word));
     [
-        (&["fp8", "float8", "mxfp8"][..], Precision::Fp8),
+        (&["nvfp4"][..], Precision::Nvfp4),
+        (&["mxfp8"], Precision::Mxfp8),
+        (&["fp8-delayed"], Precision::Fp8Delayed),
+        (&["fp8-current"], Precision::Fp8Current),
+        (&["fp8-block", "1x128"], Precision::Fp8Block),
+        (&["fp8", "float8"], Precision::Fp8),
         (&["bf16", "bfloat16"], Precision::Bf16),
         (&["fp16", "float16", "half"], Precision::Fp16),
         (&["fp32", "float32", "tf32", "single"], Precision::Fp32),
     ]
     .into_iter()
     .find_map(|(words, precision)| has(words).then_some(precision))
+}
+
+/// CUDA graphs as `implementation:scopes` has them: a whole iteration, or parts of layers.
+pub(super) fn cuda_graphs(cell: &str) -> CudaGraphs {
+    match cell {
+        "" | "none" | "no" => CudaGraphs::None,
+        cell if cell.contains("full") => CudaGraphs::Full,
+        _ => CudaGraphs::Layer,
+    }
 }
 
 /// Recomputation: none, full, what the stack selects, or the share of layers that a
@@ -124,12 +138,23 @@ mod tests {
     fn spellings_are_read_by_their_words() {
         for (cell, wanted) in [
             ("bf16+float8-linear(fp8 all-gather)", Some(Precision::Fp8)),
+            ("fp8(fine-grained 1x128/128x128)", Some(Precision::Fp8Block)),
+            ("fp8-current", Some(Precision::Fp8Current)),
+            ("mxfp8", Some(Precision::Mxfp8)),
             ("amp_bf16/DEFAULT", Some(Precision::Bf16)),
             ("bf16/fp16 AMP", Some(Precision::Bf16)),
             ("TF32", Some(Precision::Fp32)),
             ("", None),
         ] {
             assert_eq!(precision(cell), wanted, "{cell}");
+        }
+        for (cell, wanted) in [
+            ("none", CudaGraphs::None),
+            ("transformer_engine:attn+moe_router+moe_preprocess", CudaGraphs::Layer),
+            ("local:full_iteration", CudaGraphs::Full),
+            ("", CudaGraphs::None),
+        ] {
+            assert_eq!(cuda_graphs(cell), wanted, "{cell}");
         }
         for (cell, wanted) in [
             ("selective(ours: recompute activation func+norm, offload)", Some(Recompute::Selective)),

@@ -220,7 +220,7 @@ fn read_stage(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 
 /// What stands beside the device of an offload.
 const OFFLOADING: &[ToolKey] = &[
-    only("ratio", &["1", "1.0"], "a plan offloads all of the optimizer's state"),
+    number("ratio", Field::OffloadRatio),
     only("super_offload", OFF, "a plan updates on the host behind the backward pass"),
     nothing("*", "the stack says how host copies run"),
 ];
@@ -317,7 +317,7 @@ pub fn write(version: &str, writer: &mut PlanWriter) -> Vec<Line> {
     for own in [Precision::Bf16, Precision::Fp16] {
         lines.push(Line::new(&format!("{own}.enabled"), own.storage() == format));
     }
-    if writer.plan().precision == Precision::Fp8 {
+    if writer.plan().precision.is_low() {
         writer.note(Field::Precision, "DeepSpeed computes in bf16; fp8 is the model's code");
     } else {
         writer.say(Field::Precision);
@@ -366,6 +366,11 @@ fn write_offload(stage: usize, lines: &mut Vec<Line>, writer: &mut PlanWriter) {
         writer.say(Field::Offload);
     } else {
         writer.note(Field::Offload, &format!("stage {stage} offloads {possible} at most"));
+    }
+    if possible.optimizer() && stage == 3 {
+        lines.extend(writer.line("zero_optimization.offload_optimizer.ratio", Field::OffloadRatio));
+    } else if writer.value(Field::OffloadRatio).is_some() {
+        writer.note(Field::OffloadRatio, "stage 3 alone divides the update between device and host");
     }
     for (on, name, value) in [
         (possible.optimizer(), "zero_optimization.offload_optimizer.device", "cpu".into()),

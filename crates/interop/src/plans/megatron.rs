@@ -5,9 +5,9 @@
 mod shape;
 mod write;
 
-use crate::megatron::{DTYPE, FORMATS, modules_joined, sharded, sharded_by_deepspeed, storage};
+use crate::megatron::{DTYPE, FORMATS, RECIPE, modules_joined, recipe, sharded, sharded_by_deepspeed, storage};
 use crate::runs::{Arguments, LogLine, padded_vocabulary, plain};
-use shardscope_engine::plan::{Extent, GlobalBatch, Optimizer, Precision, Recompute, Schedule, Sharded};
+use shardscope_engine::plan::{CudaGraphs, Extent, GlobalBatch, Optimizer, Precision, Recompute, Schedule, Sharded};
 use shardscope_engine::scenario::{Field, Value};
 
 use super::draft::PlanDraft;
@@ -36,6 +36,7 @@ const KEYS: &[ToolKey] = &[
     words("moe_shared_expert_overlap", Field::SharedOverlap, SWITCH),
     words(ON_HOST, Field::Offload, OPTIMIZER_OFFLOADED),
     words("cpu_optimizer", Field::Offload, OPTIMIZER_OFFLOADED),
+    number(ON_HOST_SHARE, Field::OffloadRatio),
     words(
         "optimizer",
         Field::Optimizer,
@@ -61,7 +62,6 @@ const KEYS: &[ToolKey] = &[
     only("main_params_dtype", FP32, "a plan keeps master weights in fp32"),
     nothing("use_precision_aware_optimizer", "its formats are fp32 unless others are named"),
     only("mtp_num_layers", OFF, "a model has no further heads: leave them out"),
-    only("fp4_format", OFF, "a plan computes in bf16, fp16, fp8 or fp32"),
     nothing("sequence_parallel", STACK),
     nothing("overlap_grad_reduce", STACK),
     nothing("overlap_param_gather", STACK),
@@ -73,9 +73,12 @@ const KEYS: &[ToolKey] = &[
     nothing("rampup_batch_size", "the plan is that of the whole batch, behind the ramp"),
 ];
 
+/// The scope of a graph that holds forward and backward of all micro-batches.
+const WHOLE_GRAPH: &str = "full_iteration";
 const FP32: &[&str] = &["fp32", "torch.float32"];
 const MOMENTS: &str = "a plan keeps moments in fp32, or in 8 bits by --optimizer adam8bit";
 const ON_HOST: &str = "optimizer_cpu_offload";
+const ON_HOST_SHARE: &str = "optimizer_offload_fraction";
 const STACK: &str = "the stack says it, --stack";
 const WHOLE: &str = "a plan keeps checkpoints whole on each rank";
 const EVENLY: &str = "a plan cuts stages evenly";
@@ -120,6 +123,7 @@ pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     }
     table::read(KEYS, settings, draft);
     read_precision(settings, draft);
+    read_graphs(settings, draft);
     read_sharding(settings, draft);
     read_stages(settings, draft);
     read_recompute(settings, draft);
@@ -146,13 +150,40 @@ fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
         FORMATS.into_iter().filter_map(|(name, format)| Some((format, on(settings, name)?))).collect();
     let dtype = settings.take(DTYPE);
     let stored = dtype.as_ref().and_then(|dtype| Some((storage(&dtype.text)?, dtype)));
-    match set.first().map(|(format, setting)| (*format, setting)).or(stored) {
+    let first = set.first().map(|(format, setting)| (*format, setting));
+    let scaled = settings.take(RECIPE).map(|setting| (recipe(&setting.text), setting));
+    let scaled = match &scaled {
+        // A log names the recipe whether or not products are in fp8.
+        Some((_, setting)) if first.is_none_or(|(format, _)| format != Precision::Fp8) => {
+            draft.report.ignore(&setting.place, "nothing is in fp8");
+            None
+        }
+        Some((None, setting)) => {
+            let why = format!("how '{}' scales fp8 is not known", setting.text);
+            return draft.refuse(&setting.place, why, Field::Precision);
+        }
+        Some((Some(precision), setting)) => Some((*precision, setting)),
+        None => None,
+    };
+    match scaled.or(first).or(stored) {
         Some((format, setting)) => draft.take(Field::Precision, format, &setting.place),
         None => draft.assume(
             Field::Precision,
             Precision::Fp32,
             "neither --bf16 nor --fp16 is there, and the default is fp32",
         ),
+    }
+}
+
+/// CUDA graphs of a whole iteration, or of parts of layers: an older switch, or the implementation with its scopes.
+fn read_graphs(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let scope = settings.take("cuda_graph_scope");
+    let whole = scope.is_some_and(|scope| scope.text.contains(WHOLE_GRAPH));
+    let switch = on(settings, "enable_cuda_graph").or_else(|| on(settings, "external_cuda_graph"));
+    let own = settings.take("cuda_graph_impl").filter(|own| own.text != "none");
+    if let Some(setting) = own.or(switch) {
+        let graphs = if whole { CudaGraphs::Full } else { CudaGraphs::Layer };
+        draft.take(Field::CudaGraphs, graphs, &setting.place);
     }
 }
 

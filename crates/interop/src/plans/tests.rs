@@ -28,10 +28,12 @@ fn plans() -> impl Strategy<Value = Vec<(&'static str, String)>> {
     );
     let rest = (
         one_of(&["none", "selective", "full", "0.5", "0.25"]),
-        one_of(&["bf16", "fp16", "fp8", "fp32"]),
+        one_of(&["bf16", "fp16", "fp8", "fp8-delayed", "fp8-current", "fp8-block", "fp32"]),
         one_of(&["adam", "sgd-momentum", "muon"]),
         one_of(&["llama-3.1-8b", "llama-2-70b", "mpt-7b", "mixtral-8x7b", "gpt3-175b"]),
         one_of(&["stack", "moe_act+layernorm", "core_attn"]),
+        one_of(&["none", "layer", "full"]),
+        one_of(&["1", "0.5"]),
     );
     (mesh, batch, state, rest).prop_map(|(mesh, batch, state, rest)| {
         let words = [
@@ -45,6 +47,8 @@ fn plans() -> impl Strategy<Value = Vec<(&'static str, String)>> {
             ("recompute", rest.0),
             ("recompute-modules", rest.4),
             ("precision", rest.1),
+            ("cuda-graphs", rest.5),
+            ("offload-ratio", rest.6),
             ("tp", mesh.1),
             ("cp", mesh.2),
             ("pp", mesh.3),

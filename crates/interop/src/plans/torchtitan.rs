@@ -155,13 +155,23 @@ fn read_model(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
+/// The setting that says how fp8 is scaled, and its word for one scale of the tensor at hand.
+const FP8_RECIPE: &str = "quantize.linear.float8.recipe_name";
+const TENSORWISE: &str = "tensorwise";
+
 fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let converters =
         settings.take("model.converters").filter(|it| it.text.contains("float8") || it.text.contains("mx"));
     let old = settings.take("float8.enable_float8_linear").filter(|it| it.text == "true");
     let format = settings.take(FLOAT);
     if let Some(fp8) = converters.or(old) {
-        return draft.take(Field::Precision, Precision::Fp8, &fp8.place);
+        let recipe = settings.take(FP8_RECIPE).filter(|recipe| recipe.text == TENSORWISE);
+        let blocks = fp8.text.contains("mx") && !fp8.text.contains("float8");
+        return match recipe {
+            Some(recipe) => draft.take(Field::Precision, Precision::Fp8Current, &recipe.place),
+            None if blocks => draft.take(Field::Precision, Precision::Mxfp8, &fp8.place),
+            None => draft.take(Field::Precision, Precision::Fp8, &fp8.place),
+        };
     }
     match format {
         Some(format) => match format.text.as_str() {
@@ -341,9 +351,18 @@ fn write_precision(version: &str, lines: &mut Vec<Line>, writer: &mut PlanWriter
     };
     lines.push(Line::new(FLOAT, format));
     match (writer.plan().precision, version) {
-        (Precision::Fp8, "0.3.0") => writer.note(Field::Precision, "another config function switches fp8 on"),
-        (Precision::Fp8, _) => {
+        (precision, "0.3.0") if precision.is_low() => {
+            writer.note(Field::Precision, "another config function switches fp8 on")
+        }
+        (Precision::Fp8 | Precision::Fp8Current, _) => {
             lines.push(Line::new("model.converters", vec!["quantize.linear.float8"]));
+            if writer.plan().precision == Precision::Fp8Current {
+                lines.push(Line::new(FP8_RECIPE, TENSORWISE));
+            }
+        }
+        (Precision::Mxfp8, _) => lines.push(Line::new("model.converters", vec!["quantize.linear.mx"])),
+        (precision, _) if precision.is_low() => {
+            writer.note(Field::Precision, "torchtitan scales fp8 by the tensor at hand, or in blocks as mxfp8");
         }
         _ => {}
     }

@@ -316,7 +316,7 @@ pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
     for own in [Precision::Bf16, Precision::Fp16] {
         lines.push(Line::new(own.word(), own.storage() == format.storage()));
     }
-    if format == Precision::Fp8 {
+    if format.is_low() {
         writer.note(Field::Precision, "the Trainer computes in bf16; fp8 is Accelerate's to switch on");
     } else {
         writer.say(Field::Precision);

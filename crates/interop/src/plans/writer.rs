@@ -85,6 +85,9 @@ impl<'a> PlanWriter<'a> {
         for field in [Field::Tensor, Field::Context, Field::Pipeline, Field::Experts, Field::StagesPerRank] {
             values.retain(|key, value| *key != field || *value != Value::Count(1));
         }
+        if plan.optimizer_on_host() >= 1.0 || !plan.offload.optimizer() {
+            values.remove(&Field::OffloadRatio);
+        }
         if layout.pipeline == 1 {
             values.remove(&Field::Schedule);
             values.remove(&Field::StagesPerRank);

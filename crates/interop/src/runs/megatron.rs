@@ -2,7 +2,9 @@
 //!
 //! Not for the steps of the run.
 
-use crate::megatron::{DTYPE, FORMATS, UnknownWord, modules_joined, sharded, sharded_by_deepspeed, storage};
+use crate::megatron::{
+    DTYPE, FORMATS, RECIPE, UnknownWord, modules_joined, recipe, sharded, sharded_by_deepspeed, storage,
+};
 use shardscope_engine::plan::{Precision, Sharded};
 use shardscope_engine::problem::Problem;
 
@@ -119,6 +121,10 @@ fn model(row: &mut RowDraft, arguments: &Arguments<'_>) {
 fn precision(row: &mut RowDraft, arguments: &Arguments<'_>) {
     let set = FORMATS.into_iter().find(|(name, _)| arguments.is_set(name));
     if let Some((name, format)) = set {
+        let scaled = recipe(arguments.text(RECIPE)).filter(|_| format == Precision::Fp8);
+        if let Some(precision) = scaled {
+            return row.take("precision", precision, place(RECIPE, arguments.get(RECIPE).unwrap_or_default().1));
+        }
         row.take("precision", format, place(name, arguments.get(name).unwrap_or_default().1));
     } else if let Some(format) = storage(arguments.text(DTYPE)) {
         row.take("precision", format, place(DTYPE, arguments.get(DTYPE).unwrap_or_default().1));

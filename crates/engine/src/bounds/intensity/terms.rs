@@ -327,7 +327,7 @@ impl<'a> Terms<'a> {
             let all = row(weights + reductions * gradient / f64::from(layout.gradients), together);
             return Some(if beside == Beside::Nothing { Self::alone(all) } else { all });
         }
-        let bytes = (storage.bytes() + gradient) / f64::from(layout.optimizer);
+        let bytes = (storage.bytes() + gradient) * plan.optimizer_on_host() / f64::from(layout.optimizer);
         plan.offload.optimizer().then(|| Self::alone(row(bytes, self.accumulate())))
     }
 }

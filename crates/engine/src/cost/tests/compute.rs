@@ -288,3 +288,25 @@ fn a_gated_delta_net_takes_what_its_kernels_move() {
     // The input and output of a norm of 1024, 328 columns in, and 4 x (2 x 16 + 3 x 32 + 64) between: 2 bytes each.
     near(rates.activations(kind).sublayers.attention.whole.get(), tokens * 2.0 * (2048.0 + 328.0 + 768.0));
 }
+
+/// A layer of 1 ms and micro-batches of 2 ms: graphs of layers leave the half of a layer that has experts, those of a whole
+/// iteration nothing.
+#[test]
+fn graphs_spare_the_host_its_launches() {
+    let mut scenario = testing::scenario();
+    let calibration = Arc::make_mut(&mut scenario.calibration);
+    calibration.runtimes.insert("none".to_owned(), Runtime { layer: Seconds::new(1e-3), ..Runtime::IDEAL });
+    calibration.software.micro_batch = Seconds::new(2e-3);
+    let routed = LayerKind { experts: true, ..DENSE };
+    for (graphs, mlp, experts, micro_batch) in [
+        (CudaGraphs::None, 0.5e-3, 0.5e-3, 2e-3),
+        (CudaGraphs::Layer, 0.0, 0.5e-3, 2e-3),
+        (CudaGraphs::Full, 0.0, 0.0, 0.0),
+    ] {
+        scenario.plan.cuda_graphs = graphs;
+        let rates = rates(&scenario);
+        assert_eq!(rates.host_sublayer(Sublayer::Mlp, DENSE), Seconds::new(mlp), "{graphs}");
+        assert_eq!(rates.host_sublayer(Sublayer::Mlp, routed), Seconds::new(experts), "{graphs}");
+        assert_eq!(rates.host_micro_batch(), Seconds::new(micro_batch), "{graphs}");
+    }
+}

@@ -156,3 +156,45 @@ fn a_module_takes_the_time_of_its_forward() {
     close(mlp.time, 1024.0 * 2.0 * 3.0 * 7168.0 * 18_432.0 / 100e12);
     assert_eq!(attention.time + experts.time, Seconds::ZERO);
 }
+
+/// TransformerEngine keeps the inputs of linear layers as it casts them. Of 34 bytes per token and channel, those of two
+/// norms' outputs and of the second matrix of the MLP, 2 h and 4 h numbers, become 1 byte each, and the projection keeps
+/// attention's output, h numbers, once more: 34 - 6 + 1 = 29. With a byte for 32 numbers it is 34 - 6 x 31/32 + 33/32.
+#[test]
+fn inputs_are_kept_as_they_are_cast() {
+    let mut scenario = testing::scenario();
+    let tokens_hidden = 1024.0 * 1024.0;
+    Arc::make_mut(&mut scenario.stack).dropout = true;
+    for (precision, keeps_casts, bytes) in [
+        (Precision::Fp8Delayed, false, 34.0),
+        (Precision::Fp8Delayed, true, 29.0),
+        (Precision::Mxfp8, true, 29.218_75),
+        (Precision::Bf16, true, 34.0),
+    ] {
+        scenario.plan.precision = precision;
+        Arc::make_mut(&mut scenario.stack).keeps_casts = keeps_casts;
+        close(rates(&scenario).activations(DENSE).layer, bytes * tokens_hidden);
+    }
+}
+
+/// A byte for each weight and one for its transpose, which units that scale blocks do without; of blocks both directions
+/// have their own scales, a byte for 32 weights. Weights that are gathered have no casts that stay.
+#[test]
+fn casts_of_weights_are_kept_beside_them() {
+    let mut scenario = testing::scenario();
+    Arc::make_mut(&mut scenario.stack).keeps_casts = true;
+    scenario.plan.sharding = testing::ddp();
+    let casts = |scenario: &Scenario| rates(scenario).weight_casts(&scenario.layout().expect("it is possible"));
+    assert_eq!(casts(&scenario), Bytes::ZERO);
+    scenario.plan.precision = Precision::Fp8;
+    let peak = &mut Arc::make_mut(&mut scenario.cluster).device.peak;
+    peak.fp8 = peak.bf16;
+    close(casts(&scenario), 2.0);
+    let peak = &mut Arc::make_mut(&mut scenario.cluster).device.peak;
+    peak.fp4 = peak.bf16;
+    close(casts(&scenario), 1.0);
+    Arc::make_mut(&mut scenario.stack).fp8 = Some(Precision::Mxfp8);
+    close(casts(&scenario), 2.0625);
+    scenario.plan.sharding.weights = crate::plan::Extent::System;
+    assert_eq!(casts(&scenario), Bytes::ZERO);
+}

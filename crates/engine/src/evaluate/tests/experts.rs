@@ -147,7 +147,7 @@ fn the_state_of_experts_is_sharded_by_what_their_mesh_leaves() {
     let layout = scenario.layout().expect("it is possible");
     let rates = Rates::new(&scenario, &Factors::default());
     let state = |layout: &Layout, parameters| {
-        let all = Parameters { weights: Count::new(parameters), trained: Count::new(parameters) };
+        let all = Parameters { weights: Count::new(parameters), trained: Count::new(parameters), ..Parameters::NONE };
         ModelState::new(&rates, layout, all).total().get()
     };
     let routed: u64 =

@@ -100,12 +100,7 @@ fn the_host_updates_what_it_holds() {
         let mut scenario = offloaded(offload);
         scenario.plan.host_threads = threads;
         Arc::make_mut(&mut scenario.calibration).software.host_update = Some(BytesPerSecond::new(1e9));
-        Arc::make_mut(&mut scenario.cluster).host = Some(crate::hardware::Host {
-            cores: 64,
-            memory: Bytes::new(1e12),
-            memory_bandwidth: BytesPerSecond::new(memory),
-            source: String::new(),
-        });
+        Arc::make_mut(&mut scenario.cluster).host = Some(host(1e12, memory));
         evaluate(&scenario).step_time.get()
     };
     let update = 12.0 * 1024.0 * 1024.0 * 28.0;
@@ -118,18 +113,43 @@ fn the_host_updates_what_it_holds() {
     assert_eq!(step(Offload::None, 1, 1e12).to_bits(), step(Offload::None, 2, 1e12).to_bits());
 }
 
+/// A quarter of the same update on the host: a quarter of its time and of what crosses the link, and three quarters of the
+/// state on the device. The state of 4.8 GB on a node is 1.2 GB.
+#[test]
+fn a_share_of_the_optimizer_is_on_the_host() {
+    let mut scenario = offloaded(Offload::Optimizer);
+    let kept = evaluate(&offloaded(Offload::None)).memory.parts.optimizer;
+    Arc::make_mut(&mut scenario.calibration).software.host_update = Some(BytesPerSecond::new(1e9));
+    scenario.plan.offload_ratio = crate::units::Share::new(0.25);
+    let slow = evaluate(&scenario);
+    Arc::make_mut(&mut scenario.calibration).software.host_update = Some(BytesPerSecond::new(2e9));
+    let fast = evaluate(&scenario);
+    close((slow.step_time - fast.step_time).get(), 0.25 * 12.0 * 1024.0 * 1024.0 * 28.0 * (1e-9 - 0.5e-9));
+    close(slow.memory.parts.optimizer.get(), 0.75 * kept.get());
+    assert_eq!((slow.host.from.bytes.get(), slow.host.to.bytes.get()), (0.25 * LAYER, 0.25 * LAYER));
+    scenario.plan.sharding = testing::ddp();
+    for (memory, fits) in [(1.3e9, true), (1.2e9, false)] {
+        Arc::make_mut(&mut scenario.cluster).host = Some(host(memory, 1e11));
+        assert_eq!(scenario.layout().is_ok(), fits, "{memory}");
+    }
+}
+
+fn host(memory: f64, bandwidth: f64) -> crate::hardware::Host {
+    crate::hardware::Host {
+        cores: 64,
+        memory: Bytes::new(memory),
+        memory_bandwidth: BytesPerSecond::new(bandwidth),
+        source: String::new(),
+    }
+}
+
 /// 8 layers of 12 x 1024^2 parameters with 12 B of state each, whole on each of four ranks of a node: 4.8 GB.
 #[test]
 fn a_state_must_fit_into_the_host() {
     let problems = |memory: f64| {
         let mut scenario = offloaded(Offload::Optimizer);
         scenario.plan.sharding = testing::ddp();
-        Arc::make_mut(&mut scenario.cluster).host = Some(crate::hardware::Host {
-            cores: 64,
-            memory: Bytes::new(memory),
-            memory_bandwidth: BytesPerSecond::new(1e11),
-            source: String::new(),
-        });
+        Arc::make_mut(&mut scenario.cluster).host = Some(host(memory, 1e11));
         scenario.layout().err().unwrap_or_default()
     };
     assert!(problems(5e9).is_empty(), "{:?}", problems(5e9));

@@ -17,7 +17,7 @@ impl PipelineContext<'_> {
         let rates = self.costs().rates;
         let owners = self.parameter_groups(rank).first().map_or(1, |group| group.costs.layout.optimizer);
         TaskEmitter::write_host_time(graph, rates.host_step(owners));
-        TaskEmitter::write_host_time(graph, rates.calibrated.software.micro_batch);
+        TaskEmitter::write_host_time(graph, rates.host_micro_batch());
     }
 
     /// The boundary, after the sum over the ends of the pipeline.

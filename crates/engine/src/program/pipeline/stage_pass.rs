@@ -90,7 +90,7 @@ impl PipelineContext<'_> {
             graph.task_loop(1, |body| self.send(body, pass, level));
         }
         if next.opens_micro_batch {
-            TaskEmitter::write_host_time(graph, self.costs().rates.calibrated.software.micro_batch);
+            TaskEmitter::write_host_time(graph, self.costs().rates.host_micro_batch());
         }
     }
 

@@ -2,6 +2,7 @@
 //! ([`super::table`]).
 
 use crate::plan::{Extent, Format, GlobalBatch, Plan, Secondary, Sharding, Size};
+use crate::units::Share;
 
 use super::Value;
 
@@ -48,6 +49,10 @@ pub(super) fn adapters(plan: &Plan, value: impl Into<Value>) -> Option<Value> {
 
 pub(super) fn put_frozen_format(plan: &mut Plan, format: &Value) -> bool {
     format.get().map(|format| plan.tuning.frozen = Some(format)).is_some()
+}
+
+pub(super) fn put_offload_ratio(plan: &mut Plan, share: &Value) -> bool {
+    share.get().map(|share| plan.offload_ratio = Share::new(share)).is_some()
 }
 
 pub(super) fn put_examples(plan: &mut Plan, examples: &Value) -> bool {

@@ -7,13 +7,13 @@
 mod entry;
 
 use crate::plan::{
-    Accumulation, Dispatcher, Extent, FlopCount, FrozenFormat, Offload, Optimizer, Precision, Reduction, Schedule,
-    Size, TrainMethod,
+    Accumulation, CudaGraphs, Dispatcher, Extent, FlopCount, FrozenFormat, Offload, Optimizer, Precision, Reduction,
+    Schedule, Size, TrainMethod,
 };
 
 use super::lenses::{
-    accumulate, adapters, copy_weights, devices, put_examples, put_expert_tensor, put_frozen_format, put_packing,
-    put_size, put_tokens, quantise_gradients, quantise_weights, second_copy, shard, some, whole_nodes,
+    accumulate, adapters, copy_weights, devices, put_examples, put_expert_tensor, put_frozen_format, put_offload_ratio,
+    put_packing, put_size, put_tokens, quantise_gradients, quantise_weights, second_copy, shard, some, whole_nodes,
 };
 use super::{FieldSpec, PresetField, Steps, Type, Value};
 
@@ -61,6 +61,7 @@ pub enum Field {
     LoraTargets,
     FrozenFormat,
     Offload,
+    OffloadRatio,
     HostThreads,
     Qwz,
     Hpz,
@@ -71,6 +72,7 @@ pub enum Field {
     Packing,
     Reduction,
     TensorOverlap,
+    CudaGraphs,
     Prefetch,
     Reshard,
     FlopCount,
@@ -84,6 +86,7 @@ pub(in crate::scenario) const MOST: u32 = 1 << 22;
 const COUNT: Type = Type::Count(1, MOST);
 
 /// What a key makes of the outermost level's bandwidth and of a device's memory; 1 leaves the machine unchanged.
+const SHARES: Steps = Steps::Numbers(&[0.25, 0.5, 0.75, 1.0]);
 const FACTORS: Steps = Steps::Numbers(&[0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0]);
 
 /// Lengths of a training run, in tokens.
@@ -337,6 +340,12 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .searched_on_request()
         .advised(8, 8)
         .lens(|plan| some(plan.offload), |plan, offload| offload.put(&mut plan.offload)),
+    plan(Field::OffloadRatio, "plan.offload_ratio", "offload-ratio", Type::Share, "1")
+        .label("on host")
+        .help("SHARE", "Share of an offloaded optimizer that the host keeps and updates; the device has the rest")
+        .steps(SHARES)
+        .rare()
+        .lens(|plan| some(plan.offload_ratio.get()), put_offload_ratio),
     plan(Field::HostThreads, "plan.host_threads", "host-threads", Type::Count(1, 1024), "1")
         .label("threads")
         .help("N", "Threads of the host with which each rank updates an offloaded state (OMP_NUM_THREADS)")
@@ -399,6 +408,11 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .suspected(1, 1)
         .rare()
         .lens(|plan| some(plan.tensor_overlap), |plan, on| on.put(&mut plan.tensor_overlap)),
+    word::<CudaGraphs>(Field::CudaGraphs, "plan.cuda_graphs", "cuda-graphs", "none")
+        .label("graphs")
+        .help("WHAT", "What CUDA graphs replay, which spares the host its launches: none, each layer, or the full step")
+        .rare()
+        .lens(|plan| some(plan.cuda_graphs), |plan, what| what.put(&mut plan.cuda_graphs)),
     plan(Field::Prefetch, "plan.prefetch", "prefetch", Type::Count(0, 16), "1")
         .help("N", "Units whose all-gather may run ahead of the unit that computes")
         .suspected(3, 3)

@@ -8,6 +8,7 @@ fn values(takes: Type) -> String {
         Type::Id => "an id".to_owned(),
         Type::Count(least, _) => format!("a count from {least}"),
         Type::Factor => "a factor above 0".to_owned(),
+        Type::Share => "a share".to_owned(),
         Type::Tokens => "a number".to_owned(),
         Type::Batch => "sequences, tokens or `free`".to_owned(),
         Type::Switch => "on, off".to_owned(),

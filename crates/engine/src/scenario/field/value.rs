@@ -32,6 +32,8 @@ pub enum Type {
     Count(u32, u32),
     /// What-if factor on the hardware; 1 leaves it as it is.
     Factor,
+    /// A part of a whole; 1 is all of it.
+    Share,
     /// A length in tokens, of any size.
     Tokens,
     /// A global batch.
@@ -233,6 +235,7 @@ impl Type {
             Self::Id => Ok(Value::Id(text.into())),
             Self::Count(..) => count(text).map(Value::Count),
             Self::Factor => number(read_share(text)).ok_or_else(|| "write a factor, like 0.5 or 50%".to_owned()),
+            Self::Share => number(read_share(text)).ok_or_else(|| "write a share, like 0.5 or 50%".to_owned()),
             Self::Tokens => number(read_count(text)).ok_or_else(|| "write a number, like 300B or 300e9".to_owned()),
             Self::Batch => text.parse().map(Value::Batch),
             Self::Switch => switch(text).map(Value::Switch),
@@ -259,6 +262,7 @@ impl Type {
         match (self, value) {
             (Self::Count(least, most), Value::Count(count)) => (least..=most).contains(count),
             (Self::Factor, Value::Number(factor)) => *factor > 0.0 && *factor <= MOST_FACTOR,
+            (Self::Share, Value::Number(share)) => (0.0..=1.0).contains(share),
             (Self::Tokens, Value::Number(tokens)) => *tokens > 0.0 && *tokens <= MOST_TOKENS,
             (Self::Imbalance, Value::Imbalance(imbalance)) => imbalance.holds(),
             // Whatever else a type reads is a value that can be.
@@ -271,6 +275,7 @@ impl Type {
         match self {
             Self::Count(least, most) => format!("a count from {least} to {most}"),
             Self::Factor => format!("a factor above 0 and up to {MOST_FACTOR:e}"),
+            Self::Share => "a share from 0 to 1".to_owned(),
             Self::Tokens => format!("a number of tokens above 0, at most {}", written_count(MOST_TOKENS)),
             Self::Imbalance => format!("usual, balanced or a factor from 1 to {}", Imbalance::MOST),
             Self::Id
@@ -291,6 +296,7 @@ impl Type {
             Self::Id | Self::Switch | Self::Extent | Self::Recompute | Self::OneOf(_) => true,
             Self::Count(..)
             | Self::Factor
+            | Self::Share
             | Self::Tokens
             | Self::Batch
             | Self::RecomputeModules
@@ -309,7 +315,9 @@ impl Type {
     pub(in crate::scenario) fn deserialize<'de, D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
         match self {
             Self::Id => Arc::deserialize(from).map(Value::Id),
-            Self::Count(..) | Self::Factor | Self::Tokens | Self::Batch | Self::Imbalance => from.deserialize_any(self),
+            Self::Count(..) | Self::Factor | Self::Share | Self::Tokens | Self::Batch | Self::Imbalance => {
+                from.deserialize_any(self)
+            }
             Self::StageSizes | Self::RecomputeModules => {
                 self.read(&String::deserialize(from)?).map_err(serde::de::Error::custom)
             }
@@ -357,7 +365,7 @@ impl Visitor<'_> for Type {
 
     fn visit_f64<E: de::Error>(self, number: f64) -> Result<Value, E> {
         match self {
-            Self::Factor | Self::Tokens => Ok(Value::Number(number)),
+            Self::Factor | Self::Share | Self::Tokens => Ok(Value::Number(number)),
             Self::Imbalance => Ok(Value::Imbalance(Imbalance::Factor(number))),
             _ => Err(E::invalid_type(Unexpected::Float(number), &self)),
         }

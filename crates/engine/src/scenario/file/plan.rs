@@ -31,12 +31,12 @@ impl PlanFile {
         self.values.get(&field)
     }
 
-    /// Gives a field a value, or leaves it to its default; so does a factor of 1, which is the hardware as it is.
+    /// Gives a field a value, or leaves it to its default; so does a factor or a share of 1, which is what is anyway.
     pub fn put(&mut self, field: Field, value: Option<Value>) {
-        // A factor of 1 is what a plan has anyway: left out, so that stepping there and back leaves the file as it was.
+        // It is left out, so that stepping there and back leaves the file as it was.
         let unchanged = |value: &Value| {
             matches!(value, Value::Number(factor)
-                if field.spec().takes == Type::Factor && (factor - 1.0).abs() <= f64::EPSILON)
+                if matches!(field.spec().takes, Type::Factor | Type::Share) && (factor - 1.0).abs() <= f64::EPSILON)
         };
         match value.filter(|value| !unchanged(value)) {
             Some(value) => self.values.insert(field, value),

@@ -76,7 +76,7 @@ fn text_of(field: Field) -> &'static str {
     match field.spec().takes {
         Type::Id => "a",
         Type::Count(..) => "2",
-        Type::Factor => "0.5",
+        Type::Factor | Type::Share => "0.5",
         Type::Tokens => "300000000000",
         Type::Batch => "4M tokens",
         Type::Switch => "on",
@@ -139,7 +139,7 @@ fn a_text_that_cannot_stand_changes_nothing() {
         ("micro-batch", "two", "whole number"),
         ("micro-batch", "-1", "whole number"),
         ("nodes", "99999999999", "too large: write a smaller whole number"),
-        ("precision", "int3", "bf16, fp16, fp8, fp32"),
+        ("precision", "int3", "bf16, fp16, fp8, fp8-delayed, fp8-current, fp8-block, mxfp8, nvfp4, fp32"),
         ("recompute", "1.5", "from 0 to 1"),
         ("shard", "0", "count of ranks"),
         ("tokens", "nan", "like 300B or 300e9"),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::hardware::Cluster;
-use crate::plan::{Format, Recompute, Size};
+use crate::plan::{Format, Precision, Recompute, Size};
 use crate::presets::Kind;
 use crate::scenario::field::Resolved;
 use crate::scenario::{Edit, Field, Value};
@@ -62,9 +62,11 @@ pub(super) fn pairs(adviser: &Adviser, singles: &[&Hypothesis]) -> Vec<Suspect> 
     singles.iter().copied().enumerate().flat_map(later).filter_map(both).collect()
 }
 
-/// Whether a value is one that nobody sets by mistake.
+/// Whether a value is one that nobody sets by mistake, or one of several alike: `fp8` stands for all its recipes.
 fn is_odd(candidate: &Candidate) -> bool {
-    candidate.edits.iter().any(|edit| matches!(edit.value, Value::Recompute(Recompute::Share(_))))
+    let recipe = |value: &Value| value.get().is_some_and(|one: Precision| one.is_low() && one != Precision::Fp8);
+    let odd = |value: &Value| matches!(value, Value::Recompute(Recompute::Share(_))) || recipe(value);
+    candidate.edits.iter().any(|edit| odd(&edit.value))
 }
 
 /// A change of fields, by their flags.

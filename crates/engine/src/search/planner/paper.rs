@@ -337,7 +337,7 @@ impl<'a> PaperModel<'a> {
                     Recompute::Selective => layer.selective.get(sublayer).time,
                     _ => Seconds::ZERO,
                 };
-                (forward, *layer.backward.get(sublayer), again, rates.host_layer() / 2.0)
+                (forward, *layer.backward.get(sublayer), again, rates.host_sublayer(sublayer, kind))
             }
         };
         let slices = f64::from(slices);
@@ -378,10 +378,11 @@ impl<'a> PaperModel<'a> {
         let weight = plan.precision.storage().bytes();
         let gradient = self.scenario.stack.gradient_format.unwrap_or(plan.precision.storage()).bytes();
         let moments = plan.optimizer.state(plan.precision.storage());
-        let on_device = |on_host: bool, bytes: f64, ranks: u32| if on_host { 0.0 } else { bytes / f64::from(ranks) };
-        let state = on_device(plan.offload.state(), weight, layout.weights)
-            + on_device(plan.offload.state(), gradient, layout.gradients)
-            + on_device(plan.offload.optimizer(), moments, layout.optimizer);
+        let state_on_host = if plan.offload.state() { 1.0 } else { 0.0 };
+        let on_device = |on_host: f64, bytes: f64, ranks: u32| bytes / f64::from(ranks) * (1.0 - on_host);
+        let state = on_device(state_on_host, weight, layout.weights)
+            + on_device(state_on_host, gradient, layout.gradients)
+            + on_device(plan.optimizer_on_host(), moments, layout.optimizer);
         let gathered =
             if layout.weights > 1 { weight } else { 0.0 } + if layout.gradients > 1 { gradient } else { 0.0 };
         let held = alike.parameters / f64::from(slices) * gathered * f64::from(1 + plan.prefetch);
@@ -390,7 +391,7 @@ impl<'a> PaperModel<'a> {
 
     /// Time of a step that no operator has a part in.
     fn fixed(&self, rates: &Rates<'_>) -> Seconds {
-        rates.host_step(1) + rates.calibrated.software.micro_batch * f64::from(self.scenario.plan.accumulate)
+        rates.host_step(1) + rates.host_micro_batch() * f64::from(self.scenario.plan.accumulate)
     }
 }
 

@@ -158,7 +158,7 @@ impl SearchSpace {
         if allowed.offload {
             lists.push((Field::Offload, Offload::ALL.iter().map(|offload| Value::from(*offload)).collect()));
         }
-        if allowed.fp8 && base.cluster.device.peak.fp8.is_some() {
+        if allowed.fp8 && !base.plan.precision.is_low() && Precision::Fp8.runs_on(&base.cluster.device.peak) {
             lists.push((Field::Precision, vec![Value::from(base.plan.precision), Value::from(Precision::Fp8)]));
         }
         if let Some(runs) = self.runs(base) {

@@ -49,8 +49,9 @@ pub(super) fn read(
     plan.experts = experts(cells, stack, devices / pipeline, tensor)?;
     (plan.micro_batch, plan.accumulate) = (batch.micro, batch.whole);
     plan.flop_count = FlopCount::Parameters;
-    plan.precision = precision(cells, cluster)?;
+    plan.precision = precision(cells, cluster);
     plan.tuning = tuning(cells, plan.precision)?;
+    plan.cuda_graphs = words::cuda_graphs(cells.row.text("cuda_graph"));
     plan.recompute = recompute(cells);
     if let (Recompute::Selective, Some(modules)) = (plan.recompute, words::modules(cells.row.text("recompute_modules")))
     {
@@ -169,18 +170,13 @@ fn batch(cells: &mut Cells<'_>, data: u32, pipeline: u32) -> Result<RowBatch, St
     Ok(RowBatch { micro, whole: whole as u32, more: count - whole })
 }
 
-fn precision(cells: &mut Cells<'_>, cluster: &Cluster) -> Result<Precision, String> {
-    let cell = cells.row.text("precision");
-    // Read as bf16 its products would take three times as long as they did.
-    if cell.contains("fp4") {
-        return Err(format!("'precision' is {cell}, of whose products nothing is known here"));
-    }
+fn precision(cells: &mut Cells<'_>, cluster: &Cluster) -> Precision {
     let usual = Precision::usual(&cluster.device.peak);
-    let stated = [cell, cells.row.text("compute_format")].map(words::precision);
-    Ok(stated.into_iter().flatten().next().unwrap_or_else(|| {
+    let stated = ["fp_recipe", "precision", "compute_format"].map(|column| words::precision(cells.row.text(column)));
+    stated.into_iter().flatten().next().unwrap_or_else(|| {
         cells.assume("precision", &usual, "what the device is trained in");
         usual
-    }))
+    })
 }
 
 /// The part of the model that was trained.
@@ -209,7 +205,7 @@ fn tuning(cells: &mut Cells<'_>, precision: Precision) -> Result<Tuning, String>
     let frozen = row.text("frozen_format").split(' ').next().unwrap_or_default();
     tuning.frozen = match frozen.parse() {
         Ok(format) => Some(format),
-        Err(_) => cells.conventions().frozen.filter(|_| precision == Precision::Fp8),
+        Err(_) => cells.conventions().frozen.filter(|_| precision.is_low()),
     };
     Ok(tuning)
 }

@@ -1,16 +1,16 @@
 //! A plan as arguments of Megatron-LM: a list in a shell script, with what its environment needs.
 
 use crate::FileText;
-use crate::megatron::SHARDED;
+use crate::megatron::{RECIPE, RECIPES, SHARDED};
 use shardscope_engine::model::{Model, Norm, Positions, QkNorm};
-use shardscope_engine::plan::{Module, Offload, Precision, Recompute, Sharded};
+use shardscope_engine::plan::{CudaGraphs, Module, Offload, Precision, Recompute, Sharded};
 use shardscope_engine::scenario::{Field, Value};
 use shardscope_engine::text::shell::ShellCode;
 
 use super::super::table;
 use super::super::writer::{Line, PlanWriter, Shards};
 use super::super::written::{Head, Ranks, options};
-use super::{COPIES, GLOBAL, KEYS, MODULES, ON_HOST};
+use super::{COPIES, GLOBAL, KEYS, MODULES, ON_HOST, WHOLE_GRAPH};
 
 /// The version that [`script`] is for.
 pub(crate) const VERSIONS: &[&str] = &["0.20"];
@@ -30,6 +30,7 @@ pub fn script(writer: &mut PlanWriter) -> (Vec<Line>, &'static str) {
         lines.push(Line::new("sequence_parallel", true));
     }
     write_precision(&mut lines, writer);
+    write_graphs(&mut lines, writer);
     write_pipeline(&mut lines, writer);
     write_recompute(&mut lines, writer);
     if let Some(tokens) = writer.plan().length() {
@@ -132,10 +133,27 @@ fn write_precision(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
     if precision != Precision::Fp32 {
         lines.push(Line::new(precision.storage().word(), true));
     }
-    if precision == Precision::Fp8 {
-        lines.push(Line::new("fp8_format", "hybrid"));
+    let recipe = RECIPES.iter().find(|(_, own)| *own == precision).map(|(word, _)| *word);
+    match precision {
+        Precision::Nvfp4 => lines.push(Line::new("fp4_format", "e2m1")),
+        // Blocks hold gradients in the format of the other factors too.
+        Precision::Fp8Block | Precision::Mxfp8 => lines.push(Line::new("fp8_format", "e4m3")),
+        precision if precision.is_low() => lines.push(Line::new("fp8_format", "hybrid")),
+        _ => {}
     }
+    lines.extend(recipe.map(|word| Line::new(RECIPE, word)));
     writer.say(Field::Precision);
+}
+
+fn write_graphs(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
+    match writer.plan().cuda_graphs {
+        CudaGraphs::None => {}
+        CudaGraphs::Layer => lines.push(Line::new("cuda_graph_impl", "transformer_engine")),
+        CudaGraphs::Full => {
+            lines.extend([Line::new("cuda_graph_impl", "local"), Line::new("cuda_graph_scope", WHOLE_GRAPH)])
+        }
+    }
+    writer.say(Field::CudaGraphs);
 }
 
 fn write_pipeline(lines: &mut Vec<Line>, writer: &mut PlanWriter) {

@@ -48,10 +48,12 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
         }
     });
     let noted = scenario.stack.caveats.iter().chain(&*scenario.caveats).map(|caveat| printable(caveat));
-    let fp8 = (scenario.plan.precision == Precision::Fp8).then(|| {
-        "in fp8, inputs that are kept and weights that are gathered count as bf16, and small products are timed like large \
-         ones"
-            .to_owned()
+    let fp8 = scenario.plan.precision.is_low().then(|| {
+        format!(
+            "in {}, weights that are gathered count as bf16, casts as a part of products, and small products are timed like \
+             large ones",
+            scenario.plan.precision
+        )
     });
     let highest = scenario.cluster.highest_mfu.as_ref().filter(|highest| {
         let halved = matches!(scenario.plan.precision, Precision::Bf16 | Precision::Fp16);

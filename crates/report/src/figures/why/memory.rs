@@ -197,7 +197,20 @@ impl FormulaFacts<'_> {
             return Some(Formula::from(0.0));
         }
         let storage = self.rates.storage().get();
-        self.state_of("bytes of a weight", storage, |layout| layout.weights, |all| all.weights, Self::rank_weights)
+        let kept = self.state_of(
+            "bytes of a weight",
+            storage,
+            |layout| layout.weights,
+            |all| all.weights,
+            Self::rank_weights,
+        )?;
+        let cast = self.evaluation.details.states.get(self.fullest)?.parameters.linear;
+        let each = self.rates.weight_casts(&self.layout).get();
+        if cast == Count::ZERO || each <= 0.0 {
+            return Some(kept);
+        }
+        let cast = input("parameters of linear layers", count(cast.get(), ""), self.shape());
+        Some(kept + cast * Self::bytes_each("bytes of a weight's casts", each))
     }
 
     fn gradients(&self) -> Option<Formula> {
@@ -218,10 +231,13 @@ impl FormulaFacts<'_> {
 
     fn optimizer(&self) -> Option<Formula> {
         let plan = &self.scenario.plan;
-        if plan.offload.optimizer() {
-            return Some(Formula::from(0.0));
+        let kept = 1.0 - plan.optimizer_on_host();
+        let state = plan.optimizer.state(plan.precision.storage());
+        match kept {
+            0.0 => Some(Formula::from(0.0)),
+            1.0 => self.state("bytes of its state", state, |layout| layout.optimizer),
+            _ => self.state("bytes of its state on the device", state * kept, |layout| layout.optimizer),
         }
-        self.state("bytes of its state", plan.optimizer.state(plan.precision.storage()), |layout| layout.optimizer)
     }
 
     /// Weights of the largest layer on one tensor rank.

@@ -391,16 +391,31 @@ impl FormulaFacts<'_> {
                 Citation::chosen("strategy"),
             )
             * input("bytes moved per parameter", per, adam);
-        if plan.offload.optimizer() {
-            let Some(rate) = self.rates.host_update_rate() else { return Some(Formula::from(0.0)) };
-            let source =
-                Citation::convention("one thread's rate times --host-threads, at most the host's memory bandwidth");
-            return Some(moved / input("rate of the rank's threads on the host", rate, source));
+        let on_host = plan.optimizer_on_host();
+        let share_of = |moved: Formula, name: &str, share: f64| {
+            let whole = share >= 1.0;
+            if whole {
+                moved
+            } else {
+                moved * input(name, Amount { value: share, unit: Dimension::Share }, Citation::chosen("offload-ratio"))
+            }
+        };
+        let host = match self.rates.host_update_rate().filter(|_| on_host > 0.0) {
+            Some(rate) => {
+                let source =
+                    Citation::convention("one thread's rate times --host-threads, at most the host's memory bandwidth");
+                share_of(moved.clone(), "share on the host", on_host)
+                    / input("rate of the rank's threads on the host", rate, source)
+            }
+            None => Formula::from(0.0),
+        };
+        if on_host >= 1.0 {
+            return Some(host);
         }
-        let stream = moved
+        let stream = share_of(moved, "share on the device", 1.0 - on_host)
             * input("optimizer traffic", count(self.rates.calibrated.software.optimizer_traffic, ""), self.software())
             / input("memory rate reached", self.rates.memory, self.calibrated());
-        let owned = parameters / f64::from(self.layout.optimizer);
+        let owned = parameters * (1.0 - on_host) / f64::from(self.layout.optimizer);
         let flop = self.rates.orthogonalisation(owned);
         let update = if flop > Flop::ZERO {
             let muon = Citation::paper("Muon, K. Jordan et al. (2024): five Newton-Schulz iterations");
@@ -410,6 +425,7 @@ impl FormulaFacts<'_> {
         } else {
             stream
         };
+        let update = if on_host > 0.0 { host + update } else { update };
         Some(self.with_slowing(update, |kind| kind == TaskKind::Optimizer))
     }
 
