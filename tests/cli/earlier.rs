@@ -43,7 +43,7 @@ fn still(path: &str, then: &Value, now: &Value) {
         }
         (Value::Number(_), Value::Number(_)) if path.ends_with("spare_bytes") || path.ends_with("memory_capacity") => {}
         (Value::Object(then), _) => {
-            then.iter().for_each(|(key, then)| still(&format!("{path}.{key}"), then, &now[key]))
+            then.iter().for_each(|(key, then)| still(&format!("{path}.{key}"), then, &now[key]));
         }
         (Value::Array(then), Value::Array(now)) => {
             assert_eq!(then.len(), now.len(), "{path}");

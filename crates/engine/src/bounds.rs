@@ -26,7 +26,7 @@ pub(crate) fn state_per_parameter(scenario: &Scenario, layout: &Layout) -> Bytes
     Bytes::new(
         shared(storage.bytes(), layout.weights)
             + shared(gradient.bytes(), layout.gradients)
-            + shared(plan.optimizer.state(storage), layout.optimizer)
+            + shared(plan.optimizer_state(), layout.optimizer)
             + second,
     )
 }

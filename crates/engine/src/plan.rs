@@ -19,7 +19,8 @@ use crate::units::Share;
 
 pub use batch::GlobalBatch;
 pub use choice::{
-    Accumulation, CudaGraphs, FlopCount, Format, Offload, OneOf, Operator, Optimizer, Recompute, Reduction, Word, Words,
+    Accumulation, CudaGraphs, FlopCount, Format, Moments, Offload, OneOf, Operator, Optimizer, Recompute, Reduction,
+    Word, Words,
 };
 pub use experts::{Dispatcher, ExpertMesh, Imbalance};
 pub use extent::{Extent, Sharded};
@@ -162,6 +163,8 @@ pub struct Plan {
     pub precision: Precision,
     /// Optimizer.
     pub optimizer: Optimizer,
+    /// The format of its moments.
+    pub moments: Moments,
     /// The part of the model that is trained.
     pub tuning: Tuning,
     /// Activation checkpointing: the part of forward that backward computes again.
@@ -200,6 +203,13 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Bytes of optimizer state per parameter: moments, and fp32 master weights beside weights of fewer bits. Adam on bf16
+    /// weights: 4 + 4 + 4 = 12 [fsdp A2], with moments in bf16 4 + 2 + 2 = 8.
+    pub const fn optimizer_state(&self) -> f64 {
+        let master = if matches!(self.precision.storage(), Format::Fp32) { 0.0 } else { 4.0 };
+        master + self.optimizer.moments(self.moments)
+    }
+
     /// The share of the optimizer's state that is on the host.
     pub fn optimizer_on_host(&self) -> f64 {
         if self.offload.optimizer() { self.offload_ratio.get() } else { 0.0 }
@@ -225,6 +235,7 @@ impl Plan {
             sequence,
             precision: Precision::Bf16,
             optimizer: Optimizer::Adam,
+            moments: Moments::Fp32,
             tuning: Tuning::default(),
             recompute: Recompute::None,
             recompute_modules: RecomputeModules::OF_STACK,

@@ -6,6 +6,7 @@ mod batch;
 mod check;
 pub mod field;
 pub mod file;
+mod host;
 mod lacks;
 mod layout;
 

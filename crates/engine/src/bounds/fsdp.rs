@@ -174,7 +174,7 @@ impl FsdpLimits {
             layers: f64::from(model.layers),
             hidden: f64::from(model.hidden),
             element: Bytes::new(storage.bytes()),
-            optimizer: Bytes::new(plan.optimizer.state(storage)),
+            optimizer: Bytes::new(plan.optimizer_state()),
             devices,
             stage: ZeroStage::Three,
             memory: scenario.cluster.device.memory * plan.memory_factor,

@@ -359,7 +359,7 @@ impl Rates<'_> {
     /// bf16 weights: 2 x 12 + 2 + 2 = 28.
     pub fn update_bytes(&self) -> Bytes {
         let storage = self.scenario.plan.precision.storage();
-        Bytes::new(2.0 * self.scenario.plan.optimizer.state(storage) + 2.0 * storage.bytes())
+        Bytes::new(2.0 * self.scenario.plan.optimizer_state() + 2.0 * storage.bytes())
     }
 
     /// The rate at which a rank's threads on the host update its state: theirs, or the rank's share of the host's memory

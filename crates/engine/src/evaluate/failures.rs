@@ -45,7 +45,7 @@ impl FailureForecast {
 /// Frozen weights are those that the training began with.
 pub fn checkpoint_size(scenario: &Scenario) -> Bytes {
     let storage = scenario.plan.precision.storage();
-    let each = Bytes::new(storage.bytes() + scenario.plan.optimizer.state(storage));
+    let each = Bytes::new(storage.bytes() + scenario.plan.optimizer_state());
     Count::from(trained_parameters(scenario)) * each
 }
 

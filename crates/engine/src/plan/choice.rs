@@ -187,24 +187,29 @@ choice!(
 );
 
 impl Optimizer {
-    /// Bytes of moments per parameter.
-    pub const fn moments(self) -> f64 {
+    /// Bytes of moments per parameter, where those that are not of 8 bits have a format.
+    pub const fn moments(self, format: Moments) -> f64 {
+        let each = match format {
+            Moments::Fp32 => 4.0,
+            Moments::Bf16 => 2.0,
+        };
         match self {
-            Self::Adam => 8.0,
+            Self::Adam => 2.0 * each,
             Self::Adam8bit => 2.0,
-            Self::SgdMomentum | Self::Muon => 4.0,
-        }
-    }
-
-    /// Bytes of state per parameter: moments, and fp32 master weights beside weights of fewer bits.
-    /// Adam on bf16 weights: 4 + 4 + 4 = 12 [fsdp A2].
-    pub const fn state(self, storage: Format) -> f64 {
-        match storage {
-            Format::Fp32 => self.moments(),
-            _ => 4.0 + self.moments(),
+            Self::SgdMomentum | Self::Muon => each,
         }
     }
 }
+
+choice!(
+    /// The format of the optimizer's moments, where the optimizer's name does not say it.
+    Moments, "a format of moments" {
+        /// fp32.
+        Fp32 = "fp32",
+        /// bf16, beside fp32 master weights: DeepSeek-V3's (arXiv 2412.19437, section 3.3.3).
+        Bf16 = "bf16",
+    }
+);
 
 choice!(
     /// State and checkpoints that are offloaded to host memory.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Accumulation, Extent, Plan, Recompute, Schedule, Tuning};
+use super::{Accumulation, Extent, Moments, Optimizer, Plan, Recompute, Schedule, Tuning};
 use crate::units::Share;
 
 /// A field of a plan that may have no effect.
@@ -18,6 +18,8 @@ pub enum IdleChoice {
     Adapters,
     /// The offload to the host.
     Offload,
+    /// The format of the optimizer's moments.
+    Moments,
     /// The share of the optimizer that is on the host.
     OffloadRatio,
     /// Quantised gathers of weights.
@@ -44,7 +46,12 @@ impl Plan {
     /// its schedule never counts, whether somebody chose it or not.
     pub fn idle(&self) -> Vec<Idle> {
         let first = [self.idle_schedule(), self.idle_stages(), self.idle_modules()];
-        let first = first.into_iter().chain([self.idle_adapters(), self.idle_offload(), self.idle_ratio()]);
+        let first = first.into_iter().chain([
+            self.idle_adapters(),
+            self.idle_offload(),
+            self.idle_moments(),
+            self.idle_ratio(),
+        ]);
         first.flatten().chain(self.idle_wire()).collect()
     }
 
@@ -98,6 +105,12 @@ impl Plan {
         let left = if self.offload.state() { "; only the state is on the host" } else { "" };
         let why = format!("recompute {} keeps no checkpoints{left}", self.recompute);
         Some(Idle { choice: IdleChoice::Offload, why, fix: "choose recompute full, or a share of the layers".into() })
+    }
+
+    fn idle_moments(&self) -> Option<Idle> {
+        let idle = self.optimizer == Optimizer::Adam8bit && self.moments != Moments::Fp32;
+        let why = format!("{} has moments of 8 bits", self.optimizer);
+        idle.then_some(Idle { choice: IdleChoice::Moments, why, fix: "choose optimizer adam".into() })
     }
 
     fn idle_ratio(&self) -> Option<Idle> {

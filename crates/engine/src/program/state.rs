@@ -76,7 +76,6 @@ impl ModelState {
         // Gradients that are kept whole until the step's end take full size, whatever extent they are sharded over
         // then.
         let gradient_ranks = if whole_gradients { 1 } else { layout.gradients };
-        let storage = plan.precision.storage();
         let state_on_host = if plan.offload.state() { 1.0 } else { 0.0 };
         let on_device =
             |on_host: f64, count: Count, each: Bytes, ranks: u32| count * each / f64::from(ranks) * (1.0 - on_host);
@@ -88,7 +87,7 @@ impl ModelState {
             optimizer: on_device(
                 plan.optimizer_on_host(),
                 trained,
-                Bytes::new(plan.optimizer.state(storage)),
+                Bytes::new(plan.optimizer_state()),
                 layout.optimizer,
             ),
             buffers: Bytes::ZERO,

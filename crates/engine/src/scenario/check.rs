@@ -4,7 +4,7 @@ mod operators;
 mod tuning;
 
 use crate::plan::{Extent, Module, Recompute, Size, StageSizes};
-use crate::units::{Bytes, significant};
+use crate::units::significant;
 
 use super::field::{Field, MOST, PLACEMENT, Value};
 use super::file::printable;
@@ -53,26 +53,14 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     checks.0
 }
 
-/// An offloaded state that is larger than the memory of its hosts, where that is known. Adapters have little.
+/// What is offloaded, where that is more than the memory of its hosts as the cluster states it.
 fn host(scenario: &Scenario, checks: &mut Checks) {
-    let (plan, cluster) = (&scenario.plan, &scenario.cluster);
-    let Some(host) = cluster.host.as_ref().filter(|_| plan.offload.optimizer() && !plan.tuning.freezes()) else {
-        return;
-    };
-    let group = devices(scenario) / (plan.tensor * plan.pipeline);
-    let over = |extent: &Extent| f64::from(ranks(scenario, extent, group).unwrap_or(1).max(1));
-    let storage = plan.precision.storage();
-    let state = plan.optimizer.state(storage) * plan.optimizer_on_host() / over(&plan.sharding.optimizer);
-    let rest = storage.bytes() * (over(&plan.sharding.weights).recip() + over(&plan.sharding.gradients).recip());
-    let each = state + if plan.offload.state() { rest } else { 0.0 };
-    // On average over the pipeline's stages.
-    let local = scenario.model.parameters() as f64 / f64::from(plan.tensor * plan.pipeline);
-    let on_node = f64::from(devices(scenario).min(cluster.devices_per_node()));
-    let needed = Bytes::new(local * each * on_node);
+    let Some(host) = &scenario.cluster.host else { return };
+    let needed = scenario.host_memory();
     checks.refuse(
         needed > host.memory,
         Field::Offload.path(),
-        || format!("the state takes {needed} of a host that has {}", host.memory),
+        || format!("what is offloaded takes {needed} of a host that has {}", host.memory),
         || "choose more nodes, or a strategy that divides the state among more ranks".to_owned(),
     );
 }

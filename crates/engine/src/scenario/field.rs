@@ -169,6 +169,7 @@ impl From<IdleChoice> for Field {
             IdleChoice::Adapters => Self::LoraRank,
             IdleChoice::RecomputeModules => Self::RecomputeModules,
             IdleChoice::Offload => Self::Offload,
+            IdleChoice::Moments => Self::Moments,
             IdleChoice::OffloadRatio => Self::OffloadRatio,
             IdleChoice::QuantisedWeights => Self::Qwz,
             IdleChoice::SecondCopy => Self::Hpz,

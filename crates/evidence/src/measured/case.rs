@@ -116,12 +116,11 @@ impl Case {
         let stack =
             library.stack(named).or_else(|unknown| library.stack(&format!("{named}-{round}")).map_err(|_| unknown));
         let mut cells = Cells { row, assumed: Vec::new() };
-        let stack = match stack {
-            Ok(stack) => stack,
-            Err(_) => {
-                cells.assume("stack", &UNKNOWN, "no stack has the row's id; `shardscope presets stacks` lists them");
-                library.stack(UNKNOWN).map_err(|unknown| unknown.to_string())?
-            }
+        let stack = if let Ok(stack) = stack {
+            stack
+        } else {
+            cells.assume("stack", &UNKNOWN, "no stack has the row's id; `shardscope presets stacks` lists them");
+            library.stack(UNKNOWN).map_err(|unknown| unknown.to_string())?
         };
         let calibration = library.calibration(&stack.calibration).map_err(|unknown| unknown.to_string())?;
         let plan::RowPlan { plan, strategy, tensor, more } = plan::read(&mut cells, library, &cluster, &stack)?;

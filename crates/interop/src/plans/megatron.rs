@@ -7,7 +7,9 @@ mod write;
 
 use crate::megatron::{DTYPE, FORMATS, RECIPE, modules_joined, recipe, sharded, sharded_by_deepspeed, storage};
 use crate::runs::{Arguments, LogLine, padded_vocabulary, plain};
-use shardscope_engine::plan::{CudaGraphs, Extent, GlobalBatch, Optimizer, Precision, Recompute, Schedule, Sharded};
+use shardscope_engine::plan::{
+    CudaGraphs, Extent, GlobalBatch, Moments, Optimizer, Precision, Recompute, Schedule, Sharded,
+};
 use shardscope_engine::scenario::{Field, Value};
 
 use super::draft::PlanDraft;
@@ -57,8 +59,8 @@ const KEYS: &[ToolKey] = &[
     only("pipeline_model_parallel_layout", OFF, EVENLY),
     only("account_for_embedding_in_pipeline_split", OFF, EVENLY),
     only("account_for_loss_in_pipeline_split", OFF, EVENLY),
-    only("exp_avg_dtype", FP32, MOMENTS),
-    only("exp_avg_sq_dtype", FP32, MOMENTS),
+    words("exp_avg_dtype", Field::Moments, MOMENTS),
+    words("exp_avg_sq_dtype", Field::Moments, MOMENTS),
     only("main_params_dtype", FP32, "a plan keeps master weights in fp32"),
     nothing("use_precision_aware_optimizer", "its formats are fp32 unless others are named"),
     only("mtp_num_layers", OFF, "a model has no further heads: leave them out"),
@@ -76,7 +78,12 @@ const KEYS: &[ToolKey] = &[
 /// The scope of a graph that holds forward and backward of all micro-batches.
 const WHOLE_GRAPH: &str = "full_iteration";
 const FP32: &[&str] = &["fp32", "torch.float32"];
-const MOMENTS: &str = "a plan keeps moments in fp32, or in 8 bits by --optimizer adam8bit";
+const MOMENTS: &[(&str, Value)] = &[
+    ("fp32", Value::Word(Moments::Fp32.to_word())),
+    ("bf16", Value::Word(Moments::Bf16.to_word())),
+    ("torch.float32", Value::Word(Moments::Fp32.to_word())),
+    ("torch.bfloat16", Value::Word(Moments::Bf16.to_word())),
+];
 const ON_HOST: &str = "optimizer_cpu_offload";
 const ON_HOST_SHARE: &str = "optimizer_offload_fraction";
 const STACK: &str = "the stack says it, --stack";

@@ -34,6 +34,7 @@ fn plans() -> impl Strategy<Value = Vec<(&'static str, String)>> {
         one_of(&["stack", "moe_act+layernorm", "core_attn"]),
         one_of(&["none", "layer", "full"]),
         one_of(&["1", "0.5"]),
+        one_of(&["fp32", "bf16"]),
     );
     (mesh, batch, state, rest).prop_map(|(mesh, batch, state, rest)| {
         let words = [
@@ -49,6 +50,7 @@ fn plans() -> impl Strategy<Value = Vec<(&'static str, String)>> {
             ("precision", rest.1),
             ("cuda-graphs", rest.5),
             ("offload-ratio", rest.6),
+            ("moments", rest.7),
             ("tp", mesh.1),
             ("cp", mesh.2),
             ("pp", mesh.3),

@@ -352,7 +352,7 @@ fn write_precision(version: &str, lines: &mut Vec<Line>, writer: &mut PlanWriter
     lines.push(Line::new(FLOAT, format));
     match (writer.plan().precision, version) {
         (precision, "0.3.0") if precision.is_low() => {
-            writer.note(Field::Precision, "another config function switches fp8 on")
+            writer.note(Field::Precision, "another config function switches fp8 on");
         }
         (Precision::Fp8 | Precision::Fp8Current, _) => {
             lines.push(Line::new("model.converters", vec!["quantize.linear.float8"]));

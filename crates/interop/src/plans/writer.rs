@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
-use shardscope_engine::plan::{Accumulation, Extent, GlobalBatch, Plan, Precision, Recompute, Reduction, Sharded};
+use shardscope_engine::plan::{
+    Accumulation, Extent, GlobalBatch, Moments, Plan, Precision, Recompute, Reduction, Sharded,
+};
 use shardscope_engine::scenario::{Field, Layout, Scenario, Value};
 
 /// A plan's fields, and which of them a tool's file says.
@@ -84,6 +86,9 @@ impl<'a> PlanWriter<'a> {
         // What is 1 is what every tool does where nothing is said; without a pipeline no schedule is.
         for field in [Field::Tensor, Field::Context, Field::Pipeline, Field::Experts, Field::StagesPerRank] {
             values.retain(|key, value| *key != field || *value != Value::Count(1));
+        }
+        if plan.moments == Moments::Fp32 {
+            values.remove(&Field::Moments);
         }
         if plan.optimizer_on_host() >= 1.0 || !plan.offload.optimizer() {
             values.remove(&Field::OffloadRatio);

@@ -198,3 +198,20 @@ fn casts_of_weights_are_kept_beside_them() {
     scenario.plan.sharding.weights = crate::plan::Extent::System;
     assert_eq!(casts(&scenario), Bytes::ZERO);
 }
+
+/// Adam beside bf16 weights: fp32 masters and two moments make 12 B, with moments in bf16 8. An update reads and writes those,
+/// reads a gradient and writes a weight of 2 B.
+#[test]
+fn moments_have_the_bytes_of_their_format() {
+    let mut scenario = testing::scenario();
+    for (optimizer, moments, state) in [
+        (Optimizer::Adam, Moments::Fp32, 12.0),
+        (Optimizer::Adam, Moments::Bf16, 8.0),
+        (Optimizer::Muon, Moments::Bf16, 6.0),
+        (Optimizer::Adam8bit, Moments::Bf16, 6.0),
+    ] {
+        (scenario.plan.optimizer, scenario.plan.moments) = (optimizer, moments);
+        close(scenario.plan.optimizer_state(), state);
+        close(rates(&scenario).update_bytes(), 2.0 * state + 4.0);
+    }
+}

@@ -7,8 +7,8 @@
 mod entry;
 
 use crate::plan::{
-    Accumulation, CudaGraphs, Dispatcher, Extent, FlopCount, FrozenFormat, Offload, Optimizer, Precision, Reduction,
-    Schedule, Size, TrainMethod,
+    Accumulation, CudaGraphs, Dispatcher, Extent, FlopCount, FrozenFormat, Moments, Offload, Optimizer, Precision,
+    Reduction, Schedule, Size, TrainMethod,
 };
 
 use super::lenses::{
@@ -56,6 +56,7 @@ pub enum Field {
     StageLayers,
     Accumulation,
     Optimizer,
+    Moments,
     Train,
     LoraRank,
     LoraTargets,
@@ -312,6 +313,10 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .suspected(8, 8)
         .left_open()
         .lens(|plan| some(plan.optimizer), |plan, optimizer| optimizer.put(&mut plan.optimizer)),
+    word::<Moments>(Field::Moments, "plan.moments", "moments", "fp32")
+        .help("FORMAT", "Format of the optimizer's moments; adam8bit has its own")
+        .rare()
+        .lens(|plan| some(plan.moments), |plan, format| format.put(&mut plan.moments)),
     word::<TrainMethod>(Field::Train, "plan.train", "train", "full")
         .help("METHOD", "Train all parameters, or adapters beside frozen ones (LoRA, QLoRA)")
         .lens(|plan| some(plan.tuning.method), |plan, method| method.put(&mut plan.tuning.method)),

@@ -377,7 +377,7 @@ impl<'a> PaperModel<'a> {
         let plan = &self.scenario.plan;
         let weight = plan.precision.storage().bytes();
         let gradient = self.scenario.stack.gradient_format.unwrap_or(plan.precision.storage()).bytes();
-        let moments = plan.optimizer.state(plan.precision.storage());
+        let moments = plan.optimizer_state();
         let state_on_host = if plan.offload.state() { 1.0 } else { 0.0 };
         let on_device = |on_host: f64, bytes: f64, ranks: u32| bytes / f64::from(ranks) * (1.0 - on_host);
         let state = on_device(state_on_host, weight, layout.weights)

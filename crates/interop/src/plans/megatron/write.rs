@@ -20,7 +20,7 @@ pub fn script(writer: &mut PlanWriter) -> (Vec<Line>, &'static str) {
     let mut lines = of_model(&writer.scenario.model, writer);
     lines.extend(table::write(KEYS, writer));
     lines.retain(|line| line.name != "cpu_optimizer" && (line.name != ON_HOST || line.value == true));
-    if writer.plan().offload == Offload::Optimizer {
+    if writer.plan().offload == Offload::Optimizer || writer.value(Field::Moments).is_some() {
         lines.push(Line::new("use_precision_aware_optimizer", true));
     }
     lines.extend(writer.line(GLOBAL, Field::GlobalBatch));
@@ -150,7 +150,7 @@ fn write_graphs(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
         CudaGraphs::None => {}
         CudaGraphs::Layer => lines.push(Line::new("cuda_graph_impl", "transformer_engine")),
         CudaGraphs::Full => {
-            lines.extend([Line::new("cuda_graph_impl", "local"), Line::new("cuda_graph_scope", WHOLE_GRAPH)])
+            lines.extend([Line::new("cuda_graph_impl", "local"), Line::new("cuda_graph_scope", WHOLE_GRAPH)]);
         }
     }
     writer.say(Field::CudaGraphs);

@@ -53,7 +53,9 @@ pub fn verdict_words(diagnosis: &Diagnosis) -> Option<String> {
 pub fn hypotheses(diagnosis: &Diagnosis) -> Table {
     let of_time = diagnosis.figure.is_of_time();
     let figure = if of_time { "step time" } else { "peak" };
-    let mut table = Table::headed(["it may have been", "off", figure, ""]);
+    // Where memory ran out there is no figure to be off from.
+    let off = if matches!(diagnosis.figure, OwnFigure::OutOfMemory { .. }) { "" } else { "off" };
+    let mut table = Table::headed(["it may have been", off, figure, ""]);
     table.extend(diagnosis.hypotheses.iter().map(|one| hypothesis_cells(diagnosis, one)));
     table
 }
@@ -68,7 +70,10 @@ fn hypothesis_cells(diagnosis: &Diagnosis, one: &Hypothesis) -> Vec<TableCell> {
     };
     [
         TableCell::word(one.to_string()),
-        TableCell::change(one.off),
+        match diagnosis.figure {
+            OwnFigure::OutOfMemory { .. } => TableCell::word(""),
+            _ => TableCell::change(one.off),
+        },
         TableCell::word(figure),
         TableCell::word(if explains { "explains it" } else { "" }),
     ]

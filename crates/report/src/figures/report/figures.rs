@@ -160,6 +160,11 @@ pub(super) fn memory(scenario: &Scenario, fullest: &Memory, stages: &[Memory]) -
         "parts": parts(fullest),
         "stages": stages.iter().enumerate().map(stage).collect::<Vec<_>>(),
     });
+    let host = scenario.host_memory();
+    if host > Bytes::ZERO {
+        let capacity = scenario.cluster.host.as_ref().map(|host| whole(host.memory));
+        memory["host"] = json!({"node_bytes": whole(host), "capacity_bytes": capacity});
+    }
     let [weights, gradients, optimizer] = fullest.experts.map(whole);
     if weights + gradients + optimizer > 0 {
         memory["experts"] = json!({"weights": weights, "gradients": gradients, "optimizer": optimizer});

@@ -11,7 +11,7 @@ use shardscope_engine::scenario::file::printable;
 use shardscope_engine::scenario::{NEAR, Scenario};
 use shardscope_engine::search::Fixes;
 use shardscope_engine::units::{
-    Amount, Seconds, counted, devices, percent, signed, significant, thousands, whole_percent,
+    Amount, Bytes, Seconds, counted, devices, percent, signed, significant, thousands, whole_percent,
 };
 
 use crate::figures::figure::{Figure, MEMORY_PARTS, PHASES, TIME_PARTS, WITHIN};
@@ -338,6 +338,12 @@ fn memory(subject: &FigureSubject) -> Vec<(String, String)> {
             Some(row(&figure.name(subject)?, format!("{amount:>10}{beside}")))
         },
     ));
+    let host = subject.scenario.host_memory();
+    if host > Bytes::ZERO {
+        let stated = subject.scenario.cluster.host.as_ref();
+        let memory = stated.map_or_else(|| "memory that is not stated".to_owned(), |host| host.memory.to_string());
+        rows.push(row("on a node's host", format!("{:>10} of {memory}", host.to_string())));
+    }
     rows
 }
 

@@ -82,7 +82,7 @@ pub(super) const FIGURES: &[FigureEntry] = &[
             let bytes = |value: f64| Amount { value, unit: Dimension::Bytes };
             let parameters = facts.trained(count(trained_parameters(facts.scenario) as f64, ""));
             let weights = input("bytes of a weight", bytes(storage.bytes()), Citation::chosen("precision"));
-            let state = bytes(plan.optimizer.state(storage));
+            let state = bytes(plan.optimizer_state());
             let state = input("of its optimizer state", state, Citation::chosen("optimizer and precision"));
             because(parameters * (weights + state), Citation::convention("what frameworks save to go on from"))
         }),

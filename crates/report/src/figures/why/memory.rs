@@ -232,7 +232,7 @@ impl FormulaFacts<'_> {
     fn optimizer(&self) -> Option<Formula> {
         let plan = &self.scenario.plan;
         let kept = 1.0 - plan.optimizer_on_host();
-        let state = plan.optimizer.state(plan.precision.storage());
+        let state = plan.optimizer_state();
         match kept {
             0.0 => Some(Formula::from(0.0)),
             1.0 => self.state("bytes of its state", state, |layout| layout.optimizer),
