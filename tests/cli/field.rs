@@ -464,7 +464,9 @@ fn counts_in_the_field_s_habit() {
 fn a_model_by_the_path_of_a_preset_s_file() {
     let home = Home::new();
     let config = format!("{}/tests/fixtures/hf/qwen3-8b.json", env!("CARGO_MANIFEST_DIR"));
-    assert_eq!(home.run(&format!("import model {config} --out mine.toml")).code, Some(0));
+    let imported = home.run(&format!("import model {config} --out mine.toml"));
+    assert_eq!(imported.code, Some(0));
+    assert_contains(&imported.stderr, &["next: shardscope eval --model ./mine.toml"]);
     let [by_toml, by_json] = ["./mine.toml", config.as_str()].map(|model| {
         let flags = "--hardware h100-80gb-dgx --nodes 2 --recompute full --format json";
         let run = home.run(&format!("eval --model {model} {flags}"));

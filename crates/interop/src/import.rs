@@ -304,8 +304,12 @@ impl Foreign {
             (ShellCode::default(), if matches!(self, Self::Run(_)) { "rows.csv" } else { "FILE.toml" });
         let saved = here(out.unwrap_or(Path::new(unsaved)));
         let line = match self {
-            Self::Model(_) if words.options.iter().any(|(option, _)| option == "like") => return None,
-            Self::Model(_) => return line.code("shardscope eval --model ").word(here(first?)).line().ok(),
+            // A model that fills what another one leaves out is in neither of the files that were read.
+            Self::Model(_) => {
+                let alike = words.options.iter().any(|(option, _)| option == "like");
+                let file = out.or(first.map(PathBuf::as_path).filter(|_| !alike))?;
+                return line.code("shardscope eval --model ").word(here(file)).line().ok();
+            }
             Self::OutOfMemory(_) if !words.options.is_empty() => return None,
             Self::OutOfMemory(_) => {
                 let line = line.code("shardscope import oom ").word(here(first?));

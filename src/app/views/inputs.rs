@@ -279,7 +279,10 @@ fn aside(field: Field, idle: Option<&Idle>, scenario: &Scenario, library: &Libra
         (Field::Hpz, Some(Value::Extent(Extent::Device))) => "no second copy".to_owned(),
         (Field::Hpz, _) => "second copy".to_owned(),
         (_, Some(Value::Extent(Extent::System))) => "all GPUs".to_owned(),
-        (_, Some(Value::Id(id))) => library.title(field, id).unwrap_or_default().to_owned(),
+        // What was adapted or imported may have no other name.
+        (_, Some(Value::Id(id))) => {
+            library.title(field, id).filter(|title| *title != &**id).unwrap_or_default().to_owned()
+        }
         (_, Some(Value::Count(count))) => {
             field.spec().unit.map_or("", |[one, several]| if *count == 1 { one } else { several }).to_owned()
         }
