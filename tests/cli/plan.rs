@@ -207,7 +207,7 @@ fn interrupted(home: &Home, search: &[&str]) -> serde_json::Value {
 fn an_interrupted_search_prints_the_best_so_far_and_dies_by_the_signal() {
     let words = |text: &'static str| text.split_whitespace().collect::<Vec<_>>();
     let plan = words(
-        "--hardware a100-80gb-dgx --model megatron-1t --strategy zero3 --nodes 8 --tp 4 --cp 4 --offload state \
+        "--hardware a100-80gb-dgx --model megatron-1t --strategy zero3 --nodes 16 --tp 4 --cp 4 --offload state \
          --objective memory",
     );
     assert!(interrupted(&Home::new(), &plan)["plans"].is_array());

@@ -136,6 +136,10 @@ pub struct Stack {
     /// in 16 bits and casts them again (`matmul_with_hp_or_float8_args`).
     #[serde(default)]
     pub keeps_casts: bool,
+    /// Whether weights of linear layers are kept as casts alone (`fp8_params` of `NeMo`, Megatron's `--fp8-param-gather`), beside
+    /// the optimizer's fp32 copies.
+    #[serde(default)]
+    pub casts_replace_weights: bool,
     /// The way in which `fp8` is scaled; absent: by earlier steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fp8: Option<Precision>,

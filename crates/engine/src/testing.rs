@@ -127,6 +127,7 @@ pub fn ideal() -> Stack {
         update_copies: 0.0,
         keeps_gate: false,
         keeps_casts: false,
+        casts_replace_weights: false,
         fp8: None,
         tensor_overlap: false,
         keeps_gathered: false,

@@ -174,7 +174,7 @@ impl Rates<'_> {
         if self.keeps_casts() { Bytes::new(self.linear_format().activation()) } else { self.storage() }
     }
 
-    /// Bytes per weight of a linear layer's casts beside it. Forward and backward read it along different dimensions: where
+    /// Bytes per weight of a linear layer's casts beside it, less the weight's own where they replace it. Forward and backward read it along different dimensions: where
     /// blocks share scales each is a cast of its own, and units that do not scale blocks want a transposed copy. Weights
     /// that are gathered are cast anew.
     pub fn weight_casts(&self, layout: &Layout) -> Bytes {
@@ -183,7 +183,8 @@ impl Rates<'_> {
         }
         let format = self.linear_format();
         let alike = format.block.is_none() && self.scenario.cluster.device.peak.scale_blocks();
-        Bytes::new(format.weight()) * if alike { 1.0 } else { 2.0 }
+        let casts = Bytes::new(format.weight()) * if alike { 1.0 } else { 2.0 };
+        if self.scenario.stack.casts_replace_weights { casts - self.storage() } else { casts }
     }
 
     /// Tensor ranks that share the residual stream between the matrices: all with sequence parallelism, else 1.

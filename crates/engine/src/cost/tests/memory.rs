@@ -195,6 +195,9 @@ fn casts_of_weights_are_kept_beside_them() {
     close(casts(&scenario), 1.0);
     Arc::make_mut(&mut scenario.stack).fp8 = Some(Precision::Mxfp8);
     close(casts(&scenario), 2.0625);
+    // In the place of 2 bytes of bf16.
+    Arc::make_mut(&mut scenario.stack).casts_replace_weights = true;
+    close(casts(&scenario), 0.0625);
     scenario.plan.sharding.weights = crate::plan::Extent::System;
     assert_eq!(casts(&scenario), Bytes::ZERO);
 }

@@ -206,11 +206,13 @@ impl FormulaFacts<'_> {
         )?;
         let cast = self.evaluation.details.states.get(self.fullest)?.parameters.linear;
         let each = self.rates.weight_casts(&self.layout).get();
-        if cast == Count::ZERO || each <= 0.0 {
+        if cast == Count::ZERO || each.abs() <= 0.0 {
             return Some(kept);
         }
         let cast = input("parameters of linear layers", count(cast.get(), ""), self.shape());
-        Some(kept + cast * Self::bytes_each("bytes of a weight's casts", each))
+        let replaces = self.scenario.stack.casts_replace_weights;
+        let name = if replaces { "bytes of a weight's casts, less its own" } else { "bytes of a weight's casts" };
+        Some(kept + cast * Self::bytes_each(name, each))
     }
 
     fn gradients(&self) -> Option<Formula> {
