@@ -23,14 +23,18 @@ use shardscope_report::snapshot::{LeftOff, SessionFile};
 use super::screen;
 use super::within::within;
 
-/// How long what is written is waited for: with what is brief after it, less than a second.
+/// How long what is written is waited for.
 const PATIENCE: Duration = Duration::from_millis(600);
 
 /// The same where a person quits: files that were just asked for may take their time.
 const FILES_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long a terminal, a log or a folder may take for a few bytes or a removal.
+/// How long a removal of files may take.
 const BRIEF: Duration = Duration::from_millis(100);
+
+/// How long a terminal or a log may take for a line that people need to read: a busy machine may not begin with it in less
+/// than this, and one that takes no bytes holds the end up for no longer.
+const SAYING: Duration = Duration::from_millis(500);
 
 /// How a session was kept.
 #[derive(Debug, Clone, PartialEq)]
@@ -181,7 +185,7 @@ impl Leaving {
     /// Says something in the log and on stderr, each of which may be gone or take nothing.
     fn say(&self, text: String) {
         let log = self.log;
-        within(BRIEF, "saying", move || {
+        within(SAYING, "saying", move || {
             let line = printable(&text);
             log(&line);
             let _ = writeln!(io::stderr(), "shardscope: {line}");
