@@ -7,7 +7,7 @@
 use std::ops::{Add, Div, Mul, Sub};
 
 use crate::model::{LayerKind, Matrix};
-use crate::plan::{FrozenFormat, LoraTarget, Precision};
+use crate::plan::{Format, FrozenFormat, LoraTarget};
 use crate::scenario::Scenario;
 use crate::units::{Bytes, Count};
 
@@ -309,7 +309,8 @@ impl Rates<'_> {
     pub(super) fn dequantised(&self) -> Option<Bytes> {
         let plan = &self.scenario.plan;
         let format = plan.tuning.frozen_format();
-        let taken = format == FrozenFormat::Bf16 || (format == FrozenFormat::Fp8 && plan.precision == Precision::Fp8);
+        let in_fp8 = plan.precision.linear().arithmetic == Format::Fp8;
+        let taken = format == FrozenFormat::Bf16 || (format == FrozenFormat::Fp8 && in_fp8);
         (plan.tuning.freezes() && !taken).then(|| Bytes::new(format.bytes(self.storage().get())))
     }
 

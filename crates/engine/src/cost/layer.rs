@@ -174,9 +174,9 @@ impl Rates<'_> {
         if self.keeps_casts() { Bytes::new(self.linear_format().activation()) } else { self.storage() }
     }
 
-    /// Bytes per weight of a linear layer's casts beside it, less the weight's own where they replace it. Forward and backward read it along different dimensions: where
-    /// blocks share scales each is a cast of its own, and units that do not scale blocks want a transposed copy. Weights
-    /// that are gathered are cast anew.
+    /// Bytes per weight of a linear layer's casts beside it, less the weight's own where they replace it. Forward and
+    /// backward read it along different dimensions: where blocks share scales each is a cast of its own, and units that do
+    /// not scale blocks want a transposed copy. Weights that are gathered are cast anew.
     pub fn weight_casts(&self, layout: &Layout) -> Bytes {
         if !self.keeps_casts() || layout.weights > 1 || self.scenario.plan.offload.state() {
             return Bytes::ZERO;

@@ -183,10 +183,15 @@ pub(super) fn lower_bound(group: &ParameterGroup<'_>) -> Seconds {
     let plan = &rates.scenario.plan;
     let matrices = group.costs.whole_matrices(parameters).map_or(Seconds::ZERO, |moved| moved.transfer.slowest());
     let on_host = owned * plan.optimizer_on_host();
-    let copies = if plan.offload.state() { Bytes::ZERO } else { on_host * (rates.gradient() + rates.storage()) };
     let kept = owned - on_host;
-    let on_device = if kept > Count::ZERO { rates.optimizer(kept).time + matrices } else { Seconds::ZERO };
-    let update = on_device + rates.host_copy(copies) + rates.host_update(on_host);
+    // Weights come back beside what the device updates.
+    let (on_device, back) = if kept > Count::ZERO {
+        (rates.optimizer(kept).time + matrices, Bytes::ZERO)
+    } else {
+        (Seconds::ZERO, rates.storage())
+    };
+    let copied = if plan.offload.state() { Bytes::ZERO } else { on_host * (rates.gradient() + back) };
+    let update = on_device + rates.host_copy(copied) + rates.host_update(on_host);
     reduced + update + weight_gathers(group, false).map(|gather| gather.transfer.time).sum::<Seconds>()
 }
 

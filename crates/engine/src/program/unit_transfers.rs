@@ -138,11 +138,12 @@ impl UnitCosts<'_> {
     /// nothing.
     pub(crate) fn whole_matrices(&self, parameters: Count) -> Option<UnitCollective> {
         let Scenario { model, plan, .. } = self.rates.scenario;
-        if plan.optimizer != Optimizer::Muon || self.layout.weights == 1 || plan.offload.optimizer() {
+        let on_device = 1.0 - plan.optimizer_on_host();
+        if plan.optimizer != Optimizer::Muon || self.layout.weights == 1 || on_device <= 0.0 {
             return None;
         }
         let (matrices, weights) = model.layer_matrices();
-        let part = parameters / f64::from(self.layout.optimizer) * (weights / model.parameters() as f64);
+        let part = parameters * on_device / f64::from(self.layout.optimizer) * (weights / model.parameters() as f64);
         let payload =
             Payload { parts: Count::new(matrices / f64::from(model.layers)), ..Payload::plain(part, Format::Bf16) };
         let there = self.rates.all_to_all(payload, self.layout.shard_group(self.layout.optimizer), false);

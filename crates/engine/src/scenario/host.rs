@@ -6,14 +6,14 @@ use crate::units::Bytes;
 use super::Scenario;
 use super::layout::{devices, ranks};
 
-/// Bytes of a gradient on the host, which both updates and sums are in fp32: `DeepSpeed`'s own estimate counts 16 bytes per
-/// parameter with Adam, 18 with the weights (deepspeed/runtime/zero/stage3.py, `estimate_zero3_model_states_mem_needs`).
+/// Bytes of a gradient on the host, which is kept in fp32 there: `DeepSpeed`'s own estimate counts 16 bytes per parameter
+/// with Adam, 18 with the weights (deepspeed/runtime/zero/stage3.py, `estimate_zero3_model_states_mem_needs`).
 const GRADIENT: f64 = 4.0;
 
 impl Scenario {
-    /// Memory of one node's host that is offloaded to, on average over the stages of a pipeline: the optimizer's share with
-    /// its gradients, weights, and the checkpoints of one micro-batch. What is pinned beside them is not counted, nor are
-    /// the frozen parameters of adapters.
+    /// Memory that a plan takes of one node's host, on average over the stages of a pipeline: the optimizer's share with its
+    /// gradients, weights, and the checkpoints of one micro-batch. Buffers that are pinned beside them are not counted, nor
+    /// are the state and the frozen weights of a run that trains adapters.
     pub fn host_memory(&self) -> Bytes {
         let (plan, model) = (&self.plan, &self.model);
         let group = devices(self) / (plan.tensor * plan.pipeline).max(1);

@@ -200,7 +200,7 @@ fn read_sharding(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let strategy = settings.take("data_parallel_sharding_strategy");
     let deepspeed = on(settings, "deepspeed");
     let stage = settings.take("zero_stage");
-    let unpipelined = settings.has("no_pipeline_parallel");
+    let unpipelined = on(settings, "no_pipeline_parallel").is_some();
     let distributed = on(settings, "use_distributed_optimizer");
     let (first, place) = match (torch, own, deepspeed.and(stage)) {
         (Some(torch), ..) => (Some(Some(Sharded::Weights)), torch.place),
@@ -209,7 +209,7 @@ fn read_sharding(settings: &mut ToolSettings, draft: &mut PlanDraft) {
             None => (Some(None), own.place),
         },
         (.., Some(stage)) => {
-            let bf16 = draft.value(Field::Precision).is_some_and(|format| format.to_string() == "bf16");
+            let bf16 = draft.value(Field::Precision) == Some(&Precision::Bf16.into());
             (sharded_by_deepspeed(&stage.text, bf16 && !unpipelined).ok(), stage.place)
         }
         _ => match distributed {

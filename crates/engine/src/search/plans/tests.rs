@@ -419,14 +419,15 @@ proptest! {
         (layers, nodes, batch) in (prop::sample::select(vec![4_u32, 7, 8, 11, 12]), 1_u32..4, prop::sample::select(vec![16_u32, 32, 96])),
         kinds in 0..testing::KINDS,
         mesh in [0_u32..3, 0..2, 0..3, 0..3, 0..4],
-        (machine, state) in ((0.0..0.5, 0..4_usize, any::<bool>(), 0.05..4.0), (0..Offload::ALL.len(), any::<bool>(), 0_u32..3)),
+        (machine, state) in ((0.0..0.5, 0..4_usize, any::<bool>(), 0.05..4.0), ((0..Offload::ALL.len(), 0..3_u8), any::<bool>(), 0_u32..3)),
         (run, recompute, extents) in (any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<prop::sample::Index>()),
     ) {
         let mut job = of_kinds(base(layers, 1.0), kinds);
         (job.plan.size, job.plan.global_batch) = (Size::Nodes(nodes), GlobalBatch::Sequences(batch));
         job.settle_batch();
         slowed(&mut job, machine);
-        let (offload, quantised, prefetch) = state;
+        let ((offload, half), quantised, prefetch) = state;
+        job.plan.offload_ratio = crate::units::Share::new(f64::from(half) / 2.0);
         (job.plan.offload, job.plan.prefetch) = (Offload::ALL[offload], prefetch);
         if quantised {
             let wire = &mut job.plan.sharding.wire;

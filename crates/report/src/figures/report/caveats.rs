@@ -49,10 +49,11 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
     });
     let noted = scenario.stack.caveats.iter().chain(&*scenario.caveats).map(|caveat| printable(caveat));
     let fp8 = scenario.plan.precision.is_low().then(|| {
+        let precision = scenario.plan.precision;
+        let share = if precision == Precision::Nvfp4 { "; products take the share of the peak that fp8's do" } else { "" };
         format!(
-            "in {}, weights that are gathered count as bf16, casts as a part of products, and small products are timed like \
-             large ones",
-            scenario.plan.precision
+            "in {precision}, weights that are gathered count as bf16, casts as a part of products, and small products are \
+             timed like large ones{share}"
         )
     });
     let highest = scenario.cluster.highest_mfu.as_ref().filter(|highest| {

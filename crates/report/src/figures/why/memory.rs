@@ -205,14 +205,14 @@ impl FormulaFacts<'_> {
             Self::rank_weights,
         )?;
         let cast = self.evaluation.details.states.get(self.fullest)?.parameters.linear;
-        let each = self.rates.weight_casts(&self.layout).get();
-        if cast == Count::ZERO || each.abs() <= 0.0 {
+        let each = self.rates.weight_casts(&self.layout);
+        if cast == Count::ZERO || each == Bytes::ZERO {
             return Some(kept);
         }
         let cast = input("parameters of linear layers", count(cast.get(), ""), self.shape());
         let replaces = self.scenario.stack.casts_replace_weights;
         let name = if replaces { "bytes of a weight's casts, less its own" } else { "bytes of a weight's casts" };
-        Some(kept + cast * Self::bytes_each(name, each))
+        Some(kept + cast * Self::bytes_each(name, each.get()))
     }
 
     fn gradients(&self) -> Option<Formula> {
