@@ -10,6 +10,7 @@ use shardscope_engine::evaluate::Workspace;
 use shardscope_engine::presets::Kind;
 use shardscope_engine::search::{self, Evaluator};
 use shardscope_engine::stack::constants::CONSTANTS;
+use shardscope_engine::text::printable;
 use shardscope_engine::units::percent;
 use shardscope_evidence::calibrate::{self, FitOptions, Fitted, Prior};
 use shardscope_evidence::measured::{self, Case, MeasuredRow, Metric, Scores, Skipped, Validation};
@@ -71,6 +72,12 @@ pub(super) fn calibrate(session: &Session, arguments: &CalibrateArgs) -> Result<
     let (rows, mut skipped) = read_rows(&arguments.rows)?;
     let (cases, unbuilt) = measured::cases(&rows, &session.library);
     skipped.extend(unbuilt);
+    // Predicted with the default's they would teach it what other software does.
+    let (cases, unknown): (Vec<Case>, Vec<Case>) = cases.into_iter().partition(Case::is_of_known_stack);
+    skipped.extend(unknown.iter().map(|case| {
+        let why = format!("no stack '{}'; `shardscope presets stacks` lists them", printable(case.row.text("stack")));
+        Skipped::new(&case.row.id(), &why)
+    }));
     let Some(id) = cases.first().map(|case| case.scenario().stack.calibration.clone()) else {
         return Err(refuse_rows(&arguments.rows, &skipped));
     };

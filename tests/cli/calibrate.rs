@@ -122,6 +122,15 @@ fn rows_that_took_no_part_are_told() {
     assert_eq!(fit["after"]["step_time"]["rows"], 2);
 }
 
+/// What `validate` predicts with the default's constants is nothing to fit those to.
+#[test]
+fn rows_of_unknown_software_teach_nothing() {
+    let home = Home::new();
+    home.write("rows.csv", &ROWS.replace(",default,", ",nowhere,"));
+    assert_contains(&home.run("calibrate rows.csv").refused().join("\n"), &["no stack 'nowhere'"]);
+    assert_contains(&home.run("validate rows.csv").stdout, &["stack = default in"]);
+}
+
 /// Ideal software has no constants that rows could tell: each would be fitted to no number at all.
 #[test]
 fn rows_of_ideal_software_are_refused_by_the_calibration() {

@@ -21,6 +21,9 @@ use super::conventions::{Conventions, Reading};
 use super::row::MeasuredRow;
 use super::words;
 
+/// The column that names the software.
+const STACK: &str = "stack";
+
 /// The stack of rows whose own is not known.
 const UNKNOWN: &str = "default";
 
@@ -92,6 +95,11 @@ impl Cells<'_> {
 }
 
 impl Case {
+    /// Whether its row names software that is known, so that it says something of that.
+    pub fn is_of_known_stack(&self) -> bool {
+        !self.assumed.iter().any(|one| one.column == STACK)
+    }
+
     /// The case of a row, or why there is none.
     pub fn new(row: &MeasuredRow, library: &Library) -> Result<Self, String> {
         let step_time = match row.text("scored") {
@@ -108,7 +116,7 @@ impl Case {
             });
         }
         let cluster = cluster(row, library)?;
-        let filed = row.text("stack");
+        let filed = row.text(STACK);
         let moved = Conventions::of_stack(filed).moved(row.text("notes"), &cluster.device.architecture);
         let named = moved.unwrap_or(filed);
         // A submission to MLPerf names its round in the source: `MLPerf Training v5.0`.
@@ -119,7 +127,7 @@ impl Case {
         let stack = if let Ok(stack) = stack {
             stack
         } else {
-            cells.assume("stack", &UNKNOWN, "no stack has the row's id; `shardscope presets stacks` lists them");
+            cells.assume(STACK, &UNKNOWN, "no stack has the row's id; `shardscope presets stacks` lists them");
             library.stack(UNKNOWN).map_err(|unknown| unknown.to_string())?
         };
         let calibration = library.calibration(&stack.calibration).map_err(|unknown| unknown.to_string())?;

@@ -136,6 +136,7 @@ fn a_row_takes_the_stack_and_the_experts_that_it_can_have() {
     let unknown = case("nowhere-2026", 1, 1);
     assert_eq!((&*unknown.scenario().stack.id, assumed(&unknown, "stack").as_deref()), ("default", Some("default")));
     let moved = case("nemo-automodel-2025", 1, 8);
+    assert_eq!((unknown.is_of_known_stack(), moved.is_of_known_stack()), (false, true));
     assert_eq!((&*moved.scenario().stack.id, assumed(&moved, "stack")), ("automodel-2026", None));
     assert_eq!((moved.scenario().plan.experts.tensor, assumed(&moved, "etp")), (None, None));
     let folded = case("megatron-core-2026", 2, 8);
