@@ -208,12 +208,14 @@ fn deepspeed_s_own_stack_and_keys() {
     for (inside, name) in [
         (r#""data_types": {"grad_accum_dtype": "fp32"}"#, "data_types.grad_accum_dtype: 'fp32'"),
         (r#""communication_data_type": "fp32""#, "communication_data_type: 'fp32'"),
-        (r#""bf16": {"enabled": true, "bf16_master_weights_and_grads": true}"#, "bf16_master_weights_and_grads"),
         (r#""sparse_attention": {"mode": "fixed"}"#, "sparse_attention.mode"),
         (r#""compile": {"deepcompile": true}"#, "compile.deepcompile"),
     ] {
         assert_contains(&other(inside), &[name]);
     }
+    let own = r#"{"bf16": {"enabled": true, "bf16_master_weights_and_grads": true, "bf16_optimizer_states": true}}"#;
+    let own = imported(&[("ds.json", own)], "--devices 16").stderr;
+    assert_contains(&own, &["master_weights = none", "moments = bf16"]);
     let ratio = r#"{"zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu", "ratio": 0.4}}}"#;
     assert_contains(&imported(&[("ds.json", ratio)], "--devices 16").stderr, &["offload_ratio = 0.4"]);
 }

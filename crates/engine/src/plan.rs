@@ -19,8 +19,8 @@ use crate::units::Share;
 
 pub use batch::GlobalBatch;
 pub use choice::{
-    Accumulation, CudaGraphs, FlopCount, Format, Moments, Offload, OneOf, Operator, Optimizer, Recompute, Reduction,
-    Word, Words,
+    Accumulation, CudaGraphs, FlopCount, Format, MasterWeights, Moments, Offload, OneOf, Operator, Optimizer,
+    Recompute, Reduction, Word, Words,
 };
 pub use experts::{Dispatcher, ExpertMesh, Imbalance};
 pub use extent::{Extent, Sharded};
@@ -165,6 +165,8 @@ pub struct Plan {
     pub optimizer: Optimizer,
     /// The format of its moments.
     pub moments: Moments,
+    /// The format of the copy of weights that it updates.
+    pub master_weights: MasterWeights,
     /// The part of the model that is trained.
     pub tuning: Tuning,
     /// Activation checkpointing: the part of forward that backward computes again.
@@ -204,10 +206,15 @@ pub struct Plan {
 
 impl Plan {
     /// Bytes of optimizer state per parameter: moments, and fp32 master weights beside weights of fewer bits. Adam on bf16
-    /// weights: 4 + 4 + 4 = 12 [fsdp A2], with moments in bf16 4 + 2 + 2 = 8.
+    /// weights: 4 + 4 + 4 = 12 [fsdp A2], with moments in bf16 4 + 2 + 2 = 8, without master weights either 4.
     pub const fn optimizer_state(&self) -> f64 {
-        let master = if matches!(self.precision.storage(), Format::Fp32) { 0.0 } else { 4.0 };
+        let master = if self.copies_weights() { 4.0 } else { 0.0 };
         master + self.optimizer.moments(self.moments)
+    }
+
+    /// Whether the optimizer updates a copy of the weights that has more bits than they have.
+    pub const fn copies_weights(&self) -> bool {
+        matches!(self.master_weights, MasterWeights::Fp32) && !matches!(self.precision.storage(), Format::Fp32)
     }
 
     /// The share of the optimizer's state that is on the host.
@@ -236,6 +243,7 @@ impl Plan {
             precision: Precision::Bf16,
             optimizer: Optimizer::Adam,
             moments: Moments::Fp32,
+            master_weights: MasterWeights::Fp32,
             tuning: Tuning::default(),
             recompute: Recompute::None,
             recompute_modules: RecomputeModules::OF_STACK,

@@ -356,11 +356,12 @@ impl Rates<'_> {
             + DeviceTime::arithmetic(self.orthogonalisation(parameters) / self.matmul_storage)
     }
 
-    /// What an update moves for each parameter: state is read and written, a gradient read and a weight written. Adam on
-    /// bf16 weights: 2 x 12 + 2 + 2 = 28.
+    /// What an update moves for each parameter: state is read and written, a gradient read and a weight written, which is
+    /// read too where no copy of it is. Adam on bf16 weights: 2 x 12 + 2 + 2 = 28.
     pub fn update_bytes(&self) -> Bytes {
-        let storage = self.scenario.plan.precision.storage();
-        Bytes::new(2.0 * self.scenario.plan.optimizer_state() + 2.0 * storage.bytes())
+        let plan = &self.scenario.plan;
+        let passes = if plan.copies_weights() { 2.0 } else { 3.0 };
+        Bytes::new(2.0 * plan.optimizer_state() + passes * plan.precision.storage().bytes())
     }
 
     /// The rate at which a rank's threads on the host update its state: theirs, or the rank's share of the host's memory

@@ -206,8 +206,19 @@ choice!(
     Moments, "a format of moments" {
         /// fp32.
         Fp32 = "fp32",
-        /// bf16, beside fp32 master weights: DeepSeek-V3's (arXiv 2412.19437, section 3.3.3).
+        /// bf16: DeepSeek-V3's (arXiv 2412.19437, section 3.3.3), beside fp32 master weights.
         Bf16 = "bf16",
+    }
+);
+
+choice!(
+    /// The format of the copy of trained weights that the optimizer updates, beside weights of fewer bits.
+    MasterWeights, "a format of master weights" {
+        /// fp32.
+        Fp32 = "fp32",
+        /// No copy: the optimizer updates the weights themselves, as torchtune's recipes and transformers do with a model
+        /// that is loaded in bf16.
+        None = "none",
     }
 );
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Accumulation, Extent, Moments, Optimizer, Plan, Recompute, Schedule, Tuning};
+use super::{Accumulation, Extent, Format, MasterWeights, Moments, Optimizer, Plan, Recompute, Schedule, Tuning};
 use crate::units::Share;
 
 /// A field of a plan that may have no effect.
@@ -20,6 +20,8 @@ pub enum IdleChoice {
     Offload,
     /// The format of the optimizer's moments.
     Moments,
+    /// The format of master weights.
+    MasterWeights,
     /// The share of the optimizer that is on the host.
     OffloadRatio,
     /// Quantised gathers of weights.
@@ -50,6 +52,7 @@ impl Plan {
             self.idle_adapters(),
             self.idle_offload(),
             self.idle_moments(),
+            self.idle_masters(),
             self.idle_ratio(),
         ]);
         first.flatten().chain(self.idle_wire()).collect()
@@ -111,6 +114,12 @@ impl Plan {
         let idle = self.optimizer == Optimizer::Adam8bit && self.moments != Moments::Fp32;
         let why = format!("{} has moments of 8 bits", self.optimizer);
         idle.then_some(Idle { choice: IdleChoice::Moments, why, fix: "choose optimizer adam".into() })
+    }
+
+    fn idle_masters(&self) -> Option<Idle> {
+        let idle = self.precision.storage() == Format::Fp32 && self.master_weights != MasterWeights::Fp32;
+        let why = format!("precision {} has no master weights beside its fp32 weights", self.precision);
+        idle.then_some(Idle { choice: IdleChoice::MasterWeights, why, fix: "choose precision bf16".into() })
     }
 
     fn idle_ratio(&self) -> Option<Idle> {

@@ -170,6 +170,7 @@ impl From<IdleChoice> for Field {
             IdleChoice::RecomputeModules => Self::RecomputeModules,
             IdleChoice::Offload => Self::Offload,
             IdleChoice::Moments => Self::Moments,
+            IdleChoice::MasterWeights => Self::MasterWeights,
             IdleChoice::OffloadRatio => Self::OffloadRatio,
             IdleChoice::QuantisedWeights => Self::Qwz,
             IdleChoice::SecondCopy => Self::Hpz,

@@ -74,6 +74,8 @@ const COLUMNS: &[Column] = &[
     Column("target_modules", "", "matrices with adapters: q_proj+v_proj, linear_qkv+linear_proj, all; blank: all"),
     Column("frozen_format", "", "bf16, fp8, int8 or nf4: how frozen matrices are kept; blank: bf16, of qlora nf4"),
     Column("cuda_graph", "", "full_iteration, scopes of a layer as attn+moe_router, or none; blank: none"),
+    Column("master_weights", "", "none where the optimizer updates bf16 weights themselves; blank: fp32"),
+    Column("moments", "", "fp32 or bf16: how the optimizer keeps its moments; blank: fp32"),
     Column("fp_recipe", "", "fp8-delayed, fp8-current, fp8-block, mxfp8 or nvfp4; blank: as `precision` says"),
 ];
 

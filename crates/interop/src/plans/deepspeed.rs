@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use shardscope_engine::plan::{Offload, Optimizer, Precision, Recompute, Sharded};
+use shardscope_engine::plan::{MasterWeights, Moments, Offload, Optimizer, Precision, Recompute, Sharded};
 use shardscope_engine::scenario::{Field, Value};
 
 use super::adapters;
@@ -165,14 +165,18 @@ const FORMATS: [(&str, Precision); 3] =
 
 /// What stands beside a format's switch.
 const FORMAT: &[ToolKey] = &[
-    only("fp16_master_weights_and_grads", OFF, MASTERS),
-    only("bf16_master_weights_and_grads", OFF, MASTERS),
-    only("bf16_optimizer_states", OFF, MASTERS),
+    words("fp16_master_weights_and_grads", Field::MasterWeights, NO_MASTERS),
+    words("bf16_master_weights_and_grads", Field::MasterWeights, NO_MASTERS),
+    words("bf16_optimizer_states", Field::Moments, BF16_MOMENTS),
     only("immediate_grad_update", OFF, "a plan keeps gradients until the step's end"),
     nothing("*", "how losses are scaled is no part of a step"),
 ];
 
-const MASTERS: &str = "a plan keeps master weights and moments in fp32";
+const NO_MASTERS: &[(&str, Value)] =
+    &[("true", Value::Word(MasterWeights::None.to_word())), ("false", Value::Word(MasterWeights::Fp32.to_word()))];
+
+const BF16_MOMENTS: &[(&str, Value)] =
+    &[("true", Value::Word(Moments::Bf16.to_word())), ("false", Value::Word(Moments::Fp32.to_word()))];
 
 fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let (mut on, mut filled_in): (Option<(Precision, Setting)>, Option<Setting>) = (None, None);
@@ -316,6 +320,10 @@ pub fn write(version: &str, writer: &mut PlanWriter) -> Vec<Line> {
     let format = writer.plan().precision.storage();
     for own in [Precision::Bf16, Precision::Fp16] {
         lines.push(Line::new(&format!("{own}.enabled"), own.storage() == format));
+        if own.storage() == format && !writer.plan().copies_weights() {
+            lines.push(Line::new(&format!("{own}.{own}_master_weights_and_grads"), true));
+            writer.say(Field::MasterWeights);
+        }
     }
     if writer.plan().precision.is_low() {
         writer.note(Field::Precision, "DeepSpeed computes in bf16; fp8 is the model's code");

@@ -35,6 +35,7 @@ fn plans() -> impl Strategy<Value = Vec<(&'static str, String)>> {
         one_of(&["none", "layer", "full"]),
         one_of(&["1", "0.5"]),
         one_of(&["fp32", "bf16"]),
+        one_of(&["fp32", "none"]),
     );
     (mesh, batch, state, rest).prop_map(|(mesh, batch, state, rest)| {
         let words = [
@@ -51,6 +52,7 @@ fn plans() -> impl Strategy<Value = Vec<(&'static str, String)>> {
             ("cuda-graphs", rest.5),
             ("offload-ratio", rest.6),
             ("moments", rest.7),
+            ("master-weights", rest.8),
             ("tp", mesh.1),
             ("cp", mesh.2),
             ("pp", mesh.3),

@@ -2,7 +2,7 @@
 
 use crate::FileText;
 use crate::torchtitan::{MODELS, TitanModel};
-use shardscope_engine::plan::{Extent, Optimizer, Precision, Recompute, Schedule, Sharded};
+use shardscope_engine::plan::{Extent, MasterWeights, Optimizer, Precision, Recompute, Schedule, Sharded};
 use shardscope_engine::scenario::{Field, Problem, Value};
 use shardscope_engine::text::shell::ShellCode;
 
@@ -39,7 +39,14 @@ const KEYS: &[ToolKey] = &[
     number("parallelism.expert_tensor_parallel_degree", Field::ExpertTensor),
     only("parallelism.module_fqns_per_model_part", OFF, "a plan cuts stages evenly"),
     only("parallelism.pipeline_parallel_split_points", OFF, "a plan cuts stages evenly"),
-    only("training.dtype", &["float32"], "a plan keeps master weights in fp32"),
+    words(
+        "training.dtype",
+        Field::MasterWeights,
+        &[
+            ("float32", Value::Word(MasterWeights::Fp32.to_word())),
+            ("bfloat16", Value::Word(MasterWeights::None.to_word())),
+        ],
+    ),
     only("optimizer.early_step_in_backward", OFF, "a plan updates at the end of the step"),
     only("fault_tolerance.enable", OFF, "give the plan of one replica"),
     nothing("training.mixed_precision_reduce", "the stack says in which format gradients are reduced"),

@@ -1,6 +1,8 @@
 //! Arguments of Hugging Face's Trainer, as JSON or YAML, with FSDP or DeepSpeed inside them.
 
-use shardscope_engine::plan::{Extent, Offload, Optimizer, Precision, Recompute, Reduction, Sharded};
+use shardscope_engine::plan::{
+    Extent, MasterWeights, Moments, Offload, Optimizer, Precision, Recompute, Reduction, Sharded,
+};
 use shardscope_engine::scenario::{Field, Value};
 
 use super::accelerate;
@@ -101,7 +103,6 @@ const OTHERS: &[ToolKey] = &[
     nothing("packing", FULL),
     only("use_fsdp", OFF, ACCELERATE),
     only("use_deepspeed", OFF, ACCELERATE),
-    only("pure_bf16", OFF, "a plan keeps master weights in fp32"),
     only("stage", &["sft", "pt"], "a plan trains one model, and runs no other beside it"),
     // `disabled` and `eager` keep the scores of all pairs of tokens.
     only("attn_implementation", FLASH, "choose a --stack whose attention keeps its scores, and leave it out"),
@@ -231,7 +232,7 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launche
         let halves = ["bfloat16", "float16", "bf16", "fp16"].contains(&dtype.text.as_str());
         match draft.value(Field::Strategy) {
             Some(strategy) if halves && *strategy == Value::id("ddp") => {
-                draft.cannot(&dtype, "keeps no weights in fp32", "leave it out: a plan keeps master weights");
+                no_copies(&dtype.place, draft);
             }
             _ => draft.report.ignore(&dtype.place, "weights in fp32 are kept all the same"),
         }
@@ -244,7 +245,17 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launche
     draft.assume(Field::Recompute, Recompute::None, default);
 }
 
+/// Weights and state in the model's own 16 bits.
+fn no_copies(place: &str, draft: &mut PlanDraft) {
+    draft.take(Field::MasterWeights, MasterWeights::None, place);
+    draft.take(Field::Moments, Moments::Bf16, place);
+}
+
 fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    if let Some(pure) = settings.take("pure_bf16").filter(|pure| pure.text.eq_ignore_ascii_case("true")) {
+        draft.take(Field::Precision, Precision::Bf16, &pure.place);
+        return no_copies(&pure.place, draft);
+    }
     let formats = [Precision::Bf16, Precision::Fp16].map(|format| (format, settings.take(format.word())));
     let on = formats.iter().find_map(|(format, setting)| {
         let setting = setting.as_ref().filter(|setting| setting.text.eq_ignore_ascii_case("true"))?;

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value as Json;
 
 use shardscope_engine::plan::{
-    Accumulation, Extent, GlobalBatch, Moments, Plan, Precision, Recompute, Reduction, Sharded,
+    Accumulation, Extent, GlobalBatch, MasterWeights, Moments, Plan, Precision, Recompute, Reduction, Sharded,
 };
 use shardscope_engine::scenario::{Field, Layout, Scenario, Value};
 
@@ -89,6 +89,9 @@ impl<'a> PlanWriter<'a> {
         }
         if plan.moments == Moments::Fp32 {
             values.remove(&Field::Moments);
+        }
+        if plan.master_weights == MasterWeights::Fp32 {
+            values.remove(&Field::MasterWeights);
         }
         if plan.optimizer_on_host() >= 1.0 || !plan.offload.optimizer() {
             values.remove(&Field::OffloadRatio);

@@ -202,8 +202,9 @@ fn casts_of_weights_are_kept_beside_them() {
     assert_eq!(casts(&scenario), Bytes::ZERO);
 }
 
-/// Adam beside bf16 weights: fp32 masters and two moments make 12 B, with moments in bf16 8. An update reads and writes those,
-/// reads a gradient and writes a weight of 2 B.
+/// Adam beside bf16 weights: fp32 masters and two moments make 12 B, with moments in bf16 8, without masters 4 B less. An
+/// update reads and writes those, reads a gradient and writes a weight of 2 B. On an H200, AdamW of torch 2.11 on a model of
+/// 1.2358e9 bf16 parameters left 6.97 GiB between steps: 6.06 B each, 2 of weights and 4 of moments.
 #[test]
 fn moments_have_the_bytes_of_their_format() {
     let mut scenario = testing::scenario();
@@ -217,4 +218,9 @@ fn moments_have_the_bytes_of_their_format() {
         close(scenario.plan.optimizer_state(), state);
         close(rates(&scenario).update_bytes(), 2.0 * state + 4.0);
     }
+    scenario.plan.master_weights = MasterWeights::None;
+    (scenario.plan.optimizer, scenario.plan.moments) = (Optimizer::Adam, Moments::Bf16);
+    close(scenario.plan.optimizer_state(), 4.0);
+    // 4 + 4 B of moments, 2 B of a gradient, and a weight that is read and written.
+    close(rates(&scenario).update_bytes(), 14.0);
 }

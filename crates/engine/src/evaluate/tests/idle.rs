@@ -1,7 +1,7 @@
 //! A choice that a plan is said not to follow changes none of its figures.
 
 use super::*;
-use crate::plan::{IdleChoice, Moments, Plan, RecomputeModules};
+use crate::plan::{IdleChoice, MasterWeights, Moments, Plan, RecomputeModules};
 use crate::units::Share;
 
 /// The same plan without its idle choices.
@@ -15,6 +15,7 @@ fn plain(plan: &Plan) -> Plan {
             IdleChoice::RecomputeModules => plain.recompute_modules = RecomputeModules::OF_STACK,
             IdleChoice::Offload => plain.offload = if plan.offload.state() { Offload::State } else { Offload::None },
             IdleChoice::Moments => plain.moments = Moments::Fp32,
+            IdleChoice::MasterWeights => plain.master_weights = MasterWeights::Fp32,
             IdleChoice::OffloadRatio => plain.offload_ratio = Share::new(1.0),
             IdleChoice::QuantisedWeights => plain.sharding.wire.weights = Format::Bf16,
             IdleChoice::SecondCopy => plain.sharding.secondary = None,

@@ -7,8 +7,8 @@
 mod entry;
 
 use crate::plan::{
-    Accumulation, CudaGraphs, Dispatcher, Extent, FlopCount, FrozenFormat, Moments, Offload, Optimizer, Precision,
-    Reduction, Schedule, Size, TrainMethod,
+    Accumulation, CudaGraphs, Dispatcher, Extent, FlopCount, FrozenFormat, MasterWeights, Moments, Offload, Optimizer,
+    Precision, Reduction, Schedule, Size, TrainMethod,
 };
 
 use super::lenses::{
@@ -57,6 +57,7 @@ pub enum Field {
     Accumulation,
     Optimizer,
     Moments,
+    MasterWeights,
     Train,
     LoraRank,
     LoraTargets,
@@ -317,6 +318,11 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .help("FORMAT", "Format of the optimizer's moments; adam8bit has its own")
         .rare()
         .lens(|plan| some(plan.moments), |plan, format| format.put(&mut plan.moments)),
+    word::<MasterWeights>(Field::MasterWeights, "plan.master_weights", "master-weights", "fp32")
+        .label("masters")
+        .help("FORMAT", "Format of the copy of weights that the optimizer updates; none: the weights themselves")
+        .rare()
+        .lens(|plan| some(plan.master_weights), |plan, format| format.put(&mut plan.master_weights)),
     word::<TrainMethod>(Field::Train, "plan.train", "train", "full")
         .help("METHOD", "Train all parameters, or adapters beside frozen ones (LoRA, QLoRA)")
         .lens(|plan| some(plan.tuning.method), |plan, method| method.put(&mut plan.tuning.method)),

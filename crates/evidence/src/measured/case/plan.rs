@@ -1,14 +1,18 @@
 //! The layout and the batch of a row.
 
+use std::str::FromStr;
+
 use shardscope_engine::hardware::Cluster;
 use shardscope_engine::plan::{
-    ExpertMesh, Extent, FlopCount, Imbalance, Plan, Precision, Recompute, Schedule, Sharding, Size, TrainMethod, Tuning,
+    ExpertMesh, Extent, FlopCount, Imbalance, MasterWeights, Moments, Plan, Precision, Recompute, Schedule, Sharding,
+    Size, TrainMethod, Tuning,
 };
 use shardscope_engine::presets::{Kind, Library};
 use shardscope_engine::stack::Stack;
 
 use super::Cells;
 use crate::measured::conventions::Conventions;
+use crate::measured::row::MeasuredRow;
 use crate::measured::words;
 
 pub(super) struct RowPlan {
@@ -51,6 +55,10 @@ pub(super) fn read(
     plan.flop_count = FlopCount::Parameters;
     plan.precision = precision(cells, cluster);
     plan.tuning = tuning(cells, plan.precision)?;
+    // Lightning's name for weights, gradients and state of 16 bits.
+    let no_copies = row.text("precision").contains("bf16-true");
+    let usual = if no_copies { (MasterWeights::None, Moments::Bf16) } else { (plan.master_weights, plan.moments) };
+    (plan.master_weights, plan.moments) = (chosen(row, "master_weights", usual.0)?, chosen(row, "moments", usual.1)?);
     plan.cuda_graphs = words::cuda_graphs(cells.row.text("cuda_graph"));
     plan.recompute = recompute(cells);
     if let (Recompute::Selective, Some(modules)) = (plan.recompute, words::modules(cells.row.text("recompute_modules")))
@@ -59,6 +67,14 @@ pub(super) fn read(
     }
     (plan.schedule, plan.stages_per_rank) = schedule(cells, pipeline, batch.whole)?;
     Ok(RowPlan { plan, strategy, tensor, more: batch.more })
+}
+
+/// The word of a choice, or `usual` where its cell is blank.
+fn chosen<T: FromStr<Err = String>>(row: &MeasuredRow, column: &str, usual: T) -> Result<T, String> {
+    match row.text(column) {
+        "" => Ok(usual),
+        word => word.parse().map_err(|unknown: String| row.wrong(column, &format!("wrong: {unknown}"))),
+    }
 }
 
 /// The experts' mesh and exchanges: as the row says, else as the published runs of its stack had them.
