@@ -233,9 +233,7 @@ fn peak(row: &MeasuredRow) -> Result<Option<Peak>, String> {
     let Some(amount) = stated.reduce(f64::max).filter(|amount| *amount > 0.0) else { return Ok(None) };
     let (notes, unit) = (row.text("notes"), row.text("mem_unit"));
     // Sources count in GiB unless their note gives bytes or decimal units. LitGPT divides by 1e9 (pretrain.py).
-    let decimal = ["1e9 bytes", "MiB"].iter().any(|unit| notes.contains(unit))
-        || row.text("source").contains("litgpt")
-        || unit.contains("GB");
+    let decimal = words::decimal_peak(notes) || row.text("source").contains("litgpt") || unit.contains("GB");
     let reserved = unit.contains("reserved").then_some(Reading::Reserved);
     let each = if decimal { Bytes::new(1e9) } else { Bytes::GIB };
     let Conventions { memory, first_rank, .. } = Conventions::of_stack(row.text("stack"));

@@ -77,6 +77,8 @@ pub(super) struct ExchangeRule {
     pub dispatcher: Dispatcher,
     #[serde(default)]
     pub overlap: bool,
+    /// The first release of NeMo that it holds for; rows that name none are taken for later ones.
+    since: Option<[u32; 2]>,
     pub why: String,
 }
 
@@ -100,8 +102,11 @@ impl Conventions {
         found.map(|one| one.to.as_str())
     }
 
-    pub(crate) fn exchange_rule(&self, cluster: &str, model: &str) -> Option<&ExchangeRule> {
-        self.exchanges.iter().find(|rule| cluster.starts_with(&rule.cluster) && model.starts_with(&rule.model))
+    pub(crate) fn exchange_rule(&self, cluster: &str, model: &str, notes: &str) -> Option<&ExchangeRule> {
+        let released = released(notes, "NeMo ");
+        let holds = |since: &[u32; 2]| released.is_none_or(|date| date >= *since);
+        let alike = |rule: &&ExchangeRule| cluster.starts_with(&rule.cluster) && model.starts_with(&rule.model);
+        self.exchanges.iter().filter(alike).find(|rule| rule.since.as_ref().is_none_or(holds))
     }
 
     pub(crate) fn stage_rule(&self, cluster: &str) -> Option<&StageRule> {

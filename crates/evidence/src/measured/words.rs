@@ -23,11 +23,13 @@ pub(super) fn precision(cell: &str) -> Option<Precision> {
     .find_map(|(words, precision)| has(words).then_some(precision))
 }
 
-/// CUDA graphs as `implementation:scopes` has them: a whole iteration, or parts of layers.
+/// CUDA graphs as `implementation:scopes` has them: a whole iteration, or parts of layers. A router alone is as if there
+/// were none.
 pub(super) fn cuda_graphs(cell: &str) -> CudaGraphs {
     match cell {
         "" | "none" | "no" => CudaGraphs::None,
         cell if cell.contains("full") => CudaGraphs::Full,
+        cell if cell.contains("moe_router") && !cell.contains("attn") => CudaGraphs::None,
         _ => CudaGraphs::Layer,
     }
 }
@@ -95,6 +97,17 @@ pub(super) fn after(note: &str, key: &str) -> Option<f64> {
     rest[..digits].trim_end_matches('.').parse().ok()
 }
 
+/// The layers without experts that a note about a model's first layers gives: `truncated to 4 layers (1 dense)` has one.
+pub(super) fn dense_layers(note: &str) -> Option<u32> {
+    let (before, _) = note.split_once(" dense)")?;
+    before.rsplit_once('(')?.1.parse().ok()
+}
+
+/// Whether a peak of memory is in bytes or decimal units, where sources count in GiB.
+pub(super) fn decimal_peak(note: &str) -> bool {
+    note.contains("1e9 bytes") || note.contains("MiB") && !note.contains("GiB")
+}
+
 /// The month in the name of a published file, as in 202506: `llama3-8b_h200_202506_....md`, `..._2025-06_....md`.
 pub(super) fn month(path: &str) -> Option<u32> {
     let joined = path.replace('-', "");
@@ -151,6 +164,7 @@ mod tests {
         for (cell, wanted) in [
             ("none", CudaGraphs::None),
             ("transformer_engine:attn+moe_router+moe_preprocess", CudaGraphs::Layer),
+            ("transformer_engine:moe_router+moe_preprocess", CudaGraphs::None),
             ("local:full_iteration", CudaGraphs::Full),
             ("", CudaGraphs::None),
         ] {
@@ -219,5 +233,16 @@ mod tests {
         assert_eq!(after("offload alpha=0.276 (activations)", "alpha="), Some(0.276));
         assert_eq!(after("VP=; task=SFT", "VP="), None);
         assert_eq!(after("nothing", "VP="), None);
+    }
+
+    #[test]
+    fn a_note_says_what_was_cut_and_in_which_unit_a_peak_is() {
+        for (note, dense, decimal) in [
+            ("truncated to 4 layers (1 dense); GiB; allocated MiB by stage, measured: 32343 / 45776", Some(1), false),
+            ("peak 100072.02 MiB", None, true),
+            ("(all dense)", None, false),
+        ] {
+            assert_eq!((dense_layers(note), decimal_peak(note)), (dense, decimal), "{note}");
+        }
     }
 }

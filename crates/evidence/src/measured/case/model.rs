@@ -5,6 +5,7 @@ use shardscope_engine::presets::Library;
 use shardscope_engine::problem::Problem;
 
 use super::Cells;
+use crate::measured::words;
 
 /// Families whose MLP has a gate, RMS norms and no biases.
 const GATED: [&str; 6] = ["llama", "internlm", "mistral", "qwen", "gemma", "ministral"];
@@ -19,7 +20,10 @@ const VOCABULARY: u32 = 51200;
 /// The model that `tensor` ranks share: a preset where it has experts, whose sizes no row says; else that of the row.
 pub(super) fn read(cells: &mut Cells<'_>, library: &Library, tensor: u32, sequence: u32) -> Result<Model, String> {
     let name = cells.row.text("model").to_lowercase();
-    if let Some(model) = with_experts(&name, library) {
+    if let Some(mut model) = with_experts(&name, library) {
+        if let (Some(experts), Some(dense)) = (&mut model.experts, words::dense_layers(cells.row.text("notes"))) {
+            experts.dense_layers = Some(dense.min(model.layers));
+        }
         return Ok(Model { sequence, ..model });
     }
     let family = |names: &[&str]| names.iter().any(|family| name.contains(family));

@@ -98,7 +98,7 @@ fn experts(cells: &mut Cells<'_>, stack: &Stack, in_stage: u32, tensor: u32) -> 
     }
     if let Some(dispatcher) = words::dispatcher(notes) {
         (experts.dispatcher, experts.overlap) = (dispatcher, words::hides_exchanges(notes));
-    } else if let Some(rule) = conventions.exchange_rule(row.text("cluster"), row.text("model")) {
+    } else if let Some(rule) = conventions.exchange_rule(row.text("cluster"), row.text("model"), notes) {
         let beside = if rule.overlap { ", beside compute" } else { "" };
         cells.assume("notes", &format!("{}{beside}", rule.dispatcher), &rule.why);
         (experts.dispatcher, experts.overlap) = (rule.dispatcher, rule.overlap);
