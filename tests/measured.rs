@@ -226,9 +226,9 @@ fn measured_bands_hold() {
         let own = stacks.len() == 1 && OF_ONE_STACK.iter().any(|start| path.starts_with(start));
         assert!(!own || *groups >= 5, "{} rests on {groups} groups of {stacks:?}", constant.name);
     }
-    // No row of a Blackwell device is among these.
+    // No row of a Blackwell device, or of a model with experts, is among these.
     let committed = &library.calibration("measured").unwrap().bands;
-    let committed: Vec<_> = committed.iter().filter(|band| band.architecture != "blackwell").collect();
+    let committed: Vec<_> = committed.iter().filter(|band| band.architecture != "blackwell" && !band.experts).collect();
     for (ours, found) in committed.iter().zip(&fitted.calibration.bands) {
         assert_eq!((&ours.stacks, ours.groups), (&found.stacks, found.groups), "run `calibrate` again");
         assert!((ours.half_width - found.half_width).abs() < 0.01, "{} is {}", ours, found.half_width);

@@ -17,7 +17,7 @@ use shardscope_evidence::measured::{self, Case, MeasuredRow, Metric, Scores, Ski
 use shardscope_interop::import::name_of;
 use shardscope_report::figures::{CalibrateReport, SupportReport, ValidateReport};
 
-use super::args::{CalibrateArgs, SupportArgs, ValidateArgs};
+use super::args::{CalibrateArgs, SupportArgs, TableForm, ValidateArgs};
 use super::exit::{Exit, Failure};
 use super::session::Session;
 use super::{files, output, progress};
@@ -34,7 +34,11 @@ pub(super) fn validate(session: &Session, arguments: &ValidateArgs) -> Result<Ex
     }
     let (cases, unbuilt) = measured::cases(&rows, &session.library);
     let pool = session.pool()?;
-    let mut validation = measured::validate(&cases, |scenarios| Evaluator::on(&pool).summaries(scenarios));
+    let evaluate = |scenarios: &[_]| Evaluator::on(&pool).summaries(scenarios);
+    let mut validation = measured::validate(&cases, evaluate);
+    if arguments.format == TableForm::Json {
+        measured::add_bands(&mut validation, &cases, evaluate);
+    }
     waiting.finish_and_clear();
     skipped.extend(unbuilt);
     skipped.append(&mut validation.skipped);

@@ -99,7 +99,7 @@ fn yes() -> bool {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
-fn is_off(on: &bool) -> bool {
+pub(crate) fn is_off(on: &bool) -> bool {
     !on
 }
 

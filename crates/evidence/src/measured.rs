@@ -20,11 +20,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use strum::{IntoStaticStr, VariantArray};
 
 use shardscope_engine::cost::{Factors, Rates};
-use shardscope_engine::evaluate::{Summary, chance_of_fitting};
+use shardscope_engine::evaluate::{self, ErrorBand, Summary, chance_of_fitting};
 use shardscope_engine::hardware::Device;
 use shardscope_engine::presets::Library;
 use shardscope_engine::scenario::{Problem, Scenario};
-use shardscope_engine::units::Bytes;
+use shardscope_engine::units::{Bytes, Seconds};
 
 pub use case::{Assumed, Case, Peak};
 pub use columns::{is_column, needed_columns, table, template};
@@ -78,6 +78,8 @@ pub struct Residual {
     pub measured: f64,
     /// Signed error of the null model.
     pub null: f64,
+    /// Both ends of its 80 % band, the lower first, where there is one and [`add_bands`] has looked for it.
+    pub band: Option<[f64; 2]>,
 }
 
 impl Residual {
@@ -173,7 +175,45 @@ pub fn validate(
     Validation { residuals, skipped, assumed, ranking }
 }
 
+/// Gives step times their bands ([`ErrorBand`]), which takes an evaluation for each constant that a step depends on;
+/// `evaluate` answers scenarios in their order.
+pub fn add_bands(
+    validation: &mut Validation,
+    cases: &[Case],
+    evaluate: impl FnOnce(&[Scenario]) -> Vec<Result<Summary, Vec<Problem>>>,
+) {
+    let scenarios: BTreeMap<String, &Scenario> = cases.iter().map(|case| (case.row.id(), case.scenario())).collect();
+    let (mut asked, mut timed) = (Vec::new(), Vec::new());
+    for one in validation.residuals.iter_mut().filter(|one| one.metric == Metric::StepTime) {
+        let Some(scenario) = scenarios.get(&one.id) else { continue };
+        let nudges = evaluate::nudges(scenario);
+        asked.push((*scenario).clone());
+        asked.extend(nudges.iter().map(|nudge| nudge.scenario.clone()));
+        timed.push((one, *scenario, nudges));
+    }
+    let answers = evaluate(&asked).into_iter();
+    let mut steps = answers.map(|answer| answer.map_or(f64::NAN, |summary| summary.step_time.get()));
+    for (one, scenario, nudges) in timed {
+        let own = steps.next().unwrap_or(f64::NAN);
+        let slopes = evaluate::slopes(own, nudges.into_iter().zip(steps.by_ref()));
+        let band = ErrorBand::around(scenario, Seconds::new(one.predicted), Some(&slopes));
+        one.band = band.map(|ErrorBand { low, high, .. }| [low.get(), high.get()]);
+    }
+}
+
 impl Validation {
+    /// The share of groups that lie in their bands, a group's rows sharing its weight; `None` without bands.
+    pub fn held(&self) -> Option<f64> {
+        let inside = |one: &Residual| one.band.map(|[low, high]| (low..=high).contains(&one.measured));
+        let mut groups: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+        for (one, inside) in self.residuals.iter().filter_map(|one| Some((one, inside(one)?))) {
+            let (held, rows) = groups.entry(&one.group).or_default();
+            (*held, *rows) = (*held + f64::from(u8::from(inside)), *rows + 1.0);
+        }
+        let shares: f64 = groups.values().map(|(held, rows)| held / rows).sum();
+        (!groups.is_empty()).then(|| shares / groups.len() as f64)
+    }
+
     /// Scores of what `wanted` picks.
     pub fn scores(&self, wanted: impl Fn(&Residual) -> bool) -> Option<Scores> {
         let picked = self.residuals.iter().filter(|one| wanted(one));
@@ -208,6 +248,7 @@ fn residual(case: &Case, own: &Summary, metric: Metric, predicted: f64, measured
         predicted,
         measured,
         null: f64::NAN,
+        band: None,
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::plan::Format;
 use crate::scenario::Scenario;
 use crate::stack::{Allocator, Calibration, Efficiency, Runtime, Software};
-use crate::units::Bytes;
+use crate::units::{Bytes, Seconds};
 
 /// The entries of a calibration that a scenario depends on.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -73,8 +73,11 @@ impl<'a> Calibrated<'a> {
     /// Whether a scenario takes as long by both: entries of kernels and formats that it does not run do not matter.
     pub fn same_time(&self, other: &Self, scenario: &Scenario) -> bool {
         let timed = |one: &Self| {
-            let efficiency = used(one.efficiency, scenario);
-            (efficiency, *one.software, *one.runtime, one.element_wise, one.kernels, one.loss)
+            let (efficiency, mut runtime) = (used(one.efficiency, scenario), *one.runtime);
+            if scenario.model.experts.is_none() {
+                (runtime.experts, runtime.each_expert) = (Seconds::ZERO, Seconds::ZERO);
+            }
+            (efficiency, *one.software, runtime, one.element_wise, one.kernels, one.loss)
         };
         timed(self) == timed(other)
     }

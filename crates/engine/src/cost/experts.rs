@@ -4,7 +4,8 @@
 //! Of `T` tokens on each of `n` ranks, each of which visits `k` of `E` experts, an all-to-all sends `T k (n - 1) / n` copies
 //! (Megatron-LM, `megatron/core/transformer/moe/token_dispatcher.py`, `MoEAlltoAllTokenDispatcher`). Libraries that forward
 //! inside a node send one copy to each node and, from there, one to each rank: of `N` nodes with `e` experts each, a token
-//! reaches `N (1 - C(E - e, k) / C(E, k))` of them (`DeepEP`, `tests/test_internode.py`, which counts distinct nodes).
+//! reaches `N (1 - C(E - e, k) / C(E, k))` of them (`DeepEP`, `tests/test_internode.py`, which counts distinct nodes). Either way
+//! a rank sends to all others at once.
 
 use std::ops::Range;
 
@@ -65,7 +66,7 @@ impl Rates<'_> {
         let tokens = self.tokens() * (self.experts.imbalance / f64::from(self.scenario.plan.tensor));
         let copies = |each: f64| Payload::plain(tokens * (each * hidden), format);
         let whole = self.all_to_all(copies(experts.active.into()), group, false);
-        if !self.scenario.plan.experts.dispatcher.forwards_in_node() || group.size < 2 {
+        if group.size < 2 {
             return whole;
         }
         let ring = self.network.ring(group);
@@ -79,16 +80,18 @@ impl Rates<'_> {
             distinct(open, experts.active, count) * f64::from(places - 1) / f64::from(places)
         };
         let [between, within] = [nodes, group.size].map(|places| copies(away(places)).bytes());
-        // Ranks write to one another's memory, all at once: a hop of each level, and no launch for each peer.
+        let forwards = self.scenario.plan.experts.dispatcher.forwards_in_node();
+        // Ranks send to all others at once: a hop of each level, and no launch for each peer.
         let mut sent = Transfer { steps: self.calibrated.efficiency.collective_launch, ..whole };
         let crossed = |levels: Range<usize>| levels.filter(|level| whole.busy[*level] > Seconds::ZERO);
         for (levels, bytes) in [(0..self.beyond_node, within), (self.beyond_node..MAX_LEVELS, between)] {
             // Levels inside a node, or between nodes, share its copies as they share those of every expert.
             let all: Bytes = crossed(levels.clone()).map(|level| whole.bytes[level]).sum();
+            let share = if forwards { bytes / all } else { 1.0 };
             for level in crossed(levels) {
                 sent.steps += ring[level].latency;
-                sent.busy[level] = whole.busy[level] * (bytes / all);
-                sent.bytes[level] = whole.bytes[level] * (bytes / all);
+                sent.busy[level] = whole.busy[level] * share;
+                sent.bytes[level] = whole.bytes[level] * share;
             }
         }
         Transfer { time: sent.steps + sent.slowest(), received: sent.bytes.into_iter().sum(), ..sent }

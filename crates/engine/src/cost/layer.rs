@@ -403,7 +403,20 @@ impl Rates<'_> {
             CudaGraphs::Layer => sublayer == Sublayer::Attention || !kind.experts,
             CudaGraphs::Full => true,
         };
-        if replayed { Seconds::ZERO } else { self.host_layer() / 2.0 }
+        if replayed {
+            return Seconds::ZERO;
+        }
+        let has_experts =
+            kind.experts && sublayer == if self.experts.apart { Sublayer::Experts } else { Sublayer::Mlp };
+        self.host_layer() / 2.0 + if has_experts { self.host_experts() } else { Seconds::ZERO }
+    }
+
+    /// Time of the host to launch forward of a layer's experts, beside that of the layer.
+    fn host_experts(&self) -> Seconds {
+        let runtime = self.calibrated.runtime;
+        let here = self.scenario.model.experts.map_or(0.0, |experts| f64::from(experts.count) / self.experts.ranks);
+        let casts = if self.scenario.plan.precision.is_low() { runtime.each_expert * here } else { Seconds::ZERO };
+        runtime.experts + casts
     }
 
     /// Fixed time of the host for a micro-batch.

@@ -8,7 +8,7 @@ mod memory;
 use super::matmul::MatrixProduct;
 use super::*;
 use crate::hardware::{Group, MeasuredLevel, Ramp};
-use crate::model::{GatedDeltaNet, LayerKind, Mixer};
+use crate::model::{Experts, GatedDeltaNet, LayerKind, Mixer};
 use crate::plan::{CudaGraphs, Format, MasterWeights, Moments, Optimizer, Precision, Recompute, Size};
 use crate::presets::Library;
 use crate::scenario::{Scenario, file};

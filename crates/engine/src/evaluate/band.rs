@@ -60,7 +60,7 @@ pub fn evidence(scenario: &Scenario) -> Option<&Band> {
 /// A part of a scenario that no measured row has: whatever bands the rows give, they say nothing of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, VariantArray)]
 pub enum Unmeasured {
-    /// Mixtures of experts: every row is of a dense model.
+    /// Mixtures of experts, on a device on which every row is of a dense model.
     Experts,
     /// Adapters beside frozen weights.
     Adapters,
@@ -82,7 +82,10 @@ impl Unmeasured {
 
     fn is_in(self, scenario: &Scenario) -> bool {
         match self {
-            Self::Experts => scenario.model.experts.is_some(),
+            Self::Experts => {
+                let run = likeness(scenario);
+                run.experts && !scenario.calibration.bands.iter().any(|band| band.serves(&run))
+            }
             Self::Adapters => scenario.plan.tuning.freezes(),
             Self::Offload => scenario.plan.offload != Offload::None,
             Self::Sequence => scenario.calibration.longest_sequence.is_some_and(|most| scenario.plan.sequence > most),
@@ -90,9 +93,11 @@ impl Unmeasured {
     }
 }
 
-/// The half width of the 80 % interval of a peak of memory, in the logarithm; none where no measured peak is like it.
+/// The half width of the 80 % interval of a peak of memory, in the logarithm; none where no measured peak is like it, as none
+/// is of a model with experts.
 pub fn peak_half_width(scenario: &Scenario) -> Option<f64> {
-    scenario.calibration.peak_half_width.filter(|_| !Unmeasured::any(scenario))
+    let alike = !Unmeasured::any(scenario) && scenario.model.experts.is_none();
+    scenario.calibration.peak_half_width.filter(|_| alike)
 }
 
 /// The chance that a scenario fits.
@@ -118,6 +123,7 @@ pub fn likeness(scenario: &Scenario) -> Likeness<'_> {
         architecture: &scenario.cluster.device.architecture,
         division: Division::from(&scenario.plan),
         across_nodes: scenario.devices() > scenario.cluster.devices_per_node(),
+        experts: scenario.model.experts.is_some(),
     }
 }
 
@@ -164,6 +170,7 @@ mod tests {
             architecture: "ampere".to_owned(),
             division: None,
             across_nodes: None,
+            experts: false,
             half_width,
             groups: 11,
             rows: 17,

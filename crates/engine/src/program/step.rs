@@ -374,8 +374,8 @@ impl TaskEmitter<'_> {
 
     /// The task of an exchange; `push` it after setting waits.
     fn exchange(&self, builder: &mut GraphBuilder<'_>, site: RunSite<'_>, exchange: &Exchange) -> Task {
-        let Exchange { stream, kind, event, transfer } = exchange;
-        let task = builder.transfer(transfer, *stream, self.contention, site.label(*stream, *kind));
+        let Exchange { stream, kind, event, transfer, contention } = exchange;
+        let task = builder.transfer(transfer, *stream, *contention, site.label(*stream, *kind));
         Task { signals: [Some(*event), None], ..task }
     }
 

@@ -148,18 +148,21 @@ impl<'a> UnitCosts<'a> {
             kind: TaskKind::AllReduce,
             event: TaskEvent::Tensor,
             transfer,
+            contention: self.contention(),
         };
         let context = |transfer: Transfer| Exchange {
             stream: Stream::Context,
             kind: TaskKind::PointToPoint,
             event: TaskEvent::Context,
             transfer,
+            contention: self.contention(),
         };
         let experts = |transfer: Transfer| Exchange {
             stream: Stream::Experts,
             kind: TaskKind::AllToAll,
             event: TaskEvent::Experts,
             transfer,
+            contention: Share::new(self.contention().get().max(self.rates.calibrated.software.dispatch_contention)),
         };
         let exchange = match id? {
             ExchangeId::KeysValues => context(self.keys_values),

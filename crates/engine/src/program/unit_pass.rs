@@ -3,7 +3,7 @@
 
 use crate::cost::{Parameters, Sublayer, Transfer};
 use crate::plan::pass::Pass;
-use crate::units::{Bytes, Count};
+use crate::units::{Bytes, Count, Share};
 
 use super::build::LaunchedWork;
 use super::label::{ModelPart, TaskKind};
@@ -129,6 +129,8 @@ pub(super) struct Exchange {
     /// Raised at its end.
     pub event: TaskEvent,
     pub transfer: Transfer,
+    /// The share of the device that it takes from compute while it runs.
+    pub contention: Share,
 }
 
 /// The exchanges around a piece of compute.

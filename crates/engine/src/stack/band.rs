@@ -24,6 +24,9 @@ pub struct Band {
     /// Whether they ran on several nodes; either if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub across_nodes: Option<bool>,
+    /// Whether their models have experts.
+    #[serde(default, skip_serializing_if = "crate::model::is_off")]
+    pub experts: bool,
     /// Half width of the 80 % interval: the largest `|ln(measured / predicted)|` in it.
     pub half_width: f64,
     /// Groups of rows behind it.
@@ -66,6 +69,8 @@ pub struct Likeness<'a> {
     pub division: Division,
     /// Whether it takes several nodes.
     pub across_nodes: bool,
+    /// Whether its model has experts.
+    pub experts: bool,
 }
 
 impl Band {
@@ -73,6 +78,7 @@ impl Band {
     pub fn serves(&self, run: &Likeness<'_>) -> bool {
         (self.stacks.is_empty() || self.stacks.iter().any(|stack| stack == run.stack))
             && self.architecture == run.architecture
+            && self.experts == run.experts
             && self.division.is_none_or(|division| division == run.division)
             && self.across_nodes.is_none_or(|across| across == run.across_nodes)
     }
@@ -93,6 +99,7 @@ impl fmt::Display for Band {
             None => "",
             Some(false) => ", within a node",
             Some(true) => ", across nodes",
-        })
+        })?;
+        f.write_str(if self.experts { ", with experts" } else { "" })
     }
 }

@@ -68,6 +68,9 @@ pub struct Software {
     pub optimizer_traffic: f64,
     /// Relative growth of compute time per doubling of the nodes: the slowest of more devices sets the pace.
     pub stragglers: f64,
+    /// Share of the device that exchanges of tokens with their experts take from compute beside them.
+    #[serde(default)]
+    pub dispatch_contention: f64,
     /// Bytes of state, gradients and weights that one thread of the host reads and writes per second as it updates them;
     /// absent: an update on the host takes no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -90,6 +93,12 @@ pub struct Allocator {
 pub struct Runtime {
     /// Time of the host to launch one layer's forward; backward takes half as much again.
     pub layer: Seconds,
+    /// Time of the host to launch forward of a layer's experts and of what brings tokens to them, beside that of the layer.
+    #[serde(default)]
+    pub experts: Seconds,
+    /// Part of it for each expert of the rank in formats of 8 bits and fewer, whose casts are launched one by one.
+    #[serde(default)]
+    pub each_expert: Seconds,
     /// Share of the shorter of two overlapping phases that is not hidden: both slow each other down.
     #[serde(default)]
     pub contention: f64,
@@ -170,6 +179,7 @@ impl Software {
         micro_batch: Seconds::ZERO,
         optimizer_traffic: 0.0,
         stragglers: 0.0,
+        dispatch_contention: 0.0,
         host_update: None,
     };
 }
@@ -198,6 +208,8 @@ impl Runtime {
     /// Nothing costs anything.
     pub const IDEAL: Self = Self {
         layer: Seconds::ZERO,
+        experts: Seconds::ZERO,
+        each_expert: Seconds::ZERO,
         contention: 0.0,
         tensor_collective: Seconds::ZERO,
         step: Seconds::ZERO,

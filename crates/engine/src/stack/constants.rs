@@ -140,6 +140,7 @@ const MICRO_BATCH: FieldKey<Software> = key!(Software, micro_batch);
 const HOST_EXPONENT: FieldKey<Software> = key!(Software, host_exponent);
 const STRAGGLERS: FieldKey<Software> = key!(Software, stragglers);
 const LAYER: FieldKey<Runtime> = key!(Runtime, layer).of_machine();
+const EXPERTS: FieldKey<Runtime> = key!(Runtime, experts).of_machine();
 const CONTENTION: FieldKey<Runtime> = key!(Runtime, contention);
 const TENSOR_COLLECTIVE: FieldKey<Runtime> = key!(Runtime, tensor_collective);
 const WIRE_LOSS: FieldKey<Runtime> = key!(Runtime, wire_loss);
@@ -163,6 +164,7 @@ const AMPERE: &[&str] = &["ampere"];
 const HOPPER: &[&str] = &["hopper"];
 const NVIDIA: &[&str] = &["ampere", "hopper"];
 const CDNA2: &[&str] = &["cdna2"];
+const BLACKWELL: &[&str] = &["blackwell"];
 /// Every device that runs a kernel of the same source, translated.
 const ALL: &[&str] = &["ampere", "hopper", "cdna2"];
 
@@ -271,6 +273,13 @@ pub const CONSTANTS: &[Constant] = &[
     constant("latency-between-cdna2", [0.8, 1.0, 1.7], "", Architectures(CDNA2, LATENCY_BETWEEN),
         "factor on the 6 us of a hop between nodes of MI250X: published results on Frontier imply 5 to 10 us for a \
          step of a ring"),
+    constant("matmul-blackwell", [0.3, 0.7, 0.9], "", Architectures(BLACKWELL, MATMUL),
+        "large matrix products of 16 bits on B200, B300, GB200 and GB300, share of the peak"),
+    constant("matmul-fp8-blackwell", [0.3, 0.7, 0.9], "", Architectures(BLACKWELL, MATMUL_FP8),
+        "the same in fp8, casts included"),
+    constant("host-experts", [0.0, 0.001, 0.006], "s", ConstantPlace::Runtime("overlapped", EXPERTS),
+        "host seconds per layer of Megatron's experts and what brings tokens to them, beside those of the layer: from \
+         nothing, where graphs replay them, to 600 launches of 10 us"),
 ];
 
 /// The constant of this name.

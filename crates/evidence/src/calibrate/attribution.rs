@@ -135,13 +135,14 @@ fn updated_calibration(
 /// The band of runs like one's own: as wide as they differ from one another, or as the rows behind the calibration do where
 /// these are nearer to each other.
 fn own_band(scenario: &Scenario, half_width: f64) -> Band {
-    let Likeness { stack, architecture, division, across_nodes } = evaluate::likeness(scenario);
+    let Likeness { stack, architecture, division, across_nodes, experts } = evaluate::likeness(scenario);
     let evidence = evaluate::evidence(scenario);
     Band {
         stacks: vec![stack.to_owned()],
         architecture: architecture.to_owned(),
         division: Some(division),
         across_nodes: Some(across_nodes),
+        experts,
         half_width: rounded(evidence.map_or(half_width, |band| band.half_width.min(half_width))),
         groups: 1 + evidence.map_or(0, |band| band.groups),
         rows: 1 + evidence.map_or(0, |band| band.rows),

@@ -81,7 +81,7 @@ pub(super) fn unseen<'a>(
 /// within a node or across nodes; of one stack on one architecture; of all stacks on it. Then, for any other
 /// stack, the rows of sources that were left out whole: what a stack costs that the constants do not know.
 pub(super) fn bands(crossed: &[UnseenResidual<'_>], unseen: &[UnseenResidual<'_>]) -> Vec<Band> {
-    type BandPool<'a> = (Option<&'a str>, &'a str, Option<(Division, bool)>);
+    type BandPool<'a> = (Option<&'a str>, (&'a str, bool), Option<(Division, bool)>);
     let near = |run: &Likeness<'_>| (run.division, run.across_nodes);
     let of = |residuals: &[UnseenResidual<'_>],
               least: usize,
@@ -91,7 +91,7 @@ pub(super) fn bands(crossed: &[UnseenResidual<'_>], unseen: &[UnseenResidual<'_>
         for miss in residuals {
             pools.entry(pool(&miss.run)).or_default().push(miss);
         }
-        let one = |((_, architecture, near), rows): (BandPool<'_>, Vec<&UnseenResidual<'_>>)| {
+        let one = |((_, (architecture, experts), near), rows): (BandPool<'_>, Vec<&UnseenResidual<'_>>)| {
             let needed: Vec<(&str, f64)> =
                 rows.iter().map(|miss| (miss.residual.group.as_str(), miss.required_half_width())).collect();
             let groups = sizes(&needed).len();
@@ -101,6 +101,7 @@ pub(super) fn bands(crossed: &[UnseenResidual<'_>], unseen: &[UnseenResidual<'_>
                 architecture: architecture.to_owned(),
                 division: near.map(|(division, _)| division),
                 across_nodes: near.map(|(_, across)| across),
+                experts,
                 half_width: rounded(width(&needed).filter(|_| groups >= least)?),
                 groups: groups as u32,
                 rows: rows.len() as u32,
@@ -108,11 +109,16 @@ pub(super) fn bands(crossed: &[UnseenResidual<'_>], unseen: &[UnseenResidual<'_>
         };
         pools.into_iter().filter_map(one).collect::<Vec<_>>()
     };
-    let mut bands = of(crossed, OWN, true, &|run| (Some(run.stack), run.architecture, Some(near(run))));
-    bands.extend(of(crossed, OWN, true, &|run| (Some(run.stack), run.architecture, None)));
-    bands.extend(of(crossed, 0, true, &|run| (None, run.architecture, None)));
-    bands.extend(of(unseen, 0, false, &|run| (None, run.architecture, None)));
+    let mut bands = of(crossed, OWN, true, &|run| (Some(run.stack), machine(run), Some(near(run))));
+    bands.extend(of(crossed, OWN, true, &|run| (Some(run.stack), machine(run), None)));
+    bands.extend(of(crossed, 0, true, &|run| (None, machine(run), None)));
+    bands.extend(of(unseen, 0, false, &|run| (None, machine(run), None)));
     bands
+}
+
+/// The device's architecture, and whether it trained a model with experts.
+const fn machine<'a>(run: &Likeness<'a>) -> (&'a str, bool) {
+    (run.architecture, run.experts)
 }
 
 /// The half width that holds [`NOMINAL_COVERAGE`] of runs to come, from a group and an error of each run that there was:

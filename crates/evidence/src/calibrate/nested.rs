@@ -21,7 +21,10 @@ use super::prior::{FROM_SCRATCH, FitPrior};
 const WEIGHTS: [f64; 3] = [FROM_SCRATCH / 2.0, FROM_SCRATCH, FROM_SCRATCH * 2.0];
 
 /// Constants whose order is known, the youngest first; all others are older.
-const YOUNGEST_FIRST: [&str; 15] = [
+const YOUNGEST_FIRST: [&str; 18] = [
+    "host-experts",
+    "matmul-blackwell",
+    "matmul-fp8-blackwell",
     "host-fsdp2",
     "host-overlapped",
     "latency-between-cdna2",

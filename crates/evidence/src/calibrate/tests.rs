@@ -299,11 +299,18 @@ fn missed(stack: &str, group: usize, error: f64) -> Residual {
         // Too slow and too fast by turns: the band is as wide on both sides.
         measured: libm::exp(if group.is_multiple_of(2) { error } else { -error }),
         null: f64::NAN,
+        band: None,
     }
 }
 
 fn unseen_residuals(residuals: &[Residual]) -> Vec<UnseenResidual<'_>> {
-    let run = |stack| Likeness { stack, architecture: "ampere", division: Division::Replicated, across_nodes: false };
+    let run = |stack| Likeness {
+        stack,
+        architecture: "ampere",
+        division: Division::Replicated,
+        across_nodes: false,
+        experts: false,
+    };
     residuals.iter().map(|residual| UnseenResidual { run: run(residual.stack.as_str()), residual, open: 0.0 }).collect()
 }
 
@@ -329,7 +336,7 @@ fn bands_hold_eight_of_ten_groups() {
     ];
     assert_eq!(told, expected);
     let serves = |stack: &str, architecture: &str, division| {
-        let run = Likeness { stack, architecture, division, across_nodes: false };
+        let run = Likeness { stack, architecture, division, across_nodes: false, experts: false };
         found.iter().find(|band| band.serves(&run)).map(|band| band.half_width)
     };
     assert_eq!(serves("a", "ampere", Division::Replicated), Some(0.08));

@@ -142,3 +142,31 @@ fn a_row_takes_the_stack_and_the_experts_that_it_can_have() {
     let folded = case("megatron-core-2026", 2, 8);
     assert_eq!((folded.scenario().plan.experts.tensor, assumed(&folded, "etp").as_deref()), (Some(1), Some("1")));
 }
+
+/// Two rows of one group, of which one is in its band, and a group that is: three quarters of the groups hold.
+#[test]
+fn groups_share_what_bands_hold() {
+    let header = "id,cluster,stack,num_gpus,strategy_class,model,layers,hidden,vocab,seq_len,micro_batch,global_batch,\
+                  act_ckpt,precision,scored,group,step_time_s";
+    let row = |id: &str, group: &str| {
+        format!("{id},a100-80gb-dgx,llm-foundry-2024,8,full_shard,MPT,24,2048,50368,2048,4,64,none,bf16,yes,{group},1")
+    };
+    let table = [header.to_owned(), row("a", "one"), row("b", "one"), row("c", "two")].join("\n");
+    let (cases, skipped) = cases(&super::read("rows.csv", &table).0, &shardscope_presets::library());
+    assert!(skipped.is_empty(), "{skipped:?}");
+    let evaluate = |scenarios: &[Scenario]| {
+        let mut workspace = shardscope_engine::evaluate::Workspace::default();
+        scenarios.iter().map(|scenario| shardscope_engine::evaluate::summary(scenario, &mut workspace)).collect()
+    };
+    let mut validation = validate(&cases, evaluate);
+    assert_eq!(validation.held(), None);
+    add_bands(&mut validation, &cases, evaluate);
+    let step = validation.residuals[0].predicted;
+    for (one, measured) in validation.residuals.iter_mut().zip([step, 2.0 * step, step]) {
+        let [low, high] = one.band.expect("a band");
+        // As wide on both sides, and no wider than half of what other stacks' rows are off by.
+        assert!((low * high / (step * step) - 1.0).abs() < 1e-9 && high < 1.3 * step, "{low} to {high} around {step}");
+        one.measured = measured;
+    }
+    assert_eq!(validation.held(), Some(0.75));
+}

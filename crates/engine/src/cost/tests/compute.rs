@@ -310,3 +310,34 @@ fn graphs_spare_the_host_its_launches() {
         assert_eq!(rates.host_micro_batch(), Seconds::new(micro_batch), "{graphs}");
     }
 }
+
+/// A layer of 1 ms, experts of 2 ms, and 0.1 ms for each of the 16 experts of a rank, of 64 on 4, in 8 bits: 0.5 + 2 + 1.6 ms.
+#[test]
+fn the_host_launches_experts() {
+    let mut scenario = testing::scenario();
+    let runtime = Runtime {
+        layer: Seconds::new(1e-3),
+        experts: Seconds::new(2e-3),
+        each_expert: Seconds::new(1e-4),
+        ..Runtime::IDEAL
+    };
+    Arc::make_mut(&mut scenario.calibration).runtimes.insert("none".to_owned(), runtime);
+    let mut model = testing::of_kinds(testing::model(6, 1024), 1);
+    model.experts = model.experts.map(|experts| Experts { count: 64, ..experts });
+    scenario.model = Arc::new(model);
+    scenario.plan.experts.ranks = 4;
+    let routed = LayerKind { experts: true, ..DENSE };
+    for (precision, graphs, attention, experts) in [
+        (Precision::Bf16, CudaGraphs::None, 0.5e-3, 2.5e-3),
+        (Precision::Fp8, CudaGraphs::None, 0.5e-3, 4.1e-3),
+        (Precision::Fp8, CudaGraphs::Layer, 0.0, 4.1e-3),
+        (Precision::Fp8, CudaGraphs::Full, 0.0, 0.0),
+    ] {
+        (scenario.plan.precision, scenario.plan.cuda_graphs) = (precision, graphs);
+        let rates = rates(&scenario);
+        for (sublayer, wanted) in [(Sublayer::Attention, attention), (Sublayer::Experts, experts)] {
+            let host = rates.host_sublayer(sublayer, routed).get();
+            assert!((host - wanted).abs() < 1e-12, "{precision} {graphs}: {host}");
+        }
+    }
+}

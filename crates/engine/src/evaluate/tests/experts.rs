@@ -99,6 +99,53 @@ fn exchanges_can_run_beside_compute() {
     close((seen.step_time - hidden.step_time).get(), seen.time.dispatch.get());
 }
 
+/// An exchange beside compute takes a fifth of the device from it: of the 24 exchanges of a step 24/5 of their time is seen.
+#[test]
+fn exchanges_slow_the_compute_beside_them() {
+    let mut scenario = spread(4);
+    scenario.plan.experts.overlap = true;
+    let free = evaluate(&scenario).step_time.get();
+    Arc::make_mut(&mut scenario.calibration).software.dispatch_contention = 0.2;
+    let exchange = 1024.0 * 2.0 * 1024.0 * 2.0 * 0.75 / 100e9;
+    let slowed = evaluate(&scenario).step_time.get() - free;
+    assert!((slowed / (0.2 * 24.0 * exchange) - 1.0).abs() < 1e-3, "{slowed}");
+    // Where nothing computes beside them there is nothing to slow down.
+    scenario.plan.experts.overlap = false;
+    let seen = evaluate(&scenario).step_time;
+    Arc::make_mut(&mut scenario.calibration).software.dispatch_contention = 0.0;
+    assert_eq!(seen, evaluate(&scenario).step_time);
+}
+
+/// Measured exchanges of 4,096 tokens of 7,168 channels in bf16 with 8 of 256 experts, means of both ways in microseconds
+/// (arXiv 2603.07685, table 7): HybridEP on GB200, of which a rack is one domain of links, and the collective library's
+/// all-to-all on H100, which has a message for each of 63 peers and does not take them one after the other.
+#[test]
+fn exchanges_take_what_was_measured() {
+    let library = crate::presets::Library::embedded();
+    let exchange = |cluster: &str, dispatcher: Dispatcher, ranks: u32| {
+        let mut scenario = spread(1);
+        scenario.model = library.model("deepseek-v3").expect("a preset");
+        scenario.cluster = library.cluster(cluster).expect("a preset");
+        scenario.calibration = library.calibration("measured").expect("a preset");
+        let plan = &mut scenario.plan;
+        (plan.size, plan.sequence, plan.experts.ranks) = (Size::Devices(ranks), 4096, ranks);
+        plan.experts.dispatcher = dispatcher;
+        let layout = scenario.layout().expect("it is possible");
+        let experts = scenario.model.experts.expect("experts");
+        let rates = Rates::new(&scenario, &Factors::default());
+        rates.dispatch(&layout, &experts, crate::plan::Format::Bf16).time.get() * 1e6
+    };
+    for (cluster, dispatcher, measured) in [
+        ("gb200-nvl72", Dispatcher::HybridEp, [372.0, 552.0, 629.0, 710.0]),
+        ("h100-80gb-dgx", Dispatcher::AllToAll, [1265.0, 5774.0, 8059.0, 9164.0]),
+    ] {
+        for (ranks, measured) in [8, 16, 32, 64].into_iter().zip(measured) {
+            let off = exchange(cluster, dispatcher, ranks) / measured - 1.0;
+            assert!(off.abs() < 0.18, "{cluster} {ranks}: {off:+.2}");
+        }
+    }
+}
+
 /// 64 devices at tensor 4 and context 2 have 8 data ranks. 16 expert ranks of one device each leave 4: their holders of one
 /// shard are 16 devices apart. With experts cut over the tensor ranks 16 leave one.
 #[test]

@@ -29,12 +29,8 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
     let above = (summary.mfu > 1.0).then(|| above_peak(peak));
     let unmeasured = Unmeasured::of(scenario).map(|part| match part {
         Unmeasured::Experts => {
-            let experts = scenario.plan.experts.ranks;
-            let alone = if experts == 1 { "; each rank computes all experts: --ep divides them among ranks" } else { "" };
-            format!(
-                "no constant is fitted to runs with experts, and published ones are a quarter off on average: there is no \
-                 error band{alone}"
-            )
+            let architecture = printable(&scenario.cluster.device.architecture);
+            format!("no run with experts on {architecture} was measured, so that there is no error band")
         }
         Unmeasured::Adapters => {
             "no constant is fitted to runs that train adapters, so that there is no error band: docs/fine-tuning.md says how \
@@ -47,6 +43,8 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
             format!("no measured row has sequences above {}, so that there is no error band", thousands(most))
         }
     });
+    let alone = scenario.model.experts.is_some() && scenario.plan.experts.ranks == 1;
+    let alone = alone.then(|| "each rank computes all experts: --ep divides them among ranks".to_owned());
     let noted = scenario.stack.caveats.iter().chain(&*scenario.caveats).map(|caveat| printable(caveat));
     let fp8 = scenario.plan.precision.is_low().then(|| {
         let precision = scenario.plan.precision;
@@ -88,6 +86,7 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
         .chain(times)
         .chain(unsaid)
         .chain(foreign_strategy(scenario))
+        .chain(alone)
         .chain(idle_core(scenario))
         .chain(noted)
         .chain(fp8)

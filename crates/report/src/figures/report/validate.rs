@@ -87,7 +87,8 @@ impl ValidateReport<'_> {
             let reading = reading(one).map_or(json!({}), |reading| json!({"reading": reading}));
             let numbers = json!({"predicted": one.predicted, "measured": one.measured, "error": one.error()});
             let refused = one.refused.map_or(json!({}), |more| json!({"refused_by_bytes": more.get() as u64}));
-            joined(joined(joined(head, reading), numbers), refused)
+            let band = one.band.map_or(json!({}), |[low, high]| json!({"band": {"low": low, "high": high}}));
+            joined(joined(joined(joined(head, reading), numbers), refused), band)
         };
         self.validation.residuals.iter().map(record).collect()
     }
@@ -99,6 +100,7 @@ impl ValidateReport<'_> {
             "memory": scored(self.metric(Metric::Memory)),
             "memory_allocator": scored(self.memory(false)),
             "memory_device": scored(self.memory(true)),
+            "held": self.validation.held(),
         })
     }
 
