@@ -28,6 +28,7 @@ pub use figures::{HostTraffic, Memory, MemoryParts, Phases, Resource, Summary, T
 pub use sensitivity::Nudge;
 pub use sensitivity::{nudges, slopes};
 pub use span_micro_batches::SpanMicroBatches;
+pub(crate) use summary::StepLimits;
 pub use summary::Workspace;
 pub use trace::{Folded, IdleCause, MemoryPoint, Span, Stall, Trace};
 pub use window::Timed;
@@ -36,6 +37,15 @@ pub use window::{InOrder, WindowTotals};
 /// The figures of one scenario. Nothing is allocated once the workspace has grown to its size.
 pub fn summary(scenario: &Scenario, workspace: &mut Workspace) -> Result<Summary, Vec<Problem>> {
     summary_with(&scenario.checked()?, &Factors::default(), workspace)
+}
+
+/// The figures of one scenario; `None` where its step is seen to go beyond limits before it ends.
+pub(crate) fn summary_within(
+    scenario: &Scenario,
+    limits: &StepLimits,
+    workspace: &mut Workspace,
+) -> Result<Option<Summary>, Vec<Problem>> {
+    summary::run_within(&scenario.checked()?, limits, workspace)
 }
 
 /// The figures of one scenario on hardware with what-if factors.

@@ -71,6 +71,8 @@ pub use outcome::StallCause;
 
 pub use outcome::Outcome;
 
+pub(crate) use outcome::RankLimits;
+
 /// Buffers that runs reuse.
 #[derive(Debug, Default)]
 pub struct Simulator {
@@ -99,6 +101,18 @@ impl Simulator {
         fold: bool,
         observer: &mut impl Observer,
     ) -> Result<(), Deadlock> {
+        self.run_within(code, programs, &[], fold, observer).map(|_| ())
+    }
+
+    /// Runs a program as long as each rank keeps to its limits, where it has any; whether all came to their ends.
+    pub(crate) fn run_within(
+        &mut self,
+        code: &Code,
+        programs: &[RankProgram],
+        limits: &[RankLimits],
+        fold: bool,
+        observer: &mut impl Observer,
+    ) -> Result<bool, Deadlock> {
         self.reset(code, programs, fold);
         while let Some((rank, now)) = self.ready_queue.next() {
             // The first rank pauses at each iteration of such a loop, so that all ranks can be compared at one moment.
@@ -108,12 +122,15 @@ impl Simulator {
             }
             let role = RankRole { code, program: &programs[rank], rank };
             let next = self.proceed(role, now, observer);
+            if limits.get(rank).is_some_and(|limits| self.ranks[rank].is_beyond(limits)) {
+                return Ok(false);
+            }
             self.ready_queue.set(rank, next);
             self.deliver(rank);
         }
         match self.ranks.iter().position(|rank| !rank.finished()) {
             Some(rank) => Err(Deadlock { rank, task: self.ranks[rank].blocked() }),
-            None => Ok(()),
+            None => Ok(true),
         }
     }
 

@@ -34,7 +34,7 @@ pub struct Details {
 impl Details {
     /// The details of the run that was made last.
     pub(super) fn new(scenario: &Checked, trace: &Trace, workspace: &Workspace) -> Self {
-        let Workspace { program, simulator } = workspace;
+        let Workspace { program, simulator, .. } = workspace;
         let volume = program.volume(simulator.last_rank());
         Self {
             layout: *scenario.layout(),

@@ -3,9 +3,9 @@
 
 use crate::cost::{Factors, TokenFlop, peak};
 use crate::hardware::MAX_LEVELS;
-use crate::program::{MAX_SERIAL_TIME, Program, Volume, seconds};
+use crate::program::{MAX_SERIAL_TIME, ModelState, Picos, Program, RankProgram, Volume, picos, seconds};
 use crate::scenario::{Checked, Layout, Problem, Scenario};
-use crate::sim::{MemoryPeak, Observer, Outcome, Simulator};
+use crate::sim::{Deadlock, MemoryPeak, Observer, Outcome, RankLimits, Simulator};
 use crate::units::{Bytes, Flop, Seconds};
 
 use super::figures::{HostTraffic, Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Traffic};
@@ -15,7 +15,28 @@ use super::figures::{HostTraffic, Memory, MemoryParts, Phases, Resource, Summary
 pub struct Workspace {
     pub(super) program: Program,
     pub(super) simulator: Simulator,
+    limits: Vec<RankLimits>,
 }
+
+/// The longest step and the fullest device that are of interest.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct StepLimits {
+    pub time: Seconds,
+    pub memory: Bytes,
+}
+
+impl StepLimits {
+    /// No limits.
+    pub const NONE: Self = Self { time: Seconds::new(f64::INFINITY), memory: Bytes::new(f64::INFINITY) };
+
+    /// Whether whatever keeps to others keeps to these too.
+    pub fn allow(&self, others: &Self) -> bool {
+        self.time >= others.time && self.memory >= others.memory
+    }
+}
+
+/// Slack for rounding, so that nothing is broken off that keeps to its limits.
+const SLACK: f64 = 1.0 + 1e-9;
 
 impl Workspace {
     /// Builds the scenario's program.
@@ -62,6 +83,28 @@ pub(super) fn run(
     Ok(figures(scenario, workspace))
 }
 
+/// Runs a scenario once; `None` where it goes beyond limits.
+pub(super) fn run_within(
+    scenario: &Checked,
+    limits: &StepLimits,
+    workspace: &mut Workspace,
+) -> Result<Option<Summary>, Vec<Problem>> {
+    workspace.build(scenario, &Factors::default())?;
+    let Workspace { program, simulator, limits: of_ranks } = &mut *workspace;
+    let time = limits.time * SLACK;
+    let end = if time < MAX_SERIAL_TIME { picos(time) } else { Picos::MAX };
+    let asked = scenario.calibration.allocator.asked(limits.memory * SLACK);
+    // A step takes at least as long as what a rank computes, alone, and all time in which that rank computes nothing.
+    let of_rank = |(rank, state): (&RankProgram, &ModelState)| RankLimits {
+        idle: end.saturating_sub(rank.computing(&program.code)),
+        allocated: (asked - state.total()).get() as i64,
+    };
+    of_ranks.clear();
+    of_ranks.extend(program.ranks.iter().zip(&program.states).map(of_rank));
+    let ended = simulator.run_within(&program.code, &program.ranks, of_ranks, true, &mut ()).map_err(stuck)?;
+    Ok(ended.then(|| figures(scenario, workspace)))
+}
+
 /// Runs the program that was built last.
 pub(super) fn simulate(
     program: &Program,
@@ -69,9 +112,12 @@ pub(super) fn simulate(
     fold: bool,
     observer: &mut impl Observer,
 ) -> Result<(), Vec<Problem>> {
-    simulator.run(&program.code, &program.ranks, fold, observer).map_err(|stuck| {
-        vec![Problem::bug("plan", format!("the program of rank {} is stuck at task {:?}", stuck.rank, stuck.task))]
-    })
+    simulator.run(&program.code, &program.ranks, fold, observer).map_err(stuck)
+}
+
+/// The problem of a program whose tasks wait for ever.
+fn stuck(Deadlock { rank, task }: Deadlock) -> Vec<Problem> {
+    vec![Problem::bug("plan", format!("the program of rank {rank} is stuck at task {task:?}"))]
 }
 
 /// The figures of the run that was made last.

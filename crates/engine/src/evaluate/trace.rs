@@ -271,7 +271,7 @@ pub(super) fn whole(scenario: &Checked, most: u64, workspace: &mut Workspace) ->
 pub(super) fn record(scenario: &Scenario, workspace: &mut Workspace, fold: bool) -> Result<Trace, Vec<Problem>> {
     let tasks = workspace.task_count();
     let states: Vec<f64> = workspace.state_bytes().collect();
-    let Workspace { program, simulator } = workspace;
+    let Workspace { program, simulator, .. } = workspace;
     let mut recorder = Recorder::new(scenario, program, states);
     recorder.trace.spans.reserve(tasks.min(MOST_TASKS) as usize);
     summary::simulate(program, simulator, fold, &mut recorder)?;

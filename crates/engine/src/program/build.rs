@@ -94,7 +94,11 @@ impl GraphBuilder<'_> {
             last => self.code.tasks[last as usize].next = index,
         }
         self.last[stream] = index;
-        self.graph.volume.serial += seconds(task.duration) * f64::from(self.body.repeat);
+        let (volume, repeat) = (&mut self.graph.volume, self.body.repeat);
+        volume.serial += seconds(task.duration) * f64::from(repeat);
+        if task.class != TaskClass::Transfer {
+            volume.computing = volume.computing.saturating_add(task.duration.saturating_mul(repeat.into()));
+        }
         self.graph.streams.insert(stream);
         self.graph.tasks[stream] += self.body.repeat;
         self.code.tasks.push(Task { next: NO_TASK, ..task });

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::label::{Activity, ModelPart};
 use super::stream::{PerStream, Stream, StreamSet};
-use super::task::{EVENTS, EventWait, Task, TaskEvent, WAITS};
+use super::task::{EVENTS, EventWait, Picos, Task, TaskEvent, WAITS};
 use super::volume::Volume;
 
 /// Tasks that repeat together.
@@ -246,6 +246,12 @@ impl RankProgram {
     /// Time of its tasks run one after the other.
     pub(crate) fn serial(&self, code: &Code) -> Seconds {
         self.runs().map(|(launch, times)| code.graphs[launch.graph as usize].volume.serial * times as f64).sum()
+    }
+
+    /// Time of its tasks that are no transfers, none of them slowed down.
+    pub(crate) fn computing(&self, code: &Code) -> Picos {
+        let computing = |launch: &Launch| code.graphs[launch.graph as usize].volume.computing;
+        self.runs().map(|(launch, times)| computing(launch).saturating_mul(times)).fold(0, Picos::saturating_add)
     }
 
     /// How many tasks a step runs, repeats counted.

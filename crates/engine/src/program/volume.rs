@@ -26,6 +26,8 @@ pub struct Volume {
     pub host: Picos,
     /// Time of all tasks run one after the other.
     pub serial: Seconds,
+    /// Time of those of them that are no transfers.
+    pub computing: Picos,
     /// Compute time bound by the memory's bandwidth.
     pub memory_bound: Seconds,
 }
@@ -49,6 +51,7 @@ impl Volume {
         self.host_copies.from.add(other.host_copies.from, times);
         self.host = self.host.saturating_add(other.host.saturating_mul(repeats));
         self.serial += other.serial * times;
+        self.computing = self.computing.saturating_add(other.computing.saturating_mul(repeats));
         self.memory_bound += other.memory_bound * times;
     }
 }

@@ -20,7 +20,7 @@ mod workers;
 pub use answer::{EvaluatedPlan, PlanCounts, PlanSearchAnswer, SearchShare};
 pub use best_plans::{pareto_figures, pareto_front};
 pub use branch_and_bound::PlanSearch;
-pub(super) use lower_bound::least_memory;
+pub(super) use lower_bound::{least_memory, least_scores};
 pub use objective::TokenPace;
 pub use objective::{Margin, Objective, SearchLimits};
 pub use search_space::{Allowed, SearchSpace, searched_fields};

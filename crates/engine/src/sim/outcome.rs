@@ -41,6 +41,11 @@ pub struct MemoryPeak {
 }
 
 impl TimeTotals {
+    /// Time in which nothing computes.
+    pub(super) fn idle(&self) -> Picos {
+        self.exposed.iter().sum::<Picos>() + self.bubble + self.waiting
+    }
+
     /// The difference from an earlier moment.
     pub(super) fn since(&self, before: &Self) -> Self {
         self.combine(before, |now, before| now - before)
@@ -80,6 +85,15 @@ impl TimeTotals {
             phases: std::array::from_fn(|phase| both(self.phases[phase], other.phases[phase])),
         }
     }
+}
+
+/// Limits of a rank's run: beyond them its end is not asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RankLimits {
+    /// Time in which nothing computes.
+    pub idle: Picos,
+    /// Memory allocated at once.
+    pub allocated: i64,
 }
 
 /// One rank's result.

@@ -10,7 +10,7 @@ use crate::program::{
 
 use super::arrivals::{ArrivalTrain, Inbox, SentTrain};
 use super::gap::Gap;
-use super::outcome::{MemoryPeak, Observer, Outcome, TimeTotals};
+use super::outcome::{MemoryPeak, Observer, Outcome, RankLimits, TimeTotals};
 use super::slowdown::{slowdown, time_for, work_done};
 use super::stream::{Cursor, RankRole, Requirement, StreamHead};
 
@@ -124,6 +124,11 @@ impl RankState {
             .iter()
             .next()
             .map(|stream| self.streams[stream].cursor.task)
+    }
+
+    /// Whether it has gone beyond limits.
+    pub fn is_beyond(&self, limits: &RankLimits) -> bool {
+        self.peak_bytes > limits.allocated || self.totals.idle() > limits.idle
     }
 
     pub fn outcome(&self) -> Outcome {

@@ -175,10 +175,8 @@ struct Move<'a> {
 /// A move for the best number of layers. All layers, if that helps; if not, often for lack of memory, as many as help;
 /// where nothing fitted before, as few as make it fit. Bisection finds the number.
 fn best_step_size(space: &Space<'_>, from: &JudgedPlan, step: &Move<'_>, judge: &mut Judge<'_>) -> Option<JudgedPlan> {
-    let mut helps = |layers: u32, than: &JudgedPlan| {
-        let one = judge.judge(space, from.batch, (step.make)(layers))?;
-        judge.better(&one.summary, &than.summary).then_some(one)
-    };
+    let mut helps =
+        |layers: u32, than: &JudgedPlan| judge.better_candidate(space, from.batch, (step.make)(layers), &than.summary);
     let (mut best, mut good, mut bad) = match helps(step.most, from) {
         Some(all) if from.summary.fits || !all.summary.fits => return Some(all),
         Some(all) => (all, step.most, 0),

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::evaluate::{Memory, Summary, Workspace, summary};
+use crate::evaluate::{Memory, StepLimits, Summary, Workspace, summary, summary_within};
 use crate::plan::Recompute;
 use crate::search::evaluator::Cancel;
 use crate::search::plans::{PlanSearch, PlanSearchAnswer, SearchLimits};
@@ -27,12 +27,24 @@ pub(super) struct JudgedPlan {
 }
 
 /// Results of candidates by devices, batch and assignment: the same within every memory limit of a job, except for
-/// whether it fits. `None` for one that is no valid plan.
+/// whether it fits.
 #[derive(Default)]
-pub(super) struct PlanMemo(Mutex<BTreeMap<(u32, usize, OperatorPlan), Option<Summary>>>);
+pub(super) struct PlanMemo(Mutex<PlanResults>);
+
+type PlanResults = BTreeMap<(u32, usize, OperatorPlan), PlanResult>;
+
+/// What came of a candidate.
+#[derive(Debug, Clone, Copy)]
+enum PlanResult {
+    /// It is no valid plan.
+    Impossible,
+    /// It goes beyond these limits.
+    Beyond(StepLimits),
+    Whole(Summary),
+}
 
 impl PlanMemo {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<(u32, usize, OperatorPlan), Option<Summary>>> {
+    fn lock(&self) -> MutexGuard<'_, PlanResults> {
         // An entry is whole whoever panicked beside it.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -63,6 +75,39 @@ impl<'a> Judge<'a> {
 
     /// `None` where the candidate cannot be.
     pub fn judge(&mut self, space: &Space<'_>, batch: usize, candidate: OperatorPlan) -> Option<JudgedPlan> {
+        self.judge_within(space, batch, candidate, &StepLimits::NONE)
+    }
+
+    /// A candidate that is better than a plan of the same batch. Others are simulated as far as it takes to see that.
+    pub fn better_candidate(
+        &mut self,
+        space: &Space<'_>,
+        batch: usize,
+        candidate: OperatorPlan,
+        than: &Summary,
+    ) -> Option<JudgedPlan> {
+        // Of plans that do not fit the one that comes closest is better: that needs the whole of its memory.
+        let limits = if than.fits {
+            let memory = space.scenario.capacity() * self.limits.margin.filled(space.scenario);
+            match self.objective {
+                PlannerObjective::Memory => StepLimits { memory: memory.min(than.memory.peak), ..StepLimits::NONE },
+                _ => StepLimits { time: than.step_time, memory },
+            }
+        } else {
+            StepLimits::NONE
+        };
+        let one = self.judge_within(space, batch, candidate, &limits)?;
+        self.better(&one.summary, than).then_some(one)
+    }
+
+    /// `None` where the candidate cannot be, or goes beyond limits.
+    fn judge_within(
+        &mut self,
+        space: &Space<'_>,
+        batch: usize,
+        candidate: OperatorPlan,
+        limits: &StepLimits,
+    ) -> Option<JudgedPlan> {
         if self.cancel.is_cancelled() {
             return None;
         }
@@ -70,11 +115,18 @@ impl<'a> Judge<'a> {
         let key = (space.scenario.devices(), batch, candidate);
         // Not locked while it simulates: two threads may simulate the same once each, and find the same.
         let known = self.known.lock().get(&key).copied();
-        let found = known.unwrap_or_else(|| {
-            let found = summary(&key.2.scenario(space, space.batches[batch]), &mut self.workspace).ok();
+        let answers = |known: &PlanResult| !matches!(known, PlanResult::Beyond(others) if !others.allow(limits));
+        let found = known.filter(answers).unwrap_or_else(|| {
+            let scenario = key.2.scenario(space, space.batches[batch]);
+            let found = match summary_within(&scenario, limits, &mut self.workspace) {
+                Ok(Some(summary)) => PlanResult::Whole(summary),
+                Ok(None) => PlanResult::Beyond(*limits),
+                Err(_) => PlanResult::Impossible,
+            };
             self.known.lock().insert(key.clone(), found);
             found
-        })?;
+        });
+        let PlanResult::Whole(found) = found else { return None };
         // What is remembered may come from another limit: the capacity is this search's own.
         let capacity = space.scenario.capacity();
         let memory = Memory { capacity, ..found.memory };

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use crate::plan::{Extent, Recompute, Sharding};
 use crate::scenario::Scenario;
 use crate::search::evaluator::{Cancel, Evaluator};
-use crate::search::plans::{EvaluatedPlan, Objective, PlanSearch, PlanSearchAnswer};
+use crate::search::plans::{EvaluatedPlan, Objective, PlanSearch, PlanSearchAnswer, least_scores};
 use crate::stack::Feature;
 
 use super::climb;
@@ -41,7 +41,7 @@ pub fn refined(search: &PlanSearch, answer: &PlanSearchAnswer, evaluator: &Evalu
         }
     }
     let climbed = |start: &&Scenario| {
-        let found = climbed(search, start, evaluator.cancel())?;
+        let found = climbed(search, start, best, evaluator.cancel())?;
         let whole = EvaluatedPlan::new(found.scenario.clone(), found.summary)?;
         Some((search.objective.of(&whole), found))
     };
@@ -50,10 +50,15 @@ pub fn refined(search: &PlanSearch, answer: &PlanSearchAnswer, evaluator: &Evalu
         one[0].total_cmp(&other[0]).then(one[1].total_cmp(&other[1]))
     };
     let (scores, found) = found.into_iter().min_by(order)?;
+    gains(scores, best).then_some(found)
+}
+
+/// Whether scores are better than others by as much as is worth a choice for each operator.
+fn gains(scores: [f64; 2], best: [f64; 2]) -> bool {
     let gains = |place: usize| scores[place] < best[place] * (1.0 - LEAST_GAIN);
     // Where devices are to be few, as many are a draw, and speed decides.
     let draw = scores[0].total_cmp(&best[0]).is_eq();
-    (gains(0) || draw && gains(1)).then_some(found)
+    gains(0) || draw && gains(1)
 }
 
 /// The best whole plans, and before them one placed operator by operator where that is better than all. Tells of what is
@@ -93,8 +98,9 @@ fn mesh(scenario: &Scenario) -> Scenario {
     mesh
 }
 
-/// The best that a climb from a plan finds, with any micro-batch and recompute that are free.
-fn climbed(search: &PlanSearch, start: &Scenario, cancel: &Cancel) -> Option<FoundPlan> {
+/// The best that a climb from a plan finds, with any micro-batch and recompute that are free, and with which there may be
+/// something better than the `best` of whole plans.
+fn climbed(search: &PlanSearch, start: &Scenario, best: [f64; 2], cancel: &Cancel) -> Option<FoundPlan> {
     let objective =
         if search.objective == Objective::Memory { PlannerObjective::Memory } else { PlannerObjective::Throughput };
     let mut space = Space::around(start, objective).ok()?;
@@ -103,6 +109,11 @@ fn climbed(search: &PlanSearch, start: &Scenario, cancel: &Cancel) -> Option<Fou
         space.ways.retain(|way| start.runs_shards(runs, &way.layout));
         space.slices.retain(|slices| *slices == 1 || runs.has(Feature::Slices));
     }
+    space.batches.retain(|tuned| {
+        let mut scenario = start.clone();
+        tuned.apply(&mut scenario);
+        gains(least_scores(&scenario, search.objective), best)
+    });
     let memo = PlanMemo::default();
     let mut judge = Judge::new(objective, &memo, cancel).within(search.limits);
     let uniform = judge.uniform(&space);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::answer::EvaluatedPlan;
 use super::objective::{Objective, TokenPace};
 use crate::plan::Schedule;
+use crate::units::Seconds;
 
 /// Plans of one mesh, by its number in the search, with one schedule: they differ only in stages on each rank, recompute,
 /// order of accumulation and where their state lies. A list of the best names the best of each kind; a thousand ways to
@@ -55,11 +56,22 @@ impl BestPlans {
     /// Whether plans of these lower bounds, and of a kind if they are all of one, can still be among the best, or the fastest
     /// of their size.
     pub(crate) fn may_improve(&self, scores: [f64; 2], kind: Option<PlanKind>, pace: &TokenPace) -> bool {
+        let beats = |beaten: Option<[f64; 2]>| beaten.is_none_or(|beaten| scores < beaten);
+        beats(self.beaten(kind)) && beats(self.known) || self.leads_its_size(pace)
+    }
+
+    /// The scores that a plan must beat to be among the best found here: those of the best of its kind, or else the last.
+    fn beaten(&self, kind: Option<PlanKind>) -> Option<[f64; 2]> {
         let of_kind = kind.and_then(|kind| self.plans.iter().find(|(_, other, _)| *other == kind));
-        let last = self.plans.get(self.most - 1);
-        let here = of_kind.or(last).is_none_or(|(beaten, ..)| scores < *beaten);
-        let better = here && self.known.is_none_or(|known| scores < known);
-        better || self.leads_its_size(pace)
+        of_kind.or(self.plans.get(self.most - 1)).map(|(beaten, ..)| *beaten)
+    }
+
+    /// The longest step of plans of a kind that may improve, where a step of a second has the pace `second`.
+    pub fn longest_step(&self, kind: PlanKind, second: &TokenPace) -> Seconds {
+        let beaten = [self.beaten(Some(kind)), self.known].into_iter().flatten();
+        let longest = beaten.map(|beaten| self.objective.longest_step(second, beaten)).reduce(Seconds::min);
+        // A plan of a front may lead its size however long its step is.
+        longest.filter(|_| self.front.is_empty()).unwrap_or(Seconds::new(f64::INFINITY))
     }
 
     /// Whether a front was asked for, and no plan of the same size was found that is as fast.

@@ -3,7 +3,7 @@
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use crate::evaluate::{Workspace, summary};
+use crate::evaluate::{StepLimits, Workspace, summary_within};
 use crate::plan::Recompute;
 use crate::scenario::Scenario;
 use crate::search::{Cancel, Evaluator};
@@ -298,28 +298,33 @@ impl<'a> SearchRun<'a> {
         for together in left.chunks(TOGETHER) {
             let still = together.iter().filter(|(bound, _)| may(bound.time, bound.memory, &self.ranking));
             let together: Vec<Scenario> = still.map(|(_, extents)| apply(extents)).collect();
-            self.simulate(&together, kind);
+            let longest = self.ranking.longest_step(kind, &shape.pace_of(&scenario, Seconds::new(1.0)));
+            self.simulate(&together, kind, longest);
             looked_at += together.len();
         }
         self.counts.bounded += (shape.extents.len() - looked_at) as u64;
         looked_at > 0
     }
 
-    /// Simulates some plans at once, and keeps the best.
-    fn simulate(&mut self, plans: &[Scenario], kind: PlanKind) {
+    /// Simulates some plans at once, none of which counts if its step is longer than `longest`, and keeps the best.
+    fn simulate(&mut self, plans: &[Scenario], kind: PlanKind, longest: Seconds) {
+        let limits = self.search.limits;
         let found = self.workers.map(plans, 1, |workspace, scenario| {
-            let summary = summary(scenario, workspace).ok()?;
-            EvaluatedPlan::new(scenario.clone(), summary)
+            let memory = scenario.capacity() * limits.margin.filled(scenario);
+            summary_within(scenario, &StepLimits { time: longest, memory }, workspace)
         });
-        for one in found.into_iter().flatten() {
-            match one {
-                Some(found) => {
+        for (scenario, found) in plans.iter().zip(found) {
+            match found {
+                Some(Ok(summary)) => {
                     self.counts.simulated += 1;
-                    if self.search.limits.keeps(&found.scenario, &found.summary) {
+                    let kept = summary.filter(|summary| limits.keeps(scenario, summary));
+                    if let Some(found) = kept.and_then(|summary| EvaluatedPlan::new(scenario.clone(), summary)) {
                         self.ranking.add(found, kind);
                     }
                 }
-                None => self.counts.impossible += 1,
+                Some(Err(_)) => self.counts.impossible += 1,
+                // The search was stopped.
+                None => {}
             }
         }
     }

@@ -4,12 +4,16 @@
 use std::sync::OnceLock;
 
 use crate::cost::{Factors, Parameters, Rates};
+use crate::evaluate::FailureForecast;
 use crate::plan::Recompute;
 use crate::plan::pass::PerDirection;
 use crate::program::{EndTransferCounts, ModelState, StageCost, StepTerms, transfer_counts_at_ends};
 use crate::scenario::{Layout, Scenario};
 use crate::search::step_bound::{ROUNDING, StepBound, reserved};
 use crate::units::{Bytes, Count, Seconds};
+
+use super::extents::unsharded;
+use super::objective::{Objective, TokenPace};
 
 /// The lower bounds of a run: plans that differ only in where their state lies.
 #[derive(Debug, Clone)]
@@ -173,6 +177,17 @@ pub(in crate::search) fn least_memory<'a>(scenario: &Scenario, layouts: impl Ite
     let Some(first) = layouts.peek() else { return Bytes::ZERO };
     let (bound, rates) = (LowerBound::new(scenario, first), LowerBound::rates(scenario));
     layouts.map(|layout| bound.memory(&rates, layout)).reduce(Bytes::min).unwrap_or(Bytes::ZERO)
+}
+
+/// Scores that no plan is below that differs only in where the state of each operator lies; those of no time where it
+/// cannot be laid out with all of its state on each device.
+pub(in crate::search) fn least_scores(scenario: &Scenario, objective: Objective) -> [f64; 2] {
+    let mut whole = scenario.clone();
+    whole.plan.operators.clear();
+    unsharded(&mut whole.plan.sharding);
+    let step = whole.layout().map_or(Seconds::ZERO, |layout| LowerBound::new(&whole, &layout).time);
+    let useful = FailureForecast::max_useful_share(scenario);
+    objective.scores(&TokenPace::at_most(scenario, scenario.devices(), step, useful), 0.0)
 }
 
 #[cfg(test)]

@@ -54,6 +54,17 @@ impl Objective {
         }
     }
 
+    /// The longest step of plans that may have lower scores than `beaten`, where a step of a second has the pace `second`.
+    pub(super) fn longest_step(self, second: &TokenPace, beaten: [f64; 2]) -> Seconds {
+        match self {
+            Self::Devices | Self::Memory => Seconds::new(f64::INFINITY),
+            // In proportion to the step.
+            Self::Throughput | Self::Days | Self::Cost | Self::Energy => {
+                Seconds::new(beaten[0] / self.scores(second, 0.0)[0])
+            }
+        }
+    }
+
     /// The scores of a plan that was simulated: the less the better.
     pub fn of(self, found: &EvaluatedPlan) -> [f64; 2] {
         self.scores(&TokenPace::of(&found.scenario, &found.summary), found.summary.memory.peak.get())
@@ -145,7 +156,7 @@ impl Margin {
     pub const NONE: Self = Self::Share(0.0);
 
     /// The share of the memory that a plan may fill.
-    pub(super) fn filled(self, scenario: &Scenario) -> f64 {
+    pub(in crate::search) fn filled(self, scenario: &Scenario) -> f64 {
         match self {
             Self::Share(share) => 1.0 - share,
             Self::Likely => likely_share(scenario),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
-use crate::evaluate::{Workspace, summary};
+use crate::evaluate::{StepLimits, Workspace, summary, summary_within};
 use crate::plan::{Format, GlobalBatch, Offload, Precision, Recompute, Size, TrainMethod};
 use crate::scenario::field::Resolved;
 use crate::scenario::{Edit, Field, Scenario, Value};
@@ -443,7 +443,15 @@ proptest! {
         let extents: &StateExtents = extents.get(&shape.extents);
         extents.apply(&mut scenario.plan.sharding);
         let memory = bound.memory(&LowerBound::rates(&scenario), &extents.layout);
-        let Ok(summary) = summary(&scenario, &mut Workspace::default()) else { return Ok(()) };
+        let mut workspace = Workspace::default();
+        let Ok(summary) = summary(&scenario, &mut workspace) else { return Ok(()) };
+        // Limits that it just keeps to change nothing; with less memory it is broken off, and with less time it may be.
+        let just = StepLimits { time: summary.step_time, memory: summary.memory.peak };
+        let mut within = |limits: StepLimits| summary_within(&scenario, &limits, &mut workspace);
+        prop_assert_eq!(within(just), Ok(Some(summary)), "{:?}", scenario.plan);
+        prop_assert_eq!(within(StepLimits { memory: just.memory * 0.999, ..just }), Ok(None), "{:?}", scenario.plan);
+        let sooner = within(StepLimits { time: just.time * 0.99, ..just });
+        prop_assert!([Ok(None), Ok(Some(summary))].contains(&sooner), "{:?}", scenario.plan);
         prop_assert!(summary.step_time >= bound.time, "{} < {} of {:?}", summary.step_time, bound.time, scenario.plan);
         let placed = bound.placed(&scenario, &extents.layout);
         prop_assert!(summary.step_time >= placed.time, "{} < {placed:?} of {:?}", summary.step_time, scenario.plan);

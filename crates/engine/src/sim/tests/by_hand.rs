@@ -129,6 +129,24 @@ fn memory_peaks_where_takes_outweigh_gives() {
     assert_eq!((peak.allocated[MemoryKind::Activations], peak.at, peak.task), (110, 10, 1), "100 - 60 + 70");
 }
 
+/// Compute of 100 behind a gather of 30, twice: it is idle for 60, and holds 100 bytes while it computes.
+#[test]
+fn a_run_beyond_its_limits_is_broken_off() {
+    let gather = |computed: i64| waiting(task(Stream::Gather, 30, GATHERED), &[after(computed, COMPUTED)]);
+    let compute = |gathered: i64| {
+        let mut task = waiting(task(Stream::Compute, 100, COMPUTED), &[after(gathered, GATHERED)]);
+        (task.allocates[MemoryKind::Activations], task.frees[MemoryKind::Activations]) = (100, 100);
+        task
+    };
+    let Program { code, programs } = once(&[gather(0), compute(1), gather(1), compute(2)]);
+    assert_eq!(programs[0].computing(&code), 200);
+    let ends = |idle: Picos, allocated: i64| {
+        let limits = [RankLimits { idle, allocated }];
+        Simulator::default().run_within(&code, &programs, &limits, true, &mut ()).expect("no task waits for ever")
+    };
+    assert_eq!([ends(60, 100), ends(59, 100), ends(60, 99)], [true, false, false]);
+}
+
 #[test]
 fn a_circle_is_reported_and_does_not_hang() {
     let first = waiting(task(Stream::Compute, 10, COMPUTED), &[after(1, GATHERED)]);
