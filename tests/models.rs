@@ -195,6 +195,20 @@ fn deepseek_active() {
     assert_eq!(kinds, [("dense".to_owned(), 3), ("experts".to_owned(), 58)]);
 }
 
+/// The layer of DeepSeek-V3 for a further token: attention 187,107,328 weights and norms, 257 experts of 3 x 7168 x 2048,
+/// a router of 256 x 7168, five norms of 7168 (three of them around the layer) and a product of 2 x 7168 by 7168. With it
+/// NVIDIA's tables count 0.260 TFLOP a token, Megatron's own function 0.25999.
+#[test]
+fn deepseek_further_token() {
+    let plain = model("deepseek-v3");
+    let model = Model { mtp_layers: 1, ..model("deepseek-v3") };
+    let layer = 187_107_328 + 257 * 3 * 7168 * 2048 + 256 * 7168 + 5 * 7168 + 2 * 7168 * 7168;
+    assert_eq!(model.parameters() - plain.parameters(), layer);
+    let attended: f64 = model.kinds().map(|(kind, layers)| f64::from(layers) * model.attended_width(kind, 4096)).sum();
+    let flop = 6.0 * model.matrix_parameters() as f64 + 6.0 * attended * 4096.0;
+    assert!((flop / 0.25999e12 - 1.0).abs() < 1e-4, "{flop}");
+}
+
 /// SC21's own formula, P = 12 l h^2 (1 + 13/(12 h) + (V + s)/(12 l h)) (arXiv 2104.04473, equation 2),
 /// which leaves out the last norm's 2 h.
 #[test]

@@ -92,6 +92,10 @@ pub struct Model {
     /// Mixture of experts, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experts: Option<Experts>,
+    /// Layers behind the last one that are trained to predict a further token each (multi-token prediction). A plan says
+    /// it (`plan.mtp_layers`), and no model's file.
+    #[serde(skip)]
+    pub mtp_layers: u32,
 }
 
 fn yes() -> bool {
@@ -144,6 +148,7 @@ impl Model {
             window: None,
             delta_net: None,
             experts: None,
+            mtp_layers: 0,
         }
     }
 }
@@ -230,14 +235,35 @@ impl Model {
         (u64::from(self.vocab) + positions) * u64::from(self.hidden)
     }
 
-    /// Parameters of the last norm, of the logits' biases, and of the logits' matrix where they have one of their own.
+    /// Parameters of the last norm, of the logits' biases, of the logits' matrix where they have one of their own, and of
+    /// what leads to layers that predict further tokens.
     pub(crate) fn head_parameters(&self) -> u64 {
         if self.vocab == 0 {
             return 0;
         }
         let logits = if self.tied { 0 } else { u64::from(self.vocab) * u64::from(self.hidden) };
         let bias = if self.biases().head { u64::from(self.vocab) } else { 0 };
-        logits + bias + self.norm_parameters()
+        // Norms of a further token's embedding, of the layer before and of the layer itself (`MultiTokenPredictionLayer`
+        // of Megatron-Core); embedding and logits are the model's own.
+        let further = self.further_projection().parameters() + 3 * self.norm_parameters();
+        logits + bias + self.norm_parameters() + u64::from(self.mtp_layers) * further
+    }
+
+    /// The product before a layer that predicts a further token: the output of the layer before, and the embedding of the
+    /// next token (`DeepSeek-V3`, arXiv 2412.19437, equation 21).
+    pub(crate) fn further_projection(&self) -> Matrix {
+        let hidden = u64::from(self.hidden);
+        Matrix { input: 2 * hidden, output: hidden }
+    }
+
+    /// Whether what comes last reads the embedding's matrix too: logits that reuse it, or layers for further tokens.
+    pub(crate) fn shares_embedding(&self) -> bool {
+        self.tied || self.mtp_layers > 0
+    }
+
+    /// All layers, those that predict further tokens included.
+    pub fn all_layers(&self) -> u32 {
+        self.layers + self.mtp_layers
     }
 
     /// All trained parameters, exactly; a tied embedding counts once.
@@ -263,10 +289,17 @@ impl Model {
     }
 
     /// Weights of matrix products that take part in one token's arithmetic: those of the layers (active
-    /// experts only) and the logits'.
+    /// experts only) and the logits', which each further token meets once more.
     pub fn matrix_parameters(&self) -> u64 {
         // Looking a row up is no product, but the logits are one, also where they share the embedding's matrix.
-        self.count_over_layers(|kind| self.active_weights(kind)) + u64::from(self.vocab) * u64::from(self.hidden)
+        let logits = u64::from(self.vocab) * u64::from(self.hidden);
+        let further = u64::from(self.mtp_layers) * (self.further_projection().parameters() + logits);
+        self.layers_matrix_parameters() + logits + further
+    }
+
+    /// Those of the layers alone.
+    pub fn layers_matrix_parameters(&self) -> u64 {
+        self.count_over_layers(|kind| self.active_weights(kind))
     }
 
     /// Flop of five Newton-Schulz iterations over every weight matrix of the layers, as Muon runs them on each update

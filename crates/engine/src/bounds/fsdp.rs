@@ -117,7 +117,7 @@ impl TokenArithmetic {
             attended: scenario.counted_attention(),
             computed: model.matrix_parameters() as f64,
             once: f64::from(model.vocab) * f64::from(model.hidden),
-            width: model.over_layers(|kind| model.attended_width(kind, plan.sequence)) / f64::from(model.layers),
+            width: model.over_layers(|kind| model.attended_width(kind, plan.sequence)) / f64::from(model.all_layers()),
             square: if model.causal && scenario.attention().flash() { 0.5 } else { 1.0 },
             family: false,
         }
@@ -171,7 +171,7 @@ impl FsdpLimits {
         Self {
             parameters: model.parameters() as f64,
             arithmetic: TokenArithmetic::new(scenario),
-            layers: f64::from(model.layers),
+            layers: f64::from(model.all_layers()),
             hidden: f64::from(model.hidden),
             element: Bytes::new(storage.bytes()),
             optimizer: Bytes::new(plan.optimizer_state()),

@@ -83,7 +83,7 @@ impl LayeredMemory {
     /// The memory of a scenario; state and checkpoints on the host do not count.
     pub fn new(scenario: &Checked) -> Self {
         let (layout, model, plan) = (scenario.layout(), &scenario.model, &scenario.plan);
-        let (layers, tensor) = (f64::from(model.layers), f64::from(layout.tensor));
+        let (layers, tensor) = (f64::from(model.all_layers()), f64::from(layout.tensor));
         // The paper's layers are all alike: a buffer has room for the mean one.
         let layer = model.layers_parameters() as f64 / layers / tensor;
         let rates = Rates::new(scenario, &Factors::default());

@@ -149,13 +149,16 @@ impl Rates<'_> {
         SublayerActivations { kept: whole - dropped, whole, working: copies + outputs }
     }
 
-    /// Bytes of logits and loss at their worst moment, with the input of the logits where it is kept gathered.
+    /// Bytes of logits and loss at their worst moment, with the input of the logits where it is kept gathered. Those of each
+    /// further token are beside them, with what leads to its layer: the token's embedding, both halves of the input of the
+    /// product that joins it to the layer before, and the last norm's input.
     pub fn logits(&self) -> Bytes {
         let (model, stack, tokens) = (&self.scenario.model, &self.scenario.stack, self.tokens());
         let streams = f64::from(self.sequence_ranks());
         let inputs = if stack.keeps_gathered { 1.0 } else { streams };
-        tokens * f64::from(model.vocab) / f64::from(self.scenario.plan.tensor) * self.calibrated.logits_held
-            + tokens * f64::from(model.hidden) * self.storage() * (1.0 / inputs - 1.0 / streams)
+        let once = tokens * f64::from(model.vocab) / f64::from(self.scenario.plan.tensor) * self.calibrated.logits_held
+            + tokens * f64::from(model.hidden) * self.storage() * (1.0 / inputs - 1.0 / streams);
+        once + (once + self.stream() * 4.0) * f64::from(model.mtp_layers)
     }
 
     /// Bytes from which the gradients of weights are computed, for attention and the MLP: the inputs of their matrices,
@@ -187,7 +190,9 @@ impl Rates<'_> {
     /// Bytes of the inputs to the gradients of the logits' weights.
     pub(crate) fn head_gradient_inputs(&self) -> Bytes {
         let vocab = f64::from(self.scenario.model.vocab) / f64::from(self.scenario.plan.tensor);
-        self.tokens() * vocab * self.storage() + self.stream()
+        let once = self.tokens() * vocab * self.storage() + self.stream();
+        // Both halves of the joining product's input, and the gradient of its output.
+        once + (once + self.stream() * 3.0) * f64::from(self.scenario.model.mtp_layers)
     }
 
     /// Bytes of the residual stream on a rank: what the embedding puts out, and every layer.

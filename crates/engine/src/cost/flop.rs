@@ -52,18 +52,12 @@ pub fn adapters_flop(scenario: &Scenario) -> Flop {
 /// are computed again.
 pub(crate) fn layers_flop(scenario: &Scenario) -> Flop {
     let again = scenario.plan.recompute.layers();
-    Flop::new((6.0 + 2.0 * again) * layer_matrices(&scenario.model))
+    Flop::new((6.0 + 2.0 * again) * scenario.model.layers_matrix_parameters() as f64)
 }
 
 /// Flop of a token in one forward pass of all gated delta nets, chunk by chunk.
 fn chunked_flop(model: &Model) -> Flop {
     model.delta_net.map_or(Flop::ZERO, GatedDeltaNet::chunked_flop) * f64::from(model.delta_layers())
-}
-
-/// Parameters of the layers' matrices that a token meets: all but those of the logits.
-fn layer_matrices(model: &Model) -> f64 {
-    let logits = u64::from(model.vocab) * u64::from(model.hidden);
-    (model.matrix_parameters() - logits) as f64
 }
 
 /// Flop of a token that backward spends on computing forward again: a third of the layers' model flop where whole
@@ -73,7 +67,8 @@ fn recomputed(scenario: &Scenario, square: f64, delta_rule: Flop) -> Flop {
     let (model, plan) = (&scenario.model, &scenario.plan);
     let core = model.attention_flop(plan.sequence) * square;
     if plan.recompute != Recompute::Selective {
-        return (Flop::new(2.0 * layer_matrices(model)) + core + delta_rule) * plan.recompute.layers();
+        return (Flop::new(2.0 * model.layers_matrix_parameters() as f64) + core + delta_rule)
+            * plan.recompute.layers();
     }
     let repeats = |kind| Repeats::new(scenario, kind);
     // The core's share is that of every kind of layer.

@@ -333,7 +333,7 @@ impl Rates<'_> {
         PassTimes::of_inputs(pass * 2.0, pass * backward)
     }
 
-    /// Forward and backward of last norm, logits and loss. Logits stay in the storage format; the
+    /// Forward and backward of last norm, logits and loss, and of those of further tokens. Logits stay in the storage format; the
     /// loss moves a number of bytes per logit, a third of them in forward.
     pub fn head(&self) -> PassTimes {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
@@ -341,11 +341,16 @@ impl Rates<'_> {
         let vocab = Count::from(model.vocab) / f64::from(plan.tensor);
         let logits = self.passes(MatrixProduct::new(tokens, vocab, model.hidden.into()), self.matmul_storage);
         let loss = DeviceTime::traffic(tokens * vocab.get() * self.calibrated.loss / self.memory);
-        PassTimes {
+        let once = PassTimes {
             forward: logits.forward + loss * (1.0 / 3.0),
             backward: logits.backward + loss * (2.0 / 3.0),
             weights: logits.weights,
-        }
+        };
+        // Each further token: its embedding, the product that joins it to the layer before, and logits once more.
+        (0..model.mtp_layers).fold(once, |all, _| {
+            let joined = self.passes(self.column_parallel(model.further_projection(), tokens), self.matmul);
+            all + once + joined + self.embedding()
+        })
     }
 
     /// The update of `parameters` local parameters, and what Muon computes, ranks that share the state having whole
@@ -435,7 +440,7 @@ impl Rates<'_> {
     /// Tensors of the layers' parameters on a rank, if they are what divides the optimizer's state.
     pub(crate) fn divided_tensors(&self, divided: TensorDivision) -> Option<Count> {
         let division = self.scenario.stack.division.filter(|division| division.tensors == divided)?;
-        let layers = f64::from(self.scenario.model.layers) / f64::from(self.scenario.plan.pipeline);
+        let layers = f64::from(self.scenario.model.all_layers()) / f64::from(self.scenario.plan.pipeline);
         Some(Count::new(layers * division.per_layer))
     }
 

@@ -8,6 +8,7 @@ mod idle;
 mod kinds;
 mod limits;
 mod memory;
+mod mtp;
 mod operators;
 mod pipelines;
 mod stages;

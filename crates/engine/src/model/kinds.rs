@@ -85,8 +85,9 @@ impl<T> PerKind<T> {
 }
 
 impl Model {
-    /// The kind of a layer, counted from 0.
+    /// The kind of a layer, counted from 0; layers that predict further tokens are as the last one.
     pub fn kind(&self, layer: u32) -> LayerKind {
+        let layer = layer.min(self.layers.saturating_sub(1));
         LayerKind {
             experts: self.experts.is_some_and(|experts| experts.are_in(layer)),
             mixer: match (self.delta_net, self.window) {
@@ -101,9 +102,9 @@ impl Model {
     pub fn kinds(&self) -> impl Iterator<Item = (LayerKind, u32)> + use<> {
         let mut counts = [0; LayerKind::ALL.len()];
         if self.experts.is_none() && self.window.is_none() && self.delta_net.is_none() {
-            counts[LayerKind::default().index()] = self.layers;
+            counts[LayerKind::default().index()] = self.all_layers();
         } else {
-            (0..self.layers).for_each(|layer| counts[self.kind(layer).index()] += 1);
+            (0..self.all_layers()).for_each(|layer| counts[self.kind(layer).index()] += 1);
         }
         LayerKind::ALL.into_iter().zip(counts).filter(|(_, count)| *count > 0)
     }
@@ -117,7 +118,8 @@ impl Model {
     pub(crate) fn kind_changes(&self) -> impl Iterator<Item = u32> + use<> {
         let dense = self.experts.and_then(|experts| experts.dense_layers);
         let windows = self.window.and_then(|window| window.layers);
-        dense.into_iter().chain(windows)
+        let further = Some(self.layers).filter(|_| self.mtp_layers > 0);
+        dense.into_iter().chain(windows).chain(further)
     }
 
     /// The number of layers after which a pattern of kinds repeats: 6 where every sixth layer has full attention.

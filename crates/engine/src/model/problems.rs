@@ -123,6 +123,7 @@ impl Model {
             f64::from(experts.count) * f64::from(own) + f64::from(experts.shared_ffn.unwrap_or(0))
         });
         let attention = if self.latent.is_some() { attention } else { attention - narrow * narrow };
-        layers * (attention + delta_net + 3.0 * hidden * (f64::from(self.ffn_hidden) + experts))
+        (layers + f64::from(self.mtp_layers))
+            * (attention + delta_net + 3.0 * hidden * (f64::from(self.ffn_hidden) + experts))
     }
 }

@@ -69,17 +69,15 @@ impl Library {
         for (field, value) in &flags {
             file.put(*field, Some(value.clone()));
         }
-        let usual = self.resolve(&file).ok()?.plan;
+        let usual = self.resolve(&file).ok()?;
         // The shard is that of the extents, which are said one by one.
         let others = Field::all().filter(|field| {
             let apart = matches!(field, Field::Shard | Field::Accumulate | Field::GlobalBatch);
             field.is_in_plan() && !apart && is_said(*field)
         });
         for field in others {
-            let value = field.in_plan(&scenario.plan);
-            flags.extend(
-                value.filter(|value| field.in_plan(&usual).as_ref() != Some(value)).map(|value| (field, value)),
-            );
+            let value = field.value(scenario);
+            flags.extend(value.filter(|value| field.value(&usual).as_ref() != Some(value)).map(|value| (field, value)));
         }
         flags.push(batch);
         flags.sort_by_key(|(field, _)| *field);

@@ -41,6 +41,7 @@ impl Library {
             (None, Some(shape)) => Some(Arc::new(Model { id: file.model.clone(), ..shape.clone() })),
             (None, None) => found(Field::Model, self.model(&file.model), &mut problems),
         };
+        let model = model.map(|model| file.plan.trained(model));
         let sharding = match &file.plan.sharding {
             Some(sharding) => Some(sharding.clone()),
             None => found(Field::Strategy, self.strategy(&file.strategy), &mut problems).map(|it| it.sharding.clone()),
@@ -67,12 +68,13 @@ impl Library {
 impl Library {
     /// The file that reproduces a scenario: with model and cluster in full, where they are none of the presets.
     pub fn file(&self, scenario: &Scenario) -> ScenarioFile {
-        let own = self.model(&scenario.model.id).is_ok_and(|preset| preset == scenario.model);
+        let file = ScenarioFile::of(scenario);
+        let own = self.model(&scenario.model.id).is_ok_and(|preset| file.plan.trained(preset) == scenario.model);
         let known = self.cluster(&scenario.cluster.id).is_ok();
         ScenarioFile {
             shape: (!own).then(|| Model::clone(&scenario.model)),
             machine: (!known).then(|| Cluster::clone(&scenario.cluster)),
-            ..ScenarioFile::of(scenario)
+            ..file
         }
     }
 

@@ -159,7 +159,7 @@ impl<'a> OperatorLayouts<'a> {
     pub(crate) fn whole_model(&self, recomputed: u32) -> StageLayers {
         let model = &self.scenario.model;
         let ends = StageEnds { embedding: model.vocab > 0, head: model.vocab > 0 };
-        self.stage_layers(0..model.layers, recomputed, ends)
+        self.stage_layers(0..model.all_layers(), recomputed, ends)
     }
 
     /// The ranges of a stage's layers, with its ends. Layers before `recomputed` are recomputed.
@@ -250,9 +250,13 @@ impl<'a> OperatorLayouts<'a> {
             }
         }
         // A tied model counts the shared matrix with the embedding. The last stage of a pipeline has no embedding, and
-        // keeps a copy of the matrix, as in Megatron-LM (`shared_embedding_or_output_weight`).
-        let copied =
-            if model.tied && !layers.ends.embedding { u64::from(model.vocab) * u64::from(model.hidden) } else { 0 };
+        // keeps a copy of the matrix, as in Megatron-LM (`shared_embedding_or_output_weight`); so it does where it looks
+        // further tokens up.
+        let copied = if model.shares_embedding() && !layers.ends.embedding {
+            u64::from(model.vocab) * u64::from(model.hidden)
+        } else {
+            0
+        };
         if layers.ends.embedding {
             add(
                 self.layout_of(Site::Embedding),

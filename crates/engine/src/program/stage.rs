@@ -54,23 +54,29 @@ impl PipelineStages {
         // With 24 of 32 layers recomputed, the first 8 layers count 6, the first 16 count 12: 6 in each stage of 8.
         let again = |layers: u32| match ranks {
             1 => layers.min(recomputed),
-            _ => (u64::from(layers) * u64::from(recomputed) / u64::from(model.layers)) as u32,
+            _ => (u64::from(layers) * u64::from(recomputed) / u64::from(model.all_layers())) as u32,
         };
-        let share = f64::from(recomputed) / f64::from(model.layers);
+        let share = f64::from(recomputed) / f64::from(model.all_layers());
         let of_kind = PerKind::new(model, |kind| {
             let [once, twice] = [false, true].map(|again| time(|pass| costs.layer_passes(kind, again, pass)));
             once + (twice - once) * share
         });
         let scenario = costs.rates.scenario;
-        let layers = match (&scenario.plan.stage_layers, scenario.stack.balance.weights(model.layers, count)) {
+        let mut layers = match (&scenario.plan.stage_layers, scenario.stack.balance.weights(model.layers, count)) {
             // Without a pipeline each layer is a stage where micro-batches pass layer by layer.
             (StageSizes::Layers(counts), _) if ranks > 1 => counts.clone(),
             (_, Some([layer, embedding, head])) => split(&vec![layer; model.layers as usize], count, [embedding, head]),
             (_, None) => {
                 let layers: Vec<f64> = (0..model.layers).map(|layer| *of_kind.get(model.kind(layer))).collect();
-                split(&layers, count, [embedding, head])
+                let further = *of_kind.get(model.kind(model.layers)) * f64::from(model.mtp_layers);
+                split(&layers, count, [embedding, head + further])
             }
         };
+        // Layers that predict further tokens are behind all others, where the logits are, however these are shared out
+        // (`get_mtp_num_layers_to_build` of Megatron-Core).
+        if let Some(last) = layers.last_mut() {
+            *last += model.mtp_layers;
+        }
         let mut all = Self { ranks, distinct: Vec::new(), places: Vec::with_capacity(layers.len()) };
         let mut first = 0;
         for (index, layers) in (0..count).zip(layers) {

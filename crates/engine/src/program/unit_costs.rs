@@ -194,7 +194,9 @@ impl<'a> UnitCosts<'a> {
         // gathered with the first of the two in either direction, and reduced with the embedding, which backward passes
         // last.
         if !model.tied {
-            return UnitParameters { part, gathered: own.weights, reduced: own };
+            // Further tokens are looked up behind the layers.
+            let looked_up = if head && model.mtp_layers > 0 { embedding.weights } else { Count::ZERO };
+            return UnitParameters { part, gathered: own.weights + looked_up, reduced: own };
         }
         let (first, second) = (head == pass.is_backward(), head != pass.is_backward());
         UnitParameters {

@@ -126,7 +126,7 @@ pub(super) struct UnitPosition {
 
 /// Number of layers that are recomputed from their input: the first ones of the model, or of each stage in a pipeline.
 pub(super) fn recomputed_layers(costs: &UnitCosts<'_>) -> u32 {
-    let layers = costs.rates.scenario.model.layers;
+    let layers = costs.rates.scenario.model.all_layers();
     match costs.rates.scenario.plan.recompute {
         Recompute::Full => layers,
         Recompute::Share(share) => libm::round(share * f64::from(layers)) as u32,

@@ -144,8 +144,10 @@ impl UnitCosts<'_> {
         }
         let (matrices, weights) = model.layer_matrices();
         let part = parameters * on_device / f64::from(self.layout.optimizer) * (weights / model.parameters() as f64);
-        let payload =
-            Payload { parts: Count::new(matrices / f64::from(model.layers)), ..Payload::plain(part, Format::Bf16) };
+        let payload = Payload {
+            parts: Count::new(matrices / f64::from(model.all_layers())),
+            ..Payload::plain(part, Format::Bf16)
+        };
         let there = self.rates.all_to_all(payload, self.layout.shard_group(self.layout.optimizer), false);
         Some(UnitCollective { transfer: there + there, kind: TaskKind::AllToAll, buffer: Bytes::ZERO })
     }
@@ -157,13 +159,13 @@ impl UnitCosts<'_> {
         if same { Bytes::ZERO } else { payload.bytes() }
     }
 
-    /// The sum, over the first and the last pipeline rank, of gradients of the weights that logits share with the
-    /// embedding, each rank with its shard; `None` where one rank has both.
+    /// The sum, over the first and the last pipeline rank, of gradients of the embedding that both have, each rank with its
+    /// shard; `None` where one rank has both ends.
     pub(crate) fn tied_gradient_sum(&self) -> Option<Transfer> {
         let (model, layout) = (&self.rates.scenario.model, self.layout);
         let shared = u64::from(model.vocab) * u64::from(model.hidden);
         let frozen = self.rates.scenario.plan.tuning.freezes();
-        let apart = model.tied && shared > 0 && layout.pipeline > 1 && !frozen;
+        let apart = model.shares_embedding() && shared > 0 && layout.pipeline > 1 && !frozen;
         let ranks = if self.keeps_whole_gradients() { 1 } else { layout.gradients };
         let elements = Count::from(shared) / f64::from(layout.parts()) / f64::from(ranks);
         let format = self.gradient_wire(self.rates.scenario.plan.sharding.wire.boundary);

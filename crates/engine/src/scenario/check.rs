@@ -36,6 +36,7 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     context(scenario, &mut checks);
     mesh(scenario, &mut checks);
     experts(scenario, &mut checks);
+    further(scenario, &mut checks);
     precision(scenario, &mut checks);
     tuning::adapters(scenario, &mut checks);
     tuning::examples(scenario, &mut checks);
@@ -68,10 +69,10 @@ fn host(scenario: &Scenario, checks: &mut Checks) {
 /// Values outside the range of their field's type. The size of the job has checks of its own.
 fn ranges(scenario: &Scenario, checks: &mut Checks) {
     let plan = &scenario.plan;
-    let fields = Field::all().filter(|field| !matches!(field, Field::Nodes | Field::Devices));
+    let fields = Field::all().filter(|field| field.is_in_plan() && !matches!(field, Field::Nodes | Field::Devices));
     for field in fields {
         let takes = field.spec().takes;
-        let wrong = field.in_plan(plan).filter(|value| !takes.holds(value));
+        let wrong = field.value(scenario).filter(|value| !takes.holds(value));
         let shown = |value: &Value| match value {
             Value::Number(number) if number.is_finite() => significant(*number, 3),
             // As the file says it.
@@ -261,6 +262,24 @@ fn experts(scenario: &Scenario, checks: &mut Checks) {
         },
         || format!("choose {}, or a stack with sequence parallelism, like megatron-2024", plan.tensor),
     );
+}
+
+/// Layers that predict further tokens: behind logits, and trained with all else.
+fn further(scenario: &Scenario, checks: &mut Checks) {
+    let Scenario { model, plan, .. } = scenario;
+    let without = || "choose 0".to_owned();
+    let mut refuse = |wrong: bool, what: &dyn Fn() -> String| {
+        checks.refuse(wrong && model.mtp_layers > 0, Field::MtpLayers.path(), what, without);
+    };
+    refuse(model.vocab == 0, &|| format!("{} is blocks only: it predicts no token", model.name));
+    refuse(plan.tuning.freezes(), &|| "adapters train no layer that predicts further tokens".to_owned());
+    refuse(!plan.operators.is_empty(), &|| {
+        "operators that are placed one by one are those of the layers before".to_owned()
+    });
+    // Megatron-LM, `transformer_config.py`: at most one beside combined passes.
+    refuse(plan.experts.overlap && model.mtp_layers > 1, &|| {
+        format!("--ep-overlap runs beside 1 of them at most, not {}", model.mtp_layers)
+    });
 }
 
 fn precision(scenario: &Scenario, checks: &mut Checks) {

@@ -8,7 +8,9 @@ mod table;
 mod value;
 
 use std::fmt;
+use std::sync::Arc;
 
+use crate::model::Model;
 use crate::plan::{IdleChoice, Plan, Sharding, Size, StageSizes};
 use crate::units::devices;
 
@@ -71,7 +73,7 @@ pub enum Steps {
     Nodes,
     /// 1, 2, 3, 4, 6, 8, 12, ...: powers of two, and half-way between them.
     Counts(u32),
-    /// Powers of two, both ends included.
+    /// Powers of two, both ends included; 0 comes before 1.
     Powers(u32, u32),
     /// These numbers.
     Numbers(&'static [f64]),
@@ -87,7 +89,9 @@ impl Steps {
     /// The counts among them, none above `most`; nothing where they are no counts.
     pub fn counts(self, most: u32) -> Vec<u32> {
         let powers = |first: u32, last: u32| {
-            let powers = std::iter::successors(Some(first), |count| count.checked_mul(2));
+            // None, then one and what doubles it.
+            let next = |count: &u32| if *count == 0 { Some(1) } else { count.checked_mul(2) };
+            let powers = std::iter::successors(Some(first), next);
             powers.take_while(move |count| *count <= last.min(most))
         };
         let mut counts: Vec<u32> = match self {
@@ -141,6 +145,8 @@ enum FieldPlace {
     Id(PresetField),
     /// In the plan.
     Plan(Lens<Plan>),
+    /// In the model, as the plan trains it.
+    Model(Lens<Model>),
     /// In how the plan places its state, over what the strategy says.
     Sharding(Lens<Sharding>),
 }
@@ -236,7 +242,7 @@ impl Field {
     pub const fn preset(self) -> Option<PresetField> {
         match self.spec().place {
             FieldPlace::Id(preset) => Some(preset),
-            FieldPlace::Plan(_) | FieldPlace::Sharding(_) => None,
+            FieldPlace::Plan(_) | FieldPlace::Model(_) | FieldPlace::Sharding(_) => None,
         }
     }
 
@@ -267,10 +273,10 @@ impl Field {
         })
     }
 
-    /// Its value in a plan; `None` where the plan has none, or where it is no field of a plan.
+    /// Its value in a plan; `None` where the plan has none, or where it is no field of a plan alone.
     pub fn in_plan(self, plan: &Plan) -> Option<Value> {
         match self.spec().place {
-            FieldPlace::Id(_) => None,
+            FieldPlace::Id(_) | FieldPlace::Model(_) => None,
             FieldPlace::Plan(lens) => (lens.get)(plan),
             FieldPlace::Sharding(lens) => (lens.get)(&plan.sharding),
         }
@@ -278,6 +284,9 @@ impl Field {
 
     /// Its value in a scenario; `None` where the scenario has none.
     pub fn value(self, scenario: &Scenario) -> Option<Value> {
+        if let FieldPlace::Model(lens) = self.spec().place {
+            return (lens.get)(&scenario.model);
+        }
         let Some(preset) = self.preset() else { return self.in_plan(&scenario.plan) };
         Some(Value::id(match preset {
             PresetField::Cluster => &scenario.cluster.id,
@@ -318,14 +327,20 @@ impl Field {
                 preset.clone().put(scenario);
                 Ok(())
             }
-            value => self.put_in_plan(&mut scenario.plan, value),
+            value => {
+                if let FieldPlace::Model(lens) = self.spec().place {
+                    (lens.set)(Arc::make_mut(&mut scenario.model), value);
+                }
+                self.put_in_plan(&mut scenario.plan, value)
+            }
         }
     }
 
-    /// Gives a plan's field a value.
+    /// Gives a plan's field a value; a field of the model changes no plan.
     pub(super) fn put_in_plan(self, plan: &mut Plan, value: &Value) -> Result<(), Problem> {
         let taken = match self.spec().place {
             FieldPlace::Id(_) => false,
+            FieldPlace::Model(_) => true,
             FieldPlace::Plan(lens) => (lens.set)(plan, value),
             FieldPlace::Sharding(lens) => (lens.set)(&mut plan.sharding, value),
         };

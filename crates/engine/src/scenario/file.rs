@@ -83,7 +83,7 @@ impl ScenarioFile {
             stack: scenario.stack.id.clone(),
             model: scenario.model.id.clone(),
             strategy: scenario.strategy.to_string(),
-            plan: PlanFile::from_plan(&scenario.plan),
+            plan: PlanFile::from_scenario(scenario),
             published: None,
             shape: None,
             machine: None,

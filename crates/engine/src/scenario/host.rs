@@ -25,7 +25,7 @@ impl Scenario {
         let stages = f64::from(plan.tensor * plan.pipeline);
         let trained = if plan.tuning.freezes() { 0.0 } else { model.parameters() as f64 };
         let state = trained / stages * (optimizer + weights);
-        let held = plan.recompute.layers() * f64::from(model.layers) / f64::from(plan.pipeline);
+        let held = plan.recompute.layers() * f64::from(model.all_layers()) / f64::from(plan.pipeline);
         let tokens = f64::from(plan.micro_batch) * f64::from(plan.sequence) / f64::from(plan.context.max(1));
         let split = if self.stack.sequence_parallel { f64::from(plan.tensor) } else { 1.0 };
         let checkpoint = tokens * f64::from(model.hidden) * storage / split;

@@ -59,7 +59,7 @@ const COLUMNS: &[Column] = &[
         "notes",
         "",
         "`VP=4`: stages per pipeline rank; `nvidia-smi`: who read the memory; `balanced`: how the router was forced; \
-         `DeepEP`, `A2A overlap`: how tokens reached experts; else anything",
+         `DeepEP`, `A2A overlap`: how tokens reached experts; `one MTP layer`: it predicted a further token; else anything",
     ),
     Column("ep", "", "expert-parallel ranks; blank: 1"),
     Column("vp", "", "stages per pipeline rank; blank: as the notes say"),

@@ -130,6 +130,11 @@ pub(super) fn dispatcher(note: &str) -> Option<Dispatcher> {
     Dispatcher::ALL.iter().find(named).copied().or_else(own)
 }
 
+/// Layers that predicted further tokens, as a note says: in words, or as `m` in Megatron's layout of stages.
+pub(super) fn further_layers(note: &str) -> u32 {
+    u32::from(["one MTP layer", "tmL", "m|L"].iter().any(|words| note.contains(words)))
+}
+
 /// Whether a note says that exchanges with experts ran beside compute.
 pub(super) fn hides_exchanges(note: &str) -> bool {
     let said =

@@ -11,7 +11,7 @@ const REASONS: [(&str, &str); 34] = [
     ("torch_dtype", "the format of the published weights; --precision says how it is trained"),
     ("dtype", "the format of the published weights; --precision says how it is trained"),
     ("quantization_config", "how published weights are stored; it changes no count"),
-    ("nextn_predict", "layers that predict further tokens are left out, as the reference leaves them out"),
+    ("nextn_predict", "layers that predict further tokens; --mtp-layers says how many are trained"),
     ("vision_config", "the part that reads pictures is not imported"),
     ("audio_config", "the part that reads sound is not imported"),
     ("token", "a token's number or place, or how tokens are generated"),

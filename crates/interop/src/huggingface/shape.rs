@@ -58,6 +58,7 @@ pub(super) fn model(keys: &mut Keys<'_>, family: &Family, options: ImportOptions
         window: if family.delta_net { None } else { window::read(keys, family, layers)? },
         delta_net: delta_net::read(keys, family, layers)?,
         experts: None,
+        mtp_layers: 0,
     };
     experts::put(keys, family, &mut model)?;
     put_biases(keys, family, &mut model)?;

@@ -28,6 +28,7 @@ pub(super) const OWN_STACK: (&str, &str) = ("megatron-2024", "Megatron-LM");
 /// What single arguments say.
 const KEYS: &[ToolKey] = &[
     number("seq_length", Field::Sequence),
+    number("mtp_num_layers", Field::MtpLayers),
     number("micro_batch_size", Field::MicroBatch),
     number("tensor_model_parallel_size", Field::Tensor),
     number("context_parallel_size", Field::Context),
@@ -63,7 +64,6 @@ const KEYS: &[ToolKey] = &[
     words("exp_avg_sq_dtype", Field::Moments, MOMENTS),
     only("main_params_dtype", FP32, "a plan keeps master weights in fp32"),
     nothing("use_precision_aware_optimizer", "its formats are fp32 unless others are named"),
-    only("mtp_num_layers", OFF, "a model has no further heads: leave them out"),
     nothing("sequence_parallel", STACK),
     nothing("overlap_grad_reduce", STACK),
     nothing("overlap_param_gather", STACK),

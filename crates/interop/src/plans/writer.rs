@@ -73,7 +73,7 @@ impl<'a> PlanWriter<'a> {
         // As the layout has it, not as the file does: two ways of saying one plan are written alike.
         let mut values: BTreeMap<Field, Value> = Field::all()
             .filter(|field| field.is_in_plan() && !field.is_in_sharding())
-            .filter_map(|field| Some((field, field.in_plan(plan)?)))
+            .filter_map(|field| Some((field, field.value(scenario)?)))
             .collect();
         values.remove(&Field::Nodes);
         values.insert(Field::Devices, layout.devices.into());
@@ -86,6 +86,9 @@ impl<'a> PlanWriter<'a> {
         // What is 1 is what every tool does where nothing is said; without a pipeline no schedule is.
         for field in [Field::Tensor, Field::Context, Field::Pipeline, Field::Experts, Field::StagesPerRank] {
             values.retain(|key, value| *key != field || *value != Value::Count(1));
+        }
+        if scenario.model.mtp_layers == 0 {
+            values.remove(&Field::MtpLayers);
         }
         if plan.moments == Moments::Fp32 {
             values.remove(&Field::Moments);

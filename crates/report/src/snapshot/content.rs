@@ -91,7 +91,7 @@ impl Snapshot {
             cluster: Arc::new(self.cluster.clone()),
             stack: Arc::new(self.stack.clone()),
             calibration: Arc::new(self.calibration.clone()),
-            model: Arc::new(self.model.clone()),
+            model: self.scenario.plan.trained(Arc::new(self.model.clone())),
             strategy: self.scenario.strategy.as_str().into(),
             plan,
             caveats: self.scenario.caveats.as_slice().into(),

@@ -67,7 +67,8 @@ const EACH_PASS: Passages = Passages {
 impl<'a> Terms<'a> {
     pub(super) fn new(scenario: &'a Scenario, layout: &'a Layout) -> Self {
         let (model, rates) = (&scenario.model, Rates::new(scenario, &Factors::default()));
-        let mean = |of: &dyn Fn(LayerKind) -> u64| model.over_layers(|kind| of(kind) as f64) / f64::from(model.layers);
+        let mean =
+            |of: &dyn Fn(LayerKind) -> u64| model.over_layers(|kind| of(kind) as f64) / f64::from(model.all_layers());
         let layer = mean(&|kind| model.active_weights(kind));
         Self {
             scenario,
@@ -268,7 +269,7 @@ impl<'a> Terms<'a> {
         let level = hops.min_by(|a, b| spans[*a].per_rank.get().total_cmp(&spans[*b].per_rank.get()))?;
         let link = (TransferLink::Level(level), spans[level].per_rank);
         let stages = f64::from(self.pipeline.counts.ranks * self.pipeline.counts.stages);
-        let layers = f64::from(self.scenario.model.layers) / stages;
+        let layers = f64::from(self.scenario.model.all_layers()) / stages;
         let parameters = self.layer * layers / f64::from(self.layout.tensor);
         Some(self.activations(TransferKind::Pipeline, link, parameters, 4.0 * self.stream))
     }

@@ -94,6 +94,16 @@ impl Rates<'_> {
             (true, true) => (PerDirection { forward: gather, backward: gather }, gather + loss, gather),
             (true, false) => (PerDirection { forward: gather, backward: gather }, gather + loss, gather + gather),
         };
+        // A further token's embedding and logits are as the model's. Before the product that joins it to the layer before
+        // both halves of the input are gathered, and behind it the output; backward sums them (Megatron-Core,
+        // `multi_token_prediction.py`, `_concat_embeddings`).
+        let joined = match stack.sequence_parallel {
+            true => PerDirection { forward: gather + gather + gather, backward: gather + gather + gather },
+            false => PerDirection { forward: gather, backward: sum + sum },
+        };
+        let (head, back) = (0..self.scenario.model.mtp_layers).fold((head, back), |(ahead, behind), _| {
+            (ahead + embedding.forward + joined.forward + head, behind + embedding.backward + joined.backward + back)
+        });
         let (back, overlapped_head) =
             if stack.tensor_overlap { (Transfer::default(), back) } else { (back, Transfer::default()) };
         EndTransfers { embedding, head: PerDirection { forward: head, backward: back }, overlapped_head }

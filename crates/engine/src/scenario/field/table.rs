@@ -39,6 +39,7 @@ pub enum Field {
     Accumulate,
     GlobalBatch,
     Sequence,
+    MtpLayers,
     Recompute,
     RecomputeModules,
     Precision,
@@ -200,6 +201,13 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .range(512, 131_072)
         .left_open()
         .lens(|plan| some(plan.sequence), |plan, count| count.put(&mut plan.sequence)),
+    plan(Field::MtpLayers, "plan.mtp_layers", "mtp-layers", Type::Count(0, 16), "0")
+        .label("mtp")
+        .help("N", "Layers behind the last one that are trained to predict a further token each (multi-token prediction)")
+        .unit("layer", "layers")
+        .steps(Steps::Powers(0, 4))
+        .rare()
+        .of_model(|model| some(model.mtp_layers), |model, count| count.put(&mut model.mtp_layers)),
     plan(Field::Recompute, "plan.recompute", "recompute", Type::Recompute, "none")
         .help("WHAT", "Activation checkpointing: none, selective, full, or the share of layers to recompute")
         .axis("recompute")

@@ -23,6 +23,7 @@ impl ScenarioFile {
         match field {
             Field::Model => {
                 plan.put(Field::Sequence, None);
+                plan.put(Field::MtpLayers, None);
                 plan.put(Field::StageLayers, None);
                 plan.operators.clear();
                 self.shape = None;

@@ -3,14 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::de::{DeserializeSeed, Error, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::model::Model;
 use crate::plan::{Placement, Plan, Sharding};
-use crate::scenario::Problem;
 use crate::scenario::field::{Field, Type, Value};
+use crate::scenario::{Problem, Scenario};
 
 /// A plan as a file holds it: what is absent is as in [`Plan::new`].
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -54,11 +56,21 @@ impl PlanFile {
         Ok(plan)
     }
 
-    /// Every field of a plan, so that nothing of it hangs on a default. The fields that refine a strategy are in the
-    /// placement of the state, which is given in full.
-    pub(super) fn from_plan(plan: &Plan) -> Self {
-        let fields = Field::all().filter(|field| !field.is_in_sharding());
-        let values = fields.filter_map(|field| Some((field, field.in_plan(plan)?)));
+    /// The model as the plan trains it.
+    pub fn trained(&self, mut model: Arc<Model>) -> Arc<Model> {
+        let further = self.get(Field::MtpLayers).and_then(Value::get).unwrap_or(0);
+        if model.mtp_layers != further {
+            Arc::make_mut(&mut model).mtp_layers = further;
+        }
+        model
+    }
+
+    /// Every field of a scenario's plan, so that nothing of it hangs on a default. The fields that refine a strategy are in
+    /// the placement of the state, which is given in full.
+    pub(super) fn from_scenario(scenario: &Scenario) -> Self {
+        let plan = &scenario.plan;
+        let fields = Field::all().filter(|field| field.is_in_plan() && !field.is_in_sharding());
+        let values = fields.filter_map(|field| Some((field, field.value(scenario)?)));
         Self { values: values.collect(), sharding: Some(plan.sharding.clone()), operators: plan.operators.clone() }
     }
 }

@@ -78,6 +78,10 @@ impl<'a> Space<'a> {
             let fix = "choose 1, with as many tensor ranks for experts as for the rest";
             return Err(vec![Problem::new(Field::Experts.path(), what.to_owned(), fix.to_owned())]);
         }
+        if scenario.model.mtp_layers > 0 {
+            let what = "operators are placed one by one only where no layer predicts further tokens";
+            return Err(vec![Problem::new(Field::MtpLayers.path(), what.to_owned(), "choose 0".to_owned())]);
+        }
         Ok(Self::laid_out(scenario, &layout, objective))
     }
 

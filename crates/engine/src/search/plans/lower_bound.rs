@@ -94,7 +94,7 @@ impl MeshWork {
         });
         let work = |of| RecomputeWork::new(units.each_ref(), of);
         let (passed, done) = (work(|part| part.compute), work(|part| part.until_next));
-        Self { passed, done, layers: scenario.model.layers }
+        Self { passed, done, layers: scenario.model.all_layers() }
     }
 
     /// The least time of a step of so many micro-batches on so many ranks.

@@ -21,10 +21,11 @@ const VOCABULARY: u32 = 51200;
 pub(super) fn read(cells: &mut Cells<'_>, library: &Library, tensor: u32, sequence: u32) -> Result<Model, String> {
     let name = cells.row.text("model").to_lowercase();
     if let Some(mut model) = with_experts(&name, library) {
-        if let (Some(experts), Some(dense)) = (&mut model.experts, words::dense_layers(cells.row.text("notes"))) {
+        let notes = cells.row.text("notes");
+        if let (Some(experts), Some(dense)) = (&mut model.experts, words::dense_layers(notes)) {
             experts.dense_layers = Some(dense.min(model.layers));
         }
-        return Ok(Model { sequence, ..model });
+        return Ok(Model { sequence, mtp_layers: words::further_layers(notes), ..model });
     }
     let family = |names: &[&str]| names.iter().any(|family| name.contains(family));
     let gated = family(&GATED);

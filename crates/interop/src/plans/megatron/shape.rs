@@ -132,6 +132,7 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
         window: window.and_then(|window| attention_window(&window.text)),
         delta_net: None,
         experts,
+        mtp_layers: 0,
     };
     match model.problems().into_iter().next() {
         Some(Problem { field, what: must, .. }) => {

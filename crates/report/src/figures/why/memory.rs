@@ -295,7 +295,7 @@ impl FormulaFacts<'_> {
         // The simulator rounds each layer to whole bytes, up and down: a formula within a few bytes a layer is the
         // same.
         let close = |formula: &Formula| {
-            (formula.value() - held.parts.activations.get()).abs() <= 64.0 * f64::from(self.scenario.model.layers)
+            (formula.value() - held.parts.activations.get()).abs() <= 64.0 * f64::from(self.scenario.model.all_layers())
         };
         ordered.filter(close).unwrap_or_else(|| self.layers_worth("kept activations", held.parts.activations, one))
     }
@@ -312,7 +312,7 @@ impl FormulaFacts<'_> {
         let (whole, working, logits) = match held.during.part {
             ModelPart::Layer if backward => (layer + 1, at_peak.whole + at_peak.working, Bytes::ZERO),
             ModelPart::Layer => (layer, at_peak.whole, Bytes::ZERO),
-            ModelPart::Head => (model.layers, Bytes::ZERO, self.rates.logits()),
+            ModelPart::Head => (model.all_layers(), Bytes::ZERO, self.rates.logits()),
             ModelPart::Attention | ModelPart::Mlp | ModelPart::Experts | ModelPart::Embedding | ModelPart::Model => {
                 return None;
             }

@@ -293,8 +293,7 @@ impl FormulaFacts<'_> {
                 return input("flop of the parts computed again", again, Citation::convention(rule));
             }
             Recompute::Full | Recompute::Share(_) => {
-                let logits = f64::from(model.vocab) * f64::from(model.hidden);
-                let layers = model.matrix_parameters() as f64 - logits;
+                let layers = model.layers_matrix_parameters() as f64;
                 let products = Formula::from(2.0)
                     * input("weights of the layers' matrices", count(layers, ""), self.shape())
                     + self.attention();

@@ -223,7 +223,7 @@ impl FormulaFacts<'_> {
 
     /// Layers that backward computes again from their input, the first ones.
     pub(super) fn layers_again(&self) -> u32 {
-        libm::round(self.scenario.plan.recompute.layers() * f64::from(self.scenario.model.layers)) as u32
+        libm::round(self.scenario.plan.recompute.layers() * f64::from(self.scenario.model.all_layers())) as u32
     }
 
     /// Layers of a kind among them.

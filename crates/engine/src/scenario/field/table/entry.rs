@@ -1,5 +1,6 @@
 //! The words in which the table writes an entry. Not for the entries ([`super`]).
 
+use crate::model::Model;
 use crate::plan::{OneOf, Plan, Sharding};
 
 use super::super::{AxisSpec, FieldPlace, FieldSpec, Lens, PresetField, SearchRole, Steps, Type, Value};
@@ -117,6 +118,10 @@ impl FieldSpec {
 
     pub(super) const fn lens(self, get: fn(&Plan) -> Option<Value>, set: fn(&mut Plan, &Value) -> bool) -> Self {
         Self { place: FieldPlace::Plan(Lens { get, set }), ..self }
+    }
+
+    pub(super) const fn of_model(self, get: fn(&Model) -> Option<Value>, set: fn(&mut Model, &Value) -> bool) -> Self {
+        Self { place: FieldPlace::Model(Lens { get, set }), ..self }
     }
 
     pub(super) const fn state(
