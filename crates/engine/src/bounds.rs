@@ -22,7 +22,7 @@ pub(crate) fn state_per_parameter(scenario: &Scenario, layout: &Layout) -> Bytes
         (Some(secondary), Some(ranks)) => shared(secondary.format.bytes(), ranks),
         _ => 0.0,
     };
-    let gradient = scenario.stack.gradient_format.unwrap_or(storage);
+    let gradient = scenario.gradient_format();
     Bytes::new(
         shared(storage.bytes(), layout.weights)
             + shared(gradient.bytes(), layout.gradients)

@@ -19,8 +19,8 @@ use crate::units::Share;
 
 pub use batch::GlobalBatch;
 pub use choice::{
-    Accumulation, CudaGraphs, FlopCount, Format, MasterWeights, Moments, Offload, OneOf, Operator, Optimizer,
-    Recompute, Reduction, Word, Words,
+    Accumulation, CudaGraphs, FlopCount, Format, GradientFormat, MasterWeights, Moments, Offload, OneOf, Operator,
+    Optimizer, Recompute, Reduction, Word, Words,
 };
 pub use experts::{Dispatcher, ExpertMesh, Imbalance};
 pub use extent::{Extent, Sharded};
@@ -167,6 +167,8 @@ pub struct Plan {
     pub moments: Moments,
     /// The format of the copy of weights that it updates.
     pub master_weights: MasterWeights,
+    /// The format of gradients; as the stack has it where it is not said.
+    pub gradients: Option<GradientFormat>,
     /// The part of the model that is trained.
     pub tuning: Tuning,
     /// Activation checkpointing: the part of forward that backward computes again.
@@ -244,6 +246,7 @@ impl Plan {
             optimizer: Optimizer::Adam,
             moments: Moments::Fp32,
             master_weights: MasterWeights::Fp32,
+            gradients: None,
             tuning: Tuning::default(),
             recompute: Recompute::None,
             recompute_modules: RecomputeModules::OF_STACK,

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use crate::hardware::Cluster;
 use crate::model::Model;
-use crate::plan::{FlopCount, Plan, Reduction};
+use crate::plan::{FlopCount, Format, GradientFormat, Plan, Reduction};
 use crate::stack::{Attention, Calibration, Stack};
 use crate::units::{Bytes, short};
 
@@ -166,6 +166,28 @@ impl Scenario {
             Reduction::Default => self.plan.sharding.sums_each_micro_batch,
             Reduction::ShardedLast | Reduction::Step => false,
         }
+    }
+
+    /// The format in which gradients are sent, where a way of sharding asks for `planned`: to quantise them is its own
+    /// choice, and overrides all others.
+    pub fn reduction_format(&self, planned: Format) -> Format {
+        let (plan, storage) = (&self.plan, self.plan.precision.storage());
+        let own = plan.gradients.map(GradientFormat::format).filter(|_| !planned.quantised());
+        plan.precision.wire(own.unwrap_or_else(|| self.stack.reduction_format(planned, storage)))
+    }
+
+    /// The format in which gradients are kept. Software that adds whole ones up in the format of their reduction, as FSDP2
+    /// does, keeps the shards in that of the weights all the same.
+    pub fn gradient_format(&self) -> Format {
+        let chosen = self.plan.gradients.filter(|_| self.stack.unreduced_format.is_none());
+        let own = chosen.map(GradientFormat::format).or(self.stack.gradient_format);
+        own.unwrap_or_else(|| self.plan.precision.storage())
+    }
+
+    /// The format of whole gradients that micro-batches add up before they are reduced into shards.
+    pub fn unreduced_format(&self) -> Format {
+        let own = self.stack.unreduced_format.map(|own| self.plan.gradients.map_or(own, GradientFormat::format));
+        own.unwrap_or_else(|| self.gradient_format())
     }
 
     /// In what the machine differs from the cluster's: `system x 0.125, memory x 0.5`.

@@ -40,7 +40,7 @@ pub(crate) fn specify(scenario: &Scenario, names: Names) -> Result<Fsdp2Spec, Ve
         return Err(problems);
     }
     let wire = plan.sharding.wire;
-    let reduce = scenario.stack.reduction_format(wire.gradients, plan.precision.storage());
+    let reduce = scenario.reduction_format(wire.gradients);
     let (modules, mut notes) = modules::modules(scenario, &layout, names);
     if wire.weights.quantised() || wire.gradients.quantised() {
         notes.push("FSDP2 does not quantise what travels: it moves more bytes than planned".to_owned());

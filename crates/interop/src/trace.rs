@@ -261,13 +261,11 @@ impl Rank<'_> {
 
     /// The format of what a lane sends: gradients as the stack reduces them, all else as it is stored.
     fn format(&self, lane: Stream) -> Format {
-        let Scenario { plan, stack, .. } = self.scenario;
-        let (wire, storage) = (&plan.sharding.wire, plan.precision.storage());
-        let reduced = |planned: Format| plan.precision.wire(stack.reduction_format(planned, storage));
+        let (scenario, wire) = (self.scenario, &self.scenario.plan.sharding.wire);
         match lane {
-            Stream::Reduce => reduced(wire.gradients),
-            Stream::Replicas => reduced(wire.boundary),
-            _ => storage,
+            Stream::Reduce => scenario.reduction_format(wire.gradients),
+            Stream::Replicas => scenario.reduction_format(wire.boundary),
+            _ => scenario.plan.precision.storage(),
         }
     }
 

@@ -89,7 +89,7 @@ impl LayeredMemory {
         let rates = Rates::new(scenario, &Factors::default());
         let pipeline = Pipeline::new(plan);
         let stage = layers / f64::from(pipeline.counts.ranks * pipeline.counts.stages);
-        let gradient = Bytes::new(scenario.stack.gradient_format.unwrap_or(plan.precision.storage()).bytes());
+        let gradient = Bytes::new(scenario.gradient_format().bytes());
         let buffered = layout.weights > 1 || plan.offload.state();
         let buffers = if buffered { 2.0 * (rates.storage() + gradient) * layer } else { Bytes::ZERO };
         let input = rates.tokens() * f64::from(model.hidden) * rates.storage() / tensor;

@@ -213,15 +213,14 @@ impl Rates<'_> {
 
     /// Bytes of a gradient while it is kept.
     pub fn gradient(&self) -> Bytes {
-        let kept = self.scenario.stack.gradient_format;
-        kept.map_or_else(|| self.storage(), |format| Bytes::new(format.bytes()))
+        Bytes::new(self.scenario.gradient_format().bytes())
     }
 
     /// Bytes of a gradient of a whole unit that is to be reduced into shards, once it has been added up over
     /// micro-batches; that of a single one is reduced as backward leaves it.
     pub(crate) fn unreduced_gradient(&self) -> Bytes {
-        let added_up = self.scenario.stack.unreduced_format.filter(|_| self.scenario.plan.accumulate > 1);
-        added_up.map_or_else(|| self.gradient(), |format| Bytes::new(format.bytes()))
+        let added_up = self.scenario.plan.accumulate > 1;
+        if added_up { Bytes::new(self.scenario.unreduced_format().bytes()) } else { self.gradient() }
     }
 
     /// Bytes per parameter of the gradients that a rank keeps: with their copies where it keeps them whole.
@@ -229,7 +228,8 @@ impl Rates<'_> {
         let (stack, precision) = (&self.scenario.stack, self.scenario.plan.precision);
         let replicated = layout.optimizer == 1 && layout.data * layout.context > 1;
         if let Some(each) = stack.replicated_gradient.filter(|_| replicated) {
-            return Bytes::new(each);
+            // Stated of gradients in fp32, whose buffers are as large.
+            return Bytes::new(each * self.scenario.plan.gradients.map_or(1.0, |own| own.format().bytes() / 4.0));
         }
         let copies = match precision.storage() {
             Format::Bf16 => stack.gradient_copies.bf16,

@@ -223,6 +223,26 @@ choice!(
 );
 
 choice!(
+    /// The format in which gradients are added up and reduced, where the software's own is not meant.
+    GradientFormat, "a format of gradients" {
+        /// fp32: Megatron-LM's `--accumulate-allreduce-grads-in-fp32`.
+        Fp32 = "fp32",
+        /// bf16: its `--grad-reduce-in-bf16`, `DeepSeek-V3`'s and Megatron-Bridge's recipes.
+        Bf16 = "bf16",
+    }
+);
+
+impl GradientFormat {
+    /// The format of the numbers.
+    pub const fn format(self) -> Format {
+        match self {
+            Self::Fp32 => Format::Fp32,
+            Self::Bf16 => Format::Bf16,
+        }
+    }
+}
+
+choice!(
     /// State and checkpoints that are offloaded to host memory.
     Offload, "an offload" {
         /// Nothing.

@@ -45,12 +45,6 @@ impl UnitCosts<'_> {
         UnitCollective { transfer, kind: TaskKind::AllGather, buffer }
     }
 
-    /// The format of gradients on the wire.
-    fn gradient_wire(&self, format: Format) -> Format {
-        let (stack, precision) = (&self.rates.scenario.stack, self.rates.scenario.plan.precision);
-        precision.wire(stack.reduction_format(format, precision.storage()))
-    }
-
     /// [`Self::unreduced`] where micro-batches are passed one by one: none with a single micro-batch, or where each
     /// micro-batch is reduced over all ranks.
     pub(crate) fn host_sums(&self, elements: Count) -> Bytes {
@@ -92,7 +86,7 @@ impl UnitCosts<'_> {
         // With 64 ranks, gradients over 8 and optimizer state over 32: a reduce-scatter over 8 leaves 1/8, one over the
         // 4 groups up to 32 leaves 1/32, and an all-reduce of that over the 2 replicas is the end. With both over 8 it
         // is the reduce-scatter and the all-reduce of FSDP's `HYBRID_SHARD`.
-        let format = self.gradient_wire(wire.gradients);
+        let format = self.rates.scenario.reduction_format(wire.gradients);
         let payload = Payload { parts, ..self.payload(elements, format) };
         let sharded = (scope.shards && layout.gradients > 1).then(|| {
             let two_hop = self.rates.scenario.plan.sharding.two_hop_gradients;
@@ -115,7 +109,7 @@ impl UnitCosts<'_> {
     /// Sums over replicas of the gradients' shards: up to the optimizer's extent into its shards, beyond it whole.
     fn replica_sums(&self, elements: Count, parts: Count) -> [Option<(Transfer, TaskKind)>; 2] {
         let layout = self.layout;
-        let boundary = self.gradient_wire(self.rates.scenario.plan.sharding.wire.boundary);
+        let boundary = self.rates.scenario.reduction_format(self.rates.scenario.plan.sharding.wire.boundary);
         let payload = |ranks: u32| {
             let left = elements / f64::from(ranks);
             Payload { parts, ..self.payload(left, boundary) }
@@ -154,8 +148,7 @@ impl UnitCosts<'_> {
 
     /// Bytes of a packed copy of gradients, where the format on the wire differs from the format in memory.
     fn packed(&self, payload: Payload) -> Bytes {
-        let (stack, precision) = (&self.rates.scenario.stack, self.rates.scenario.plan.precision);
-        let same = payload.format == stack.gradient_format.unwrap_or_else(|| precision.storage());
+        let same = payload.format == self.rates.scenario.gradient_format();
         if same { Bytes::ZERO } else { payload.bytes() }
     }
 
@@ -168,7 +161,7 @@ impl UnitCosts<'_> {
         let apart = model.shares_embedding() && shared > 0 && layout.pipeline > 1 && !frozen;
         let ranks = if self.keeps_whole_gradients() { 1 } else { layout.gradients };
         let elements = Count::from(shared) / f64::from(layout.parts()) / f64::from(ranks);
-        let format = self.gradient_wire(self.rates.scenario.plan.sharding.wire.boundary);
+        let format = self.rates.scenario.reduction_format(self.rates.scenario.plan.sharding.wire.boundary);
         let payload = Payload { parts: Count::new(1.0), ..self.payload(elements, format) };
         apart.then(|| self.rates.all_reduce(payload, layout.pipeline_ends()))
     }

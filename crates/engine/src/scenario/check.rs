@@ -3,7 +3,7 @@
 mod operators;
 mod tuning;
 
-use crate::plan::{Extent, Module, Recompute, Size, StageSizes};
+use crate::plan::{Extent, Format, GradientFormat, Module, Recompute, Size, StageSizes};
 use crate::units::significant;
 
 use super::field::{Field, MOST, PLACEMENT, Value};
@@ -291,6 +291,12 @@ fn precision(scenario: &Scenario, checks: &mut Checks) {
         Field::Precision.path(),
         || format!("{} has no {} peak", scenario.cluster.device.name, plan.precision),
         || "choose another precision: fp32 is always there".to_owned(),
+    );
+    checks.refuse(
+        plan.gradients == Some(GradientFormat::Bf16) && plan.precision.storage() != Format::Bf16,
+        Field::GradientFormat.path(),
+        || format!("weights in {} have no gradients in bf16", plan.precision.storage()),
+        || "choose fp32, or leave it out".to_owned(),
     );
 }
 

@@ -8,7 +8,7 @@ mod write;
 use crate::megatron::{DTYPE, FORMATS, RECIPE, modules_joined, recipe, sharded, sharded_by_deepspeed, storage};
 use crate::runs::{Arguments, LogLine, padded_vocabulary, plain};
 use shardscope_engine::plan::{
-    CudaGraphs, Extent, GlobalBatch, Moments, Optimizer, Precision, Recompute, Schedule, Sharded,
+    CudaGraphs, Extent, GlobalBatch, GradientFormat, Moments, Optimizer, Precision, Recompute, Schedule, Sharded,
 };
 use shardscope_engine::scenario::{Field, Value};
 
@@ -69,8 +69,6 @@ const KEYS: &[ToolKey] = &[
     nothing("overlap_param_gather", STACK),
     nothing("use_flash_attn", STACK),
     nothing("tp_comm_overlap", STACK),
-    nothing("accumulate_allreduce_grads_in_fp32", STACK),
-    nothing("grad_reduce_in_bf16", STACK),
     nothing("data_parallel_size", "it follows from the devices"),
     nothing("rampup_batch_size", "the plan is that of the whole batch, behind the ramp"),
 ];
@@ -84,6 +82,8 @@ const MOMENTS: &[(&str, Value)] = &[
     ("torch.float32", Value::Word(Moments::Fp32.to_word())),
     ("torch.bfloat16", Value::Word(Moments::Bf16.to_word())),
 ];
+const GRADIENTS_FP32: &str = "accumulate_allreduce_grads_in_fp32";
+const GRADIENTS_BF16: &str = "grad_reduce_in_bf16";
 const ON_HOST: &str = "optimizer_cpu_offload";
 const ON_HOST_SHARE: &str = "optimizer_offload_fraction";
 const STACK: &str = "the stack says it, --stack";
@@ -130,6 +130,7 @@ pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     }
     table::read(KEYS, settings, draft);
     read_precision(settings, draft);
+    read_gradients(settings, draft);
     read_graphs(settings, draft);
     read_sharding(settings, draft);
     read_stages(settings, draft);
@@ -179,6 +180,18 @@ fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
             Precision::Fp32,
             "neither --bf16 nor --fp16 is there, and the default is fp32",
         ),
+    }
+}
+
+/// The format of gradients: bf16 where that is asked for, whatever the optimizer copies them into; fp32 is the default
+/// beside bf16 weights, and taken where a switch says it.
+fn read_gradients(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let (coarse, fine) = (on(settings, GRADIENTS_BF16), on(settings, GRADIENTS_FP32));
+    let copied = settings.take("main_grads_dtype").filter(|copied| !FP32.contains(&copied.text.as_str()));
+    if let Some(setting) = coarse.or(copied) {
+        draft.take(Field::GradientFormat, GradientFormat::Bf16, &setting.place);
+    } else if let Some(setting) = fine {
+        draft.take(Field::GradientFormat, GradientFormat::Fp32, &setting.place);
     }
 }
 

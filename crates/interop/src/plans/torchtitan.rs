@@ -2,7 +2,7 @@
 
 use crate::FileText;
 use crate::torchtitan::{MODELS, TitanModel};
-use shardscope_engine::plan::{Extent, MasterWeights, Optimizer, Precision, Recompute, Schedule, Sharded};
+use shardscope_engine::plan::{Extent, GradientFormat, MasterWeights, Optimizer, Precision, Recompute, Schedule, Sharded};
 use shardscope_engine::scenario::{Field, Problem, Value};
 use shardscope_engine::text::shell::ShellCode;
 
@@ -49,7 +49,12 @@ const KEYS: &[ToolKey] = &[
     ),
     only("optimizer.early_step_in_backward", OFF, "a plan updates at the end of the step"),
     only("fault_tolerance.enable", OFF, "give the plan of one replica"),
-    nothing("training.mixed_precision_reduce", "the stack says in which format gradients are reduced"),
+    words(
+        "training.mixed_precision_reduce",
+        Field::GradientFormat,
+        // The one that `Training.mixed_precision_reduce` takes.
+        &[("float32", Value::Word(GradientFormat::Fp32.to_word()))],
+    ),
     compiled("training.compile", OFF),
     compiled("compile.enable", OFF),
     nothing("compile.*", "how code is compiled is not predicted"),

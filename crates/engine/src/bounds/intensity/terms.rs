@@ -126,7 +126,7 @@ impl<'a> Terms<'a> {
 
     /// Bytes of a gradient in this format on the wire, or in the one that the stack reduces in.
     fn gradient(&self, format: Format) -> f64 {
-        self.weight(self.scenario.stack.reduction_format(format, self.scenario.plan.precision.storage()))
+        self.scenario.reduction_format(format).bytes()
     }
 
     /// Whether weights are gathered over their own extent a second time, for backward.
@@ -316,7 +316,7 @@ impl<'a> Terms<'a> {
     pub(super) fn state_offload(&self) -> Option<Intensity> {
         let (plan, layout) = (&self.scenario.plan, self.layout);
         let storage = plan.precision.storage();
-        let gradient = self.scenario.stack.gradient_format.unwrap_or(storage).bytes();
+        let gradient = self.scenario.gradient_format().bytes();
         let row = |bytes: f64, together: f64| {
             self.state(TransferKind::StateOffload, self.host(), self.step(), bytes, together)
         };

@@ -1,6 +1,8 @@
 //! Activations, logits, and what recomputation keeps.
 
 use super::*;
+use crate::plan::GradientFormat;
+use crate::stack::Stack;
 
 #[test]
 fn activations_of_a_gelu_layer_are_thirty_four_bytes_per_token_and_channel() {
@@ -223,4 +225,32 @@ fn moments_have_the_bytes_of_their_format() {
     close(scenario.plan.optimizer_state(), 4.0);
     // 4 + 4 B of moments, 2 B of a gradient, and a weight that is read and written.
     close(rates(&scenario).update_bytes(), 14.0);
+}
+
+/// 2 bytes of a gradient in bf16 and 4 in fp32, kept and sent, whatever software of Megatron's way has by itself. FSDP2 adds
+/// whole ones up in that format and keeps shards in the weights' own; DDP's buckets are as large as the gradients.
+#[test]
+fn gradients_have_a_format() {
+    let bytes = |format: Option<GradientFormat>, change: fn(&mut Stack)| {
+        let mut scenario = testing::scenario();
+        change(Arc::make_mut(&mut scenario.stack));
+        (scenario.plan.gradients, scenario.plan.accumulate) = (format, 2);
+        let rates = Rates::new(&scenario, &Factors::default());
+        let sent = scenario.reduction_format(Format::Bf16).bytes();
+        [rates.gradient().get(), rates.unreduced_gradient().get(), sent]
+    };
+    let megatron: fn(&mut Stack) = |stack| {
+        (stack.gradient_format, stack.reduce_format_of_bf16) = (Some(Format::Fp32), Some(Format::Fp32));
+    };
+    let fsdp2: fn(&mut Stack) = |stack| {
+        (stack.unreduced_format, stack.reduce_format) = (Some(Format::Fp32), Some(Format::Fp32));
+    };
+    let (coarse, fine) = (Some(GradientFormat::Bf16), Some(GradientFormat::Fp32));
+    assert_eq!([None, coarse, fine].map(|format| bytes(format, megatron)), [[4.0; 3], [2.0; 3], [4.0; 3]]);
+    assert_eq!([None, coarse].map(|format| bytes(format, fsdp2)), [[2.0, 4.0, 4.0], [2.0; 3]]);
+    assert_eq!([None, fine].map(|format| bytes(format, |_| {})), [[2.0; 3], [4.0; 3]]);
+    let mut scenario = testing::scenario();
+    (scenario.plan.gradients, scenario.plan.precision) = (coarse, Precision::Fp16);
+    let problems = scenario.checked().err().unwrap_or_default();
+    assert!(problems.iter().any(|problem| problem.field == "plan.gradient_format"), "{problems:?}");
 }

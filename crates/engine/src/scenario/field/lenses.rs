@@ -51,6 +51,10 @@ pub(super) fn put_frozen_format(plan: &mut Plan, format: &Value) -> bool {
     format.get().map(|format| plan.tuning.frozen = Some(format)).is_some()
 }
 
+pub(super) fn put_gradient_format(plan: &mut Plan, format: &Value) -> bool {
+    format.get().map(|format| plan.gradients = Some(format)).is_some()
+}
+
 pub(super) fn put_offload_ratio(plan: &mut Plan, share: &Value) -> bool {
     share.get().map(|share| plan.offload_ratio = Share::new(share)).is_some()
 }

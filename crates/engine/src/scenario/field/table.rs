@@ -7,13 +7,13 @@
 mod entry;
 
 use crate::plan::{
-    Accumulation, CudaGraphs, Dispatcher, Extent, FlopCount, FrozenFormat, MasterWeights, Moments, Offload, Optimizer,
+    Accumulation, CudaGraphs, Dispatcher, Extent, FlopCount, FrozenFormat, GradientFormat, MasterWeights, Moments, Offload, Optimizer,
     Precision, Reduction, Schedule, Size, TrainMethod,
 };
 
 use super::lenses::{
-    accumulate, adapters, copy_weights, devices, put_examples, put_expert_tensor, put_frozen_format, put_offload_ratio,
-    put_packing, put_size, put_tokens, quantise_gradients, quantise_weights, second_copy, shard, some, whole_nodes,
+    accumulate, adapters, copy_weights, devices, put_examples, put_expert_tensor, put_frozen_format,
+    put_gradient_format, put_offload_ratio, put_packing, put_size, put_tokens, quantise_gradients, quantise_weights, second_copy, shard, some, whole_nodes,
 };
 use super::{FieldSpec, PresetField, Steps, Type, Value};
 
@@ -59,6 +59,7 @@ pub enum Field {
     Optimizer,
     Moments,
     MasterWeights,
+    GradientFormat,
     Train,
     LoraRank,
     LoraTargets,
@@ -331,6 +332,11 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .help("FORMAT", "Format of the copy of weights that the optimizer updates; none: the weights themselves")
         .rare()
         .lens(|plan| some(plan.master_weights), |plan, format| format.put(&mut plan.master_weights)),
+    word::<GradientFormat>(Field::GradientFormat, "plan.gradient_format", "gradient-format", "as the stack has it")
+        .label("grads")
+        .help("FORMAT", "Format in which gradients are added up and reduced")
+        .rare()
+        .lens(|plan| plan.gradients.map(Value::from), put_gradient_format),
     word::<TrainMethod>(Field::Train, "plan.train", "train", "full")
         .help("METHOD", "Train all parameters, or adapters beside frozen ones (LoRA, QLoRA)")
         .lens(|plan| some(plan.tuning.method), |plan, method| method.put(&mut plan.tuning.method)),

@@ -88,12 +88,12 @@ fn software<'a>(adviser: &'a Adviser) -> impl Iterator<Item = Suspect> + use<'a>
     let overlaps = OVERLAPS.into_iter().filter(|(other, _)| *other != own.overlap);
     let overlaps =
         overlaps.map(|(overlap, word)| ("communication overlap", word, Stack { overlap, ..Stack::clone(own) }));
-    let format = own.reduction_format(adviser.scenario.plan.sharding.wire.gradients, precision.storage());
+    let format = adviser.scenario.reduction_format(adviser.scenario.plan.sharding.wire.gradients);
     let reductions = [(Format::Fp32, "fp32"), (Format::Bf16, "bf16")].into_iter().map(|(format, word)| {
         let format = Some(format);
         ("reduce format", word, Stack { reduce_format: format, reduce_format_of_bf16: None, ..Stack::clone(own) })
     });
-    let reductions = reductions.filter(move |(.., other)| other.reduce_format != Some(precision.wire(format)));
+    let reductions = reductions.filter(move |(.., other)| other.reduce_format != Some(format));
     let gradients = match own.gradient_format {
         Some(_) => {
             ("gradient format", precision.storage().word(), Stack { gradient_format: None, ..Stack::clone(own) })

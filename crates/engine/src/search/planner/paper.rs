@@ -356,7 +356,7 @@ impl<'a> PaperModel<'a> {
             let payload = Payload { block: wire.block.into(), ..Payload::plain(elements, plan.precision.wire(format)) };
             ring.pass(payload.bytes(), collectives)
         };
-        let usual = |format: Format| self.scenario.stack.reduction_format(format, plan.precision.storage());
+        let usual = |format: Format| self.scenario.reduction_format(format);
         let reshards = f64::from(u8::from(plan.sharding.reshard_after_forward));
         let recomputed = if plan.recompute == Recompute::Full { reshards } else { 0.0 };
         // Forward gathers once, backward again if forward dropped what it had, and recompute a third time.
@@ -376,7 +376,7 @@ impl<'a> PaperModel<'a> {
     fn memory(&self, alike: &EqualOperators, layout: &Layout, slices: u32) -> (f64, f64) {
         let plan = &self.scenario.plan;
         let weight = plan.precision.storage().bytes();
-        let gradient = self.scenario.stack.gradient_format.unwrap_or(plan.precision.storage()).bytes();
+        let gradient = self.scenario.gradient_format().bytes();
         let moments = plan.optimizer_state();
         let state_on_host = if plan.offload.state() { 1.0 } else { 0.0 };
         let on_device = |on_host: f64, bytes: f64, ranks: u32| bytes / f64::from(ranks) * (1.0 - on_host);

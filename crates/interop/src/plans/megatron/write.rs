@@ -3,14 +3,14 @@
 use crate::FileText;
 use crate::megatron::{RECIPE, RECIPES, SHARDED};
 use shardscope_engine::model::{Model, Norm, Positions, QkNorm};
-use shardscope_engine::plan::{CudaGraphs, Module, Offload, Precision, Recompute, Sharded};
+use shardscope_engine::plan::{CudaGraphs, GradientFormat, Module, Offload, Precision, Recompute, Sharded};
 use shardscope_engine::scenario::{Field, Value};
 use shardscope_engine::text::shell::ShellCode;
 
 use super::super::table;
 use super::super::writer::{Line, PlanWriter, Shards};
 use super::super::written::{Head, Ranks, options};
-use super::{COPIES, GLOBAL, KEYS, MODULES, ON_HOST, WHOLE_GRAPH};
+use super::{COPIES, GLOBAL, GRADIENTS_BF16, GRADIENTS_FP32, KEYS, MODULES, ON_HOST, WHOLE_GRAPH};
 
 /// The version that [`script`] is for.
 pub(crate) const VERSIONS: &[&str] = &["0.20"];
@@ -142,6 +142,11 @@ fn write_precision(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
         _ => {}
     }
     lines.extend(recipe.map(|word| Line::new(RECIPE, word)));
+    if let Some(format) = writer.plan().gradients {
+        let name = if format == GradientFormat::Bf16 { GRADIENTS_BF16 } else { GRADIENTS_FP32 };
+        lines.push(Line::new(name, true));
+        writer.say(Field::GradientFormat);
+    }
     writer.say(Field::Precision);
 }
 
