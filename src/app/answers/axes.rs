@@ -35,6 +35,7 @@ pub fn axis(field: Field, scenario: &Scenario, presets: &LookedUp<'_>) -> Axis {
         | Type::RecomputeModules
         | Type::StageSizes
         | Type::Imbalance
+        | Type::Capacity
         | Type::LoraTargets
         | Type::OneOf(_) => {
             let mut values = plan_options(field, scenario);

@@ -91,6 +91,7 @@ pub(super) fn flag(field: Field) -> Arg {
         | Type::RecomputeModules
         | Type::StageSizes
         | Type::Imbalance
+        | Type::Capacity
         | Type::LoraTargets => arg,
     }
 }

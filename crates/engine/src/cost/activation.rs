@@ -136,7 +136,7 @@ impl Rates<'_> {
     fn expert_activations(&self, kind: LayerKind, products: f64, again: MlpRepeats) -> SublayerActivations {
         let (model, tensor) = (&self.scenario.model, f64::from(self.scenario.plan.tensor));
         let [up, ffn] = model.mlp_widths(kind, true);
-        let [each, cast] = [self.storage(), self.kept_input()].map(|each| each * self.experts.imbalance);
+        let [each, cast] = [self.storage(), self.kept_input()].map(|each| each * self.experts.load);
         let KeptInputs { first, second, ranks } = self.kept_inputs(kind, AdapterPlace::Routed);
         let copies = self.dispatched(kind) * f64::from(model.hidden);
         let (products, input) = if second { (products, ffn) } else { (products - 1.0, 0.0) };
@@ -182,7 +182,7 @@ impl Rates<'_> {
         let PerSublayer { attention, mlp, experts } = bytes;
         let stream = self.stream() * 2.0;
         let copies = self.dispatched(kind) * f64::from(model.hidden) * self.storage() * 2.0;
-        let experts = (experts + copies) * self.experts.imbalance;
+        let experts = (experts + copies) * self.experts.load;
         let (mlp, experts) = if self.experts_apart(kind) { (mlp, experts) } else { (mlp + experts, Bytes::ZERO) };
         PerSublayer { attention: attention + stream, mlp: mlp + stream, experts }
     }

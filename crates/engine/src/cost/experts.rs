@@ -53,8 +53,7 @@ impl Rates<'_> {
         let format = self.scenario.plan.precision.storage();
         let way = self.dispatch(layout, &experts, format);
         // Tensor ranks that share experts gather what each of them received, and sum what they put out: as many bytes.
-        let shared =
-            self.routed(experts.active.into()) * self.experts.imbalance * f64::from(self.scenario.model.hidden);
+        let shared = self.routed(experts.active.into()) * self.experts.load * f64::from(self.scenario.model.hidden);
         let shared = self.gather(Payload::plain(shared, format), layout.expert_tensor_group());
         ExpertTransfers { dispatch: way + shared, combine: way + shared }
     }
@@ -63,7 +62,7 @@ impl Rates<'_> {
     pub(crate) fn dispatch(&self, layout: &Layout, experts: &Experts, format: Format) -> Transfer {
         let (group, hidden) = (layout.expert_group(), f64::from(self.scenario.model.hidden));
         // Tensor ranks that share experts send their own tokens each.
-        let tokens = self.tokens() * (self.experts.imbalance / f64::from(self.scenario.plan.tensor));
+        let tokens = self.tokens() * (self.experts.load / f64::from(self.scenario.plan.tensor));
         let copies = |each: f64| Payload::plain(tokens * (each * hidden), format);
         let whole = self.all_to_all(copies(experts.active.into()), group, false);
         if group.size < 2 {

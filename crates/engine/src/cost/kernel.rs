@@ -82,9 +82,9 @@ impl Rates<'_> {
         }
         // Each of 8 experts of which 2 are active has a quarter of the tokens, if they are spread evenly. A rank of 4 has two
         // of them, to which as many copies come as it sends: twice its tokens, so that each has as many as the rank.
-        let ExpertShare { ranks, tensor, imbalance, .. } = self.experts;
+        let ExpertShare { ranks, tensor, load, .. } = self.experts;
         let here = mlps.count as f64 / ranks;
-        let routed = self.routed(mlps.active) * imbalance / here;
+        let routed = self.routed(mlps.active) * load / here;
         let [up, down] = [Count::from(mlps.up.output), Count::from(mlps.down.input)].map(|width| width / tensor);
         let product = |n, k| MatrixProduct { groups: here, ..MatrixProduct::new(routed, n, k) };
         [product(up, mlps.up.input.into()), product(mlps.down.output.into(), down)]

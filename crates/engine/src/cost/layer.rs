@@ -316,7 +316,7 @@ impl Rates<'_> {
         ElementWiseTimes {
             residual: DeviceTime::traffic(residual),
             ffn: DeviceTime::traffic(ffn),
-            experts: DeviceTime::traffic(experts * self.experts.imbalance),
+            experts: DeviceTime::traffic(experts * self.experts.load),
             permute: DeviceTime::traffic(if permutes { copies } else { Seconds::ZERO }),
         }
     }

@@ -37,7 +37,7 @@ pub(crate) struct ExpertShare {
     /// Ranks that share each expert.
     pub tensor: f64,
     /// Tokens of the busiest rank's experts over the mean.
-    pub imbalance: f64,
+    pub load: f64,
     /// Whether experts are divided over other ranks than the rest of the model.
     pub apart: bool,
 }
@@ -137,7 +137,7 @@ impl ExpertShare {
         Self {
             ranks: experts.ranks.into(),
             tensor: tensor.into(),
-            imbalance: experts.imbalance.factor(experts.ranks),
+            load: experts.load(),
             apart: experts.ranks > 1 || tensor != scenario.plan.tensor,
         }
     }

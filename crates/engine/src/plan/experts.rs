@@ -14,6 +14,8 @@ pub struct ExpertMesh {
     pub tensor: Option<u32>,
     /// How evenly tokens are spread over experts.
     pub imbalance: Imbalance,
+    /// The tokens that each expert takes, where the router fills or cuts what comes to it.
+    pub capacity: Capacity,
     /// The library that carries tokens to experts and back.
     pub dispatcher: Dispatcher,
     /// Whether these exchanges run beside another micro-batch's compute (Megatron-LM's
@@ -29,9 +31,21 @@ impl Default for ExpertMesh {
             ranks: 1,
             tensor: None,
             imbalance: Imbalance::Usual,
+            capacity: Capacity::None,
             dispatcher: Dispatcher::AllToAll,
             overlap: false,
             shared_overlap: false,
+        }
+    }
+}
+
+impl ExpertMesh {
+    /// Tokens of the busiest rank's experts over the mean of all tokens' visits: as many as each expert has room for, or
+    /// else as they are spread.
+    pub fn load(&self) -> f64 {
+        match self.capacity {
+            Capacity::Factor(factor) => factor,
+            Capacity::None => self.imbalance.factor(self.ranks),
         }
     }
 }
@@ -57,6 +71,52 @@ impl Dispatcher {
     /// Whether tokens are put into the order of their experts on the way, and not by kernels of their own.
     pub const fn permutes(self) -> bool {
         matches!(self, Self::HybridEp)
+    }
+}
+
+/// The tokens that an expert takes over the mean, if that is fixed: of more the router drops some, and fewer are filled up
+/// (Megatron-LM's `--moe-expert-capacity-factor` with `--moe-pad-expert-input-to-capacity`).
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Capacity {
+    /// All that come: no token is dropped.
+    #[default]
+    None,
+    /// So many times the mean.
+    Factor(f64),
+}
+
+impl Capacity {
+    /// Whether it is a factor that can be.
+    pub fn holds(self) -> bool {
+        !matches!(self, Self::Factor(factor) if !(factor > 0.0 && factor <= Imbalance::MOST))
+    }
+}
+
+impl fmt::Display for Capacity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.pad("none"),
+            Self::Factor(factor) => f.pad(&factor.to_string()),
+        }
+    }
+}
+
+impl FromStr for Capacity {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let read = if text == "none" { Some(Self::None) } else { text.parse().ok().map(Self::Factor) };
+        let right = read.filter(|read| read.holds());
+        right.ok_or_else(|| format!("write none, or a factor above 0 up to {}, like 1.25", Imbalance::MOST))
+    }
+}
+
+impl serde::Serialize for Capacity {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::None => serializer.collect_str(self),
+            Self::Factor(factor) => serializer.serialize_f64(*factor),
+        }
     }
 }
 

@@ -84,6 +84,8 @@ const MOMENTS: &[(&str, Value)] = &[
 ];
 const GRADIENTS_FP32: &str = "accumulate_allreduce_grads_in_fp32";
 const GRADIENTS_BF16: &str = "grad_reduce_in_bf16";
+const CAPACITY: &str = "moe_expert_capacity_factor";
+const CAPACITY_FILLED: &str = "moe_pad_expert_input_to_capacity";
 const ON_HOST: &str = "optimizer_cpu_offload";
 const ON_HOST_SHARE: &str = "optimizer_offload_fraction";
 const STACK: &str = "the stack says it, --stack";
@@ -132,6 +134,7 @@ pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     read_precision(settings, draft);
     read_gradients(settings, draft);
     read_graphs(settings, draft);
+    read_capacity(settings, draft);
     read_sharding(settings, draft);
     read_stages(settings, draft);
     read_recompute(settings, draft);
@@ -205,6 +208,17 @@ fn read_graphs(settings: &mut ToolSettings, draft: &mut PlanDraft) {
         let graphs = if whole { CudaGraphs::Full } else { CudaGraphs::Layer };
         draft.take(Field::CudaGraphs, graphs, &setting.place);
     }
+}
+
+/// What each expert takes: filled up to its capacity, or cut to it at least.
+fn read_capacity(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let filled = on(settings, CAPACITY_FILLED).is_some();
+    let Some(factor) = on(settings, CAPACITY).filter(|factor| !factor.text.starts_with('-')) else { return };
+    if !filled {
+        draft.report.ignore(&factor.place, "experts are not filled up: what they drop is not predicted");
+        return;
+    }
+    draft.read(Field::Capacity, &factor.text, &factor.place);
 }
 
 fn read_sharding(settings: &mut ToolSettings, draft: &mut PlanDraft) {

@@ -36,6 +36,9 @@ fn plans() -> impl Strategy<Value = Vec<(&'static str, String)>> {
         one_of(&["1", "0.5"]),
         one_of(&["fp32", "bf16"]),
         one_of(&["fp32", "none"]),
+        one_of(&["", "", "bf16", "fp32"]),
+        one_of(&["none", "1.25"]),
+        one_of(&["0", "0", "1"]),
     );
     (mesh, batch, state, rest).prop_map(|(mesh, batch, state, rest)| {
         let words = [
@@ -53,6 +56,9 @@ fn plans() -> impl Strategy<Value = Vec<(&'static str, String)>> {
             ("offload-ratio", rest.6),
             ("moments", rest.7),
             ("master-weights", rest.8),
+            ("gradient-format", rest.9),
+            ("capacity", rest.10),
+            ("mtp-layers", rest.11),
             ("tp", mesh.1),
             ("cp", mesh.2),
             ("pp", mesh.3),

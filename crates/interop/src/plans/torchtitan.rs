@@ -2,7 +2,9 @@
 
 use crate::FileText;
 use crate::torchtitan::{MODELS, TitanModel};
-use shardscope_engine::plan::{Extent, GradientFormat, MasterWeights, Optimizer, Precision, Recompute, Schedule, Sharded};
+use shardscope_engine::plan::{
+    Extent, GradientFormat, MasterWeights, Optimizer, Precision, Recompute, Schedule, Sharded,
+};
 use shardscope_engine::scenario::{Field, Problem, Value};
 use shardscope_engine::text::shell::ShellCode;
 

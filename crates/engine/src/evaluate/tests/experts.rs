@@ -3,7 +3,7 @@
 use super::*;
 use crate::cost::{Factors, Parameters, Rates};
 use crate::model::Experts;
-use crate::plan::{Dispatcher, Extent, Imbalance};
+use crate::plan::{Capacity, Dispatcher, Extent, Imbalance};
 use crate::program::ModelState;
 use crate::scenario::{Field, Layout};
 use crate::units::Count;
@@ -54,6 +54,24 @@ fn the_busiest_rank_sets_the_pace() {
     close(uneven.time.dispatch.get(), 2.0 * even.time.dispatch.get());
     // Of 6 x 8 + 7 units of a layer's time, experts have 6 x 4.
     close(uneven.time.compute.get() / even.time.compute.get(), (55.0 + 24.0) / 55.0);
+}
+
+/// Experts that are filled up to 1.5 times the mean have half as much again of tokens, arithmetic, bytes and activations,
+/// wherever the tokens would go; on one rank too.
+#[test]
+fn a_capacity_fills_experts_up() {
+    let with = |ranks: u32, capacity: Capacity, imbalance: f64| {
+        let mut scenario = spread(ranks);
+        (scenario.plan.experts.capacity, scenario.plan.experts.imbalance) = (capacity, Imbalance::Factor(imbalance));
+        evaluate(&scenario)
+    };
+    let (all, filled) = (with(4, Capacity::None, 1.0), with(4, Capacity::Factor(1.5), 1.0));
+    close(filled.time.dispatch.get(), 1.5 * all.time.dispatch.get());
+    // Of 6 x 8 + 7 units of a layer's time, experts have 6 x 4.
+    close(filled.time.compute.get() / all.time.compute.get(), (55.0 + 12.0) / 55.0);
+    assert_eq!(with(4, Capacity::Factor(1.5), 3.0), filled);
+    let alone = with(1, Capacity::None, 1.0).time.compute.get();
+    close(with(1, Capacity::Factor(1.5), 1.0).time.compute.get() / alone, (55.0 + 12.0) / 55.0);
 }
 
 /// Experts that are computed again fetch their tokens again, and send them back: six exchanges for each of six layers instead

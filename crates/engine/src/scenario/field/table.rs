@@ -7,13 +7,14 @@
 mod entry;
 
 use crate::plan::{
-    Accumulation, CudaGraphs, Dispatcher, Extent, FlopCount, FrozenFormat, GradientFormat, MasterWeights, Moments, Offload, Optimizer,
-    Precision, Reduction, Schedule, Size, TrainMethod,
+    Accumulation, CudaGraphs, Dispatcher, Extent, FlopCount, FrozenFormat, GradientFormat, MasterWeights, Moments,
+    Offload, Optimizer, Precision, Reduction, Schedule, Size, TrainMethod,
 };
 
 use super::lenses::{
     accumulate, adapters, copy_weights, devices, put_examples, put_expert_tensor, put_frozen_format,
-    put_gradient_format, put_offload_ratio, put_packing, put_size, put_tokens, quantise_gradients, quantise_weights, second_copy, shard, some, whole_nodes,
+    put_gradient_format, put_offload_ratio, put_packing, put_size, put_tokens, quantise_gradients, quantise_weights,
+    second_copy, shard, some, whole_nodes,
 };
 use super::{FieldSpec, PresetField, Steps, Type, Value};
 
@@ -49,6 +50,7 @@ pub enum Field {
     Experts,
     ExpertTensor,
     Imbalance,
+    Capacity,
     Dispatcher,
     ExpertOverlap,
     SharedOverlap,
@@ -279,6 +281,10 @@ pub(super) static TABLE: &[FieldSpec] = &[
         )
         .rare()
         .lens(|plan| some(plan.experts.imbalance), |plan, factor| factor.put(&mut plan.experts.imbalance)),
+    plan(Field::Capacity, "plan.capacity", "capacity", Type::Capacity, "none")
+        .help("FACTOR", "Tokens that each expert takes over the mean, filled up or dropped; none: all that come")
+        .rare()
+        .lens(|plan| some(plan.experts.capacity), |plan, factor| factor.put(&mut plan.experts.capacity)),
     word::<Dispatcher>(Field::Dispatcher, "plan.dispatcher", "dispatcher", "alltoall")
         .label("dispatch")
         .help("LIBRARY", "What carries tokens to experts and back")

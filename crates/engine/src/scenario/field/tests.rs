@@ -17,6 +17,7 @@ fn values(takes: Type) -> String {
         Type::RecomputeModules => "modules joined by +, or `stack`".to_owned(),
         Type::StageSizes => "a count for each stage, or `balanced`".to_owned(),
         Type::Imbalance => "a factor from 1, `balanced` or `usual`".to_owned(),
+        Type::Capacity => "a factor above 0, or `none`".to_owned(),
         Type::LoraTargets => "`all`, `attention`, `mlp`, or a list of matrices".to_owned(),
         Type::OneOf(words) => words.all.join(", "),
     }

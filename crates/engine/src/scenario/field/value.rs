@@ -10,8 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::hardware::Cluster;
 use crate::model::Model;
 use crate::plan::{
-    Extent, GlobalBatch, Imbalance, LoraTargets, OneOf, Precision, Recompute, RecomputeModules, Sharding, StageSizes,
-    Word, Words,
+    Capacity, Extent, GlobalBatch, Imbalance, LoraTargets, OneOf, Precision, Recompute, RecomputeModules, Sharding,
+    StageSizes, Word, Words,
 };
 use crate::stack::{Calibration, Stack};
 use crate::units::{read_count, read_share, written_count};
@@ -50,6 +50,8 @@ pub enum Type {
     StageSizes,
     /// How evenly tokens are spread over experts.
     Imbalance,
+    /// The tokens that an expert takes.
+    Capacity,
     /// Matrices of a layer that have adapters.
     LoraTargets,
     /// One of a few words.
@@ -81,6 +83,8 @@ pub enum Value {
     StageSizes(StageSizes),
     /// How evenly tokens are spread over experts.
     Imbalance(Imbalance),
+    /// The tokens that an expert takes.
+    Capacity(Capacity),
     /// Matrices of a layer that have adapters.
     LoraTargets(LoraTargets),
     /// One of a few words.
@@ -149,6 +153,7 @@ typed!(
     RecomputeModules = RecomputeModules,
     StageSizes = StageSizes,
     Imbalance = Imbalance,
+    Capacity = Capacity,
     LoraTargets = LoraTargets
 );
 
@@ -199,6 +204,7 @@ impl fmt::Display for Value {
             Self::RecomputeModules(modules) => modules.fmt(f),
             Self::StageSizes(sizes) => sizes.fmt(f),
             Self::Imbalance(imbalance) => imbalance.fmt(f),
+            Self::Capacity(capacity) => capacity.fmt(f),
             Self::LoraTargets(targets) => targets.fmt(f),
             Self::Word(word) => f.pad(word.text()),
         }
@@ -219,6 +225,7 @@ impl Serialize for Value {
             Self::RecomputeModules(modules) => modules.serialize(serializer),
             Self::StageSizes(sizes) => sizes.serialize(serializer),
             Self::Imbalance(imbalance) => imbalance.serialize(serializer),
+            Self::Capacity(capacity) => capacity.serialize(serializer),
             Self::LoraTargets(targets) => targets.serialize(serializer),
             Self::Word(word) => word.text().serialize(serializer),
         }
@@ -244,6 +251,7 @@ impl Type {
             Self::RecomputeModules => text.parse().map(Value::RecomputeModules),
             Self::StageSizes => text.parse().map(Value::StageSizes),
             Self::Imbalance => text.parse().map(Value::Imbalance),
+            Self::Capacity => text.parse().map(Value::Capacity),
             Self::LoraTargets => text.parse().map(Value::LoraTargets),
             Self::OneOf(words) => words.read(text).map(Value::Word),
         }
@@ -265,6 +273,7 @@ impl Type {
             (Self::Share, Value::Number(share)) => (0.0..=1.0).contains(share),
             (Self::Tokens, Value::Number(tokens)) => *tokens > 0.0 && *tokens <= MOST_TOKENS,
             (Self::Imbalance, Value::Imbalance(imbalance)) => imbalance.holds(),
+            (Self::Capacity, Value::Capacity(capacity)) => capacity.holds(),
             // Whatever else a type reads is a value that can be.
             _ => true,
         }
@@ -278,6 +287,7 @@ impl Type {
             Self::Share => "a share from 0 to 1".to_owned(),
             Self::Tokens => format!("a number of tokens above 0, at most {}", written_count(MOST_TOKENS)),
             Self::Imbalance => format!("usual, balanced or a factor from 1 to {}", Imbalance::MOST),
+            Self::Capacity => format!("none, or a factor above 0 up to {}", Imbalance::MOST),
             Self::Id
             | Self::Batch
             | Self::Switch
@@ -302,6 +312,7 @@ impl Type {
             | Self::RecomputeModules
             | Self::StageSizes
             | Self::Imbalance
+            | Self::Capacity
             | Self::LoraTargets => false,
         }
     }
@@ -315,9 +326,13 @@ impl Type {
     pub(in crate::scenario) fn deserialize<'de, D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
         match self {
             Self::Id => Arc::deserialize(from).map(Value::Id),
-            Self::Count(..) | Self::Factor | Self::Share | Self::Tokens | Self::Batch | Self::Imbalance => {
-                from.deserialize_any(self)
-            }
+            Self::Count(..)
+            | Self::Factor
+            | Self::Share
+            | Self::Tokens
+            | Self::Batch
+            | Self::Imbalance
+            | Self::Capacity => from.deserialize_any(self),
             Self::StageSizes | Self::RecomputeModules => {
                 self.read(&String::deserialize(from)?).map_err(serde::de::Error::custom)
             }
@@ -344,6 +359,7 @@ impl Visitor<'_> for Type {
             Self::Count(..) => "u32",
             Self::Batch => "sequences, \"4M tokens\" or \"free\"",
             Self::Imbalance => "a factor, \"balanced\" or \"usual\"",
+            Self::Capacity => "a factor or \"none\"",
             _ => "f64",
         })
     }
@@ -354,6 +370,7 @@ impl Visitor<'_> for Type {
             Self::Count(..) => count.map(Value::Count),
             Self::Batch => GlobalBatch::sequences(number as f64).map(Value::Batch),
             Self::Imbalance => Some(Value::Imbalance(Imbalance::Factor(number as f64))),
+            Self::Capacity => Some(Value::Capacity(Capacity::Factor(number as f64))),
             _ => Some(Value::Number(number as f64)),
         };
         value.ok_or_else(|| E::invalid_value(Unexpected::Signed(number), &self))
@@ -367,6 +384,7 @@ impl Visitor<'_> for Type {
         match self {
             Self::Factor | Self::Share | Self::Tokens => Ok(Value::Number(number)),
             Self::Imbalance => Ok(Value::Imbalance(Imbalance::Factor(number))),
+            Self::Capacity => Ok(Value::Capacity(Capacity::Factor(number))),
             _ => Err(E::invalid_type(Unexpected::Float(number), &self)),
         }
     }

@@ -85,6 +85,7 @@ fn text_of(field: Field) -> &'static str {
         Type::RecomputeModules => "moe_act+layernorm",
         Type::StageSizes => "7,8",
         Type::Imbalance => "balanced",
+        Type::Capacity => "1.25",
         Type::LoraTargets => "q,v",
         Type::OneOf(words) => words.all[1],
     }

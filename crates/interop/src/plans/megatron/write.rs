@@ -3,14 +3,16 @@
 use crate::FileText;
 use crate::megatron::{RECIPE, RECIPES, SHARDED};
 use shardscope_engine::model::{Model, Norm, Positions, QkNorm};
-use shardscope_engine::plan::{CudaGraphs, GradientFormat, Module, Offload, Precision, Recompute, Sharded};
+use shardscope_engine::plan::{Capacity, CudaGraphs, GradientFormat, Module, Offload, Precision, Recompute, Sharded};
 use shardscope_engine::scenario::{Field, Value};
 use shardscope_engine::text::shell::ShellCode;
 
 use super::super::table;
 use super::super::writer::{Line, PlanWriter, Shards};
 use super::super::written::{Head, Ranks, options};
-use super::{COPIES, GLOBAL, GRADIENTS_BF16, GRADIENTS_FP32, KEYS, MODULES, ON_HOST, WHOLE_GRAPH};
+use super::{
+    CAPACITY, CAPACITY_FILLED, COPIES, GLOBAL, GRADIENTS_BF16, GRADIENTS_FP32, KEYS, MODULES, ON_HOST, WHOLE_GRAPH,
+};
 
 /// The version that [`script`] is for.
 pub(crate) const VERSIONS: &[&str] = &["0.20"];
@@ -31,6 +33,7 @@ pub fn script(writer: &mut PlanWriter) -> (Vec<Line>, &'static str) {
     }
     write_precision(&mut lines, writer);
     write_graphs(&mut lines, writer);
+    write_capacity(&mut lines, writer);
     write_pipeline(&mut lines, writer);
     write_recompute(&mut lines, writer);
     if let Some(tokens) = writer.plan().length() {
@@ -148,6 +151,13 @@ fn write_precision(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
         writer.say(Field::GradientFormat);
     }
     writer.say(Field::Precision);
+}
+
+fn write_capacity(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
+    if let Capacity::Factor(factor) = writer.plan().experts.capacity {
+        lines.extend([Line::new(CAPACITY, factor.to_string()), Line::new(CAPACITY_FILLED, true)]);
+    }
+    writer.say(Field::Capacity);
 }
 
 fn write_graphs(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
