@@ -240,8 +240,8 @@ fn a_file_is_known_by_its_content() {
         assert_contains(&run.stdout, &[result]);
     }
     // Its `Infinity` is no JSON, and it is no plain decoder: known, and refused by what it is.
-    home.write("file", &fixture("hf/nemotron-h-56b.json"));
-    assert_contains(&home.run("import file").refused().join("\n"), &["hybrid_override_pattern"]);
+    home.write("file", r#"{"model_type": "jamba", "attn_layer_period": 8, "time_step_limit": [0.0, Infinity]}"#);
+    assert_contains(&home.run("import file").refused().join("\n"), &["attn_layer_period"]);
     home.write("file", "#  size  count  type  redop  root  time  algbw  busbw\n");
     assert_contains(&home.run("import file").refused().join("\n"), &["a log of nccl-tests", "--cluster ID"]);
     home.write("file", &fixture("topo/slurm22-scontrol-node-h100.txt"));

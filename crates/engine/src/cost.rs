@@ -15,8 +15,10 @@ mod experts;
 mod flop;
 mod kernel;
 mod layer;
+mod mamba;
 mod matmul;
 mod rates;
+mod recurrence;
 mod repeats;
 
 pub use activation::SublayerActivations;

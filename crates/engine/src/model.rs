@@ -5,8 +5,10 @@
 mod attention;
 mod delta_net;
 mod kinds;
+mod mamba;
 mod mlp;
 mod problems;
+mod recurrence;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,9 +16,11 @@ use crate::units::{Flop, thousands};
 
 pub use attention::{AttentionWindow, Biases, LatentAttention, QkNorm};
 pub use delta_net::GatedDeltaNet;
-pub use kinds::{LayerKind, Mixer, PerKind};
+pub use kinds::{LayerKind, LayerMlp, LayerPattern, Mixer, PerKind};
+pub use mamba::Mamba;
 pub use mlp::Experts;
 pub use mlp::Mlps;
+pub use recurrence::Recurrence;
 
 /// A decoder-only transformer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -77,6 +81,9 @@ pub struct Model {
     pub causal: bool,
     /// The sequence length it was trained with: what `--model` brings.
     pub sequence: u32,
+    /// What each layer is, where it is a mixer, an MLP or experts alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<LayerPattern>,
     /// Which matrices have biases, where not all or none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub biases: Option<Biases>,
@@ -89,6 +96,9 @@ pub struct Model {
     /// Layers with a gated delta net in place of attention, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delta_net: Option<GatedDeltaNet>,
+    /// The state space of layers of Mamba-2, if `pattern` has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mamba: Option<Mamba>,
     /// Mixture of experts, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experts: Option<Experts>,
@@ -142,11 +152,13 @@ impl Model {
             bias: false,
             causal: true,
             sequence: 1024,
+            pattern: None,
             biases: None,
             latent: None,
             output_gate: false,
             window: None,
             delta_net: None,
+            mamba: None,
             experts: None,
             mtp_layers: 0,
         }
@@ -320,8 +332,8 @@ impl Model {
     /// The sum of something over every weight matrix of the layers.
     fn over_layer_matrices(&self, of: impl Fn(Matrix) -> f64) -> f64 {
         let attention = |kind| self.attention_matrices(kind).into_iter().map(&of).sum::<f64>();
-        let products = if self.gated { 3.0 } else { 2.0 };
-        let of_mlps = |mlps: Mlps| mlps.count as f64 * products * of(mlps.down);
+        let products = |mlps: Mlps| if self.gated && !mlps.narrows { 3.0 } else { 2.0 };
+        let of_mlps = |mlps: Mlps| mlps.count as f64 * products(mlps) * of(mlps.down);
         self.over_layers(|kind| attention(kind) + self.mlps(kind).map(of_mlps).sum::<f64>())
     }
 
@@ -332,18 +344,10 @@ impl Model {
         Flop::new(4.0 * self.over_layers(|kind| self.attended_width(kind, sequence)) * f64::from(sequence))
     }
 
-    /// Flop of one token in one forward pass of all gated delta nets, token by token: of each state the part that a key
-    /// finds, the value written in its place, the state's decay and the query's answer, a product each, as Megatron-LM's
-    /// `num_floating_point_operations` counts them.
-    pub(crate) fn delta_rule_flop(&self) -> Flop {
-        let state = self.delta_net.map_or(0, GatedDeltaNet::state) as f64;
-        Flop::new(8.0 * state * f64::from(self.delta_layers()))
-    }
-
     /// Flop of one token, forward and backward, over `parameters` weights, `each` for one of them, and three passes of the
-    /// share `attended` of the attention cores, and of gated delta nets.
+    /// share `attended` of the attention cores, and of the mixers in their place.
     pub(crate) fn flop_per_token(&self, each: Flop, parameters: u64, sequence: u32, attended: f64) -> Flop {
-        each * parameters as f64 + self.attention_flop(sequence) * (3.0 * attended) + self.delta_rule_flop() * 3.0
+        each * parameters as f64 + self.attention_flop(sequence) * (3.0 * attended) + self.recurrence_flop() * 3.0
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::hardware::{Cluster, Device, Level, Peaks, Reliability, Rings};
-use crate::model::{AttentionWindow, Experts, GatedDeltaNet, Model};
+use crate::model::{AttentionWindow, Experts, GatedDeltaNet, LayerPattern, Mamba, Model};
 use crate::plan::{Extent, Format, Plan, Sharding, Size, Wire};
 use crate::presets::Library;
 use crate::scenario::{Scenario, file};
@@ -151,11 +151,12 @@ pub fn model(layers: u32, hidden: u32) -> Model {
 }
 
 /// How many ways [`of_kinds`] has.
-pub const KINDS: usize = 7;
+pub const KINDS: usize = 8;
 
 /// The same blocks with layers of one kind or of several: dense ones; with experts; with experts behind the first; in
-/// turns with and without experts; two with a window before one without; all of these together; and two
-/// with a gated delta net before one with attention.
+/// turns with and without experts; two with a window before one without; all of these together; two
+/// with a gated delta net before one with attention; and layers that are a state space, an MLP, attention or experts
+/// alone, in turns.
 #[must_use]
 pub fn of_kinds(model: Model, kinds: usize) -> Model {
     let experts = |dense_layers: u32, every: u32| Experts {
@@ -166,6 +167,7 @@ pub fn of_kinds(model: Model, kinds: usize) -> Model {
         shared_gate: false,
         dense_layers: Some(dense_layers).filter(|count| *count > 0),
         active_groups: None,
+        latent: None,
         every: Some(every).filter(|every| *every > 1),
     };
     let experts = match kinds {
@@ -173,6 +175,7 @@ pub fn of_kinds(model: Model, kinds: usize) -> Model {
         2 => Some(experts(1, 1)),
         3 => Some(experts(0, 2)),
         5 => Some(experts(1, 2)),
+        7 => Some(experts(0, 1)),
         _ => None,
     };
     let window = AttentionWindow { size: 128, layers: None, full_every: Some(3), chunked: false };
@@ -184,8 +187,12 @@ pub fn of_kinds(model: Model, kinds: usize) -> Model {
         conv: 4,
         full_every: 3,
     };
+    let mamba = Mamba { heads: model.heads, head: 128, state: 32, groups: model.heads, conv: 4, chunk: 64 };
+    let pattern = LayerPattern::try_from("M-*E".to_owned()).expect("a pattern");
     Model {
         experts,
+        pattern: Some(pattern).filter(|_| kinds == 7),
+        mamba: Some(mamba).filter(|_| kinds == 7),
         window: Some(window).filter(|_| matches!(kinds, 4 | 5)),
         delta_net: Some(delta_net).filter(|_| kinds == 6),
         ..model

@@ -7,6 +7,7 @@ mod experts;
 mod family;
 mod ignored;
 mod keys;
+mod mamba;
 mod refusals;
 mod shape;
 mod window;

@@ -2,7 +2,7 @@
 
 use std::ops::Add;
 
-use crate::model::{GatedDeltaNet, LayerKind, Mixer};
+use crate::model::LayerKind;
 use crate::plan::{Format, Recompute};
 use crate::scenario::Layout;
 use crate::units::{Bytes, Count};
@@ -56,7 +56,7 @@ impl Rates<'_> {
     /// inputs and the masks only with sequence parallelism (ibid., eq. 2 and 4). Selective recompute drops its
     /// shares of the scores, of norm outputs and the MLP's product, of the matrix products' outputs, and of tokens that
     /// experts received. A frozen matrix without an adapter needs its input for nothing; an adapter keeps it, and the `r`
-    /// channels between its matrices. A gated delta net keeps what its kernels hand to backward (`GatedDeltaNet::kept`)
+    /// channels between its matrices. Another mixer keeps what its kernels hand to backward (`Recurrence::kept`)
     /// in place of attention's output. Inputs that linear layers keep cast have the bytes of their format; attention keeps
     /// its output in the storage format beside.
     pub fn activations(&self, kind: LayerKind) -> Activations {
@@ -64,10 +64,10 @@ impl Rates<'_> {
         let (storage, tensor, streams) = (self.storage(), f64::from(plan.tensor), f64::from(self.sequence_ranks()));
         let tokens = self.tokens();
         let hidden = f64::from(model.hidden);
-        let delta_net = model.delta_net_of(kind);
+        let recurrence = model.recurrence(kind);
         let gates = if model.output_gate { 2.0 } else { 1.0 };
         // A gate's product is kept beside its factors.
-        let core = delta_net.map_or_else(|| gates * model.value_width() as f64, GatedDeltaNet::kept);
+        let core = recurrence.map_or_else(|| gates * model.value_width() as f64, |own| own.kept().get());
         let [narrow, expanded] = model.attention_outputs(kind);
         let products = if model.gated && stack.keeps_gate { 2.0 } else { 1.0 };
         let inputs = if stack.keeps_gathered { 1.0 } else { streams };
@@ -107,27 +107,29 @@ impl Rates<'_> {
             [AdapterPlace::Attention, AdapterPlace::Mlp].map(|place| self.kept_inputs(kind, place));
         let (products, input) = if of_mlp.second { (products, ffn) } else { (products - 1.0, 0.0) };
         let MlpRepeats { products: repeated, activation, .. } = again.mlp;
-        let mlp = sublayer([up, up * repeated], 0.0, [products * ffn, input, activation], Bytes::ZERO, of_mlp);
+        let none = SublayerActivations::default();
+        let mlp = || sublayer([up, up * repeated], 0.0, [products * ffn, input, activation], Bytes::ZERO, of_mlp);
+        let mlp = if kind.has_mlp() { mlp() } else { none };
         let (mlp, experts) = match mlp {
             mlp if self.experts_apart(kind) => (mlp, experts),
-            mlp => (mlp + experts, SublayerActivations::default()),
+            mlp => (mlp + experts, none),
         };
         let qkv = [narrow + expanded, narrow * again.projections + expanded * again.expansions];
-        let attention = sublayer(qkv, core, [0.0; 3], self.scores(kind, tokens), of_attention);
+        let attention = || sublayer(qkv, core, [0.0; 3], self.scores(kind, tokens), of_attention);
+        let attention = if kind.has_mixer() { attention() } else { none };
         let mut sublayers = PerSublayer { attention, mlp, experts };
-        if let Some(delta_net) = delta_net {
-            sublayers.attention.working += tokens * delta_net.worked_in() * storage / tensor;
+        if let Some(recurrence) = recurrence {
+            sublayers.attention.working += tokens * recurrence.worked_in().get() * storage / tensor;
         }
+        // The widest are the MLP's, unless another mixer than attention computes its states again.
+        let mixes = recurrence.is_some() || !kind.has_mlp();
+        let mixing = if mixes { sublayers.attention.working } else { Bytes::ZERO };
         Activations {
             sublayers,
             checkpoint: self.stream(),
             layer: sublayers.map(|sublayer| sublayer.kept).sum(),
             whole: sublayers.map(|sublayer| sublayer.whole).sum(),
-            // The widest are the MLP's, unless a gated delta net computes its states again.
-            working: delta_net
-                .map_or(Bytes::ZERO, |_| sublayers.attention.working)
-                .max(sublayers.mlp.working)
-                .max(sublayers.experts.working),
+            working: mixing.max(sublayers.mlp.working).max(sublayers.experts.working),
         }
     }
 
@@ -138,7 +140,7 @@ impl Rates<'_> {
         let [up, ffn] = model.mlp_widths(kind, true);
         let [each, cast] = [self.storage(), self.kept_input()].map(|each| each * self.experts.load);
         let KeptInputs { first, second, ranks } = self.kept_inputs(kind, AdapterPlace::Routed);
-        let copies = self.dispatched(kind) * f64::from(model.hidden);
+        let copies = self.dispatched(kind) * f64::from(model.routed_hidden());
         let (products, input) = if second { (products, ffn) } else { (products - 1.0, 0.0) };
         let outputs = self.tokens() * up * each / tensor;
         let product = self.tokens() * (products * ffn * each - input * (each - cast)) / tensor;
@@ -180,11 +182,11 @@ impl Rates<'_> {
             self.tokens() * ((outputs + inputs) / f64::from(self.scenario.plan.tensor)) * self.storage()
         });
         let PerSublayer { attention, mlp, experts } = bytes;
-        let stream = self.stream() * 2.0;
-        let copies = self.dispatched(kind) * f64::from(model.hidden) * self.storage() * 2.0;
+        let stream = |there: bool| if there { self.stream() * 2.0 } else { Bytes::ZERO };
+        let copies = self.dispatched(kind) * f64::from(model.routed_hidden()) * self.storage() * 2.0;
         let experts = (experts + copies) * self.experts.load;
         let (mlp, experts) = if self.experts_apart(kind) { (mlp, experts) } else { (mlp + experts, Bytes::ZERO) };
-        PerSublayer { attention: attention + stream, mlp: mlp + stream, experts }
+        PerSublayer { attention: attention + stream(kind.has_mixer()), mlp: mlp + stream(kind.has_mlp()), experts }
     }
 
     /// Bytes of the inputs to the gradients of the logits' weights.
@@ -203,7 +205,7 @@ impl Rates<'_> {
     /// Scores that backward reads: none with flash attention, which computes them again tile by tile.
     fn scores(&self, kind: LayerKind, tokens: Count) -> Bytes {
         let (model, plan, stack) = (&self.scenario.model, &self.scenario.plan, &self.scenario.stack);
-        if self.attention.flash() || kind.mixer == Mixer::DeltaNet {
+        if self.attention.flash() || !kind.mixer.attends() {
             return Bytes::ZERO;
         }
         let mask = Bytes::new(if stack.dropout { 1.0 } else { 0.0 });

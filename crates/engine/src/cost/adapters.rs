@@ -173,7 +173,7 @@ fn adapters(scenario: &Scenario, kind: LayerKind) -> impl Iterator<Item = Adapte
         found.extend(given.map(|(_, output)| of_attention(Matrix { input: hidden, output }, true)));
     }
     if targets.has(LoraTarget::Projection) {
-        found.push(of_attention(model.projection(kind), false));
+        found.extend(model.projection(kind).map(|matrix| of_attention(matrix, false)));
     }
     for mlps in model.mlps(kind) {
         let place = if mlps.routed { AdapterPlace::Routed } else { AdapterPlace::Mlp };
@@ -325,7 +325,7 @@ impl Rates<'_> {
             [mlps.up.parameters() / gates, mlps.down.parameters()]
         });
         let largest =
-            model.attention_inputs(kind).chain([model.projection(kind)]).map(Matrix::parameters).chain(of_mlps).max();
+            model.attention_inputs(kind).chain(model.projection(kind)).map(Matrix::parameters).chain(of_mlps).max();
         Count::from(largest.unwrap_or_default()) / f64::from(self.scenario.plan.tensor) * self.storage()
     }
 

@@ -38,11 +38,14 @@ impl Rates<'_> {
     /// It leaves out what a window hides.
     /// Plain: both products over the full square, slower for heads of an odd size, and a number of bytes per
     /// score.
-    /// In a layer with a gated delta net: its rule's.
+    /// In a layer with another mixer: that one's; nothing in one without a mixer.
     pub(crate) fn attention(&self, kind: LayerKind, sequences: u32) -> PassTimes {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
-        if let Some(delta_net) = model.delta_net_of(kind) {
-            return self.delta_rule(delta_net, sequences);
+        if let Some(recurrence) = model.recurrence(kind) {
+            return self.recurrence_time(recurrence, sequences);
+        }
+        if !kind.mixer.attends() {
+            return PassTimes::default();
         }
         let sequence = f64::from(plan.sequence);
         // Each rank has its share of the queries and meets all keys.
@@ -72,8 +75,8 @@ impl Rates<'_> {
     /// Flop and bytes behind [`Self::attention`], on the rank that takes longest.
     pub(super) fn attention_work(&self, kind: LayerKind, sequences: u32) -> PerDirection<KernelWork> {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
-        if let Some(delta_net) = model.delta_net_of(kind) {
-            return self.delta_rule_work(delta_net, sequences);
+        if let Some(recurrence) = model.recurrence(kind) {
+            return self.recurrence_work(recurrence, sequences);
         }
         let rows = f64::from(sequences) * f64::from(plan.sequence) / f64::from(plan.context) * self.imbalance();
         let gate = self.output_gate_bytes(sequences);

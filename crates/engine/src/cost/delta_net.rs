@@ -3,11 +3,10 @@
 
 use crate::model::GatedDeltaNet;
 use crate::plan::pass::PerDirection;
-use crate::units::Flop;
+use crate::units::{Count, Flop};
 
-use super::attention::{GATE_ACCESSES, KernelWork};
-use super::device_time::{DeviceTime, PassTimes};
-use super::rates::Rates;
+use super::attention::GATE_ACCESSES;
+use super::recurrence::TokenWork;
 
 /// Tokens of a chunk (`chunk_size` of those kernels). Inside one the rule is products of its tokens by each other, and
 /// between chunks the state passes.
@@ -35,52 +34,39 @@ fn of_head(key: f64, value: f64) -> PerDirection<[f64; 2]> {
 }
 
 impl GatedDeltaNet {
-    /// Flop of one token in one forward pass of a layer's chunked rule.
-    pub(crate) fn chunked_flop(self) -> Flop {
-        let [flop, _] = of_head(self.key_head.into(), self.value_head.into()).forward;
-        Flop::new(flop * f64::from(self.value_heads))
-    }
-
-    /// Elements that a token keeps for backward between the product before the state and the one after it: queries and
-    /// keys for each value head, values, the rule's output, the gated norm's, and a row of the chunk's inverse.
-    pub(super) fn kept(self) -> f64 {
-        f64::from(self.value_heads) * (2.0 * f64::from(self.key_head) + 3.0 * f64::from(self.value_head) + CHUNK)
-    }
-
-    /// Elements for a token with which the rule's backward works: `w`, `u`, new values, and its share of a chunk's states.
-    pub(super) fn worked_in(self) -> f64 {
-        let (key, value) = (f64::from(self.key_head), f64::from(self.value_head));
-        f64::from(self.value_heads) * (key + 2.0 * value + key * value / CHUNK)
-    }
-}
-
-impl Rates<'_> {
-    /// Flop and bytes of a gated delta net beside its products by weights, for so many sequences on a rank; tensor ranks
-    /// share its heads.
-    pub(super) fn delta_rule_work(&self, delta_net: GatedDeltaNet, sequences: u32) -> PerDirection<KernelWork> {
-        let plan = &self.scenario.plan;
-        let tokens = f64::from(sequences) * f64::from(plan.sequence) / f64::from(plan.tensor);
-        let [heads, conv] = [delta_net.value_heads, delta_net.conv].map(f64::from);
-        let [channels, values] = [delta_net.channels(), delta_net.value_width()].map(|width| width as f64);
+    /// The work of a layer for a token.
+    pub(super) fn token_work(self) -> PerDirection<TokenWork> {
+        let [heads, conv] = [self.value_heads, self.conv].map(f64::from);
+        let [channels, values] = [self.channels(), self.value_width()].map(|width| width as f64);
         // The convolution has one product forward and two backward; it reads its channels, backward a gradient too, and
         // writes one or the other.
-        let work = |[flop, elements]: [f64; 2], products: f64, gate: f64| KernelWork {
-            flop: Flop::new(tokens * (flop * heads + 2.0 * conv * channels * products)),
-            bytes: tokens * (elements * heads + (1.0 + products) * channels + gate * values) * self.storage(),
+        let work = |[flop, elements]: [f64; 2], products: f64, gate: f64| TokenWork {
+            flop: Flop::new(flop * heads + 2.0 * conv * channels * products),
+            elements: Count::new(elements * heads + (1.0 + products) * channels + gate * values),
         };
-        let PerDirection { forward, backward } = of_head(delta_net.key_head.into(), delta_net.value_head.into());
+        let PerDirection { forward, backward } = of_head(self.key_head.into(), self.value_head.into());
         PerDirection {
             forward: work(forward, 1.0, GATE_ACCESSES.forward),
             backward: work(backward, 2.0, GATE_ACCESSES.backward),
         }
     }
 
-    /// Time of that work: the slower of the arithmetic, at the rate of large products, and of memory.
-    pub(super) fn delta_rule(&self, delta_net: GatedDeltaNet, sequences: u32) -> PassTimes {
-        let time = |KernelWork { flop, bytes }: KernelWork| {
-            DeviceTime::roofline(flop / self.matmul_storage, bytes / self.memory)
-        };
-        let PerDirection { forward, backward } = self.delta_rule_work(delta_net, sequences);
-        PassTimes::of_inputs(time(forward), time(backward))
+    /// Flop of a token in one forward pass of the chunked rule.
+    pub(super) fn chunked_flop(self) -> Flop {
+        let [flop, _] = of_head(self.key_head.into(), self.value_head.into()).forward;
+        Flop::new(flop * f64::from(self.value_heads))
+    }
+
+    /// Elements that a token keeps for backward between the product before the state and the one after it: queries and
+    /// keys for each value head, values, the rule's output, the gated norm's, and a row of the chunk's inverse.
+    pub(super) fn kept(self) -> Count {
+        let (key, value) = (f64::from(self.key_head), f64::from(self.value_head));
+        Count::new(f64::from(self.value_heads) * (2.0 * key + 3.0 * value + CHUNK))
+    }
+
+    /// Elements for a token with which the rule's backward works: `w`, `u`, new values, and its share of a chunk's states.
+    pub(super) fn worked_in(self) -> Count {
+        let (key, value) = (f64::from(self.key_head), f64::from(self.value_head));
+        Count::new(f64::from(self.value_heads) * (key + 2.0 * value + key * value / CHUNK))
     }
 }

@@ -30,7 +30,7 @@ pub(crate) struct ExpertTransfers {
 impl Rates<'_> {
     /// Whether a layer's experts are divided over other ranks than the rest of it.
     pub(crate) fn experts_apart(&self, kind: LayerKind) -> bool {
-        kind.experts && self.experts.apart
+        kind.has_experts() && self.experts.apart
     }
 
     /// Copies of tokens that a rank's experts take in, if tokens are spread evenly: one for each of the `active` experts
@@ -53,14 +53,15 @@ impl Rates<'_> {
         let format = self.scenario.plan.precision.storage();
         let way = self.dispatch(layout, &experts, format);
         // Tensor ranks that share experts gather what each of them received, and sum what they put out: as many bytes.
-        let shared = self.routed(experts.active.into()) * self.experts.load * f64::from(self.scenario.model.hidden);
+        let shared =
+            self.routed(experts.active.into()) * self.experts.load * f64::from(self.scenario.model.routed_hidden());
         let shared = self.gather(Payload::plain(shared, format), layout.expert_tensor_group());
         ExpertTransfers { dispatch: way + shared, combine: way + shared }
     }
 
     /// Tokens to their experts in a format, or back.
     pub(crate) fn dispatch(&self, layout: &Layout, experts: &Experts, format: Format) -> Transfer {
-        let (group, hidden) = (layout.expert_group(), f64::from(self.scenario.model.hidden));
+        let (group, hidden) = (layout.expert_group(), f64::from(self.scenario.model.routed_hidden()));
         // Tensor ranks that share experts send their own tokens each.
         let tokens = self.tokens() * (self.experts.load / f64::from(self.scenario.plan.tensor));
         let copies = |each: f64| Payload::plain(tokens * (each * hidden), format);

@@ -1,11 +1,12 @@
 //! Arithmetic of a token, by convention.
 
-use crate::model::{GatedDeltaNet, Model};
+use crate::model::Model;
 use crate::plan::Recompute;
 use crate::scenario::Scenario;
 use crate::units::Flop;
 
 use super::adapters::active_adapters;
+use super::recurrence::chunked_flop;
 use super::repeats::Repeats;
 
 /// Flop of one token of a plan, forward and backward.
@@ -31,7 +32,7 @@ impl TokenFlop {
         Self {
             model: model.flop_per_token(flop_per_weight(scenario), counted, plan.sequence, attended)
                 + adapters_flop(scenario),
-            recomputed: recomputed(scenario, attended, model.delta_rule_flop()),
+            recomputed: recomputed(scenario, attended, model.recurrence_flop()),
             executed: matrices + attention + recomputed(scenario, square, chunked_flop(model)),
         }
     }
@@ -55,19 +56,16 @@ pub(crate) fn layers_flop(scenario: &Scenario) -> Flop {
     Flop::new((6.0 + 2.0 * again) * scenario.model.layers_matrix_parameters() as f64)
 }
 
-/// Flop of a token in one forward pass of all gated delta nets, chunk by chunk.
-fn chunked_flop(model: &Model) -> Flop {
-    model.delta_net.map_or(Flop::ZERO, GatedDeltaNet::chunked_flop) * f64::from(model.delta_layers())
 }
 
 /// Flop of a token that backward spends on computing forward again: a third of the layers' model flop where whole
 /// layers are, its shares of it where recompute is selective. `square` is the share of the attention core that
-/// counts, `delta_rule` the flop of gated delta nets.
-fn recomputed(scenario: &Scenario, square: f64, delta_rule: Flop) -> Flop {
+/// counts, `recurrence` the flop of the mixers in its place.
+fn recomputed(scenario: &Scenario, square: f64, recurrence: Flop) -> Flop {
     let (model, plan) = (&scenario.model, &scenario.plan);
     let core = model.attention_flop(plan.sequence) * square;
     if plan.recompute != Recompute::Selective {
-        return (Flop::new(2.0 * model.layers_matrix_parameters() as f64) + core + delta_rule)
+        return (Flop::new(2.0 * model.layers_matrix_parameters() as f64) + core + recurrence)
             * plan.recompute.layers();
     }
     let repeats = |kind| Repeats::new(scenario, kind);

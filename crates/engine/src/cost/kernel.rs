@@ -37,6 +37,7 @@ impl Rates<'_> {
         let model = &self.scenario.model;
         let tokens = self.tokens();
         let names = match model.attention_inputs(kind).count() {
+            1 if kind.mixer == Mixer::Mamba => ["gates, inputs, B, C and steps", "", ""],
             1 if kind.mixer == Mixer::DeltaNet => ["queries, keys, values and gates", "", ""],
             1 if model.output_gate => ["queries, gate, keys and values", "", ""],
             1 => ["queries, keys and values", "", ""],
@@ -47,12 +48,13 @@ impl Rates<'_> {
         let mut both: Vec<PerDirection<Kernel>> =
             inputs.map(|(matrix, name)| self.weight_product(name, self.column_parallel(matrix, tokens))).collect();
         both.push(self.attention_core(kind));
-        both.push(self.weight_product("output projection", self.row_parallel(model.projection(kind), tokens)));
+        let projection = model.projection(kind).map(|matrix| self.row_parallel(matrix, tokens));
+        both.extend(projection.map(|product| self.weight_product("output projection", product)));
         for mlps in model.mlps(kind) {
             both.extend(self.mlp(kind, &mlps));
         }
         let ElementWiseTimes { residual, ffn, experts, permute } = self.element_wise(kind, tokens);
-        both.push(self.streaming("norms and residuals", residual * 2.0));
+        both.push(self.streaming("norms and residuals", residual * f64::from(kind.halves())));
         both.push(self.streaming("activation function", ffn + experts));
         both.push(self.streaming("tokens to experts' order and back", permute * 2.0));
         both.push(self.dequantising(kind));
@@ -64,14 +66,19 @@ impl Rates<'_> {
 
     /// Both products of the MLPs of a shape.
     fn mlp(&self, kind: LayerKind, mlps: &Mlps) -> impl Iterator<Item = PerDirection<Kernel>> {
-        let of = match kind.experts {
+        let of = match kind.has_experts() {
             false => "MLP's ",
             true if mlps.routed => "experts' ",
             true => "shared expert's ",
         };
         let up = if self.scenario.model.gated { "gate and up" } else { "up" };
-        let products = self.mlp_products(mlps).into_iter().zip([up, "down"]);
-        products.map(move |(product, name)| self.weight_product(&format!("{of}{name}"), product))
+        let names = if mlps.narrows {
+            ["tokens narrowed for experts", "tokens widened behind experts"].map(str::to_owned)
+        } else {
+            [up, "down"].map(|name| format!("{of}{name}"))
+        };
+        let products = self.mlp_products(mlps).into_iter().zip(names);
+        products.map(move |(product, name)| self.weight_product(&name, product))
     }
 
     /// Both products of the MLPs of a shape, over the tokens that come to them: routed ones of a rank in one launch.
@@ -106,7 +113,7 @@ impl Rates<'_> {
     fn dequantising(&self, kind: LayerKind) -> PerDirection<Kernel> {
         let (model, tokens) = (&self.scenario.model, self.tokens());
         let attention = model.attention_inputs(kind).map(|matrix| self.column_parallel(matrix, tokens));
-        let attention = attention.chain([self.row_parallel(model.projection(kind), tokens)]);
+        let attention = attention.chain(model.projection(kind).map(|matrix| self.row_parallel(matrix, tokens)));
         let products = attention.chain(model.mlps(kind).flat_map(|mlps| self.mlp_products(&mlps)));
         let time = products.map(|product| self.dequantisation(product)).fold(DeviceTime::default(), DeviceTime::add);
         let PerDirection { forward, .. } = self.streaming("frozen weights dequantised", time);
@@ -158,6 +165,7 @@ impl Rates<'_> {
         let passes = self.attention(kind, sequences);
         let name = match self.attention {
             _ if kind.mixer == Mixer::DeltaNet => "gated delta rule",
+            _ if kind.mixer == Mixer::Mamba => "chunked scan",
             Attention::Plain | Attention::FusedSoftmax => "unfused attention",
             _ => "flash attention",
         };

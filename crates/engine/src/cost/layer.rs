@@ -17,13 +17,24 @@ use super::rates::Rates;
 /// A part of a transformer layer that adds to the residual stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sublayer {
-    /// Attention, with its projections and norm.
+    /// Attention or another mixer, with its projections and norm.
     Attention,
     /// The MLP, with its norm; where experts have a mesh of their own, what the layer has beside them: norm, router and
     /// shared expert.
     Mlp,
     /// Experts that have a mesh of their own.
     Experts,
+}
+
+impl Sublayer {
+    /// Whether layers of a kind have it.
+    pub const fn is_in(self, kind: LayerKind) -> bool {
+        match self {
+            Self::Attention => kind.has_mixer(),
+            Self::Mlp => kind.has_mlp(),
+            Self::Experts => kind.has_experts(),
+        }
+    }
 }
 
 /// A value for each sublayer.
@@ -209,7 +220,8 @@ impl Rates<'_> {
             .attention_inputs(kind)
             .map(|matrix| self.sliced(self.column_parallel(matrix, tokens), slices.attention));
         let inputs = inputs.fold(self.adapter_times(kind, AdapterPlace::Attention), PassTimes::add);
-        let projection = self.sliced(self.row_parallel(model.projection(kind), tokens), slices.attention);
+        let projection = model.projection(kind).map(|matrix| self.row_parallel(matrix, tokens));
+        let projection = projection.map(|product| self.sliced(product, slices.attention)).unwrap_or_default();
         let ElementWiseTimes { residual, ffn, experts: experts_ffn, permute } = self.element_wise(kind, tokens);
         let forward = inputs.forward + projection.forward;
         let again = self.repeats(kind);
@@ -219,15 +231,19 @@ impl Rates<'_> {
         // Residuals are added again only where the products before them are computed again.
         let repeated = if again.projections > 0.0 { residual } else { residual * (NORM_PASSES / STREAM_PASSES) };
         let repeated = repeated * again.norms;
+        let half = |there: bool, time: DeviceTime| if there { time } else { DeviceTime::default() };
+        let [mixed, passed] = [kind.has_mixer(), kind.has_mlp()];
+        let stream = half(mixed, residual);
         let attention = SublayerWork {
-            forward: forward + core.forward + residual,
-            backward: inputs.backward + core.backward + projection.backward + residual * BACKWARD_TRAFFIC,
+            forward: forward + core.forward + stream,
+            backward: inputs.backward + core.backward + projection.backward + stream * BACKWARD_TRAFFIC,
             weights: inputs.weights + projection.weights,
             selective: core.forward * again.core
                 + forward * again.projections
                 + expansions * (again.expansions - again.projections)
-                + repeated,
+                + half(mixed, repeated),
         };
+        let [residual, repeated] = [residual, repeated].map(|time| half(passed, time));
         let of_mlps = |products: PassTimes, moved: DeviceTime, ffn: DeviceTime, selective: DeviceTime| SublayerWork {
             forward: products.forward + moved + ffn,
             backward: products.backward + (moved + ffn) * BACKWARD_TRAFFIC,
@@ -311,7 +327,7 @@ impl Rates<'_> {
             let [_, width] = model.mlp_widths(kind, routed);
             scale * (passes * width) / f64::from(self.scenario.plan.tensor)
         });
-        let copies = passed(self.dispatched(kind)) * PERMUTE_PASSES * f64::from(model.hidden);
+        let copies = passed(self.dispatched(kind)) * PERMUTE_PASSES * f64::from(model.routed_hidden());
         let permutes = !self.scenario.plan.experts.dispatcher.permutes();
         ElementWiseTimes {
             residual: DeviceTime::traffic(residual),
@@ -401,18 +417,19 @@ impl Rates<'_> {
         self.calibrated.runtime.layer * (if unfused { UNFUSED_LAUNCHES } else { 1.0 } * self.adapter_launches())
     }
 
-    /// Time of the host to launch forward of a sublayer, half of a layer, of a kind: none where a graph replays it.
+    /// Time of the host to launch forward of a sublayer, half of a layer, of a kind: none where a graph replays it, and
+    /// none for a half that the layer lacks.
     pub(crate) fn host_sublayer(&self, sublayer: Sublayer, kind: LayerKind) -> Seconds {
         let replayed = match self.scenario.plan.cuda_graphs {
             CudaGraphs::None => false,
-            CudaGraphs::Layer => sublayer == Sublayer::Attention || !kind.experts,
+            CudaGraphs::Layer => sublayer == Sublayer::Attention || !kind.has_experts(),
             CudaGraphs::Full => true,
         };
-        if replayed {
+        if replayed || !sublayer.is_in(kind) {
             return Seconds::ZERO;
         }
         let has_experts =
-            kind.experts && sublayer == if self.experts.apart { Sublayer::Experts } else { Sublayer::Mlp };
+            kind.has_experts() && sublayer == if self.experts.apart { Sublayer::Experts } else { Sublayer::Mlp };
         self.host_layer() / 2.0 + if has_experts { self.host_experts() } else { Seconds::ZERO }
     }
 

@@ -1,7 +1,7 @@
 //! The shares of a layer's forward that selective recompute repeats, by part. Not for their bytes and seconds
 //! ([`super::activation`], [`super::layer`]).
 
-use crate::model::{LayerKind, Mixer, Model};
+use crate::model::{LayerKind, Model};
 use crate::plan::{Module, RecomputeModules};
 use crate::scenario::Scenario;
 
@@ -51,8 +51,8 @@ impl Repeats {
             }
             modules => Self::of_modules(modules, kind),
         };
-        // What checkpoints attention's core leaves a gated delta net as it is.
-        if kind.mixer == Mixer::DeltaNet { Self { core: 0.0, ..repeats } } else { repeats }
+        // What checkpoints attention's core leaves other mixers as they are.
+        if kind.mixer.attends() { repeats } else { Self { core: 0.0, ..repeats } }
     }
 
     /// The shares of modules, each whole. `core_attn`, `mlp`, `moe` and `shared_experts` run again from their inputs; the
@@ -60,7 +60,7 @@ impl Repeats {
     fn of_modules(modules: RecomputeModules, kind: LayerKind) -> Self {
         let share = |module: Module| if modules.has(module) { 1.0 } else { 0.0 };
         let whole = |any: &[Module]| any.iter().any(|module| modules.has(*module)).then_some(MlpRepeats::WHOLE);
-        let (plain, routed): (&[Module], &[Module]) = if kind.experts {
+        let (plain, routed): (&[Module], &[Module]) = if kind.has_experts() {
             (&[Module::Experts, Module::SharedExperts], &[Module::Experts])
         } else {
             (&[Module::Mlp], &[])

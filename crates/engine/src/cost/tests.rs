@@ -8,7 +8,7 @@ mod memory;
 use super::matmul::MatrixProduct;
 use super::*;
 use crate::hardware::{Group, MeasuredLevel, Ramp};
-use crate::model::{Experts, GatedDeltaNet, LayerKind, Mixer};
+use crate::model::{Experts, GatedDeltaNet, LayerKind, LayerMlp, Mamba, Mixer};
 use crate::plan::{CudaGraphs, Format, MasterWeights, Moments, Optimizer, Precision, Recompute, Size};
 use crate::presets::Library;
 use crate::scenario::{Scenario, file};
@@ -21,7 +21,7 @@ use crate::units::{Bytes, BytesPerSecond, Count, Seconds};
 use std::sync::Arc;
 
 /// The only kind of layer of most models.
-const DENSE: LayerKind = LayerKind { experts: false, mixer: Mixer::Attention };
+const DENSE: LayerKind = LayerKind { mlp: LayerMlp::Plain, mixer: Mixer::Attention };
 
 fn close(value: impl Base, expected: impl Base) {
     let (value, expected) = (value.base(), expected.base());

@@ -62,6 +62,8 @@ pub fn evidence(scenario: &Scenario) -> Option<&Band> {
 pub enum Unmeasured {
     /// Mixtures of experts, on a device on which every row is of a dense model.
     Experts,
+    /// Mixers that keep a state in place of attention: every row has attention in all layers.
+    Recurrence,
     /// Adapters beside frozen weights.
     Adapters,
     /// Offload to the host.
@@ -86,6 +88,7 @@ impl Unmeasured {
                 let run = likeness(scenario);
                 run.experts && !scenario.calibration.bands.iter().any(|band| band.serves(&run))
             }
+            Self::Recurrence => scenario.model.kinds().any(|(kind, _)| scenario.model.recurrence(kind).is_some()),
             Self::Adapters => scenario.plan.tuning.freezes(),
             Self::Offload => scenario.plan.offload != Offload::None,
             Self::Sequence => scenario.calibration.longest_sequence.is_some_and(|most| scenario.plan.sequence > most),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{GatedDeltaNet, LayerKind, Matrix, Mixer, Model};
+use super::{LayerKind, Matrix, Mixer, Model, Recurrence};
 
 /// Which matrices have biases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,14 +104,12 @@ impl Model {
         u64::from(self.heads) * u64::from(self.head_size)
     }
 
-    /// The gated delta net that layers of a kind have in place of attention.
-    pub fn delta_net_of(&self, kind: LayerKind) -> Option<GatedDeltaNet> {
-        self.delta_net.filter(|_| kind.mixer == Mixer::DeltaNet)
-    }
-
     /// Width of what the mixer of a layer of a kind hands to the projection.
     pub(crate) fn mixed_width(&self, kind: LayerKind) -> u64 {
-        self.delta_net_of(kind).map_or_else(|| self.value_width(), GatedDeltaNet::value_width)
+        match kind.mixer {
+            Mixer::None => 0,
+            _ => self.recurrence(kind).map_or_else(|| self.value_width(), Recurrence::width),
+        }
     }
 
     /// Width of what attention hands to the projection.
@@ -136,7 +134,7 @@ impl Model {
     /// That width over the whole sequence, or over the share of it to which a layer with a window attends; 0 without
     /// attention.
     pub fn attended_width(&self, kind: LayerKind, sequence: u32) -> f64 {
-        if kind.mixer == Mixer::DeltaNet {
+        if !kind.mixer.attends() {
             return 0.0;
         }
         let window = self.window.filter(|_| kind.mixer == Mixer::Window && self.causal);
@@ -144,12 +142,13 @@ impl Model {
     }
 
     /// The products before attention: query, key and value projection, fused; of latent attention first all that
-    /// compress, then what expands queries, and keys with values. Of a gated delta net the one before its state.
+    /// compress, then what expands queries, and keys with values. Of a mixer with a state the one before it.
     pub(crate) fn attention_inputs(&self, kind: LayerKind) -> impl Iterator<Item = Matrix> + use<> {
         let (hidden, queries) = (u64::from(self.hidden), self.attention_width());
         let gate = if self.output_gate { self.value_width() } else { 0 };
-        let matrices = match (self.delta_net_of(kind), self.latent) {
-            (Some(delta_net), _) => [Some(delta_net.input(self.hidden)), None, None],
+        let matrices = match (self.recurrence(kind), self.latent) {
+            _ if !kind.has_mixer() => [None; 3],
+            (Some(recurrence), _) => [Some(recurrence.input(self.hidden)), None, None],
             (None, None) => [Some(Matrix { input: hidden, output: queries + self.kv_width() + gate }), None, None],
             (None, Some(latent)) => {
                 let (narrow, rotary) = (u64::from(latent.key_value), u64::from(latent.rotary));
@@ -177,7 +176,7 @@ impl Model {
     pub(crate) fn attention_outputs(&self, kind: LayerKind) -> [f64; 2] {
         let first: u64 = self.attention_inputs(kind).take(1).map(|matrix| matrix.output).sum();
         let expanded: u64 = self.expansions(kind).map(|matrix| matrix.output).sum();
-        let latent = self.latent.filter(|_| kind.mixer != Mixer::DeltaNet);
+        let latent = self.latent.filter(|_| kind.mixer.attends());
         let [normed, copied] = latent.map_or([0, 0], |latent| {
             let normed = u64::from(latent.query.unwrap_or(0)) + u64::from(latent.key_value);
             [normed, u64::from(self.heads) * u64::from(latent.rotary)]
@@ -187,30 +186,34 @@ impl Model {
 
     /// The matrices of the mixer of a layer of a kind, each by itself.
     pub(super) fn attention_matrices(&self, kind: LayerKind) -> Vec<Matrix> {
-        if self.latent.is_some() || kind.mixer == Mixer::DeltaNet {
-            return self.attention_inputs(kind).chain([self.projection(kind)]).collect();
+        if self.latent.is_some() || !kind.mixer.attends() {
+            return self.attention_inputs(kind).chain(self.projection(kind)).collect();
         }
         let of = |width: u64| Matrix { input: self.hidden.into(), output: width };
         let (keys, gates) = (of(self.kv_width() / 2), if self.output_gate { 2 } else { 1 });
-        vec![of(gates * self.attention_width()), self.projection(kind), keys, keys]
+        let queries = of(gates * self.attention_width());
+        [Some(queries), self.projection(kind), Some(keys), Some(keys)].into_iter().flatten().collect()
     }
 
-    /// The projection after the mixer of a layer of a kind.
-    pub fn projection(&self, kind: LayerKind) -> Matrix {
-        Matrix { input: self.mixed_width(kind), output: self.hidden.into() }
+    /// The projection after the mixer of a layer of a kind, where it has one.
+    pub fn projection(&self, kind: LayerKind) -> Option<Matrix> {
+        kind.has_mixer().then(|| Matrix { input: self.mixed_width(kind), output: self.hidden.into() })
     }
 
     /// Weights of the mixer of a layer of a kind: of each a token takes part in one product.
     pub(crate) fn attention_weights(&self, kind: LayerKind) -> u64 {
-        let conv = self.delta_net_of(kind).map_or(0, GatedDeltaNet::conv_weights);
-        self.attention_inputs(kind).map(Matrix::parameters).sum::<u64>() + self.projection(kind).parameters() + conv
+        let conv = self.recurrence(kind).map_or(0, Recurrence::conv_weights);
+        self.attention_inputs(kind).chain(self.projection(kind)).map(Matrix::parameters).sum::<u64>() + conv
     }
 
     /// Parameters of the mixer of a layer of a kind: its weights, biases and its share of the norms.
     pub(crate) fn attention_parameters(&self, kind: LayerKind) -> u64 {
+        if !kind.has_mixer() {
+            return 0;
+        }
         let norms = u64::from(self.norms.div_ceil(2)) * self.norm_parameters();
-        if let Some(delta_net) = self.delta_net_of(kind) {
-            return self.attention_weights(kind) + delta_net.other_parameters() + norms;
+        if let Some(recurrence) = self.recurrence(kind) {
+            return self.attention_weights(kind) + recurrence.other_parameters() + norms;
         }
         let biases = self.biases();
         let given = |has: bool, count: u64| if has { count } else { 0 };

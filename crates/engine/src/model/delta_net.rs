@@ -64,7 +64,7 @@ impl GatedDeltaNet {
     }
 
     /// Numbers in the states of all value heads.
-    pub fn state(self) -> u64 {
+    pub(super) fn states(self) -> u64 {
         self.value_width() * u64::from(self.key_head)
     }
 }

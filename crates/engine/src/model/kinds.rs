@@ -1,5 +1,10 @@
 //! The kinds of a model's layers, and which layer is of which kind.
 
+use std::fmt::{self, Formatter};
+
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
 use crate::units::greatest_common_divisor;
 
 use super::Model;
@@ -7,10 +12,10 @@ use super::Model;
 /// A kind of layer: all layers of a kind have the same shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct LayerKind {
-    /// Whether its MLP is a mixture of experts.
-    pub experts: bool,
     /// How its tokens meet.
     pub mixer: Mixer,
+    /// What each token passes by itself.
+    pub mlp: LayerMlp,
 }
 
 /// How the tokens of a layer meet.
@@ -23,42 +28,166 @@ pub enum Mixer {
     Window,
     /// The model's gated delta net.
     DeltaNet,
+    /// The model's state space.
+    Mamba,
+    /// Not at all: the layer is an MLP or experts.
+    None,
 }
 
 impl Mixer {
-    /// Every one that there is.
-    const ALL: [Self; 3] = [Self::Attention, Self::Window, Self::DeltaNet];
+    /// Whether it is attention.
+    pub const fn attends(self) -> bool {
+        matches!(self, Self::Attention | Self::Window)
+    }
+}
+
+/// The half of a layer that each token passes by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum LayerMlp {
+    /// An MLP.
+    #[default]
+    Plain,
+    /// A mixture of experts.
+    Experts,
+    /// Nothing: the layer is a mixer alone.
+    None,
 }
 
 impl LayerKind {
-    /// Every kind that there can be.
-    pub const ALL: [Self; 6] = {
-        let [attention, window, delta_net] = Mixer::ALL;
-        [
-            Self { experts: false, mixer: attention },
-            Self { experts: false, mixer: window },
-            Self { experts: false, mixer: delta_net },
-            Self { experts: true, mixer: attention },
-            Self { experts: true, mixer: window },
-            Self { experts: true, mixer: delta_net },
-        ]
-    };
+    /// Every kind that there can be: a mixer with an MLP or experts, or one of the three alone.
+    pub const ALL: [Self; 10] = [
+        Self { mixer: Mixer::Attention, mlp: LayerMlp::Plain },
+        Self { mixer: Mixer::Window, mlp: LayerMlp::Plain },
+        Self { mixer: Mixer::DeltaNet, mlp: LayerMlp::Plain },
+        Self { mixer: Mixer::Attention, mlp: LayerMlp::Experts },
+        Self { mixer: Mixer::Window, mlp: LayerMlp::Experts },
+        Self { mixer: Mixer::DeltaNet, mlp: LayerMlp::Experts },
+        Self { mixer: Mixer::Attention, mlp: LayerMlp::None },
+        Self { mixer: Mixer::Mamba, mlp: LayerMlp::None },
+        Self { mixer: Mixer::None, mlp: LayerMlp::Plain },
+        Self { mixer: Mixer::None, mlp: LayerMlp::Experts },
+    ];
 
     /// Its place in [`Self::ALL`].
     const fn index(self) -> usize {
-        Mixer::ALL.len() * self.experts as usize + self.mixer as usize
+        match (self.mixer, self.mlp) {
+            (Mixer::None, LayerMlp::Experts) => 9,
+            (Mixer::None, _) => 8,
+            (Mixer::Mamba, _) => 7,
+            (_, LayerMlp::None) => 6,
+            (mixer, LayerMlp::Experts) => 3 + mixer as usize,
+            (mixer, LayerMlp::Plain) => mixer as usize,
+        }
+    }
+
+    /// Whether it has experts.
+    pub const fn has_experts(self) -> bool {
+        matches!(self.mlp, LayerMlp::Experts)
+    }
+
+    /// Whether its tokens meet.
+    pub const fn has_mixer(self) -> bool {
+        !matches!(self.mixer, Mixer::None)
+    }
+
+    /// Whether it has an MLP or experts.
+    pub const fn has_mlp(self) -> bool {
+        !matches!(self.mlp, LayerMlp::None)
+    }
+
+    /// Its halves, each of which adds to the residual stream.
+    pub(crate) fn halves(self) -> u32 {
+        u32::from(self.has_mixer()) + u32::from(self.has_mlp())
     }
 
     /// The name that sets it apart from the model's other kinds: `experts, window`.
     pub fn name(self, model: &Model) -> String {
-        let mlp = model.experts.map(|_| if self.experts { "experts" } else { "dense" });
-        let differs = model.window.is_some() || model.delta_net.is_some();
-        let mixer = differs.then_some(match self.mixer {
-            Mixer::Attention => "full attention",
-            Mixer::Window => "window",
-            Mixer::DeltaNet => "gated delta net",
-        });
-        mlp.into_iter().chain(mixer).collect::<Vec<_>>().join(", ")
+        let alone = model.pattern.is_some();
+        let mlp = match self.mlp {
+            LayerMlp::Plain => (model.experts.is_some() || alone).then_some(if alone { "MLP" } else { "dense" }),
+            LayerMlp::Experts => Some("experts"),
+            LayerMlp::None => None,
+        };
+        let differs = alone || model.window.is_some() || model.delta_net.is_some();
+        let mixer = match self.mixer {
+            Mixer::Attention => Some(if alone { "attention" } else { "full attention" }),
+            Mixer::Window => Some("window"),
+            Mixer::DeltaNet => Some("gated delta net"),
+            Mixer::Mamba => Some("Mamba-2"),
+            Mixer::None => None,
+        };
+        mlp.into_iter().chain(mixer.filter(|_| differs)).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// What each layer of a model is where it is one thing each, as `hybrid_override_pattern` of Nemotron-H and Megatron-LM
+/// writes it: `M` a state space, `*` attention, `-` an MLP, `E` experts. Behind its last letter it begins anew.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(into = "String")]
+pub struct LayerPattern(Box<[LayerKind]>);
+
+/// The letters of a pattern.
+const LETTERS: [(char, LayerKind); 4] = [
+    ('M', LayerKind { mixer: Mixer::Mamba, mlp: LayerMlp::None }),
+    ('*', LayerKind { mixer: Mixer::Attention, mlp: LayerMlp::None }),
+    ('-', LayerKind { mixer: Mixer::None, mlp: LayerMlp::Plain }),
+    ('E', LayerKind { mixer: Mixer::None, mlp: LayerMlp::Experts }),
+];
+
+impl LayerPattern {
+    /// The number of its letters, at least one.
+    pub fn layers(&self) -> u32 {
+        self.0.len() as u32
+    }
+
+    /// Whether any layer has a state space.
+    pub fn has_mamba(&self) -> bool {
+        self.has(|kind| kind.mixer == Mixer::Mamba)
+    }
+
+    /// Whether it has a kind that something holds of.
+    pub fn has(&self, kind: impl Fn(LayerKind) -> bool) -> bool {
+        self.0.iter().any(|each| kind(*each))
+    }
+}
+
+impl TryFrom<String> for LayerPattern {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let kind = |letter: char| {
+            let known = LETTERS.iter().find(|(known, _)| *known == letter).map(|(_, kind)| *kind);
+            known.ok_or_else(|| format!("'{}' is no kind of layer: M, *, - and E are", letter.escape_default()))
+        };
+        let kinds: Box<[LayerKind]> = text.chars().map(kind).collect::<Result<_, _>>()?;
+        if kinds.is_empty() { Err("a pattern of layers needs a letter".to_owned()) } else { Ok(Self(kinds)) }
+    }
+}
+
+impl<'de> Deserialize<'de> for LayerPattern {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Letters;
+
+        impl Visitor<'_> for Letters {
+            type Value = LayerPattern;
+
+            fn expecting(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a letter for each layer, like \"M-*E\"")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<LayerPattern, E> {
+                LayerPattern::try_from(text.to_owned()).map_err(E::custom)
+            }
+        }
+
+        deserializer.deserialize_str(Letters)
+    }
+}
+
+impl From<LayerPattern> for String {
+    fn from(pattern: LayerPattern) -> Self {
+        let letter = |kind: &LayerKind| LETTERS.iter().find(|(_, known)| known == kind).map(|(letter, _)| *letter);
+        pattern.0.iter().filter_map(letter).collect()
     }
 }
 
@@ -88,8 +217,12 @@ impl Model {
     /// The kind of a layer, counted from 0; layers that predict further tokens are as the last one.
     pub fn kind(&self, layer: u32) -> LayerKind {
         let layer = layer.min(self.layers.saturating_sub(1));
+        if let Some(pattern) = &self.pattern {
+            return pattern.0[layer as usize % pattern.0.len()];
+        }
+        let experts = self.experts.is_some_and(|experts| experts.are_in(layer));
         LayerKind {
-            experts: self.experts.is_some_and(|experts| experts.are_in(layer)),
+            mlp: if experts { LayerMlp::Experts } else { LayerMlp::Plain },
             mixer: match (self.delta_net, self.window) {
                 (Some(delta_net), _) if delta_net.is_in(layer) => Mixer::DeltaNet,
                 (_, Some(window)) if window.is_in(layer) => Mixer::Window,
@@ -101,7 +234,8 @@ impl Model {
     /// The kinds that its layers have, each with the number of its layers.
     pub fn kinds(&self) -> impl Iterator<Item = (LayerKind, u32)> + use<> {
         let mut counts = [0; LayerKind::ALL.len()];
-        if self.experts.is_none() && self.window.is_none() && self.delta_net.is_none() {
+        let alike = self.experts.is_none() && self.window.is_none() && self.delta_net.is_none();
+        if alike && self.pattern.is_none() {
             counts[LayerKind::default().index()] = self.all_layers();
         } else {
             (0..self.all_layers()).for_each(|layer| counts[self.kind(layer).index()] += 1);
@@ -124,15 +258,13 @@ impl Model {
 
     /// The number of layers after which a pattern of kinds repeats: 6 where every sixth layer has full attention.
     pub(crate) fn kind_period(&self) -> u32 {
+        if let Some(pattern) = &self.pattern {
+            return pattern.layers();
+        }
         let experts = self.experts.and_then(|experts| experts.every).unwrap_or(1);
         let window = self.window.and_then(|window| window.full_every).unwrap_or(1);
         let delta_net = self.delta_net.map_or(1, |delta_net| delta_net.full_every);
         least_common_multiple(least_common_multiple(experts, window), delta_net).max(1)
-    }
-
-    /// How many layers have a gated delta net.
-    pub(crate) fn delta_layers(&self) -> u32 {
-        self.kinds().filter(|(kind, _)| kind.mixer == Mixer::DeltaNet).map(|(_, count)| count).sum()
     }
 
     /// A sum over its layers.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LayerKind, Matrix, Model, is_off};
+use super::{LayerKind, LayerMlp, Matrix, Model, is_off};
 
 /// A mixture of experts in place of the layers' MLPs; experts are sharded like other parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +15,10 @@ pub struct Experts {
     /// Width inside each, where it is not `ffn_hidden`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ffn_hidden: Option<u32>,
+    /// Width to which tokens are narrowed on their way to the experts that a router chooses, and from which they are widened
+    /// behind them, where they are (`moe_latent_size` of Nemotron 3 and Megatron-LM).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latent: Option<u32>,
     /// Width inside the shared expert, or all of them together, which every token visits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared_ffn: Option<u32>,
@@ -54,6 +58,8 @@ pub struct Mlps {
     pub active: u64,
     /// Whether a router chooses them.
     pub routed: bool,
+    /// Whether they narrow and widen tokens on the way to others, with nothing in between.
+    pub narrows: bool,
 }
 
 impl Mlps {
@@ -71,36 +77,64 @@ impl Mlps {
 impl Model {
     /// The MLPs of a layer of a kind, by shape: a shared expert comes after the others.
     pub(crate) fn mlps(&self, kind: LayerKind) -> impl Iterator<Item = Mlps> + use<> {
-        let found = match self.experts.filter(|_| kind.experts) {
-            None => [Some(self.mlps_of(self.ffn_hidden, [1, 1], false)), None],
-            Some(experts) => {
+        let found = match (kind.mlp, self.experts) {
+            (LayerMlp::None, _) => [None; 3],
+            (LayerMlp::Plain, _) | (_, None) => [Some(self.mlp_of(self.ffn_hidden)), None, None],
+            (LayerMlp::Experts, Some(experts)) => {
                 let width = experts.ffn_hidden.unwrap_or(self.ffn_hidden);
                 [
-                    Some(self.mlps_of(width, [experts.count, experts.active], true)),
-                    experts.shared_ffn.map(|width| self.mlps_of(width, [1, 1], false)),
+                    Some(self.experts_of(experts, width)),
+                    experts.shared_ffn.map(|width| self.mlp_of(width)),
+                    experts.latent.map(|width| self.narrowing(width)),
                 ]
             }
         };
         found.into_iter().flatten()
     }
 
-    fn mlps_of(&self, width: u32, [count, active]: [u32; 2], routed: bool) -> Mlps {
+    /// One MLP of a width inside.
+    fn mlp_of(&self, width: u32) -> Mlps {
         let (hidden, width, gates) = (u64::from(self.hidden), u64::from(width), if self.gated { 2 } else { 1 });
         Mlps {
             up: Matrix { input: hidden, output: gates * width },
             down: Matrix { input: width, output: hidden },
-            count: count.into(),
-            active: active.into(),
-            routed,
+            count: 1,
+            active: 1,
+            routed: false,
+            narrows: false,
         }
     }
 
-    /// Columns of a layer's first matrices, and rows of its second ones, that a token meets: of the MLPs that a router
-    /// chooses, or of the others.
+    /// Experts that a router chooses from, of a width inside.
+    fn experts_of(&self, experts: Experts, width: u32) -> Mlps {
+        let (one, tokens) = (self.mlp_of(width), u64::from(self.routed_hidden()));
+        Mlps {
+            up: Matrix { input: tokens, ..one.up },
+            down: Matrix { output: tokens, ..one.down },
+            count: experts.count.into(),
+            active: experts.active.into(),
+            routed: true,
+            narrows: false,
+        }
+    }
+
+    /// What narrows tokens for the experts, and widens them again.
+    fn narrowing(&self, width: u32) -> Mlps {
+        let one = self.mlp_of(width);
+        Mlps { up: Matrix { output: width.into(), ..one.up }, narrows: true, ..one }
+    }
+
+    /// Width of tokens at the experts that a router chooses.
+    pub(crate) fn routed_hidden(&self) -> u32 {
+        self.experts.and_then(|experts| experts.latent).unwrap_or(self.hidden)
+    }
+
+    /// Columns of a layer's first matrices, and rows of its second ones behind an activation function, that a token meets: of
+    /// the MLPs that a router chooses, or of the others.
     pub(crate) fn mlp_widths(&self, kind: LayerKind, routed: bool) -> [f64; 2] {
         let met = || self.mlps(kind).filter(|mlps| mlps.routed == routed);
         let sum = |of: fn(&Mlps) -> u64| met().map(|mlps| (of(&mlps) * mlps.active) as f64).sum();
-        [sum(|mlps| mlps.up.output), sum(|mlps| mlps.down.input)]
+        [sum(|mlps| mlps.up.output), sum(|mlps| if mlps.narrows { 0 } else { mlps.down.input })]
     }
 
     /// A width of its MLPs that a number does not divide.
@@ -113,7 +147,7 @@ impl Model {
     pub(crate) fn mlp_parameters(&self, kind: LayerKind) -> u64 {
         let biased = self.biases().mlp;
         let mlps = self.mlps(kind).map(|mlps| mlps.count * mlps.parameters(biased)).sum::<u64>();
-        let norms = u64::from(self.norms / 2) * self.norm_parameters();
+        let norms = if kind.has_mlp() { u64::from(self.norms / 2) * self.norm_parameters() } else { 0 };
         mlps + self.router_parameters(kind) + norms
     }
 
@@ -126,7 +160,7 @@ impl Model {
 
     /// Parameters of a layer's router and of the gate of its shared expert.
     fn router_parameters(&self, kind: LayerKind) -> u64 {
-        let Some(experts) = self.experts.filter(|_| kind.experts) else { return 0 };
+        let Some(experts) = self.experts.filter(|_| kind.has_experts()) else { return 0 };
         let hidden = u64::from(self.hidden);
         let bias = u64::from(self.biases().router);
         let gate = if experts.shared_gate { hidden } else { 0 };

@@ -1,6 +1,6 @@
 //! Problems of a model's file. Not for its types, which reading checks.
 
-use super::{LatentAttention, Model};
+use super::{LatentAttention, LayerKind, LayerPattern, Model};
 use crate::problem::Problem;
 
 /// The most layers that a model may have: a hundred times as many as any has.
@@ -58,6 +58,21 @@ impl Model {
             refuse("delta_net", self.window.is_some(), "must not stand beside window".to_owned());
             refuse("delta_net", !self.causal, "must not stand beside causal = false".to_owned());
         }
+        if let Some(mamba) = self.mamba {
+            let wrong = mamba.groups > 0 && !mamba.heads.is_multiple_of(mamba.groups);
+            refuse("mamba.heads", wrong, format!("must be a multiple of the {} groups", mamba.groups));
+            refuse("mamba", !self.causal, "must not stand beside causal = false".to_owned());
+        }
+        let missing = self.pattern.as_ref().is_some_and(LayerPattern::has_mamba) != self.mamba.is_some();
+        refuse("mamba", missing, "must stand where a pattern has the letter M, and only there".to_owned());
+        if let Some(pattern) = &self.pattern {
+            let missing = pattern.has(LayerKind::has_experts) != self.experts.is_some();
+            refuse("experts", missing, "must stand where the pattern has the letter E, and only there".to_owned());
+            let beside = self.window.is_some() || self.delta_net.is_some() || self.latent.is_some();
+            refuse("pattern", beside, "must not stand beside window, delta_net or latent".to_owned());
+            let twice = self.experts.is_some_and(|experts| experts.every.or(experts.dense_layers).is_some());
+            refuse("pattern", twice, "must not stand beside experts.every or experts.dense_layers".to_owned());
+        }
         if let Some(experts) = self.experts {
             let wrong = experts.active == 0 || experts.active > experts.count;
             refuse("experts.active", wrong, format!("must be between 1 and the {} experts", experts.count));
@@ -89,9 +104,18 @@ impl Model {
             counts.push(("delta_net.value_head", delta_net.value_head));
             counts.push(("delta_net.conv", delta_net.conv));
         }
+        if let Some(mamba) = self.mamba {
+            counts.push(("mamba.heads", mamba.heads));
+            counts.push(("mamba.head", mamba.head));
+            counts.push(("mamba.state", mamba.state));
+            counts.push(("mamba.groups", mamba.groups));
+            counts.push(("mamba.conv", mamba.conv));
+            counts.push(("mamba.chunk", mamba.chunk));
+        }
         if let Some(experts) = self.experts {
             counts.push(("experts.count", experts.count));
             counts.extend(experts.ffn_hidden.map(|width| ("experts.ffn_hidden", width)));
+            counts.extend(experts.latent.map(|width| ("experts.latent", width)));
             counts.extend(experts.shared_ffn.map(|width| ("experts.shared_ffn", width)));
         }
         if let Some(latent) = self.latent {
@@ -118,12 +142,18 @@ impl Model {
                     .map(|(heads, size)| f64::from(heads) * f64::from(size));
             (hidden + f64::from(delta_net.conv)) * (2.0 * keys + 3.0 * values + 2.0 * f64::from(delta_net.value_heads))
         });
+        let mamba = self.mamba.map_or(0.0, |mamba| {
+            let [heads, head, groups, state] = [mamba.heads, mamba.head, mamba.groups, mamba.state].map(f64::from);
+            (hidden + f64::from(mamba.conv) + 1.0) * (3.0 * heads * head + 2.0 * groups * state + heads)
+        });
         let experts = self.experts.map_or(0.0, |experts| {
             let own = experts.ffn_hidden.unwrap_or(self.ffn_hidden);
-            f64::from(experts.count) * f64::from(own) + f64::from(experts.shared_ffn.unwrap_or(0))
+            let beside = f64::from(experts.shared_ffn.unwrap_or(0)) + f64::from(experts.latent.unwrap_or(0));
+            let narrow = experts.latent.map_or(1.0, |latent| (f64::from(latent) / hidden.max(1.0)).max(1.0));
+            f64::from(experts.count) * f64::from(own) * narrow + beside
         });
         let attention = if self.latent.is_some() { attention } else { attention - narrow * narrow };
         (layers + f64::from(self.mtp_layers))
-            * (attention + delta_net + 3.0 * hidden * (f64::from(self.ffn_hidden) + experts))
+            * (attention + delta_net + mamba + 3.0 * hidden * (f64::from(self.ffn_hidden) + experts))
     }
 }

@@ -19,6 +19,7 @@ fn experts(dense_layers: Option<u32>) -> Experts {
         shared_gate: true,
         dense_layers,
         active_groups: None,
+        latent: None,
         every: None,
     }
 }
@@ -81,10 +82,11 @@ fn kinds_take_turns_where_a_file_says_so() {
     let sparse = Some(Experts { every: Some(2), ..experts(Some(1)) });
     let model = Model { window, experts: sparse, ..testing::model(8, 128) };
     let letters = |layer| match model.kind(layer) {
-        LayerKind { experts: false, mixer: Mixer::Window } => 'd',
-        LayerKind { experts: false, .. } => 'D',
-        LayerKind { experts: true, mixer: Mixer::Window } => 'e',
-        LayerKind { experts: true, .. } => 'E',
+        LayerKind { mlp: LayerMlp::Plain, mixer: Mixer::Window } => 'd',
+        LayerKind { mlp: LayerMlp::Plain, .. } => 'D',
+        LayerKind { mlp: LayerMlp::Experts, mixer: Mixer::Window } => 'e',
+        LayerKind { mlp: LayerMlp::Experts, .. } => 'E',
+        LayerKind { mlp: LayerMlp::None, .. } => '?',
     };
     // Of layers 1 to 7 each second has experts; layers 2 and 5 see everything.
     assert_eq!((0..8).map(letters).collect::<String>(), "ddEdeDed");
@@ -111,7 +113,7 @@ fn a_gated_delta_net_takes_the_place_of_attention() {
     // A token multiplies each but the vectors'.
     assert_eq!(model.matrix_parameters(), 3 * (net - 40) + 65_536 + 4 * 131_072);
     // States of 4 x 16 x 32 numbers, 4 products each, in 3 layers; attention in one: 4 x 1000 x 128.
-    assert_eq!(model.delta_rule_flop(), Flop::new(3.0 * 8.0 * 2048.0));
+    assert_eq!(model.recurrence_flop(), Flop::new(3.0 * 8.0 * 2048.0));
     assert_eq!(model.attention_flop(1000), Flop::new(512_000.0));
     let token = 6.0 * 1000.0 + 3.0 * (512_000.0 + 49_152.0);
     assert_eq!(model.flop_per_token(Flop::new(6.0), 1000, 1000, 1.0), Flop::new(token));
@@ -133,6 +135,58 @@ fn qwen3_next_has_the_published_parameters() {
     assert_eq!(model.layers_parameters(), 36 * net + 12 * attention + 48 * rest);
     assert_eq!(model.parameters(), 79_674_391_296);
     assert_eq!(model.active_parameters(), 3_874_929_408);
+}
+
+/// Tokens of 128 narrowed to 32: an expert has 2 x 32 x 64 weights where it had four times as many, and two matrices of
+/// 128 x 32 narrow and widen them.
+#[test]
+fn experts_may_work_on_narrower_tokens() {
+    let wide = Model { experts: Some(experts(None)), ..plain() };
+    let narrow = Model { experts: wide.experts.map(|own| Experts { latent: Some(32), ..own }), ..wide.clone() };
+    assert_eq!(wide.parameters() - narrow.parameters(), 4 * (8 * (16_384 - 4096) - 2 * 4096));
+    assert_eq!(wide.active_parameters() - narrow.active_parameters(), 4 * (2 * (16_384 - 4096) - 2 * 4096));
+    assert_eq!(narrow.routed_parameters(narrow.kind(0)), 8 * 4096);
+    // The activation function sees experts and the shared one alone.
+    assert_eq!([true, false].map(|routed| narrow.mlp_widths(narrow.kind(0), routed)), [[128.0; 2], [64.0, 32.0]]);
+}
+
+fn pattern(letters: &str) -> Option<LayerPattern> {
+    Some(LayerPattern::try_from(letters.to_owned()).expect("a pattern"))
+}
+
+#[test]
+fn layers_are_one_thing_each_where_a_pattern_says_so() {
+    let mamba = Mamba { heads: 4, head: 32, state: 16, groups: 2, conv: 4, chunk: 64 };
+    let model = Model { pattern: pattern("M-*"), mamba: Some(mamba), norm: Norm::RmsNorm, ..plain() };
+    // Gate and inputs of 128, B and C of 2 x 16, a step for each of 4 heads: 128 x 324. The convolution has 4 weights and a
+    // bias for each of 192 channels, each head 3 numbers, the gated norm 128, the projection 128 x 128; and a norm of 128.
+    let space = 41_472 + 960 + 12 + 128 + 16_384 + 128;
+    let parameters = |layer| model.layer_parameters(model.kind(layer));
+    assert_eq!([0, 1, 2, 3].map(parameters), [space, 131_072 + 128, 65_536 + 128, space]);
+    // A token multiplies each but the vectors'.
+    assert_eq!(model.matrix_parameters(), 2 * (space - 192 - 12 - 256) + 131_072 + 65_536);
+    // States of 4 x 32 x 16 numbers, 7 flop each, in 2 layers; attention in one.
+    assert_eq!(model.recurrence_flop(), Flop::new(2.0 * 7.0 * 2048.0));
+    assert_eq!(model.attention_flop(1000), Flop::new(512_000.0));
+    let kinds: Vec<_> = model.kinds().map(|(kind, count)| (kind.name(&model), count)).collect();
+    assert_eq!(kinds, [("attention".to_owned(), 1), ("Mamba-2".to_owned(), 2), ("MLP".to_owned(), 1)]);
+    assert_eq!((model.problems(), model.kind_period()), (vec![], 3));
+    assert_eq!(String::from(model.pattern.expect("a pattern")), "M-*");
+    assert!(LayerPattern::try_from("M-A".to_owned()).is_err_and(|error| error.starts_with("'A' is no kind of layer")));
+    assert!(LayerPattern::try_from(String::new()).is_err());
+}
+
+/// A layer of Mamba-2 has 2688 x 10,304 + 5 x 6144 + 3 x 64 + 4096 + 4096 x 2688; 128 experts of 2 x 2688 x 1856 each, a
+/// router, a shared expert of twice their width; attention 2 x 2688 x 4096 + 2 x 2688 x 256. NVIDIA states 31.6 and 3.6
+/// thousand million.
+#[test]
+fn nemotron_3_nano_has_the_published_parameters() {
+    let model = Library::embedded().model("nemotron-3-nano").expect("a preset");
+    let (space, attention, expert) = (38_742_208, 23_396_352, 9_977_856);
+    let sparse = 128 * expert + 128 * 2688 + 2 * expert;
+    assert_eq!(model.layers_parameters(), 23 * (space + sparse) + 6 * attention + 52 * 2688);
+    assert_eq!(model.parameters(), 31_577_937_344);
+    assert_eq!(model.active_parameters(), model.parameters() - 23 * 122 * expert);
 }
 
 #[test]
@@ -165,6 +219,11 @@ fn what_cannot_be_is_refused_at_its_field() {
         wrong(Model { delta_net: Some(net), causal: false, ..plain() }),
         ["delta_net.value_heads", "delta_net.full_every", "delta_net"]
     );
+    let mamba = Mamba { heads: 3, head: 1, state: 1, groups: 2, conv: 0, chunk: 1 };
+    let alone = Model { pattern: pattern("*E"), mamba: Some(mamba), delta_net: Some(delta_net()), ..plain() };
+    assert_eq!(wrong(alone), ["mamba.conv", "mamba.heads", "mamba", "experts", "pattern"]);
+    let twice = Model { pattern: pattern("M"), experts: Some(experts(Some(1))), ..plain() };
+    assert_eq!(wrong(twice), ["mamba", "experts", "pattern"]);
     let most = 1 << 24;
     let latent = LatentAttention { query: Some(most), key_value: most, rotary: 1, value_head: most };
     assert_eq!(wrong(Model { latent: Some(latent), heads: most, kv_heads: most, ..plain() }), ["layers"]);

@@ -55,9 +55,11 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
         visitor.visit_str(example)
     }
 
+    /// A text with a form of its own says it by an example too.
     fn deserialize_str<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Error> {
         self.note(KeyType::Text);
-        visitor.visit_str("text")
+        let expected = (&visitor as &dyn Expected).to_string();
+        visitor.visit_str(expected.split('"').nth(1).unwrap_or("text"))
     }
 
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {

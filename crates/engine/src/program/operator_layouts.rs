@@ -135,7 +135,7 @@ impl<'a> OperatorLayouts<'a> {
     /// them, and all else of the layer goes with attention.
     fn sublayers(&self, layer: u32) -> PerSublayer<usize> {
         let [attention, mlp] = [Site::Attention(layer), Site::Mlp(layer)].map(|site| self.layout_of(site));
-        match self.experts.get(mlp).filter(|_| self.scenario.model.kind(layer).experts) {
+        match self.experts.get(mlp).filter(|_| self.scenario.model.kind(layer).has_experts()) {
             Some(experts) => PerSublayer { attention, mlp: attention, experts: *experts },
             None => PerSublayer { attention, mlp, experts: mlp },
         }
@@ -243,8 +243,17 @@ impl<'a> OperatorLayouts<'a> {
                 add(experts, (count, self.layouts[experts].slices), routed, half);
             } else if apart {
                 let half = sublayers::collectives(whole);
-                add(attention, (count, self.layouts[attention].slices), Parameters::attention(scenario, kind), half);
-                add(mlp, (count, self.layouts[mlp].slices), Parameters::mlp(scenario, kind), half);
+                if kind.has_mixer() {
+                    add(
+                        attention,
+                        (count, self.layouts[attention].slices),
+                        Parameters::attention(scenario, kind),
+                        half,
+                    );
+                }
+                if kind.has_mlp() {
+                    add(mlp, (count, self.layouts[mlp].slices), Parameters::mlp(scenario, kind), half);
+                }
             } else {
                 add(attention, (count, 1), Parameters::layer(scenario, kind), whole);
             }

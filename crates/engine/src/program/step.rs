@@ -331,15 +331,15 @@ impl TaskEmitter<'_> {
             let (first, last) = (index == 0, index + 1 == total);
             let [one, two, three] = if first { start } else { [None; 3] };
             let tensor = (plan.tensor > 1).then(|| builder.after(TaskEvent::Tensor, 0));
-            let context = (plan.context > 1).then(|| builder.after(TaskEvent::Context, 0));
+            let context = |builder: &GraphBuilder<'_>| (plan.context > 1).then(|| builder.after(TaskEvent::Context, 0));
             let tokens = |builder: &GraphBuilder<'_>| rates.experts.apart.then(|| builder.after(TaskEvent::Experts, 0));
             if let Some(exchange) = self.costs.exchange(step.exchanges.before) {
                 let computed = Some(builder.after(TaskEvent::Computed, 0));
-                let waits = waits([one, two, three, tensor, context, tokens(builder), computed]);
+                let waits = waits([one, two, three, tensor, context(builder), tokens(builder), computed]);
                 let task = self.exchange(builder, site, &exchange);
                 builder.push(Task { waits, ..task });
             }
-            let experts = tokens(builder);
+            let (context, experts) = (context(builder), tokens(builder));
             // An exchange runs beside this piece of compute, not before it: what the piece waits for was read before the
             // exchange is listed, so the first to wait for it is the next piece.
             for exchange in self.costs.beside(step) {

@@ -58,17 +58,19 @@ pub(super) fn layer(
 ) -> Vec<UnitPass> {
     let rates = costs.attention.rates;
     let work = &rates.sliced_layer(kind, slices);
+    let apart = rates.experts_apart(kind);
     let units = |sublayer: Sublayer| {
         SublayerUnits::new(costs.get(sublayer), kind, sublayer, work, *slices.get(sublayer), recomputed)
     };
-    let second = if rates.experts_apart(kind) { Sublayer::Experts } else { Sublayer::Mlp };
-    let (first, second) = (units(Sublayer::Attention), units(second));
+    let first = (kind.has_mixer() || apart).then(|| units(Sublayer::Attention));
+    let second = kind.has_mlp().then(|| units(if apart { Sublayer::Experts } else { Sublayer::Mlp }));
+    let (both, backwards) = ([&first, &second].into_iter().flatten(), [&second, &first].into_iter().flatten());
     match pass {
-        Pass::Forward => [first.forward(), second.forward()].concat(),
+        Pass::Forward => both.flat_map(SublayerUnits::forward).collect(),
         Pass::Backward | Pass::BackwardInputs => {
-            [first.recompute(), second.recompute(), second.backward(pass), first.backward(pass)].concat()
+            both.flat_map(SublayerUnits::recompute).chain(backwards.flat_map(|unit| unit.backward(pass))).collect()
         }
-        Pass::BackwardWeights => [second.weights(), first.weights()].concat(),
+        Pass::BackwardWeights => backwards.flat_map(SublayerUnits::weights).collect(),
     }
 }
 
@@ -91,7 +93,8 @@ impl<'a> SublayerUnits<'a> {
             if costs.rates.experts_apart(kind) { Parameters::routed(scenario, kind) } else { Parameters::NONE };
         let (part, parameters) = match sublayer {
             Sublayer::Attention if routed.weights > Count::ZERO => {
-                (ModelPart::Attention, Parameters::layer(scenario, kind) - routed)
+                let part = if kind.has_mixer() { ModelPart::Attention } else { ModelPart::Mlp };
+                (part, Parameters::layer(scenario, kind) - routed)
             }
             Sublayer::Attention => (ModelPart::Attention, Parameters::attention(scenario, kind)),
             Sublayer::Mlp => (ModelPart::Mlp, Parameters::mlp(scenario, kind)),
@@ -110,9 +113,30 @@ impl<'a> SublayerUnits<'a> {
         }
     }
 
+    /// Whether the layer begins with the unit.
+    fn is_first(&self) -> bool {
+        self.sublayer == Sublayer::Attention || self.sublayer == Sublayer::Mlp && !self.kind.has_mixer()
+    }
+
     /// Whether the unit is all of a layer but its experts.
     fn has_router(&self) -> bool {
         self.sublayer == Sublayer::Attention && self.costs.rates.experts_apart(self.kind)
+    }
+
+    /// The exchanges around a pass over the unit's own sublayer.
+    fn around(&self, pass: Pass) -> Exchanges {
+        Exchanges::around(self.kind, self.sublayer, pass)
+    }
+
+    /// The exchanges of attention and router, with that of tokens beside attention where it is `hidden`; in a layer that
+    /// has none, beside the router.
+    fn with_dispatch(&self, hidden: bool, [attention, router]: [Exchanges; 2]) -> [Exchanges; 2] {
+        let dispatch = |around: Exchanges| around.with_experts_beside(ExchangeId::Dispatch);
+        match hidden {
+            false => [attention, router],
+            true if self.kind.has_mixer() => [dispatch(attention), router],
+            true => [attention, dispatch(router)],
+        }
     }
 
     fn activations(&self) -> SublayerActivations {
@@ -123,17 +147,15 @@ impl<'a> SublayerUnits<'a> {
         *self.costs.layer(self.kind).activations.sublayers.get(self.sublayer)
     }
 
-    /// The layer's input, which recomputed layers keep. It belongs to attention.
+    /// The layer's input, which recomputed layers keep. It belongs to the first unit.
     fn input(&self) -> Bytes {
-        match self.sublayer {
-            Sublayer::Attention => self.share(self.costs.layer(self.kind).activations.checkpoint),
-            Sublayer::Mlp | Sublayer::Experts => Bytes::ZERO,
-        }
+        let input = self.costs.layer(self.kind).activations.checkpoint;
+        if self.is_first() { self.share(input) } else { Bytes::ZERO }
     }
 
     /// Whether the host keeps that input.
     fn offloaded(&self) -> bool {
-        self.sublayer == Sublayer::Attention && self.recomputed && self.costs.rates.scenario.plan.offload.checkpoints()
+        self.is_first() && self.recomputed && self.costs.rates.scenario.plan.offload.checkpoints()
     }
 
     /// The compute of forward, or of its repeat: one piece, or two where a router follows attention.
@@ -149,16 +171,16 @@ impl<'a> SublayerUnits<'a> {
                 [piece(self.sublayer, 1.0, Exchanges::around_experts(Pass::Forward, hidden)), NO_COMPUTE]
             }
             Sublayer::Attention if self.has_router() => {
-                let attention = Exchanges::around(self.sublayer, Pass::Forward);
-                let attention = if hidden { attention.with_experts_beside(ExchangeId::Dispatch) } else { attention };
+                let attention = self.around(Pass::Forward);
+                let [attention, router] = self.with_dispatch(hidden, [attention, Exchanges::NONE]);
                 let router = match self.costs.rates.scenario.plan.experts.shared_overlap {
-                    _ if hidden => Exchanges::NONE,
+                    _ if hidden => router,
                     true => Exchanges::NONE.with_experts_beside(ExchangeId::Dispatch),
                     false => Exchanges { after: Some(ExchangeId::Dispatch), ..Exchanges::NONE },
                 };
                 [piece(self.sublayer, 0.5, attention), piece(Sublayer::Mlp, 0.5, router)]
             }
-            sublayer => [piece(sublayer, 1.0, Exchanges::around(sublayer, Pass::Forward)), NO_COMPUTE],
+            sublayer => [piece(sublayer, 1.0, self.around(Pass::Forward)), NO_COMPUTE],
         }
     }
 
@@ -177,9 +199,9 @@ impl<'a> SublayerUnits<'a> {
         forward
     }
 
-    /// Whether recompute and backward are one pass on one gather, as for an MLP in one piece.
+    /// Whether recompute and backward are one pass on one gather, as for an MLP in one piece behind attention.
     fn recomputes_at_once(&self) -> bool {
-        self.sublayer != Sublayer::Attention && self.slices == 1
+        !self.is_first() && self.slices == 1
     }
 
     /// The passes of recompute; none where nothing is recomputed or backward does it. They bring back all activations
@@ -211,11 +233,10 @@ impl<'a> SublayerUnits<'a> {
         match self.sublayer {
             Sublayer::Experts => [piece(self.sublayer, 1.0, Exchanges::around_experts(pass, hidden)), NO_COMPUTE],
             Sublayer::Attention if self.has_router() => {
-                let attention = Exchanges::around(self.sublayer, pass);
-                let attention = if hidden { attention.with_experts_beside(ExchangeId::Dispatch) } else { attention };
-                [piece(Sublayer::Mlp, 0.5, Exchanges::NONE), piece(self.sublayer, 0.5, attention)]
+                let [attention, router] = self.with_dispatch(hidden, [self.around(pass), Exchanges::NONE]);
+                [piece(Sublayer::Mlp, 0.5, router), piece(self.sublayer, 0.5, attention)]
             }
-            sublayer => [piece(sublayer, 1.0, Exchanges::around(sublayer, pass)), NO_COMPUTE],
+            sublayer => [piece(sublayer, 1.0, self.around(pass)), NO_COMPUTE],
         }
     }
 
@@ -237,7 +258,7 @@ impl<'a> SublayerUnits<'a> {
             let compute = [if selective { again } else { NO_COMPUTE }, first, second];
             (compute, own.whole - own.kept + own.working, self.share(own.kept))
         } else if self.recomputes_at_once() {
-            // A unit that is not attention has one piece either way.
+            // A unit behind attention has one piece either way.
             let ([again, _], [back, _]) = (self.forward_compute(), back);
             ([again, back, NO_COMPUTE], own.whole + own.working, Bytes::ZERO)
         } else {

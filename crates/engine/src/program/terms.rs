@@ -177,7 +177,9 @@ fn unit_cost(all: &[UnitCosts<'_>], ahead: &UnitRun, behind: &UnitRun) -> StageC
         ModelPart::Embedding => (&all[0], Parameters::outside(scenario, model.embedding_parameters())),
         ModelPart::Head => (&all[0], Parameters::outside(scenario, model.head_parameters())),
         ModelPart::Experts => (&all[all.len() - 1], Parameters::routed(scenario, kind)),
-        ModelPart::Attention => (&all[0], Parameters::layer(scenario, kind) - Parameters::routed(scenario, kind)),
+        ModelPart::Attention | ModelPart::Mlp => {
+            (&all[0], Parameters::layer(scenario, kind) - Parameters::routed(scenario, kind))
+        }
         _ => (&all[0], Parameters::layer(scenario, kind)),
     };
     let [ahead, behind] = [ahead, behind].map(|run| &run.unit_pass);

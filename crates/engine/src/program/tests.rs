@@ -6,6 +6,7 @@ pub(crate) mod split_backward;
 use std::sync::Arc;
 
 use super::*;
+use crate::model::{LayerPattern, Model};
 use crate::plan::{
     Extent, Extents, Format, Operator, Optimizer, Placement, Precision, Recompute, Reduction, Schedule, Secondary,
     Sharding, Size,
@@ -119,6 +120,23 @@ fn backward_passes_keys_values_and_their_gradients_around() {
     // Per layer 512 tokens of each of 2 ranks, keys and values 2 x 1024 wide in bf16: of 4 MiB one rank
     // receives 2 MiB, once in forward and twice in backward, in 8 layers.
     close(built(&scenario).volume(0).bytes[0].get() - alone, 8.0 * 3.0 * 2.0 * 1024.0 * 1024.0);
+}
+
+/// Of each token gates, inputs, `B`, `C` and steps go out and outputs come back, 2 x 2048 + 2 x 512 + 16 + 2048 numbers in bf16,
+/// half of them to the other of two ranks with 512 tokens each; backward as much, in 8 layers.
+#[test]
+fn context_ranks_exchange_the_heads_of_a_state_space() {
+    let mut scenario = testing::scenario();
+    let kinds = testing::of_kinds(testing::model(8, 1024), 7);
+    let pattern = LayerPattern::try_from("M".to_owned()).ok();
+    scenario.model = Arc::new(Model { pattern, experts: None, ..kinds });
+    scenario.plan.sharding = testing::ddp();
+    let alone = built(&scenario).volume(0).bytes[0].get();
+    scenario.plan.context = 2;
+    close(built(&scenario).volume(0).bytes[0].get() - alone, 8.0 * 2.0 * 7184.0 * 512.0);
+    scenario.plan.context = 32;
+    let problems = scenario.layout().expect_err("there are 16 groups");
+    assert!(problems.iter().any(|problem| problem.what.contains("16 groups of its state space")), "{problems:?}");
 }
 
 /// ZeRO++ with scales too few to count.

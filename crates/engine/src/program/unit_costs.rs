@@ -39,6 +39,8 @@ pub(super) struct UnitCosts<'a> {
     pub tensor: TensorTransfers,
     /// Keys and values, once around the context ranks.
     pub keys_values: Transfer,
+    /// The heads of a state space, to the context ranks that have some of them and back.
+    pub heads: Transfer,
     pub experts: ExpertTransfers,
     /// Collectives that gather or reduce one unit.
     pub collectives: Count,
@@ -72,6 +74,7 @@ impl<'a> UnitCosts<'a> {
             } else {
                 Transfer::default()
             },
+            heads: rates.heads_exchange(layout),
             collectives: rates.scenario.stack.collectives.per_layer.into(),
             staged,
         }
@@ -166,6 +169,7 @@ impl<'a> UnitCosts<'a> {
         };
         let exchange = match id? {
             ExchangeId::KeysValues => context(self.keys_values),
+            ExchangeId::Heads => Exchange { kind: TaskKind::AllToAll, ..context(self.heads) },
             ExchangeId::KeysValuesGradients => context(self.keys_values + self.keys_values),
             ExchangeId::Forward => tensor(*forward),
             ExchangeId::ForwardBeside => tensor(*overlapped_forward),
@@ -216,7 +220,7 @@ impl<'a> UnitCosts<'a> {
             return Exchanges { before, after, ..Exchanges::NONE };
         }
         let around_mlp = has(Sublayer::Mlp) && again.mlp.whole;
-        let mlp = if around_mlp { Exchanges::around(Sublayer::Mlp, Pass::Forward) } else { Exchanges::NONE };
+        let mlp = if around_mlp { Exchanges::around(kind, Sublayer::Mlp, Pass::Forward) } else { Exchanges::NONE };
         let keys_values = (has(Sublayer::Attention) && again.core > 0.0).then_some(ExchangeId::KeysValues);
         Exchanges { beside: [keys_values, mlp.beside[1], None], ..mlp }
     }

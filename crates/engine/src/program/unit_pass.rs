@@ -2,6 +2,7 @@
 //! gradients. Not for the costs ([`super::unit_costs`]).
 
 use crate::cost::{Parameters, Sublayer, Transfer};
+use crate::model::{LayerKind, Mixer};
 use crate::plan::pass::Pass;
 use crate::units::{Bytes, Count, Share};
 
@@ -97,6 +98,9 @@ pub(super) enum ExchangeId {
     KeysValues,
     /// Keys and values with their gradients.
     KeysValuesGradients,
+    /// The heads of a state space, from ranks that have all of them for their part of the sequence to ranks that have some for
+    /// all of it, and back.
+    Heads,
     /// After forward of a sublayer.
     Forward,
     /// Beside forward of a sublayer.
@@ -148,8 +152,11 @@ impl Exchanges {
     pub const NONE: Self = Self { before: None, after: None, beside: [None; 3] };
 
     /// The exchanges around a pass over a sublayer. Gradients of weights need nothing from other ranks: the pass for
-    /// inputs has all exchanges of backward.
-    pub fn around(sublayer: Sublayer, pass: Pass) -> Self {
+    /// inputs has all exchanges of backward. A half that the layer lacks has none.
+    pub fn around(kind: LayerKind, sublayer: Sublayer, pass: Pass) -> Self {
+        if !sublayer.is_in(kind) {
+            return Self::NONE;
+        }
         // Backward passes keys and values around once more, and their gradients with them (arXiv 2310.01889).
         let (keys_values, after, beside) = match pass {
             Pass::Forward => (ExchangeId::KeysValues, ExchangeId::Forward, ExchangeId::ForwardBeside),
@@ -158,8 +165,24 @@ impl Exchanges {
             }
             Pass::BackwardWeights => return Self::NONE,
         };
-        let keys_values = (sublayer == Sublayer::Attention).then_some(keys_values);
-        Self { after: Some(after), beside: [keys_values, Some(beside), None], ..Self::NONE }
+        let mixer = if sublayer == Sublayer::Attention { kind.mixer } else { Mixer::None };
+        let keys_values = mixer.attends().then_some(keys_values);
+        let before = (mixer == Mixer::Mamba).then_some(ExchangeId::Heads);
+        Self { before, after: Some(after), beside: [keys_values, Some(beside), None] }
+    }
+
+    /// The exchanges around forward of a whole layer in one piece.
+    pub fn around_layer(kind: LayerKind) -> Self {
+        let [attention, mlp] = [Sublayer::Attention, Sublayer::Mlp].map(|half| Self::around(kind, half, Pass::Forward));
+        match kind.halves() {
+            2 => Self {
+                after: Some(ExchangeId::LayerForward),
+                beside: [attention.beside[0], Some(ExchangeId::LayerForwardBeside), None],
+                ..Self::NONE
+            },
+            _ if kind.has_mixer() => attention,
+            _ => mlp,
+        }
     }
 
     /// The exchanges around the experts of a layer: tokens come in before them and go out behind; or, where both are hidden

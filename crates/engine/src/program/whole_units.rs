@@ -57,7 +57,7 @@ impl UnitCosts<'_> {
         let part = |sublayer: Sublayer, all: DeviceTime, late: Seconds| {
             let work = layer.work(sublayer, pass);
             let piece = LaunchedWork { work, host: late * share(work, all) };
-            ComputeStep { piece, exchanges: Exchanges::around(sublayer, pass) }
+            ComputeStep { piece, exchanges: Exchanges::around(kind, sublayer, pass) }
         };
         let ahead = layer.forward.sum();
         if pass == Pass::Forward {
@@ -71,9 +71,7 @@ impl UnitCosts<'_> {
             _ if !pass.propagates() => ComputeStep::default(),
             (true, _) => {
                 let piece = LaunchedWork { work: ahead, host: late(ahead, 1.0) };
-                let beside = [Some(ExchangeId::KeysValues), Some(ExchangeId::LayerForwardBeside), None];
-                let exchanges = Exchanges { after: Some(ExchangeId::LayerForward), beside, ..Exchanges::NONE };
-                ComputeStep { piece, exchanges }
+                ComputeStep { piece, exchanges: Exchanges::around_layer(kind) }
             }
             (false, true) => {
                 let piece = LaunchedWork { work: layer.selective.sum(), host: Seconds::ZERO };

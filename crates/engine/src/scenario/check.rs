@@ -3,7 +3,7 @@
 mod operators;
 mod tuning;
 
-use crate::plan::{Extent, Format, GradientFormat, Module, Recompute, Size, StageSizes};
+use crate::plan::{Extent, Format, GradientFormat, Module, Plan, Recompute, Size, StageSizes};
 use crate::units::significant;
 
 use super::field::{Field, MOST, PLACEMENT, Value};
@@ -34,6 +34,7 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     }
     tensor(scenario, &mut checks);
     context(scenario, &mut checks);
+    state_space(scenario, &mut checks);
     mesh(scenario, &mut checks);
     experts(scenario, &mut checks);
     further(scenario, &mut checks);
@@ -171,7 +172,8 @@ fn tensor(scenario: &Scenario, checks: &mut Checks) {
     let divides = |size: u32| {
         let kv = shares(size) || model.kv_heads == model.heads;
         let delta_net = model.delta_net.is_none_or(|delta_net| delta_net.key_heads.is_multiple_of(size));
-        [model.heads.is_multiple_of(size), kv, delta_net, model.undivided_mlp(size).is_none(), !straddles(size)]
+        let mamba = model.mamba.is_none_or(|mamba| mamba.groups.is_multiple_of(size));
+        [model.heads.is_multiple_of(size), kv, delta_net, mamba, model.undivided_mlp(size).is_none(), !straddles(size)]
     };
     let together = scenario.plan.tensor_overlap && tensor > 1 && !scenario.stack.sequence_parallel;
     checks.refuse(
@@ -186,6 +188,7 @@ fn tensor(scenario: &Scenario, checks: &mut Checks) {
             format!("the {} heads of {}", model.heads, model.name),
             format!("its {} key and value heads", model.kv_heads),
             format!("the {} key heads of its gated delta net", model.delta_net.map_or(0, |net| net.key_heads)),
+            format!("the {} groups of its state space", model.mamba.map_or(0, |mamba| mamba.groups)),
             format!("the MLP's width {}", model.undivided_mlp(tensor).unwrap_or(model.ffn_hidden.into())),
             format!("nodes of {per_node} devices"),
         ];
@@ -216,6 +219,23 @@ fn context(scenario: &Scenario, checks: &mut Checks) {
         Field::Context.path(),
         || format!("{} has gated delta nets, whose state would pass from rank to rank", scenario.model.name),
         || "choose 1: how ranks share a sequence there is not modelled".to_owned(),
+    );
+}
+
+/// Groups of heads of a state space, which tensor and context ranks share.
+fn state_space(scenario: &Scenario, checks: &mut Checks) {
+    let Plan { tensor, context, .. } = scenario.plan;
+    let Some(mamba) = scenario.model.mamba.filter(|_| context > 1) else { return };
+    checks.refuse(
+        !mamba.groups.is_multiple_of(tensor.saturating_mul(context)),
+        Field::Context.path(),
+        || {
+            format!(
+                "tensor {tensor} x context {context} does not divide the {} groups of its state space",
+                mamba.groups
+            )
+        },
+        || "choose sizes whose product divides them".to_owned(),
     );
 }
 

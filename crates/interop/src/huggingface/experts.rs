@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use shardscope_engine::model::{Experts, Model};
+use shardscope_engine::model::{Experts, LayerKind, LayerMlp, LayerPattern, Model};
 
 use super::family::{ExpertRule, Family};
 use super::keys::Keys;
@@ -33,6 +33,7 @@ pub(super) fn put(keys: &mut Keys<'_>, family: &Family, model: &mut Model) -> Re
         ExpertRule::Qwen { shared } => Some(qwen(keys, shared, model.layers)?),
         ExpertRule::DeepSeek(dense) => deepseek(keys, dense)?,
         ExpertRule::Llama4 => Some(llama4(keys, model.layers)?),
+        ExpertRule::Nemotron => nemotron(keys, model.pattern.as_ref())?,
     };
     let Some(Widths { expert, dense, shared, dense_layers, every }) = widths else {
         model.ffn_hidden = plain(keys, family, model.hidden)?;
@@ -40,7 +41,7 @@ pub(super) fn put(keys: &mut Keys<'_>, family: &Family, model: &mut Model) -> Re
     };
     // The format's plain width is that of the layers without experts, where there are any: DeepSeek-V3's 18432 beside
     // experts of 2048. Qwen's files have one that no layer uses.
-    let mixed = dense_layers > 0 || every > 1;
+    let mixed = dense_layers > 0 || every > 1 || model.pattern.is_some() && dense > 0;
     model.ffn_hidden = if mixed { dense } else { expert };
     model.experts = Some(Experts {
         count: keys.needed("experts.count", &COUNT)?,
@@ -50,6 +51,10 @@ pub(super) fn put(keys: &mut Keys<'_>, family: &Family, model: &mut Model) -> Re
         shared_gate: matches!(family.experts, ExpertRule::Qwen { shared: true }),
         dense_layers: Some(dense_layers).filter(|count| *count > 0),
         active_groups: active_groups(keys)?,
+        latent: match family.experts {
+            ExpertRule::Nemotron => keys.count("experts.latent", &["moe_latent_size"])?,
+            _ => None,
+        },
         every: Some(every).filter(|every| *every > 1),
     });
     Ok(())
@@ -174,6 +179,24 @@ fn llama4(keys: &mut Keys<'_>, layers: u32) -> Result<Widths, Problem> {
         0
     };
     Ok(Widths { expert, dense, shared: Some(expert), dense_layers, every })
+}
+
+/// The experts of layers that are nothing else, and the width of layers that are an MLP alone, 0 without such layers.
+fn nemotron(keys: &mut Keys<'_>, pattern: Option<&LayerPattern>) -> Result<Option<Widths>, Problem> {
+    let has = |kind: fn(LayerKind) -> bool| pattern.is_some_and(|pattern| pattern.has(kind));
+    if !has(LayerKind::has_experts) {
+        // The class writes its defaults, whatever layers there are.
+        keys.skip(&COUNT);
+        return Ok(None);
+    }
+    let expert = keys.needed("experts.ffn_hidden", &["moe_intermediate_size"])?;
+    let shared = keys.count("shared experts", &["n_shared_experts"])?.unwrap_or(1);
+    let mut width = || keys.needed("experts.shared_ffn", &["moe_shared_expert_intermediate_size"]);
+    let shared = (shared > 0).then(&mut width).transpose()?;
+    let plain = has(|kind| kind.mlp == LayerMlp::Plain);
+    let dense = if plain { keys.needed("ffn_hidden", &["intermediate_size"])? } else { 0 };
+    keys.skip(&["intermediate_size"]);
+    Ok(Some(Widths { expert, dense, shared, dense_layers: 0, every: 1 }))
 }
 
 /// How many experts a configuration says that its class does not have.

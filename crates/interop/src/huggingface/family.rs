@@ -32,6 +32,8 @@ pub(super) struct Family {
     pub latent: bool,
     /// Whether most layers have a gated delta net, and attention in the others a gate of its output.
     pub delta_net: bool,
+    /// Whether each layer is a state space, attention, an MLP or experts alone.
+    pub mamba: bool,
     /// Sizes that its published files leave to the class.
     pub unsaid: &'static [(&'static str, u32)],
     /// Sizes of the class, which a configuration inside another leaves out where it has the same.
@@ -150,6 +152,8 @@ pub(super) enum ExpertRule {
     DeepSeek(u32),
     /// In each so-manieth layer, with a shared expert.
     Llama4,
+    /// In the layers of a pattern, with a shared expert.
+    Nemotron,
 }
 
 const ATTENTION: Has = Has::If("attention_bias", false);
@@ -170,6 +174,7 @@ const LLAMA: Family = Family {
     experts: ExpertRule::None,
     latent: false,
     delta_net: false,
+    mamba: false,
     unsaid: &[],
     class: None,
 };
@@ -226,7 +231,7 @@ const FALCON: Family = Family {
 };
 
 #[rustfmt::skip]
-const FAMILIES: [Family; 45] = [
+const FAMILIES: [Family; 46] = [
     Family { biases: BY_SWITCHES, class: Some(ClassSizes(32, 4096, 32, 11_008, 32_000)), ..LLAMA },
     Family { name: "llama4_text", kv_heads: KvHeads::Constant(8), head_size: Some(128), window: WindowRule::Llama4,
         experts: ExpertRule::Llama4, ..LLAMA },
@@ -289,6 +294,8 @@ const FAMILIES: [Family; 45] = [
     DEEPSEEK_V3,
     // Both matrices of the MLP, and a squared ReLU between them.
     Family { name: "nemotron", gated: false, norm: Norm::LayerNorm, biases: BY_SWITCHES, ..LLAMA },
+    Family { name: "nemotron_h", gated: false, kv_heads: KvHeads::Constant(8), head_size: Some(128), biases: BY_SWITCHES,
+        experts: ExpertRule::Nemotron, mamba: true, ..LLAMA },
     Family { name: "arcee", gated: false, biases: BY_SWITCHES, ..LLAMA },
     Family { name: "seed_oss", kv_heads: KvHeads::Constant(8), head_size: Some(128), biases: BiasRules { qkv: Has::If("attention_bias", true),
             projection: Has::If("attention_out_bias", false), mlp: Has::If("mlp_bias", false), ..BiasRules::NONE }, ..LLAMA },

@@ -7,11 +7,12 @@ use super::INSIDE;
 use super::keys::Keys;
 
 /// Parts of keys' names, and what such keys are; the first that fits says it.
-const REASONS: [(&str, &str); 34] = [
+const REASONS: [(&str, &str); 36] = [
     ("torch_dtype", "the format of the published weights; --precision says how it is trained"),
     ("dtype", "the format of the published weights; --precision says how it is trained"),
     ("quantization_config", "how published weights are stored; it changes no count"),
     ("nextn_predict", "layers that predict further tokens; --mtp-layers says how many are trained"),
+    ("mtp_", "layers that predict further tokens; --mtp-layers says how many are trained"),
     ("vision_config", "the part that reads pictures is not imported"),
     ("audio_config", "the part that reads sound is not imported"),
     ("token", "a token's number or place, or how tokens are generated"),
@@ -25,6 +26,7 @@ const REASONS: [(&str, &str); 34] = [
     ("drop", "dropout has no parameters; the stack says whether it is trained with it"),
     ("pdrop", "dropout has no parameters"),
     ("init", "how weights begin"),
+    ("time_step", "how weights begin, or what bounds the steps"),
     ("_eps", "a constant of the norms"),
     ("epsilon", "a constant of the norms"),
     ("_act", "the activation function has no parameters"),

@@ -18,6 +18,9 @@ const HYBRID: [(&str, &str); 7] = [
     ("block_configs", "a model whose layers differ from one another"),
 ];
 
+/// Those that say what Nemotron-H is made of.
+const OF_NEMOTRON: [&str; 3] = ["hybrid_override_pattern", "layers_block_type", "ssm_state_size"];
+
 /// The format that inference keeps a gated delta net's state in.
 const STATE_FORMAT: &str = "mamba_ssm_dtype";
 
@@ -28,12 +31,15 @@ pub(super) fn whole(object: &Map<String, Value>) -> Result<(), Problem> {
         return Err(Problem::new("weight_map", "this is the index of a model's weights", "name its config.json"));
     }
     let only = "only plain decoders can be imported; of others describe a like one in models/*.toml";
-    for (key, what) in HYBRID {
+    // The one class whose state spaces are known.
+    let known = there("model_type").is_some_and(|name| name == "nemotron_h");
+    for (key, what) in HYBRID.into_iter().filter(|(key, _)| !(known && OF_NEMOTRON.contains(key))) {
         if let Some(value) = there(key) {
             return Err(Problem::new(key, format!("is {}: {what}", shown(value)), only));
         }
     }
-    if let Some((key, value)) = object.iter().find(|(key, _)| key.starts_with("mamba_") && *key != STATE_FORMAT) {
+    let of_mamba = |key: &str| key.starts_with("mamba_") && key != STATE_FORMAT && !known;
+    if let Some((key, value)) = object.iter().find(|(key, _)| of_mamba(key)) {
         return Err(Problem::new(key, format!("is {}: a hybrid or state-space model", shown(value)), only));
     }
     for (key, what) in [("is_encoder_decoder", "an encoder and a decoder"), ("add_cross_attention", "cross-attention")]

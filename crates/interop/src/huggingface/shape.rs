@@ -5,7 +5,7 @@ use shardscope_engine::text;
 
 use super::family::{Family, Has, KvHeads, Norms, QkNormRule};
 use super::keys::Keys;
-use super::{ImportOptions, delta_net, experts, window};
+use super::{ImportOptions, delta_net, experts, mamba, window};
 use shardscope_engine::problem::Problem;
 
 /// The longest sequence that is assumed: what a model was mostly trained with, where its limit is longer.
@@ -17,7 +17,11 @@ const NO_LIMIT_GPT2: u32 = 1024;
 
 /// The model of a configuration.
 pub(super) fn model(keys: &mut Keys<'_>, family: &Family, options: ImportOptions<'_>) -> Result<Model, Problem> {
-    let layers = keys.needed_or(family, "layers", &["num_hidden_layers", "n_layer", "n_layers"])?;
+    let pattern = mamba::pattern(keys, family)?;
+    let layers = match &pattern {
+        Some(pattern) => pattern.layers(),
+        None => keys.needed_or(family, "layers", &["num_hidden_layers", "n_layer", "n_layers"])?,
+    };
     let hidden = keys.needed_or(family, "hidden", &["hidden_size", "n_embd", "d_model"])?;
     let heads = keys.needed_or(family, "heads", &["num_attention_heads", "n_head", "n_heads"])?;
     let latent = latent(keys, family)?;
@@ -57,6 +61,8 @@ pub(super) fn model(keys: &mut Keys<'_>, family: &Family, options: ImportOptions
         output_gate: family.delta_net && keys.switch_or("output_gate", "attn_output_gate", true)?,
         window: if family.delta_net { None } else { window::read(keys, family, layers)? },
         delta_net: delta_net::read(keys, family, layers)?,
+        mamba: mamba::read(keys, pattern.as_ref())?,
+        pattern,
         experts: None,
         mtp_layers: 0,
     };
@@ -99,7 +105,7 @@ fn sequence(keys: &mut Keys<'_>, family: &Family) -> Result<(u32, u32), Problem>
 }
 
 fn head_size(keys: &mut Keys<'_>, family: &Family, hidden: u32, heads: u32) -> Result<u32, Problem> {
-    if let Some(size) = keys.count("head_size", &["head_dim"])? {
+    if let Some(size) = keys.count("head_size", &["head_dim", "attention_head_dim"])? {
         return Ok(size);
     }
     if let Some(size) = family.head_size {

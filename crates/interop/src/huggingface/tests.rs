@@ -87,7 +87,8 @@ fn an_import_is_a_preset_with_the_same_model() {
 #[test]
 fn hybrids_and_models_that_are_no_plain_decoders_are_refused_by_name() {
     // The file has an `Infinity`, which is not JSON, and its type is unknown too: what matters is that it is a hybrid.
-    let said = import(&fixture("nemotron-h-56b")).unwrap_err().to_string();
+    let puzzle = fixture("nemotron-h-56b").replace("nemotron_h\"", "nemotron_h_puzzle\"");
+    let said = import(&puzzle).unwrap_err().to_string();
     assert!(said.starts_with("hybrid_override_pattern: is \"M-M-") && said.contains("a hybrid"), "{said}");
     for (changes, place, what) in [
         (json!({"block_configs": [{"n_heads": 1}]}), "block_configs", "layers differ"),
@@ -142,6 +143,52 @@ fn gated_delta_nets_are_layers_of_their_own_kind() {
     assert_eq!(listed([full, linear, linear, full]).unwrap_err().field, "layer_types");
     let other = changed("llama-2-7b", json!({"linear_num_value_heads": 32})).unwrap_err();
     assert!(other.field == "linear_num_value_heads" && other.what.contains("a hybrid"), "{other}");
+}
+
+/// Nemotron-H 56B has 54 state spaces of `8192 x 36,352 + 5 x 20,480 + 3 x 256 + 16,384 + 16,384 x 8192` parameters and a norm,
+/// 54 MLPs of two matrices, and 10 layers of attention: 56,324,350,464 with embedding and logits.
+#[test]
+fn layers_of_one_thing_each_are_read_from_their_pattern() {
+    let made = import(&fixture("nemotron-h-56b")).unwrap().made;
+    assert_eq!(made.parameters, 56_324_350_464);
+    assert_eq!(String::from(made.model.pattern.unwrap()).matches('M').count(), 54);
+    let mut nano = json!({
+        "model_type": "nemotron_h", "hidden_size": 2688, "num_hidden_layers": 52, "vocab_size": 131_072, "head_dim": 128,
+        "hybrid_override_pattern": "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME", "num_attention_heads": 32,
+        "num_key_value_heads": 2, "mamba_num_heads": 64, "mamba_head_dim": 64, "n_groups": 8, "ssm_state_size": 128,
+        "conv_kernel": 4, "chunk_size": 128, "expand": 2, "use_conv_bias": true, "mamba_proj_bias": false,
+        "n_routed_experts": 128, "num_experts_per_tok": 6, "moe_intermediate_size": 1856, "n_shared_experts": 1,
+        "moe_shared_expert_intermediate_size": 3712, "intermediate_size": 1856, "mlp_hidden_act": "relu2",
+        "tie_word_embeddings": false, "n_group": 1, "topk_group": 1, "max_position_embeddings": 262_144,
+    });
+    let made = import(&nano.to_string()).unwrap().made;
+    assert_eq!((made.parameters, made.active_parameters), (31_577_937_344, 3_580_073_408));
+    // Later files list the layers.
+    let letters = String::from(made.model.pattern.unwrap());
+    let types = letters.chars().map(|letter| match letter {
+        'M' => "mamba",
+        '*' => "attention",
+        _ => "moe",
+    });
+    nano["layers_block_type"] = json!(types.collect::<Vec<_>>());
+    nano.as_object_mut().unwrap().remove("hybrid_override_pattern");
+    assert_eq!(import(&nano.to_string()).unwrap().made.parameters, made.parameters);
+    // Tokens of half the width at 128 experts of two matrices, in 23 layers, and two matrices that narrow and widen them.
+    let mut narrow = nano.clone();
+    narrow["moe_latent_size"] = json!(1344);
+    let less = 23 * (128 * 2 * 1344 * 1856 - 2 * 2688 * 1344);
+    assert_eq!(import(&narrow.to_string()).unwrap().made.parameters, made.parameters - less);
+    for (key, value) in [
+        ("num_hidden_layers", json!(51)),
+        ("layers_block_type", json!(["mamba", "lstm"])),
+        ("use_conv_bias", json!(false)),
+        ("moe_latent_size", json!("narrow")),
+        ("ssm_state_size", json!(null)),
+    ] {
+        let mut wrong = nano.clone();
+        wrong[key] = value;
+        assert_eq!(import(&wrong.to_string()).unwrap_err().field, key);
+    }
 }
 
 #[test]

@@ -272,7 +272,7 @@ fn a_gated_delta_net_takes_what_its_kernels_move() {
     let net = GatedDeltaNet { key_heads: 2, value_heads: 4, key_head: 16, value_head: 32, conv: 4, full_every: 2 };
     Arc::make_mut(&mut scenario.model).delta_net = Some(net);
     let rates = rates(&scenario);
-    let kind = LayerKind { experts: false, mixer: Mixer::DeltaNet };
+    let kind = LayerKind { mlp: LayerMlp::Plain, mixer: Mixer::DeltaNet };
     let tokens = rates.tokens().get();
     let PerDirection { forward, backward } = rates.attention_work(kind, scenario.plan.micro_batch);
     let head = 14_336.0 + 3072.0 + 4096.0 / 3.0;
@@ -289,6 +289,31 @@ fn a_gated_delta_net_takes_what_its_kernels_move() {
     near(rates.activations(kind).sublayers.attention.whole.get(), tokens * 2.0 * (2048.0 + 328.0 + 768.0));
 }
 
+/// A state space of 4 heads of 32 channels, states of 16, two groups, chunks of 64. Forward takes
+/// `2 (64 x 32 + 64 x 128 + 2 x 16 x 128)` flop, and `2 x 4 x 192` in the convolution; backward
+/// `2 (3 x 64 x 32 + 3 x 64 x 128 + 5 x 16 x 128)` and three convolutions. Forward moves 2 x 192 channels, 7 x 128 of heads,
+/// 4 x 32 of groups, 4 rows of 2 x 64 and 6 x 32 of states: 2,112 elements of 2 bytes; backward
+/// 5 x 192 + 20 x 128 + 19 x 32 + 12 x 128 + 17 x 32 = 6,208.
+#[test]
+fn a_state_space_takes_what_its_kernels_move() {
+    let mut scenario = testing::scenario();
+    let model = Arc::make_mut(&mut scenario.model);
+    model.mamba = Some(Mamba { heads: 4, head: 32, state: 16, groups: 2, conv: 4, chunk: 64 });
+    let rates = rates(&scenario);
+    let kind = LayerKind { mlp: LayerMlp::None, mixer: Mixer::Mamba };
+    let tokens = rates.tokens().get();
+    let PerDirection { forward, backward } = rates.attention_work(kind, scenario.plan.micro_batch);
+    let near = |value: f64, expected: f64| assert!((value / expected - 1.0).abs() < 1e-12, "{value} for {expected}");
+    near(forward.flop.get(), tokens * (28_672.0 + 1536.0));
+    near(backward.flop.get(), tokens * (81_920.0 + 4608.0));
+    near(forward.bytes.get(), tokens * 4224.0);
+    near(backward.bytes.get(), tokens * 12_416.0);
+    // The input and output of a norm of 1024, 324 columns in, and 3 x 128 between: 2 bytes each. There is no MLP.
+    let kept = rates.activations(kind).sublayers;
+    near(kept.attention.whole.get(), tokens * 2.0 * (2048.0 + 324.0 + 384.0));
+    assert_eq!((kept.mlp, rates.layer(kind).forward.mlp), Default::default());
+}
+
 /// A layer of 1 ms and micro-batches of 2 ms: graphs of layers leave the half of a layer that has experts, those of a whole
 /// iteration nothing.
 #[test]
@@ -297,7 +322,7 @@ fn graphs_spare_the_host_its_launches() {
     let calibration = Arc::make_mut(&mut scenario.calibration);
     calibration.runtimes.insert("none".to_owned(), Runtime { layer: Seconds::new(1e-3), ..Runtime::IDEAL });
     calibration.software.micro_batch = Seconds::new(2e-3);
-    let routed = LayerKind { experts: true, ..DENSE };
+    let routed = LayerKind { mlp: LayerMlp::Experts, ..DENSE };
     for (graphs, mlp, experts, micro_batch) in [
         (CudaGraphs::None, 0.5e-3, 0.5e-3, 2e-3),
         (CudaGraphs::Layer, 0.0, 0.5e-3, 2e-3),

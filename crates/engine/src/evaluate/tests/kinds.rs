@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::cost::Factors;
+use crate::model::LayerPattern;
 use crate::plan::StageSizes;
 
 /// Seconds of forward and backward of a layer with so many active weights, in units of the square of the width of 1024,
@@ -36,6 +37,28 @@ fn a_step_is_the_sum_of_the_layers_that_there_are() {
     ];
     for (kinds, expected) in expected.into_iter().enumerate() {
         close(evaluate(&of_kinds(kinds)).time.compute.get(), expected);
+    }
+}
+
+/// Twelve layers, attention and an MLP in turns, are six that have both, and so with experts; tensor ranks exchange as much,
+/// and experts may have a mesh of their own.
+#[test]
+fn halves_in_layers_of_their_own_cost_what_they_cost_together() {
+    for (kinds, letters, tensor, experts) in [(0, "*-", 1, 1), (0, "*-", 2, 1), (1, "*E", 2, 1), (1, "*E", 1, 4)] {
+        let mut whole = of_kinds(kinds);
+        whole.plan.size = Size::Devices(tensor * experts);
+        (whole.plan.tensor, whole.plan.experts.ranks) = (tensor, experts);
+        let mut alone = whole.clone();
+        let model = Arc::make_mut(&mut alone.model);
+        model.layers = 12;
+        model.pattern = Some(LayerPattern::try_from(letters.to_owned()).expect("a pattern"));
+        let [whole, alone] = [whole, alone].map(|scenario| evaluate(&scenario));
+        close(alone.time.compute.get(), whole.time.compute.get());
+        close(alone.memory.parts.weights.get(), whole.memory.parts.weights.get());
+        // Gradients of smaller units are reduced sooner.
+        if experts == 1 {
+            close(alone.step_time.get(), whole.step_time.get());
+        }
     }
 }
 

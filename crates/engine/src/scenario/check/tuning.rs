@@ -30,8 +30,9 @@ pub(super) fn adapters(scenario: &Scenario, checks: &mut Checks) {
     if !plan.tuning.freezes() {
         return;
     }
+    let narrow = model.experts.is_some_and(|experts| experts.latent.is_some());
     checks.refuse(
-        model.delta_net.is_some() || model.output_gate,
+        model.delta_net.is_some() || model.mamba.is_some() || model.output_gate || narrow,
         Field::Train.path(),
         || format!("what adapters beside the gates of {} cost is not known", model.name),
         || "choose full".to_owned(),

@@ -144,10 +144,15 @@ impl OperatorPlan {
                 let alike = space.sublayers.iter().position(|alike| alike.are_of(sublayer, kind))?;
                 left[alike].next()
             };
-            let (Some(attention), Some(mlp)) = (next(Sublayer::Attention), next(Sublayer::Mlp)) else { break };
+            // A layer that is one of the two alone is placed as a whole.
+            let choices = match (next(Sublayer::Attention), next(Sublayer::Mlp)) {
+                (Some(attention), Some(mlp)) => [attention, mlp],
+                (Some(alone), None) | (None, Some(alone)) => [alone; 2],
+                (None, None) => break,
+            };
             match ranges.last_mut() {
-                Some((layers, choices)) if *choices == [attention, mlp] => layers.last = layer,
-                _ => ranges.push((Layers { first: layer, last: layer }, [attention, mlp])),
+                Some((layers, before)) if *before == choices => layers.last = layer,
+                _ => ranges.push((Layers { first: layer, last: layer }, choices)),
             }
         }
         ranges

@@ -38,7 +38,7 @@ impl EqualSublayers {
     pub fn of_model(model: &Model) -> Vec<Self> {
         let mut found: Vec<Self> = Vec::new();
         for sublayer in [Sublayer::Attention, Sublayer::Mlp] {
-            for (kind, layers) in model.kinds() {
+            for (kind, layers) in model.kinds().filter(|(kind, _)| sublayer.is_in(*kind)) {
                 match found.iter_mut().find(|known| known.are_of(sublayer, kind)) {
                     Some(known) => known.layers += layers,
                     None => found.push(Self { sublayer, kind, layers }),
@@ -52,7 +52,7 @@ impl EqualSublayers {
     pub fn are_of(self, sublayer: Sublayer, kind: LayerKind) -> bool {
         let alike = match sublayer {
             Sublayer::Attention => self.kind.mixer == kind.mixer,
-            Sublayer::Mlp | Sublayer::Experts => self.kind.experts == kind.experts,
+            Sublayer::Mlp | Sublayer::Experts => self.kind.mlp == kind.mlp,
         };
         self.sublayer == sublayer && alike
     }

@@ -126,11 +126,13 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
         bias: !free,
         causal: true,
         sequence,
+        pattern: None,
         biases: None,
         latent: None,
         output_gate: false,
         window: window.and_then(|window| attention_window(&window.text)),
         delta_net: None,
+        mamba: None,
         experts,
         mtp_layers: 0,
     };
@@ -177,6 +179,7 @@ fn experts(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Option<
         shared_gate: false,
         dense_layers: None,
         active_groups: None,
+        latent: None,
         every: None,
     }))
 }

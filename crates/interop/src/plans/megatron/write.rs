@@ -103,6 +103,11 @@ fn of_model(model: &Model, writer: &mut PlanWriter) -> Vec<Line> {
         (model.latent.is_some(), "its attention's compressed keys and values"),
         (model.window.is_some(), "the window of its attention"),
         (model.delta_net.is_some(), "its gated delta nets (--experimental-attention-variant gated_delta_net)"),
+        (model.pattern.is_some(), "its layers that are a mixer or an MLP alone (--hybrid-override-pattern)"),
+        (
+            model.experts.is_some_and(|experts| experts.latent.is_some()),
+            "its experts' narrower tokens (--moe-latent-size)",
+        ),
         (model.output_gate, "the gate of its attention's output"),
         (model.biases.is_some(), "its own set of biases"),
         (model.norms != 2, "its norms per layer"),

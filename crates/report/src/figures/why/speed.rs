@@ -2,7 +2,7 @@
 
 use shardscope_engine::cost::{TokenFlop, adapters_flop, flop_per_weight, peak};
 use shardscope_engine::evaluate::{HostDirection, Resource, Summary};
-use shardscope_engine::model::LayerKind;
+use shardscope_engine::model::{LayerKind, Recurrence};
 use shardscope_engine::plan::{FlopCount, Recompute};
 
 use crate::figures::figure::Figure;
@@ -60,7 +60,7 @@ pub(super) const FIGURES: &[FigureEntry] = &[
         .why(|facts, _| {
             let each = flop_per_weight(facts.scenario).get();
             let mut flop = Formula::from(each) * facts.counted_parameters() + Formula::from(3.0) * facts.attention();
-            if let Some(rule) = facts.delta_rule() {
+            if let Some(rule) = facts.recurrences() {
                 flop = flop + Formula::from(3.0) * rule;
             }
             if facts.scenario.plan.tuning.freezes() {
@@ -268,18 +268,28 @@ impl FormulaFacts<'_> {
         if counted < 1.0 { whole * counted } else { whole }
     }
 
-    /// Flop of gated delta nets in one forward pass of a token, where there are any.
-    fn delta_rule(&self) -> Option<Formula> {
+    /// Flop of mixers that keep a state in one forward pass of a token, where there are any.
+    fn recurrences(&self) -> Option<Formula> {
         let model = &self.scenario.model;
-        let delta_net = model.delta_net?;
-        let layers =
-            model.kinds().filter(|(kind, _)| model.delta_net_of(*kind).is_some()).map(|(_, count)| count).sum::<u32>();
-        let source = "state of each value head: found, written, decayed and read (arXiv 2412.06464), as \
-                      num_floating_point_operations of Megatron-LM counts it";
-        let layers = input("layers of gated delta net", count(layers, ""), self.shape());
-        let state =
-            input("numbers in a layer's states", count(delta_net.state() as f64, ""), Citation::convention(source));
-        Some(Formula::from(8.0) * layers * state)
+        let of_kind = |(kind, layers): (LayerKind, u32)| {
+            let recurrence = model.recurrence(kind)?;
+            let source = match recurrence {
+                Recurrence::DeltaNet(_) => {
+                    "state of each value head: found, written, decayed and read (arXiv 2412.06464), as \
+                     num_floating_point_operations of Megatron-LM counts it"
+                }
+                Recurrence::Mamba(_) => {
+                    "state of each head (arXiv 2405.21060), as num_floating_point_operations of Megatron-LM counts it"
+                }
+            };
+            let states = count(recurrence.states() as f64, "");
+            Some(
+                Formula::from(recurrence.flop_per_number())
+                    * input(format!("layers of {}", kind.name(model)), count(layers, ""), self.shape())
+                    * input("numbers in a layer's states", states, Citation::convention(source)),
+            )
+        };
+        model.kinds().filter_map(of_kind).reduce(|one, other| one + other)
     }
 
     /// The share of a token's forward that each way of recomputing repeats.
@@ -297,7 +307,7 @@ impl FormulaFacts<'_> {
                 let products = Formula::from(2.0)
                     * input("weights of the layers' matrices", count(layers, ""), self.shape())
                     + self.attention();
-                match self.delta_rule() {
+                match self.recurrences() {
                     Some(rule) => products + rule,
                     None => products,
                 }

@@ -1,0 +1,91 @@
+//! The work of mixers that keep a state, beside their products by weights. Not for how much that is for a token
+//! ([`super::delta_net`], [`super::mamba`]).
+
+use std::ops::Add;
+
+use crate::model::{Model, Recurrence};
+use crate::plan::pass::PerDirection;
+use crate::scenario::Layout;
+use crate::units::{Count, Flop};
+
+use super::attention::KernelWork;
+use super::collective::{Payload, Transfer};
+use super::device_time::{DeviceTime, PassTimes};
+use super::rates::Rates;
+
+/// What a layer does for a token beside products by weights.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TokenWork {
+    /// Flop.
+    pub flop: Flop,
+    /// Elements of the storage format that move to or from memory.
+    pub elements: Count,
+}
+
+impl Recurrence {
+    fn token_work(self) -> PerDirection<TokenWork> {
+        match self {
+            Self::DeltaNet(net) => net.token_work(),
+            Self::Mamba(mamba) => mamba.token_work(),
+        }
+    }
+
+    /// Elements that a token keeps for backward between the products by weights.
+    pub(super) fn kept(self) -> Count {
+        match self {
+            Self::DeltaNet(net) => net.kept(),
+            Self::Mamba(mamba) => mamba.kept(),
+        }
+    }
+
+    /// Elements for a token with which backward works.
+    pub(super) fn worked_in(self) -> Count {
+        match self {
+            Self::DeltaNet(net) => net.worked_in(),
+            Self::Mamba(mamba) => mamba.worked_in(),
+        }
+    }
+}
+
+/// Flop of one token in one forward pass of all such mixers, chunk by chunk.
+pub(super) fn chunked_flop(model: &Model) -> Flop {
+    Flop::new(model.over_recurrences(|recurrence| match recurrence {
+        Recurrence::DeltaNet(net) => net.chunked_flop().get(),
+        Recurrence::Mamba(mamba) => mamba.chunked_flop().get(),
+    }))
+}
+
+impl Rates<'_> {
+    /// The exchanges before and behind the scan of a state space whose heads context ranks share: gates, inputs, `B`, `C` and
+    /// steps go out, outputs come back, an all-to-all each (Megatron-LM, `megatron/core/ssm/mamba_context_parallel.py`).
+    /// Backward sends as much.
+    pub(crate) fn heads_exchange(&self, layout: &Layout) -> Transfer {
+        let Some(mamba) = self.scenario.model.mamba.filter(|_| layout.context > 1) else { return Transfer::default() };
+        let (format, group) = (self.scenario.plan.precision.storage(), layout.context_group());
+        let widths = [mamba.width(), mamba.width(), mamba.group_width(), mamba.group_width(), mamba.heads.into()];
+        let exchange = |width: u64| {
+            let elements = self.tokens() * (width as f64 / f64::from(layout.tensor));
+            self.all_to_all(Payload::plain(elements, format), group, false)
+        };
+        widths.into_iter().chain([mamba.width()]).map(exchange).fold(Transfer::default(), Transfer::add)
+    }
+
+    /// Flop and bytes of such a mixer for so many sequences on a rank; tensor and context ranks share its heads.
+    pub(super) fn recurrence_work(&self, recurrence: Recurrence, sequences: u32) -> PerDirection<KernelWork> {
+        let plan = &self.scenario.plan;
+        let tokens = f64::from(sequences) * f64::from(plan.sequence) / f64::from(plan.tensor * plan.context);
+        recurrence.token_work().map(|TokenWork { flop, elements }| KernelWork {
+            flop: flop * tokens,
+            bytes: elements * tokens * self.storage(),
+        })
+    }
+
+    /// Time of that work: the slower of the arithmetic, at the rate of large products, and of memory.
+    pub(super) fn recurrence_time(&self, recurrence: Recurrence, sequences: u32) -> PassTimes {
+        let time = |KernelWork { flop, bytes }: KernelWork| {
+            DeviceTime::roofline(flop / self.matmul_storage, bytes / self.memory)
+        };
+        let PerDirection { forward, backward } = self.recurrence_work(recurrence, sequences);
+        PassTimes::of_inputs(time(forward), time(backward))
+    }
+}

@@ -1,0 +1,65 @@
+//! The layers of a configuration that are a state space, attention, an MLP or experts alone.
+
+use serde_json::Value;
+
+use shardscope_engine::model::{LayerPattern, Mamba};
+
+use super::family::Family;
+use super::keys::Keys;
+use shardscope_engine::problem::Problem;
+
+/// What each layer is, where a class has such layers: `layers_block_type` lists them, or `hybrid_override_pattern` has a
+/// letter for each.
+pub(super) fn pattern(keys: &mut Keys<'_>, family: &Family) -> Result<Option<LayerPattern>, Problem> {
+    if !family.mamba {
+        return Ok(None);
+    }
+    let (key, letters) = match keys.list("layers_block_type")? {
+        Some(types) => ("layers_block_type", types.iter().map(letter).collect()),
+        None => {
+            let written = keys.value("hybrid_override_pattern").and_then(Value::as_str);
+            ("hybrid_override_pattern", written.unwrap_or_default().to_owned())
+        }
+    };
+    let pattern = LayerPattern::try_from(letters.clone());
+    let pattern = pattern.map_err(|what| keys.error(key, what, "write a letter or a type for each layer"))?;
+    let place = keys.place(key);
+    keys.report.take("pattern", letters, place);
+    // The class counts the layers of the pattern, whatever else is said.
+    if let Some(layers) = keys.count("layers", &["num_hidden_layers"])?.filter(|layers| *layers != pattern.layers()) {
+        let what = format!("is {layers}, and {key} has {}", pattern.layers());
+        return Err(keys.error("num_hidden_layers", what, "keep the right one"));
+    }
+    Ok(Some(pattern))
+}
+
+/// The letter of a type; of an unknown one a letter that is no kind of layer.
+fn letter(kind: &Value) -> char {
+    match kind.as_str() {
+        Some("mamba" | "linear_attention") => 'M',
+        Some("attention" | "full_attention") => '*',
+        Some("mlp") => '-',
+        Some("moe") => 'E',
+        _ => '?',
+    }
+}
+
+/// The state space of a model whose pattern has one.
+pub(super) fn read(keys: &mut Keys<'_>, pattern: Option<&LayerPattern>) -> Result<Option<Mamba>, Problem> {
+    if !pattern.is_some_and(LayerPattern::has_mamba) {
+        return Ok(None);
+    }
+    for (key, usual) in [("use_conv_bias", true), ("mamba_proj_bias", false)] {
+        if keys.switch_or(&format!("mamba: {key}"), key, usual)? != usual {
+            return Err(keys.error(key, format!("is {}", !usual), "the model format cannot express that"));
+        }
+    }
+    Ok(Some(Mamba {
+        heads: keys.needed("mamba.heads", &["mamba_num_heads"])?,
+        head: keys.needed("mamba.head", &["mamba_head_dim"])?,
+        state: keys.needed("mamba.state", &["ssm_state_size"])?,
+        groups: keys.needed("mamba.groups", &["n_groups"])?,
+        conv: keys.needed("mamba.conv", &["conv_kernel"])?,
+        chunk: keys.needed("mamba.chunk", &["chunk_size"])?,
+    }))
+}
