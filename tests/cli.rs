@@ -18,6 +18,7 @@ mod field;
 mod files;
 mod grid;
 mod guide;
+mod host;
 mod hostile;
 mod import;
 mod import_plan;

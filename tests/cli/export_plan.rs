@@ -87,6 +87,11 @@ fn deepspeed() {
     assert_eq!(json["train_batch_size"], 512);
     assert_eq!(json["activation_checkpointing"]["cpu_checkpointing"], true);
     assert_eq!((&json["bf16"]["enabled"], &json["fp16"]["enabled"]), (&true.into(), &false.into()));
+    let drives = lines("deepspeed", "--devices 64 --strategy fsdp --accumulate 8 --offload optimizer-nvme").join("\n");
+    assert_contains(
+        &drives,
+        &["\"device\": \"nvme\"", "\"nvme_path\": \"/local_nvme\"", "where the nodes' drives are"],
+    );
     // MiCS was there up to 0.18.
     let mics = lines("deepspeed --target-version 0.18", "--devices 64 --strategy mics").join("\n");
     assert_contains(&mics, &["\"mics_shard_size\": 8"]);

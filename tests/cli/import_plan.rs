@@ -121,11 +121,18 @@ fn what_a_plan_cannot_say_is_refused_with_field_value_and_way_out() {
         home.write(name, text);
         home.run(&format!("import plan {name} --devices 8")).refused().join("\n")
     };
-    let nvme = r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 3, "offload_param": {"device": "nvme"}}}"#;
+    let zero = |inside: &str| {
+        format!(r#"{{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {{"stage": 3, {inside}}}}}"#)
+    };
+    let tape = zero(r#""offload_param": {"device": "tape"}"#);
     assert_contains(
-        &refusal("ds.json", nvme),
-        &["ds.json: zero_optimization.offload_param.device", "'nvme'", "cpu or none"],
+        &refusal("ds.json", &tape),
+        &["ds.json: zero_optimization.offload_param.device", "'tape'", "cpu, nvme or none"],
     );
+    let two_places = zero(r#""offload_optimizer": {"device": "nvme"}, "offload_param": {"device": "cpu"}"#);
+    assert_contains(&refusal("ds.json", &two_places), &["offload_optimizer.device", "to one place"]);
+    let piped = zero(r#""offload_optimizer": {"device": "nvme", "pipeline_read": true}"#);
+    assert_contains(&refusal("ds.json", &piped), &["pipeline_read", "before the next"]);
     let wrong = r#"{"train_batch_size": 30, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 2}"#;
     // 2 x 2 x 8 = 32.
     assert_contains(&refusal("ds.json", wrong), &["train_batch_size", "'30'", "32"]);

@@ -193,7 +193,7 @@ const A100: Setting = ("cluster", "a100-80gb-dgx");
 const FRONTIER: Setting = ("cluster", "mi250x-frontier");
 const DEFAULT: Setting = ("stack", "default");
 
-const FAMILIES: [Family; 14] = [
+const FAMILIES: [Family; 15] = [
     Family {
         name: "clusters",
         base: &[DEFAULT, ("recompute", "full")],
@@ -392,6 +392,24 @@ const FAMILIES: [Family; 14] = [
             ("accumulate", &["1", "16"]),
         ],
         take: 100,
+    },
+    Family {
+        name: "drives",
+        base: &[
+            H100,
+            ("stack", "deepspeed-zeropp-2023"),
+            ("model", "llama-2-13b"),
+            ("strategy", "fsdp"),
+            ("recompute", "full"),
+        ],
+        axes: &[
+            ("offload", &["optimizer-nvme", "state-nvme", "all-nvme"]),
+            ("nodes", &["1", "4"]),
+            ("offload_ratio", &["0.4", "1.0"]),
+            ("host_threads", &["1", "8"]),
+            ("accumulate", &["1", "4"]),
+        ],
+        take: 48,
     },
 ];
 

@@ -29,6 +29,7 @@ PLANS = {
     "deepspeed": [
         ("--devices 64 --strategy zero3 --micro-batch 2 --accumulate 4 --offload all", {"stage": 3, "batch": 512}),
         ("--devices 64 --strategy zeropp --micro-batch 1 --accumulate 8", {"stage": 3, "batch": 512}),
+        ("--devices 64 --strategy zero3 --accumulate 8 --offload state-nvme", {"stage": 3, "batch": 512}),
         ("--devices 64 --strategy zero2 --accumulate 1 --precision fp16 --offload optimizer", {"stage": 2, "batch": 64}),
         ("--devices 64 --strategy ddp --accumulate 1 --precision fp32", {"stage": 0, "batch": 64}),
         ("--devices 64 --strategy hsdp --accumulate 2", {"stage": 3, "batch": 128}),

@@ -82,10 +82,30 @@ pub struct Host {
     pub memory_bandwidth: BytesPerSecond,
     /// Where the figures come from.
     pub source: String,
+    /// Its solid-state drives, where they are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nvme: Option<Drives>,
+}
+
+/// The solid-state drives of a node, all together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Drives {
+    /// Bytes that fit on them.
+    pub capacity: Bytes,
+    /// Rate at which large files are read.
+    pub read: BytesPerSecond,
+    /// Rate at which they are written.
+    pub write: BytesPerSecond,
+    /// Where the figures come from.
+    pub source: String,
 }
 
 /// Memory bandwidth of a host that a cluster does not state: eight channels of DDR4-3200, one socket's.
 const USUAL_HOST: BytesPerSecond = BytesPerSecond::new(204.8e9);
+
+/// Cores of such a socket: an AMD EPYC 7763.
+const USUAL_CORES: u32 = 64;
 
 /// A queue of the scheduler, and what bounds its jobs.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -355,6 +375,23 @@ impl Cluster {
     /// Bandwidth of a node's host memory: as stated, or one socket's of eight channels of DDR4-3200.
     pub fn host_memory_bandwidth(&self) -> BytesPerSecond {
         self.host.as_ref().map_or(USUAL_HOST, |host| host.memory_bandwidth)
+    }
+
+    /// Cores of a node's host: as stated, or one socket's.
+    pub fn host_cores(&self) -> u32 {
+        self.host.as_ref().map_or(USUAL_CORES, |host| host.cores)
+    }
+
+    /// The drives of a node, where the cluster states them.
+    pub fn drives(&self) -> Option<&Drives> {
+        self.host.as_ref()?.nvme.as_ref()
+    }
+
+    /// Rate at which all devices of a node together send into the network.
+    pub fn node_injection(&self) -> BytesPerSecond {
+        let outermost = self.levels.len().saturating_sub(1);
+        let port = self.levels.last().map_or(BytesPerSecond::ZERO, |level| level.bandwidth);
+        port / self.sharing(outermost) * f64::from(self.devices_per_node())
     }
 
     /// Devices per node.

@@ -180,8 +180,9 @@ pub struct Plan {
     /// The share of an offloaded optimizer that is on the host, which updates it there; the device keeps and updates the
     /// rest (Twin-Flow of `DeepSpeed`'s ZeRO-Offload++).
     pub offload_ratio: Share,
-    /// Threads of the host with which each rank updates an offloaded state: `OMP_NUM_THREADS`, which torchrun sets to 1.
-    pub host_threads: u32,
+    /// Threads of the host with which each rank updates an offloaded state (`OMP_NUM_THREADS`), where they are known
+    /// ([`crate::scenario::Scenario::host_threads`]).
+    pub host_threads: Option<u32>,
     /// Whether matrix products that tensor ranks share are cut into pieces, so that their collectives run beside them.
     pub tensor_overlap: bool,
     /// The part of a step whose kernels the host does not launch one by one.
@@ -252,7 +253,7 @@ impl Plan {
             recompute_modules: RecomputeModules::OF_STACK,
             offload: Offload::None,
             offload_ratio: Share::new(1.0),
-            host_threads: 1,
+            host_threads: None,
             tensor_overlap: false,
             cuda_graphs: CudaGraphs::None,
             reduction: Reduction::Default,

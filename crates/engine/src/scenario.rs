@@ -24,6 +24,8 @@ use file::printable;
 pub use crate::problem::Problem;
 pub use batch::NEAR;
 pub use field::{Edit, Field, FieldSpec, Value};
+pub(crate) use host::HOST_GRADIENT;
+pub use host::HostThreads;
 pub use layout::Layout;
 
 /// Everything that an evaluation needs. Cloning it is cheap, and so is comparing clones: the facts are shared.
@@ -251,5 +253,15 @@ impl Scenario {
     /// How many devices the job has.
     pub fn devices(&self) -> u32 {
         layout::devices(self)
+    }
+
+    /// How many nodes they are on.
+    pub fn nodes(&self) -> u32 {
+        self.devices().div_ceil(self.cluster.devices_per_node().max(1)).max(1)
+    }
+
+    /// How many of a node's devices the job has, all of which share its host.
+    pub fn devices_on_node(&self) -> u32 {
+        self.devices().clamp(1, self.cluster.devices_per_node().max(1))
     }
 }

@@ -185,6 +185,13 @@ pub struct Stack {
     /// at the end of the step.
     #[serde(default)]
     pub gather_during_forward: bool,
+    /// The program that starts its processes, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launcher: Option<ProcessLauncher>,
+    /// Bytes of memory that Adam on the host reads and writes for each parameter, where that is not one pass over state,
+    /// gradient and weight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_adam: Option<f64>,
     /// The plans that it can run; any where it does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs: Option<Runs>,
@@ -250,6 +257,18 @@ pub enum TensorDivision {
     Whole,
     /// A slice: the host takes each tensor apart before gradients are reduced, and puts it together after the gather.
     Sliced,
+}
+
+/// A program that starts the processes of a job, which leaves each of them threads of its host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProcessLauncher {
+    /// PyTorch's: one thread for each of several processes of a node, unless `OMP_NUM_THREADS` is set
+    /// (torch/distributed/run.py). Accelerate's is alike (accelerate/commands/launch.py, `num_cpu_threads_per_process`).
+    Torchrun,
+    /// `DeepSpeed`'s: all cores for each process, which they have to share, unless `--bind_cores_to_rank` divides them
+    /// (deepspeed/launcher/launch.py).
+    Deepspeed,
 }
 
 /// How layers are assigned to pipeline stages.
@@ -366,6 +385,7 @@ impl Stack {
         check("gradient_copies.fp16", self.gradient_copies.fp16, 100.0);
         check("replicated_gradient", self.replicated_gradient.unwrap_or(0.0), 100.0);
         check("update_copies", self.update_copies, 100.0);
+        check("host_adam", self.host_adam.unwrap_or_default(), 1000.0);
         check("division.per_layer", self.division.map_or(0.0, |division| division.per_layer), 1000.0);
         check("cached_exchanges", self.cached_exchanges, 100.0);
         if self.fp8.is_some_and(|own| own.linear().arithmetic != Format::Fp8 || own == Precision::Fp8) {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::hardware::{Cluster, Device, Level, Peaks, Reliability, Rings};
+use crate::hardware::{Cluster, Device, Drives, Host, Level, Peaks, Reliability, Rings};
 use crate::model::{AttentionWindow, Experts, GatedDeltaNet, LayerPattern, Mamba, Model};
 use crate::plan::{Extent, Format, Plan, Sharding, Size, Wire};
 use crate::presets::Library;
@@ -69,7 +69,7 @@ pub fn cluster() -> Cluster {
         },
         levels: vec![level("node", Some(4), 100e9, None), level("system", None, 10e9, Some(40e9))],
         nodes: None,
-        host: None,
+        host: Some(host(1e15, 204.8e9)),
         note: None,
         highest_mfu: None,
         price_per_device_hour: None,
@@ -77,6 +77,19 @@ pub fn cluster() -> Cluster {
         queue: None,
         reliability: Reliability::default(),
         rings: Rings::default(),
+    }
+}
+
+/// A host of this memory and bandwidth, with drives of 10 TB that read 8 GB/s and write 4.
+pub fn host(memory: f64, bandwidth: f64) -> Host {
+    let source = "made up".to_owned();
+    let (capacity, read, write) = (Bytes::new(1e13), BytesPerSecond::new(8e9), BytesPerSecond::new(4e9));
+    Host {
+        cores: 64,
+        memory: Bytes::new(memory),
+        memory_bandwidth: BytesPerSecond::new(bandwidth),
+        nvme: Some(Drives { capacity, read, write, source: source.clone() }),
+        source,
     }
 }
 
@@ -139,6 +152,8 @@ pub fn ideal() -> Stack {
         copies_out: false,
         reduce_during_backward: true,
         gather_during_forward: false,
+        launcher: None,
+        host_adam: None,
         runs: None,
         caveats: Vec::new(),
     }

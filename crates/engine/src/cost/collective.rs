@@ -136,11 +136,6 @@ impl Rates<'_> {
         };
         self.scenario.stack.collectives.protocols.iter().map(taken).fold(simple, cheaper)
     }
-
-    /// To or from the host.
-    pub(crate) fn host_copy(&self, bytes: Bytes) -> Seconds {
-        bytes / self.host
-    }
 }
 
 fn cheaper(a: Transfer, b: Transfer) -> Transfer {

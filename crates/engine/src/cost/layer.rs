@@ -7,7 +7,7 @@ use crate::plan::pass::Pass;
 use crate::plan::{CudaGraphs, NumberFormat, Optimizer, Plan, Precision};
 use crate::scenario::Layout;
 use crate::stack::{Attention, TensorDivision};
-use crate::units::{Bytes, BytesPerSecond, Count, Flop, FlopPerSecond, Seconds};
+use crate::units::{Bytes, Count, Flop, FlopPerSecond, Seconds};
 
 use super::adapters::AdapterPlace;
 use super::device_time::{DeviceTime, PassTimes};
@@ -383,20 +383,6 @@ impl Rates<'_> {
         let plan = &self.scenario.plan;
         let passes = if plan.copies_weights() { 2.0 } else { 3.0 };
         Bytes::new(2.0 * plan.optimizer_state() + passes * plan.precision.storage().bytes())
-    }
-
-    /// The rate at which a rank's threads on the host update its state: theirs, or the rank's share of the host's memory
-    /// bandwidth where that is less. `None` where the host's arithmetic takes no time.
-    pub fn host_update_rate(&self) -> Option<BytesPerSecond> {
-        let cluster = &self.scenario.cluster;
-        let threads = self.calibrated.software.host_update? * f64::from(self.scenario.plan.host_threads);
-        let ranks = self.scenario.devices().clamp(1, cluster.devices_per_node().max(1));
-        Some(threads.min(cluster.host_memory_bandwidth() / f64::from(ranks)))
-    }
-
-    /// Time of the host to update `parameters` local parameters.
-    pub(crate) fn host_update(&self, parameters: Count) -> Seconds {
-        self.host_update_rate().map_or(Seconds::ZERO, |rate| parameters * self.update_bytes() / rate)
     }
 
     /// Flop with which the optimizer makes the updates of so many parameters orthogonal.

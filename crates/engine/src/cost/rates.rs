@@ -84,7 +84,7 @@ impl<'a> Rates<'a> {
         let device = &cluster.device;
         let calibrated = Calibrated::new(scenario, &scenario.calibration);
         let Calibrated { efficiency, software, runtime, .. } = calibrated;
-        let doublings = libm::log2(f64::from(nodes(scenario)));
+        let doublings = libm::log2(f64::from(scenario.nodes()));
         // The slowest of all devices sets the pace of the others' kernels, and power that of arithmetic.
         let pace = 1.0 / (1.0 + software.stragglers * doublings);
         // Power grows with about the cube of the clock (voltage squared times clock): a device held to half its power
@@ -141,11 +141,6 @@ impl ExpertShare {
             apart: experts.ranks > 1 || tensor != scenario.plan.tensor,
         }
     }
-}
-
-/// Nodes of the job.
-fn nodes(scenario: &Scenario) -> u32 {
-    scenario.devices().div_ceil(scenario.cluster.devices_per_node().max(1)).max(1)
 }
 
 /// The attention kernel: softmax is fused only where the kernel takes the shape.

@@ -49,10 +49,13 @@ pub fn checkpoint_size(scenario: &Scenario) -> Bytes {
     Count::from(trained_parameters(scenario)) * each
 }
 
-/// How fast it is written: as the file system takes it, and no faster than the devices' links to their hosts.
+/// How fast it is written: as the file system takes it, and no faster than the devices' links to their hosts and the
+/// nodes' ports into the network.
 pub fn checkpoint_bandwidth(scenario: &Scenario) -> Option<BytesPerSecond> {
-    let links = scenario.cluster.device.host_bandwidth * f64::from(scenario.devices());
-    Some(scenario.cluster.reliability.write_rate?.min(links))
+    let cluster = &scenario.cluster;
+    let links = cluster.device.host_bandwidth * f64::from(scenario.devices());
+    let ports = cluster.node_injection() * f64::from(scenario.nodes());
+    Some(cluster.reliability.write_rate?.min(links).min(ports))
 }
 
 #[cfg(test)]

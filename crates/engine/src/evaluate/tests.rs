@@ -27,7 +27,8 @@ use crate::plan::{
     Secondary, Size,
 };
 use crate::presets::Library;
-use crate::stack::{Overlap, Runtime};
+use crate::scenario::HostThreads;
+use crate::stack::{Overlap, ProcessLauncher, Runtime};
 use crate::testing;
 use crate::units::{Bytes, BytesPerSecond, Seconds};
 

@@ -3,7 +3,7 @@
 use crate::problem::Problem;
 use crate::units::{BytesPerSecond, Seconds};
 
-use super::{Cluster, Host, Level, MAX_LEVELS, MeasuredLevel, Queue, Reliability};
+use super::{Cluster, Drives, Host, Level, MAX_LEVELS, MeasuredLevel, Queue, Reliability};
 
 /// A regular group of ranks: devices `0, stride, 2 stride, ...`, `size` of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -212,10 +212,15 @@ fn operation_problems(cluster: &Cluster, refuse: &mut impl FnMut(bool, String, &
     ] {
         refuse(value.is_some_and(|value| value <= 0.0), format!("reliability.{field}"), "must be above 0");
     }
-    if let Some(Host { cores, memory, memory_bandwidth, source: _ }) = &cluster.host {
+    if let Some(Host { cores, memory, memory_bandwidth, source: _, nvme }) = &cluster.host {
         refuse(*cores == 0, "host.cores".to_owned(), "must be above 0");
         refuse(memory.get() <= 0.0, "host.memory".to_owned(), "must be above 0");
         refuse(memory_bandwidth.get() <= 0.0, "host.memory_bandwidth".to_owned(), "must be above 0");
+        if let Some(Drives { capacity, read, write, source: _ }) = nvme {
+            for (field, value) in [("capacity", capacity.get()), ("read", read.get()), ("write", write.get())] {
+                refuse(value <= 0.0, format!("host.nvme.{field}"), "must be above 0");
+            }
+        }
     }
     if let Some(Queue { partition, longest, nodes }) = &cluster.queue {
         refuse(partition.is_empty(), "queue.partition".to_owned(), "must be a name");

@@ -243,7 +243,7 @@ impl GradientFormat {
 }
 
 choice!(
-    /// State and checkpoints that are offloaded to host memory.
+    /// State and checkpoints that are offloaded to host memory, or state to the drives of its node (`ZeRO-Infinity`).
     Offload, "an offload" {
         /// Nothing.
         None = "none",
@@ -255,23 +255,34 @@ choice!(
         Checkpoints = "checkpoints",
         /// State and checkpoints.
         All = "all",
+        /// Optimizer state and gradients on the drives; the update runs on the host.
+        OptimizerNvme = "optimizer-nvme",
+        /// Optimizer state, gradients and weights on the drives.
+        StateNvme = "state-nvme",
+        /// The same, and checkpoints in host memory.
+        AllNvme = "all-nvme",
     }
 );
 
 impl Offload {
-    /// Whether optimizer state is on the host.
+    /// Whether optimizer state is on the host or its drives.
     pub const fn optimizer(self) -> bool {
-        matches!(self, Self::Optimizer | Self::State | Self::All)
+        self.state() || matches!(self, Self::Optimizer | Self::OptimizerNvme)
     }
 
-    /// Whether weights and gradients are on the host.
+    /// Whether weights and gradients are on the host or its drives.
     pub const fn state(self) -> bool {
-        matches!(self, Self::State | Self::All)
+        matches!(self, Self::State | Self::All | Self::StateNvme | Self::AllNvme)
     }
 
     /// Whether checkpoints are on the host.
     pub const fn checkpoints(self) -> bool {
-        matches!(self, Self::Checkpoints | Self::All)
+        matches!(self, Self::Checkpoints | Self::All | Self::AllNvme)
+    }
+
+    /// Whether what is offloaded of the state is on the drives.
+    pub const fn on_drives(self) -> bool {
+        matches!(self, Self::OptimizerNvme | Self::StateNvme | Self::AllNvme)
     }
 }
 

@@ -59,7 +59,7 @@ pub(super) fn build(groups: &[ParameterGroup<'_>], streams: CollectiveStreams, b
 
 /// The update by the host's threads, for which the device waits.
 fn update_on_host(costs: &UnitCosts<'_>, builder: &mut GraphBuilder<'_>, owned: Count) {
-    let host = costs.rates.host_update(owned);
+    let host = costs.rates.host_update(owned, costs.rates.scenario.host_threads().counted);
     if host == Seconds::ZERO {
         return;
     }
@@ -191,7 +191,8 @@ pub(super) fn lower_bound(group: &ParameterGroup<'_>) -> Seconds {
         (Seconds::ZERO, rates.storage())
     };
     let copied = if plan.offload.state() { Bytes::ZERO } else { on_host * (rates.gradient() + back) };
-    let update = on_device + rates.host_copy(copied) + rates.host_update(on_host);
+    let update =
+        on_device + rates.host_copy(copied) + rates.host_update(on_host, rates.scenario.host_threads().counted);
     reduced + update + weight_gathers(group, false).map(|gather| gather.transfer.time).sum::<Seconds>()
 }
 

@@ -163,7 +163,8 @@ impl TaskEmitter<'_> {
         // gather.
         let mut taken = memory_of(MemoryKind::Gathered, unit_pass.gathered);
         if unit_pass.from_host > Bytes::ZERO {
-            let mut task = self.copy(builder, unit_pass.from_host, site.label(Stream::HostIn, TaskKind::Copy));
+            let (time, label) = (unit_pass.fetch_time(self.costs.rates), site.label(Stream::HostIn, TaskKind::Copy));
+            let mut task = self.timed_copy(builder, unit_pass.from_host, time, label);
             let written = (unit_pass.checkpoint > Bytes::ZERO).then(|| {
                 // The checkpoint must be on the host before it is fetched. Writes of the units between here and there
                 // are listed later than this wait, hence the negative `behind`: it waits for them before they
@@ -381,8 +382,16 @@ impl TaskEmitter<'_> {
 
     /// A copy to or from the host, as its label says.
     pub fn copy(&self, builder: &mut GraphBuilder<'_>, moved: Bytes, label: Label) -> Task {
-        let mut transfer = Transfer { received: moved, ..Transfer::default() };
-        transfer.time = self.costs.rates.host_copy(moved);
+        self.timed_copy(builder, moved, self.costs.rates.host_copy(moved), label)
+    }
+
+    /// A copy of a stage's weights from where they are offloaded to.
+    pub fn fetch_weights(&self, builder: &mut GraphBuilder<'_>, moved: Bytes, label: Label) -> Task {
+        self.timed_copy(builder, moved, self.costs.rates.weights_copy(moved), label)
+    }
+
+    fn timed_copy(&self, builder: &mut GraphBuilder<'_>, moved: Bytes, time: Seconds, label: Label) -> Task {
+        let transfer = Transfer { time, received: moved, ..Transfer::default() };
         builder.transfer(&transfer, label.lane, self.contention, label)
     }
 }

@@ -216,7 +216,7 @@ fn stage_cost<'c, 'a: 'c>(
             let gather = cost.gather.get_mut(pass);
             // Groups of parameters with shards of their own are gathered one after the other, so their times add up.
             *gather = *gather + transfer(costs.gather(weights, costs.parts(weights, holding.collectives), pass));
-            *cost.load.get_mut(pass) += costs.rates.host_copy(costs.loaded(weights, pass));
+            *cost.load.get_mut(pass) += costs.rates.weights_copy(costs.loaded(weights, pass));
         }
         let reduction = |replicas: bool| {
             let scope = ReductionScope { shards: true, replicas };
@@ -264,7 +264,7 @@ fn passes(costs: &UnitCosts<'_>, ahead: &[UnitRun], behind: &[UnitRun]) -> Stage
             .map(|runs| sum(runs, |pass| costs.lower_bound(pass, contention(costs)))),
         computing: of_steps(&|step| step.piece.time()),
         beside: of_steps(&|step| costs.beside(step).map(|exchange| exchange.transfer.time).sum()),
-        from_host: costs.rates.host_copy(both(|unit_pass| unit_pass.from_host)),
+        from_host: [ahead, behind].map(|runs| sum(runs, |pass| pass.fetch_time(costs.rates))).into_iter().sum(),
         to_host: costs.rates.host_copy(both(|unit_pass| unit_pass.to_host)),
         // What goes to the host is not kept on the device.
         kept: sum(ahead, |unit_pass| unit_pass.kept - unit_pass.to_host),

@@ -1,10 +1,10 @@
 //! One pass over one unit: the gather of its weights, compute with its exchanges, memory, and the reduction of its
 //! gradients. Not for the costs ([`super::unit_costs`]).
 
-use crate::cost::{Parameters, Sublayer, Transfer};
+use crate::cost::{Parameters, Rates, Sublayer, Transfer};
 use crate::model::{LayerKind, Mixer};
 use crate::plan::pass::Pass;
-use crate::units::{Bytes, Count, Share};
+use crate::units::{Bytes, Count, Seconds, Share};
 
 use super::build::LaunchedWork;
 use super::label::{ModelPart, TaskKind};
@@ -295,6 +295,11 @@ pub(super) fn deferred_bytes(pass: Pass, all: impl FnOnce() -> Bytes) -> Bytes {
 }
 
 impl UnitPass {
+    /// How long what it takes from the host is on its way.
+    pub(crate) fn fetch_time(&self, rates: &Rates<'_>) -> Seconds {
+        rates.weights_copy(self.from_host - self.checkpoint) + rates.host_copy(self.checkpoint)
+    }
+
     /// Whether it computes on weights that may have been gathered. Waits for copies from the host are apart.
     pub(crate) fn fetches_weights(&self) -> bool {
         self.freed > Bytes::ZERO || self.gathered > Bytes::ZERO || self.gather.is_some()

@@ -55,16 +55,25 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     checks.0
 }
 
-/// What is offloaded, where that is more than the memory of its hosts as the cluster states it.
+/// What is offloaded, where that is more than its hosts' memory or their drives hold as the cluster states them.
 fn host(scenario: &Scenario, checks: &mut Checks) {
-    let Some(host) = &scenario.cluster.host else { return };
-    let needed = scenario.host_memory();
+    let (offload, drives) = (scenario.plan.offload, scenario.cluster.drives());
     checks.refuse(
-        needed > host.memory,
+        offload.on_drives() && drives.is_none(),
         Field::Offload.path(),
-        || format!("what is offloaded takes {needed} of a host that has {}", host.memory),
-        || "choose more nodes, or a strategy that divides the state among more ranks".to_owned(),
+        || format!("{offload} needs the drives of a node, which the cluster does not state"),
+        || "state [host.nvme] in its file, or offload to the host's memory".to_owned(),
     );
+    let memory = scenario.cluster.host.as_ref().map(|host| ("memory", scenario.host_memory(), host.memory));
+    let drives = drives.map(|drives| ("drives", scenario.drive_memory(), drives.capacity));
+    for (place, needed, capacity) in memory.into_iter().chain(drives) {
+        checks.refuse(
+            needed > capacity,
+            Field::Offload.path(),
+            || format!("what is offloaded takes {needed} of a host's {place}, {capacity}"),
+            || "choose more nodes, or a strategy that divides the state among more ranks".to_owned(),
+        );
+    }
 }
 
 /// Values outside the range of their field's type. The size of the job has checks of its own.

@@ -331,7 +331,9 @@ const SCRIPT: &str = "the training script's own";
 fn offloaded(writer: &mut PlanWriter) -> Vec<Line> {
     let (offload, recompute) = (writer.plan().offload, writer.plan().recompute);
     let moved = offload.checkpoints() && recompute != Recompute::None;
-    if moved == offload.checkpoints() {
+    if offload.on_drives() || (offload.optimizer() && !offload.state()) {
+        writer.note(Field::Offload, "FSDP offloads the whole state to the host's memory, or nothing of it");
+    } else if moved == offload.checkpoints() {
         writer.say(Field::Offload);
     } else {
         writer.note(Field::Offload, "without recompute there are no checkpoints to move");

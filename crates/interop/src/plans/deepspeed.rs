@@ -77,14 +77,16 @@ const WITH_ACCELERATE: &[ToolKey] = &[
     nothing("zero3_init_flag", "loading is no part of a step"),
     nothing("zero3_save_16bit_model", "checkpoints are no part of a step"),
     nothing("gradient_clipping", "clipping changes no size"),
-    nothing("offload_optimizer_nvme_path", "nothing is offloaded to a disk"),
-    nothing("offload_param_nvme_path", "nothing is offloaded to a disk"),
+    nothing("offload_optimizer_nvme_path", DRIVES),
+    nothing("offload_param_nvme_path", DRIVES),
     nothing("deepspeed_moe_layer_cls_names", "a plan shards experts like other parameters"),
     nothing("deepspeed_multinode_launcher", "how processes start is no part of a step"),
 ];
 
 /// What each is by default, and what the weights are in.
 const HALVES: &[&str] = &["bf16", "bfloat16", "fp16", "auto"];
+
+const DRIVES: &str = "the cluster says how fast its drives are";
 
 const RECOMPUTED: &str = "it says how checkpoints are kept, and the model's code whether there are any";
 
@@ -222,51 +224,69 @@ fn read_stage(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
-/// What stands beside the device of an offload.
-const OFFLOADING: &[ToolKey] = &[
+/// What stands beside the device to which the optimizer is offloaded.
+const OPTIMIZER_OFFLOAD: &[ToolKey] = &[
     number("ratio", Field::OffloadRatio),
-    only("super_offload", OFF, "a plan updates on the host behind the backward pass"),
+    only("super_offload", OFF, "a plan updates on the host after the backward pass"),
+    only("pipeline_read", OFF, "a plan reads a part of the state, updates it and writes it before the next"),
+    only("pipeline_write", OFF, "a plan reads a part of the state, updates it and writes it before the next"),
+    nothing("nvme_path", DRIVES),
     nothing("*", "the stack says how host copies run"),
 ];
 
+/// What stands beside the device to which weights are offloaded.
+const WEIGHTS_OFFLOAD: &[ToolKey] = &[
+    nothing("ratio", "it divides the optimizer alone"),
+    nothing("nvme_path", DRIVES),
+    nothing("*", "the stack says how host copies run"),
+];
+
+/// The place to which a part of the state is offloaded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OffloadPlace {
+    Device,
+    Host,
+    Drives,
+}
+
 fn read_offload(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let mut places = Vec::new();
-    let mut on = |settings: &mut ToolSettings, object: &str, old: &str, draft: &mut PlanDraft| {
+    let mut to = |settings: &mut ToolSettings, [object, old]: [&str; 2], keys, draft: &mut PlanDraft| {
         let mut inside = settings.take_inside(object);
         let old = settings.take(old).filter(|old| old.text == "true");
-        let device = inside.take("device").or(old);
-        table::read(OFFLOADING, &mut inside, draft);
-        match device.as_ref().map(|device| device.text.as_str()) {
-            None | Some("none") => false,
-            Some("cpu" | "true") => {
-                places.extend(device.map(|device| device.place));
-                true
+        let Some(device) = inside.take("device").or(old) else {
+            table::read(keys, &mut inside, draft);
+            return OffloadPlace::Device;
+        };
+        table::read(keys, &mut inside, draft);
+        let place = match device.text.as_str() {
+            "none" => return OffloadPlace::Device,
+            "cpu" | "true" => OffloadPlace::Host,
+            "nvme" => OffloadPlace::Drives,
+            _ => {
+                draft.cannot(&device, "is no place that a plan can offload to", "write cpu, nvme or none");
+                return OffloadPlace::Device;
             }
-            Some(_) => {
-                let fix = "write cpu or none";
-                if let Some(device) = &device {
-                    draft.cannot(device, "is no place that a plan can offload to", fix);
-                }
-                false
-            }
-        }
+        };
+        places.push(device.place);
+        place
     };
-    let optimizer = on(settings, "zero_optimization.offload_optimizer", "zero_optimization.cpu_offload", draft);
-    let params = on(settings, "zero_optimization.offload_param", "zero_optimization.cpu_offload_params", draft);
+    let optimizer = ["zero_optimization.offload_optimizer", "zero_optimization.cpu_offload"];
+    let optimizer = to(settings, optimizer, OPTIMIZER_OFFLOAD, draft);
+    let weights = ["zero_optimization.offload_param", "zero_optimization.cpu_offload_params"];
+    let weights = to(settings, weights, WEIGHTS_OFFLOAD, draft);
     let checkpoints = settings.take("activation_checkpointing.cpu_checkpointing").filter(|it| it.text == "true");
-    let offload = match (optimizer, params, checkpoints.is_some()) {
-        (false, false, false) => Offload::None,
-        (true, false, false) => Offload::Optimizer,
-        (true, true, false) => Offload::State,
-        (false, false, true) => Offload::Checkpoints,
-        (true, true, true) => Offload::All,
-        _ => {
-            let place = places.first().cloned().or(checkpoints.map(|it| it.place)).unwrap_or_default();
-            let what = "a plan offloads the optimizer, or the whole state, or checkpoints, or all of them";
-            return draft.refuse(&place, what, Field::Offload);
-        }
-    };
+    let offload = Offload::ALL.iter().copied().find(|offload| {
+        let place = if offload.on_drives() { OffloadPlace::Drives } else { OffloadPlace::Host };
+        let held = |there: bool| if there { place } else { OffloadPlace::Device };
+        [held(offload.optimizer()), held(offload.state())] == [optimizer, weights]
+            && offload.checkpoints() == checkpoints.is_some()
+    });
     let place = places.first().cloned().or(checkpoints.map(|it| it.place));
+    let Some(offload) = offload else {
+        let what = "a plan offloads the optimizer, or the whole state, to one place, or checkpoints, or all of them";
+        return draft.refuse(&place.unwrap_or_default(), what, Field::Offload);
+    };
     draft.take(Field::Offload, offload, &place.unwrap_or_else(|| format!("{}: no offload_optimizer", settings.file)));
 }
 
@@ -361,13 +381,14 @@ pub fn write(version: &str, writer: &mut PlanWriter) -> Vec<Line> {
     lines
 }
 
-/// Weights can be offloaded by stage 3 alone, and the optimizer's state by any that shards it.
+/// Weights can be offloaded by stage 3 alone, as can state to the drives, and the optimizer's state to the host by any
+/// stage that shards it.
 fn write_offload(stage: usize, lines: &mut Vec<Line>, writer: &mut PlanWriter) {
     let wanted = writer.plan().offload;
-    let possible = match (stage, wanted) {
-        (0, Offload::Checkpoints | Offload::All) => Offload::Checkpoints,
-        (0, _) => Offload::None,
-        (1 | 2, Offload::State | Offload::All) => Offload::Optimizer,
+    let possible = match stage {
+        0 if wanted.checkpoints() => Offload::Checkpoints,
+        0 => Offload::None,
+        1 | 2 if wanted.state() || wanted.on_drives() => Offload::Optimizer,
         _ => wanted,
     };
     if possible == wanted {
@@ -380,11 +401,18 @@ fn write_offload(stage: usize, lines: &mut Vec<Line>, writer: &mut PlanWriter) {
     } else if writer.value(Field::OffloadRatio).is_some() {
         writer.note(Field::OffloadRatio, "stage 3 alone divides the update between device and host");
     }
-    for (on, name, value) in [
-        (possible.optimizer(), "zero_optimization.offload_optimizer.device", "cpu".into()),
-        (possible.state(), "zero_optimization.offload_param.device", "cpu".into()),
-        (possible.checkpoints(), "activation_checkpointing.cpu_checkpointing", Json::Bool(true)),
-    ] {
-        lines.extend(on.then(|| Line::new(name, value)));
+    let device = if possible.on_drives() { "nvme" } else { "cpu" };
+    for (on, object) in [(possible.optimizer(), "offload_optimizer"), (possible.state(), "offload_param")] {
+        let line = |key: &str, value: &str| Line::new(&format!("zero_optimization.{object}.{key}"), value);
+        lines.extend(on.then(|| line("device", device)));
+        lines.extend((on && possible.on_drives()).then(|| line("nvme_path", NVME_PATH)));
     }
+    if possible.on_drives() {
+        writer.elsewhere.push(format!("nvme_path {NVME_PATH}: where the nodes' drives are mounted"));
+    }
+    let checkpoints = || Line::new("activation_checkpointing.cpu_checkpointing", Json::Bool(true));
+    lines.extend(possible.checkpoints().then(checkpoints));
 }
+
+/// The place of the drives in DeepSpeed's own examples (docs/_pages/config-json.md).
+const NVME_PATH: &str = "/local_nvme";

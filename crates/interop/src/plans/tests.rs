@@ -23,7 +23,7 @@ fn plans() -> impl Strategy<Value = Vec<(&'static str, String)>> {
         one_of(&["ddp", "zero1", "zero2", "zero3", "fsdp", "hsdp", "zeropp", "zero-topo", "zero1-hier"]),
         one_of(&["", "2", "4", "8"]),
         one_of(&["on", "off"]),
-        one_of(&["none", "optimizer", "state", "checkpoints", "all"]),
+        one_of(&["none", "optimizer", "state", "checkpoints", "all", "optimizer-nvme", "state-nvme", "all-nvme"]),
         one_of(&["0", "1", "3"]),
     );
     let rest = (
@@ -112,7 +112,8 @@ fn round_trip(scenario: &Scenario, target: PlanTarget, beside: &[Field], library
         );
         return;
     };
-    let mut fields = vec![(Field::Cluster, Value::Id("h800-80gb".into())), (Field::Stack, Value::Id("default".into()))];
+    let mut fields =
+        vec![(Field::Cluster, Value::Id("h200-141gb-dgx".into())), (Field::Stack, Value::Id("default".into()))];
     fields.extend(beside.iter().filter_map(|field| Some((*field, field.meant(scenario)?))));
     let wishes = PlanWishes { fields, ..PlanWishes::default() };
     let files = [LauncherFile { name: exported.file, text: exported.text.as_str() }];

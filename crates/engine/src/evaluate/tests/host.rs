@@ -98,9 +98,9 @@ proptest! {
 fn the_host_updates_what_it_holds() {
     let step = |offload: Offload, threads: u32, memory: f64| {
         let mut scenario = offloaded(offload);
-        scenario.plan.host_threads = threads;
+        scenario.plan.host_threads = Some(threads);
         Arc::make_mut(&mut scenario.calibration).software.host_update = Some(BytesPerSecond::new(1e9));
-        Arc::make_mut(&mut scenario.cluster).host = Some(host(1e12, memory));
+        Arc::make_mut(&mut scenario.cluster).host = Some(testing::host(1e12, memory));
         evaluate(&scenario).step_time.get()
     };
     let update = 12.0 * 1024.0 * 1024.0 * 28.0;
@@ -111,6 +111,30 @@ fn the_host_updates_what_it_holds() {
         close(step(offload, 2, 4e9), one);
     }
     assert_eq!(step(Offload::None, 1, 1e12).to_bits(), step(Offload::None, 2, 1e12).to_bits());
+}
+
+/// torchrun gives each of four processes of a node one thread; DeepSpeed's launcher leaves 64 cores to all, a quarter for
+/// each. An Adam that moves 80 B a parameter takes 80 / 28 of the time.
+#[test]
+fn the_launcher_sets_the_threads_and_the_stack_the_bytes() {
+    let mut scenario = offloaded(Offload::Optimizer);
+    Arc::make_mut(&mut scenario.calibration).software.host_update = Some(BytesPerSecond::new(1e9));
+    Arc::make_mut(&mut scenario.cluster).host = Some(testing::host(1e12, 1e12));
+    let threads = |scenario: &mut Scenario, launcher: ProcessLauncher, said: Option<u32>| {
+        Arc::make_mut(&mut scenario.stack).launcher = Some(launcher);
+        scenario.plan.host_threads = said;
+        let HostThreads { counted, most } = scenario.host_threads();
+        (counted, most)
+    };
+    assert_eq!(threads(&mut scenario, ProcessLauncher::Torchrun, Some(3)), (3, None));
+    assert_eq!(threads(&mut scenario, ProcessLauncher::Torchrun, None), (1, None));
+    assert_eq!(threads(&mut scenario, ProcessLauncher::Deepspeed, None), (1, Some(16)));
+    let fused = evaluate(&scenario).step_time.get();
+    Arc::make_mut(&mut scenario.stack).host_adam = Some(80.0);
+    close(evaluate(&scenario).step_time.get() - fused, 12.0 * 1024.0 * 1024.0 * 52.0 / 1e9);
+    // A single process is started with nothing set.
+    scenario.plan.size = Size::Devices(1);
+    assert_eq!(threads(&mut scenario, ProcessLauncher::Torchrun, None), (1, Some(64)));
 }
 
 /// A quarter of the same update on the host: a quarter of its time and of what crosses the link, and three quarters of the
@@ -129,17 +153,8 @@ fn a_share_of_the_optimizer_is_on_the_host() {
     assert_eq!((slow.host.from.bytes.get(), slow.host.to.bytes.get()), (0.25 * LAYER, 0.25 * LAYER));
     scenario.plan.sharding = testing::ddp();
     for (memory, fits) in [(1.7e9, true), (1.6e9, false)] {
-        Arc::make_mut(&mut scenario.cluster).host = Some(host(memory, 1e11));
+        Arc::make_mut(&mut scenario.cluster).host = Some(testing::host(memory, 1e11));
         assert_eq!(scenario.layout().is_ok(), fits, "{memory}");
-    }
-}
-
-fn host(memory: f64, bandwidth: f64) -> crate::hardware::Host {
-    crate::hardware::Host {
-        cores: 64,
-        memory: Bytes::new(memory),
-        memory_bandwidth: BytesPerSecond::new(bandwidth),
-        source: String::new(),
     }
 }
 
@@ -150,10 +165,49 @@ fn a_state_must_fit_into_the_host() {
     let problems = |memory: f64| {
         let mut scenario = offloaded(Offload::Optimizer);
         scenario.plan.sharding = testing::ddp();
-        Arc::make_mut(&mut scenario.cluster).host = Some(host(memory, 1e11));
+        Arc::make_mut(&mut scenario.cluster).host = Some(testing::host(memory, 1e11));
         scenario.layout().err().unwrap_or_default()
     };
     assert!(problems(6.5e9).is_empty(), "{:?}", problems(6.5e9));
     let refused = problems(6.4e9);
     assert!(refused.len() == 1 && refused[0].field == "plan.offload", "{refused:?}");
+}
+
+/// The same update from drives that read 8 GB/s and write 4, of which each of four ranks has a quarter: 12 B of state and 4 of
+/// a gradient come and go, and the 2 B of a weight go where weights are there too. Those come to the device at 2 GB/s, not
+/// at the link's 10.
+#[test]
+fn drives_are_read_and_written_beside_an_update() {
+    let run = |offload: Offload| {
+        let mut scenario = offloaded(offload);
+        Arc::make_mut(&mut scenario.cluster).host = Some(testing::host(1e12, 1e12));
+        evaluate(&scenario)
+    };
+    let parameters = 12.0 * 1024.0 * 1024.0;
+    let slower = run(Offload::OptimizerNvme).step_time - run(Offload::Optimizer).step_time;
+    close(slower.get(), parameters * (16.0 / 2e9 + 16.0 / 1e9));
+    let (memory, drives) = (run(Offload::State), run(Offload::StateNvme));
+    assert_eq!((memory.host.from.bytes, memory.host.to), (drives.host.from.bytes, drives.host.to));
+    close(drives.host.from.busy.get(), drives.host.from.bytes.get() / 2e9);
+    assert!((drives.step_time - memory.step_time).get() >= parameters * (16.0 / 2e9 + 18.0 / 1e9));
+}
+
+/// 100.7 million parameters, whole on each of four ranks: 16 B each lie on the drives, 6.44 GB. The host has buffers for as
+/// much, fewer than 1e9 parameters being swapped at once, and gradients of 2 B: 7.25 GB.
+#[test]
+fn a_state_must_fit_onto_the_drives() {
+    let parameters = 8.0 * 12.0 * 1024.0 * 1024.0;
+    let mut scenario = offloaded(Offload::OptimizerNvme);
+    scenario.plan.sharding = testing::ddp();
+    Arc::make_mut(&mut scenario.cluster).host = None;
+    let refused = |scenario: &Scenario| scenario.layout().err().unwrap_or_default();
+    assert!(refused(&scenario)[0].what.contains("needs the drives of a node"), "{:?}", refused(&scenario));
+    for (memory, capacity, fits) in [(7.3e9, 6.5e9, true), (7.2e9, 6.5e9, false), (7.3e9, 6.4e9, false)] {
+        let mut host = testing::host(memory, 1e11);
+        host.nvme.as_mut().expect("it has drives").capacity = Bytes::new(capacity);
+        Arc::make_mut(&mut scenario.cluster).host = Some(host);
+        assert_eq!(refused(&scenario).is_empty(), fits, "{memory} {capacity}");
+    }
+    close(scenario.drive_memory().get(), 4.0 * 16.0 * parameters);
+    close(scenario.host_memory().get(), 4.0 * 18.0 * parameters);
 }

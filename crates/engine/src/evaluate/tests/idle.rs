@@ -13,7 +13,13 @@ fn plain(plan: &Plan) -> Plan {
             IdleChoice::StagesPerRank => plain.stages_per_rank = 1,
             IdleChoice::Adapters => plain.tuning = crate::plan::Tuning::default(),
             IdleChoice::RecomputeModules => plain.recompute_modules = RecomputeModules::OF_STACK,
-            IdleChoice::Offload => plain.offload = if plan.offload.state() { Offload::State } else { Offload::None },
+            IdleChoice::Offload => {
+                plain.offload = match plan.offload {
+                    Offload::AllNvme => Offload::StateNvme,
+                    offload if offload.state() => Offload::State,
+                    _ => Offload::None,
+                }
+            }
             IdleChoice::Moments => plain.moments = Moments::Fp32,
             IdleChoice::MasterWeights => plain.master_weights = MasterWeights::Fp32,
             IdleChoice::OffloadRatio => plain.offload_ratio = Share::new(1.0),

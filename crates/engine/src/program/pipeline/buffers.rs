@@ -116,7 +116,8 @@ impl<'a> PipelineContext<'a> {
         let loaded = (copied > Bytes::ZERO).then(|| body.after(TaskEvent::Loaded, -1));
         let mut tasks = Vec::new();
         if copied > Bytes::ZERO {
-            let task = self.emit().copy(body, copied, label(Stream::HostIn, TaskKind::Copy, ModelPart::Layer, phase));
+            let task =
+                self.emit().fetch_weights(body, copied, label(Stream::HostIn, TaskKind::Copy, ModelPart::Layer, phase));
             tasks.push(Task { waits: waits([released]), signals: [Some(TaskEvent::Loaded), None], ..task });
         }
         let mut gathered = false;

@@ -63,6 +63,10 @@ pub(super) fn put_examples(plan: &mut Plan, examples: &Value) -> bool {
     examples.get().map(|examples| plan.examples = Some(examples)).is_some()
 }
 
+pub(super) fn put_host_threads(plan: &mut Plan, threads: &Value) -> bool {
+    threads.get().map(|threads| plan.host_threads = Some(threads)).is_some()
+}
+
 pub(super) fn put_packing(plan: &mut Plan, length: &Value) -> bool {
     length.get().map(|length| plan.packing = Some(length)).is_some()
 }

@@ -13,8 +13,8 @@ use crate::plan::{
 
 use super::lenses::{
     accumulate, adapters, copy_weights, devices, put_examples, put_expert_tensor, put_frozen_format,
-    put_gradient_format, put_offload_ratio, put_packing, put_size, put_tokens, quantise_gradients, quantise_weights,
-    second_copy, shard, some, whole_nodes,
+    put_gradient_format, put_host_threads, put_offload_ratio, put_packing, put_size, put_tokens, quantise_gradients,
+    quantise_weights, second_copy, shard, some, whole_nodes,
 };
 use super::{FieldSpec, PresetField, Steps, Type, Value};
 
@@ -367,7 +367,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .rare()
         .lens(|plan| adapters(plan, plan.tuning.frozen_format()), put_frozen_format),
     word::<Offload>(Field::Offload, "plan.offload", "offload", "none")
-        .help("OFFLOAD", "What is offloaded to host memory")
+        .help("OFFLOAD", "What is offloaded to host memory, or to a node's drives (nvme)")
         .searched_on_request()
         .advised(8, 8)
         .lens(|plan| some(plan.offload), |plan, offload| offload.put(&mut plan.offload)),
@@ -377,14 +377,14 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .steps(SHARES)
         .rare()
         .lens(|plan| some(plan.offload_ratio.get()), put_offload_ratio),
-    plan(Field::HostThreads, "plan.host_threads", "host-threads", Type::Count(1, 1024), "1")
+    plan(Field::HostThreads, "plan.host_threads", "host-threads", Type::Count(1, 1024), "as the launcher has it")
         .label("threads")
         .help("N", "Threads of the host with which each rank updates an offloaded state (OMP_NUM_THREADS)")
         .unit("thread", "threads")
         .steps(Steps::Powers(1, 128))
         .range(1, 16)
         .rare()
-        .lens(|plan| some(plan.host_threads), |plan, count| count.put(&mut plan.host_threads)),
+        .lens(|plan| plan.host_threads.map(Value::Count), put_host_threads),
     sharding(Field::Qwz, "plan.qwz", "qwz", Type::Switch)
         .label("qwZ")
         .help("SWITCH", "All-gather weights in int8 (ZeRO++ qwZ)")

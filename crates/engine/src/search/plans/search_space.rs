@@ -156,7 +156,9 @@ impl SearchSpace {
             lists.extend([(Field::Qwz, switch()), (Field::Qgz, switch())]);
         }
         if allowed.offload {
-            lists.push((Field::Offload, Offload::ALL.iter().map(|offload| Value::from(*offload)).collect()));
+            let drives = base.cluster.drives().is_some();
+            let possible = Offload::ALL.iter().filter(|offload| drives || !offload.on_drives());
+            lists.push((Field::Offload, possible.map(|offload| Value::from(*offload)).collect()));
         }
         if allowed.fp8 && !base.plan.precision.is_low() && Precision::Fp8.runs_on(&base.cluster.device.peak) {
             lists.push((Field::Precision, vec![Value::from(base.plan.precision), Value::from(Precision::Fp8)]));

@@ -65,10 +65,13 @@ impl TrainingSearch {
         sizes.filter(move |size| layers.is_multiple_of(*size))
     }
 
-    /// Offloads: of checkpoints only where there are any.
+    /// Offloads to the host's memory, to which the closed forms are: of checkpoints only where there are any.
     fn offloads(&self) -> impl Iterator<Item = Offload> {
         let checkpoints = matches!(self.base.plan.recompute, Recompute::Full | Recompute::Share(_));
-        Offload::ALL.iter().copied().filter(move |offload| checkpoints || !offload.checkpoints())
+        Offload::ALL
+            .iter()
+            .copied()
+            .filter(move |offload| !offload.on_drives() && (checkpoints || !offload.checkpoints()))
     }
 
     /// Every plan of a method that fills `budget` devices and may fit, with the days that it takes at least.

@@ -1,11 +1,12 @@
 //! What people must know of a scenario's figures to read them aright. Not for what limits a step.
 
-use shardscope_engine::cost;
+use shardscope_engine::cost::{self, Factors, Rates};
 use shardscope_engine::evaluate::{Summary, Unmeasured, evidence};
 use shardscope_engine::hardware::HighestMfu;
 use shardscope_engine::plan::{Module, Precision};
-use shardscope_engine::scenario::Scenario;
 use shardscope_engine::scenario::file::printable;
+use shardscope_engine::scenario::{HostThreads, Scenario};
+use shardscope_engine::stack::ProcessLauncher;
 use shardscope_engine::units::{FlopPerSecond, percent, thousands};
 
 /// Whether the update runs on the host, with how many threads, and in whose memory.
@@ -14,13 +15,29 @@ fn offloaded(scenario: &Scenario) -> String {
     if !scenario.plan.offload.optimizer() {
         return unmeasured.to_owned();
     }
-    let threads = match scenario.plan.host_threads {
+    let count = |threads: u32| match threads {
         1 => "one thread".to_owned(),
         threads => format!("{threads} threads"),
     };
+    let HostThreads { counted, most } = scenario.host_threads();
     let stated = scenario.cluster.host.is_some();
     let host = if stated { "" } else { ", in memory that the cluster does not state" };
-    format!("{unmeasured}; each rank updates there with {threads} (--host-threads){host}")
+    let threads = count(counted);
+    let Some(most) = most.filter(|most| *most > counted) else {
+        return format!("{unmeasured}; each rank updates there with {threads} (--host-threads){host}");
+    };
+    let rates = Rates::new(scenario, &Factors::default());
+    let [slow, fast] = [counted, most].map(|threads| rates.host_update(scenario.updated_on_host(), threads));
+    let (all, launcher) = (count(most), scenario.stack.launcher);
+    let open = match launcher {
+        Some(ProcessLauncher::Deepspeed) => {
+            "DeepSpeed's launcher leaves all cores to every rank unless --bind_cores_to_rank divides them"
+        }
+        _ => "how many threads update there is not known",
+    };
+    format!(
+        "{unmeasured}; {open} (--host-threads): {threads} for each rank, as here, takes {slow}, {all} take {fast}{host}"
+    )
 }
 
 /// Caveats that people must know to read a scenario's figures aright.

@@ -165,6 +165,10 @@ pub(super) fn memory(scenario: &Scenario, fullest: &Memory, stages: &[Memory]) -
         let capacity = scenario.cluster.host.as_ref().map(|host| whole(host.memory));
         memory["host"] = json!({"node_bytes": whole(host), "capacity_bytes": capacity});
     }
+    if let Some(drives) = scenario.cluster.drives().filter(|_| scenario.plan.offload.on_drives()) {
+        let (held, capacity) = (whole(scenario.drive_memory()), whole(drives.capacity));
+        memory["drives"] = json!({"node_bytes": held, "capacity_bytes": capacity});
+    }
     let [weights, gradients, optimizer] = fullest.experts.map(whole);
     if weights + gradients + optimizer > 0 {
         memory["experts"] = json!({"weights": weights, "gradients": gradients, "optimizer": optimizer});

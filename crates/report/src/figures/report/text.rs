@@ -217,7 +217,8 @@ fn step(plan: &Plan) -> String {
     let repeated = if modules.is_of_stack() { plan.recompute.to_string() } else { modules.to_string() };
     parts.push(format!("recompute {repeated}"));
     if plan.offload != Offload::None {
-        parts.push(format!("{} on the host", on_host(plan)));
+        let drives = if plan.offload.on_drives() { "'s drives" } else { "" };
+        parts.push(format!("{} on the host{drives}", on_host(plan)));
     }
     parts.join("; ")
 }
@@ -241,11 +242,13 @@ fn on_host(plan: &Plan) -> &'static str {
     let checkpoints = plan.offload.checkpoints() && plan.recompute.layers() > 0.0;
     match plan.offload {
         Offload::None => "nothing",
-        Offload::Optimizer => "optimizer state",
+        Offload::Optimizer | Offload::OptimizerNvme => "optimizer state",
         Offload::Checkpoints if checkpoints => "checkpoints",
         Offload::All if checkpoints => "state and checkpoints",
+        // The state's place follows.
+        Offload::AllNvme if checkpoints => "checkpoints on the host, state",
         Offload::Checkpoints => "no checkpoints",
-        Offload::State | Offload::All => "state",
+        Offload::State | Offload::All | Offload::StateNvme | Offload::AllNvme => "state",
     }
 }
 
@@ -343,6 +346,10 @@ fn memory(subject: &FigureSubject) -> Vec<(String, String)> {
         let stated = subject.scenario.cluster.host.as_ref();
         let memory = stated.map_or_else(|| "memory that is not stated".to_owned(), |host| host.memory.to_string());
         rows.push(row("on a node's host", format!("{:>10} of {memory}", host.to_string())));
+    }
+    if let Some(drives) = subject.scenario.cluster.drives().filter(|_| subject.scenario.plan.offload.on_drives()) {
+        let held = subject.scenario.drive_memory().to_string();
+        rows.push(row("on its drives", format!("{held:>10} of {}", drives.capacity)));
     }
     rows
 }

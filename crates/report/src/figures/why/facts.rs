@@ -348,6 +348,18 @@ impl<'a> FormulaFacts<'a> {
         Citation::new(Authority::Sheet, &format!("{}: {}", cluster.name, cluster.source))
     }
 
+    /// A figure of the cluster's host, its drives included.
+    pub(super) fn host(&self) -> Citation {
+        let cluster = &self.scenario.cluster;
+        let Some(host) = &cluster.host else {
+            return Citation::convention(
+                "the cluster does not state its host: one socket of eight channels of DDR4-3200",
+            );
+        };
+        let drives = host.nvme.as_ref().map_or("", |drives| &drives.source);
+        Citation::new(Authority::Sheet, &format!("{}: {} {drives}", cluster.name, host.source))
+    }
+
     /// A figure of the cluster's reliability.
     pub(super) fn reliability(&self) -> Citation {
         let cluster = &self.scenario.cluster;

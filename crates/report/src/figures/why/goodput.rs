@@ -8,7 +8,7 @@ use crate::figures::figure::Figure;
 use shardscope_engine::units::{Amount, Dimension, Seconds};
 
 use super::facts::{FigureEntry, FormulaFacts, because, count, figure, input};
-use super::formula::{Citation, Formula};
+use super::formula::{Authority, Citation, Formula};
 
 const DALY: &str = "J. T. Daly, Future Generation Computer Systems 22 (2006)";
 
@@ -92,13 +92,18 @@ pub(super) const FIGURES: &[FigureEntry] = &[
         .value(|of, _| Some(of.failures()?.interruptions.write.get()))
         .why(|facts, _| {
             let rate = evaluate::checkpoint_bandwidth(facts.scenario)?;
-            let limited = facts.scenario.cluster.reliability.write_rate? > rate;
-            // InlineVec devices cannot fill a fast file system: then their links to the host set the rate.
-            let rate = if limited {
-                let link = facts.scenario.cluster.device.host_bandwidth;
+            let cluster = &facts.scenario.cluster;
+            let (link, ports) = (cluster.device.host_bandwidth, cluster.node_injection());
+            let [devices, nodes] = [facts.scenario.devices(), facts.scenario.nodes()].map(f64::from);
+            // Few devices cannot fill a fast file system: then their links to the host set the rate, or the nodes' ports.
+            let rate = if cluster.reliability.write_rate? <= rate {
+                input("write rate of the file system", rate, facts.reliability())
+            } else if link * devices <= ports * nodes {
                 facts.devices() * input("link to the host", link, facts.sheet())
             } else {
-                input("write rate of the file system", rate, facts.reliability())
+                let level = cluster.levels.last().map_or("", |level| &level.source);
+                let nodes = input("nodes", count(nodes, ""), Citation::chosen("nodes or devices"));
+                nodes * input("ports of a node", ports, Citation::new(Authority::Sheet, level))
             };
             because(facts.figure(Figure::CheckpointBytes)? / rate, Citation::convention("bytes over the rate"))
         }),

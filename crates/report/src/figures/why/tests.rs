@@ -13,7 +13,7 @@ mod guide;
 
 /// Scenarios that lean on every rule: extents, formats on the wire, second copies, recompute of each kind, tensor,
 /// context and pipeline parallelism, orders, offload, experts, layers of two kinds, adapters.
-const SCENARIOS: [&[(&str, &str)]; 25] = [
+const SCENARIOS: [&[(&str, &str)]; 28] = [
     &[],
     &[("strategy", "ddp"), ("model", "mpt-1b"), ("tokens", "3e11")],
     &[("strategy", "zero1"), ("model", "mpt-3b"), ("accumulate", "4"), ("recompute", "selective")],
@@ -30,6 +30,9 @@ const SCENARIOS: [&[(&str, &str)]; 25] = [
     &[("offload", "all"), ("recompute", "full"), ("nodes", "2")],
     &[("offload", "state"), ("pp", "4"), ("nodes", "4"), ("accumulate", "8"), ("strategy", "zero1")],
     &[("offload", "all"), ("accumulation", "layered"), ("accumulate", "4"), ("nodes", "2"), ("recompute", "full")],
+    &[("offload", "all-nvme"), ("recompute", "full"), ("nodes", "2"), ("tokens", "1e10")],
+    &[("offload", "state-nvme"), ("pp", "4"), ("nodes", "4"), ("accumulate", "8"), ("strategy", "zero1")],
+    &[("offload", "optimizer-nvme"), ("offload-ratio", "0.4"), ("nodes", "2")],
     &[("strategy", "zeropp"), ("pp", "4"), ("stages-per-rank", "4"), ("schedule", "breadth-first"), ("nodes", "4")],
     &[("model", "mixtral-8x7b"), ("nodes", "8"), ("recompute", "full")],
     &[("model", "deepseek-v3"), ("nodes", "64"), ("recompute", "0.05")],

@@ -1,11 +1,12 @@
 //! The step and its parts.
 
 use shardscope_engine::bounds::pipeline::Pipeline;
+use shardscope_engine::cost::SwappedBytes;
 use shardscope_engine::evaluate::{ErrorBand, IdleCause, Span, Stream, TaskKind, evidence};
 use shardscope_engine::model::LayerKind;
 use shardscope_engine::plan::{Accumulation, Recompute};
 use shardscope_engine::scenario::file::printable;
-use shardscope_engine::units::{Amount, Dimension, Flop, Seconds, precise_percent};
+use shardscope_engine::units::{Amount, Bytes, Dimension, Flop, Seconds, precise_percent};
 
 use crate::figures::figure::{Figure, TIME_PARTS};
 
@@ -382,37 +383,45 @@ impl FormulaFacts<'_> {
     fn update(&self) -> Option<Formula> {
         let plan = &self.scenario.plan;
         let parameters = self.evaluation.details.states.get(self.last)?.parameters.trained;
-        let per = Amount { value: self.rates.update_bytes().get(), unit: Dimension::Bytes };
+        let bytes = |bytes: Bytes| Amount { value: bytes.get(), unit: Dimension::Bytes };
         let adam = Citation::convention("state read and written, gradient read, weight written");
-        let moved = self.rank_parameters(parameters, self.last)
-            / input(
-                "ranks that share the optimizer state",
-                count(self.layout.optimizer, ""),
-                Citation::chosen("strategy"),
-            )
-            * input("bytes moved per parameter", per, adam);
+        let moved = input("bytes moved per parameter", bytes(self.rates.update_bytes()), adam);
+        let (threads, on_host_bytes) = (self.scenario.host_threads().counted, self.rates.host_update_bytes());
+        let sharded = input(
+            "ranks that share the optimizer state",
+            count(self.layout.optimizer, ""),
+            Citation::chosen("strategy"),
+        );
+        let each = self.rank_parameters(parameters, self.last) / sharded;
         let on_host = plan.optimizer_on_host();
-        let share_of = |moved: Formula, name: &str, share: f64| {
-            let whole = share >= 1.0;
-            if whole {
-                moved
-            } else {
-                moved * input(name, Amount { value: share, unit: Dimension::Share }, Citation::chosen("offload-ratio"))
-            }
+        let share_of = |name: &str, share: f64| {
+            let share = Amount { value: share, unit: Dimension::Share };
+            let whole = share.value >= 1.0;
+            if whole { each.clone() } else { each.clone() * input(name, share, Citation::chosen("offload-ratio")) }
         };
-        let host = match self.rates.host_update_rate().filter(|_| on_host > 0.0) {
-            Some(rate) => {
-                let source =
-                    Citation::convention("one thread's rate times --host-threads, at most the host's memory bandwidth");
-                share_of(moved.clone(), "share on the host", on_host)
-                    / input("rate of the rank's threads on the host", rate, source)
-            }
-            None => Formula::from(0.0),
-        };
+        let updated = || share_of("share on the host", on_host);
+        let arithmetic = self.rates.host_update_rate(threads).filter(|_| on_host > 0.0).map(|rate| {
+            let source =
+                Citation::convention("one thread's rate times --host-threads, at most the host's memory bandwidth");
+            let moved = input("bytes moved there per parameter", bytes(on_host_bytes), self.software());
+            updated() * moved / input("rate of the rank's threads on the host", rate, source)
+        });
+        let swapped = self.rates.drives().filter(|_| on_host > 0.0).map(|drives| {
+            let SwappedBytes { read, written } = self.rates.swapped_bytes();
+            let source =
+                || Citation::convention("state and fp32 gradient come and go, weights go where they are there too");
+            updated() * input("bytes read of the drives", bytes(read), source())
+                / input("rate of reading", drives.read, self.host())
+                + updated() * input("bytes written to them", bytes(written), source())
+                    / input("rate of writing", drives.write, self.host())
+        });
+        let host = arithmetic.into_iter().chain(swapped).reduce(|update, swapped| update + swapped);
+        let host = host.unwrap_or_else(|| Formula::from(0.0));
         if on_host >= 1.0 {
             return Some(host);
         }
-        let stream = share_of(moved, "share on the device", 1.0 - on_host)
+        let stream = share_of("share on the device", 1.0 - on_host)
+            * moved
             * input("optimizer traffic", count(self.rates.calibrated.software.optimizer_traffic, ""), self.software())
             / input("memory rate reached", self.rates.memory, self.calibrated());
         let owned = parameters * (1.0 - on_host) / f64::from(self.layout.optimizer);

@@ -1,6 +1,6 @@
 //! Traffic of each level, and the gain from more of each resource.
 
-use shardscope_engine::evaluate::{HostDirection, Stream};
+use shardscope_engine::evaluate::{Copies, HostDirection, Stream};
 
 use crate::figures::figure::Figure;
 use shardscope_engine::units::{Amount, Bytes, Dimension, Seconds};
@@ -47,6 +47,12 @@ pub(super) const FIGURES: &[FigureEntry] = &[
         .why(|facts, at| {
             let link = input("bandwidth of the link to the host", facts.rates.host, facts.sheet());
             let source = Citation::convention("each way has the link's bandwidth for itself");
+            let Copies { bytes, busy } = facts.summary().host.way(way(at));
+            let behind = facts.rates.weights_from_host() < facts.rates.host && way(at) == HostDirection::In;
+            let link = match bytes / busy / facts.rates.host {
+                reached if behind => link * input("share of it that the drives fill", share(reached), facts.host()),
+                _ => link,
+            };
             because(facts.figure(Figure::Copied(way(at)))? / link, source)
         }),
     figure(Figure::Elasticity(0), "elasticity", "10 % {}", Dimension::Change)

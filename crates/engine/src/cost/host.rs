@@ -1,0 +1,90 @@
+//! Rates and times of what the host of a rank does for it: copies over its link, the update of an offloaded state, and
+//! the drives behind it. Not for the memory that this takes there ([`crate::scenario`]).
+
+use crate::plan::{MasterWeights, Optimizer};
+use crate::scenario::HOST_GRADIENT;
+use crate::units::{Bytes, BytesPerSecond, Count, Seconds};
+
+use super::rates::Rates;
+
+/// The rates of a rank's share of its node's drives.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DriveRates {
+    /// Reading.
+    pub read: BytesPerSecond,
+    /// Writing.
+    pub write: BytesPerSecond,
+}
+
+/// What moves between the drives and the host's memory for each parameter that an update there changes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SwappedBytes {
+    /// Bytes read.
+    pub read: Bytes,
+    /// Bytes written.
+    pub written: Bytes,
+}
+
+impl Rates<'_> {
+    /// Time of a copy to or from the host.
+    pub(crate) fn host_copy(&self, bytes: Bytes) -> Seconds {
+        bytes / self.host
+    }
+
+    /// Time of a copy of weights from where they are offloaded to.
+    pub(crate) fn weights_copy(&self, bytes: Bytes) -> Seconds {
+        bytes / self.weights_from_host()
+    }
+
+    /// The rate at which offloaded weights come to the device: the link's, or that of the drives behind it.
+    pub fn weights_from_host(&self) -> BytesPerSecond {
+        let drives = self.drives().filter(|_| self.scenario.plan.offload.state());
+        drives.map_or(self.host, |drives| drives.read.min(self.host))
+    }
+
+    /// The rates of a rank's share of its node's drives; `None` where none of its state is there.
+    pub fn drives(&self) -> Option<DriveRates> {
+        let drives = self.scenario.cluster.drives().filter(|_| self.scenario.plan.offload.on_drives())?;
+        let ranks = f64::from(self.scenario.devices_on_node());
+        Some(DriveRates { read: drives.read / ranks, write: drives.write / ranks })
+    }
+
+    /// What an update reads of the drives and writes to them for each parameter: its state, and the gradient in fp32, which
+    /// backward leaves there; weights where they are there too. Adam: 12 + 4 bytes each way, and 2 more written
+    /// (deepspeed/runtime/zero/stage3.py, `swap_out_gradients`, `_optimizer_states_and_gradient_swap_in`,
+    /// `_partitioned_params_swap_out`).
+    pub fn swapped_bytes(&self) -> SwappedBytes {
+        let plan = &self.scenario.plan;
+        let read = Bytes::new(plan.optimizer_state() + HOST_GRADIENT);
+        let weight = if plan.offload.state() { plan.precision.storage().bytes() } else { 0.0 };
+        SwappedBytes { read, written: read + Bytes::new(weight) }
+    }
+
+    /// The rate at which a rank's threads on the host update its state: theirs, or the rank's share of the host's memory
+    /// bandwidth where that is less. `None` where the host's arithmetic takes no time.
+    pub fn host_update_rate(&self, threads: u32) -> Option<BytesPerSecond> {
+        let threads = self.calibrated.software.host_update? * f64::from(threads);
+        let memory = self.scenario.cluster.host_memory_bandwidth();
+        Some(threads.min(memory / f64::from(self.scenario.devices_on_node())))
+    }
+
+    /// What an update on the host moves for each parameter: as on the device, or as the stack's Adam does it on fp32 weights.
+    pub fn host_update_bytes(&self) -> Bytes {
+        let plan = &self.scenario.plan;
+        let adam = plan.optimizer == Optimizer::Adam && plan.master_weights == MasterWeights::Fp32;
+        self.scenario.stack.host_adam.filter(|_| adam).map_or(self.update_bytes(), Bytes::new)
+    }
+
+    /// Time of so many threads of the host to update `parameters` local parameters. Of a state on drives each part is read,
+    /// updated and written before the next one: `pipeline_read` and `pipeline_write` are off by default
+    /// (deepspeed/runtime/zero/offload_config.py).
+    pub fn host_update(&self, parameters: Count, threads: u32) -> Seconds {
+        let moved = parameters * self.host_update_bytes();
+        let update = self.host_update_rate(threads).map_or(Seconds::ZERO, |rate| moved / rate);
+        let swapped = self.drives().map_or(Seconds::ZERO, |drives| {
+            let SwappedBytes { read, written } = self.swapped_bytes();
+            parameters * read / drives.read + parameters * written / drives.write
+        });
+        update + swapped
+    }
+}
