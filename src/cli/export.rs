@@ -76,6 +76,7 @@ fn form(arguments: &ExportArgs) -> ExportForm {
         ExportTarget::Deepspeed => PlanTarget::DeepSpeed,
         ExportTarget::Megatron => PlanTarget::Megatron,
         ExportTarget::Torchtitan => PlanTarget::Torchtitan,
+        ExportTarget::Torchtune => PlanTarget::Torchtune,
         ExportTarget::Sbatch => PlanTarget::Sbatch,
     })
 }

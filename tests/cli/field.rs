@@ -231,23 +231,30 @@ fn deepspeed_s_own_stack_and_keys() {
     assert_contains(&run.stdout, &["offload = \"state-nvme\""]);
 }
 
-/// Compiled code is taken for what it is not, and that is said twice: in the report and in the scenario.
+/// Compiled code is a field, of layers alone where the loss is not among the components.
 #[test]
-fn compiled_code_is_named() {
+fn compiled_code_is_imported() {
     let toml = "[model]\nname = 'llama3'\nflavor = '8B'\n[training]\nbatch_size = 1\nseq_len = 8192\ncompile = true\n\
                 data_parallel_shard_degree = -1\n[activation_checkpoint]\nmode = 'selective'\n";
     let newer = toml.replace("compile = true\n", "").replace("batch_size", "local_batch_size");
     let newer = format!("{newer}[compile]\nenable = true\ncomponents = ['model', 'loss']\n");
+    let layers = newer.replace(", 'loss'", "");
     let yaml = "distributed_type: FSDP\nnum_processes: 8\nmixed_precision: bf16\ndynamo_config:\n  dynamo_backend: INDUCTOR\n  \
                 dynamo_mode: default\nfsdp_config:\n  fsdp_version: 2\n";
     let trainer = r#"{"per_device_train_batch_size": 1, "bf16": true, "torch_compile": true}"#;
-    for (name, text) in [("a.toml", toml), ("b.toml", &newer), ("acc.yaml", yaml), ("args.json", trainer)] {
+    let files = [
+        ("a.toml", toml, "on"),
+        ("b.toml", &newer, "on"),
+        ("c.toml", &layers, "layer"),
+        ("acc.yaml", yaml, "on"),
+        ("args.json", trainer, "on"),
+    ];
+    for (name, text, compile) in files {
         let run = imported(&[(name, text)], "--devices 8");
-        assert_contains(&run.stderr, &["compile = off", "is on, which no scenario says"]);
-        assert_contains(&run.stdout, &["its code is compiled, and predicted as if it were not"]);
+        assert_contains(&run.stdout, &[&format!("compile = \"{compile}\"")]);
     }
     let eager = imported(&[("a.toml", &toml.replace("compile = true", "compile = false"))], "--devices 8");
-    assert!(!eager.stdout.contains("compiled"), "{}", eager.stdout);
+    assert!(!eager.stdout.contains("compile = \"on\""), "{}", eager.stdout);
 }
 
 /// What the model cannot say of a scenario stands with its figures, in words and in JSON.
@@ -287,31 +294,60 @@ fn caveats_stand_with_every_figure() {
     assert!(!Home::new().run(&format!("eval {llama} --stack default --nodes 1")).stdout.contains("zero3"));
 }
 
-/// An imported caveat stays in the scenario's file, and stands with every figure of it.
+/// What a stack has no compiled kernels for is timed without, and that stands with every figure of it.
 #[test]
 fn what_an_import_could_not_say_stands_with_the_figures() {
-    let script = |flags: &str| SCRIPT.replace("--bf16 True", &format!("--bf16 True {flags}"));
     let deepspeed = r#"{"train_micro_batch_size_per_gpu": 1, "bf16": {"enabled": true}, "compile": {"enabled": true},
         "zero_optimization": {"stage": 2}}"#;
-    for (name, text) in [
-        ("a.sh", script("--torch_compile True")),
-        ("b.sh", script("--torch_compile_backend inductor")),
-        ("ds.json", deepspeed.to_owned()),
-    ] {
-        let home = with(&[(name, &text)]);
-        let run = home.run(&format!("import plan {name} {ON_A100} --seq 2048 --devices 8 --out out.toml"));
-        let run = if run.code == Some(0) {
-            run
-        } else {
-            home.run(&format!("import plan {name} {ON_A100} --seq 2048 --out out.toml"))
-        };
-        assert_eq!(run.code, Some(0), "{name}: {}", run.stderr);
-        for command in ["eval ./out.toml --format json", "eval ./out.toml --micro-batch 2 --format json"] {
-            let json: serde_json::Value = serde_json::from_str(&home.run(command).stdout).expect("JSON");
-            let caveats = json["caveats"].to_string();
-            assert!(caveats.contains("its code is compiled"), "{name}: {caveats}");
-        }
+    let home = with(&[("ds.json", deepspeed)]);
+    let run = home.run(&format!("import plan ds.json {ON_A100} --seq 2048 --devices 8 --out out.toml"));
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    for command in ["eval ./out.toml --format json", "eval ./out.toml --micro-batch 2 --format json"] {
+        let json: serde_json::Value = serde_json::from_str(&home.run(command).stdout).expect("JSON");
+        let caveats = json["caveats"].to_string();
+        assert!(caveats.contains("no kernels of torch.compile that are known"), "{caveats}");
     }
+}
+
+/// torchtune's recipes train 16 bits alone, beside which nothing is kept: two moments of two bytes. Its names of matrices mean
+/// the same, and what its file says comes back from an export.
+#[test]
+fn recipes_of_torchtune_go_in_and_out() {
+    let lora = "model:\n  _component_: torchtune.models.llama3_1.lora_llama3_1_8b\n  lora_attn_modules: ['q_proj', 'v_proj', \
+                'output_proj']\n  apply_lora_to_mlp: True\n  apply_lora_to_output: False\n  lora_rank: 8\n  lora_alpha: 16\n\
+                tokenizer:\n  _component_: torchtune.models.llama3.llama3_tokenizer\n  max_seq_len: 2048\nbatch_size: 2\n\
+                optimizer:\n  _component_: torch.optim.AdamW\n  fused: True\n  lr: 3e-4\nloss:\n  _component_: \
+                torchtune.modules.loss.LinearCrossEntropyLoss\nepochs: 1\ngradient_accumulation_steps: 8\ncompile: True\n\
+                device: cuda\ndtype: bf16\nenable_activation_checkpointing: True\nenable_activation_offloading: False\n";
+    let home = with(&[("8B_lora.yaml", lora)]);
+    let run = home.run("import plan 8B_lora.yaml --devices 1 --strict --out lora.toml");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let scenario = std::fs::read_to_string(home.path().join("lora.toml")).expect("a file");
+    let said = [
+        "stack = \"torchtune-2025\"",
+        "model = \"llama-3.1-8b\"",
+        "train = \"lora\"",
+        "lora_rank = 8",
+        "lora_targets = \"q,v,o,gate,up,down\"",
+        "micro_batch = 2",
+        "accumulate = 8",
+        "sequence = 2048",
+        "master_weights = \"none\"",
+        "moments = \"bf16\"",
+        "compile = \"on\"",
+    ];
+    assert_contains(&scenario, &said);
+    let run = home.run("export ./lora.toml --to torchtune --out out --strict");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let again = home.run("import plan out/torchtune.yaml --devices 1 --strict");
+    assert_contains(&again.stdout, &said);
+    let full = lora.replace("lora_llama3_1_8b", "llama3_1_8b").replace("AdamW", "SGD");
+    assert_contains(
+        &refused(&[("a.yaml", &full)], "--devices 1"),
+        &["'torch.optim.SGD' is nothing that a plan can say"],
+    );
+    let other = lora.replace("lora_rank: 8", "use_dora: True");
+    assert_contains(&refused(&[("a.yaml", &other)], "--devices 1"), &["model.use_dora"]);
 }
 
 /// Accelerate shards over one number of ranks, without a pipeline, and computes all of a layer again or nothing: so do the

@@ -19,8 +19,8 @@ use crate::units::Share;
 
 pub use batch::GlobalBatch;
 pub use choice::{
-    Accumulation, CudaGraphs, FlopCount, Format, GradientFormat, MasterWeights, Moments, Offload, OneOf, Operator,
-    Optimizer, Recompute, Reduction, Word, Words,
+    Accumulation, Compile, CudaGraphs, FlopCount, Format, GradientFormat, MasterWeights, Moments, Offload, OneOf,
+    Operator, Optimizer, Recompute, Reduction, Word, Words,
 };
 pub use experts::{Capacity, Dispatcher, ExpertMesh, Imbalance};
 pub use extent::{Extent, Sharded};
@@ -187,6 +187,8 @@ pub struct Plan {
     pub tensor_overlap: bool,
     /// The part of a step whose kernels the host does not launch one by one.
     pub cuda_graphs: CudaGraphs,
+    /// What `torch.compile` fuses.
+    pub compile: Compile,
     /// When gradients are reduced.
     pub reduction: Reduction,
     /// How many gathers may run ahead of the unit that computes.
@@ -256,6 +258,7 @@ impl Plan {
             host_threads: None,
             tensor_overlap: false,
             cuda_graphs: CudaGraphs::None,
+            compile: Compile::Off,
             reduction: Reduction::Default,
             prefetch: 1,
             tokens: None,

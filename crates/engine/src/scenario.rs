@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use crate::hardware::Cluster;
 use crate::model::Model;
-use crate::plan::{FlopCount, Format, GradientFormat, Plan, Reduction};
+use crate::plan::{Compile, Extent, FlopCount, Format, GradientFormat, Plan, Reduction};
 use crate::stack::{Attention, Calibration, Stack};
 use crate::units::{Bytes, short};
 
@@ -138,6 +138,16 @@ impl Deref for CheckedScenario {
 }
 
 impl Scenario {
+    /// Whether ranks share the weights, rather than that each has them whole.
+    pub fn shares_weights(&self) -> bool {
+        self.plan.sharding.weights != Extent::Device && self.devices() > self.plan.tensor * self.plan.pipeline
+    }
+
+    /// Whether its layers are compiled, by a stack that says what that fuses.
+    pub fn is_compiled(&self) -> bool {
+        self.plan.compile != Compile::Off && self.stack.element_wise_compiled.is_some()
+    }
+
     /// The scenario with the layout that its plan asks for, or everything that is wrong with it.
     pub fn checked(&self) -> Result<Checked<'_>, Vec<Problem>> {
         let problems = check::problems(self);

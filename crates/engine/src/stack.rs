@@ -86,6 +86,13 @@ pub struct Stack {
     pub loss_divided: Option<String>,
     /// The overheads of the runtime, by its name in the calibration.
     pub runtime: String,
+    /// The overheads where ranks share no weights, so that nothing wraps the model's modules.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime_unsharded: Option<String>,
+    /// Whether a rank that shares its state with nobody has gradients only from backward to the update: PyTorch's
+    /// `zero_grad(set_to_none=True)`, the default since 2.0, gives them back. Those of several micro-batches stay between them.
+    #[serde(default)]
+    pub frees_gradients: bool,
     /// Whether tensor parallelism splits norms and residuals along the sequence too.
     pub sequence_parallel: bool,
     /// The work that selective recompute repeats.
@@ -131,6 +138,22 @@ pub struct Stack {
     /// Whether a gated MLP keeps its activation function's output beside the product with the gate.
     #[serde(default)]
     pub keeps_gate: bool,
+    /// Whether norms compute on an fp32 copy of their input, which autograd keeps in the place of it, beside what multiplies
+    /// a trained weight: modules of transformers (`LlamaRMSNorm`) and torchtune (`RMSNorm`) that no compiler has fused.
+    #[serde(default)]
+    pub norms_in_fp32: bool,
+    /// Whether attention's kernel gets, and keeps, keys and values repeated for every head: torchtune's `MultiHeadAttention`,
+    /// and `sdpa_attention_forward` of transformers where padding needs a mask.
+    #[serde(default)]
+    pub repeats_keys: bool,
+    /// Whether products of fewer than 16 bits go with 8 bits for the kept input of an MLP's activation function:
+    /// `activation_func_fp8_input_store` of Megatron-LM (megatron/core/transformer/transformer_config.py).
+    #[serde(default)]
+    pub fp8_activation_input: bool,
+    /// Format of adapters where it is not that of the plan, and in which each of them keeps a cast input of its own: PEFT has
+    /// adapters in fp32 beside weights of 16 bits (`autocast_adapter_dtype`; `_cast_input_dtype` of src/peft/tuners).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adapter_format: Option<Format>,
     /// Whether linear layers of fewer than 16 bits keep what they cast: weights from step to step, inputs from forward to
     /// backward. TransformerEngine does (docs, "Performance considerations" of low precision training); torchao keeps both
     /// in 16 bits and casts them again (`matmul_with_hp_or_float8_args`).

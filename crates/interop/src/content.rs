@@ -148,7 +148,7 @@ const OUT_OF_MEMORY: KindSpec = KindSpec {
 const PLAN: KindSpec = KindSpec {
     word: "plan",
     name: "a launcher's configuration",
-    about: "A scenario from a launcher's configuration: Accelerate, HF Trainer, DeepSpeed, Megatron-LM or torchtitan",
+    about: "A scenario from a launcher's configuration: Accelerate, HF Trainer, DeepSpeed, Megatron-LM, torchtitan or torchtune",
     file_name: "FILE",
     file_help: "Configuration, with the DeepSpeed file that it refers to; a Megatron-LM script or log; `-` is standard \
                 input",

@@ -24,7 +24,7 @@ pub enum ExportForm {
 
 impl ExportForm {
     /// All of them, in the order of the command line.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Modules(Names::Torchtitan),
         Self::Modules(Names::HuggingFace),
         Self::Plan(PlanTarget::Accelerate),
@@ -32,6 +32,7 @@ impl ExportForm {
         Self::Plan(PlanTarget::DeepSpeed),
         Self::Plan(PlanTarget::Megatron),
         Self::Plan(PlanTarget::Torchtitan),
+        Self::Plan(PlanTarget::Torchtune),
         Self::Plan(PlanTarget::Sbatch),
         Self::Trace,
     ];
@@ -51,6 +52,7 @@ impl ExportForm {
             Self::Plan(PlanTarget::DeepSpeed) => ("deepspeed", "DeepSpeed's JSON"),
             Self::Plan(PlanTarget::Megatron) => ("megatron", "a script of Megatron-LM's arguments"),
             Self::Plan(PlanTarget::Torchtitan) => ("torchtitan", "torchtitan's command"),
+            Self::Plan(PlanTarget::Torchtune) => ("torchtune", "YAML for tune run"),
             Self::Plan(PlanTarget::Sbatch) => ("sbatch", "a job for Slurm"),
             Self::Trace => ("trace", "the simulated step, for Perfetto"),
         }

@@ -1,4 +1,4 @@
-//! Plans as launchers have them: Accelerate, the Trainer, DeepSpeed, Megatron-LM and torchtitan, in and out.
+//! Plans as launchers have them: Accelerate, the Trainer, DeepSpeed, Megatron-LM, torchtitan and torchtune, in and out.
 //!
 //! Takes texts, and gives texts. What corresponds to what stands once for both directions, in the module of each tool.
 
@@ -16,6 +16,7 @@ mod script;
 mod settings;
 mod table;
 mod torchtitan;
+mod torchtune;
 mod trainer;
 mod writer;
 mod written;
@@ -69,6 +70,7 @@ enum Tool {
     DeepSpeed,
     Megatron,
     Torchtitan,
+    Torchtune,
 }
 
 impl Tool {
@@ -79,6 +81,7 @@ impl Tool {
             Self::DeepSpeed => "DeepSpeed",
             Self::Megatron => "Megatron-LM arguments",
             Self::Torchtitan => "torchtitan",
+            Self::Torchtune => "torchtune",
         }
     }
 }
@@ -157,7 +160,8 @@ fn recognised(file: LauncherFile<'_>) -> Result<Vec<(Tool, ToolSettings)>, Probl
     if text.contains(LOGGED) {
         return Ok(vec![(Tool::Megatron, megatron::from_log(name, text))]);
     }
-    let kinds: [(Tool, Recogniser); 4] = [
+    let kinds: [(Tool, Recogniser); 5] = [
+        (Tool::Torchtune, torchtune::is_of),
         (Tool::Torchtitan, torchtitan::is_of),
         (Tool::DeepSpeed, deepspeed::is_of),
         // Its `fsdp_config` may have Accelerate's names.
@@ -186,7 +190,7 @@ fn recognised(file: LauncherFile<'_>) -> Result<Vec<(Tool, ToolSettings)>, Probl
     InputKind::LauncherTree
         .check(text)
         .map_err(|error| Problem::new(name, error, "or the script that starts the run"))?;
-    let what = "is no configuration of Accelerate, HF Trainer, DeepSpeed, Megatron-LM or torchtitan";
+    let what = "is no configuration of Accelerate, HF Trainer, DeepSpeed, Megatron-LM, torchtitan or torchtune";
     Err(Problem::new(name, what, "give the file that the launcher reads, or the log of a Megatron-LM run"))
 }
 
@@ -235,6 +239,7 @@ fn take_over(mut read: Vec<(Tool, ToolSettings)>, draft: &mut PlanDraft) -> Resu
             Tool::DeepSpeed => deepspeed::read(settings, draft),
             Tool::Megatron => megatron::read(settings, draft),
             Tool::Torchtitan => torchtitan::read(settings, draft),
+            Tool::Torchtune => torchtune::read(settings, draft),
         }
     }
     Ok(tool)
@@ -295,11 +300,6 @@ fn finish(
             let value = field.value(&scenario).map_or_else(String::new, |value| value.to_string());
             draft.report.assume(field.key(), value, format!("no file says it; --{field} says otherwise"));
         }
-    }
-    if let Some(place) = draft.compiled.take() {
-        let shorter = "a compiled step is some 15 to 25 % shorter";
-        draft.report.assume("compile", "off", format!("{place} is on, which no scenario says yet: {shorter}"));
-        file.caveats.push(format!("its code is compiled, and predicted as if it were not: {shorter}"));
     }
     file.name = Some(name(&stem));
     file.about = Some(printable(&format!("imported from {first} ({})", tool.name())));

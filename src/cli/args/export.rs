@@ -90,6 +90,8 @@ pub enum ExportTarget {
     Megatron,
     /// torchtitan: its command, or the TOML of 0.2.2
     Torchtitan,
+    /// torchtune: its configuration as YAML, for `tune run`
+    Torchtune,
     /// Slurm: a job that trains, or the job array of a sweep (--sweep)
     Sbatch,
     /// Chrome trace of the simulated step, for Perfetto: DIR/rank0.json for each pipeline rank, or with --out

@@ -55,8 +55,10 @@ impl Rates<'_> {
     /// `5 a s` of Korthikanti et al. (arXiv 2205.05198, eq. 1). Tensor parallelism divides it; norm and matrix
     /// inputs and the masks only with sequence parallelism (ibid., eq. 2 and 4). Selective recompute drops its
     /// shares of the scores, of norm outputs and the MLP's product, of the matrix products' outputs, and of tokens that
-    /// experts received. A frozen matrix without an adapter needs its input for nothing; an adapter keeps it, and the `r`
-    /// channels between its matrices. Another mixer keeps what its kernels hand to backward (`Recurrence::kept`)
+    /// experts received. A frozen matrix without an adapter needs its input for nothing; an adapter keeps it, or a cast of its
+    /// own, and the `r` channels between its matrices. Norms in fp32 keep 4 bytes of their input, and 2 of what a trained
+    /// weight multiplies; repeated keys and values have the width of the queries. Another mixer keeps what its kernels hand to
+    /// backward (`Recurrence::kept`)
     /// in place of attention's output. Inputs that linear layers keep cast have the bytes of their format; attention keeps
     /// its output in the storage format beside.
     pub fn activations(&self, kind: LayerKind) -> Activations {
@@ -69,7 +71,21 @@ impl Rates<'_> {
         // A gate's product is kept beside its factors.
         let core = recurrence.map_or_else(|| gates * model.value_width() as f64, |own| own.kept().get());
         let [narrow, expanded] = model.attention_outputs(kind);
-        let products = if model.gated && stack.keeps_gate { 2.0 } else { 1.0 };
+        // What a compiler fuses it computes again from what its kernel reads.
+        let eager = !self.scenario.is_compiled();
+        let norm = if stack.norms_in_fp32 && eager {
+            let multiplied = if plan.tuning.freezes() { Bytes::ZERO } else { storage };
+            Bytes::new(Format::Fp32.bytes()) + multiplied
+        } else {
+            storage
+        };
+        let alike = recurrence.is_none() && model.latent.is_none();
+        let repeats = if stack.repeats_keys && alike && eager {
+            (2 * model.attention_width() - model.kv_width()) as f64
+        } else {
+            0.0
+        };
+        let products = if model.gated && stack.keeps_gate && eager { 2.0 } else { 1.0 };
         let inputs = if stack.keeps_gathered { 1.0 } else { streams };
         let cast = self.kept_input();
         let masks = if stack.dropout { Bytes::new(2.0 * hidden) } else { Bytes::ZERO };
@@ -79,19 +95,21 @@ impl Rates<'_> {
         };
         // The outputs of the sublayer's first matrices, and what else it keeps beside its norm's input and output.
         let sublayer = |[outputs, repeated]: [f64; 2],
+                        each: Bytes,
                         core: f64,
                         [product, input, activation]: [f64; 3],
                         scores: Bytes,
-                        KeptInputs { first, ranks, .. }: KeptInputs| {
-            let stream = tokens * (hidden * (storage / streams + cast * first / inputs) + masks / 2.0 / streams);
+                        KeptInputs { first, beside_core, ranks, .. }: KeptInputs| {
+            let stream = tokens * (hidden * (norm / streams + cast * first / inputs) + masks / 2.0 / streams);
             let copy = if cast < storage { cast } else { Bytes::ZERO };
             let product = product * storage - input * (storage - cast);
+            let core = core * (1.0 + beside_core);
             let whole = stream
-                + tokens * ((outputs + core) * storage + product + core * copy) / tensor
+                + tokens * (outputs * each + core * storage + product + core * copy) / tensor
                 + scores
                 + tokens * ranks * storage;
             let element_wise = tokens * (hidden * first / inputs * again.norms * cast + product / tensor * activation);
-            let matmul = tokens * repeated * storage / tensor;
+            let matmul = tokens * repeated * each / tensor;
             // Selective recompute keeps what these are computed from, which is counted above.
             let dropped = scores * again.core + element_wise + matmul;
             // Tensor ranks need the gradient of the sublayer's output whole, and have that of its input whole before it is
@@ -105,17 +123,19 @@ impl Rates<'_> {
         let experts = self.expert_activations(kind, products, again.experts);
         let [of_attention, of_mlp] =
             [AdapterPlace::Attention, AdapterPlace::Mlp].map(|place| self.kept_inputs(kind, place));
-        let (products, input) = if of_mlp.second { (products, ffn) } else { (products - 1.0, 0.0) };
+        let (products, input) = (products - 1.0 + of_mlp.second, of_mlp.second * ffn);
         let MlpRepeats { products: repeated, activation, .. } = again.mlp;
+        let before = self.activation_input();
         let none = SublayerActivations::default();
-        let mlp = || sublayer([up, up * repeated], 0.0, [products * ffn, input, activation], Bytes::ZERO, of_mlp);
+        let mlp =
+            || sublayer([up, up * repeated], before, 0.0, [products * ffn, input, activation], Bytes::ZERO, of_mlp);
         let mlp = if kind.has_mlp() { mlp() } else { none };
         let (mlp, experts) = match mlp {
             mlp if self.experts_apart(kind) => (mlp, experts),
             mlp => (mlp + experts, none),
         };
-        let qkv = [narrow + expanded, narrow * again.projections + expanded * again.expansions];
-        let attention = || sublayer(qkv, core, [0.0; 3], self.scores(kind, tokens), of_attention);
+        let qkv = [narrow + expanded + repeats, narrow * again.projections + expanded * again.expansions];
+        let attention = || sublayer(qkv, storage, core, [0.0; 3], self.scores(kind, tokens), of_attention);
         let attention = if kind.has_mixer() { attention() } else { none };
         let mut sublayers = PerSublayer { attention, mlp, experts };
         if let Some(recurrence) = recurrence {
@@ -139,16 +159,23 @@ impl Rates<'_> {
         let (model, tensor) = (&self.scenario.model, f64::from(self.scenario.plan.tensor));
         let [up, ffn] = model.mlp_widths(kind, true);
         let [each, cast] = [self.storage(), self.kept_input()].map(|each| each * self.experts.load);
-        let KeptInputs { first, second, ranks } = self.kept_inputs(kind, AdapterPlace::Routed);
+        let KeptInputs { first, second, ranks, .. } = self.kept_inputs(kind, AdapterPlace::Routed);
         let copies = self.dispatched(kind) * f64::from(model.routed_hidden());
-        let (products, input) = if second { (products, ffn) } else { (products - 1.0, 0.0) };
-        let outputs = self.tokens() * up * each / tensor;
+        let (products, input) = (products - 1.0 + second, second * ffn);
+        let outputs = self.tokens() * up / tensor;
+        let before = outputs * (self.activation_input() * self.experts.load);
         let product = self.tokens() * (products * ffn * each - input * (each - cast)) / tensor;
         let received = copies * cast * first;
-        let (copies, whole) = (copies * each, received + outputs + product + self.tokens() * ranks * each);
+        let (copies, whole) = (copies * each, received + before + product + self.tokens() * ranks * each);
         let received = if again.whole { received } else { Bytes::ZERO };
-        let dropped = product * again.activation + outputs * again.products + received;
-        SublayerActivations { kept: whole - dropped, whole, working: copies + outputs }
+        let dropped = product * again.activation + before * again.products + received;
+        SublayerActivations { kept: whole - dropped, whole, working: copies + outputs * each }
+    }
+
+    /// Bytes per number that an MLP keeps of what its activation function reads.
+    fn activation_input(&self) -> Bytes {
+        let narrow = self.scenario.stack.fp8_activation_input && self.scenario.plan.precision.is_low();
+        if narrow { Bytes::new(Format::Fp8.bytes()) } else { self.storage() }
     }
 
     /// Bytes of logits and loss at their worst moment, with the input of the logits where it is kept gathered. Those of each

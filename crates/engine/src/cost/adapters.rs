@@ -9,7 +9,7 @@ use std::ops::{Add, Div, Mul, Sub};
 use crate::model::{LayerKind, Matrix};
 use crate::plan::{Format, FrozenFormat, LoraTarget};
 use crate::scenario::Scenario;
-use crate::units::{Bytes, Count};
+use crate::units::{Bytes, Count, Flop};
 
 use super::device_time::{DeviceTime, PassTimes};
 use super::matmul::MatrixProduct;
@@ -211,20 +211,16 @@ pub(super) fn active_adapters(scenario: &Scenario) -> Count {
 /// What of a sublayer's activations autograd keeps.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct KeptInputs {
-    /// Copies of the input of the first matrices: a frozen matrix needs none of it for a gradient, adapters do.
+    /// Copies of the input of the first matrices, in the storage format: a frozen matrix needs none of it for a gradient,
+    /// adapters do.
     pub first: f64,
-    /// Whether the input of the second matrix is kept for a gradient of weights.
-    pub second: bool,
-    /// Channels that adapters put between their matrices.
+    /// Copies of the input of the second matrix.
+    pub second: f64,
+    /// Copies of attention's output beside the one that its kernel keeps.
+    pub beside_core: f64,
+    /// Channels that adapters put between their matrices, in the storage format.
     pub ranks: f64,
 }
-
-/// Elements of an output that an adapter's scaling and sum read and write in forward: the scaled product is read and
-/// written, then it and the frozen product are read and their sum is written.
-const FORWARD_PASSES: f64 = 5.0;
-
-/// The same in backward: the gradient is read, and written scaled.
-const BACKWARD_PASSES: f64 = 2.0;
 
 /// Elements of an input in backward: both gradients are read, their sum is written.
 const INPUT_PASSES: f64 = 3.0;
@@ -237,16 +233,23 @@ impl Rates<'_> {
     /// What autograd keeps of the inputs of a sublayer's matrices; everything where all parameters are trained.
     pub(super) fn kept_inputs(&self, kind: LayerKind, place: AdapterPlace) -> KeptInputs {
         if !self.scenario.plan.tuning.freezes() {
-            return KeptInputs { first: 1.0, second: true, ranks: 0.0 };
+            return KeptInputs { first: 1.0, second: 1.0, beside_core: 0.0, ranks: 0.0 };
         }
         let all: Vec<Adapter> = adapters(self.scenario, kind).filter(|adapter| adapter.place == place).collect();
         let rank = f64::from(self.scenario.plan.tuning.rank);
         let met: f64 = all.iter().map(|adapter| adapter.active as f64).sum();
-        KeptInputs {
-            first: if all.iter().any(|adapter| adapter.by_columns) { 1.0 } else { 0.0 },
-            second: all.iter().any(|adapter| !adapter.by_columns),
-            ranks: rank * met,
-        }
+        let [first, second] = [true, false]
+            .map(|by_columns| all.iter().filter(|adapter| adapter.by_columns == by_columns).count() as f64);
+        // An input in the storage format serves all adapters, a cast one that which cast it.
+        let share = self.adapter_bytes() / self.storage();
+        let copies = |adapters: f64| if share == 1.0 { adapters.min(1.0) } else { adapters * share };
+        let beside_core = if share == 1.0 { 0.0 } else { copies(second) };
+        KeptInputs { first: copies(first), second: copies(second), beside_core, ranks: rank * met * share }
+    }
+
+    /// Bytes per element of adapters and of what they compute.
+    fn adapter_bytes(&self) -> Bytes {
+        self.scenario.stack.adapter_format.map_or_else(|| self.storage(), |format| Bytes::new(format.bytes()))
     }
 
     /// Time of the adapters in a part of a layer: their two products, each with all gradients, and what scales the result
@@ -275,16 +278,31 @@ impl Rates<'_> {
 
     /// Time of the adapter beside a product.
     pub(super) fn adapter_time(&self, beside: MatrixProduct) -> PassTimes {
-        let both = self.low_rank(beside).map(|product| self.trained_passes(product, self.matmul_storage));
-        let [first, second] = both;
+        let (storage, own) = (self.storage(), self.adapter_bytes());
+        let cast = if own == storage { Bytes::ZERO } else { storage + own };
+        let rate = match self.scenario.stack.adapter_format {
+            Some(format) => format.peak(&self.scenario.cluster.device.peak) * (self.matmul_storage / self.peak_storage),
+            None => self.matmul_storage,
+        };
+        // Libraries have tiles as narrow as a rank: no tile is counted that adapters would leave empty.
+        let time = |MatrixProduct { m, n, k, groups }: MatrixProduct| {
+            let [m, n, k] = [m, n, k].map(Count::get);
+            let bytes = (m * k + k * n + m * n) * groups * own;
+            DeviceTime::roofline(Flop::new(2.0 * m * n * k * groups) / rate, bytes / self.memory)
+        };
+        let [first, second] = self.low_rank(beside).map(|product| PassTimes::trained(product, time));
         let products = first + second;
         // The counts are those of kernels that run one by one; where they are fused, as much less as of all others.
         let fused = self.calibrated.element_wise.min(1.0);
-        let moved = |elements: Count| DeviceTime::traffic(elements * (fused * self.storage()) / self.memory);
+        let moved = |elements: Count, each: Bytes| DeviceTime::traffic(elements * (fused * each) / self.memory);
         let [outputs, inputs] = [beside.n, beside.k].map(|width| beside.m * width.get() * beside.groups);
+        // In forward the product is read and written scaled; then it and the frozen product are read and their sum is
+        // written. In backward the gradient is read and written scaled.
         PassTimes {
-            forward: products.forward + moved(outputs * FORWARD_PASSES),
-            backward: products.backward + moved(outputs * BACKWARD_PASSES + inputs * INPUT_PASSES),
+            forward: products.forward + moved(outputs, 4.0 * own + storage + cast) + moved(inputs, cast),
+            backward: products.backward
+                + moved(outputs, 2.0 * own + cast)
+                + moved(inputs, INPUT_PASSES * storage + cast),
             weights: products.weights,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::plan::Format;
+use crate::plan::{Compile, Format};
 use crate::scenario::Scenario;
 use crate::stack::{Allocator, Calibration, Efficiency, Runtime, Software};
 use crate::units::{Bytes, Seconds};
@@ -45,11 +45,14 @@ impl<'a> EntryNames<'a> {
         let stack = &scenario.stack;
         let fp8 = stack.element_wise_fp8.as_ref().filter(|_| scenario.plan.precision.is_low());
         let gated = stack.element_wise_gated.as_ref().filter(|_| scenario.model.gated);
+        let compiled = stack.element_wise_compiled.as_ref().filter(|_| scenario.is_compiled());
+        let whole = stack.loss_compiled.as_ref().filter(|_| scenario.plan.compile == Compile::On);
+        let divided = stack.loss_divided.as_ref().filter(|_| scenario.plan.tensor > 1);
         Self {
-            element_wise: fp8.or(gated).unwrap_or(&stack.element_wise),
+            element_wise: fp8.or(compiled).or(gated).unwrap_or(&stack.element_wise),
             kernels: stack.kernels.as_deref(),
-            loss: stack.loss_divided.as_ref().filter(|_| scenario.plan.tensor > 1).unwrap_or(&stack.loss),
-            runtime: &stack.runtime,
+            loss: whole.or(divided).unwrap_or(&stack.loss),
+            runtime: stack.runtime_unsharded.as_ref().filter(|_| !scenario.shares_weights()).unwrap_or(&stack.runtime),
         }
     }
 }

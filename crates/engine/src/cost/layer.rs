@@ -305,14 +305,7 @@ impl Rates<'_> {
             let time = |product: MatrixProduct| self.product(product, rate, self.storage());
             return PassTimes::of_inputs(time(product), time(product.input_gradient()));
         }
-        self.trained_passes(product, rate)
-    }
-
-    /// Forward and backward of a product of activations by weights that are trained.
-    pub(super) fn trained_passes(&self, product: MatrixProduct, rate: FlopPerSecond) -> PassTimes {
-        let time = |product: MatrixProduct| self.product(product, rate, self.storage());
-        let weights = time(product.weight_gradient());
-        PassTimes { forward: time(product), backward: time(product.input_gradient()) + weights, weights }
+        PassTimes::trained(product, |product| self.product(product, rate, self.storage()))
     }
 
     /// Forward traffic of norms, residuals and activation functions; sequence parallelism splits that of the residual

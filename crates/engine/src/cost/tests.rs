@@ -9,7 +9,7 @@ use super::matmul::MatrixProduct;
 use super::*;
 use crate::hardware::{Group, MeasuredLevel, Ramp};
 use crate::model::{Experts, GatedDeltaNet, LayerKind, LayerMlp, Mamba, Mixer};
-use crate::plan::{CudaGraphs, Format, MasterWeights, Moments, Optimizer, Precision, Recompute, Size};
+use crate::plan::{Compile, CudaGraphs, Format, MasterWeights, Moments, Optimizer, Precision, Recompute, Size};
 use crate::presets::Library;
 use crate::scenario::{Scenario, file};
 use crate::stack::{

@@ -315,6 +315,19 @@ choice!(
 );
 
 choice!(
+    /// What `torch.compile` fuses: operators between matrix products become a kernel each, and autograd keeps what those read
+    /// rather than what they hand to one another.
+    Compile, "a use of torch.compile" {
+        /// Nothing.
+        Off = "off",
+        /// Layers, one by one (torchtitan's `compile.components = ["model"]`).
+        Layer = "layer",
+        /// Layers and the loss, or the model as a whole.
+        On = "on",
+    }
+);
+
+choice!(
     /// What counts as model flop: the convention of MFU and of TFLOP/s per device. All add
     /// `12 x layers x heads x head size x sequence` per token for attention; the last halves it where a model is causal.
     FlopCount, "a flop count" {

@@ -15,7 +15,7 @@ const CLUSTERS: &str = "a100-40gb-dgx a100-80gb-dgx a100-40gb-juwels a100-40gb-p
     gb200-nvl72 gb300-nvl72 h100-pcie-80gb h100-nvl-94gb h200-nvl-141gb gh200-96gb-jupiter a100-pcie-80gb a30 mi355x mi350x mi325x \
     mi300x pvc-aurora rtx-pro-6000-server l40s l4 a10g-24gb a6000-48gb rtx5090 rtx4090 rtx3090";
 /// Architectures without an entry in the calibration, of whose devices no run is fitted.
-const UNMEASURED: [&str; 6] = ["ada", "ampere-ga102", "blackwell-rtx", "cdna3", "cdna4", "xe-hpc"];
+const UNMEASURED: [&str; 5] = ["ada", "ampere-ga102", "blackwell-rtx", "cdna4", "xe-hpc"];
 const STACKS: &str = "default ideal deepspeed-zero3-2021 deepspeed-zero3-2022 deepspeed-zeropp-2023 fms-fsdp internevo jax-xla-2024 \
     jax-xla-2025 maxtext-2024 llm-foundry-2023 llm-foundry-2024 megatron-2021 megatron-2022 megatron-2024 megatron-bridge-2025 \
     megatron-deepspeed-2022 megatron-deepspeed-2023 megatron-kwai megatron-lumi-2023 mi250x-various mosaic-2023 nanotron nemo-2024 nemo-2025 \

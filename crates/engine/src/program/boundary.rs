@@ -8,7 +8,7 @@ use super::label::{Activity, Label, ModelPart, Phase, TaskKind};
 use super::memory::MemoryKind;
 use super::state::ParameterGroup;
 use super::stream::{CollectiveStreams, Stream};
-use super::task::{EventWait, Task, TaskClass, TaskEvent, WAITS, memory_of, waits};
+use super::task::{EventWait, Task, TaskClass, TaskEvent, WAITS, bytes, memory_of, waits};
 use super::unit_costs::UnitCosts;
 use super::unit_pass::{ReductionScope, UnitCollective};
 use crate::cost::{DeviceTime, Parameters, Payload, Transfer};
@@ -50,6 +50,8 @@ pub(super) fn build(groups: &[ParameterGroup<'_>], streams: CollectiveStreams, b
         // Copies that the update makes live as long as it does.
         (task.allocates, task.frees) =
             [(); 2].map(|()| memory_of(MemoryKind::Gradients, kept * Bytes::new(stack.update_copies))).into();
+        let left: Bytes = groups.iter().map(|group| group.costs.left_gradients(group.parameters.trained)).sum();
+        task.frees[MemoryKind::Gradients] += bytes(left);
         builder.push(task);
     }
     for group in groups {

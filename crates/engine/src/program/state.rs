@@ -83,7 +83,11 @@ impl ModelState {
         let own = Self {
             weights: on_device(state_on_host, weights, rates.storage(), layout.weights)
                 + linear * rates.weight_casts(layout),
-            gradients: on_device(state_on_host, trained, rates.gradient_bytes(whole_gradients, layout), gradient_ranks),
+            gradients: if UnitCosts::frees_gradients(rates, layout) {
+                Bytes::ZERO
+            } else {
+                on_device(state_on_host, trained, rates.gradient_bytes(whole_gradients, layout), gradient_ranks)
+            },
             optimizer: on_device(
                 plan.optimizer_on_host(),
                 trained,

@@ -6,7 +6,7 @@ use crate::cost::{
 };
 use crate::model::{LayerKind, PerKind};
 use crate::plan::pass::Pass;
-use crate::plan::{Format, Reduction};
+use crate::plan::{Accumulation, Format, Reduction};
 use crate::scenario::{Layout, Scenario};
 use crate::units::{Bytes, Count, Seconds, Share};
 
@@ -275,6 +275,7 @@ impl<'a> UnitCosts<'a> {
                 Traversal::Pass(_) => -secondary,
             },
             gradients: if last { self.gradient_buffer(trained) } else { Bytes::ZERO },
+            left_gradients: if last { self.left_gradients(trained) } else { Bytes::ZERO },
             to_host: Bytes::ZERO,
             reduce: if last { self.reductions(trained) } else { PerGradients::default() },
             store: if last {
@@ -314,6 +315,19 @@ impl<'a> UnitCosts<'a> {
     /// Whether gradients are reduced only at the end of the step.
     pub(crate) fn keeps_whole_gradients(&self) -> bool {
         whole_gradients(self.rates, self.layout)
+    }
+
+    /// Whether backward leaves gradients where there were none, and the update gives them back.
+    pub(super) fn frees_gradients(rates: &Rates<'_>, layout: &Layout) -> bool {
+        let Scenario { plan, stack, .. } = rates.scenario;
+        let alone = layout.group() == 1 && plan.pipeline == 1 && plan.accumulate == 1;
+        stack.frees_gradients && alone && !plan.offload.optimizer() && plan.accumulation == Accumulation::Standard
+    }
+
+    /// Bytes of the gradients that a unit's backward leaves, where they are not there before.
+    pub(crate) fn left_gradients(&self, elements: Count) -> Bytes {
+        let leaves = !self.staged && Self::frees_gradients(self.rates, self.layout);
+        if leaves { elements * self.rates.gradient_bytes(true, self.layout) } else { Bytes::ZERO }
     }
 
     /// Bytes of the buffer in which backward adds up gradients; none where they are kept all the time.

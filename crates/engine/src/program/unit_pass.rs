@@ -239,6 +239,8 @@ pub(super) struct UnitPass {
     pub secondary: Bytes,
     /// Gradients of the unit while they are not reduced.
     pub gradients: Bytes,
+    /// Gradients of the unit that stay until the update.
+    pub left_gradients: Bytes,
     /// Checkpoint bytes offloaded after forward.
     pub to_host: Bytes,
     /// Reductions of its gradients.
@@ -308,7 +310,7 @@ impl UnitPass {
     pub(crate) fn allocates(&self) -> PerMemoryKind<i64> {
         let mut allocates = memory_of(MemoryKind::Activations, self.working);
         allocates[MemoryKind::Gathered] = bytes(self.gather_left);
-        allocates[MemoryKind::Gradients] = bytes(self.gradients);
+        allocates[MemoryKind::Gradients] = bytes(self.gradients) + bytes(self.left_gradients);
         // The second copy is made from the gathered unit: both are there at once.
         allocates[MemoryKind::Secondary] = bytes(self.secondary.max(Bytes::ZERO));
         allocates

@@ -1,7 +1,7 @@
 //! Checks a scenario's plan against the plans that its stack can run. Not for plans that no program can run
 //! ([`Scenario::checked`]).
 
-use crate::plan::{Accumulation, Extent, Extents};
+use crate::plan::{Accumulation, Compile, Extent, Extents};
 use crate::stack::{Feature, LevelRanks, Runs, listed};
 
 use super::{Field, Layout, Problem, Scenario};
@@ -13,7 +13,13 @@ impl Scenario {
     /// Each part of the plan that the stack lacks; none where the stack does not say what it can run, or where the plan
     /// cannot be laid out at all.
     pub fn lacks(&self) -> Vec<Problem> {
-        self.stack.runs.as_ref().map(|runs| self.lacks_of(&self.stack.name, runs)).unwrap_or_default()
+        let runs = self.stack.runs.as_ref().map(|runs| self.lacks_of(&self.stack.name, runs)).unwrap_or_default();
+        let eager = (self.plan.compile != Compile::Off && !self.is_compiled()).then(|| {
+            let what =
+                format!("{} has no kernels of torch.compile that are known, and is timed without", self.stack.name);
+            Problem::new(Field::Compile.path(), what, "choose off, or a stack with `element_wise_compiled`")
+        });
+        runs.into_iter().chain(eager).collect()
     }
 
     /// Each part of the plan that a program of this name lacks.

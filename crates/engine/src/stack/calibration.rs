@@ -345,8 +345,9 @@ impl Calibration {
             let whole = |name: &&String| self.loss.contains_key(*name) && self.logits_held.contains_key(*name);
             miss("loss", name, whole(&name), known(&mut self.loss.keys().filter(whole)));
         }
-        let has = self.runtimes.contains_key(&stack.runtime);
-        miss("runtime", &stack.runtime, has, known(&mut self.runtimes.keys()));
+        for name in std::iter::once(&stack.runtime).chain(&stack.runtime_unsharded) {
+            miss("runtime", name, self.runtimes.contains_key(name), known(&mut self.runtimes.keys()));
+        }
         found
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use shardscope_engine::evaluate::Summary;
 use shardscope_engine::hardware::Cluster;
-use shardscope_engine::plan::Format;
+use shardscope_engine::plan::{Compile, Format};
 use shardscope_engine::presets::Library;
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::stack::Stack;
@@ -145,6 +145,7 @@ impl Case {
             caveats: [].into(),
         };
         scenario.plan.precision = precision;
+        scenario.plan.compile = compile(row, &scenario.stack);
         scenario.plan.tensor_overlap = scenario.stack.sequence_parallel && words::cuts_products(row.text("notes"));
         let mut scenarios = vec![scenario];
         if more > 0.0 {
@@ -190,26 +191,22 @@ fn cluster(row: &MeasuredRow, library: &Library) -> Result<Cluster, String> {
     Ok(cluster)
 }
 
-/// The stack as the row ran it: its kernel, whether it was compiled, what split the sequence, and the format
-/// of the reduction (`PURE` is bf16 throughout, `DEFAULT` reduces in fp32).
+/// What was compiled: the loss too, unless it was run before the stack did so.
+fn compile(row: &MeasuredRow, stack: &Stack) -> Compile {
+    let since = stack.loss_compiled_since.unwrap_or(0);
+    match row.text("compiled").split(' ').next() {
+        Some("yes") if words::month(row.text("url_or_repo_path")).unwrap_or(0) < since => Compile::Layer,
+        Some("yes") => Compile::On,
+        _ => Compile::Off,
+    }
+}
+
+/// The stack as the row ran it: its kernel, what split the sequence, and the format of the reduction (`PURE` is bf16
+/// throughout, `DEFAULT` reduces in fp32).
 fn as_run(row: &MeasuredRow, stack: &Stack) -> Stack {
     let mut stack = stack.clone();
     if let Some(kernel) = words::attention(row.text("attn")) {
         (stack.attention, stack.attention_on) = (kernel, BTreeMap::new());
-    }
-    if row.text("compiled") == "yes"
-        && let Some(compiled) = &stack.element_wise_compiled
-    {
-        stack.element_wise.clone_from(compiled);
-        stack.keeps_gate = false;
-    }
-    let since = stack.loss_compiled_since.unwrap_or(0);
-    if row.text("compiled") == "yes"
-        && let Some(compiled) = &stack.loss_compiled
-        && words::month(row.text("url_or_repo_path")).unwrap_or(0) >= since
-    {
-        stack.loss.clone_from(compiled);
-        stack.loss_divided = None;
     }
     match row.text("notes") {
         notes if notes.contains("sequence parallel=no") => stack.sequence_parallel = false,

@@ -32,6 +32,8 @@ pub(super) struct Conventions {
     pub balanced: bool,
     pub memory: Option<Reading>,
     pub first_rank: bool,
+    pub adapters: Option<String>,
+    pub checkpoints: Vec<String>,
     pub frozen: Option<FrozenFormat>,
 }
 

@@ -10,7 +10,7 @@ use super::harmless;
 use super::megatron;
 use super::settings::{Setting, ToolSettings};
 use super::table::{
-    self, CHECKPOINTING, OFF, OPTIMIZER_OFFLOADED, SWITCH, ToolKey, compiled, nothing, number, only, words,
+    self, CHECKPOINTING, OFF, OPTIMIZER_OFFLOADED, SWITCH, ToolKey, compiled, compiles, nothing, number, only, words,
 };
 use super::writer::{Line, PlanWriter};
 
@@ -35,7 +35,7 @@ const KEYS: &[ToolKey] = &[
     nothing("parallelism_config.parallelism_config_cp_comm_strategy", "a plan's ring moves as many bytes"),
     nothing("parallelism_config.parallelism_config_sp_*", "sequences are not split that way"),
     only("use_cpu", OFF, "shardscope knows training on devices alone"),
-    compiled("dynamo_config.dynamo_backend", NOT_COMPILED),
+    compiles("dynamo_config.dynamo_backend", NOT_COMPILED, "INDUCTOR"),
     compiled("dynamo_backend", NOT_COMPILED),
     nothing("dynamo_config.*", "how code is compiled is not predicted"),
     only("fp8_config.opt_level", &["O1"], "a plan keeps its state in the formats of O1"),

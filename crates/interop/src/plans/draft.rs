@@ -7,7 +7,7 @@ use std::fmt::Display;
 
 use crate::report::ImportReport;
 use shardscope_engine::model::Model;
-use shardscope_engine::plan::{Extent, Recompute, Sharded};
+use shardscope_engine::plan::{Compile, Extent, MasterWeights, Moments, Recompute, Sharded};
 use shardscope_engine::problem::Problem;
 use shardscope_engine::scenario::{Field, Value};
 
@@ -30,8 +30,6 @@ pub(crate) struct PlanDraft {
     pub prefetched: Option<(f64, String)>,
     /// Whether the arguments are a log's, which has those too that nobody set.
     pub logged: bool,
-    /// The setting that has code compiled, where one does.
-    pub compiled: Option<String>,
     /// What makes FSDP leave gradients unreduced until the last micro-batch of a step.
     pub unsynchronised: Option<String>,
     /// Layers of a pipeline stage, where a file says so: how many stages that makes depends on the model.
@@ -95,8 +93,10 @@ impl PlanDraft {
     }
 
     fn put(&mut self, field: Field, value: Value, place: &str) {
-        // Layers are computed again if any of several switches is on: one that is off leaves it to the others.
-        let is_off = |value: &Value| field == Field::Recompute && *value == Value::Recompute(Recompute::None);
+        // Layers are computed again, and code is compiled, if any of several switches is on: one that is off leaves it to
+        // the others.
+        let off = [(Field::Recompute, Value::Recompute(Recompute::None)), (Field::Compile, Compile::Off.into())];
+        let is_off = |value: &Value| off.contains(&(field, value.clone()));
         match self.values.get(&field) {
             Some((other, said)) if *other == value && !said.is_empty() => return,
             Some((other, said)) if said.is_empty() || is_off(other) => self.report.forget(field.key()),
@@ -136,6 +136,12 @@ impl PlanDraft {
         if let Some(over) = over.filter(|_| strategy != "ddp") {
             self.take(Field::Shard, over, place);
         }
+    }
+
+    /// Weights, gradients and moments in 16 bits, without copies of more.
+    pub(crate) fn keep_16_bits(&mut self, place: &str) {
+        self.take(Field::MasterWeights, MasterWeights::None, place);
+        self.take(Field::Moments, Moments::Bf16, place);
     }
 
     /// What is said of a field.

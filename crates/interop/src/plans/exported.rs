@@ -14,7 +14,7 @@ use shardscope_report::figures::caveats;
 use super::sbatch::{self, Job, JobWishes};
 use super::writer::{Line, PlanWriter};
 use super::written::{self, Head, Ranks};
-use super::{accelerate, deepspeed, megatron, torchtitan, trainer};
+use super::{accelerate, deepspeed, megatron, torchtitan, torchtune, trainer};
 
 /// The plans that each tool can run; a tool that is like an unknown stack is not among them.
 static TOOLS: LazyLock<BTreeMap<String, Runs>> = LazyLock::new(|| {
@@ -36,6 +36,8 @@ pub enum PlanTarget {
     Megatron,
     /// torchtitan's command, or the TOML of earlier versions.
     Torchtitan,
+    /// torchtune's YAML.
+    Torchtune,
     /// A job for Slurm.
     Sbatch,
 }
@@ -62,6 +64,7 @@ impl PlanTarget {
             Self::DeepSpeed => "deepspeed",
             Self::Megatron => "Megatron-LM core",
             Self::Torchtitan => "torchtitan",
+            Self::Torchtune => "torchtune",
             Self::Sbatch => "Slurm",
         }
     }
@@ -74,6 +77,7 @@ impl PlanTarget {
             Self::DeepSpeed => deepspeed::VERSIONS,
             Self::Megatron => megatron::VERSIONS,
             Self::Torchtitan => torchtitan::VERSIONS,
+            Self::Torchtune => torchtune::VERSIONS,
             Self::Sbatch => sbatch::VERSIONS,
         }
     }
@@ -119,6 +123,9 @@ pub fn export(
         PlanTarget::Torchtitan => {
             let lines = torchtitan::write(version, &mut writer).map_err(|problem| vec![problem])?;
             if version == "0.3.0" { Written::Command(lines) } else { Written::Toml(lines) }
+        }
+        PlanTarget::Torchtune => {
+            Written::Yaml("torchtune.yaml", torchtune::write(&mut writer).map_err(|problem| vec![problem])?)
         }
         PlanTarget::Sbatch => {
             sbatch::say(&mut writer, &job);

@@ -57,6 +57,21 @@ pub(super) const ACCELERATE_MEGATRON: Harmless = &[
 ];
 
 #[rustfmt::skip]
+pub(super) const TORCHTUNE: Harmless = &[
+    (LEARNS, &["lr_scheduler*", "seed", "shuffle", "clip_grad_norm", "max_steps_per_epoch", "cudnn_deterministic_mode"]),
+    (DATA, &["dataset*", "tokenizer*", "collate_fn", "download_dir"]),
+    (
+        SAVES,
+        &["output_dir", "resume_from_checkpoint", "save_*", "enable_async_checkpointing", "keep_last_n_checkpoints"],
+    ),
+    (LOADS, &["checkpointer*", "base_model*", "low_cpu_ram"]),
+    (LOGS, &["metric_logger*", "log_*"]),
+    (EVALUATES, &["run_val_every_n_steps", "batch_size_val"]),
+    (PROFILES, &["profiler*"]),
+    (STARTS, &["device"]),
+];
+
+#[rustfmt::skip]
 pub(super) const TRAINER: Harmless = &[
     (
         LEARNS,

@@ -8,15 +8,13 @@ use super::settings::ToolSettings;
 const LOG: &str = "give the log of a run, or write the plan with `shardscope --help`'s flags";
 
 /// Keys by which configurations of others are known: all of a row must be there.
-const KEYS: [(&str, &[&str]); 12] = [
+const KEYS: [(&str, &[&str]); 10] = [
     ("gpt-neox", &["pipe_parallel_size"]),
     ("gpt-neox", &["model_parallel_size", "num_layers"]),
     ("llm-foundry", &["global_train_batch_size"]),
     ("llm-foundry", &["device_train_microbatch_size"]),
     ("nanotron", &["parallelism.dp", "tokens"]),
     ("NeMo", &["trainer", "exp_manager"]),
-    ("torchtune", &["tokenizer._component_"]),
-    ("torchtune", &["model._component_"]),
     ("LitGPT", &["train.micro_batch_size"]),
     ("verl", &["actor_rollout_ref"]),
     ("TRL's recipes", &["dataset_mixer"]),

@@ -4,7 +4,7 @@
 
 use serde_json::Value as Json;
 
-use shardscope_engine::plan::{Offload, Recompute};
+use shardscope_engine::plan::{Compile, Offload, Recompute};
 use shardscope_engine::scenario::{Field, Value};
 
 use super::draft::PlanDraft;
@@ -29,8 +29,8 @@ pub(crate) enum Means {
     Words(Field, &'static [(&'static str, Value)]),
     /// Nothing at these values; at another one what a plan cannot say, with the way out.
     Only(&'static [&'static str], &'static str),
-    /// Whether code is compiled, with the words for not.
-    Compiled(&'static [&'static str]),
+    /// Whether code is compiled, with the words for not, and the word for it where plans are written with it.
+    Compiled(&'static [&'static str], Option<&'static str>),
     /// Nothing of size, time or memory, and why.
     Nothing(&'static str),
 }
@@ -50,9 +50,14 @@ pub const fn only(name: &'static str, values: &'static [&'static str], fix: &'st
     ToolKey { name, means: Means::Only(values, fix) }
 }
 
-/// A key for compiled code.
+/// A key for compiled code, which is read.
 pub const fn compiled(name: &'static str, off: &'static [&'static str]) -> ToolKey {
-    ToolKey { name, means: Means::Compiled(off) }
+    ToolKey { name, means: Means::Compiled(off, None) }
+}
+
+/// A key for compiled code, which is written too.
+pub const fn compiles(name: &'static str, off: &'static [&'static str], on: &'static str) -> ToolKey {
+    ToolKey { name, means: Means::Compiled(off, Some(on)) }
 }
 
 /// A key of no effect.
@@ -115,10 +120,10 @@ fn read_one(means: Means, setting: &Setting, draft: &mut PlanDraft) {
             draft.report.ignore(place, format!("'{text}' changes nothing"));
         }
         Means::Only(_, fix) => draft.cannot(setting, "changes size, time or memory as no plan can say", fix),
-        Means::Compiled(off) if off.iter().any(|value| value.eq_ignore_ascii_case(text)) => {
-            draft.report.ignore(place, "code that is not compiled is what is predicted");
+        Means::Compiled(off, _) => {
+            let off = off.iter().any(|value| value.eq_ignore_ascii_case(text));
+            draft.take(Field::Compile, if off { Compile::Off } else { Compile::On }, place);
         }
-        Means::Compiled(_) => draft.compiled = Some(place.to_owned()),
         Means::Nothing(why) => draft.report.ignore(place, why),
     }
 }
@@ -149,6 +154,11 @@ pub fn left(harmless: Harmless, mut settings: ToolSettings, draft: &mut PlanDraf
     settings
 }
 
+/// A tool's word, a switch where it is one.
+fn word(theirs: &str) -> Json {
+    theirs.parse::<bool>().map_or_else(|_| Json::from(theirs), Json::from)
+}
+
 /// Writes the fields that a table has words for.
 pub fn write(table: &[ToolKey], writer: &mut PlanWriter) -> Vec<Line> {
     let mut lines = Vec::new();
@@ -160,10 +170,20 @@ pub fn write(table: &[ToolKey], writer: &mut PlanWriter) -> Vec<Line> {
                 let theirs = words.iter().find(|(_, own)| Some(own) == value).map(|(theirs, _)| *theirs);
                 theirs.map(|theirs| {
                     writer.say(field);
-                    Line::new(key.name, theirs.parse::<bool>().map_or_else(|_| Json::from(theirs), Json::from))
+                    Line::new(key.name, word(theirs))
                 })
             }
-            Means::Only(..) | Means::Compiled(_) | Means::Nothing(_) => None,
+            Means::Compiled(_, Some(on)) => match writer.plan().compile {
+                Compile::Off => None,
+                what => {
+                    writer.say(Field::Compile);
+                    if what == Compile::Layer {
+                        writer.note(Field::Compile, "the model is compiled as a whole");
+                    }
+                    Some(Line::new(key.name, word(on)))
+                }
+            },
+            Means::Only(..) | Means::Compiled(_, None) | Means::Nothing(_) => None,
         };
         lines.extend(line);
     }

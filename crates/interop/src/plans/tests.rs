@@ -25,6 +25,7 @@ fn plans() -> impl Strategy<Value = Vec<(&'static str, String)>> {
         one_of(&["on", "off"]),
         one_of(&["none", "optimizer", "state", "checkpoints", "all", "optimizer-nvme", "state-nvme", "all-nvme"]),
         one_of(&["0", "1", "3"]),
+        one_of(&["off", "layer", "on"]),
     );
     let rest = (
         one_of(&["none", "selective", "full", "0.5", "0.25"]),
@@ -59,6 +60,7 @@ fn plans() -> impl Strategy<Value = Vec<(&'static str, String)>> {
             ("gradient-format", rest.9),
             ("capacity", rest.10),
             ("mtp-layers", rest.11),
+            ("compile", state.5),
             ("tp", mesh.1),
             ("cp", mesh.2),
             ("pp", mesh.3),
@@ -90,11 +92,12 @@ fn writer(scenario: &Scenario) -> PlanWriter<'_> {
 }
 
 /// What a target's file is called, and what else has to be said to read it.
-const TARGETS: [(PlanTarget, &[Field]); 4] = [
+const TARGETS: [(PlanTarget, &[Field]); 5] = [
     (PlanTarget::Accelerate, &[Field::Model, Field::MicroBatch, Field::Accumulate, Field::Sequence]),
     (PlanTarget::DeepSpeed, &[Field::Model, Field::Devices, Field::Sequence, Field::Recompute]),
     (PlanTarget::Megatron, &[]),
     (PlanTarget::Torchtitan, &[]),
+    (PlanTarget::Torchtune, &[Field::Devices]),
 ];
 
 fn round_trip(scenario: &Scenario, target: PlanTarget, beside: &[Field], library: &Library) {
@@ -107,8 +110,9 @@ fn round_trip(scenario: &Scenario, target: PlanTarget, beside: &[Field], library
     }
     let Ok(exported) = exported else {
         assert!(
-            target == PlanTarget::Torchtitan && !scenario.model.id.starts_with("llama-3.1"),
-            "only torchtitan lacks models"
+            matches!(target, PlanTarget::Torchtitan | PlanTarget::Torchtune)
+                && !scenario.model.id.starts_with("llama-3.1"),
+            "only torchtitan and torchtune lack models"
         );
         return;
     };
@@ -176,6 +180,12 @@ fn plans_without_a_note_are_among_them() {
             Some("0.2.2"),
             "model=llama-3.1-8b strategy=hsdp shard=8 devices=64 tp=2 pp=2 schedule=breadth-first stages-per-rank=2 \
              accumulate=8 micro-batch=2 recompute=selective precision=fp8 offload=state reshard=off",
+        ),
+        (
+            PlanTarget::Torchtune,
+            None,
+            "model=llama-3.1-8b strategy=hsdp shard=8 devices=64 tp=2 accumulate=4 recompute=full compile=on offload=all \
+             master-weights=none moments=bf16",
         ),
     ] {
         let scenario = scenario(&words(text), &library).expect("a plan");

@@ -3,7 +3,7 @@
 use crate::FileText;
 use crate::torchtitan::{MODELS, TitanModel};
 use shardscope_engine::plan::{
-    Extent, GradientFormat, MasterWeights, Optimizer, Precision, Recompute, Schedule, Sharded,
+    Compile, Extent, GradientFormat, MasterWeights, Optimizer, Precision, Recompute, Schedule, Sharded,
 };
 use shardscope_engine::scenario::{Field, Problem, Value};
 use shardscope_engine::text::shell::ShellCode;
@@ -58,8 +58,8 @@ const KEYS: &[ToolKey] = &[
         &[("float32", Value::Word(GradientFormat::Fp32.to_word()))],
     ),
     compiled("training.compile", OFF),
-    compiled("compile.enable", OFF),
-    nothing("compile.*", "how code is compiled is not predicted"),
+    compiled(COMPILE, OFF),
+    nothing("compile.*", "by what it is compiled changes no size"),
     only("parallelism.pipeline_parallel_schedule_csv", OFF, "name one of torchtitan's schedules"),
     only(
         "parallelism.pipeline_parallel_expert_parallel_overlap",
@@ -90,6 +90,8 @@ const KEYS: &[ToolKey] = &[
     nothing("parallelism.pipeline_parallel_last_stage_less_layers", EVENLY),
 ];
 
+const COMPILE: &str = "compile.enable";
+const COMPONENTS: &str = "compile.components";
 const GATHERED: &str = "leave it out: a plan gathers weights in bf16";
 const EVENLY: &str = "a plan cuts stages evenly";
 const TENSOR: &str = "parallelism.tensor_parallel_degree";
@@ -133,6 +135,7 @@ pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     read_model(settings, draft);
     read_precision(settings, draft);
     read_recompute(settings, draft);
+    read_compile(settings, draft);
     table::read(KEYS, settings, draft);
     read_mesh(settings, draft);
     read_stages(settings, draft);
@@ -196,6 +199,21 @@ fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
             }
         },
         None => draft.assume(Field::Precision, Precision::Bf16, DEFAULT),
+    }
+}
+
+/// What is compiled: of the two components the loss alone is no plan's.
+fn read_compile(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let Some(components) = settings.take(COMPONENTS) else { return };
+    let has = |name: &str| components.text.contains(name);
+    match (has("model"), has("loss")) {
+        _ if settings.text(COMPILE) != Some("true") => draft.report.ignore(&components.place, "nothing is compiled"),
+        (true, true) => {}
+        (true, false) => {
+            settings.take(COMPILE);
+            draft.take(Field::Compile, Compile::Layer, &components.place);
+        }
+        (false, _) => draft.cannot(&components, "leaves layers as they are", "compile the model too, or nothing"),
     }
 }
 
@@ -347,6 +365,7 @@ pub fn write(version: &str, writer: &mut PlanWriter) -> Result<Vec<Line>, Proble
     // 0.3 has the optimizer in the configuration's function.
     lines.retain(|line| version != "0.3.0" || !line.name.starts_with("optimizer."));
     write_precision(version, &mut lines, writer);
+    write_compile(&mut lines, writer);
     write_mesh(&mut lines, writer);
     write_batch(version, &mut lines, writer);
     write_stages(&mut lines, writer);
@@ -381,6 +400,16 @@ fn write_precision(version: &str, lines: &mut Vec<Line>, writer: &mut PlanWriter
         _ => {}
     }
     writer.say(Field::Precision);
+}
+
+fn write_compile(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
+    let components = match writer.plan().compile {
+        Compile::Off => return,
+        Compile::Layer => vec!["model"],
+        Compile::On => vec!["model", "loss"],
+    };
+    writer.say(Field::Compile);
+    lines.extend([Line::new(COMPILE, true), Line::new(COMPONENTS, components)]);
 }
 
 fn write_mesh(lines: &mut Vec<Line>, writer: &mut PlanWriter) {

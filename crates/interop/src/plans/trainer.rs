@@ -1,8 +1,6 @@
 //! Arguments of Hugging Face's Trainer, as JSON or YAML, with FSDP or DeepSpeed inside them.
 
-use shardscope_engine::plan::{
-    Extent, MasterWeights, Moments, Offload, Optimizer, Precision, Recompute, Reduction, Sharded,
-};
+use shardscope_engine::plan::{Extent, Offload, Optimizer, Precision, Recompute, Reduction, Sharded, TrainMethod};
 use shardscope_engine::scenario::{Field, Value};
 
 use super::accelerate;
@@ -12,7 +10,9 @@ use super::draft::PlanDraft;
 use super::harmless;
 use super::script::KnownFlags;
 use super::settings::ToolSettings;
-use super::table::{self, CHECKPOINTING, OFF, OFFLOADED, SWITCH, ToolKey, compiled, nothing, number, only, words};
+use super::table::{
+    self, CHECKPOINTING, OFF, OFFLOADED, SWITCH, ToolKey, compiled, compiles, nothing, number, only, words,
+};
 use super::writer::{Line, PlanWriter};
 
 /// What the arguments say.
@@ -49,7 +49,7 @@ const KEYS: &[ToolKey] = &[
     only("tpu_*", OFF, "shardscope knows training on GPUs alone"),
     only("use_mps_device", OFF, "shardscope knows training on GPUs alone"),
     only("parallelism_config*", OFF, "give the mesh in the file of Accelerate"),
-    compiled("torch_compile", OFF),
+    compiles("torch_compile", OFF, "true"),
     compiled("torch_compile_backend", OFF),
     compiled("torch_compile_mode", OFF),
     compiled("torchdynamo", OFF),
@@ -230,10 +230,11 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launche
     }
     if let Some(dtype) = dtype {
         let halves = ["bfloat16", "float16", "bf16", "fp16"].contains(&dtype.text.as_str());
-        match draft.value(Field::Strategy) {
-            Some(strategy) if halves && *strategy == Value::id("ddp") => {
-                no_copies(&dtype.place, draft);
-            }
+        let replicated = draft.value(Field::Strategy).is_some_and(|strategy| *strategy == Value::id("ddp"));
+        let all = draft.value(Field::Train).and_then(Value::get).unwrap_or(TrainMethod::Full) == TrainMethod::Full;
+        match (halves && replicated, all) {
+            (true, true) => draft.keep_16_bits(&dtype.place),
+            (true, false) => draft.report.ignore(&dtype.place, "frozen weights have the bits of --frozen-format"),
             _ => draft.report.ignore(&dtype.place, "weights in fp32 are kept all the same"),
         }
     }
@@ -245,16 +246,10 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launche
     draft.assume(Field::Recompute, Recompute::None, default);
 }
 
-/// Weights and state in the model's own 16 bits.
-fn no_copies(place: &str, draft: &mut PlanDraft) {
-    draft.take(Field::MasterWeights, MasterWeights::None, place);
-    draft.take(Field::Moments, Moments::Bf16, place);
-}
-
 fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     if let Some(pure) = settings.take("pure_bf16").filter(|pure| pure.text.eq_ignore_ascii_case("true")) {
         draft.take(Field::Precision, Precision::Bf16, &pure.place);
-        return no_copies(&pure.place, draft);
+        return draft.keep_16_bits(&pure.place);
     }
     let formats = [Precision::Bf16, Precision::Fp16].map(|format| (format, settings.take(format.word())));
     let on = formats.iter().find_map(|(format, setting)| {

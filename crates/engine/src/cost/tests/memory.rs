@@ -254,3 +254,41 @@ fn gradients_have_a_format() {
     let problems = scenario.checked().err().unwrap_or_default();
     assert!(problems.iter().any(|problem| problem.field == "plan.gradient_format"), "{problems:?}");
 }
+
+/// A gated layer of 16 heads of 64, of which keys and values have four, and an MLP of 3,072: two norms and two inputs of 1,024,
+/// 1,024 + 2 x 256 and the output of attention, and of the MLP two widths and their product, in elements of 2 bytes. Norms in
+/// fp32 keep 4 bytes of their input and 2 of what the weight multiplies; keys and values of all heads are 2 x 768 more, and
+/// silu's output one width of the MLP. A compiler leaves none of that.
+#[test]
+fn modules_that_are_not_fused_keep_what_they_hand_on() {
+    let mut scenario = testing::scenario();
+    let model = Arc::make_mut(&mut scenario.model);
+    (model.kv_heads, model.gated, model.ffn_hidden) = (4, true, 3072);
+    let kept = |scenario: &crate::scenario::Scenario| rates(scenario).activations(DENSE).layer.get() / (1024.0 * 2.0);
+    let fused = 4.0 * 1024.0 + 1536.0 + 1024.0 + 3.0 * 3072.0;
+    close(kept(&scenario), fused);
+    let stack = Arc::make_mut(&mut scenario.stack);
+    (stack.norms_in_fp32, stack.repeats_keys, stack.keeps_gate) = (true, true, true);
+    close(kept(&scenario), fused + 2.0 * 2.0 * 1024.0 + 2.0 * 768.0 + 3072.0);
+    let before = kept(&scenario);
+    scenario.plan.compile = Compile::Layer;
+    close(kept(&scenario), before);
+    Arc::make_mut(&mut scenario.stack).element_wise_compiled = Some("none".to_owned());
+    close(kept(&scenario), fused);
+}
+
+/// 2 x 3,072 numbers that the activation function reads, in one byte each rather than two, where products have 8 bits.
+#[test]
+fn the_input_of_an_activation_function_may_be_kept_in_8_bits() {
+    let mut scenario = testing::scenario();
+    let model = Arc::make_mut(&mut scenario.model);
+    (model.gated, model.ffn_hidden) = (true, 3072);
+    let kept = |scenario: &crate::scenario::Scenario| rates(scenario).activations(DENSE).layer.get() / 1024.0;
+    for (precision, less) in [(Precision::Bf16, 0.0), (Precision::Fp8, 2.0 * 3072.0)] {
+        scenario.plan.precision = precision;
+        Arc::make_mut(&mut scenario.stack).fp8_activation_input = false;
+        let whole = kept(&scenario);
+        Arc::make_mut(&mut scenario.stack).fp8_activation_input = true;
+        close(kept(&scenario), whole - less);
+    }
+}

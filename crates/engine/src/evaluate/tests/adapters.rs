@@ -131,6 +131,39 @@ fn activations_are_kept_where_an_adapter_needs_them() {
     close(kept("all"), always + 2.0 * 1024.0 + 4.0 * 1024.0 + 6.0 * 16.0);
 }
 
+/// Adapters in fp32 beside 2-byte weights: each casts its input to 4 bytes, two widths of 2 for each of q, k and v, for the one on
+/// the MLP's first matrix and, of attention's output, for the one on the projection, and eight for `down`, in the place of
+/// shared copies; and the 16 channels of each take 4 bytes.
+#[test]
+fn adapters_of_another_format_cast_an_input_each() {
+    let kept = |targets: &str| {
+        let mut scenario = adapted(TrainMethod::Lora, FrozenFormat::Bf16);
+        std::sync::Arc::make_mut(&mut scenario.stack).adapter_format = Some(crate::plan::Format::Fp32);
+        scenario.plan.tuning.targets = targets.parse().expect("matrices");
+        let rates = crate::cost::Rates::new(&scenario, &crate::cost::Factors::default());
+        rates.activations(scenario.model.kind(0)).layer.get() / (1024.0 * 2.0)
+    };
+    let always = (1.0 + 3.0 + 1.0) * 1024.0 + (1.0 + 4.0) * 1024.0;
+    close(kept("q,v"), always + 4.0 * 1024.0 + 2.0 * 32.0);
+    close(kept("o"), always + 2.0 * 1024.0 + 32.0);
+    close(kept("all"), always + (6.0 + 2.0 + 2.0 + 8.0) * 1024.0 + 6.0 * 32.0);
+}
+
+/// Of 8 layers the last has its gradients, of two bytes each, at the peak, which is where its backward begins; with a second
+/// micro-batch all of them are there.
+#[test]
+fn gradients_that_the_update_gives_back_are_not_there_before_backward() {
+    let gradients = |accumulate: u32| {
+        let mut scenario = testing::scenario();
+        (scenario.plan.size, scenario.plan.sharding) = (Size::Devices(1), testing::ddp());
+        scenario.plan.accumulate = accumulate;
+        std::sync::Arc::make_mut(&mut scenario.stack).frees_gradients = true;
+        evaluate(&scenario).memory.parts.gradients.get()
+    };
+    close(gradients(1), FROZEN / 8.0 * 2.0);
+    close(gradients(2), FROZEN * 2.0);
+}
+
 /// Adapters that the model cannot have, or that are named twice, are refused by name.
 #[test]
 fn adapters_that_cannot_be_are_refused() {

@@ -7,8 +7,8 @@
 mod entry;
 
 use crate::plan::{
-    Accumulation, CudaGraphs, Dispatcher, Extent, FlopCount, FrozenFormat, GradientFormat, MasterWeights, Moments,
-    Offload, Optimizer, Precision, Reduction, Schedule, Size, TrainMethod,
+    Accumulation, Compile, CudaGraphs, Dispatcher, Extent, FlopCount, FrozenFormat, GradientFormat, MasterWeights,
+    Moments, Offload, Optimizer, Precision, Reduction, Schedule, Size, TrainMethod,
 };
 
 use super::lenses::{
@@ -79,6 +79,7 @@ pub enum Field {
     Reduction,
     TensorOverlap,
     CudaGraphs,
+    Compile,
     Prefetch,
     Reshard,
     FlopCount,
@@ -444,6 +445,11 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .help("WHAT", "What CUDA graphs replay, which spares the host its launches: none, each layer, or the full step")
         .rare()
         .lens(|plan| some(plan.cuda_graphs), |plan, what| what.put(&mut plan.cuda_graphs)),
+    word::<Compile>(Field::Compile, "plan.compile", "compile", "off")
+        .help("WHAT", "What torch.compile fuses: nothing, each layer, or (on) layers and the loss")
+        .suspected(2, 2)
+        .rare()
+        .lens(|plan| some(plan.compile), |plan, what| what.put(&mut plan.compile)),
     plan(Field::Prefetch, "plan.prefetch", "prefetch", Type::Count(0, 16), "1")
         .help("N", "Units whose all-gather may run ahead of the unit that computes")
         .suspected(3, 3)

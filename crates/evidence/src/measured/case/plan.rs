@@ -54,9 +54,11 @@ pub(super) fn read(
     (plan.micro_batch, plan.accumulate) = (batch.micro, batch.whole);
     plan.flop_count = FlopCount::Parameters;
     plan.precision = precision(cells, cluster);
-    plan.tuning = tuning(cells, plan.precision)?;
-    // Lightning's name for weights, gradients and state of 16 bits.
-    let no_copies = row.text("precision").contains("bf16-true");
+    plan.tuning = tuning(cells, stack, plan.precision)?;
+    // Lightning's name for weights, gradients and state of 16 bits; and a table of fine-tuning says of full training too in
+    // which format it had loaded the weights.
+    let loaded = !plan.tuning.freezes() && row.text("frozen_format").starts_with("bf16");
+    let no_copies = loaded || row.text("precision").contains("bf16-true");
     let usual = if no_copies { (MasterWeights::None, Moments::Bf16) } else { (plan.master_weights, plan.moments) };
     (plan.master_weights, plan.moments) = (chosen(row, "master_weights", usual.0)?, chosen(row, "moments", usual.1)?);
     plan.cuda_graphs = words::cuda_graphs(cells.row.text("cuda_graph"));
@@ -196,7 +198,7 @@ fn precision(cells: &mut Cells<'_>, cluster: &Cluster) -> Precision {
 }
 
 /// The part of the model that was trained.
-fn tuning(cells: &mut Cells<'_>, precision: Precision) -> Result<Tuning, String> {
+fn tuning(cells: &mut Cells<'_>, stack: &Stack, precision: Precision) -> Result<Tuning, String> {
     let row = cells.row;
     let method = match row.text("method").to_lowercase().as_str() {
         "" => return Ok(Tuning::default()),
@@ -215,7 +217,12 @@ fn tuning(cells: &mut Cells<'_>, precision: Precision) -> Result<Tuning, String>
         "*_proj" => {}
         modules => match modules.parse() {
             Ok(targets) => tuning.targets = targets,
-            Err(_) => cells.assume("target_modules", &tuning.targets, "no matrices are named"),
+            Err(_) => {
+                let usual = Conventions::of_stack(&stack.id).adapters.as_ref().and_then(|names| names.parse().ok());
+                let why = if usual.is_some() { "what this stack's recipes have" } else { "no matrices are named" };
+                tuning.targets = usual.unwrap_or(tuning.targets);
+                cells.assume("target_modules", &tuning.targets, why);
+            }
         },
     }
     let frozen = row.text("frozen_format").split(' ').next().unwrap_or_default();
@@ -233,7 +240,9 @@ fn recompute(cells: &mut Cells<'_>) -> Recompute {
         return stated;
     }
     let large = cells.row.number("params_b").ok().flatten().is_some_and(|billions| billions > 100.0);
-    let (value, why) = if cells.conventions().recomputes {
+    let model = cells.row.text("model");
+    let recomputes = cells.conventions().recomputes || cells.conventions().checkpoints.iter().any(|one| one == model);
+    let (value, why) = if recomputes {
         (Recompute::Full, "what this stack's published runs did")
     } else if large && cells.row.text("cluster").starts_with("a100") {
         (Recompute::Full, "more than 100 billion parameters on A100s")

@@ -219,10 +219,11 @@ impl FormulaFacts<'_> {
         let state = self.evaluation.details.states.get(self.fullest)?;
         // What the peak holds beyond the gradients that stay is on its way to its reduction or to the host.
         let waiting = self.memory_of_fullest().parts.gradients - state.gradients;
-        let waiting = (waiting > Bytes::ZERO)
-            .then(|| input("gradients that wait for their reduction", waiting, Citation::simulated()));
+        let waiting = (waiting > Bytes::ZERO).then(|| {
+            input("gradients that wait for their reduction or for the update", waiting, Citation::simulated())
+        });
         let ranks = |layout: &Layout| if state.whole_gradients { 1 } else { layout.gradients };
-        let kept = (!self.scenario.plan.offload.state())
+        let kept = (!self.scenario.plan.offload.state() && state.gradients > Bytes::ZERO)
             .then(|| {
                 let each = self.rates.gradient_bytes(state.whole_gradients, &self.layout);
                 self.state("bytes of a gradient", each.get(), ranks)

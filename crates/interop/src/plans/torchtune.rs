@@ -1,0 +1,341 @@
+//! torchtune's recipe configurations, in YAML: those that tune all weights, or adapters.
+//!
+//! Keys are read in pytorch/torchtune 0.7.0: recipes/configs, recipes/full_finetune_distributed.py,
+//! recipes/lora_finetune_distributed.py.
+
+use shardscope_engine::plan::{
+    Compile, Extent, FrozenFormat, LoraTarget, LoraTargets, Moments, Offload, Optimizer, Precision, Recompute, Sharded,
+    TrainMethod,
+};
+use shardscope_engine::scenario::{Field, Problem, Value};
+
+use super::draft::PlanDraft;
+use super::harmless;
+use super::settings::ToolSettings;
+use super::table::{self, CHECKPOINTING, OFF, SWITCH, ToolKey, compiled, nothing, number, only, words};
+use super::writer::{Line, PlanWriter};
+
+/// What recipes of several methods say alike.
+const KEYS: &[ToolKey] = &[
+    number("batch_size", Field::MicroBatch),
+    number("gradient_accumulation_steps", Field::Accumulate),
+    number(SEQUENCE, Field::Sequence),
+    number("epochs", Field::Epochs),
+    number("tensor_parallel_dim", Field::Tensor),
+    number("context_parallel_dim", Field::Context),
+    words("enable_activation_checkpointing", Field::Recompute, CHECKPOINTING),
+    words(RESHARD, Field::Reshard, SWITCH),
+    words(
+        OPTIMIZER,
+        Field::Optimizer,
+        &[
+            ("torch.optim.AdamW", Value::Word(Optimizer::Adam.to_word())),
+            ("torch.optim.Adam", Value::Word(Optimizer::Adam.to_word())),
+            ("bitsandbytes.optim.PagedAdamW", Value::Word(Optimizer::Adam.to_word())),
+            ("bitsandbytes.optim.PagedAdamW8bit", Value::Word(Optimizer::Adam8bit.to_word())),
+            ("bitsandbytes.optim.AdamW8bit", Value::Word(Optimizer::Adam8bit.to_word())),
+            ("torchao.optim.AdamW8bit", Value::Word(Optimizer::Adam8bit.to_word())),
+        ],
+    ),
+    compiled("compile", OFF),
+    nothing("optimizer.*", "rates of learning change no size"),
+    only("optimizer_in_bwd", OFF, "a plan updates at the end of the step"),
+    only("enable_fp8_training", OFF, "say the recipe by --precision, and switch it off"),
+    nothing("fp8_recipe_name", "nothing is trained in fp8"),
+    only("ac_mode", &["full", "none"], "say what is computed again by --recompute, and leave it out"),
+    only("quantizer*", OFF, ALONE),
+    only("teacher_model*", OFF, ALONE),
+    only("ref_*", OFF, ALONE),
+    only("policy_model*", OFF, ALONE),
+    nothing("loss*", "the stack computes it in chunks"),
+    nothing("custom_sharded_layers", "a plan gathers embedding and head by themselves"),
+    nothing("memory_efficient_fsdp_wrap", "a plan gathers embedding and head by themselves"),
+    nothing("tensor_parallel_plan*", "a plan cuts every matrix"),
+    nothing("context_parallel_rotate_method", "a plan's ring moves as many bytes"),
+    nothing("dataset.packed", "every sequence is taken to be as long as the longest"),
+    only("resize_token_embeddings", OFF, "give the model's shape by --model"),
+];
+
+/// What stands in the model's section beside its component.
+const MODEL: &[ToolKey] = &[
+    nothing("model.lora_alpha", "how adapters are scaled changes no size"),
+    nothing("model.lora_dropout", "how adapters are scaled changes no size"),
+    only("model.apply_lora_to_output", OFF, "a plan has adapters in layers alone"),
+    only("model.use_dora", OFF, ALONE),
+    only("model.use_rslora", OFF, ALONE),
+];
+
+const ALONE: &str = "a plan trains all weights, or adapters of LoRA alone: give the recipe without it";
+const COMPONENT: &str = "model._component_";
+const OPTIMIZER: &str = "optimizer._component_";
+const SEQUENCE: &str = "tokenizer.max_seq_len";
+const RESHARD: &str = "fsdp_reshard_after_forward";
+const SHARD: &str = "data_parallel_shard_dim";
+const REPLICATE: &str = "data_parallel_replicate_dim";
+const CHECKPOINTS: &str = "enable_activation_offloading";
+const STATE: &str = "fsdp_cpu_offload";
+const RANK: &str = "model.lora_rank";
+const ATTENTION: &str = "model.lora_attn_modules";
+const MLP: &str = "model.apply_lora_to_mlp";
+const QUANTIZED: &str = "model.quantize_base";
+const DTYPE: &str = "dtype";
+
+/// Modules of torchtune that build models, the builder's name without the method, and the preset of the same shape.
+const MODELS: [(&str, &str, &str); 12] = [
+    ("llama3_1", "llama3_1_8b", "llama-3.1-8b"),
+    ("llama3_1", "llama3_1_70b", "llama-3.1-70b"),
+    ("llama3_1", "llama3_1_405b", "llama-3.1-405b"),
+    ("llama3_3", "llama3_3_70b", "llama-3.1-70b"),
+    ("llama3", "llama3_8b", "llama-3.1-8b"),
+    ("llama3", "llama3_70b", "llama-3.1-70b"),
+    ("llama2", "llama2_7b", "llama-2-7b"),
+    ("llama2", "llama2_13b", "llama-2-13b"),
+    ("llama2", "llama2_70b", "llama-2-70b"),
+    ("qwen3", "qwen3_8b_instruct", "qwen3-8b"),
+    ("qwen3", "qwen3_8b_base", "qwen3-8b"),
+    ("qwen3", "qwen3_32b", "qwen3-32b"),
+];
+
+/// Beginnings of a builder's name, and what it trains.
+const METHODS: [(&str, TrainMethod); 3] =
+    [("qlora_", TrainMethod::Qlora), ("lora_", TrainMethod::Lora), ("", TrainMethod::Full)];
+
+/// torchtune's names of attention's matrices.
+const MATRICES: [(LoraTarget, &str); 4] = [
+    (LoraTarget::Query, "q_proj"),
+    (LoraTarget::Key, "k_proj"),
+    (LoraTarget::Value, "v_proj"),
+    (LoraTarget::Projection, "output_proj"),
+];
+
+/// The matrices of an MLP, which have adapters together.
+const OF_MLP: [LoraTarget; 3] = [LoraTarget::Gate, LoraTarget::Up, LoraTarget::Down];
+
+/// Whether a file is a recipe's configuration.
+pub fn is_of(settings: &ToolSettings) -> bool {
+    [COMPONENT, "checkpointer._component_", "tokenizer._component_"]
+        .into_iter()
+        .any(|name| settings.text(name).is_some_and(|text| text.starts_with("torchtune.")))
+}
+
+/// Reads it.
+pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
+    let settings = &mut settings;
+    draft.stack = Some(("torchtune-2025", "torchtune"));
+    read_precision(settings, draft);
+    read_model(settings, draft);
+    read_offload(settings, draft);
+    // Some recipes have the components of compiled code one by one.
+    for part in ["compile.model", "compile.loss"] {
+        if let Some(setting) = settings.take(part) {
+            settings.put("compile", &setting.text, part);
+        }
+    }
+    table::read(KEYS, settings, draft);
+    read_mesh(settings, draft);
+    let default = "torchtune's default";
+    draft.assume(Field::Accumulate, 1_u32, default);
+    draft.assume(Field::Recompute, Recompute::None, default);
+    table::leave(harmless::TORCHTUNE, std::mem::take(settings), draft);
+}
+
+/// Weights, gradients and moments all have one format: in 16 bits there is no copy of more.
+fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let Some(dtype) = settings.take(DTYPE) else { return };
+    match dtype.text.as_str() {
+        "bf16" => {
+            draft.take(Field::Precision, Precision::Bf16, &dtype.place);
+            draft.keep_16_bits(&dtype.place);
+        }
+        "fp32" => draft.take(Field::Precision, Precision::Fp32, &dtype.place),
+        other => draft.refuse(&dtype.place, format!("'{other}' is neither bf16 nor fp32"), Field::Precision),
+    }
+}
+
+fn read_model(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let (rank, attention, mlp) = (settings.take(RANK), settings.take(ATTENTION), settings.take(MLP));
+    let quantized = settings.take(QUANTIZED).filter(|setting| setting.text == "true");
+    table::read(MODEL, settings, draft);
+    let Some(component) = settings.take(COMPONENT) else { return };
+    let builder = component.text.rsplit('.').next().unwrap_or_default();
+    let (prefix, method) = METHODS.into_iter().find(|(prefix, _)| builder.starts_with(prefix)).unwrap_or(METHODS[2]);
+    let name = &builder[prefix.len()..];
+    match MODELS.iter().find(|(_, known, _)| *known == name) {
+        Some((.., preset)) => draft.take(Field::Model, Value::id(preset), &component.place),
+        None => draft.ask(Field::Model, &component.place, format!("'{builder}' is no preset")),
+    }
+    draft.take(Field::Train, method, &component.place);
+    if method == TrainMethod::Full {
+        return;
+    }
+    if let Some(quantized) = quantized {
+        draft.take(Field::FrozenFormat, FrozenFormat::Nf4, &quantized.place);
+    }
+    match rank {
+        Some(rank) => draft.read(Field::LoraRank, &rank.text, &rank.place),
+        None => draft.assume(Field::LoraRank, 8_u32, "torchtune's default"),
+    }
+    let Some(attention) = attention else {
+        return draft.ask(
+            Field::LoraTargets,
+            &component.place,
+            "no lora_attn_modules say which matrices have adapters",
+        );
+    };
+    let named = MATRICES.into_iter().filter(|(_, name)| attention.text.contains(name)).map(|(target, _)| target);
+    let with_mlp = mlp.is_some_and(|mlp| mlp.text == "true");
+    let targets = named.chain(OF_MLP.into_iter().filter(|_| with_mlp)).fold(LoraTargets::NONE, LoraTargets::with);
+    if targets == LoraTargets::NONE {
+        return draft.refuse(&attention.place, "no matrix has an adapter", Field::LoraTargets);
+    }
+    draft.take(Field::LoraTargets, targets, &attention.place);
+}
+
+/// State and checkpoints on the host, which have a key each.
+fn read_offload(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let mut on = |name: &str| settings.take(name).filter(|setting| setting.text == "true");
+    let [state, checkpoints] = [on(STATE).or(on("fsdp.cpu_offload")), on(CHECKPOINTS)];
+    let offload = match (&state, &checkpoints) {
+        (None, None) => return,
+        (Some(_), None) => Offload::State,
+        (None, Some(_)) => Offload::Checkpoints,
+        (Some(_), Some(_)) => Offload::All,
+    };
+    if let Some(setting) = checkpoints.or(state) {
+        draft.take(Field::Offload, offload, &setting.place);
+    }
+}
+
+/// FSDP2's mesh: shards over what replicas, tensor and context ranks leave of the devices.
+fn read_mesh(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let [replicate, shard] = [REPLICATE, SHARD].map(|name| settings.take(name));
+    let place = [&replicate, &shard].into_iter().flatten().next().map(|setting| setting.place.clone());
+    let place = place.unwrap_or_else(|| format!("{}: no {SHARD}", settings.file));
+    let replicas = replicate.and_then(|setting| setting.text.parse().ok()).unwrap_or(1_u32).max(1);
+    if replicas == 1 {
+        return draft.shard(Some(Sharded::Weights), None, &place);
+    }
+    let own = shard.and_then(|setting| setting.text.parse::<u32>().ok());
+    let rest = draft.data_ranks().filter(|all| all.is_multiple_of(replicas)).map(|all| all / replicas);
+    match own.or(rest) {
+        Some(over) => {
+            let over = over.saturating_mul(draft.ranks(Field::Context));
+            draft.shard(Some(Sharded::Weights), Some(Extent::Ranks(over)), &place);
+        }
+        None => draft.ask(Field::Shard, &place, "the replicas do not divide the ranks"),
+    }
+}
+
+/// The version that [`write()`] is for.
+pub(crate) const VERSIONS: &[&str] = &["0.7.0"];
+
+/// The lines of its configuration; an error where it has no such model.
+pub fn write(writer: &mut PlanWriter) -> Result<Vec<Line>, Problem> {
+    let id = &writer.scenario.model.id;
+    let Some((module, name, _)) = MODELS.iter().find(|(.., preset)| preset == id) else {
+        let mut known: Vec<&str> = MODELS.iter().map(|(.., preset)| *preset).collect();
+        known.dedup();
+        return Err(Problem {
+            field: Field::Model.path().to_owned(),
+            what: format!("torchtune has no model of the shape of '{id}'"),
+            fix: format!("choose one of {}", known.join(", ")),
+        });
+    };
+    let mut lines = write_model(module, name, writer);
+    lines.extend(table::write(KEYS, writer));
+    write_precision(&mut lines, writer);
+    write_offload(&mut lines, writer);
+    let compile = writer.plan().compile;
+    lines.push(Line::new("compile", compile != Compile::Off));
+    writer.say(Field::Compile);
+    if compile == Compile::Layer {
+        writer.note(Field::Compile, "the loss is compiled too");
+    }
+    let shards = writer.fsdp2_shards();
+    let context = writer.layout.context;
+    lines.push(Line::new(REPLICATE, shards.copies));
+    lines.push(Line::new(SHARD, shards.over / context));
+    if writer.layout.tensor > 1 && writer.plan().tuning.freezes() {
+        writer.note(Field::Tensor, "its recipe of adapters has no tensor ranks");
+    }
+    writer.leave(&[Field::GlobalBatch], "micro-batch, accumulation and devices say it");
+    writer.leave(&[Field::Devices], "`tune run --nproc_per_node`");
+    writer
+        .elsewhere
+        .push("tokenizer, checkpointer and data: those of the configuration that `tune cp` copies".to_owned());
+    Ok(lines)
+}
+
+fn write_model(module: &str, name: &str, writer: &mut PlanWriter) -> Vec<Line> {
+    let tuning = writer.plan().tuning;
+    writer.say(Field::Train);
+    let builder = |prefix: &str| Line::new(COMPONENT, format!("torchtune.models.{module}.{prefix}{name}"));
+    if !tuning.freezes() {
+        return vec![builder("")];
+    }
+    let quantized = match tuning.frozen_format() {
+        FrozenFormat::Nf4 => writer.say(Field::FrozenFormat).is_some(),
+        FrozenFormat::Bf16 => {
+            writer.say(Field::FrozenFormat);
+            false
+        }
+        FrozenFormat::Fp8 | FrozenFormat::Int8 => {
+            writer.note(Field::FrozenFormat, "its weights are frozen in bf16, or in nf4");
+            false
+        }
+    };
+    let has = |target: LoraTarget| tuning.targets.has(target);
+    let attention: Vec<&str> = MATRICES.iter().filter(|(target, _)| has(*target)).map(|(_, name)| *name).collect();
+    let mlp = OF_MLP.into_iter().all(has);
+    let written = attention.len() + if mlp { OF_MLP.len() } else { 0 };
+    writer.say(Field::LoraTargets);
+    if written != tuning.targets.modules().count() {
+        writer.note(Field::LoraTargets, "it has adapters at q, k, v and o one by one, and at all of the MLP or none");
+    }
+    let mut lines = vec![builder(if quantized { "qlora_" } else { "lora_" })];
+    lines.push(Line::new(ATTENTION, attention));
+    lines.push(Line::new(MLP, mlp));
+    lines.push(Line::new("model.apply_lora_to_output", false));
+    lines.extend(writer.line(RANK, Field::LoraRank));
+    lines
+}
+
+fn write_precision(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
+    let plan = writer.plan();
+    let format = match plan.precision {
+        Precision::Fp32 => "fp32",
+        _ => "bf16",
+    };
+    lines.push(Line::new(DTYPE, format));
+    if matches!(plan.precision, Precision::Fp32 | Precision::Bf16) {
+        writer.say(Field::Precision);
+    } else {
+        writer.note(Field::Precision, "its recipes train in bf16 or fp32");
+    }
+    let whole = plan.precision == Precision::Fp32;
+    if plan.copies_weights() {
+        writer.notes.push("master weights in fp32: it updates weights of 16 bits as they are".to_owned());
+    } else if !whole {
+        writer.say(Field::MasterWeights);
+    }
+    let moments = if whole { Moments::Fp32 } else { Moments::Bf16 };
+    if plan.moments == moments {
+        writer.say(Field::Moments);
+    } else if plan.optimizer != Optimizer::Adam8bit {
+        writer.say(Field::Moments);
+        writer.note(Field::Moments, "moments have the format of the weights");
+    }
+}
+
+fn write_offload(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
+    let (offload, recompute) = (writer.plan().offload, writer.plan().recompute);
+    lines.push(Line::new(STATE, offload.state()));
+    lines.push(Line::new(CHECKPOINTS, offload.checkpoints() && recompute != Recompute::None));
+    match offload {
+        Offload::Checkpoints | Offload::All if recompute == Recompute::None => {
+            writer.note(Field::Offload, "without recompute there are no checkpoints to move");
+        }
+        Offload::Optimizer => writer.note(Field::Offload, "FSDP2 has all of the state on the host, or none"),
+        _ => drop(writer.say(Field::Offload)),
+    }
+}
