@@ -213,7 +213,8 @@ fn deepspeed_s_own_stack_and_keys() {
     ] {
         assert_contains(&other(inside), &[name]);
     }
-    let own = r#"{"bf16": {"enabled": true, "bf16_master_weights_and_grads": true, "bf16_optimizer_states": true}}"#;
+    let own = r#"{"zero_optimization": {"stage": 1},
+        "bf16": {"enabled": true, "bf16_master_weights_and_grads": true, "bf16_optimizer_states": true}}"#;
     let own = imported(&[("ds.json", own)], "--devices 16").stderr;
     assert_contains(&own, &["master_weights = none", "moments = bf16"]);
     let ratio = r#"{"zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu", "ratio": 0.4}}}"#;

@@ -122,11 +122,12 @@ impl Simulator {
             }
             let role = RankRole { code, program: &programs[rank], rank };
             let next = self.proceed(role, now, observer);
+            self.ready_queue.set(rank, next);
+            self.deliver(rank);
+            // Nothing that was sent is left over for the next run.
             if limits.get(rank).is_some_and(|limits| self.ranks[rank].is_beyond(limits)) {
                 return Ok(false);
             }
-            self.ready_queue.set(rank, next);
-            self.deliver(rank);
         }
         match self.ranks.iter().position(|rank| !rank.finished()) {
             Some(rank) => Err(Deadlock { rank, task: self.ranks[rank].blocked() }),

@@ -1,6 +1,5 @@
 //! Arithmetic of a token, by convention.
 
-use crate::model::Model;
 use crate::plan::Recompute;
 use crate::scenario::Scenario;
 use crate::units::Flop;
@@ -54,8 +53,6 @@ pub fn adapters_flop(scenario: &Scenario) -> Flop {
 pub(crate) fn layers_flop(scenario: &Scenario) -> Flop {
     let again = scenario.plan.recompute.layers();
     Flop::new((6.0 + 2.0 * again) * scenario.model.layers_matrix_parameters() as f64)
-}
-
 }
 
 /// Flop of a token that backward spends on computing forward again: a third of the layers' model flop where whole

@@ -15,7 +15,8 @@ use super::figures::{HostTraffic, Memory, MemoryParts, Phases, Resource, Summary
 pub struct Workspace {
     pub(super) program: Program,
     pub(super) simulator: Simulator,
-    limits: Vec<RankLimits>,
+    /// Limits of the ranks of a run that is broken off beyond them.
+    pub(super) limits: Vec<RankLimits>,
 }
 
 /// The longest step and the fullest device that are of interest.

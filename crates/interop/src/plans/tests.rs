@@ -116,8 +116,10 @@ fn round_trip(scenario: &Scenario, target: PlanTarget, beside: &[Field], library
         );
         return;
     };
-    let mut fields =
-        vec![(Field::Cluster, Value::Id("h200-141gb-dgx".into())), (Field::Stack, Value::Id("default".into()))];
+    // One cluster states drives, and the other no limit of its hosts' memory.
+    let drives = exported.text.as_str().contains("nvme");
+    let cluster = if drives { "h200-141gb-dgx" } else { "h800-80gb" };
+    let mut fields = vec![(Field::Cluster, Value::Id(cluster.into())), (Field::Stack, Value::Id("default".into()))];
     fields.extend(beside.iter().filter_map(|field| Some((*field, field.meant(scenario)?))));
     let wishes = PlanWishes { fields, ..PlanWishes::default() };
     let files = [LauncherFile { name: exported.file, text: exported.text.as_str() }];

@@ -322,8 +322,7 @@ fn write_precision(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
     if plan.moments == moments {
         writer.say(Field::Moments);
     } else if plan.optimizer != Optimizer::Adam8bit {
-        writer.say(Field::Moments);
-        writer.note(Field::Moments, "moments have the format of the weights");
+        writer.notes.push(format!("moments {}: they have the format of the weights", plan.moments));
     }
 }
 
