@@ -314,10 +314,12 @@ fn unlayable(file: &str, problem: &Problem) -> Problem {
 
 /// Puts a model that is no preset into the file.
 fn adopt(file: &mut ScenarioFile, mut model: Model, library: &Library, draft: &mut PlanDraft) {
-    let sequence = draft.value(Field::Sequence).cloned();
     model.id = library.new_id(Kind::Model, &model.name);
     file.put(Field::Model, Some(Value::id(&model.id)));
-    file.put(Field::Sequence, sequence);
+    // A model puts these back to its own.
+    for field in [Field::Sequence, Field::MtpLayers] {
+        file.put(field, draft.value(field).cloned());
+    }
     draft.report.take("model", &model.id, "in full under [shape]");
     file.shape = Some(model);
 }

@@ -6,7 +6,7 @@ use std::ops::Add;
 use crate::model::{LayerKind, Matrix, Mixer, Mlps};
 use crate::plan::pass::PerDirection;
 use crate::stack::Attention;
-use crate::units::{Bytes, Count, Flop, FlopPerSecond};
+use crate::units::{Bytes, Count, Flop, FlopPerSecond, Seconds};
 
 use super::adapters::AdapterPlace;
 use super::attention::KernelWork;
@@ -134,7 +134,8 @@ impl Rates<'_> {
         let kernel = |products: f64, time: DeviceTime| Kernel {
             name: "adapters".to_owned(),
             flop: flop * products,
-            bytes: bytes * products,
+            // What scales and adds the products moves more than they do.
+            bytes: if time.memory > Seconds::ZERO { self.memory * time.memory } else { bytes * products },
             peak: self.peak_storage,
             time,
         };
