@@ -58,7 +58,7 @@ fn embedded_rows_are_predicted() {
     judge(&validation, Metric::Memory, 8, 0.08);
 }
 
-/// Full tuning and LoRA on one H200: peaks of memory are those of the allocator, and steps are as well predicted as when this was
+/// Full tuning and `LoRA` on one H200: peaks of memory are those of the allocator, and steps are as well predicted as when this was
 /// last set. Laws of memory were made with these rows at hand, and one constant of the host was set by them.
 #[test]
 fn steps_of_one_device_are_predicted() {

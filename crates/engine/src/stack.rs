@@ -147,7 +147,7 @@ pub struct Stack {
     #[serde(default)]
     pub repeats_keys: bool,
     /// Whether products of fewer than 16 bits go with 8 bits for the kept input of an MLP's activation function:
-    /// `activation_func_fp8_input_store` of Megatron-LM (megatron/core/transformer/transformer_config.py).
+    /// `activation_func_fp8_input_store` of Megatron-LM (`megatron/core/transformer/transformer_config.py`).
     #[serde(default)]
     pub fp8_activation_input: bool,
     /// Format of adapters where it is not that of the plan, and in which each of them keeps a cast input of its own: PEFT has

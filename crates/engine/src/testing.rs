@@ -192,11 +192,10 @@ pub fn of_kinds(model: Model, kinds: usize) -> Model {
         every: Some(every).filter(|every| *every > 1),
     };
     let experts = match kinds {
-        1 => Some(experts(0, 1)),
+        1 | 7 => Some(experts(0, 1)),
         2 => Some(experts(1, 1)),
         3 => Some(experts(0, 2)),
         5 => Some(experts(1, 2)),
-        7 => Some(experts(0, 1)),
         _ => None,
     };
     let window = AttentionWindow { size: 128, layers: None, full_every: Some(3), chunked: false };

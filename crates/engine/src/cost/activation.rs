@@ -58,9 +58,8 @@ impl Rates<'_> {
     /// experts received. A frozen matrix without an adapter needs its input for nothing; an adapter keeps it, or a cast of its
     /// own, and the `r` channels between its matrices. Norms in fp32 keep 4 bytes of their input, and 2 of what a trained
     /// weight multiplies; repeated keys and values have the width of the queries. Another mixer keeps what its kernels hand to
-    /// backward (`Recurrence::kept`)
-    /// in place of attention's output. Inputs that linear layers keep cast have the bytes of their format; attention keeps
-    /// its output in the storage format beside.
+    /// backward (`Recurrence::kept`) in place of attention's output. Inputs that linear layers keep cast have the bytes of their
+    /// format; attention keeps its output in the storage format beside.
     pub fn activations(&self, kind: LayerKind) -> Activations {
         let (model, plan, stack) = (&self.scenario.model, &self.scenario.plan, &self.scenario.stack);
         let (storage, tensor, streams) = (self.storage(), f64::from(plan.tensor), f64::from(self.sequence_ranks()));
@@ -73,18 +72,8 @@ impl Rates<'_> {
         let [narrow, expanded] = model.attention_outputs(kind);
         // What a compiler fuses it computes again from what its kernel reads.
         let eager = !self.scenario.is_compiled();
-        let norm = if stack.norms_in_fp32 && eager {
-            let multiplied = if plan.tuning.freezes() { Bytes::ZERO } else { storage };
-            Bytes::new(Format::Fp32.bytes()) + multiplied
-        } else {
-            storage
-        };
-        let alike = recurrence.is_none() && model.latent.is_none();
-        let repeats = if stack.repeats_keys && alike && eager {
-            (2 * model.attention_width() - model.kv_width()) as f64
-        } else {
-            0.0
-        };
+        let norm = self.kept_by_norms(eager);
+        let repeats = if recurrence.is_none() && eager { self.repeated_heads() } else { 0.0 };
         let products = if model.gated && stack.keeps_gate && eager { 2.0 } else { 1.0 };
         let inputs = if stack.keeps_gathered { 1.0 } else { streams };
         let cast = self.kept_input();
@@ -151,6 +140,22 @@ impl Rates<'_> {
             whole: sublayers.map(|sublayer| sublayer.whole).sum(),
             working: mixing.max(sublayers.mlp.working).max(sublayers.experts.working),
         }
+    }
+
+    /// Bytes per number of a norm's input that autograd keeps.
+    fn kept_by_norms(&self, eager: bool) -> Bytes {
+        if !(self.scenario.stack.norms_in_fp32 && eager) {
+            return self.storage();
+        }
+        let multiplied = if self.scenario.plan.tuning.freezes() { Bytes::ZERO } else { self.storage() };
+        Bytes::new(Format::Fp32.bytes()) + multiplied
+    }
+
+    /// Numbers per token of keys and values that are copied to the heads of queries which share them.
+    fn repeated_heads(&self) -> f64 {
+        let model = &self.scenario.model;
+        let repeats = self.scenario.stack.repeats_keys && model.latent.is_none();
+        if repeats { (2 * model.attention_width() - model.kv_width()) as f64 } else { 0.0 }
     }
 
     /// Activations of a layer's routed experts: copies of tokens, outputs of the first matrices and inputs of the second

@@ -241,9 +241,10 @@ impl Rates<'_> {
         let [first, second] = [true, false]
             .map(|by_columns| all.iter().filter(|adapter| adapter.by_columns == by_columns).count() as f64);
         // An input in the storage format serves all adapters, a cast one that which cast it.
-        let share = self.adapter_bytes() / self.storage();
-        let copies = |adapters: f64| if share == 1.0 { adapters.min(1.0) } else { adapters * share };
-        let beside_core = if share == 1.0 { 0.0 } else { copies(second) };
+        let (own, storage) = (self.adapter_bytes(), self.storage());
+        let (share, is_shared) = (own / storage, own == storage);
+        let copies = |adapters: f64| if is_shared { adapters.min(1.0) } else { adapters * share };
+        let beside_core = if is_shared { 0.0 } else { copies(second) };
         KeptInputs { first: copies(first), second: copies(second), beside_core, ranks: rank * met * share }
     }
 

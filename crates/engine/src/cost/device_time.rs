@@ -5,8 +5,6 @@ use std::ops::{Add, Mul, Sub};
 use crate::plan::pass::Pass;
 use crate::units::Seconds;
 
-use super::matmul::MatrixProduct;
-
 /// Device time of some compute, and the part that the memory's bandwidth sets.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct DeviceTime {
@@ -75,12 +73,6 @@ impl PassTimes {
             Pass::BackwardInputs => self.backward - self.weights,
             Pass::BackwardWeights => self.weights,
         }
-    }
-
-    /// Times of a product of activations by weights that are trained, by what a product takes.
-    pub(super) fn trained(product: MatrixProduct, time: impl Fn(MatrixProduct) -> DeviceTime) -> Self {
-        let weights = time(product.weight_gradient());
-        Self { forward: time(product), backward: time(product.input_gradient()) + weights, weights }
     }
 
     /// Times of an operator without weights: backward computes gradients of inputs only.

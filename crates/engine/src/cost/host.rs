@@ -77,7 +77,7 @@ impl Rates<'_> {
 
     /// Time of so many threads of the host to update `parameters` local parameters. Of a state on drives each part is read,
     /// updated and written before the next one: `pipeline_read` and `pipeline_write` are off by default
-    /// (deepspeed/runtime/zero/offload_config.py).
+    /// (`deepspeed/runtime/zero/offload_config.py`).
     pub fn host_update(&self, parameters: Count, threads: u32) -> Seconds {
         let moved = parameters * self.host_update_bytes();
         let update = self.host_update_rate(threads).map_or(Seconds::ZERO, |rate| moved / rate);

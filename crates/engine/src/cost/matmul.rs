@@ -2,7 +2,7 @@
 
 use crate::units::{Bytes, Count, Flop, FlopPerSecond, Seconds, ceil};
 
-use super::device_time::DeviceTime;
+use super::device_time::{DeviceTime, PassTimes};
 use super::rates::Rates;
 
 /// Output tiles that matrix libraries choose from, and the share of the plateau that each reaches:
@@ -25,6 +25,14 @@ pub(crate) struct MatrixProduct {
     pub k: Count,
     /// How many there are.
     pub groups: f64,
+}
+
+impl PassTimes {
+    /// Times of a product of activations by weights that are trained, by what a product takes.
+    pub(super) fn trained(product: MatrixProduct, time: impl Fn(MatrixProduct) -> DeviceTime) -> Self {
+        let weights = time(product.weight_gradient());
+        Self { forward: time(product), backward: time(product.input_gradient()) + weights, weights }
+    }
 }
 
 impl MatrixProduct {

@@ -150,14 +150,14 @@ fn experts_may_work_on_narrower_tokens() {
     assert_eq!([true, false].map(|routed| narrow.mlp_widths(narrow.kind(0), routed)), [[128.0; 2], [64.0, 32.0]]);
 }
 
-fn pattern(letters: &str) -> Option<LayerPattern> {
-    Some(LayerPattern::try_from(letters.to_owned()).expect("a pattern"))
+fn pattern(letters: &str) -> LayerPattern {
+    LayerPattern::try_from(letters.to_owned()).expect("a pattern")
 }
 
 #[test]
 fn layers_are_one_thing_each_where_a_pattern_says_so() {
     let mamba = Mamba { heads: 4, head: 32, state: 16, groups: 2, conv: 4, chunk: 64 };
-    let model = Model { pattern: pattern("M-*"), mamba: Some(mamba), norm: Norm::RmsNorm, ..plain() };
+    let model = Model { pattern: Some(pattern("M-*")), mamba: Some(mamba), norm: Norm::RmsNorm, ..plain() };
     // Gate and inputs of 128, B and C of 2 x 16, a step for each of 4 heads: 128 x 324. The convolution has 4 weights and a
     // bias for each of 192 channels, each head 3 numbers, the gated norm 128, the projection 128 x 128; and a norm of 128.
     let space = 41_472 + 960 + 12 + 128 + 16_384 + 128;
@@ -220,9 +220,9 @@ fn what_cannot_be_is_refused_at_its_field() {
         ["delta_net.value_heads", "delta_net.full_every", "delta_net"]
     );
     let mamba = Mamba { heads: 3, head: 1, state: 1, groups: 2, conv: 0, chunk: 1 };
-    let alone = Model { pattern: pattern("*E"), mamba: Some(mamba), delta_net: Some(delta_net()), ..plain() };
+    let alone = Model { pattern: Some(pattern("*E")), mamba: Some(mamba), delta_net: Some(delta_net()), ..plain() };
     assert_eq!(wrong(alone), ["mamba.conv", "mamba.heads", "mamba", "experts", "pattern"]);
-    let twice = Model { pattern: pattern("M"), experts: Some(experts(Some(1))), ..plain() };
+    let twice = Model { pattern: Some(pattern("M")), experts: Some(experts(Some(1))), ..plain() };
     assert_eq!(wrong(twice), ["mamba", "experts", "pattern"]);
     let most = 1 << 24;
     let latent = LatentAttention { query: Some(most), key_value: most, rotary: 1, value_head: most };

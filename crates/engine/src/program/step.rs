@@ -337,7 +337,7 @@ impl TaskEmitter<'_> {
             if let Some(exchange) = self.costs.exchange(step.exchanges.before) {
                 let computed = Some(builder.after(TaskEvent::Computed, 0));
                 let waits = waits([one, two, three, tensor, context(builder), tokens(builder), computed]);
-                let task = self.exchange(builder, site, &exchange);
+                let task = Self::exchange(builder, site, &exchange);
                 builder.push(Task { waits, ..task });
             }
             let (context, experts) = (context(builder), tokens(builder));
@@ -346,7 +346,7 @@ impl TaskEmitter<'_> {
             for exchange in self.costs.beside(step) {
                 let computed = Some(builder.after(TaskEvent::Computed, 0));
                 let waits = waits([one, two, three, tensor, context, experts, computed]);
-                let task = self.exchange(builder, site, &exchange);
+                let task = Self::exchange(builder, site, &exchange);
                 builder.push(Task { waits, ..task });
             }
             let after = self.costs.exchange(step.exchanges.after);
@@ -367,14 +367,14 @@ impl TaskEmitter<'_> {
             builder.push(if last && after.is_none() { ends(task) } else { task });
             if let Some(exchange) = after {
                 let waits = waits([Some(builder.after(TaskEvent::Computed, 0))]);
-                let task = Task { waits, ..self.exchange(builder, site, &exchange) };
+                let task = Task { waits, ..Self::exchange(builder, site, &exchange) };
                 builder.push(if last { ends(task) } else { task });
             }
         }
     }
 
     /// The task of an exchange; `push` it after setting waits.
-    fn exchange(&self, builder: &mut GraphBuilder<'_>, site: RunSite<'_>, exchange: &Exchange) -> Task {
+    fn exchange(builder: &mut GraphBuilder<'_>, site: RunSite<'_>, exchange: &Exchange) -> Task {
         let Exchange { stream, kind, event, transfer, contention } = exchange;
         let task = builder.transfer(transfer, *stream, *contention, site.label(*stream, *kind));
         Task { signals: [Some(*event), None], ..task }

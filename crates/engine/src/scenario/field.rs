@@ -6,6 +6,7 @@
 mod lenses;
 mod table;
 mod value;
+mod variants;
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,10 +17,10 @@ use crate::units::devices;
 
 use super::{Problem, Scenario};
 
-pub use table::Field;
 pub(super) use table::MOST;
 pub use value::Resolved;
 pub use value::{Type, Typed, Value, count, switch};
+pub use variants::Field;
 
 /// What is known of a field.
 #[derive(Debug, Clone, Copy)]

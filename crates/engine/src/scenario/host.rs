@@ -12,8 +12,8 @@ use super::layout::{devices, ranks};
 pub(crate) const HOST_GRADIENT: f64 = 4.0;
 
 /// Buffers through which a state comes from the drives: `buffer_count` of fp32 tensors as long as the largest part that is
-/// updated at once, which holds up to `sub_group_size` parameters of a rank (deepspeed/runtime/zero/offload_config.py and
-/// config.py, their defaults; runtime/swap_tensor/optimizer_utils.py).
+/// updated at once, which holds up to `sub_group_size` parameters of a rank (`deepspeed/runtime/zero/offload_config.py` and
+/// `config.py`, their defaults; `runtime/swap_tensor/optimizer_utils.py`).
 const SWAP_BUFFERS: f64 = 4.0 * 4.0;
 const SWAPPED_AT_ONCE: f64 = 1e9;
 

@@ -79,7 +79,7 @@ pub(super) struct ExchangeRule {
     pub dispatcher: Dispatcher,
     #[serde(default)]
     pub overlap: bool,
-    /// The first release of NeMo that it holds for; rows that name none are taken for later ones.
+    /// The first release of `NeMo` that it holds for; rows that name none are taken for later ones.
     since: Option<[u32; 2]>,
     pub why: String,
 }

@@ -14,12 +14,11 @@ pub(super) fn pattern(keys: &mut Keys<'_>, family: &Family) -> Result<Option<Lay
     if !family.mamba {
         return Ok(None);
     }
-    let (key, letters) = match keys.list("layers_block_type")? {
-        Some(types) => ("layers_block_type", types.iter().map(letter).collect()),
-        None => {
-            let written = keys.value("hybrid_override_pattern").and_then(Value::as_str);
-            ("hybrid_override_pattern", written.unwrap_or_default().to_owned())
-        }
+    let (key, letters) = if let Some(types) = keys.list("layers_block_type")? {
+        ("layers_block_type", types.iter().map(letter).collect())
+    } else {
+        let written = keys.value("hybrid_override_pattern").and_then(Value::as_str);
+        ("hybrid_override_pattern", written.unwrap_or_default().to_owned())
     };
     let pattern = LayerPattern::try_from(letters.clone());
     let pattern = pattern.map_err(|what| keys.error(key, what, "write a letter or a type for each layer"))?;

@@ -1,7 +1,7 @@
 //! torchtune's recipe configurations, in YAML: those that tune all weights, or adapters.
 //!
-//! Keys are read in pytorch/torchtune 0.7.0: recipes/configs, recipes/full_finetune_distributed.py,
-//! recipes/lora_finetune_distributed.py.
+//! Keys are read in pytorch/torchtune 0.7.0: `recipes/configs`, `recipes/full_finetune_distributed.py`,
+//! `recipes/lora_finetune_distributed.py`.
 
 use shardscope_engine::plan::{
     Compile, Extent, FrozenFormat, LoraTarget, LoraTargets, Moments, Offload, Optimizer, Precision, Recompute, Sharded,

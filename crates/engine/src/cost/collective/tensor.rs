@@ -97,9 +97,10 @@ impl Rates<'_> {
         // A further token's embedding and logits are as the model's. Before the product that joins it to the layer before
         // both halves of the input are gathered, and behind it the output; backward sums them (Megatron-Core,
         // `multi_token_prediction.py`, `_concat_embeddings`).
-        let joined = match stack.sequence_parallel {
-            true => PerDirection { forward: gather + gather + gather, backward: gather + gather + gather },
-            false => PerDirection { forward: gather, backward: sum + sum },
+        let joined = if stack.sequence_parallel {
+            PerDirection { forward: gather + gather + gather, backward: gather + gather + gather }
+        } else {
+            PerDirection { forward: gather, backward: sum + sum }
         };
         let (head, back) = (0..self.scenario.model.mtp_layers).fold((head, back), |(ahead, behind), _| {
             (ahead + embedding.forward + joined.forward + head, behind + embedding.backward + joined.backward + back)

@@ -205,7 +205,7 @@ fn casts_of_weights_are_kept_beside_them() {
 }
 
 /// Adam beside bf16 weights: fp32 masters and two moments make 12 B, with moments in bf16 8, without masters 4 B less. An
-/// update reads and writes those, reads a gradient and writes a weight of 2 B. On an H200, AdamW of torch 2.11 on a model of
+/// update reads and writes those, reads a gradient and writes a weight of 2 B. On an H200, `AdamW` of torch 2.11 on a model of
 /// 1.2358e9 bf16 parameters left 6.97 GiB between steps: 6.06 B each, 2 of weights and 4 of moments.
 #[test]
 fn moments_have_the_bytes_of_their_format() {

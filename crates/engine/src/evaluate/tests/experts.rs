@@ -135,7 +135,7 @@ fn exchanges_slow_the_compute_beside_them() {
 }
 
 /// Measured exchanges of 4,096 tokens of 7,168 channels in bf16 with 8 of 256 experts, means of both ways in microseconds
-/// (arXiv 2603.07685, table 7): HybridEP on GB200, of which a rack is one domain of links, and the collective library's
+/// (arXiv 2603.07685, table 7): `HybridEP` on GB200, of which a rack is one domain of links, and the collective library's
 /// all-to-all on H100, which has a message for each of 63 peers and does not take them one after the other.
 #[test]
 fn exchanges_take_what_was_measured() {

@@ -16,74 +16,9 @@ use super::lenses::{
     put_gradient_format, put_host_threads, put_offload_ratio, put_packing, put_size, put_tokens, quantise_gradients,
     quantise_weights, second_copy, shard, some, whole_nodes,
 };
-use super::{FieldSpec, PresetField, Steps, Type, Value};
+use super::{Field, FieldSpec, PresetField, Steps, Type, Value};
 
 use entry::{id, plan, sharding, word};
-
-/// A field of a scenario; [`Field::spec`] says what it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(missing_docs, reason = "the table says what each of them is")]
-pub enum Field {
-    Cluster,
-    Stack,
-    Model,
-    Strategy,
-    Nodes,
-    Devices,
-    Bandwidth,
-    Memory,
-    Shard,
-    WeightsOver,
-    GradientsOver,
-    OptimizerOver,
-    MicroBatch,
-    Accumulate,
-    GlobalBatch,
-    Sequence,
-    MtpLayers,
-    Recompute,
-    RecomputeModules,
-    Precision,
-    Tensor,
-    Context,
-    Pipeline,
-    Experts,
-    ExpertTensor,
-    Imbalance,
-    Capacity,
-    Dispatcher,
-    ExpertOverlap,
-    SharedOverlap,
-    Schedule,
-    StagesPerRank,
-    StageLayers,
-    Accumulation,
-    Optimizer,
-    Moments,
-    MasterWeights,
-    GradientFormat,
-    Train,
-    LoraRank,
-    LoraTargets,
-    FrozenFormat,
-    Offload,
-    OffloadRatio,
-    HostThreads,
-    Qwz,
-    Hpz,
-    Qgz,
-    Tokens,
-    Examples,
-    Epochs,
-    Packing,
-    Reduction,
-    TensorOverlap,
-    CudaGraphs,
-    Compile,
-    Prefetch,
-    Reshard,
-    FlopCount,
-}
 
 /// The most that a count may be: far above any machine. What several large ones come to in time is looked at once
 /// the step is built.

@@ -35,6 +35,7 @@ type PlanResults = BTreeMap<(u32, usize, OperatorPlan), PlanResult>;
 
 /// What came of a candidate.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::large_enum_variant, reason = "most are whole, and are copied out")]
 enum PlanResult {
     /// It is no valid plan.
     Impossible,

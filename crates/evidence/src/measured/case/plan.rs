@@ -215,15 +215,16 @@ fn tuning(cells: &mut Cells<'_>, stack: &Stack, precision: Precision) -> Result<
     let named = row.text("target_modules");
     match named.split(" (").next().unwrap_or_default() {
         "*_proj" => {}
-        modules => match modules.parse() {
-            Ok(targets) => tuning.targets = targets,
-            Err(_) => {
+        modules => {
+            if let Ok(targets) = modules.parse() {
+                tuning.targets = targets;
+            } else {
                 let usual = Conventions::of_stack(&stack.id).adapters.as_ref().and_then(|names| names.parse().ok());
                 let why = if usual.is_some() { "what this stack's recipes have" } else { "no matrices are named" };
                 tuning.targets = usual.unwrap_or(tuning.targets);
                 cells.assume("target_modules", &tuning.targets, why);
             }
-        },
+        }
     }
     let frozen = row.text("frozen_format").split(' ').next().unwrap_or_default();
     tuning.frozen = match frozen.parse() {
