@@ -63,8 +63,7 @@ impl Rates<'_> {
     pub fn activations(&self, kind: LayerKind) -> Activations {
         let (model, plan, stack) = (&self.scenario.model, &self.scenario.plan, &self.scenario.stack);
         let (storage, tensor, streams) = (self.storage(), f64::from(plan.tensor), f64::from(self.sequence_ranks()));
-        let tokens = self.tokens();
-        let hidden = f64::from(model.hidden);
+        let (tokens, hidden) = (self.tokens(), f64::from(model.hidden));
         let recurrence = model.recurrence(kind);
         let gates = if model.output_gate { 2.0 } else { 1.0 };
         // A gate's product is kept beside its factors.
