@@ -45,7 +45,7 @@ fn updates_take_what_published_runs_took() {
     }
 }
 
-/// `tatsu-lab/stanford_alpaca` issue 280: LLaMA 7B on four A100 with FSDP's offload, started by torchrun: 52,002 examples three
+/// `tatsu-lab/stanford_alpaca` issue 280: `LLaMA` 7B on four A100 with FSDP's offload, started by torchrun: 52,002 examples three
 /// times over in 58 hours, 2 x 4 x 8 a step, 85.7 s each. One thread a rank moves 6.74e9 / 4 x 80 B at 1.5 GB/s in 89.8 s.
 #[test]
 fn an_unfused_adam_takes_what_a_published_run_took() {
