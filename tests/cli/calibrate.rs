@@ -57,10 +57,10 @@ fn nested_errors_are_printed_and_written() {
     let crossed = &json["cross_validated"]["summary"]["step_time"]["mean"];
     assert_eq!(&by_group["cross_validated"]["mean"], crossed);
     let constants = nested["constants"].as_array().expect("a list");
-    assert!(constants.iter().any(|one| one["name"] == "matmul-ampere" && one["stays"].is_boolean()), "{constants:?}");
+    assert!(constants.iter().any(|one| one["name"] == "micro-batch" && one["stays"].is_boolean()), "{constants:?}");
     let text = home.run("calibrate rows.csv --nested");
     assert_eq!(text.code, Some(0));
-    assert_contains(&text.stdout, &["nested: constants and the prior's weight", "without fold", "matmul-ampere"]);
+    assert_contains(&text.stdout, &["nested: constants and the prior's weight", "without fold", "micro-batch"]);
     assert_eq!(home.run("calibrate rows.csv --format json").json(0)["nested"], Value::Null);
 }
 
@@ -98,7 +98,7 @@ fn people_read_what_each_constant_rests_on() {
     let home = Home::new();
     home.write("rows.csv", ROWS);
     let fit = home.run("calibrate rows.csv");
-    let parts = ["before ", "fitted ", "cross-validated by group", "matmul-ampere", "without evidence", "by stack"];
+    let parts = ["before ", "fitted ", "cross-validated by group", "micro-batch", "without evidence", "by stack"];
     assert_contains(&fit.stdout, &parts);
     assert!(!home.path().join("measured.toml").exists());
 }

@@ -6,7 +6,7 @@ use crate::model::LayerKind;
 use crate::plan::pass::Pass;
 use crate::plan::{CudaGraphs, NumberFormat, Optimizer, Plan, Precision};
 use crate::scenario::Layout;
-use crate::stack::{Attention, TensorDivision};
+use crate::stack::{Attention, Software, TensorDivision};
 use crate::units::{Bytes, Count, Flop, FlopPerSecond, Seconds};
 
 use super::adapters::AdapterPlace;
@@ -393,7 +393,8 @@ impl Rates<'_> {
     /// Time of the host to launch one layer's forward: more of it where softmax is not fused.
     pub(crate) fn host_layer(&self) -> Seconds {
         let unfused = self.attention == Attention::Plain && self.scenario.attention() == Attention::FusedSoftmax;
-        self.calibrated.runtime.layer * (if unfused { UNFUSED_LAUNCHES } else { 1.0 } * self.adapter_launches())
+        let launches = if unfused { UNFUSED_LAUNCHES } else { 1.0 } * self.adapter_launches();
+        self.calibrated.runtime.layer * (launches / self.calibrated.software.host)
     }
 
     /// Time of the host to launch forward of a sublayer, half of a layer, of a kind: none where a graph replays it, and
@@ -417,20 +418,21 @@ impl Rates<'_> {
         let runtime = self.calibrated.runtime;
         let here = self.scenario.model.experts.map_or(0.0, |experts| f64::from(experts.count) / self.experts.ranks);
         let casts = if self.scenario.plan.precision.is_low() { runtime.each_expert * here } else { Seconds::ZERO };
-        runtime.experts + casts
+        (runtime.experts + casts) / self.calibrated.software.host
     }
 
     /// Fixed time of the host for a micro-batch.
     pub(crate) fn host_micro_batch(&self) -> Seconds {
         let replayed = self.scenario.plan.cuda_graphs == CudaGraphs::Full;
-        if replayed { Seconds::ZERO } else { self.calibrated.software.micro_batch }
+        let Software { micro_batch, host, .. } = *self.calibrated.software;
+        if replayed { Seconds::ZERO } else { micro_batch / host }
     }
 
     /// Fixed time of a step for a state that `shards` ranks share.
     pub(crate) fn host_step(&self, shards: u32) -> Seconds {
         let shards = if shards > 1 { f64::from(shards) } else { 0.0 };
         let slices = self.divided_tensors(TensorDivision::Sliced).unwrap_or_default() * shards;
-        self.calibrated.runtime.step + self.calibrated.runtime.step_per_shard * shards + SLICE * slices.get()
+        self.calibrated.runtime.step / self.calibrated.software.host + self.calibrated.runtime.step_per_shard * shards + SLICE * slices.get()
     }
 
     /// Tensors of the layers' parameters on a rank, if they are what divides the optimizer's state.

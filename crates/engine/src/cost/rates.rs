@@ -86,7 +86,7 @@ impl<'a> Rates<'a> {
         let Calibrated { efficiency, software, runtime, .. } = calibrated;
         let doublings = libm::log2(f64::from(scenario.nodes()));
         // The slowest of all devices sets the pace of the others' kernels, and power that of arithmetic.
-        let pace = 1.0 / (1.0 + software.stragglers * doublings);
+        let pace = software.compute / (1.0 + software.stragglers * doublings);
         // Power grows with about the cube of the clock (voltage squared times clock): a device held to half its power
         // keeps 0.79 of its clock.
         let clock = libm::cbrt(device.power_share) * pace;
@@ -100,7 +100,7 @@ impl<'a> Rates<'a> {
             _ => share_storage,
         };
         // A plan's what-if bandwidth is that of the network, the outermost level.
-        let mut bandwidth = factors.bandwidth;
+        let mut bandwidth = factors.bandwidth.map(|factor| factor * software.network);
         let outermost = cluster.levels.len().clamp(1, MAX_LEVELS) - 1;
         bandwidth[outermost] *= scenario.plan.bandwidth_factor;
         let beyond_node = cluster.level("node").map_or(0, |node| node + 1);

@@ -68,6 +68,15 @@ pub struct Software {
     pub optimizer_traffic: f64,
     /// Relative growth of compute time per doubling of the nodes: the slowest of more devices sets the pace.
     pub stragglers: f64,
+    /// Factor on the rates of the kernels, 1 unless rows of one's own say otherwise.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub compute: f64,
+    /// Factor on the bandwidths of the network, in the node and beyond it, likewise.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub network: f64,
+    /// Factor on the pace of the host that launches kernels, likewise.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub host: f64,
     /// Share of the device that exchanges of tokens with their experts take from compute beside them.
     #[serde(default)]
     pub dispatch_contention: f64,
@@ -75,6 +84,16 @@ pub struct Software {
     /// absent: an update on the host takes no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_update: Option<BytesPerSecond>,
+}
+
+/// A factor that changes nothing.
+fn one() -> f64 {
+    1.0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, clippy::float_cmp, reason = "serde's signature; exactly the default")]
+fn is_one(factor: &f64) -> bool {
+    *factor == 1.0
 }
 
 /// Memory that belongs to no tensor.
@@ -179,6 +198,9 @@ impl Software {
         micro_batch: Seconds::ZERO,
         optimizer_traffic: 0.0,
         stragglers: 0.0,
+        compute: 1.0,
+        network: 1.0,
+        host: 1.0,
         dispatch_contention: 0.0,
         host_update: None,
     };
@@ -319,6 +341,10 @@ impl Calibration {
         let host_update = self.software.host_update.map_or(1.0, BytesPerSecond::get);
         check("software.host_update".to_owned(), host_update, 1.0, 1e15);
         check("software.stragglers".to_owned(), self.software.stragglers, 0.0, 1.0);
+        let Software { compute, network, host, .. } = self.software;
+        for (name, factor) in [("compute", compute), ("network", network), ("host", host)] {
+            check(format!("software.{name}"), factor, 0.1, 10.0);
+        }
         found.extend(self.posterior.iter().flat_map(Posterior::problems));
         found
     }

@@ -5,7 +5,7 @@ use crate::units::Seconds;
 
 use super::{Calibration, Efficiency, Runtime, Software};
 
-use ConstantPlace::{Architectures, ElementWise, Kernels, LogitsHeld, Loss};
+use ConstantPlace::{Architectures, ElementWise, LogitsHeld, Loss};
 
 /// A constant that a fit may move.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +39,16 @@ impl Constant {
         }
     }
 
+    /// Whether only rows of one source move it: a factor on all that its kernels, network or host do, or a figure that
+    /// is counted rather than fitted.
+    pub fn is_of_source(&self) -> bool {
+        match self.place {
+            ConstantPlace::Software(key) => key.of_source,
+            ConstantPlace::LogitsHeld(_) => true,
+            _ => false,
+        }
+    }
+
     /// From its least to its greatest value.
     pub fn range(&self) -> f64 {
         self.high - self.low
@@ -59,8 +69,6 @@ pub enum ConstantPlace {
     Software(FieldKey<Software>),
     /// An entry of the table of element-wise traffic.
     ElementWise(&'static str),
-    /// An entry of the table of kernel libraries.
-    Kernels(&'static str),
     /// An entry of the table of losses, or all whose names begin so where it ends in `*`.
     Loss(&'static str),
     /// An entry of the table of what logits hold.
@@ -79,11 +87,17 @@ pub struct FieldKey<T> {
     set: fn(&mut T, f64),
     /// Whether it is of a machine's host or network.
     of_machine: bool,
+    /// Whether it is a factor on a source's kernels, network or host, and so 1 of all published runs together.
+    of_source: bool,
 }
 
 impl<T> FieldKey<T> {
     const fn of_machine(self) -> Self {
         Self { of_machine: true, ..self }
+    }
+
+    const fn of_source(self) -> Self {
+        Self { of_source: true, ..self }
     }
 }
 
@@ -121,31 +135,28 @@ macro_rules! key {
             get: |from: &$of| ConstantNumber::get(&from.$field$([$index])?),
             set: |from: &mut $of, value| ConstantNumber::set(&mut from.$field$([$index])?, value),
             of_machine: false,
+            of_source: false,
         }
     };
 }
 
 const MATMUL: FieldKey<Efficiency> = key!(Efficiency, matmul);
 const MATMUL_FP8: FieldKey<Efficiency> = key!(Efficiency, matmul_fp8);
-const WAVE: FieldKey<Efficiency> = key!(Efficiency, wave);
 const MISALIGNMENT: FieldKey<Efficiency> = key!(Efficiency, misalignment);
-const ATTENTION_FLASH_0: FieldKey<Efficiency> = key!(Efficiency, attention_flash[0]);
 const ATTENTION_FLASH_1: FieldKey<Efficiency> = key!(Efficiency, attention_flash[1]);
-const ATTENTION_FLASH_2: FieldKey<Efficiency> = key!(Efficiency, attention_flash[2]);
 const ATTENTION_BACKWARD: FieldKey<Efficiency> = key!(Efficiency, attention_backward);
 const ATTENTION_HALF_SEQUENCE: FieldKey<Efficiency> = key!(Efficiency, attention_half_sequence);
-const ATTENTION_MISALIGNED: FieldKey<Efficiency> = key!(Efficiency, attention_misaligned);
 const ATTENTION_SCORE_BYTES: FieldKey<Efficiency> = key!(Efficiency, attention_score_bytes);
 const MICRO_BATCH: FieldKey<Software> = key!(Software, micro_batch);
 const HOST_EXPONENT: FieldKey<Software> = key!(Software, host_exponent);
-const STRAGGLERS: FieldKey<Software> = key!(Software, stragglers);
+const OWN_COMPUTE: FieldKey<Software> = key!(Software, compute).of_source();
+const OWN_NETWORK: FieldKey<Software> = key!(Software, network).of_source();
+const OWN_HOST: FieldKey<Software> = key!(Software, host).of_source();
 const LAYER: FieldKey<Runtime> = key!(Runtime, layer).of_machine();
 const EXPERTS: FieldKey<Runtime> = key!(Runtime, experts).of_machine();
 const CONTENTION: FieldKey<Runtime> = key!(Runtime, contention);
 const TENSOR_COLLECTIVE: FieldKey<Runtime> = key!(Runtime, tensor_collective);
-const WIRE_LOSS: FieldKey<Runtime> = key!(Runtime, wire_loss);
 const STEP: FieldKey<Runtime> = key!(Runtime, step);
-const WIRE_IN_NODE: FieldKey<Efficiency> = key!(Efficiency, wire_in_node).of_machine();
 const WIRE_BETWEEN: FieldKey<Efficiency> = key!(Efficiency, wire_between).of_machine();
 const WIRE_LOSS_BETWEEN: FieldKey<Efficiency> = key!(Efficiency, wire_loss);
 const LATENCY_BETWEEN: FieldKey<Efficiency> = key!(Efficiency, latency_between);
@@ -162,81 +173,46 @@ const fn constant(
 
 const AMPERE: &[&str] = &["ampere"];
 const HOPPER: &[&str] = &["hopper"];
-const NVIDIA: &[&str] = &["ampere", "hopper"];
+const NVIDIA: &[&str] = &["ampere", "hopper", "blackwell"];
 const CDNA2: &[&str] = &["cdna2"];
 const BLACKWELL: &[&str] = &["blackwell"];
 /// Every device that runs a kernel of the same source, translated.
-const ALL: &[&str] = &["ampere", "hopper", "cdna2"];
+const ALL: &[&str] = &["ampere", "hopper", "cdna2", "blackwell"];
 
 /// Every constant: name, least, usual and greatest value, unit, place and meaning.
 #[rustfmt::skip]
 pub const CONSTANTS: &[Constant] = &[
-    constant("matmul-ampere", [0.6, 0.8, 1.0], "", Architectures(AMPERE, MATMUL),
-        "large matrix products on the A100, share of the peak"),
-    constant("matmul-hopper", [0.45, 0.7, 0.95], "", Architectures(HOPPER, MATMUL),
-        "large matrix products on the H100, share of the peak"),
     constant("matmul-cdna2", [0.38, 0.6, 0.77], "", Architectures(CDNA2, MATMUL),
         "large matrix products on a GCD of the MI250X: from what whole training steps reach (arXiv 2312.12705) to the \
          best product measured (stas00/ml-engineering)"),
-    constant("matmul-fp8", [0.3, 0.7, 0.9], "", Architectures(HOPPER, MATMUL_FP8),
-        "the same in fp8, casts included"),
-    constant("wave", [0.0, 0.8, 1.0], "", Architectures(ALL, WAVE),
-        "share of tile and wave quantisation that shows"),
     constant("misalignment", [0.0, 0.1, 0.5], "", Architectures(ALL, MISALIGNMENT),
         "growth per power of two below 64 in a product's width or depth"),
-    constant("flash1-ampere", [0.1, 0.5, 0.72], "", Architectures(AMPERE, ATTENTION_FLASH_0),
-        "flash attention 1 on the A100, forward, share of the peak"),
-    constant("flash2-ampere", [0.15, 0.65, 0.8], "", Architectures(AMPERE, ATTENTION_FLASH_1),
-        "flash attention 2 on the A100"),
     constant("flash2-hopper", [0.1, 0.4, 0.8], "", Architectures(HOPPER, ATTENTION_FLASH_1),
         "flash attention 2 on the H100"),
-    constant("flash3-hopper", [0.1, 0.6, 0.9], "", Architectures(HOPPER, ATTENTION_FLASH_2),
-        "cuDNN's attention on the H100"),
     constant("flash-backward", [0.5, 0.75, 1.0], "", Architectures(ALL, ATTENTION_BACKWARD),
         "flash attention's rate in backward over that in forward"),
     constant("flash-half-sequence", [0.0, 1000.0, 3000.0], "", Architectures(ALL, ATTENTION_HALF_SEQUENCE),
         "sequence at which flash attention reaches half its rate"),
-    constant("plain-misaligned", [1.0, 5.0, 30.0], "", Architectures(ALL, ATTENTION_MISALIGNED),
-        "their slow-down where heads are no multiple of 8"),
     constant("plain-score-bytes", [4.0, 20.0, 100.0], "B", Architectures(ALL, ATTENTION_SCORE_BYTES),
         "bytes per score of plain attention, unfused"),
-    constant("element-wise-fused", [0.0, 0.7, 3.0], "", ElementWise("fused"),
-        "element-wise traffic of Megatron's fused kernels"),
     constant("element-wise-eager", [0.0, 1.0, 4.0], "", ElementWise("eager"),
-        "the same of eager PyTorch with fused norms"),
+        "element-wise traffic of eager PyTorch with fused norms"),
     constant("element-wise-eager-2022", [0.2, 1.5, 5.0], "", ElementWise("eager-2022"),
         "the same of PyTorch 1 with norms and loss in fp32"),
-    constant("element-wise-unfused", [0.3, 1.5, 6.0], "", ElementWise("unfused"),
-        "the same of eager Llama blocks: RMSNorm, rotary and SwiGLU unfused"),
     constant("element-wise-compiled", [0.0, 0.5, 3.0], "", ElementWise("compiled"),
         "the same under torch.compile"),
     constant("element-wise-te", [0.1, 1.0, 4.0], "", ElementWise("transformer-engine"),
         "the same of TransformerEngine's fp8 until the middle of 2024, casts included"),
-    constant("kernels-late-2024", [1.0, 1.05, 1.2], "", Kernels("late-2024"),
-        "matrix products of 16 bits with cuBLAS of late 2024 over those before; up to the 0.84 of the peak that the \
-         best product measured reaches"),
-    constant("loss-torch", [4.0, 30.0, 100.0], "B", Loss("torch"),
-        "bytes per logit moved by PyTorch's loss"),
     constant("loss-vocab-parallel", [4.0, 40.0, 150.0], "B", Loss("vocab-parallel*"),
-        "the same of Megatron's loss, split over the vocabulary"),
+        "bytes per logit moved by Megatron's loss, split over the vocabulary"),
     constant("micro-batch", [0.0, 0.001, 0.02], "s", ConstantPlace::Software(MICRO_BATCH),
         "fixed seconds per micro-batch"),
     constant("host-exponent", [1.5, 3.0, 12.0], "", ConstantPlace::Software(HOST_EXPONENT),
         "exponent of the soft maximum of host and device"),
-    constant("stragglers", [0.0, 0.01, 0.1], "", ConstantPlace::Software(STRAGGLERS),
-        "growth of compute per doubling of the nodes"),
-    constant("host-megatron", [0.0, 0.0005, 0.001], "s", ConstantPlace::Runtime("megatron", LAYER),
-        "host seconds per layer of Megatron"),
     constant("host-fsdp", [0.0, 0.001, 0.004], "s", ConstantPlace::Runtime("fsdp", LAYER),
         "host seconds per layer of FSDP with nested Python modules"),
-    constant("host-fsdp2", [0.0, 0.001, 0.004], "s", ConstantPlace::Runtime("fsdp2", LAYER),
-        "the same of FSDP2: from 50 launches of 5 us forward to what nested modules cost"),
-    constant("host-overlapped", [0.0, 0.00015, 0.001], "s", ConstantPlace::Runtime("overlapped", LAYER),
-        "host seconds per layer of Megatron and XLA with overlap switched on: 30 launches of 5 us"),
-    constant("contention-fsdp", [0.0, 0.3, 1.0], "", ConstantPlace::Runtime("fsdp*", CONTENTION),
-        "share of the shorter of compute and communication that FSDP does not hide"),
     constant("contention-overlapped", [0.0, 0.3, 1.0], "", ConstantPlace::Runtime("overlapped", CONTENTION),
-        "the same of Megatron and XLA with overlap switched on"),
+        "share of the shorter of compute and communication that Megatron and XLA do not hide with overlap switched on"),
     constant("host-megatron-deepspeed-2023", [0.0, 0.0006, 0.0015], "s",
         ConstantPlace::Runtime("megatron-deepspeed-2023", LAYER),
         "host seconds per layer of Megatron-DeepSpeed: 18 launches and 12 modules of 15 us, two collectives of 40 us, \
@@ -244,35 +220,17 @@ pub const CONSTANTS: &[Constant] = &[
     constant("tensor-collective-2022", [0.0, 0.0, 0.005], "s",
         ConstantPlace::Runtime("megatron-deepspeed-2022", TENSOR_COLLECTIVE),
         "seconds that each tensor collective takes beside the wire's on Jean Zay"),
-    constant("wire-loss-deepspeed-2022", [0.0, 0.09, 0.2], "", ConstantPlace::Runtime("deepspeed-2022", WIRE_LOSS),
-        "growth per doubling of the nodes of what the wire between them takes under DeepSpeed's ZeRO-3 (0.09: \
-         reduce-scatter on 4 to 128 nodes, NVIDIA/nccl issue 1229; at most that twice)"),
     constant("step-internevo", [0.0, 0.0, 2.0], "s", ConstantPlace::Runtime("internevo", STEP),
         "seconds of InternEvo's step beside what is modelled"),
-    constant("logits-torch", [2.0, 14.0, 20.0], "B", LogitsHeld("torch"),
-        "bytes held per logit by PyTorch's loss: in bf16, in fp32, as logarithms, and their gradient"),
-    constant("logits-vocab-parallel", [2.0, 10.0, 20.0], "B", LogitsHeld("vocab-parallel"),
-        "the same of Megatron's loss: in bf16, in fp32, and less their maximum"),
     constant("latency-between", [0.7, 1.0, 1.8], "", Architectures(NVIDIA, LATENCY_BETWEEN),
         "factor on the 20 us of a hop between nodes: from the 14 us that NCCL's own model has (src/graph/tuning.cc, \
          ring, Simple) to the 36 us measured on Kestrel"),
     constant("wire-loss", [0.0, 0.03, 0.07], "", Architectures(ALL, WIRE_LOSS_BETWEEN),
         "growth per doubling of the nodes of what the wire between them takes: nothing, to what reduce-scatters on 4 \
          to 128 nodes lose (NVIDIA/nccl issue 1229)"),
-    constant("wire-in-node", [0.5, 0.78, 0.9], "", Architectures(NVIDIA, WIRE_IN_NODE),
-        "share of NVLink that gathers and reduce-scatters reach: 0.77 on 8 A100, 0.80 on 8 H200 \
-         (stas00/ml-engineering), half of it on a faulty node"),
     constant("wire-between", [0.4, 0.91, 0.98], "", Architectures(NVIDIA, WIRE_BETWEEN),
         "share of the wire between nodes that collectives reach: 0.92 to 0.96 on NDR (NVIDIA/nccl-tests issue 290), \
          less than half on a fabric without adaptive routing"),
-    constant("wire-in-node-cdna2", [0.5, 0.72, 1.0], "", Architectures(CDNA2, WIRE_IN_NODE),
-        "share that collectives reach of the links of a node of MI250X that their rings use: 36 of 50 GB/s in RCCL's own \
-         table (src/graph/topo.h, MI200_XGMI_WIDTH)"),
-    constant("wire-between-cdna2", [0.4, 0.85, 1.0], "", Architectures(CDNA2, WIRE_BETWEEN),
-        "the same of Slingshot 11 under RCCL"),
-    constant("latency-between-cdna2", [0.8, 1.0, 1.7], "", Architectures(CDNA2, LATENCY_BETWEEN),
-        "factor on the 6 us of a hop between nodes of MI250X: published results on Frontier imply 5 to 10 us for a \
-         step of a ring"),
     constant("matmul-blackwell", [0.3, 0.7, 0.9], "", Architectures(BLACKWELL, MATMUL),
         "large matrix products of 16 bits on B200, B300, GB200 and GB300, share of the peak"),
     constant("matmul-fp8-blackwell", [0.3, 0.7, 0.9], "", Architectures(BLACKWELL, MATMUL_FP8),
@@ -280,6 +238,16 @@ pub const CONSTANTS: &[Constant] = &[
     constant("host-experts", [0.0, 0.001, 0.006], "s", ConstantPlace::Runtime("overlapped", EXPERTS),
         "host seconds per layer of Megatron's experts and what brings tokens to them, beside those of the layer: from \
          nothing, where graphs replay them, to 600 launches of 10 us"),
+    constant("logits-torch", [2.0, 14.0, 20.0], "B", LogitsHeld("torch"),
+        "bytes held per logit by PyTorch's loss: in bf16, in fp32, as logarithms, and their gradient"),
+    constant("logits-vocab-parallel", [2.0, 10.0, 20.0], "B", LogitsHeld("vocab-parallel"),
+        "the same of Megatron's loss: in bf16, in fp32, and less their maximum"),
+    constant("own-compute", [0.6, 1.0, 1.4], "", ConstantPlace::Software(OWN_COMPUTE),
+        "rate of one's own kernels over that of published runs"),
+    constant("own-network", [0.3, 1.0, 1.7], "", ConstantPlace::Software(OWN_NETWORK),
+        "rate of one's own network, in the node and beyond it, over that of published runs"),
+    constant("own-host", [0.4, 1.0, 1.6], "", ConstantPlace::Software(OWN_HOST),
+        "pace at which one's own host launches kernels over that of published runs"),
 ];
 
 /// The constant of this name.
@@ -293,7 +261,6 @@ impl ConstantPlace {
         match self {
             Self::Software(key) => vec![format!("software.{}", key.name)],
             Self::ElementWise(name) => vec![format!("element_wise.{name}")],
-            Self::Kernels(name) => vec![format!("kernels.{name}")],
             Self::Loss(name) => vec![format!("loss.{name}")],
             Self::LogitsHeld(name) => vec![format!("logits_held.{name}")],
             Self::Runtime(name, key) => vec![format!("runtimes.{name}.{}", key.name)],
@@ -308,7 +275,6 @@ impl ConstantPlace {
         match self {
             Self::Software(key) => Some((key.get)(&from.software)),
             Self::ElementWise(name) => from.element_wise.get(name).copied(),
-            Self::Kernels(name) => from.kernels.get(name).copied(),
             Self::Loss(pattern) => from.loss.iter().find(|(name, _)| matches(pattern, name)).map(|(_, bytes)| *bytes),
             Self::LogitsHeld(name) => from.logits_held.get(name).copied(),
             Self::Runtime(pattern, key) => {
@@ -331,7 +297,6 @@ impl ConstantPlace {
                 1
             }
             Self::ElementWise(name) => entry(into.element_wise.get_mut(name)),
-            Self::Kernels(name) => entry(into.kernels.get_mut(name)),
             Self::Loss(pattern) => {
                 let losses = into.loss.iter_mut().filter(|(name, _)| matches(pattern, name));
                 losses.map(|(_, bytes)| *bytes = value).count()
@@ -396,7 +361,6 @@ mod tests {
                 let names = std::iter::once(&stack.loss).chain(also.into_iter().flatten());
                 names.into_iter().any(|other| matches(name, other))
             }
-            ConstantPlace::Kernels(name) => stack.kernels.as_deref() == Some(name),
             ConstantPlace::Software(_) | ConstantPlace::Architectures(..) => true,
         };
         let mut owned = std::collections::BTreeMap::<&str, Vec<&str>>::new();
@@ -428,16 +392,17 @@ mod tests {
         }
         assert!(calibration.problems().is_empty(), "{:?}", calibration.problems());
         calibration.architectures.clear();
-        let gone = named("matmul-ampere").expect("a constant");
+        let gone = named("flash2-hopper").expect("a constant");
         assert_eq!((calibration.get(gone), calibration.set(gone, 1.0)), (None, false));
     }
 
     #[test]
     fn a_path_is_where_the_number_stands_in_the_file() {
         let path = |name: &str| named(name).expect("a constant").place.paths().join(" ");
-        assert_eq!(path("wave"), "architectures.ampere.wave architectures.hopper.wave architectures.cdna2.wave");
+        let wire = ["ampere", "hopper", "blackwell"].map(|name| format!("architectures.{name}.wire_between"));
+        assert_eq!(path("wire-between"), wire.join(" "));
         assert_eq!(path("flash2-hopper"), "architectures.hopper.attention_flash.1");
-        assert_eq!(path("contention-fsdp"), "runtimes.fsdp*.contention");
+        assert_eq!(path("host-fsdp"), "runtimes.fsdp.layer");
         assert_eq!(path("micro-batch"), "software.micro_batch");
         assert_eq!(path("logits-torch"), "logits_held.torch");
     }

@@ -151,10 +151,10 @@ mod tests {
         assert!((moved(0.1, &[]) + 0.2 / 2.0036).abs() < 1e-6, "{}", moved(0.1, &[]));
     }
 
-    /// `matmul-ampere` is usually in the middle of 0.6 to 1: it can move by half of its range.
+    /// The first constant, `matmul-cdna2`, is usually at 0.6, from 0.38 to 0.77: it can fall by 0.22 of 0.39.
     #[test]
     fn no_constant_leaves_its_bounds_and_held_ones_stay() {
-        assert!((moved(2.0, &[]) + 0.5).abs() < 1e-12);
+        assert!((moved(2.0, &[]) + 0.22 / 0.39).abs() < 1e-12);
         let first: Vec<ConstantId> = ConstantId::all().take(1).collect();
         assert!(moved(2.0, &first).abs() < 1e-12);
     }

@@ -15,30 +15,20 @@ use super::fit::KnownSlopes;
 use super::holdout::{self, FOLDS, source_of};
 use super::linear::{LinearFit, LinearModel};
 use super::model::FitModel;
-use super::prior::{FROM_SCRATCH, FitPrior};
+use super::prior::{self, FROM_SCRATCH, FitPrior};
 
 /// Weights of the prior that a fold chooses among.
 const WEIGHTS: [f64; 3] = [FROM_SCRATCH / 2.0, FROM_SCRATCH, FROM_SCRATCH * 2.0];
 
 /// Constants whose order is known, the youngest first; all others are older.
-const YOUNGEST_FIRST: [&str; 18] = [
+const YOUNGEST_FIRST: [&str; 8] = [
     "host-experts",
     "matmul-blackwell",
     "matmul-fp8-blackwell",
-    "host-fsdp2",
-    "host-overlapped",
-    "latency-between-cdna2",
     "matmul-cdna2",
     "wire-between",
-    "wire-between-cdna2",
-    "wire-in-node",
-    "wire-in-node-cdna2",
-    "kernels-late-2024",
     "wire-loss",
-    "logits-torch",
-    "logits-vocab-parallel",
     "flash-backward",
-    "loss-torch",
     "loss-vocab-parallel",
 ];
 
@@ -162,7 +152,7 @@ impl NestedScores {
             step_time: scores(missed, Metric::StepTime),
             memory: scores(missed, Metric::Memory),
             weight: fold.chosen.weight,
-            held: fold.chosen.held.iter().map(|id| id.constant()).collect(),
+            held: fold.chosen.held.difference(&prior::of_source()).map(|id| id.constant()).collect(),
         };
         Self {
             folds: zip(folds, &missed).map(fold).collect(),
@@ -188,7 +178,7 @@ impl<'a> OuterFold<'a> {
             return None;
         }
         let values = holdout::without(model, prior, known, |row| groups.contains(&group(row)));
-        let chosen = LinearFit { weight: FROM_SCRATCH, held: BTreeSet::new() };
+        let chosen = LinearFit { weight: FROM_SCRATCH, held: prior::of_source() };
         let mut fold = Self { model, name, out, rest, line: LinearModel::new(model, &values), chosen };
         fold.choose_weight();
         fold.choose_constants();
@@ -259,7 +249,7 @@ impl LinearFit {
 
 /// The worth of each constant, beside those that are left when it is judged.
 fn verdicts(of_groups: &[OuterFold<'_>], of_sources: &[OuterFold<'_>]) -> Vec<ConstantWorth> {
-    let mut held = BTreeSet::new();
+    let mut held = prior::of_source();
     let errors = |folds: &[OuterFold<'_>], held: &BTreeSet<ConstantId>| -> Vec<Vec<Missed>> {
         let of = |fold: &OuterFold<'_>| {
             let asked = LinearFit { weight: fold.chosen.weight, held: held.clone() };
@@ -296,7 +286,7 @@ fn verdicts(of_groups: &[OuterFold<'_>], of_sources: &[OuterFold<'_>]) -> Vec<Co
 /// Constants in the order in which they are judged.
 fn youngest_first() -> Vec<ConstantId> {
     let place = |id: &ConstantId| YOUNGEST_FIRST.iter().position(|name| *name == id.constant().name);
-    let mut ids: Vec<ConstantId> = ConstantId::all().collect();
+    let mut ids: Vec<ConstantId> = ConstantId::all().filter(|id| !id.constant().is_of_source()).collect();
     ids.sort_by_key(|id| place(id).unwrap_or(YOUNGEST_FIRST.len()));
     ids
 }
@@ -367,7 +357,7 @@ mod tests {
     #[test]
     fn every_constant_whose_order_is_known_exists() {
         assert!(YOUNGEST_FIRST.iter().all(|name| named(name).is_some()));
-        assert_eq!(youngest_first().len(), ConstantId::COUNT);
+        assert_eq!(youngest_first().len() + prior::of_source().len(), ConstantId::COUNT);
     }
 
     /// Group a is off by (0.1 + 0.3) / 2 with a constant and by 0.3 without it, group b by 0.4 and by 0.9: differences of 0.1
@@ -384,7 +374,7 @@ mod tests {
         let verdict = |by_group: [f64; 2], by_source: [f64; 2]| {
             let [by_group, by_source] =
                 [by_group, by_source].map(|[mean, standard_error]| Estimate { mean, standard_error });
-            let constant = named("wave").expect("a constant");
+            let constant = named("micro-batch").expect("a constant");
             ConstantWorth { constant, groups: 2, with: 0.0, without: 0.0, by_group, by_source }.stays()
         };
         // More than its standard error, and no source is worse by more than theirs; no source at all is no objection.

@@ -9,7 +9,7 @@ use shardscope_engine::stack::{ConstantId, ConstantValues, Posterior, PosteriorC
 
 use super::fit::{self, KnownSlopes};
 use super::model::FitModel;
-use super::prior::{FitPrior, OWN_NOISE};
+use super::prior::{self, FIXED, FitPrior, OWN_NOISE};
 use super::rounded;
 
 /// Spread between sources that is assumed of each constant, with the weight of one source. Of 21 sets of one software,
@@ -19,6 +19,17 @@ const USUAL_SPREAD: f64 = 0.03;
 
 /// Spread of hosts and networks: published runs are of healthy machines, and one's own may not be.
 const USUAL_SPREAD_OF_MACHINES: f64 = 0.1;
+
+/// Spread of what only rows of one source move: 0.08 of the pace of kernels, 0.15 of the network's rate and 0.3 of the host's
+/// pace, in shares of the constants' ranges of 0.8, 1.4 and 1.2; a PyTorch loss that holds one copy of the logits in fp32 more
+/// or fewer, 4 of 18 B.
+const USUAL_SPREAD_OF_SOURCES: [(&str, f64); 5] = [
+    ("own-compute", 0.1),
+    ("own-network", 0.107),
+    ("own-host", 0.25),
+    ("logits-torch", 0.222),
+    ("logits-vocab-parallel", 0.222),
+];
 
 /// How far off a row is assumed to be where its source's constants are known, with the weight of one row.
 const USUAL_NOISE: f64 = 0.06;
@@ -116,13 +127,23 @@ pub(super) fn posterior<'a>(
 ) -> Posterior {
     let count = ConstantId::COUNT;
     let assumed = |id: ConstantId| {
-        if id.constant().is_of_machine() { USUAL_SPREAD_OF_MACHINES } else { USUAL_SPREAD }
+        let constant = id.constant();
+        let of_source = USUAL_SPREAD_OF_SOURCES.iter().find(|(name, _)| *name == constant.name);
+        let usual = if constant.is_of_machine() { USUAL_SPREAD_OF_MACHINES } else { USUAL_SPREAD };
+        of_source.map_or(usual, |(_, spread)| *spread)
     };
     let (variances, noise) = spread(sources, &ConstantValues::from_fn(assumed));
     // A matrix without an inverse is of constants that no row tells apart: then each is as good as unknown, which the
     // report says.
-    let precision = fit::normal(model, known) / noise + DMatrix::identity(count, count) / UNKNOWN;
-    let open = precision.try_inverse().unwrap_or_else(|| DMatrix::identity(count, count) * UNKNOWN);
+    // All sources together are what factors of one source are 1 of: these are exact.
+    let weight = |id: ConstantId| if id.constant().is_of_source() { FIXED * FIXED } else { 1.0 / UNKNOWN };
+    let weights = DVector::from_iterator(count, ConstantId::all().map(weight));
+    let precision = fit::normal(model, known) / noise + DMatrix::from_diagonal(&weights);
+    let mut open = precision.try_inverse().unwrap_or_else(|| DMatrix::identity(count, count) * UNKNOWN);
+    for id in prior::of_source() {
+        open.row_mut(id.index()).fill(0.0);
+        open.column_mut(id.index()).fill(0.0);
+    }
     to_posterior(&open, &variances, libm::sqrt(noise))
 }
 
@@ -137,11 +158,12 @@ fn updated(model: &FitModel<'_>, prior: &FitPrior, known: &KnownSlopes, noise: f
 
 /// As a calibration has it: what a fit leaves open, variances between sources, and a row's standard deviation.
 pub(super) fn to_posterior(open: &DMatrix<f64>, variances: &ConstantValues, noise: f64) -> Posterior {
-    let error = |id: ConstantId| libm::sqrt(open[(id.index(), id.index())].max(f64::MIN_POSITIVE));
+    let error = |id: ConstantId| libm::sqrt(open[(id.index(), id.index())].max(0.0));
     let constants = ConstantId::all().map(|id| {
         let range = id.constant().range();
         let with = |other: ConstantId| {
-            let correlation = open[(id.index(), other.index())] / (error(id) * error(other));
+            let both = error(id) * error(other);
+            let correlation = if both > 0.0 { open[(id.index(), other.index())] / both } else { 0.0 };
             libm::round(correlation.clamp(-1.0, 1.0) * 1e3) / 1e3
         };
         PosteriorConstant {

@@ -2,13 +2,18 @@
 //!
 //! Constants are counted in shares of their ranges here, so that all are of one size.
 
-use nalgebra::{DMatrix, SymmetricEigen};
+use std::collections::BTreeSet;
+
+use nalgebra::{DMatrix, DVector, SymmetricEigen};
 
 use shardscope_engine::stack::{Calibration, ConstantId, ConstantValues};
 
 /// The weight of the prior of a fit from scratch: a constant its whole range away from its usual value costs as much as
 /// one group that is off by this, in the logarithm.
 pub(super) const FROM_SCRATCH: f64 = 0.06;
+
+/// The weight of what a fit may not move: so large that nothing else counts.
+pub(super) const FIXED: f64 = 1e4;
 
 /// How much further off a row of one's own counts as, over what rows are off by where their source's constants are known.
 /// Part of that is structure, which like rows share and other layouts do not: of 21 sets of one software, machine and
@@ -23,6 +28,11 @@ pub enum Prior {
     Shipped,
     /// The usual values of the constants: a fit from scratch.
     None,
+}
+
+/// The factors of a source, which rows of all sources together do not move.
+pub(super) fn of_source() -> BTreeSet<ConstantId> {
+    ConstantId::all().filter(|id| id.constant().is_of_source()).collect()
 }
 
 pub(super) struct FitPrior {
@@ -40,7 +50,9 @@ impl FitPrior {
         let count = ConstantId::COUNT;
         let Some(posterior) = calibration.posterior().filter(|_| prior == Prior::Shipped) else {
             let centre = ConstantValues::from_fn(|id| id.constant().usual);
-            return Self { centre, roots: DMatrix::identity(count, count) * FROM_SCRATCH, noise: None };
+            let weight = |id: ConstantId| if id.constant().is_of_source() { FIXED } else { FROM_SCRATCH };
+            let weights = DVector::from_iterator(count, ConstantId::all().map(weight));
+            return Self { centre, roots: DMatrix::from_diagonal(&weights), noise: None };
         };
         let value = |id: ConstantId| calibration.get(id.constant()).unwrap_or(id.constant().usual);
         let noise = OWN_NOISE * posterior.noise;

@@ -55,13 +55,13 @@ fn fitted(seconds: &BTreeMap<String, f64>, threads: usize) -> Fitted {
     calibrate(&built(seconds), &embedded(), FROM_SCRATCH, &evaluate, &|_| {}).expect("rows")
 }
 
-/// Times of a device that is slower than the calibration says are explained, on any number of threads alike.
+/// Times of a host that is slower than the calibration says are explained, on any number of threads alike.
 #[test]
 fn a_planted_change_is_found() {
     let mut slower = embedded();
-    let matmul = named("matmul-ampere").expect("a constant");
-    let usual = slower.get(matmul).expect("an entry");
-    slower.set(matmul, usual - 0.1);
+    let fixed = named("micro-batch").expect("a constant");
+    let usual = slower.get(fixed).expect("an entry");
+    slower.set(fixed, usual + 0.015);
     let seconds = planted(&slower);
     let found = fitted(&seconds, 2);
     let alone = fitted(&seconds, 1);
@@ -70,18 +70,18 @@ fn a_planted_change_is_found() {
     assert!(mean(&found.before) > 0.05, "{}", mean(&found.before));
     assert!(mean(&found.after) < 0.02, "{}", mean(&found.after));
     let of = |name: &str| found.constants.iter().find(|found| found.constant.name == name).expect("a constant");
-    let matmul = of("matmul-ampere");
-    assert!((matmul.value - (usual - 0.1)).abs() < 0.05, "{matmul:?}");
-    assert_eq!((matmul.groups, matmul.stacks.as_slice()), (3, &["default".to_owned()][..]));
+    let fixed = of("micro-batch");
+    assert!((fixed.value - (usual + 0.015)).abs() < 0.003, "{fixed:?}");
+    assert_eq!((fixed.groups, fixed.stacks.as_slice()), (3, &["default".to_owned()][..]));
     // Nothing here runs on an H100, with plain attention or across nodes.
-    for name in ["matmul-hopper", "plain-score-bytes", "latency-between"] {
+    for name in ["flash2-hopper", "plain-score-bytes", "latency-between"] {
         let one = of(name);
         assert_eq!((one.determined, one.groups), (Identifiability::Without, 0), "{name}");
         assert!((one.value - one.before).abs() < 1e-12, "{name}");
     }
 }
 
-/// Peaks of a loss that holds fewer bytes per logit are explained beside the step times, and none of these by it.
+/// Own peaks of a loss that holds fewer bytes per logit are explained by it, and by nothing that step times tell.
 #[test]
 fn a_planted_change_of_memory_is_found() {
     let table = |peaks: &BTreeMap<String, f64>| {
@@ -104,20 +104,19 @@ fn a_planted_change_of_memory_is_found() {
     let planted = recalibrated(&table(&BTreeMap::new()), &[Arc::new(leaner)], |_| 0);
     let planted = measured::validate(&planted, evaluate).residuals.into_iter();
     let peaks = planted.map(|one| (one.id, one.predicted / f64::from(1 << 30))).collect();
-    let found = calibrate(&table(&peaks), &embedded(), FROM_SCRATCH, &evaluate, &|_| {}).expect("rows");
+    let found = calibrate(&table(&peaks), &embedded(), OWN_ROWS, &evaluate, &|_| {}).expect("rows");
     let mean = |validation: &Validation| validation.scores(|one| one.metric == Metric::Memory).expect("rows").mean;
     assert!(mean(&found.before) > 0.05, "{}", mean(&found.before));
-    assert!(mean(&found.after) < 0.02, "{}", mean(&found.after));
+    assert!(mean(&found.after) < 0.9 * mean(&found.before), "{}", mean(&found.after));
     let of = |name: &str| found.constants.iter().find(|found| found.constant.name == name).expect("a constant");
     let logits = of("logits-torch");
-    assert!((logits.value - 8.0).abs() < 1.5 && logits.groups == 4, "{logits:?}");
-    for name in ["matmul-ampere", "loss-torch", "logits-vocab-parallel"] {
+    assert!((8.0..13.5).contains(&logits.value) && logits.groups == 4, "{logits:?}");
+    for name in ["flash-backward", "own-compute", "logits-vocab-parallel"] {
         assert_eq!(of(name).determined, Identifiability::Without, "{name}");
     }
 }
 
-/// Eight sizes of a model, each its own group, half of them in another file, on a device whose products are slower than is
-/// usual. All constants but one are usual: it alone is worth more than its standard error, in every fold, and rows that no
+/// Eight sizes of a model, each its own group, half of them in another file, on a host that is slower than is usual. All constants but one are usual: it alone is worth more than its standard error, in every fold, and rows that no
 /// part of a fit has seen are met.
 #[test]
 fn nested_folds_keep_the_constant_that_rows_ask_for() {
@@ -140,7 +139,7 @@ fn nested_folds_keep_the_constant_that_rows_ask_for() {
     let evaluate = |scenarios: &[Scenario]| Evaluator::on(&pool).summaries(scenarios);
     let mut slower = embedded();
     ConstantId::all().for_each(|id| assert!(slower.set(id.constant(), id.constant().usual)));
-    slower.set(named("matmul-ampere").expect("a constant"), 0.65);
+    slower.set(named("micro-batch").expect("a constant"), 0.015);
     let planted = recalibrated(&rows(&BTreeMap::new()), &[Arc::new(slower)], |_| 0);
     let planted = measured::validate(&planted, evaluate).residuals.into_iter();
     let seconds = planted.map(|one| (one.id, one.predicted)).collect();
@@ -155,14 +154,14 @@ fn nested_folds_keep_the_constant_that_rows_ask_for() {
     for NestedScores { folds, step_time, memory } in [&found.by_group, &found.by_source] {
         assert!(step_time.expect("step times").mean < 0.01 && memory.is_none(), "{step_time:?}");
         assert!(
-            folds.iter().all(|fold| fold.held.iter().all(|constant| constant.name != "matmul-ampere")),
+            folds.iter().all(|fold| fold.held.iter().all(|constant| constant.name != "micro-batch")),
             "{folds:?}"
         );
     }
     let stays = found.verdicts.iter().filter(|verdict| verdict.stays()).map(|verdict| verdict.constant.name);
-    assert_eq!(stays.collect::<Vec<_>>(), ["matmul-ampere"]);
-    let matmul = found.verdicts.iter().find(|verdict| verdict.constant.name == "matmul-ampere").expect("it is judged");
-    assert!(matmul.with < 0.01 && matmul.without > 10.0 * matmul.with, "{matmul:?}");
+    assert_eq!(stays.collect::<Vec<_>>(), ["micro-batch"]);
+    let fixed = found.verdicts.iter().find(|verdict| verdict.constant.name == "micro-batch").expect("it is judged");
+    assert!(fixed.with < 0.01 && fixed.without > 10.0 * fixed.with, "{fixed:?}");
 }
 
 #[test]
@@ -383,14 +382,13 @@ fn coverage_is_of_rows_that_the_band_has_not_seen() {
     assert!((coverage[0].width - width).abs() < 1e-12, "{coverage:?}");
 }
 
-/// One row of a device whose products are slower: the posterior lets it count, and what it does not depend on stays.
+/// One row of a device whose kernels are slower: the posterior lets it count, and what it does not depend on stays.
 #[test]
 fn one_row_moves_what_it_tells_and_nothing_else() {
-    // Rows that are met determine the products of the A100; how far sources differ is assumed.
+    // Rows that are met determine what kernels do; how far sources differ is assumed.
     let known = fitted(&planted(&embedded()), 1).calibration;
     let mut slower = known.clone();
-    let matmul = named("matmul-ampere").expect("a constant");
-    slower.set(matmul, slower.get(matmul).expect("an entry") - 0.1);
+    assert!(slower.set(named("own-compute").expect("a constant"), 0.87));
     let seconds = planted(&slower);
     let only = |id: &str| built(&seconds).into_iter().filter(|case| case.row.id() == id).collect::<Vec<_>>();
     let pool = pool(Some(1)).expect("a thread");
