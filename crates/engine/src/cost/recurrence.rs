@@ -80,10 +80,15 @@ impl Rates<'_> {
         })
     }
 
-    /// Time of that work: the slower of the arithmetic, at the rate of large products, and of memory.
+    /// Time of that work: the slower of the arithmetic, at the rate of large products, and of memory, or of the share of it
+    /// that scans reach.
     pub(super) fn recurrence_time(&self, recurrence: Recurrence, sequences: u32) -> PassTimes {
+        let share = match recurrence {
+            Recurrence::Mamba(_) => self.calibrated.efficiency.scan.unwrap_or(1.0),
+            Recurrence::DeltaNet(_) => 1.0,
+        };
         let time = |KernelWork { flop, bytes }: KernelWork| {
-            DeviceTime::roofline(flop / self.matmul_storage, bytes / self.memory)
+            DeviceTime::roofline(flop / self.matmul_storage, bytes / (self.memory * share))
         };
         let PerDirection { forward, backward } = self.recurrence_work(recurrence, sequences);
         PassTimes::of_inputs(time(forward), time(backward))

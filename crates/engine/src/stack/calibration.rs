@@ -159,6 +159,9 @@ pub struct Efficiency {
     pub misalignment: f64,
     /// Share of the memory bandwidth that streaming kernels reach.
     pub memory: f64,
+    /// Share of that rate that the chunked scans of state spaces reach; absent: all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scan: Option<f64>,
     /// Share of the peak that the score and value products of plain attention reach.
     pub attention_plain: f64,
     /// Factor on the time of those products where the head's size is no multiple of 8.
@@ -260,6 +263,7 @@ impl Efficiency {
         wire_in_node: 1.0,
         wire_all_reduce: None,
         wire_trees: None,
+        scan: None,
         wire_between: 1.0,
         wire_loss: 0.0,
         collective_launch: Seconds::ZERO,
@@ -268,7 +272,7 @@ impl Efficiency {
     };
 
     /// Everything that is a share of a peak.
-    fn shares(&self) -> [(&'static str, f64); 13] {
+    fn shares(&self) -> [(&'static str, f64); 14] {
         let [flash1, flash2, flash3] = self.attention_flash;
         [
             ("matmul", self.matmul),
@@ -283,6 +287,7 @@ impl Efficiency {
             ("wire_in_node", self.wire_in_node),
             ("wire_all_reduce", self.wire_all_reduce.unwrap_or(1.0)),
             ("wire_trees", self.wire_trees.unwrap_or(1.0)),
+            ("scan", self.scan.unwrap_or(1.0)),
             ("wire_between", self.wire_between),
         ]
     }
