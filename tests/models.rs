@@ -96,6 +96,7 @@ fn shapes_of_2026() {
         ("deepseek-v2-lite", 15.706, 2.661),
         ("deepseek-v2", 235.741, 21.375),
         ("deepseek-v3", 671.025, 37.551),
+        ("deepseek-v3.2", 671.877, 38.403),
         ("kimi-k2", 1026.407, 32.86),
         ("qwen2-57b-a14b", 57.408, 14.249),
         ("qwen3-8b", 8.19, 8.19),
@@ -111,10 +112,12 @@ fn shapes_of_2026() {
         ("nemotron-3-nano", 31.577, 3.579),
         ("nemotron-3.5-lightning", 31.578, 3.58),
         ("nemotron-3-super", 120.668, 12.769),
+        ("nemotron-3-ultra", 549.306, 56.056),
         ("gpt-oss-20b", 20.908, 4.186),
         ("gpt-oss-120b", 116.789, 5.71),
         ("glm-4.5-air", 106.851, 13.423),
         ("glm-4.5", 352.796, 33.63),
+        ("glm-5", 743.91, 41.784),
         ("minimax-m2.5", 228.689, 11.03),
         ("ling-1t", 999.704, 51.053),
         ("grok-1", 316.454, 84.526),
@@ -154,12 +157,20 @@ fn presets_are_what_their_configurations_say() {
         ("gemma-3-1b", "gemma3-1b"),
         ("deepseek-v2-lite", "deepseek-v2-lite"),
         ("deepseek-r1", "deepseek-v3"),
+        ("deepseek-r1", "deepseek-v3.2"),
     ] {
         let path = format!("{}/tests/fixtures/hf/{file}.json", env!("CARGO_MANIFEST_DIR"));
         let mut config: serde_json::Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
         if file == "deepseek-v2-lite" {
             // The fixture leaves it out; the published file has null, which does not compress queries.
             config["q_lora_rank"] = serde_json::Value::Null;
+        }
+        if id == "deepseek-v3.2" {
+            // What its file has beside that of V3.
+            for (key, value) in [("index_n_heads", 64), ("index_head_dim", 128), ("index_topk", 2048)] {
+                config[key] = value.into();
+            }
+            config["model_type"] = "deepseek_v32".into();
         }
         let imported = huggingface::model(&config.to_string(), ImportOptions::default()).unwrap().made.model;
         let preset = model(id);

@@ -14,6 +14,7 @@ mod device_time;
 mod experts;
 mod flop;
 mod host;
+mod indexer;
 mod kernel;
 mod layer;
 mod mamba;

@@ -4,6 +4,7 @@
 
 mod attention;
 mod delta_net;
+mod indexer;
 mod kinds;
 mod mamba;
 mod mlp;
@@ -16,6 +17,7 @@ use crate::units::{Flop, thousands};
 
 pub use attention::{AttentionWindow, Biases, LatentAttention, QkNorm};
 pub use delta_net::GatedDeltaNet;
+pub use indexer::Indexer;
 pub use kinds::{LayerKind, LayerMlp, LayerPattern, Mixer, PerKind};
 pub use mamba::Mamba;
 pub use mlp::Experts;
@@ -90,6 +92,9 @@ pub struct Model {
     /// Queries, keys and values out of compressed ones, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latent: Option<LatentAttention>,
+    /// What chooses the tokens that latent attention looks at, if not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub indexer: Option<Indexer>,
     /// Layers whose attention looks back no further than a window, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<AttentionWindow>,
@@ -155,6 +160,7 @@ impl Model {
             pattern: None,
             biases: None,
             latent: None,
+            indexer: None,
             output_gate: false,
             window: None,
             delta_net: None,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::hardware::{Cluster, Device, Drives, Host, Level, Peaks, Reliability, Rings};
-use crate::model::{AttentionWindow, Experts, GatedDeltaNet, LayerPattern, Mamba, Model};
+use crate::model::{AttentionWindow, Experts, GatedDeltaNet, Indexer, LatentAttention, LayerPattern, Mamba, Model};
 use crate::plan::{Extent, Format, Plan, Sharding, Size, Wire};
 use crate::presets::Library;
 use crate::scenario::{Scenario, file};
@@ -172,12 +172,13 @@ pub fn model(layers: u32, hidden: u32) -> Model {
 }
 
 /// How many ways [`of_kinds`] has.
-pub const KINDS: usize = 8;
+pub const KINDS: usize = 10;
 
 /// The same blocks with layers of one kind or of several: dense ones; with experts; with experts behind the first; in
 /// turns with and without experts; two with a window before one without; all of these together; two
-/// with a gated delta net before one with attention; and layers that are a state space, an MLP, attention or experts
-/// alone, in turns.
+/// with a gated delta net before one with attention; layers that are a state space, an MLP, attention or experts
+/// alone, in turns; latent attention to the tokens that an indexer chooses; and two with Kimi delta attention before one with
+/// latent attention, as which the last one is.
 #[must_use]
 pub fn of_kinds(model: Model, kinds: usize) -> Model {
     let experts = |dense_layers: u32, every: u32| Experts {
@@ -206,15 +207,22 @@ pub fn of_kinds(model: Model, kinds: usize) -> Model {
         value_head: 64,
         conv: 4,
         full_every: 3,
+        full_last: kinds == 9,
+        gate_rank: Some(64).filter(|_| kinds == 9),
     };
     let mamba = Mamba { heads: model.heads, head: 128, state: 32, groups: model.heads, conv: 4, chunk: 64 };
+    let latent =
+        LatentAttention { query: None, key_value: 64, rotary: model.head_size / 2, value_head: model.head_size };
+    let indexer = Indexer { heads: 2, head: 32, top_k: 128 };
     let pattern = LayerPattern::try_from("M-*E".to_owned()).expect("a pattern");
     Model {
         experts,
         pattern: Some(pattern).filter(|_| kinds == 7),
         mamba: Some(mamba).filter(|_| kinds == 7),
         window: Some(window).filter(|_| matches!(kinds, 4 | 5)),
-        delta_net: Some(delta_net).filter(|_| kinds == 6),
+        delta_net: Some(delta_net).filter(|_| matches!(kinds, 6 | 9)),
+        latent: if matches!(kinds, 8 | 9) { Some(latent) } else { model.latent },
+        indexer: Some(indexer).filter(|_| kinds == 8),
         ..model
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Add;
 
-use crate::model::LayerKind;
+use crate::model::{LatentAttention, LayerKind};
 use crate::plan::{Format, Recompute};
 use crate::scenario::Layout;
 use crate::units::{Bytes, Count};
@@ -58,16 +58,13 @@ impl Rates<'_> {
     /// experts received. A frozen matrix without an adapter needs its input for nothing; an adapter keeps it, or a cast of its
     /// own, and the `r` channels between its matrices. Norms in fp32 keep 4 bytes of their input, and 2 of what a trained
     /// weight multiplies; repeated keys and values have the width of the queries. Another mixer keeps what its kernels hand to
-    /// backward (`Recurrence::kept`) in place of attention's output. Inputs that linear layers keep cast have the bytes of their
-    /// format; attention keeps its output in the storage format beside.
+    /// backward (`Recurrence::kept`) in place of attention's output, and an indexer what it scores with beside it. Inputs that
+    /// linear layers keep cast have the bytes of their format; attention keeps its output in the storage format beside.
     pub fn activations(&self, kind: LayerKind) -> Activations {
         let (model, plan, stack) = (&self.scenario.model, &self.scenario.plan, &self.scenario.stack);
         let (storage, tensor, streams) = (self.storage(), f64::from(plan.tensor), f64::from(self.sequence_ranks()));
         let (tokens, hidden) = (self.tokens(), f64::from(model.hidden));
-        let recurrence = model.recurrence(kind);
-        let gates = if model.output_gate { 2.0 } else { 1.0 };
-        // A gate's product is kept beside its factors.
-        let core = recurrence.map_or_else(|| gates * model.value_width() as f64, |own| own.kept().get());
+        let (recurrence, core) = (model.recurrence(kind), self.kept_by_core(kind));
         let [narrow, expanded] = model.attention_outputs(kind);
         // What a compiler fuses it computes again from what its kernel reads.
         let eager = !self.scenario.is_compiled();
@@ -125,10 +122,8 @@ impl Rates<'_> {
         let qkv = [narrow + expanded + repeats, narrow * again.projections + expanded * again.expansions];
         let attention = || sublayer(qkv, storage, core, [0.0; 3], self.scores(kind, tokens), of_attention);
         let attention = if kind.has_mixer() { attention() } else { none };
-        let mut sublayers = PerSublayer { attention, mlp, experts };
-        if let Some(recurrence) = recurrence {
-            sublayers.attention.working += tokens * recurrence.worked_in().get() * storage / tensor;
-        }
+        let attention = attention + self.beside_attention(kind, again.core);
+        let sublayers = PerSublayer { attention, mlp, experts };
         // The widest are the MLP's, unless another mixer than attention computes its states again.
         let mixes = recurrence.is_some() || !kind.has_mlp();
         let mixing = if mixes { sublayers.attention.working } else { Bytes::ZERO };
@@ -139,6 +134,28 @@ impl Rates<'_> {
             whole: sublayers.map(|sublayer| sublayer.whole).sum(),
             working: mixing.max(sublayers.mlp.working).max(sublayers.experts.working),
         }
+    }
+
+    /// Numbers per token that a mixer's core keeps behind its first products: attention's output, beside that of a gate, and
+    /// what sparse attention makes of compressed values before it is expanded; another mixer's own.
+    fn kept_by_core(&self, kind: LayerKind) -> f64 {
+        let model = &self.scenario.model;
+        if let Some(recurrence) = model.recurrence(kind) {
+            return recurrence.kept().get();
+        }
+        let gates = if model.output_gate { 2.0 } else { 1.0 };
+        let narrow = |(_, latent): (_, LatentAttention)| f64::from(model.heads) * f64::from(latent.key_value);
+        gates * model.value_width() as f64 + model.indexer(kind).map_or(0.0, narrow)
+    }
+
+    /// What another mixer's backward works in, and what an indexer keeps, unless attention's core runs again to such a share,
+    /// and chooses again. Each tensor rank has the whole of an indexer.
+    fn beside_attention(&self, kind: LayerKind, again: f64) -> SublayerActivations {
+        let (model, plan) = (&self.scenario.model, &self.scenario.plan);
+        let bytes = |numbers: Count| self.tokens() * numbers.get() * self.storage();
+        let working = model.recurrence(kind).map_or(Bytes::ZERO, |own| bytes(own.worked_in()) / f64::from(plan.tensor));
+        let whole = model.indexer(kind).map_or(Bytes::ZERO, |(own, _)| bytes(own.kept(plan.sequence)));
+        SublayerActivations { kept: whole * (1.0 - again), whole, working }
     }
 
     /// Bytes per number of a norm's input that autograd keeps.

@@ -3,7 +3,7 @@
 use crate::model::LayerKind;
 use crate::plan::pass::PerDirection;
 use crate::stack::Attention;
-use crate::units::{Bytes, Flop};
+use crate::units::{Bytes, Count, Flop};
 
 use super::device_time::{DeviceTime, PassTimes};
 use super::rates::Rates;
@@ -31,15 +31,22 @@ pub(super) struct KernelWork {
 }
 
 impl Rates<'_> {
+    /// Forward and backward of what mixes the tokens of a layer of a kind, for `sequences` sequences: attention's core, with
+    /// its indexer where it has one.
+    pub(crate) fn attention(&self, kind: LayerKind, sequences: u32) -> PassTimes {
+        self.core(kind, sequences) + self.indexer(kind, sequences)
+    }
+
     /// Forward and backward of the attention core of a layer of a kind for `sequences` sequences.
     ///
     /// Flash: `2 x sequences x s^2/cp x width / tp` flop (the causal half; twice that otherwise) at
     /// the kernel's share of the peak, which falls off below the half-rate sequence length.
-    /// It leaves out what a window hides.
+    /// It leaves out what a window hides, or what an indexer does not choose; its products are then as wide as compressed
+    /// keys and values.
     /// Plain: both products over the full square, slower for heads of an odd size, and a number of bytes per
     /// score.
     /// In a layer with another mixer: that one's; nothing in one without a mixer.
-    pub(crate) fn attention(&self, kind: LayerKind, sequences: u32) -> PassTimes {
+    pub(super) fn core(&self, kind: LayerKind, sequences: u32) -> PassTimes {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
         if let Some(recurrence) = model.recurrence(kind) {
             return self.recurrence_time(recurrence, sequences);
@@ -52,10 +59,16 @@ impl Rates<'_> {
         let rows = f64::from(sequences) * sequence / f64::from(plan.context);
         let products = |width: f64| Flop::new(4.0 * rows * sequence * (width / f64::from(plan.tensor)));
         let passes = match self.attention.flash_version() {
-            Some(version) => self.flash(version, products(model.attended_width(kind, plan.sequence))),
-            None => self.plain(rows, products(model.whole_width())),
+            Some(version) => self.flash(version, products(self.attended_scores(kind))),
+            None => self.plain(rows, products(model.score_width(kind))),
         };
         passes * self.imbalance() + self.output_gate(sequences)
+    }
+
+    /// The width of the products of attention's kernel, over the share of the sequence to which a layer attends.
+    fn attended_scores(&self, kind: LayerKind) -> f64 {
+        let model = &self.scenario.model;
+        model.score_width(kind) * model.attended(kind, self.scenario.plan.sequence)
     }
 
     /// Traffic of the gate of attention's output.
@@ -72,27 +85,33 @@ impl Rates<'_> {
         GATE_ACCESSES.map(|accesses| tokens * (accesses * width / f64::from(plan.tensor)) * self.storage())
     }
 
-    /// Flop and bytes behind [`Self::attention`], on the rank that takes longest.
+    /// Flop and bytes behind [`Self::core`], on the rank that takes longest.
     pub(super) fn attention_work(&self, kind: LayerKind, sequences: u32) -> PerDirection<KernelWork> {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
         if let Some(recurrence) = model.recurrence(kind) {
             return self.recurrence_work(recurrence, sequences);
         }
-        let rows = f64::from(sequences) * f64::from(plan.sequence) / f64::from(plan.context) * self.imbalance();
+        let rows = self.slowest_rows(sequences).get();
         let gate = self.output_gate_bytes(sequences);
         let products = |width: f64| Flop::new(4.0 * rows * f64::from(plan.sequence) * (width / f64::from(plan.tensor)));
         if self.attention.flash() {
-            let flop = products(model.attended_width(kind, plan.sequence)) * if model.causal { 0.5 } else { 1.0 };
+            let flop = products(self.attended_scores(kind)) * if model.causal { 0.5 } else { 1.0 };
             return PerDirection {
                 forward: KernelWork { flop, bytes: gate.forward },
                 backward: KernelWork { flop: FLASH_BACKWARD * flop, bytes: gate.backward },
             };
         }
-        let (flop, bytes) = (products(model.whole_width()), self.score_traffic(rows));
+        let (flop, bytes) = (products(model.score_width(kind)), self.score_traffic(rows));
         PerDirection {
             forward: KernelWork { flop, bytes: bytes + gate.forward },
             backward: KernelWork { flop: 2.0 * flop, bytes: bytes + gate.backward },
         }
+    }
+
+    /// Queries of so many sequences on a rank, as many as that which takes longest has the work of.
+    pub(super) fn slowest_rows(&self, sequences: u32) -> Count {
+        let plan = &self.scenario.plan;
+        Count::from(sequences) * f64::from(plan.sequence) / f64::from(plan.context) * self.imbalance()
     }
 
     fn flash(&self, version: usize, products: Flop) -> PassTimes {

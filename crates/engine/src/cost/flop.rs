@@ -5,6 +5,7 @@ use crate::scenario::Scenario;
 use crate::units::Flop;
 
 use super::adapters::active_adapters;
+use super::indexer::indexer_flop;
 use super::recurrence::chunked_flop;
 use super::repeats::Repeats;
 
@@ -32,7 +33,10 @@ impl TokenFlop {
             model: model.flop_per_token(flop_per_weight(scenario), counted, plan.sequence, attended)
                 + adapters_flop(scenario),
             recomputed: recomputed(scenario, attended, model.recurrence_flop()),
-            executed: matrices + attention + recomputed(scenario, square, chunked_flop(model)),
+            executed: matrices
+                + attention
+                + indexer_flop(model, plan.sequence)
+                + recomputed(scenario, square, chunked_flop(model)),
         }
     }
 }

@@ -44,10 +44,15 @@ impl Rates<'_> {
             2 => ["queries and compressed keys", "keys and values", ""],
             _ => ["compressed queries and keys", "queries", "keys and values"],
         };
+        let names = match kind.has_narrow_gates(model) {
+            true => ["queries, keys, values and narrow gates", "decays", "output gate"],
+            false => names,
+        };
         let inputs = model.attention_inputs(kind).zip(names);
         let mut both: Vec<PerDirection<Kernel>> =
             inputs.map(|(matrix, name)| self.weight_product(name, self.column_parallel(matrix, tokens))).collect();
         both.push(self.attention_core(kind));
+        both.extend(self.choosing(kind));
         let projection = model.projection(kind).map(|matrix| self.row_parallel(matrix, tokens));
         both.extend(projection.map(|product| self.weight_product("output projection", product)));
         for mlps in model.mlps(kind) {
@@ -163,11 +168,12 @@ impl Rates<'_> {
     /// Attention itself.
     fn attention_core(&self, kind: LayerKind) -> PerDirection<Kernel> {
         let sequences = self.scenario.plan.micro_batch;
-        let passes = self.attention(kind, sequences);
+        let passes = self.core(kind, sequences);
         let name = match self.attention {
             _ if kind.mixer == Mixer::DeltaNet => "gated delta rule",
             _ if kind.mixer == Mixer::Mamba => "chunked scan",
             Attention::Plain | Attention::FusedSoftmax => "unfused attention",
+            _ if self.scenario.model.indexer.is_some() => "sparse attention",
             _ => "flash attention",
         };
         let kernel = |KernelWork { flop, bytes }: KernelWork, time: DeviceTime| Kernel {
@@ -179,6 +185,21 @@ impl Rates<'_> {
         };
         let PerDirection { forward, backward } = self.attention_work(kind, sequences);
         PerDirection { forward: kernel(forward, passes.forward), backward: kernel(backward, passes.backward) }
+    }
+
+    /// The choice of the tokens that attention looks at.
+    fn choosing(&self, kind: LayerKind) -> Option<PerDirection<Kernel>> {
+        let sequences = self.scenario.plan.micro_batch;
+        let PassTimes { forward, backward, .. } = self.indexer(kind, sequences);
+        let kernel = |KernelWork { flop, bytes }: KernelWork, time: DeviceTime| Kernel {
+            name: "indexer".to_owned(),
+            flop,
+            bytes,
+            peak: self.peak,
+            time,
+        };
+        let work = self.indexer_work(kind, sequences)?;
+        Some(PerDirection { forward: kernel(work.forward, forward), backward: kernel(work.backward, backward) })
     }
 
     /// The kernel of operators that only move data.

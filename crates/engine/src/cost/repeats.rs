@@ -51,8 +51,8 @@ impl Repeats {
             }
             modules => Self::of_modules(modules, kind),
         };
-        // What checkpoints attention's core leaves other mixers as they are.
-        if kind.mixer.attends() { repeats } else { Self { core: 0.0, ..repeats } }
+        // What checkpoints attention's core or expands what it compresses leaves other mixers as they are.
+        if kind.mixer.attends() { repeats } else { Self { core: 0.0, expansions: repeats.projections, ..repeats } }
     }
 
     /// The shares of modules, each whole. `core_attn`, `mlp`, `moe` and `shared_experts` run again from their inputs; the

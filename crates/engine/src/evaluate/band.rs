@@ -64,6 +64,8 @@ pub enum Unmeasured {
     Experts,
     /// Mixers that keep a state in place of attention: every row has attention in all layers.
     Recurrence,
+    /// Attention to the tokens that an indexer chooses.
+    SparseAttention,
     /// Adapters beside frozen weights.
     Adapters,
     /// Offload to the host.
@@ -89,6 +91,7 @@ impl Unmeasured {
                 run.experts && !scenario.calibration.bands.iter().any(|band| band.serves(&run))
             }
             Self::Recurrence => scenario.model.kinds().any(|(kind, _)| scenario.model.recurrence(kind).is_some()),
+            Self::SparseAttention => scenario.model.indexer.is_some(),
             Self::Adapters => scenario.plan.tuning.freezes(),
             Self::Offload => scenario.plan.offload != Offload::None,
             Self::Sequence => scenario.calibration.longest_sequence.is_some_and(|most| scenario.plan.sequence > most),

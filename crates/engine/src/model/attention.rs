@@ -86,7 +86,7 @@ impl AttentionWindow {
 
     /// Share of a whole causal sequence's scores that a layer computes: of `n` tokens the last sees `w`, the `i`th of
     /// the first `w` sees `i`, which makes `w n - w^2 / 2` of `n^2 / 2`. Pieces make `n / w` times `w^2 / 2`.
-    fn attended(self, sequence: u32) -> f64 {
+    pub(super) fn attended(self, sequence: u32) -> f64 {
         let share = (f64::from(self.size) / f64::from(sequence)).min(1.0);
         if self.chunked { share } else { share * (2.0 - share) }
     }
@@ -131,24 +131,41 @@ impl Model {
         (self.attention_width() + self.value_width()) as f64 / 2.0
     }
 
-    /// That width over the whole sequence, or over the share of it to which a layer with a window attends; 0 without
-    /// attention.
-    pub fn attended_width(&self, kind: LayerKind, sequence: u32) -> f64 {
+    /// The same where an indexer chooses tokens: all heads look at the compressed keys and values, which a head's queries
+    /// are expanded to, and its output from (DeepSeek-V2, section 2.1.2; Megatron-LM, `absorbed_mla.py`).
+    pub(crate) fn score_width(&self, kind: LayerKind) -> f64 {
+        self.indexer(kind).map_or_else(
+            || self.whole_width(),
+            |(_, latent)| f64::from(self.heads) * (f64::from(latent.key_value) + f64::from(latent.rotary) / 2.0),
+        )
+    }
+
+    /// Share of the scores of a whole sequence that a layer of a kind needs: of its window, or of the tokens that an
+    /// indexer chooses; 0 without attention.
+    pub(crate) fn attended(&self, kind: LayerKind, sequence: u32) -> f64 {
         if !kind.mixer.attends() {
             return 0.0;
         }
         let window = self.window.filter(|_| kind.mixer == Mixer::Window && self.causal);
-        self.whole_width() * window.map_or(1.0, |window| window.attended(sequence))
+        let indexer = self.indexer.filter(|_| self.causal);
+        let chosen = || indexer.map_or(1.0, |indexer| indexer.attended(sequence));
+        window.map_or_else(chosen, |window| window.attended(sequence))
+    }
+
+    /// The width of attention's products over the whole sequence, or over the share of it to which a layer attends; 0
+    /// without attention.
+    pub fn attended_width(&self, kind: LayerKind, sequence: u32) -> f64 {
+        self.whole_width() * self.attended(kind, sequence)
     }
 
     /// The products before attention: query, key and value projection, fused; of latent attention first all that
-    /// compress, then what expands queries, and keys with values. Of a mixer with a state the one before it.
+    /// compress, then what expands queries, and keys with values. Of a mixer with a state those before it.
     pub(crate) fn attention_inputs(&self, kind: LayerKind) -> impl Iterator<Item = Matrix> + use<> {
         let (hidden, queries) = (u64::from(self.hidden), self.attention_width());
         let gate = if self.output_gate { self.value_width() } else { 0 };
         let matrices = match (self.recurrence(kind), self.latent) {
             _ if !kind.has_mixer() => [None; 3],
-            (Some(recurrence), _) => [Some(recurrence.input(self.hidden)), None, None],
+            (Some(recurrence), _) => recurrence.inputs(self.hidden),
             (None, None) => [Some(Matrix { input: hidden, output: queries + self.kv_width() + gate }), None, None],
             (None, Some(latent)) => {
                 let (narrow, rotary) = (u64::from(latent.key_value), u64::from(latent.rotary));
@@ -165,29 +182,36 @@ impl Model {
         matrices.into_iter().flatten()
     }
 
-    /// The products among these that expand what latent attention compresses.
+    /// The products among these that expand what the first one compresses.
     pub(crate) fn expansions(&self, kind: LayerKind) -> impl Iterator<Item = Matrix> + use<> {
         self.attention_inputs(kind).skip(1)
     }
 
     /// Widths of what is kept between the first products and the mixer's core: of what comes out of the first one, and of
     /// what is expanded from it. Latent attention also keeps the outputs of the norms of what it compresses, and the keys'
-    /// channels of positions for each head (Megatron-LM, `megatron/core/transformer/multi_latent_attention.py`).
+    /// channels of positions for each head (Megatron-LM, `megatron/core/transformer/multi_latent_attention.py`); with an
+    /// indexer, queries as wide as compressed keys in place of each head's keys and values.
     pub(crate) fn attention_outputs(&self, kind: LayerKind) -> [f64; 2] {
         let first: u64 = self.attention_inputs(kind).take(1).map(|matrix| matrix.output).sum();
         let expanded: u64 = self.expansions(kind).map(|matrix| matrix.output).sum();
+        let absorbed = |(_, latent): (_, LatentAttention)| {
+            let queries = latent.query.map_or(0, |_| self.attention_width());
+            queries + u64::from(self.heads) * u64::from(latent.key_value + latent.rotary)
+        };
+        let sparse = self.indexer(kind).map(absorbed);
         let latent = self.latent.filter(|_| kind.mixer.attends());
         let [normed, copied] = latent.map_or([0, 0], |latent| {
             let normed = u64::from(latent.query.unwrap_or(0)) + u64::from(latent.key_value);
             [normed, u64::from(self.heads) * u64::from(latent.rotary)]
         });
-        [first + normed, expanded + copied].map(|width| width as f64)
+        [first + normed, sparse.unwrap_or(expanded + copied)].map(|width| width as f64)
     }
 
     /// The matrices of the mixer of a layer of a kind, each by itself.
     pub(super) fn attention_matrices(&self, kind: LayerKind) -> Vec<Matrix> {
         if self.latent.is_some() || !kind.mixer.attends() {
-            return self.attention_inputs(kind).chain(self.projection(kind)).collect();
+            let indexer = self.indexer_matrices(kind);
+            return self.attention_inputs(kind).chain(self.projection(kind)).chain(indexer).collect();
         }
         let of = |width: u64| Matrix { input: self.hidden.into(), output: width };
         let (keys, gates) = (of(self.kv_width() / 2), if self.output_gate { 2 } else { 1 });
@@ -200,7 +224,7 @@ impl Model {
         kind.has_mixer().then(|| Matrix { input: self.mixed_width(kind), output: self.hidden.into() })
     }
 
-    /// Weights of the mixer of a layer of a kind: of each a token takes part in one product.
+    /// Weights of the mixer of a layer of a kind, an indexer's apart: of each a token takes part in one product.
     pub(crate) fn attention_weights(&self, kind: LayerKind) -> u64 {
         let conv = self.recurrence(kind).map_or(0, Recurrence::conv_weights);
         self.attention_inputs(kind).chain(self.projection(kind)).map(Matrix::parameters).sum::<u64>() + conv
@@ -222,6 +246,7 @@ impl Model {
             + given(biases.projection, self.hidden.into())
             + given(biases.sinks, self.heads.into())
             + self.qk_norm_parameters()
+            + self.indexer_parameters(kind)
             + norms
     }
 

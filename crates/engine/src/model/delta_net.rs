@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Matrix;
+use super::{Matrix, is_off};
 
 /// Layers with a gated delta net in place of attention (Yang et al., "Gated Delta Networks", arXiv 2412.06464), as
 /// Qwen3-Next has them: queries, keys and values pass a short convolution and update a state of `key_head x value_head`
@@ -22,12 +22,20 @@ pub struct GatedDeltaNet {
     pub conv: u32,
     /// The last of every so many layers has attention instead.
     pub full_every: u32,
+    /// Whether the last layer has attention, whatever its number.
+    #[serde(default, skip_serializing_if = "is_off")]
+    pub full_last: bool,
+    /// Width through which each channel's decay and the output's gate are computed, as Kimi Delta Attention does (Kimi
+    /// Linear, arXiv 2510.26692); without it a head has one decay, and the gate is computed with the values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate_rank: Option<u32>,
 }
 
 impl GatedDeltaNet {
-    /// Whether a layer has it.
-    pub(super) fn is_in(self, layer: u32) -> bool {
-        !(layer + 1).is_multiple_of(self.full_every.max(1))
+    /// Whether a layer of so many has it.
+    pub(super) fn is_in(self, layer: u32, layers: u32) -> bool {
+        let attends = (layer + 1).is_multiple_of(self.full_every.max(1)) || self.full_last && layer + 1 == layers;
+        !attends
     }
 
     /// Width of all heads of queries together, and of all heads of keys.
@@ -47,10 +55,23 @@ impl GatedDeltaNet {
 
     /// The products before the state, fused: queries, keys, values, the output's gate, and two numbers for each value
     /// head, which say how much of the state decays and how much is written (`in_proj_qkvz` and `in_proj_ba` of
-    /// transformers' `Qwen3NextGatedDeltaNet`, one `in_proj` in Megatron-Core).
-    pub(super) fn input(self, hidden: u32) -> Matrix {
-        let output = self.channels() + self.value_width() + 2 * u64::from(self.value_heads);
-        Matrix { input: hidden.into(), output }
+    /// transformers' `Qwen3NextGatedDeltaNet`, one `in_proj` in Megatron-Core). With narrow gates the first one has these in
+    /// place of the decay and the gate, and two more expand them (`f_proj` and `g_proj` of fla-org/flash-linear-attention's
+    /// `KimiDeltaAttention`).
+    pub(super) fn inputs(self, hidden: u32) -> [Option<Matrix>; 3] {
+        let (hidden, heads) = (u64::from(hidden), u64::from(self.value_heads));
+        let of = |input: u64, output: u64| Some(Matrix { input, output });
+        match self.gate_rank.map(u64::from) {
+            None => [of(hidden, self.channels() + self.value_width() + 2 * heads), None, None],
+            Some(rank) => {
+                [of(hidden, self.channels() + heads + 2 * rank), of(rank, self.decays()), of(rank, self.value_width())]
+            }
+        }
+    }
+
+    /// Decays of a token: one for each value head, or for each channel that reads its state.
+    pub(crate) fn decays(self) -> u64 {
+        u64::from(self.value_heads) * if self.gate_rank.is_some() { u64::from(self.key_head) } else { 1 }
     }
 
     /// Weights of the convolution, which has no biases.
@@ -58,9 +79,10 @@ impl GatedDeltaNet {
         u64::from(self.conv) * self.channels()
     }
 
-    /// Parameters beside matrices and convolution: `A_log` and `dt_bias` of each value head, and a norm over one.
+    /// Parameters beside matrices and convolution: `A_log` of each value head, `dt_bias` of each decay, and a norm over a
+    /// head.
     pub(super) fn other_parameters(self) -> u64 {
-        2 * u64::from(self.value_heads) + u64::from(self.value_head)
+        u64::from(self.value_heads) + self.decays() + u64::from(self.value_head)
     }
 
     /// Numbers in the states of all value heads.

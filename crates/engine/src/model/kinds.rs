@@ -100,6 +100,11 @@ impl LayerKind {
         u32::from(self.has_mixer()) + u32::from(self.has_mlp())
     }
 
+    /// Whether it is a gated delta net of which each channel decays by itself.
+    pub fn has_narrow_gates(self, model: &Model) -> bool {
+        self.mixer == Mixer::DeltaNet && model.delta_net.is_some_and(|net| net.gate_rank.is_some())
+    }
+
     /// The name that sets it apart from the model's other kinds: `experts, window`.
     pub fn name(self, model: &Model) -> String {
         let alone = model.pattern.is_some();
@@ -112,6 +117,7 @@ impl LayerKind {
         let mixer = match self.mixer {
             Mixer::Attention => Some(if alone { "attention" } else { "full attention" }),
             Mixer::Window => Some("window"),
+            Mixer::DeltaNet if self.has_narrow_gates(model) => Some("Kimi delta attention"),
             Mixer::DeltaNet => Some("gated delta net"),
             Mixer::Mamba => Some("Mamba-2"),
             Mixer::None => None,
@@ -224,7 +230,7 @@ impl Model {
         LayerKind {
             mlp: if experts { LayerMlp::Experts } else { LayerMlp::Plain },
             mixer: match (self.delta_net, self.window) {
-                (Some(delta_net), _) if delta_net.is_in(layer) => Mixer::DeltaNet,
+                (Some(delta_net), _) if delta_net.is_in(layer, self.layers) => Mixer::DeltaNet,
                 (_, Some(window)) if window.is_in(layer) => Mixer::Window,
                 _ => Mixer::Attention,
             },
@@ -252,8 +258,9 @@ impl Model {
     pub(crate) fn kind_changes(&self) -> impl Iterator<Item = u32> + use<> {
         let dense = self.experts.and_then(|experts| experts.dense_layers);
         let windows = self.window.and_then(|window| window.layers);
+        let last = self.delta_net.filter(|net| net.full_last).map(|_| self.layers.saturating_sub(1));
         let further = Some(self.layers).filter(|_| self.mtp_layers > 0);
-        dense.into_iter().chain(windows).chain(further)
+        dense.into_iter().chain(windows).chain(last).chain(further)
     }
 
     /// The number of layers after which a pattern of kinds repeats: 6 where every sixth layer has full attention.

@@ -37,6 +37,11 @@ impl Model {
             let wrong = rotary > self.head_size;
             refuse("latent.rotary", wrong, format!("must be at most the head_size of {}", self.head_size));
         }
+        if self.indexer.is_some() {
+            let other = self.latent.is_none() || self.window.is_some() || self.delta_net.is_some();
+            refuse("indexer", other, "must stand beside latent, and without window and delta_net".to_owned());
+            refuse("indexer", !self.causal, "must not stand beside causal = false".to_owned());
+        }
         if let Some(window) = self.window {
             let wrong = window.layers.is_some_and(|layers| layers == 0 || layers > self.layers);
             refuse("window.layers", wrong, format!("must be between 1 and the {} layers", self.layers));
@@ -103,6 +108,7 @@ impl Model {
             counts.push(("delta_net.key_head", delta_net.key_head));
             counts.push(("delta_net.value_head", delta_net.value_head));
             counts.push(("delta_net.conv", delta_net.conv));
+            counts.extend(delta_net.gate_rank.map(|rank| ("delta_net.gate_rank", rank)));
         }
         if let Some(mamba) = self.mamba {
             counts.push(("mamba.heads", mamba.heads));
@@ -117,6 +123,11 @@ impl Model {
             counts.extend(experts.ffn_hidden.map(|width| ("experts.ffn_hidden", width)));
             counts.extend(experts.latent.map(|width| ("experts.latent", width)));
             counts.extend(experts.shared_ffn.map(|width| ("experts.shared_ffn", width)));
+        }
+        if let Some(indexer) = self.indexer {
+            counts.push(("indexer.heads", indexer.heads));
+            counts.push(("indexer.head", indexer.head));
+            counts.push(("indexer.top_k", indexer.top_k));
         }
         if let Some(latent) = self.latent {
             counts.extend(latent.query.map(|width| ("latent.query", width)));
@@ -140,7 +151,14 @@ impl Model {
             let [keys, values] =
                 [(delta_net.key_heads, delta_net.key_head), (delta_net.value_heads, delta_net.value_head)]
                     .map(|(heads, size)| f64::from(heads) * f64::from(size));
+            let rank = f64::from(delta_net.gate_rank.unwrap_or(0));
+            let decays = f64::from(delta_net.value_heads) * f64::from(delta_net.key_head);
             (hidden + f64::from(delta_net.conv)) * (2.0 * keys + 3.0 * values + 2.0 * f64::from(delta_net.value_heads))
+                + rank * (2.0 * hidden + values + decays)
+        });
+        let indexer = self.indexer.map_or(0.0, |indexer| {
+            let [heads, head] = [indexer.heads, indexer.head].map(f64::from);
+            (narrow + 2.0) * (heads * head + heads + head)
         });
         let mamba = self.mamba.map_or(0.0, |mamba| {
             let [heads, head, groups, state] = [mamba.heads, mamba.head, mamba.groups, mamba.state].map(f64::from);
@@ -154,6 +172,6 @@ impl Model {
         });
         let attention = if self.latent.is_some() { attention } else { attention - narrow * narrow };
         (layers + f64::from(self.mtp_layers))
-            * (attention + delta_net + mamba + 3.0 * hidden * (f64::from(self.ffn_hidden) + experts))
+            * (attention + indexer + delta_net + mamba + 3.0 * hidden * (f64::from(self.ffn_hidden) + experts))
     }
 }

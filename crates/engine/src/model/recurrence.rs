@@ -14,11 +14,11 @@ pub enum Recurrence {
 }
 
 impl Recurrence {
-    /// The product before the state, fused.
-    pub(super) fn input(self, hidden: u32) -> Matrix {
+    /// The products before the state: the first one fused, then what expands narrow gates.
+    pub(super) fn inputs(self, hidden: u32) -> [Option<Matrix>; 3] {
         match self {
-            Self::DeltaNet(net) => net.input(hidden),
-            Self::Mamba(mamba) => mamba.input(hidden),
+            Self::DeltaNet(net) => net.inputs(hidden),
+            Self::Mamba(mamba) => [Some(mamba.input(hidden)), None, None],
         }
     }
 

@@ -97,7 +97,16 @@ fn kinds_take_turns_where_a_file_says_so() {
 }
 
 fn delta_net() -> GatedDeltaNet {
-    GatedDeltaNet { key_heads: 2, value_heads: 4, key_head: 16, value_head: 32, conv: 4, full_every: 4 }
+    GatedDeltaNet {
+        key_heads: 2,
+        value_heads: 4,
+        key_head: 16,
+        value_head: 32,
+        conv: 4,
+        full_every: 4,
+        full_last: false,
+        gate_rank: None,
+    }
 }
 
 #[test]
@@ -135,6 +144,43 @@ fn qwen3_next_has_the_published_parameters() {
     assert_eq!(model.layers_parameters(), 36 * net + 12 * attention + 48 * rest);
     assert_eq!(model.parameters(), 79_674_391_296);
     assert_eq!(model.active_parameters(), 3_874_929_408);
+}
+
+/// Kimi Linear: a layer with a decay for each channel has 2304 x (3 x 4096 + 32 + 2 x 128) + 2 x 128 x 4096 + 4 x 12,288
+/// + 32 + 4096 + 128 + 4096 x 2304, one with attention 2304 x 6720 + 512 x 8192 + 512 + 4096 x 2304; the last one of 27
+/// has attention beside each fourth. 26 layers have 256 experts of 3 x 2304 x 1024, a shared one and a router, one an MLP of
+/// 9216.
+#[test]
+fn kimi_linear_has_the_published_shape() {
+    let model = Library::embedded().model("kimi-linear-48b-a3b").expect("a preset");
+    let (net, attention, expert) = (39_514_272, 29_114_880, 7_077_888);
+    let rest = 26 * (257 * expert + 256 * 2304) + 3 * 2304 * 9216 + 27 * 2 * 2304;
+    assert_eq!(model.layers_parameters(), 20 * net + 7 * attention + rest);
+    // With the 26 x 256 biases of its routers, which no gradient trains, 49,122,681,728.
+    assert_eq!(model.parameters(), 49_122_675_072);
+    assert_eq!(model.active_parameters(), model.parameters() - 26 * 248 * expert);
+    let attends: Vec<u32> = (0..27).filter(|layer| model.kind(*layer).mixer.attends()).map(|layer| layer + 1).collect();
+    assert_eq!(attends, [4, 8, 12, 16, 20, 24, 27]);
+    assert_eq!(model.kind_changes().collect::<Vec<_>>(), [1, 26]);
+    assert_eq!(model.kind(0).name(&model), "dense, Kimi delta attention");
+}
+
+/// DeepSeek-V3.2 has 1536 x 64 x 128 + 7168 x 128 + 7168 x 64 weights more in each of 61 layers than V3, and two for each of 128
+/// channels of a norm. 2048 of 131,072 tokens are 1/64 (2 - 1/64) of the causal half, all of 2048.
+#[test]
+fn deepseek_v3_2_is_v3_with_indexers() {
+    let [v3, sparse] = ["deepseek-v3", "deepseek-v3.2"].map(|id| Library::embedded().model(id).expect("a preset"));
+    assert_eq!(sparse.parameters() - v3.parameters(), 61 * (13_959_168 + 256));
+    assert_eq!(sparse.parameters(), 671_877_929_216);
+    assert_eq!(sparse.matrix_parameters(), v3.matrix_parameters());
+    let [short, long] = [2048, 131_072].map(|sequence| sparse.attended(sparse.kind(0), sequence));
+    assert_eq!((short, long), (1.0, 0.031_005_859_375));
+    // Queries by keys are 512 + 64 wide for each of 128 heads, scores by values 512.
+    assert_eq!(sparse.score_width(sparse.kind(0)), 128.0 * 544.0);
+    assert_eq!(sparse.problems(), []);
+    let wrong = |model: Model| model.problems().into_iter().map(|problem| problem.field).collect::<Vec<_>>();
+    let alone = Model { latent: None, causal: false, ..(*sparse).clone() };
+    assert_eq!(wrong(alone), ["indexer", "indexer"]);
 }
 
 /// Tokens of 128 narrowed to 32: an expert has 2 x 32 x 64 weights where it had four times as many, and two matrices of

@@ -30,7 +30,8 @@ const MODELS: &str = "mpt-125m mpt-350m mpt-760m mpt-1b mpt-3b mpt-7b mpt-13b mp
     llama4-scout llama4-maverick mixtral-8x22b \
     mixtral-8x22b-g8t8 deepseek-v2 deepseek-v2-lite kimi-k2 qwen3-8b qwen3-32b qwen3-30b-a3b qwen3-235b-a22b \
     qwen3-coder-480b-a35b qwen3-next-80b-a3b qwen3.5-27b qwen3.5-35b-a3b qwen3.5-122b-a10b qwen3.5-397b-a17b \
-    nemotron-h-8b nemotron-h-56b nemotron-3-nano nemotron-3.5-lightning nemotron-3-super \
+    nemotron-h-8b nemotron-h-56b nemotron-3-nano nemotron-3.5-lightning nemotron-3-super nemotron-3-ultra \
+    deepseek-v3.2 glm-5 kimi-linear-48b-a3b \
     qwen2-57b-a14b gpt-oss-20b gpt-oss-120b grok-1 glm-4.5 glm-4.5-air minimax-m2.5 ling-1t \
     gemma3-1b gemma3-4b gemma3-12b olmoe3-tiny-64e olmoe3-small-64e olmoe3-medium-64e olmoe3-medium-96e \
     olmoe3-medium-128e olmoe3-large-128e olmoe3-ultra-128e olmoe3-ultra-256e olmoe3-8l-32e olmoe3-8l-48e";

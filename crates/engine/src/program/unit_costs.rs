@@ -53,7 +53,13 @@ impl<'a> UnitCosts<'a> {
         let model = &rates.scenario.model;
         let storage = rates.scenario.plan.precision.storage();
         // Keys and values of each rank pass all others: an all-gather in a ring, hidden step by step.
-        let kv = rates.tokens() * model.kv_width() as f64 * f64::from(layout.context) / f64::from(layout.tensor);
+        // Compressed ones are the same for all heads, as an indexer's keys are.
+        let compressed = model
+            .indexer
+            .zip(model.latent)
+            .map(|(indexer, latent)| f64::from(latent.key_value) + f64::from(latent.rotary) + f64::from(indexer.head));
+        let width = compressed.unwrap_or_else(|| model.kv_width() as f64 / f64::from(layout.tensor));
+        let kv = rates.tokens() * width * f64::from(layout.context);
         let tensor = rates.tensor_transfers(rates.tokens() * f64::from(model.hidden), layout.tensor_group());
         let mut experts = rates.expert_transfers(layout);
         if rates.experts.apart && model.experts.is_some_and(|experts| experts.shared_ffn.is_some()) {

@@ -11,6 +11,12 @@ use shardscope_engine::problem::Problem;
 /// Names of the count of experts.
 pub(super) const COUNT: [&str; 3] = ["n_routed_experts", "num_local_experts", "num_experts"];
 
+/// Names of the count of experts that a token visits.
+const ACTIVE: [&str; 2] = ["num_experts_per_tok", "num_experts_per_token"];
+
+/// Names of the count of shared experts.
+const SHARED: [&str; 2] = ["n_shared_experts", "num_shared_experts"];
+
 /// Experts' MLPs beside those of layers without experts.
 struct Widths {
     /// Inside an expert.
@@ -45,7 +51,7 @@ pub(super) fn put(keys: &mut Keys<'_>, family: &Family, model: &mut Model) -> Re
     model.ffn_hidden = if mixed { dense } else { expert };
     model.experts = Some(Experts {
         count: keys.needed("experts.count", &COUNT)?,
-        active: keys.needed("experts.active", &["num_experts_per_tok"])?,
+        active: keys.needed("experts.active", &ACTIVE)?,
         ffn_hidden: mixed.then_some(expert).filter(|width| *width != dense),
         shared_ffn: shared,
         shared_gate: matches!(family.experts, ExpertRule::Qwen { shared: true }),
@@ -62,7 +68,7 @@ pub(super) fn put(keys: &mut Keys<'_>, family: &Family, model: &mut Model) -> Re
 
 /// Groups of experts that a token's experts come from, where there are several.
 fn active_groups(keys: &mut Keys<'_>) -> Result<Option<u32>, Problem> {
-    let all = keys.count("experts.groups", &["n_group"])?;
+    let all = keys.count("experts.groups", &["n_group", "num_expert_group"])?;
     let active = keys.count("experts.active_groups", &["topk_group"])?;
     Ok(active.filter(|active| all.is_some_and(|all| *active < all)))
 }
@@ -146,7 +152,7 @@ fn deepseek(keys: &mut Keys<'_>, usual: u32) -> Result<Option<Widths>, Problem> 
         keys.skip(&["n_shared_experts"]);
         None
     } else {
-        Some(keys.needed("shared experts", &["n_shared_experts"])?)
+        Some(keys.needed("shared experts", &SHARED)?)
     };
     let said = keys.count("experts.dense_layers", &["first_k_dense_replace"])?;
     if said.is_none() {

@@ -30,8 +30,9 @@ pub(super) struct Family {
     pub experts: ExpertRule,
     /// Whether queries, keys and values are computed from compressed ones.
     pub latent: bool,
-    /// Whether most layers have a gated delta net, and attention in the others a gate of its output.
-    pub delta_net: bool,
+    /// Whether an indexer chooses the tokens that attention looks at.
+    pub indexer: bool,
+    pub delta_net: DeltaNetRule,
     /// Whether each layer is a state space, attention, an MLP or experts alone.
     pub mamba: bool,
     /// Sizes that its published files leave to the class.
@@ -138,6 +139,16 @@ pub(super) enum WindowRule {
     Llama4,
 }
 
+/// Which layers have a gated delta net.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DeltaNetRule {
+    None,
+    /// All but each so-manieth, whose attention has a gate of its output.
+    Gated,
+    /// Those that `linear_attn_config` lists, with a decay for each channel.
+    Kimi,
+}
+
 /// How experts are said.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ExpertRule {
@@ -173,7 +184,8 @@ const LLAMA: Family = Family {
     window: WindowRule::None,
     experts: ExpertRule::None,
     latent: false,
-    delta_net: false,
+    delta_net: DeltaNetRule::None,
+    indexer: false,
     mamba: false,
     unsaid: &[],
     class: None,
@@ -205,7 +217,7 @@ const QWEN3_NEXT: Family = Family {
     kv_heads: KvHeads::Constant(2),
     head_size: Some(256),
     experts: ExpertRule::Qwen { shared: true },
-    delta_net: true,
+    delta_net: DeltaNetRule::Gated,
     ..LLAMA
 };
 
@@ -231,7 +243,7 @@ const FALCON: Family = Family {
 };
 
 #[rustfmt::skip]
-const FAMILIES: [Family; 46] = [
+const FAMILIES: [Family; 49] = [
     Family { biases: BY_SWITCHES, class: Some(ClassSizes(32, 4096, 32, 11_008, 32_000)), ..LLAMA },
     Family { name: "llama4_text", kv_heads: KvHeads::Constant(8), head_size: Some(128), window: WindowRule::Llama4,
         experts: ExpertRule::Llama4, ..LLAMA },
@@ -292,6 +304,9 @@ const FAMILIES: [Family; 46] = [
         window: WindowRule::AllBut(2, 128), experts: ExpertRule::All, ..LLAMA },
     Family { name: "deepseek_v2", experts: ExpertRule::DeepSeek(0), ..DEEPSEEK_V3 },
     DEEPSEEK_V3,
+    Family { name: "deepseek_v32", indexer: true, ..DEEPSEEK_V3 },
+    Family { name: "glm_moe_dsa", indexer: true, ..DEEPSEEK_V3 },
+    Family { name: "kimi_linear", delta_net: DeltaNetRule::Kimi, ..DEEPSEEK_V3 },
     // Both matrices of the MLP, and a squared ReLU between them.
     Family { name: "nemotron", gated: false, norm: Norm::LayerNorm, biases: BY_SWITCHES, ..LLAMA },
     Family { name: "nemotron_h", gated: false, kv_heads: KvHeads::Constant(8), head_size: Some(128), biases: BY_SWITCHES,

@@ -8,12 +8,13 @@ use super::keys::{Keys, shown};
 use shardscope_engine::problem::Problem;
 
 /// Keys of models whose layers are not all attention and MLP, or not all alike.
-const HYBRID: [(&str, &str); 7] = [
+const HYBRID: [(&str, &str); 8] = [
     ("hybrid_override_pattern", "a hybrid of state-space and attention layers"),
     ("layers_block_type", "a hybrid of several kinds of layers"),
     ("attn_layer_period", "a hybrid of state-space and attention layers"),
     ("attn_layer_indices", "a hybrid of state-space and attention layers"),
     ("linear_attn_config", "a hybrid of linear and full attention"),
+    ("attn_res_block_size", "layers that attend to what layers before them put out"),
     ("ssm_state_size", "a hybrid or state-space model"),
     ("block_configs", "a model whose layers differ from one another"),
 ];
@@ -33,7 +34,9 @@ pub(super) fn whole(object: &Map<String, Value>) -> Result<(), Problem> {
     let only = "only plain decoders can be imported; of others describe a like one in models/*.toml";
     // The one class whose state spaces are known.
     let known = there("model_type").is_some_and(|name| name == "nemotron_h");
-    for (key, what) in HYBRID.into_iter().filter(|(key, _)| !(known && OF_NEMOTRON.contains(key))) {
+    let kimi = there("model_type").is_some_and(|name| name == "kimi_linear");
+    let read = |key: &str| known && OF_NEMOTRON.contains(&key) || kimi && key == "linear_attn_config";
+    for (key, what) in HYBRID.into_iter().filter(|(key, _)| !read(key)) {
         if let Some(value) = there(key) {
             return Err(Problem::new(key, format!("is {}: {what}", shown(value)), only));
         }
@@ -58,6 +61,14 @@ pub(super) fn unread(keys: &Keys<'_>, family: &Family) -> Result<(), Problem> {
         if experts::misplaced(key, value).is_some() || key == "kv_lora_rank" && !value.is_null() {
             return Err(own(key, format!("is {}, which model_type {} does not have", shown(value), family.name)));
         }
+        if key == "index_topk" && !value.is_null() {
+            let what = format!(
+                "is {}: an indexer chooses what attention looks at, which model_type {} does not have",
+                shown(value),
+                family.name
+            );
+            return Err(own(key, what));
+        }
         if key == "linear_num_value_heads" && !value.is_null() {
             let what =
                 format!("is {}: a hybrid of linear and full attention, which {} is not", shown(value), family.name);
@@ -65,7 +76,13 @@ pub(super) fn unread(keys: &Keys<'_>, family: &Family) -> Result<(), Problem> {
         }
         // Switches of other classes: where this one read them, they would not be here.
         let wrong = match key.as_str() {
-            "attention_bias" | "mlp_bias" | "use_bias" | "bias" | "lm_head_bias" | "qk_layernorm" => *value == true,
+            "attention_bias"
+            | "mla_use_output_gate"
+            | "mlp_bias"
+            | "use_bias"
+            | "bias"
+            | "lm_head_bias"
+            | "qk_layernorm" => *value == true,
             "do_layer_norm_before" | "layer_norm_elementwise_affine" => *value == false,
             "word_embed_proj_dim" => keys.object.get("hidden_size") != Some(value),
             "pruned_heads" => value.as_object().is_some_and(|heads| !heads.is_empty()),

@@ -1,9 +1,9 @@
 //! From a configuration's keys to a model's shape.
 
-use shardscope_engine::model::{Biases, LatentAttention, Model, Positions, QkNorm};
+use shardscope_engine::model::{Biases, Indexer, LatentAttention, Model, Positions, QkNorm};
 use shardscope_engine::text;
 
-use super::family::{Family, Has, KvHeads, Norms, QkNormRule};
+use super::family::{DeltaNetRule, Family, Has, KvHeads, Norms, QkNormRule};
 use super::keys::Keys;
 use super::{ImportOptions, delta_net, experts, mamba, window};
 use shardscope_engine::problem::Problem;
@@ -58,8 +58,10 @@ pub(super) fn model(keys: &mut Keys<'_>, family: &Family, options: ImportOptions
         sequence,
         biases: None,
         latent: latent.map(|(latent, _)| latent),
-        output_gate: family.delta_net && keys.switch_or("output_gate", "attn_output_gate", true)?,
-        window: if family.delta_net { None } else { window::read(keys, family, layers)? },
+        indexer: indexer(keys, family)?,
+        output_gate: family.delta_net == DeltaNetRule::Gated
+            && keys.switch_or("output_gate", "attn_output_gate", true)?,
+        window: if family.delta_net != DeltaNetRule::None { None } else { window::read(keys, family, layers)? },
         delta_net: delta_net::read(keys, family, layers)?,
         mamba: mamba::read(keys, pattern.as_ref())?,
         pattern,
@@ -179,6 +181,26 @@ fn latent(keys: &mut Keys<'_>, family: &Family) -> Result<Option<(LatentAttentio
     let why = "the matrices that compress are split as the others are; most frameworks copy them to every rank";
     keys.report.assume("latent", "split over tensor ranks", why);
     Ok(Some((LatentAttention { query, key_value, rotary, value_head }, plain + rotary)))
+}
+
+/// What chooses the tokens that latent attention looks at.
+fn indexer(keys: &mut Keys<'_>, family: &Family) -> Result<Option<Indexer>, Problem> {
+    if !family.indexer {
+        return Ok(None);
+    }
+    if keys.count("layers that share what an indexer chooses", &["index_topk_freq"])?.is_some_and(|every| every > 1) {
+        let what = "is not 1: layers without an indexer of their own, which take what one before them chose";
+        return Err(keys.error(
+            "index_topk_freq",
+            what,
+            "only models whose layers each have an indexer can be imported",
+        ));
+    }
+    Ok(Some(Indexer {
+        heads: keys.needed("indexer.heads", &["index_n_heads"])?,
+        head: keys.needed("indexer.head", &["index_head_dim"])?,
+        top_k: keys.needed("indexer.top_k", &["index_topk"])?,
+    }))
 }
 
 fn tied(keys: &mut Keys<'_>, family: &Family) -> Result<bool, Problem> {

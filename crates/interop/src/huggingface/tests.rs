@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use shardscope_engine::model::{AttentionWindow, Biases, LatentAttention};
+use shardscope_engine::model::{AttentionWindow, Biases, Indexer, LatentAttention};
 
 /// Trained parameters, and those of them that are active, of the reference implementation: transformers 5.23.0 on the
 /// meta device, tied weights once, buffers left out.
@@ -143,6 +143,54 @@ fn gated_delta_nets_are_layers_of_their_own_kind() {
     assert_eq!(listed([full, linear, linear, full]).unwrap_err().field, "layer_types");
     let other = changed("llama-2-7b", json!({"linear_num_value_heads": 32})).unwrap_err();
     assert!(other.field == "linear_num_value_heads" && other.what.contains("a hybrid"), "{other}");
+}
+
+/// The keys that deepseek-ai/DeepSeek-V3.2 has beside those of V3.
+fn sparse() -> Value {
+    json!({"model_type": "deepseek_v32", "index_head_dim": 128, "index_n_heads": 64, "index_topk": 2048})
+}
+
+#[test]
+fn an_indexer_is_read_where_its_class_has_one_and_refused_elsewhere() {
+    let made = changed("deepseek-r1", sparse()).unwrap().made;
+    assert_eq!(made.parameters, 671_877_929_216);
+    assert_eq!(made.model.indexer, Some(Indexer { heads: 64, head: 128, top_k: 2048 }));
+    let error = |file: &str, changes: Value| changed(file, changes).unwrap_err();
+    let missing = error("deepseek-r1", json!({"model_type": "deepseek_v32"}));
+    assert!(missing.field == "index_n_heads" && missing.what.contains("is missing"), "{missing}");
+    let elsewhere = error("deepseek-r1", json!({"index_topk": 2048}));
+    assert!(elsewhere.field == "index_topk" && elsewhere.what.contains("an indexer chooses"), "{elsewhere}");
+    let mut shared = sparse();
+    shared["index_topk_freq"] = json!(4);
+    let shared = error("deepseek-r1", shared);
+    assert!(shared.field == "index_topk_freq" && shared.what.contains("without an indexer"), "{shared}");
+}
+
+/// Kimi Linear as its published file has it.
+#[test]
+fn kimi_delta_attention_is_read_from_its_own_table() {
+    let mut text = json!({
+        "model_type": "kimi_linear", "hidden_size": 2304, "num_hidden_layers": 27, "vocab_size": 163_840, "head_dim": 72,
+        "num_attention_heads": 32, "num_key_value_heads": 32, "num_experts": 256, "num_experts_per_token": 8,
+        "moe_intermediate_size": 1024, "intermediate_size": 9216, "num_shared_experts": 1, "first_k_dense_replace": 1,
+        "moe_layer_freq": 1, "kv_lora_rank": 512, "q_lora_rank": null, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
+        "v_head_dim": 128, "mla_use_nope": true, "moe_router_activation_func": "sigmoid", "num_expert_group": 1,
+        "topk_group": 1, "tie_word_embeddings": false, "hidden_act": "silu", "num_nextn_predict_layers": 0,
+        "linear_attn_config": {
+            "full_attn_layers": [4, 8, 12, 16, 20, 24, 27], "head_dim": 128, "num_heads": 32, "short_conv_kernel_size": 4,
+        },
+    });
+    let made = import(&text.to_string()).unwrap().made;
+    assert_eq!((made.parameters, made.active_parameters), (49_122_675_072, 3_484_453_248));
+    let error = |text: &Value| import(&text.to_string()).unwrap_err();
+    text["linear_attn_config"]["full_attn_layers"] = json!([4, 9]);
+    assert_eq!(error(&text).field, "linear_attn_config.full_attn_layers");
+    text["linear_attn_config"]["use_full_rank_gate"] = json!(true);
+    assert_eq!(error(&text).field, "linear_attn_config.use_full_rank_gate");
+    // Kimi-K3.
+    text["attn_res_block_size"] = json!(12);
+    let error = error(&text);
+    assert!(error.field == "attn_res_block_size" && error.what.contains("attend to what layers"), "{error}");
 }
 
 /// Nemotron-H 56B has 54 state spaces of `8192 x 36,352 + 5 x 20,480 + 3 x 256 + 16,384 + 16,384 x 8192` parameters and a norm,

@@ -262,6 +262,19 @@ fn each_kernel_says_what_it_computes_and_moves() {
     close(forward[3].flop / forward[3].time.time / forward[3].peak, 1.0);
 }
 
+fn net(full_every: u32) -> GatedDeltaNet {
+    GatedDeltaNet {
+        key_heads: 2,
+        value_heads: 4,
+        key_head: 16,
+        value_head: 32,
+        conv: 4,
+        full_every,
+        full_last: false,
+        gate_rank: None,
+    }
+}
+
 /// A gated delta net of 2 heads of keys and 4 of values, of 16 and 32 channels. A head's token takes
 /// `2 x 64 (3 x 16 + 2 x 32) + 6 x 512 + 64^2 / 3` flop, the convolution of 192 channels `2 x 4 x 192`; backward
 /// `2 x 64 (16 + 32) + 4 x 512` more than twice the head's, and the convolution's twice. It moves 7 keys, 6 values, 6 rows of
@@ -269,8 +282,7 @@ fn each_kernel_says_what_it_computes_and_moves() {
 #[test]
 fn a_gated_delta_net_takes_what_its_kernels_move() {
     let mut scenario = testing::scenario();
-    let net = GatedDeltaNet { key_heads: 2, value_heads: 4, key_head: 16, value_head: 32, conv: 4, full_every: 2 };
-    Arc::make_mut(&mut scenario.model).delta_net = Some(net);
+    Arc::make_mut(&mut scenario.model).delta_net = Some(net(2));
     let rates = rates(&scenario);
     let kind = LayerKind { mlp: LayerMlp::Plain, mixer: Mixer::DeltaNet };
     let tokens = rates.tokens().get();
@@ -287,6 +299,64 @@ fn a_gated_delta_net_takes_what_its_kernels_move() {
     assert_eq!(passes.forward.time, passes.forward.memory);
     // The input and output of a norm of 1024, 328 columns in, and 4 x (2 x 16 + 3 x 32 + 64) between: 2 bytes each.
     near(rates.activations(kind).sublayers.attention.whole.get(), tokens * 2.0 * (2048.0 + 328.0 + 768.0));
+}
+
+/// The same with a decay for each channel, out of 8 numbers. By kernel 17 keys, 6 values, 4 rows of a chunk and 2 / 64 of a
+/// state move for a head, backward 55, 15, 11 and 4 / 64: with channels and values as before 3,712 elements of 2 bytes, and
+/// 9,600. The arithmetic is the same.
+#[test]
+fn decays_of_channels_move_more_and_compute_as_much() {
+    let mut scenario = testing::scenario();
+    let net = GatedDeltaNet { gate_rank: Some(8), ..net(2) };
+    Arc::make_mut(&mut scenario.model).delta_net = Some(net);
+    let rates = rates(&scenario);
+    let kind = LayerKind { mlp: LayerMlp::Plain, mixer: Mixer::DeltaNet };
+    let tokens = rates.tokens().get();
+    let PerDirection { forward, backward } = rates.attention_work(kind, scenario.plan.micro_batch);
+    let near = |value: f64, expected: f64| assert!((value / expected - 1.0).abs() < 1e-12, "{value} for {expected}");
+    let head = 14_336.0 + 3072.0 + 4096.0 / 3.0;
+    near(forward.flop.get(), tokens * (4.0 * head + 1536.0));
+    // 4 x (17 x 16 + 6 x 32 + 4 x 64 + 2 x 8) + 2 x 192 + 3 x 128.
+    near(forward.bytes.get(), tokens * 2.0 * 3712.0);
+    // 4 x (55 x 16 + 15 x 32 + 11 x 64 + 4 x 8) + 3 x 192 + 5 x 128.
+    near(backward.bytes.get(), tokens * 2.0 * 9600.0);
+    // A norm of 1024 in and out; 192 channels, 4 numbers and two narrow gates in; 64 decays and a gate of 128; and
+    // 4 x (2 x 16 + 3 x 32 + 2 x 64) between.
+    let kept = 2048.0 + 212.0 + 192.0 + 1024.0;
+    near(rates.activations(kind).sublayers.attention.whole.get(), tokens * 2.0 * kept);
+}
+
+/// Latent attention of 16 heads over 64 compressed channels, 32 with positions, to 128 of 1024 tokens: 1/8 (2 - 1/8) of the
+/// causal half. Its products are 64 + 32 wide and 64; the indexer has 2 heads of 32: 1024 x (64 + 32 + 2) weights.
+#[test]
+fn an_indexer_scores_all_tokens_and_attention_reads_the_best() {
+    let mut scenario = testing::scenario();
+    scenario.model = Arc::new(testing::of_kinds((*scenario.model).clone(), 8));
+    let pairs = 0.5 * 1024.0 * 1024.0;
+    let (chosen, weights) = (0.234_375 * pairs, 1024.0 * 100_352.0);
+    let near = |value: f64, expected: f64| assert!((value / expected - 1.0).abs() < 1e-12, "{value} for {expected}");
+    for tensor in [1.0, 2.0] {
+        scenario.plan.tensor = tensor as u32;
+        let rates = rates(&scenario);
+        let PerDirection { forward, backward } = rates.attention_work(DENSE, 1);
+        // Queries by keys and scores by values, 2 flop each.
+        near(forward.flop.get(), 2.0 * chosen * 16.0 * (96.0 + 64.0) / tensor);
+        near(backward.flop.get(), 2.5 * forward.flop.get());
+        // Tensor ranks share the heads of attention, and what the indexer learns of them, but none of the indexer.
+        let PerDirection { forward, backward } = rates.indexer_work(DENSE, 1).expect("an indexer");
+        near(forward.flop.get(), 2.0 * weights + pairs * 128.0 + chosen * 2.0 * 16.0 * 96.0 / tensor);
+        near(backward.flop.get(), 2.0 * weights + 3.0 * chosen * 128.0);
+        near(forward.bytes.get(), 8.0 * pairs);
+        near(backward.bytes.get(), 8.0 * chosen);
+        let both = rates.core(DENSE, 1) + rates.indexer(DENSE, 1);
+        assert_eq!(rates.attention(DENSE, 1).backward, both.backward);
+        // A norm of 1024 in and out; queries of 1024, 96 compressed and 64 behind their norm; 16 queries of 96; 1024 and 16 x 64
+        // of output; and of the indexer 64 + 2 x 32 + 2, and 128 numbers of 4 bytes.
+        let stream = 2048.0 / f64::from(rates.sequence_ranks());
+        let (split, whole) = (1024.0 + 96.0 + 64.0 + 1536.0 + 2048.0, 130.0 + 256.0);
+        let kept = rates.activations(DENSE).sublayers.attention;
+        near(kept.whole.get(), rates.tokens().get() * 2.0 * (stream + split / tensor + whole));
+    }
 }
 
 /// A state space of 4 heads of 32 channels, states of 16, two groups, chunks of 64. Forward takes
@@ -308,6 +378,11 @@ fn a_state_space_takes_what_its_kernels_move() {
     near(backward.flop.get(), tokens * (81_920.0 + 4608.0));
     near(forward.bytes.get(), tokens * 4224.0);
     near(backward.bytes.get(), tokens * 12_416.0);
+    // At 1 TB/s, and at a quarter of it where scans reach no more.
+    near(rates.attention(kind, scenario.plan.micro_batch).forward.time.get(), tokens * 4224.0 / 1e12);
+    let mut slow = scenario.clone();
+    Arc::make_mut(&mut slow.calibration).architectures.get_mut("default").expect("default").scan = Some(0.25);
+    near(self::rates(&slow).attention(kind, slow.plan.micro_batch).forward.time.get(), tokens * 4.0 * 4224.0 / 1e12);
     // The input and output of a norm of 1024, 324 columns in, and 3 x 128 between: 2 bytes each. There is no MLP.
     let kept = rates.activations(kind).sublayers;
     near(kept.attention.whole.get(), tokens * 2.0 * (2048.0 + 324.0 + 384.0));

@@ -37,6 +37,12 @@ pub(super) fn adapters(scenario: &Scenario, checks: &mut Checks) {
         || format!("what adapters beside the gates of {} cost is not known", model.name),
         || "choose full".to_owned(),
     );
+    checks.refuse(
+        model.indexer.is_some(),
+        Field::Train.path(),
+        || format!("what adapters beside the indexer of {} cost is not known", model.name),
+        || "choose full".to_owned(),
+    );
     let targets = plan.tuning.targets;
     let has = |list: &[LoraTarget]| list.iter().any(|target| targets.has(*target));
     let fused = [

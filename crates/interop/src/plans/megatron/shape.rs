@@ -129,6 +129,7 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
         pattern: None,
         biases: None,
         latent: None,
+        indexer: None,
         output_gate: false,
         window: window.and_then(|window| attention_window(&window.text)),
         delta_net: None,

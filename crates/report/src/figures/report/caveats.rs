@@ -49,9 +49,16 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
             let architecture = printable(&scenario.cluster.device.architecture);
             format!("no run with experts on {architecture} was measured, so that there is no error band")
         }
-        Unmeasured::Recurrence => "no constant is fitted to runs with state spaces or gated delta nets, whose kernels are taken \
-                                   at the full rates of products and memory: published steps of Nemotron 3 Nano take 1.2 \
-                                   to 1.7 times as long, and there is no error band"
+        Unmeasured::Recurrence if scenario.model.mamba.is_some() => {
+            "no constant is fitted to runs with state spaces, so that there is no error band: docs/model.md says how far \
+             published ones are off"
+                .to_owned()
+        }
+        Unmeasured::Recurrence => "no run with gated delta nets was measured, whose kernels are taken at the full rates of \
+                                   products and memory: real ones take longer, and there is no error band"
+            .to_owned(),
+        Unmeasured::SparseAttention => "no run with sparse attention was measured, whose indexer is taken at the full rate of \
+                                        products, so that there is no error band"
             .to_owned(),
         Unmeasured::Adapters => {
             "no constant is fitted to runs that train adapters, so that there is no error band: docs/fine-tuning.md says how \

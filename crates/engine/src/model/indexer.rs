@@ -1,0 +1,61 @@
+//! Indexers, which choose the tokens that attention looks at.
+
+use super::{AttentionWindow, LatentAttention, LayerKind, Matrix, Model};
+
+use serde::{Deserialize, Serialize};
+
+/// The indexer of sparse attention (DeepSeek-V3.2-Exp, `Indexer` in `inference/model.py`): narrow queries out of the
+/// compressed ones, and out of the residual stream one key for all of them and a weight for each head, score all tokens
+/// before. Attention looks at the best alone, with queries that are as wide as the compressed keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Indexer {
+    /// Heads of its queries.
+    pub heads: u32,
+    /// Channels of a head, and of the key.
+    pub head: u32,
+    /// The most tokens that attention looks at.
+    pub top_k: u32,
+}
+
+impl Indexer {
+    /// Width of all heads together.
+    pub(crate) fn width(self) -> u64 {
+        u64::from(self.heads) * u64::from(self.head)
+    }
+
+    /// Share of a whole causal sequence's scores that attention computes: as of a window of as many tokens.
+    pub(super) fn attended(self, sequence: u32) -> f64 {
+        AttentionWindow { size: self.top_k, layers: None, full_every: None, chunked: false }.attended(sequence)
+    }
+
+    /// Its products: queries, key, and weights of heads.
+    fn matrices(self, hidden: u32, queries: u32) -> [Matrix; 3] {
+        let of = |input: u32, output: u64| Matrix { input: input.into(), output };
+        [of(queries, self.width()), of(hidden, self.head.into()), of(hidden, self.heads.into())]
+    }
+}
+
+impl Model {
+    /// The indexer of layers of a kind, and the latent attention whose tokens it chooses.
+    pub(crate) fn indexer(&self, kind: LayerKind) -> Option<(Indexer, LatentAttention)> {
+        self.indexer.zip(self.latent).filter(|_| kind.mixer.attends())
+    }
+
+    /// The products of the indexer of layers of a kind.
+    pub(super) fn indexer_matrices(&self, kind: LayerKind) -> impl Iterator<Item = Matrix> + use<> {
+        let hidden = self.hidden;
+        let matrices = self.indexer(kind).map(|(own, latent)| own.matrices(hidden, latent.query.unwrap_or(hidden)));
+        matrices.into_iter().flatten()
+    }
+
+    /// Weights of the indexer of layers of a kind.
+    pub(crate) fn indexer_weights(&self, kind: LayerKind) -> u64 {
+        self.indexer_matrices(kind).map(Matrix::parameters).sum()
+    }
+
+    /// Parameters of the indexer of layers of a kind: its weights, and the norm of its key, with scale and shift.
+    pub(super) fn indexer_parameters(&self, kind: LayerKind) -> u64 {
+        self.indexer_weights(kind) + self.indexer(kind).map_or(0, |(own, _)| 2 * u64::from(own.head))
+    }
+}
