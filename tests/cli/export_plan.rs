@@ -153,6 +153,44 @@ MEGATRON_ARGS=(
     );
 }
 
+/// The arguments are those of `NVIDIA-Nemotron-3-Nano-30B-A3B-BF16.sh` of Megatron-LM's examples; read again they make the same
+/// model. What stands between stages or behind the layers is refused.
+#[test]
+fn megatron_has_hybrids() {
+    let home = Home::new();
+    let plan = "--hardware h100-80gb-dgx --model nemotron-3-nano --devices 64 --strategy zero1 --ep 8 --seq 8192";
+    let script = home.run(&format!("export --to megatron {plan}")).stdout;
+    assert_contains(
+        &script,
+        &[
+            "--hybrid-layer-pattern ",
+            "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME",
+            "--mamba-num-heads 64\n",
+            "--mamba-head-dim 64\n",
+            "--mamba-state-dim 128\n",
+            "--mamba-num-groups 8\n",
+            "--moe-shared-expert-intermediate-size 3712\n",
+            "--squared-relu\n",
+            "pretrain_hybrid.py",
+        ],
+    );
+    assert!(!script.contains("--num-layers") && !script.contains("further arguments"), "{script}");
+    home.write("job.sh", &script);
+    let import = home.run("import plan job.sh --hardware h100-80gb-dgx --out job.toml");
+    assert_eq!(import.code, Some(0), "{}", import.stderr);
+    let counts = |command: &str| {
+        let run = home.run(command);
+        let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap_or_default();
+        [&json["parameters"]["total"], &json["parameters"]["active"]].map(serde_json::Value::as_u64)
+    };
+    assert_eq!(counts("eval ./job.toml --format json"), [Some(31_577_937_344), Some(3_580_073_408)]);
+    for (pattern, what) in [("MEM|EM*E", "the stages of a pipeline"), ("MEM*/ME", "further tokens"), ("GEM*", "'G'")] {
+        home.write("job.sh", &script.replace("MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME", pattern));
+        let refused = home.run("import plan job.sh --hardware h100-80gb-dgx").refused().join("\n");
+        assert_contains(&refused, &["hybrid", what]);
+    }
+}
+
 /// A rank's batch is 8 micro-batches of 2; 16 data-parallel ranks make 256 sequences; 32 layers over 4 stages are 8 each.
 #[test]
 fn torchtitan() {

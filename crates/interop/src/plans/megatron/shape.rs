@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use shardscope_engine::model::{AttentionWindow, Experts, Model, Norm, Positions, QkNorm};
+use shardscope_engine::model::{AttentionWindow, Experts, LayerPattern, Mamba, Model, Norm, Positions, QkNorm};
 use shardscope_engine::problem::Problem;
 use shardscope_engine::scenario::Field;
 
@@ -16,10 +16,9 @@ use super::on;
 /// Arguments that say of a model what no shape here has.
 const KEYS: &[ToolKey] = &[
     only("multi_latent_attention", OFF, CONFIG),
-    only("hybrid_override_pattern", OFF, "only plain decoders are known"),
-    only("hybrid_attention_ratio", OFF, "only plain decoders are known"),
+    only("hybrid_attention_ratio", OFF, "write the layers with --hybrid-layer-pattern"),
+    only("hybrid_mlp_ratio", OFF, "write the layers with --hybrid-layer-pattern"),
     only("moe_layer_freq", &["1"], CONFIG),
-    only("moe_shared_expert_intermediate_size", OFF, CONFIG),
     only("add_qkv_bias", OFF, CONFIG),
 ];
 
@@ -47,7 +46,7 @@ pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 }
 
 /// Arguments that are read here.
-const NAMES: [&str; 23] = [
+const NAMES: [&str; 34] = [
     "num_layers",
     "hidden_size",
     "num_attention_heads",
@@ -71,13 +70,24 @@ const NAMES: [&str; 23] = [
     "qk_layernorm",
     "window_size",
     "max_position_embeddings",
+    "hybrid_layer_pattern",
+    "hybrid_override_pattern",
+    "is_hybrid_model",
+    "squared_relu",
+    "mamba_num_heads",
+    "mamba_head_dim",
+    "mamba_state_dim",
+    "mamba_num_groups",
+    "moe_shared_expert_intermediate_size",
+    "moe_shared_expert_gate",
+    "moe_latent_size",
 ];
 
 fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Problem> {
     let file = settings.file.clone();
     let mut count = |name: &str, field: &str| count(settings, draft, name, field);
     let missing = |name: &str| Problem::new(&file, format!("no --{name}, so the model is not known"), CONFIG);
-    let layers = count("num_layers", "layers")?.ok_or_else(|| missing("num-layers"))?;
+    let layers = count("num_layers", "layers")?;
     let hidden = count("hidden_size", "hidden")?.ok_or_else(|| missing("hidden-size"))?;
     let heads = count("num_attention_heads", "heads")?.ok_or_else(|| missing("num-attention-heads"))?;
     let groups = count("num_query_groups", "kv_heads")?;
@@ -85,6 +95,11 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
     let head = count("kv_channels", "head_size")?;
     let rows = count("max_position_embeddings", "position_rows")?;
     let padded = count("padded_vocab_size", "vocab")?;
+    let mamba = mamba(settings, draft, hidden)?;
+    let pattern = pattern(settings, draft)?;
+    // The pattern's own length, whatever is said beside it.
+    let layers = pattern.as_ref().map(LayerPattern::layers).or(layers).ok_or_else(|| missing("num-layers"))?;
+    let mut count = |name: &str, field: &str| self::count(settings, draft, name, field);
     let vocab = if padded.is_none() { count("vocab_size", "vocab")? } else { None };
     let experts = experts(settings, draft)?;
     let gated = on(settings, "swiglu").or_else(|| on(settings, "glu_activation"));
@@ -126,14 +141,14 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
         bias: !free,
         causal: true,
         sequence,
-        pattern: None,
+        mamba: Some(mamba).filter(|_| pattern.as_ref().is_some_and(LayerPattern::has_mamba)),
+        pattern,
         biases: None,
         latent: None,
         indexer: None,
         output_gate: false,
         window: window.and_then(|window| attention_window(&window.text)),
         delta_net: None,
-        mamba: None,
         experts,
         mtp_layers: 0,
     };
@@ -144,6 +159,47 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
         None => Ok(model),
     }
 }
+
+/// What each layer is, where they are one thing each: `M`, `*`, `-` and `E` as in
+/// `megatron/core/models/hybrid/hybrid_layer_allocation.py`, which also knows letters of other mixers, stages between `|` and
+/// layers for further tokens behind `/`.
+fn pattern(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Option<LayerPattern>, Problem> {
+    // What the pattern says already, and an activation function, which has no parameters.
+    for name in ["is_hybrid_model", "squared_relu"] {
+        on(settings, name);
+    }
+    let [new, old] = ["hybrid_layer_pattern", "hybrid_override_pattern"].map(|name| on(settings, name));
+    let Some(setting) = new.or(old) else { return Ok(None) };
+    let refuse = |what: String, fix: &str| Problem::new(&setting.place, what, fix);
+    for (sign, what, fix) in [
+        ('|', "the stages of a pipeline", "write the layers alone, and stages with --stage-layers"),
+        ('/', "layers that predict further tokens", "write the layers alone; --mtp-layers says how many there are"),
+    ] {
+        if setting.text.contains(sign) {
+            return Err(refuse(format!("'{}' has {what} behind '{sign}'", setting.text), fix));
+        }
+    }
+    let pattern = LayerPattern::try_from(setting.text.clone()).map_err(|what| refuse(what, CONFIG))?;
+    draft.report.take("model.pattern", &setting.text, &setting.place);
+    Ok(Some(pattern))
+}
+
+/// The state space of layers that have one: of `MambaMixer`, whose convolution sees 4 tokens and whose chunks have 128
+/// (`megatron/core/ssm/mamba_mixer.py`; the defaults are those of `transformer_config.py`).
+fn mamba(settings: &mut ToolSettings, draft: &mut PlanDraft, hidden: u32) -> Result<Mamba, Problem> {
+    let mut count = |name: &str, field: &str| count(settings, draft, name, field);
+    let head = count("mamba_head_dim", "mamba.head")?.unwrap_or(64);
+    let heads = count("mamba_num_heads", "mamba.heads")?.unwrap_or(2 * hidden / head);
+    let state = count("mamba_state_dim", "mamba.state")?.unwrap_or(128);
+    let groups = count("mamba_num_groups", "mamba.groups")?.unwrap_or(8);
+    Ok(Mamba { heads, head, state, groups, conv: MAMBA_CONV, chunk: MAMBA_CHUNK })
+}
+
+/// Tokens that the convolution of a state space sees, which no argument says.
+pub(super) const MAMBA_CONV: u32 = 4;
+
+/// Tokens of a chunk of its scan, which no argument says.
+pub(super) const MAMBA_CHUNK: u32 = 128;
 
 /// The name of a file without its folders and its ending: it becomes the model's id.
 fn stem(file: &str) -> String {
@@ -166,21 +222,24 @@ fn count(settings: &mut ToolSettings, draft: &mut PlanDraft, name: &str, field: 
 
 fn experts(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Option<Experts>, Problem> {
     let mut count = |name: &str, field: &str| count(settings, draft, name, field);
-    let [experts, active, ffn_hidden] = [
+    let [experts, active, ffn_hidden, shared_ffn, latent] = [
         count("num_experts", "experts.count")?,
         count("moe_router_topk", "experts.active")?,
         count("moe_ffn_hidden_size", "experts.ffn_hidden")?,
+        count("moe_shared_expert_intermediate_size", "experts.shared_ffn")?,
+        count("moe_latent_size", "experts.latent")?,
     ];
+    let shared_gate = on(settings, "moe_shared_expert_gate").is_some();
     // The parser's default is two experts of each token; one expert is a dense model.
     Ok(experts.filter(|count| *count > 1).map(|count| Experts {
         count,
         active: active.unwrap_or(2),
         ffn_hidden,
-        shared_ffn: None,
-        shared_gate: false,
+        shared_ffn,
+        shared_gate,
         dense_layers: None,
         active_groups: None,
-        latent: None,
+        latent,
         every: None,
     }))
 }

@@ -2,7 +2,7 @@
 
 use crate::FileText;
 use crate::megatron::{RECIPE, RECIPES, SHARDED};
-use shardscope_engine::model::{Model, Norm, Positions, QkNorm};
+use shardscope_engine::model::{LayerPattern, Mamba, Model, Norm, Positions, QkNorm};
 use shardscope_engine::plan::{Capacity, CudaGraphs, GradientFormat, Module, Offload, Precision, Recompute, Sharded};
 use shardscope_engine::scenario::{Field, Value};
 use shardscope_engine::text::shell::ShellCode;
@@ -10,6 +10,7 @@ use shardscope_engine::text::shell::ShellCode;
 use super::super::table;
 use super::super::writer::{Line, PlanWriter, Shards};
 use super::super::written::{Head, Ranks, options};
+use super::shape::{MAMBA_CHUNK, MAMBA_CONV};
 use super::{
     CAPACITY, CAPACITY_FILLED, COPIES, GLOBAL, GRADIENTS_BF16, GRADIENTS_FP32, KEYS, MODULES, ON_HOST, WHOLE_GRAPH,
 };
@@ -54,13 +55,19 @@ pub fn script(writer: &mut PlanWriter) -> (Vec<Line>, &'static str) {
 /// The script: a list that the user's command takes.
 pub fn text(head: &Head, lines: &[Line], environment: &'static str, ranks: &Ranks) -> Result<FileText, String> {
     let dashed = |line: &Line| Line { name: line.name.replace('_', "-"), ..line.clone() };
+    let program = if lines.iter().any(|line| line.name == PATTERN) { "pretrain_hybrid.py" } else { "pretrain_gpt.py" };
     let lines: Vec<Line> = lines.iter().map(dashed).collect();
     let script = ShellCode::default().comments(head.lines()).code(environment);
     let script = script.code("WORLD_SIZE=").word(ranks.devices).code("  # nodes x devices of each\nMEGATRON_ARGS=(");
-    FileText::shell(options(script, "\n   ", &lines).code("\n)\n").code(RUN))
+    FileText::shell(
+        options(script, "\n   ", &lines).code("\n)\n").code(RUN).code(program).code(" \"${MEGATRON_ARGS[@]}\" ...\n"),
+    )
 }
 
-const RUN: &str = "# torchrun --nnodes NODES --nproc-per-node DEVICES pretrain_gpt.py \"${MEGATRON_ARGS[@]}\" ...\n";
+const RUN: &str = "# torchrun --nnodes NODES --nproc-per-node DEVICES ";
+
+/// What each layer is, where they are one thing each.
+const PATTERN: &str = "hybrid_layer_pattern";
 
 fn of_model(model: &Model, writer: &mut PlanWriter) -> Vec<Line> {
     let mut lines: Vec<Line> = [
@@ -99,13 +106,26 @@ fn of_model(model: &Model, writer: &mut PlanWriter) -> Vec<Line> {
             lines.push(Line::new(name, count));
         }
     }
+    let alone = model.pattern.is_some();
+    if let Some(pattern) = &model.pattern {
+        lines.retain(|line| line.name != "num_layers");
+        lines.push(Line::new(PATTERN, letters(pattern, model.layers)));
+        write_mamba(model, &mut lines, writer);
+        for (name, count) in model.experts.into_iter().flat_map(|experts| {
+            [("moe_shared_expert_intermediate_size", experts.shared_ffn), ("moe_latent_size", experts.latent)]
+        }) {
+            lines.extend(count.map(|count| Line::new(name, count)));
+        }
+        // Its MLPs have no gate, and squared ReLUs.
+        lines.extend((!model.gated).then(|| Line::new("squared_relu", true)));
+    }
     let own = [
         (model.latent.is_some(), "its attention's compressed keys and values"),
         (model.window.is_some(), "the window of its attention"),
         (model.delta_net.is_some(), "its gated delta nets (--experimental-attention-variant gated_delta_net)"),
-        (model.pattern.is_some(), "its layers that are a mixer or an MLP alone (--hybrid-override-pattern)"),
+        (model.indexer.is_some(), "its sparse attention (--experimental-attention-variant dsa)"),
         (
-            model.experts.is_some_and(|experts| experts.latent.is_some()),
+            !alone && model.experts.is_some_and(|experts| experts.latent.is_some()),
             "its experts' narrower tokens (--moe-latent-size)",
         ),
         (model.output_gate, "the gate of its attention's output"),
@@ -113,7 +133,10 @@ fn of_model(model: &Model, writer: &mut PlanWriter) -> Vec<Line> {
         (model.norms != 2, "its norms per layer"),
         (model.qk_norm == QkNorm::Width, "its norm over all heads"),
         (
-            model.experts.is_some_and(|it| it.shared_ffn.is_some() || it.dense_layers.is_some() || it.every.is_some()),
+            !alone
+                && model
+                    .experts
+                    .is_some_and(|it| it.shared_ffn.is_some() || it.dense_layers.is_some() || it.every.is_some()),
             "its shared experts and dense layers",
         ),
     ];
@@ -121,6 +144,27 @@ fn of_model(model: &Model, writer: &mut PlanWriter) -> Vec<Line> {
         writer.notes.push(format!("model {}: {what} take further arguments", model.id));
     }
     lines
+}
+
+/// A letter for each layer.
+fn letters(pattern: &LayerPattern, layers: u32) -> String {
+    String::from(pattern.clone()).chars().cycle().take(layers as usize).collect()
+}
+
+/// The state space of layers that have one.
+fn write_mamba(model: &Model, lines: &mut Vec<Line>, writer: &mut PlanWriter) {
+    let Some(Mamba { heads, head, state, groups, conv, chunk }) = model.mamba else { return };
+    for (name, count) in
+        [("mamba_num_heads", heads), ("mamba_head_dim", head), ("mamba_state_dim", state), ("mamba_num_groups", groups)]
+    {
+        lines.push(Line::new(name, count));
+    }
+    if (conv, chunk) != (MAMBA_CONV, MAMBA_CHUNK) {
+        writer.notes.push(format!(
+            "model {}: MambaMixer takes convolutions of {MAMBA_CONV} tokens and chunks of {MAMBA_CHUNK}, not {conv} and {chunk}",
+            model.id
+        ));
+    }
 }
 
 /// The longest sequence, or the rows of the table of learned positions.
