@@ -44,10 +44,8 @@ impl Rates<'_> {
             2 => ["queries and compressed keys", "keys and values", ""],
             _ => ["compressed queries and keys", "queries", "keys and values"],
         };
-        let names = match kind.has_narrow_gates(model) {
-            true => ["queries, keys, values and narrow gates", "decays", "output gate"],
-            false => names,
-        };
+        let narrow = ["queries, keys, values and narrow gates", "decays", "output gate"];
+        let names = if kind.has_narrow_gates(model) { narrow } else { names };
         let inputs = model.attention_inputs(kind).zip(names);
         let mut both: Vec<PerDirection<Kernel>> =
             inputs.map(|(matrix, name)| self.weight_product(name, self.column_parallel(matrix, tokens))).collect();

@@ -146,8 +146,8 @@ fn qwen3_next_has_the_published_parameters() {
     assert_eq!(model.active_parameters(), 3_874_929_408);
 }
 
-/// Kimi Linear: a layer with a decay for each channel has 2304 x (3 x 4096 + 32 + 2 x 128) + 2 x 128 x 4096 + 4 x 12,288
-/// + 32 + 4096 + 128 + 4096 x 2304, one with attention 2304 x 6720 + 512 x 8192 + 512 + 4096 x 2304; the last one of 27
+/// Kimi Linear: a layer with a decay for each channel has 2304 x (3 x 4096 + 32 + 2 x 128), 2 x 128 x 4096, 4 x 12,288, 32,
+/// 4096, 128 and 4096 x 2304 parameters, one with attention 2304 x 6720, 512 x 8192, 512 and 4096 x 2304; the last one of 27
 /// has attention beside each fourth. 26 layers have 256 experts of 3 x 2304 x 1024, a shared one and a router, one an MLP of
 /// 9216.
 #[test]
@@ -176,7 +176,7 @@ fn deepseek_v3_2_is_v3_with_indexers() {
     let [short, long] = [2048, 131_072].map(|sequence| sparse.attended(sparse.kind(0), sequence));
     assert_eq!((short, long), (1.0, 0.031_005_859_375));
     // Queries by keys are 512 + 64 wide for each of 128 heads, scores by values 512.
-    assert_eq!(sparse.score_width(sparse.kind(0)), 128.0 * 544.0);
+    assert_eq!(Flop::new(sparse.score_width(sparse.kind(0))), Flop::new(128.0 * 544.0));
     assert_eq!(sparse.problems(), []);
     let wrong = |model: Model| model.problems().into_iter().map(|problem| problem.field).collect::<Vec<_>>();
     let alone = Model { latent: None, causal: false, ..(*sparse).clone() };

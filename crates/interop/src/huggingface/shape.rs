@@ -61,7 +61,7 @@ pub(super) fn model(keys: &mut Keys<'_>, family: &Family, options: ImportOptions
         indexer: indexer(keys, family)?,
         output_gate: family.delta_net == DeltaNetRule::Gated
             && keys.switch_or("output_gate", "attn_output_gate", true)?,
-        window: if family.delta_net != DeltaNetRule::None { None } else { window::read(keys, family, layers)? },
+        window: if family.delta_net == DeltaNetRule::None { window::read(keys, family, layers)? } else { None },
         delta_net: delta_net::read(keys, family, layers)?,
         mamba: mamba::read(keys, pattern.as_ref())?,
         pattern,

@@ -335,8 +335,9 @@ fn an_indexer_scores_all_tokens_and_attention_reads_the_best() {
     let pairs = 0.5 * 1024.0 * 1024.0;
     let (chosen, weights) = (0.234_375 * pairs, 1024.0 * 100_352.0);
     let near = |value: f64, expected: f64| assert!((value / expected - 1.0).abs() < 1e-12, "{value} for {expected}");
-    for tensor in [1.0, 2.0] {
-        scenario.plan.tensor = tensor as u32;
+    for ranks in [1, 2] {
+        scenario.plan.tensor = ranks;
+        let tensor = f64::from(ranks);
         let rates = rates(&scenario);
         let PerDirection { forward, backward } = rates.attention_work(DENSE, 1);
         // Queries by keys and scores by values, 2 flop each.
