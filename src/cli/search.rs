@@ -36,6 +36,8 @@ pub(super) fn run(session: &Session, arguments: &SearchArgs) -> Result<Exit, Fai
     }
     let is_empty = answer.plans.is_empty() && answer.exact && arguments.part.is_none();
     let nearest = if is_empty { nearest::nearest(session, &search, arguments, &cancel)? } else { None };
+    let on_host =
+        if is_empty { search.run_offloading(&Evaluator::new(&session.pool()?, &cancel), &mut |_| {}) } else { None };
     let mut workspace = Workspace::default();
     let evaluations = answer.plans.iter().map(|found| search::full(&found.scenario, &mut workspace));
     let evaluations = evaluations.collect::<Result<Vec<_>, _>>()?;
@@ -47,6 +49,7 @@ pub(super) fn run(session: &Session, arguments: &SearchArgs) -> Result<Exit, Fai
         evaluations: &evaluations,
         commands: &commands,
         nearest: nearest.as_ref(),
+        on_host: on_host.as_ref(),
         per_operator: per_operator.as_ref(),
         time,
     };

@@ -145,10 +145,10 @@ impl Work {
 }
 
 /// Tells of the first plan at once, of how far the search is once a pause is over, of the whole plans when they are
-/// proven, and last of all that was found.
+/// proven, and last of all that was found. Where nothing fits, plans that offload are searched too.
 fn best_plans(search: &PlanSearch, evaluator: &Evaluator, desk: Desk) {
     let (mut told, mut known) = (None::<Instant>, None);
-    let answer = planner::best_plans(search, evaluator, &mut |so_far| {
+    let mut tell = |so_far: &PlanSearchAnswer| {
         let best = so_far.plans.first().map(|plan| search.objective.of(plan));
         let first = known.is_none() && best.is_some();
         let due = told.is_none_or(|told| told.elapsed() >= desk.pause);
@@ -156,7 +156,11 @@ fn best_plans(search: &PlanSearch, evaluator: &Evaluator, desk: Desk) {
             (told, known) = (Some(Instant::now()), best);
             (desk.tell)(Found::BestPlans(Box::new(so_far.clone()), false));
         }
-    });
+    };
+    let mut answer = planner::best_plans(search, evaluator, &mut tell);
+    if answer.plans.is_empty() && answer.exact {
+        answer = search.run_offloading(evaluator, &mut tell).unwrap_or(answer);
+    }
     if !desk.cancel.is_cancelled() {
         (desk.tell)(Found::BestPlans(Box::new(answer), true));
     }

@@ -75,6 +75,11 @@ impl BestView {
         &self.answer
     }
 
+    /// Whether the plans offload because none fits otherwise.
+    const fn offloads(&self) -> bool {
+        self.answer.without_offload.is_some()
+    }
+
     /// Whether the search has ended.
     pub const fn is_complete(&self) -> bool {
         self.complete
@@ -185,7 +190,7 @@ impl View for BestView {
     }
 
     fn command_line(&self, context: &Context) -> Option<(&'static str, String)> {
-        Some(("the best plans", self.question.command(self.asked()?, context.library)?))
+        Some(("the best plans", self.question.command(self.asked()?, self.offloads(), context.library)?))
     }
 
     fn rows(&self, _: &Context) -> Option<Vec<String>> {

@@ -40,7 +40,7 @@ pub use limits::{GridReport, LimitsReport};
 pub use measured::{MeasuredReport, band_words, cause_cells, measured};
 pub use plan::{PlanReport, ProfileReport};
 pub use published::{PublishedAmounts, published};
-pub use search::{SearchReport, extent_words, plan_words, proven_words, so_far_words};
+pub use search::{SearchReport, extent_words, offload_words, plan_words, proven_words, so_far_words};
 pub use support::SupportReport;
 pub use sweep::{SweepCells, SweepReport};
 pub use text::StepLimit;

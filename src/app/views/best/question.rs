@@ -174,8 +174,8 @@ impl PlanQuestion {
         PlanSearch { base: scenario.clone(), space, objective: self.objective(), limits, top: TOP, front }
     }
 
-    /// The command line of a search that it has asked for.
-    pub(super) fn command(self, search: &PlanSearch, library: &Library) -> Option<String> {
+    /// The command line of a search that it has asked for, or of one whose plans offload because none fits otherwise.
+    pub(super) fn command(self, search: &PlanSearch, offloads: bool, library: &Library) -> Option<String> {
         let PlanSearch { base, space, objective, front, .. } = search;
         // What the view counts in device-hours then, or for a token, no flag does.
         let lacks = match objective {
@@ -197,7 +197,7 @@ impl PlanQuestion {
             }
         }
         let Allowed { quantised, offload, fp8 } = NUMERICS[self.numerics].0;
-        let allowed = [(quantised, "quantised"), (offload, "offload"), (fp8, "fp8")];
+        let allowed = [(quantised, "quantised"), (offload || offloads, "offload"), (fp8, "fp8")];
         let allowed: Vec<&str> = allowed.into_iter().filter_map(|(allowed, word)| allowed.then_some(word)).collect();
         if !allowed.is_empty() {
             line = line.option("allow", allowed.join(","));

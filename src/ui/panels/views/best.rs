@@ -18,7 +18,7 @@ use shardscope_engine::scenario;
 use shardscope_engine::search::plans::{EvaluatedPlan, Objective};
 use shardscope_engine::units::{Amount, Seconds, percent, thousands};
 use shardscope_report::figures::{
-    self, CellTone, Figure, FigureSubject, Table, TableCell, extent_words, plan_words, proven_words,
+    self, CellTone, Figure, FigureSubject, Table, TableCell, extent_words, offload_words, plan_words, proven_words,
 };
 
 pub(super) const DRAWING: Drawing =
@@ -42,6 +42,8 @@ fn view(app: &App, theme: Theme, inside: Rect) -> TableView {
     if best.answer().plans.is_empty() {
         return TableView { over, instead: Some(nothing(app)), ..framed };
     }
+    let offload = offload_words(best.answer()).into_iter().flatten();
+    over.extend(offload.map(|said| Line::styled(said, theme.style(Role::Title))));
     let shown = shown(app, usize::from(inside.width));
     let (compared, columns) = (compared(app, theme, &shown), set(&shown));
     let role = |at: usize| if shown[at] == best.sort { Role::Cursor } else { Role::Title };

@@ -1,6 +1,6 @@
 //! The answer to a search over whole plans.
 
-use crate::evaluate::Summary;
+use crate::evaluate::{Summary, Workspace, summary};
 use crate::scenario::{Layout, Scenario};
 use crate::search::WorkPart;
 
@@ -20,6 +20,14 @@ impl EvaluatedPlan {
     pub fn new(scenario: Scenario, summary: Summary) -> Option<Self> {
         let layout = scenario.layout().ok()?;
         Some(Self { scenario, summary, layout })
+    }
+
+    /// The plan with no more on the host than a base puts there, whether or not the devices have the memory.
+    fn with_offload_of(&self, base: &Scenario) -> Option<Self> {
+        let mut scenario = self.scenario.clone();
+        scenario.plan.offload = base.plan.offload;
+        let figures = summary(&scenario, &mut Workspace::default()).ok()?;
+        Self::new(scenario, figures)
     }
 }
 
@@ -59,4 +67,15 @@ pub struct PlanSearchAnswer {
     pub exact: bool,
     /// The proof so far: no plan takes less than this share of the best one's time.
     pub proven: f64,
+    /// The best plan with no more on the host than the job puts there, for which the devices have no memory; only where plans
+    /// offload because none fits otherwise.
+    pub without_offload: Option<EvaluatedPlan>,
+}
+
+impl PlanSearchAnswer {
+    /// The answer beside what its best plan would be with the offload of a base.
+    pub(super) fn beside_offload_of(&self, base: &Scenario) -> Self {
+        let without_offload = self.plans.first().and_then(|best| best.with_offload_of(base));
+        Self { without_offload, ..self.clone() }
+    }
 }

@@ -73,6 +73,18 @@ impl PlanSearch {
         self.run_share(&SearchShare::default(), evaluator, progress)
     }
 
+    /// Searches plans that put more on the host than the job does, for where none fits otherwise. `None` where nothing more
+    /// can go there, or no such plan fits either.
+    pub fn run_offloading(
+        &self,
+        evaluator: &Evaluator,
+        progress: &mut dyn FnMut(&PlanSearchAnswer),
+    ) -> Option<PlanSearchAnswer> {
+        let offloading = Self { space: self.space.offloading(&self.base)?, ..self.clone() };
+        let answer = offloading.run(evaluator, &mut |so_far| progress(&so_far.beside_offload_of(&self.base)));
+        (!answer.plans.is_empty()).then(|| answer.beside_offload_of(&self.base))
+    }
+
     /// Searches the plans that other processes leave to this one.
     pub fn run_share(
         &self,
@@ -337,6 +349,7 @@ impl<'a> SearchRun<'a> {
             counts: self.counts,
             exact,
             proven: (bound / best).min(1.0),
+            without_offload: None,
         }
     }
 }

@@ -181,6 +181,19 @@ impl SearchSpace {
         }
     }
 
+    /// The space of plans that put more on the host than a base does; `None` where there is none, or where these are in this
+    /// space already.
+    pub(super) fn offloading(&self, base: &Scenario) -> Option<Self> {
+        let mut space = self.clone();
+        space.allow(Allowed { offload: true, ..Allowed::default() }, base);
+        if space == *self {
+            return None;
+        }
+        let offloads = space.values.get_mut(&Field::Offload)?;
+        offloads.retain(|value| value.get() != Some(base.plan.offload));
+        (!offloads.is_empty()).then_some(space)
+    }
+
     /// Whether plans may differ in a field; in a strategy, where their state may lie anywhere.
     pub fn is_free(&self, field: Field) -> bool {
         match field {

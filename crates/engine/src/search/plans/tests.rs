@@ -181,6 +181,38 @@ fn held_fields_stay_and_others_take_the_values_they_are_given() {
     }
 }
 
+/// 32 layers of 12 x 1024^2 parameters, 12 B of optimizer state each, an eighth on each of 8 devices: 604 MB do not fit into
+/// 450. On the host there are 32 x 12 x 1024^2 x (12 + 4) / 2 = 3.2 GB of each node's share, with weights 3.6 GB; its
+/// gathered layers of 25 MB and 32 inputs of 2 MB fit. A job that says what is offloaded, or a stack that cannot, has no
+/// such plans.
+#[test]
+fn plans_offload_where_none_fits_otherwise() {
+    let over = ["micro-batch=1", "recompute=full", "tp=1", "cp=1", "pp=1"];
+    let mut search = search(base(32, 1.0), Objective::Throughput, &over);
+    search.base.plan.memory_factor = 450e6 / search.base.capacity().get();
+    assert!(answer(&search, 2).plans.is_empty());
+    let offloading = |search: &PlanSearch| {
+        let pool = pool(Some(2)).expect("threads");
+        search.run_offloading(&Evaluator::new(&pool, &Cancel::default()), &mut |_| {})
+    };
+    let found = offloading(&search).expect("plans that fit");
+    let (best, without) = (&found.plans[0], found.without_offload.as_ref().expect("the plan on the devices"));
+    assert!(best.summary.fits && best.scenario.plan.offload.optimizer(), "{}", best.scenario.plan.offload);
+    let parameters = 32.0 * 12.0 * 1024.0 * 1024.0;
+    let weights = if best.scenario.plan.offload.state() { 2.0 } else { 0.0 };
+    assert!((best.scenario.host_memory().get() / (parameters * (16.0 + weights) / 2.0) - 1.0).abs() < 0.05);
+    let mut kept = best.scenario.clone();
+    kept.plan.offload = Offload::None;
+    assert_eq!(without.scenario, kept);
+    assert!(!without.summary.fits && without.summary.step_time < best.summary.step_time);
+    let mut held = search.clone();
+    held.space.fix(Field::Offload);
+    assert_eq!(offloading(&held), None);
+    let runs = crate::stack::Runs { offload: Some(Vec::new()), ..Default::default() };
+    std::sync::Arc::make_mut(&mut search.base.stack).runs = Some(runs);
+    assert_eq!(offloading(&search), None);
+}
+
 /// 8 sequences on 4, 8 and 16 devices: 16 data ranks are too many for them, 8 with two tensor ranks are not. So no size is
 /// left out for what the job's own mesh takes.
 #[test]

@@ -27,6 +27,8 @@ pub struct SearchReport<'a> {
     pub commands: &'a [Option<String>],
     /// The nearest plan where none keeps to all that is asked, and what it misses.
     pub nearest: Option<&'a (EvaluatedPlan, String)>,
+    /// The plans that offload, where none fits otherwise.
+    pub on_host: Option<&'a PlanSearchAnswer>,
     /// A plan with a choice for each operator that is better than all of them, if there is one.
     pub per_operator: Option<&'a FoundPlan>,
     /// How long the search took.
@@ -72,6 +74,23 @@ pub fn proven_words(objective: Objective, answer: &PlanSearchAnswer) -> String {
         Objective::Memory => "memory",
     };
     format!("none gets below {share} of its {of}")
+}
+
+/// The best of plans that offload because none fits otherwise: what it has on each host, and its step beside the one with no
+/// more on the host than the job has there.
+pub fn offload_words(answer: &PlanSearchAnswer) -> Option<[String; 2]> {
+    let (best, without) = answer.plans.first().zip(answer.without_offload.as_ref())?;
+    let (plan, memory) = (&best.scenario.plan, &without.summary.memory);
+    let held = best.scenario.host_memory() + best.scenario.drive_memory();
+    Some([
+        format!("none fits the devices alone: offload {} puts {held} on each host", plan.offload),
+        format!(
+            "{} a step; on the devices it would take {}, and {} more than they have",
+            best.summary.step_time,
+            without.summary.step_time,
+            memory.peak - memory.capacity
+        ),
+    ])
 }
 
 /// How far a search is: its best plan so far, and what is proven of it.
@@ -212,6 +231,9 @@ impl SearchReport<'_> {
         if let Some((found, why)) = self.nearest {
             lines.line(&format!("nearest: {why}: {}", plan_words(&found.scenario.plan)));
         }
+        if let Some(words) = self.on_host.and_then(offload_words) {
+            lines.line(&format!("{} (--allow offload searches these)", words.join("; ")));
+        }
         if !self.answer.plans.is_empty() {
             lines.line("");
             lines.0.push_str(&shown(&self.answer.plans));
@@ -324,9 +346,26 @@ impl SearchReport<'_> {
                 "lacks": lacking(&found.scenario).collect::<Vec<_>>(),
                 "scenario": ScenarioFile::of(&found.scenario),
             })),
+            "on_host": self.on_host.and_then(on_host),
             "pareto": self.answer.front.iter().map(on_front).collect::<Vec<_>>(),
         })
     }
+}
+
+/// The best plan that offloads, and what it would be without.
+fn on_host(answer: &PlanSearchAnswer) -> Option<Value> {
+    let (best, without) = answer.plans.first().zip(answer.without_offload.as_ref())?;
+    let figures = |found: &EvaluatedPlan| {
+        json!({
+            "step_time_s": found.summary.step_time.get(),
+            "peak_bytes": found.summary.memory.peak.get() as u64,
+            "host_bytes": (found.scenario.host_memory() + found.scenario.drive_memory()).get() as u64,
+        })
+    };
+    let mut found = figures(best);
+    found["without"] = figures(without);
+    found["scenario"] = json!(ScenarioFile::of(&best.scenario));
+    Some(found)
 }
 
 /// A plan that nothing beats in days, cost and devices together.
