@@ -232,7 +232,8 @@ fn take_over(mut read: Vec<(Tool, ToolSettings)>, draft: &mut PlanDraft) -> Resu
     let pair = read.iter().map(|(tool, _)| *tool).collect::<Vec<_>>();
     let ([tool] | [tool @ Tool::Trainer, Tool::Accelerate]) = pair[..] else { return Err(alone(&read)) };
     let both = read.len() == 2;
-    for (tool, settings) in read {
+    for (tool, mut settings) in read {
+        read_threads(&mut settings, draft);
         match tool {
             Tool::Accelerate => accelerate::read(settings, deepspeed.clone(), draft),
             Tool::Trainer => trainer::read(settings, deepspeed.clone(), both, draft),
@@ -243,6 +244,15 @@ fn take_over(mut read: Vec<(Tool, ToolSettings)>, draft: &mut PlanDraft) -> Resu
         }
     }
     Ok(tool)
+}
+
+/// Threads of the host for each process: as a script sets them, or the cores that DeepSpeed's launcher divides among them.
+fn read_threads(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    if let Some(threads) = settings.take(launcher::THREADS) {
+        draft.read(Field::HostThreads, &threads.text, &threads.place);
+    } else if let Some(bound) = settings.take("bind_cores_to_rank").filter(|bound| bound.text != "false") {
+        draft.bound_cores = Some(bound.place);
+    }
 }
 
 /// The way out where no file says how many devices there are.
@@ -290,7 +300,13 @@ fn finish(
     }
     let stem = Path::new(first).file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     let refused = |problems: Vec<Problem>| problems.iter().map(|problem| unlayable(first, problem)).collect::<Vec<_>>();
-    let scenario = library.resolve(&file).map_err(refused)?;
+    let mut scenario = library.resolve(&file).map_err(refused)?;
+    if let (Some(place), None) = (draft.bound_cores.take(), draft.value(Field::HostThreads)) {
+        let threads = (scenario.cluster.host_cores() / scenario.devices_on_node()).max(1);
+        draft.take(Field::HostThreads, threads, &place);
+        file.put(Field::HostThreads, Some(threads.into()));
+        scenario = library.resolve(&file).map_err(refused)?;
+    }
     let scenario =
         if settle(&scenario, &mut file, &mut draft)? { library.resolve(&file).map_err(refused)? } else { scenario };
     scenario.layout().map_err(refused)?;

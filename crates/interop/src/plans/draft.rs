@@ -34,6 +34,8 @@ pub(crate) struct PlanDraft {
     pub unsynchronised: Option<String>,
     /// Layers of a pipeline stage, where a file says so: how many stages that makes depends on the model.
     pub layers_per_stage: Option<(u32, String)>,
+    /// What divides a node's cores among its processes.
+    pub bound_cores: Option<String>,
     /// Devices of the nodes, where the user says these.
     of_nodes: Option<u32>,
     /// Fields that the user says, whatever the files have.

@@ -24,7 +24,12 @@ pub(super) struct LaunchCommand<'a> {
     pub world_size: Option<&'a str>,
     /// The script's value of `CUDA_VISIBLE_DEVICES`.
     pub visible: Option<&'a str>,
+    /// The script's value of [`THREADS`].
+    pub threads: Option<&'a str>,
 }
+
+/// The variable that sets how many threads of the host each process has.
+pub(super) const THREADS: &str = "OMP_NUM_THREADS";
 
 /// Puts the number of devices into the settings as `world_size`, and takes out the settings that it was counted from.
 pub(super) fn count_devices(settings: &mut ToolSettings, launch: &LaunchCommand<'_>) {
@@ -45,6 +50,17 @@ pub(super) fn count_devices(settings: &mut ToolSettings, launch: &LaunchCommand<
         .or_else(|| of_slurm(&heads(launch.text), "#SBATCH"));
     if let Some((count, place)) = count {
         settings.put("world_size", &count.to_string(), place);
+    }
+}
+
+/// Puts the threads of each process into the settings, where the script sets them to a number or to the processors of its task.
+pub(super) fn count_threads(settings: &mut ToolSettings, launch: &LaunchCommand<'_>) {
+    let Some(said) = launch.threads else { return };
+    let head = heads(launch.text);
+    let of_task = || option(&head, ["--cpus-per-task", "-c"]);
+    let text = if said.contains("SLURM_CPUS_PER_TASK") { of_task() } else { Some(said) };
+    if let Some(threads) = text.and_then(|text| text.parse::<u32>().ok()).filter(|threads| *threads > 0) {
+        settings.put(THREADS, &threads.to_string(), THREADS);
     }
 }
 
@@ -131,8 +147,26 @@ mod tests {
             settings.put(name, value, name);
         }
         let [world_size, visible] = variables;
-        count_devices(&mut settings, &LaunchCommand { words: &words, text: script, world_size, visible });
+        let launch = LaunchCommand { words: &words, text: script, world_size, visible, threads: None };
+        count_devices(&mut settings, &launch);
         settings.text("world_size").map(str::to_owned)
+    }
+
+    /// `#SBATCH --cpus-per-task=16` with `OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK` are 16; what another variable holds is not known.
+    #[test]
+    fn threads_of_a_process() {
+        let threads = |text: &str, said: Option<&str>| {
+            let mut settings = ToolSettings::new("run.sh");
+            let launch = LaunchCommand { words: &[], text, world_size: None, visible: None, threads: said };
+            count_threads(&mut settings, &launch);
+            settings.text(THREADS).map(str::to_owned)
+        };
+        let head = "#SBATCH --cpus-per-task=16\ntorchrun train.py";
+        assert_eq!(threads(head, Some("8")).as_deref(), Some("8"));
+        assert_eq!(threads(head, Some("$SLURM_CPUS_PER_TASK")).as_deref(), Some("16"));
+        assert_eq!(threads("torchrun", Some("$SLURM_CPUS_PER_TASK")), None);
+        assert_eq!(threads(head, Some("$THREADS")), None);
+        assert_eq!(threads(head, None), None);
     }
 
     #[test]

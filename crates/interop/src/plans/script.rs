@@ -8,7 +8,7 @@ use std::path::Path;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use super::launcher::{self, LaunchCommand};
+use super::launcher::{self, LaunchCommand, THREADS};
 use super::settings::ToolSettings;
 
 /// The most that values of variables may come to in all, each time one is put in: they may hold one another.
@@ -65,8 +65,10 @@ pub fn arguments(known: KnownFlags, file: &str, text: &str) -> Option<ToolSettin
     let words = words.concat();
     let variable = |name: &str| shell.values.get(name).map(String::as_str);
     // `CUDA_VISIBLE_DEVICES=0,1 torchrun ...` sets it for the command.
-    let [world_size, visible] = ["WORLD_SIZE", "CUDA_VISIBLE_DEVICES"].map(variable);
-    launcher::count_devices(&mut settings, &LaunchCommand { words: &words, text, world_size, visible });
+    let [world_size, visible, threads] = ["WORLD_SIZE", "CUDA_VISIBLE_DEVICES", THREADS].map(variable);
+    let launch = LaunchCommand { words: &words, text, world_size, visible, threads };
+    launcher::count_devices(&mut settings, &launch);
+    launcher::count_threads(&mut settings, &launch);
     Some(settings)
 }
 
@@ -87,8 +89,10 @@ pub fn launched(launcher: &[&str], file: &str, text: &str) -> Option<[ToolSettin
         .unwrap_or(words.len());
     let (options, program) = words.split_at(start);
     let [mut options, program] = [options, program].map(|words| settings(file, &[words.to_vec()]));
-    let world_size = shell.values.get("WORLD_SIZE").map(String::as_str);
-    launcher::count_devices(&mut options, &LaunchCommand { words: &words, text, world_size, visible: None });
+    let [world_size, threads] = ["WORLD_SIZE", THREADS].map(|name| shell.values.get(name).map(String::as_str));
+    let launch = LaunchCommand { words: &words, text, world_size, visible: None, threads };
+    launcher::count_devices(&mut options, &launch);
+    launcher::count_threads(&mut options, &launch);
     Some([options, program])
 }
 
