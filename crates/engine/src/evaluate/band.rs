@@ -2,8 +2,9 @@
 
 use strum::VariantArray;
 
+use crate::cost::{Factors, Rates};
 use crate::plan::Offload;
-use crate::scenario::Scenario;
+use crate::scenario::{HostThreads, Scenario};
 use crate::stack::{Band, ConstantValues, Division, Likeness};
 use crate::units::{FlopPerSecond, Seconds};
 
@@ -11,6 +12,11 @@ use super::figures::{Memory, Summary};
 
 /// Standard deviations on each side of the middle that hold 80 % of a normal distribution.
 pub const COVERAGE_SIGMA: f64 = 1.281_552;
+
+/// Half width, in the logarithm, of steps whose update runs on the host: five published ones are predicted within 35 %, with
+/// the threads that they ran with (docs/model.md).
+const HOST_HALF_WIDTH: f64 = 0.3;
+const HOST_ROWS: u32 = 5;
 
 /// An 80 % band of the step time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,7 +37,13 @@ impl ErrorBand {
     /// ([`super::slopes`]; none: as if they were exact), as independent of one another: the first is how far rows, or
     /// sources, differ from a fit beside them; the second grows with what no such row told, like the latency of thousands
     /// of nodes.
+    ///
+    /// Where the update runs on the host, five published steps stand behind it, and the band spans the threads with which it
+    /// may run where they are not known.
     pub fn around(scenario: &Scenario, step_time: Seconds, slopes: Option<&ConstantValues>) -> Option<Self> {
+        if scenario.plan.offload != Offload::None {
+            return Self::with_host(scenario, step_time);
+        }
         let Band { half_width, rows, .. } = *evidence(scenario)?;
         let open =
             scenario.calibration.posterior().zip(slopes).map(|(posterior, slopes)| posterior.uncertainty(slopes));
@@ -39,6 +51,25 @@ impl ErrorBand {
         // Widths are of the logarithm: 0.1 is from 0.905 to 1.105 times the step, as likely too slow as too fast.
         let end = |exponent: f64| step_time * libm::exp(exponent);
         Some(Self { low: end(-half_width), high: end(half_width), rows })
+    }
+
+    /// The band of a step whose update runs on the host, in its memory, and that is else like measured ones.
+    fn with_host(scenario: &Scenario, step_time: Seconds) -> Option<Self> {
+        let unlike = Unmeasured::of(scenario).any(|part| part != Unmeasured::Offload);
+        let offload = scenario.plan.offload;
+        if unlike || !offload.optimizer() || offload.on_drives() {
+            return None;
+        }
+        let run = likeness(scenario);
+        let measured = scenario.calibration.bands.iter().find(|band| band.serves(&run))?;
+        let rates = Rates::new(scenario, &Factors::default());
+        let HostThreads { counted, most } = scenario.host_threads();
+        rates.host_update_rate(counted)?;
+        let [slow, fast] =
+            [counted, most.unwrap_or(counted)].map(|threads| rates.host_update(scenario.updated_on_host(), threads));
+        let half_width = libm::hypot(measured.half_width, HOST_HALF_WIDTH);
+        let low = (step_time - (slow - fast)).max(Seconds::ZERO) * libm::exp(-half_width);
+        Some(Self { low, high: step_time * libm::exp(half_width), rows: HOST_ROWS })
     }
 
     /// The model flop per second and device at its ends, the lower first.
@@ -203,6 +234,42 @@ mod tests {
         assert_eq!(chance_of_fitting(&scenario, &memory), None, "no row ran with offload");
         assert!((likely_share(&scenario) - 1.0).abs() < f64::EPSILON);
         assert_eq!(evidence(&scenario), None);
+    }
+
+    /// One thread of 4 moves 1 GB/s where 16 cores a rank may: the update of 100.7 million parameters on 8 ranks, 28 B each, takes
+    /// 0.352 s with one, 0.022 s with 16. The band spans both, with 35 % on each side and what the rows leave open; known threads
+    /// leave it as wide on both sides.
+    #[test]
+    fn an_update_on_the_host_spans_the_threads_that_it_may_have() {
+        let mut scenario = crate::testing::scenario();
+        (scenario.plan.offload, scenario.plan.host_threads) = (Offload::Optimizer, None);
+        Arc::make_mut(&mut scenario.cluster).host = Some(crate::testing::host(1e12, 1e12));
+        Arc::make_mut(&mut scenario.stack).launcher = Some(crate::stack::ProcessLauncher::Deepspeed);
+        let run = likeness(&scenario);
+        let band = Band {
+            stacks: vec![run.stack.to_owned()],
+            architecture: run.architecture.to_owned(),
+            division: None,
+            across_nodes: None,
+            experts: false,
+            half_width: 0.4,
+            groups: 2,
+            rows: 2,
+        };
+        let calibration = Arc::make_mut(&mut scenario.calibration);
+        calibration.bands = vec![band];
+        calibration.software.host_update = Some(crate::units::BytesPerSecond::new(1e9));
+        let step = Seconds::new(1.0);
+        let of =
+            |scenario: &Scenario| ErrorBand::around(scenario, step, None).map(|band| (band.low.get(), band.high.get()));
+        // hypot(0.4, 0.3) = 0.5; e^0.5 = 1.648721. One thread: 12 x 1024^2 x 28 / 1e9 = 0.352322 s, 16: 0.022020.
+        let (low, high) = of(&scenario).expect("a band");
+        assert!((high - 1.648_721).abs() < 1e-5, "{high}");
+        assert!((low - (1.0 - 0.330_302) / 1.648_721).abs() < 1e-5, "{low}");
+        scenario.plan.host_threads = Some(4);
+        assert!((of(&scenario).expect("a band").0 - 1.0 / 1.648_721).abs() < 1e-5);
+        scenario.plan.offload = Offload::Checkpoints;
+        assert_eq!(of(&scenario), None, "no published run stands behind copies of activations");
     }
 
     /// A stack's own rows end at 512 devices. What the latency between thousands of nodes costs, none of them told.

@@ -1,7 +1,7 @@
 //! What people must know of a scenario's figures to read them aright. Not for what limits a step.
 
 use shardscope_engine::cost::{self, Factors, Rates};
-use shardscope_engine::evaluate::{Summary, Unmeasured, evidence};
+use shardscope_engine::evaluate::{ErrorBand, Summary, Unmeasured, evidence};
 use shardscope_engine::hardware::HighestMfu;
 use shardscope_engine::plan::{Module, Precision};
 use shardscope_engine::scenario::file::printable;
@@ -10,8 +10,12 @@ use shardscope_engine::stack::ProcessLauncher;
 use shardscope_engine::units::{FlopPerSecond, percent, thousands};
 
 /// Whether the update runs on the host, with how many threads, and in whose memory.
-fn offloaded(scenario: &Scenario) -> String {
-    let unmeasured = "no measured row offloads to the host, so that there is no error band";
+fn offloaded(scenario: &Scenario, summary: &Summary) -> String {
+    let band = ErrorBand::around(scenario, summary.step_time, None);
+    let unmeasured = match band {
+        Some(_) => "five published runs, each within 35 %, stand behind an update on the host",
+        None => "no measured row offloads to the host, so that there is no error band",
+    };
     if !scenario.plan.offload.optimizer() {
         return unmeasured.to_owned();
     }
@@ -35,8 +39,9 @@ fn offloaded(scenario: &Scenario) -> String {
         }
         _ => "how many threads update there is not known",
     };
+    let spans = if band.is_some() { ", which the interval spans" } else { "" };
     format!(
-        "{unmeasured}; {open} (--host-threads): {threads} for each rank, as here, takes {slow}, {all} take {fast}{host}"
+        "{unmeasured}; {open} (--host-threads): {threads} for each rank, as here, takes {slow}, {all} take {fast}{spans}{host}"
     )
 }
 
@@ -65,7 +70,7 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
              far published ones are off"
                 .to_owned()
         }
-        Unmeasured::Offload => offloaded(scenario),
+        Unmeasured::Offload => offloaded(scenario, summary),
         Unmeasured::Sequence => {
             let most = scenario.calibration.longest_sequence.map_or(f64::NAN, f64::from);
             format!("no measured row has sequences above {}, so that there is no error band", thousands(most))
