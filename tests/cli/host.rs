@@ -1,6 +1,6 @@
 //! Offloaded updates as they were measured, with the threads that are assumed of each.
 
-use super::run::Home;
+use super::run::{Home, assert_contains};
 
 fn step(flags: &str) -> f64 {
     let run = Home::new().run(&format!("eval {flags} --format json"));
@@ -52,4 +52,60 @@ fn an_unfused_adam_takes_what_a_published_run_took() {
     let flags = "--hardware a100-40gb-dgx --stack default --model llama-2-7b --strategy fsdp --devices 4 --seq 512 \
                  --recompute none --micro-batch 2 --accumulate 8 --offload state";
     within_a_third("7B on 4 A100", step(flags), 85.7);
+}
+
+/// Megatron-LM's most, all layers but one, and TRL's switch are activations on the host; of fewer layers a plan can say nothing. A
+/// script sets the threads of each process; DeepSpeed's launcher divides 128 cores of a DGX A100 among 8.
+#[test]
+fn files_say_what_is_on_the_host_and_with_how_many_threads() {
+    let home = Home::new();
+    let megatron = |layers: u32| {
+        format!(
+            "export OMP_NUM_THREADS=8\ntorchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 32 --hidden-size 4096 \\\n  \
+             --num-attention-heads 32 --seq-length 4096 --max-position-embeddings 4096 --micro-batch-size 1 \\\n  \
+             --global-batch-size 64 --bf16 --cpu-offloading-num-layers {layers} --vocab-size 32000\n"
+        )
+    };
+    home.write("all.sh", &megatron(31));
+    home.write("some.sh", &megatron(16));
+    let run = home.run("import plan all.sh");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_contains(&run.stdout, &["offload = \"activations\"", "host_threads = 8"]);
+    assert_contains(&home.run("import plan some.sh").refused().join("\n"), &["every layer but the last"]);
+    home.write(
+        "trl.yaml",
+        "output_dir: out\nper_device_train_batch_size: 1\nactivation_offloading: true\nbf16: true\n",
+    );
+    let run = home.run("import plan trl.yaml --devices 1 --model llama-3.1-8b");
+    assert_contains(&run.stdout, &["offload = \"activations\""]);
+    home.write(
+        "ds.json",
+        r#"{"zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}}, "bf16": {"enabled": true}}"#,
+    );
+    home.write(
+        "ds.sh",
+        "deepspeed --num_gpus 8 --bind_cores_to_rank train.py --output_dir out --per_device_train_batch_size 1 --bf16 true \
+         --deepspeed ds.json\n",
+    );
+    let run = home.run("import plan ds.sh ds.json --model llama-2-7b --hardware a100-80gb-dgx");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_contains(&run.stdout, &["offload = \"optimizer\"", "host_threads = 16"]);
+}
+
+/// 8 billion parameters on two cards of 48 GB: 16 bytes each do not fit, and the report says what helps.
+#[test]
+fn a_search_proposes_the_host_where_nothing_fits() {
+    let search = "search --model llama-3.1-8b --hardware a6000-48gb --stack accelerate --devices 2 --seq 4096 \
+                  --over micro-batch=1 --over recompute=full --over cp=1 --over tp=1";
+    let run = Home::new().run(search);
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+    assert_contains(&run.stdout, &["nothing fits", "none fits the devices alone: offload", "--allow offload"]);
+    let json = Home::new().run(&format!("{search} --format json")).json(3);
+    let (with, without) = (&json["on_host"], &json["on_host"]["without"]);
+    let number = |value: &serde_json::Value, key: &str| value[key].as_f64().expect(key);
+    assert!(number(with, "step_time_s") > number(without, "step_time_s"), "{with}");
+    // Two ranks hold 8.03e9 x 16 B of optimizer and gradients at least; the devices lacked at least their half.
+    assert!(number(with, "host_bytes") > 8.03e9 * 16.0 && number(without, "host_bytes") < 1.0, "{with}");
+    assert!(number(without, "peak_bytes") > number(with, "peak_bytes") + 8.03e9 * 12.0 / 2.0 * 0.9);
+    assert_eq!(with["scenario"]["plan"]["offload"], "state");
 }

@@ -411,6 +411,17 @@ const FAMILIES: [Family; 15] = [
         ],
         take: 48,
     },
+    Family {
+        name: "activations",
+        base: &[H100, ("model", "mpt-1b"), ("offload", "activations")],
+        axes: &[
+            ("stack", &["default", "hf-trainer-2024", "nemo-2025"]),
+            ("recompute", &["none", "selective", "0.5", "full"]),
+            ("nodes", &["1", "4"]),
+            ("accumulate", &["1", "4"]),
+        ],
+        take: 48,
+    },
 ];
 
 /// All of them, in their order.

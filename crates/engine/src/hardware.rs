@@ -80,6 +80,9 @@ pub struct Host {
     pub memory: Bytes,
     /// Bandwidth of that memory, all channels together.
     pub memory_bandwidth: BytesPerSecond,
+    /// Rate at which one thread of it updates an offloaded state, where it was measured; else the calibration's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_rate: Option<BytesPerSecond>,
     /// Where the figures come from.
     pub source: String,
     /// Its solid-state drives, where they are known.

@@ -197,6 +197,14 @@ pub struct Stack {
     /// FSDP2, whose parameters keep their own storage (`foreach_all_gather_copy_out`, `AllGatherState`).
     #[serde(default)]
     pub copies_out: bool,
+    /// Whether activations are copied to the host and back in line with compute, which waits for each copy: torch's
+    /// `save_on_cpu` copies on the stream of compute. Elsewhere they have a stream of their own, one layer ahead of backward.
+    #[serde(default)]
+    pub copies_in_line: bool,
+    /// Whether gradients of an optimizer on the host go there unit by unit while backward runs: `DeepSpeed` copies each once it is
+    /// reduced. Elsewhere they go when backward is over.
+    #[serde(default)]
+    pub offloads_during_backward: bool,
     /// Whether a pipeline's stages have buffers for what each micro-batch of a step will bring them, and keep their outputs:
     /// PyTorch's `PipelineStage` allocates them all before the first (`_prepare_forward_infra`, `_prepare_backward_infra`,
     /// `fwd_cache`).

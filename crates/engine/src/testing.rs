@@ -88,6 +88,7 @@ pub fn host(memory: f64, bandwidth: f64) -> Host {
         cores: 64,
         memory: Bytes::new(memory),
         memory_bandwidth: BytesPerSecond::new(bandwidth),
+        thread_rate: None,
         nvme: Some(Drives { capacity, read, write, source: source.clone() }),
         source,
     }
@@ -156,6 +157,8 @@ pub fn ideal() -> Stack {
         replica_stream: false,
         keeps_head: false,
         copies_out: false,
+        copies_in_line: false,
+        offloads_during_backward: false,
         reduce_during_backward: true,
         gather_during_forward: false,
         launcher: None,

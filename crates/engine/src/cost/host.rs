@@ -36,6 +36,18 @@ impl Rates<'_> {
         bytes / self.weights_from_host()
     }
 
+    /// Memory that a plan takes of one node's host, activations included that are not computed again: those of one
+    /// micro-batch, on average over the stages of a pipeline.
+    pub fn host_memory(&self) -> Bytes {
+        let (plan, model) = (&self.scenario.plan, &self.scenario.model);
+        if !plan.offload.activations() {
+            return self.scenario.host_memory();
+        }
+        let kept = model.kinds().map(|(kind, layers)| f64::from(layers) * self.activations(kind).layer).sum::<Bytes>();
+        let each = kept * (1.0 - plan.recompute.layers()) / f64::from(plan.pipeline);
+        self.scenario.host_memory() + each * f64::from(self.scenario.devices_on_node())
+    }
+
     /// The rate at which offloaded weights come to the device: the link's, or that of the drives behind it.
     pub fn weights_from_host(&self) -> BytesPerSecond {
         let drives = self.drives().filter(|_| self.scenario.plan.offload.state());
@@ -60,10 +72,13 @@ impl Rates<'_> {
         SwappedBytes { read, written: read + Bytes::new(weight) }
     }
 
-    /// The rate at which a rank's threads on the host update its state: theirs, or the rank's share of the host's memory
-    /// bandwidth where that is less. `None` where the host's arithmetic takes no time.
+    /// The rate at which a rank's threads on the host update its state: theirs, as the cluster states it of its host or else the
+    /// calibration of old ones, or the rank's share of the host's memory bandwidth where that is less. `None` where the host's
+    /// arithmetic takes no time.
     pub fn host_update_rate(&self, threads: u32) -> Option<BytesPerSecond> {
-        let threads = self.calibrated.software.host_update? * f64::from(threads);
+        let usual = self.calibrated.software.host_update?;
+        let own = self.scenario.cluster.host.as_ref().and_then(|host| host.thread_rate);
+        let threads = own.unwrap_or(usual) * f64::from(threads);
         let memory = self.scenario.cluster.host_memory_bandwidth();
         Some(threads.min(memory / f64::from(self.scenario.devices_on_node())))
     }

@@ -20,7 +20,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::bounds::fsdp::FsdpLimits;
-use crate::hardware::MAX_LEVELS;
+use crate::cost::Rates;
+use crate::hardware::{Host, MAX_LEVELS};
 use crate::model::Model;
 use crate::plan::{
     Accumulation, Extent, Extents, Format, Layers, Offload, Operator, Placement, Recompute, Reduction, Schedule,

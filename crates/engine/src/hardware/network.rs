@@ -212,10 +212,12 @@ fn operation_problems(cluster: &Cluster, refuse: &mut impl FnMut(bool, String, &
     ] {
         refuse(value.is_some_and(|value| value <= 0.0), format!("reliability.{field}"), "must be above 0");
     }
-    if let Some(Host { cores, memory, memory_bandwidth, source: _, nvme }) = &cluster.host {
+    if let Some(Host { cores, memory, memory_bandwidth, thread_rate, source: _, nvme }) = &cluster.host {
         refuse(*cores == 0, "host.cores".to_owned(), "must be above 0");
         refuse(memory.get() <= 0.0, "host.memory".to_owned(), "must be above 0");
         refuse(memory_bandwidth.get() <= 0.0, "host.memory_bandwidth".to_owned(), "must be above 0");
+        let stopped = thread_rate.is_some_and(|rate| rate.get() <= 0.0);
+        refuse(stopped, "host.thread_rate".to_owned(), "must be above 0");
         if let Some(Drives { capacity, read, write, source: _ }) = nvme {
             for (field, value) in [("capacity", capacity.get()), ("read", read.get()), ("write", write.get())] {
                 refuse(value <= 0.0, format!("host.nvme.{field}"), "must be above 0");

@@ -261,6 +261,8 @@ choice!(
         StateNvme = "state-nvme",
         /// The same, and checkpoints in host memory.
         AllNvme = "all-nvme",
+        /// What layers keep for backward, checkpoints or not.
+        Activations = "activations",
     }
 );
 
@@ -277,7 +279,12 @@ impl Offload {
 
     /// Whether checkpoints are on the host.
     pub const fn checkpoints(self) -> bool {
-        matches!(self, Self::Checkpoints | Self::All | Self::AllNvme)
+        matches!(self, Self::Checkpoints | Self::All | Self::AllNvme | Self::Activations)
+    }
+
+    /// Whether what a layer keeps for backward is on the host, though nothing of it is computed again.
+    pub const fn activations(self) -> bool {
+        matches!(self, Self::Activations)
     }
 
     /// Whether what is offloaded of the state is on the drives.

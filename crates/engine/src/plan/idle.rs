@@ -102,7 +102,7 @@ impl Plan {
 
     /// A checkpoint is the input of a layer that backward computes again.
     fn idle_offload(&self) -> Option<Idle> {
-        if !self.offload.checkpoints() || self.recompute.layers() > 0.0 {
+        if !self.offload.checkpoints() || self.offload.activations() || self.recompute.layers() > 0.0 {
             return None;
         }
         let left = if self.offload.state() { "; only the state is on the host" } else { "" };

@@ -31,7 +31,8 @@ pub(super) fn build(groups: &[ParameterGroup<'_>], streams: CollectiveStreams, b
     let on_host = owned * plan.optimizer_on_host();
     if plan.offload.optimizer() {
         // A whole state on the host has its gradients there already, and its weights come back with the next gather.
-        let gradients = if plan.offload.state() { Bytes::ZERO } else { on_host * rates.gradient() };
+        let there = plan.offload.state() || costs.offloads_early();
+        let gradients = if there { Bytes::ZERO } else { on_host * rates.gradient() };
         copy(costs, builder, gradients, Stream::HostOut, TaskEvent::HostOut);
         update_on_host(costs, builder, on_host);
         let weights = if plan.offload.state() { Bytes::ZERO } else { on_host * rates.storage() };
@@ -192,7 +193,8 @@ pub(super) fn lower_bound(group: &ParameterGroup<'_>) -> Seconds {
     } else {
         (Seconds::ZERO, rates.storage())
     };
-    let copied = if plan.offload.state() { Bytes::ZERO } else { on_host * (rates.gradient() + back) };
+    let gradients = if group.costs.offloads_early() { Bytes::ZERO } else { rates.gradient() };
+    let copied = if plan.offload.state() { Bytes::ZERO } else { on_host * (gradients + back) };
     let update =
         on_device + rates.host_copy(copied) + rates.host_update(on_host, rates.scenario.host_threads().counted);
     reduced + update + weight_gathers(group, false).map(|gather| gather.transfer.time).sum::<Seconds>()

@@ -14,7 +14,7 @@ use super::stream::{CollectiveStreams, Stream};
 use super::task::{EventWait, Task, TaskClass, TaskEvent, bytes, memory_of, waits};
 use super::unit_costs::UnitCosts;
 use super::unit_order::{CheckpointFetch, UnitList, UnitPosition, UnitRun, recomputed_layers};
-use super::unit_pass::{ComputeStep, Exchange, Exchanges, GradientReduction, Gradients, UnitCollective};
+use super::unit_pass::{ComputeStep, Exchange, Exchanges, GradientReduction, Gradients, UnitCollective, UnitPass};
 
 /// Writes the tasks of unit passes.
 pub(super) struct TaskEmitter<'a> {
@@ -165,6 +165,9 @@ impl TaskEmitter<'_> {
         if unit_pass.from_host > Bytes::ZERO {
             let (time, label) = (unit_pass.fetch_time(self.costs.rates), site.label(Stream::HostIn, TaskKind::Copy));
             let mut task = self.timed_copy(builder, unit_pass.from_host, time, label);
+            // In line with compute it begins when all before it is done.
+            let in_line = unit_pass.checkpoint > Bytes::ZERO && self.costs.copies_in_line();
+            let released = if in_line { builder.after(TaskEvent::Released, -i64::from(ahead)) } else { released };
             let written = (unit_pass.checkpoint > Bytes::ZERO).then(|| {
                 // The checkpoint must be on the host before it is fetched. Writes of the units between here and there
                 // are listed later than this wait, hence the negative `behind`: it waits for them before they
@@ -182,7 +185,8 @@ impl TaskEmitter<'_> {
         if let Some(gather) = &unit_pass.gather {
             let label = site.label(Stream::Gather, gather.kind);
             let mut task = builder.transfer(&gather.transfer, self.streams.gather, self.contention, label);
-            let copied = (unit_pass.from_host > Bytes::ZERO).then(|| builder.after(TaskEvent::HostIn, 0));
+            let weights = unit_pass.from_host > unit_pass.checkpoint;
+            let copied = weights.then(|| builder.after(TaskEvent::HostIn, 0));
             task.waits = waits([Some(released), copied]);
             task.signals = [Some(TaskEvent::Gathered), None];
             taken[MemoryKind::Communication] += bytes(gather.buffer);
@@ -211,7 +215,7 @@ impl TaskEmitter<'_> {
         let start = [
             unit_pass.fetches_weights().then(|| builder.after(TaskEvent::Gathered, gathers_ahead)),
             (unit_pass.from_host > Bytes::ZERO).then(|| builder.after(TaskEvent::HostIn, copies_ahead)),
-            emptied.map(|event| builder.after(event, 1)),
+            emptied.map(|event| builder.after(event, 1)).or_else(|| self.written(builder, unit_pass)),
         ];
         self.write_compute(builder, site, start);
         let released = builder.after(TaskEvent::Released, 0);
@@ -229,16 +233,27 @@ impl TaskEmitter<'_> {
         ahead: Option<CheckpointFetch>,
     ) {
         let copied = (site.run.unit_pass.checkpoint > Bytes::ZERO).then(|| builder.after(TaskEvent::HostIn, 0));
+        let copied = copied.or_else(|| self.written(builder, &site.run.unit_pass));
         self.write_compute(builder, site, [start[0], start[1], copied]);
         self.write_checkpoint(builder, site);
         let Some(CheckpointFetch { bytes, part, layer, step, micro_batch }) = ahead else { return };
         let first = Activity { kind: TaskKind::Copy, part, layer, micro_batch };
         let label = Label { lane: Stream::HostIn, phase: Phase::Backward, first, layer_step: step, ..Label::default() };
         let mut task = self.copy(builder, bytes, label);
-        task.waits = waits([Some(builder.after(TaskEvent::Released, 1)), Some(builder.after(TaskEvent::HostOut, 0))]);
+        let behind = i64::from(!self.costs.copies_in_line());
+        let released = builder.after(TaskEvent::Released, behind);
+        task.waits = waits([Some(released), Some(builder.after(TaskEvent::HostOut, 0))]);
         task.signals = [Some(TaskEvent::HostIn), None];
         task.allocates = memory_of(MemoryKind::Activations, bytes);
         builder.push(task);
+    }
+
+    /// The copies to the host that a forward pass waits for: those of all units before it where they are in line with compute.
+    /// Where whole activations go beside it, that of the unit before may still be on its way: no more are on the device.
+    fn written(&self, builder: &GraphBuilder<'_>, unit_pass: &UnitPass) -> Option<EventWait> {
+        let (in_line, offload) = (self.costs.copies_in_line(), self.costs.rates.scenario.plan.offload);
+        let waits = unit_pass.pass == Pass::Forward && (in_line || offload.activations());
+        waits.then(|| builder.after(TaskEvent::HostOut, i64::from(!in_line)))
     }
 
     /// Copies the unit's checkpoint to the host, where checkpoints live there.
@@ -283,6 +298,12 @@ impl TaskEmitter<'_> {
             task.allocates = memory_of(MemoryKind::Communication, reduce.buffer);
             task.frees = memory_of(MemoryKind::Communication, reduce.buffer);
             task.frees[MemoryKind::Gradients] = bytes(unit_pass.gradients) + bytes(sums) - bytes(store);
+            builder.push(task);
+        }
+        if gradients == Gradients::Complete && unit_pass.early > Bytes::ZERO {
+            let mut task = self.copy(builder, unit_pass.early, site.label(Stream::HostOut, TaskKind::Copy));
+            task.waits = waits([Some(released), reduce.as_ref().map(|_| builder.after(TaskEvent::Reduced, 0))]);
+            task.signals = [Some(TaskEvent::HostOut), None];
             builder.push(task);
         }
         if let Some(sum) = replicas {

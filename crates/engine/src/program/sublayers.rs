@@ -153,9 +153,9 @@ impl<'a> SublayerUnits<'a> {
         if self.is_first() { self.share(input) } else { Bytes::ZERO }
     }
 
-    /// Whether the host keeps that input.
+    /// Whether the host keeps what the unit leaves for backward: of a recomputed layer that input.
     fn offloaded(&self) -> bool {
-        self.is_first() && self.recomputed && self.costs.rates.scenario.plan.offload.checkpoints()
+        (self.is_first() || !self.recomputed) && self.costs.offloads(self.recomputed)
     }
 
     /// The compute of forward, or of its repeat: one piece, or two where a router follows attention.
@@ -264,7 +264,12 @@ impl<'a> SublayerUnits<'a> {
         } else {
             (followed(back, NO_COMPUTE), own.working, self.share(own.whole))
         };
-        self.sliced(Traversal::Pass(pass), compute, [working, self.deferred_bytes(pass) - kept])
+        let mut backward = self.sliced(Traversal::Pass(pass), compute, [working, self.deferred_bytes(pass) - kept]);
+        for unit_pass in backward.iter_mut().filter(|_| self.offloaded() && !self.recomputed) {
+            unit_pass.from_host += kept;
+            unit_pass.checkpoint = kept;
+        }
+        backward
     }
 
     /// Backward for weights.

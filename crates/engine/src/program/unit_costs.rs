@@ -91,6 +91,17 @@ impl<'a> UnitCosts<'a> {
         Share::new(self.rates.calibrated.runtime.contention)
     }
 
+    /// Whether the host keeps what forward of a layer leaves for backward.
+    pub(crate) fn offloads(&self, recomputed: bool) -> bool {
+        let offload = self.rates.scenario.plan.offload;
+        offload.activations() || recomputed && offload.checkpoints()
+    }
+
+    /// Whether copies of activations stop compute.
+    pub(crate) fn copies_in_line(&self) -> bool {
+        self.rates.scenario.stack.copies_in_line && self.rates.scenario.plan.offload.checkpoints()
+    }
+
     /// What a layer of a kind computes and holds.
     pub fn layer(&self, kind: LayerKind) -> &LayerCosts {
         self.layers.get(kind)
@@ -289,6 +300,7 @@ impl<'a> UnitCosts<'a> {
             } else {
                 PerGradients::default()
             },
+            early: if last && self.offloads_early() { self.for_host(trained) } else { Bytes::ZERO },
             sums: if last { self.host_sums(trained) } else { Bytes::ZERO },
         }
     }
@@ -350,6 +362,19 @@ impl<'a> UnitCosts<'a> {
         let ranks = if reduced { self.layout.gradients } else { 1 };
         let offloaded = self.rates.scenario.plan.offload.state();
         if offloaded { elements * self.rates.gradient() / f64::from(ranks) } else { Bytes::ZERO }
+    }
+
+    /// Whether gradients of an optimizer on the host go there unit by unit, while backward runs.
+    pub(crate) fn offloads_early(&self) -> bool {
+        let Scenario { plan, stack, .. } = self.rates.scenario;
+        let apart = plan.offload.optimizer() && !plan.offload.state();
+        stack.offloads_during_backward && apart && !self.staged && !self.reduces_after_backward()
+    }
+
+    /// Bytes of gradients that a rank's optimizer on the host takes of so many parameters.
+    fn for_host(&self, parameters: Count) -> Bytes {
+        let owned = parameters * self.rates.scenario.plan.optimizer_on_host() / f64::from(self.layout.optimizer);
+        owned * self.rates.gradient()
     }
 
     /// Bytes of sums on the host that are reduced over other ranks after the last backward.

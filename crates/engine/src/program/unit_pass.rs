@@ -247,6 +247,8 @@ pub(super) struct UnitPass {
     pub reduce: PerGradients<GradientReduction>,
     /// Bytes of gradients that go to the host.
     pub store: PerGradients<Bytes>,
+    /// Bytes of complete gradients that go to an optimizer on the host.
+    pub early: Bytes,
     /// Host-accumulated gradients fetched for the final reduction, bytes.
     pub sums: Bytes,
 }

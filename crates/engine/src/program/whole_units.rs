@@ -19,8 +19,7 @@ impl UnitCosts<'_> {
         let activations = &self.layer(kind).activations;
         let kept = if recomputed { activations.checkpoint } else { activations.layer };
         let again = activations.whole - kept;
-        let offloaded = recomputed && self.rates.scenario.plan.offload.checkpoints();
-        let checkpoint = if offloaded { kept } else { Bytes::ZERO };
+        let checkpoint = if self.offloads(recomputed) { kept } else { Bytes::ZERO };
         let held = deferred_bytes(pass, || self.rates.weight_gradient_inputs(kind).sum());
         let own =
             self.unit_pass(self.layer_unit(kind), Traversal::Pass(pass), self.layer_steps(kind, recomputed, pass));

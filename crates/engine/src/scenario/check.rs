@@ -64,6 +64,12 @@ fn host(scenario: &Scenario, checks: &mut Checks) {
         || format!("{offload} needs the drives of a node, which the cluster does not state"),
         || "state [host.nvme] in its file, or offload to the host's memory".to_owned(),
     );
+    checks.refuse(
+        offload.activations() && scenario.plan.staged(),
+        Field::Offload.path(),
+        || "activations go to the host layer by layer, and stages of several layers pass here".to_owned(),
+        || "choose pp 1 and standard accumulation, or offload checkpoints".to_owned(),
+    );
     let memory = scenario.cluster.host.as_ref().map(|host| ("memory", scenario.host_memory(), host.memory));
     let drives = drives.map(|drives| ("drives", scenario.drive_memory(), drives.capacity));
     for (place, needed, capacity) in memory.into_iter().chain(drives) {

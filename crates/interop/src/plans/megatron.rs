@@ -8,7 +8,8 @@ mod write;
 use crate::megatron::{DTYPE, FORMATS, RECIPE, modules_joined, recipe, sharded, sharded_by_deepspeed, storage};
 use crate::runs::{Arguments, LogLine, padded_vocabulary, plain};
 use shardscope_engine::plan::{
-    CudaGraphs, Extent, GlobalBatch, GradientFormat, Moments, Optimizer, Precision, Recompute, Schedule, Sharded,
+    CudaGraphs, Extent, GlobalBatch, GradientFormat, Moments, Offload, Optimizer, Precision, Recompute, Schedule,
+    Sharded,
 };
 use shardscope_engine::scenario::{Field, Value};
 
@@ -50,7 +51,6 @@ const KEYS: &[ToolKey] = &[
         ],
     ),
     only("ds_sequence_parallel_size", &["1"], "a plan splits sequences by ring attention, --cp"),
-    only("cpu_offloading", OFF, "a plan offloads checkpoints by --offload checkpoints"),
     only("checkpoint_in_cpu", OFF, "a plan offloads checkpoints by --offload checkpoints"),
     only("partition_activations", OFF, WHOLE),
     only("distribute_saved_activations", OFF, WHOLE),
@@ -87,6 +87,7 @@ const GRADIENTS_BF16: &str = "grad_reduce_in_bf16";
 const CAPACITY: &str = "moe_expert_capacity_factor";
 const CAPACITY_FILLED: &str = "moe_pad_expert_input_to_capacity";
 const ON_HOST: &str = "optimizer_cpu_offload";
+const LAYERS_ON_HOST: &str = "cpu_offloading_num_layers";
 const ON_HOST_SHARE: &str = "optimizer_offload_fraction";
 const STACK: &str = "the stack says it, --stack";
 const WHOLE: &str = "a plan keeps checkpoints whole on each rank";
@@ -135,6 +136,7 @@ pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     read_gradients(settings, draft);
     read_graphs(settings, draft);
     read_capacity(settings, draft);
+    read_activations(settings, draft);
     read_sharding(settings, draft);
     read_stages(settings, draft);
     read_recompute(settings, draft);
@@ -207,6 +209,19 @@ fn read_graphs(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     if let Some(setting) = own.or(switch) {
         let graphs = if whole { CudaGraphs::Full } else { CudaGraphs::Layer };
         draft.take(Field::CudaGraphs, graphs, &setting.place);
+    }
+}
+
+/// Activations on the host: those of all layers but the last, the most that Megatron-LM takes there (transformer_config.py).
+fn read_activations(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let switch = on(settings, "cpu_offloading");
+    let Some(layers) = on(settings, LAYERS_ON_HOST).or(switch) else { return };
+    let all = settings.count("num_layers").map(|all| all.saturating_sub(1));
+    if layers.text.parse().ok() == all {
+        draft.take(Field::Offload, Offload::Activations, &layers.place);
+    } else {
+        let what = "a plan offloads the activations of every layer but the last, or of none";
+        draft.refuse(&layers.place, what, Field::Offload);
     }
 }
 

@@ -178,6 +178,11 @@ fn plans_without_a_note_are_among_them() {
              accumulate=8 recompute=0.5 precision=fp8 offload=optimizer",
         ),
         (
+            PlanTarget::Megatron,
+            None,
+            "model=mixtral-8x7b strategy=zero1 devices=64 tp=2 accumulate=8 recompute=none offload=activations",
+        ),
+        (
             PlanTarget::Torchtitan,
             Some("0.2.2"),
             "model=llama-3.1-8b strategy=hsdp shard=8 devices=64 tp=2 pp=2 schedule=breadth-first stages-per-rank=2 \

@@ -185,6 +185,19 @@ pub fn is_of(settings: &ToolSettings) -> bool {
         || settings.has("output_dir") && (settings.has("fsdp") || settings.has("deepspeed"))
 }
 
+/// TRL's switch for activations on the host, which Accelerate does not have beside it.
+fn read_activations(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let Some(setting) = settings.take("activation_offloading") else { return };
+    match setting.text.as_str() {
+        off if OFF.contains(&off) => draft.report.ignore(&setting.place, "it is off"),
+        "true" | "True" => {
+            draft.stack = Some(("hf-trainer-2024", "Hugging Face's Trainer, which TRL starts"));
+            draft.take(Field::Offload, Offload::Activations, &setting.place);
+        }
+        _ => draft.cannot(&setting, "is another way to the host than a plan's", "write true or false"),
+    }
+}
+
 /// Reads them; `deepspeed` is the configuration that they refer to, if that was given, and `launched` says that
 /// Accelerate's configuration is there too, which then says how the state is sharded.
 pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launched: bool, draft: &mut PlanDraft) {
@@ -209,6 +222,7 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launche
     table::read(KEYS, settings, draft);
     table::read(ALIASES, settings, draft);
     table::read(OTHERS, settings, draft);
+    read_activations(settings, draft);
     if settings.has(adapters::LLAMA_FACTORY) {
         draft.assume(Field::Recompute, Recompute::Full, "LLaMA-Factory's default");
     }
@@ -221,7 +235,7 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launche
             draft.cannot(&file, "says how the state is sharded, and was not found", fix);
         }
         (None, None) => {
-            draft.stack = Some(accelerate::STACK);
+            draft.stack.get_or_insert(accelerate::STACK);
             table::read(SYNCHRONISED, settings, draft);
             if !launched || settings.has("fsdp") {
                 read_fsdp(settings, draft);

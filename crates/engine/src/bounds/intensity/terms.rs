@@ -300,7 +300,7 @@ impl<'a> Terms<'a> {
     }
 
     /// Inputs of the layers that are computed again, written in forward and read in backward:
-    /// `I = 24 d_m` with full recompute and 16 bits.
+    /// `I = 24 d_m` with full recompute and 16 bits. Of activations that are not computed again there is no closed form.
     pub(super) fn checkpoint_offload(&self) -> Option<Intensity> {
         if !self.scenario.plan.offload.checkpoints() || self.again <= 0.0 {
             return None;

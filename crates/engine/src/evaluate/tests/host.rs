@@ -211,3 +211,69 @@ fn a_state_must_fit_onto_the_drives() {
     close(scenario.drive_memory().get(), 4.0 * 16.0 * parameters);
     close(scenario.host_memory().get(), 4.0 * 18.0 * parameters);
 }
+
+/// What a layer of 8 keeps for backward goes and comes for each of 4 micro-batches: 1024 tokens x 1024 x 34 B less two mask bytes
+/// = 32 x 2^20 B [fsdp A2], and none of it is computed again. A link slower than layers leaves two of eight on the device; the
+/// host has all eight of one micro-batch. Copies in line with compute take their time in full, and a pipeline has none.
+#[test]
+fn activations_go_to_the_host_and_come_back() {
+    let layer = 32.0 * 1024.0 * 1024.0;
+    let alone = |offload: Offload| {
+        let mut scenario = offloaded(offload);
+        (scenario.plan.sharding, scenario.plan.size) = (testing::ddp(), Size::Devices(1));
+        scenario
+    };
+    let (kept, mut scenario) = (evaluate(&alone(Offload::None)), alone(Offload::Activations));
+    let beside = evaluate(&scenario);
+    let HostTraffic { to, from, .. } = beside.host;
+    assert_eq!((to.bytes.get(), from.bytes.get()), (4.0 * 8.0 * layer, 4.0 * 8.0 * layer));
+    let saved = (kept.memory.parts.activations - beside.memory.parts.activations).get();
+    assert!((5.0 * layer..=7.0 * layer).contains(&saved), "{}", saved / layer);
+    close(Rates::new(&scenario, &Factors::default()).host_memory().get(), 8.0 * layer);
+    Arc::make_mut(&mut scenario.stack).copies_in_line = true;
+    let in_line = evaluate(&scenario);
+    let copies = 2.0 * 4.0 * 8.0 * layer / 10e9;
+    let waited = (in_line.step_time - kept.step_time).get();
+    assert!((waited / copies - 1.0).abs() < 1e-3, "{waited} {copies}");
+    assert!(in_line.step_time > beside.step_time && in_line.memory.peak <= beside.memory.peak);
+    (scenario.plan.pipeline, scenario.plan.size) = (2, Size::Devices(2));
+    let refused = scenario.layout().err().unwrap_or_default();
+    assert!(refused.iter().any(|problem| problem.field == "plan.offload"), "{refused:?}");
+}
+
+/// On one device over a link of 10 MB/s: 8 layers' gradients of 24 MiB go as backward leaves them. It takes no time beside that,
+/// so that all of the copies but the first layer's backward is exposed either way, and no sum changes; on a link of 10 GB/s all but
+/// the last one's 2.5 ms is hidden.
+#[test]
+fn gradients_go_while_backward_runs() {
+    let step = |early: bool, rate: f64| {
+        let mut scenario = offloaded(Offload::Optimizer);
+        scenario.plan.accumulate = 1;
+        (scenario.plan.sharding, scenario.plan.size) = (testing::ddp(), Size::Devices(1));
+        let stack = Arc::make_mut(&mut scenario.stack);
+        (stack.offloads_during_backward, stack.reduce_during_backward) = (early, true);
+        Arc::make_mut(&mut scenario.cluster).device.host_bandwidth = BytesPerSecond::new(rate);
+        evaluate(&scenario)
+    };
+    let (late, early) = (step(false, 1e10), step(true, 1e10));
+    assert_eq!((early.host.to.bytes, early.host.from.bytes), (late.host.to.bytes, late.host.from.bytes));
+    let saved = (late.step_time - early.step_time).get();
+    assert!(saved > 0.0 && saved <= 7.0 * LAYER / 1e10 * 1.001, "{saved}");
+    // A thousandth of the rate: backward's milliseconds are all that can be hidden.
+    let hidden = (step(false, 1e7).step_time - step(true, 1e7).step_time).get();
+    assert!(hidden > 0.0 && hidden < 0.01 * 8.0 * LAYER / 1e7, "{hidden}");
+}
+
+/// A host that says how fast a thread of it is: 4 GB/s for the calibration's 1.
+#[test]
+fn a_host_may_state_the_rate_of_its_threads() {
+    let step = |rate: Option<f64>| {
+        let mut scenario = offloaded(Offload::Optimizer);
+        scenario.plan.host_threads = Some(1);
+        Arc::make_mut(&mut scenario.calibration).software.host_update = Some(BytesPerSecond::new(1e9));
+        let host = Host { thread_rate: rate.map(BytesPerSecond::new), ..testing::host(1e12, 1e12) };
+        Arc::make_mut(&mut scenario.cluster).host = Some(host);
+        evaluate(&scenario).step_time.get()
+    };
+    close(step(None) - step(Some(4e9)), 12.0 * 1024.0 * 1024.0 * 28.0 * (1e-9 - 0.25e-9));
+}

@@ -57,7 +57,9 @@ fn plans() -> impl Iterator<Item = Plan> {
     vary(&|plan| [1, 2].map(|stages_per_rank| Plan { stages_per_rank, ..plan.clone() }).into());
     vary(&|plan| Schedule::ALL.iter().map(|schedule| Plan { schedule: *schedule, ..plan.clone() }).collect());
     vary(&|plan| Accumulation::ALL.iter().map(|order| Plan { accumulation: *order, ..plan.clone() }).collect());
-    vary(&|plan| Offload::ALL.iter().map(|offload| Plan { offload: *offload, ..plan.clone() }).collect());
+    // Activations go without stages alone, and are never idle.
+    let offloads = || Offload::ALL.iter().filter(|offload| !offload.activations());
+    vary(&|plan| offloads().map(|offload| Plan { offload: *offload, ..plan.clone() }).collect());
     let modes = [Recompute::None, Recompute::Selective, Recompute::Share(0.0), Recompute::Share(0.5)];
     vary(&|plan| modes.map(|recompute| Plan { recompute, ..plan.clone() }).into());
     plans.into_iter().chain(quantised())

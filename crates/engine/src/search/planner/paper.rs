@@ -410,6 +410,7 @@ fn room(scenario: &Scenario) -> f64 {
         model.kinds().map(|(kind, layers)| f64::from(layers) * of(&rates.activations(kind))).sum::<Bytes>()
     };
     let kept = match scenario.plan.recompute {
+        _ if scenario.plan.offload.activations() => last.whole,
         Recompute::Full if scenario.plan.offload.checkpoints() => last.whole,
         Recompute::Full => all(|layer| layer.checkpoint) + last.whole,
         _ => all(|layer| layer.layer) + last.whole - last.layer,

@@ -68,10 +68,9 @@ impl TrainingSearch {
     /// Offloads to the host's memory, to which the closed forms are: of checkpoints only where there are any.
     fn offloads(&self) -> impl Iterator<Item = Offload> {
         let checkpoints = matches!(self.base.plan.recompute, Recompute::Full | Recompute::Share(_));
-        Offload::ALL
-            .iter()
-            .copied()
-            .filter(move |offload| !offload.on_drives() && (checkpoints || !offload.checkpoints()))
+        Offload::ALL.iter().copied().filter(move |offload| {
+            !offload.on_drives() && !offload.activations() && (checkpoints || !offload.checkpoints())
+        })
     }
 
     /// Every plan of a method that fills `budget` devices and may fit, with the days that it takes at least.

@@ -12,7 +12,8 @@ use super::super::writer::{Line, PlanWriter, Shards};
 use super::super::written::{Head, Ranks, options};
 use super::shape::{MAMBA_CHUNK, MAMBA_CONV};
 use super::{
-    CAPACITY, CAPACITY_FILLED, COPIES, GLOBAL, GRADIENTS_BF16, GRADIENTS_FP32, KEYS, MODULES, ON_HOST, WHOLE_GRAPH,
+    CAPACITY, CAPACITY_FILLED, COPIES, GLOBAL, GRADIENTS_BF16, GRADIENTS_FP32, KEYS, LAYERS_ON_HOST, MODULES, ON_HOST,
+    WHOLE_GRAPH,
 };
 
 /// The version that [`script`] is for.
@@ -26,6 +27,7 @@ pub fn script(writer: &mut PlanWriter) -> (Vec<Line>, &'static str) {
     if writer.plan().offload == Offload::Optimizer || writer.value(Field::Moments).is_some() {
         lines.push(Line::new("use_precision_aware_optimizer", true));
     }
+    write_activations(&mut lines, writer);
     lines.extend(writer.line(GLOBAL, Field::GlobalBatch));
     writer.say(Field::Accumulate);
     lines.push(positions(&writer.scenario.model, writer));
@@ -227,6 +229,19 @@ fn write_pipeline(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
         Some(_) if writer.plan().schedule.rules().alternates => drop(writer.say(Field::Schedule)),
         Some(_) => writer.note(Field::Schedule, "Megatron-LM runs 1f1b, or interleaved with several stages on a rank"),
     }
+}
+
+/// Activations on the host, of all layers but the last: more are refused, as is recompute beside them.
+fn write_activations(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
+    if !writer.plan().offload.activations() {
+        return;
+    }
+    if writer.plan().recompute == Recompute::None {
+        writer.say(Field::Offload);
+    } else {
+        writer.note(Field::Offload, "activations go to the host where nothing is computed again");
+    }
+    lines.push(Line::new(LAYERS_ON_HOST, writer.scenario.model.layers.saturating_sub(1)));
 }
 
 fn write_recompute(lines: &mut Vec<Line>, writer: &mut PlanWriter) {

@@ -9,7 +9,7 @@ use crate::figures::figure::Figure;
 use crate::figures::table::{joined, known, whole};
 use crate::figures::why::facts::FigureSubject;
 use crate::figures::why::traffic::carried;
-use shardscope_engine::cost;
+use shardscope_engine::cost::{self, Factors, Rates};
 use shardscope_engine::evaluate::{Evaluation, HostDirection, Memory, MemoryParts, Resource, chance_of_fitting};
 use shardscope_engine::scenario::Scenario;
 use shardscope_engine::units::{Amount, Bytes};
@@ -160,7 +160,7 @@ pub(super) fn memory(scenario: &Scenario, fullest: &Memory, stages: &[Memory]) -
         "parts": parts(fullest),
         "stages": stages.iter().enumerate().map(stage).collect::<Vec<_>>(),
     });
-    let host = scenario.host_memory();
+    let host = Rates::new(scenario, &Factors::default()).host_memory();
     if host > Bytes::ZERO {
         let capacity = scenario.cluster.host.as_ref().map(|host| whole(host.memory));
         memory["host"] = json!({"node_bytes": whole(host), "capacity_bytes": capacity});

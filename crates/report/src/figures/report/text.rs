@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use shardscope_engine::cost::TransferParts;
+use shardscope_engine::cost::{Factors, Rates, TransferParts};
 use shardscope_engine::evaluate::{
     Details, Evaluation, HostDirection, Property, Resource, Summary, chance_of_fitting, evidence, peak_half_width,
 };
@@ -248,6 +248,7 @@ fn on_host(plan: &Plan) -> &'static str {
         // The state's place follows.
         Offload::AllNvme if checkpoints => "checkpoints on the host, state",
         Offload::Checkpoints => "no checkpoints",
+        Offload::Activations => "activations",
         Offload::State | Offload::All | Offload::StateNvme | Offload::AllNvme => "state",
     }
 }
@@ -341,7 +342,7 @@ fn memory(subject: &FigureSubject) -> Vec<(String, String)> {
             Some(row(&figure.name(subject)?, format!("{amount:>10}{beside}")))
         },
     ));
-    let host = subject.scenario.host_memory();
+    let host = Rates::new(subject.scenario, &Factors::default()).host_memory();
     if host > Bytes::ZERO {
         let stated = subject.scenario.cluster.host.as_ref();
         let memory = stated.map_or_else(|| "memory that is not stated".to_owned(), |host| host.memory.to_string());

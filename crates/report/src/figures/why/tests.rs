@@ -13,7 +13,7 @@ mod guide;
 
 /// Scenarios that lean on every rule: extents, formats on the wire, second copies, recompute of each kind, tensor,
 /// context and pipeline parallelism, orders, offload, experts, layers of two kinds, adapters.
-const SCENARIOS: [&[(&str, &str)]; 28] = [
+const SCENARIOS: [&[(&str, &str)]; 29] = [
     &[],
     &[("strategy", "ddp"), ("model", "mpt-1b"), ("tokens", "3e11")],
     &[("strategy", "zero1"), ("model", "mpt-3b"), ("accumulate", "4"), ("recompute", "selective")],
@@ -28,6 +28,7 @@ const SCENARIOS: [&[(&str, &str)]; 28] = [
     &[("pp", "4"), ("tp", "2"), ("nodes", "2"), ("accumulate", "8"), ("strategy", "zero1")],
     &[("accumulation", "layered"), ("accumulate", "8"), ("nodes", "2"), ("recompute", "full")],
     &[("offload", "all"), ("recompute", "full"), ("nodes", "2")],
+    &[("offload", "activations"), ("recompute", "none"), ("model", "mpt-1b"), ("nodes", "2")],
     &[("offload", "state"), ("pp", "4"), ("nodes", "4"), ("accumulate", "8"), ("strategy", "zero1")],
     &[("offload", "all"), ("accumulation", "layered"), ("accumulate", "4"), ("nodes", "2"), ("recompute", "full")],
     &[("offload", "all-nvme"), ("recompute", "full"), ("nodes", "2"), ("tokens", "1e10")],

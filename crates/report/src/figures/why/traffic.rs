@@ -33,7 +33,7 @@ pub(super) const FIGURES: &[FigureEntry] = &[
         .less_is_better()
         .about(
             "Bytes that one device copies this way in a step: its shard of the state that lives on the host, and \
-             checkpoints that do.",
+             checkpoints or activations that do.",
         )
         .value(|of, at| Some(of.summary.host.way(way(at)).bytes.get()))
         .why(|facts, at| because(facts.copied(way(at)), Citation::simulated())),
