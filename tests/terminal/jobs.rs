@@ -19,7 +19,7 @@ struct Job {
     check: fn(&str, &Path),
 }
 
-const JOBS: [Job; 7] = [
+const JOBS: [Job; 10] = [
     Job {
         name: "Your own 30B",
         waits: &[
@@ -95,6 +95,24 @@ const JOBS: [Job; 7] = [
         shows: &["gpt3-175b", "64 nodes", "Best plans", "▸  1 ", "simulated", "step time"],
         check: |_, _| {},
     },
+    Job {
+        name: "70B LoRA",
+        waits: &[],
+        shows: &["llama-3.1-70b", "1 node", "205M in", "▸  1 ", "spare", "recompute "],
+        check: |_, _| {},
+    },
+    Job {
+        name: "7B QLoRA",
+        waits: &[],
+        shows: &["micro ", "seq ", "16384", "★ best", "× does not fit"],
+        check: |_, _| {},
+    },
+    Job {
+        name: "Full tuning of 8B",
+        waits: &[],
+        shows: &["none fits the devices alone", "on each host", "without offload", "more than a device has", "▸  1 "],
+        check: |_, _| {},
+    },
 ];
 
 /// A Llama of 60 layers and 6,656 columns, with untied embeddings of 32,000 words:
@@ -114,9 +132,13 @@ struct Row {
 
 /// The rows: the job, what to start, the keys, how many they are.
 fn table() -> Vec<Row> {
-    let chapter = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/explorer.md")).unwrap();
-    let lines = chapter.lines().skip_while(|line| !line.starts_with("| Job | Start | Press |")).skip(2);
-    let rows = lines.take_while(|line| line.starts_with('|')).map(|line| {
+    let chapters = ["explorer", "fine-tuning"]
+        .map(|chapter| fs::read_to_string(format!("{}/docs/{chapter}.md", env!("CARGO_MANIFEST_DIR"))).unwrap());
+    let lines = chapters.iter().flat_map(|chapter| {
+        let table = chapter.lines().skip_while(|line| !line.starts_with("| Job | Start | Press |")).skip(2);
+        table.take_while(|line| line.starts_with('|'))
+    });
+    let rows = lines.map(|line| {
         let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(|cell| cell.trim().trim_matches('`')).collect();
         let words = |cell: &str| cell.split(' ').map(str::to_owned).collect::<Vec<_>>();
         let [name, start, keys, count] = cells[..] else { panic!("four cells: {line}") };

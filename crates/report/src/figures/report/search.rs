@@ -85,7 +85,7 @@ pub fn offload_words(answer: &PlanSearchAnswer) -> Option<[String; 2]> {
     Some([
         format!("none fits the devices alone: offload {} puts {held} on each host", plan.offload),
         format!(
-            "{} a step; on the devices it would take {}, and {} more than they have",
+            "{} a step; without offload {}, and {} more than a device has",
             best.summary.step_time,
             without.summary.step_time,
             memory.peak - memory.capacity
