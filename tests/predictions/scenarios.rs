@@ -193,7 +193,7 @@ const A100: Setting = ("cluster", "a100-80gb-dgx");
 const FRONTIER: Setting = ("cluster", "mi250x-frontier");
 const DEFAULT: Setting = ("stack", "default");
 
-const FAMILIES: [Family; 15] = [
+const FAMILIES: [Family; 16] = [
     Family {
         name: "clusters",
         base: &[DEFAULT, ("recompute", "full")],

@@ -97,9 +97,11 @@ impl<'a> UnitCosts<'a> {
         offload.activations() || recomputed && offload.checkpoints()
     }
 
-    /// Whether copies of activations stop compute.
+    /// Whether copies of activations stop compute. Where the state comes from the host too, one queue brings both, ahead of
+    /// compute.
     pub(crate) fn copies_in_line(&self) -> bool {
-        self.rates.scenario.stack.copies_in_line && self.rates.scenario.plan.offload.checkpoints()
+        let Scenario { plan, stack, .. } = self.rates.scenario;
+        stack.copies_in_line && plan.offload.checkpoints() && !plan.offload.state()
     }
 
     /// What a layer of a kind computes and holds.
