@@ -22,6 +22,7 @@ mod matmul;
 mod rates;
 mod recurrence;
 mod repeats;
+mod router;
 
 pub use activation::SublayerActivations;
 pub use adapters::{Parameters, trained_parameters};
@@ -36,7 +37,7 @@ pub use collective::{Payload, Transfer, TransferParts};
 pub(crate) use collective::{TensorTransfers, overlapped_share};
 pub use device_time::DeviceTime;
 pub use device_time::PassTimes;
-pub(crate) use experts::ExpertTransfers;
+pub use experts::ExpertTransfers;
 pub(crate) use flop::layers_flop;
 pub use flop::{TokenFlop, adapters_flop, flop_per_weight};
 pub use host::{DriveRates, SwappedBytes};

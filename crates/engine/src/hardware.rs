@@ -353,6 +353,14 @@ impl Cluster {
         self.levels.iter().position(|level| level.name == name)
     }
 
+    /// How many of the innermost levels the node's links join: those of the node, and levels beyond it at its rate, as the
+    /// switches of a rack join 18 trays. The outermost level, which has no bound, is the network.
+    pub fn linked_levels(&self) -> usize {
+        let Some(node) = self.level("node") else { return 0 };
+        let linked = |level: &&Level| level.members.is_some() && level.bandwidth >= self.levels[node].bandwidth;
+        node + 1 + self.levels.iter().skip(node + 1).take_while(linked).count()
+    }
+
     /// Where a level's links run, in words: `in the node`, `between nodes`.
     pub fn place(&self, index: usize) -> String {
         let name = |index: usize| self.levels.get(index).map_or("system", |level| &level.name);

@@ -22,7 +22,7 @@ pub use choice::{
     Accumulation, Compile, CudaGraphs, FlopCount, Format, GradientFormat, MasterWeights, Moments, Offload, OneOf,
     Operator, Optimizer, Recompute, Reduction, Word, Words,
 };
-pub use experts::{Capacity, Dispatcher, ExpertMesh, Imbalance};
+pub use experts::{Capacity, DispatchFormats, Dispatcher, ExpertMesh, Imbalance};
 pub use extent::{Extent, Sharded};
 pub use idle::Idle;
 pub use idle::IdleChoice;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use crate::hardware::Cluster;
 use crate::model::Model;
-use crate::plan::{Compile, Extent, FlopCount, Format, GradientFormat, Plan, Reduction};
+use crate::plan::{Compile, DispatchFormats, Extent, FlopCount, Format, GradientFormat, Plan, Reduction};
 use crate::stack::{Attention, Calibration, Stack};
 use crate::units::{Bytes, short};
 
@@ -194,6 +194,13 @@ impl Scenario {
         let chosen = self.plan.gradients.filter(|_| self.stack.unreduced_format.is_none());
         let own = chosen.map(GradientFormat::format).or(self.stack.gradient_format);
         own.unwrap_or_else(|| self.plan.precision.storage())
+    }
+
+    /// The formats in which tokens travel to their experts and back.
+    pub fn dispatch_formats(&self) -> DispatchFormats {
+        let of_stack = self.stack.dispatch_format.filter(|_| self.plan.precision.is_low());
+        let usual = || DispatchFormats::all(self.plan.precision.storage());
+        self.plan.experts.formats.or(of_stack).unwrap_or_else(usual)
     }
 
     /// The format of whole gradients that micro-batches add up before they are reduced into shards.

@@ -17,13 +17,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{Format, Precision};
+use crate::plan::{DispatchFormats, Format, Precision};
 use crate::problem::Problem;
 use crate::units::Bytes;
 
 pub use band::{Band, Division, Likeness};
 pub use calibration::Runtime;
-pub use calibration::{Allocator, Calibration, Efficiency, Software};
+pub use calibration::{Allocator, Calibration, DispatcherKernels, Efficiency, Software};
 pub use collectives::AllReduceAlgorithm;
 pub use collectives::Collectives;
 pub use collectives::GatherAlgorithm;
@@ -182,6 +182,14 @@ pub struct Stack {
     /// and not a part of every expert.
     #[serde(default)]
     pub whole_experts: bool,
+    /// Formats in which products of fewer than 16 bits exchange tokens with experts; absent: the format of the activations,
+    /// which is Megatron-LM's way (`megatron/core/transformer/moe/token_dispatcher.py`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dispatch_format: Option<DispatchFormats>,
+    /// Format of the router's scores, where it is not that of the activations: fp32 in recipes of Megatron Bridge
+    /// (`moe_router_dtype`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub router_format: Option<Format>,
     /// Whether context parallelism assigns the pieces of a causal sequence so that all ranks have the same work.
     #[serde(default)]
     pub balanced_context: bool,

@@ -36,6 +36,7 @@ pub fn axis(field: Field, scenario: &Scenario, presets: &LookedUp<'_>) -> Axis {
         | Type::StageSizes
         | Type::Imbalance
         | Type::Capacity
+        | Type::DispatchFormats
         | Type::LoraTargets
         | Type::OneOf(_) => {
             let mut values = plan_options(field, scenario);

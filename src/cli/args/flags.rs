@@ -92,6 +92,7 @@ pub(super) fn flag(field: Field) -> Arg {
         | Type::StageSizes
         | Type::Imbalance
         | Type::Capacity
+        | Type::DispatchFormats
         | Type::LoraTargets => arg,
     }
 }

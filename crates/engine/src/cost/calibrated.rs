@@ -110,6 +110,7 @@ pub(crate) fn own_entries(scenario: &Scenario, calibration: &Calibration) -> Cal
         kernels: kernels.map(|name| only(&calibration.kernels, name)).unwrap_or_default(),
         loss: only(&calibration.loss, loss),
         logits_held: only(&calibration.logits_held, loss),
+        dispatchers: if scenario.model.experts.is_some() { calibration.dispatchers.clone() } else { BTreeMap::new() },
         allocator: calibration.allocator,
         runtimes: only(&calibration.runtimes, runtime),
         architectures: if own.is_empty() { only(&calibration.architectures, "default") } else { own },

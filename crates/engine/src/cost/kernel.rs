@@ -28,6 +28,8 @@ pub struct Kernel {
     pub peak: FlopPerSecond,
     /// Device time.
     pub time: DeviceTime,
+    /// Tokens that come to it over the mean of all ranks: more than one where experts are not loaded evenly.
+    pub load: f64,
 }
 
 impl Rates<'_> {
@@ -56,7 +58,9 @@ impl Rates<'_> {
         for mlps in model.mlps(kind) {
             both.extend(self.mlp(kind, &mlps));
         }
+        both.extend(self.router_product(kind).map(|product| self.router_kernel(kind, product)));
         let ElementWiseTimes { residual, ffn, experts, permute } = self.element_wise(kind, tokens);
+        both.push(self.streaming("experts chosen by their scores", self.router_choice(kind)));
         both.push(self.streaming("norms and residuals", residual * f64::from(kind.halves())));
         both.push(self.streaming("activation function", ffn + experts));
         both.push(self.streaming("tokens to experts' order and back", permute * 2.0));
@@ -81,7 +85,12 @@ impl Rates<'_> {
             [up, "down"].map(|name| format!("{of}{name}"))
         };
         let products = self.mlp_products(mlps).into_iter().zip(names);
-        products.map(move |(product, name)| self.weight_product(&name, product))
+        let load = if mlps.routed { self.experts.load } else { 1.0 };
+        let loaded = move |kernel: Kernel| Kernel { load, ..kernel };
+        products.map(move |(product, name)| {
+            let PerDirection { forward, backward } = self.weight_product(&name, product);
+            PerDirection { forward: loaded(forward), backward: loaded(backward) }
+        })
     }
 
     /// Both products of the MLPs of a shape, over the tokens that come to them: routed ones of a rank in one launch.
@@ -141,6 +150,7 @@ impl Rates<'_> {
             bytes: if time.memory > Seconds::ZERO { self.memory * time.memory } else { bytes * products },
             peak: self.peak_storage,
             time,
+            load: 1.0,
         };
         PerDirection { forward: kernel(1.0, times.forward), backward: kernel(2.0, times.backward) }
     }
@@ -158,9 +168,25 @@ impl Rates<'_> {
             bytes: bytes * products,
             peak: self.peak,
             time,
+            load: 1.0,
         };
         let gradients = if self.scenario.plan.tuning.freezes() { 1.0 } else { 2.0 };
         PerDirection { forward: kernel(1.0, forward), backward: kernel(gradients, backward) }
+    }
+
+    /// The product of a router's scores.
+    fn router_kernel(&self, kind: LayerKind, product: MatrixProduct) -> PerDirection<Kernel> {
+        let PassTimes { forward, backward, .. } = self.router_scores(kind);
+        let PerDirection { forward: kernel, backward: gradients } = self.weight_product("router's scores", product);
+        let peak = self.peak_storage;
+        let timed = |kernel: Kernel, time: DeviceTime| Kernel {
+            // Memory may bound casts to more bytes than the factors have.
+            bytes: if time.memory > Seconds::ZERO { self.memory * time.memory } else { kernel.bytes },
+            peak,
+            time,
+            ..kernel
+        };
+        PerDirection { forward: timed(kernel, forward), backward: timed(gradients, backward) }
     }
 
     /// Attention itself.
@@ -180,6 +206,7 @@ impl Rates<'_> {
             bytes,
             peak: self.peak_storage,
             time,
+            load: 1.0,
         };
         let PerDirection { forward, backward } = self.attention_work(kind, sequences);
         PerDirection { forward: kernel(forward, passes.forward), backward: kernel(backward, passes.backward) }
@@ -208,6 +235,7 @@ impl Rates<'_> {
             bytes: self.memory * (time.time * more),
             peak: self.peak,
             time: time * more,
+            load: 1.0,
         })
     }
 }

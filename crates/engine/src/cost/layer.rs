@@ -263,15 +263,17 @@ impl Rates<'_> {
         let products = [plain.forward * again.mlp.products, routed.forward * again.experts.products];
         let activations = [ffn * again.mlp.activation, experts_ffn * again.experts.activation];
         let moved_again = permute * if again.experts.whole { 1.0 } else { 0.0 };
+        let router = self.router(kind);
+        let router_again = router.forward * again.experts.products;
         let (mlp, experts) = if self.experts_apart(kind) {
-            let plain_again = products[0] + (repeated + activations[0]) + moved_again;
+            let plain_again = products[0] + (repeated + activations[0]) + moved_again + router_again;
             let routed_again = products[1] + activations[1] + moved_again;
-            let mlp = of_mlps(plain, residual + permute, ffn, plain_again);
+            let mlp = of_mlps(plain + router, residual + permute, ffn, plain_again);
             (mlp, of_mlps(routed, permute, experts_ffn, routed_again))
         } else {
             let [products, activations] = [products, activations].map(|[plain, routed]| plain + routed);
-            let all_again = products + (repeated + activations) + moved_again * 2.0;
-            let all = of_mlps(plain + routed, residual + permute * 2.0, ffn + experts_ffn, all_again);
+            let all_again = products + (repeated + activations) + moved_again * 2.0 + router_again;
+            let all = of_mlps(plain + routed + router, residual + permute * 2.0, ffn + experts_ffn, all_again);
             (all, SublayerWork::default())
         };
         let work = PerSublayer { attention, mlp, experts };

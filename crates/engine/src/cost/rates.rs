@@ -69,6 +69,8 @@ pub struct Rates<'a> {
     pub network: Network<'a>,
     /// The first level beyond the node: from there on `wire_between` applies.
     pub beyond_node: usize,
+    /// The first level beyond those that the node's links join.
+    pub beyond_links: usize,
     /// Share of the wire beyond the node that collectives reach.
     pub wire_between: Share,
 }
@@ -124,6 +126,7 @@ impl<'a> Rates<'a> {
             host: device.host_bandwidth * factors.host,
             network: network.with_latency(latency),
             beyond_node,
+            beyond_links: cluster.linked_levels().max(beyond_node),
             wire_between: Share::new(
                 efficiency.wire_between / (1.0 + (efficiency.wire_loss + runtime.wire_loss) * doublings),
             ),

@@ -28,8 +28,11 @@ pub struct Experts {
     /// How many layers have a plain MLP of `ffn_hidden` instead, the first ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dense_layers: Option<u32>,
-    /// How many groups of experts, each on nodes of its own, a token's experts come from at most, where the router limits
-    /// that (`topk_group` in configurations of `DeepSeek-V3`).
+    /// Groups of equally many experts, in their order, of which the router chooses some for each token (`n_group` in
+    /// configurations of `DeepSeek-V3`); one for each node where it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups: Option<u32>,
+    /// How many of the groups a token's experts come from at most, where the router limits that (`topk_group`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active_groups: Option<u32>,
     /// Of the layers after these the last of every so many has them; the others have a plain MLP too.

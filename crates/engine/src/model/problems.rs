@@ -81,6 +81,12 @@ impl Model {
         if let Some(experts) = self.experts {
             let wrong = experts.active == 0 || experts.active > experts.count;
             refuse("experts.active", wrong, format!("must be between 1 and the {} experts", experts.count));
+            let (count, groups) = (experts.count, experts.groups.unwrap_or(1));
+            let wrong = groups == 0 || !count.is_multiple_of(groups);
+            refuse("experts.groups", wrong, format!("must divide the {count} experts"));
+            let groups = experts.groups.unwrap_or(count);
+            let wrong = experts.active_groups.is_some_and(|active| active == 0 || active > groups);
+            refuse("experts.active_groups", wrong, format!("must be between 1 and {groups}"));
             let wrong = experts.dense_layers.is_some_and(|dense| dense >= self.layers);
             refuse("experts.dense_layers", wrong, format!("must be fewer than the {} layers", self.layers));
             let left = self.layers.saturating_sub(experts.dense_layers.unwrap_or(0));

@@ -18,6 +18,7 @@ fn experts(dense_layers: Option<u32>) -> Experts {
         shared_ffn,
         shared_gate: true,
         dense_layers,
+        groups: None,
         active_groups: None,
         latent: None,
         every: None,

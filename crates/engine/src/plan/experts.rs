@@ -3,7 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::Format;
 use super::choice::choice;
+use super::pass::PerDirection;
 
 /// The experts' part of a plan: a mesh of their own over the ranks of each pipeline stage, and the exchange of tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,6 +27,8 @@ pub struct ExpertMesh {
     pub overlap: bool,
     /// Whether the shared expert computes beside the dispatch (Megatron-LM's `--moe-shared-expert-overlap`).
     pub shared_overlap: bool,
+    /// The formats in which tokens travel; where it is not said, as the stack has it.
+    pub formats: Option<DispatchFormats>,
 }
 
 impl Default for ExpertMesh {
@@ -35,6 +41,7 @@ impl Default for ExpertMesh {
             dispatcher: Dispatcher::AllToAll,
             overlap: false,
             shared_overlap: false,
+            formats: None,
         }
     }
 }
@@ -71,6 +78,82 @@ impl Dispatcher {
     /// Whether tokens are put into the order of their experts on the way, and not by kernels of their own.
     pub const fn permutes(self) -> bool {
         matches!(self, Self::HybridEp)
+    }
+}
+
+/// The formats of the four exchanges of tokens with their experts, written in the order of a step: tokens to experts, outputs
+/// back, gradients of outputs to experts, gradients of tokens back. One format stands for all four.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DispatchFormats {
+    /// Tokens to their experts; in backward the gradients of experts' inputs back.
+    pub dispatch: PerDirection<Format>,
+    /// Experts' outputs back to their tokens; in backward the gradients of outputs to the experts.
+    pub combine: PerDirection<Format>,
+}
+
+impl DispatchFormats {
+    /// The formats that an exchange can have.
+    const KNOWN: [Format; 4] = [Format::Bf16, Format::Fp16, Format::Fp32, Format::Fp8];
+
+    /// One format for all four.
+    pub const fn all(format: Format) -> Self {
+        Self { dispatch: PerDirection::both(format), combine: PerDirection::both(format) }
+    }
+
+    /// `DeepSeek-V3`'s (arXiv 2412.19437, section 3.3.3): what comes to the experts in 8 bits, what they put out in 16. The
+    /// `ncclep` dispatcher of Megatron-LM takes these two in `mxfp8`, and no others (`moe_dispatch_fwd_dtype`,
+    /// `moe_combine_bwd_dtype`).
+    pub const TO_EXPERTS_IN_FP8: Self = Self {
+        dispatch: PerDirection { forward: Format::Fp8, backward: Format::Bf16 },
+        combine: PerDirection { forward: Format::Bf16, backward: Format::Fp8 },
+    };
+
+    /// The four in the order of a step.
+    const fn in_order(self) -> [Format; 4] {
+        [self.dispatch.forward, self.combine.forward, self.combine.backward, self.dispatch.backward]
+    }
+}
+
+impl fmt::Display for DispatchFormats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let four = self.in_order();
+        if four.iter().all(|format| *format == four[0]) {
+            return f.pad(four[0].word());
+        }
+        f.pad(&four.map(Format::word).join("+"))
+    }
+}
+
+impl FromStr for DispatchFormats {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = |word: &str| Self::KNOWN.into_iter().find(|format| format.word() == word.trim());
+        let formats: Option<Vec<Format>> = text.split('+').map(known).collect();
+        match formats.as_deref() {
+            Some([one]) => Ok(Self::all(*one)),
+            Some(&[dispatch, combine, combine_back, dispatch_back]) => Ok(Self {
+                dispatch: PerDirection { forward: dispatch, backward: dispatch_back },
+                combine: PerDirection { forward: combine, backward: combine_back },
+            }),
+            _ => Err(format!(
+                "write one of {}, or four of them for tokens to experts, outputs back, and in backward to experts and back: \
+                 fp8+bf16+fp8+bf16",
+                Self::KNOWN.map(Format::word).join(", ")
+            )),
+        }
+    }
+}
+
+impl Serialize for DispatchFormats {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for DispatchFormats {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -8,7 +8,7 @@
 use crate::cost::{DeviceTime, LayerWork, Parameters, PerSublayer, Sublayer, SublayerActivations};
 use crate::model::LayerKind;
 use crate::plan::Recompute;
-use crate::plan::pass::Pass;
+use crate::plan::pass::{Direction, Pass};
 use crate::units::{Bytes, Count, Seconds};
 
 use super::build::LaunchedWork;
@@ -128,10 +128,11 @@ impl<'a> SublayerUnits<'a> {
         Exchanges::around(self.kind, self.sublayer, pass)
     }
 
-    /// The exchanges of attention and router, with that of tokens beside attention where it is `hidden`; in a layer that
+    /// The exchanges of attention and router, with that of tokens beside attention where it is hidden; in a layer that
     /// has none, beside the router.
-    fn with_dispatch(&self, hidden: bool, [attention, router]: [Exchanges; 2]) -> [Exchanges; 2] {
-        let dispatch = |around: Exchanges| around.with_experts_beside(ExchangeId::Dispatch);
+    fn with_dispatch(&self, pass: Pass, [attention, router]: [Exchanges; 2]) -> [Exchanges; 2] {
+        let hidden = self.costs.rates.scenario.plan.experts.overlap;
+        let dispatch = |around: Exchanges| around.with_experts_beside(ExchangeId::Dispatch(pass.into()));
         match hidden {
             false => [attention, router],
             true if self.kind.has_mixer() => [dispatch(attention), router],
@@ -172,11 +173,12 @@ impl<'a> SublayerUnits<'a> {
             }
             Sublayer::Attention if self.has_router() => {
                 let attention = self.around(Pass::Forward);
-                let [attention, router] = self.with_dispatch(hidden, [attention, Exchanges::NONE]);
+                let [attention, router] = self.with_dispatch(Pass::Forward, [attention, Exchanges::NONE]);
+                let dispatch = ExchangeId::Dispatch(Direction::Forward);
                 let router = match self.costs.rates.scenario.plan.experts.shared_overlap {
                     _ if hidden => router,
-                    true => Exchanges::NONE.with_experts_beside(ExchangeId::Dispatch),
-                    false => Exchanges { after: Some(ExchangeId::Dispatch), ..Exchanges::NONE },
+                    true => Exchanges::NONE.with_experts_beside(dispatch),
+                    false => Exchanges { after: Some(dispatch), ..Exchanges::NONE },
                 };
                 [piece(self.sublayer, 0.5, attention), piece(Sublayer::Mlp, 0.5, router)]
             }
@@ -233,7 +235,7 @@ impl<'a> SublayerUnits<'a> {
         match self.sublayer {
             Sublayer::Experts => [piece(self.sublayer, 1.0, Exchanges::around_experts(pass, hidden)), NO_COMPUTE],
             Sublayer::Attention if self.has_router() => {
-                let [attention, router] = self.with_dispatch(hidden, [self.around(pass), Exchanges::NONE]);
+                let [attention, router] = self.with_dispatch(pass, [self.around(pass), Exchanges::NONE]);
                 [piece(Sublayer::Mlp, 0.5, router), piece(self.sublayer, 0.5, attention)]
             }
             sublayer => [piece(sublayer, 1.0, self.around(pass)), NO_COMPUTE],

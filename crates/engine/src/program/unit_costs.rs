@@ -5,7 +5,7 @@ use crate::cost::{
     Activations, ExpertTransfers, LayerWork, Parameters, Payload, Rates, Sublayer, TensorTransfers, Transfer,
 };
 use crate::model::{LayerKind, PerKind};
-use crate::plan::pass::Pass;
+use crate::plan::pass::{Direction, Pass};
 use crate::plan::{Accumulation, Format, Reduction};
 use crate::scenario::{Layout, Scenario};
 use crate::units::{Bytes, Count, Seconds, Share};
@@ -64,7 +64,7 @@ impl<'a> UnitCosts<'a> {
         let mut experts = rates.expert_transfers(layout);
         if rates.experts.apart && model.experts.is_some_and(|experts| experts.shared_ffn.is_some()) {
             // The shared expert is cut over the tensor ranks as an MLP is.
-            experts.dispatch = experts.dispatch + tensor.forward + tensor.overlapped_forward;
+            experts.dispatch = experts.dispatch.map(|way| way + tensor.forward + tensor.overlapped_forward);
         }
         Self {
             rates,
@@ -184,7 +184,7 @@ impl<'a> UnitCosts<'a> {
             kind: TaskKind::AllToAll,
             event: TaskEvent::Experts,
             transfer,
-            contention: Share::new(self.contention().get().max(self.rates.calibrated.software.dispatch_contention)),
+            contention: Share::new(self.contention().get().max(self.rates.dispatch_slowing())),
         };
         let exchange = match id? {
             ExchangeId::KeysValues => context(self.keys_values),
@@ -199,8 +199,8 @@ impl<'a> UnitCosts<'a> {
             ExchangeId::Embedding(pass) => tensor(*ends.embedding.get(pass)),
             ExchangeId::Head(pass) => tensor(*ends.head.get(pass)),
             ExchangeId::HeadBeside => tensor(ends.overlapped_head),
-            ExchangeId::Dispatch => experts(self.experts.dispatch),
-            ExchangeId::Combine => experts(self.experts.combine),
+            ExchangeId::Dispatch(direction) => experts(*self.experts.dispatch.get(direction)),
+            ExchangeId::Combine(direction) => experts(*self.experts.combine.get(direction)),
         };
         Some(exchange).filter(|exchange| exchange.transfer.time > Seconds::ZERO)
     }
@@ -235,7 +235,7 @@ impl<'a> UnitCosts<'a> {
         let again = self.rates.repeats(kind);
         let has = |sublayer: Sublayer| sublayers.contains(&sublayer);
         if has(Sublayer::Experts) && again.experts.whole {
-            let (before, after) = (Some(ExchangeId::Dispatch), Some(ExchangeId::Combine));
+            let [before, after] = [ExchangeId::Dispatch, ExchangeId::Combine].map(|way| Some(way(Direction::Forward)));
             return Exchanges { before, after, ..Exchanges::NONE };
         }
         let around_mlp = has(Sublayer::Mlp) && again.mlp.whole;

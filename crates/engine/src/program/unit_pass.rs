@@ -3,7 +3,7 @@
 
 use crate::cost::{Parameters, Rates, Sublayer, Transfer};
 use crate::model::{LayerKind, Mixer};
-use crate::plan::pass::Pass;
+use crate::plan::pass::{Direction, Pass};
 use crate::units::{Bytes, Count, Seconds, Share};
 
 use super::build::LaunchedWork;
@@ -119,10 +119,10 @@ pub(super) enum ExchangeId {
     Head(Pass),
     /// Beside backward of the head.
     HeadBeside,
-    /// Tokens to their experts; the gradients of experts' inputs back.
-    Dispatch,
-    /// Experts' outputs back to their tokens; the gradients of outputs to the experts.
-    Combine,
+    /// Tokens to their experts; in backward the gradients of experts' inputs back.
+    Dispatch(Direction),
+    /// Experts' outputs back to their tokens; in backward the gradients of outputs to the experts.
+    Combine(Direction),
 }
 
 /// A transfer between the ranks that share a layer's work.
@@ -188,13 +188,15 @@ impl Exchanges {
     /// The exchanges around the experts of a layer: tokens come in before them and go out behind; or, where both are hidden
     /// behind other micro-batches, one of the two beside them.
     pub fn around_experts(pass: Pass, hidden: bool) -> Self {
+        let combine = ExchangeId::Combine(pass.into());
         match pass {
             Pass::BackwardWeights => Self::NONE,
-            _ if hidden => Self::NONE.with_experts_beside(ExchangeId::Combine),
+            _ if hidden => Self::NONE.with_experts_beside(combine),
             // Tokens came in behind the router.
-            Pass::Forward => Self { after: Some(ExchangeId::Combine), ..Self::NONE },
+            Pass::Forward => Self { after: Some(combine), ..Self::NONE },
             Pass::Backward | Pass::BackwardInputs => {
-                Self { before: Some(ExchangeId::Combine), after: Some(ExchangeId::Dispatch), ..Self::NONE }
+                let dispatch = ExchangeId::Dispatch(Direction::Backward);
+                Self { before: Some(combine), after: Some(dispatch), ..Self::NONE }
             }
         }
     }

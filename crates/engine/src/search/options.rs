@@ -2,7 +2,9 @@
 //! what a map's axis is made of.
 
 use crate::hardware::Cluster;
-use crate::plan::{Capacity, Extent, GlobalBatch, Imbalance, LoraTargets, Module, Recompute, StageSizes};
+use crate::plan::{
+    Capacity, DispatchFormats, Extent, Format, GlobalBatch, Imbalance, LoraTargets, Module, Recompute, StageSizes,
+};
 use crate::presets::{Kind, Library};
 use crate::scenario::Scenario;
 use crate::scenario::field::{Field, Steps, Type, Value};
@@ -77,6 +79,9 @@ fn all(takes: Type) -> Vec<Value> {
         }
         Type::StageSizes => vec![Value::StageSizes(StageSizes::Balanced)],
         Type::Capacity => [Capacity::None, Capacity::Factor(1.0), Capacity::Factor(1.25)].map(Value::Capacity).to_vec(),
+        Type::DispatchFormats => [DispatchFormats::all(Format::Bf16), DispatchFormats::TO_EXPERTS_IN_FP8]
+            .map(Value::DispatchFormats)
+            .to_vec(),
         Type::Imbalance => [Imbalance::Usual, Imbalance::BALANCED].map(Value::Imbalance).to_vec(),
         Type::Id | Type::Count(..) | Type::Factor | Type::Share | Type::Tokens | Type::Batch | Type::Extent => {
             Vec::new()

@@ -49,6 +49,7 @@ pub(super) fn put(keys: &mut Keys<'_>, family: &Family, model: &mut Model) -> Re
     // experts of 2048. Qwen's files have one that no layer uses.
     let mixed = dense_layers > 0 || every > 1 || model.pattern.is_some() && dense > 0;
     model.ffn_hidden = if mixed { dense } else { expert };
+    let [groups, active_groups] = groups(keys)?;
     model.experts = Some(Experts {
         count: keys.needed("experts.count", &COUNT)?,
         active: keys.needed("experts.active", &ACTIVE)?,
@@ -56,7 +57,8 @@ pub(super) fn put(keys: &mut Keys<'_>, family: &Family, model: &mut Model) -> Re
         shared_ffn: shared,
         shared_gate: matches!(family.experts, ExpertRule::Qwen { shared: true }),
         dense_layers: Some(dense_layers).filter(|count| *count > 0),
-        active_groups: active_groups(keys)?,
+        groups,
+        active_groups,
         latent: match family.experts {
             ExpertRule::Nemotron => keys.count("experts.latent", &["moe_latent_size"])?,
             _ => None,
@@ -66,11 +68,12 @@ pub(super) fn put(keys: &mut Keys<'_>, family: &Family, model: &mut Model) -> Re
     Ok(())
 }
 
-/// Groups of experts that a token's experts come from, where there are several.
-fn active_groups(keys: &mut Keys<'_>) -> Result<Option<u32>, Problem> {
+/// Groups of experts, and those of them that a token's experts come from, where these are fewer.
+fn groups(keys: &mut Keys<'_>) -> Result<[Option<u32>; 2], Problem> {
     let all = keys.count("experts.groups", &["n_group", "num_expert_group"])?;
     let active = keys.count("experts.active_groups", &["topk_group"])?;
-    Ok(active.filter(|active| all.is_some_and(|all| *active < all)))
+    let limited = active.zip(all).is_some_and(|(active, all)| active < all);
+    Ok([all, active].map(|count| count.filter(|_| limited)))
 }
 
 /// The width of the MLP of a model without experts.

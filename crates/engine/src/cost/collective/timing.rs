@@ -12,10 +12,15 @@ use super::transfer::Transfer;
 impl Rates<'_> {
     /// The share of a level's wire that collectives reach.
     fn wire_share(&self, level: usize) -> Share {
+        self.share_inside(level, self.beyond_node)
+    }
+
+    /// The same where levels below `beyond` are one node.
+    fn share_inside(&self, level: usize, beyond: usize) -> Share {
         if self.network.measured(level).is_some() {
             return Share::new(1.0);
         }
-        if level < self.beyond_node { Share::new(self.calibrated.efficiency.wire_in_node) } else { self.wire_between }
+        if level < beyond { Share::new(self.calibrated.efficiency.wire_in_node) } else { self.wire_between }
     }
 
     /// A ring's share of a level's rate.
@@ -211,7 +216,9 @@ impl Rates<'_> {
             latency += peers * span.latency;
             transfer.bytes[level] = each * peers;
             transfer.received += each * peers;
-            transfer.busy[level] = each * peers / (span.per_rank * self.wire_share(level).get());
+            // What passes a rack's switches from rank to rank is as fast as inside a tray.
+            let share = self.share_inside(level, self.beyond_links);
+            transfer.busy[level] = each * peers / (span.per_rank * share.get());
             slowest = slowest.max(transfer.busy[level]);
             inside = span.members;
         }

@@ -75,6 +75,10 @@ pub(super) fn put_expert_tensor(plan: &mut Plan, ranks: &Value) -> bool {
     ranks.get().map(|ranks| plan.experts.tensor = Some(ranks)).is_some()
 }
 
+pub(super) fn put_dispatch_formats(plan: &mut Plan, formats: &Value) -> bool {
+    formats.get().map(|formats| plan.experts.formats = Some(formats)).is_some()
+}
+
 pub(super) fn shard(sharding: &mut Sharding, extent: &Value) -> bool {
     let moved = extent.get().and_then(|extent| sharding.with_shard(&extent));
     moved.map(|moved| *sharding = moved).is_some()

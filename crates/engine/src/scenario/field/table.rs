@@ -12,9 +12,9 @@ use crate::plan::{
 };
 
 use super::lenses::{
-    accumulate, adapters, copy_weights, devices, put_examples, put_expert_tensor, put_frozen_format,
-    put_gradient_format, put_host_threads, put_offload_ratio, put_packing, put_size, put_tokens, quantise_gradients,
-    quantise_weights, second_copy, shard, some, whole_nodes,
+    accumulate, adapters, copy_weights, devices, put_dispatch_formats, put_examples, put_expert_tensor,
+    put_frozen_format, put_gradient_format, put_host_threads, put_offload_ratio, put_packing, put_size, put_tokens,
+    quantise_gradients, quantise_weights, second_copy, shard, some, whole_nodes,
 };
 use super::{Field, FieldSpec, PresetField, Steps, Type, Value};
 
@@ -236,6 +236,15 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .help("SWITCH", "Compute the shared expert beside the all-to-all that sends tokens to the others")
         .rare()
         .lens(|plan| some(plan.experts.shared_overlap), |plan, on| on.put(&mut plan.experts.shared_overlap)),
+    plan(Field::DispatchFormat, "plan.dispatch_format", "dispatch-format", Type::DispatchFormats, "as the stack has it")
+        .label("exchange")
+        .help(
+            "FORMATS",
+            "Format of the experts' all-to-alls; or four: to experts, back, and in backward to experts, back \
+             (fp8+bf16+fp8+bf16)",
+        )
+        .rare()
+        .lens(|plan| plan.experts.formats.map(Value::from), put_dispatch_formats),
     word::<Schedule>(Field::Schedule, "plan.schedule", "schedule", "1f1b")
         .help("SCHEDULE", "Pipeline schedule")
         .searched()

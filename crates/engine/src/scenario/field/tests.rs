@@ -18,6 +18,7 @@ fn values(takes: Type) -> String {
         Type::StageSizes => "a count for each stage, or `balanced`".to_owned(),
         Type::Imbalance => "a factor from 1, `balanced` or `usual`".to_owned(),
         Type::Capacity => "a factor above 0, or `none`".to_owned(),
+        Type::DispatchFormats => "a format, or four joined by +".to_owned(),
         Type::LoraTargets => "`all`, `attention`, `mlp`, or a list of matrices".to_owned(),
         Type::OneOf(words) => words.all.join(", "),
     }

@@ -10,8 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::hardware::Cluster;
 use crate::model::Model;
 use crate::plan::{
-    Capacity, Extent, GlobalBatch, Imbalance, LoraTargets, OneOf, Precision, Recompute, RecomputeModules, Sharding,
-    StageSizes, Word, Words,
+    Capacity, DispatchFormats, Extent, GlobalBatch, Imbalance, LoraTargets, OneOf, Precision, Recompute,
+    RecomputeModules, Sharding, StageSizes, Word, Words,
 };
 use crate::stack::{Calibration, Stack};
 use crate::units::{read_count, read_share, written_count};
@@ -52,6 +52,8 @@ pub enum Type {
     Imbalance,
     /// The tokens that an expert takes.
     Capacity,
+    /// The formats of the exchanges of tokens with their experts.
+    DispatchFormats,
     /// Matrices of a layer that have adapters.
     LoraTargets,
     /// One of a few words.
@@ -85,6 +87,8 @@ pub enum Value {
     Imbalance(Imbalance),
     /// The tokens that an expert takes.
     Capacity(Capacity),
+    /// The formats of the exchanges of tokens with their experts.
+    DispatchFormats(DispatchFormats),
     /// Matrices of a layer that have adapters.
     LoraTargets(LoraTargets),
     /// One of a few words.
@@ -154,6 +158,7 @@ typed!(
     StageSizes = StageSizes,
     Imbalance = Imbalance,
     Capacity = Capacity,
+    DispatchFormats = DispatchFormats,
     LoraTargets = LoraTargets
 );
 
@@ -205,6 +210,7 @@ impl fmt::Display for Value {
             Self::StageSizes(sizes) => sizes.fmt(f),
             Self::Imbalance(imbalance) => imbalance.fmt(f),
             Self::Capacity(capacity) => capacity.fmt(f),
+            Self::DispatchFormats(formats) => formats.fmt(f),
             Self::LoraTargets(targets) => targets.fmt(f),
             Self::Word(word) => f.pad(word.text()),
         }
@@ -226,6 +232,7 @@ impl Serialize for Value {
             Self::StageSizes(sizes) => sizes.serialize(serializer),
             Self::Imbalance(imbalance) => imbalance.serialize(serializer),
             Self::Capacity(capacity) => capacity.serialize(serializer),
+            Self::DispatchFormats(formats) => formats.serialize(serializer),
             Self::LoraTargets(targets) => targets.serialize(serializer),
             Self::Word(word) => word.text().serialize(serializer),
         }
@@ -252,6 +259,7 @@ impl Type {
             Self::StageSizes => text.parse().map(Value::StageSizes),
             Self::Imbalance => text.parse().map(Value::Imbalance),
             Self::Capacity => text.parse().map(Value::Capacity),
+            Self::DispatchFormats => text.parse().map(Value::DispatchFormats),
             Self::LoraTargets => text.parse().map(Value::LoraTargets),
             Self::OneOf(words) => words.read(text).map(Value::Word),
         }
@@ -295,6 +303,7 @@ impl Type {
             | Self::Recompute
             | Self::RecomputeModules
             | Self::StageSizes
+            | Self::DispatchFormats
             | Self::LoraTargets
             | Self::OneOf(_) => "a value of the field".to_owned(),
         }
@@ -313,6 +322,7 @@ impl Type {
             | Self::StageSizes
             | Self::Imbalance
             | Self::Capacity
+            | Self::DispatchFormats
             | Self::LoraTargets => false,
         }
     }
@@ -333,7 +343,7 @@ impl Type {
             | Self::Batch
             | Self::Imbalance
             | Self::Capacity => from.deserialize_any(self),
-            Self::StageSizes | Self::RecomputeModules => {
+            Self::StageSizes | Self::RecomputeModules | Self::DispatchFormats => {
                 self.read(&String::deserialize(from)?).map_err(serde::de::Error::custom)
             }
             Self::LoraTargets => {

@@ -34,6 +34,7 @@ pub enum Field {
     Dispatcher,
     ExpertOverlap,
     SharedOverlap,
+    DispatchFormat,
     Schedule,
     StagesPerRank,
     StageLayers,

@@ -86,6 +86,7 @@ fn text_of(field: Field) -> &'static str {
         Type::StageSizes => "7,8",
         Type::Imbalance => "balanced",
         Type::Capacity => "1.25",
+        Type::DispatchFormats => "fp8+bf16+fp8+bf16",
         Type::LoraTargets => "q,v",
         Type::OneOf(words) => words.all[1],
     }

@@ -46,7 +46,7 @@ pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
 }
 
 /// Arguments that are read here.
-const NAMES: [&str; 34] = [
+const NAMES: [&str; 36] = [
     "num_layers",
     "hidden_size",
     "num_attention_heads",
@@ -66,6 +66,8 @@ const NAMES: [&str; 34] = [
     "num_experts",
     "moe_router_topk",
     "moe_ffn_hidden_size",
+    "moe_router_num_groups",
+    "moe_router_group_topk",
     "use_rotary_position_embeddings",
     "qk_layernorm",
     "window_size",
@@ -222,12 +224,14 @@ fn count(settings: &mut ToolSettings, draft: &mut PlanDraft, name: &str, field: 
 
 fn experts(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Option<Experts>, Problem> {
     let mut count = |name: &str, field: &str| count(settings, draft, name, field);
-    let [experts, active, ffn_hidden, shared_ffn, latent] = [
+    let [experts, active, ffn_hidden, shared_ffn, latent, groups, active_groups] = [
         count("num_experts", "experts.count")?,
         count("moe_router_topk", "experts.active")?,
         count("moe_ffn_hidden_size", "experts.ffn_hidden")?,
         count("moe_shared_expert_intermediate_size", "experts.shared_ffn")?,
         count("moe_latent_size", "experts.latent")?,
+        count("moe_router_num_groups", "experts.groups")?,
+        count("moe_router_group_topk", "experts.active_groups")?,
     ];
     let shared_gate = on(settings, "moe_shared_expert_gate").is_some();
     // The parser's default is two experts of each token; one expert is a dense model.
@@ -238,7 +242,8 @@ fn experts(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Option<
         shared_ffn,
         shared_gate,
         dense_layers: None,
-        active_groups: None,
+        groups,
+        active_groups,
         latent,
         every: None,
     }))
