@@ -8,8 +8,8 @@ mod write;
 use crate::megatron::{DTYPE, FORMATS, RECIPE, modules_joined, recipe, sharded, sharded_by_deepspeed, storage};
 use crate::runs::{Arguments, LogLine, padded_vocabulary, plain};
 use shardscope_engine::plan::{
-    CudaGraphs, Extent, GlobalBatch, GradientFormat, Moments, Offload, Optimizer, Precision, Recompute, Schedule,
-    Sharded,
+    CudaGraphs, DispatchFormats, Dispatcher, Extent, Format, GlobalBatch, GradientFormat, Moments, Offload, Optimizer,
+    Precision, Recompute, Schedule, Sharded,
 };
 use shardscope_engine::scenario::{Field, Value};
 
@@ -88,6 +88,14 @@ const MOMENTS: &[(&str, Value)] = &[
 ];
 const GRADIENTS_FP32: &str = "accumulate_allreduce_grads_in_fp32";
 const GRADIENTS_BF16: &str = "grad_reduce_in_bf16";
+const DISPATCHER: &str = "moe_token_dispatcher_type";
+const DISPATCHER_BACKEND: &str = "moe_flex_dispatcher_backend";
+/// The dispatcher that has a backend.
+const FLEXIBLE: &str = "flex";
+/// Formats of tokens to experts, and of the gradients of their outputs to them; the other two ways are in bf16.
+const DISPATCHED: &str = "moe_dispatch_fwd_dtype";
+const COMBINED_BACK: &str = "moe_combine_bwd_dtype";
+const NARROW: &str = "mxfp8";
 const CAPACITY: &str = "moe_expert_capacity_factor";
 const CAPACITY_FILLED: &str = "moe_pad_expert_input_to_capacity";
 const ON_HOST: &str = "optimizer_cpu_offload";
@@ -141,6 +149,7 @@ pub fn read(mut settings: ToolSettings, draft: &mut PlanDraft) {
     read_graphs(settings, draft);
     read_capacity(settings, draft);
     read_activations(settings, draft);
+    read_dispatch(settings, draft);
     read_sharding(settings, draft);
     read_stages(settings, draft);
     read_recompute(settings, draft);
@@ -238,6 +247,36 @@ fn read_capacity(settings: &mut ToolSettings, draft: &mut PlanDraft) {
         return;
     }
     draft.read(Field::Capacity, &factor.text, &factor.place);
+}
+
+/// The library that carries tokens to experts, and the formats in which they travel.
+fn read_dispatch(settings: &mut ToolSettings, draft: &mut PlanDraft) {
+    let (own, backend) = (settings.take(DISPATCHER), settings.take(DISPATCHER_BACKEND));
+    match (own, backend) {
+        (Some(own), backend) if own.text == FLEXIBLE => {
+            // DeepEP is the default behind it.
+            let named = backend.as_ref().map_or(Dispatcher::DeepEp.word(), |backend| backend.text.as_str());
+            match named.parse::<Dispatcher>() {
+                Ok(library) => draft.take(Field::Dispatcher, library, &own.place),
+                Err(_) => draft.refuse(&own.place, format!("exchanges by '{named}' are not known"), Field::Dispatcher),
+            }
+        }
+        (Some(own), _) if own.text == Dispatcher::AllToAll.word() => {
+            draft.take(Field::Dispatcher, Dispatcher::AllToAll, &own.place);
+        }
+        (Some(own), _) => draft.report.ignore(&own.place, "exchanges are counted as all-to-alls"),
+        (None, Some(backend)) => draft.report.ignore(&backend.place, "the dispatcher is not the one that has it"),
+        (None, None) => {}
+    }
+    let [dispatch, combine] = [settings.take(DISPATCHED), settings.take(COMBINED_BACK)];
+    let Some(setting) = dispatch.as_ref().or(combine.as_ref()) else { return };
+    let format = |set: Option<&Setting>| match set {
+        Some(set) if set.text == NARROW => Format::Fp8,
+        _ => Format::Bf16,
+    };
+    let mut formats = DispatchFormats::all(Format::Bf16);
+    (formats.dispatch.forward, formats.combine.backward) = (format(dispatch.as_ref()), format(combine.as_ref()));
+    draft.take(Field::DispatchFormat, formats, &setting.place);
 }
 
 fn read_sharding(settings: &mut ToolSettings, draft: &mut PlanDraft) {

@@ -41,7 +41,11 @@ fn plans() -> impl Strategy<Value = Vec<(&'static str, String)>> {
         one_of(&["none", "1.25"]),
         one_of(&["0", "0", "1"]),
     );
-    (mesh, batch, state, rest).prop_map(|(mesh, batch, state, rest)| {
+    let exchanges = (
+        one_of(&["alltoall", "deepep", "hybridep"]),
+        one_of(&["", "bf16", "fp8+bf16+bf16+bf16", "fp8+bf16+fp8+bf16", "fp8"]),
+    );
+    (mesh, batch, state, rest, exchanges).prop_map(|(mesh, batch, state, rest, exchanges)| {
         let words = [
             ("model", rest.3),
             ("strategy", state.0),
@@ -60,6 +64,8 @@ fn plans() -> impl Strategy<Value = Vec<(&'static str, String)>> {
             ("gradient-format", rest.9),
             ("capacity", rest.10),
             ("mtp-layers", rest.11),
+            ("dispatcher", exchanges.0),
+            ("dispatch-format", exchanges.1),
             ("compile", state.5),
             ("tp", mesh.1),
             ("cp", mesh.2),

@@ -3,7 +3,10 @@
 use crate::FileText;
 use crate::megatron::{RECIPE, RECIPES, SHARDED};
 use shardscope_engine::model::{LayerPattern, Mamba, Model, Norm, Positions, QkNorm};
-use shardscope_engine::plan::{Capacity, CudaGraphs, GradientFormat, Module, Offload, Precision, Recompute, Sharded};
+use shardscope_engine::plan::{
+    Capacity, CudaGraphs, DispatchFormats, Dispatcher, Format, GradientFormat, Module, Offload, Precision, Recompute,
+    Sharded,
+};
 use shardscope_engine::scenario::{Field, Value};
 use shardscope_engine::text::shell::ShellCode;
 
@@ -12,8 +15,8 @@ use super::super::writer::{Line, PlanWriter, Shards};
 use super::super::written::{Head, Ranks, options};
 use super::shape::{MAMBA_CHUNK, MAMBA_CONV};
 use super::{
-    CAPACITY, CAPACITY_FILLED, COPIES, GLOBAL, GRADIENTS_BF16, GRADIENTS_FP32, KEYS, LAYERS_ON_HOST, MODULES, ON_HOST,
-    WHOLE_GRAPH,
+    CAPACITY, CAPACITY_FILLED, COMBINED_BACK, COPIES, DISPATCHED, DISPATCHER, DISPATCHER_BACKEND, FLEXIBLE, GLOBAL,
+    GRADIENTS_BF16, GRADIENTS_FP32, KEYS, LAYERS_ON_HOST, MODULES, NARROW, ON_HOST, WHOLE_GRAPH,
 };
 
 /// The version that [`script`] is for.
@@ -37,6 +40,7 @@ pub fn script(writer: &mut PlanWriter) -> (Vec<Line>, &'static str) {
     write_precision(&mut lines, writer);
     write_graphs(&mut lines, writer);
     write_capacity(&mut lines, writer);
+    write_dispatch(&mut lines, writer);
     write_pipeline(&mut lines, writer);
     write_recompute(&mut lines, writer);
     if let Some(tokens) = writer.plan().length() {
@@ -209,6 +213,29 @@ fn write_capacity(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
         lines.extend([Line::new(CAPACITY, factor.to_string()), Line::new(CAPACITY_FILLED, true)]);
     }
     writer.say(Field::Capacity);
+}
+
+/// The library of exchanges where experts are divided, and the two ways that may be in 8 bits.
+fn write_dispatch(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
+    let experts = writer.plan().experts;
+    let library = experts.dispatcher;
+    match library {
+        Dispatcher::AllToAll if experts.ranks == 1 => {}
+        Dispatcher::AllToAll => lines.push(Line::new(DISPATCHER, library.word())),
+        library => {
+            lines.extend([Line::new(DISPATCHER, FLEXIBLE), Line::new(DISPATCHER_BACKEND, library.word())]);
+        }
+    }
+    writer.say(Field::Dispatcher);
+    let Some(formats) = experts.formats else { return };
+    let DispatchFormats { dispatch, combine } = formats;
+    let known = [dispatch.forward, combine.backward].iter().all(|way| matches!(way, Format::Bf16 | Format::Fp8));
+    if known && [dispatch.backward, combine.forward] == [Format::Bf16; 2] {
+        let word = |format: Format| if format == Format::Fp8 { NARROW } else { format.word() };
+        let ways = [(DISPATCHED, dispatch.forward), (COMBINED_BACK, combine.backward)];
+        lines.extend(ways.map(|(name, format)| Line::new(name, word(format))));
+        writer.say(Field::DispatchFormat);
+    }
 }
 
 fn write_graphs(lines: &mut Vec<Line>, writer: &mut PlanWriter) {
