@@ -1,13 +1,16 @@
 //! A layer's forward and backward, kernel by kernel: what each computes and moves, what it reaches, what bounds it.
 
 use shardscope_engine::cost::{Factors, Kernel, Rates};
+use shardscope_engine::plan::Capacity;
 use shardscope_engine::plan::pass::{Direction, PerDirection};
 use shardscope_engine::units::{Bytes, Dimension, Flop, Seconds, percent};
 
 use crate::figures::figure::Figure;
 
-use super::facts::{FigureEntry, FigureSubject, FormulaFacts, Why, because, figure, input, layer_kernels, share};
-use super::formula::{Citation, Formula};
+use super::facts::{
+    FigureEntry, FigureSubject, FormulaFacts, Why, because, count, figure, input, layer_kernels, share,
+};
+use super::formula::{Authority, Citation, Formula};
 
 /// A layer's passes, and the kernels that they run.
 pub(super) const FIGURES: &[FigureEntry] = &[
@@ -60,6 +63,21 @@ impl FormulaFacts<'_> {
         Some(Why { formula, about: Some(about.into()), source: self.calibrated() })
     }
 
+    /// Tokens of the busiest rank's experts over the mean, as the plan fills them up or the router spreads tokens.
+    fn load(&self, load: f64) -> Formula {
+        let source = match self.scenario.plan.experts.capacity {
+            Capacity::Factor(_) => Citation::new(
+                Authority::Scenario,
+                "capacity: experts are filled up or cut to it (Megatron-LM, `--moe-expert-capacity-factor`)",
+            ),
+            Capacity::None => Citation::new(
+                Authority::Scenario,
+                "imbalance: `usual` is 5 % for each doubling of the expert ranks, from a step of Olmo-core 9 % slower on 8",
+            ),
+        };
+        input("tokens of an expert over that mean", count(load, ""), source)
+    }
+
     /// A kernel: flop at what it reaches of the peak, bytes at the memory's rate, or both.
     fn kernel(&self, kernel: &Kernel) -> Option<Why> {
         let counted =
@@ -68,7 +86,11 @@ impl FormulaFacts<'_> {
         let streamed =
             |bytes: Bytes| moved(bytes) / input("memory bandwidth reached", self.rates.memory, self.calibrated());
         let computed = |reached: f64| {
-            let flop = input("flop", kernel.flop, Citation::convention("2 for each product that is summed up"));
+            let counted = Citation::convention("2 for each product that is summed up");
+            let flop = match kernel.load {
+                1.0 => input("flop", kernel.flop, counted),
+                load => input("flop at the mean of all ranks", kernel.flop / load, counted) * self.load(load),
+            };
             flop / (input("peak", kernel.peak, self.sheet())
                 * input("share of the peak reached", share(reached), self.calibrated()))
         };

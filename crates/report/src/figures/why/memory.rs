@@ -226,7 +226,11 @@ impl FormulaFacts<'_> {
         let kept = (!self.scenario.plan.offload.state() && state.gradients > Bytes::ZERO)
             .then(|| {
                 let each = self.rates.gradient_bytes(state.whole_gradients, &self.layout);
-                self.state("bytes of a gradient", each.get(), ranks)
+                let whole = state.whole_gradients && self.layout.gradients > 1;
+                let format = if whole { self.scenario.unreduced_format() } else { self.scenario.gradient_format() };
+                let chosen = if self.scenario.plan.gradients.is_some() { "gradient-format" } else { "the stack" };
+                let name = format!("bytes of a gradient and its copies, {format} by {chosen}");
+                self.state(&name, each.get(), ranks)
             })
             .flatten();
         Some(Formula::Sum(kept.into_iter().chain(waiting).collect()))
@@ -344,7 +348,7 @@ impl FormulaFacts<'_> {
             terms.push(size("what the layer at the peak works in".to_owned(), working - own));
         }
         if logits > Bytes::ZERO {
-            terms.push(size("logits and loss".to_owned(), logits));
+            terms.push(input(self.ends("logits and loss"), logits, self.source_of_ends(paper())));
         }
         if model.vocab > 0 {
             terms.push(size("output of the embedding".to_owned(), self.rates.stream()));

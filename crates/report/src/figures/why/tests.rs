@@ -13,7 +13,7 @@ mod guide;
 
 /// Scenarios that lean on every rule: extents, formats on the wire, second copies, recompute of each kind, tensor,
 /// context and pipeline parallelism, orders, offload, experts, layers of two kinds, adapters.
-const SCENARIOS: [&[(&str, &str)]; 29] = [
+const SCENARIOS: [&[(&str, &str)]; 32] = [
     &[],
     &[("strategy", "ddp"), ("model", "mpt-1b"), ("tokens", "3e11")],
     &[("strategy", "zero1"), ("model", "mpt-3b"), ("accumulate", "4"), ("recompute", "selective")],
@@ -37,6 +37,15 @@ const SCENARIOS: [&[(&str, &str)]; 29] = [
     &[("strategy", "zeropp"), ("pp", "4"), ("stages-per-rank", "4"), ("schedule", "breadth-first"), ("nodes", "4")],
     &[("model", "mixtral-8x7b"), ("nodes", "8"), ("recompute", "full")],
     &[("model", "deepseek-v3"), ("nodes", "64"), ("recompute", "0.05")],
+    &[
+        ("model", "deepseek-v3"),
+        ("nodes", "64"),
+        ("mtp-layers", "1"),
+        ("gradient-format", "bf16"),
+        ("recompute", "full"),
+    ],
+    &[("model", "mixtral-8x7b"), ("nodes", "8"), ("ep", "8"), ("capacity", "1.25"), ("recompute", "full")],
+    &[("model", "mixtral-8x7b"), ("nodes", "8"), ("ep", "8"), ("dispatch-format", "fp8+bf16+bf16+bf16")],
     &[("model", "gemma3-27b"), ("nodes", "8"), ("recompute", "selective")],
     &[("optimizer", "muon"), ("nodes", "2")],
     &[("train", "lora"), ("model", "llama-2-13b"), ("recompute", "full"), ("examples", "50000"), ("packing", "700")],

@@ -5,8 +5,9 @@ use shardscope_engine::cost::SwappedBytes;
 use shardscope_engine::evaluate::{ErrorBand, IdleCause, Span, Stream, TaskKind, evidence};
 use shardscope_engine::model::LayerKind;
 use shardscope_engine::plan::{Accumulation, Recompute};
+use shardscope_engine::scenario::Layout;
 use shardscope_engine::scenario::file::printable;
-use shardscope_engine::units::{Amount, Bytes, Dimension, Flop, Seconds, precise_percent};
+use shardscope_engine::units::{Amount, Bytes, Count, Dimension, Flop, Seconds, precise_percent};
 
 use crate::figures::figure::{Figure, TIME_PARTS};
 
@@ -209,11 +210,32 @@ impl FormulaFacts<'_> {
         if model.vocab > 0 {
             let [embedding, head] =
                 [self.rates.embedding(), self.rates.head()].map(|passes| passes.forward.time + passes.backward.time);
-            passes = passes + cost("embedding, logits and loss", embedding + head);
+            let source = self.source_of_ends(self.calibrated());
+            passes = passes + input(self.ends("embedding, logits and loss"), embedding + head, source);
         }
         let micro_batches =
             input("micro-batches", count(plan.accumulate, ""), Citation::chosen("micro-batches of a step"));
         Some(self.with_slowing(micro_batches * passes, TaskKind::computes_layers))
+    }
+
+    /// Embedding and logits, with those of further tokens.
+    pub(super) fn ends(&self, name: &str) -> String {
+        match self.scenario.model.mtp_layers {
+            0 => name.to_owned(),
+            1 => format!("{name}, twice for a further token"),
+            layers => format!("{name}, {} times for further tokens", layers + 1),
+        }
+    }
+
+    /// The paper behind further tokens where there are some, or else another source.
+    pub(super) fn source_of_ends(&self, usual: Citation) -> Citation {
+        match self.scenario.model.mtp_layers {
+            0 => usual,
+            _ => Citation::paper(
+                "DeepSeek-V3, arXiv 2412.19437, section 2.2: a further token has an embedding, a product of 2 h by h before its \
+                 layer, and logits of its own",
+            ),
+        }
     }
 
     /// The parts that selective recompute repeats, in words.
@@ -382,17 +404,22 @@ impl FormulaFacts<'_> {
     /// The optimizer's update as a stream over memory.
     fn update(&self) -> Option<Formula> {
         let plan = &self.scenario.plan;
-        let parameters = self.evaluation.details.states.get(self.last)?.parameters.trained;
+        let state = self.evaluation.details.states.get(self.last)?;
+        let experts = state.expert_parameters.trained;
+        let others = state.parameters.trained - experts;
+        let of_experts = self.layout.of_experts();
         let bytes = |bytes: Bytes| Amount { value: bytes.get(), unit: Dimension::Bytes };
         let adam = Citation::convention("state read and written, gradient read, weight written");
         let moved = input("bytes moved per parameter", bytes(self.rates.update_bytes()), adam);
         let (threads, on_host_bytes) = (self.scenario.host_threads().counted, self.rates.host_update_bytes());
-        let sharded = input(
-            "ranks that share the optimizer state",
-            count(self.layout.optimizer, ""),
-            Citation::chosen("strategy"),
-        );
-        let each = self.rank_parameters(parameters, self.last) / sharded;
+        let sharded = |layout: &Layout| {
+            input("ranks that share the optimizer state", count(layout.optimizer, ""), Citation::chosen("strategy"))
+        };
+        let mut each = self.rank_parameters(others, self.last) / sharded(&self.layout);
+        if experts > Count::ZERO {
+            let own = input("parameters of its experts", count(experts.get(), ""), self.shape());
+            each = each + own / sharded(&of_experts);
+        }
         let on_host = plan.optimizer_on_host();
         let share_of = |name: &str, share: f64| {
             let share = Amount { value: share, unit: Dimension::Share };
@@ -424,7 +451,8 @@ impl FormulaFacts<'_> {
             * moved
             * input("optimizer traffic", count(self.rates.calibrated.software.optimizer_traffic, ""), self.software())
             / input("memory rate reached", self.rates.memory, self.calibrated());
-        let owned = parameters * (1.0 - on_host) / f64::from(self.layout.optimizer);
+        let shards = others / f64::from(self.layout.optimizer) + experts / f64::from(of_experts.optimizer);
+        let owned = shards * (1.0 - on_host);
         let flop = self.rates.orthogonalisation(owned);
         let update = if flop > Flop::ZERO {
             let muon = Citation::paper("Muon, K. Jordan et al. (2024): five Newton-Schulz iterations");

@@ -1,5 +1,6 @@
 //! Traffic of each level, and the gain from more of each resource.
 
+use shardscope_engine::cost::ExpertTransfers;
 use shardscope_engine::evaluate::{Copies, HostDirection, Stream};
 
 use crate::figures::figure::Figure;
@@ -8,18 +9,20 @@ use shardscope_engine::units::{Amount, Bytes, Dimension, Seconds};
 use super::facts::{FigureEntry, FormulaFacts, Why, because, count, figure, input, only_counted, share, way};
 use super::formula::{Authority, Citation, Formula};
 
+/// The sentence about traffic.
+const SENT: &str = "Bytes that one device sends into the level in a step, on average over the devices: a ring of n ranks \
+                    passes (n-1)/n of what it gathers or reduces over each of its edges.";
+
 /// Traffic of each level and of each way of the link to the host, and the gain from more of each resource.
 pub(super) const FIGURES: &[FigureEntry] = &[
     figure(Figure::Traffic(0), "traffic", "sent into the {} level", Dimension::Bytes)
         .less_is_better()
-        .about(
-            "Bytes that one device sends into the level in a step, on average over the devices: a ring of n ranks \
-             passes (n-1)/n of what it gathers or reduces over each of its edges.",
-        )
+        .about(SENT)
         .value(|of, level| Some(of.summary.traffic.get(level)?.bytes_per_device.get()))
         .why(|facts, level| {
             let source = "Thakur et al., Optimization of Collective Communication in MPICH, 2005";
-            because(facts.sent(level), Citation::paper(source))
+            let about = format!("{SENT}{}", facts.exchanges(level));
+            Some(Why { formula: facts.sent(level), about: Some(about.into()), source: Citation::paper(source) })
         }),
     figure(Figure::Busy(0), "busy", "the {} level's busy time", Dimension::Seconds)
         .less_is_better()
@@ -83,6 +86,28 @@ impl FormulaFacts<'_> {
         let lanes = Stream::ALL.into_iter().map(|lane| (lane, sent[lane as usize][level]));
         let used = lanes.filter(|(_, bytes)| *bytes > Bytes::ZERO);
         Formula::Sum(used.map(|(lane, bytes)| input(name(lane), bytes, Citation::simulated())).collect())
+    }
+
+    /// What the exchanges of a layer's tokens with its experts send into a level for each micro-batch, in words.
+    fn exchanges(&self, level: usize) -> String {
+        let ExpertTransfers { dispatch, combine } = self.rates.expert_transfers(&self.layout);
+        let formats = self.scenario.dispatch_formats();
+        let ways = [
+            ("to experts", formats.dispatch.forward, dispatch.forward),
+            ("back", formats.combine.forward, combine.forward),
+            ("in backward to experts", formats.combine.backward, combine.backward),
+            ("and back", formats.dispatch.backward, dispatch.backward),
+        ];
+        let ways = ways.map(|(way, format, sent)| (way, format, sent.bytes[level]));
+        if ways.iter().all(|(.., sent)| *sent == Bytes::ZERO) {
+            return String::new();
+        }
+        let said = ways.map(|(way, format, sent)| format!("{way} {sent} in {format}")).join(", ");
+        let library = self.scenario.plan.experts.dispatcher;
+        format!(
+            " Of a layer's tokens {library} sends {said}: a copy for each expert elsewhere, or for each node and rank that has one \
+             (DeepEP, tests/test_internode.py)."
+        )
     }
 
     /// How many copies, of what mean size.
