@@ -434,7 +434,9 @@ impl Rates<'_> {
     pub(crate) fn host_step(&self, shards: u32) -> Seconds {
         let shards = if shards > 1 { f64::from(shards) } else { 0.0 };
         let slices = self.divided_tensors(TensorDivision::Sliced).unwrap_or_default() * shards;
-        self.calibrated.runtime.step / self.calibrated.software.host + self.calibrated.runtime.step_per_shard * shards + SLICE * slices.get()
+        self.calibrated.runtime.step / self.calibrated.software.host
+            + self.calibrated.runtime.step_per_shard * shards
+            + SLICE * slices.get()
     }
 
     /// Tensors of the layers' parameters on a rank, if they are what divides the optimizer's state.

@@ -171,7 +171,6 @@ const fn constant(
     Constant { name, low, usual, high, unit, place, meaning }
 }
 
-const AMPERE: &[&str] = &["ampere"];
 const HOPPER: &[&str] = &["hopper"];
 const NVIDIA: &[&str] = &["ampere", "hopper", "blackwell"];
 const CDNA2: &[&str] = &["cdna2"];

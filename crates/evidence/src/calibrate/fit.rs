@@ -306,6 +306,7 @@ pub(super) fn fitted_constants(
         }
     };
     // What the calibration says nothing of has no value before or after, and factors of a source none that many could tell.
-    let told = |id: &ConstantId| known.values[*id].is_finite() && !(prior.noise.is_none() && id.constant().is_of_source());
+    let told =
+        |id: &ConstantId| known.values[*id].is_finite() && !(prior.noise.is_none() && id.constant().is_of_source());
     ConstantId::all().filter(told).map(one).collect()
 }

@@ -153,10 +153,7 @@ fn nested_folds_keep_the_constant_that_rows_ask_for() {
     assert_eq!((groups, found.by_source.folds.len()), (8, 2));
     for NestedScores { folds, step_time, memory } in [&found.by_group, &found.by_source] {
         assert!(step_time.expect("step times").mean < 0.01 && memory.is_none(), "{step_time:?}");
-        assert!(
-            folds.iter().all(|fold| fold.held.iter().all(|constant| constant.name != "micro-batch")),
-            "{folds:?}"
-        );
+        assert!(folds.iter().all(|fold| fold.held.iter().all(|constant| constant.name != "micro-batch")), "{folds:?}");
     }
     let stays = found.verdicts.iter().filter(|verdict| verdict.stays()).map(|verdict| verdict.constant.name);
     assert_eq!(stays.collect::<Vec<_>>(), ["micro-batch"]);
