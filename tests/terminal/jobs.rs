@@ -104,7 +104,7 @@ const JOBS: [Job; 10] = [
     Job {
         name: "7B QLoRA",
         waits: &[],
-        shows: &["micro ", "seq ", "16384", "★ best", "× does not fit"],
+        shows: &["micro-batch ", "seq ", "16384 ", "★ best", "× does not fit"],
         check: |_, _| {},
     },
     Job {
