@@ -50,7 +50,7 @@ impl Rates<'_> {
 
     /// Whether no two ranks of a group are in one node.
     fn one_per_node(&self, group: Group) -> bool {
-        self.network.ring(group)[..self.beyond_node].iter().all(|span| span.edges == 0)
+        self.beyond_node.checked_sub(1).is_none_or(|node| self.network.members(node, group) == 1)
     }
 
     /// All-reduce by the cheapest algorithm that the library has.

@@ -68,6 +68,11 @@ impl<'a> Network<'a> {
         self.cluster.levels.get(level).is_some_and(|level| level.sharp)
     }
 
+    /// Members of a group inside one group of a level.
+    pub fn members(&self, level: usize, group: Group) -> u32 {
+        (self.cluster.devices_in(level).unwrap_or(u32::MAX) / group.stride).clamp(1, group.size)
+    }
+
     /// How a ring over `group` crosses each level, innermost first; levels that it does not cross have no edges.
     ///
     /// All groups of the same shape run the same collective at the same time, so a group may use the
@@ -78,7 +83,7 @@ impl<'a> Network<'a> {
         for (index, (span, level)) in spans.iter_mut().zip(&self.cluster.levels).enumerate() {
             // Of 8 ranks on nodes of 4: level 0 has 4 members and 8 - 2 = 6 hops, level 1 has 2 - 1 = 1 more.
             let devices = self.cluster.devices_in(index).unwrap_or(u32::MAX);
-            let members = (devices / group.stride).clamp(1, group.size);
+            let members = self.members(index, group);
             let (below, here) = (group.size.div_ceil(inside_members), group.size.div_ceil(members));
             let (rate, per_rank) = self.rates(index, level, group, members, inside_members, inside_devices);
             *span = RingSpan {

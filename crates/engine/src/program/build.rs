@@ -80,7 +80,7 @@ impl GraphBuilder<'_> {
 
     /// Adds a task to the open body.
     #[expect(clippy::large_types_passed_by_value, reason = "it is moved into the list of tasks")]
-    pub fn push(&mut self, task: Task) {
+    pub fn push(&mut self, mut task: Task) {
         let (index, stream) = (self.code.tasks.len() as u32, task.stream);
         for event in task.signals.iter().flatten() {
             self.body.advance[*event as usize] += 1;
@@ -101,7 +101,8 @@ impl GraphBuilder<'_> {
         }
         self.graph.streams.insert(stream);
         self.graph.tasks[stream] += self.body.repeat;
-        self.code.tasks.push(Task { next: NO_TASK, ..task });
+        task.next = NO_TASK;
+        self.code.tasks.push(task);
     }
 
     /// A compute task; `push` it after setting waits, signals and memory.

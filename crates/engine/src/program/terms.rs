@@ -17,7 +17,7 @@ use super::state::{ModelState, ParameterGroup};
 use super::task::FULL_DEMAND;
 use super::unit_costs::{UnitCosts, whole_gradients};
 use super::unit_order::{UnitList, UnitRun, recomputed_layers};
-use super::unit_pass::{ComputeStep, Gradients, PerGradients, ReductionScope, UnitCollective, UnitPass};
+use super::unit_pass::{ComputeStep, Gradients, PerGradients, UnitCollective, UnitPass};
 
 /// The cost of a unit, or of a stage with all its units, on one rank: of one micro-batch, except for the state.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -50,6 +50,8 @@ pub(crate) struct StageCost {
     pub working: Bytes,
     /// Gathered weights.
     pub gathered: Bytes,
+    /// Gathered weights that stay from a unit's forward to its backward.
+    pub stays: Bytes,
     /// Gradients that wait for their reduction.
     pub gradients: Bytes,
     /// The second copy of its weights.
@@ -189,6 +191,7 @@ fn unit_cost(all: &[UnitCosts<'_>], ahead: &UnitRun, behind: &UnitRun) -> StageC
         reduce: behind.reduce.map(|reduction| transfer(reduction.reduce)),
         replicas: transfer(behind.reduce.complete.replicas),
         gathered: behind.gathered,
+        stays: (ahead.gathered - ahead.freed).max(Bytes::ZERO),
         gradients: behind.gradients,
         secondary: ahead.secondary,
         ..passes(costs, &one(ahead), &one(behind)).with_state(&ParameterGroup::new(costs, parameters))
@@ -212,20 +215,22 @@ fn stage_cost<'c, 'a: 'c>(
         let costs = of_layout(holding.layout);
         let group = ParameterGroup::new(costs, holding.parameters);
         let Parameters { weights, trained, .. } = group.parameters;
-        for pass in [Pass::Forward, Pass::Backward] {
-            let gather = cost.gather.get_mut(pass);
+        let gather = |pass| transfer(costs.gather(weights, costs.parts(weights, holding.collectives), pass));
+        let ahead = gather(Pass::Forward);
+        // Backward gathers what forward does, unless that left a second copy.
+        let behind = if costs.secondary_copy().is_some() { gather(Pass::Backward) } else { ahead };
+        for (pass, gathered) in [(Pass::Forward, ahead), (Pass::Backward, behind)] {
             // Groups of parameters with shards of their own are gathered one after the other, so their times add up.
-            *gather = *gather + transfer(costs.gather(weights, costs.parts(weights, holding.collectives), pass));
+            let gather = cost.gather.get_mut(pass);
+            *gather = *gather + gathered;
             *cost.load.get_mut(pass) += costs.rates.weights_copy(costs.loaded(weights, pass));
         }
-        let reduction = |replicas: bool| {
-            let scope = ReductionScope { shards: true, replicas };
-            costs.reduction(trained, scope, costs.parts(trained, holding.collectives))
-        };
+        let parts = costs.parts(trained, holding.collectives);
+        let sharded = costs.shard_sum(trained, true, parts);
         if !costs.keeps_whole_gradients() {
-            cost.reduce.partial = cost.reduce.partial + transfer(reduction(false).reduce);
+            cost.reduce.partial = cost.reduce.partial + transfer(sharded);
         }
-        let reduction = reduction(true);
+        let reduction = costs.with_replicas(sharded, trained, true, parts);
         cost.reduce.complete = cost.reduce.complete + transfer(reduction.reduce);
         cost.replicas = cost.replicas + transfer(reduction.replicas);
         cost.store += costs.rates.host_copy(costs.stored(trained, Gradients::Complete));

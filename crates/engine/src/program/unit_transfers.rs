@@ -65,35 +65,54 @@ impl UnitCosts<'_> {
         if elements == Count::ZERO {
             return PerGradients::default();
         }
-        let reduction = |scope| self.reduction(elements, scope, self.parts(elements, self.collectives));
+        let parts = self.parts(elements, self.collectives);
         let last = ReductionScope { shards: self.layout.gradients > 1 && !(later && once), replicas: !later };
         let each = ReductionScope {
             shards: last.shards && !once,
             replicas: self.rates.scenario.sums_each_micro_batch() && !later,
         };
-        let complete = reduction(last);
-        // Most plans reduce each micro-batch like the last: that is worked out once.
-        PerGradients { partial: if each == last { complete } else { reduction(each) }, complete }
+        // Micro-batches are summed into shards like the last one, if they are.
+        let sharded = self.shard_sum(elements, last.shards, parts);
+        let complete = self.with_replicas(sharded, elements, last.replicas, parts);
+        let before = || self.with_replicas(sharded.filter(|_| each.shards), elements, each.replicas, parts);
+        PerGradients { partial: if each == last { complete } else { before() }, complete }
     }
 
     /// Sums gradients over the ranks of a scope: into shards, then over replicas.
     pub fn reduction(&self, elements: Count, scope: ReductionScope, parts: Count) -> GradientReduction {
+        self.with_replicas(self.shard_sum(elements, scope.shards, parts), elements, scope.replicas, parts)
+    }
+
+    /// Sums gradients into their shards, where they have any.
+    pub(crate) fn shard_sum(&self, elements: Count, shards: bool, parts: Count) -> Option<UnitCollective> {
         let (layout, wire) = (self.layout, self.rates.scenario.plan.sharding.wire);
         // Frozen weights have no gradients.
-        if elements == Count::ZERO {
-            return GradientReduction::default();
+        if !shards || layout.gradients == 1 || elements == Count::ZERO {
+            return None;
+        }
+        let payload = Payload { parts, ..self.payload(elements, self.rates.scenario.reduction_format(wire.gradients)) };
+        let two_hop = self.rates.scenario.plan.sharding.two_hop_gradients;
+        let (transfer, kind) = self.reduce_scatter(payload, layout.shard_group(layout.gradients), two_hop);
+        Some(UnitCollective { transfer, kind, buffer: self.packed(payload) })
+    }
+
+    /// The reduction of gradients that are summed into shards, over their replicas or not.
+    pub(crate) fn with_replicas(
+        &self,
+        sharded: Option<UnitCollective>,
+        elements: Count,
+        replicas: bool,
+        parts: Count,
+    ) -> GradientReduction {
+        if !replicas || elements == Count::ZERO {
+            return GradientReduction { reduce: sharded, replicas: None };
         }
         // With 64 ranks, gradients over 8 and optimizer state over 32: a reduce-scatter over 8 leaves 1/8, one over the
         // 4 groups up to 32 leaves 1/32, and an all-reduce of that over the 2 replicas is the end. With both over 8 it
         // is the reduce-scatter and the all-reduce of FSDP's `HYBRID_SHARD`.
-        let format = self.rates.scenario.reduction_format(wire.gradients);
+        let format = self.rates.scenario.reduction_format(self.rates.scenario.plan.sharding.wire.gradients);
         let payload = Payload { parts, ..self.payload(elements, format) };
-        let sharded = (scope.shards && layout.gradients > 1).then(|| {
-            let two_hop = self.rates.scenario.plan.sharding.two_hop_gradients;
-            let (transfer, kind) = self.reduce_scatter(payload, layout.shard_group(layout.gradients), two_hop);
-            UnitCollective { transfer, kind, buffer: self.packed(payload) }
-        });
-        let sums = if scope.replicas { self.replica_sums(elements, parts) } else { [None; 2] };
+        let sums = self.replica_sums(elements, parts);
         let add = |found: Option<UnitCollective>, (transfer, kind): (Transfer, TaskKind)| match found {
             Some(before) => Some(UnitCollective { transfer: before.transfer + transfer, ..before }),
             None => Some(UnitCollective { transfer, kind, buffer: self.packed(payload) }),

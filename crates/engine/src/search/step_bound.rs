@@ -13,7 +13,7 @@ mod rank;
 
 use crate::cost::Transfer;
 use crate::hardware::MAX_LEVELS;
-use crate::plan::pass::{Pass, PerDirection, STAGE_BUFFERS};
+use crate::plan::pass::{Pass, PerDirection, PipelineCounts, STAGE_BUFFERS};
 use crate::plan::{Offload, ScheduleRules};
 use crate::program::{EndTransferCounts, PerGradients, StageCost, StepTerms};
 use crate::scenario::{Layout, Scenario};
@@ -111,7 +111,10 @@ impl<'a> StepBound<'a> {
         let ends = if counts.is_some() { self.ends() } else { StepEnds::default() };
         self.rank_lines(ends, counts, add);
         match counts {
-            _ if self.staged && self.rules.alternates => self.round_trip_lines(ends, add),
+            _ if self.staged && self.rules.alternates => {
+                self.round_trip_lines(ends, add);
+                self.turn_lines(ends, add);
+            }
             _ if self.staged => self.phase_lines(ends, counts.is_some(), add),
             Some(_) => self.unit_lines(add),
             None => {}
@@ -135,7 +138,8 @@ impl<'a> StepBound<'a> {
     /// The units or stages of a rank, in the order of forward.
     pub(crate) fn of_rank(&self, rank: usize) -> impl Iterator<Item = &'a StageCost> + use<'a> {
         let terms = self.terms;
-        terms.order.iter().skip(rank).step_by(self.ranks).map(move |part| &terms.parts[usize::from(*part)])
+        let places = (rank..terms.order.len()).step_by(self.ranks);
+        places.map(move |place| &terms.parts[usize::from(terms.order[place])])
     }
 
     fn stages_per_rank(&self) -> usize {
@@ -321,6 +325,42 @@ impl<'a> StepBound<'a> {
                 add(BoundSpan::Step, BoundLine { fixed, each: round * (1.0 / count) });
             }
         }
+    }
+
+    /// The sends of interleaved stages. The last rank begins its first backward when the first micro-batch has passed all
+    /// stages, and has passed no more until then than the forwards of its warm-up; and when it begins the last
+    /// micro-batch's backward, as many backwards are left to it as there were forwards, and all stages are to be passed
+    /// back.
+    fn turn_lines(&self, StepEnds { opening, closing }: StepEnds, add: &mut impl FnMut(BoundSpan, BoundLine)) {
+        let last = self.ranks - 1;
+        if !self.rules.grouped || last == 0 || self.stages_per_rank() == 1 {
+            return;
+        }
+        // On 4 ranks of 2 stages the last one has passed 4 forwards of its first stage and one of its second when it
+        // begins with backward: with forward 1 and send 1 they end at 15, of which it has computed for 5.
+        let sends = self.terms.send * (2.0 * (self.terms.order.len() - 1) as f64);
+        let through: Seconds = self.order().map(|stage| stage.compute.forward + stage.compute.backward).sum();
+        let both = |stage: &StageCost| stage.until_next.forward + stage.until_next.backward;
+        let first = (self.rules.checkpoints)(self.counts(), last as u32);
+        let outside: Seconds = self.forwards(last, first).map(|(stage, times)| both(stage) * times).sum();
+        let each: Seconds = self.of_rank(last).map(both).sum();
+        add(BoundSpan::Step, BoundLine { fixed: opening + through + sends - outside + closing, each });
+    }
+
+    /// Counts of the pipeline with more micro-batches than any plan has.
+    fn counts(&self) -> PipelineCounts {
+        let stages = self.stages_per_rank() as u32;
+        PipelineCounts { ranks: self.ranks as u32, stages, micro_batches: u32::MAX / stages }
+    }
+
+    /// How often a rank has passed each of its stages after so many forwards: forward `i` is of stage `i / P mod K`.
+    fn forwards(&self, rank: usize, count: u32) -> impl Iterator<Item = (&'a StageCost, f64)> {
+        let ranks = self.ranks as u32;
+        let period = ranks * self.stages_per_rank() as u32;
+        self.of_rank(rank).enumerate().map(move |(stage, part)| {
+            let last = (count % period).saturating_sub(stage as u32 * ranks).min(ranks);
+            (part, f64::from(count / period * ranks + last))
+        })
     }
 }
 

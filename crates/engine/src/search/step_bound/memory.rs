@@ -1,6 +1,6 @@
 //! The memory that a rank needs at least: that of moments when it begins a backward.
 
-use crate::plan::pass::{PipelineCounts, STAGE_BUFFERS, stage_buffer};
+use crate::plan::pass::{STAGE_BUFFERS, stage_buffer};
 use crate::program::StageCost;
 use crate::scenario::Scenario;
 use crate::stack::Overlap;
@@ -62,15 +62,13 @@ impl StepBound<'_> {
         // The last two stages may be in the buffers until backward is over, and then leave no copy.
         let copied = self.of_rank(rank).take(stages.saturating_sub(STAGE_BUFFERS));
         let copies: Bytes = copied.map(|stage| stage.secondary).sum();
-        let (ranks, stages) = (self.ranks as u32, stages as u32);
-        let counts = PipelineCounts { ranks, stages, micro_batches: u32::MAX / stages };
-        let most = (self.rules.checkpoints)(counts, rank as u32);
+        let most = (self.rules.checkpoints)(self.counts(), rank as u32);
         RankMemory {
             state: sum(|stage| stage.state) + copies + begins.gathered + other + begins.gradients,
             working: begins.working,
             kept: sum(|stage| stage.kept),
-            held: self.forwards(rank, most),
-            stages,
+            held: self.checkpoints(rank, most),
+            stages: stages as u32,
             most,
         }
     }
@@ -96,7 +94,7 @@ impl StepBound<'_> {
         let most = first.most + ranks - 1;
         let [forward, backward] = [most / ranks % first.stages, first.stages - 2];
         let contend = forward != backward && stage_buffer(forward) == stage_buffer(backward);
-        let held = self.forwards(rank, most) - ends.kept * f64::from(ranks);
+        let held = self.checkpoints(rank, most) - ends.kept * f64::from(ranks);
         let passed = RankMemory { kept: Bytes::ZERO, held, most, ..next };
         (self.rules.grouped && !contend).then_some(passed)
     }
@@ -110,15 +108,9 @@ impl StepBound<'_> {
         self.of_rank(rank).map(|stage| stage.gathered).reduce(Bytes::min).unwrap_or(Bytes::ZERO)
     }
 
-    /// Checkpoints of a rank after so many forwards: forward `i` is of stage `i / P mod K`.
-    fn forwards(&self, rank: usize, count: u32) -> Bytes {
-        let ranks = self.ranks as u32;
-        let period = ranks * self.stages_per_rank() as u32;
-        let passed = |(stage, part): (usize, &StageCost)| {
-            let last = (count % period).saturating_sub(stage as u32 * ranks).min(ranks);
-            part.kept * f64::from(count / period * ranks + last)
-        };
-        self.of_rank(rank).enumerate().map(passed).sum()
+    /// Checkpoints of a rank after so many forwards.
+    fn checkpoints(&self, rank: usize, count: u32) -> Bytes {
+        self.forwards(rank, count).map(|(stage, times)| stage.kept * times).sum()
     }
 
     /// Units keep what one micro-batch needs. The logits are gone when the last layer begins.
@@ -141,7 +133,8 @@ impl StepBound<'_> {
             let buffers = kept.max(begun + layer.gathered + layer.gradients) - memory.working;
             // The head's second copy may be free by then.
             let copies: Bytes = self.order().take(units - ends).map(|unit| unit.secondary).sum();
-            memory.state = self.order().map(|unit| unit.state).sum::<Bytes>() + copies + buffers;
+            let stays: Bytes = self.order().skip(ends).take(units - 2 * ends).map(|unit| unit.stays).sum();
+            memory.state = self.order().map(|unit| unit.state).sum::<Bytes>() + copies + stays + buffers;
         }
         memory
     }

@@ -57,6 +57,16 @@ fn slow_sends_hold_1f1b_up() {
     judge(&plan(2, Schedule::OneForwardOneBackward, 3.0, &[part(1.0, 2.0); 2]), 10, 63.0);
 }
 
+/// Two ranks of two stages of 1 + 2 s, sends of 1 s, 4 micro-batches. The first micro-batch has passed all four stages after
+/// 4 + 3 s, when the last rank has passed three forwards; the last one passes them back in 8 + 3 s, of which the rank
+/// computes for three backwards. Between lie the other 5 forwards and 5 backwards of its 8: 7 + 15 + 11.
+#[test]
+fn interleaved_stages_wait_for_their_sends() {
+    let mut job = plan(2, Schedule::Interleaved, 1.0, &[part(1.0, 2.0); 4]);
+    job.0.plan.stages_per_rank = 2;
+    judge(&job, 4, 33.0);
+}
+
 /// Forwards of 3 and 1 s, backwards of 2 and 4 s, 5 micro-batches. All forwards pass before all backwards: 5 x 3 + 1, and
 /// 5 x 4 + 2. Under 1F1B, which may overlap them, no rank needs more than the second: 3 + 5 x 5 + 2.
 #[test]
