@@ -227,6 +227,9 @@ impl Plan {
         if self.offload.optimizer() { self.offload_ratio.get() } else { 0.0 }
     }
 
+    /// Units whose gathers run ahead, unless somebody says otherwise.
+    pub const USUAL_PREFETCH: u32 = 1;
+
     /// The plan that a scenario starts from: one node, one sequence at a time.
     pub fn new(sharding: Sharding, sequence: u32) -> Self {
         Self {
@@ -260,7 +263,7 @@ impl Plan {
             cuda_graphs: CudaGraphs::None,
             compile: Compile::Off,
             reduction: Reduction::Default,
-            prefetch: 1,
+            prefetch: Self::USUAL_PREFETCH,
             tokens: None,
             examples: None,
             epochs: 1,
@@ -294,6 +297,15 @@ impl Plan {
     /// layer.
     pub fn staged(&self) -> bool {
         self.pipeline > 1 || self.accumulation == Accumulation::Layered
+    }
+
+    /// Whether a reduction sums each micro-batch's gradients over all ranks before the next one's.
+    pub(crate) fn sums_each_micro_batch(&self, reduction: Reduction) -> bool {
+        match reduction {
+            Reduction::MicroBatch => true,
+            Reduction::Default => self.sharding.sums_each_micro_batch,
+            Reduction::ShardedLast | Reduction::Step => false,
+        }
     }
 
     /// Virtual stages on each rank, as the schedule runs them.

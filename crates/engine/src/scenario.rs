@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use crate::hardware::Cluster;
 use crate::model::Model;
-use crate::plan::{Compile, DispatchFormats, Extent, FlopCount, Format, GradientFormat, Plan, Reduction};
+use crate::plan::{Compile, DispatchFormats, Extent, FlopCount, Format, GradientFormat, Plan};
 use crate::stack::{Attention, Calibration, Stack};
 use crate::units::{Bytes, short};
 
@@ -173,11 +173,7 @@ impl Scenario {
 
     /// Whether each micro-batch's gradients are summed over all ranks before the next one's.
     pub(crate) fn sums_each_micro_batch(&self) -> bool {
-        match self.plan.reduction {
-            Reduction::MicroBatch => true,
-            Reduction::Default => self.plan.sharding.sums_each_micro_batch,
-            Reduction::ShardedLast | Reduction::Step => false,
-        }
+        self.plan.sums_each_micro_batch(self.plan.reduction)
     }
 
     /// The format in which gradients are sent, where a way of sharding asks for `planned`: to quantise them is its own

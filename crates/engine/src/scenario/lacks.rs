@@ -1,7 +1,7 @@
 //! Checks a scenario's plan against the plans that its stack can run. Not for plans that no program can run
 //! ([`Scenario::checked`]).
 
-use crate::plan::{Accumulation, Compile, Extent, Extents};
+use crate::plan::{Accumulation, Compile, Extent, Extents, Plan};
 use crate::stack::{Feature, LevelRanks, Runs, listed};
 
 use super::{Field, Layout, Problem, Scenario};
@@ -74,6 +74,15 @@ impl Scenario {
         }
         let second = layout.secondary.is_some_and(|ranks| ranks > 1);
         lack(second && !runs.has(Feature::Hpz), Field::Hpz, &|| "second copy of the weights (hpZ)".to_owned());
+        let cut = plan.tensor_overlap && plan.tensor > 1 && !runs.has(Feature::TensorOverlap);
+        lack(cut, Field::TensorOverlap, &|| "overlap of tensor parallelism's collectives with the products".to_owned());
+        let gathers = layout.weights > 1 && !plan.staged();
+        let ahead = gathers && plan.prefetch != Plan::USUAL_PREFETCH && !runs.has(Feature::Prefetch);
+        lack(ahead, Field::Prefetch, &|| format!("prefetch of {} units", plan.prefetch));
+        let stays = gathers && !plan.sharding.reshard_after_forward && !runs.has(Feature::KeptGathered);
+        lack(stays, Field::Reshard, &|| "way to keep gathered weights for backward".to_owned());
+        let reduction = plan.reduction;
+        lack(!runs.reduces(reduction), Field::Reduction, &|| format!("reduction by {reduction}"));
         let own = plan.operators.iter().any(|placement| placement.extents != Extents::default());
         lack(own && !runs.has(Feature::Operators), Field::Strategy, &|| "shards for each operator".to_owned());
         let sliced = plan.operators.iter().any(|placement| placement.split > 1);
@@ -114,6 +123,7 @@ fn known(runs: &Runs, field: Field, pipelined: bool) -> String {
         Field::Recompute | Field::RecomputeModules => listed(runs.recompute.as_ref()),
         Field::Precision => listed(runs.precisions.as_ref()),
         Field::Offload => listed(runs.offload.as_ref()),
+        Field::Reduction => listed(runs.reductions.as_ref()),
         Field::Strategy => patterns().collect::<Vec<_>>().join(", "),
         _ => String::new(),
     }

@@ -15,6 +15,7 @@ mod lower_bound;
 mod objective;
 mod search_space;
 mod shape;
+mod transfers;
 mod workers;
 
 pub use answer::{EvaluatedPlan, PlanCounts, PlanSearchAnswer, SearchShare};

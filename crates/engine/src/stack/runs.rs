@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::plan::{Offload, Precision, Recompute, Schedule};
+use crate::plan::{Offload, Precision, Recompute, Reduction, Schedule};
 
 /// A feature of plans that a program either has or lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
@@ -33,6 +33,12 @@ pub enum Feature {
     Slices,
     /// Adapters beside frozen weights.
     Adapters,
+    /// Matrix products of tensor parallelism cut so that their collectives run beside them.
+    TensorOverlap,
+    /// Gathers that may be told how far ahead of compute they run.
+    Prefetch,
+    /// Gathered weights that may stay from forward to backward.
+    KeptGathered,
 }
 
 /// How much is computed again in the backward pass.
@@ -98,6 +104,9 @@ pub struct Runs {
     /// State and checkpoints that it can keep on the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offload: Option<Vec<Offload>>,
+    /// When it can reduce gradients, beside as their sharding requires.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reductions: Option<Vec<Reduction>>,
 }
 
 impl Runs {
@@ -115,6 +124,7 @@ impl Runs {
             recompute: self.recompute.or(base.recompute),
             precisions: self.precisions.or(base.precisions),
             offload: self.offload.or(base.offload),
+            reductions: self.reductions.or(base.reductions),
         }
     }
 
@@ -149,6 +159,11 @@ impl Runs {
     /// Whether it can keep state or checkpoints on the host in this way.
     pub fn offloads(&self, offload: Offload) -> bool {
         lists(self.offload.as_ref(), offload)
+    }
+
+    /// Whether it can reduce gradients then.
+    pub fn reduces(&self, reduction: Reduction) -> bool {
+        reduction == Reduction::Default || lists(self.reductions.as_ref(), reduction)
     }
 
     /// The patterns in which it shards, beside a pipeline or without one; `None` where any will do.

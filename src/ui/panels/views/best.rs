@@ -98,6 +98,7 @@ fn proven(best: &BestView) -> String {
         _ if answer.proven <= 0.0 => format!("{simulated} simulated"),
         // Whole plans are done with, and what is placed operator by operator is not proven.
         _ if answer.exact => format!("{simulated} simulated: optimal in this model; placing operators"),
+        _ if answer.proven >= 1.0 => format!("{simulated} simulated: the best is proven, the others may change"),
         Objective::Throughput => {
             let least: Seconds = first.summary.step_time * answer.proven;
             format!("{simulated} simulated, lower bound {least} (gap {})", percent(1.0 - answer.proven))

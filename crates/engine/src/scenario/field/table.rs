@@ -376,12 +376,14 @@ pub(super) static TABLE: &[FieldSpec] = &[
              one, or once per step",
         )
         .suspected(8, 8)
+        .searched()
         .rare()
         .lens(|plan| some(plan.reduction), |plan, when| when.put(&mut plan.reduction)),
     plan(Field::TensorOverlap, "plan.tp_overlap", "tp-overlap", Type::Switch, "off")
         .label("overlap")
         .help("SWITCH", "Cut the matrix products of tensor parallelism so that their collectives run beside them")
         .suspected(1, 1)
+        .searched()
         .rare()
         .lens(|plan| some(plan.tensor_overlap), |plan, on| on.put(&mut plan.tensor_overlap)),
     word::<CudaGraphs>(Field::CudaGraphs, "plan.cuda_graphs", "cuda-graphs", "none")
@@ -399,11 +401,13 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .suspected(3, 3)
         .steps(Steps::Powers(1, 16))
         .range(1, 16)
+        .searched()
         .rare()
         .lens(|plan| some(plan.prefetch), |plan, count| count.put(&mut plan.prefetch)),
     sharding(Field::Reshard, "plan.reshard_after_forward", "reshard", Type::Switch)
         .help("SWITCH", "Whether gathered weights are freed after forward and gathered again for backward")
         .suspected(1, 1)
+        .searched()
         .rare()
         .state(
             |sharding| some(sharding.reshard_after_forward),

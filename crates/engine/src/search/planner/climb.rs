@@ -18,13 +18,14 @@ use super::space::Space;
 const MARGIN: f64 = 1.03;
 
 /// The best plan of each batch and recompute that fits, best first: where memory is what counts, of those that may be
-/// among the `top` best.
+/// among the `top` best, and else of those that are hoped to come near the speed that is `reached` already.
 pub(super) fn search(
     space: &Space<'_>,
     ways: &[usize],
     uniform: &[JudgedPlan],
     judge: &mut Judge<'_>,
     top: usize,
+    reached: f64,
 ) -> Vec<JudgedPlan> {
     let mut groups: Vec<Vec<&JudgedPlan>> = Vec::new();
     for one in uniform.iter().filter(|one| one.candidate.uniform_way().is_some_and(|way| ways.contains(&way))) {
@@ -39,17 +40,22 @@ pub(super) fn search(
     let mut found = if judge.objective == PlannerObjective::Memory {
         smallest(space, ways, hopes.into_iter().map(|(_, group)| group), judge, top)
     } else {
-        fastest(space, hopes, judge)
+        fastest(space, hopes, judge, reached)
     };
     found.sort_by(|a, b| judge.order(&a.summary, &b.summary));
     found
 }
 
 /// The best plan of each group that is hoped to come near the fastest.
-fn fastest(space: &Space<'_>, hopes: Vec<(f64, Vec<&JudgedPlan>)>, judge: &mut Judge<'_>) -> Vec<JudgedPlan> {
+fn fastest(
+    space: &Space<'_>,
+    hopes: Vec<(f64, Vec<&JudgedPlan>)>,
+    judge: &mut Judge<'_>,
+    reached: f64,
+) -> Vec<JudgedPlan> {
     let mut found: Vec<JudgedPlan> = Vec::new();
     for (hope, group) in hopes {
-        let reached = found.iter().map(|one| speed(one, judge.objective)).fold(0.0, f64::max);
+        let reached = found.iter().map(|one| speed(one, judge.objective)).fold(reached, f64::max);
         // Hopes come descending: from here on no batch is hoped to come near what is reached.
         if hope * MARGIN < reached {
             break;

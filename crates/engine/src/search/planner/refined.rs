@@ -3,7 +3,7 @@
 
 use rayon::prelude::*;
 
-use crate::plan::{Extent, Recompute, Sharding};
+use crate::plan::{Extent, Plan, Recompute, Reduction, Sharding};
 use crate::scenario::Scenario;
 use crate::search::evaluator::{Cancel, Evaluator};
 use crate::search::plans::{EvaluatedPlan, Objective, PlanSearch, PlanSearchAnswer, least_scores};
@@ -90,6 +90,9 @@ fn mesh(scenario: &Scenario) -> Scenario {
     let mut mesh = scenario.clone();
     let plan = &mut mesh.plan;
     (plan.micro_batch, plan.accumulate, plan.recompute) = (1, 1, Recompute::None);
+    // Of plans that differ in how transfers run the best is climbed from.
+    (plan.reduction, plan.prefetch, plan.tensor_overlap) = (Reduction::Default, Plan::USUAL_PREFETCH, false);
+    plan.sharding.reshard_after_forward = true;
     plan.operators.clear();
     let Sharding { weights, gradients, optimizer, .. } = &mut plan.sharding;
     for extent in [weights, gradients, optimizer] {
@@ -119,9 +122,12 @@ fn climbed(search: &PlanSearch, start: &Scenario, best: [f64; 2], cancel: &Cance
     let uniform = judge.uniform(&space);
     let all: Vec<usize> = (0..space.ways.len()).collect();
     let ends = [0, space.ways.len() - 1];
+    // What is not hoped to come near the best whole plan is not climbed from.
+    let reached =
+        if search.objective == Objective::Throughput { 1.0 / best[0] / f64::from(start.devices()) } else { 0.0 };
     // A climb may end below one that had less to choose from.
-    let mut found = climb::search(&space, &ends, &uniform, &mut judge, 1);
-    found.extend(climb::search(&space, &all, &uniform, &mut judge, 1));
+    let mut found = climb::search(&space, &ends, &uniform, &mut judge, 1, reached);
+    found.extend(climb::search(&space, &all, &uniform, &mut judge, 1, reached));
     found.sort_by(|one, other| judge.order(&one.summary, &other.summary));
     Some(judge.explained(&space, found.first()?))
 }

@@ -80,8 +80,9 @@ fn climbed(whole: &EvaluatedPlan, request: &PlanRequest, cancel: &Cancel) -> Opt
     let memo = PlanMemo::default();
     let mut judge = Judge::new(request.objective, &memo, cancel);
     let uniform = judge.uniform(&space);
-    let found =
-        choices(request, &space).into_iter().flat_map(|ways| climb::search(&space, &ways, &uniform, &mut judge, 1));
+    let found = choices(request, &space)
+        .into_iter()
+        .flat_map(|ways| climb::search(&space, &ways, &uniform, &mut judge, 1, 0.0));
     let found: Vec<_> = found.collect();
     let best =
         found.into_iter().reduce(|best, one| if judge.better(&one.summary, &best.summary) { one } else { best })?;
@@ -118,7 +119,7 @@ fn search(request: &PlanRequest, space: &Space<'_>, judge: &mut Judge<'_>) -> Pl
     let (device, widest) = (0, space.ways.len() - 1);
     let mut choose = |ways: &[usize]| match request.cost_model {
         CostModel::Paper => paper::search(space, ways, judge),
-        CostModel::Simulator => climb::search(space, ways, &uniform, judge, request.top),
+        CostModel::Simulator => climb::search(space, ways, &uniform, judge, request.top, 0.0),
     };
     let choices = choices(request, space);
     let both = choices.iter().any(|ways| ways.contains(&device) && ways.contains(&widest));

@@ -4,7 +4,7 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use crate::evaluate::{StepLimits, Workspace, summary_within};
-use crate::plan::Recompute;
+use crate::plan::{Recompute, Reduction};
 use crate::scenario::Scenario;
 use crate::search::{Cancel, Evaluator};
 use crate::units::{Bytes, Seconds};
@@ -12,10 +12,11 @@ use crate::units::{Bytes, Seconds};
 use super::answer::{EvaluatedPlan, PlanCounts, PlanSearchAnswer, SearchShare};
 use super::best_plans::{BestPlans, PlanKind};
 use super::extents::StateExtents;
-use super::lower_bound::{LowerBound, PlacedLowerBound};
+use super::lower_bound::LowerBound;
 use super::objective::{Objective, SearchLimits, TokenPace};
 use super::search_space::SearchSpace;
-use super::shape::{MeshRun, MeshSizes, NodeLevel, SearchNode, Shape};
+use super::shape::{BoundedPlan, MeshRun, MeshSizes, NodeLevel, SearchNode, Shape};
+use super::transfers::StateTransfers;
 use super::workers::Workers;
 
 /// A search over whole plans.
@@ -51,6 +52,8 @@ struct SearchRun<'a> {
     workers: Workers<'a>,
     share: &'a SearchShare,
     frontier: BinaryHeap<SearchNode>,
+    /// Runs with other transfers than the job's: they come when the best of the job's own are known.
+    deferred: BinaryHeap<SearchNode>,
     ranking: BestPlans,
     counts: PlanCounts,
     /// How many nodes have been made.
@@ -112,6 +115,7 @@ impl<'a> SearchRun<'a> {
             workers,
             share,
             frontier: BinaryHeap::new(),
+            deferred: BinaryHeap::new(),
             ranking: BestPlans::new(search.objective, search.top, &search.front, share.known),
             counts: PlanCounts::default(),
             numbered: 0,
@@ -121,18 +125,31 @@ impl<'a> SearchRun<'a> {
 
     fn run(mut self, progress: &mut dyn FnMut(&PlanSearchAnswer)) -> PlanSearchAnswer {
         self.add_meshes();
-        while let Some(next) = self.frontier.pop() {
+        while let Some(next) = self.next() {
+            let waiting = self.frontier.peek().into_iter().chain(self.deferred.peek());
+            let least = waiting.map(|node| node.scores[0]).fold(next.scores[0], f64::min);
             if self.workers.is_cancelled() {
-                return self.answer(false, next.scores[0]);
+                return self.answer(false, least);
             }
-            let scores = next.scores;
-            // Each kind of plans that was simulated is news, better or not: it shows how far the proof is.
+            // Each plan that was simulated is news, better or not: it shows how far the proof is.
             if self.expand(next) {
-                progress(&self.answer(false, scores[0]));
+                progress(&self.answer(false, least));
             }
         }
         let exact = !self.workers.is_cancelled();
         self.answer(exact, f64::INFINITY)
+    }
+
+    /// The next node to expand: what may hold the best plan before what may hold another of the best, and in each the
+    /// job's own transfers first.
+    fn next(&mut self) -> Option<SearchNode> {
+        let best = self.ranking.best();
+        let may_be_best =
+            |heap: &BinaryHeap<SearchNode>| heap.peek().is_some_and(|node| best.is_none_or(|best| node.scores < best));
+        if !may_be_best(&self.frontier) && may_be_best(&self.deferred) {
+            return self.deferred.pop();
+        }
+        self.frontier.pop().or_else(|| self.deferred.pop())
     }
 
     /// Finds some plan that fits, so that there is one to show at once: what has the lowest bound mostly fits nowhere. The
@@ -185,12 +202,13 @@ impl<'a> SearchRun<'a> {
             let shapes =
                 alike.iter().zip(found).flat_map(|(meshes, found)| meshes.iter().zip(found.unwrap_or_default()));
             for ((mesh, _), shape) in shapes {
-                let runs = space.orders(variant, mesh.pipeline).len() * self.recomputes.len();
                 if let Some((pace, shape)) = shape {
-                    self.counts.plans += (runs * shape.extents.len()) as u64;
+                    self.counts.plans += shape.plans(self.recomputes.len());
                     self.push(pace, Bytes::ZERO, &Arc::new(shape), NodeLevel::Mesh);
                 } else {
                     // Extents are not counted where there is nothing to shard over.
+                    let overlaps = space.tensor_overlaps(variant, mesh.tensor).len();
+                    let runs = space.orders(variant, mesh.pipeline).len() * self.recomputes.len() * overlaps;
                     self.counts.plans += runs as u64;
                     self.counts.impossible += runs as u64;
                 }
@@ -216,18 +234,27 @@ impl<'a> SearchRun<'a> {
 
     /// Expands the node with the lowest bound; says whether any plan was simulated.
     fn expand(&mut self, next: SearchNode) -> bool {
-        match next.level {
-            NodeLevel::Run(_) => {
-                self.bound_runs(next);
-                false
-            }
-            NodeLevel::Mesh | NodeLevel::BoundedRun(_) if self.prune(&next) => false,
-            NodeLevel::Mesh => {
-                self.expand_mesh(&next.shape);
-                false
-            }
-            NodeLevel::BoundedRun(run) => self.expand_run(run, &next.shape),
+        if matches!(next.level, NodeLevel::Run(_)) {
+            self.bound_runs(next);
+            return false;
         }
+        if self.prune(&next) {
+            return false;
+        }
+        match next.level {
+            NodeLevel::Run(_) => {}
+            NodeLevel::Mesh => self.expand_mesh(&next.shape),
+            NodeLevel::BoundedRun(run) => {
+                if next.shape.plans_of(run.order) > next.shape.extents.len() as u64 {
+                    let level = NodeLevel::Transfers(run);
+                    self.deferred.push(SearchNode { shape: Arc::clone(&next.shape), level, ..next });
+                }
+                self.bound_plans(run, &next.shape, true);
+            }
+            NodeLevel::Transfers(run) => self.bound_plans(run, &next.shape, false),
+            NodeLevel::Plans(run, plans) => return self.simulate_lowest(run, plans, &next.shape),
+        }
+        false
     }
 
     /// Finds the bounds of a run and of those that would be expanded next.
@@ -237,7 +264,7 @@ impl<'a> SearchRun<'a> {
         while let Some(node) = next {
             let NodeLevel::Run(run) = node.level else { break };
             if !self.prune(&node) {
-                runs.push((run, node.shape));
+                runs.push((run, Arc::clone(&node.shape)));
             }
             let more = runs.len() < RUNS_TOGETHER
                 && self.frontier.peek().is_some_and(|node| matches!(node.level, NodeLevel::Run(_)));
@@ -254,7 +281,7 @@ impl<'a> SearchRun<'a> {
         for ((run, shape), opened) in runs.into_iter().zip(opened) {
             match opened {
                 Some(Some((pace, least))) => self.push(pace, least, &shape, NodeLevel::BoundedRun(run)),
-                Some(None) => self.counts.impossible += shape.extents.len() as u64,
+                Some(None) => self.counts.impossible += shape.plans_of(run.order),
                 // The search was stopped.
                 None => {}
             }
@@ -263,59 +290,109 @@ impl<'a> SearchRun<'a> {
 
     /// Leaves plans out, and counts them, where none of them keeps to the limits and can be among the best.
     fn prune(&mut self, node: &SearchNode) -> bool {
-        let SearchNode { scores, pace, shape, level, .. } = node;
-        let beyond = !self.search.limits.allow(pace) || !self.ranking.may_improve(*scores, node.kind(), pace);
+        let beyond =
+            !self.search.limits.allow(&node.pace) || !self.ranking.may_improve(node.scores, node.kind(), &node.pace);
         if beyond {
-            let runs = if matches!(level, NodeLevel::Mesh) { shape.orders.len() * self.recomputes.len() } else { 1 };
-            self.counts.bounded += (runs * shape.extents.len()) as u64;
+            self.counts.bounded += node.plans(self.recomputes.len());
         }
         beyond
     }
 
     /// Adds what a mesh can run to the frontier.
     fn expand_mesh(&mut self, shape: &Arc<Shape>) {
-        for order in &shape.orders {
-            for recompute in self.recomputes.clone() {
-                let run = MeshRun { order: *order, recompute };
-                self.push(shape.pace(Some(run)), Bytes::ZERO, shape, NodeLevel::Run(run));
-            }
+        for run in shape.runs(&self.recomputes.clone()) {
+            self.push(shape.pace(Some(run)), Bytes::ZERO, shape, NodeLevel::Run(run));
         }
     }
 
-    /// Simulates the plans of a run that may fit, and says whether there were any.
-    fn expand_run(&mut self, run: MeshRun, shape: &Shape) -> bool {
+    /// Finds the bounds of a run's plans, with the job's transfers or with all others, and adds those that may fit and be
+    /// among the best to the frontier.
+    fn bound_plans(&mut self, run: MeshRun, shape: &Arc<Shape>, own: bool) {
         let PlanSearch { limits, objective, .. } = self.search;
-        let Some(scenario) = shape.run(run) else { return false };
+        let Some(scenario) = shape.run(run) else { return };
         let (bound, kind) = (LowerBound::new(&scenario, &shape.layout), shape.kind(run.order));
         let rates = LowerBound::rates(&scenario);
         let capacity = scenario.capacity() * limits.margin.filled(&scenario);
-        let may = |time: Seconds, memory: Bytes, ranking: &BestPlans| {
+        let ranking = &self.ranking;
+        let may = |time: Seconds, memory: Bytes| {
             let pace = shape.pace_of(&scenario, time);
             let scores = objective.scores(&pace, memory.get());
             memory <= capacity && limits.allow(&pace) && ranking.may_improve(scores, Some(kind), &pace)
         };
-        let possible = |extents: &&StateExtents| may(bound.time, bound.memory(&rates, &extents.layout), &self.ranking);
-        let fitting: Vec<_> = shape.extents.iter().filter(possible).collect();
-        let apply = |extents: &StateExtents| {
-            let mut scenario = scenario.clone();
-            extents.apply(&mut scenario.plan.sharding);
-            scenario
+        let possible = |(_, extents): &(usize, &StateExtents)| may(bound.time, bound.memory(&rates, &extents.layout));
+        let fitting: Vec<_> = shape.extents.iter().enumerate().filter(possible).collect();
+        // Reduced once a step, gradients are held whole.
+        let mut once = scenario.clone();
+        once.plan.reduction = Reduction::Step;
+        let whole = LowerBound::rates(&once);
+        let placed = self.workers.map(&fitting, 32, |_, (index, extents)| {
+            let mut ways = shape.transfers(&scenario, &extents.layout);
+            let others = ways.split_off(1);
+            let (mut plan, mut found, mut beaten) = (scenario.clone(), Vec::new(), None::<StateTransfers>);
+            extents.apply(&mut plan.plan.sharding);
+            for transfers in if own { ways } else { others } {
+                let once = transfers.reduction == Reduction::Step;
+                let full = once && !own && !may(bound.time, bound.memory(&whole, &extents.layout));
+                // Of gathers that run less far ahead more are counted: where the furthest is too slow, so are they.
+                if full || beaten.is_some_and(|beaten| beaten.differs_in_prefetch(transfers)) {
+                    continue;
+                }
+                transfers.apply(&mut plan);
+                let bound = bound.placed(&plan, &extents.layout);
+                if may(bound.time, bound.memory) {
+                    found.push(BoundedPlan { bound, extents: *index as u32, transfers });
+                } else {
+                    beaten = Some(transfers);
+                }
+            }
+            found
+        });
+        let mut plans: Vec<BoundedPlan> = placed.into_iter().flatten().flatten().collect();
+        let scores = |BoundedPlan { bound, .. }: &BoundedPlan| {
+            objective.scores(&shape.pace_of(&scenario, bound.time), bound.memory.get())
         };
-        let placed = self.workers.map(&fitting, 32, |_, extents| bound.placed(&apply(extents), &extents.layout));
-        let placed = placed.into_iter().zip(fitting).filter_map(|(bound, extents)| Some((bound?, extents)));
-        let mut left: Vec<(PlacedLowerBound, &StateExtents)> =
-            placed.filter(|(bound, _)| may(bound.time, bound.memory, &self.ranking)).collect();
-        left.sort_by(|(one, _), (other, _)| one.time.get().total_cmp(&other.time.get()));
-        let mut looked_at = 0;
-        for together in left.chunks(TOGETHER) {
-            let still = together.iter().filter(|(bound, _)| may(bound.time, bound.memory, &self.ranking));
-            let together: Vec<Scenario> = still.map(|(_, extents)| apply(extents)).collect();
-            let longest = self.ranking.longest_step(kind, &shape.pace_of(&scenario, Seconds::new(1.0)));
-            self.simulate(&together, kind, longest);
-            looked_at += together.len();
+        let order =
+            |[first, second]: [f64; 2], [one, two]: [f64; 2]| first.total_cmp(&one).then(second.total_cmp(&two));
+        // The lowest last; of equal ones the first.
+        plans.reverse();
+        plans.sort_by(|one, other| order(scores(other), scores(one)));
+        let all = if own { shape.extents.len() as u64 } else { shape.plans_of(run.order) - shape.extents.len() as u64 };
+        self.counts.bounded += all - plans.len() as u64;
+        self.push_plans(run, plans, &scenario, shape);
+    }
+
+    /// Adds plans to the frontier.
+    fn push_plans(&mut self, run: MeshRun, plans: Vec<BoundedPlan>, scenario: &Scenario, shape: &Arc<Shape>) {
+        let least = plans.iter().map(|plan| (plan.bound.time, plan.bound.memory));
+        if let Some((time, memory)) = least.reduce(|one, other| (one.0.min(other.0), one.1.min(other.1))) {
+            self.push(shape.pace_of(scenario, time), memory, shape, NodeLevel::Plans(run, plans));
         }
-        self.counts.bounded += (shape.extents.len() - looked_at) as u64;
-        looked_at > 0
+    }
+
+    /// Simulates those of some plans whose bounds are lowest, and puts the others back.
+    fn simulate_lowest(&mut self, run: MeshRun, mut plans: Vec<BoundedPlan>, shape: &Arc<Shape>) -> bool {
+        let PlanSearch { limits, objective, .. } = self.search;
+        let Some(scenario) = shape.run(run) else { return false };
+        let kind = shape.kind(run.order);
+        let all = plans.len();
+        plans.retain(|BoundedPlan { bound, .. }| {
+            let pace = shape.pace_of(&scenario, bound.time);
+            let scores = objective.scores(&pace, bound.memory.get());
+            limits.allow(&pace) && self.ranking.may_improve(scores, Some(kind), &pace)
+        });
+        self.counts.bounded += (all - plans.len()) as u64;
+        let together = plans.split_off(plans.len().saturating_sub(TOGETHER));
+        let apply = |BoundedPlan { extents, transfers, .. }: &BoundedPlan| {
+            let mut plan = scenario.clone();
+            shape.extents[*extents as usize].apply(&mut plan.plan.sharding);
+            transfers.apply(&mut plan);
+            plan
+        };
+        let together: Vec<Scenario> = together.iter().rev().map(apply).collect();
+        let longest = self.ranking.longest_step(kind, &shape.pace_of(&scenario, Seconds::new(1.0)));
+        self.simulate(&together, kind, longest);
+        self.push_plans(run, plans, &scenario, shape);
+        !together.is_empty()
     }
 
     /// Simulates some plans at once, none of which counts if its step is longer than `longest`, and keeps the best.

@@ -29,7 +29,7 @@ pub(super) struct LowerBound {
 }
 
 /// The lower bounds of one plan: time of a step, and memory of the fullest rank.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct PlacedLowerBound {
     pub time: Seconds,
     pub memory: Bytes,
@@ -97,20 +97,29 @@ impl MeshWork {
         Self { passed, done, layers: scenario.model.all_layers() }
     }
 
-    /// The least time of a step of so many micro-batches on so many ranks.
+    /// The least time of a step of so many micro-batches on so many ranks: the mean of the ranks' work, `m W / P`; or
+    /// where ranks have one stage each, with [`Self::filled`], how long that takes.
+    pub(crate) fn step_lower_bound(
+        &self,
+        recompute: Recompute,
+        micro_batches: u32,
+        ranks: u32,
+        filled: Option<f64>,
+    ) -> Seconds {
+        let [passed, done] = [self.passed, self.done].map(|work| work.with(recompute, self.layers));
+        let mean = done * (f64::from(micro_batches) / f64::from(ranks));
+        // All the work for one micro-batch, the mean for many.
+        filled.map_or(mean, |filled| mean.max(passed * filled)) * ROUNDING
+    }
+
+    /// The least time in which ranks that have one stage each pass so many micro-batches, in work of one on all of them.
     ///
-    /// In `turn`, each rank with one stage, a rank begins once the first micro-batch has passed those before it, and its
+    /// A rank begins once the first micro-batch has passed those before it, and its
     /// last backward then flows through the earlier ranks: with work `w` of a micro-batch on each rank,
     /// `T >= m w_r + sum w_s (s < r)`. Whoever shares the work `W` out best has all of these equal,
-    /// `w_r = T / m (1 - 1/m)^r`, which add up to `W` for `T = W / (1 - (1 - 1/m)^P)`. Otherwise the mean of the ranks'
-    /// work, `m W / P`.
-    pub(crate) fn step_lower_bound(&self, recompute: Recompute, micro_batches: u32, ranks: u32, turn: bool) -> Seconds {
-        let [passed, done] = [self.passed, self.done].map(|work| work.with(recompute, self.layers));
-        let (count, ranks) = (f64::from(micro_batches), f64::from(ranks));
-        let mean = done * (count / ranks);
-        // All the work for one micro-batch, the mean for many.
-        let filled = passed / (1.0 - libm::pow(1.0 - 1.0 / count, ranks));
-        (if turn { mean.max(filled) } else { mean }) * ROUNDING
+    /// `w_r = T / m (1 - 1/m)^r`, which add up to `W` for `T = W / (1 - (1 - 1/m)^P)`.
+    pub fn filled(micro_batches: u32, ranks: u32) -> f64 {
+        1.0 / (1.0 - libm::pow(1.0 - 1.0 / f64::from(micro_batches), f64::from(ranks)))
     }
 }
 

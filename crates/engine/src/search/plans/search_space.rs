@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::plan::{Accumulation, Offload, OneOf, Precision, Recompute, Schedule};
-use crate::scenario::field::{SearchRole, Steps};
+use crate::plan::{Accumulation, Offload, OneOf, Precision, Recompute, Reduction, Schedule};
+use crate::scenario::field::{SearchRole, Steps, Typed};
 use crate::scenario::{Edit, Field, Scenario, Value};
 use crate::search::{Axis, Candidate};
 use crate::stack::{Feature, Runs};
@@ -34,8 +34,18 @@ fn free_fields() -> impl Iterator<Item = Field> {
 
 /// The extents of the state, all of which a strategy or `--shard` says at once.
 fn extents() -> impl Iterator<Item = Field> {
-    free_fields().filter(|field| field.is_in_sharding())
+    free_fields().filter(|field| field.is_in_sharding() && *field != Field::Reshard)
 }
+
+/// All that a field says at once.
+fn said_by(field: Field) -> impl Iterator<Item = Field> {
+    let places = matches!(field, Field::Strategy | Field::Shard);
+    let keeps = (field == Field::Strategy).then_some(Field::Reshard);
+    extents().filter(move |_| places).chain(keeps)
+}
+
+/// Units that may be gathered ahead, at most.
+const MOST_AHEAD: u32 = 16;
 
 /// The fields in which a plan that a search has found may differ from the scenario that it began with.
 pub fn searched_fields() -> impl Iterator<Item = Field> {
@@ -83,9 +93,7 @@ impl SearchSpace {
     /// Holds a field, and all that it says at once.
     pub fn fix(&mut self, field: Field) {
         self.fixed.push(field);
-        if matches!(field, Field::Strategy | Field::Shard) {
-            self.fixed.extend(extents());
-        }
+        self.fixed.extend(said_by(field));
     }
 
     /// Holds all fields but these.
@@ -142,9 +150,7 @@ impl SearchSpace {
 
     /// Lets a field take some values, whatever else holds it; presets must have been looked up.
     pub fn vary(&mut self, axis: Axis) {
-        if matches!(axis.field, Field::Strategy | Field::Shard) {
-            self.fixed.extend(extents());
-        }
+        self.fixed.extend(said_by(axis.field));
         self.values.insert(axis.field, axis.values);
     }
 
@@ -215,7 +221,7 @@ impl SearchSpace {
             // A value of one job is a value of another of the same model on the same cluster.
             field.value(job).and_then(|value| field.put(&value, other).ok());
         }
-        if !extents().any(|field| self.is_fixed(field)) {
+        if !extents().chain([Field::Reshard]).any(|field| self.is_fixed(field)) {
             other.plan.sharding.clone_from(&job.plan.sharding);
             other.strategy.clone_from(&job.strategy);
         }
@@ -366,6 +372,70 @@ impl SearchSpace {
             None if self.is_fixed(field) => own().into_iter().collect(),
             None => all.iter().copied().filter(has).collect(),
         }
+    }
+
+    /// The values that a field may take, the job's own first where nobody asked for others: `others` are those that the
+    /// stack has.
+    fn own_and<T: Typed + PartialEq>(
+        &self,
+        field: Field,
+        base: &Scenario,
+        others: impl IntoIterator<Item = T>,
+    ) -> Vec<T> {
+        let own = || field.value(base).and_then(|value| value.get::<T>());
+        match self.values.get(&field) {
+            Some(values) => values.iter().filter_map(Value::get).collect(),
+            None if self.is_fixed(field) => own().into_iter().collect(),
+            None => {
+                let mut found: Vec<T> = own().into_iter().collect();
+                for other in others {
+                    if !found.contains(&other) {
+                        found.push(other);
+                    }
+                }
+                found
+            }
+        }
+    }
+
+    /// Whether the stack has a feature, or none is asked of it.
+    fn has(&self, base: &Scenario, feature: Feature) -> bool {
+        self.runs(base).is_none_or(|runs| runs.has(feature))
+    }
+
+    /// Whether tensor parallelism's collectives run beside products: without tensor ranks as the job has it.
+    pub(super) fn tensor_overlaps(&self, base: &Scenario, tensor: u32) -> Vec<bool> {
+        let cuts = tensor > 1 && base.stack.sequence_parallel;
+        let both = [true, false].into_iter().filter(|_| self.has(base, Feature::TensorOverlap));
+        let found = self.own_and(Field::TensorOverlap, base, both);
+        let own = found.iter().copied().find(|on| *on == base.plan.tensor_overlap).or(found.first().copied());
+        if cuts { found } else { own.into_iter().collect() }
+    }
+
+    /// When gradients may be reduced. To sum each micro-batch's over replicas spares nothing but copies of sums that are on
+    /// the host: elsewhere it is tried where the job has it.
+    pub(super) fn reductions(&self, base: &Scenario) -> Vec<Reduction> {
+        let offloads = base.plan.offload.state();
+        let has = |reduction: &Reduction| {
+            (*reduction != Reduction::MicroBatch || offloads)
+                && self.runs(base).is_none_or(|runs| runs.reduces(*reduction))
+        };
+        self.own_and(Field::Reduction, base, Reduction::ALL.iter().copied().filter(has))
+    }
+
+    /// How many units may be gathered ahead, the most first.
+    pub(super) fn prefetches(&self, base: &Scenario) -> Vec<u32> {
+        let grid = Field::Prefetch.spec().steps.counts(MOST_AHEAD);
+        let grid = grid.into_iter().filter(|_| self.has(base, Feature::Prefetch));
+        let mut found = self.own_and(Field::Prefetch, base, grid);
+        found.sort_unstable_by(|one, other| other.cmp(one));
+        found
+    }
+
+    /// Whether gathered weights are freed after forward.
+    pub(super) fn reshards(&self, base: &Scenario) -> Vec<bool> {
+        let both = [true, false].into_iter().filter(|_| self.has(base, Feature::KeptGathered));
+        self.own_and(Field::Reshard, base, both)
     }
 
     pub(super) fn recomputes(&self, base: &Scenario) -> Vec<Recompute> {

@@ -11,9 +11,10 @@ use crate::units::Seconds;
 use super::answer::EvaluatedPlan;
 use super::best_plans::PlanKind;
 use super::extents::{StateExtents, unsharded};
-use super::lower_bound::{LowerBound, MeshWork};
+use super::lower_bound::{LowerBound, MeshWork, PlacedLowerBound};
 use super::objective::TokenPace;
 use super::search_space::{MeshOrder, SearchSpace};
+use super::transfers::{StateTransfers, TransferChoices};
 
 /// The sizes of a mesh, and a micro-batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +43,15 @@ pub(super) struct Shape {
     /// Every way in which its state may lie.
     pub extents: Arc<Vec<StateExtents>>,
     pub orders: Vec<MeshOrder>,
-    work: MeshWork,
+    /// Whether tensor parallelism's collectives run beside products, each with the work that is left.
+    overlaps: Vec<(bool, MeshWork)>,
+    /// How the transfers of its state may run, and how they do in the job.
+    transfers: TransferChoices,
+    own: StateTransfers,
+    /// Plans of a run unit by unit, and of one by stages.
+    plans: [u64; 2],
+    /// How long its ranks take at least with one stage each, in work of a micro-batch.
+    filled: f64,
     /// The share of the time that failures leave at most.
     useful: f64,
 }
@@ -52,6 +61,17 @@ pub(super) struct Shape {
 pub(super) struct MeshRun {
     pub order: MeshOrder,
     pub recompute: Recompute,
+    /// Whether tensor parallelism's collectives run beside products.
+    pub tensor_overlap: bool,
+}
+
+/// A plan of a run that waits for its simulation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct BoundedPlan {
+    pub bound: PlacedLowerBound,
+    /// Where its state lies, by index.
+    pub extents: u32,
+    pub transfers: StateTransfers,
 }
 
 /// A node of the search: plans of a mesh that are expanded together. Some hundred thousand wait at once, and few of them
@@ -69,7 +89,7 @@ pub(super) struct SearchNode {
 }
 
 /// Which plans of the mesh a node stands for, and how far they have been expanded.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) enum NodeLevel {
     /// All plans of the mesh.
     Mesh,
@@ -77,14 +97,30 @@ pub(super) enum NodeLevel {
     Run(MeshRun),
     /// The same, with the run's own bound.
     BoundedRun(MeshRun),
+    /// Those of a run whose transfers run in another way than the job's.
+    Transfers(MeshRun),
+    /// Some plans of a run, each with its bound: the lowest last.
+    Plans(MeshRun, Vec<BoundedPlan>),
 }
 
 impl SearchNode {
     /// The kind of the plans, where they are of one.
     pub fn kind(&self) -> Option<PlanKind> {
-        match self.level {
+        match &self.level {
             NodeLevel::Mesh => None,
-            NodeLevel::Run(run) | NodeLevel::BoundedRun(run) => Some(self.shape.kind(run.order)),
+            NodeLevel::Run(run) | NodeLevel::BoundedRun(run) | NodeLevel::Transfers(run) | NodeLevel::Plans(run, _) => {
+                Some(self.shape.kind(run.order))
+            }
+        }
+    }
+
+    /// How many plans it stands for, with so many ways to recompute.
+    pub fn plans(&self, recomputes: usize) -> u64 {
+        match &self.level {
+            NodeLevel::Mesh => self.shape.plans(recomputes),
+            NodeLevel::Run(run) | NodeLevel::BoundedRun(run) => self.shape.plans_of(run.order),
+            NodeLevel::Transfers(run) => self.shape.plans_of(run.order) - self.shape.extents.len() as u64,
+            NodeLevel::Plans(_, plans) => plans.len() as u64,
         }
     }
 }
@@ -133,6 +169,10 @@ impl Shape {
         }
         (plan.tensor, plan.context, plan.pipeline, plan.micro_batch) = (tensor, context, pipeline, micro_batch);
         plan.experts.ranks = experts;
+        let overlaps = space.tensor_overlaps(base, tensor);
+        plan.tensor_overlap = *overlaps.first()?;
+        let (transfers, own) = (TransferChoices::new(space, base), StateTransfers::of(base));
+        plan.reduction = transfers.smallest(own.reduction);
         if !space.fixes_state() {
             plan.operators.clear();
         }
@@ -150,8 +190,56 @@ impl Shape {
         let all = || Arc::new(StateExtents::all(&scenario, &base.plan.sharding, &layout, space));
         let extents = Arc::clone(extents.get_or_insert_with(all));
         let orders = space.orders(base, pipeline);
-        let (work, useful) = (MeshWork::new(&scenario, &layout), FailureForecast::max_useful_share(&scenario));
-        (!extents.is_empty()).then_some(Self { number, scenario, layout, extents, orders, work, useful })
+        let useful = FailureForecast::max_useful_share(&scenario);
+        let work = |on: bool| {
+            scenario.plan.tensor_overlap = on;
+            (on, MeshWork::new(&scenario, &layout))
+        };
+        let overlaps = overlaps.into_iter().map(work).collect();
+        let (filled, plans) = (MeshWork::filled(scenario.plan.accumulate, layout.pipeline), [0; 2]);
+        let mut shape =
+            Self { number, scenario, layout, extents, orders, overlaps, transfers, own, plans, filled, useful };
+        shape.plans = [Accumulation::Standard, Accumulation::Layered].map(|accumulation| shape.count(accumulation));
+        (!shape.extents.is_empty()).then_some(shape)
+    }
+
+    /// Plans of a run.
+    fn count(&mut self, accumulation: Accumulation) -> u64 {
+        self.scenario.plan.accumulation = accumulation;
+        let ways = |extents: &StateExtents| self.transfers(&self.scenario, &extents.layout).len() as u64;
+        let count = self.extents.iter().map(ways).sum();
+        self.scenario.plan.accumulation = Accumulation::Standard;
+        count
+    }
+
+    /// Plans of a run in one order.
+    pub fn plans_of(&self, order: MeshOrder) -> u64 {
+        // Beside a pipeline both counts are of stages.
+        self.plans[usize::from(order.accumulation == Accumulation::Layered)]
+    }
+
+    /// All plans of the mesh, with so many ways to recompute.
+    pub fn plans(&self, recomputes: usize) -> u64 {
+        let of_orders: u64 = self.orders.iter().map(|order| self.plans_of(*order)).sum();
+        of_orders * (recomputes * self.overlaps.len()) as u64
+    }
+
+    /// Each way in which it may run.
+    pub fn runs<'a>(&'a self, recomputes: &'a [Recompute]) -> impl Iterator<Item = MeshRun> + use<'a> {
+        self.orders.iter().flat_map(move |order| {
+            recomputes.iter().flat_map(move |recompute| {
+                self.overlaps.iter().map(move |(tensor_overlap, _)| MeshRun {
+                    order: *order,
+                    recompute: *recompute,
+                    tensor_overlap: *tensor_overlap,
+                })
+            })
+        })
+    }
+
+    /// The ways in which the transfers of a run's state may run: the job's own first.
+    pub fn transfers(&self, run: &Scenario, layout: &Layout) -> Vec<StateTransfers> {
+        self.transfers.all(self.own, run, layout)
     }
 
     /// The kind of the plans with one schedule.
@@ -165,10 +253,14 @@ impl Shape {
         let turns = |MeshOrder { schedule, stages_per_rank, accumulation }: MeshOrder| {
             stages_per_rank == 1 && accumulation == Accumulation::Standard && !schedule.rules().grouped
         };
-        let turn = run.is_some_and(|run| turns(run.order));
+        let filled = run.is_some_and(|run| turns(run.order)).then_some(self.filled);
         let recompute = run.map_or(Recompute::None, |run| run.recompute);
         let micro_batches = self.scenario.plan.accumulate;
-        let step = self.work.step_lower_bound(recompute, micro_batches, self.layout.pipeline, turn);
+        let of_run = |overlap: &&(bool, MeshWork)| run.is_none_or(|run| run.tensor_overlap == overlap.0);
+        let step = |(_, work): &(bool, MeshWork)| {
+            work.step_lower_bound(recompute, micro_batches, self.layout.pipeline, filled)
+        };
+        let step = self.overlaps.iter().filter(of_run).map(step).reduce(Seconds::min).unwrap_or(Seconds::ZERO);
         self.pace_of(&self.scenario, step)
     }
 
@@ -179,8 +271,8 @@ impl Shape {
 
     /// The plan of the first of its orders with a recompute whose state takes least memory, if that may fit.
     pub fn smallest(&self, recompute: Recompute, workspace: &mut Workspace) -> Option<(PlanKind, EvaluatedPlan)> {
-        let order = *self.orders.first()?;
-        let mut scenario = self.run(MeshRun { order, recompute })?;
+        let (order, (tensor_overlap, _)) = (*self.orders.first()?, *self.overlaps.first()?);
+        let mut scenario = self.run(MeshRun { order, recompute, tensor_overlap })?;
         let bound = LowerBound::new(&scenario, &self.layout);
         let rates = LowerBound::rates(&scenario);
         let memory = |extents: &StateExtents| bound.memory(&rates, &extents.layout);
@@ -190,18 +282,20 @@ impl Shape {
         if memory > capacity {
             return None;
         }
+        let transfers = *self.transfers(&scenario, &extents.layout).first()?;
         extents.apply(&mut scenario.plan.sharding);
+        transfers.apply(&mut scenario);
         let summary = summary(&scenario, workspace).ok()?;
         Some((self.kind(order), EvaluatedPlan::new(scenario, summary)?))
     }
 
     /// The scenario as it may run; `None` where it cannot be laid out, or not near the batch.
-    pub fn run(&self, MeshRun { order, recompute }: MeshRun) -> Option<Scenario> {
+    pub fn run(&self, MeshRun { order, recompute, tensor_overlap }: MeshRun) -> Option<Scenario> {
         let MeshOrder { schedule, stages_per_rank, accumulation } = order;
         let mut scenario = self.scenario.clone();
         let plan = &mut scenario.plan;
         (plan.schedule, plan.stages_per_rank) = (schedule, stages_per_rank);
-        (plan.accumulation, plan.recompute) = (accumulation, recompute);
+        (plan.accumulation, plan.recompute, plan.tensor_overlap) = (accumulation, recompute, tensor_overlap);
         scenario.settle_batch();
         scenario.layout().ok()?;
         scenario.keeps_batch().ok()?;

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
 use crate::evaluate::{StepLimits, Workspace, summary, summary_within};
-use crate::plan::{Format, GlobalBatch, Offload, Precision, Recompute, Size, TrainMethod};
+use crate::plan::{Format, GlobalBatch, Offload, Precision, Recompute, Reduction, Size, TrainMethod};
 use crate::scenario::field::Resolved;
 use crate::scenario::{Edit, Field, Scenario, Value};
 use crate::search::{Axis, Cancel, Evaluator, WorkPart, pool};
@@ -19,6 +19,7 @@ use super::extents::StateExtents;
 use super::lower_bound::LowerBound;
 use super::objective::tokens;
 use super::shape::{MeshRun, MeshSizes, Shape};
+use super::transfers::StateTransfers;
 use super::*;
 
 /// 2 nodes of 4 devices with a batch of 32 sequences.
@@ -31,8 +32,15 @@ fn base(layers: u32, memory: f64) -> Scenario {
     scenario
 }
 
+/// The fields that say how transfers run.
+const TRANSFERS: [Field; 4] = [Field::Reduction, Field::TensorOverlap, Field::Prefetch, Field::Reshard];
+
+/// How transfers run stays as it is unless an axis says otherwise.
 fn search(base: Scenario, objective: Objective, over: &[&str]) -> PlanSearch {
     let mut space = SearchSpace::default();
+    for field in TRANSFERS {
+        space.fix(field);
+    }
     for axis in over {
         space.vary(axis.parse::<Axis>().expect(axis));
     }
@@ -51,17 +59,21 @@ fn brute_force(search: &PlanSearch) -> Vec<(PlanKind, EvaluatedPlan)> {
     for mesh in meshes(base, space) {
         shapes += 1;
         let Some(shape) = Shape::new(shapes, base, mesh, space, &mut None) else { continue };
-        for order in &shape.orders {
-            for recompute in space.recomputes(base) {
-                let Some(scenario) = shape.run(MeshRun { order: *order, recompute }) else { continue };
-                for extents in &*shape.extents {
-                    let mut scenario = scenario.clone();
-                    extents.apply(&mut scenario.plan.sharding);
-                    if let Ok(summary) = summary(&scenario, &mut workspace) {
-                        found.push((
-                            shape.kind(*order),
-                            EvaluatedPlan::new(scenario, summary).expect("a plan that was simulated"),
-                        ));
+        for run in shape.runs(&space.recomputes(base)) {
+            let Some(scenario) = shape.run(run) else { continue };
+            for extents in &*shape.extents {
+                // Every combination, also of those that come to the same.
+                for reduction in space.reductions(base) {
+                    for reshards in space.reshards(base) {
+                        for prefetch in space.prefetches(base) {
+                            let mut scenario = scenario.clone();
+                            extents.apply(&mut scenario.plan.sharding);
+                            StateTransfers { reduction, reshards, prefetch }.apply(&mut scenario);
+                            if let Ok(summary) = summary(&scenario, &mut workspace) {
+                                let plan = EvaluatedPlan::new(scenario, summary).expect("a plan that was simulated");
+                                found.push((shape.kind(run.order), plan));
+                            }
+                        }
                     }
                 }
             }
@@ -97,28 +109,49 @@ fn the_search_finds_what_brute_force_finds() {
         (Objective::Throughput, memory, job)
     });
     let others = mixed.chain(adapted).map(|(objective, memory, job)| (objective, memory, job, &few[..]));
-    for (objective, memory, job, over) in jobs.into_iter().chain(others) {
-        let search = search(job, objective, over);
-        let found = answer(&search, 2);
-        let all = brute_force(&search);
-        let mut best: Vec<&(PlanKind, EvaluatedPlan)> = all.iter().filter(|(_, found)| found.summary.fits).collect();
-        best.sort_by(|(_, one), (_, other)| objective.of(one).partial_cmp(&objective.of(other)).expect("numbers"));
-        // The best of each kind: the first that is left.
-        let mut kinds = Vec::new();
-        best.retain(|(kind, _)| {
-            !kinds.contains(kind) && {
-                kinds.push(*kind);
-                true
-            }
-        });
-        let best: Vec<_> = best.iter().map(|(_, found)| objective.of(found)).take(search.top).collect();
-        let plans: Vec<_> = found.plans.iter().map(|plan| objective.of(plan)).collect();
-        assert_eq!(plans, best, "{objective:?}, memory x {memory}, {:?}", search.base.model);
-        assert!(found.exact);
-        let PlanCounts { plans, impossible, bounded, simulated } = found.counts;
-        assert_eq!(plans, impossible + bounded + simulated, "each plan is counted once");
-        assert!(objective == Objective::Memory || simulated < all.len() as u64, "bounds leave plans out");
+    for (objective, _, job, over) in jobs.into_iter().chain(others) {
+        assert_best(&search(job, objective, over));
     }
+}
+
+/// How the transfers of the state run is searched as the rest is.
+#[test]
+fn the_search_finds_the_best_transfers() {
+    let held = ["micro-batch=1", "recompute=none", "cp=1", "tp=1,2", "pp=1,2", "stages-per-rank=1", "hpz=device"];
+    let reduced = ["reduction=default,sharded-last,step", "reshard=on,off"];
+    let ahead = ["reduction=default,step", "prefetch=1,2,8", "tp-overlap=off,on"];
+    for (memory, over) in [(0.3, &reduced[..]), (1.0, &reduced[..]), (0.3, &ahead[..])] {
+        let mut job = base(5, memory);
+        slowed(&mut job, (0.2, 2, true, 0.3));
+        job.plan.sharding.sums_each_micro_batch = true;
+        std::sync::Arc::make_mut(&mut job.stack).sequence_parallel = true;
+        assert_best(&search(job, Objective::Throughput, &[&held[..], over].concat()));
+    }
+}
+
+/// Asserts that a search finds the best plan of each kind.
+#[track_caller]
+fn assert_best(search: &PlanSearch) {
+    let (objective, memory) = (search.objective, search.base.plan.memory_factor);
+    let found = answer(search, 2);
+    let all = brute_force(search);
+    let mut best: Vec<&(PlanKind, EvaluatedPlan)> = all.iter().filter(|(_, found)| found.summary.fits).collect();
+    best.sort_by(|(_, one), (_, other)| objective.of(one).partial_cmp(&objective.of(other)).expect("numbers"));
+    // The best of each kind: the first that is left.
+    let mut kinds = Vec::new();
+    best.retain(|(kind, _)| {
+        !kinds.contains(kind) && {
+            kinds.push(*kind);
+            true
+        }
+    });
+    let best: Vec<_> = best.iter().map(|(_, found)| objective.of(found)).take(search.top).collect();
+    let plans: Vec<_> = found.plans.iter().map(|plan| objective.of(plan)).collect();
+    assert_eq!(plans, best, "{objective:?}, memory x {memory}, {:?}", search.base.model);
+    assert!(found.exact);
+    let PlanCounts { plans, impossible, bounded, simulated } = found.counts;
+    assert_eq!(plans, impossible + bounded + simulated, "each plan is counted once");
+    assert!(objective == Objective::Memory || simulated < all.len() as u64, "bounds leave plans out");
 }
 
 /// The search keeps to the stack; the reference lays out every plan of all stacks and drops those of which the stack lacks
@@ -143,6 +176,9 @@ fn the_search_finds_the_best_of_what_the_stack_has() {
         let best = answer(&search, 2).plans.swap_remove(0);
         assert_eq!(best.scenario.lacks(), []);
         search.space = SearchSpace::of_stack(true);
+        for field in TRANSFERS {
+            search.space.fix(field);
+        }
         for axis in ["micro-batch=1,2", "tp=1,2", "recompute=none,selective,0.5,full"] {
             search.space.vary(axis.parse().expect(axis));
         }
@@ -340,14 +376,18 @@ fn jobs() -> impl Iterator<Item = Scenario> {
 }
 
 /// The values of each field that is free in the property below: all that the explorer steps through on such small jobs.
-/// The search is given the first six, and has the others in its grid.
-const STEPS: [&str; 13] = [
+/// The search is given the first ten, and has the others in its grid.
+const STEPS: [&str; 17] = [
     "micro-batch=1,2,3,4",
     "tp=1,2,4",
     "cp=1,2",
     "pp=1,2,4",
     "ep=1,2,4",
     "recompute=none,selective,full",
+    "reduction=default,micro-batch,sharded-last,step",
+    "tp-overlap=off,on",
+    "prefetch=1,2,4,8,16",
+    "reshard=on,off",
     "schedule=1f1b,gpipe,interleaved,breadth-first",
     "stages-per-rank=1,2,4,8",
     "accumulation=standard,layered",
@@ -368,7 +408,7 @@ fn every_field_that_is_free_is_stepped_through() {
 fn no_single_change_of_the_best_plan_is_better() {
     let mut answered = 0;
     for job in jobs() {
-        let search = search(job, Objective::Throughput, &STEPS[..6]);
+        let search = search(job, Objective::Throughput, &STEPS[..10]);
         let found = answer(&search, 2);
         let Some(best) = found.plans.first() else { continue };
         answered += 1;
@@ -456,6 +496,7 @@ proptest! {
         mesh in [0_u32..3, 0..2, 0..3, 0..3, 0..4],
         (machine, state) in ((0.0..0.5, 0..4_usize, any::<bool>(), 0.05..4.0), ((0..Offload::ALL.len(), 0..3_u8), any::<bool>(), 0_u32..3)),
         (run, recompute, extents) in (any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<prop::sample::Index>()),
+        (reduction, reshards, tensor_overlap) in (0..Reduction::ALL.len(), any::<bool>(), any::<bool>()),
     ) {
         let mut job = of_kinds(base(layers, 1.0), kinds);
         (job.plan.size, job.plan.global_batch) = (Size::Nodes(nodes), GlobalBatch::Sequences(batch));
@@ -468,16 +509,18 @@ proptest! {
             let wire = &mut job.plan.sharding.wire;
             (wire.weights, wire.gradients) = (Format::Int8, Format::Int4);
         }
+        std::sync::Arc::make_mut(&mut job.stack).sequence_parallel |= tensor_overlap;
         let space = SearchSpace::default();
         let [tensor, context, pipeline, micro_batch, experts] = mesh.map(|power| 1 << power);
         let mesh = MeshSizes { tensor, context, pipeline, experts, micro_batch };
         let Some(shape) = Shape::new(0, &job, mesh, &space, &mut None) else { return Ok(()) };
         let (order, recompute) = (*run.get(&shape.orders), *recompute.get(&space.recomputes(&job)));
-        let Some(mut scenario) = shape.run(MeshRun { order, recompute }) else { return Ok(()) };
+        let Some(mut scenario) = shape.run(MeshRun { order, recompute, tensor_overlap }) else { return Ok(()) };
         let bound = LowerBound::new(&scenario, &shape.layout);
         let extents: &StateExtents = extents.get(&shape.extents);
-        extents.apply(&mut scenario.plan.sharding);
         let memory = bound.memory(&LowerBound::rates(&scenario), &extents.layout);
+        extents.apply(&mut scenario.plan.sharding);
+        StateTransfers { reduction: Reduction::ALL[reduction], reshards, prefetch }.apply(&mut scenario);
         let mut workspace = Workspace::default();
         let Ok(summary) = summary(&scenario, &mut workspace) else { return Ok(()) };
         // Limits that it just keeps to change nothing; with less memory it is broken off, and with less time it may be.
@@ -494,7 +537,7 @@ proptest! {
         prop_assert!(placed.time >= bound.time && placed.memory * (1.0 + 1e-9) >= memory, "{placed:?}");
         let anew = LowerBound::new(&scenario, &extents.layout).placed(&scenario, &extents.layout);
         prop_assert!((placed.time / anew.time - 1.0).abs() < 1e-9, "{placed:?} is {anew:?} from the start");
-        let least = shape.pace(Some(MeshRun { order, recompute })).per_token * tokens(&scenario);
+        let least = shape.pace(Some(MeshRun { order, recompute, tensor_overlap: scenario.plan.tensor_overlap })).per_token * tokens(&scenario);
         prop_assert!(summary.step_time.get() >= least, "{} < {least} s of {:?}", summary.step_time, scenario.plan);
         prop_assert!(summary.memory.peak >= memory, "{} < {memory} of {:?}", summary.memory.peak, scenario.plan);
     }

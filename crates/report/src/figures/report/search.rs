@@ -6,7 +6,7 @@ use crate::figures::figure::Figure;
 use crate::figures::table::{Table, TableCell, pretty};
 use crate::figures::why::facts::FigureSubject;
 use shardscope_engine::evaluate::Evaluation;
-use shardscope_engine::plan::{Accumulation, Offload, Plan};
+use shardscope_engine::plan::{Accumulation, Offload, Plan, Reduction};
 use shardscope_engine::scenario::file::{ScenarioFile, printable};
 use shardscope_engine::scenario::{Layout, Scenario};
 use shardscope_engine::search::planner::FoundPlan;
@@ -52,6 +52,18 @@ pub fn plan_words(plan: &Plan) -> String {
     }
     if plan.offload != Offload::None {
         parts.push(format!("offload {}", plan.offload));
+    }
+    if plan.reduction != Reduction::Default {
+        parts.push(format!("reduction {}", plan.reduction));
+    }
+    if !plan.sharding.reshard_after_forward {
+        parts.push("no reshard".to_owned());
+    }
+    if plan.prefetch != Plan::USUAL_PREFETCH {
+        parts.push(format!("prefetch {}", plan.prefetch));
+    }
+    if plan.tensor_overlap && plan.tensor > 1 {
+        parts.push("tp overlap".to_owned());
     }
     if !plan.operators.is_empty() {
         parts.push("by operator".to_owned());
@@ -146,7 +158,12 @@ fn number(count: u32) -> TableCell {
     TableCell::new(count.to_string(), count)
 }
 
-const COLUMNS: [FoundColumn; 28] = [
+/// On or off.
+fn switch(on: bool) -> TableCell {
+    TableCell::new(if on { "on" } else { "off" }.to_owned(), on)
+}
+
+const COLUMNS: [FoundColumn; 32] = [
     column("rank", "rank", |plan| TableCell::count(plan.rank)),
     column("tokens_per_s", "tokens/s", |plan| plan.figure(Figure::TotalTokens)),
     column("mfu", "MFU", |plan| plan.figure(Figure::Mfu)),
@@ -180,6 +197,10 @@ const COLUMNS: [FoundColumn; 28] = [
     column("cost_with_failures", "", |plan| plan.figure(Figure::CostWithFailures)),
     column("energy_with_failures_kwh", "", |plan| plan.figure(Figure::EnergyWithFailures)),
     column("lacks", "", |plan| TableCell::word(lacking(&plan.found.scenario).collect::<Vec<_>>().join("; "))),
+    column("reduction", "", |plan| TableCell::word(plan.plan().reduction.to_string())),
+    column("reshard", "", |plan| switch(plan.plan().sharding.reshard_after_forward)),
+    column("prefetch", "", |plan| number(plan.plan().prefetch)),
+    column("tp_overlap", "", |plan| switch(plan.plan().tensor_overlap)),
 ];
 
 /// Plans, best first, in the columns that have a key, or a heading.
