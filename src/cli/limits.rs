@@ -78,6 +78,8 @@ fn check(scenario: &Scenario, input: &ScenarioArgs, bare: &Bare) -> Result<(), F
     let mut refusals = Refusals::default();
     let mut refuse = |wrong: bool, line: &str| refusals.refuse(wrong, line);
     refuse(plan.tuning.freezes(), "--train: the formulas are of training all parameters; leave it out");
+    let part = scenario.trains_part() && !plan.tuning.freezes();
+    refuse(part, "--frozen-layers, --frozen-ends: the formulas are of training all parameters; leave them out");
     refuse(bare.link.is_some_and(|link| link <= BytesPerSecond::ZERO), "--link: it is 0; choose a bandwidth above 0");
     refuse(bare.peak.is_some_and(|peak| peak <= FlopPerSecond::ZERO), "--peak: it is 0; choose a rate above 0");
     refuse(scenario.devices() == 0, "--devices: there are none; choose at least 1");

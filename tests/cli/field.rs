@@ -82,13 +82,44 @@ fn files_of_fine_tuning_tools_are_what_they_say() {
     );
 }
 
+/// LLaMA-Factory's `freeze` on the 32 layers of Llama 2 7B: its default of the last two, and the last eight with the embedding.
+/// axolotl's patterns: logits and the layers from 24.
+#[test]
+fn frozen_parts_are_read_as_each_tool_names_what_is_free() {
+    let factory = |more: &str| {
+        let text = format!(
+            "model_name_or_path: m\nstage: sft\ndo_train: true\nfinetuning_type: freeze\n{more}cutoff_len: 2048\n\
+                            per_device_train_batch_size: 1\ngradient_accumulation_steps: 8\nbf16: true\n"
+        );
+        imported(&[("sft.yaml", &text)], &format!("{ON_A100} --devices 1")).stdout
+    };
+    assert_contains(&factory(""), &["train = \"full\"", "frozen_layers = 30", "frozen_ends = \"both\""]);
+    let eight = "freeze_trainable_layers: 8\nfreeze_trainable_modules: all\nfreeze_extra_modules: embed_tokens,norm\n";
+    assert_contains(&factory(eight), &["frozen_layers = 24", "frozen_ends = \"head\""]);
+    let axolotl = |pattern: &str| {
+        format!(
+            "base_model: m\nunfrozen_parameters:\n  - ^lm_head.weight$\n  - model.layers.2[4-9]\n  - {pattern}\nsequence_len: 4096\n\
+             gradient_accumulation_steps: 4\nmicro_batch_size: 2\nbf16: auto\ngradient_checkpointing: true\n"
+        )
+    };
+    let run = imported(&[("full.yml", &axolotl("model.layers.3[0-9]"))], &format!("{ON_A100} --devices 1"));
+    assert_contains(&run.stdout, &["frozen_layers = 24", "frozen_ends = \"embedding\""]);
+    let parts = axolotl("model.layers.3[0-9].block_sparse_moe.gate");
+    let alone = format!("{ON_A100} --devices 1");
+    assert_contains(&refused(&[("full.yml", &parts)], &alone), &["unfrozen_parameters", "parts of layers"]);
+    let gap = axolotl("model.layers.30.");
+    assert_contains(&refused(&[("full.yml", &gap)], &alone), &["unfrozen_parameters", "not the last layers"]);
+}
+
 #[test]
 fn weights_that_are_quantised_or_frozen_otherwise_are_refused_by_name() {
     let script = |flags: &str| format!("{SCRIPT} {flags}");
     for (flags, names) in [
         ("--load_in_8bit True", &["--load_in_8bit", "--train qlora"][..]),
         ("--bits 4 --double_quant True", &["--bits", "--train qlora"]),
-        ("--finetuning_type freeze", &["--finetuning_type: 'freeze'"]),
+        ("--finetuning_type freeze --freeze_trainable_modules self_attn", &["--freeze_trainable_modules", "give all"]),
+        ("--finetuning_type freeze --freeze_trainable_layers -2", &["--freeze_trainable_layers: '-2'"]),
+        ("--finetuning_type oft", &["--finetuning_type: 'oft'"]),
         ("--use_peft --use_dora True", &["--use_dora"]),
         ("--use_peft False --lora_r 8", &["--lora_r"]),
         ("--freeze_backbone True", &["--freeze_backbone"]),

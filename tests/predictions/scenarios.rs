@@ -193,7 +193,7 @@ const A100: Setting = ("cluster", "a100-80gb-dgx");
 const FRONTIER: Setting = ("cluster", "mi250x-frontier");
 const DEFAULT: Setting = ("stack", "default");
 
-const FAMILIES: [Family; 16] = [
+const FAMILIES: [Family; 17] = [
     Family {
         name: "clusters",
         base: &[DEFAULT, ("recompute", "full")],
@@ -421,6 +421,17 @@ const FAMILIES: [Family; 16] = [
             ("accumulate", &["1", "4"]),
         ],
         take: 48,
+    },
+    Family {
+        name: "frozen",
+        base: &[H100, ("stack", "hf-trainer-2024"), ("model", "llama-3.1-8b")],
+        axes: &[
+            ("strategy", &["ddp", "fsdp"]),
+            ("frozen_layers", &["16", "32"]),
+            ("frozen_ends", &["none", "embedding", "head"]),
+            ("recompute", &["none", "full"]),
+        ],
+        take: 24,
     },
 ];
 

@@ -111,6 +111,9 @@ pub struct Model {
     /// it (`plan.mtp_layers`), and no model's file.
     #[serde(skip)]
     pub mtp_layers: u32,
+    /// First layers whose parameters stay as they are. A plan says it (`plan.frozen_layers`), and no model's file.
+    #[serde(skip)]
+    pub frozen_layers: u32,
 }
 
 fn yes() -> bool {
@@ -167,6 +170,7 @@ impl Model {
             mamba: None,
             experts: None,
             mtp_layers: 0,
+            frozen_layers: 0,
         }
     }
 }

@@ -34,7 +34,7 @@ pub use schedule::ScheduleRules;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use schedule::zero_bubble;
 pub use stages::StageSizes;
-pub use tuning::{FrozenFormat, LoraTarget, LoraTargets, TrainMethod, Tuning};
+pub use tuning::{FrozenEnds, FrozenFormat, LoraTarget, LoraTargets, TrainMethod, Tuning};
 
 /// A way of placing the model's state, as data: DDP, ZeRO, FSDP, HSDP, ZeRO++ and Frontier's three
 /// levels differ in nothing else.
@@ -215,6 +215,13 @@ impl Plan {
     pub const fn optimizer_state(&self) -> f64 {
         let master = if self.copies_weights() { 4.0 } else { 0.0 };
         master + self.optimizer.moments(self.moments)
+    }
+
+    /// The same for what Muon leaves to Adam: embedding, logits, norms and biases (KellerJordan/Muon, README: "only the
+    /// internal >=2D parameters"). Any other optimizer leaves nothing.
+    pub const fn state_beside_muon(&self) -> f64 {
+        let rest = if matches!(self.optimizer, Optimizer::Muon) { Optimizer::Adam } else { self.optimizer };
+        self.optimizer_state() - self.optimizer.moments(self.moments) + rest.moments(self.moments)
     }
 
     /// Whether the optimizer updates a copy of the weights that has more bits than they have.

@@ -7,6 +7,8 @@ mod adapters;
 mod deepspeed;
 mod draft;
 mod exported;
+mod free_layers;
+mod frozen;
 mod harmless;
 mod launcher;
 mod megatron;
@@ -333,7 +335,7 @@ fn adopt(file: &mut ScenarioFile, mut model: Model, library: &Library, draft: &m
     model.id = library.new_id(Kind::Model, &model.name);
     file.put(Field::Model, Some(Value::id(&model.id)));
     // A model puts these back to its own.
-    for field in [Field::Sequence, Field::MtpLayers] {
+    for field in [Field::Sequence, Field::MtpLayers, Field::FrozenLayers] {
         file.put(field, draft.value(field).cloned());
     }
     draft.report.take("model", &model.id, "in full under [shape]");
@@ -351,6 +353,15 @@ fn settle(scenario: &Scenario, file: &mut ScenarioFile, draft: &mut PlanDraft) -
         let stages = scenario.model.layers.div_ceil(layers) / scenario.plan.pipeline.max(1);
         draft.take(Field::StagesPerRank, stages.max(1), &place);
     }
+    if let Some((free, place)) = draft.free_layers.take() {
+        match free.frozen(scenario.model.layers) {
+            Some(frozen) => draft.take(Field::FrozenLayers, frozen, &place),
+            None => {
+                let what = format!("not the last layers of {} alone are trained", scenario.model.name);
+                draft.errors.push(Problem::new(place, what, "train the last layers: a plan freezes the first ones"));
+            }
+        }
+    }
     if !draft.errors.is_empty() {
         return Err(std::mem::take(&mut draft.errors));
     }
@@ -361,7 +372,7 @@ fn settle(scenario: &Scenario, file: &mut ScenarioFile, draft: &mut PlanDraft) -
         draft.assume(Field::Reduction, Reduction::Step, why);
     }
     let before = file.clone();
-    for field in [Field::Prefetch, Field::StagesPerRank, Field::Reduction] {
+    for field in [Field::Prefetch, Field::StagesPerRank, Field::Reduction, Field::FrozenLayers] {
         if let Some(value) = draft.value(field) {
             file.put(field, Some(value.clone()));
         }

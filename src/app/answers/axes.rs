@@ -72,7 +72,7 @@ pub fn common(fields: [Field; 2], scenario: Scenario) -> Scenario {
             Field::Precision => Some(precision.clone()),
             // Both of them are the size of the job.
             Field::Devices => Field::Nodes.in_plan(&usual),
-            Field::MtpLayers => Some(Value::Count(0)),
+            Field::MtpLayers | Field::FrozenLayers => Some(Value::Count(0)),
             _ => field.in_plan(&usual),
         };
         let place = if field == Field::Devices { Field::Nodes } else { field };

@@ -69,6 +69,8 @@ fn search(session: &Session, arguments: &PlanArgs, law: CriticalBatch) -> Result
     let mut refuse = |wrong: bool, line: &str| refusals.refuse(wrong, line);
     let wanted = arguments.training.devices_max;
     refuse(base.plan.tuning.freezes(), "--train: the methods are those of training all parameters; leave it out");
+    let part = base.trains_part() && !base.plan.tuning.freezes();
+    refuse(part, "--frozen-layers, --frozen-ends: the methods are those of training all parameters; leave them out");
     refuse(wanted.is_none(), "--devices-max: is missing; say how many devices may be used at most");
     refuse(wanted == Some(0), "--devices-max: 0 devices train nothing; choose at least 1");
     refuse(wanted > Some(MOST_DEVICES), "--devices-max: more than any machine has; choose at most 4194304");

@@ -4,7 +4,7 @@ use std::ops::Add;
 
 use crate::model::{LatentAttention, LayerKind};
 use crate::plan::{Format, Recompute};
-use crate::scenario::Layout;
+use crate::scenario::{Differentiated, Layout};
 use crate::units::{Bytes, Count};
 
 use super::adapters::{AdapterPlace, KeptInputs};
@@ -46,8 +46,23 @@ impl Add for SublayerActivations {
     }
 }
 
+impl Activations {
+    /// Those of a layer of which autograd records nothing, so that all of it goes with forward.
+    fn unrecorded(self) -> Self {
+        let whole =
+            |own: SublayerActivations| SublayerActivations { whole: own.whole, ..SublayerActivations::default() };
+        Self { whole: self.whole, sublayers: self.sublayers.map(whole), ..Self::default() }
+    }
+}
+
 impl Rates<'_> {
-    /// Activations of a layer of a kind: in units of the storage format, per token,
+    /// Activations of a layer of a kind; what backward does not reach keeps none.
+    pub fn activations(&self, kind: LayerKind) -> Activations {
+        let own = self.recorded(kind);
+        if self.scenario.differentiated(kind) == Differentiated::Nothing { own.unrecorded() } else { own }
+    }
+
+    /// Activations of a layer of a kind that autograd records: in units of the storage format, per token,
     /// norm inputs `2 h`, attention input `h`, query, key and value, attention output, MLP input `h`,
     /// MLP intermediates (`2 f`, with a gate `3 f`, or `4 f` where its activation is kept), with dropout one
     /// byte each for two masks of width `h` ([fsdp A2]: 34 h bytes for `f = 4 h`, 16 h elements and
@@ -60,7 +75,7 @@ impl Rates<'_> {
     /// weight multiplies; repeated keys and values have the width of the queries. Another mixer keeps what its kernels hand to
     /// backward (`Recurrence::kept`) in place of attention's output, and an indexer what it scores with beside it. Inputs that
     /// linear layers keep cast have the bytes of their format; attention keeps its output in the storage format beside.
-    pub fn activations(&self, kind: LayerKind) -> Activations {
+    fn recorded(&self, kind: LayerKind) -> Activations {
         let (model, plan, stack) = (&self.scenario.model, &self.scenario.plan, &self.scenario.stack);
         let (storage, tensor, streams) = (self.storage(), f64::from(plan.tensor), f64::from(self.sequence_ranks()));
         let (tokens, hidden) = (self.tokens(), f64::from(model.hidden));
@@ -68,7 +83,7 @@ impl Rates<'_> {
         let [narrow, expanded] = model.attention_outputs(kind);
         // What a compiler fuses it computes again from what its kernel reads.
         let eager = !self.scenario.is_compiled();
-        let norm = self.kept_by_norms(eager);
+        let norm = self.kept_by_norms(kind, eager);
         let repeats = if recurrence.is_none() && eager { self.repeated_heads() } else { 0.0 };
         let products = if model.gated && stack.keeps_gate && eager { 2.0 } else { 1.0 };
         let inputs = if stack.keeps_gathered { 1.0 } else { streams };
@@ -159,11 +174,12 @@ impl Rates<'_> {
     }
 
     /// Bytes per number of a norm's input that autograd keeps.
-    fn kept_by_norms(&self, eager: bool) -> Bytes {
+    fn kept_by_norms(&self, kind: LayerKind, eager: bool) -> Bytes {
         if !(self.scenario.stack.norms_in_fp32 && eager) {
             return self.storage();
         }
-        let multiplied = if self.scenario.plan.tuning.freezes() { Bytes::ZERO } else { self.storage() };
+        let trained = self.scenario.differentiated(kind) == Differentiated::All;
+        let multiplied = if trained { self.storage() } else { Bytes::ZERO };
         Bytes::new(Format::Fp32.bytes()) + multiplied
     }
 
@@ -215,6 +231,9 @@ impl Rates<'_> {
     /// and the gradients of the outputs. 16 h elements per token for `f = 4 h`, the `32 s b h` bytes of a pass for
     /// weights (Qi et al., arXiv 2401.10241, table 1).
     pub(crate) fn weight_gradient_inputs(&self, kind: LayerKind) -> PerSublayer<Bytes> {
+        if kind.frozen {
+            return PerSublayer::default();
+        }
         let model = &self.scenario.model;
         let matrices = PerSublayer {
             attention: (
@@ -243,6 +262,12 @@ impl Rates<'_> {
         let once = self.tokens() * vocab * self.storage() + self.stream();
         // Both halves of the joining product's input, and the gradient of its output.
         once + (once + self.stream() * 3.0) * f64::from(self.scenario.model.mtp_layers)
+    }
+
+    /// Bytes of the embedding's output that stay for backward: none where this does not reach the first layer.
+    pub fn embedded(&self) -> Bytes {
+        let first = self.scenario.differentiated(self.scenario.model.kind(0));
+        if first == Differentiated::Nothing { Bytes::ZERO } else { self.stream() }
     }
 
     /// Bytes of the residual stream on a rank: what the embedding puts out, and every layer.

@@ -1,4 +1,4 @@
-//! Adapters and the frozen matrices beside them: parameters, bytes, time. Not for what a plan trains
+//! Adapters and frozen matrices, beside them or alone: parameters, bytes, time. Not for what a plan trains
 //! ([`crate::plan::Tuning`]).
 //!
 //! An adapter of rank `r` beside a matrix of `in` rows and `out` columns is two matrices, `in x r` and `r x out`, whose
@@ -7,8 +7,8 @@
 use std::ops::{Add, Div, Mul, Sub};
 
 use crate::model::{LayerKind, Matrix};
-use crate::plan::{Format, FrozenFormat, LoraTarget};
-use crate::scenario::Scenario;
+use crate::plan::{Format, FrozenFormat, LoraTarget, Optimizer, Plan};
+use crate::scenario::{Differentiated, Scenario};
 use crate::units::{Bytes, Count, Flop};
 
 use super::device_time::{DeviceTime, PassTimes};
@@ -24,11 +24,25 @@ pub struct Parameters {
     pub trained: Count,
     /// Those of matrices in layers, beside which casts may be kept.
     pub linear: Count,
+    /// Those that Muon updates: trained ones of matrices in layers; none where the optimizer is another.
+    pub muon: Count,
 }
 
 impl Parameters {
     /// None.
-    pub const NONE: Self = Self { weights: Count::ZERO, trained: Count::ZERO, linear: Count::ZERO };
+    pub const NONE: Self = Self { weights: Count::ZERO, trained: Count::ZERO, linear: Count::ZERO, muon: Count::ZERO };
+
+    /// Parameters of the whole model.
+    pub fn whole(scenario: &Scenario) -> Self {
+        let layers = scenario.model.kinds().map(|(kind, layers)| Self::layer(scenario, kind) * f64::from(layers));
+        layers.fold(Self::embedding(scenario) + Self::head(scenario), Self::add)
+    }
+
+    /// Bytes of optimizer state.
+    pub fn optimizer_state(&self, plan: &Plan) -> Bytes {
+        (self.trained - self.muon) * Bytes::new(plan.state_beside_muon())
+            + self.muon * Bytes::new(plan.optimizer_state())
+    }
 
     /// Parameters of one layer.
     pub fn layer(scenario: &Scenario, kind: LayerKind) -> Self {
@@ -39,7 +53,7 @@ impl Parameters {
     pub fn attention(scenario: &Scenario, kind: LayerKind) -> Self {
         let model = &scenario.model;
         let adapters = adapters(scenario, kind).filter(|adapter| adapter.place == AdapterPlace::Attention);
-        Self::new(scenario, model.attention_parameters(kind), model.attention_weights(kind), adapters)
+        Self::new(scenario, !kind.frozen, [model.attention_parameters(kind), model.attention_weights(kind)], adapters)
     }
 
     /// Parameters of a layer's MLP, all its experts included.
@@ -47,7 +61,7 @@ impl Parameters {
         let model = &scenario.model;
         let matrices = model.layer_weights(kind) - model.attention_weights(kind);
         let adapters = adapters(scenario, kind).filter(|adapter| adapter.place != AdapterPlace::Attention);
-        Self::new(scenario, model.mlp_parameters(kind), matrices, adapters)
+        Self::new(scenario, !kind.frozen, [model.mlp_parameters(kind), matrices], adapters)
     }
 
     /// Parameters of a layer's experts that a router chooses from.
@@ -55,56 +69,83 @@ impl Parameters {
         let model = &scenario.model;
         let matrices = model.mlps(kind).filter(|mlps| mlps.routed).map(|mlps| mlps.count * mlps.weights()).sum();
         let adapters = adapters(scenario, kind).filter(|adapter| adapter.place == AdapterPlace::Routed);
-        Self::new(scenario, model.routed_parameters(kind), matrices, adapters)
+        Self::new(scenario, !kind.frozen, [model.routed_parameters(kind), matrices], adapters)
     }
 
-    /// Parameters outside the layers, which keep the storage format.
-    pub fn outside(scenario: &Scenario, all: u64) -> Self {
-        Self::new(scenario, all, 0, std::iter::empty())
+    /// Parameters of the embedding.
+    pub fn embedding(scenario: &Scenario) -> Self {
+        Self::outside(scenario, scenario.model.embedding_parameters(), scenario.trains_embedding())
     }
 
-    /// So many parameters, of which some are of `matrices`, and the adapters beside them.
-    fn new(scenario: &Scenario, all: u64, matrices: u64, adapters: impl Iterator<Item = Adapter>) -> Self {
+    /// Parameters of what comes behind the layers.
+    pub fn head(scenario: &Scenario) -> Self {
+        Self::outside(scenario, scenario.model.head_parameters(), !scenario.frozen_ends().head())
+    }
+
+    /// Parameters outside the layers, which keep the storage format, trained or not.
+    pub fn outside(scenario: &Scenario, all: u64, trained: bool) -> Self {
+        Self::new(scenario, trained, [all, 0], std::iter::empty())
+    }
+
+    /// Some parameters, all of them and those of matrices, trained or not, and the adapters beside them.
+    fn new(
+        scenario: &Scenario,
+        trained: bool,
+        [all, matrices]: [u64; 2],
+        adapters: impl Iterator<Item = Adapter>,
+    ) -> Self {
         let tuning = &scenario.plan.tuning;
         if !tuning.freezes() {
-            return Self { weights: all.into(), trained: all.into(), linear: matrices.into() };
+            let [trained, muon] = if trained { [all, matrices] } else { [0, 0] };
+            let muon = if scenario.plan.optimizer == Optimizer::Muon { muon } else { 0 };
+            return Self { weights: all.into(), trained: trained.into(), linear: matrices.into(), muon: muon.into() };
         }
         let storage = scenario.plan.precision.storage().bytes();
         let trained = adapters.map(|adapter| Count::from(adapter.parameters(tuning.rank))).sum();
         let frozen = Count::from(matrices) * (tuning.frozen_format().bytes(storage) / storage);
-        Self { weights: frozen + Count::from(all - matrices) + trained, trained, linear: Count::ZERO }
+        Self { weights: frozen + Count::from(all - matrices) + trained, trained, ..Self::NONE }
     }
 }
 
 impl Add for Parameters {
     type Output = Self;
     fn add(self, other: Self) -> Self {
-        let Self { weights, trained, linear } = other;
-        Self { weights: self.weights + weights, trained: self.trained + trained, linear: self.linear + linear }
+        let Self { weights, trained, linear, muon } = other;
+        Self {
+            weights: self.weights + weights,
+            trained: self.trained + trained,
+            linear: self.linear + linear,
+            muon: self.muon + muon,
+        }
     }
 }
 
 impl Sub for Parameters {
     type Output = Self;
     fn sub(self, part: Self) -> Self {
-        let Self { weights, trained, linear } = part;
-        Self { weights: self.weights - weights, trained: self.trained - trained, linear: self.linear - linear }
+        let Self { weights, trained, linear, muon } = part;
+        Self {
+            weights: self.weights - weights,
+            trained: self.trained - trained,
+            linear: self.linear - linear,
+            muon: self.muon - muon,
+        }
     }
 }
 
 impl Mul<f64> for Parameters {
     type Output = Self;
     fn mul(self, factor: f64) -> Self {
-        let Self { weights, trained, linear } = self;
-        Self { weights: weights * factor, trained: trained * factor, linear: linear * factor }
+        let Self { weights, trained, linear, muon } = self;
+        Self { weights: weights * factor, trained: trained * factor, linear: linear * factor, muon: muon * factor }
     }
 }
 
 impl Div<f64> for Parameters {
     type Output = Self;
     fn div(self, ranks: f64) -> Self {
-        let Self { weights, trained, linear } = self;
-        Self { weights: weights / ranks, trained: trained / ranks, linear: linear / ranks }
+        let Self { weights, trained, linear, muon } = self;
+        Self { weights: weights / ranks, trained: trained / ranks, linear: linear / ranks, muon: muon / ranks }
     }
 }
 
@@ -193,7 +234,7 @@ fn adapters(scenario: &Scenario, kind: LayerKind) -> impl Iterator<Item = Adapte
 pub fn trained_parameters(scenario: &Scenario) -> u64 {
     let model = &scenario.model;
     if !scenario.plan.tuning.freezes() {
-        return model.parameters();
+        return scenario.trained_in_full();
     }
     let rank = scenario.plan.tuning.rank;
     let of_kind = |kind| adapters(scenario, kind).map(|adapter| adapter.parameters(rank)).sum::<u64>();
@@ -230,9 +271,9 @@ const INPUT_PASSES: f64 = 3.0;
 const ADAPTER_LAUNCHES: f64 = 0.1;
 
 impl Rates<'_> {
-    /// What autograd keeps of the inputs of a sublayer's matrices; everything where all parameters are trained.
+    /// What autograd keeps of the inputs of a sublayer's matrices; everything where they are trained.
     pub(super) fn kept_inputs(&self, kind: LayerKind, place: AdapterPlace) -> KeptInputs {
-        if !self.scenario.plan.tuning.freezes() {
+        if self.scenario.differentiated(kind) == Differentiated::All {
             return KeptInputs { first: 1.0, second: 1.0, beside_core: 0.0, ranks: 0.0 };
         }
         let all: Vec<Adapter> = adapters(self.scenario, kind).filter(|adapter| adapter.place == place).collect();

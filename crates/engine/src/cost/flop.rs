@@ -1,12 +1,13 @@
 //! Arithmetic of a token, by convention.
 
-use crate::plan::Recompute;
+use crate::model::{LayerKind, Recurrence};
+use crate::plan::{FlopCount, Recompute};
 use crate::scenario::Scenario;
 use crate::units::Flop;
 
 use super::adapters::active_adapters;
 use super::indexer::indexer_flop;
-use super::recurrence::chunked_flop;
+use super::recurrence::{chunked, chunked_flop};
 use super::repeats::Repeats;
 
 /// Flop of one token of a plan, forward and backward.
@@ -29,15 +30,73 @@ impl TokenFlop {
         let square = if model.causal && scenario.attention().flash() { 0.5 } else { 1.0 };
         let matrices = flop_per_weight(scenario) * model.matrix_parameters() as f64 + adapters_flop(scenario);
         let attention = (model.attention_flop(plan.sequence) * square + chunked_flop(model)) * 3.0;
+        let (saved, executed) = (frozen_flop(scenario), Unpassed::new(scenario, square, chunked));
+        let again = Unpassed::new(scenario, attended, Recurrence::flop).recomputed;
+        let weights = if freezes(scenario) { scenario.frozen_flop(true) } else { 0.0 };
+        let unneeded = executed.mixers + executed.recomputed + Flop::new(weights);
         Self {
             model: model.flop_per_token(flop_per_weight(scenario), counted, plan.sequence, attended)
-                + adapters_flop(scenario),
-            recomputed: recomputed(scenario, attended, model.recurrence_flop()),
+                + adapters_flop(scenario)
+                - saved,
+            recomputed: recomputed(scenario, attended, model.recurrence_flop()) - again,
             executed: matrices
                 + attention
                 + indexer_flop(model, plan.sequence)
-                + recomputed(scenario, square, chunked_flop(model)),
+                + recomputed(scenario, square, chunked_flop(model))
+                - unneeded,
         }
+    }
+}
+
+/// Model flop of a token that frozen parts save, adapters apart: 2 for each gradient that a counted parameter lacks, and
+/// backward of attention, or of the mixer in its place, in layers that backward does not reach.
+pub fn frozen_flop(scenario: &Scenario) -> Flop {
+    if !freezes(scenario) {
+        return Flop::ZERO;
+    }
+    let matrices = scenario.plan.flop_count != FlopCount::Parameters;
+    let Unpassed { mixers, .. } = Unpassed::new(scenario, scenario.counted_attention(), Recurrence::flop);
+    Flop::new(scenario.frozen_flop(matrices)) + mixers
+}
+
+/// Whether parts of the model stay as they are, adapters apart.
+fn freezes(scenario: &Scenario) -> bool {
+    scenario.trains_part() && !scenario.plan.tuning.freezes()
+}
+
+/// Flop of a token that layers which backward does not reach would take there.
+struct Unpassed {
+    /// Attention and the mixers in its place.
+    mixers: Flop,
+    /// What would be computed again.
+    recomputed: Flop,
+}
+
+impl Unpassed {
+    /// Where a share of attention's square counts, and a mixer in its place takes some flop forward.
+    fn new(scenario: &Scenario, square: f64, recurrence: fn(Recurrence) -> Flop) -> Self {
+        let (model, plan) = (&scenario.model, &scenario.plan);
+        let unreached = scenario.unreached_layers();
+        if unreached == 0 {
+            return Self { mixers: Flop::ZERO, recomputed: Flop::ZERO };
+        }
+        let over = |of: &dyn Fn(LayerKind) -> f64| {
+            Flop::new(model.over_layers(|kind| if kind.frozen { of(kind) } else { 0.0 }))
+        };
+        let core = |kind| 4.0 * model.attended_width(kind, plan.sequence) * f64::from(plan.sequence) * square;
+        let once = |kind| core(kind) + model.recurrence(kind).map_or(0.0, |own| recurrence(own).get());
+        let recomputed = if plan.recompute == Recompute::Selective {
+            over(&|kind| {
+                let repeats = Repeats::new(scenario, kind);
+                core(kind) * repeats.core + 2.0 * repeats.weights(model, kind)
+            })
+        } else {
+            // The first layers are those that would be computed again.
+            let layers = plan.recompute.layers() * f64::from(model.all_layers());
+            let share = (layers / f64::from(unreached)).min(1.0);
+            over(&|kind| 2.0 * model.active_weights(kind) as f64 + once(kind)) * share
+        };
+        Self { mixers: over(&|kind| 2.0 * once(kind)), recomputed }
     }
 }
 

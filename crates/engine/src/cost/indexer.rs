@@ -36,11 +36,12 @@ impl Indexer {
 }
 
 /// Flop of a token in all indexers, forward and backward, that no schedule saves: a weight has one product forward and one
-/// for its gradient, since what they read is detached, and each token before has a score.
+/// for its gradient, since what they read is detached, and each token before has a score. A frozen layer has no gradient.
 pub(super) fn indexer_flop(model: &Model, sequence: u32) -> Flop {
     Flop::new(model.over_layers(|kind| {
         let scores = |own: Indexer| own.pair() * f64::from(sequence) * CAUSAL;
-        model.indexer(kind).map_or(0.0, |(own, _)| 4.0 * model.indexer_weights(kind) as f64 + scores(own))
+        let products = if kind.frozen { 2.0 } else { 4.0 };
+        model.indexer(kind).map_or(0.0, |(own, _)| products * model.indexer_weights(kind) as f64 + scores(own))
     }))
 }
 

@@ -5,6 +5,7 @@ use std::ops::Add;
 
 use crate::model::{LayerKind, Matrix, Mixer, Mlps};
 use crate::plan::pass::PerDirection;
+use crate::scenario::Differentiated;
 use crate::stack::Attention;
 use crate::units::{Bytes, Count, Flop, FlopPerSecond, Seconds};
 
@@ -37,7 +38,7 @@ impl Rates<'_> {
     /// this software.
     pub fn kernels(&self, kind: LayerKind) -> PerDirection<Vec<Kernel>> {
         let model = &self.scenario.model;
-        let tokens = self.tokens();
+        let (tokens, of) = (self.tokens(), self.scenario.differentiated(kind));
         let names = match model.attention_inputs(kind).count() {
             1 if kind.mixer == Mixer::Mamba => ["gates, inputs, B, C and steps", "", ""],
             1 if kind.mixer == Mixer::DeltaNet => ["queries, keys, values and gates", "", ""],
@@ -50,11 +51,11 @@ impl Rates<'_> {
         let names = if kind.has_narrow_gates(model) { narrow } else { names };
         let inputs = model.attention_inputs(kind).zip(names);
         let mut both: Vec<PerDirection<Kernel>> =
-            inputs.map(|(matrix, name)| self.weight_product(name, self.column_parallel(matrix, tokens))).collect();
+            inputs.map(|(matrix, name)| self.weight_product(of, name, self.column_parallel(matrix, tokens))).collect();
         both.push(self.attention_core(kind));
         both.extend(self.choosing(kind));
         let projection = model.projection(kind).map(|matrix| self.row_parallel(matrix, tokens));
-        both.extend(projection.map(|product| self.weight_product("output projection", product)));
+        both.extend(projection.map(|product| self.weight_product(of, "output projection", product)));
         for mlps in model.mlps(kind) {
             both.extend(self.mlp(kind, &mlps));
         }
@@ -67,7 +68,11 @@ impl Rates<'_> {
         both.push(self.dequantising(kind));
         both.push(self.adapters(kind));
         both.retain(|kernel| kernel.forward.time != DeviceTime::default());
-        let (forward, backward) = both.into_iter().map(|kernel| (kernel.forward, kernel.backward)).unzip();
+        let (forward, mut backward): (Vec<_>, Vec<_>) =
+            both.into_iter().map(|kernel| (kernel.forward, kernel.backward)).unzip();
+        if of == Differentiated::Nothing {
+            backward.clear();
+        }
         PerDirection { forward, backward }
     }
 
@@ -87,8 +92,9 @@ impl Rates<'_> {
         let products = self.mlp_products(mlps).into_iter().zip(names);
         let load = if mlps.routed { self.experts.load } else { 1.0 };
         let loaded = move |kernel: Kernel| Kernel { load, ..kernel };
+        let of = self.scenario.differentiated(kind);
         products.map(move |(product, name)| {
-            let PerDirection { forward, backward } = self.weight_product(&name, product);
+            let PerDirection { forward, backward } = self.weight_product(of, &name, product);
             PerDirection { forward: loaded(forward), backward: loaded(backward) }
         })
     }
@@ -157,8 +163,8 @@ impl Rates<'_> {
 
     /// Products of activations by weights in one launch; backward has two of the size of forward's, or one where the
     /// weights are frozen.
-    fn weight_product(&self, name: &str, product: MatrixProduct) -> PerDirection<Kernel> {
-        let PassTimes { forward, backward, .. } = self.passes(product, self.matmul);
+    fn weight_product(&self, of: Differentiated, name: &str, product: MatrixProduct) -> PerDirection<Kernel> {
+        let PassTimes { forward, backward, .. } = self.passes(of, product, self.matmul);
         let [m, n, k] = [product.m, product.n, product.k].map(Count::get);
         let flop = Flop::new(2.0 * m * n * k) * product.groups;
         let bytes = (m * k + k * n + m * n) * product.groups * self.storage();
@@ -170,14 +176,15 @@ impl Rates<'_> {
             time,
             load: 1.0,
         };
-        let gradients = if self.scenario.plan.tuning.freezes() { 1.0 } else { 2.0 };
+        let gradients = if of == Differentiated::All { 2.0 } else { 1.0 };
         PerDirection { forward: kernel(1.0, forward), backward: kernel(gradients, backward) }
     }
 
     /// The product of a router's scores.
     fn router_kernel(&self, kind: LayerKind, product: MatrixProduct) -> PerDirection<Kernel> {
         let PassTimes { forward, backward, .. } = self.router_scores(kind);
-        let PerDirection { forward: kernel, backward: gradients } = self.weight_product("router's scores", product);
+        let PerDirection { forward: kernel, backward: gradients } =
+            self.weight_product(self.scenario.differentiated(kind), "router's scores", product);
         let peak = self.peak_storage;
         let timed = |kernel: Kernel, time: DeviceTime| Kernel {
             // Memory may bound casts to more bytes than the factors have.

@@ -4,12 +4,12 @@ use std::ops::Add;
 
 use crate::model::LayerKind;
 use crate::plan::pass::Pass;
-use crate::plan::{CudaGraphs, NumberFormat, Optimizer, Plan, Precision};
-use crate::scenario::Layout;
+use crate::plan::{CudaGraphs, NumberFormat, Plan, Precision};
+use crate::scenario::{Differentiated, Layout};
 use crate::stack::{Attention, Software, TensorDivision};
 use crate::units::{Bytes, Count, Flop, FlopPerSecond, Seconds};
 
-use super::adapters::AdapterPlace;
+use super::adapters::{AdapterPlace, Parameters};
 use super::device_time::{DeviceTime, PassTimes};
 use super::matmul::MatrixProduct;
 use super::rates::Rates;
@@ -213,20 +213,21 @@ impl Rates<'_> {
     pub(crate) fn sliced_layer(&self, kind: LayerKind, slices: PerSublayer<u32>) -> LayerWork {
         let slices = slices.map(f64::from);
         let model = &self.scenario.model;
-        let tokens = self.tokens();
+        let (tokens, of) = (self.tokens(), self.scenario.differentiated(kind));
         // Attention's core has no weights: its backward is of inputs alone, and nothing of it can be put off.
         let core = self.attention(kind, self.scenario.plan.micro_batch);
         let inputs = model
             .attention_inputs(kind)
-            .map(|matrix| self.sliced(self.column_parallel(matrix, tokens), slices.attention));
+            .map(|matrix| self.sliced(of, self.column_parallel(matrix, tokens), slices.attention));
         let inputs = inputs.fold(self.adapter_times(kind, AdapterPlace::Attention), PassTimes::add);
         let projection = model.projection(kind).map(|matrix| self.row_parallel(matrix, tokens));
-        let projection = projection.map(|product| self.sliced(product, slices.attention)).unwrap_or_default();
+        let projection = projection.map(|product| self.sliced(of, product, slices.attention)).unwrap_or_default();
         let ElementWiseTimes { residual, ffn, experts: experts_ffn, permute } = self.element_wise(kind, tokens);
         let forward = inputs.forward + projection.forward;
         let again = self.repeats(kind);
-        let expansions =
-            model.expansions(kind).map(|matrix| self.sliced(self.column_parallel(matrix, tokens), slices.attention));
+        let expansions = model
+            .expansions(kind)
+            .map(|matrix| self.sliced(of, self.column_parallel(matrix, tokens), slices.attention));
         let expansions = expansions.fold(DeviceTime::default(), |all, one| all + one.forward);
         // Residuals are added again only where the products before them are computed again.
         let repeated = if again.projections > 0.0 { residual } else { residual * (NORM_PASSES / STREAM_PASSES) };
@@ -257,7 +258,7 @@ impl Rates<'_> {
                 let products =
                     model.mlps(kind).filter(|mlps| mlps.routed == routed).flat_map(|mlps| self.mlp_products(&mlps));
                 products
-                    .map(|product| self.sliced(product, slices))
+                    .map(|product| self.sliced(of, product, slices))
                     .fold(self.adapter_times(kind, place), PassTimes::add)
             });
         let products = [plain.forward * again.mlp.products, routed.forward * again.experts.products];
@@ -277,6 +278,9 @@ impl Rates<'_> {
             (all, SublayerWork::default())
         };
         let work = PerSublayer { attention, mlp, experts };
+        if of == Differentiated::Nothing {
+            return LayerWork { forward: work.map(|work| work.forward), ..LayerWork::default() };
+        }
         LayerWork {
             forward: work.map(|work| work.forward),
             backward: work.map(|work| work.backward),
@@ -286,28 +290,24 @@ impl Rates<'_> {
     }
 
     /// A product in slices along `k`: each output but the first is read with the sum and written to it.
-    fn sliced(&self, product: MatrixProduct, slices: f64) -> PassTimes {
+    fn sliced(&self, of: Differentiated, product: MatrixProduct, slices: f64) -> PassTimes {
         // A slice has a part of the inner dimension: each gives a whole output, and these have to be added up. Adding
         // one reads two and writes one.
-        let slice = self.matrix_passes(MatrixProduct { k: product.k / slices, ..product }) * slices;
+        let slice = self.matrix_passes(of, MatrixProduct { k: product.k / slices, ..product }) * slices;
         let outputs = 3.0 * (slices - 1.0) * product.m.get() * product.n.get() * product.groups;
         let additions = DeviceTime::traffic(outputs * self.storage() / self.memory);
         PassTimes { forward: slice.forward + additions, ..slice }
     }
 
     /// Forward and backward of a product of activations by weights of a layer's matrix.
-    pub(super) fn matrix_passes(&self, product: MatrixProduct) -> PassTimes {
-        let (passes, dequantised) = (self.passes(product, self.matmul), self.dequantisation(product));
+    pub(super) fn matrix_passes(&self, of: Differentiated, product: MatrixProduct) -> PassTimes {
+        let (passes, dequantised) = (self.passes(of, product, self.matmul), self.dequantisation(product));
         PassTimes { forward: passes.forward + dequantised, backward: passes.backward + dequantised, ..passes }
     }
 
-    /// Forward and backward of a product of activations by weights; frozen ones have no gradient.
-    pub(super) fn passes(&self, product: MatrixProduct, rate: FlopPerSecond) -> PassTimes {
-        if self.scenario.plan.tuning.freezes() {
-            let time = |product: MatrixProduct| self.product(product, rate, self.storage());
-            return PassTimes::of_inputs(time(product), time(product.input_gradient()));
-        }
-        PassTimes::trained(product, |product| self.product(product, rate, self.storage()))
+    /// Forward and backward of a product of activations by weights of which backward computes some gradients.
+    pub(super) fn passes(&self, of: Differentiated, product: MatrixProduct, rate: FlopPerSecond) -> PassTimes {
+        PassTimes::differentiated(of, product, |product| self.product(product, rate, self.storage()))
     }
 
     /// Forward traffic of norms, residuals and activation functions; sequence parallelism splits that of the residual
@@ -339,8 +339,7 @@ impl Rates<'_> {
         let bytes = self.tokens() * f64::from(self.scenario.model.hidden) * self.storage();
         // Forward reads rows and writes them; backward reads a gradient, and adds it to a row that is read and written.
         let pass = DeviceTime::traffic(bytes / self.memory);
-        // Below the first adapter nothing needs a gradient.
-        let backward = if self.scenario.plan.tuning.freezes() { 0.0 } else { 3.0 };
+        let backward = if self.scenario.trains_embedding() { 3.0 } else { 0.0 };
         PassTimes::of_inputs(pass * 2.0, pass * backward)
     }
 
@@ -350,7 +349,8 @@ impl Rates<'_> {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
         let tokens = self.tokens();
         let vocab = Count::from(model.vocab) / f64::from(plan.tensor);
-        let logits = self.passes(MatrixProduct::new(tokens, vocab, model.hidden.into()), self.matmul_storage);
+        let of = self.scenario.differentiated_logits();
+        let logits = self.passes(of, MatrixProduct::new(tokens, vocab, model.hidden.into()), self.matmul_storage);
         let loss = DeviceTime::traffic(tokens * vocab.get() * self.calibrated.loss / self.memory);
         let once = PassTimes {
             forward: logits.forward + loss * (1.0 / 3.0),
@@ -359,32 +359,41 @@ impl Rates<'_> {
         };
         // Each further token: its embedding, the product that joins it to the layer before, and logits once more.
         (0..model.mtp_layers).fold(once, |all, _| {
-            let joined = self.passes(self.column_parallel(model.further_projection(), tokens), self.matmul);
+            let joined = self.passes(of, self.column_parallel(model.further_projection(), tokens), self.matmul);
             all + once + joined + self.embedding()
         })
     }
 
-    /// The update of `parameters` local parameters, and what Muon computes, ranks that share the state having whole
-    /// matrices of it each.
-    pub fn optimizer(&self, parameters: Count) -> DeviceTime {
-        let bytes = parameters * self.update_bytes() * self.calibrated.software.optimizer_traffic;
-        DeviceTime::traffic(bytes / self.memory)
-            + DeviceTime::arithmetic(self.orthogonalisation(parameters) / self.matmul_storage)
+    /// The update of local parameters, and what Muon computes, ranks that share the state having whole matrices of it each.
+    pub fn optimizer(&self, parameters: Parameters) -> DeviceTime {
+        let Parameters { trained, muon, .. } = parameters;
+        let beside = self.moved_by_update(Bytes::new(self.scenario.plan.state_beside_muon()));
+        let bytes = (trained - muon) * beside + muon * self.update_bytes();
+        DeviceTime::traffic(bytes * self.calibrated.software.optimizer_traffic / self.memory)
+            + DeviceTime::arithmetic(self.orthogonalisation(muon) / self.matmul_storage)
     }
 
-    /// What an update moves for each parameter: state is read and written, a gradient read and a weight written, which is
-    /// read too where no copy of it is. Adam on bf16 weights: 2 x 12 + 2 + 2 = 28.
+    /// What an update moves for each parameter of the plan's optimizer.
     pub fn update_bytes(&self) -> Bytes {
+        self.moved_by_update(Bytes::new(self.scenario.plan.optimizer_state()))
+    }
+
+    /// What an update moves for a parameter with some bytes of state: these are read and written, a gradient read and a
+    /// weight written, which is read too where no copy of it is. Adam on bf16 weights: 2 x 12 + 2 + 2 = 28.
+    pub fn moved_by_update(&self, state: Bytes) -> Bytes {
         let plan = &self.scenario.plan;
         let passes = if plan.copies_weights() { 2.0 } else { 3.0 };
-        Bytes::new(2.0 * plan.optimizer_state() + passes * plan.precision.storage().bytes())
+        state * 2.0 + Bytes::new(passes * plan.precision.storage().bytes())
     }
 
-    /// Flop with which the optimizer makes the updates of so many parameters orthogonal.
-    pub fn orthogonalisation(&self, parameters: Count) -> Flop {
-        let (model, plan) = (&self.scenario.model, &self.scenario.plan);
-        let all = Count::from(model.parameters());
-        if plan.optimizer == Optimizer::Muon { model.orthogonalisation_flop() * (parameters / all) } else { Flop::ZERO }
+    /// Flop with which Muon makes the updates of so many weights of matrices orthogonal.
+    pub fn orthogonalisation(&self, muon: Count) -> Flop {
+        let model = &self.scenario.model;
+        if muon == Count::ZERO {
+            return Flop::ZERO;
+        }
+        let (_, weights) = model.layer_matrices();
+        model.orthogonalisation_flop() * (muon / Count::new(weights))
     }
 
     /// Reading and writing `bytes` of device memory: what quantising and dequantising cost.

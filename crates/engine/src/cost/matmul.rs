@@ -1,5 +1,6 @@
 //! Matrix products: tiles, waves and the memory's floor.
 
+use crate::scenario::Differentiated;
 use crate::units::{Bytes, Count, Flop, FlopPerSecond, Seconds, ceil};
 
 use super::device_time::{DeviceTime, PassTimes};
@@ -32,6 +33,19 @@ impl PassTimes {
     pub(super) fn trained(product: MatrixProduct, time: impl Fn(MatrixProduct) -> DeviceTime) -> Self {
         let weights = time(product.weight_gradient());
         Self { forward: time(product), backward: time(product.input_gradient()) + weights, weights }
+    }
+
+    /// Times of a product of activations by weights of which backward computes some gradients.
+    pub(super) fn differentiated(
+        of: Differentiated,
+        product: MatrixProduct,
+        time: impl Fn(MatrixProduct) -> DeviceTime,
+    ) -> Self {
+        match of {
+            Differentiated::Nothing => Self::of_inputs(time(product), DeviceTime::default()),
+            Differentiated::Inputs => Self::of_inputs(time(product), time(product.input_gradient())),
+            Differentiated::All => Self::trained(product, time),
+        }
     }
 }
 

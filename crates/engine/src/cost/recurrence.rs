@@ -49,10 +49,15 @@ impl Recurrence {
 
 /// Flop of one token in one forward pass of all such mixers, chunk by chunk.
 pub(super) fn chunked_flop(model: &Model) -> Flop {
-    Flop::new(model.over_recurrences(|recurrence| match recurrence {
-        Recurrence::DeltaNet(net) => net.chunked_flop().get(),
-        Recurrence::Mamba(mamba) => mamba.chunked_flop().get(),
-    }))
+    Flop::new(model.over_recurrences(|recurrence| chunked(recurrence).get()))
+}
+
+/// Flop of one token in one forward pass of one of them.
+pub(super) fn chunked(recurrence: Recurrence) -> Flop {
+    match recurrence {
+        Recurrence::DeltaNet(net) => net.chunked_flop(),
+        Recurrence::Mamba(mamba) => mamba.chunked_flop(),
+    }
 }
 
 impl Rates<'_> {

@@ -21,7 +21,7 @@ use crate::units::{Bytes, BytesPerSecond, Count, Seconds};
 use std::sync::Arc;
 
 /// The only kind of layer of most models.
-const DENSE: LayerKind = LayerKind { mlp: LayerMlp::Plain, mixer: Mixer::Attention };
+const DENSE: LayerKind = LayerKind::new(Mixer::Attention, LayerMlp::Plain);
 
 fn close(value: impl Base, expected: impl Base) {
     let (value, expected) = (value.base(), expected.base());

@@ -123,7 +123,7 @@ impl Unmeasured {
             }
             Self::Recurrence => scenario.model.kinds().any(|(kind, _)| scenario.model.recurrence(kind).is_some()),
             Self::SparseAttention => scenario.model.indexer.is_some(),
-            Self::Adapters => scenario.plan.tuning.freezes(),
+            Self::Adapters => scenario.trains_part(),
             Self::Offload => scenario.plan.offload != Offload::None,
             Self::Sequence => scenario.calibration.longest_sequence.is_some_and(|most| scenario.plan.sequence > most),
         }

@@ -2,9 +2,9 @@
 //! to write it, the rate of failures and the time of a restart. Not for the laws ([`crate::bounds::goodput`]).
 
 use crate::bounds::goodput::{Interruptions, IntervalLaw, TimeShares};
-use crate::cost::trained_parameters;
+use crate::cost::Parameters;
 use crate::scenario::Scenario;
-use crate::units::{Bytes, BytesPerSecond, Count, Seconds};
+use crate::units::{Bytes, BytesPerSecond, Seconds};
 
 /// A job that is stopped and goes on from its last checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,9 +44,9 @@ impl FailureForecast {
 /// Bytes of a checkpoint: weights, master weights and moments of what is trained, each once, however many ranks hold them.
 /// Frozen weights are those that the training began with.
 pub fn checkpoint_size(scenario: &Scenario) -> Bytes {
-    let storage = scenario.plan.precision.storage();
-    let each = Bytes::new(storage.bytes() + scenario.plan.optimizer_state());
-    Count::from(trained_parameters(scenario)) * each
+    let storage = Bytes::new(scenario.plan.precision.storage().bytes());
+    let parameters = Parameters::whole(scenario);
+    parameters.trained * storage + parameters.optimizer_state(&scenario.plan)
 }
 
 /// How fast it is written: as the file system takes it, and no faster than the devices' links to their hosts and the

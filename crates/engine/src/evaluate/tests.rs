@@ -3,6 +3,7 @@
 mod adapters;
 mod conservation;
 mod experts;
+mod frozen;
 mod host;
 mod idle;
 mod kinds;

@@ -16,6 +16,8 @@ pub struct LayerKind {
     pub mixer: Mixer,
     /// What each token passes by itself.
     pub mlp: LayerMlp,
+    /// Whether its parameters stay as they are.
+    pub frozen: bool,
 }
 
 /// How the tokens of a layer meet.
@@ -54,30 +56,37 @@ pub enum LayerMlp {
 }
 
 impl LayerKind {
-    /// Every kind that there can be: a mixer with an MLP or experts, or one of the three alone.
+    /// Every kind that is trained: a mixer with an MLP or experts, or one of the three alone.
     pub const ALL: [Self; 10] = [
-        Self { mixer: Mixer::Attention, mlp: LayerMlp::Plain },
-        Self { mixer: Mixer::Window, mlp: LayerMlp::Plain },
-        Self { mixer: Mixer::DeltaNet, mlp: LayerMlp::Plain },
-        Self { mixer: Mixer::Attention, mlp: LayerMlp::Experts },
-        Self { mixer: Mixer::Window, mlp: LayerMlp::Experts },
-        Self { mixer: Mixer::DeltaNet, mlp: LayerMlp::Experts },
-        Self { mixer: Mixer::Attention, mlp: LayerMlp::None },
-        Self { mixer: Mixer::Mamba, mlp: LayerMlp::None },
-        Self { mixer: Mixer::None, mlp: LayerMlp::Plain },
-        Self { mixer: Mixer::None, mlp: LayerMlp::Experts },
+        Self::new(Mixer::Attention, LayerMlp::Plain),
+        Self::new(Mixer::Window, LayerMlp::Plain),
+        Self::new(Mixer::DeltaNet, LayerMlp::Plain),
+        Self::new(Mixer::Attention, LayerMlp::Experts),
+        Self::new(Mixer::Window, LayerMlp::Experts),
+        Self::new(Mixer::DeltaNet, LayerMlp::Experts),
+        Self::new(Mixer::Attention, LayerMlp::None),
+        Self::new(Mixer::Mamba, LayerMlp::None),
+        Self::new(Mixer::None, LayerMlp::Plain),
+        Self::new(Mixer::None, LayerMlp::Experts),
     ];
 
-    /// Its place in [`Self::ALL`].
+    /// Both halves, trained.
+    pub const fn new(mixer: Mixer, mlp: LayerMlp) -> Self {
+        Self { mixer, mlp, frozen: false }
+    }
+
+    /// Its place in [`Self::ALL`], behind all of those where it is frozen.
     const fn index(self) -> usize {
-        match (self.mixer, self.mlp) {
-            (Mixer::None, LayerMlp::Experts) => 9,
-            (Mixer::None, _) => 8,
-            (Mixer::Mamba, _) => 7,
-            (_, LayerMlp::None) => 6,
-            (mixer, LayerMlp::Experts) => 3 + mixer as usize,
-            (mixer, LayerMlp::Plain) => mixer as usize,
-        }
+        let behind = if self.frozen { Self::ALL.len() } else { 0 };
+        behind
+            + match (self.mixer, self.mlp) {
+                (Mixer::None, LayerMlp::Experts) => 9,
+                (Mixer::None, _) => 8,
+                (Mixer::Mamba, _) => 7,
+                (_, LayerMlp::None) => 6,
+                (mixer, LayerMlp::Experts) => 3 + mixer as usize,
+                (mixer, LayerMlp::Plain) => mixer as usize,
+            }
     }
 
     /// Whether it has experts.
@@ -122,7 +131,8 @@ impl LayerKind {
             Mixer::Mamba => Some("Mamba-2"),
             Mixer::None => None,
         };
-        mlp.into_iter().chain(mixer.filter(|_| differs)).collect::<Vec<_>>().join(", ")
+        let frozen = (model.frozen_layers > 0).then_some(if self.frozen { "frozen" } else { "trained" });
+        mlp.into_iter().chain(mixer.filter(|_| differs)).chain(frozen).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -134,10 +144,10 @@ pub struct LayerPattern(Box<[LayerKind]>);
 
 /// The letters of a pattern.
 const LETTERS: [(char, LayerKind); 4] = [
-    ('M', LayerKind { mixer: Mixer::Mamba, mlp: LayerMlp::None }),
-    ('*', LayerKind { mixer: Mixer::Attention, mlp: LayerMlp::None }),
-    ('-', LayerKind { mixer: Mixer::None, mlp: LayerMlp::Plain }),
-    ('E', LayerKind { mixer: Mixer::None, mlp: LayerMlp::Experts }),
+    ('M', LayerKind::new(Mixer::Mamba, LayerMlp::None)),
+    ('*', LayerKind::new(Mixer::Attention, LayerMlp::None)),
+    ('-', LayerKind::new(Mixer::None, LayerMlp::Plain)),
+    ('E', LayerKind::new(Mixer::None, LayerMlp::Experts)),
 ];
 
 impl LayerPattern {
@@ -199,7 +209,7 @@ impl From<LayerPattern> for String {
 
 /// A value for each kind of layer.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct PerKind<T>([T; LayerKind::ALL.len()]);
+pub struct PerKind<T>([T; 2 * LayerKind::ALL.len()]);
 
 impl<T: Default> PerKind<T> {
     /// Makes the value of each kind that a model has; others have the default.
@@ -222,9 +232,9 @@ impl<T> PerKind<T> {
 impl Model {
     /// The kind of a layer, counted from 0; layers that predict further tokens are as the last one.
     pub fn kind(&self, layer: u32) -> LayerKind {
-        let layer = layer.min(self.layers.saturating_sub(1));
+        let (layer, frozen) = (layer.min(self.layers.saturating_sub(1)), layer < self.frozen_layers);
         if let Some(pattern) = &self.pattern {
-            return pattern.0[layer as usize % pattern.0.len()];
+            return LayerKind { frozen, ..pattern.0[layer as usize % pattern.0.len()] };
         }
         let experts = self.experts.is_some_and(|experts| experts.are_in(layer));
         LayerKind {
@@ -234,19 +244,21 @@ impl Model {
                 (_, Some(window)) if window.is_in(layer) => Mixer::Window,
                 _ => Mixer::Attention,
             },
+            frozen,
         }
     }
 
     /// The kinds that its layers have, each with the number of its layers.
     pub fn kinds(&self) -> impl Iterator<Item = (LayerKind, u32)> + use<> {
-        let mut counts = [0; LayerKind::ALL.len()];
+        let mut counts = [0; 2 * LayerKind::ALL.len()];
         let alike = self.experts.is_none() && self.window.is_none() && self.delta_net.is_none();
-        if alike && self.pattern.is_none() {
+        if alike && self.pattern.is_none() && self.frozen_layers == 0 {
             counts[LayerKind::default().index()] = self.all_layers();
         } else {
             (0..self.all_layers()).for_each(|layer| counts[self.kind(layer).index()] += 1);
         }
-        LayerKind::ALL.into_iter().zip(counts).filter(|(_, count)| *count > 0)
+        let frozen = LayerKind::ALL.map(|kind| LayerKind { frozen: true, ..kind });
+        LayerKind::ALL.into_iter().chain(frozen).zip(counts).filter(|(_, count)| *count > 0)
     }
 
     /// Whether its layers are of more than one kind.
@@ -260,7 +272,8 @@ impl Model {
         let windows = self.window.and_then(|window| window.layers);
         let last = self.delta_net.filter(|net| net.full_last).map(|_| self.layers.saturating_sub(1));
         let further = Some(self.layers).filter(|_| self.mtp_layers > 0);
-        dense.into_iter().chain(windows).chain(last).chain(further)
+        let frozen = Some(self.frozen_layers).filter(|layers| *layers > 0);
+        dense.into_iter().chain(windows).chain(last).chain(further).chain(frozen)
     }
 
     /// The number of layers after which a pattern of kinds repeats: 6 where every sixth layer has full attention.

@@ -176,6 +176,11 @@ impl Model {
         self.mlps(kind).map(|mlps| mlps.count.saturating_sub(mlps.active) * mlps.parameters(biased)).sum()
     }
 
+    /// Parameters of a layer without those of experts that a token does not visit.
+    pub(crate) fn active_layer_parameters(&self, kind: LayerKind) -> u64 {
+        self.layer_parameters(kind) - self.idle_parameters(kind)
+    }
+
     /// Weights of a layer's matrix products that take part in one token's arithmetic.
     pub(crate) fn active_weights(&self, kind: LayerKind) -> u64 {
         self.attention_weights(kind) + self.mlps(kind).map(|mlps| mlps.active * mlps.weights()).sum::<u64>()

@@ -63,6 +63,11 @@ impl Recurrence {
             Self::Mamba(_) => 7.0,
         }
     }
+
+    /// Flop of one token in one forward pass, token by token.
+    pub(crate) fn flop(self) -> Flop {
+        Flop::new(self.flop_per_number() * self.states() as f64)
+    }
 }
 
 impl Model {
@@ -82,6 +87,6 @@ impl Model {
 
     /// Flop of one token in one forward pass of all of them, token by token.
     pub(crate) fn recurrence_flop(&self) -> Flop {
-        Flop::new(self.over_recurrences(|recurrence| recurrence.flop_per_number() * recurrence.states() as f64))
+        Flop::new(self.over_recurrences(|recurrence| recurrence.flop().get()))
     }
 }

@@ -83,9 +83,9 @@ fn kinds_take_turns_where_a_file_says_so() {
     let sparse = Some(Experts { every: Some(2), ..experts(Some(1)) });
     let model = Model { window, experts: sparse, ..testing::model(8, 128) };
     let letters = |layer| match model.kind(layer) {
-        LayerKind { mlp: LayerMlp::Plain, mixer: Mixer::Window } => 'd',
+        LayerKind { mlp: LayerMlp::Plain, mixer: Mixer::Window, .. } => 'd',
         LayerKind { mlp: LayerMlp::Plain, .. } => 'D',
-        LayerKind { mlp: LayerMlp::Experts, mixer: Mixer::Window } => 'e',
+        LayerKind { mlp: LayerMlp::Experts, mixer: Mixer::Window, .. } => 'e',
         LayerKind { mlp: LayerMlp::Experts, .. } => 'E',
         LayerKind { mlp: LayerMlp::None, .. } => '?',
     };

@@ -95,7 +95,8 @@ impl Plan {
     }
 
     fn idle_adapters(&self) -> Option<Idle> {
-        let idle = !self.tuning.freezes() && self.tuning != Tuning::default();
+        let usual = Tuning { ends: self.tuning.ends, ..Tuning::default() };
+        let idle = !self.tuning.freezes() && self.tuning != usual;
         let why = "all parameters are trained, so that there are no adapters".to_owned();
         idle.then_some(Idle { choice: IdleChoice::Adapters, why, fix: "choose train lora or qlora".into() })
     }

@@ -33,6 +33,32 @@ choice!(
     }
 );
 
+choice!(
+    /// The ends of the model that stay as they are, where all else may be trained.
+    FrozenEnds, "frozen ends" {
+        /// Neither.
+        None = "none",
+        /// The embedding; logits that reuse it are its matrix.
+        Embedding = "embedding",
+        /// The last norm and the logits.
+        Head = "head",
+        /// Both.
+        Both = "both",
+    }
+);
+
+impl FrozenEnds {
+    /// Whether the embedding is among them.
+    pub const fn embedding(self) -> bool {
+        matches!(self, Self::Embedding | Self::Both)
+    }
+
+    /// Whether the last norm and the logits are.
+    pub const fn head(self) -> bool {
+        matches!(self, Self::Head | Self::Both)
+    }
+}
+
 impl FrozenFormat {
     /// Bytes of a weight whose unquantised format takes `storage` bytes, scales of blocks included.
     ///
@@ -58,11 +84,14 @@ pub struct Tuning {
     pub targets: LoraTargets,
     /// Format of the frozen matrices, where it is not the method's own.
     pub frozen: Option<FrozenFormat>,
+    /// Ends of the model that stay as they are beside layers trained in full, where they are said
+    /// ([`crate::scenario::Scenario::frozen_ends`]).
+    pub ends: Option<FrozenEnds>,
 }
 
 impl Default for Tuning {
     fn default() -> Self {
-        Self { method: TrainMethod::Full, rank: 16, targets: LoraTargets::ALL, frozen: None }
+        Self { method: TrainMethod::Full, rank: 16, targets: LoraTargets::ALL, frozen: None, ends: None }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The end of a step: deferred reductions, the optimizer, and the gathers of updated weights.
 
+use std::ops::Add;
+
 use crate::plan::Reduction;
 use crate::units::{Bytes, Count, Seconds};
 
@@ -26,9 +28,10 @@ pub(super) fn build(groups: &[ParameterGroup<'_>], streams: CollectiveStreams, b
     }
     // Each rank updates what it owns of every sharding: with per-operator plans these are several, and one task updates
     // all.
-    let owned: Count =
-        groups.iter().map(|group| group.parameters.trained / f64::from(group.costs.layout.optimizer)).sum();
-    let on_host = owned * plan.optimizer_on_host();
+    let shares = groups.iter().map(|group| group.parameters / f64::from(group.costs.layout.optimizer));
+    let owned = shares.reduce(Parameters::add).unwrap_or_default();
+    let kept = owned - owned * plan.optimizer_on_host();
+    let on_host = owned.trained * plan.optimizer_on_host();
     if plan.offload.optimizer() {
         // A whole state on the host has its gradients there already, and its weights come back with the next gather.
         let there = plan.offload.state() || costs.offloads_early();
@@ -38,8 +41,7 @@ pub(super) fn build(groups: &[ParameterGroup<'_>], streams: CollectiveStreams, b
         let weights = if plan.offload.state() { Bytes::ZERO } else { on_host * rates.storage() };
         copy(costs, builder, weights, Stream::HostIn, TaskEvent::HostIn);
     }
-    let kept = owned - on_host;
-    if kept > Count::ZERO {
+    if kept.trained > Count::ZERO {
         let piece = LaunchedWork { work: rates.optimizer(kept), host: Seconds::ZERO };
         let mut task = builder.compute(piece, TaskClass::Optimizer, label(Stream::Compute, TaskKind::Optimizer));
         task.waits = if gather_matrices(groups, streams, builder) {
@@ -50,7 +52,7 @@ pub(super) fn build(groups: &[ParameterGroup<'_>], streams: CollectiveStreams, b
         task.signals = [Some(TaskEvent::Computed), None];
         // Copies that the update makes live as long as it does.
         (task.allocates, task.frees) =
-            [(); 2].map(|()| memory_of(MemoryKind::Gradients, kept * Bytes::new(stack.update_copies))).into();
+            [(); 2].map(|()| memory_of(MemoryKind::Gradients, kept.trained * Bytes::new(stack.update_copies))).into();
         let left: Bytes = groups.iter().map(|group| group.costs.left_gradients(group.parameters.trained)).sum();
         task.frees[MemoryKind::Gradients] += bytes(left);
         builder.push(task);
@@ -78,7 +80,7 @@ fn update_on_host(costs: &UnitCosts<'_>, builder: &mut GraphBuilder<'_>, owned: 
 fn gather_matrices(groups: &[ParameterGroup<'_>], streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) -> bool {
     let mut any = false;
     for ParameterGroup { costs, parameters } in groups {
-        let Some(moved) = costs.whole_matrices(parameters.trained) else { continue };
+        let Some(moved) = costs.whole_matrices(parameters.muon) else { continue };
         let (contention, label) = (costs.contention(), label(Stream::Gather, moved.kind));
         let mut task = builder.transfer(&moved.transfer, streams.gather, contention, label);
         task.waits = gradients_ready(builder);
@@ -182,13 +184,14 @@ pub(super) fn lower_bound(group: &ParameterGroup<'_>) -> Seconds {
     let scope = ReductionScope { shards: costs.rates.scenario.plan.reduction == Reduction::Step, replicas: true };
     let reduced = late.then(|| costs.reduction(parameters, scope, Count::ZERO).in_turn()).flatten();
     let reduced = reduced.map_or(Seconds::ZERO, |reduce| reduce.transfer.time);
-    let (rates, owned) = (group.costs.rates, parameters / f64::from(group.costs.layout.optimizer));
+    let (rates, owned) = (group.costs.rates, group.parameters / f64::from(group.costs.layout.optimizer));
     let plan = &rates.scenario.plan;
-    let matrices = group.costs.whole_matrices(parameters).map_or(Seconds::ZERO, |moved| moved.transfer.slowest());
-    let on_host = owned * plan.optimizer_on_host();
-    let kept = owned - on_host;
+    let matrices =
+        group.costs.whole_matrices(group.parameters.muon).map_or(Seconds::ZERO, |moved| moved.transfer.slowest());
+    let kept = owned - owned * plan.optimizer_on_host();
+    let on_host = owned.trained * plan.optimizer_on_host();
     // Weights come back beside what the device updates.
-    let (on_device, back) = if kept > Count::ZERO {
+    let (on_device, back) = if kept.trained > Count::ZERO {
         (rates.optimizer(kept).time + matrices, Bytes::ZERO)
     } else {
         (Seconds::ZERO, rates.storage())
@@ -236,7 +239,7 @@ mod tests {
             let (rates, layout) =
                 (Rates::new(&scenario, &Factors::default()), scenario.layout().expect("it is possible"));
             let costs = UnitCosts::new(&rates, &layout, false);
-            let group = ParameterGroup::new(&costs, Parameters::outside(&scenario, scenario.model.parameters()));
+            let group = ParameterGroup::new(&costs, Parameters::outside(&scenario, scenario.model.parameters(), true));
             weight_gathers(&group, true).map(|way| way.transfer.time.get()).sum::<f64>()
         };
         let bytes = 8.0 * 12.0 * 1024.0 * 1024.0 * 2.0;

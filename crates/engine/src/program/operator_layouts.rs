@@ -267,18 +267,13 @@ impl<'a> OperatorLayouts<'a> {
             0
         };
         if layers.ends.embedding {
-            add(
-                self.layout_of(Site::Embedding),
-                (1, 1),
-                Parameters::outside(scenario, model.embedding_parameters()),
-                whole,
-            );
+            add(self.layout_of(Site::Embedding), (1, 1), Parameters::embedding(scenario), whole);
         }
         if layers.ends.head {
             add(
                 self.layout_of(Site::Head),
                 (1, 1),
-                Parameters::outside(scenario, model.head_parameters() + copied),
+                Parameters::head(scenario) + Parameters::outside(scenario, copied, scenario.trains_embedding()),
                 whole,
             );
         }

@@ -9,6 +9,7 @@ use crate::cost::{DeviceTime, LayerWork, Parameters, PerSublayer, Sublayer, Subl
 use crate::model::LayerKind;
 use crate::plan::Recompute;
 use crate::plan::pass::{Direction, Pass};
+use crate::scenario::Differentiated;
 use crate::units::{Bytes, Count, Seconds};
 
 use super::build::LaunchedWork;
@@ -65,8 +66,10 @@ pub(super) fn layer(
     let first = (kind.has_mixer() || apart).then(|| units(Sublayer::Attention));
     let second = kind.has_mlp().then(|| units(if apart { Sublayer::Experts } else { Sublayer::Mlp }));
     let (both, backwards) = ([&first, &second].into_iter().flatten(), [&second, &first].into_iter().flatten());
+    let unpassed = rates.scenario.differentiated(kind) == Differentiated::Nothing;
     match pass {
         Pass::Forward => both.flat_map(SublayerUnits::forward).collect(),
+        _ if unpassed => backwards.flat_map(|unit| unit.unpassed(pass)).collect(),
         Pass::Backward | Pass::BackwardInputs => {
             both.flat_map(SublayerUnits::recompute).chain(backwards.flat_map(|unit| unit.backward(pass))).collect()
         }
@@ -272,6 +275,13 @@ impl<'a> SublayerUnits<'a> {
             unit_pass.checkpoint = kept;
         }
         backward
+    }
+
+    /// Backward of a layer that it does not reach: the units give back what they hold.
+    fn unpassed(&self, pass: Pass) -> Vec<UnitPass> {
+        let unit = self.costs.unpassed(self.unit);
+        let idle = |_| self.costs.unit_pass(unit, Traversal::Pass(pass), [ComputeStep::default(); 3]);
+        (0..self.slices).map(idle).collect()
     }
 
     /// Backward for weights.

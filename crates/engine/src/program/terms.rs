@@ -176,8 +176,8 @@ fn unit_cost(all: &[UnitCosts<'_>], ahead: &UnitRun, behind: &UnitRun) -> StageC
     let kind = model.kind(ahead.layer);
     // Without entries for operators there are two layouts at most: that of the model, and that of its experts.
     let (costs, parameters) = match ahead.unit_pass.part {
-        ModelPart::Embedding => (&all[0], Parameters::outside(scenario, model.embedding_parameters())),
-        ModelPart::Head => (&all[0], Parameters::outside(scenario, model.head_parameters())),
+        ModelPart::Embedding => (&all[0], Parameters::embedding(scenario)),
+        ModelPart::Head => (&all[0], Parameters::head(scenario)),
         ModelPart::Experts => (&all[all.len() - 1], Parameters::routed(scenario, kind)),
         ModelPart::Attention | ModelPart::Mlp => {
             (&all[0], Parameters::layer(scenario, kind) - Parameters::routed(scenario, kind))

@@ -208,9 +208,9 @@ impl<'a> UnitCosts<'a> {
     /// The unit of the embedding or the head. The two are one unit where they share their weights: gathered for the
     /// first of the two passes, kept until the second, reduced after backward has passed both.
     pub(crate) fn end_unit(&self, part: ModelPart, pass: Pass) -> UnitParameters {
-        let model = &self.rates.scenario.model;
-        let local = |parameters: u64| self.local(Parameters::outside(self.rates.scenario, parameters));
-        let (embedding, logits) = (local(model.embedding_parameters()), local(model.head_parameters()));
+        let scenario = self.rates.scenario;
+        let model = &scenario.model;
+        let (embedding, logits) = (self.local(Parameters::embedding(scenario)), self.local(Parameters::head(scenario)));
         let head = part == ModelPart::Head;
         let own = if head { logits } else { embedding };
         // Forward passes the embedding first and the head last; backward the other way round. So the tied matrix is
@@ -242,6 +242,12 @@ impl<'a> UnitCosts<'a> {
         let mlp = if around_mlp { Exchanges::around(kind, Sublayer::Mlp, Pass::Forward) } else { Exchanges::NONE };
         let keys_values = (has(Sublayer::Attention) && again.core > 0.0).then_some(ExchangeId::KeysValues);
         Exchanges { beside: [keys_values, mlp.beside[1], None], ..mlp }
+    }
+
+    /// A unit whose backward computes nothing: it gathers none of what forward dropped.
+    pub(crate) fn unpassed(&self, unit: UnitParameters) -> UnitParameters {
+        let dropped = self.regathers(unit.part) || self.layout.weights == 1;
+        UnitParameters { gathered: if dropped { Count::ZERO } else { unit.gathered }, ..unit }
     }
 
     /// A pass of a unit: its transfers, and the memory of its weights and gradients.

@@ -4,7 +4,7 @@
 use crate::cost::{Payload, Transfer};
 use crate::hardware::Group;
 use crate::plan::pass::Pass;
-use crate::plan::{Format, Optimizer, Reduction};
+use crate::plan::{Format, Reduction};
 use crate::scenario::Scenario;
 use crate::units::{Bytes, Count};
 
@@ -149,14 +149,14 @@ impl UnitCosts<'_> {
     /// Muon orthogonalises it, with one collective for all matrices of a shape (microsoft/dion,
     /// `megabatch_orthogonalize_async`). State that is shared without cutting weights lies by whole matrices and moves
     /// nothing.
-    pub(crate) fn whole_matrices(&self, parameters: Count) -> Option<UnitCollective> {
+    pub(crate) fn whole_matrices(&self, muon: Count) -> Option<UnitCollective> {
         let Scenario { model, plan, .. } = self.rates.scenario;
         let on_device = 1.0 - plan.optimizer_on_host();
-        if plan.optimizer != Optimizer::Muon || self.layout.weights == 1 || on_device <= 0.0 {
+        if muon == Count::ZERO || self.layout.weights == 1 || on_device <= 0.0 {
             return None;
         }
-        let (matrices, weights) = model.layer_matrices();
-        let part = parameters * on_device / f64::from(self.layout.optimizer) * (weights / model.parameters() as f64);
+        let (matrices, _) = model.layer_matrices();
+        let part = muon * on_device / f64::from(self.layout.optimizer);
         let payload = Payload {
             parts: Count::new(matrices / f64::from(model.all_layers())),
             ..Payload::plain(part, Format::Bf16)
@@ -176,8 +176,8 @@ impl UnitCosts<'_> {
     pub(crate) fn tied_gradient_sum(&self) -> Option<Transfer> {
         let (model, layout) = (&self.rates.scenario.model, self.layout);
         let shared = u64::from(model.vocab) * u64::from(model.hidden);
-        let frozen = self.rates.scenario.plan.tuning.freezes();
-        let apart = model.shares_embedding() && shared > 0 && layout.pipeline > 1 && !frozen;
+        let apart =
+            model.shares_embedding() && shared > 0 && layout.pipeline > 1 && self.rates.scenario.trains_embedding();
         let ranks = if self.keeps_whole_gradients() { 1 } else { layout.gradients };
         let elements = Count::from(shared) / f64::from(layout.parts()) / f64::from(ranks);
         let format = self.rates.scenario.reduction_format(self.rates.scenario.plan.sharding.wire.boundary);

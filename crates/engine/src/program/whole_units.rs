@@ -5,6 +5,7 @@ use crate::cost::{DeviceTime, Parameters, PerSublayer, Sublayer};
 use crate::model::LayerKind;
 use crate::plan::Recompute;
 use crate::plan::pass::Pass;
+use crate::scenario::Differentiated;
 use crate::units::{Bytes, Seconds};
 
 use super::build::LaunchedWork;
@@ -16,6 +17,10 @@ use super::unit_pass::{ComputeStep, ExchangeId, Exchanges, Traversal, UnitParame
 impl UnitCosts<'_> {
     /// A pass over a layer of a kind, recomputed from its input or not.
     pub fn layer_pass(&self, kind: LayerKind, recomputed: bool, pass: Pass) -> UnitPass {
+        if pass.is_backward() && self.rates.scenario.differentiated(kind) == Differentiated::Nothing {
+            let unit = self.unpassed(self.layer_unit(kind));
+            return self.unit_pass(unit, Traversal::Pass(pass), [ComputeStep::default(); 3]);
+        }
         let activations = &self.layer(kind).activations;
         let kept = if recomputed { activations.checkpoint } else { activations.layer };
         let again = activations.whole - kept;
@@ -88,7 +93,7 @@ impl UnitCosts<'_> {
         let rates = self.rates;
         let (kept, held, work) = match part {
             ModelPart::Head => (rates.logits(), deferred_bytes(pass, || rates.head_gradient_inputs()), rates.head()),
-            _ => (rates.stream(), Bytes::ZERO, rates.embedding()),
+            _ => (rates.embedded(), Bytes::ZERO, rates.embedding()),
         };
         let head = part == ModelPart::Head;
         let after = if head { ExchangeId::Head(pass) } else { ExchangeId::Embedding(pass) };

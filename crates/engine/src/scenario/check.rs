@@ -41,6 +41,7 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     precision(scenario, &mut checks);
     tuning::adapters(scenario, &mut checks);
     tuning::examples(scenario, &mut checks);
+    tuning::frozen(scenario, &mut checks);
     pipeline(scenario, &mut checks);
     passes(scenario, &mut checks);
     modules(scenario, &mut checks);
@@ -308,6 +309,8 @@ fn further(scenario: &Scenario, checks: &mut Checks) {
     };
     refuse(model.vocab == 0, &|| format!("{} is blocks only: it predicts no token", model.name));
     refuse(plan.tuning.freezes(), &|| "adapters train no layer that predicts further tokens".to_owned());
+    let part = scenario.trains_part() && !plan.tuning.freezes();
+    refuse(part, &|| "layers that predict further tokens are trained with all else".to_owned());
     refuse(!plan.operators.is_empty(), &|| {
         "operators that are placed one by one are those of the layers before".to_owned()
     });

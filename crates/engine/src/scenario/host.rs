@@ -93,7 +93,8 @@ impl Scenario {
         let stages = plan.tensor * plan.pipeline;
         let group = devices(self) / stages.max(1);
         let over = |extent: &Extent| f64::from(ranks(self, extent, group).unwrap_or(1).max(1));
-        let trained = if plan.tuning.freezes() { 0.0 } else { self.model.parameters() as f64 / f64::from(stages) };
-        RankShare { optimizer: trained / over(&sharding.optimizer), weights: trained / over(&sharding.weights) }
+        let all = if plan.tuning.freezes() { 0 } else { self.model.parameters() };
+        let [trained, all] = [self.trained_in_full(), all].map(|count| count as f64 / f64::from(stages));
+        RankShare { optimizer: trained / over(&sharding.optimizer), weights: all / over(&sharding.weights) }
     }
 }

@@ -50,6 +50,8 @@ impl Scenario {
         lack(layered && !runs.has(Feature::Layered), Field::Accumulation, &|| "layered accumulation".to_owned());
         let adapters = plan.tuning.freezes();
         lack(adapters && !runs.has(Feature::Adapters), Field::Train, &|| "training of adapters".to_owned());
+        let part = !adapters && self.trains_part();
+        lack(part && !runs.has(Feature::Adapters), Field::FrozenLayers, &|| "training of a part of a model".to_owned());
         let schedule = plan.effective_schedule();
         let unknown = plan.pipeline > 1 && !layered && !runs.schedules(schedule);
         lack(unknown, Field::Schedule, &|| format!("schedule {schedule}"));

@@ -31,7 +31,7 @@ pub enum Feature {
     Operators,
     /// Operators cut into slices.
     Slices,
-    /// Adapters beside frozen weights.
+    /// Adapters beside frozen weights, or some weights alone.
     Adapters,
     /// Matrix products of tensor parallelism cut so that their collectives run beside them.
     TensorOverlap,

@@ -67,6 +67,7 @@ pub(super) fn model(keys: &mut Keys<'_>, family: &Family, options: ImportOptions
         pattern,
         experts: None,
         mtp_layers: 0,
+        frozen_layers: 0,
     };
     experts::put(keys, family, &mut model)?;
     put_biases(keys, family, &mut model)?;

@@ -6,6 +6,7 @@ use shardscope_engine::scenario::{Field, Value};
 use super::adapters;
 use super::deepspeed;
 use super::draft::PlanDraft;
+use super::frozen;
 use super::harmless;
 use super::megatron;
 use super::settings::{Setting, ToolSettings};
@@ -317,6 +318,7 @@ pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
     if let Some(first) = shards.first {
         write_fsdp(first, &mut lines, writer);
     }
+    writer.leave(&frozen::FIELDS, frozen::SCRIPT);
     if writer.plan().tuning.freezes() {
         writer.leave(&adapters::FIELDS, adapters::SCRIPT);
     }

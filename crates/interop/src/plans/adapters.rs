@@ -35,7 +35,7 @@ const BITS: [&str; 2] = ["quantization_bit", "bits"];
 
 const SCALED: &str = "how adapters are scaled and initialised changes no size";
 const BLOCKS: &str = "four bits count with scales for blocks of 64 that are quantised too";
-const ALONE: &str = "a plan trains all weights, or adapters of LoRA alone: give the run without it";
+pub(super) const ALONE: &str = "a plan trains all weights, or adapters of LoRA alone: give the run without it";
 
 /// What is left once the method, the rank and the matrices are known.
 const KEYS: &[ToolKey] = &[
@@ -76,7 +76,7 @@ fn first(settings: &mut ToolSettings, names: &[&str]) -> Option<Setting> {
 /// Reads what is trained, and how the rest is kept.
 pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let of_llama_factory = settings.has(LLAMA_FACTORY);
-    let frozen = frozen(settings, draft);
+    let frozen = quantised(settings, draft);
     let method = method(settings, draft);
     let (rank, targets) = (first(settings, &RANKS), first(settings, &TARGETS));
     let linear = settings.take("lora_target_linear").filter(is_on);
@@ -149,7 +149,7 @@ fn method(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Option<(TrainMe
 }
 
 /// The format of frozen weights, where they are kept in fewer bits.
-fn frozen(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Option<(FrozenFormat, String)> {
+fn quantised(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Option<(FrozenFormat, String)> {
     let mut found = None;
     for (name, format) in SWITCHED {
         if let Some(setting) = settings.take(name) {

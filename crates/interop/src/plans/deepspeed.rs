@@ -7,6 +7,7 @@ use shardscope_engine::scenario::{Field, Value};
 
 use super::adapters;
 use super::draft::PlanDraft;
+use super::frozen;
 use super::harmless;
 use super::settings::{Setting, ToolSettings};
 use super::table::{self, FILLED_IN, OFF, SWITCH, ToolKey, compiled, nothing, number, only, words};
@@ -375,6 +376,7 @@ pub fn write(version: &str, writer: &mut PlanWriter) -> Vec<Line> {
     write_offload(stage, &mut lines, writer);
     writer.leave(&[Field::Recompute, Field::Optimizer, Field::Sequence], "the model's code and the training script");
     writer.leave(&[Field::Devices], "the launcher's");
+    writer.leave(&frozen::FIELDS, frozen::SCRIPT);
     if writer.plan().tuning.freezes() {
         writer.leave(&adapters::FIELDS, adapters::SCRIPT);
     }

@@ -12,6 +12,7 @@ use shardscope_engine::problem::Problem;
 use shardscope_engine::scenario::{Field, Value};
 
 use super::PlanWishes;
+use super::free_layers::FreeLayers;
 use super::settings::Setting;
 
 /// Fields as they are found, with what is wrong.
@@ -36,6 +37,8 @@ pub(crate) struct PlanDraft {
     pub layers_per_stage: Option<(u32, String)>,
     /// What divides a node's cores among its processes.
     pub bound_cores: Option<String>,
+    /// Layers that are trained, where a file says so: how many stay as they are depends on the model.
+    pub free_layers: Option<(FreeLayers, String)>,
     /// Devices of the nodes, where the user says these.
     of_nodes: Option<u32>,
     /// Fields that the user says, whatever the files have.

@@ -7,6 +7,7 @@ use super::accelerate;
 use super::adapters;
 use super::deepspeed;
 use super::draft::PlanDraft;
+use super::frozen;
 use super::harmless;
 use super::script::KnownFlags;
 use super::settings::ToolSettings;
@@ -226,6 +227,7 @@ pub fn read(mut settings: ToolSettings, deepspeed: Option<ToolSettings>, launche
     if settings.has(adapters::LLAMA_FACTORY) {
         draft.assume(Field::Recompute, Recompute::Full, "LLaMA-Factory's default");
     }
+    frozen::read(settings, draft);
     adapters::read(settings, draft);
     let own = if inside.is_empty() { deepspeed } else { Some(inside) };
     match (own, named) {
@@ -360,6 +362,7 @@ pub fn write(writer: &mut PlanWriter) -> Vec<Line> {
     }
     // Switched on in both places, the blocks would be wrapped twice.
     lines.extend(adapters::write(writer));
+    writer.leave(&frozen::FIELDS, frozen::SCRIPT);
     let own = table::write(KEYS, writer);
     lines.extend(own.into_iter().filter(|line| !(whole && line.name == "gradient_checkpointing")));
     writer.leave(&[Field::GlobalBatch], "micro-batch, accumulation and devices say it");

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value as Json;
 
 use shardscope_engine::plan::{
-    Accumulation, Extent, GlobalBatch, MasterWeights, Moments, Plan, Precision, Recompute, Reduction, Sharded,
+    Accumulation, Extent, FrozenEnds, GlobalBatch, MasterWeights, Moments, Plan, Precision, Recompute, Reduction,
+    Sharded,
 };
 use shardscope_engine::scenario::{Field, Layout, Scenario, Value};
 
@@ -89,6 +90,12 @@ impl<'a> PlanWriter<'a> {
         }
         if scenario.model.mtp_layers == 0 {
             values.remove(&Field::MtpLayers);
+        }
+        if scenario.model.frozen_layers == 0 {
+            values.remove(&Field::FrozenLayers);
+        }
+        if plan.tuning.ends == Some(FrozenEnds::None) && scenario.model.frozen_layers == 0 {
+            values.remove(&Field::FrozenEnds);
         }
         if plan.moments == Moments::Fp32 {
             values.remove(&Field::Moments);

@@ -107,7 +107,7 @@ fn the_optimizer_reads_and_writes_its_state() {
     let mut scenario = testing::scenario();
     Arc::make_mut(&mut scenario.calibration).software.optimizer_traffic = 1.0;
     // Per parameter: 12 bytes of state read and written, a gradient read, a weight written: 28 bytes.
-    close(rates(&scenario).optimizer(Count::new(1e9)).time, 28e9 / 1e12);
+    close(rates(&scenario).optimizer(Parameters { trained: Count::new(1e9), ..Parameters::NONE }).time, 28e9 / 1e12);
 }
 
 /// Five iterations of `4 m^2 n + 2 m^3` flop: on each of four matrices of 1024 x 1024 in attention `5 x 6 x 1024^3`, on each
@@ -116,7 +116,10 @@ fn the_optimizer_reads_and_writes_its_state() {
 fn muon_makes_updates_orthogonal() {
     let mut scenario = testing::scenario();
     let all = Count::from(scenario.model.parameters());
-    let time = |scenario: &Scenario, parameters: Count| rates(scenario).optimizer(parameters).time;
+    let time = |scenario: &Scenario, trained: Count| {
+        let muon = if scenario.plan.optimizer == Optimizer::Muon { trained } else { Count::ZERO };
+        rates(scenario).optimizer(Parameters { trained, muon, ..Parameters::NONE }).time
+    };
     scenario.plan.optimizer = Optimizer::SgdMomentum;
     let plain = time(&scenario, all);
     scenario.plan.optimizer = Optimizer::Muon;
@@ -284,7 +287,7 @@ fn a_gated_delta_net_takes_what_its_kernels_move() {
     let mut scenario = testing::scenario();
     Arc::make_mut(&mut scenario.model).delta_net = Some(net(2));
     let rates = rates(&scenario);
-    let kind = LayerKind { mlp: LayerMlp::Plain, mixer: Mixer::DeltaNet };
+    let kind = LayerKind::new(Mixer::DeltaNet, LayerMlp::Plain);
     let tokens = rates.tokens().get();
     let PerDirection { forward, backward } = rates.attention_work(kind, scenario.plan.micro_batch);
     let head = 14_336.0 + 3072.0 + 4096.0 / 3.0;
@@ -310,7 +313,7 @@ fn decays_of_channels_move_more_and_compute_as_much() {
     let net = GatedDeltaNet { gate_rank: Some(8), ..net(2) };
     Arc::make_mut(&mut scenario.model).delta_net = Some(net);
     let rates = rates(&scenario);
-    let kind = LayerKind { mlp: LayerMlp::Plain, mixer: Mixer::DeltaNet };
+    let kind = LayerKind { mlp: LayerMlp::Plain, mixer: Mixer::DeltaNet, frozen: false };
     let tokens = rates.tokens().get();
     let PerDirection { forward, backward } = rates.attention_work(kind, scenario.plan.micro_batch);
     let near = |value: f64, expected: f64| assert!((value / expected - 1.0).abs() < 1e-12, "{value} for {expected}");
@@ -371,7 +374,7 @@ fn a_state_space_takes_what_its_kernels_move() {
     let model = Arc::make_mut(&mut scenario.model);
     model.mamba = Some(Mamba { heads: 4, head: 32, state: 16, groups: 2, conv: 4, chunk: 64 });
     let rates = rates(&scenario);
-    let kind = LayerKind { mlp: LayerMlp::None, mixer: Mixer::Mamba };
+    let kind = LayerKind::new(Mixer::Mamba, LayerMlp::None);
     let tokens = rates.tokens().get();
     let PerDirection { forward, backward } = rates.attention_work(kind, scenario.plan.micro_batch);
     let near = |value: f64, expected: f64| assert!((value / expected - 1.0).abs() < 1e-12, "{value} for {expected}");

@@ -227,6 +227,24 @@ fn moments_have_the_bytes_of_their_format() {
     close(rates(&scenario).update_bytes(), 14.0);
 }
 
+/// Muon keeps one moment of each matrix of Llama 3.1 8B's 32 layers, 4096 x (2 x 4096 + 2 x 1024) + 3 x 4096 x 14336 weights
+/// each, beside masters: 8 bytes. Embedding, logits and norms have Adam's 12. An update reads and writes either, reads a
+/// gradient and writes a weight of 2 bytes, at 1 TB/s.
+#[test]
+fn muon_leaves_all_but_matrices_to_adam() {
+    let mut scenario = testing::scenario();
+    Arc::make_mut(&mut scenario.calibration).software.optimizer_traffic = 1.0;
+    scenario.model = Library::embedded().model("llama-3.1-8b").expect("a preset");
+    let all = scenario.model.parameters() as f64;
+    let matrices = 32.0 * 218_103_808.0;
+    let state = |scenario: &Scenario| Parameters::whole(scenario).optimizer_state(&scenario.plan).get();
+    close(state(&scenario), 12.0 * all);
+    scenario.plan.optimizer = Optimizer::Muon;
+    close(state(&scenario), 8.0 * matrices + 12.0 * (all - matrices));
+    let update = rates(&scenario).optimizer(Parameters::whole(&scenario)).memory.get();
+    close(update, (matrices * (2.0 * 8.0 + 4.0) + (all - matrices) * 28.0) / 1e12);
+}
+
 /// 2 bytes of a gradient in bf16 and 4 in fp32, kept and sent, whatever software of Megatron's way has by itself. FSDP2 adds
 /// whole ones up in that format and keeps shards in the weights' own; DDP's buckets are as large as the gradients.
 #[test]

@@ -9,7 +9,7 @@ fn adapted(method: TrainMethod, frozen: FrozenFormat) -> Scenario {
     let mut scenario = testing::scenario();
     (scenario.plan.size, scenario.plan.sharding) = (Size::Devices(1), testing::ddp());
     let targets: LoraTargets = "q,v".parse().expect("matrices");
-    scenario.plan.tuning = Tuning { method, rank: 16, targets, frozen: Some(frozen) };
+    scenario.plan.tuning = Tuning { method, rank: 16, targets, frozen: Some(frozen), ends: None };
     scenario
 }
 
@@ -34,7 +34,7 @@ fn adapters_have_the_published_counts_of_parameters() {
         scenario.model = library.model(model).expect("a preset");
         assert_eq!(trained_parameters(&scenario), scenario.model.parameters(), "all are trained in full");
         let targets = targets.parse().expect("matrices");
-        scenario.plan.tuning = Tuning { method: TrainMethod::Lora, rank, targets, frozen: None };
+        scenario.plan.tuning = Tuning { method: TrainMethod::Lora, rank, targets, frozen: None, ends: None };
         assert_eq!(trained_parameters(&scenario), expected, "{model}");
     }
 }

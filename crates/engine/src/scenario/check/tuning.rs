@@ -1,6 +1,6 @@
-//! What can be wrong with adapters, and with a length of training in examples.
+//! What can be wrong with adapters and frozen parts, and with a length of training in examples.
 
-use crate::plan::{LoraTarget, Optimizer};
+use crate::plan::{Accumulation, FrozenEnds, LoraTarget, Optimizer};
 
 use super::super::Scenario;
 use super::super::field::Field;
@@ -89,5 +89,46 @@ pub(super) fn adapters(scenario: &Scenario, checks: &mut Checks) {
         Field::Qwz.path(),
         || "frozen weights are gathered in their own format".to_owned(),
         || "choose off, and a frozen format".to_owned(),
+    );
+}
+
+/// Frozen layers and ends: some parameter is trained, and what is known of them is the whole model on each device's ranks.
+pub(super) fn frozen(scenario: &Scenario, checks: &mut Checks) {
+    let (plan, model) = (&scenario.plan, &scenario.model);
+    let layers = model.frozen_layers;
+    checks.refuse(
+        layers > model.layers,
+        Field::FrozenLayers.path(),
+        || format!("{} has {} layers, of which {layers} cannot be frozen", model.name, model.layers),
+        || format!("choose at most {}", model.layers),
+    );
+    let said = plan.tuning.ends.is_some_and(|ends| ends != FrozenEnds::None);
+    let field = if layers > 0 { Field::FrozenLayers } else { Field::FrozenEnds };
+    checks.refuse(
+        plan.tuning.freezes() && (layers > 0 || said),
+        field.path(),
+        || "adapters lie in every layer, and leave all else as it is".to_owned(),
+        || "leave it out, or choose train full".to_owned(),
+    );
+    if plan.tuning.freezes() {
+        return;
+    }
+    checks.refuse(
+        layers <= model.layers && scenario.trained_in_full() == 0,
+        field.path(),
+        || format!("nothing of {} is trained", model.name),
+        || "leave some layers, the embedding or the head free".to_owned(),
+    );
+    checks.refuse(
+        layers > 0 && (plan.pipeline > 1 || plan.accumulation == Accumulation::Layered),
+        Field::FrozenLayers.path(),
+        || "no program is known whose stages below the first trained layer have no backward".to_owned(),
+        || "choose pp 1 and accumulation standard, or 0".to_owned(),
+    );
+    checks.refuse(
+        scenario.trains_part() && !plan.operators.is_empty(),
+        field.path(),
+        || "operators that are placed one by one are counted with all their parameters trained".to_owned(),
+        || "train all of them, or leave the placements of operators out".to_owned(),
     );
 }

@@ -51,6 +51,10 @@ pub(super) fn put_frozen_format(plan: &mut Plan, format: &Value) -> bool {
     format.get().map(|format| plan.tuning.frozen = Some(format)).is_some()
 }
 
+pub(super) fn put_frozen_ends(plan: &mut Plan, ends: &Value) -> bool {
+    ends.get().map(|ends| plan.tuning.ends = Some(ends)).is_some()
+}
+
 pub(super) fn put_gradient_format(plan: &mut Plan, format: &Value) -> bool {
     format.get().map(|format| plan.gradients = Some(format)).is_some()
 }

@@ -7,14 +7,14 @@
 mod entry;
 
 use crate::plan::{
-    Accumulation, Compile, CudaGraphs, Dispatcher, Extent, FlopCount, FrozenFormat, GradientFormat, MasterWeights,
-    Moments, Offload, Optimizer, Precision, Reduction, Schedule, Size, TrainMethod,
+    Accumulation, Compile, CudaGraphs, Dispatcher, Extent, FlopCount, FrozenEnds, FrozenFormat, GradientFormat,
+    MasterWeights, Moments, Offload, Optimizer, Precision, Reduction, Schedule, Size, TrainMethod,
 };
 
 use super::lenses::{
     accumulate, adapters, copy_weights, devices, put_dispatch_formats, put_examples, put_expert_tensor,
-    put_frozen_format, put_gradient_format, put_host_threads, put_offload_ratio, put_packing, put_size, put_tokens,
-    quantise_gradients, quantise_weights, second_copy, shard, some, whole_nodes,
+    put_frozen_ends, put_frozen_format, put_gradient_format, put_host_threads, put_offload_ratio, put_packing,
+    put_size, put_tokens, quantise_gradients, quantise_weights, second_copy, shard, some, whole_nodes,
 };
 use super::{Field, FieldSpec, PresetField, Steps, Type, Value};
 
@@ -311,6 +311,19 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .help("FORMAT", "Format in which frozen matrices are kept, and gathered where they are sharded")
         .rare()
         .lens(|plan| adapters(plan, plan.tuning.frozen_format()), put_frozen_format),
+    plan(Field::FrozenLayers, "plan.frozen_layers", "frozen-layers", Type::Count(0, MOST), "0")
+        .label("frozen layers")
+        .help("N", "First layers that stay as they are; backward stops behind them where the embedding does too")
+        .unit("layer", "layers")
+        .steps(Steps::Powers(0, 128))
+        .range(1, 64)
+        .rare()
+        .of_model(|model| some(model.frozen_layers), |model, count| count.put(&mut model.frozen_layers)),
+    word::<FrozenEnds>(Field::FrozenEnds, "plan.frozen_ends", "frozen-ends", "none; below frozen layers embedding")
+        .label("frozen ends")
+        .help("ENDS", "Embedding, or last norm and logits (head), that stay as they are")
+        .rare()
+        .lens(|plan| plan.tuning.ends.map(Value::from), put_frozen_ends),
     word::<Offload>(Field::Offload, "plan.offload", "offload", "none")
         .help("OFFLOAD", "What is offloaded to host memory, or to a node's drives (nvme)")
         .searched_on_request()

@@ -47,6 +47,8 @@ pub enum Field {
     LoraRank,
     LoraTargets,
     FrozenFormat,
+    FrozenLayers,
+    FrozenEnds,
     Offload,
     OffloadRatio,
     HostThreads,

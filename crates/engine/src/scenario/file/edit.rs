@@ -24,6 +24,7 @@ impl ScenarioFile {
             Field::Model => {
                 plan.put(Field::Sequence, None);
                 plan.put(Field::MtpLayers, None);
+                plan.put(Field::FrozenLayers, None);
                 plan.put(Field::StageLayers, None);
                 plan.operators.clear();
                 self.shape = None;

@@ -58,9 +58,11 @@ impl PlanFile {
 
     /// The model as the plan trains it.
     pub fn trained(&self, mut model: Arc<Model>) -> Arc<Model> {
-        let further = self.get(Field::MtpLayers).and_then(Value::get).unwrap_or(0);
-        if model.mtp_layers != further {
-            Arc::make_mut(&mut model).mtp_layers = further;
+        let [further, frozen] =
+            [Field::MtpLayers, Field::FrozenLayers].map(|field| self.get(field).and_then(Value::get).unwrap_or(0));
+        if (model.mtp_layers, model.frozen_layers) != (further, frozen) {
+            let model = Arc::make_mut(&mut model);
+            (model.mtp_layers, model.frozen_layers) = (further, frozen);
         }
         model
     }

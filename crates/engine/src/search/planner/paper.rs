@@ -6,8 +6,8 @@
 //! there, what is left is summed over its replicas.
 
 use crate::bounds::osdp::Ring;
-use crate::cost::{Activations, Factors, Payload, PerSublayer, Rates, Sublayer};
-use crate::plan::{Format, Recompute};
+use crate::cost::{Activations, Factors, Parameters, Payload, PerSublayer, Rates, Sublayer};
+use crate::plan::{Format, Optimizer, Recompute};
 use crate::program::{PICOS, picos};
 use crate::scenario::{Layout, Scenario};
 use crate::search::evaluator::Cancel;
@@ -397,7 +397,9 @@ impl<'a> PaperModel<'a> {
 
 /// The optimizer's update of what a rank owns of an operator.
 fn update(rates: &Rates<'_>, alike: &EqualOperators, layout: &Layout) -> Seconds {
-    rates.optimizer(Count::new(alike.parameters / f64::from(layout.optimizer))).time
+    let trained = Count::new(alike.parameters / f64::from(layout.optimizer));
+    let muon = if rates.scenario.plan.optimizer == Optimizer::Muon { trained } else { Count::ZERO };
+    rates.optimizer(Parameters { trained, muon, ..Parameters::NONE }).time
 }
 
 /// Memory of a device less its reserve, its fragments and the activations of a micro-batch.

@@ -26,7 +26,8 @@ const NEAR: f64 = 1.05;
 pub fn refined(search: &PlanSearch, answer: &PlanSearchAnswer, evaluator: &Evaluator) -> Option<FoundPlan> {
     let best = search.objective.of(answer.plans.first()?);
     let lacks = search.space.runs(&search.base).is_some_and(|runs| !runs.has(Feature::Operators));
-    if lacks || !search.space.places_operators() || search.base.model.mtp_layers > 0 {
+    let trains_all = search.base.model.mtp_layers == 0 && !search.base.trains_part();
+    if lacks || !search.space.places_operators() || !trains_all {
         return None;
     }
     let own = own_mesh(search, evaluator);

@@ -82,6 +82,11 @@ impl<'a> Space<'a> {
             let what = "operators are placed one by one only where no layer predicts further tokens";
             return Err(vec![Problem::new(Field::MtpLayers.path(), what.to_owned(), "choose 0".to_owned())]);
         }
+        if scenario.trains_part() && !scenario.plan.tuning.freezes() {
+            let what = "operators are placed one by one only where all parameters are trained";
+            let field = if scenario.model.frozen_layers > 0 { Field::FrozenLayers } else { Field::FrozenEnds };
+            return Err(vec![Problem::new(field.path(), what.to_owned(), "train all of them".to_owned())]);
+        }
         Ok(Self::laid_out(scenario, &layout, objective))
     }
 

@@ -42,6 +42,8 @@ pub(super) struct MeshWork {
     passed: RecomputeWork,
     done: RecomputeWork,
     layers: u32,
+    /// The first of them, which backward does not reach: a share that is computed again is of these first.
+    unreached: u32,
 }
 
 /// Work by recompute.
@@ -73,12 +75,15 @@ impl RecomputeWork {
         }
     }
 
-    fn with(&self, recompute: Recompute, layers: u32) -> Seconds {
+    fn with(&self, recompute: Recompute, layers: u32, unreached: u32) -> Seconds {
         match recompute {
             Recompute::None => self.none,
             Recompute::Selective => self.selective,
             Recompute::Full => self.full,
-            Recompute::Share(share) => self.none + self.layer * libm::floor(share * f64::from(layers)),
+            Recompute::Share(share) => {
+                let again = libm::floor(share * f64::from(layers)) - f64::from(unreached);
+                self.none + self.layer * again.max(0.0)
+            }
         }
     }
 }
@@ -94,7 +99,7 @@ impl MeshWork {
         });
         let work = |of| RecomputeWork::new(units.each_ref(), of);
         let (passed, done) = (work(|part| part.compute), work(|part| part.until_next));
-        Self { passed, done, layers: scenario.model.all_layers() }
+        Self { passed, done, layers: scenario.model.all_layers(), unreached: scenario.unreached_layers() }
     }
 
     /// The least time of a step of so many micro-batches on so many ranks: the mean of the ranks' work, `m W / P`; or
@@ -106,7 +111,7 @@ impl MeshWork {
         ranks: u32,
         filled: Option<f64>,
     ) -> Seconds {
-        let [passed, done] = [self.passed, self.done].map(|work| work.with(recompute, self.layers));
+        let [passed, done] = [self.passed, self.done].map(|work| work.with(recompute, self.layers, self.unreached));
         let mean = done * (f64::from(micro_batches) / f64::from(ranks));
         // All the work for one micro-batch, the mean for many.
         filled.map_or(mean, |filled| mean.max(passed * filled)) * ROUNDING

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
 use crate::evaluate::{StepLimits, Workspace, summary, summary_within};
-use crate::plan::{Format, GlobalBatch, Offload, Precision, Recompute, Reduction, Size, TrainMethod};
+use crate::plan::{Format, FrozenEnds, GlobalBatch, Offload, Precision, Recompute, Reduction, Size, TrainMethod};
 use crate::scenario::field::Resolved;
 use crate::scenario::{Edit, Field, Scenario, Value};
 use crate::search::{Axis, Cancel, Evaluator, WorkPart, pool};
@@ -494,7 +494,7 @@ proptest! {
         (layers, nodes, batch) in (prop::sample::select(vec![4_u32, 7, 8, 11, 12]), 1_u32..4, prop::sample::select(vec![16_u32, 32, 96])),
         kinds in 0..=testing::KINDS,
         mesh in [0_u32..3, 0..2, 0..3, 0..3, 0..4],
-        (machine, state) in ((0.0..0.5, 0..4_usize, any::<bool>(), 0.05..4.0), ((0..Offload::ALL.len(), 0..3_u8), any::<bool>(), 0_u32..3)),
+        (machine, state) in ((0.0..0.5, 0..4_usize, any::<bool>(), 0.05..4.0), ((0..Offload::ALL.len(), 0..3_u8), any::<bool>(), (0_u32..3, 0..6_u32))),
         (run, recompute, extents) in (any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<prop::sample::Index>()),
         (reduction, reshards, tensor_overlap) in (0..Reduction::ALL.len(), any::<bool>(), any::<bool>()),
     ) {
@@ -502,7 +502,10 @@ proptest! {
         (job.plan.size, job.plan.global_batch) = (Size::Nodes(nodes), GlobalBatch::Sequences(batch));
         job.settle_batch();
         slowed(&mut job, machine);
-        let ((offload, half), quantised, prefetch) = state;
+        let ((offload, half), quantised, (prefetch, frozen)) = state;
+        let ends = [None, Some(FrozenEnds::None), Some(FrozenEnds::Head)];
+        job.plan.tuning.ends = ends[frozen as usize % 3];
+        std::sync::Arc::make_mut(&mut job.model).frozen_layers = frozen / 2;
         job.plan.offload_ratio = crate::units::Share::new(f64::from(half) / 2.0);
         (job.plan.offload, job.plan.prefetch) = (Offload::ALL[offload], prefetch);
         if quantised {

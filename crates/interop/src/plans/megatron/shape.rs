@@ -153,6 +153,7 @@ fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, Pr
         delta_net: None,
         experts,
         mtp_layers: 0,
+        frozen_layers: 0,
     };
     match model.problems().into_iter().next() {
         Some(Problem { field, what: must, .. }) => {

@@ -66,7 +66,7 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
                                         products, so that there is no error band"
             .to_owned(),
         Unmeasured::Adapters => {
-            "no constant is fitted to runs that train adapters, so that there is no error band: docs/fine-tuning.md says how \
+            "no constant is fitted to runs that train adapters or a part of a model, so that there is no error band: docs/fine-tuning.md says how \
              far published ones are off"
                 .to_owned()
         }

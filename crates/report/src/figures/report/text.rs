@@ -291,6 +291,7 @@ fn speed(subject: &FigureSubject, evaluation: &Evaluation) -> Vec<(String, Strin
         _ if subject.scenario.plan.tuning.freezes() => {
             "4 per frozen weight, 6 per parameter of an adapter, and attention"
         }
+        _ if scenario.trains_part() => "2 per weight and token and 2 for each gradient of it, and attention",
         FlopCount::Parameters => "6 per parameter and token, and attention",
         FlopCount::Matrices => "6 per weight of a matrix and token, and attention",
         FlopCount::Causal => "6 per weight of a matrix and token, and half of causal attention",

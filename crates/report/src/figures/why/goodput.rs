@@ -1,14 +1,15 @@
 //! A training with failures: checkpoints, goodput, and days, cost and energy with them.
 
 use shardscope_engine::bounds::goodput::Interruptions;
-use shardscope_engine::cost::trained_parameters;
+use shardscope_engine::cost::{Parameters, trained_parameters};
 use shardscope_engine::evaluate::{self, FailureForecast};
 
 use crate::figures::figure::Figure;
-use shardscope_engine::units::{Amount, Dimension, Seconds};
+use shardscope_engine::units::{Amount, Count, Dimension, Seconds};
 
 use super::facts::{FigureEntry, FormulaFacts, because, count, figure, input};
 use super::formula::{Authority, Citation, Formula};
+use super::memory::{BESIDE_MATRICES, MATRICES};
 
 const DALY: &str = "J. T. Daly, Future Generation Computer Systems 22 (2006)";
 
@@ -82,9 +83,19 @@ pub(super) const FIGURES: &[FigureEntry] = &[
             let bytes = |value: f64| Amount { value, unit: Dimension::Bytes };
             let parameters = facts.trained(count(trained_parameters(facts.scenario) as f64, ""));
             let weights = input("bytes of a weight", bytes(storage.bytes()), Citation::chosen("precision"));
-            let state = bytes(plan.optimizer_state());
-            let state = input("of its optimizer state", state, Citation::chosen("optimizer and precision"));
-            because(parameters * (weights + state), Citation::convention("what frameworks save to go on from"))
+            let of_state = |state: f64| {
+                input("of its optimizer state", bytes(state), Citation::chosen("optimizer and precision"))
+            };
+            let Parameters { trained, muon, .. } = Parameters::whole(facts.scenario);
+            let saved = if muon > Count::ZERO {
+                let of = |name: &str, parameters: Count| input(name, count(parameters.get(), ""), facts.shape());
+                parameters * weights
+                    + of(MATRICES, muon) * of_state(plan.optimizer_state())
+                    + of(BESIDE_MATRICES, trained - muon) * of_state(plan.state_beside_muon())
+            } else {
+                parameters * (weights + of_state(plan.optimizer_state()))
+            };
+            because(saved, Citation::convention("what frameworks save to go on from"))
         }),
     figure(Figure::CheckpointWrite, "checkpoint-write", "writing of a checkpoint", Dimension::Seconds)
         .less_is_better()

@@ -58,7 +58,11 @@ impl FormulaFacts<'_> {
             Some(share) => format!("{} {}", kernel.name, percent(share)),
             None => format!("{} bound by memory", kernel.name),
         });
-        let about = format!("What each reaches of the peak: {}.", said.collect::<Vec<_>>().join("; "));
+        let about = if kernels.is_empty() {
+            "Nothing below the layer is trained, nor in it: backward stops before it.".to_owned()
+        } else {
+            format!("What each reaches of the peak: {}.", said.collect::<Vec<_>>().join("; "))
+        };
         let formula = Formula::Sum(parts.collect::<Option<_>>()?);
         Some(Why { formula, about: Some(about.into()), source: self.calibrated() })
     }

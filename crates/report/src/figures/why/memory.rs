@@ -2,8 +2,8 @@
 
 use shardscope_engine::cost::Parameters;
 use shardscope_engine::evaluate::{Memory, ModelPart, chance_of_fitting, peak_half_width};
-use shardscope_engine::plan::Recompute;
-use shardscope_engine::scenario::Layout;
+use shardscope_engine::plan::{Optimizer, Recompute};
+use shardscope_engine::scenario::{Differentiated, Layout};
 
 use crate::figures::figure::{Figure, MEMORY_PARTS};
 use shardscope_engine::units::{Amount, Bytes, Count, Dimension, short};
@@ -13,6 +13,10 @@ use super::formula::{Authority, Citation, Formula};
 
 /// Where the bytes of model state are from.
 const STATE: &str = "Rajbhandari et al., ZeRO, arXiv 1910.02054, section 3.1; per extent as in arXiv 2501.04266";
+
+/// What Muon updates, and what it leaves to Adam.
+pub(super) const MATRICES: &str = "weights of layers' matrices, which Muon updates";
+pub(super) const BESIDE_MATRICES: &str = "embedding, logits, norms and biases, which Adam updates";
 
 /// Where the bytes of activations are from.
 const ACTIVATIONS: &str = "Korthikanti et al., arXiv 2205.05198, section 4";
@@ -138,7 +142,7 @@ impl FormulaFacts<'_> {
     /// Weights of a pipeline rank, before sharding, in elements of the storage format.
     fn rank_weights(&self, weights: Count, rank: usize) -> Formula {
         if !self.scenario.plan.tuning.freezes() {
-            return self.rank_parameters(weights, rank);
+            return self.all_parameters(weights, rank);
         }
         let format = self.scenario.plan.tuning.frozen_format();
         let name = format!("weights of a rank, in elements of the storage format: {format} ones by their bytes");
@@ -147,9 +151,14 @@ impl FormulaFacts<'_> {
 
     /// Trained parameters of a pipeline rank, before sharding.
     pub(super) fn rank_parameters(&self, parameters: Count, rank: usize) -> Formula {
-        if self.scenario.plan.tuning.freezes() {
+        if self.scenario.trains_part() {
             return self.trained(count(parameters.get(), ""));
         }
+        self.all_parameters(parameters, rank)
+    }
+
+    /// Parameters of a pipeline rank, before sharding, trained or not.
+    fn all_parameters(&self, parameters: Count, rank: usize) -> Formula {
         let name = match (self.layout.tensor, self.layout.pipeline) {
             (1, 1) => "parameters".to_owned(),
             (_, 1) => "parameters of a tensor rank".to_owned(),
@@ -240,11 +249,37 @@ impl FormulaFacts<'_> {
         let plan = &self.scenario.plan;
         let kept = 1.0 - plan.optimizer_on_host();
         let state = plan.optimizer_state();
+        if plan.optimizer == Optimizer::Muon && kept > 0.0 {
+            return self.muon(kept);
+        }
         match kept {
             0.0 => Some(Formula::from(0.0)),
             1.0 => self.state("bytes of its state", state, |layout| layout.optimizer),
             _ => self.state("bytes of its state on the device", state * kept, |layout| layout.optimizer),
         }
+    }
+
+    /// Muon's state of matrices, and Adam's of what it leaves, so much of either.
+    fn muon(&self, kept: f64) -> Option<Formula> {
+        let (plan, ranks) = (&self.scenario.plan, |layout: &Layout| layout.optimizer);
+        let named = |name: &'static str| {
+            move |facts: &Self, parameters: Count, _: usize| input(name, count(parameters.get(), ""), facts.shape())
+        };
+        let matrices = self.state_of(
+            "bytes of Muon's state",
+            plan.optimizer_state() * kept,
+            ranks,
+            |all| all.muon,
+            named(MATRICES),
+        )?;
+        let others = self.state_of(
+            "bytes of Adam's state",
+            plan.state_beside_muon() * kept,
+            ranks,
+            |all| all.trained - all.muon,
+            named(BESIDE_MATRICES),
+        )?;
+        Some(matrices + others)
     }
 
     /// Weights of the largest layer on one tensor rank.
@@ -331,7 +366,9 @@ impl FormulaFacts<'_> {
             }
         };
         // The first layers are those that are computed again: of them forward keeps the input alone.
-        add(whole.min(again), "checkpoints".to_owned(), "input of a layer".to_owned(), self.rates.stream());
+        let reached = |layer: &u32| self.scenario.differentiated(model.kind(*layer)) != Differentiated::Nothing;
+        let checkpoints = (0..whole.min(again)).filter(reached).count() as u32;
+        add(checkpoints, "checkpoints".to_owned(), "input of a layer".to_owned(), self.rates.stream());
         let modules = self.scenario.plan.repeated_modules();
         let without = match self.scenario.plan.recompute {
             Recompute::Selective if modules.is_of_stack() => ", scores apart".to_owned(),
@@ -340,7 +377,7 @@ impl FormulaFacts<'_> {
         };
         for (kind, _) in model.kinds() {
             let (apart, kept) = (apart(model, kind), self.rates.activations(kind));
-            let number = (again..whole).filter(|layer| model.kind(*layer) == kind).count() as u32;
+            let number = (again..whole).filter(|layer| model.kind(*layer) == kind && reached(layer)).count() as u32;
             let name = format!("activations of a layer{apart}{without}");
             add(number, format!("layers{apart} kept whole"), name, kept.layer);
         }
@@ -350,8 +387,8 @@ impl FormulaFacts<'_> {
         if logits > Bytes::ZERO {
             terms.push(input(self.ends("logits and loss"), logits, self.source_of_ends(paper())));
         }
-        if model.vocab > 0 {
-            terms.push(size("output of the embedding".to_owned(), self.rates.stream()));
+        if model.vocab > 0 && reached(&0) {
+            terms.push(size("output of the embedding".to_owned(), self.rates.embedded()));
         }
         Some(Formula::Sum(terms))
     }

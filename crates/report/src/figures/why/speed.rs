@@ -1,12 +1,12 @@
 //! Tokens, flop, utilisation and the length of a training.
 
-use shardscope_engine::cost::{TokenFlop, adapters_flop, flop_per_weight, peak};
+use shardscope_engine::cost::{TokenFlop, adapters_flop, flop_per_weight, frozen_flop, peak};
 use shardscope_engine::evaluate::{HostDirection, Resource, Summary};
 use shardscope_engine::model::{LayerKind, Recurrence};
 use shardscope_engine::plan::{FlopCount, Recompute};
 
 use crate::figures::figure::Figure;
-use shardscope_engine::units::{Amount, Dimension, Seconds};
+use shardscope_engine::units::{Amount, Dimension, Flop, Seconds};
 
 use super::facts::{FigureEntry, FormulaFacts, Why, apart, because, count, figure, input, share};
 use super::formula::{Citation, Formula};
@@ -65,6 +65,12 @@ pub(super) const FIGURES: &[FigureEntry] = &[
             }
             if facts.scenario.plan.tuning.freezes() {
                 flop = flop + facts.adapters();
+            }
+            let saved = frozen_flop(facts.scenario);
+            if saved > Flop::ZERO {
+                let rule = "2 for each gradient of a parameter that backward does not compute, and backward of attention in \
+                            layers that it does not reach";
+                flop = flop - input("flop that frozen parts save", saved, Citation::convention(rule));
             }
             because(flop, facts.flop_convention())
         }),
@@ -230,7 +236,7 @@ impl FormulaFacts<'_> {
 
     /// Trained parameters, so many.
     pub(super) fn trained(&self, parameters: Amount) -> Formula {
-        let name = if self.scenario.plan.tuning.freezes() { "trained parameters" } else { "parameters" };
+        let name = if self.scenario.trains_part() { "trained parameters" } else { "parameters" };
         input(name, parameters, self.shape())
     }
 
@@ -301,6 +307,12 @@ impl FormulaFacts<'_> {
                 let again = TokenFlop::new(self.scenario).recomputed;
                 let rule = "products of the parts that run again, and attention where it does";
                 return input("flop of the parts computed again", again, Citation::convention(rule));
+            }
+            Recompute::Full | Recompute::Share(_) if model.frozen_layers > 0 => {
+                let again = TokenFlop::new(self.scenario).recomputed;
+                let rule =
+                    "2 per weight and token, and attention, of the layers that backward reaches and computes again";
+                return input("flop of the layers computed again", again, Citation::convention(rule));
             }
             Recompute::Full | Recompute::Share(_) => {
                 let layers = model.layers_matrix_parameters() as f64;

@@ -13,7 +13,7 @@ mod guide;
 
 /// Scenarios that lean on every rule: extents, formats on the wire, second copies, recompute of each kind, tensor,
 /// context and pipeline parallelism, orders, offload, experts, layers of two kinds, adapters.
-const SCENARIOS: [&[(&str, &str)]; 32] = [
+const SCENARIOS: [&[(&str, &str)]; 35] = [
     &[],
     &[("strategy", "ddp"), ("model", "mpt-1b"), ("tokens", "3e11")],
     &[("strategy", "zero1"), ("model", "mpt-3b"), ("accumulate", "4"), ("recompute", "selective")],
@@ -48,6 +48,9 @@ const SCENARIOS: [&[(&str, &str)]; 32] = [
     &[("model", "mixtral-8x7b"), ("nodes", "8"), ("ep", "8"), ("dispatch-format", "fp8+bf16+bf16+bf16")],
     &[("model", "gemma3-27b"), ("nodes", "8"), ("recompute", "selective")],
     &[("optimizer", "muon"), ("nodes", "2")],
+    &[("frozen-layers", "20"), ("recompute", "full"), ("nodes", "2")],
+    &[("frozen-layers", "12"), ("frozen-ends", "none"), ("recompute", "selective"), ("flop-count", "causal")],
+    &[("frozen-ends", "head"), ("model", "mixtral-8x7b"), ("nodes", "8"), ("frozen-layers", "3")],
     &[("train", "lora"), ("model", "llama-2-13b"), ("recompute", "full"), ("examples", "50000"), ("packing", "700")],
     &[("train", "qlora"), ("strategy", "ddp"), ("model", "llama-2-7b"), ("lora-targets", "q,v"), ("recompute", "0.5")],
     &[("train", "qlora"), ("pp", "2"), ("nodes", "2"), ("accumulate", "8"), ("flop-count", "causal")],

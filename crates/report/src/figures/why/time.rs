@@ -1,18 +1,21 @@
 //! The step and its parts.
 
 use shardscope_engine::bounds::pipeline::Pipeline;
-use shardscope_engine::cost::SwappedBytes;
+use shardscope_engine::cost::{Parameters, SwappedBytes};
 use shardscope_engine::evaluate::{ErrorBand, IdleCause, Span, Stream, TaskKind, evidence};
 use shardscope_engine::model::LayerKind;
 use shardscope_engine::plan::{Accumulation, Recompute};
-use shardscope_engine::scenario::Layout;
 use shardscope_engine::scenario::file::printable;
+use shardscope_engine::scenario::{Differentiated, Layout};
 use shardscope_engine::units::{Amount, Bytes, Count, Dimension, Flop, Seconds, precise_percent};
 
 use crate::figures::figure::{Figure, TIME_PARTS};
 
-use super::facts::{FigureEntry, FormulaFacts, LAYERED, Why, apart, because, count, figure, input, only_counted};
+use super::facts::{
+    FigureEntry, FormulaFacts, LAYERED, Why, apart, because, count, figure, input, only_counted, share,
+};
 use super::formula::{Citation, Formula, FormulaInput};
+use super::memory::{BESIDE_MATRICES, MATRICES};
 
 /// The sentence about the parts of a step.
 const PARTS: &str = "each moment of the step counts as what compute does, or as what its next task waits for";
@@ -251,6 +254,9 @@ impl FormulaFacts<'_> {
 
     /// Layers of a kind among them.
     fn recomputed_layers(&self, kind: LayerKind) -> u32 {
+        if self.scenario.differentiated(kind) == Differentiated::Nothing {
+            return 0;
+        }
         (0..self.layers_again()).filter(|layer| self.scenario.model.kind(*layer) == kind).count() as u32
     }
 
@@ -405,19 +411,19 @@ impl FormulaFacts<'_> {
     fn update(&self) -> Option<Formula> {
         let plan = &self.scenario.plan;
         let state = self.evaluation.details.states.get(self.last)?;
-        let experts = state.expert_parameters.trained;
-        let others = state.parameters.trained - experts;
+        let experts = state.expert_parameters;
+        let others = state.parameters - experts;
         let of_experts = self.layout.of_experts();
         let bytes = |bytes: Bytes| Amount { value: bytes.get(), unit: Dimension::Bytes };
         let adam = Citation::convention("state read and written, gradient read, weight written");
-        let moved = input("bytes moved per parameter", bytes(self.rates.update_bytes()), adam);
+        let moved = input("bytes moved per parameter", bytes(self.rates.update_bytes()), adam.clone());
         let (threads, on_host_bytes) = (self.scenario.host_threads().counted, self.rates.host_update_bytes());
         let sharded = |layout: &Layout| {
             input("ranks that share the optimizer state", count(layout.optimizer, ""), Citation::chosen("strategy"))
         };
-        let mut each = self.rank_parameters(others, self.last) / sharded(&self.layout);
-        if experts > Count::ZERO {
-            let own = input("parameters of its experts", count(experts.get(), ""), self.shape());
+        let mut each = self.rank_parameters(others.trained, self.last) / sharded(&self.layout);
+        if experts.trained > Count::ZERO {
+            let own = input("parameters of its experts", count(experts.trained.get(), ""), self.shape());
             each = each + own / sharded(&of_experts);
         }
         let on_host = plan.optimizer_on_host();
@@ -447,12 +453,29 @@ impl FormulaFacts<'_> {
         if on_host >= 1.0 {
             return Some(host);
         }
-        let stream = share_of("share on the device", 1.0 - on_host)
-            * moved
+        let owned = others.muon / f64::from(self.layout.optimizer) + experts.muon / f64::from(of_experts.optimizer);
+        let owned = owned * (1.0 - on_host);
+        let update = if owned > Count::ZERO {
+            let each = |state: f64| {
+                input("bytes moved for each", bytes(self.rates.moved_by_update(Bytes::new(state))), adam.clone())
+            };
+            let of = |name: &str, parameters: Count| input(name, count(parameters.get(), ""), self.shape());
+            let moved_of = |part: Parameters| {
+                of(MATRICES, part.muon) * each(plan.optimizer_state())
+                    + of(BESIDE_MATRICES, part.trained - part.muon) * each(plan.state_beside_muon())
+            };
+            let mut all = moved_of(others) / sharded(&self.layout);
+            if experts.trained > Count::ZERO {
+                all = all + moved_of(experts) / sharded(&of_experts);
+            }
+            let kept = || input("share on the device", share(1.0 - on_host), Citation::chosen("offload-ratio"));
+            if on_host > 0.0 { all * kept() } else { all }
+        } else {
+            share_of("share on the device", 1.0 - on_host) * moved
+        };
+        let stream = update
             * input("optimizer traffic", count(self.rates.calibrated.software.optimizer_traffic, ""), self.software())
             / input("memory rate reached", self.rates.memory, self.calibrated());
-        let shards = others / f64::from(self.layout.optimizer) + experts / f64::from(of_experts.optimizer);
-        let owned = shards * (1.0 - on_host);
         let flop = self.rates.orthogonalisation(owned);
         let update = if flop > Flop::ZERO {
             let muon = Citation::paper("Muon, K. Jordan et al. (2024): five Newton-Schulz iterations");

@@ -22,6 +22,8 @@ fn the_cheapest_layer_stands_for_each_that_is_computed_again() {
     for (recompute, expected) in
         [(Recompute::None, 12.0), (Recompute::Selective, 14.0), (Recompute::Share(0.5), 14.0), (Recompute::Full, 22.0)]
     {
-        assert_eq!(work.with(recompute, 4), Seconds::new(expected), "{recompute}");
+        assert_eq!(work.with(recompute, 4, 0), Seconds::new(expected), "{recompute}");
     }
+    // Of three layers that would be computed again backward does not reach the first.
+    assert_eq!(work.with(Recompute::Share(0.75), 4, 1), Seconds::new(14.0));
 }
