@@ -15,7 +15,7 @@ use crate::model::{Experts, LayerKind};
 use crate::plan::pass::PerDirection;
 use crate::plan::{DispatchFormats, Format};
 use crate::scenario::{Layout, Scenario};
-use crate::units::{Bytes, Count, Seconds};
+use crate::units::{Bytes, Count, Seconds, Share};
 
 use super::collective::{Payload, Transfer};
 use super::rates::Rates;
@@ -36,10 +36,10 @@ impl Rates<'_> {
     }
 
     /// How much longer compute takes beside the exchanges of tokens with their experts, as a share.
-    pub(crate) fn dispatch_slowing(&self) -> f64 {
+    pub(crate) fn dispatch_slowing(&self) -> Share {
         let Scenario { calibration, plan, cluster, .. } = self.scenario;
         let kernels = calibration.dispatchers.get(&plan.experts.dispatcher);
-        kernels.map_or(0.0, |kernels| kernels.slowing(cluster.device.compute_units))
+        Share::new(kernels.map_or(0.0, |kernels| kernels.slowing(cluster.device.compute_units)))
     }
 
     /// Copies of tokens that a rank's experts take in, if tokens are spread evenly: one for each of the `active` experts

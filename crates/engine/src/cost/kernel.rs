@@ -30,7 +30,7 @@ pub struct Kernel {
     /// Device time.
     pub time: DeviceTime,
     /// Tokens that come to it over the mean of all ranks: more than one where experts are not loaded evenly.
-    pub load: f64,
+    pub load: Count,
 }
 
 impl Rates<'_> {
@@ -90,7 +90,7 @@ impl Rates<'_> {
             [up, "down"].map(|name| format!("{of}{name}"))
         };
         let products = self.mlp_products(mlps).into_iter().zip(names);
-        let load = if mlps.routed { self.experts.load } else { 1.0 };
+        let load = Count::new(if mlps.routed { self.experts.load } else { 1.0 });
         let loaded = move |kernel: Kernel| Kernel { load, ..kernel };
         let of = self.scenario.differentiated(kind);
         products.map(move |(product, name)| {
@@ -156,7 +156,7 @@ impl Rates<'_> {
             bytes: if time.memory > Seconds::ZERO { self.memory * time.memory } else { bytes * products },
             peak: self.peak_storage,
             time,
-            load: 1.0,
+            load: Count::new(1.0),
         };
         PerDirection { forward: kernel(1.0, times.forward), backward: kernel(2.0, times.backward) }
     }
@@ -174,7 +174,7 @@ impl Rates<'_> {
             bytes: bytes * products,
             peak: self.peak,
             time,
-            load: 1.0,
+            load: Count::new(1.0),
         };
         let gradients = if of == Differentiated::All { 2.0 } else { 1.0 };
         PerDirection { forward: kernel(1.0, forward), backward: kernel(gradients, backward) }
@@ -213,7 +213,7 @@ impl Rates<'_> {
             bytes,
             peak: self.peak_storage,
             time,
-            load: 1.0,
+            load: Count::new(1.0),
         };
         let PerDirection { forward, backward } = self.attention_work(kind, sequences);
         PerDirection { forward: kernel(forward, passes.forward), backward: kernel(backward, passes.backward) }
@@ -243,7 +243,7 @@ impl Rates<'_> {
             bytes: self.memory * (time.time * more),
             peak: self.peak,
             time: time * more,
-            load: 1.0,
+            load: Count::new(1.0),
         })
     }
 }

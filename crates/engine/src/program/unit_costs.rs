@@ -184,7 +184,7 @@ impl<'a> UnitCosts<'a> {
             kind: TaskKind::AllToAll,
             event: TaskEvent::Experts,
             transfer,
-            contention: Share::new(self.contention().get().max(self.rates.dispatch_slowing())),
+            contention: Share::new(self.contention().get().max(self.rates.dispatch_slowing().get())),
         };
         let exchange = match id? {
             ExchangeId::KeysValues => context(self.keys_values),

@@ -91,7 +91,7 @@ impl FormulaFacts<'_> {
             |bytes: Bytes| moved(bytes) / input("memory bandwidth reached", self.rates.memory, self.calibrated());
         let computed = |reached: f64| {
             let counted = Citation::convention("2 for each product that is summed up");
-            let flop = match kernel.load {
+            let flop = match kernel.load.get() {
                 1.0 => input("flop", kernel.flop, counted),
                 load => input("flop at the mean of all ranks", kernel.flop / load, counted) * self.load(load),
             };
