@@ -225,7 +225,7 @@ fn read_graphs(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
-/// Activations on the host: those of all layers but the last, the most that Megatron-LM takes there (transformer_config.py).
+/// Activations on the host: those of all layers but the last, the most that Megatron-LM takes there (`transformer_config.py`).
 fn read_activations(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let switch = on(settings, "cpu_offloading");
     let Some(layers) = on(settings, LAYERS_ON_HOST).or(switch) else { return };
