@@ -229,7 +229,7 @@ impl Rates<'_> {
             bytes,
             peak: self.peak,
             time,
-            load: 1.0,
+            load: Count::new(1.0),
         };
         let work = self.indexer_work(kind, sequences)?;
         Some(PerDirection { forward: kernel(work.forward, forward), backward: kernel(work.backward, backward) })

@@ -182,7 +182,10 @@ impl LeastSquaresProblem<f64, Dyn, Dyn> for Fit<'_> {
         }
         let KnownSlopes { slopes, rows, .. } = self.known;
         // The chain rule through the sine: a share of the range moves by cos(u) / 2 for each unit of u.
-        let inner: Vec<f64> = self.free.iter().map(|free| libm::cos(*free) / 2.0).collect();
+        let inner = |(free, id): (&f64, ConstantId)| {
+            if self.prior.held.contains(&id) { 0.0 } else { libm::cos(*free) / 2.0 }
+        };
+        let inner: Vec<f64> = self.free.iter().zip(ConstantId::all()).map(inner).collect();
         Some(DMatrix::from_fn(rows.len() + ConstantId::COUNT, ConstantId::COUNT, |place, column| {
             let Some(row) = rows.get(place) else {
                 return self.prior.roots[(place - rows.len(), column)] * inner[column];
@@ -251,8 +254,9 @@ pub(super) fn fitted_constants(
         let share = share(id.constant(), known.values[id]);
         !(AT_BOUND..=1.0 - AT_BOUND).contains(&share)
     };
-    let free: Vec<ConstantId> =
-        ConstantId::all().filter(|id| known.depends_on(*id, |_| true) && !at_bound(*id)).collect();
+    let free: Vec<ConstantId> = ConstantId::all()
+        .filter(|id| known.depends_on(*id, |_| true) && !at_bound(*id) && !prior.held.contains(id))
+        .collect();
     let columns: Vec<usize> = free.iter().map(|id| id.index()).collect();
     // What is usual stands beside the rows as if it had been observed: a constant that few rows tell keeps near it, and
     // its error says so.
@@ -306,7 +310,6 @@ pub(super) fn fitted_constants(
         }
     };
     // What the calibration says nothing of has no value before or after, and factors of a source none that many could tell.
-    let told =
-        |id: &ConstantId| known.values[*id].is_finite() && !(prior.noise.is_none() && id.constant().is_of_source());
+    let told = |id: &ConstantId| known.values[*id].is_finite() && !prior.held.contains(id);
     ConstantId::all().filter(told).map(one).collect()
 }

@@ -9,7 +9,7 @@ use shardscope_engine::stack::{ConstantId, ConstantValues, Posterior, PosteriorC
 
 use super::fit::{self, KnownSlopes};
 use super::model::FitModel;
-use super::prior::{self, FIXED, FitPrior, OWN_NOISE};
+use super::prior::{self, FitPrior, OWN_NOISE};
 use super::rounded;
 
 /// Spread between sources that is assumed of each constant, with the weight of one source. Of 21 sets of one software,
@@ -136,13 +136,20 @@ pub(super) fn posterior<'a>(
     // A matrix without an inverse is of constants that no row tells apart: then each is as good as unknown, which the
     // report says.
     // All sources together are what factors of one source are 1 of: these are exact.
-    let weight = |id: ConstantId| if id.constant().is_of_source() { FIXED * FIXED } else { 1.0 / UNKNOWN };
-    let weights = DVector::from_iterator(count, ConstantId::all().map(weight));
-    let precision = fit::normal(model, known) / noise + DMatrix::from_diagonal(&weights);
-    let mut open = precision.try_inverse().unwrap_or_else(|| DMatrix::identity(count, count) * UNKNOWN);
-    for id in prior::of_source() {
-        open.row_mut(id.index()).fill(0.0);
-        open.column_mut(id.index()).fill(0.0);
+    let exact: Vec<usize> = prior::of_source().iter().map(|id| id.index()).collect();
+    let without = |matrix: DMatrix<f64>| {
+        let rows = matrix.remove_rows_at(&exact);
+        rows.remove_columns_at(&exact)
+    };
+    let told = without(fit::normal(model, known) / noise);
+    let unknown = DMatrix::identity(told.nrows(), told.nrows());
+    let inverse = (told + &unknown / UNKNOWN).try_inverse().unwrap_or(unknown * UNKNOWN);
+    let mut open = DMatrix::zeros(count, count);
+    let others: Vec<usize> = (0..count).filter(|at| !exact.contains(at)).collect();
+    for (row, at) in others.iter().enumerate() {
+        for (column, with) in others.iter().enumerate() {
+            open[(*at, *with)] = inverse[(row, column)];
+        }
     }
     to_posterior(&open, &variances, libm::sqrt(noise))
 }

@@ -4,16 +4,13 @@
 
 use std::collections::BTreeSet;
 
-use nalgebra::{DMatrix, DVector, SymmetricEigen};
+use nalgebra::{DMatrix, SymmetricEigen};
 
 use shardscope_engine::stack::{Calibration, ConstantId, ConstantValues};
 
 /// The weight of the prior of a fit from scratch: a constant its whole range away from its usual value costs as much as
 /// one group that is off by this, in the logarithm.
 pub(super) const FROM_SCRATCH: f64 = 0.06;
-
-/// The weight of what a fit may not move: so large that nothing else counts.
-pub(super) const FIXED: f64 = 1e4;
 
 /// How much further off a row of one's own counts as, over what rows are off by where their source's constants are known.
 /// Part of that is structure, which like rows share and other layouts do not: of 21 sets of one software, machine and
@@ -42,6 +39,8 @@ pub(super) struct FitPrior {
     pub roots: DMatrix<f64>,
     /// How far off a row of one's own counts as, if rows before have told how far off rows are.
     pub noise: Option<f64>,
+    /// Constants that no row moves.
+    pub held: BTreeSet<ConstantId>,
 }
 
 impl FitPrior {
@@ -50,9 +49,8 @@ impl FitPrior {
         let count = ConstantId::COUNT;
         let Some(posterior) = calibration.posterior().filter(|_| prior == Prior::Shipped) else {
             let centre = ConstantValues::from_fn(|id| id.constant().usual);
-            let weight = |id: ConstantId| if id.constant().is_of_source() { FIXED } else { FROM_SCRATCH };
-            let weights = DVector::from_iterator(count, ConstantId::all().map(weight));
-            return Self { centre, roots: DMatrix::from_diagonal(&weights), noise: None };
+            let roots = DMatrix::identity(count, count) * FROM_SCRATCH;
+            return Self { centre, roots, noise: None, held: of_source() };
         };
         let value = |id: ConstantId| calibration.get(id.constant()).unwrap_or(id.constant().usual);
         let noise = OWN_NOISE * posterior.noise;
@@ -62,6 +60,6 @@ impl FitPrior {
         let least = eigenvalues.max() * 1e-9;
         let scale = eigenvalues.map(|along| noise / libm::sqrt(along.max(least)));
         let roots = DMatrix::from_diagonal(&scale) * eigenvectors.transpose();
-        Self { centre: ConstantValues::from_fn(value), roots, noise: Some(noise) }
+        Self { centre: ConstantValues::from_fn(value), roots, noise: Some(noise), held: BTreeSet::new() }
     }
 }
