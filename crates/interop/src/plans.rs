@@ -354,12 +354,11 @@ fn settle(scenario: &Scenario, file: &mut ScenarioFile, draft: &mut PlanDraft) -
         draft.take(Field::StagesPerRank, stages.max(1), &place);
     }
     if let Some((free, place)) = draft.free_layers.take() {
-        match free.frozen(scenario.model.layers) {
-            Some(frozen) => draft.take(Field::FrozenLayers, frozen, &place),
-            None => {
-                let what = format!("not the last layers of {} alone are trained", scenario.model.name);
-                draft.errors.push(Problem::new(place, what, "train the last layers: a plan freezes the first ones"));
-            }
+        if let Some(frozen) = free.frozen(scenario.model.layers) {
+            draft.take(Field::FrozenLayers, frozen, &place);
+        } else {
+            let what = format!("not the last layers of {} alone are trained", scenario.model.name);
+            draft.errors.push(Problem::new(place, what, "train the last layers: a plan freezes the first ones"));
         }
     }
     if !draft.errors.is_empty() {

@@ -294,14 +294,15 @@ fn aside(field: Field, idle: Option<&Idle>, scenario: &Scenario, library: &Libra
 const fn changed_by(field: Field) -> Figure {
     match field {
         Field::Nodes | Field::Devices => Figure::TokensPerSecond,
-        Field::Bandwidth => Figure::Exposed,
         Field::Memory => Figure::Capacity,
         Field::Strategy | Field::Shard | Field::WeightsOver => Figure::Weights,
         Field::MicroBatch | Field::Accumulate | Field::Sequence => Figure::TokensPerStep,
         Field::Recompute => Figure::Recomputed,
         Field::Precision | Field::Model | Field::FlopCount | Field::MtpLayers => Figure::Mfu,
         Field::GradientFormat => Figure::Gradients,
-        Field::Dispatcher | Field::DispatchFormat | Field::ExpertOverlap | Field::SharedOverlap => Figure::Exposed,
+        Field::Bandwidth | Field::Dispatcher | Field::DispatchFormat | Field::ExpertOverlap | Field::SharedOverlap => {
+            Figure::Exposed
+        }
         Field::Capacity | Field::Imbalance => Figure::Compute,
         Field::Optimizer | Field::OptimizerOver => Figure::OptimizerState,
         Field::Offload | Field::Cluster => Figure::Peak,

@@ -79,7 +79,6 @@ impl GraphBuilder<'_> {
     }
 
     /// Adds a task to the open body.
-    #[expect(clippy::large_types_passed_by_value, reason = "it is moved into the list of tasks")]
     pub fn push(&mut self, mut task: Task) {
         let (index, stream) = (self.code.tasks.len() as u32, task.stream);
         for event in task.signals.iter().flatten() {

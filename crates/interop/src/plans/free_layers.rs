@@ -23,7 +23,7 @@ impl FreeLayers {
     }
 }
 
-/// LayerNumbers of layers as a pattern of axolotl's writes them: digits, and classes of digits.
+/// Numbers of layers as a pattern of axolotl's writes them: digits, and classes of digits.
 #[derive(Debug)]
 pub(crate) struct LayerNumbers {
     places: Vec<DigitPlace>,

@@ -29,18 +29,13 @@ fn read_factory(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let Some(method) = settings.take(LLAMA_FACTORY) else { return };
     draft.take(Field::Train, TrainMethod::Full, &method.place);
     let trained = settings.take("freeze_trainable_layers");
-    match trained.as_ref().map_or(Ok(2), |trained| trained.text.parse::<u32>()) {
-        Ok(last @ 1..) => {
-            let place =
-                trained.map_or_else(|| format!("{}, of whose layers two are trained", method.place), |own| own.place);
-            draft.free_layers = Some((FreeLayers::Last(last), place));
-        }
-        _ => {
-            let fix = "train the last layers: a plan freezes the first ones";
-            if let Some(trained) = &trained {
-                draft.cannot(trained, "is no number of last layers", fix);
-            }
-        }
+    if let Ok(last @ 1..) = trained.as_ref().map_or(Ok(2), |trained| trained.text.parse::<u32>()) {
+        let place =
+            trained.map_or_else(|| format!("{}, of whose layers two are trained", method.place), |own| own.place);
+        draft.free_layers = Some((FreeLayers::Last(last), place));
+    } else if let Some(trained) = &trained {
+        let fix = "train the last layers: a plan freezes the first ones";
+        draft.cannot(trained, "is no number of last layers", fix);
     }
     if let Some(modules) = settings.take("freeze_trainable_modules").filter(|modules| names(modules) != ["all"]) {
         draft.cannot(&modules, "is a part of a layer", "give all: a plan freezes whole layers");

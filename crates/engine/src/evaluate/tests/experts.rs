@@ -7,7 +7,7 @@ use crate::plan::{Capacity, DispatchFormats, Dispatcher, Extent, Format, Imbalan
 use crate::program::ModelState;
 use crate::scenario::{Field, Layout};
 use crate::stack::DispatcherKernels;
-use crate::units::Count;
+use crate::units::{Bytes, Count};
 
 /// Six layers of width 1024, each with 4 experts of which a token visits 2, on a node of 4 devices: whole tokens are spread
 /// evenly, and everything but the experts is on every device.
@@ -246,7 +246,7 @@ fn a_rack_of_links_is_one_node_of_experts() {
         scenario.plan.experts.dispatcher = dispatcher;
         let sent = exchange(&scenario, Format::Bf16);
         assert!((sent.time.get() / time - 1.0).abs() < 1e-4, "{dispatcher}: {}", sent.time);
-        assert_eq!(sent.bytes[2].get(), 0.0, "{dispatcher}");
+        assert_eq!(sent.bytes[2], Bytes::ZERO, "{dispatcher}");
     }
     let mut wide = on_cluster("gb200-nvl72", "ideal", 128);
     wide.plan.experts.dispatcher = Dispatcher::HybridEp;
