@@ -265,10 +265,10 @@ fn the_text_begins_with_the_verdict() {
     let mut evaluation = evaluation(&scenario);
     let report = text(&scenario, &evaluation, None);
     insta::assert_snapshot!(report);
-    // 36 of 36 GB is above 92 %; 36 of 30 GB is 6 GB too many, 5.59 GiB. The calibration's peaks hold within e^0.126 - 1,
-    // 13.4 % of 33.5 GiB. What fills all of the memory fits in half of the cases; ln(30/36) = -0.182 is 1.85 standard
-    // deviations of 0.126 / 1.2816 = 0.0983 below the middle, which 3 % are.
-    let sure = |chance: &str| format!("(80 % interval +-4.50 GiB, P(fits) {chance})");
+    // 36 of 36 GB is above 92 %; 36 of 30 GB is 6 GB too many, 5.59 GiB. The calibration's peaks hold within e^0.12 - 1,
+    // 12.7 % of 33.5 GiB. What fills all of the memory fits in half of the cases; ln(30/36) = -0.182 is 1.95 standard
+    // deviations of 0.12 / 1.2816 = 0.0936 below the middle, which 3 % are.
+    let sure = |chance: &str| format!("(80 % interval +-4.27 GiB, P(fits) {chance})");
     evaluation.summary.memory.capacity = evaluation.summary.memory.peak;
     let tight = format!("\nfits, tight: 33.5 GiB of 33.5 GiB, 100 %, 0 B spare {}\n", sure("50 %"));
     assert!(text(&scenario, &evaluation, None).contains(&tight));
