@@ -52,7 +52,8 @@ fn build_order(order: &UnitList, groups: &[ParameterGroup<'_>], mut builder: Ran
     let (plan, stack) = (&costs.rates.scenario.plan, &costs.rates.scenario.stack);
     let streams = CollectiveStreams::new(stack.overlap);
     // A gather that stops compute gains nothing from being early.
-    let ahead = if streams.gather == Stream::Compute { 0 } else { plan.prefetch };
+    // Weights that are further ahead than a micro-batch would be gathered twice before they serve once.
+    let ahead = if streams.gather == Stream::Compute { 0 } else { plan.prefetch.min(order.passes()) };
     let emit = TaskEmitter { costs, streams, ahead, contention: costs.contention() };
     // The prologue: what would have been prefetched during the units before the first one.
     builder.batch_loop(1, |graph| {

@@ -47,6 +47,20 @@ fn zero3_moves_half_as_much_again_as_ddp() {
     close(traffic(zero2), traffic(testing::ddp()));
 }
 
+/// Four layers have eight gathers in a micro-batch: none is left out, however far ahead they run.
+#[test]
+fn a_gather_far_ahead_is_a_gather() {
+    let with = |prefetch: u32| {
+        let mut scenario = testing::scenario();
+        Arc::make_mut(&mut scenario.model).layers = 4;
+        (scenario.plan.sharding, scenario.plan.accumulate, scenario.plan.prefetch) = (testing::zero3(), 3, prefetch);
+        sent(&scenario)
+    };
+    for prefetch in [7, 8, 9, 16] {
+        close(with(prefetch), with(1));
+    }
+}
+
 #[test]
 fn tied_ends_are_gathered_twice_too() {
     let with = |tied: bool, sharding: Sharding| {

@@ -76,6 +76,11 @@ impl UnitList {
         self.patterns.push(UnitGroup { first, runs: self.runs.len() - first });
     }
 
+    /// Passes of units in a micro-batch.
+    pub fn passes(&self) -> u32 {
+        self.runs.iter().map(|run| run.count).sum()
+    }
+
     /// The runs of each pattern.
     pub fn turns(&self) -> impl Iterator<Item = &[UnitRun]> {
         self.patterns.iter().map(|pattern| &self.runs[pattern.first..pattern.first + pattern.runs])

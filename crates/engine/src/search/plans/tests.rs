@@ -438,7 +438,8 @@ proptest! {
         memory in prop::sample::select(vec![0.1, 0.2, 1.0]),
         objective in prop::sample::select(Objective::ALL.map(|(_, objective)| objective).to_vec()),
     ) {
-        let mut search = search(base(4, memory), objective, &["micro-batch=1,2", "recompute=none,full", "nodes=1,2"]);
+        let over = ["micro-batch=1,2", "recompute=none,full", "nodes=1,2", "reduction=default,step", "prefetch=1,2,16"];
+        let mut search = search(base(4, memory), objective, &over);
         search.front = if front { vec![Objective::Days, Objective::Devices] } else { Vec::new() };
         let whole = answer(&search, 2);
         let pool = pool(Some(2)).expect("threads");

@@ -36,7 +36,8 @@ fn a_set_opens_on_its_first_scenario_with_all_of_them_pinned() {
 #[test]
 fn a_mistake_is_said_where_it_stands() {
     let text = set().to_toml().unwrap();
-    let second = text.rfind("compute_units = ").unwrap();
+    let device = text.rfind("cluster.device]").unwrap();
+    let second = device + text[device..].find("compute_units = ").unwrap();
     let wrong = format!("{}compute_units = 0 # {}", &text[..second], &text[second + 16..]);
     let error = Set::parse(&wrong).unwrap_err();
     let line = text[..second].matches('\n').count() + 1;
