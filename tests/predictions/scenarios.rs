@@ -413,7 +413,7 @@ const FAMILIES: [Family; 17] = [
     },
     Family {
         name: "activations",
-        base: &[H100, ("model", "mpt-1b"), ("offload", "activations")],
+        base: &[H100, ("model", "mpt-1b"), ("strategy", "fsdp"), ("offload", "activations")],
         axes: &[
             ("stack", &["default", "hf-trainer-2024", "nemo-2025"]),
             ("recompute", &["none", "selective", "0.5", "full"]),

@@ -72,7 +72,7 @@ fn a_planted_change_is_found() {
     let of = |name: &str| found.constants.iter().find(|found| found.constant.name == name).expect("a constant");
     let fixed = of("micro-batch");
     // The prior holds it back, as a group that is 6 % off would.
-    assert!((0.5..1.0).contains(&((fixed.value - usual) / 0.015)), "{fixed:?}");
+    assert!((0.3..1.0).contains(&((fixed.value - usual) / 0.015)), "{fixed:?}");
     assert_eq!((fixed.groups, fixed.stacks.as_slice()), (3, &["default".to_owned()][..]));
     // Nothing here runs on an H100, with plain attention or across nodes.
     for name in ["flash2-hopper", "plain-score-bytes", "latency-between"] {
@@ -153,13 +153,13 @@ fn nested_folds_keep_the_constant_that_rows_ask_for() {
     let groups: usize = found.by_group.folds.iter().filter_map(|fold| Some(fold.step_time?.groups)).sum();
     assert_eq!((groups, found.by_source.folds.len()), (8, 2));
     for NestedScores { folds, step_time, memory } in [&found.by_group, &found.by_source] {
-        assert!(step_time.expect("step times").mean < 0.015 && memory.is_none(), "{step_time:?}");
+        assert!(step_time.expect("step times").mean < 0.02 && memory.is_none(), "{step_time:?}");
         assert!(folds.iter().all(|fold| fold.held.iter().all(|constant| constant.name != "micro-batch")), "{folds:?}");
     }
     let stays = found.verdicts.iter().filter(|verdict| verdict.stays()).map(|verdict| verdict.constant.name);
     assert_eq!(stays.collect::<Vec<_>>(), ["micro-batch"]);
     let fixed = found.verdicts.iter().find(|verdict| verdict.constant.name == "micro-batch").expect("it is judged");
-    assert!(fixed.with < 0.015 && fixed.without > 3.0 * fixed.with, "{fixed:?}");
+    assert!(fixed.with < 0.02 && fixed.without > 3.0 * fixed.with, "{fixed:?}");
 }
 
 #[test]
