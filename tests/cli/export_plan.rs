@@ -322,9 +322,9 @@ fn a_plan_that_the_tool_lacks_is_refused_and_the_nearest_is_written_on_request()
 
 #[test]
 fn what_a_tool_does_otherwise_is_said_and_refused_where_that_is_asked_for() {
-    let plan = format!("--to accelerate {BASE} --devices 64 --prefetch 3");
+    let plan = format!("--to accelerate {BASE} --devices 64 --moments bf16");
     let text = run(&format!("export {plan}")).stdout;
-    let notes = ["prefetch 3: not supported by accelerate"];
+    let notes = ["moments bf16: not supported by accelerate"];
     assert_contains(&text, &notes.map(|note| format!("# not as planned: {note}\n")).each_ref().map(String::as_str));
     assert_contains(&run(&format!("export --strict {plan}")).refused().join("\n"), &notes);
     // Neither computes a part of each layer again, or of the layers: nearest is none, where that fits.

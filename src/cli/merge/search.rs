@@ -180,6 +180,7 @@ impl SearchPart {
             "plans": plans,
             "per_operator": per_operator,
             "nearest": Value::Null,
+            "on_host": Value::Null,
             "pareto": front(parts),
         });
         Ok((format!("{whole:#}"), exit))

@@ -17,9 +17,7 @@ impl Model {
     pub fn problems(&self) -> Vec<Problem> {
         let mut found = Vec::new();
         let mut refuse = |field: &str, wrong: bool, fix: String| {
-            if wrong {
-                found.push(Problem::must(field, fix));
-            }
+            found.extend(wrong.then(|| Problem::must(field, fix)));
         };
         refuse("layers", self.layers == 0, "must be at least 1".to_owned());
         refuse("layers", self.layers > MOST_LAYERS, format!("must be at most {MOST_LAYERS}"));

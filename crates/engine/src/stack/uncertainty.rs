@@ -3,7 +3,7 @@
 use nalgebra::{DMatrix, DVector};
 
 use super::constants::{CONSTANTS, Constant};
-use super::{Calibration, ConstantValues, Posterior, PosteriorConstant};
+use super::{Calibration, ConstantId, ConstantValues, Posterior, PosteriorConstant};
 
 impl Calibration {
     /// Its posterior, where it has one of the constants that this version knows.
@@ -38,9 +38,11 @@ impl Posterior {
     }
 
     /// How far off a step time may be since its constants may: a standard deviation, in the logarithm, of a step that
-    /// changes with each constant by so much per share of its range.
+    /// changes with each constant by so much per share of its range. What only rows of one source move is in the errors of
+    /// rows already.
     pub fn uncertainty(&self, slopes: &ConstantValues) -> f64 {
-        let slopes = slopes.vector();
+        let shared = |(id, slope): (ConstantId, f64)| if id.constant().is_of_source() { 0.0 } else { slope };
+        let slopes = DVector::from_iterator(ConstantId::COUNT, slopes.iter().map(shared));
         libm::sqrt((self.covariance() * &slopes).dot(&slopes).max(0.0))
     }
 }
@@ -48,7 +50,6 @@ impl Posterior {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stack::ConstantId;
 
     /// Errors 0.3 and 0.4 of ranges, correlated by 0.5, and spreads 0 and 0.3: 0.09, 0.5 x 0.12 and 0.16, and 0.09 between
     /// sources. A step that grows by 2 and 1 per range: 4 x 0.09 + 2 x 2 x 0.06 + 0.16 = 0.76.

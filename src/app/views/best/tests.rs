@@ -120,6 +120,8 @@ fn advice_on_the_best_plan_has_no_change_of_what_was_searched() {
                 strategy = \"fsdp\"\n[plan]\nnodes = 8\nglobal_batch = 1024\n";
     let app = explorer_on(text);
     let mut search = app.views.best.question.search(&app.scenario);
+    // Advice takes what fits, with whatever chance.
+    search.limits.margin = shardscope_engine::search::plans::Margin::NONE;
     // Values that advice steps to too.
     for axis in ["recompute=none,selective,0.25,0.5,0.75,full", "tp=1,2,4,8", "cp=1,2"] {
         search.space.vary(axis.parse().expect(axis));
@@ -172,12 +174,12 @@ fn what_plans_are_held_to_is_named_with_its_key() {
     assert!(ways[0].starts_with("t ") && ways[1].starts_with("- "), "{ways:?}");
 }
 
-/// 1.3 billion parameters in 12 GiB a device, where some layers can stay whole and not all: once whole plans are
+/// 1.3 billion parameters in 9.5 GiB a device, where some layers can stay whole and not all: once whole plans are
 /// proven, the one placed operator by operator comes first, and Enter takes it.
 #[test]
 fn a_plan_placed_by_operator_comes_last_and_is_taken_like_others() {
     let text = "format = 1\ncluster = \"a100-80gb-dgx\"\nstack = \"default\"\nmodel = \"mpt-1b\"\nstrategy = \"fsdp\"\n\
-                [plan]\nnodes = 2\nglobal_batch = 64\nmemory_factor = 0.15\n";
+                [plan]\nnodes = 2\nglobal_batch = 64\nmemory_factor = 0.12\n";
     let mut app = explorer_on(text);
     press(&mut app, "B");
     let mut search = app.views.best.asked().expect("a search").clone();

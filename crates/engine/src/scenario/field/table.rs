@@ -312,7 +312,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .rare()
         .lens(|plan| adapters(plan, plan.tuning.frozen_format()), put_frozen_format),
     plan(Field::FrozenLayers, "plan.frozen_layers", "frozen-layers", Type::Count(0, MOST), "0")
-        .label("frozen layers")
+        .label("frozen")
         .help("N", "First layers that stay as they are; backward stops behind them where the embedding does too")
         .unit("layer", "layers")
         .steps(Steps::Powers(0, 128))
@@ -320,7 +320,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .rare()
         .of_model(|model| some(model.frozen_layers), |model, count| count.put(&mut model.frozen_layers)),
     word::<FrozenEnds>(Field::FrozenEnds, "plan.frozen_ends", "frozen-ends", "none; below frozen layers embedding")
-        .label("frozen ends")
+        .label("ends")
         .help("ENDS", "Embedding, or last norm and logits (head), that stay as they are")
         .rare()
         .lens(|plan| plan.tuning.ends.map(Value::from), put_frozen_ends),

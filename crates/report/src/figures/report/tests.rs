@@ -318,8 +318,7 @@ fn what_more_memory_gives_stands_beside_the_limit() {
     let scenario = scenario();
     let mut evaluation = evaluation(&scenario);
     evaluation.elasticity.push(Elasticity { property: Property::MemoryCapacity, value: 0.09, gain: 0.09 });
-    let line =
-        "\nlimited by bandwidth in the node: +10 % gives +3.1 %, same plan; +10 % memory, re-tuned, gives +9.0 %\n";
+    let line = "\nlimited by bandwidth in the node: +10 % gives +3.1 %, same plan; +10 % memory, re-tuned: +9.0 %\n";
     assert!(text(&scenario, &evaluation, None).contains(line));
     assert_eq!(limit(&scenario, &evaluation).gain.as_deref(), Some("+10 % gives +3.1 %"));
 }

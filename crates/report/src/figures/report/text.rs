@@ -131,7 +131,7 @@ fn limit_line(scenario: &Scenario, evaluation: &Evaluation) -> String {
     let limit = limit(scenario, evaluation);
     let plan = if limit.gain.is_some() { ", same plan" } else { "" };
     let memory = evaluation.more_memory().map(|(_, one)| one.gain).filter(|gain| *gain >= LEAST_GAIN);
-    let memory = memory.map(|gain| format!("; +10 % memory, re-tuned, gives {}", signed(gain)));
+    let memory = memory.map(|gain| format!("; +10 % memory, re-tuned: {}", signed(gain)));
     format!("{limit}{plan}{}", memory.unwrap_or_default())
 }
 

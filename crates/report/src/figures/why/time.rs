@@ -5,8 +5,7 @@ use shardscope_engine::cost::{Parameters, SwappedBytes};
 use shardscope_engine::evaluate::{ErrorBand, IdleCause, Span, Stream, TaskKind, evidence};
 use shardscope_engine::model::LayerKind;
 use shardscope_engine::plan::{Accumulation, Recompute};
-use shardscope_engine::scenario::file::printable;
-use shardscope_engine::scenario::{Differentiated, Layout};
+use shardscope_engine::scenario::{Differentiated, Layout, file::printable};
 use shardscope_engine::units::{Amount, Bytes, Count, Dimension, Flop, Seconds, precise_percent};
 
 use crate::figures::figure::{Figure, TIME_PARTS};
