@@ -122,7 +122,8 @@ fn a_choice_for_each_operator_is_what_is_written_where_it_is_better() {
     assert!(gain > 1e-3 && (number(placed, "gain") - gain).abs() < 1e-9, "{gain} in {placed}");
     let again = home.run("eval best.toml --format json").json(0);
     assert_eq!(again["step_time_s"], placed["step_time_s"]);
-    assert_eq!(again["memory"]["peak_bytes"], placed["peak_bytes"]);
+    // The file has the operators in another order, and sums of bytes are rounded by it.
+    assert!((number(&again["memory"], "peak_bytes") - number(placed, "peak_bytes")).abs() <= 1.0, "{placed}");
     let operators = |scenario: &serde_json::Value| scenario["plan"]["operators"].as_array().map_or(0, Vec::len);
     assert!(operators(&again["scenario"]) > 1, "{}", again["scenario"]);
     assert_eq!((&again["fits"], operators(&json["plans"][0]["scenario"])), (&true.into(), 0));

@@ -156,8 +156,9 @@ fn nested_folds_keep_the_constant_that_rows_ask_for() {
         assert!(step_time.expect("step times").mean < 0.02 && memory.is_none(), "{step_time:?}");
         assert!(folds.iter().all(|fold| fold.held.iter().all(|constant| constant.name != "micro-batch")), "{folds:?}");
     }
+    // The exponent of the soft maximum says how much of a host's time shows.
     let stays = found.verdicts.iter().filter(|verdict| verdict.stays()).map(|verdict| verdict.constant.name);
-    assert_eq!(stays.collect::<Vec<_>>(), ["micro-batch"]);
+    assert_eq!(stays.collect::<Vec<_>>(), ["micro-batch", "host-exponent"]);
     let fixed = found.verdicts.iter().find(|verdict| verdict.constant.name == "micro-batch").expect("it is judged");
     assert!(fixed.with < 0.02 && fixed.without > 3.0 * fixed.with, "{fixed:?}");
 }

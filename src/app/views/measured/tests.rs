@@ -32,9 +32,10 @@ fn a_measured_step_is_typed_and_its_gap_is_shared_out() {
     let shares: f64 = told(&app).causes.iter().map(|cause| cause.share).sum();
     // Causes of less than 1 % each are not told.
     assert!((shares + told(&app).unexplained - 1.0).abs() < 0.2, "{shares}");
-    // The band moves towards the measurement, and is narrower for it.
+    // The band moves towards the measurement, and is hardly wider: one run leaves open as much of what its source differs by as
+    // rows of others left of all.
     let (before, after) = (told(&app).band_before.expect("a band"), told(&app).band_after);
-    assert!(after.low > before.low && after.high / after.low < before.high / before.low);
+    assert!(after.low > before.low && after.high / after.low < 1.05 * before.high / before.low);
     // What is shown counts with the run by now: its band is the same.
     assert_eq!(app.answer.as_ref().unwrap().evaluation.error_band, Some(after));
     assert_eq!(

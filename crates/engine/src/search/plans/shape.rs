@@ -171,7 +171,7 @@ impl Shape {
         plan.experts.ranks = experts;
         let overlaps = space.tensor_overlaps(base, tensor);
         plan.tensor_overlap = *overlaps.first()?;
-        let (transfers, own) = (TransferChoices::new(space, base), StateTransfers::of(base));
+        let (transfers, own) = (TransferChoices::new(space, base), StateTransfers::of_job(base));
         plan.reduction = transfers.smallest(own.reduction);
         if !space.fixes_state() {
             plan.operators.clear();

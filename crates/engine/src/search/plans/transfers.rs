@@ -93,7 +93,7 @@ fn with_own<T: Copy + PartialEq>(own: T, values: &[T], differ: bool) -> Vec<T> {
 
 impl StateTransfers {
     /// Those of a job.
-    pub fn of(job: &Scenario) -> Self {
+    pub fn of_job(job: &Scenario) -> Self {
         let plan = &job.plan;
         Self { reduction: plan.reduction, reshards: plan.sharding.reshard_after_forward, prefetch: plan.prefetch }
     }
