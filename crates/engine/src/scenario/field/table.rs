@@ -312,7 +312,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .rare()
         .lens(|plan| adapters(plan, plan.tuning.frozen_format()), put_frozen_format),
     plan(Field::FrozenLayers, "plan.frozen_layers", "frozen-layers", Type::Count(0, MOST), "0")
-        .label("frozen")
+        .label("freeze")
         .help("N", "First layers that stay as they are; backward stops behind them where the embedding does too")
         .unit("layer", "layers")
         .steps(Steps::Powers(0, 128))
