@@ -123,7 +123,7 @@ fn what_eval_printed_is_still_printed_and_its_scenario_opens() {
 
 #[test]
 fn a_sweep_prints_the_same_table() {
-    // It held no global batch; the column for that is the last one.
+    // It held no global batch; the column for that is the last one. The rates are those of the constants of now.
     let Run { stdout, .. } = run("sweep h100-7b --global-batch free --x nodes=1..8 --y micro-batch=1,2 --format csv");
     let old = |line: &str| line.rsplit_once(',').map_or_else(String::new, |(columns, _)| format!("{columns}\n"));
     assert_eq!(stdout.lines().map(old).collect::<String>(), file("sweep.csv"));

@@ -3,6 +3,7 @@
 
 use crate::model::LayerKind;
 use crate::plan::Format;
+use crate::scenario::Differentiated;
 use crate::units::{Bytes, Count, FlopPerSecond};
 
 use super::device_time::{DeviceTime, PassTimes};
@@ -42,12 +43,15 @@ impl Rates<'_> {
             (self.matmul_storage, self.storage())
         };
         let forward = self.product(product, self.matmul_storage, self.storage());
-        let inputs = self.product(product.input_gradient(), rate, element);
-        if self.scenario.plan.tuning.freezes() {
-            return PassTimes::of_inputs(forward, inputs);
+        let inputs = || self.product(product.input_gradient(), rate, element);
+        match self.scenario.differentiated(kind) {
+            Differentiated::Nothing => PassTimes::of_inputs(forward, DeviceTime::default()),
+            Differentiated::Inputs => PassTimes::of_inputs(forward, inputs()),
+            Differentiated::All => {
+                let weights = self.product(product.weight_gradient(), rate, element);
+                PassTimes { forward, backward: inputs() + weights, weights }
+            }
         }
-        let weights = self.product(product.weight_gradient(), rate, element);
-        PassTimes { forward, backward: inputs + weights, weights }
     }
 
     /// Forward of what chooses experts by their scores.

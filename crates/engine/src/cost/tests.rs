@@ -9,11 +9,13 @@ use super::matmul::MatrixProduct;
 use super::*;
 use crate::hardware::{Group, MeasuredLevel, Ramp};
 use crate::model::{Experts, GatedDeltaNet, LayerKind, LayerMlp, Mamba, Mixer};
-use crate::plan::{Compile, CudaGraphs, Format, MasterWeights, Moments, Optimizer, Precision, Recompute, Size};
+use crate::plan::{
+    Compile, CudaGraphs, Format, FrozenEnds, MasterWeights, Moments, Optimizer, Precision, Recompute, Size,
+};
 use crate::presets::Library;
 use crate::scenario::{Scenario, file};
 use crate::stack::{
-    AllReduceAlgorithm, Attention, Efficiency, GatherAlgorithm, Protocol, Runtime, Selective, StateDivision,
+    AllReduceAlgorithm, Attention, Efficiency, GatherAlgorithm, Protocol, Runtime, Selective, Software, StateDivision,
     TensorDivision,
 };
 use crate::testing;
@@ -60,4 +62,49 @@ fn with(change: impl Fn(&mut Efficiency)) -> Scenario {
     let mut scenario = testing::scenario();
     Arc::make_mut(&mut scenario.calibration).architectures.values_mut().for_each(change);
     scenario
+}
+
+/// A source whose kernels, network or host are half as fast takes twice as long for what these do, and for nothing else.
+#[test]
+fn own_factors_slow_what_they_are_of() {
+    let times = |change: fn(&mut Software)| {
+        let mut scenario = testing::scenario();
+        let calibration = Arc::make_mut(&mut scenario.calibration);
+        calibration.runtimes.values_mut().for_each(|runtime| runtime.layer = Seconds::new(1e-3));
+        change(&mut calibration.software);
+        let rates = rates(&scenario);
+        let large = MatrixProduct::new(Count::new(1024.0), Count::new(3072.0), Count::new(1024.0));
+        let gathered = rates.gather(Payload::plain(Count::new(1e9), Format::Bf16), Group { stride: 1, size: 8 });
+        [
+            rates.product(large, rates.matmul, Bytes::new(2.0)).time,
+            rates.memory_pass(Bytes::new(1e9)),
+            gathered.time,
+            rates.host_layer(),
+        ]
+    };
+    let usual = times(|_| ());
+    let slower: [(fn(&mut Software), [f64; 4]); 3] = [
+        (|software| software.compute = 0.5, [2.0, 2.0, 1.0, 1.0]),
+        (|software| software.network = 0.5, [1.0, 1.0, 2.0, 1.0]),
+        (|software| software.host = 0.5, [1.0, 1.0, 1.0, 2.0]),
+    ];
+    for (change, factors) in slower {
+        for ((now, before), factor) in times(change).into_iter().zip(usual).zip(factors) {
+            close(now / before, factor);
+        }
+    }
+}
+
+/// Of a router that stays as it is in a layer that backward passes, backward has the gradient of its input alone: as many
+/// bytes of memory, which bounds so thin a product, as that of its weights.
+#[test]
+fn a_frozen_router_has_no_gradient() {
+    let mut scenario = testing::scenario();
+    let mut model = (*Library::embedded().model("mixtral-8x7b").expect("it is")).clone();
+    model.frozen_layers = 4;
+    scenario.model = Arc::new(model);
+    scenario.plan.tuning.ends = Some(FrozenEnds::None);
+    let rates = rates(&scenario);
+    let [frozen, trained] = [0, 7].map(|layer| rates.router_scores(scenario.model.kind(layer)).backward.time);
+    close(trained / frozen, 2.0);
 }

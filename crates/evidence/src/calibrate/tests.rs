@@ -156,9 +156,11 @@ fn nested_folds_keep_the_constant_that_rows_ask_for() {
         assert!(step_time.expect("step times").mean < 0.02 && memory.is_none(), "{step_time:?}");
         assert!(folds.iter().all(|fold| fold.held.iter().all(|constant| constant.name != "micro-batch")), "{folds:?}");
     }
-    // The exponent of the soft maximum says how much of a host's time shows.
+    // What else says how long a host takes, or how much of that shows, may stay beside it; of kernels and wires nothing.
     let stays = found.verdicts.iter().filter(|verdict| verdict.stays()).map(|verdict| verdict.constant.name);
-    assert_eq!(stays.collect::<Vec<_>>(), ["micro-batch", "host-exponent"]);
+    let stays: Vec<&str> = stays.collect();
+    assert!(stays.contains(&"micro-batch"), "{stays:?}");
+    assert!(stays.iter().all(|name| *name == "micro-batch" || name.starts_with("host-")), "{stays:?}");
     let fixed = found.verdicts.iter().find(|verdict| verdict.constant.name == "micro-batch").expect("it is judged");
     assert!(fixed.with < 0.02 && fixed.without > 3.0 * fixed.with, "{fixed:?}");
 }
