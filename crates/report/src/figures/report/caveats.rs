@@ -55,8 +55,7 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
             format!("no run with experts on {architecture} was measured, so that there is no error band")
         }
         Unmeasured::Recurrence if scenario.model.mamba.is_some() => {
-            "no constant is fitted to runs with state spaces, so that there is no error band: docs/model.md says how far \
-             published ones are off"
+            "there is no error band for runs with state spaces: docs/model.md says how far off published ones are"
                 .to_owned()
         }
         Unmeasured::Recurrence => "no run with gated delta nets was measured, whose kernels are taken at the full rates of \
@@ -66,8 +65,8 @@ pub fn caveats(scenario: &Scenario, summary: &Summary) -> Vec<String> {
                                         products, so that there is no error band"
             .to_owned(),
         Unmeasured::Adapters => {
-            "no constant is fitted to runs that train adapters or a part of a model, so that there is no error band: docs/fine-tuning.md says how \
-             far published ones are off"
+            "there is no error band for runs that train adapters or a part of a model: docs/fine-tuning.md says how far off \
+             published ones are"
                 .to_owned()
         }
         Unmeasured::Offload => offloaded(scenario, summary),
