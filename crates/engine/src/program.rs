@@ -45,6 +45,7 @@ mod pipeline;
 mod rank_program;
 mod stage;
 mod stage_buffers;
+mod stage_sizes;
 mod state;
 mod step;
 mod stream;

@@ -321,21 +321,10 @@ pub enum Balance {
     Layers,
     /// By count; where that leaves stages uneven, embedding and logits count as a layer each.
     LayersAndEnds,
-}
-
-impl Balance {
-    /// Weights of each layer, the embedding and the logits when `layers` are assigned to `stages`; `None` where they
-    /// weigh as long as they take.
-    pub const fn weights(self, layers: u32, stages: u32) -> Option<[f64; 3]> {
-        // 30 layers on 8 stages leave 3.75 each: with the ends as a layer each, 32 are assigned evenly, 4 per stage.
-        // 126 layers on 128 stages leave none for the ends, as Llama 3 405B was trained (arXiv 2407.21783, 3.3.2).
-        match self {
-            _ if layers < stages => Some([1.0; 3]),
-            Self::Time => None,
-            Self::LayersAndEnds if !layers.is_multiple_of(stages) => Some([1.0; 3]),
-            Self::Layers | Self::LayersAndEnds => Some([1.0, 0.0, 0.0]),
-        }
-    }
+    /// By count; what is left over goes to the last stages.
+    LayersBehind,
+    /// By weights of the matrices, those of the logits too: a stage takes layers until those assigned are past its share.
+    Weights,
 }
 
 /// The attention kernel.
