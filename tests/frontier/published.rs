@@ -1,8 +1,9 @@
 //! The preset scenarios print what was published beside their own figures, within what they promise.
 
-use shardscope_engine::evaluate::Workspace;
+use shardscope_engine::evaluate::{self, Workspace};
 use shardscope_engine::scenario::file;
 use shardscope_engine::search::{Comparison, compare, full};
+use shardscope_engine::units::Bytes;
 use shardscope_report::figures::PublishedAmounts;
 
 use super::run::LIBRARY;
@@ -29,7 +30,7 @@ fn amounts(comparison: &Comparison) -> Vec<(String, f64)> {
 
 #[test]
 fn every_figure_is_within_what_the_preset_promises() {
-    for id in ["zeropp-18b-v100", "frontier-20b-384", "osdp-48x1536"] {
+    for id in ["zeropp-18b-v100", "frontier-20b-384", "osdp-48x1536", "osdp-8x7168"] {
         for one in compared(&comparison(id)) {
             assert!(one.within(), "{id}: {} is {} and {} here", one.published, one.amount, one.here);
         }
@@ -78,6 +79,24 @@ fn osdp_is_held_to_its_measured_runs() {
     }
     let note = comparison.note.expect("what is assumed");
     assert!(note.contains("inferred") && note.contains("576 tokens"), "{note}");
+}
+
+/// [osdp C7]: 15,985.89 MiB of 16 GB, all sharded, fc1 and fc2 in four slices, a batch of 2. Without slices its gathered
+/// matrices alone would be 4 x 7168 x 28672 x 4 B = 3.3 GB more at a time, which the limit has no room for.
+#[test]
+fn osdps_slices_make_the_larger_batch_fit() {
+    let comparison = comparison("osdp-8x7168");
+    let [one] = &compared(&comparison)[..] else { panic!("one figure") };
+    assert!((one.amount.value / (15_985.89 * 1_048_576.0) - 1.0).abs() < 1e-9);
+    let allocated = |split: u32| {
+        let entry = LIBRARY.scenario_text("osdp-8x7168").expect("a preset");
+        let mut scenario = LIBRARY.resolve(&file::parse(&entry.text).expect("valid")).expect("valid");
+        scenario.plan.operators[0].split = split;
+        let memory = evaluate::summary(&scenario, &mut Workspace::default()).expect("possible").memory;
+        scenario.calibration.allocator.asked(memory.peak)
+    };
+    let limit = Bytes::new(16.0 * f64::from(1 << 30));
+    assert!(allocated(4) <= limit && allocated(1) > limit, "{} {}", allocated(4), allocated(1));
 }
 
 /// [osdp C7]: the preset is the plan of the search, 2 layers of strategy 1 and 46 of strategy 2.

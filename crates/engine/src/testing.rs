@@ -269,6 +269,7 @@ pub fn scenario() -> Scenario {
         loss: BTreeMap::from([("none".to_owned(), 0.0)]),
         logits_held: BTreeMap::from([("none".to_owned(), 0.0)]),
         dispatchers: BTreeMap::new(),
+        stacks: BTreeMap::new(),
         allocator: Allocator::IDEAL,
         runtimes: BTreeMap::from([("none".to_owned(), Runtime::IDEAL)]),
         architectures: BTreeMap::from([("default".to_owned(), Efficiency::IDEAL)]),

@@ -16,6 +16,7 @@ mod own;
 mod own_run;
 mod posterior;
 mod prior;
+mod stacks;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,7 +31,7 @@ use shardscope_engine::scenario::{Problem, Scenario};
 use shardscope_engine::stack::constants::Constant;
 use shardscope_engine::stack::{Calibration, ConstantValues, Posterior};
 
-use fit::KnownSlopes;
+use fit::{KnownSlopes, Solution};
 pub use holdout::HoldOutReason;
 use holdout::HoldOutRows;
 use model::FitModel;
@@ -44,6 +45,7 @@ pub use nested::{ConstantWorth, Nested, NestedFold, NestedScores};
 pub use own::{OwnRowsEffect, OwnSet};
 pub use own_run::{AttributionError, RunDiagnosis};
 pub use prior::Prior;
+pub use stacks::{FittedStack, FittedStacks};
 pub use text::write;
 
 /// Evaluates scenarios, and answers in their order.
@@ -102,6 +104,8 @@ pub struct HoldOut {
 pub struct Fitted {
     /// All constants, in the order of their table.
     pub constants: Vec<FittedConstant>,
+    /// Factors of single stacks; none but of a fit from scratch.
+    pub stacks: FittedStacks,
     /// The calibration with their values.
     pub calibration: Calibration,
     /// Whether it began with nothing, rather than at what rows before have told.
@@ -156,7 +160,8 @@ pub fn calibrate(
     let start = ConstantValues::from_fn(|id| calibration.get(id.constant()).unwrap_or(f64::NAN));
     let all: Vec<usize> = (0..model.len()).collect();
     // The slopes at the solution serve all that follows: a fit without some rows is a few steps away from there.
-    let values = fit::solve(&model, &prior, KnownSlopes::at(&model, all.clone(), start.clone()));
+    let Solution { model, stacks, values } =
+        fit::solve(&model, &prior, KnownSlopes::at(&model, all.clone(), start.clone()));
     let known = KnownSlopes::at(&model, all.clone(), values);
     let mut calibration = model.calibration(&known.values);
     let after = validate(&with(&calibration));
@@ -166,16 +171,16 @@ pub fn calibrate(
     begins("leaving out one source at a time");
     let (mut left_out, mut unseen, mut sources) = (HoldOuts::default(), Vec::new(), Vec::new());
     for HoldOutRows { name, why, out, related } in holdout::held_out_sets(&model) {
-        let values = holdout::without(&model, &prior, &known, |row| related[row]);
+        let solution = holdout::without(&model, &prior, &known, |row| related[row]);
         let rows: Vec<usize> = (0..model.len()).filter(|row| out[*row]).collect();
-        let fitted = model.calibration(&values);
+        let fitted = solution.calibration();
         let own: Vec<Case> = rows.iter().map(|row| model.case(*row).clone()).collect();
         let validation = |with: &Calibration| validate(&recalibrated(&own, &[Arc::new(with.clone())], |_| 0));
         let (without, with) = (validation(&fitted), validation(&calibration));
         left_out.add(name, why, &without, with);
         // Bands for stacks without rows of their own come from sources that a fit has not seen.
         if why == HoldOutReason::Source {
-            sources.push(unseen_source(&model, &known, &values, &rows));
+            sources.push(unseen_source(&solution, &known, &rows));
             unseen.push(without);
         }
     }
@@ -205,6 +210,7 @@ pub fn calibrate(
     }
     Some(Fitted {
         constants,
+        stacks,
         calibration,
         from_scratch: prior.noise.is_none(),
         before,
@@ -227,7 +233,7 @@ fn cross_validate(
 ) -> Validation {
     // A group is left out as a whole: its rows are near-duplicates, and one of them would give the others away.
     let folds = holdout::folds(model);
-    let fold = |fold| model.calibration(&holdout::without(model, prior, known, |row| folds[row] == fold));
+    let fold = |fold| holdout::without(model, prior, known, |row| folds[row] == fold).calibration();
     let fitted: Vec<Arc<Calibration>> = (0..holdout::FOLDS).map(|number| Arc::new(fold(number))).collect();
     // Rows that the fit cannot use are predicted too: with their group's fold, else with the first.
     let of_group: BTreeMap<String, usize> =
@@ -262,7 +268,8 @@ impl HoldOuts {
 }
 
 /// Rows of a source, with what a fit without them makes of them.
-fn unseen_source(model: &FitModel<'_>, known: &KnownSlopes, values: &ConstantValues, rows: &[usize]) -> UnseenSource {
+fn unseen_source(without: &Solution<'_>, known: &KnownSlopes, rows: &[usize]) -> UnseenSource {
+    let Solution { model, values, .. } = without;
     let logs = model.logs(values, rows);
     let errors: Vec<f64> = rows.iter().zip(logs).map(|(row, log)| model.measured[*row] - log).collect();
     let weights: Vec<f64> = rows.iter().map(|row| model.weights[*row]).collect();

@@ -14,6 +14,8 @@ pub struct Calibrated<'a> {
     pub efficiency: &'a Efficiency,
     /// Costs of every program.
     pub software: &'a Software,
+    /// Factor on the rates of its stack's kernels.
+    pub stack: f64,
     /// Costs of this program.
     pub runtime: &'a Runtime,
     /// Traffic of element-wise operators, in multiples of passing each intermediate once.
@@ -65,6 +67,7 @@ impl<'a> Calibrated<'a> {
         Self {
             efficiency: calibration.efficiency(&scenario.cluster.device.architecture).unwrap_or(NO_EFFICIENCY),
             software: &calibration.software,
+            stack: calibration.stacks.get(&scenario.stack.id).copied().unwrap_or(1.0),
             runtime: calibration.runtimes.get(runtime).unwrap_or(NO_RUNTIME),
             element_wise: calibration.element_wise.get(element_wise).copied().unwrap_or(0.0),
             kernels: kernels.and_then(|name| calibration.kernels.get(name)).copied().unwrap_or(1.0),
@@ -80,7 +83,7 @@ impl<'a> Calibrated<'a> {
             if scenario.model.experts.is_none() {
                 (runtime.experts, runtime.each_expert) = (Seconds::ZERO, Seconds::ZERO);
             }
-            (efficiency, *one.software, runtime, one.element_wise, one.kernels, one.loss)
+            (efficiency, *one.software, one.stack, runtime, one.element_wise, one.kernels, one.loss)
         };
         timed(self) == timed(other)
     }
@@ -111,6 +114,7 @@ pub(crate) fn own_entries(scenario: &Scenario, calibration: &Calibration) -> Cal
         loss: only(&calibration.loss, loss),
         logits_held: only(&calibration.logits_held, loss),
         dispatchers: if scenario.model.experts.is_some() { calibration.dispatchers.clone() } else { BTreeMap::new() },
+        stacks: only(&calibration.stacks, &scenario.stack.id),
         allocator: calibration.allocator,
         runtimes: only(&calibration.runtimes, runtime),
         architectures: if own.is_empty() { only(&calibration.architectures, "default") } else { own },

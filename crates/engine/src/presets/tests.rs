@@ -23,7 +23,7 @@ const STACKS: &str = "default ideal deepspeed-zero3-2021 deepspeed-zero3-2022 de
     hf-deepspeed-2024 peft-2025 megatron-core-2026 mlperf-nemo-v5.0 mlperf-nemo-v5.1 mlperf-nemo-v6.0 mlperf-rocm \
     primus-megatron-2025 hai-llm-2024";
 const MODELS: &str = "mpt-125m mpt-350m mpt-760m mpt-1b mpt-3b mpt-7b mpt-13b mpt-30b mpt-70b gpt3-175b gpt-neox-10b \
-    gpt-neox-20b gpt-18b-zeropp opt-30b gpt-48x1536 llama-2-7b llama-2-13b llama-2-34b llama-2-70b llama-3.1-8b \
+    gpt-neox-20b gpt-18b-zeropp opt-30b gpt-48x1536 gpt-8x7168 llama-2-7b llama-2-13b llama-2-34b llama-2-70b llama-3.1-8b \
     llama-3.1-70b llama-3.1-405b mixtral-8x7b deepseek-v3 gemma3-27b megatron-1.7b megatron-3.6b megatron-7.5b megatron-18b megatron-39b \
     megatron-76b megatron-145b megatron-310b megatron-530b megatron-1t fsdp-1.3b fsdp-7b fsdp-13b fsdp-30b fsdp-66b \
     fsdp-175b fsdp-310b x-32 x-108 x-160 llama2-7b llama3-8b llama3-70b llama3.1-8b llama3.1-70b llama3.1-405b \
@@ -35,7 +35,7 @@ const MODELS: &str = "mpt-125m mpt-350m mpt-760m mpt-1b mpt-3b mpt-7b mpt-13b mp
     qwen2-57b-a14b gpt-oss-20b gpt-oss-120b grok-1 glm-4.5 glm-4.5-air minimax-m2.5 ling-1t \
     gemma3-1b gemma3-4b gemma3-12b olmoe3-tiny-64e olmoe3-small-64e olmoe3-medium-64e olmoe3-medium-96e \
     olmoe3-medium-128e olmoe3-large-128e olmoe3-ultra-128e olmoe3-ultra-256e olmoe3-8l-32e olmoe3-8l-48e";
-const SCENARIOS: &str = "default h100-7b zeropp-18b-v100 frontier-20b-384 frontier-20b osdp-48x1536 fsdp-limits-13b \
+const SCENARIOS: &str = "default h100-7b zeropp-18b-v100 frontier-20b-384 frontier-20b osdp-48x1536 osdp-8x7168 fsdp-limits-13b \
     layered-x-160 modular-gpt3-175b";
 const STRATEGIES: &str = "ddp zero1 zero1-hier zero2 zero3 fsdp hsdp mics zeropp zero-topo";
 

@@ -40,6 +40,10 @@ pub struct Calibration {
     /// that are not there take none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub dispatchers: BTreeMap<Dispatcher, DispatcherKernels>,
+    /// Factors on the rates of single stacks' kernels beside what all programs share, by the stack's id: a stack that few
+    /// runs tell of is near 1, and one without any is at 1.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub stacks: BTreeMap<String, f64>,
     /// Memory lost to the program around the tensors.
     pub allocator: Allocator,
     /// Costs of the program around the kernels, by the name that a stack gives.
@@ -343,6 +347,9 @@ impl Calibration {
         }
         for (name, factor) in &self.kernels {
             check(format!("kernels.{name}"), *factor, 0.1, 10.0);
+        }
+        for (name, factor) in &self.stacks {
+            check(format!("stacks.{name}"), *factor, 0.1, 10.0);
         }
         for (name, traffic) in &self.loss {
             check(format!("loss.{name}"), *traffic, 0.0, 1000.0);

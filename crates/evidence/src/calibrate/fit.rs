@@ -9,10 +9,11 @@ use nalgebra::storage::Owned;
 use nalgebra::{DMatrix, DVector, Dyn};
 
 use shardscope_engine::stack::constants::Constant;
-use shardscope_engine::stack::{ConstantId, ConstantValues};
+use shardscope_engine::stack::{Calibration, ConstantId, ConstantValues};
 
 use super::model::FitModel;
 use super::prior::FitPrior;
+use super::stacks::{self, FittedStacks};
 use super::{FittedConstant, Identifiability, rounded};
 
 /// Error, in the logarithm, beyond which a row counts less than by its square: `2 (sqrt(1 + z^2) - 1)` of
@@ -34,8 +35,43 @@ const TOLERANCE: f64 = 1e-3;
 /// A constant nearer to a bound than this share of its range is at it.
 const AT_BOUND: f64 = 0.005;
 
-/// The best values for the rows of `known`, starting from its values; constants on which none of them depends stay.
-pub(super) fn solve(model: &FitModel<'_>, prior: &FitPrior, mut known: KnownSlopes) -> ConstantValues {
+/// What a fit has found.
+pub(super) struct Solution<'a> {
+    /// The model with the factors of stacks that its rows tell.
+    pub model: FitModel<'a>,
+    pub stacks: FittedStacks,
+    pub values: ConstantValues,
+}
+
+impl Solution<'_> {
+    pub fn calibration(&self) -> Calibration {
+        self.model.calibration(&self.values)
+    }
+}
+
+/// The best values for the rows of `known`, starting from its values; constants on which none of them depends stay. A fit
+/// from scratch finds the factors of stacks too.
+pub(super) fn solve<'a>(model: &FitModel<'a>, prior: &FitPrior, known: KnownSlopes) -> Solution<'a> {
+    let (mut model, mut stacks) = (model.clone(), FittedStacks::default());
+    if prior.noise.is_some() {
+        let (values, _) = constants(&model, prior, known);
+        return Solution { model, stacks, values };
+    }
+    let mut told = |model: &mut FitModel<'a>, known: &KnownSlopes, values: &ConstantValues| {
+        stacks = stacks::fitted(model, known, values);
+        model.stacks = stacks.by_id();
+    };
+    told(&mut model, &known, &known.values);
+    let (values, known) = constants(&model, prior, known);
+    told(&mut model, &known, &values);
+    // Factors and constants explain each other's rows: from the first factors on, once more is enough.
+    let (values, known) = constants(&model, prior, KnownSlopes { values, ..known });
+    told(&mut model, &known, &values);
+    Solution { model, stacks, values }
+}
+
+/// The best constants beside some factors of stacks, and the last slopes.
+fn constants(model: &FitModel<'_>, prior: &FitPrior, mut known: KnownSlopes) -> (ConstantValues, KnownSlopes) {
     for round in 1..=ROUNDS {
         // Slopes cost one evaluation for each row and constant, values one for each row: so a few steps go on the same
         // slopes, and only a round that has moved far pays for new ones.
@@ -46,11 +82,11 @@ pub(super) fn solve(model: &FitModel<'_>, prior: &FitPrior, mut known: KnownSlop
         };
         let values = ConstantValues::from_fn(value);
         if round == ROUNDS || after >= before * (1.0 - SETTLED) {
-            return values;
+            return (values, known);
         }
         known = KnownSlopes::at(model, known.rows, values);
     }
-    known.values
+    (known.values.clone(), known)
 }
 
 /// Slopes of some rows' predictions, and the values of the constants at which they hold.
@@ -67,6 +103,16 @@ impl KnownSlopes {
         let wanted: BTreeSet<usize> = rows.iter().copied().collect();
         let places: Vec<usize> = (0..self.rows.len()).filter(|place| wanted.contains(&self.rows[*place])).collect();
         self.slopes.select_rows(&places)
+    }
+
+    /// The rows that they are of.
+    pub fn rows(&self) -> &[usize] {
+        &self.rows
+    }
+
+    /// The slopes of those rows, by their places.
+    pub fn slopes(&self) -> &DMatrix<f64> {
+        &self.slopes
     }
 
     pub fn at(model: &FitModel<'_>, rows: Vec<usize>, values: ConstantValues) -> Self {

@@ -7,9 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::measured::Metric;
 use shardscope_engine::scenario::file::printable;
-use shardscope_engine::stack::ConstantValues;
 
-use super::fit::{self, KnownSlopes};
+use super::fit::{self, KnownSlopes, Solution};
 use super::model::FitModel;
 use super::prior::FitPrior;
 
@@ -101,12 +100,12 @@ pub(super) fn held_out_sets(model: &FitModel<'_>) -> Vec<HoldOutRows> {
     held_out_sets
 }
 
-/// The constants that are fitted to all other rows.
-pub(super) fn without(
-    model: &FitModel<'_>,
+/// The fit to all other rows.
+pub(super) fn without<'a>(
+    model: &FitModel<'a>,
     prior: &FitPrior,
     known: &KnownSlopes,
     out: impl Fn(usize) -> bool,
-) -> ConstantValues {
+) -> Solution<'a> {
     fit::solve(model, prior, known.restricted(prior, |row| !out(row)))
 }

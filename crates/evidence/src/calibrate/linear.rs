@@ -1,16 +1,18 @@
 //! Rows near a solution, where their logarithms are as good as linear in the constants: a fit there costs no evaluation,
 //! so that many can be compared. Not for the solution itself ([`super::fit`]).
 //!
-//! Constants are counted in shares of their ranges.
+//! Constants are counted in shares of their ranges. Behind them stand the factors of stacks, each as half of its logarithm's
+//! range from -0.5 to 0.5.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use nalgebra::{DMatrix, DVector};
 
 use shardscope_engine::stack::{ConstantId, ConstantValues};
 
-use super::fit;
-use super::model::FitModel;
+use super::fit::{self, Solution};
+use super::prior::FROM_SCRATCH;
+use super::stacks::{self, FittedStacks};
 
 /// The most times that rows are weighed again by how far off they are.
 const ROUNDS: usize = 30;
@@ -27,6 +29,9 @@ pub(super) struct LinearModel {
     slopes: Vec<Vec<(usize, f64)>>,
     /// The share of its group that each row has.
     weights: Vec<f64>,
+    /// Stacks whose factors stand behind the constants, and the spread between them, in the logarithm.
+    stacks: Vec<String>,
+    spread: f64,
 }
 
 /// A fit that is asked of a linear model.
@@ -39,17 +44,33 @@ pub(super) struct LinearFit {
 }
 
 impl LinearModel {
-    pub fn new(model: &FitModel<'_>, values: &ConstantValues) -> Self {
+    pub fn new(Solution { model, stacks: FittedStacks { factors, spread }, values }: &Solution<'_>) -> Self {
         let rows: Vec<usize> = (0..model.len()).collect();
         let slopes = model.slopes(values, &rows);
-        let told =
-            |row: usize| slopes.row(row).iter().copied().enumerate().filter(|(_, slope)| *slope != 0.0).collect();
+        let stacks: Vec<String> = factors.iter().map(|stack| stack.id.clone()).collect();
+        let own = |row: usize| {
+            let place = stacks.iter().position(|id| stacks::is_told(model, row) == Some(id))?;
+            Some((ConstantId::COUNT + place, stacks::slope(&slopes, row)))
+        };
+        let told = |row: usize| {
+            slopes.row(row).iter().copied().enumerate().filter(|(_, slope)| *slope != 0.0).chain(own(row)).collect()
+        };
+        let at = shares(values).as_slice().to_vec();
+        let at: Vec<f64> = at.into_iter().chain(factors.iter().map(|stack| 0.5 + libm::log(stack.factor))).collect();
         Self {
-            at: shares(values),
+            at: DVector::from_vec(at),
+            spread: *spread,
             errors: model.logs(values, &rows).iter().zip(&model.measured).map(|(log, told)| log - told).collect(),
             slopes: rows.iter().map(|row| told(*row)).collect(),
             weights: model.weights.clone(),
+            stacks,
         }
+    }
+
+    /// The factors of stacks in a solution.
+    pub fn factors(&self, solved: &DVector<f64>) -> BTreeMap<String, f64> {
+        let place = |(at, id): (usize, &String)| (id.clone(), libm::exp(solved[ConstantId::COUNT + at] - 0.5));
+        self.stacks.iter().enumerate().map(place).collect()
     }
 
     /// The first row that depends on a constant.
@@ -66,13 +87,17 @@ impl LinearModel {
     /// rows' errors are solved again and again.
     pub fn solve(&self, rows: &[usize], asked: &LinearFit) -> DVector<f64> {
         let usual = shares(&ConstantValues::from_fn(|id| id.constant().usual));
+        let usual: Vec<f64> = usual.iter().copied().chain(self.stacks.iter().map(|_| 0.5)).collect();
+        let usual = DVector::from_vec(usual);
+        // A factor that is off by its spread costs as much as a constant that is off by its range.
+        let prior = |at: usize| if at < ConstantId::COUNT { asked.weight } else { FROM_SCRATCH / self.spread };
+        let prior = DVector::from_fn(usual.len(), |at, _| prior(at) * prior(at));
         let held: BTreeSet<usize> = asked.held.iter().map(|id| id.index()).collect();
         let mut values =
             DVector::from_fn(usual.len(), |at, _| if held.contains(&at) { usual[at] } else { self.at[at] });
         for _ in 0..ROUNDS {
-            let prior = asked.weight * asked.weight;
-            let mut normal = DMatrix::from_diagonal_element(usual.len(), usual.len(), prior);
-            let mut toward = (&usual - &values) * prior;
+            let mut normal = DMatrix::from_diagonal(&prior);
+            let mut toward = (&usual - &values).component_mul(&prior);
             for row in rows {
                 let error = self.error(*row, &values);
                 let weight = self.weights[*row] * fit::relative_weight(error);
@@ -134,7 +159,8 @@ mod tests {
     /// Two rows that one constant moves with slope 1 and that are off alike, around the constants' usual values.
     fn two_rows(error: f64) -> LinearModel {
         let at = shares(&ConstantValues::from_fn(|id| id.constant().usual));
-        LinearModel { at, errors: vec![error; 2], slopes: vec![vec![(0, 1.0)]; 2], weights: vec![1.0; 2] }
+        let (slopes, weights) = (vec![vec![(0, 1.0)]; 2], vec![1.0; 2]);
+        LinearModel { at, errors: vec![error; 2], slopes, weights, stacks: Vec::new(), spread: 0.05 }
     }
 
     fn moved(error: f64, held: &[ConstantId]) -> f64 {

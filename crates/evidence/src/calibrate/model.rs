@@ -15,12 +15,15 @@ use shardscope_engine::stack::{Calibration, ConstantId, ConstantValues};
 use super::Evaluate;
 
 /// The rows of a fit and what they are predicted with.
+#[derive(Clone)]
 pub(super) struct FitModel<'a> {
     cases: &'a [Case],
     /// The case of each row, and what of it is predicted: all step times, then all peaks of memory.
     rows: Vec<(usize, Metric)>,
     base: &'a Calibration,
     evaluate: &'a Evaluate<'a>,
+    /// Factors of single stacks.
+    pub stacks: BTreeMap<String, f64>,
     /// Logarithm of the measured seconds or bytes, and the share of its group.
     pub measured: Vec<f64>,
     pub weights: Vec<f64>,
@@ -45,14 +48,12 @@ impl<'a> FitModel<'a> {
         let weights = rows.iter().map(|row| 1.0 / sizes[&key(row)]).collect();
         let logarithm = |(case, metric): &(usize, Metric)| measured(&cases[*case], *metric).map_or(f64::NAN, libm::log);
         let measured = rows.iter().map(logarithm).collect();
-        Self { cases, rows, base, evaluate, measured, weights }
+        Self { cases, rows, base, evaluate, stacks: base.stacks.clone(), measured, weights }
     }
 
     /// A model in which each row counts alike, whatever its group: a row of one's own is one run.
     pub(crate) fn unweighted(&self) -> Self {
-        let Self { cases, base, evaluate, .. } = *self;
-        let weights = vec![1.0; self.len()];
-        Self { cases, rows: self.rows.clone(), base, evaluate, measured: self.measured.clone(), weights }
+        Self { weights: vec![1.0; self.len()], ..self.clone() }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -74,7 +75,7 @@ impl<'a> FitModel<'a> {
 
     /// The calibration with these values of the constants; those that are not numbers are left as they are.
     pub fn calibration(&self, values: &ConstantValues) -> Calibration {
-        let mut calibration = self.base.clone();
+        let mut calibration = Calibration { stacks: self.stacks.clone(), ..self.base.clone() };
         for (id, value) in values.iter().filter(|(_, value)| value.is_finite()) {
             calibration.set(id.constant(), value);
         }

@@ -103,7 +103,8 @@ struct Missed {
 
 /// Rows that are left out, and the fit that the rest of the rows chose.
 struct OuterFold<'a> {
-    model: &'a FitModel<'a>,
+    /// All rows with the factors of stacks that the rest tells.
+    model: FitModel<'a>,
     name: String,
     out: Vec<usize>,
     rest: Vec<usize>,
@@ -164,22 +165,17 @@ impl NestedScores {
 
 impl<'a> OuterFold<'a> {
     /// Fits and chooses by all rows that share no group with those left out; `None` if there are none.
-    fn new(
-        model: &'a FitModel<'a>,
-        prior: &FitPrior,
-        known: &KnownSlopes,
-        name: String,
-        out: Vec<usize>,
-    ) -> Option<Self> {
+    fn new(model: &FitModel<'a>, prior: &FitPrior, known: &KnownSlopes, name: String, out: Vec<usize>) -> Option<Self> {
         let group = |row: usize| model.case(row).row.group();
         let groups: BTreeSet<String> = out.iter().map(|row| group(*row)).collect();
         let rest: Vec<usize> = (0..model.len()).filter(|row| !groups.contains(&group(*row))).collect();
         if rest.is_empty() {
             return None;
         }
-        let values = holdout::without(model, prior, known, |row| groups.contains(&group(row)));
+        let solution = holdout::without(model, prior, known, |row| groups.contains(&group(row)));
         let chosen = LinearFit { weight: FROM_SCRATCH, held: prior::of_source() };
-        let mut fold = Self { model, name, out, rest, line: LinearModel::new(model, &values), chosen };
+        let line = LinearModel::new(&solution);
+        let mut fold = Self { line, model: solution.model, name, out, rest, chosen };
         fold.choose_weight();
         fold.choose_constants();
         Some(fold)
@@ -217,7 +213,7 @@ impl<'a> OuterFold<'a> {
     /// The rest, each row predicted without its fold inside the rest, which is not the fold that outer folds are made by.
     fn missed_inside(&self, asked: &LinearFit) -> Vec<Missed> {
         let missed = |number: usize| {
-            let of_fold = |row: &usize| fold(self.model, *row, 1) == number;
+            let of_fold = |row: &usize| fold(&self.model, *row, 1) == number;
             let (out, rest): (Vec<usize>, Vec<usize>) = self.rest.iter().partition(|row| of_fold(row));
             self.missed_by(asked, &rest, &out)
         };
@@ -227,15 +223,17 @@ impl<'a> OuterFold<'a> {
     /// Some rows by a linear fit to others.
     fn missed_by(&self, asked: &LinearFit, rest: &[usize], out: &[usize]) -> Vec<Missed> {
         let values = self.line.solve(rest, asked);
-        missed(self.model, out, out.iter().map(|row| self.line.error(*row, &values)))
+        missed(&self.model, out, out.iter().map(|row| self.line.error(*row, &values)))
     }
 
     /// The rows left out, predicted with the constants that were chosen.
     fn missed(&self) -> Vec<Missed> {
         let shares = self.line.solve(&self.rest, &self.chosen);
         let value = |id: ConstantId| id.constant().low + id.constant().range() * shares[id.index()];
-        let logs = self.model.logs(&ConstantValues::from_fn(value), &self.out);
-        missed(self.model, &self.out, zip(&self.out, logs).map(|(row, log)| log - self.model.measured[*row]))
+        let mut model = self.model.clone();
+        model.stacks = self.line.factors(&shares);
+        let logs = model.logs(&ConstantValues::from_fn(value), &self.out);
+        missed(&self.model, &self.out, zip(&self.out, logs).map(|(row, log)| log - self.model.measured[*row]))
     }
 }
 

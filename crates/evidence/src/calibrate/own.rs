@@ -71,14 +71,15 @@ pub(super) fn sets(
         let own: BTreeSet<usize> = groups.iter().flatten().copied().collect();
         let names: BTreeSet<String> = own.iter().map(|row| model.case(*row).row.group()).collect();
         let related = |row: usize| names.contains(&model.case(row).row.group());
-        let values = holdout::without(model, scratch, known, related);
+        let solution = holdout::without(model, scratch, known, related);
         // A source that shares rows with the set would tell the spread what the set says itself.
         let others = sources.iter().filter(|source| source.rows.is_disjoint(&own));
         let rest = known.restricted(scratch, |row| !related(row));
         let shipped = posterior::posterior(model, &rest, others);
-        let mut calibration = model.calibration(&values);
+        let mut calibration = solution.calibration();
         calibration.posterior = Some(shipped);
         let prior = FitPrior::new(Prior::Shipped, &calibration);
+        let (model, values) = (&solution.model, &solution.values);
         let alike = model.unweighted();
         let given = |count: usize| {
             let choices = CHOICES.min(groups.len());
@@ -89,21 +90,15 @@ pub(super) fn sets(
                     |part: usize| (choice * groups.len() / choices + part * groups.len() / count) % groups.len();
                 let places: BTreeSet<usize> = (0..count).map(place).collect();
                 let rows = places.iter().filter_map(|place| groups[*place].first().copied()).collect();
-                let told = fit::solve(&alike, &prior, KnownSlopes::at(&alike, rows, values.clone()));
+                let told = fit::solve(&alike, &prior, KnownSlopes::at(&alike, rows, values.clone())).values;
                 let rest = || groups.iter().enumerate().filter(|(place, _)| !places.contains(place));
-                [&values, &told].map(|values| error(model, values, rest().map(|(_, rows)| rows)))
+                [values, &told].map(|values| error(model, values, rest().map(|(_, rows)| rows)))
             };
             let tried: Vec<[f64; 2]> = (0..choices).map(choice).collect();
             let mean = |of: usize| tried.iter().map(|errors| errors[of]).sum::<f64>() / choices as f64;
             OwnRowsEffect { before: mean(0), after: mean(1) }
         };
-        OwnSet {
-            name,
-            groups: groups.len(),
-            none: error(model, &values, groups.iter()),
-            one: given(1),
-            three: given(3),
-        }
+        OwnSet { name, groups: groups.len(), none: error(model, values, groups.iter()), one: given(1), three: given(3) }
     };
     sets.into_iter().map(set).collect()
 }

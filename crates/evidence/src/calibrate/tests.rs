@@ -153,7 +153,8 @@ fn nested_folds_keep_the_constant_that_rows_ask_for() {
     let groups: usize = found.by_group.folds.iter().filter_map(|fold| Some(fold.step_time?.groups)).sum();
     assert_eq!((groups, found.by_source.folds.len()), (8, 2));
     for NestedScores { folds, step_time, memory } in [&found.by_group, &found.by_source] {
-        assert!(step_time.expect("step times").mean < 0.02 && memory.is_none(), "{step_time:?}");
+        // The factor of the one stack takes part of what the host does.
+        assert!(step_time.expect("step times").mean < 0.03 && memory.is_none(), "{step_time:?}");
         assert!(folds.iter().all(|fold| fold.held.iter().all(|constant| constant.name != "micro-batch")), "{folds:?}");
     }
     // What else says how long a host takes, or how much of that shows, may stay beside it; of kernels and wires nothing.
@@ -162,7 +163,7 @@ fn nested_folds_keep_the_constant_that_rows_ask_for() {
     assert!(stays.contains(&"micro-batch"), "{stays:?}");
     assert!(stays.iter().all(|name| *name == "micro-batch" || name.starts_with("host-")), "{stays:?}");
     let fixed = found.verdicts.iter().find(|verdict| verdict.constant.name == "micro-batch").expect("it is judged");
-    assert!(fixed.with < 0.02 && fixed.without > 3.0 * fixed.with, "{fixed:?}");
+    assert!(fixed.with < 0.03 && fixed.without > 3.0 * fixed.with, "{fixed:?}");
 }
 
 #[test]

@@ -3,25 +3,28 @@
 
 use serde::Serialize;
 use toml::ser::ValueSerializer;
-use toml_edit::{DocumentMut, Item, Value};
+use toml_edit::{DocumentMut, Item, Key, Value};
 
 use shardscope_engine::stack::Posterior;
 use shardscope_engine::stack::constants::matches;
 use shardscope_engine::text::comment;
 use shardscope_engine::units::Seconds;
 
-use super::{Fitted, FittedConstant, Identifiability};
+use super::{Fitted, FittedConstant, FittedStack, Identifiability};
 
 /// The most stacks that are named beside a value.
 const NAMED: usize = 3;
 
 /// `text` with the values of a fit; what is wrong with it if it is no calibration.
-pub fn write(text: &str, Fitted { constants, calibration, .. }: &Fitted) -> Result<String, String> {
+pub fn write(text: &str, Fitted { constants, stacks, calibration, .. }: &Fitted) -> Result<String, String> {
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
     for found in constants.iter().filter(|found| found.determined != Identifiability::Without) {
         for path in found.constant.place.paths() {
             set(document.as_item_mut(), &path.split('.').collect::<Vec<_>>(), found);
         }
+    }
+    if !stacks.factors.is_empty() {
+        document["stacks"] = Item::Table(stacks.factors.iter().map(factor).collect());
     }
     document["bands"] = toml_edit::value(lines("[", &calibration.bands, "]")?);
     if let Some(half_width) = calibration.peak_half_width {
@@ -32,6 +35,15 @@ pub fn write(text: &str, Fitted { constants, calibration, .. }: &Fitted) -> Resu
         document["posterior"] = toml_edit::value(text);
     }
     Ok(document.to_string())
+}
+
+/// A stack's factor, and the groups that it rests on.
+fn factor(stack: &FittedStack) -> (Key, Value) {
+    let groups = if stack.groups == 1 { "group" } else { "groups" };
+    let rests_on = format!("+- {}, {} {groups}", stack.error, stack.groups);
+    let mut value = Value::from(stack.factor);
+    value.decor_mut().set_suffix(format!(" {}", comment(&rests_on).trim_end()));
+    (Key::new(&stack.id), value)
 }
 
 /// A value with a list in it, each item in a line.

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use shardscope_evidence::calibrate::{
-    self, AccuracyBar, ConstantWorth, Coverage, Fitted, FittedConstant, HoldOut, HoldOutReason, Identifiability,
-    JudgedBar, JudgedFigure, NOMINAL_COVERAGE, Nested, NestedFold, NestedScores, OwnRowsEffect, OwnSet,
+    self, AccuracyBar, ConstantWorth, Coverage, Fitted, FittedConstant, FittedStack, FittedStacks, HoldOut,
+    HoldOutReason, Identifiability, JudgedBar, JudgedFigure, NOMINAL_COVERAGE, Nested, NestedFold, NestedScores,
+    OwnRowsEffect, OwnSet,
 };
 use shardscope_evidence::measured::{Estimate, Metric, Scores, Skipped, Validation};
 
@@ -33,6 +34,7 @@ impl CalibrateReport<'_> {
         pretty(&json!({
             "format": super::FORMAT,
             "constants": fitted.constants.iter().map(constant).collect::<Vec<_>>(),
+            "stacks": {"spread": fitted.stacks.spread, "factors": fitted.stacks.factors.iter().map(stack).collect::<Vec<_>>()},
             "skipped": skipped_records(self.skipped),
             "before": of(&fitted.before),
             "after": of(&fitted.after),
@@ -60,6 +62,7 @@ impl CalibrateReport<'_> {
                 .map_or_else(String::new, |nested| self.nested(nested) + "\n" + &verdicts(nested)),
             self.own(),
             self.constants(),
+            self.stacks(),
             self.bands(),
             bars_text(&calibrate::judge(self.fitted)),
             format!("each group predicted by constants fitted without it\n\n{crossed}"),
@@ -222,6 +225,18 @@ impl CalibrateReport<'_> {
         let all = self.fitted.constants.len();
         format!("{}{all} constants: {bound} at a bound, {without} without evidence\n", table.text())
     }
+
+    fn stacks(self) -> String {
+        let FittedStacks { factors, spread } = &self.fitted.stacks;
+        if factors.is_empty() {
+            return String::new();
+        }
+        let rows = factors.iter().map(|FittedStack { id, factor, error, groups }| {
+            vec![id.clone(), four_digits(*factor), four_digits(*error), groups.to_string()]
+        });
+        let table = Table::of_texts(&["rate of kernels of", "factor", "error", "groups"], rows);
+        format!("{}stacks differ by {} (standard deviation)\n", table.text(), percent(*spread))
+    }
 }
 
 fn estimate(Estimate { mean, standard_error }: Estimate) -> Value {
@@ -292,6 +307,10 @@ fn constant(found: &FittedConstant) -> Value {
         "stacks": stacks,
         "determined": determined.into_str(),
     })
+}
+
+fn stack(FittedStack { id, factor, error, groups }: &FittedStack) -> Value {
+    json!({"id": id, "factor": factor, "standard_error": error, "groups": groups})
 }
 
 /// Four digits at most, in the notation that is shorter.
