@@ -56,9 +56,10 @@ impl Rates<'_> {
     /// All-reduce by the cheapest algorithm that the library has.
     pub fn all_reduce(&self, payload: Payload, group: Group) -> Transfer {
         let launches = self.launches(payload);
+        let ring = self.simple_ring(payload.bytes(), group, launches);
         let algorithm = |algorithm: &AllReduceAlgorithm| match algorithm {
-            AllReduceAlgorithm::Ring => self.ring_all_reduce(payload.bytes(), group, launches),
-            AllReduceAlgorithm::Tree => self.tree_all_reduce(payload.bytes(), group, launches),
+            AllReduceAlgorithm::Ring => self.ring_all_reduce(&ring),
+            AllReduceAlgorithm::Tree => self.tree_all_reduce(payload.bytes(), group, launches, &ring),
         };
         let stack = &self.scenario.stack.collectives;
         let mut best = stack.all_reduce.iter().map(algorithm).reduce(cheaper).unwrap_or_default();
@@ -126,15 +127,20 @@ impl Rates<'_> {
             return simple;
         }
         let wire = simple.slowest();
-        let taken = |protocol: &Protocol| Transfer {
-            time: simple.time + hops * (protocol.hop() - 1.0) + wire * (protocol.bytes() - 1.0),
+        let time = |protocol: Protocol| simple.time + hops * (protocol.hop() - 1.0) + wire * (protocol.bytes() - 1.0);
+        let faster = |best: Option<Protocol>, protocol: Protocol| {
+            if time(protocol) < best.map_or(simple.time, time) { Some(protocol) } else { best }
+        };
+        let protocols = self.scenario.stack.collectives.protocols.iter().copied();
+        let Some(protocol) = protocols.fold(None, faster) else { return simple };
+        Transfer {
+            time: time(protocol),
             steps: simple.steps + hops * (protocol.hop() - 1.0),
             busy: simple.busy.map(|busy| busy * protocol.bytes()),
             bytes: simple.bytes.map(|bytes| bytes * protocol.bytes()),
-            protocol: *protocol,
+            protocol,
             ..simple
-        };
-        self.scenario.stack.collectives.protocols.iter().map(taken).fold(simple, cheaper)
+        }
     }
 }
 

@@ -74,9 +74,8 @@ impl Rates<'_> {
         (transfer, hops * launches.get())
     }
 
-    /// Around a ring and back; inside a node at the rate of all-reduces.
-    pub(super) fn ring_all_reduce(&self, bytes: Bytes, group: Group, launches: Count) -> Transfer {
-        let (simple, hops) = self.simple_ring(bytes, group, launches);
+    /// Around a ring in Simple and back; inside a node at the rate of all-reduces.
+    pub(super) fn ring_all_reduce(&self, &(simple, hops): &(Transfer, Seconds)) -> Transfer {
         let pass = self.in_fastest_protocol(simple, hops);
         // Inside a node switches may add up (NVLS, in Simple), which a pass between nodes cannot use: then each of the two
         // passes is as slow as its gather.
@@ -113,10 +112,15 @@ impl Rates<'_> {
     /// and half down to each child: once the payload between two nodes, 1.5 times among three, twice from four on.
     /// Inside a node they are chains, so that the latency grows with the logarithm of the nodes (NCCL's
     /// `src/graph/tuning.cc`).
-    pub(super) fn tree_all_reduce(&self, bytes: Bytes, group: Group, launches: Count) -> Transfer {
-        let (ring, _) = self.simple_ring(bytes, group, launches);
+    pub(super) fn tree_all_reduce(
+        &self,
+        bytes: Bytes,
+        group: Group,
+        launches: Count,
+        (ring, _): &(Transfer, Seconds),
+    ) -> Transfer {
         if group.size < 2 {
-            return ring;
+            return *ring;
         }
         let mut hops = Seconds::ZERO;
         let (mut busy, mut sent) = (ring.busy, ring.bytes);
@@ -137,7 +141,7 @@ impl Rates<'_> {
         let launch = self.calibrated.efficiency.collective_launch;
         let slowest = busy.into_iter().fold(Seconds::ZERO, Seconds::max);
         let both = 2.0 * launches.get();
-        let steps = (launch + hops + self.ramp(&ring, launches)) * both;
+        let steps = (launch + hops + self.ramp(ring, launches)) * both;
         let trees = Transfer {
             time: steps + slowest,
             steps,
