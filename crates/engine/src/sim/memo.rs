@@ -22,7 +22,7 @@ use super::rank::{NOTHING_QUEUED, RankContext, RankState};
 use super::stream::RankRole;
 use super::{joint, local};
 
-use record::{LaunchRecord, Recording};
+use record::{LaunchRecord, RecordKey, Recording};
 use start::{FirstCompute, StartedLaunch, first_compute};
 
 /// Properties of a graph that do not depend on what is in flight.
@@ -92,6 +92,8 @@ pub(super) struct Memo {
     /// By what is in flight, and by graph.
     entries: Vec<MemoEntry>,
     records: Vec<LaunchRecord>,
+    /// The key of each record.
+    keys: Vec<RecordKey>,
     recording: Option<Recording>,
 }
 
@@ -102,6 +104,7 @@ impl Memo {
         self.traits.extend((0..code.graphs.len()).map(|graph| GraphTraits::new(code, graph)));
         self.entries.clear();
         self.records.clear();
+        self.keys.clear();
         self.recording = None;
     }
 
@@ -162,9 +165,10 @@ impl Memo {
         let MemoEntry { outlasting, latest, .. } = *self.entry(gap.state, graph);
         // First the record in which every transfer outlasts the launch: it fits whatever is left of them beyond that.
         // Then those in which some end inside, which fit only what they saw, to the picosecond.
-        let some_end = std::iter::successors(latest, |record| self.records[*record as usize].earlier);
-        let mut records = outlasting.into_iter().chain(some_end).map(|record| &self.records[record as usize]);
-        if let Some(record) = records.find(|record| record.fits(&gap.left)) {
+        let some_end = std::iter::successors(latest, |record| self.keys[*record as usize].earlier);
+        let mut records = outlasting.into_iter().chain(some_end);
+        if let Some(record) = records.find(|record| self.keys[*record as usize].fits(&gap.left)) {
+            let record = &self.records[record as usize];
             record.apply(&record.needs, rank, context);
             return true;
         }
@@ -255,14 +259,15 @@ impl Memo {
         let before = self.states.get(recording.gap.state);
         let record = over.and_then(|after| recording.record(before, rank, after.state, context));
         recording.restore_peak(rank);
-        let Some(mut record) = record else { return };
+        let Some(record) = record else { return };
         let index = Some(self.records.len() as u32);
         let known = self.entry(recording.gap.state, context.role.program.launch(&recording.at).graph as usize);
         let ends = record.needs.as_slice().iter().any(|need| need.ends);
         // Where none ends, one record serves for whatever is left beyond the launch; where some do, each remainder is a
         // record of its own, found by going back from the latest.
         let launch = if ends { &mut known.latest } else { &mut known.outlasting };
-        record.earlier = std::mem::replace(launch, index);
+        let earlier = std::mem::replace(launch, index);
+        self.keys.push(RecordKey { needs: record.needs, earlier });
         self.records.push(record);
     }
 }

@@ -59,6 +59,12 @@ pub(super) struct LaunchRecord {
     left: InlineVec<TransferRemainder>,
     /// Where compute stands then, if it has done anything.
     computed: Option<Cursor>,
+}
+
+/// All that a search for a record reads of those that do not fit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RecordKey {
+    pub needs: InlineVec<TransferNeed>,
     /// The record of the graph after the same transfers in flight that was remembered before this one, by index.
     pub earlier: Option<u32>,
 }
@@ -117,7 +123,6 @@ impl Recording {
             after,
             left: InlineVec::default(),
             computed: graph.streams.contains(Stream::Compute).then_some(rank.streams[Stream::Compute].cursor),
-            earlier: None,
         };
         let goes_on = |stream: Stream| {
             rank.running.contains(stream) && before.streams[stream].cursor == rank.streams[stream].cursor
@@ -163,14 +168,16 @@ impl Recording {
     }
 }
 
-impl LaunchRecord {
+impl RecordKey {
     /// Whether transfers with so much left are what it needs.
     pub fn fits(&self, left: &[Picos; MOST_IN_FLIGHT]) -> bool {
         let fits =
             |(need, left): (&TransferNeed, &Picos)| if need.ends { *left == need.left } else { *left > need.left };
         self.needs.as_slice().iter().zip(left).all(fits)
     }
+}
 
+impl LaunchRecord {
     /// Takes a rank from the gap before the launch to the one after it, with what it needs of the transfers in flight.
     pub fn apply<O>(&self, needs: &InlineVec<TransferNeed>, rank: &mut RankState, context: &mut RankContext<'_, O>) {
         let (Some(at), Some(gap)) = (rank.at, &mut rank.gap) else { return };
