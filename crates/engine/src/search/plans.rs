@@ -26,6 +26,7 @@ pub use objective::TokenPace;
 pub use objective::{Margin, Objective, SearchLimits};
 pub use search_space::{Allowed, SearchSpace, searched_fields};
 pub(super) use search_space::{MOST_SEQUENCES, micro_batches};
+pub(super) use workers::BorrowedWorkspace;
 
 #[cfg(test)]
 mod tests;

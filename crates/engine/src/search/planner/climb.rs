@@ -23,7 +23,7 @@ pub(super) fn search(
     space: &Space<'_>,
     ways: &[usize],
     uniform: &[JudgedPlan],
-    judge: &mut Judge<'_>,
+    judge: &Judge<'_>,
     top: usize,
     reached: f64,
 ) -> Vec<JudgedPlan> {
@@ -47,12 +47,7 @@ pub(super) fn search(
 }
 
 /// The best plan of each group that is hoped to come near the fastest.
-fn fastest(
-    space: &Space<'_>,
-    hopes: Vec<(f64, Vec<&JudgedPlan>)>,
-    judge: &mut Judge<'_>,
-    reached: f64,
-) -> Vec<JudgedPlan> {
+fn fastest(space: &Space<'_>, hopes: Vec<(f64, Vec<&JudgedPlan>)>, judge: &Judge<'_>, reached: f64) -> Vec<JudgedPlan> {
     let mut found: Vec<JudgedPlan> = Vec::new();
     for (hope, group) in hopes {
         let reached = found.iter().map(|one| speed(one, judge.objective)).fold(reached, f64::max);
@@ -72,7 +67,7 @@ fn smallest<'a>(
     space: &Space<'_>,
     ways: &[usize],
     groups: impl Iterator<Item = Vec<&'a JudgedPlan>>,
-    judge: &mut Judge<'_>,
+    judge: &Judge<'_>,
     top: usize,
 ) -> Vec<JudgedPlan> {
     let mut bounded: Vec<(Bytes, usize, Vec<&JudgedPlan>)> = groups
@@ -125,20 +120,20 @@ fn optimistic_speed(group: &[&JudgedPlan], objective: PlannerObjective) -> f64 {
     fastest.or(smallest).and_then(at).unwrap_or(0.0)
 }
 
-fn best_of_group(space: &Space<'_>, group: &[&JudgedPlan], judge: &mut Judge<'_>) -> Option<JudgedPlan> {
+fn best_of_group(space: &Space<'_>, group: &[&JudgedPlan], judge: &Judge<'_>) -> Option<JudgedPlan> {
     let batch = group.first()?.batch;
     let better = |best: JudgedPlan, one: JudgedPlan, judge: &Judge<'_>| {
         if judge.better(&one.summary, &best.summary) { one } else { best }
     };
     let ways = non_dominated(group);
     let start = group.iter().copied().cloned().reduce(|best, one| better(best, one, judge))?;
-    let mut best = climb(space, &ways, start, judge);
-    let led = paper::PaperModel::new(space, space.batches[batch]).best(&ways, judge.objective);
-    if let Some(led) = led.and_then(|led| judge.judge(space, batch, led.candidate)) {
-        let climbed = climb(space, &ways, led, judge);
-        best = better(best, climbed, judge);
-    }
-    Some(best)
+    let climb = |start: JudgedPlan| climb(space, &ways, start, judge);
+    let led = || paper::PaperModel::new(space, space.batches[batch]).best(&ways, judge.objective);
+    let climbed = judge.each(2, |place| match place {
+        0 => Some(climb(start.clone())),
+        _ => led().and_then(|led| judge.judge(space, batch, led.candidate)).map(climb),
+    });
+    climbed.into_iter().flatten().reduce(|best, one| better(best, one, judge))
 }
 
 /// Ways that no other one beats in both time and memory where all operators take them.
@@ -155,33 +150,32 @@ fn non_dominated(group: &[&JudgedPlan]) -> Vec<usize> {
 }
 
 /// Takes the best step as long as there is one that helps.
-fn climb(space: &Space<'_>, ways: &[usize], start: JudgedPlan, judge: &mut Judge<'_>) -> JudgedPlan {
+fn climb(space: &Space<'_>, ways: &[usize], start: JudgedPlan, judge: &Judge<'_>) -> JudgedPlan {
     let mut best = start;
-    loop {
-        let mut next: Option<JudgedPlan> = None;
-        for step in steps(space, ways, &best.candidate) {
-            let Some(one) = best_step_size(space, &best, &step, judge) else { continue };
-            if next.as_ref().is_none_or(|next| judge.better(&one.summary, &next.summary)) {
-                next = Some(one);
-            }
-        }
-        match next {
-            Some(next) => best = next,
-            None => return best,
-        }
+    while let Some(next) = best_step(space, ways, &best, judge) {
+        best = next;
     }
+    best
+}
+
+/// The best step, if there is one that helps; of equals the first.
+fn best_step(space: &Space<'_>, ways: &[usize], from: &JudgedPlan, judge: &Judge<'_>) -> Option<JudgedPlan> {
+    let steps = steps(space, ways, &from.candidate);
+    let found = judge.each(steps.len(), |step| best_step_size(space, from, &steps[step], judge));
+    let better = |next: JudgedPlan, one: JudgedPlan| if judge.better(&one.summary, &next.summary) { one } else { next };
+    found.into_iter().flatten().reduce(better)
 }
 
 /// A change that can be made to so many layers, or to all there is.
 struct Move<'a> {
     most: u32,
-    make: Box<dyn Fn(u32) -> OperatorPlan + 'a>,
+    make: Box<dyn Fn(u32) -> OperatorPlan + Sync + 'a>,
 }
 
 /// A move for the best number of layers. All layers, if that helps; if not, often for lack of memory, as many as help;
 /// where nothing fitted before, as few as make it fit. Bisection finds the number.
-fn best_step_size(space: &Space<'_>, from: &JudgedPlan, step: &Move<'_>, judge: &mut Judge<'_>) -> Option<JudgedPlan> {
-    let mut helps =
+fn best_step_size(space: &Space<'_>, from: &JudgedPlan, step: &Move<'_>, judge: &Judge<'_>) -> Option<JudgedPlan> {
+    let helps =
         |layers: u32, than: &JudgedPlan| judge.better_candidate(space, from.batch, (step.make)(layers), &than.summary);
     let (mut best, mut good, mut bad) = match helps(step.most, from) {
         Some(all) if from.summary.fits || !all.summary.fits => return Some(all),

@@ -2,12 +2,15 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering as MemoryOrder};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rayon::prelude::*;
 
 use crate::evaluate::{Memory, StepLimits, Summary, Workspace, summary, summary_within};
 use crate::plan::Recompute;
 use crate::search::evaluator::Cancel;
-use crate::search::plans::{PlanSearch, PlanSearchAnswer, SearchLimits};
+use crate::search::plans::{BorrowedWorkspace, PlanSearch, PlanSearchAnswer, SearchLimits};
 
 use super::candidate::{OperatorChoice, OperatorPlan};
 use super::found::FoundPlan;
@@ -54,11 +57,12 @@ impl PlanMemo {
 /// Simulates candidates, each once, and compares them.
 pub(super) struct Judge<'a> {
     pub objective: PlannerObjective,
-    pub searched: u64,
+    searched: AtomicU64,
     known: &'a PlanMemo,
     /// Once asked to stop, it finds nothing possible any more, which ends every search.
     cancel: &'a Cancel,
-    workspace: Workspace,
+    /// Workspaces that no simulation uses just now.
+    spare: Mutex<Vec<Workspace>>,
     /// What else than its memory a plan must keep to.
     limits: SearchLimits,
 }
@@ -66,7 +70,12 @@ pub(super) struct Judge<'a> {
 impl<'a> Judge<'a> {
     pub fn new(objective: PlannerObjective, known: &'a PlanMemo, cancel: &'a Cancel) -> Self {
         let limits = SearchLimits::default();
-        Self { objective, searched: 0, known, cancel, workspace: Workspace::default(), limits }
+        Self { objective, searched: AtomicU64::new(0), known, cancel, spare: Mutex::default(), limits }
+    }
+
+    /// Plans that were compared so far.
+    pub fn searched(&self) -> u64 {
+        self.searched.load(MemoryOrder::Relaxed)
     }
 
     /// The same within the limits of a search: what does not keep to them does not fit.
@@ -75,13 +84,13 @@ impl<'a> Judge<'a> {
     }
 
     /// `None` where the candidate cannot be.
-    pub fn judge(&mut self, space: &Space<'_>, batch: usize, candidate: OperatorPlan) -> Option<JudgedPlan> {
+    pub fn judge(&self, space: &Space<'_>, batch: usize, candidate: OperatorPlan) -> Option<JudgedPlan> {
         self.judge_within(space, batch, candidate, &StepLimits::NONE)
     }
 
     /// A candidate that is better than a plan of the same batch. Others are simulated as far as it takes to see that.
     pub fn better_candidate(
-        &mut self,
+        &self,
         space: &Space<'_>,
         batch: usize,
         candidate: OperatorPlan,
@@ -103,7 +112,7 @@ impl<'a> Judge<'a> {
 
     /// `None` where the candidate cannot be, or goes beyond limits.
     fn judge_within(
-        &mut self,
+        &self,
         space: &Space<'_>,
         batch: usize,
         candidate: OperatorPlan,
@@ -112,14 +121,14 @@ impl<'a> Judge<'a> {
         if self.cancel.is_cancelled() {
             return None;
         }
-        self.searched += 1;
+        self.searched.fetch_add(1, MemoryOrder::Relaxed);
         let key = (space.scenario.devices(), batch, candidate);
         // Not locked while it simulates: two threads may simulate the same once each, and find the same.
         let known = self.known.lock().get(&key).copied();
         let answers = |known: &PlanResult| !matches!(known, PlanResult::Beyond(others) if !others.allow(limits));
         let found = known.filter(answers).unwrap_or_else(|| {
             let scenario = key.2.scenario(space, space.batches[batch]);
-            let found = match summary_within(&scenario, limits, &mut self.workspace) {
+            let found = match summary_within(&scenario, limits, &mut BorrowedWorkspace::new(&self.spare).workspace) {
                 Ok(Some(summary)) => PlanResult::Whole(summary),
                 Ok(None) => PlanResult::Beyond(*limits),
                 Err(_) => PlanResult::Impossible,
@@ -136,23 +145,34 @@ impl<'a> Judge<'a> {
         Some(JudgedPlan { batch, candidate: key.2, summary, paper_s: None })
     }
 
+    /// What comes of each of so many pieces of work, in their order: on the threads of the search that asks, or one after
+    /// the other where it has none.
+    pub fn each<R: Send>(&self, pieces: usize, work: impl Fn(usize) -> R + Send + Sync) -> Vec<R> {
+        if rayon::current_thread_index().is_some() {
+            (0..pieces).into_par_iter().with_max_len(1).map(work).collect()
+        } else {
+            (0..pieces).map(work).collect()
+        }
+    }
+
     /// What the search over whole plans answers.
-    pub fn whole(&mut self, search: &PlanSearch) -> PlanSearchAnswer {
-        let answer = search.run_alone(&mut self.workspace, self.cancel);
-        self.searched += answer.counts.simulated;
+    pub fn whole(&self, search: &PlanSearch) -> PlanSearchAnswer {
+        let answer = search.run_alone(&mut BorrowedWorkspace::new(&self.spare).workspace, self.cancel);
+        self.searched.fetch_add(answer.counts.simulated, MemoryOrder::Relaxed);
         answer
     }
 
     /// All operators alike, in every way; the batch is raised until no way fits, and that one is the last.
-    pub fn uniform(&mut self, space: &Space<'_>) -> Vec<JudgedPlan> {
+    pub fn uniform(&self, space: &Space<'_>) -> Vec<JudgedPlan> {
         let mut found: Vec<JudgedPlan> = Vec::new();
         let mut full: Option<Recompute> = None;
         for (batch, tuned) in space.batches.iter().enumerate() {
             if full == Some(tuned.recompute) {
                 continue;
             }
-            let ways = (0..space.ways.len()).map(|way| OperatorPlan::uniform(space, OperatorChoice { way, slices: 1 }));
-            let judged: Vec<JudgedPlan> = ways.filter_map(|way| self.judge(space, batch, way)).collect();
+            let plan = |way| OperatorPlan::uniform(space, OperatorChoice { way, slices: 1 });
+            let judged: Vec<JudgedPlan> =
+                self.each(space.ways.len(), |way| self.judge(space, batch, plan(way))).into_iter().flatten().collect();
             if !judged.iter().any(|one| one.summary.fits) {
                 full = Some(tuned.recompute);
             }
@@ -163,7 +183,7 @@ impl<'a> Judge<'a> {
 
     /// Whether the smallest plans that there are fit: everything sharded and computed again, in one piece or in
     /// the most slices.
-    pub(crate) fn can_fit(&mut self, space: &Space<'_>) -> bool {
+    pub(crate) fn can_fit(&self, space: &Space<'_>) -> bool {
         let way = space.ways.len() - 1;
         let Some(smallest) = space.batches.iter().position(|tuned| tuned.recompute == Recompute::Full) else {
             return false;
@@ -196,7 +216,7 @@ impl<'a> Judge<'a> {
     }
 
     /// The plan as others may use it.
-    pub fn explained(&mut self, space: &Space<'_>, one: &JudgedPlan) -> FoundPlan {
+    pub fn explained(&self, space: &Space<'_>, one: &JudgedPlan) -> FoundPlan {
         let scenario = one.candidate.scenario(space, space.batches[one.batch]);
         let operators = one.candidate.cover(space);
         let widest = &space.ways[space.ways.len() - 1].extents;
@@ -205,7 +225,8 @@ impl<'a> Judge<'a> {
             sharded.plan.operators.clone_from(&operators);
             sharded.plan.operators[index].extents.clone_from(widest);
             let asked = !self.cancel.is_cancelled();
-            let sharded = asked.then(|| summary(&sharded, &mut self.workspace).ok()).flatten();
+            let simulate = || summary(&sharded, &mut BorrowedWorkspace::new(&self.spare).workspace).ok();
+            let sharded = asked.then(simulate).flatten();
             sharded.map_or_else(PlacementGain::default, |sharded| PlacementGain::between(&one.summary, &sharded))
         });
         FoundPlan { why: why.collect(), scenario, summary: one.summary, paper_s: one.paper_s, operators }

@@ -122,7 +122,7 @@ pub(super) struct PaperOptimum {
 }
 
 /// The best plan of each batch and recompute that fits; the best by the model first.
-pub(super) fn search(space: &Space<'_>, ways: &[usize], judge: &mut Judge<'_>) -> Vec<JudgedPlan> {
+pub(super) fn search(space: &Space<'_>, ways: &[usize], judge: &Judge<'_>) -> Vec<JudgedPlan> {
     let mut found: Vec<JudgedPlan> = Vec::new();
     let mut full: Option<Recompute> = None;
     for (batch, tuned) in space.batches.iter().enumerate() {
@@ -155,7 +155,7 @@ impl<'a> PaperModel<'a> {
     }
 
     /// The best plan that the simulator agrees to fit.
-    fn fitting(mut self, batch: usize, ways: &[usize], judge: &mut Judge<'_>) -> Option<JudgedPlan> {
+    fn fitting(mut self, batch: usize, ways: &[usize], judge: &Judge<'_>) -> Option<JudgedPlan> {
         for _ in 0..TRIES {
             let led = self.best(ways, judge.objective)?;
             let one = judge.judge(self.space, batch, led.candidate)?;

@@ -119,7 +119,7 @@ fn climbed(search: &PlanSearch, start: &Scenario, best: [f64; 2], cancel: &Cance
         gains(least_scores(&scenario, search.objective), best)
     });
     let memo = PlanMemo::default();
-    let mut judge = Judge::new(objective, &memo, cancel).within(search.limits);
+    let judge = Judge::new(objective, &memo, cancel).within(search.limits);
     let uniform = judge.uniform(&space);
     let all: Vec<usize> = (0..space.ways.len()).collect();
     let ends = [0, space.ways.len() - 1];
@@ -127,8 +127,8 @@ fn climbed(search: &PlanSearch, start: &Scenario, best: [f64; 2], cancel: &Cance
     let reached =
         if search.objective == Objective::Throughput { 1.0 / best[0] / f64::from(start.devices()) } else { 0.0 };
     // A climb may end below one that had less to choose from.
-    let mut found = climb::search(&space, &ends, &uniform, &mut judge, 1, reached);
-    found.extend(climb::search(&space, &all, &uniform, &mut judge, 1, reached));
+    let mut found = climb::search(&space, &ends, &uniform, &judge, 1, reached);
+    found.extend(climb::search(&space, &all, &uniform, &judge, 1, reached));
     found.sort_by(|one, other| judge.order(&one.summary, &other.summary));
     Some(judge.explained(&space, found.first()?))
 }

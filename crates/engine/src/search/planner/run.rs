@@ -20,7 +20,7 @@ pub fn plan(request: &PlanRequest, cancel: &Cancel) -> Result<PlanAnswer, Vec<Pr
 /// The same with what another search of the same job knows already.
 pub(super) fn planned(request: &PlanRequest, known: &PlanMemo, cancel: &Cancel) -> Result<PlanAnswer, Vec<Problem>> {
     request.scenario.layout()?;
-    let mut judge = Judge::new(request.objective, known, cancel);
+    let judge = Judge::new(request.objective, known, cancel);
     let mut found = PlanAnswer::default();
     for size in sizes(request) {
         let mut scenario = request.scenario.clone();
@@ -31,24 +31,18 @@ pub(super) fn planned(request: &PlanRequest, known: &PlanMemo, cancel: &Cancel) 
             space.keep_to(runs);
         }
         if request.objective != PlannerObjective::Devices || judge.can_fit(&space) {
-            found = search(request, &space, &mut judge);
-            with_whole(request, &scenario, cancel, &mut found, &mut judge);
+            found = search(request, &space, &judge);
+            with_whole(request, &scenario, cancel, &mut found, &judge);
         }
         if !found.plans.is_empty() {
             break;
         }
     }
-    Ok(PlanAnswer { searched: judge.searched, ..found })
+    Ok(PlanAnswer { searched: judge.searched(), ..found })
 }
 
 /// Adds the best plan that the search over whole plans finds where the mesh stays, and what is better for its operators.
-fn with_whole(
-    request: &PlanRequest,
-    scenario: &Scenario,
-    cancel: &Cancel,
-    found: &mut PlanAnswer,
-    judge: &mut Judge<'_>,
-) {
+fn with_whole(request: &PlanRequest, scenario: &Scenario, cancel: &Cancel, found: &mut PlanAnswer, judge: &Judge<'_>) {
     if request.cost_model == CostModel::Paper || cancel.is_cancelled() {
         return;
     }
@@ -78,11 +72,10 @@ fn climbed(whole: &EvaluatedPlan, request: &PlanRequest, cancel: &Cancel) -> Opt
         space.keep_to(runs);
     }
     let memo = PlanMemo::default();
-    let mut judge = Judge::new(request.objective, &memo, cancel);
+    let judge = Judge::new(request.objective, &memo, cancel);
     let uniform = judge.uniform(&space);
-    let found = choices(request, &space)
-        .into_iter()
-        .flat_map(|ways| climb::search(&space, &ways, &uniform, &mut judge, 1, 0.0));
+    let found =
+        choices(request, &space).into_iter().flat_map(|ways| climb::search(&space, &ways, &uniform, &judge, 1, 0.0));
     let found: Vec<_> = found.collect();
     let best =
         found.into_iter().reduce(|best, one| if judge.better(&one.summary, &best.summary) { one } else { best })?;
@@ -110,14 +103,14 @@ fn sizes(request: &PlanRequest) -> Vec<Size> {
     parts.chain((1..=most / node).map(Size::Nodes)).chain((most < node).then_some(plan.size)).collect()
 }
 
-fn search(request: &PlanRequest, space: &Space<'_>, judge: &mut Judge<'_>) -> PlanAnswer {
+fn search(request: &PlanRequest, space: &Space<'_>, judge: &Judge<'_>) -> PlanAnswer {
     let uniform = judge.uniform(space);
     let best_of = |way: usize, judge: &Judge<'_>| {
         let kept = uniform.iter().filter(|one| one.summary.fits && one.candidate.uniform_way() == Some(way));
         kept.map(|one| one.summary).reduce(|best, one| if judge.better(&one, &best) { one } else { best })
     };
     let (device, widest) = (0, space.ways.len() - 1);
-    let mut choose = |ways: &[usize]| match request.cost_model {
+    let choose = |ways: &[usize]| match request.cost_model {
         CostModel::Paper => paper::search(space, ways, judge),
         CostModel::Simulator => climb::search(space, ways, &uniform, judge, request.top, 0.0),
     };
@@ -147,6 +140,6 @@ fn search(request: &PlanRequest, space: &Space<'_>, judge: &mut Judge<'_>) -> Pl
         uniform: ways,
         two_way: two_way.first().map(|best| best.summary),
         plans: plans.iter().take(request.top).map(|one| judge.explained(space, one)).collect(),
-        searched: judge.searched,
+        searched: judge.searched(),
     }
 }

@@ -38,8 +38,8 @@ impl<'a> Workers<'a> {
     ) -> Vec<Option<R>> {
         match self {
             Self::Many(evaluator, spare) => evaluator.pool().install(|| {
-                let begin = || Borrowed::new(spare);
-                let one = |borrowed: &mut Borrowed<'_>, item: &T| {
+                let begin = || BorrowedWorkspace::new(spare);
+                let one = |borrowed: &mut BorrowedWorkspace<'_>, item: &T| {
                     (!evaluator.cancel().is_cancelled()).then(|| work(&mut borrowed.workspace, item))
                 };
                 items.par_iter().with_max_len(few).map_init(begin, one).collect()
@@ -52,20 +52,20 @@ impl<'a> Workers<'a> {
 }
 
 /// A workspace that goes back to the others: buffers of megabytes are not made anew for each plan.
-struct Borrowed<'a> {
-    workspace: Workspace,
+pub(in crate::search) struct BorrowedWorkspace<'a> {
+    pub workspace: Workspace,
     spare: &'a Mutex<Vec<Workspace>>,
 }
 
-impl<'a> Borrowed<'a> {
-    fn new(spare: &'a Mutex<Vec<Workspace>>) -> Self {
+impl<'a> BorrowedWorkspace<'a> {
+    pub fn new(spare: &'a Mutex<Vec<Workspace>>) -> Self {
         // A workspace is built anew for each plan, whoever panicked beside it.
         let workspace = spare.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
         Self { workspace, spare }
     }
 }
 
-impl Drop for Borrowed<'_> {
+impl Drop for BorrowedWorkspace<'_> {
     fn drop(&mut self) {
         let workspace = std::mem::take(&mut self.workspace);
         self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(workspace);
