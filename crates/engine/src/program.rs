@@ -101,6 +101,7 @@ pub use task::TaskEvent;
 pub(crate) use task::{EVENTS, MAX_SERIAL_TIME, Picos};
 pub use task::{PICOS, RESOURCES, WAITS, picos, seconds, waits};
 pub(crate) use terms::{StageCost, StepTerms, transfer_counts_at_ends};
+pub(crate) use unit_costs::UnitWork;
 pub(crate) use unit_pass::PerGradients;
 pub use volume::HostCopies;
 pub use volume::Volume;

@@ -47,6 +47,8 @@ pub(crate) struct ExpertShare {
 pub struct Rates<'a> {
     /// The scenario of these rates.
     pub scenario: &'a Scenario,
+    /// The what-if factors in them.
+    pub factors: Factors,
     /// The scenario's entries of its calibration.
     pub calibrated: Calibrated<'a>,
     /// The attention kernel that runs.
@@ -115,6 +117,7 @@ impl<'a> Rates<'a> {
         }
         Self {
             scenario,
+            factors: *factors,
             calibrated,
             attention: attention(scenario),
             experts: ExpertShare::new(scenario),

@@ -207,25 +207,24 @@ impl From<LayerPattern> for String {
     }
 }
 
-/// A value for each kind of layer.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct PerKind<T>([T; 2 * LayerKind::ALL.len()]);
+/// A value for each kind of layer: of those that a model has, mostly one or two, and one for all others.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PerKind<T> {
+    had: Vec<(LayerKind, T)>,
+    other: T,
+}
 
 impl<T: Default> PerKind<T> {
     /// Makes the value of each kind that a model has; others have the default.
     pub fn new(model: &Model, mut make: impl FnMut(LayerKind) -> T) -> Self {
-        let mut all = Self::default();
-        for (kind, _) in model.kinds() {
-            all.0[kind.index()] = make(kind);
-        }
-        all
+        Self { had: model.kinds().map(|(kind, _)| (kind, make(kind))).collect(), other: T::default() }
     }
 }
 
 impl<T> PerKind<T> {
     /// The value of a kind.
-    pub const fn get(&self, kind: LayerKind) -> &T {
-        &self.0[kind.index()]
+    pub fn get(&self, kind: LayerKind) -> &T {
+        self.had.iter().find(|(had, _)| *had == kind).map_or(&self.other, |(_, value)| value)
     }
 }
 

@@ -7,6 +7,7 @@
 
 use crate::units::Count;
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::cost::{Parameters, PerSublayer, Rates};
 use crate::model::LayerKind;
@@ -16,7 +17,7 @@ use crate::scenario::{Layout, Scenario};
 
 use super::label::ModelPart;
 use super::sublayers;
-use super::unit_costs::UnitCosts;
+use super::unit_costs::{UnitCosts, UnitWork};
 use super::unit_order::{UnitList, UnitRun};
 
 /// A sharding of operators and the number of slices that it cuts them into.
@@ -143,9 +144,18 @@ impl<'a> OperatorLayouts<'a> {
 
     /// The costs of unit passes, layout by layout.
     pub fn costs<'v>(&'v self, rates: &'v Rates<'v>, staged: bool) -> Vec<UnitCosts<'v>> {
-        // What units compute and hold of activations is the same wherever their state lies: worked out once for all.
-        let plain = UnitCosts::new(rates, &self.layouts[0].layout, staged);
-        self.layouts.iter().map(|own| UnitCosts { layout: &own.layout, ..plain }).collect()
+        self.costs_with(rates, staged, &Arc::new(UnitWork::new(rates, &self.layouts[0].layout)))
+    }
+
+    /// The same where the work of units is known.
+    pub(crate) fn costs_with<'v>(
+        &'v self,
+        rates: &'v Rates<'v>,
+        staged: bool,
+        work: &Arc<UnitWork>,
+    ) -> Vec<UnitCosts<'v>> {
+        let costs = |own: &'v OperatorLayout| UnitCosts::with_work(rates, &own.layout, staged, Arc::clone(work));
+        self.layouts.iter().map(costs).collect()
     }
 
     /// The layout of an operator, by index.

@@ -47,8 +47,6 @@ impl PipelineStages {
         let count = ranks * stages_per_rank;
         let recomputed = recomputed_layers(costs);
         let ends = model.vocab > 0;
-        let [embedding, head] = [ModelPart::Embedding, ModelPart::Head]
-            .map(|part| if ends { time(|pass| vec![costs.end_pass(part, pass)]) } else { 0.0 });
         // The share of the layers that is computed again is that of each stage, and without a pipeline the first
         // layers.
         // With 24 of 32 layers recomputed, the first 8 layers count 6, the first 16 count 12: 6 in each stage of 8.
@@ -57,20 +55,21 @@ impl PipelineStages {
             _ => (u64::from(layers) * u64::from(recomputed) / u64::from(model.all_layers())) as u32,
         };
         let share = f64::from(recomputed) / f64::from(model.all_layers());
-        let of_kind = PerKind::new(model, |kind| {
-            let [once, twice] = [false, true].map(|again| time(|pass| costs.layer_passes(kind, again, pass)));
-            once + (twice - once) * share
-        });
         let scenario = costs.rates.scenario;
         let mut layers = match &scenario.plan.stage_layers {
             // Without a pipeline each layer is a stage where micro-batches pass layer by layer.
             StageSizes::Layers(counts) if ranks > 1 => counts.clone(),
-            _ => {
-                let layers: Vec<f64> = (0..model.layers).map(|layer| *of_kind.get(model.kind(layer))).collect();
+            _ => stage_sizes(scenario.stack.balance, model, [ranks, stages_per_rank], || {
+                let of_kind = PerKind::new(model, |kind| {
+                    let [once, twice] = [false, true].map(|again| time(|pass| costs.layer_passes(kind, again, pass)));
+                    once + (twice - once) * share
+                });
+                let [embedding, head] = [ModelPart::Embedding, ModelPart::Head]
+                    .map(|part| if ends { time(|pass| vec![costs.end_pass(part, pass)]) } else { 0.0 });
+                let layers = (0..model.layers).map(|layer| *of_kind.get(model.kind(layer))).collect();
                 let further = *of_kind.get(model.kind(model.layers)) * f64::from(model.mtp_layers);
-                let times = PartTimes { layers, embedding, head: head + further };
-                stage_sizes(scenario.stack.balance, model, [ranks, stages_per_rank], &times)
-            }
+                PartTimes { layers, embedding, head: head + further }
+            }),
         };
         // Layers that predict further tokens are behind all others, where the logits are, however these are shared out
         // (`get_mtp_num_layers_to_build` of Megatron-Core).

@@ -12,14 +12,22 @@ pub(super) struct PartTimes {
 }
 
 /// How many layers each stage has, on so many ranks with so many stages each, all ranks' first stages before their second
-/// ones.
-pub(super) fn stage_sizes(balance: Balance, model: &Model, [ranks, chunks]: [u32; 2], times: &PartTimes) -> Vec<u32> {
+/// ones. Times are asked for where a stack balances by them.
+pub(super) fn stage_sizes(
+    balance: Balance,
+    model: &Model,
+    [ranks, chunks]: [u32; 2],
+    times: impl FnOnce() -> PartTimes,
+) -> Vec<u32> {
     let stages = ranks * chunks;
     let equal = |layers: u32, stages: u32, end: f64| split(&vec![1.0; layers as usize], stages, [end; 2]);
     match balance {
         // 126 layers on 128 stages leave none for the ends, as Llama 3 405B was trained (arXiv 2407.21783, 3.3.2).
         _ if model.layers < stages => equal(model.layers, stages, 1.0),
-        Balance::Time => split(&times.layers, stages, [times.embedding, times.head]),
+        Balance::Time => {
+            let PartTimes { layers, embedding, head } = times();
+            split(&layers, stages, [embedding, head])
+        }
         // 30 layers on 8 stages leave 3.75 each: with the ends as a layer each, 32 are assigned evenly, 4 per stage.
         Balance::LayersAndEnds if !model.layers.is_multiple_of(stages) => equal(model.layers, stages, 1.0),
         Balance::Layers | Balance::LayersAndEnds => equal(model.layers, stages, 0.0),
@@ -190,8 +198,8 @@ mod tests {
             [Balance::Time, Balance::Layers, Balance::LayersAndEnds, Balance::LayersBehind, Balance::Weights];
         for balance in balances {
             let layers = |layers: u32, stages: u32| {
-                let times = PartTimes { layers: vec![1.0; layers as usize], embedding: 0.1, head: 3.0 };
-                stage_sizes(balance, &testing::model(layers, 64), [stages, 1], &times)
+                let times = || PartTimes { layers: vec![1.0; layers as usize], embedding: 0.1, head: 3.0 };
+                stage_sizes(balance, &testing::model(layers, 64), [stages, 1], times)
             };
             assert_eq!(layers(6, 8), [0, 1, 1, 1, 1, 1, 1, 0], "{balance:?}");
             assert_eq!(layers(7, 8), [1, 1, 1, 1, 1, 1, 1, 0], "{balance:?}");
@@ -202,8 +210,10 @@ mod tests {
     /// model is assigned so.
     #[test]
     fn layers_left_over_go_to_the_last_stages() {
-        let times = PartTimes { layers: vec![1.0; 32], embedding: 0.0, head: 9.0 };
-        let of = |ranks, chunks| stage_sizes(Balance::LayersBehind, &testing::model(32, 64), [ranks, chunks], &times);
+        let of = |ranks, chunks| {
+            let model = testing::model(32, 64);
+            stage_sizes(Balance::LayersBehind, &model, [ranks, chunks], || unreachable!("counts alone"))
+        };
         assert_eq!(of(5, 1), [6, 6, 6, 7, 7]);
         assert_eq!(of(6, 1), [5, 5, 5, 5, 6, 6]);
         assert_eq!(of(4, 1), [8, 8, 8, 8]);
@@ -216,14 +226,15 @@ mod tests {
     /// the 13th, 18th, 22nd, 26th and 30th beyond 12.8, 17.1, 21.3, 25.6 and 29.9; two are left beside the logits.
     #[test]
     fn a_stage_takes_layers_until_it_is_past_its_share_of_the_weights() {
-        let times = PartTimes { layers: vec![1.0; 32], embedding: 0.0, head: 0.1 };
+        let sizes =
+            |model: &Model, ranks| stage_sizes(Balance::Weights, model, [ranks, 1], || unreachable!("weights alone"));
         let blocks = testing::model(32, 4096);
         let model =
             Model { heads: 32, kv_heads: 8, head_size: 128, ffn_hidden: 14336, gated: true, vocab: 128_256, ..blocks };
-        assert_eq!(stage_sizes(Balance::Weights, &model, [8, 1], &times), [5, 4, 4, 5, 4, 4, 4, 2]);
+        assert_eq!(sizes(&model, 8), [5, 4, 4, 5, 4, 4, 4, 2]);
         // Beside logits of fifteen layers the second of four stages would have none, since five layers are not past their
         // share of 20 / 4. So the first takes what it may beside the logits' stage, and leaves one for each behind it.
         let few = Model { layers: 5, vocab: 128_256 * 7, ..model };
-        assert_eq!(stage_sizes(Balance::Weights, &few, [4, 1], &times), [3, 1, 1, 0]);
+        assert_eq!(sizes(&few, 4), [3, 1, 1, 0]);
     }
 }

@@ -105,7 +105,7 @@ impl<'a> SublayerUnits<'a> {
         };
         let own = costs.local(parameters) / f64::from(slices);
         Self {
-            costs: UnitCosts { collectives: collectives(costs.collectives), ..*costs },
+            costs: UnitCosts { collectives: collectives(costs.collectives), ..costs.clone() },
             kind,
             sublayer,
             unit: UnitParameters { part, gathered: own.weights, reduced: own },

@@ -1,6 +1,8 @@
 //! Costs of a step's parts on a rank, read off the unit passes that steps are made of: the terms of lower bounds. Not
 //! for when a part runs.
 
+use std::sync::Arc;
+
 use crate::cost::{Factors, Parameters, Rates, Transfer};
 use crate::plan::pass::{Pass, PerDirection};
 use crate::scenario::{Layout, Scenario};
@@ -15,7 +17,7 @@ use super::stage::StageWork;
 use super::stage_buffers::{EndTransferCounts, StageTransferCounts};
 use super::state::{ModelState, ParameterGroup};
 use super::task::FULL_DEMAND;
-use super::unit_costs::{UnitCosts, whole_gradients};
+use super::unit_costs::{UnitCosts, UnitWork, whole_gradients};
 use super::unit_order::{UnitList, UnitRun, recomputed_layers};
 use super::unit_pass::{ComputeStep, Gradients, PerGradients, UnitCollective, UnitPass};
 
@@ -79,23 +81,41 @@ pub(crate) struct StepTerms {
     pub contention: Share,
     /// Each stage's cost without its state, and its parameters; empty where units are not in stages.
     stateless: Vec<(StageCost, Vec<StageParameters>)>,
+    /// What its units compute and exchange, and whether they share weights, by which a stack may take another runtime.
+    work: Arc<UnitWork>,
+    shares_weights: bool,
 }
 
 impl StepTerms {
     /// The terms of a checked scenario.
     pub fn new(scenario: &Scenario, layout: &Layout) -> Self {
-        let rates = Rates::new(scenario, &Factors::default());
-        let costs = UnitCosts::new(&rates, layout, scenario.plan.staged());
+        Self::with_known(scenario, layout, Arc::new(UnitWork::of(scenario, layout)))
+    }
+
+    /// The terms of a scenario where the work of its units is known.
+    pub(crate) fn with_known(scenario: &Scenario, layout: &Layout, work: Arc<UnitWork>) -> Self {
+        Self::with_work(&Rates::new(scenario, &Factors::default()), layout, work)
+    }
+
+    fn with_work(rates: &Rates<'_>, layout: &Layout, work: Arc<UnitWork>) -> Self {
+        let scenario = rates.scenario;
+        let costs = UnitCosts::with_work(rates, layout, scenario.plan.staged(), Arc::clone(&work));
         // A bound must not exceed any step, so the cheapest hop stands for all of them.
         let hops = (0..layout.pipeline).filter(|_| layout.pipeline > 1).map(|rank| costs.hop(rank, Pass::Forward));
         let send = hops.map(|level| costs.send(level).time).reduce(Seconds::min).unwrap_or(Seconds::ZERO);
-        let buffered = !whole_gradients(&rates, layout);
-        let contention = contention(&costs);
-        let mut terms =
-            Self { parts: Vec::new(), order: Vec::new(), send, buffered, contention, stateless: Vec::new() };
+        let mut terms = Self {
+            parts: Vec::new(),
+            order: Vec::new(),
+            send,
+            buffered: !whole_gradients(rates, layout),
+            contention: contention(&costs),
+            stateless: Vec::new(),
+            work,
+            shares_weights: scenario.shares_weights(),
+        };
         if costs.staged {
             let layouts = OperatorLayouts::new(scenario, layout);
-            let pipeline = PipelineContext::new(&rates, layout, &layouts);
+            let pipeline = PipelineContext::with_work(rates, layout, &layouts, &terms.work);
             terms.stateless.extend(
                 pipeline.distinct_stages().iter().map(|work| (stateless_cost(&pipeline, work), work.holdings.clone())),
             );
@@ -109,7 +129,7 @@ impl StepTerms {
         } else {
             let layouts = OperatorLayouts::plain(scenario, layout);
             let whole = layouts.whole_model(recomputed_layers(&costs));
-            let all = layouts.costs(&rates, false);
+            let all = layouts.costs_with(rates, false, &terms.work);
             let [ahead, behind] = [Pass::Forward, Pass::Backward].map(|pass| {
                 let mut list = UnitList::default();
                 layouts.list(&all, &whole, pass, &mut list);
@@ -128,12 +148,14 @@ impl StepTerms {
     /// The terms for a scenario that differs in its sharding alone: the compute of stages stays as it is.
     #[must_use]
     pub fn placed(&self, scenario: &Scenario, layout: &Layout) -> Self {
-        if self.stateless.is_empty() || !scenario.plan.operators.is_empty() {
-            return Self::new(scenario, layout);
-        }
         let rates = Rates::new(scenario, &Factors::default());
+        let same = scenario.stack.runtime_unsharded.is_none() || scenario.shares_weights() == self.shares_weights;
+        let work = if same { Arc::clone(&self.work) } else { Arc::new(UnitWork::new(&rates, layout)) };
+        if self.stateless.is_empty() || !scenario.plan.operators.is_empty() {
+            return Self::with_work(&rates, layout, work);
+        }
         let layouts = OperatorLayouts::plain(scenario, layout);
-        let costs = layouts.costs(&rates, true);
+        let costs = layouts.costs_with(&rates, true, &work);
         let of_layout = |layout: usize| &costs[layout];
         Self {
             parts: self.stateless.iter().map(|(stateless, held)| stage_cost(stateless, held, of_layout)).collect(),
@@ -143,6 +165,8 @@ impl StepTerms {
             contention: self.contention,
             // What has been placed is not placed again.
             stateless: Vec::new(),
+            work,
+            shares_weights: scenario.shares_weights(),
         }
     }
 
@@ -180,9 +204,9 @@ fn unit_cost(all: &[UnitCosts<'_>], ahead: &UnitRun, behind: &UnitRun) -> StageC
         ModelPart::Head => (&all[0], Parameters::head(scenario)),
         ModelPart::Experts => (&all[all.len() - 1], Parameters::routed(scenario, kind)),
         ModelPart::Attention | ModelPart::Mlp => {
-            (&all[0], Parameters::layer(scenario, kind) - Parameters::routed(scenario, kind))
+            (&all[0], all[0].layer(kind).parameters - Parameters::routed(scenario, kind))
         }
-        _ => (&all[0], Parameters::layer(scenario, kind)),
+        _ => (&all[0], all[0].layer(kind).parameters),
     };
     let [ahead, behind] = [ahead, behind].map(|run| &run.unit_pass);
     let one = |unit_pass: &UnitPass| [UnitRun { unit_pass: *unit_pass, count: 1, ..UnitRun::default() }];

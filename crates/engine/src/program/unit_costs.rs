@@ -1,8 +1,10 @@
 //! Costs that passes over units share. Not for the passes of a kind of unit ([`super::whole_units`],
 //! [`super::sublayers`]), nor for the transfers of sharded parameters ([`super::unit_transfers`]).
 
+use std::sync::Arc;
+
 use crate::cost::{
-    Activations, ExpertTransfers, LayerWork, Parameters, Payload, Rates, Sublayer, TensorTransfers, Transfer,
+    Activations, ExpertTransfers, Factors, LayerWork, Parameters, Payload, Rates, Sublayer, TensorTransfers, Transfer,
 };
 use crate::model::{LayerKind, PerKind};
 use crate::plan::pass::{Direction, Pass};
@@ -27,29 +29,45 @@ pub(super) fn whole_gradients(rates: &Rates<'_>, layout: &Layout) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct LayerCosts {
     pub work: LayerWork,
+    /// Time of the host to launch forward of attention and of the MLP.
+    pub host: [Seconds; 2],
     pub activations: Activations,
+    /// Its parameters, before tensor parallelism cuts them.
+    pub parameters: Parameters,
+}
+
+/// What units compute, hold of activations and exchange on the way, wherever their state lies.
+#[derive(Debug, PartialEq)]
+pub(crate) struct UnitWork {
+    layers: PerKind<LayerCosts>,
+    tensor: TensorTransfers,
+    /// Keys and values, once around the context ranks.
+    keys_values: Transfer,
+    /// The heads of a state space, to the context ranks that have some of them and back.
+    heads: Transfer,
+    experts: ExpertTransfers,
 }
 
 /// The costs of unit passes under one layout.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct UnitCosts<'a> {
     pub rates: &'a Rates<'a>,
     pub layout: &'a Layout,
-    pub layers: PerKind<LayerCosts>,
-    pub tensor: TensorTransfers,
-    /// Keys and values, once around the context ranks.
-    pub keys_values: Transfer,
-    /// The heads of a state space, to the context ranks that have some of them and back.
-    pub heads: Transfer,
-    pub experts: ExpertTransfers,
+    /// Shared by all layouts.
+    pub work: Arc<UnitWork>,
     /// Collectives that gather or reduce one unit.
     pub collectives: Count,
     /// Whether weights are gathered and gradients reduced by stages of several units, not by units.
     pub staged: bool,
 }
 
-impl<'a> UnitCosts<'a> {
-    pub fn new(rates: &'a Rates<'a>, layout: &'a Layout, staged: bool) -> Self {
+impl UnitWork {
+    /// The work of a checked scenario's units, whose state may lie anywhere.
+    pub fn of(scenario: &Scenario, layout: &Layout) -> Self {
+        Self::new(&Rates::new(scenario, &Factors::default()), layout)
+    }
+
+    pub(super) fn new(rates: &Rates<'_>, layout: &Layout) -> Self {
         let model = &rates.scenario.model;
         let storage = rates.scenario.plan.precision.storage();
         // Keys and values of each rank pass all others: an all-gather in a ring, hidden step by step.
@@ -67,11 +85,11 @@ impl<'a> UnitCosts<'a> {
             experts.dispatch = experts.dispatch.map(|way| way + tensor.forward + tensor.overlapped_forward);
         }
         Self {
-            rates,
-            layout,
             layers: PerKind::new(model, |kind| LayerCosts {
                 work: rates.layer(kind),
+                host: [Sublayer::Attention, Sublayer::Mlp].map(|sublayer| rates.host_sublayer(sublayer, kind)),
                 activations: rates.activations(kind),
+                parameters: Parameters::layer(rates.scenario, kind),
             }),
             tensor,
             experts,
@@ -81,9 +99,18 @@ impl<'a> UnitCosts<'a> {
                 Transfer::default()
             },
             heads: rates.heads_exchange(layout),
-            collectives: rates.scenario.stack.collectives.per_layer.into(),
-            staged,
         }
+    }
+}
+
+impl<'a> UnitCosts<'a> {
+    pub fn new(rates: &'a Rates<'a>, layout: &'a Layout, staged: bool) -> Self {
+        Self::with_work(rates, layout, staged, Arc::new(UnitWork::new(rates, layout)))
+    }
+
+    /// The costs of units whose work is known.
+    pub(crate) fn with_work(rates: &'a Rates<'a>, layout: &'a Layout, staged: bool, work: Arc<UnitWork>) -> Self {
+        Self { rates, layout, work, collectives: rates.scenario.stack.collectives.per_layer.into(), staged }
     }
 
     /// The share of the device that a transfer takes from compute while it runs.
@@ -106,7 +133,7 @@ impl<'a> UnitCosts<'a> {
 
     /// What a layer of a kind computes and holds.
     pub fn layer(&self, kind: LayerKind) -> &LayerCosts {
-        self.layers.get(kind)
+        self.work.layers.get(kind)
     }
 
     pub fn local(&self, parameters: Parameters) -> Parameters {
@@ -164,7 +191,7 @@ impl<'a> UnitCosts<'a> {
 
     /// An exchange with its transfer; `None` where ranks have nothing to exchange.
     pub(crate) fn exchange(&self, id: Option<ExchangeId>) -> Option<Exchange> {
-        let TensorTransfers { forward, overlapped_forward, backward, overlapped_backward, ends } = &self.tensor;
+        let TensorTransfers { forward, overlapped_forward, backward, overlapped_backward, ends } = &self.work.tensor;
         let tensor = |transfer: Transfer| Exchange {
             stream: Stream::Tensor,
             kind: TaskKind::AllReduce,
@@ -187,9 +214,9 @@ impl<'a> UnitCosts<'a> {
             contention: Share::new(self.contention().get().max(self.rates.dispatch_slowing().get())),
         };
         let exchange = match id? {
-            ExchangeId::KeysValues => context(self.keys_values),
-            ExchangeId::Heads => Exchange { kind: TaskKind::AllToAll, ..context(self.heads) },
-            ExchangeId::KeysValuesGradients => context(self.keys_values + self.keys_values),
+            ExchangeId::KeysValues => context(self.work.keys_values),
+            ExchangeId::Heads => Exchange { kind: TaskKind::AllToAll, ..context(self.work.heads) },
+            ExchangeId::KeysValuesGradients => context(self.work.keys_values + self.work.keys_values),
             ExchangeId::Forward => tensor(*forward),
             ExchangeId::ForwardBeside => tensor(*overlapped_forward),
             ExchangeId::LayerForward => tensor(*forward + *forward),
@@ -199,8 +226,8 @@ impl<'a> UnitCosts<'a> {
             ExchangeId::Embedding(pass) => tensor(*ends.embedding.get(pass)),
             ExchangeId::Head(pass) => tensor(*ends.head.get(pass)),
             ExchangeId::HeadBeside => tensor(ends.overlapped_head),
-            ExchangeId::Dispatch(direction) => experts(*self.experts.dispatch.get(direction)),
-            ExchangeId::Combine(direction) => experts(*self.experts.combine.get(direction)),
+            ExchangeId::Dispatch(direction) => experts(*self.work.experts.dispatch.get(direction)),
+            ExchangeId::Combine(direction) => experts(*self.work.experts.combine.get(direction)),
         };
         Some(exchange).filter(|exchange| exchange.transfer.time > Seconds::ZERO)
     }

@@ -1,7 +1,7 @@
 //! Passes over whole layers, over the embedding and over the head. Not for layers whose attention and MLP are units of
 //! their own ([`super::sublayers`]).
 
-use crate::cost::{DeviceTime, Parameters, PerSublayer, Sublayer};
+use crate::cost::{DeviceTime, PerSublayer, Sublayer};
 use crate::model::LayerKind;
 use crate::plan::Recompute;
 use crate::plan::pass::Pass;
@@ -11,7 +11,7 @@ use crate::units::{Bytes, Seconds};
 use super::build::LaunchedWork;
 use super::label::ModelPart;
 use super::sublayers::{self, BACKWARD_LAUNCHES};
-use super::unit_costs::UnitCosts;
+use super::unit_costs::{LayerCosts, UnitCosts};
 use super::unit_pass::{ComputeStep, ExchangeId, Exchanges, Traversal, UnitParameters, UnitPass, deferred_bytes};
 
 impl UnitCosts<'_> {
@@ -52,11 +52,10 @@ impl UnitCosts<'_> {
 
     /// The compute of a pass over a layer.
     fn layer_steps(&self, kind: LayerKind, recomputed: bool, pass: Pass) -> [ComputeStep; 3] {
-        let layer = &self.layer(kind).work;
+        let LayerCosts { work: layer, host, .. } = self.layer(kind);
         // `late` is what the host adds to the device's time of the whole layer; each sublayer has its share, so that
         // cutting the layer into two units does not change its total.
-        let host = [Sublayer::Attention, Sublayer::Mlp].map(|sublayer| self.rates.host_sublayer(sublayer, kind));
-        let host: Seconds = host.into_iter().sum();
+        let host: Seconds = host.iter().copied().sum();
         let late = |work: DeviceTime, launches: f64| self.rates.launch_bound(work.time, launches * host) - work.time;
         let part = |sublayer: Sublayer, all: DeviceTime, late: Seconds| {
             let work = layer.work(sublayer, pass);
@@ -113,7 +112,7 @@ impl UnitCosts<'_> {
     }
 
     fn layer_unit(&self, kind: LayerKind) -> UnitParameters {
-        let own = self.local(Parameters::layer(self.rates.scenario, kind));
+        let own = self.local(self.layer(kind).parameters);
         UnitParameters { part: ModelPart::Layer, gathered: own.weights, reduced: own }
     }
 }

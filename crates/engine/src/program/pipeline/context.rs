@@ -1,5 +1,7 @@
 //! Facts that the ranks of a pipeline share: stages, shardings of operators, streams of collectives.
 
+use std::sync::Arc;
+
 use crate::cost::{Factors, Parameters, Rates};
 use crate::plan::pass::{Pass, PipelineCounts};
 use crate::plan::{Accumulation, Offload, ScheduleRules, Site};
@@ -14,7 +16,7 @@ use super::super::state::{ModelState, ParameterGroup};
 use super::super::step::TaskEmitter;
 use super::super::stream::{CollectiveStreams, Stream};
 use super::super::task::{Task, TaskClass, TaskEvent};
-use super::super::unit_costs::UnitCosts;
+use super::super::unit_costs::{UnitCosts, UnitWork};
 use super::super::unit_order::UnitList;
 
 /// A pipeline: everything that its ranks share.
@@ -54,13 +56,27 @@ pub(in crate::program) fn pipeline_counts(scenario: &Scenario, layout: &Layout) 
 impl<'a> PipelineContext<'a> {
     /// The pipeline of a checked plan.
     pub fn new(rates: &'a Rates<'a>, layout: &Layout, layouts: &'a OperatorLayouts<'a>) -> Self {
+        Self::with_work(rates, layout, layouts, &Arc::new(UnitWork::new(rates, layout)))
+    }
+
+    /// The same where the work of units is known.
+    pub(in crate::program) fn with_work(
+        rates: &'a Rates<'a>,
+        layout: &Layout,
+        layouts: &'a OperatorLayouts<'a>,
+        work: &Arc<UnitWork>,
+    ) -> Self {
         let plan = &rates.scenario.plan;
         let counts = pipeline_counts(rates.scenario, layout);
         let PipelineCounts { ranks, stages: stages_per_rank, .. } = counts;
-        let layout_costs = layouts.costs(rates, true);
-        // Faster hardware, asked after for once, assigns no layers anew.
-        let plain = Rates::new(rates.scenario, &Factors::default());
-        let stages = PipelineStages::new(layouts, &UnitCosts::new(&plain, layout, true), ranks, stages_per_rank);
+        let layout_costs = layouts.costs_with(rates, true, work);
+        let stages = if rates.factors == Factors::default() {
+            PipelineStages::new(layouts, &layout_costs[0], ranks, stages_per_rank)
+        } else {
+            // Faster hardware, asked after for once, assigns no layers anew.
+            let plain = Rates::new(rates.scenario, &Factors::default());
+            PipelineStages::new(layouts, &UnitCosts::new(&plain, layout, true), ranks, stages_per_rank)
+        };
         let held = |is: &dyn Fn(&UnitCosts<'a>) -> bool| {
             let holdings = stages.distinct.iter().flat_map(|work| &work.holdings);
             holdings.map(|holding| &layout_costs[holding.layout]).any(is)

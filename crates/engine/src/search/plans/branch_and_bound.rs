@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::evaluate::{StepLimits, Workspace, summary_within};
 use crate::plan::{Recompute, Reduction};
+use crate::program::StepTerms;
 use crate::scenario::Scenario;
 use crate::search::{Cancel, Evaluator};
 use crate::units::{Bytes, Seconds};
@@ -45,6 +46,16 @@ const RUNS_TOGETHER: usize = 32;
 
 /// Meshes in which a first plan is looked for.
 const FIRST_TRIES: usize = 400;
+
+/// What shows when a run is opened.
+enum OpenedRun {
+    /// It cannot be laid out, or not near the batch.
+    Impossible,
+    /// None of its plans fits.
+    Full,
+    /// No plan of it is faster or takes less memory.
+    Bounded(TokenPace, Bytes),
+}
 
 /// A search that runs: branch and bound over nodes of plans.
 struct SearchRun<'a> {
@@ -270,18 +281,27 @@ impl<'a> SearchRun<'a> {
                 && self.frontier.peek().is_some_and(|node| matches!(node.level, NodeLevel::Run(_)));
             next = more.then(|| self.frontier.pop()).flatten();
         }
-        let objective = self.search.objective;
+        let PlanSearch { objective, limits, .. } = self.search;
         let opened = self.workers.map(&runs, 4, |_, (run, shape)| {
-            let scenario = shape.run(*run)?;
-            let bound = LowerBound::new(&scenario, &shape.layout);
-            let least =
-                if objective == Objective::Memory { least_memory(&scenario, &bound, shape) } else { Bytes::ZERO };
-            Some((shape.pace_of(&scenario, bound.time), least))
+            let Some(scenario) = shape.run(*run) else { return OpenedRun::Impossible };
+            let (bound, rates) = (shape.bound(&scenario), LowerBound::rates(&scenario));
+            let mut memory = shape.extents.iter().rev().map(|extents| bound.memory(&rates, &extents.layout));
+            let capacity = scenario.capacity() * limits.margin.filled(&scenario);
+            // Where memory is what is sought, the smallest are opened first.
+            let least = if *objective == Objective::Memory {
+                memory.reduce(Bytes::min).unwrap_or(Bytes::ZERO)
+            } else if memory.any(|memory| memory <= capacity) {
+                Bytes::ZERO
+            } else {
+                return OpenedRun::Full;
+            };
+            OpenedRun::Bounded(shape.pace_of(&scenario, bound.time), least)
         });
         for ((run, shape), opened) in runs.into_iter().zip(opened) {
             match opened {
-                Some(Some((pace, least))) => self.push(pace, least, &shape, NodeLevel::BoundedRun(run)),
-                Some(None) => self.counts.impossible += shape.plans_of(run.order),
+                Some(OpenedRun::Bounded(pace, least)) => self.push(pace, least, &shape, NodeLevel::BoundedRun(run)),
+                Some(OpenedRun::Full) => self.counts.bounded += shape.plans_of(run.order),
+                Some(OpenedRun::Impossible) => self.counts.impossible += shape.plans_of(run.order),
                 // The search was stopped.
                 None => {}
             }
@@ -310,7 +330,7 @@ impl<'a> SearchRun<'a> {
     fn bound_plans(&mut self, run: MeshRun, shape: &Arc<Shape>, own: bool) {
         let PlanSearch { limits, objective, .. } = self.search;
         let Some(scenario) = shape.run(run) else { return };
-        let (bound, kind) = (LowerBound::new(&scenario, &shape.layout), shape.kind(run.order));
+        let (bound, kind) = (shape.bound(&scenario), shape.kind(run.order));
         let rates = LowerBound::rates(&scenario);
         let capacity = scenario.capacity() * limits.margin.filled(&scenario);
         let ranking = &self.ranking;
@@ -329,6 +349,7 @@ impl<'a> SearchRun<'a> {
             let mut ways = shape.transfers(&scenario, &extents.layout);
             let others = ways.split_off(1);
             let (mut plan, mut found, mut beaten) = (scenario.clone(), Vec::new(), None::<StateTransfers>);
+            let mut placed: Option<(StateTransfers, StepTerms)> = None;
             extents.apply(&mut plan.plan.sharding);
             for transfers in if own { ways } else { others } {
                 let once = transfers.reduction == Reduction::Step;
@@ -338,7 +359,10 @@ impl<'a> SearchRun<'a> {
                     continue;
                 }
                 transfers.apply(&mut plan);
-                let bound = bound.placed(&plan, &extents.layout);
+                let known = placed.take().filter(|(known, _)| known.differs_in_prefetch(transfers));
+                let (_, terms) =
+                    placed.insert(known.unwrap_or_else(|| (transfers, bound.terms(&plan, &extents.layout))));
+                let bound = bound.placed(&plan, &extents.layout, terms);
                 if may(bound.time, bound.memory) {
                     found.push(BoundedPlan { bound, extents: *index as u32, transfers });
                 } else {
@@ -429,13 +453,6 @@ impl<'a> SearchRun<'a> {
             without_offload: None,
         }
     }
-}
-
-/// The least memory of the plans of a run: where that is what is sought, the smallest are opened first.
-fn least_memory(scenario: &Scenario, bound: &LowerBound, shape: &Shape) -> Bytes {
-    let rates = LowerBound::rates(scenario);
-    let memory = shape.extents.iter().map(|extents| bound.memory(&rates, &extents.layout));
-    memory.reduce(Bytes::min).unwrap_or(Bytes::ZERO)
 }
 
 /// The sizes of a job's meshes, the fewest ranks first.

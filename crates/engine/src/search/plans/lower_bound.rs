@@ -1,13 +1,13 @@
 //! The lower bounds of this search: of all schedules over a mesh, in closed form, of a run wherever its state lies, and of
 //! a plan. Those of a run and of a plan are the bound of a step ([`crate::search::step_bound`]).
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::cost::{Factors, Parameters, Rates};
 use crate::evaluate::FailureForecast;
 use crate::plan::Recompute;
 use crate::plan::pass::PerDirection;
-use crate::program::{EndTransferCounts, ModelState, StageCost, StepTerms, transfer_counts_at_ends};
+use crate::program::{EndTransferCounts, ModelState, StageCost, StepTerms, UnitWork, transfer_counts_at_ends};
 use crate::scenario::{Layout, Scenario};
 use crate::search::step_bound::{ROUNDING, StepBound, reserved};
 use crate::units::{Bytes, Count, Seconds};
@@ -131,7 +131,12 @@ impl MeshWork {
 impl LowerBound {
     /// The bound of a scenario whose state is nowhere sharded.
     pub fn new(scenario: &Scenario, layout: &Layout) -> Self {
-        let (terms, micro_batches) = (StepTerms::new(scenario, layout), scenario.plan.accumulate);
+        Self::with_work(scenario, layout, Arc::new(UnitWork::of(scenario, layout)))
+    }
+
+    /// The same where the work of its units is known.
+    pub fn with_work(scenario: &Scenario, layout: &Layout, work: Arc<UnitWork>) -> Self {
+        let (terms, micro_batches) = (StepTerms::with_known(scenario, layout, work), scenario.plan.accumulate);
         let bound = StepBound::new(scenario, layout, &terms);
         // Operators may have shards of their own: their state is not counted.
         let alike = scenario.plan.operators.is_empty();
@@ -150,11 +155,15 @@ impl LowerBound {
         Self { time: bound.computing_time(micro_batches), ranks, terms, counts: OnceLock::new() }
     }
 
-    /// The bound of a plan whose state lies as in `layout`.
-    pub fn placed(&self, scenario: &Scenario, layout: &Layout) -> PlacedLowerBound {
-        let terms = self.terms.placed(scenario, layout);
+    /// The terms of a plan whose state lies as in `layout`: the same however far ahead it gathers weights.
+    pub fn terms(&self, scenario: &Scenario, layout: &Layout) -> StepTerms {
+        self.terms.placed(scenario, layout)
+    }
+
+    /// The bound of a plan by its terms.
+    pub fn placed(&self, scenario: &Scenario, layout: &Layout, terms: &StepTerms) -> PlacedLowerBound {
         let counts = self.counts.get_or_init(|| transfer_counts_at_ends(scenario, layout));
-        let (bound, micro_batches) = (StepBound::new(scenario, layout, &terms), scenario.plan.accumulate);
+        let (bound, micro_batches) = (StepBound::new(scenario, layout, terms), scenario.plan.accumulate);
         let fullest = (0..bound.ranks()).flat_map(|rank| bound.memory(rank)).map(|memory| memory.at(micro_batches));
         PlacedLowerBound {
             time: bound.time(micro_batches, counts),

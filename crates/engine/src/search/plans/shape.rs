@@ -1,10 +1,11 @@
 //! The nodes of the search: shapes of the mesh with a micro-batch, and in them schedules with a recompute.
 
 use std::cmp::Ordering;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::evaluate::{FailureForecast, Workspace, summary};
 use crate::plan::{Accumulation, Recompute, Schedule};
+use crate::program::UnitWork;
 use crate::scenario::{Layout, Scenario};
 use crate::units::Seconds;
 
@@ -45,6 +46,9 @@ pub(super) struct Shape {
     pub orders: Vec<MeshOrder>,
     /// Whether tensor parallelism's collectives run beside products, each with the work that is left.
     overlaps: Vec<(bool, MeshWork)>,
+    /// The work of its units, once it has been asked for: with those collectives beside products or not, and with selective
+    /// recompute or another. It is the same in each order, with each share of recompute and wherever the state lies.
+    works: [[OnceLock<Arc<UnitWork>>; 2]; 2],
     /// How the transfers of its state may run, and how they do in the job.
     transfers: TransferChoices,
     own: StateTransfers,
@@ -195,10 +199,10 @@ impl Shape {
             scenario.plan.tensor_overlap = on;
             (on, MeshWork::new(&scenario, &layout))
         };
-        let overlaps = overlaps.into_iter().map(work).collect();
+        let (overlaps, works) = (overlaps.into_iter().map(work).collect(), Default::default());
         let (filled, plans) = (MeshWork::filled(scenario.plan.accumulate, layout.pipeline), [0; 2]);
         let mut shape =
-            Self { number, scenario, layout, extents, orders, overlaps, transfers, own, plans, filled, useful };
+            Self { number, scenario, layout, extents, orders, overlaps, works, transfers, own, plans, filled, useful };
         shape.plans = [Accumulation::Standard, Accumulation::Layered].map(|accumulation| shape.count(accumulation));
         (!shape.extents.is_empty()).then_some(shape)
     }
@@ -269,11 +273,19 @@ impl Shape {
         TokenPace::at_most(scenario, self.layout.devices, step, self.useful)
     }
 
+    /// The lower bound of one of its runs.
+    pub fn bound(&self, run: &Scenario) -> LowerBound {
+        let plan = &run.plan;
+        let [by_overlap, selective] = [plan.tensor_overlap, plan.recompute == Recompute::Selective].map(usize::from);
+        let work = self.works[by_overlap][selective].get_or_init(|| Arc::new(UnitWork::of(run, &self.layout)));
+        LowerBound::with_work(run, &self.layout, Arc::clone(work))
+    }
+
     /// The plan of the first of its orders with a recompute whose state takes least memory, if that may fit.
     pub fn smallest(&self, recompute: Recompute, workspace: &mut Workspace) -> Option<(PlanKind, EvaluatedPlan)> {
         let (order, (tensor_overlap, _)) = (*self.orders.first()?, *self.overlaps.first()?);
         let mut scenario = self.run(MeshRun { order, recompute, tensor_overlap })?;
-        let bound = LowerBound::new(&scenario, &self.layout);
+        let bound = self.bound(&scenario);
         let rates = LowerBound::rates(&scenario);
         let memory = |extents: &StateExtents| bound.memory(&rates, &extents.layout);
         let all = self.extents.iter().map(|extents| (memory(extents), extents));
