@@ -89,7 +89,8 @@ pub(crate) struct StepTerms {
 impl StepTerms {
     /// The terms of a checked scenario.
     pub fn new(scenario: &Scenario, layout: &Layout) -> Self {
-        Self::with_known(scenario, layout, Arc::new(UnitWork::of(scenario, layout)))
+        let rates = Rates::new(scenario, &Factors::default());
+        Self::with_work(&rates, layout, Arc::new(UnitWork::new(&rates, layout)))
     }
 
     /// The terms of a scenario where the work of its units is known.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::cost::{
-    Activations, ExpertTransfers, Factors, LayerWork, Parameters, Payload, Rates, Sublayer, TensorTransfers, Transfer,
+    Activations, ExpertTransfers, LayerWork, Parameters, Payload, Rates, Sublayer, TensorTransfers, Transfer,
 };
 use crate::model::{LayerKind, PerKind};
 use crate::plan::pass::{Direction, Pass};
@@ -62,12 +62,8 @@ pub(super) struct UnitCosts<'a> {
 }
 
 impl UnitWork {
-    /// The work of a checked scenario's units, whose state may lie anywhere.
-    pub fn of(scenario: &Scenario, layout: &Layout) -> Self {
-        Self::new(&Rates::new(scenario, &Factors::default()), layout)
-    }
-
-    pub(super) fn new(rates: &Rates<'_>, layout: &Layout) -> Self {
+    /// The work of units by the rates of a checked scenario, whose state may lie anywhere.
+    pub fn new(rates: &Rates<'_>, layout: &Layout) -> Self {
         let model = &rates.scenario.model;
         let storage = rates.scenario.plan.precision.storage();
         // Keys and values of each rank pass all others: an all-gather in a ring, hidden step by step.

@@ -8,7 +8,7 @@
 use crate::units::Bytes;
 
 use super::candidate::{OperatorChoice, OperatorPlan};
-use super::judge::{Judge, JudgedPlan};
+use super::judge::{Judge, JudgedPlan, side_by_side};
 use super::paper;
 use super::request::PlannerObjective;
 use super::space::Space;
@@ -129,7 +129,7 @@ fn best_of_group(space: &Space<'_>, group: &[&JudgedPlan], judge: &Judge<'_>) ->
     let start = group.iter().copied().cloned().reduce(|best, one| better(best, one, judge))?;
     let climb = |start: JudgedPlan| climb(space, &ways, start, judge);
     let led = || paper::PaperModel::new(space, space.batches[batch]).best(&ways, judge.objective);
-    let climbed = judge.each(2, |place| match place {
+    let climbed = side_by_side(2, |place| match place {
         0 => Some(climb(start.clone())),
         _ => led().and_then(|led| judge.judge(space, batch, led.candidate)).map(climb),
     });
@@ -161,7 +161,7 @@ fn climb(space: &Space<'_>, ways: &[usize], start: JudgedPlan, judge: &Judge<'_>
 /// The best step, if there is one that helps; of equals the first.
 fn best_step(space: &Space<'_>, ways: &[usize], from: &JudgedPlan, judge: &Judge<'_>) -> Option<JudgedPlan> {
     let steps = steps(space, ways, &from.candidate);
-    let found = judge.each(steps.len(), |step| best_step_size(space, from, &steps[step], judge));
+    let found = side_by_side(steps.len(), |step| best_step_size(space, from, &steps[step], judge));
     let better = |next: JudgedPlan, one: JudgedPlan| if judge.better(&one.summary, &next.summary) { one } else { next };
     found.into_iter().flatten().reduce(better)
 }

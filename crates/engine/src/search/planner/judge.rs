@@ -145,16 +145,6 @@ impl<'a> Judge<'a> {
         Some(JudgedPlan { batch, candidate: key.2, summary, paper_s: None })
     }
 
-    /// What comes of each of so many pieces of work, in their order: on the threads of the search that asks, or one after
-    /// the other where it has none.
-    pub fn each<R: Send>(&self, pieces: usize, work: impl Fn(usize) -> R + Send + Sync) -> Vec<R> {
-        if rayon::current_thread_index().is_some() {
-            (0..pieces).into_par_iter().with_max_len(1).map(work).collect()
-        } else {
-            (0..pieces).map(work).collect()
-        }
-    }
-
     /// What the search over whole plans answers.
     pub fn whole(&self, search: &PlanSearch) -> PlanSearchAnswer {
         let answer = search.run_alone(&mut BorrowedWorkspace::new(&self.spare).workspace, self.cancel);
@@ -171,8 +161,10 @@ impl<'a> Judge<'a> {
                 continue;
             }
             let plan = |way| OperatorPlan::uniform(space, OperatorChoice { way, slices: 1 });
-            let judged: Vec<JudgedPlan> =
-                self.each(space.ways.len(), |way| self.judge(space, batch, plan(way))).into_iter().flatten().collect();
+            let judged: Vec<JudgedPlan> = side_by_side(space.ways.len(), |way| self.judge(space, batch, plan(way)))
+                .into_iter()
+                .flatten()
+                .collect();
             if !judged.iter().any(|one| one.summary.fits) {
                 full = Some(tuned.recompute);
             }
@@ -230,5 +222,15 @@ impl<'a> Judge<'a> {
             sharded.map_or_else(PlacementGain::default, |sharded| PlacementGain::between(&one.summary, &sharded))
         });
         FoundPlan { why: why.collect(), scenario, summary: one.summary, paper_s: one.paper_s, operators }
+    }
+}
+
+/// Results of so many pieces of work in their order: on the threads of the search that asks, or one after the other where
+/// it has none.
+pub(super) fn side_by_side<R: Send>(pieces: usize, work: impl Fn(usize) -> R + Send + Sync) -> Vec<R> {
+    if rayon::current_thread_index().is_some() {
+        (0..pieces).into_par_iter().with_max_len(1).map(work).collect()
+    } else {
+        (0..pieces).map(work).collect()
     }
 }

@@ -131,7 +131,7 @@ impl MeshWork {
 impl LowerBound {
     /// The bound of a scenario whose state is nowhere sharded.
     pub fn new(scenario: &Scenario, layout: &Layout) -> Self {
-        Self::with_work(scenario, layout, Arc::new(UnitWork::of(scenario, layout)))
+        Self::with_work(scenario, layout, Arc::new(UnitWork::new(&Self::rates(scenario), layout)))
     }
 
     /// The same where the work of its units is known.

@@ -277,7 +277,8 @@ impl Shape {
     pub fn bound(&self, run: &Scenario) -> LowerBound {
         let plan = &run.plan;
         let [by_overlap, selective] = [plan.tensor_overlap, plan.recompute == Recompute::Selective].map(usize::from);
-        let work = self.works[by_overlap][selective].get_or_init(|| Arc::new(UnitWork::of(run, &self.layout)));
+        let work = self.works[by_overlap][selective]
+            .get_or_init(|| Arc::new(UnitWork::new(&LowerBound::rates(run), &self.layout)));
         LowerBound::with_work(run, &self.layout, Arc::clone(work))
     }
 
